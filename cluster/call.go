@@ -1,0 +1,35 @@
+// Package cluster holds what its subpackages and the floor above share: the
+// Call that carries a txn to its shard and its answer back, and the errors
+// that say what became of it.
+package cluster
+
+import "lockstep/fsm"
+
+// Call is one txn on its way to a shard, and its answer (after net/rpc.Call).
+// Reply or Err is set when the call is done; Reply is RESP in the txn's Proto
+// and belongs to the caller.
+type Call struct {
+	Txn fsm.Txn
+	// ReadOnly lets the call run on the leader behind the read gate instead of
+	// entering the log.
+	ReadOnly bool
+	// Stale lets a read run on the gateway's own replica (READONLY).
+	Stale bool
+	// Slots are the hash slots of all keys of the txn; they must belong to one
+	// shard. Empty when Shard says where to go.
+	Slots []uint16
+	// Shard is where the call goes when Slots is empty.
+	Shard int
+
+	Reply []byte
+	Err   error
+
+	// slot holds the one element of Slots that most calls have.
+	slot [1]uint16
+}
+
+// SetSlot makes s the only hash slot of the call, without allocating.
+func (c *Call) SetSlot(s int) {
+	c.slot[0] = uint16(s)
+	c.Slots = c.slot[:]
+}

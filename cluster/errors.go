@@ -1,0 +1,27 @@
+package cluster
+
+import "errors"
+
+// What became of a call that has no reply. The groups say what a caller may
+// conclude; package proto/resp turns them into RESP text.
+
+// Certainly not executed: the same call may be made again.
+var (
+	// ErrNotLeader: this node does not lead the shard.
+	ErrNotLeader = errors.New("not the leader of this shard")
+	// ErrNoLeader: no leader became known before the call's deadline.
+	ErrNoLeader = errors.New("no leader for this shard")
+	// ErrOverloaded: too much is waiting already; refused before it was proposed.
+	ErrOverloaded = errors.New("too many commands are waiting")
+	// ErrCrossSlot: the keys belong to several shards.
+	ErrCrossSlot = errors.New("keys belong to several shards")
+	// ErrTooLarge: the txn is larger than an entry may be.
+	ErrTooLarge = errors.New("the command is larger than a log entry may be")
+	// ErrShuttingDown: the node takes no new work.
+	ErrShuttingDown = errors.New("the node is shutting down")
+	// ErrNoShard: the node holds no replica of the shard, or it is not open yet.
+	ErrNoShard = errors.New("this node has no replica of the shard")
+)
+
+// ErrUnknown: the txn may have entered the log, and may still execute.
+var ErrUnknown = errors.New("outcome unknown")

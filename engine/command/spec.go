@@ -1,0 +1,146 @@
+package command
+
+import "lockstep/engine/sched"
+
+// Scope says what a command needs before it may run.
+type Scope uint8
+
+const (
+	// ScopeKeys runs on the shard that owns its keys, under their lock slots.
+	ScopeKeys Scope = iota
+	// ScopeGlobal runs on a shard's whole keyspace, exclusively (FLUSHALL).
+	ScopeGlobal
+	// ScopeScan runs on a shard under a permit alone and takes short shared
+	// locks as it walks (KEYS, SCAN, DBSIZE). Reads only.
+	ScopeScan
+	// ScopeNode runs on the gateway and needs no shard (PING, INFO, CONFIG).
+	// Its function lives in proto/client or node; Spec.Run is nil.
+	ScopeNode
+)
+
+// Flag is a set of a command's properties, named as COMMAND INFO names them.
+type Flag uint32
+
+const (
+	Write Flag = 1 << iota
+	ReadOnly
+	DenyOOM
+	Admin
+	PubSub
+	NoScript
+	Blocking
+	Loading
+	Stale
+	SkipMonitor
+	SkipSlowlog
+	Asking
+	Fast
+	NoAuth
+	MayReplicate
+	NoMulti
+	MovableKeys
+	AllowBusy
+	NoMandatoryKeys
+	// Heavy is ours, not Redis's: the command may take long, so the applying
+	// goroutine hands it to a worker instead of running it itself.
+	Heavy
+	// DirectReply is ours: the command takes over the reply order of its
+	// connection (MULTI, EXEC, SUBSCRIBE, CLIENT REPLY) and cannot be queued
+	// by the generic rule.
+	DirectReply
+)
+
+// Category is a set of ACL categories beyond those that flags imply.
+type Category uint32
+
+const (
+	CatKeyspace Category = 1 << iota
+	CatString
+	CatBitmap
+	CatList
+	CatHash
+	CatSet
+	CatSortedSet
+	CatStream
+	CatGeo
+	CatHyperLogLog
+	CatPubSub
+	CatConnection
+	CatTransaction
+	CatScripting
+	CatDangerous
+)
+
+// KeyFlag says what a command does to the keys of one key spec, as COMMAND
+// INFO names it. RO keys are locked shared, all others exclusively.
+type KeyFlag uint16
+
+const (
+	KeyRO KeyFlag = 1 << iota
+	KeyRW
+	KeyOW
+	KeyRM
+	KeyAccess
+	KeyUpdate
+	KeyInsert
+	KeyDelete
+	KeyNotKey
+	KeyIncomplete
+	KeyVariableFlags
+)
+
+// KeySpec finds keys in a command's arguments. Either Find is nil and keys
+// stand at First, First+Step, ... up to Last (negative: counted from the end,
+// -1 being the last argument), or Find reports their positions.
+type KeySpec struct {
+	Flags             KeyFlag
+	First, Last, Step int
+	// Find appends the positions of this spec's keys in args to dst; nil args
+	// positions mean malformed arguments, which the handler will report.
+	// It must not keep args.
+	Find func(dst []int, args [][]byte) []int
+	// NumKeys, when Find reads a key count, is where COMMAND INFO says the
+	// count stands: index of the count, first key after it, step.
+	NumKeys *[3]int
+	// ModeOf, when set, decides the access of these keys from the arguments
+	// (GET without options of GETEX reads only); nil: by Flags.
+	ModeOf func(args [][]byte) sched.Mode
+}
+
+// Spec is one row of the command table: everything the server knows of a
+// command. Dispatch, routing, locking, script rules, ACL, COMMAND and
+// docs/commands.md read it; nothing else lists commands.
+type Spec struct {
+	// Name is lower case; a subcommand's is "parent|sub".
+	Name string
+	// Arity counts the command's name; -n means at least n.
+	Arity int
+	Flags Flag
+	Cats  Category
+	Keys  []KeySpec
+	Scope Scope
+	// Run is the handler of a command that runs in the engine, nil for
+	// ScopeNode and for containers.
+	Run func(*Ctx, [][]byte)
+	// Sub lists the subcommands of a container (CLIENT, CONFIG).
+	Sub []*Spec
+
+	// Documentation for COMMAND DOCS and docs/commands.md, in our own words.
+	Group, Summary, Since, Complexity string
+	// Args documents the arguments for COMMAND DOCS; may be nil.
+	Args []Arg
+	// Tips are COMMAND INFO's command tips.
+	Tips []string
+
+	parent *Spec
+}
+
+// Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").
+type Arg struct {
+	Name, Type, Token string
+	// KeySpec is the index of the key spec this argument belongs to plus one;
+	// 0: none.
+	KeySpec                 int
+	Optional, Multiple, MultipleToken bool
+	Sub                     []Arg
+}

@@ -1,0 +1,222 @@
+// Package reply builds RESP2 and RESP3 replies in memory.
+//
+// It stands at the bottom of the tree because replies are made where commands
+// run, inside the engine, and a reply is part of what replicas must agree on:
+// the same command on the same state gives the same bytes. The version of the
+// protocol travels with the command, so a reply is rendered once, for the
+// client that asked.
+//
+// A Writer only appends to a slice: it does no I/O and keeps no state beyond
+// its buffer, so a partly written reply can be cut off again with Truncate.
+package reply
+
+import (
+	"math"
+	"strconv"
+)
+
+// RESP2 and RESP3 are the protocol versions a Writer can speak.
+const (
+	RESP2 = 2
+	RESP3 = 3
+)
+
+// Writer appends one or more replies to a buffer. The zero value speaks RESP2.
+// A Writer must not be used by two goroutines at once.
+type Writer struct {
+	buf []byte
+	// Proto is RESP2 (also when zero) or RESP3.
+	Proto int
+}
+
+// NewWriter returns a Writer for the given protocol version.
+func NewWriter(proto int) *Writer { return &Writer{Proto: proto} }
+
+// Reset empties the buffer, keeps its memory and sets the protocol version.
+func (w *Writer) Reset(proto int) {
+	w.buf = w.buf[:0]
+	w.Proto = proto
+}
+
+// Bytes returns what was written since Reset. It is valid until the next write.
+func (w *Writer) Bytes() []byte { return w.buf }
+
+// Len is the number of bytes written since Reset.
+func (w *Writer) Len() int { return len(w.buf) }
+
+// Truncate cuts the buffer back to n bytes, dropping a reply begun after Len
+// returned n.
+func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
+
+// Release gives up a buffer larger than max bytes, so that one large reply
+// does not pin its memory for ever.
+func (w *Writer) Release(max int) {
+	if cap(w.buf) > max {
+		w.buf = nil
+	}
+}
+
+func (w *Writer) resp3() bool { return w.Proto == RESP3 }
+
+func (w *Writer) header(prefix byte, n int64) {
+	w.buf = append(w.buf, prefix)
+	w.buf = strconv.AppendInt(w.buf, n, 10)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// Raw appends bytes that already are a reply.
+func (w *Writer) Raw(b []byte) { w.buf = append(w.buf, b...) }
+
+// OK writes the simple string OK.
+func (w *Writer) OK() { w.buf = append(w.buf, "+OK\r\n"...) }
+
+// Status writes a simple string. CR and LF in s become spaces.
+func (w *Writer) Status(s string) { w.line('+', s) }
+
+// Error writes an error reply; msg begins with the error's code ("ERR ...").
+// CR and LF in msg become spaces.
+func (w *Writer) Error(msg string) { w.line('-', msg) }
+
+func (w *Writer) line(prefix byte, s string) {
+	w.buf = append(w.buf, prefix)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '\r' || c == '\n' {
+			c = ' '
+		}
+		w.buf = append(w.buf, c)
+	}
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) { w.header(':', n) }
+
+// Bulk writes a bulk string.
+func (w *Writer) Bulk(b []byte) {
+	w.header('$', int64(len(b)))
+	w.buf = append(w.buf, b...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// BulkString writes a bulk string.
+func (w *Writer) BulkString(s string) {
+	w.header('$', int64(len(s)))
+	w.buf = append(w.buf, s...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// BulkInt writes an integer as a bulk string.
+func (w *Writer) BulkInt(n int64) {
+	var tmp [20]byte
+	w.Bulk(strconv.AppendInt(tmp[:0], n, 10))
+}
+
+// Null writes the null of this protocol: a null bulk string in RESP2.
+func (w *Writer) Null() {
+	if w.resp3() {
+		w.buf = append(w.buf, "_\r\n"...)
+		return
+	}
+	w.buf = append(w.buf, "$-1\r\n"...)
+}
+
+// NullArray writes the null that stands in an array's place.
+func (w *Writer) NullArray() {
+	if w.resp3() {
+		w.buf = append(w.buf, "_\r\n"...)
+		return
+	}
+	w.buf = append(w.buf, "*-1\r\n"...)
+}
+
+// Array begins an array of n replies.
+func (w *Writer) Array(n int) { w.header('*', int64(n)) }
+
+// Map begins a map of n pairs; in RESP2 a flat array of 2n replies.
+func (w *Writer) Map(n int) {
+	if w.resp3() {
+		w.header('%', int64(n))
+		return
+	}
+	w.header('*', int64(2*n))
+}
+
+// Set begins a set of n replies; in RESP2 an array.
+func (w *Writer) Set(n int) {
+	if w.resp3() {
+		w.header('~', int64(n))
+		return
+	}
+	w.header('*', int64(n))
+}
+
+// Push begins an out-of-band message of n replies; in RESP2 an array.
+func (w *Writer) Push(n int) {
+	if w.resp3() {
+		w.header('>', int64(n))
+		return
+	}
+	w.header('*', int64(n))
+}
+
+// Bool writes a boolean; in RESP2 the integers 1 and 0.
+func (w *Writer) Bool(v bool) {
+	switch {
+	case w.resp3() && v:
+		w.buf = append(w.buf, "#t\r\n"...)
+	case w.resp3():
+		w.buf = append(w.buf, "#f\r\n"...)
+	case v:
+		w.buf = append(w.buf, ":1\r\n"...)
+	default:
+		w.buf = append(w.buf, ":0\r\n"...)
+	}
+}
+
+// Double writes a floating point number; in RESP2 a bulk string of its text.
+func (w *Writer) Double(f float64) {
+	var tmp [32]byte
+	text := AppendDouble(tmp[:0], f)
+	if w.resp3() {
+		w.buf = append(w.buf, ',')
+		w.buf = append(w.buf, text...)
+		w.buf = append(w.buf, '\r', '\n')
+		return
+	}
+	w.Bulk(text)
+}
+
+// Verbatim writes text with a three-letter format ("txt", "mkd"); in RESP2 a
+// bulk string without the format.
+func (w *Writer) Verbatim(format, text string) {
+	if !w.resp3() {
+		w.BulkString(text)
+		return
+	}
+	w.header('=', int64(len(text)+4))
+	w.buf = append(w.buf, format...)
+	w.buf = append(w.buf, ':')
+	w.buf = append(w.buf, text...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// AppendDouble appends a double as Redis 7 prints it: 17 significant digits
+// as by C's %.17g, with inf and nan in lower case.
+func AppendDouble(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1e17 {
+		if f == 0 && math.Signbit(f) {
+			return append(dst, "-0"...)
+		}
+		return strconv.AppendInt(dst, int64(f), 10)
+	}
+	return strconv.AppendFloat(dst, f, 'g', 17, 64)
+}

@@ -1,0 +1,64 @@
+package sched
+
+import "slices"
+
+// Mode is how a lock slot is taken.
+type Mode uint8
+
+const (
+	// Shared lets other shared holders of the slot run at the same time.
+	Shared Mode = iota
+	// Exclusive lets nobody else run in the slot.
+	Exclusive
+)
+
+// SlotMode is one lock slot and how it is taken.
+type SlotMode struct {
+	Slot int32
+	Mode Mode
+}
+
+// Access is what a task will lock. The zero value locks nothing: the task
+// needs a permit alone (scan-like work).
+type Access struct {
+	// Global takes the whole table in GlobalMode; Slots is then ignored.
+	Global     bool
+	GlobalMode Mode
+	// Slots is sorted by slot, each slot once, with the stronger mode (D5,
+	// B14, B15). Add keeps it so.
+	Slots []SlotMode
+}
+
+// Reset empties the access and keeps its memory.
+func (a *Access) Reset() {
+	a.Global = false
+	a.GlobalMode = Shared
+	a.Slots = a.Slots[:0]
+}
+
+// Add merges one slot into the access.
+func (a *Access) Add(slot int32, mode Mode) {
+	i, found := slices.BinarySearchFunc(a.Slots, slot, func(s SlotMode, t int32) int { return int(s.Slot - t) })
+	if found {
+		a.Slots[i].Mode = max(a.Slots[i].Mode, mode)
+		return
+	}
+	a.Slots = slices.Insert(a.Slots, i, SlotMode{slot, mode})
+}
+
+// SetGlobal makes the access global; exclusive wins over shared.
+func (a *Access) SetGlobal(mode Mode) {
+	if a.Global {
+		mode = max(mode, a.GlobalMode)
+	}
+	a.Global, a.GlobalMode = true, mode
+}
+
+// Raise makes every slot of the access exclusive (D10: EXEC locks the union
+// of its keys exclusively even when it only reads).
+func (a *Access) Raise() {
+	a.GlobalMode = Exclusive
+	for i := range a.Slots {
+		a.Slots[i].Mode = Exclusive
+	}
+}

@@ -140,7 +140,7 @@ type Arg struct {
 	Name, Type, Token string
 	// KeySpec is the index of the key spec this argument belongs to plus one;
 	// 0: none.
-	KeySpec                 int
+	KeySpec                           int
 	Optional, Multiple, MultipleToken bool
-	Sub                     []Arg
+	Sub                               []Arg
 }

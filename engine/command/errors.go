@@ -1,0 +1,65 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error replies of commands. All mean: executed and failed, nothing changed.
+// The texts are Redis's, which clients and test suites compare.
+const (
+	ErrWrongType       = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	ErrSyntax          = "ERR syntax error"
+	ErrNotInteger      = "ERR value is not an integer or out of range"
+	ErrNotFloat        = "ERR value is not a valid float"
+	ErrOverflow        = "ERR increment or decrement would overflow"
+	ErrNaNOrInfinity   = "ERR increment would produce NaN or Infinity"
+	ErrOffsetRange     = "ERR offset is out of range"
+	ErrStringTooLong   = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	ErrNoSuchKey       = "ERR no such key"
+	ErrOutOfRange      = "ERR value is out of range"
+	ErrIndexOutOfRange = "ERR index out of range"
+	ErrInvalidCursor   = "ERR invalid cursor"
+	ErrSameObject      = "ERR source and destination objects are the same"
+	ErrDBIndex         = "ERR DB index is out of range"
+	ErrBusyKey         = "BUSYKEY Target key name already exists."
+	ErrBadDump         = "ERR DUMP payload version or checksum are wrong"
+	ErrBadDumpBody     = "ERR Bad data format"
+)
+
+// ErrArity is the error for a wrong number of arguments.
+func ErrArity(spec *Spec) string {
+	return "ERR wrong number of arguments for '" + spec.Name + "' command"
+}
+
+// ErrInvalidExpire is the error for an expiry out of range.
+func ErrInvalidExpire(command string) string {
+	return "ERR invalid expire time in '" + command + "' command"
+}
+
+// ErrUnknownCommand is the error for a command that is not in the table. It
+// quotes the command and as many arguments as Redis does: 128 bytes.
+func ErrUnknownCommand(args [][]byte) string {
+	const quotedMax = 128
+	var b strings.Builder
+	for _, a := range args[1:] {
+		if b.Len() >= quotedMax {
+			break
+		}
+		fmt.Fprintf(&b, "'%s' ", clip(a, quotedMax-b.Len()))
+	}
+	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", clip(args[0], quotedMax), b.String())
+}
+
+// ErrUnknownSubcommand is the error for a subcommand that its container does
+// not have.
+func ErrUnknownSubcommand(args [][]byte) string {
+	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", clip(args[1], 128), strings.ToUpper(string(args[0])))
+}
+
+func clip(b []byte, max int) []byte {
+	if len(b) > max {
+		return b[:max]
+	}
+	return b
+}

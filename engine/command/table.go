@@ -1,0 +1,194 @@
+// Package command is the table of all commands and the handlers of those that
+// work on data.
+//
+// A command is one row (Spec) in one family file, next to its handler:
+// strings.go, keys.go, and so on; commands of the connection, the server and
+// the cluster have their rows here too and their functions above. The list of
+// families below is explicit, so that reading it is enough to know them all.
+// Arity checks, routing, lock slots, COMMAND INFO, ACL categories and the
+// documentation are read from the rows. Adding a command touches one family
+// file and its test script.
+//
+// Handlers follow three rules. They reach nothing but their Ctx. They change
+// nothing before they are sure not to fail (Redis's commands are atomic, and
+// there is no undo). They copy what they keep: arguments point into a log
+// entry that others read.
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockstep/engine/sched"
+)
+
+// families is the whole table, in the order documentation lists it.
+var families = [][]*Spec{
+	stringFamily,
+	keyFamily,
+	keyspaceFamily,
+	internalFamily,
+	connectionFamily,
+	serverFamily,
+	clusterFamily,
+}
+
+var (
+	table  = map[string]*Spec{}
+	sorted []*Spec
+)
+
+func init() {
+	for _, family := range families {
+		for _, s := range family {
+			add(s)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b *Spec) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func add(s *Spec) {
+	if table[s.Name] != nil {
+		panic(fmt.Sprintf("command: %s stands in the table twice", s.Name))
+	}
+	table[s.Name] = s
+	sorted = append(sorted, s)
+	for _, sub := range s.Sub {
+		sub.parent = s
+		table[sub.Name] = sub
+	}
+}
+
+// All returns the commands by name, without subcommands. The caller must not
+// change the slice.
+func All() []*Spec { return sorted }
+
+// Get returns the command, or the subcommand "parent|sub", of a lower-case
+// name.
+func Get(name string) *Spec { return table[name] }
+
+// Lookup finds the command of a request; for a container the subcommand. It
+// returns nil when there is none; if the container alone is known, and its
+// subcommand is not, container is set.
+func Lookup(args [][]byte) (spec, container *Spec) {
+	s := lookupName(args[0])
+	if s == nil || len(s.Sub) == 0 || len(args) == 1 {
+		return s, nil
+	}
+	for _, sub := range s.Sub {
+		if equalFold(args[1], sub.Name[len(s.Name)+1:]) {
+			return sub, nil
+		}
+	}
+	return nil, s
+}
+
+func lookupName(name []byte) *Spec {
+	if s := table[string(name)]; s != nil && s.parent == nil {
+		return s
+	}
+	var buf [32]byte
+	if len(name) > len(buf) {
+		return nil
+	}
+	for i, c := range name {
+		buf[i] = lower(c)
+	}
+	s := table[string(buf[:len(name)])]
+	if s == nil || s.parent != nil {
+		return nil
+	}
+	return s
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// equalFold tells whether a equals the lower-case text b, ASCII case aside.
+func equalFold(a []byte, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i, c := range a {
+		if lower(c) != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckArity tells whether n arguments, the name included, are right.
+func (s *Spec) CheckArity(n int) bool {
+	if s.Arity < 0 {
+		return n >= -s.Arity
+	}
+	return n == s.Arity
+}
+
+// Parent is the container of a subcommand, else nil.
+func (s *Spec) Parent() *Spec { return s.parent }
+
+// Is tells whether the command has all these flags.
+func (s *Spec) Is(f Flag) bool { return s.Flags&f == f }
+
+// KeyRef is a key among a command's arguments.
+type KeyRef struct {
+	Pos   int
+	Mode  sched.Mode
+	Flags KeyFlag
+}
+
+// AppendKeys appends the keys among args, which have a right number of
+// arguments. Of malformed arguments it may find none or some; the handler will
+// report them.
+func (s *Spec) AppendKeys(dst []KeyRef, args [][]byte) []KeyRef {
+	for i := range s.Keys {
+		k := &s.Keys[i]
+		if k.Flags&KeyNotKey != 0 {
+			continue
+		}
+		mode := sched.Exclusive
+		if k.Flags&KeyRO != 0 {
+			mode = sched.Shared
+		}
+		if k.ModeOf != nil {
+			mode = k.ModeOf(args)
+		}
+		if k.Find != nil {
+			var buf [16]int
+			for _, pos := range k.Find(buf[:0], args) {
+				if pos < len(args) {
+					dst = append(dst, KeyRef{pos, mode, k.Flags})
+				}
+			}
+			continue
+		}
+		last := k.Last
+		if last < 0 {
+			last += len(args)
+		}
+		for pos := k.First; pos <= last && pos < len(args); pos += k.Step {
+			dst = append(dst, KeyRef{pos, mode, k.Flags})
+		}
+	}
+	return dst
+}
+
+// Writes tells whether the command, with these arguments, may change data and
+// so must enter the log.
+func (s *Spec) Writes(args [][]byte) bool {
+	if s.Flags&Write == 0 {
+		return false
+	}
+	for i := range s.Keys {
+		if s.Keys[i].ModeOf == nil || s.Keys[i].ModeOf(args) == sched.Exclusive {
+			return true
+		}
+	}
+	return len(s.Keys) == 0
+}

@@ -1,0 +1,102 @@
+package engine
+
+import "sync/atomic"
+
+// Cut is the state of the keyspace between two txns, to be written out while
+// later txns run.
+//
+// It is opened at once and captured lock slot by lock slot: by the writer of
+// the snapshot at its leisure, or by the first txn after the cut that changes
+// the slot, whichever comes first. To capture a slot is to keep its list of
+// segments; a later txn copies a segment of a captured slot, and an entry in
+// it, before it changes them. So nothing waits for the snapshot longer than
+// it takes to copy one segment, and memory grows only by what is changed.
+//
+// The slot must be held when it is captured: exclusively by the txn, or shared
+// by the snapshot's writer in a ticket that is not older than the cut. Since
+// tickets run in order, all txns before the cut have then left the slot.
+type Cut struct {
+	k *Keyspace
+	// no is the last txn the cut holds; epoch tells cuts apart, for two may
+	// have been opened after the same txn.
+	no, epoch uint64
+	// swappedAt is copied at once: Swap needs all slots.
+	swappedAt [Databases]uint64
+	slots     []capturedSlot
+	done      atomic.Bool
+}
+
+type capturedSlot struct {
+	dbs     [Databases][]*segment
+	counts  [Databases]int
+	deleted deletions
+}
+
+// OpenCut opens a cut after txn no. Only one can be open at a time. The
+// caller makes sure that no other goroutine opens one meanwhile.
+func (k *Keyspace) OpenCut(no uint64) *Cut {
+	k.cuts++
+	c := &Cut{k: k, no: no, epoch: k.cuts, swappedAt: k.swappedAt, slots: make([]capturedSlot, len(k.slots))}
+	if !k.cut.CompareAndSwap(nil, c) {
+		panic("engine: a cut is open already")
+	}
+	return c
+}
+
+// No is the number of the last txn the cut holds.
+func (c *Cut) No() uint64 { return c.no }
+
+// Close gives the cut up. Calling it again does nothing.
+func (c *Cut) Close() {
+	if c.done.CompareAndSwap(false, true) {
+		c.k.cut.CompareAndSwap(c, nil)
+	}
+}
+
+// Capture captures a lock slot if no txn has done so. The slot must be held
+// shared.
+func (c *Cut) Capture(slot int32) {
+	if c.k.slots[slot].cutEpoch != c.epoch {
+		c.capture(int(slot))
+	}
+}
+
+func (c *Cut) capture(slot int) {
+	s := &c.k.slots[slot]
+	s.cutEpoch = c.epoch
+	got := &c.slots[slot]
+	for db, d := range s.dbs {
+		if d == nil || d.count == 0 {
+			continue
+		}
+		got.counts[db] = d.count
+		got.dbs[db] = d.segments()
+		for _, seg := range got.dbs[db] {
+			seg.cutEpoch = c.epoch
+		}
+	}
+	got.deleted = s.deleted
+	got.deleted.ring = append([]deletion(nil), s.deleted.ring...)
+}
+
+// Each calls f for the entries of one captured database of a captured slot,
+// in hash order. It needs no lock.
+func (c *Cut) Each(slot int32, db int, f func(e *Entry) error) error {
+	for _, seg := range c.slots[slot].dbs[db] {
+		for _, e := range seg.entries {
+			if e == nil {
+				continue
+			}
+			if err := f(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Count is the number of entries of one captured database of a captured slot.
+func (c *Cut) Count(slot int32, db int) int { return c.slots[slot].counts[db] }
+
+// Release lets go of what was captured of a slot, once it is written.
+func (c *Cut) Release(slot int32) { c.slots[slot] = capturedSlot{} }

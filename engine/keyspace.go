@@ -1,0 +1,314 @@
+// Package engine holds one shard's keyspace: databases of keys, divided into
+// lock slots.
+//
+// The keyspace takes no locks. Whoever calls it holds the lock slot of the key
+// (package sched): shared to read, exclusive to change. Nothing is shared
+// between lock slots but atomic counters, so commands on different slots run
+// at the same time.
+//
+// Invariants:
+//   - What the keyspace holds, and the order in which it is walked, is a
+//     function of the txns that ran, not of timing, of Go's map order or of a
+//     snapshot taken or loaded in between. Keys stand in the order of a hash
+//     whose seed is part of the replicated state.
+//   - Every change of a key stores the number of the txn that made it as the
+//     key's version; WATCH compares versions.
+//   - While a cut is open (see Cut), entries and segments it holds are never
+//     changed in place.
+//
+// A single table for all keys with a lock of its own would have to be locked
+// beside the lock slots; one table per lock slot needs no second lock.
+package engine
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dchest/siphash"
+
+	"lockstep/engine/hashslot"
+)
+
+// Databases is the number of databases SELECT can choose from.
+const Databases = 16
+
+// Config is what a keyspace is made with. It is part of the replicated state
+// of a shard and must be the same on all its replicas.
+type Config struct {
+	// LockSlots is the number of lock slots, 1 to hashslot.Count.
+	LockSlots int
+	// Seed keys the hash that orders the keys, so that clients cannot choose
+	// keys that collide.
+	Seed [16]byte
+}
+
+// Keyspace is one shard's keys and values.
+type Keyspace struct {
+	cfg          Config
+	seed0, seed1 uint64
+	slots        []slotSpace
+	// swappedAt is the number of the last txn that swapped a database's
+	// content; guarded by the global lock.
+	swappedAt [Databases]uint64
+	keys      [Databases]atomic.Int64
+	volatile  [Databases]atomic.Int64
+	memory    [Databases]atomic.Int64
+	cuts      uint64 // number of cuts opened so far
+	cut       atomic.Pointer[Cut]
+
+	// Stats counts what INFO shows; it is not state.
+	Stats Stats
+}
+
+// Stats are this replica's own counters.
+type Stats struct {
+	Hits, Misses, Expired, Evicted atomic.Int64
+}
+
+// slotSpace is what one lock slot guards.
+type slotSpace struct {
+	dbs     [Databases]*dict
+	expires expiryIndex
+	deleted deletions
+	// cutEpoch is the last cut that has captured this slot.
+	cutEpoch uint64
+}
+
+// New returns an empty keyspace.
+func New(cfg Config) *Keyspace {
+	if cfg.LockSlots < 1 || cfg.LockSlots > hashslot.Count {
+		panic(fmt.Sprintf("engine: %d lock slots", cfg.LockSlots))
+	}
+	k := &Keyspace{cfg: cfg, slots: make([]slotSpace, cfg.LockSlots)}
+	for i := range 8 {
+		k.seed0 |= uint64(cfg.Seed[i]) << (8 * i)
+		k.seed1 |= uint64(cfg.Seed[8+i]) << (8 * i)
+	}
+	return k
+}
+
+// Config returns what the keyspace was made with.
+func (k *Keyspace) Config() Config { return k.cfg }
+
+// LockSlots is the number of lock slots.
+func (k *Keyspace) LockSlots() int { return len(k.slots) }
+
+// LockSlot returns the lock slot of a key (B3, B8).
+func (k *Keyspace) LockSlot(key []byte) int32 {
+	return int32(hashslot.Of(key) % len(k.slots))
+}
+
+// LockSlotOf returns the lock slot of an entry's key.
+func (k *Keyspace) LockSlotOf(e *Entry) int32 { return k.LockSlot(e.keyBytes()) }
+
+func (k *Keyspace) hash(key []byte) uint32 {
+	return uint32(siphash.Hash(k.seed0, k.seed1, key) >> 32)
+}
+
+// Find returns the entry of a key, expired or not, or nil.
+func (k *Keyspace) Find(slot int32, db int, key []byte) *Entry {
+	d := k.slots[slot].dbs[db]
+	if d == nil {
+		return nil
+	}
+	return d.find(k.hash(key), key)
+}
+
+// Put stores e in its slot, in place of an entry of the same key, and makes
+// txnNo its version.
+func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
+	s := k.change(slot, txnNo)
+	key := e.keyBytes()
+	e.Version = txnNo
+	d := s.dbs[db]
+	if d == nil {
+		d = &dict{}
+		s.dbs[db] = d
+	}
+	old := d.put(k.hash(key), key, e, k.cutEpoch(txnNo))
+	if old == nil {
+		k.keys[db].Add(1)
+	} else {
+		k.forget(s, db, old)
+	}
+	k.memory[db].Add(int64(e.MemoryBytes()))
+	if e.ExpireAtMs != 0 {
+		s.expires.add(db, e)
+		k.volatile[db].Add(1)
+	}
+}
+
+// Remove takes a key out and returns its entry, or nil.
+func (k *Keyspace) Remove(slot int32, db int, key []byte, txnNo uint64) *Entry {
+	s := k.change(slot, txnNo)
+	hash := k.hash(key)
+	e := s.dbs[db].remove(hash, key, k.cutEpoch(txnNo))
+	if e == nil {
+		return nil
+	}
+	k.keys[db].Add(-1)
+	k.forget(s, db, e)
+	s.deleted.add(db, hash, txnNo)
+	return e
+}
+
+// forget takes an entry that left the keyspace out of the counters.
+func (k *Keyspace) forget(s *slotSpace, db int, e *Entry) {
+	k.memory[db].Add(-int64(e.MemoryBytes()))
+	if e.ExpireAtMs != 0 {
+		s.expires.remove(db, e)
+		k.volatile[db].Add(-1)
+	}
+}
+
+// Mutable returns the entry to change in place for a key whose entry is e: e
+// itself, or a copy that took its place because an open cut holds e. The
+// caller must end the change with Changed, and must not touch ExpireAtMs.
+func (k *Keyspace) Mutable(slot int32, db int, e *Entry, txnNo uint64) *Entry {
+	k.memory[db].Add(-int64(e.MemoryBytes()))
+	s := k.change(slot, txnNo)
+	c := k.cut.Load()
+	if c == nil || txnNo <= c.no || e.Version > c.no {
+		return e
+	}
+	n := e.clone()
+	s.dbs[db].put(k.hash(e.keyBytes()), e.keyBytes(), n, c.epoch)
+	if n.ExpireAtMs != 0 {
+		s.expires.remove(db, e)
+		s.expires.add(db, n)
+	}
+	return n
+}
+
+// Changed ends a change begun with Mutable.
+func (k *Keyspace) Changed(db int, e *Entry, txnNo uint64) {
+	e.Version = txnNo
+	k.memory[db].Add(int64(e.MemoryBytes()))
+}
+
+// SetExpire changes when a key is gone (0: never) and makes txnNo its version.
+func (k *Keyspace) SetExpire(slot int32, db int, e *Entry, atMs int64, txnNo uint64) {
+	e = k.Mutable(slot, db, e, txnNo)
+	s := &k.slots[slot]
+	if e.ExpireAtMs != 0 {
+		s.expires.remove(db, e)
+		k.volatile[db].Add(-1)
+	}
+	e.ExpireAtMs = atMs
+	if atMs != 0 {
+		s.expires.add(db, e)
+		k.volatile[db].Add(1)
+	}
+	k.Changed(db, e, txnNo)
+}
+
+// change returns a slot that is about to be changed by txnNo, after an open
+// cut has captured it.
+func (k *Keyspace) change(slot int32, txnNo uint64) *slotSpace {
+	s := &k.slots[slot]
+	if c := k.cut.Load(); c != nil && txnNo > c.no && s.cutEpoch != c.epoch {
+		c.capture(int(slot))
+	}
+	return s
+}
+
+// cutEpoch is the epoch of the open cut if txnNo comes after it, else 0.
+func (k *Keyspace) cutEpoch(txnNo uint64) uint64 {
+	if c := k.cut.Load(); c != nil && txnNo > c.no {
+		return c.epoch
+	}
+	return 0
+}
+
+// Keys is the number of keys of a database, those due but not yet deleted
+// included.
+func (k *Keyspace) Keys(db int) int { return int(k.keys[db].Load()) }
+
+// Volatile is the number of keys of a database that have an expiry.
+func (k *Keyspace) Volatile(db int) int { return int(k.volatile[db].Load()) }
+
+// SlotKeys is the number of keys of a database in one lock slot.
+func (k *Keyspace) SlotKeys(slot int32, db int) int {
+	if d := k.slots[slot].dbs[db]; d != nil {
+		return d.count
+	}
+	return 0
+}
+
+// MemoryBytes is the memory of all keys and values, about.
+func (k *Keyspace) MemoryBytes() int64 {
+	var sum int64
+	for db := range k.memory {
+		sum += k.memory[db].Load()
+	}
+	return sum
+}
+
+// Walk calls f for the keys of one database in one lock slot in hash order,
+// beginning at hash from, until f returns false.
+func (k *Keyspace) Walk(slot int32, db int, from uint32, f func(hash uint32, e *Entry) bool) {
+	k.slots[slot].dbs[db].walk(from, f)
+}
+
+// Flush empties one database; it needs the global lock. It costs a step per
+// lock slot and per key with an expiry, not per key.
+func (k *Keyspace) Flush(db int, txnNo uint64) {
+	for i := range k.slots {
+		s := &k.slots[i]
+		if d := s.dbs[db]; d == nil || d.count == 0 {
+			continue
+		}
+		k.change(int32(i), txnNo)
+		s.dbs[db] = nil
+		s.expires.drop(db)
+		s.deleted.raise(txnNo)
+	}
+	k.keys[db].Store(0)
+	k.volatile[db].Store(0)
+	k.memory[db].Store(0)
+}
+
+// Swap exchanges the content of two databases; it needs the global lock.
+func (k *Keyspace) Swap(a, b int, txnNo uint64) {
+	if a == b {
+		return
+	}
+	for i := range k.slots {
+		s := k.change(int32(i), txnNo)
+		s.dbs[a], s.dbs[b] = s.dbs[b], s.dbs[a]
+		s.expires.swap(a, b)
+	}
+	swapCount(&k.keys[a], &k.keys[b])
+	swapCount(&k.volatile[a], &k.volatile[b])
+	swapCount(&k.memory[a], &k.memory[b])
+	k.swappedAt[a], k.swappedAt[b] = txnNo, txnNo
+}
+
+func swapCount(a, b *atomic.Int64) {
+	n := a.Load()
+	a.Store(b.Load())
+	b.Store(n)
+}
+
+// Unchanged tells whether a key is still as a client saw it that read version
+// (0: no such key) after txn seenAt. A deletion that is too long ago to be
+// known counts as a change, and so does an expiry that nowMs has passed.
+func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64) bool {
+	e := k.Find(slot, db, key)
+	if e != nil && e.ExpiredAt(nowMs) {
+		e = nil
+	}
+	s := &k.slots[slot]
+	switch {
+	case k.swappedAt[db] > seenAt && (e != nil || version != 0):
+		return false
+	case e != nil:
+		return e.Version == version
+	case version != 0:
+		return false
+	default:
+		return !s.deleted.since(db, k.hash(key), seenAt)
+	}
+}
+
+func (e *Entry) keyBytes() []byte { return unsafeBytes(e.Key()) }

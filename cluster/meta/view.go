@@ -119,8 +119,8 @@ type View struct {
 	shardOfSlot *[hashslot.Count]uint16
 }
 
-// ShardOfSlot returns the number of the shard that owns a hash slot.
-// The cluster must have been created.
+// ShardOfSlot returns the number of the shard that owns a hash slot; 0 while
+// the cluster has not been created.
 func (v *View) ShardOfSlot(slot uint16) int { return int(v.shardOfSlot[slot]) }
 
 // Created tells whether the cluster exists yet.
@@ -198,6 +198,10 @@ func (v *View) clone() *View {
 
 // finish derives what follows from the rest.
 func (v *View) finish() {
+	if len(v.Shards) == 0 {
+		v.shardOfSlot = new([hashslot.Count]uint16)
+		return
+	}
 	live := v.Live()
 	replicas := make([]NodeID, len(live))
 	for i := range live {
@@ -206,7 +210,7 @@ func (v *View) finish() {
 	for i := range v.Shards {
 		v.Shards[i].Replicas = replicas
 	}
-	if v.shardOfSlot == nil && len(v.Shards) > 0 {
+	if v.shardOfSlot == nil {
 		v.shardOfSlot = slotTable(v.Shards)
 	}
 }

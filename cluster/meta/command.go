@@ -1,0 +1,159 @@
+package meta
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Command is a change of the cluster's state, one of the exported types with an
+// apply method below.
+type Command interface {
+	// apply changes v, which belongs to it, or refuses and must then not have
+	// changed anything. It tells whether there was anything to change.
+	apply(v *View) (changed bool, err error)
+}
+
+// CreateCluster is the first command of a cluster's life, proposed by the node
+// that was told to bootstrap it.
+type CreateCluster struct {
+	ClusterID string   `json:"cluster_id"`
+	Creation  Creation `json:"creation"`
+	Founder   Node     `json:"founder"`
+}
+
+// AddNode makes a node known, as joining.
+type AddNode struct {
+	Node Node `json:"node"`
+	// Replace: a live node of the same name leaves, in favour of this one.
+	Replace bool `json:"replace,omitempty"`
+}
+
+// UpdateNode says where a node is now and what it runs.
+type UpdateNode struct {
+	ID         NodeID `json:"id"`
+	PeerAddr   string `json:"peer_addr"`
+	ClientAddr string `json:"client_addr"`
+	AdminAddr  string `json:"admin_addr,omitempty"`
+	Version    string `json:"version,omitempty"`
+}
+
+// MarkMember notes that a joining node has become a voter of the meta group.
+type MarkMember struct {
+	ID NodeID `json:"id"`
+}
+
+// RemoveNode lets a node leave. It keeps its replicas until each shard's
+// leader has taken them away.
+type RemoveNode struct {
+	ID    NodeID `json:"id"`
+	Force bool   `json:"force,omitempty"`
+}
+
+// Detach notes that a shard has let go of a leaving node; after the last one
+// the node is removed.
+type Detach struct {
+	ID    NodeID `json:"id"`
+	Shard uint32 `json:"shard"`
+}
+
+// SetSettings changes cluster-wide settings, all or none.
+type SetSettings struct {
+	Set   map[string]string `json:"set,omitempty"`
+	Unset []string          `json:"unset,omitempty"`
+}
+
+// kinds is the wire name of every command, and how to begin reading one.
+var kinds = []struct {
+	name string
+	make func() Command
+}{
+	{"create-cluster", func() Command { return new(CreateCluster) }},
+	{"add-node", func() Command { return new(AddNode) }},
+	{"update-node", func() Command { return new(UpdateNode) }},
+	{"mark-member", func() Command { return new(MarkMember) }},
+	{"remove-node", func() Command { return new(RemoveNode) }},
+	{"detach", func() Command { return new(Detach) }},
+	{"set-settings", func() Command { return new(SetSettings) }},
+}
+
+// MaxCommandBytes bounds one command in the log.
+const MaxCommandBytes = 256 << 10
+
+// frame is a command as it is written down. ID lets its proposer recognise it.
+type frame struct {
+	ID   uint64          `json:"id"`
+	Kind string          `json:"kind"`
+	Args json.RawMessage `json:"args"`
+}
+
+// encodeCommand writes a command for the log.
+func encodeCommand(id uint64, c Command) ([]byte, error) {
+	args, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := kindOf(c)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(frame{ID: id, Kind: kind, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > MaxCommandBytes {
+		return nil, ErrTooMany.With(fmt.Sprintf("a command of %d bytes is longer than the meta group takes (%d)", len(body), MaxCommandBytes))
+	}
+	return seal(commandMagic, body), nil
+}
+
+func kindOf(c Command) (string, error) {
+	want := fmt.Sprintf("%T", c)
+	for _, k := range kinds {
+		if fmt.Sprintf("%T", k.make()) == want {
+			return k.name, nil
+		}
+	}
+	return "", fmt.Errorf("meta: %T is no command; a pointer to one is", c)
+}
+
+// decodeCommand reads a command from the log. An unknown kind or field was
+// written by a newer version.
+func decodeCommand(data []byte) (id uint64, c Command, err error) {
+	body, err := unseal(commandMagic, data)
+	if err != nil {
+		return 0, nil, err
+	}
+	var f frame
+	if err := strictJSON(body, &f); err != nil {
+		return 0, nil, err
+	}
+	for _, k := range kinds {
+		if k.name == f.Kind {
+			c := k.make()
+			return f.ID, c, strictJSON(f.Args, c)
+		}
+	}
+	return 0, nil, fmt.Errorf("%w (command %q)", ErrVersion, f.Kind)
+}
+
+// VerifyCommand tells whether data is a whole command, for checks of the log.
+func VerifyCommand(data []byte) error {
+	_, err := unseal(commandMagic, data)
+	if errors.Is(err, ErrVersion) {
+		return nil // whole, though not ours to read
+	}
+	return err
+}
+
+// strictJSON reads JSON whose checksum was right: what does not fit was
+// written by a version with other fields.
+func strictJSON(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%w (%v)", ErrVersion, err)
+	}
+	return nil
+}

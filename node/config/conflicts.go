@@ -1,0 +1,25 @@
+package config
+
+import "fmt"
+
+// conflicts lists what does not go together. The same rules hold at the start
+// and at CONFIG SET.
+func conflicts(s *Settings) []string {
+	var found []string
+	say := func(wrong bool, format string, args ...any) {
+		if wrong {
+			found = append(found, fmt.Sprintf(format, args...))
+		}
+	}
+	say(s.Port == s.PeerPort, "port and peer-port are both %d", s.Port)
+	say(s.AdminPort != 0 && (s.AdminPort == s.Port || s.AdminPort == s.PeerPort),
+		"admin-port %d is the port for clients or for peers", s.AdminPort)
+	say(len(s.Bind) == 0, "bind names no address")
+	say(s.Bootstrap && len(s.Join) > 0, "bootstrap begins a new cluster and join enters an old one: give one of them")
+	say(s.RaftElectionMs < s.RaftHeartbeatMs, "raft-election-ms %d is less than raft-heartbeat-ms %d", s.RaftElectionMs, s.RaftHeartbeatMs)
+	say(s.ClientQueryBufferLimit < s.ProtoMaxBulkLen,
+		"client-query-buffer-limit %d is less than proto-max-bulk-len %d: the largest argument would not fit", s.ClientQueryBufferLimit, s.ProtoMaxBulkLen)
+	say(s.OutstandingBytesMax < s.ProtoMaxBulkLen,
+		"outstanding-bytes-max %d is less than proto-max-bulk-len %d: the largest value would never be admitted beside another", s.OutstandingBytesMax, s.ProtoMaxBulkLen)
+	return found
+}

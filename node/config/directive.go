@@ -1,0 +1,99 @@
+package config
+
+import "strings"
+
+// Policy is what Lockstep does with a directive.
+type Policy uint8
+
+const (
+	// Honoured directives do what their name says.
+	Honoured Policy = iota
+	// Ignored directives are kept and shown, and have no effect.
+	Ignored
+	// Fixed directives state a fact that no setting changes.
+	Fixed
+	// Refused directives would promise what is not kept.
+	Refused
+)
+
+func (p Policy) String() string {
+	return [...]string{"honoured", "ignored", "fixed", "refused"}[p]
+}
+
+// Flags say when and for whom a directive may change.
+type Flags uint8
+
+const (
+	// Immutable directives are read at the start and never again.
+	Immutable Flags = 1 << iota
+	// Secret values are masked wherever a person might read over a shoulder:
+	// logs, the effective configuration, SLOWLOG. CONFIG GET shows them, as
+	// Redis does.
+	Secret
+	// Replicated directives hold for the whole cluster: a change goes through
+	// the log. All others hold for one node.
+	Replicated
+	// CreationOnly directives are read when the node's or the cluster's state is
+	// made, and are ignored by a node that has state.
+	CreationOnly
+	// fileOnly directives are commands to the parser of redis.conf, not settings:
+	// CONFIG GET and CONFIG SET do not know them.
+	fileOnly
+	// repeats: words of several lines of one source add up.
+	repeats
+)
+
+// Directive is a row of the table.
+type Directive struct {
+	Name    string
+	Aliases []string
+	Group   string
+	Policy  Policy
+	Flags   Flags
+	// Default is the value as one would write it in the file.
+	Default string
+	// Doc is one line: what it does, units included.
+	Doc string
+	// Why gives the reason for a policy other than Honoured.
+	Why string
+	// Differs gives the reason for a default that is not Redis's.
+	Differs string
+
+	// kind reads and writes the value.
+	kind kind
+	// derive computes the default from the other settings, in the form of
+	// Default; deriveDoc says the same in words.
+	derive    func(*Settings) string
+	deriveDoc string
+	// refuses lists values that are refused though others would do.
+	refuses []string
+
+	// row is the directive's place in the table.
+	row int
+}
+
+// Form is the form of the value, for people: "yes|no", "0..65535".
+func (d *Directive) Form() string { return d.kind.form() }
+
+// Has reports whether all the flags are set.
+func (d *Directive) Has(f Flags) bool { return d.Flags&f == f }
+
+// Names are the directive's name and its aliases.
+func (d *Directive) Names() []string { return append([]string{d.Name}, d.Aliases...) }
+
+// EnvName is the environment variable that sets the directive.
+func (d *Directive) EnvName() string { return envName(d.Name) }
+
+const envPrefix = "LOCKSTEP_"
+
+func envName(name string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// DefaultText is the default for people.
+func (d *Directive) DefaultText() string {
+	if d.derive != nil {
+		return d.deriveDoc
+	}
+	return d.Default
+}

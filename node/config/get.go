@@ -1,0 +1,62 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/tidwall/match"
+)
+
+// Get answers CONFIG GET: the directives that match any of the patterns, each
+// once, aliases under their own names. A name without wildcards comes back in
+// the letters it was asked in, as in Redis.
+func (c *Config) Get(patterns ...string) []Pair {
+	s := c.Current()
+	var out []Pair
+	seen := make(map[string]bool)
+	for _, pattern := range patterns {
+		if !strings.ContainsAny(pattern, "[*?") {
+			name := strings.ToLower(pattern)
+			if d, ok := Lookup(name); ok && !d.Has(fileOnly) && !seen[name] {
+				seen[name] = true
+				out = append(out, Pair{pattern, s.text[d.row]})
+			}
+			continue
+		}
+		for _, d := range table {
+			for _, name := range d.Names() {
+				if d.Has(fileOnly) || seen[name] || !match.Match(name, strings.ToLower(pattern)) {
+					continue
+				}
+				seen[name] = true
+				out = append(out, Pair{name, s.text[d.row]})
+			}
+		}
+	}
+	return out
+}
+
+// Effective is a line of the configuration in force.
+type Effective struct {
+	Directive *Directive
+	// Value is masked if the directive is a secret.
+	Value  string
+	Origin Origin
+}
+
+// Effective lists the honoured directives in the order of the table, and the
+// others where somebody set them.
+func (c *Config) Effective() []Effective {
+	s := c.Current()
+	var out []Effective
+	for _, d := range table {
+		if d.Policy != Honoured && s.origin[d.row].Source == FromDefault {
+			continue
+		}
+		value := s.text[d.row]
+		if d.Has(Secret) && value != "" {
+			value = "(hidden)"
+		}
+		out = append(out, Effective{d, value, s.origin[d.row]})
+	}
+	return out
+}

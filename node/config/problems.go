@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// problems collects what is wrong, up to a bound.
+type problems struct {
+	list []error
+	more int
+}
+
+const problemsMax = 20
+
+func (p *problems) add(where, format string, args ...any) {
+	if len(p.list) >= problemsMax {
+		p.more++
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if where != "" {
+		text = where + ": " + text
+	}
+	p.list = append(p.list, errors.New(text))
+}
+
+// err is nil if there were none.
+func (p *problems) err() error {
+	if len(p.list) == 0 {
+		return nil
+	}
+	list := p.list
+	if p.more > 0 {
+		list = append(list, fmt.Errorf("and %d more", p.more))
+	}
+	return errors.Join(list...)
+}
+
+// unknown says that a name is not in the table, and which one is near.
+func unknown(what, name string) string {
+	text := fmt.Sprintf("unknown %s %q", what, name)
+	if near, ok := nearest(name); ok {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return text
+}
+
+// nearest is the directive whose name takes the fewest edits, if they are few.
+func nearest(name string) (string, bool) {
+	name = strings.ToLower(name)
+	best, bestEdits := "", 1+max(2, len(name)/4)
+	for _, d := range table {
+		for _, candidate := range d.Names() {
+			if n := edits(name, candidate); n < bestEdits {
+				best, bestEdits = candidate, n
+			}
+		}
+	}
+	return best, best != ""
+}
+
+// edits is the Levenshtein distance. Names are short: a row of the matrix at a
+// time will do, and what is much longer than any name is near to none.
+func edits(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

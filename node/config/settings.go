@@ -1,0 +1,179 @@
+package config
+
+// ReadMode is how a leader proves that it still leads before it answers a read.
+type ReadMode string
+
+const (
+	// ReadLease trusts the leader's lease: no waiting, rests on clocks that run
+	// at about the same speed.
+	ReadLease ReadMode = "lease"
+	// ReadQuorum asks a quorum, once for all reads that wait.
+	ReadQuorum ReadMode = "quorum"
+)
+
+// Routing is what a node does with a command for a shard that it does not lead.
+type Routing string
+
+const (
+	// RouteForward passes it on, one hop.
+	RouteForward Routing = "forward"
+	// RouteRedirect answers MOVED.
+	RouteRedirect Routing = "redirect"
+)
+
+// ClientRole is the role a node shows in INFO, HELLO and ROLE.
+type ClientRole string
+
+const (
+	// RoleAuto shows master on every node that takes writes.
+	RoleAuto ClientRole = "auto"
+	// RoleRaft shows what Raft says: followers are slaves.
+	RoleRaft ClientRole = "raft"
+	// RolePrimary shows master always.
+	RolePrimary ClientRole = "primary"
+)
+
+// DebugAccess is who may use DEBUG.
+type DebugAccess string
+
+const (
+	// DebugNobody refuses DEBUG.
+	DebugNobody DebugAccess = "no"
+	// DebugEverybody allows it.
+	DebugEverybody DebugAccess = "yes"
+	// DebugLocal allows it to clients on the loopback interface.
+	DebugLocal DebugAccess = "local"
+)
+
+// LogStore is the engine under a Raft log.
+type LogStore string
+
+const (
+	// LogStoreBolt is raft-boltdb.
+	LogStoreBolt LogStore = "boltdb"
+	// LogStoreWAL is raft-wal.
+	LogStoreWAL LogStore = "wal"
+)
+
+// LogLevel is redis.conf's.
+type LogLevel string
+
+// The levels, from the most to the least talkative.
+const (
+	LogDebug   LogLevel = "debug"
+	LogVerbose LogLevel = "verbose"
+	LogNotice  LogLevel = "notice"
+	LogWarning LogLevel = "warning"
+)
+
+// LogFormat is how a line of the log looks.
+type LogFormat string
+
+// The formats of log lines.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// EndpointType is what CLUSTER SLOTS names a node by.
+type EndpointType string
+
+// The endpoint types of Redis.
+const (
+	EndpointIP       EndpointType = "ip"
+	EndpointHostname EndpointType = "hostname"
+	EndpointUnknown  EndpointType = "unknown-endpoint"
+)
+
+// EvictionPolicy is maxmemory-policy.
+type EvictionPolicy string
+
+// The eviction policies of Redis.
+const (
+	EvictVolatileLRU    EvictionPolicy = "volatile-lru"
+	EvictVolatileLFU    EvictionPolicy = "volatile-lfu"
+	EvictVolatileRandom EvictionPolicy = "volatile-random"
+	EvictVolatileTTL    EvictionPolicy = "volatile-ttl"
+	EvictAllKeysLRU     EvictionPolicy = "allkeys-lru"
+	EvictAllKeysLFU     EvictionPolicy = "allkeys-lfu"
+	EvictAllKeysRandom  EvictionPolicy = "allkeys-random"
+	EvictNothing        EvictionPolicy = "noeviction"
+)
+
+// Settings are the values of all directives at one instant. A value that
+// [Config.Current] returned never changes; its slices are shared and must not
+// be written. What a field means stands in its row of the table.
+type Settings struct {
+	// The node and its addresses.
+	Port          int
+	Bind          []string
+	ProtectedMode bool
+	PeerPort      int
+	PeerAddress   string
+	AdminPort     int
+	NodeName      string
+	Dir           string
+
+	// How the cluster is made.
+	Bootstrap bool
+	Join      []string
+	Shards    int
+	Replicas  int
+	LockSlots int
+	LogStore  LogStore
+
+	// Replication.
+	RaftHeartbeatMs     int
+	RaftElectionMs      int
+	RaftSnapshotEntries int
+	RaftTrailingEntries int
+	RaftEntryBytesMax   int64
+	RaftEntriesInFlight int
+
+	// Reads, routing, waiting.
+	ReadMode              ReadMode
+	Routing               Routing
+	WriteTimeoutMs        int
+	ForwardOutstandingMax int
+	Permits               int
+	OutstandingTxnsMax    int
+	OutstandingBytesMax   int64
+	ActiveExpire          bool
+
+	// The face to cluster-aware clients.
+	ClusterEnabled           bool
+	ClusterAnnounceIP        string
+	ClusterAnnounceHostname  string
+	ClusterAnnouncePort      int
+	ClusterAnnounceBusPort   int
+	ClusterPreferredEndpoint EndpointType
+	ClientRole               ClientRole
+
+	// Clients.
+	MaxClients               int
+	TimeoutSeconds           int
+	TCPKeepaliveSeconds      int
+	ProtoMaxBulkLen          int64
+	ClientQueryBufferLimit   int64
+	ClientOutputBufferLimits OutputLimits
+	RequirePass              string
+	EnableDebugCommand       DebugAccess
+
+	// Memory and keys.
+	MaxMemory            int64
+	MaxMemoryPolicy      EvictionPolicy
+	NotifyKeyspaceEvents EventClasses
+
+	// Looking at it, ending it.
+	LogLevel               LogLevel
+	LogFile                string
+	LogFormat              LogFormat
+	SlowlogLogSlowerThan   int64
+	SlowlogMaxLen          int64
+	ShutdownTimeoutSeconds int
+
+	// text is the canonical text of every row, origin where it came from; both
+	// are indexed by Directive.row.
+	text   []string
+	origin []Origin
+}

@@ -1,0 +1,252 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// The rows of the node: its addresses, how the cluster is made, replication,
+// reading and routing.
+
+const maxPort = 65535
+
+var nodeDirectives = []*Directive{
+	{
+		Name: "port", Default: "6379", Flags: Immutable,
+		Doc:  "TCP port for clients.",
+		kind: into(integer(1, maxPort), func(s *Settings) *int { return &s.Port }),
+	},
+	{
+		Name: "bind", Default: "127.0.0.1 -::1", Flags: Immutable,
+		Doc:     "Addresses to listen on, for clients and for peers; `*` is all IPv4, `::*` all IPv6 ones, and a leading `-` lets an address be missing.",
+		Differs: "the value of the redis.conf that Redis ships, not the one compiled into it: nothing listens to the world unless it was told to",
+		kind:    into(list("addresses", checkBind), func(s *Settings) *[]string { return &s.Bind }),
+	},
+	{
+		Name: "protected-mode", Default: "yes",
+		Doc:  "While no password is set, take clients from this machine only.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.ProtectedMode }),
+	},
+	{
+		Name: "peer-port", Aliases: []string{"cluster-port"}, Flags: Immutable,
+		derive:    func(s *Settings) string { return strconv.Itoa(s.Port + 10000) },
+		deriveDoc: "port + 10000",
+		Doc:       "TCP port for the other nodes: Raft and forwarded commands share it.",
+		Differs:   "0 stands for port + 10000 in Redis; here the port itself is shown",
+		kind:      into(integer(1, maxPort), func(s *Settings) *int { return &s.PeerPort }),
+	},
+	{
+		Name: "peer-address", Flags: Immutable,
+		derive:    derivePeerAddress,
+		deriveDoc: "from cluster-announce-*, bind and peer-port",
+		Doc:       "host:port under which the other nodes reach this one. A name is resolved anew at each dial and kept in the cluster's state as a name.",
+		kind:      into(checkedText("host:port", checkHostPort), func(s *Settings) *string { return &s.PeerAddress }),
+	},
+	{
+		Name: "admin-port", Default: "0", Flags: Immutable,
+		Doc:  "HTTP port for health checks, metrics and profiles; 0 is off. It asks for no password.",
+		kind: into(integer(0, maxPort), func(s *Settings) *int { return &s.AdminPort }),
+	},
+	{
+		Name: "node-name", Flags: Immutable,
+		derive:    deriveNodeName,
+		deriveDoc: "hostname-port",
+		Doc:       "The node's name in the cluster, for ever: letters, digits, `.`, `_`, `-`, 64 at most.",
+		kind:      into(checkedText("name", checkNodeName), func(s *Settings) *string { return &s.NodeName }),
+	},
+	{
+		Name: "dir", Default: "./lockstep-data", Flags: Immutable,
+		Doc:     "Folder of the node's state; made if missing.",
+		Differs: "Redis takes the folder it was started in",
+		kind:    into(checkedText("path", checkNotEmpty), func(s *Settings) *string { return &s.Dir }),
+	},
+}
+
+var creationDirectives = []*Directive{
+	{
+		Name: "bootstrap", Default: "no", Flags: Immutable | CreationOnly,
+		Doc:  "Begin a new cluster with this node. A lone node with an empty folder and no `join` does so by itself.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.Bootstrap }),
+	},
+	{
+		Name: "join", Default: "", Flags: Immutable | CreationOnly,
+		Doc:  "host:port of peers (their peer ports), parted by commas or blanks; the first that answers lets this node into its cluster.",
+		kind: into(list("host:port,...", checkHostPort), func(s *Settings) *[]string { return &s.Join }),
+	},
+	{
+		Name: "shards", Default: "1", Flags: Immutable | CreationOnly | Replicated,
+		Doc:  "Number of shards, each its own Raft group, chosen once for the cluster's life.",
+		kind: into(integer(1, 256), func(s *Settings) *int { return &s.Shards }),
+	},
+	{
+		Name: "replicas", Default: "0", Flags: Immutable | CreationOnly | Replicated,
+		Doc:  "Replicas of each shard; 0 places one on every node.",
+		kind: into(integer(0, 9), func(s *Settings) *int { return &s.Replicas }),
+	},
+	{
+		Name: "lock-slots", Default: "1024", Flags: Immutable | CreationOnly | Replicated,
+		Doc:  "Lock slots of each shard: more slots, less accidental contention between unrelated keys.",
+		kind: into(integer(1, 16384), func(s *Settings) *int { return &s.LockSlots }),
+	},
+	{
+		Name: "raft-log-store", Default: string(LogStoreBolt), Flags: Immutable | CreationOnly,
+		Doc:  "What keeps the Raft log on disk. `wal` is about twice as fast, `boltdb` the one with the longer history.",
+		kind: into(oneOf(LogStoreBolt, LogStoreWAL), func(s *Settings) *LogStore { return &s.LogStore }),
+	},
+}
+
+var replicationDirectives = []*Directive{
+	{
+		Name: "raft-heartbeat-ms", Default: "1000", Flags: Immutable,
+		Doc:  "Silence of the leader after which a follower stands for election. The same on all nodes. Shorter means a shorter pause when a leader dies and more needless elections on busy machines.",
+		kind: into(milliseconds(50, 60_000), func(s *Settings) *int { return &s.RaftHeartbeatMs }),
+	},
+	{
+		Name: "raft-election-ms", Default: "1000", Flags: Immutable,
+		Doc:  "Time a candidate waits for votes before it tries again; not less than raft-heartbeat-ms.",
+		kind: into(milliseconds(50, 60_000), func(s *Settings) *int { return &s.RaftElectionMs }),
+	},
+	{
+		Name: "raft-snapshot-entries", Default: "16384", Flags: Immutable,
+		Doc:  "Log entries since the last snapshot after which a new one is taken.",
+		kind: into(integer(16, math.MaxInt32), func(s *Settings) *int { return &s.RaftSnapshotEntries }),
+	},
+	{
+		Name: "raft-trailing-entries", Default: "10240", Flags: Immutable,
+		Doc:  "Log entries kept behind a snapshot, so that a node that was away a moment needs no snapshot.",
+		kind: into(integer(0, math.MaxInt32), func(s *Settings) *int { return &s.RaftTrailingEntries }),
+	},
+	{
+		Name: "raft-entry-bytes-max", Default: "512kb", Flags: Immutable,
+		Doc:  "Size up to which waiting transactions are put into one log entry. One that is larger goes alone.",
+		kind: into(memory(4<<10, 64<<20), func(s *Settings) *int64 { return &s.RaftEntryBytesMax }),
+	},
+	{
+		Name: "raft-entries-inflight", Default: "0", Flags: Immutable,
+		Doc:  "Entries a leader has on their way at once; 0 chooses: one with peers, where waiting fills the next entry, four without.",
+		kind: into(integer(0, 64), func(s *Settings) *int { return &s.RaftEntriesInFlight }),
+	},
+}
+
+var executionDirectives = []*Directive{
+	{
+		Name: "read-mode", Default: string(ReadLease), Flags: Replicated,
+		Doc:  "How a leader proves, before it answers a read, that it still leads: `lease` rests on clocks that run at about the same speed, `quorum` asks the other nodes, once for all reads that wait.",
+		kind: into(oneOf(ReadLease, ReadQuorum), func(s *Settings) *ReadMode { return &s.ReadMode }),
+	},
+	{
+		Name: "routing", Default: string(RouteForward),
+		Doc:  "What a node does with a command for a shard that it does not lead: `forward` it, or `redirect` the client (MOVED).",
+		kind: into(oneOf(RouteForward, RouteRedirect), func(s *Settings) *Routing { return &s.Routing }),
+	},
+	{
+		Name: "write-timeout-ms", Default: "15000",
+		Doc:  "How long a client waits, through changes of leader, before it is told that there is no leader or that the outcome is unknown.",
+		kind: into(milliseconds(100, 600_000), func(s *Settings) *int { return &s.WriteTimeoutMs }),
+	},
+	{
+		Name: "permits", Flags: Immutable,
+		derive:    func(*Settings) string { return strconv.Itoa(max(8, 4*runtime.GOMAXPROCS(0))) },
+		deriveDoc: "4 per CPU, at least 8",
+		Doc:       "Commands that may run at once in each shard.",
+		kind:      into(integer(1, 1024), func(s *Settings) *int { return &s.Permits }),
+	},
+	{
+		Name: "active-expire", Default: "yes",
+		Doc:  "While it leads, the node deletes keys the moment they are due. Without it they go when they are next touched.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.ActiveExpire }),
+	},
+	{
+		Name: "outstanding-txns-max", Default: "65536", Flags: Immutable,
+		Doc:  "Transactions a leader has taken on and not answered, per shard; above it they are refused before they enter the log.",
+		kind: into(integer(1, 1<<24), func(s *Settings) *int { return &s.OutstandingTxnsMax }),
+	},
+	{
+		Name: "outstanding-bytes-max", Default: "256mb", Flags: Immutable,
+		Doc:  "The same in bytes.",
+		kind: into(memory(1<<20, 1<<40), func(s *Settings) *int64 { return &s.OutstandingBytesMax }),
+	},
+	{
+		Name: "forward-outstanding-max", Default: "16384", Flags: Immutable,
+		Doc:  "Forwarded calls that wait for an answer, per peer; above it they are refused before they are sent.",
+		kind: into(integer(1, 1<<20), func(s *Settings) *int { return &s.ForwardOutstandingMax }),
+	},
+}
+
+func derivePeerAddress(s *Settings) string {
+	port := s.PeerPort
+	if s.ClusterAnnounceBusPort != 0 {
+		port = s.ClusterAnnounceBusPort
+	}
+	return net.JoinHostPort(peerHost(s), strconv.Itoa(port))
+}
+
+// peerHost is the announced name, else the first address that is bound, else,
+// where everything is bound, the name of the machine.
+func peerHost(s *Settings) string {
+	if s.ClusterAnnounceHostname != "" {
+		return s.ClusterAnnounceHostname
+	}
+	if s.ClusterAnnounceIP != "" {
+		return s.ClusterAnnounceIP
+	}
+	for _, b := range s.Bind {
+		host := strings.TrimPrefix(b, "-")
+		if ip := net.ParseIP(host); host == "*" || host == "::*" || ip != nil && ip.IsUnspecified() {
+			return hostname()
+		}
+		return host
+	}
+	return hostname()
+}
+
+func deriveNodeName(s *Settings) string { return fmt.Sprintf("%s-%d", hostname(), s.Port) }
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil || checkNodeName(name) != nil || len(name) > 58 {
+		return "localhost"
+	}
+	return name
+}
+
+func checkBind(a string) error {
+	host := strings.TrimPrefix(a, "-")
+	if host == "*" || host == "::*" || net.ParseIP(host) != nil || host != "" && checkHostname(host) == nil {
+		return nil
+	}
+	return fmt.Errorf("%q is not an address to listen on", a)
+}
+
+func checkHostPort(a string) error {
+	host, port, err := net.SplitHostPort(a)
+	n, portErr := strconv.Atoi(port)
+	if err != nil || portErr != nil || host == "" || n < 1 || n > maxPort {
+		return fmt.Errorf("%q is not of the form host:port", a)
+	}
+	return nil
+}
+
+func checkNodeName(a string) error {
+	ok := a != "" && len(a) <= 64
+	for _, c := range []byte(a) {
+		ok = ok && (checkHostname(string(c)) == nil || c == '_')
+	}
+	if !ok {
+		return fmt.Errorf("%q is not a name of 1 to 64 letters, digits, '.', '_' or '-'", a)
+	}
+	return nil
+}
+
+func checkNotEmpty(a string) error {
+	if a == "" {
+		return errors.New("argument must not be empty")
+	}
+	return nil
+}

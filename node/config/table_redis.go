@@ -1,0 +1,274 @@
+package config
+
+import "math"
+
+// The rows of Redis that are known and not honoured. Each says why.
+
+// ignored makes a row that is kept, shown, and of no effect.
+func ignored(name, value string, k kind, aliases ...string) *Directive {
+	return &Directive{Name: name, Aliases: aliases, Policy: Ignored, Default: value, kind: k}
+}
+
+// fixed makes a row that states a fact.
+func fixed(name, value string, k kind, why string, aliases ...string) *Directive {
+	return &Directive{Name: name, Aliases: aliases, Policy: Fixed, Default: value, Why: why, kind: k}
+}
+
+// refused makes a row that stops the start when it is set to anything but its
+// default.
+func refused(name, value string, k kind, why string, aliases ...string) *Directive {
+	return &Directive{Name: name, Aliases: aliases, Policy: Refused, Flags: Immutable, Default: value, Why: why, kind: k}
+}
+
+// because gives rows one reason.
+func because(why string, rows ...*Directive) []*Directive {
+	for _, d := range rows {
+		d.Why = why
+	}
+	return rows
+}
+
+// with adds flags to a row.
+func with(flags Flags, d *Directive) *Directive {
+	d.Flags |= flags
+	return d
+}
+
+func flag() kind               { return unread(yesNo()) }
+func count() kind              { return unread(integer(0, math.MaxInt32)) }
+func countFrom(low int64) kind { return unread(integer(low, math.MaxInt32)) }
+func signed() kind             { return unread(integer(math.MinInt32, math.MaxInt32)) }
+func size() kind               { return unread(memory(0, maxMemory)) }
+func sizeFrom(low int64) kind  { return unread(memory(low, maxMemory)) }
+func free() kind               { return unread(text()) }
+func anything() kind           { return unread(anyWords()) }
+func word(values ...string) kind {
+	return unread(oneOf(values...))
+}
+
+// factDirectives state what this server is; a pasted redis.conf may say
+// otherwise and is put right.
+func factDirectives() []*Directive {
+	appendfsync := fixed("appendfsync", "always", word("always", "everysec", "no"),
+		"every write is fsynced on a quorum of disks before it is acknowledged")
+	appendfsync.refuses = []string{"no"}
+	appendfsync.Differs = "the fact"
+	appendonly := fixed("appendonly", "yes", flag(), "every write is in the Raft log; there is no mode without one")
+	appendonly.Differs = "the fact"
+	return []*Directive{
+		appendonly,
+		appendfsync,
+		fixed("databases", "16", unread(integer(1, 16)), "databases 0 to 15 exist, on every node"),
+		fixed("daemonize", "no", flag(), "the process stays in the foreground; systemd, a container or `&` puts it in the background"),
+		fixed("io-threads", "1", unread(integer(1, 128)), "connections are goroutines on all CPUs; there is no such pool to size"),
+		fixed("io-threads-do-reads", "no", flag(), "connections are goroutines on all CPUs"),
+		fixed("min-replicas-to-write", "0", count(), "a write is always on a majority of the shard's nodes before it is acknowledged", "min-slaves-to-write"),
+		fixed("supervised", "no", word("upstart", "systemd", "auto", "no"), "readiness is not told to a supervisor; use Type=exec and the admin port"),
+		fixed("enable-protected-configs", "no", word("no", "yes", "local"), "directives that CONFIG SET must not touch are immutable"),
+		fixed("replica-read-only", "yes", flag(), "every node takes writes and passes them to the leader", "slave-read-only"),
+		fixed("cluster-allow-reads-when-down", "no", flag(), "a read that cannot be proved current is refused; a connection that said READONLY reads what its node has"),
+		fixed("shutdown-on-sigint", "default", anything(), "SIGINT hands over leadership, finishes and exits"),
+		fixed("shutdown-on-sigterm", "default", anything(), "SIGTERM hands over leadership, finishes and exits"),
+	}
+}
+
+// refusedDirectives would promise what is not kept.
+func refusedDirectives() []*Directive {
+	const (
+		replication = "nodes replicate through Raft: start them with `join`"
+		noTLS       = "connections are not encrypted; clients would believe that they are"
+		noFile      = "the file would not be read, and its rules would not hold"
+	)
+	return []*Directive{
+		refused("replicaof", "", anything(), replication, "slaveof"),
+		refused("cluster-replica-no-failover", "no", flag(), "any voter may become leader", "cluster-slave-no-failover"),
+		refused("tls-port", "0", unread(integer(0, maxPort)), noTLS),
+		refused("tls-replication", "no", flag(), noTLS),
+		refused("tls-cluster", "no", flag(), noTLS),
+		refused("unixsocket", "", free(), "there is no listener on a Unix socket"),
+		refused("aclfile", "", free(), noFile),
+		refused("enable-module-command", "no", word("no", "yes", "local"), "modules cannot be loaded"),
+		with(fileOnly|repeats, refused("rename-command", "", anything(), "the command would stay open under its own name")),
+		with(fileOnly|repeats|Secret, refused("user", "", anything(), "the rules would not hold; requirepass sets the default user's password")),
+		with(fileOnly|repeats, refused("loadmodule", "", anything(), "modules cannot be loaded")),
+		with(fileOnly|repeats, refused("sentinel", "", anything(), "this is no Sentinel, and needs none: Raft elects leaders")),
+	}
+}
+
+// persistenceDirectives tune files that Lockstep does not write.
+func persistenceDirectives() []*Directive {
+	save := with(repeats, ignored("save", "", unread(savePoints())))
+	save.Differs = "snapshots follow raft-snapshot-entries"
+	return because("the Raft log and its snapshots keep the data; there is no AOF, and RDB files are written by the snapshot code alone",
+		save,
+		ignored("appendfilename", "appendonly.aof", free()),
+		ignored("appenddirname", "appendonlydir", free()),
+		ignored("dbfilename", "dump.rdb", free()),
+		ignored("no-appendfsync-on-rewrite", "no", flag()),
+		ignored("auto-aof-rewrite-percentage", "100", count()),
+		ignored("auto-aof-rewrite-min-size", "64mb", size()),
+		ignored("aof-load-truncated", "yes", flag()),
+		ignored("aof-use-rdb-preamble", "yes", flag()),
+		ignored("aof-timestamp-enabled", "no", flag()),
+		ignored("aof-disable-auto-gc", "no", flag()),
+		ignored("aof-rewrite-incremental-fsync", "yes", flag()),
+		ignored("rdb-save-incremental-fsync", "yes", flag()),
+		ignored("rdb-del-sync-files", "no", flag()),
+		ignored("rdbchecksum", "yes", flag()),
+		ignored("rdbcompression", "yes", flag()),
+		ignored("stop-writes-on-bgsave-error", "yes", flag()),
+		ignored("sanitize-dump-payload", "no", word("no", "yes", "clients")),
+	)
+}
+
+// redisReplicationDirectives tune the replication that Raft stands in for.
+func redisReplicationDirectives() []*Directive {
+	return because("replication is Raft's; see the raft-* directives",
+		with(Secret, ignored("masterauth", "", free())),
+		ignored("masteruser", "", free()),
+		ignored("min-replicas-max-lag", "10", count(), "min-slaves-max-lag"),
+		ignored("propagation-error-behavior", "ignore", word("ignore", "panic", "panic-on-replicas")),
+		ignored("repl-backlog-size", "1mb", sizeFrom(1)),
+		ignored("repl-backlog-ttl", "3600", count()),
+		ignored("repl-disable-tcp-nodelay", "no", flag()),
+		ignored("repl-diskless-load", "disabled", word("disabled", "on-empty-db", "swapdb")),
+		ignored("repl-diskless-sync", "yes", flag()),
+		ignored("repl-diskless-sync-delay", "5", count()),
+		ignored("repl-diskless-sync-max-replicas", "0", count()),
+		ignored("repl-ping-replica-period", "10", countFrom(1), "repl-ping-slave-period"),
+		ignored("repl-timeout", "60", countFrom(1)),
+		ignored("replica-announce-ip", "", free(), "slave-announce-ip"),
+		ignored("replica-announce-port", "0", unread(integer(0, maxPort)), "slave-announce-port"),
+		ignored("replica-announced", "yes", flag()),
+		ignored("replica-ignore-disk-write-errors", "no", flag()),
+		ignored("replica-ignore-maxmemory", "yes", flag(), "slave-ignore-maxmemory"),
+		ignored("replica-lazy-flush", "no", flag(), "slave-lazy-flush"),
+		ignored("replica-priority", "100", count(), "slave-priority"),
+		ignored("replica-serve-stale-data", "yes", flag(), "slave-serve-stale-data"),
+	)
+}
+
+// redisClusterDirectives tune the cluster bus.
+func redisClusterDirectives() []*Directive {
+	return because("there is no Redis Cluster bus: Raft elects leaders, and shards do not move keys between them",
+		ignored("cluster-config-file", "nodes.conf", free()),
+		ignored("cluster-node-timeout", "15000", unread(integer64(0, math.MaxInt64))),
+		ignored("cluster-announce-tls-port", "0", unread(integer(0, maxPort))),
+		ignored("cluster-announce-human-nodename", "", free()),
+		ignored("cluster-allow-pubsubshard-when-down", "yes", flag()),
+		ignored("cluster-allow-replica-migration", "yes", flag()),
+		ignored("cluster-link-sendbuf-limit", "0", size()),
+		ignored("cluster-migration-barrier", "1", count()),
+		ignored("cluster-replica-validity-factor", "10", count(), "cluster-slave-validity-factor"),
+		ignored("cluster-require-full-coverage", "yes", flag()),
+	)
+}
+
+// engineDirectives tune Redis's data structures and its one thread.
+func engineDirectives() []*Directive {
+	encodings := because("OBJECT ENCODING answers by these values, Redis's defaults, on every replica alike",
+		ignored("hash-max-listpack-entries", "512", size(), "hash-max-ziplist-entries"),
+		ignored("hash-max-listpack-value", "64", size(), "hash-max-ziplist-value"),
+		ignored("list-max-listpack-size", "-2", signed(), "list-max-ziplist-size"),
+		ignored("list-compress-depth", "0", count()),
+		ignored("set-max-intset-entries", "512", size()),
+		ignored("set-max-listpack-entries", "128", size()),
+		ignored("set-max-listpack-value", "64", size()),
+		ignored("zset-max-listpack-entries", "128", size(), "zset-max-ziplist-entries"),
+		ignored("zset-max-listpack-value", "64", size(), "zset-max-ziplist-value"),
+		ignored("stream-node-max-bytes", "4096", size()),
+		ignored("stream-node-max-entries", "100", unread(integer64(0, math.MaxInt64))),
+		ignored("hll-sparse-max-bytes", "3000", size()),
+	)
+	timers := because("keys go when they are due, by an entry in the log; there is no timer that looks for them",
+		ignored("hz", "10", count()),
+		ignored("dynamic-hz", "yes", flag()),
+		ignored("active-expire-effort", "1", unread(integer(1, 10))),
+	)
+	collected := because("memory is given back by Go's garbage collector, beside the commands",
+		ignored("activedefrag", "no", flag()),
+		ignored("active-defrag-cycle-max", "25", unread(integer(1, 99))),
+		ignored("active-defrag-cycle-min", "1", unread(integer(1, 99))),
+		ignored("active-defrag-ignore-bytes", "100mb", sizeFrom(1)),
+		ignored("active-defrag-max-scan-fields", "1000", countFrom(1)),
+		ignored("active-defrag-threshold-lower", "10", unread(integer(0, 1000))),
+		ignored("active-defrag-threshold-upper", "100", unread(integer(0, 1000))),
+		ignored("activerehashing", "yes", flag()),
+		ignored("jemalloc-bg-thread", "yes", flag()),
+		ignored("lazyfree-lazy-eviction", "no", flag()),
+		ignored("lazyfree-lazy-expire", "no", flag()),
+		ignored("lazyfree-lazy-server-del", "no", flag()),
+		ignored("lazyfree-lazy-user-del", "no", flag()),
+		ignored("lazyfree-lazy-user-flush", "no", flag()),
+	)
+	eviction := because("there is no sampled eviction: what maxmemory does is decided before a write is proposed",
+		ignored("maxmemory-clients", "0", unread(memoryOrPercent())),
+		ignored("maxmemory-eviction-tenacity", "10", unread(integer(0, 100))),
+		ignored("maxmemory-samples", "5", countFrom(1)),
+		ignored("lfu-decay-time", "1", count()),
+		ignored("lfu-log-factor", "10", count()),
+	)
+	return concat(encodings, timers, collected, eviction)
+}
+
+// processDirectives tune how redis-server sits in the operating system, and
+// features that are not here.
+func processDirectives() []*Directive {
+	process := because("how the process sits in the operating system is the supervisor's business, or the Go runtime's",
+		ignored("tcp-backlog", "511", count()),
+		ignored("bind-source-addr", "", free()),
+		ignored("socket-mark-id", "0", count()),
+		ignored("unixsocketperm", "0", free()),
+		ignored("pidfile", "", free()),
+		ignored("set-proc-title", "yes", flag()),
+		ignored("proc-title-template", "{title} {listen-addr} {server-mode}", free()),
+		ignored("always-show-logo", "no", flag()),
+		ignored("crash-log-enabled", "yes", flag()),
+		ignored("crash-memcheck-enabled", "yes", flag()),
+		ignored("disable-thp", "yes", flag()),
+		ignored("oom-score-adj", "no", word("no", "yes", "relative", "absolute")),
+		ignored("oom-score-adj-values", "0 200 800", anything()),
+		ignored("server_cpulist", "", free()),
+		ignored("bio_cpulist", "", free()),
+		ignored("aof_rewrite_cpulist", "", free()),
+		ignored("bgsave_cpulist", "", free()),
+		ignored("ignore-warnings", "", anything()),
+		ignored("locale-collate", "", free()),
+		ignored("syslog-enabled", "no", flag()),
+		ignored("syslog-ident", "redis", free()),
+		ignored("syslog-facility", "local0", word("user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7")),
+	)
+	absent := because("the feature that it tunes is not part of this server",
+		ignored("acl-pubsub-default", "resetchannels", word("allchannels", "resetchannels")),
+		ignored("acllog-max-len", "128", unread(integer64(0, math.MaxInt64))),
+		ignored("busy-reply-threshold", "5000", unread(integer64(0, math.MaxInt64)), "lua-time-limit"),
+		ignored("latency-monitor-threshold", "0", unread(integer64(0, math.MaxInt64))),
+		ignored("latency-tracking", "yes", flag()),
+		ignored("latency-tracking-info-percentiles", "50 99 99.9", unread(percentiles())),
+		ignored("tracking-table-max-keys", "1000000", size()),
+	)
+	return concat(process, absent)
+}
+
+// tlsDirectives are of no use while tls-port is refused.
+func tlsDirectives() []*Directive {
+	return because("of no use without tls-port, which is refused",
+		ignored("tls-auth-clients", "yes", word("no", "yes", "optional")),
+		ignored("tls-ca-cert-dir", "", free()),
+		ignored("tls-ca-cert-file", "", free()),
+		ignored("tls-cert-file", "", free()),
+		ignored("tls-ciphers", "", free()),
+		ignored("tls-ciphersuites", "", free()),
+		ignored("tls-client-cert-file", "", free()),
+		ignored("tls-client-key-file", "", free()),
+		with(Secret, ignored("tls-client-key-file-pass", "", free())),
+		ignored("tls-dh-params-file", "", free()),
+		ignored("tls-key-file", "", free()),
+		with(Secret, ignored("tls-key-file-pass", "", free())),
+		ignored("tls-prefer-server-ciphers", "no", flag()),
+		ignored("tls-protocols", "", free()),
+		ignored("tls-session-cache-size", "20480", count()),
+		ignored("tls-session-cache-timeout", "300", count()),
+		ignored("tls-session-caching", "yes", flag()),
+	)
+}

@@ -81,24 +81,26 @@ var kinds = []struct {
 // MaxCommandBytes bounds one command in the log.
 const MaxCommandBytes = 256 << 10
 
-// frame is a command as it is written down. ID lets its proposer recognise it.
+// frame is a command as it is written down. ID lets its proposer recognise it;
+// it is 0 until the leader gives one.
 type frame struct {
 	ID   uint64          `json:"id"`
 	Kind string          `json:"kind"`
 	Args json.RawMessage `json:"args"`
 }
 
-// encodeCommand writes a command for the log.
-func encodeCommand(id uint64, c Command) ([]byte, error) {
+func newFrame(c Command) (frame, error) {
 	args, err := json.Marshal(c)
 	if err != nil {
-		return nil, err
+		return frame{}, err
 	}
 	kind, err := kindOf(c)
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(frame{ID: id, Kind: kind, Args: args})
+	return frame{Kind: kind, Args: args}, err
+}
+
+// encode writes a command for the log.
+func (f frame) encode() ([]byte, error) {
+	body, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +131,18 @@ func decodeCommand(data []byte) (id uint64, c Command, err error) {
 	if err := strictJSON(body, &f); err != nil {
 		return 0, nil, err
 	}
+	c, err = f.command()
+	return f.ID, c, err
+}
+
+func (f frame) command() (Command, error) {
 	for _, k := range kinds {
 		if k.name == f.Kind {
 			c := k.make()
-			return f.ID, c, strictJSON(f.Args, c)
+			return c, strictJSON(f.Args, c)
 		}
 	}
-	return 0, nil, fmt.Errorf("%w (command %q)", ErrVersion, f.Kind)
+	return nil, fmt.Errorf("%w (command %q)", ErrVersion, f.Kind)
 }
 
 // VerifyCommand tells whether data is a whole command, for checks of the log.

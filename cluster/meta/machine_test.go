@@ -27,7 +27,12 @@ func newLog(t *testing.T) *log { return &log{t: t, m: NewMachine()} }
 func (l *log) apply(c Command) Result {
 	l.t.Helper()
 	id := uint64(len(l.entries) + 1)
-	data, err := encodeCommand(id, c)
+	f, err := newFrame(c)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	f.ID = id
+	data, err := f.encode()
 	if err != nil {
 		l.t.Fatal(err)
 	}

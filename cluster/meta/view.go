@@ -242,3 +242,19 @@ func findNode(nodes []Node, id NodeID) (int, bool) {
 		return strings.Compare(string(n.ID), string(id))
 	})
 }
+
+// Layout is the part of a view that never changes after creation: which shard
+// owns which hash slots.
+type Layout struct {
+	table  *[hashslot.Count]uint16
+	shards int
+}
+
+// Layout returns the cluster's layout.
+func (v *View) Layout() Layout { return Layout{table: v.shardOfSlot, shards: len(v.Shards)} }
+
+// ShardOfSlot returns the number of the shard that owns a hash slot.
+func (l Layout) ShardOfSlot(slot uint16) int { return int(l.table[slot]) }
+
+// Shards returns the number of shards.
+func (l Layout) Shards() int { return l.shards }

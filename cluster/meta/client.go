@@ -1,0 +1,100 @@
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"lockstep/cluster/meta/courier"
+)
+
+// Log is this node's replica of the meta group's log.
+type Log interface {
+	IsLeader() bool
+	// Append proposes an entry and returns nil once it is committed. After an
+	// error it may be committed all the same.
+	Append(ctx context.Context, data []byte) error
+}
+
+// verbPropose is the courier's verb for commands.
+const verbPropose = "meta.propose"
+
+// Client has commands carried out, from any node.
+type Client struct {
+	machine *Machine
+	log     Log
+	courier *courier.Courier
+}
+
+// NewClient returns a client that carries commands to the leader by courier,
+// and carries them out when it is the leader.
+func NewClient(machine *Machine, log Log, c *courier.Courier) *Client {
+	client := &Client{machine: machine, log: log, courier: c}
+	c.Handle(verbPropose, client.propose)
+	return client
+}
+
+// View returns the state as it is now on this node.
+func (c *Client) View() *View { return c.machine.View() }
+
+// Do has a command carried out. It returns a *Refusal if the command was
+// refused, an error that is courier.ErrUnanswered if nobody could say before
+// ctx ended, and else what became of it; then this node's view shows it,
+// unless ctx ended first.
+func (c *Client) Do(ctx context.Context, command Command) (Result, error) {
+	f, err := newFrame(command)
+	if err != nil {
+		return Result{}, err
+	}
+	body, err := c.courier.Do(ctx, GroupID, verbPropose, f)
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	if err := json.Unmarshal(body, &r); err != nil {
+		return Result{}, fmt.Errorf("meta: unreadable result: %w", err)
+	}
+	// The command is done whether or not this node has caught up with it.
+	_, _ = c.machine.Wait(ctx, func(v *View) bool { return v.Index >= r.Index })
+	return r, nil
+}
+
+// propose is Do on the leader.
+func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
+	if !c.log.IsLeader() {
+		return nil, courier.ErrNotLeader
+	}
+	var f frame
+	if err := json.Unmarshal(body, &f); err != nil {
+		return nil, ErrInvalid.With("unreadable command")
+	}
+	if _, err := f.command(); err != nil {
+		// Not to be put into a log that would stop every node like this one.
+		return nil, ErrInvalid.With(fmt.Sprintf("the leader does not understand the command: %v", err))
+	}
+	for f.ID == 0 {
+		f.ID = rand.Uint64()
+	}
+	data, err := f.encode()
+	if err != nil {
+		return nil, err
+	}
+	done, err := c.machine.expect(f.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer c.machine.forget(f.ID)
+	if err := c.log.Append(ctx, data); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return json.Marshal(r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,279 @@
+// Package courier carries small requests, a few per second, to whoever leads a
+// Raft group, from any node: commands of the meta group, joins, operators'
+// verbs. Do asks until somebody answers or its context ends: the leader if one
+// is known, else any peer, which passes the request on once.
+//
+// An answer is a result or a Refusal; both are final. Everything else (no
+// leader, a lost connection, an election in the middle) is asked again, so
+// what a verb does must bear being asked twice.
+//
+// Requests of clients do not travel here; the router has a faster way that
+// keeps their order.
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Kind is the courier's request kind on the connections between nodes.
+const Kind uint8 = 16
+
+// Caller sends a request to another node and waits for its answer.
+type Caller interface {
+	Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error)
+}
+
+// Handler runs a verb on the node that leads the group. A *Refusal it returns
+// is the answer; any other error lets the request be asked again.
+type Handler func(ctx context.Context, group uint32, body []byte) ([]byte, error)
+
+// Config is what a courier is made with.
+type Config struct {
+	Caller Caller
+	// Leader is the peer address of a group's leader as this node knows it, and
+	// whether it is this node; empty when none is known.
+	Leader func(group uint32) (addr string, self bool)
+	// Peers are the other nodes' peer addresses, to be asked when no leader is
+	// known here.
+	Peers func() []string
+}
+
+var (
+	// ErrUnanswered: nobody gave an answer in time. What was asked for may or
+	// may not have been done.
+	ErrUnanswered = errors.New("no answer from a leader in time")
+	// ErrNotLeader is for handlers: somebody else must be asked.
+	ErrNotLeader = errors.New("not the leader")
+	errUnknown   = &Refusal{Code: "unknown-verb", Text: "the leader does not know this request; it runs another version"}
+)
+
+const (
+	// attemptTimeout bounds one request of the many that Do may make.
+	attemptTimeout = 5 * time.Second
+	// serveTimeout bounds one request served for another node.
+	serveTimeout = 30 * time.Second
+	// serveMax bounds the requests served at one time.
+	serveMax = 64
+
+	pauseFirst = 20 * time.Millisecond
+	pauseMax   = time.Second
+)
+
+// Courier is one node's end. Handle is called before anything else.
+type Courier struct {
+	cfg      Config
+	handlers map[string]Handler
+	serving  chan struct{}
+	ctx      context.Context
+	stop     context.CancelFunc
+
+	// mu keeps wg from growing once Close waits for it.
+	mu     sync.Mutex
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// New returns a courier.
+func New(cfg Config) *Courier {
+	c := &Courier{cfg: cfg, handlers: map[string]Handler{}, serving: make(chan struct{}, serveMax)}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// Handle says what a verb does where the group is led.
+func (c *Courier) Handle(verb string, h Handler) { c.handlers[verb] = h }
+
+// Close ends what is being served and waits for it.
+func (c *Courier) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.wg.Wait()
+}
+
+// request and answer are what travels.
+type request struct {
+	Verb  string          `json:"verb"`
+	Group uint32          `json:"group"`
+	Body  json.RawMessage `json:"body,omitempty"`
+	// TimeoutMs is how long the asker will wait.
+	TimeoutMs int64 `json:"timeout_ms"`
+	// Relayed: already passed on once; who gets it must lead.
+	Relayed bool `json:"relayed,omitempty"`
+}
+
+type answer struct {
+	Body    json.RawMessage `json:"body,omitempty"`
+	Refusal *Refusal        `json:"refusal,omitempty"`
+	// Again says why the request should be made again.
+	Again string `json:"again,omitempty"`
+}
+
+// Do has verb done by the leader of group. It returns a Refusal, an
+// ErrUnanswered when ctx ends, or nil.
+func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (json.RawMessage, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req := request{Verb: verb, Group: group, Body: raw}
+	last := ErrNotLeader
+	for attempt := 0; ; attempt++ {
+		a, err := c.attempt(ctx, req, attempt)
+		switch {
+		case err != nil:
+			last = err
+		case a.Refusal != nil:
+			return nil, a.Refusal
+		case a.Again == "":
+			return a.Body, nil
+		default:
+			last = errors.New(a.Again)
+		}
+		if err := c.pause(ctx, attempt); err != nil {
+			return nil, fmt.Errorf("%w (%v)", ErrUnanswered, last)
+		}
+	}
+}
+
+// attempt asks one node: this one, the leader, or now and then any peer, for
+// who is believed to lead may have gone.
+func (c *Courier) attempt(ctx context.Context, req request, n int) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	addr, self := c.cfg.Leader(req.Group)
+	if self {
+		return c.run(ctx, req), nil
+	}
+	if addr != "" && n%3 != 2 {
+		req.Relayed = true
+		return c.call(ctx, addr, req)
+	}
+	peers := c.cfg.Peers()
+	if len(peers) == 0 {
+		return answer{}, errors.New("no leader is known")
+	}
+	return c.call(ctx, peers[n%len(peers)], req)
+}
+
+func (c *Courier) call(ctx context.Context, addr string, req request) (answer, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		req.TimeoutMs = time.Until(deadline).Milliseconds()
+	}
+	payload, err := json.Marshal(req)
+	if err != nil {
+		return answer{}, err
+	}
+	reply, err := c.cfg.Caller.Call(ctx, addr, Kind, payload)
+	if err != nil {
+		return answer{}, err
+	}
+	var a answer
+	if err := json.Unmarshal(reply, &a); err != nil {
+		return answer{}, fmt.Errorf("unreadable answer from %s: %w", addr, err)
+	}
+	return a, nil
+}
+
+// run does the verb here.
+func (c *Courier) run(ctx context.Context, req request) answer {
+	h, ok := c.handlers[req.Verb]
+	if !ok {
+		return answer{Refusal: errUnknown}
+	}
+	body, err := h(ctx, req.Group, req.Body)
+	var refusal *Refusal
+	switch {
+	case err == nil:
+		return answer{Body: body}
+	case errors.As(err, &refusal):
+		return answer{Refusal: refusal}
+	default:
+		return answer{Again: err.Error()}
+	}
+}
+
+// pause waits a little longer after each attempt.
+func (c *Courier) pause(ctx context.Context, attempt int) error {
+	d := min(pauseFirst<<min(attempt, 10), pauseMax)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+}
+
+// Serve answers another node's request. It does not block; reply is called
+// once, from any goroutine.
+func (c *Courier) Serve(payload []byte, reply func([]byte)) {
+	var req request
+	if err := json.Unmarshal(payload, &req); err != nil {
+		send(reply, answer{Refusal: errUnknown})
+		return
+	}
+	if why := c.admit(); why != "" {
+		send(reply, answer{Again: why})
+		return
+	}
+	go func() {
+		defer c.wg.Done()
+		defer func() { <-c.serving }()
+		timeout := min(time.Duration(req.TimeoutMs)*time.Millisecond, serveTimeout)
+		ctx, cancel := context.WithTimeout(c.ctx, timeout)
+		defer cancel()
+		send(reply, c.serve(ctx, req))
+	}()
+}
+
+// admit makes room for one more request, or says why there is none.
+func (c *Courier) admit() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return "the node is shutting down"
+	}
+	select {
+	case c.serving <- struct{}{}:
+		c.wg.Add(1)
+		return ""
+	default:
+		return "too many requests at one time"
+	}
+}
+
+func (c *Courier) serve(ctx context.Context, req request) answer {
+	addr, self := c.cfg.Leader(req.Group)
+	switch {
+	case self:
+		return c.run(ctx, req)
+	case addr == "":
+		return answer{Again: "no leader is known"}
+	case req.Relayed:
+		return answer{Again: "the node that was asked does not lead; " + addr + " may"}
+	}
+	req.Relayed = true
+	a, err := c.call(ctx, addr, req)
+	if err != nil {
+		return answer{Again: err.Error()}
+	}
+	return a
+}
+
+func send(reply func([]byte), a answer) {
+	b, err := json.Marshal(a)
+	if err != nil {
+		b = []byte(`{"again":"unreadable result"}`)
+	}
+	reply(b)
+}

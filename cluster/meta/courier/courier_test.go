@@ -1,0 +1,163 @@
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// town is some nodes in one process, and who leads.
+type town struct {
+	nodes map[string]*Courier
+	// leader is what everybody believes; believed overrides it per node.
+	leader   atomic.Pointer[string]
+	believed map[string]string
+	down     map[string]bool
+	calls    atomic.Int64
+}
+
+func newTown(t *testing.T, names ...string) *town {
+	w := &town{nodes: map[string]*Courier{}, believed: map[string]string{}, down: map[string]bool{}}
+	w.lead(names[0])
+	for _, name := range names {
+		c := New(Config{
+			Caller: w,
+			Leader: func(uint32) (string, bool) {
+				l := *w.leader.Load()
+				if b, ok := w.believed[name]; ok && l != name {
+					l = b
+				}
+				return l, l == name
+			},
+			Peers: func() (peers []string) {
+				for _, n := range names {
+					if n != name {
+						peers = append(peers, n)
+					}
+				}
+				return peers
+			},
+		})
+		c.Handle("where", func(context.Context, uint32, []byte) ([]byte, error) { return json.Marshal(name) })
+		c.Handle("no", func(context.Context, uint32, []byte) ([]byte, error) {
+			return nil, fmt.Errorf("refused: %w", &Refusal{Code: "no", Text: "no, said " + name})
+		})
+		w.nodes[name] = c
+		t.Cleanup(c.Close)
+	}
+	return w
+}
+
+func (w *town) lead(name string) { w.leader.Store(&name) }
+
+func (w *town) Call(ctx context.Context, addr string, _ uint8, payload []byte) ([]byte, error) {
+	w.calls.Add(1)
+	if w.down[addr] {
+		return nil, errors.New(addr + " is down")
+	}
+	got := make(chan []byte, 1)
+	w.nodes[addr].Serve(payload, func(b []byte) { got <- b })
+	select {
+	case b := <-got:
+		return b, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestTheLeaderIsReachedFromAnywhere(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.believed["c"] = "" // c knows no leader and asks around
+	for name, c := range w.nodes {
+		got, err := c.Do(within(t, 10*time.Second), 7, "where", nil)
+		if err != nil || string(got) != `"a"` {
+			t.Errorf("from %s: %s, %v", name, got, err)
+		}
+	}
+}
+
+func TestARefusalIsFinalAndKeepsItsCode(t *testing.T) {
+	w := newTown(t, "a", "b")
+	_, err := w.nodes["b"].Do(within(t, 10*time.Second), 0, "no", nil)
+	if !errors.Is(err, &Refusal{Code: "no"}) || err.Error() != "no, said a" {
+		t.Fatal(err)
+	}
+	if n := w.calls.Load(); n != 1 {
+		t.Fatalf("%d calls for a final answer", n)
+	}
+	if _, err := w.nodes["b"].Do(within(t, 10*time.Second), 0, "fly", nil); !errors.Is(err, errUnknown) {
+		t.Fatal(err)
+	}
+}
+
+func TestADeadLeaderIsWaitedOut(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.down["a"] = true
+	done := make(chan error, 1)
+	go func() {
+		got, err := w.nodes["b"].Do(within(t, 20*time.Second), 0, "where", nil)
+		if err == nil && string(got) != `"c"` {
+			err = fmt.Errorf("answered by %s", got)
+		}
+		done <- err
+	}()
+	for w.calls.Load() < 2 {
+		runtime.Gosched()
+	}
+	w.lead("c")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNobodyAnswersIsSaidInWords(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.down["a"] = true
+	_, err := w.nodes["b"].Do(within(t, 50*time.Millisecond), 0, "where", nil)
+	if !errors.Is(err, ErrUnanswered) || !strings.Contains(err.Error(), "a is down") {
+		t.Fatal(err)
+	}
+	w.lead("")
+	_, err = w.nodes["b"].Do(within(t, 50*time.Millisecond), 0, "where", nil)
+	if !errors.Is(err, ErrUnanswered) {
+		t.Fatal(err)
+	}
+}
+
+func TestARequestIsPassedOnOnlyOnce(t *testing.T) {
+	w := newTown(t, "x", "a", "b")
+	w.lead("")
+	w.believed["a"], w.believed["b"] = "b", "a" // each believes in the other
+	_, err := w.nodes["a"].Do(within(t, 100*time.Millisecond), 0, "where", nil)
+	if !errors.Is(err, ErrUnanswered) {
+		t.Fatal(err)
+	}
+	if n := w.calls.Load(); n > 30 {
+		t.Fatalf("%d calls: the request went round", n)
+	}
+}
+
+func TestGarbageIsAnswered(t *testing.T) {
+	w := newTown(t, "a")
+	var a answer
+	w.nodes["a"].Serve([]byte("\xff{"), func(b []byte) {
+		if err := json.Unmarshal(b, &a); err != nil {
+			t.Error(err)
+		}
+	})
+	if a.Refusal == nil {
+		t.Fatalf("%+v", a)
+	}
+}

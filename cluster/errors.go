@@ -25,3 +25,7 @@ var (
 
 // ErrUnknown: the txn may have entered the log, and may still execute.
 var ErrUnknown = errors.New("outcome unknown")
+
+// ErrReplyLost: the txn was executed once; its reply was too long to be kept
+// for the second question.
+var ErrReplyLost = errors.New("executed, but the reply is lost")

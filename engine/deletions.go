@@ -1,6 +1,9 @@
 package engine
 
-import "unsafe"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // deletionsMax is how many deletions a lock slot remembers for WATCH.
 const deletionsMax = 32
@@ -51,3 +54,46 @@ func (d *deletions) since(db int, hash uint32, seenAt uint64) bool {
 
 // unsafeBytes views a string as bytes that must not be changed.
 func unsafeBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// AppendDeletions appends the encoded deletions that a captured slot remembers.
+func (c *Cut) AppendDeletions(dst []byte, slot int32) []byte {
+	d := &c.slots[slot].deleted
+	dst = binary.AppendUvarint(dst, d.horizon)
+	// From the oldest, so that the encoding does not tell where the ring began.
+	for i := range d.ring {
+		x := d.ring[(d.next+i)%len(d.ring)]
+		dst = binary.AppendUvarint(dst, x.txnNo)
+		dst = binary.LittleEndian.AppendUint32(dst, x.hash)
+		dst = append(dst, x.db)
+	}
+	return dst
+}
+
+// RestoreDeletions sets what AppendDeletions wrote; false: it makes no sense.
+func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
+	if slot < 0 || int(slot) >= len(k.slots) {
+		return false
+	}
+	var d deletions
+	horizon, n := binary.Uvarint(data)
+	if n <= 0 {
+		return false
+	}
+	d.horizon, data = horizon, data[n:]
+	for len(data) > 0 {
+		txnNo, n := binary.Uvarint(data)
+		if n <= 0 || len(data) < n+5 || len(d.ring) == deletionsMax {
+			return false
+		}
+		d.ring = append(d.ring, deletion{txnNo, binary.LittleEndian.Uint32(data[n:]), data[n+4]})
+		data = data[n+5:]
+	}
+	k.slots[slot].deleted = d
+	return true
+}
+
+// Deletions tells whether a captured slot remembers any.
+func (c *Cut) Deletions(slot int32) bool {
+	d := &c.slots[slot].deleted
+	return len(d.ring) > 0 || d.horizon > 0
+}

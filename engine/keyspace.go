@@ -312,3 +312,10 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 }
 
 func (e *Entry) keyBytes() []byte { return unsafeBytes(e.Key()) }
+
+// SwappedAt returns, per database, the number of the last txn that swapped its
+// content.
+func (k *Keyspace) SwappedAt() [Databases]uint64 { return k.swappedAt }
+
+// RestoreSwappedAt sets what SwappedAt returned when a snapshot was taken.
+func (k *Keyspace) RestoreSwappedAt(at [Databases]uint64) { k.swappedAt = at }

@@ -1,10 +1,16 @@
 package fsm
 
+import (
+	"lockstep/engine"
+	"lockstep/engine/command"
+)
+
 // Origin names the gateway process that made a bundle, and one of its lanes.
 // A lane is an independent row of sequence numbers, so that one slow txn holds
 // up the forgetting of few others.
 type Origin struct {
 	// Node is the gateway's incarnation: random, made when its data folder was.
+	// 0 stands for a leader that speaks for itself; such txns have no identity.
 	Node uint64
 	// Boot grows by one with every start of that gateway.
 	Boot uint64
@@ -25,6 +31,18 @@ type Op struct {
 	// decoded from a log entry points into the entry and must be copied to be
 	// kept.
 	Args [][]byte
+
+	// spec is the command's row, once it was looked up.
+	spec *command.Spec
+}
+
+// lookup finds the op's row in the command table and remembers it; nil when
+// there is none.
+func (o *Op) lookup() *command.Spec {
+	if o.spec == nil {
+		o.spec, _ = command.Lookup(o.Args)
+	}
+	return o.spec
 }
 
 // Watch is a condition of an EXEC: the key must be as the client saw it.
@@ -56,7 +74,12 @@ const (
 	KindTick
 	// KindSetting changes one replicated setting of the shard: name, value.
 	KindSetting
+
+	kindLast = KindSetting
 )
+
+// databases is the number of databases an Op can name.
+const databases = engine.Databases
 
 // Txn is the unit of atomicity.
 type Txn struct {

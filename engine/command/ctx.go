@@ -1,6 +1,8 @@
 package command
 
 import (
+	"strconv"
+
 	"lockstep/engine"
 	"lockstep/engine/reply"
 )
@@ -174,3 +176,18 @@ func (c *Ctx) Mutate(key []byte, e *engine.Entry) *engine.Entry {
 
 // Changed ends a change begun with Mutate.
 func (c *Ctx) Changed(e *engine.Entry) { c.KS.Changed(c.DB, e, c.TxnNo) }
+
+// Set changes one setting; it reports false, and changes nothing, when there
+// is none of that name or the value is not one it can have.
+func (s *Settings) Set(name, value string) bool {
+	switch name {
+	case "proto-max-bulk-len":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n <= 0 {
+			return false
+		}
+		s.ValueBytesMax = n
+		return true
+	}
+	return false
+}

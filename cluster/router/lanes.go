@@ -1,0 +1,74 @@
+package router
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"lockstep/fsm"
+)
+
+// lanes hands out identities for the bundles this gateway sends to one shard.
+type lanes struct {
+	node, boot uint64
+	turn       atomic.Uint32
+	all        [fsm.Lanes]lane
+}
+
+// lane is one row of sequence numbers.
+type lane struct {
+	mu   sync.Mutex
+	next uint64
+	// open holds the first numbers of bundles not yet answered, ascending.
+	open []uint64
+}
+
+// ticket is a bundle's identity, to be given back with close.
+type ticket struct {
+	lane  *lane
+	first uint64
+}
+
+// open numbers a bundle of n txns; false: every lane is full of unanswered
+// ones.
+func (l *lanes) open(b *fsm.Bundle) (ticket, bool) {
+	n := uint64(len(b.Txns))
+	start := l.turn.Add(1)
+	for i := range uint32(fsm.Lanes) {
+		index := (start + i) % fsm.Lanes
+		if t, ok := l.all[index].open1(b, n); ok {
+			b.Origin = fsm.Origin{Node: l.node, Boot: l.boot, Lane: index}
+			return t, true
+		}
+	}
+	return ticket{}, false
+}
+
+func (l *lane) open1(b *fsm.Bundle, n uint64) (ticket, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	acked := l.next
+	if len(l.open) > 0 {
+		acked = l.open[0]
+	}
+	if l.next+n > acked+fsm.LaneWindow {
+		return ticket{}, false
+	}
+	first := l.next
+	l.next += n
+	l.open = append(l.open, first)
+	b.FirstSeq, b.AckedBelow = first, acked
+	return ticket{l, first}, true
+}
+
+// close says that nobody will ask for the bundle again.
+func (t ticket) close() {
+	l := t.lane
+	l.mu.Lock()
+	for i, first := range l.open {
+		if first == t.first {
+			l.open = append(l.open[:i], l.open[i+1:]...)
+			break
+		}
+	}
+	l.mu.Unlock()
+}

@@ -1,0 +1,189 @@
+// Package router brings a client's calls to the leaders of their shards: to
+// this node's own replica, or one hop over the peer connection, and asks again
+// after a change of leader until the outcome is known.
+//
+// It numbers every bundle of writes (lanes.go). A bundle whose fate is unknown
+// is sent again under the same numbers; the state machine runs it once. So a
+// client sees a pause where a leader died, and an error only when the wait
+// has used up its time: ErrNoLeader if the bundle was certainly never
+// proposed, else ErrUnknown.
+//
+// Order: calls of one client to one shard run in the order given. They go out
+// in phases, each answered before the next begins: reads that no write
+// precedes, then writes together with the reads between them as one or more
+// bundles, then the reads behind the last write.
+package router
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+// Shard is what the router needs of this node's replica of a shard.
+type Shard interface {
+	Propose(bundle []byte, n int, done func(shard.Result))
+	Read(ctx context.Context, txns []fsm.Txn) ([]shard.Reply, error)
+	ReadOwn(ctx context.Context, txns []fsm.Txn) ([]shard.Reply, error)
+	// Leader is the peer address of the shard's leader as this node knows it,
+	// and whether it is this node; empty when none is known.
+	Leader() (addr string, self bool)
+}
+
+// Peers sends requests to other nodes.
+type Peers interface {
+	// Go sends a request and calls done once with the answer, from any
+	// goroutine; errors are ErrNotSent or ErrMaybeSent of package transport.
+	Go(addr string, kind uint8, payload []byte, done func([]byte, error))
+}
+
+// Layout is the shards and their hash slots. It never changes after a cluster
+// was created.
+type Layout interface {
+	// ShardOfSlot is the index of the shard that owns a hash slot.
+	ShardOfSlot(slot uint16) int
+	Shards() int
+}
+
+// Config is what a router is made with.
+type Config struct {
+	Node, Boot uint64
+	Layout     Layout
+	// Replica returns this node's replica of a shard; nil: none.
+	Replica func(index int) Shard
+	Peers   Peers
+	// TimeoutMs is how long a call may wait for a leader or for its outcome.
+	TimeoutMs func() int
+}
+
+// Router routes calls.
+type Router struct {
+	cfg      Config
+	lanes    []*lanes
+	Counters Counters
+}
+
+// New returns a router.
+func New(cfg Config) *Router {
+	r := &Router{cfg: cfg, lanes: make([]*lanes, cfg.Layout.Shards())}
+	for i := range r.lanes {
+		r.lanes[i] = &lanes{node: cfg.Node, boot: cfg.Boot}
+	}
+	return r
+}
+
+// Shards is the number of shards.
+func (r *Router) Shards() int { return r.cfg.Layout.Shards() }
+
+// Do answers the calls of one client: each has Reply or Err set when it
+// returns.
+func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
+	timeout := time.Duration(r.cfg.TimeoutMs()) * time.Millisecond
+	deadline := time.Now().Add(timeout)
+	if shard, ok := r.sameShard(calls); ok {
+		r.doShard(ctx, deadline, shard, calls)
+		return
+	}
+	var wait sync.WaitGroup
+	for index, part := range r.partition(calls) {
+		if len(part) > 0 {
+			wait.Go(func() { r.doShard(ctx, deadline, index, part) })
+		}
+	}
+	wait.Wait()
+}
+
+// sameShard tells whether all calls go to one shard, the common case.
+func (r *Router) sameShard(calls []*cluster.Call) (int, bool) {
+	first := -1
+	for _, c := range calls {
+		index, ok := r.shardOf(c)
+		if !ok || (first >= 0 && index != first) {
+			return 0, false
+		}
+		first = index
+	}
+	return first, first >= 0
+}
+
+func (r *Router) shardOf(c *cluster.Call) (int, bool) {
+	if len(c.Slots) == 0 {
+		return c.Shard, c.Shard >= 0 && c.Shard < len(r.lanes)
+	}
+	index := r.cfg.Layout.ShardOfSlot(c.Slots[0])
+	for _, s := range c.Slots[1:] {
+		if r.cfg.Layout.ShardOfSlot(s) != index {
+			return 0, false
+		}
+	}
+	return index, true
+}
+
+// partition deals the calls to their shards, and answers those that no single
+// shard can run.
+func (r *Router) partition(calls []*cluster.Call) [][]*cluster.Call {
+	parts := make([][]*cluster.Call, len(r.lanes))
+	for _, c := range calls {
+		if index, ok := r.shardOf(c); ok {
+			parts[index] = append(parts[index], c)
+		} else {
+			c.Err = cluster.ErrCrossSlot
+		}
+	}
+	return parts
+}
+
+// doShard runs one client's calls to one shard, phase by phase.
+func (r *Router) doShard(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call) {
+	for len(calls) > 0 {
+		n, logged := phase(calls)
+		if logged {
+			r.write(ctx, deadline, index, calls[:n])
+		} else {
+			r.read(ctx, deadline, index, calls[:n])
+		}
+		calls = calls[n:]
+	}
+}
+
+const (
+	// bundleTxnsMax and bundleBytesMax bound a bundle of several txns.
+	bundleTxnsMax  = 1024
+	bundleBytesMax = 256 << 10
+)
+
+// phase tells how many of the calls go next, and whether through the log. A
+// read joins the log where a write stands before it and another behind it,
+// unless it is scan-like: in the log that would run on every replica under
+// the global lock.
+func phase(calls []*cluster.Call) (n int, logged bool) {
+	if calls[0].ReadOnly {
+		for n = 1; n < len(calls) && calls[n].ReadOnly && calls[n].Stale == calls[0].Stale; n++ {
+		}
+		return n, false
+	}
+	bytes, lastWrite := 0, 0
+	for i, c := range calls {
+		bytes += fsm.TxnSize(&c.Txn)
+		if i >= bundleTxnsMax || (i > 0 && bytes > bundleBytesMax) || (c.ReadOnly && !joinsLog(c)) {
+			break
+		}
+		if !c.ReadOnly {
+			lastWrite = i
+		}
+	}
+	return lastWrite + 1, true
+}
+
+func joinsLog(c *cluster.Call) bool {
+	if c.Stale {
+		return false
+	}
+	spec, _ := command.Lookup(c.Txn.Ops[0].Args)
+	return spec != nil && spec.Scope == command.ScopeKeys
+}

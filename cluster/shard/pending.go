@@ -1,0 +1,129 @@
+package shard
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"lockstep/fsm"
+)
+
+// Reply is the outcome of one txn of a bundle.
+type Reply struct {
+	Bytes   []byte
+	Outcome fsm.Outcome
+}
+
+// Result answers a bundle. With Err set nothing is known of its txns but what
+// the error says; else there is a reply for each.
+type Result struct {
+	Err     error
+	Replies []Reply
+}
+
+// bundleCall is a bundle that waits for its replies.
+type bundleCall struct {
+	// bundle is the encoded bundle, for the entry.
+	bundle  []byte
+	replies []Reply
+	left    atomic.Int32
+	// answered makes sure done is called once.
+	answered atomic.Bool
+	done     func(Result)
+	admit    *admission
+}
+
+func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome) {
+	c.replies[i] = Reply{reply, outcome}
+	if c.left.Add(-1) == 0 {
+		c.finish(Result{Replies: c.replies})
+	}
+}
+
+func (c *bundleCall) finish(r Result) {
+	if c.answered.CompareAndSwap(false, true) {
+		c.admit.leave(len(c.replies), len(c.bundle))
+		c.done(r)
+	}
+}
+
+// pendingEntry is an entry this node proposed, with the bundles in it.
+type pendingEntry struct {
+	id    fsm.EntryID
+	calls []*bundleCall
+	// first[i] is the ordinal of the first txn of calls[i] in the entry.
+	first []int
+}
+
+// Deliver implements fsm.Receiver.
+func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome) {
+	lo, hi := 0, len(e.first)
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if e.first[mid] <= txn {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	e.calls[lo].deliver(txn-e.first[lo], reply, outcome)
+}
+
+func (e *pendingEntry) fail(err error) {
+	for _, c := range e.calls {
+		c.finish(Result{Err: err})
+	}
+}
+
+// pending holds the entries this node has proposed and whose txns it has not
+// seen executed. It is the state machine's Sink.
+//
+// Raft's own futures would not do: they say that an entry was applied, which
+// for this machine means queued, and they know nothing more once leadership is
+// lost.
+type pending struct {
+	mu      sync.Mutex
+	entries map[fsm.EntryID]*pendingEntry
+}
+
+func (p *pending) init() { p.entries = map[fsm.EntryID]*pendingEntry{} }
+
+func (p *pending) add(e *pendingEntry) {
+	p.mu.Lock()
+	p.entries[e.id] = e
+	p.mu.Unlock()
+}
+
+// take removes an entry; nil if it is gone.
+func (p *pending) take(id fsm.EntryID) *pendingEntry {
+	p.mu.Lock()
+	e := p.entries[id]
+	delete(p.entries, id)
+	p.mu.Unlock()
+	return e
+}
+
+// Receiver implements fsm.Sink. An entry comes by once, so it is forgotten
+// here; its replies find their calls through the receiver.
+func (p *pending) Receiver(id fsm.EntryID) fsm.Receiver {
+	if e := p.take(id); e != nil {
+		return e
+	}
+	return nil
+}
+
+// fail answers the calls of an entry that has not been applied here.
+func (p *pending) fail(id fsm.EntryID, err error) {
+	if e := p.take(id); e != nil {
+		e.fail(err)
+	}
+}
+
+func (p *pending) failAll(err error) {
+	p.mu.Lock()
+	all := p.entries
+	p.entries = map[fsm.EntryID]*pendingEntry{}
+	p.mu.Unlock()
+	for _, e := range all {
+		e.fail(err)
+	}
+}

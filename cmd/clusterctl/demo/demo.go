@@ -1,0 +1,283 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockstep/node/status"
+)
+
+// Options are what the demo is started with.
+type Options struct {
+	Nodes, Port int
+	// Keep is a folder for the data that stays behind; "": a temporary one.
+	Keep string
+	// Binary is the lockstepd to run; "": built from the module at hand.
+	Binary string
+	// Args are given to every node as well.
+	Args []string
+}
+
+// Demo is the running cluster.
+type Demo struct {
+	Dir   string
+	Procs []*Process
+	Load  *Load
+
+	temporary bool
+	clients   []*redis.Client
+
+	mu     sync.Mutex
+	latest *status.Cluster
+	events []string
+	// forgotten is how many older events are no longer in events.
+	forgotten int
+	leader string
+	// leaderSince and downSince time the last failover.
+	downSince time.Time
+}
+
+// startPatience is how long the cluster may take to have a leader everywhere.
+const startPatience = 30 * time.Second
+
+// Start starts the processes and waits until the cluster is healthy.
+func Start(ctx context.Context, opt Options) (*Demo, error) {
+	if opt.Nodes < 1 || opt.Nodes > 9 {
+		return nil, fmt.Errorf("--nodes is 1 to 9, not %d", opt.Nodes)
+	}
+	if err := checkPorts(opt.Port, opt.Nodes); err != nil {
+		return nil, err
+	}
+	d := &Demo{Dir: opt.Keep}
+	if d.Dir == "" {
+		dir, err := os.MkdirTemp("", "lockstep-demo-")
+		if err != nil {
+			return nil, err
+		}
+		d.Dir, d.temporary = dir, true
+	} else if err := os.MkdirAll(d.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	binary := opt.Binary
+	if binary == "" {
+		built, err := buildBinary(ctx, d.Dir)
+		if err != nil {
+			d.Close()
+			return nil, err
+		}
+		binary = built
+	}
+	binary, err := filepath.Abs(binary)
+	if err != nil {
+		return nil, err
+	}
+	var addrs []string
+	for i := range opt.Nodes {
+		p := newProcess(binary, d.Dir, opt.Port, i, opt.Args)
+		d.Procs = append(d.Procs, p)
+		addrs = append(addrs, p.Addr())
+		d.clients = append(d.clients, redis.NewClient(&redis.Options{
+			Addr: p.Addr(), MaxRetries: -1, PoolSize: 2, DialTimeout: time.Second, ReadTimeout: 3 * time.Second, DisableIdentity: true, Protocol: 2,
+		}))
+	}
+	d.Load = newLoad(addrs)
+	if err := d.startAll(ctx); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Demo) startAll(ctx context.Context) error {
+	for _, p := range d.Procs {
+		if err := p.Start(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		c := d.Poll(ctx)
+		if c != nil && c.Health == status.Healthy && len(c.Nodes) == len(d.Procs) {
+			return nil
+		}
+		for _, p := range d.Procs {
+			if !p.Running() {
+				return fmt.Errorf("%s ended at once; its last words:\n%s", p.Name, p.lastWords())
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("the cluster is not healthy after %v; logs are in %s", startPatience, d.Dir)
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// Close ends all processes and deletes temporary data.
+func (d *Demo) Close() {
+	var wait sync.WaitGroup
+	for _, p := range d.Procs {
+		wait.Go(func() { p.Stop(3 * time.Second) })
+	}
+	wait.Wait()
+	for _, c := range d.clients {
+		c.Close()
+	}
+	if d.temporary {
+		os.RemoveAll(d.Dir)
+	}
+}
+
+// Poll asks the nodes, one after the other, for the cluster's status; nil when
+// none answers.
+func (d *Demo) Poll(ctx context.Context) *status.Cluster {
+	for i, p := range d.Procs {
+		if !p.Running() {
+			continue
+		}
+		text, err := d.clients[i].Do(ctx, "LOCKSTEP", "STATUS").Text()
+		if err != nil {
+			continue
+		}
+		var c status.Cluster
+		if json.Unmarshal([]byte(text), &c) == nil {
+			d.saw(&c)
+			return &c
+		}
+	}
+	return nil
+}
+
+// saw keeps the status and notes a change of leader.
+func (d *Demo) saw(c *status.Cluster) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.latest = c
+	for i := range c.Nodes {
+		g := c.Nodes[i].Group("0")
+		if g == nil || g.Role != "leader" || c.Nodes[i].Name == d.leader {
+			continue
+		}
+		if d.leader != "" {
+			took := ""
+			if !d.downSince.IsZero() {
+				took = fmt.Sprintf(", %.1f s after the kill", time.Since(d.downSince).Seconds())
+				d.downSince = time.Time{}
+			}
+			d.noteLocked("%s leads shard 0 (term %d%s)", c.Nodes[i].Name, g.Term, took)
+		}
+		d.leader = c.Nodes[i].Name
+	}
+}
+
+// Latest is the last status seen.
+func (d *Demo) Latest() *status.Cluster {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.latest
+}
+
+const eventsKept = 8
+
+func (d *Demo) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noteLocked(format, args...)
+}
+
+func (d *Demo) noteLocked(format string, args ...any) {
+	d.events = append(d.events, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, args...))
+	if len(d.events) > eventsKept {
+		d.events = d.events[1:]
+		d.forgotten++
+	}
+}
+
+// Events are the latest events, oldest first.
+func (d *Demo) Events() []string {
+	events, _ := d.eventsFrom(0)
+	return events
+}
+
+// eventsFrom are the events kept from number n on, and the number of the next.
+func (d *Demo) eventsFrom(n int) (events []string, next int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next = d.forgotten + len(d.events)
+	from := min(max(n-d.forgotten, 0), len(d.events))
+	return append(events, d.events[from:]...), next
+}
+
+// KillOrStart kills node i (from 0) with SIGKILL, or starts it again.
+func (d *Demo) KillOrStart(i int) {
+	if i < 0 || i >= len(d.Procs) {
+		return
+	}
+	p := d.Procs[i]
+	if !p.Running() {
+		if err := p.Start(); err != nil {
+			d.note("%v", err)
+			return
+		}
+		d.note("%s started again", p.Name)
+		return
+	}
+	p.Signal(syscall.SIGKILL)
+	d.mu.Lock()
+	if d.leader == p.Name {
+		d.downSince = time.Now()
+	}
+	d.noteLocked("%s killed with SIGKILL", p.Name)
+	d.mu.Unlock()
+}
+
+// MoveLeader hands the leadership of every shard to another node.
+func (d *Demo) MoveLeader(ctx context.Context) {
+	for i, p := range d.Procs {
+		if !p.Running() {
+			continue
+		}
+		err := d.clients[i].Do(ctx, "LOCKSTEP", "TRANSFER", "0").Err()
+		if err == nil {
+			d.note("asked for another leader")
+			return
+		}
+		if isReply(err) {
+			d.note("no other leader: %v", err)
+			return
+		}
+	}
+	d.note("no node answers")
+}
+
+// Verdict is the line the demo is about.
+func (d *Demo) Verdict() string {
+	return fmt.Sprintf("acknowledged writes lost: %d of %d", d.Load.Lost.Load(), d.Load.Acknowledged.Load())
+}
+
+// FinalCheck stops the load, reads everything back once more, and says what
+// was found.
+func (d *Demo) FinalCheck(ctx context.Context) (string, error) {
+	if d.Load.Acknowledged.Load() == 0 {
+		return "nothing was written", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	n, err := d.Load.CheckAll(ctx)
+	if err != nil {
+		return "", err
+	}
+	if d.Load.Lost.Load() > 0 {
+		return "", errors.New(d.Verdict())
+	}
+	return fmt.Sprintf("%s (all %d keys read back)", d.Verdict(), n), nil
+}

@@ -1,0 +1,167 @@
+// Package demo runs a cluster of real lockstepd processes on this machine, for
+// a person to look at and to break: kill -9 a node, start it again, move the
+// leader, switch a write load on. A checker reads back what was acknowledged
+// and counts what is missing.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is one lockstepd and the folder it lives in.
+type Process struct {
+	Name string
+	Port int
+
+	binary string
+	args   []string
+	log    string
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// newProcess describes node number i (from 0); the first bootstraps the
+// cluster and the others join it.
+func newProcess(binary, dir string, firstPort, i int, more []string) *Process {
+	port := firstPort + i
+	name := "n" + strconv.Itoa(i+1)
+	p := &Process{
+		Name: name, Port: port, binary: binary,
+		log: filepath.Join(dir, name+".log"),
+		args: []string{
+			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--node-name", name,
+			"--dir", filepath.Join(dir, name),
+		},
+	}
+	if i == 0 {
+		p.args = append(p.args, "--bootstrap")
+	} else {
+		p.args = append(p.args, "--join", fmt.Sprintf("127.0.0.1:%d", firstPort+peerPortDistance))
+	}
+	p.args = append(p.args, more...)
+	return p
+}
+
+// peerPortDistance is how far a node's peer port is above its client port.
+const peerPortDistance = 10000
+
+// Addr is the node's client address.
+func (p *Process) Addr() string { return fmt.Sprintf("127.0.0.1:%d", p.Port) }
+
+// Start starts the process if it does not run.
+func (p *Process) Start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		return nil
+	}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(p.binary, p.args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	// A process group of its own: Ctrl-C in the terminal is for the demo alone.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	exited := make(chan struct{})
+	p.cmd, p.exited = cmd, exited
+	go func() {
+		_ = cmd.Wait()
+		p.mu.Lock()
+		if p.cmd == cmd {
+			p.cmd = nil
+		}
+		p.mu.Unlock()
+		close(exited)
+	}()
+	return nil
+}
+
+// Running tells whether the process lives.
+func (p *Process) Running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd != nil
+}
+
+// Signal sends a signal if the process runs.
+func (p *Process) Signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Signal(s)
+	}
+}
+
+// Stop ends the process: by SIGTERM, and by SIGKILL when that takes too long.
+func (p *Process) Stop(patience time.Duration) {
+	p.mu.Lock()
+	cmd, exited := p.cmd, p.exited
+	p.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-exited:
+	case <-time.After(patience):
+		p.Signal(syscall.SIGKILL)
+		<-exited
+	}
+}
+
+// lastWords are the last lines of the process's log.
+func (p *Process) lastWords() string {
+	data, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	const max = 800
+	if len(data) > max {
+		data = data[len(data)-max:]
+	}
+	return string(data)
+}
+
+// checkPorts makes sure that the demo's ports are free.
+func checkPorts(first, nodes int) error {
+	for i := range nodes {
+		for _, port := range []int{first + i, first + i + peerPortDistance} {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return fmt.Errorf("port %d is taken by another program; choose other ports with --port", port)
+			}
+			if err != nil {
+				return err
+			}
+			l.Close()
+		}
+	}
+	return nil
+}
+
+// buildBinary builds lockstepd from the module this program was started in.
+func buildBinary(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, "lockstepd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "hashicorpmetrics", "-o", path, "lockstep/cmd/lockstepd")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build lockstepd (run the demo inside the repository, or name a binary with --binary): %w\n%s", err, out)
+	}
+	return path, nil
+}

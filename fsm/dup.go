@@ -1,0 +1,212 @@
+package fsm
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+const (
+	// LaneWindow is how far a lane's newest sequence number may be ahead of the
+	// oldest one not yet acknowledged. Gateways keep to it.
+	LaneWindow = 4096
+	// Lanes is the number of lanes a gateway has for each shard.
+	Lanes = 64
+	// replyKeptMax is the length in bytes up to which a reply is kept for a
+	// repeated question. Which replies are kept must depend on nothing but the
+	// reply, or replicas would differ.
+	replyKeptMax = 16 << 10
+	// originsMax is how many gateways a shard remembers; the one silent for
+	// longest goes first. Cluster membership keeps far below it.
+	originsMax = 256
+)
+
+// dupTable is the memory of what was executed: per gateway and lane, the
+// replies of txns that the gateway may ask for again (after Lee et al.,
+// "Implementing Linearizability at Large Scale and Low Latency", SOSP 2015).
+// It is part of the replicated state.
+//
+// Only the applying goroutine touches the table; records are finished by
+// whichever goroutine ran the txn.
+type dupTable struct {
+	origins map[uint64]*dupOrigin
+}
+
+type dupOrigin struct {
+	boot uint64
+	// usedAt is the index of the last entry with a txn of this gateway.
+	usedAt uint64
+	lanes  [Lanes]*dupLane
+}
+
+// dupLane is a window of records: records[i] belongs to base+i, nil where the
+// number was not seen.
+type dupLane struct {
+	base    uint64
+	records []*dupRecord
+}
+
+// dupRecord is the outcome of one txn.
+type dupRecord struct {
+	mu   sync.Mutex
+	done bool
+	// reply is the answer; lost is set instead when it was too long to keep.
+	reply []byte
+	lost  bool
+	// others wait for the same txn, met again before it had run.
+	others []waiting
+}
+
+type waiting struct {
+	receiver Receiver
+	txn      int
+}
+
+func newDupTable() *dupTable { return &dupTable{origins: map[uint64]*dupOrigin{}} }
+
+// verdict says what to do with a txn.
+type verdict uint8
+
+const (
+	// verdictRun: it is new.
+	verdictRun verdict = iota
+	// verdictKnown: it has run or is about to; its record tells.
+	verdictKnown
+	// verdictStale: its gateway gave it up, or is a process that is gone; it
+	// must not run.
+	verdictStale
+)
+
+// lane returns the lane of a bundle, after taking note of what its gateway
+// has acknowledged; nil when the bundle is of a boot that has ended, or its
+// numbers are beyond reason.
+func (d *dupTable) lane(b *Bundle, index uint64) *dupLane {
+	if b.Origin.Node == 0 {
+		return unrepeated
+	}
+	o := d.origins[b.Origin.Node]
+	if o == nil {
+		o = &dupOrigin{boot: b.Origin.Boot}
+		d.evict()
+		d.origins[b.Origin.Node] = o
+	}
+	if b.Origin.Boot < o.boot || b.Origin.Lane >= Lanes {
+		return nil
+	}
+	if b.Origin.Boot > o.boot {
+		*o = dupOrigin{boot: b.Origin.Boot}
+	}
+	o.usedAt = index
+	l := o.lanes[b.Origin.Lane]
+	if l == nil {
+		l = &dupLane{base: b.AckedBelow}
+		o.lanes[b.Origin.Lane] = l
+	}
+	l.forgetBelow(b.AckedBelow)
+	if b.FirstSeq+uint64(len(b.Txns)) > l.base+LaneWindow {
+		return nil
+	}
+	return l
+}
+
+// evict makes room for one more gateway.
+func (d *dupTable) evict() {
+	if len(d.origins) < originsMax {
+		return
+	}
+	oldest := d.sortedNodes()[0]
+	for _, node := range d.sortedNodes() {
+		if d.origins[node].usedAt < d.origins[oldest].usedAt {
+			oldest = node
+		}
+	}
+	delete(d.origins, oldest)
+}
+
+func (d *dupTable) sortedNodes() []uint64 {
+	nodes := make([]uint64, 0, len(d.origins))
+	// order does not matter: sorted below
+	for node := range d.origins {
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, cmp.Compare[uint64])
+	return nodes
+}
+
+func (l *dupLane) forgetBelow(seq uint64) {
+	if seq <= l.base {
+		return
+	}
+	n := seq - l.base
+	if n >= uint64(len(l.records)) {
+		l.records = l.records[:0]
+	} else {
+		kept := copy(l.records, l.records[n:])
+		clear(l.records[kept:])
+		l.records = l.records[:kept]
+	}
+	l.base = seq
+}
+
+// unrepeated stands for the lane of what leaders propose for themselves
+// (Origin.Node 0): it is never asked for again.
+var unrepeated = &dupLane{}
+
+// judge says what to do with the txn of number seq. A new one gets a record.
+func (l *dupLane) judge(seq uint64) (*dupRecord, verdict) {
+	if l == unrepeated {
+		return nil, verdictRun
+	}
+	if l == nil || seq < l.base {
+		return nil, verdictStale
+	}
+	i := int(seq - l.base)
+	for len(l.records) <= i {
+		l.records = append(l.records, nil)
+	}
+	if r := l.records[i]; r != nil {
+		return r, verdictKnown
+	}
+	r := &dupRecord{}
+	l.records[i] = r
+	return r, verdictRun
+}
+
+// finish stores the outcome and answers whoever asked meanwhile.
+func (r *dupRecord) finish(reply []byte) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.done = true
+	if len(reply) <= replyKeptMax {
+		r.reply = reply
+	} else {
+		r.lost = true
+	}
+	others := r.others
+	r.others = nil
+	r.mu.Unlock()
+	for _, w := range others {
+		w.receiver.Deliver(w.txn, reply, OutcomeDone)
+	}
+}
+
+// answer gives the outcome to a receiver, now or when it is there.
+func (r *dupRecord) answer(receiver Receiver, txn int) {
+	if receiver == nil {
+		return
+	}
+	r.mu.Lock()
+	if !r.done {
+		r.others = append(r.others, waiting{receiver, txn})
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	if r.lost {
+		receiver.Deliver(txn, nil, OutcomeReplyLost)
+		return
+	}
+	receiver.Deliver(txn, r.reply, OutcomeDone)
+}

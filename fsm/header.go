@@ -1,0 +1,174 @@
+package fsm
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+)
+
+// header is the part of a snapshot that Redis has no word for: where in the
+// log it stands, and the state beside the keys. It travels in one auxiliary
+// field of the RDB file.
+type header struct {
+	index   uint64
+	txnNo   uint64
+	stampMs int64
+	engine  engine.Config
+	// settings are the replicated limits.
+	settings command.Settings
+	swapped  [engine.Databases]uint64
+	origins  []originImage
+}
+
+// originImage is one gateway's part of the duplicate table.
+type originImage struct {
+	node, boot, usedAt uint64
+	lanes              []laneImage
+}
+
+type laneImage struct {
+	lane    uint32
+	base    uint64
+	records []*dupRecord
+}
+
+// headerVersion is raised when the encoding changes; a reader refuses others.
+const headerVersion = 1
+
+// images copies the table. The records are shared: those of txns that have run
+// never change.
+func (d *dupTable) images() []originImage {
+	images := make([]originImage, 0, len(d.origins))
+	for _, node := range d.sortedNodes() {
+		o := d.origins[node]
+		image := originImage{node: node, boot: o.boot, usedAt: o.usedAt}
+		for i, l := range o.lanes {
+			if l != nil {
+				image.lanes = append(image.lanes, laneImage{uint32(i), l.base, append([]*dupRecord(nil), l.records...)})
+			}
+		}
+		images = append(images, image)
+	}
+	return images
+}
+
+func dupTableOf(images []originImage) *dupTable {
+	d := newDupTable()
+	for _, image := range images {
+		o := &dupOrigin{boot: image.boot, usedAt: image.usedAt}
+		for _, l := range image.lanes {
+			o.lanes[l.lane] = &dupLane{base: l.base, records: l.records}
+		}
+		d.origins[image.node] = o
+	}
+	return d
+}
+
+func (h *header) append(dst []byte) []byte {
+	dst = append(dst, headerVersion)
+	for _, v := range []uint64{h.index, h.txnNo, uint64(h.stampMs), uint64(h.engine.LockSlots)} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	dst = append(dst, h.engine.Seed[:]...)
+	dst = binary.AppendUvarint(dst, uint64(h.settings.ValueBytesMax))
+	for _, v := range h.swapped {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(h.origins)))
+	for i := range h.origins {
+		dst = h.origins[i].append(dst)
+	}
+	return dst
+}
+
+func (o *originImage) append(dst []byte) []byte {
+	for _, v := range []uint64{o.node, o.boot, o.usedAt, uint64(len(o.lanes))} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	for _, l := range o.lanes {
+		dst = binary.AppendUvarint(dst, uint64(l.lane))
+		dst = binary.AppendUvarint(dst, l.base)
+		dst = binary.AppendUvarint(dst, uint64(len(l.records)))
+		for _, r := range l.records {
+			dst = r.append(dst)
+		}
+	}
+	return dst
+}
+
+// States of a record in a snapshot. Every txn of the log up to the snapshot has
+// run, so none is open.
+const (
+	recordUnseen = iota
+	recordLost
+	recordKept
+)
+
+func (r *dupRecord) append(dst []byte) []byte {
+	switch {
+	case r == nil:
+		return append(dst, recordUnseen)
+	case r.lost:
+		return append(dst, recordLost)
+	}
+	return appendText(append(dst, recordKept), r.reply)
+}
+
+// decodeHeader reads what append wrote.
+func decodeHeader(data []byte) (header, error) {
+	d := decoder{rest: data}
+	if v := d.u8(); v != headerVersion {
+		return header{}, fmt.Errorf("%w: snapshot header %d", ErrVersion, v)
+	}
+	h := header{index: d.uvarint(), txnNo: d.uvarint(), stampMs: int64(d.uvarint())}
+	h.engine.LockSlots = int(d.uvarint())
+	if len(d.rest) >= len(h.engine.Seed) {
+		d.rest = d.rest[copy(h.engine.Seed[:], d.rest):]
+	} else {
+		d.fail()
+	}
+	h.settings.ValueBytesMax = int64(d.uvarint())
+	for i := range h.swapped {
+		h.swapped[i] = d.uvarint()
+	}
+	h.origins = make([]originImage, d.count())
+	for i := range h.origins {
+		h.origins[i].decode(&d)
+	}
+	if d.failed || len(d.rest) != 0 {
+		return header{}, fmt.Errorf("%w: snapshot header", ErrCorrupt)
+	}
+	return h, nil
+}
+
+func (o *originImage) decode(d *decoder) {
+	o.node, o.boot, o.usedAt = d.uvarint(), d.uvarint(), d.uvarint()
+	o.lanes = make([]laneImage, d.count())
+	for i := range o.lanes {
+		l := &o.lanes[i]
+		l.lane, l.base = uint32(d.uvarint()), d.uvarint()
+		if l.lane >= Lanes {
+			d.fail()
+			return
+		}
+		l.records = make([]*dupRecord, d.count())
+		for j := range l.records {
+			l.records[j] = decodeRecord(d)
+		}
+	}
+}
+
+func decodeRecord(d *decoder) *dupRecord {
+	switch d.u8() {
+	case recordUnseen:
+		return nil
+	case recordLost:
+		return &dupRecord{done: true, lost: true}
+	case recordKept:
+		return &dupRecord{done: true, reply: append([]byte(nil), d.text()...)}
+	}
+	d.fail()
+	return nil
+}

@@ -1,0 +1,206 @@
+// Package fsm is one shard's replicated state machine: given the same log it
+// goes through the same states and gives the same replies, on every replica,
+// however many workers run its commands and wherever a snapshot is taken or
+// loaded. It imports no Raft, no network, no clock and no chance.
+//
+// Apply decodes an entry, asks the duplicate table about each txn, and takes
+// the tickets of those that are new, in log order, on one goroutine; package
+// sched then runs each as soon as its lock slots allow. So Apply never waits
+// for a slow command, and two txns that share a lock slot run in log order.
+//
+// Invariants:
+//   - What a txn does and replies depends on the state under its lock slots,
+//     its arguments, its entry's time, and its number. The number counts all
+//     txns that ran, and is the version of the keys the txn changes.
+//   - Time never runs backwards: an entry stamped earlier than the one before
+//     it gets that one's stamp.
+//   - executed moves by whole entries, in log order.
+//   - A txn with a known identity never runs twice.
+//
+// Running txns one after the other on the applying goroutine would need no
+// tickets; it would also let one slow script hold up every key of the shard.
+package fsm
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/sched"
+)
+
+// Outcome tells what a delivered reply means.
+type Outcome uint8
+
+const (
+	// OutcomeDone: the txn ran, now or earlier, and this is its reply.
+	OutcomeDone Outcome = iota
+	// OutcomeReplyLost: the txn ran earlier, and its reply was too long to keep.
+	OutcomeReplyLost
+	// OutcomeStale: the txn was given up by its gateway before it came here; it
+	// may have run then, and has not run now.
+	OutcomeStale
+)
+
+// Receiver takes the replies to one entry's txns. Deliver is called once for
+// each, from any goroutine, must not block, and may keep reply, which nobody
+// changes.
+type Receiver interface {
+	Deliver(txn int, reply []byte, outcome Outcome)
+}
+
+// Sink tells who waits for an entry's replies: the leader that proposed it, if
+// its calls are still open; else nil.
+type Sink interface {
+	Receiver(EntryID) Receiver
+}
+
+// NoSink is the Sink of a replica for which nobody waits.
+type NoSink struct{}
+
+// Receiver implements Sink.
+func (NoSink) Receiver(EntryID) Receiver { return nil }
+
+// Config is what a machine is made with.
+type Config struct {
+	// Group is the shard's number; entries of another group are refused.
+	Group uint32
+	// Engine is the state a shard begins with. It is part of the replicated
+	// state: a snapshot brings its own.
+	Engine engine.Config
+	// Sched sizes the lock table's parallelism; Slots is set from Engine.
+	Sched sched.Config
+	// Sink receives replies; nil: nobody does.
+	Sink Sink
+	// AccessSec, when set, reads this replica's access clock. It is not state.
+	AccessSec func() uint32
+}
+
+// Machine is one replica of a shard's state machine. Apply, Snapshot and
+// Restore are called by one goroutine, as Raft does; everything else may be
+// called by any.
+type Machine struct {
+	cfg   Config
+	sink  Sink
+	state atomic.Pointer[state]
+	// progress tracks which entries have run.
+	progress progress
+	// stampMs is the time of the last entry whose tickets were taken.
+	stampMs atomic.Int64
+	// txnNo is the number of the last txn whose ticket was taken.
+	txnNo atomic.Uint64
+	// executions pools what running a txn needs.
+	executions executionPool
+	counters   Counters
+}
+
+// state is what a snapshot replaces as a whole.
+type state struct {
+	ks    *engine.Keyspace
+	sched *sched.Scheduler
+	dup   *dupTable
+	// settings is replaced, never changed, so that txns keep theirs.
+	settings *command.Settings
+}
+
+// Counters are this replica's own; they are not state.
+type Counters struct {
+	Entries, Txns, Duplicates, Stale, Panics atomic.Uint64
+}
+
+// New returns a machine with an empty keyspace.
+func New(cfg Config) *Machine {
+	m := &Machine{cfg: cfg, sink: cfg.Sink}
+	if m.sink == nil {
+		m.sink = NoSink{}
+	}
+	settings := command.DefaultSettings
+	m.state.Store(m.newState(cfg.Engine, &settings))
+	return m
+}
+
+func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *state {
+	scfg := m.cfg.Sched
+	scfg.Slots = ecfg.LockSlots
+	return &state{
+		ks:       engine.New(ecfg),
+		sched:    sched.New(scfg),
+		dup:      newDupTable(),
+		settings: settings,
+	}
+}
+
+// Close waits for what runs and stops the workers.
+func (m *Machine) Close() { m.state.Load().sched.Close() }
+
+// Keyspace gives access for INFO and expiry; its rules about lock slots hold.
+func (m *Machine) Keyspace() *engine.Keyspace { return m.state.Load().ks }
+
+// Sched gives access to the lock table's statistics.
+func (m *Machine) Sched() *sched.Scheduler { return m.state.Load().sched }
+
+// Counters returns this replica's counters.
+func (m *Machine) Counters() *Counters { return &m.counters }
+
+// StampMs is the time of the last entry whose tickets were taken.
+func (m *Machine) StampMs() int64 { return m.stampMs.Load() }
+
+// TxnNo is the number of the last txn whose ticket was taken.
+func (m *Machine) TxnNo() uint64 { return m.txnNo.Load() }
+
+// Queued is the index of the last entry whose tickets were taken.
+func (m *Machine) Queued() uint64 { return m.progress.queuedIndex() }
+
+// Executed is the index up to which every txn of every entry has run.
+func (m *Machine) Executed() uint64 { return m.progress.executed.Load() }
+
+// WaitExecuted waits until Executed has reached index.
+func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
+	return m.progress.wait(ctx, index)
+}
+
+// Apply takes the tickets of an entry's txns and runs those that are cheap and
+// free at once. After an error the node must stop: this replica cannot follow
+// the log.
+func (m *Machine) Apply(index uint64, data []byte) error {
+	e, err := DecodeEntry(m.cfg.Group, data)
+	if err != nil {
+		return fmt.Errorf("index %d: %w", index, err)
+	}
+	if err := checkCommands(&e); err != nil {
+		return fmt.Errorf("index %d: %w", index, err)
+	}
+	m.counters.Entries.Add(1)
+	stampMs := max(m.stampMs.Load(), e.StampMs)
+	m.stampMs.Store(stampMs)
+	r := &run{
+		m: m, st: m.state.Load(), index: index, stampMs: stampMs,
+		receiver: m.sink.Receiver(e.ID),
+		entry:    m.progress.begin(index),
+	}
+	r.apply(&e)
+	return nil
+}
+
+// checkCommands refuses an entry with a command this node does not know,
+// before any of it has run.
+func checkCommands(e *Entry) error {
+	for i := range e.Bundles {
+		for j := range e.Bundles[i].Txns {
+			t := &e.Bundles[i].Txns[j]
+			for k := range t.Ops {
+				op := &t.Ops[k]
+				spec := op.lookup()
+				if spec == nil || spec.Run == nil || !spec.CheckArity(len(op.Args)) {
+					return fmt.Errorf("%w: %.40q with %d arguments", ErrCommand, op.Args[0], len(op.Args))
+				}
+			}
+			if t.Kind == KindCommand && len(t.Ops) != 1 {
+				return fmt.Errorf("%w: a command txn of %d ops", ErrCorrupt, len(t.Ops))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package fsm
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// progress turns "these txns have run" into the executed watermark.
+type progress struct {
+	executed atomic.Uint64
+
+	mu struct {
+		sync.Mutex
+		// open holds the entries that have been begun and not passed by the
+		// watermark, in log order.
+		open    []*openEntry
+		queued  uint64
+		waiters []waiter
+	}
+}
+
+// openEntry counts the txns of an entry that have not run, plus one while
+// tickets are still being taken.
+type openEntry struct {
+	index uint64
+	left  atomic.Int64
+}
+
+type waiter struct {
+	index uint64
+	done  chan struct{}
+}
+
+// begin opens the entry at index. The caller ends it with done(entry, 1).
+func (p *progress) begin(index uint64) *openEntry {
+	e := &openEntry{index: index}
+	e.left.Store(1)
+	p.mu.Lock()
+	p.mu.open = append(p.mu.open, e)
+	p.mu.queued = index
+	p.mu.Unlock()
+	return e
+}
+
+// done takes n off what the entry waits for, and moves the watermark when the
+// oldest entries are complete.
+func (p *progress) done(e *openEntry, n int64) {
+	if e.left.Add(-n) > 0 {
+		return
+	}
+	p.mu.Lock()
+	passed := 0
+	for passed < len(p.mu.open) && p.mu.open[passed].left.Load() == 0 {
+		p.executed.Store(p.mu.open[passed].index)
+		passed++
+	}
+	if passed == len(p.mu.open) {
+		clear(p.mu.open)
+		p.mu.open = p.mu.open[:0]
+	} else {
+		p.mu.open = p.mu.open[passed:]
+	}
+	p.wakeLocked()
+	p.mu.Unlock()
+}
+
+func (p *progress) wakeLocked() {
+	executed := p.executed.Load()
+	kept := p.mu.waiters[:0]
+	for _, w := range p.mu.waiters {
+		if w.index <= executed {
+			close(w.done)
+			continue
+		}
+		kept = append(kept, w)
+	}
+	p.mu.waiters = kept
+}
+
+// reset sets the watermark after a snapshot was loaded. Nothing may be open.
+func (p *progress) reset(index uint64) {
+	p.mu.Lock()
+	p.mu.queued = index
+	p.executed.Store(index)
+	p.wakeLocked()
+	p.mu.Unlock()
+}
+
+func (p *progress) queuedIndex() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.queued
+}
+
+func (p *progress) wait(ctx context.Context, index uint64) error {
+	if p.executed.Load() >= index {
+		return nil
+	}
+	p.mu.Lock()
+	if p.executed.Load() >= index {
+		p.mu.Unlock()
+		return nil
+	}
+	w := waiter{index, make(chan struct{})}
+	p.mu.waiters = append(p.mu.waiters, w)
+	p.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		p.cancel(w)
+		return ctx.Err()
+	}
+}
+
+func (p *progress) cancel(w waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.mu.waiters {
+		if p.mu.waiters[i].done == w.done {
+			last := len(p.mu.waiters) - 1
+			p.mu.waiters[i] = p.mu.waiters[last]
+			p.mu.waiters = p.mu.waiters[:last]
+			return
+		}
+	}
+}

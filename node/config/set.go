@@ -75,7 +75,8 @@ func setFailed(name string, err error) error {
 }
 
 // plan checks everything and sets nothing. As in Redis, names are judged before
-// values, and the first that is wrong is named in the words it was given in.
+// values; a name that is wrong comes back in the letters it was given in, a
+// value's in lower case.
 func (c *Config) plan(pairs []Pair) ([]assignment, error) {
 	plan := make([]assignment, 0, len(pairs))
 	seen := make(map[*Directive]bool, len(pairs))
@@ -95,7 +96,7 @@ func (c *Config) plan(pairs []Pair) ([]assignment, error) {
 	trial := c.Current().clone()
 	for i, a := range plan {
 		if err := trial.assign(a); err != nil {
-			return nil, setFailed(pairs[i].Name, err)
+			return nil, setFailed(strings.ToLower(pairs[i].Name), err)
 		}
 	}
 	if wrong := conflicts(trial); len(wrong) > 0 {

@@ -34,7 +34,7 @@ func with(flags Flags, d *Directive) *Directive {
 	return d
 }
 
-func flag() kind               { return unread(yesNo()) }
+func onOff() kind              { return unread(yesNo()) }
 func count() kind              { return unread(integer(0, math.MaxInt32)) }
 func countFrom(low int64) kind { return unread(integer(low, math.MaxInt32)) }
 func signed() kind             { return unread(integer(math.MinInt32, math.MaxInt32)) }
@@ -53,20 +53,20 @@ func factDirectives() []*Directive {
 		"every write is fsynced on a quorum of disks before it is acknowledged")
 	appendfsync.refuses = []string{"no"}
 	appendfsync.Differs = "the fact"
-	appendonly := fixed("appendonly", "yes", flag(), "every write is in the Raft log; there is no mode without one")
+	appendonly := fixed("appendonly", "yes", onOff(), "every write is in the Raft log; there is no mode without one")
 	appendonly.Differs = "the fact"
 	return []*Directive{
 		appendonly,
 		appendfsync,
-		fixed("databases", "16", unread(integer(1, 16)), "databases 0 to 15 exist, on every node"),
-		fixed("daemonize", "no", flag(), "the process stays in the foreground; systemd, a container or `&` puts it in the background"),
-		fixed("io-threads", "1", unread(integer(1, 128)), "connections are goroutines on all CPUs; there is no such pool to size"),
-		fixed("io-threads-do-reads", "no", flag(), "connections are goroutines on all CPUs"),
+		with(Immutable, fixed("databases", "16", unread(integer(1, 16)), "databases 0 to 15 exist, on every node")),
+		with(Immutable, fixed("daemonize", "no", onOff(), "the process stays in the foreground; systemd, a container or `&` puts it in the background")),
+		with(Immutable, fixed("io-threads", "1", unread(integer(1, 128)), "connections are goroutines on all CPUs; there is no such pool to size")),
+		with(Immutable, fixed("io-threads-do-reads", "no", onOff(), "connections are goroutines on all CPUs")),
 		fixed("min-replicas-to-write", "0", count(), "a write is always on a majority of the shard's nodes before it is acknowledged", "min-slaves-to-write"),
-		fixed("supervised", "no", word("upstart", "systemd", "auto", "no"), "readiness is not told to a supervisor; use Type=exec and the admin port"),
-		fixed("enable-protected-configs", "no", word("no", "yes", "local"), "directives that CONFIG SET must not touch are immutable"),
-		fixed("replica-read-only", "yes", flag(), "every node takes writes and passes them to the leader", "slave-read-only"),
-		fixed("cluster-allow-reads-when-down", "no", flag(), "a read that cannot be proved current is refused; a connection that said READONLY reads what its node has"),
+		with(Immutable, fixed("supervised", "no", word("upstart", "systemd", "auto", "no"), "readiness is not told to a supervisor; use Type=exec and the admin port")),
+		with(Immutable, fixed("enable-protected-configs", "no", word("no", "yes", "local"), "directives that CONFIG SET must not touch are immutable")),
+		fixed("replica-read-only", "yes", onOff(), "every node takes writes and passes them to the leader", "slave-read-only"),
+		fixed("cluster-allow-reads-when-down", "no", onOff(), "a read that cannot be proved current is refused; a connection that said READONLY reads what its node has"),
 		fixed("shutdown-on-sigint", "default", anything(), "SIGINT hands over leadership, finishes and exits"),
 		fixed("shutdown-on-sigterm", "default", anything(), "SIGTERM hands over leadership, finishes and exits"),
 	}
@@ -81,10 +81,10 @@ func refusedDirectives() []*Directive {
 	)
 	return []*Directive{
 		refused("replicaof", "", anything(), replication, "slaveof"),
-		refused("cluster-replica-no-failover", "no", flag(), "any voter may become leader", "cluster-slave-no-failover"),
+		refused("cluster-replica-no-failover", "no", onOff(), "any voter may become leader", "cluster-slave-no-failover"),
 		refused("tls-port", "0", unread(integer(0, maxPort)), noTLS),
-		refused("tls-replication", "no", flag(), noTLS),
-		refused("tls-cluster", "no", flag(), noTLS),
+		refused("tls-replication", "no", onOff(), noTLS),
+		refused("tls-cluster", "no", onOff(), noTLS),
 		refused("unixsocket", "", free(), "there is no listener on a Unix socket"),
 		refused("aclfile", "", free(), noFile),
 		refused("enable-module-command", "no", word("no", "yes", "local"), "modules cannot be loaded"),
@@ -104,19 +104,19 @@ func persistenceDirectives() []*Directive {
 		ignored("appendfilename", "appendonly.aof", free()),
 		ignored("appenddirname", "appendonlydir", free()),
 		ignored("dbfilename", "dump.rdb", free()),
-		ignored("no-appendfsync-on-rewrite", "no", flag()),
+		ignored("no-appendfsync-on-rewrite", "no", onOff()),
 		ignored("auto-aof-rewrite-percentage", "100", count()),
 		ignored("auto-aof-rewrite-min-size", "64mb", size()),
-		ignored("aof-load-truncated", "yes", flag()),
-		ignored("aof-use-rdb-preamble", "yes", flag()),
-		ignored("aof-timestamp-enabled", "no", flag()),
-		ignored("aof-disable-auto-gc", "no", flag()),
-		ignored("aof-rewrite-incremental-fsync", "yes", flag()),
-		ignored("rdb-save-incremental-fsync", "yes", flag()),
-		ignored("rdb-del-sync-files", "no", flag()),
-		ignored("rdbchecksum", "yes", flag()),
-		ignored("rdbcompression", "yes", flag()),
-		ignored("stop-writes-on-bgsave-error", "yes", flag()),
+		ignored("aof-load-truncated", "yes", onOff()),
+		ignored("aof-use-rdb-preamble", "yes", onOff()),
+		ignored("aof-timestamp-enabled", "no", onOff()),
+		ignored("aof-disable-auto-gc", "no", onOff()),
+		ignored("aof-rewrite-incremental-fsync", "yes", onOff()),
+		ignored("rdb-save-incremental-fsync", "yes", onOff()),
+		ignored("rdb-del-sync-files", "no", onOff()),
+		ignored("rdbchecksum", "yes", onOff()),
+		ignored("rdbcompression", "yes", onOff()),
+		ignored("stop-writes-on-bgsave-error", "yes", onOff()),
 		ignored("sanitize-dump-payload", "no", word("no", "yes", "clients")),
 	)
 }
@@ -130,21 +130,21 @@ func redisReplicationDirectives() []*Directive {
 		ignored("propagation-error-behavior", "ignore", word("ignore", "panic", "panic-on-replicas")),
 		ignored("repl-backlog-size", "1mb", sizeFrom(1)),
 		ignored("repl-backlog-ttl", "3600", count()),
-		ignored("repl-disable-tcp-nodelay", "no", flag()),
+		ignored("repl-disable-tcp-nodelay", "no", onOff()),
 		ignored("repl-diskless-load", "disabled", word("disabled", "on-empty-db", "swapdb")),
-		ignored("repl-diskless-sync", "yes", flag()),
+		ignored("repl-diskless-sync", "yes", onOff()),
 		ignored("repl-diskless-sync-delay", "5", count()),
 		ignored("repl-diskless-sync-max-replicas", "0", count()),
 		ignored("repl-ping-replica-period", "10", countFrom(1), "repl-ping-slave-period"),
 		ignored("repl-timeout", "60", countFrom(1)),
 		ignored("replica-announce-ip", "", free(), "slave-announce-ip"),
 		ignored("replica-announce-port", "0", unread(integer(0, maxPort)), "slave-announce-port"),
-		ignored("replica-announced", "yes", flag()),
-		ignored("replica-ignore-disk-write-errors", "no", flag()),
-		ignored("replica-ignore-maxmemory", "yes", flag(), "slave-ignore-maxmemory"),
-		ignored("replica-lazy-flush", "no", flag(), "slave-lazy-flush"),
+		ignored("replica-announced", "yes", onOff()),
+		ignored("replica-ignore-disk-write-errors", "no", onOff()),
+		ignored("replica-ignore-maxmemory", "yes", onOff(), "slave-ignore-maxmemory"),
+		ignored("replica-lazy-flush", "no", onOff(), "slave-lazy-flush"),
 		ignored("replica-priority", "100", count(), "slave-priority"),
-		ignored("replica-serve-stale-data", "yes", flag(), "slave-serve-stale-data"),
+		ignored("replica-serve-stale-data", "yes", onOff(), "slave-serve-stale-data"),
 	)
 }
 
@@ -155,12 +155,12 @@ func redisClusterDirectives() []*Directive {
 		ignored("cluster-node-timeout", "15000", unread(integer64(0, math.MaxInt64))),
 		ignored("cluster-announce-tls-port", "0", unread(integer(0, maxPort))),
 		ignored("cluster-announce-human-nodename", "", free()),
-		ignored("cluster-allow-pubsubshard-when-down", "yes", flag()),
-		ignored("cluster-allow-replica-migration", "yes", flag()),
+		ignored("cluster-allow-pubsubshard-when-down", "yes", onOff()),
+		ignored("cluster-allow-replica-migration", "yes", onOff()),
 		ignored("cluster-link-sendbuf-limit", "0", size()),
 		ignored("cluster-migration-barrier", "1", count()),
 		ignored("cluster-replica-validity-factor", "10", count(), "cluster-slave-validity-factor"),
-		ignored("cluster-require-full-coverage", "yes", flag()),
+		ignored("cluster-require-full-coverage", "yes", onOff()),
 	)
 }
 
@@ -182,24 +182,24 @@ func engineDirectives() []*Directive {
 	)
 	timers := because("keys go when they are due, by an entry in the log; there is no timer that looks for them",
 		ignored("hz", "10", count()),
-		ignored("dynamic-hz", "yes", flag()),
+		ignored("dynamic-hz", "yes", onOff()),
 		ignored("active-expire-effort", "1", unread(integer(1, 10))),
 	)
 	collected := because("memory is given back by Go's garbage collector, beside the commands",
-		ignored("activedefrag", "no", flag()),
+		ignored("activedefrag", "no", onOff()),
 		ignored("active-defrag-cycle-max", "25", unread(integer(1, 99))),
 		ignored("active-defrag-cycle-min", "1", unread(integer(1, 99))),
 		ignored("active-defrag-ignore-bytes", "100mb", sizeFrom(1)),
 		ignored("active-defrag-max-scan-fields", "1000", countFrom(1)),
 		ignored("active-defrag-threshold-lower", "10", unread(integer(0, 1000))),
 		ignored("active-defrag-threshold-upper", "100", unread(integer(0, 1000))),
-		ignored("activerehashing", "yes", flag()),
-		ignored("jemalloc-bg-thread", "yes", flag()),
-		ignored("lazyfree-lazy-eviction", "no", flag()),
-		ignored("lazyfree-lazy-expire", "no", flag()),
-		ignored("lazyfree-lazy-server-del", "no", flag()),
-		ignored("lazyfree-lazy-user-del", "no", flag()),
-		ignored("lazyfree-lazy-user-flush", "no", flag()),
+		ignored("activerehashing", "yes", onOff()),
+		ignored("jemalloc-bg-thread", "yes", onOff()),
+		ignored("lazyfree-lazy-eviction", "no", onOff()),
+		ignored("lazyfree-lazy-expire", "no", onOff()),
+		ignored("lazyfree-lazy-server-del", "no", onOff()),
+		ignored("lazyfree-lazy-user-del", "no", onOff()),
+		ignored("lazyfree-lazy-user-flush", "no", onOff()),
 	)
 	eviction := because("there is no sampled eviction: what maxmemory does is decided before a write is proposed",
 		ignored("maxmemory-clients", "0", unread(memoryOrPercent())),
@@ -220,12 +220,12 @@ func processDirectives() []*Directive {
 		ignored("socket-mark-id", "0", count()),
 		ignored("unixsocketperm", "0", free()),
 		ignored("pidfile", "", free()),
-		ignored("set-proc-title", "yes", flag()),
+		ignored("set-proc-title", "yes", onOff()),
 		ignored("proc-title-template", "{title} {listen-addr} {server-mode}", free()),
-		ignored("always-show-logo", "no", flag()),
-		ignored("crash-log-enabled", "yes", flag()),
-		ignored("crash-memcheck-enabled", "yes", flag()),
-		ignored("disable-thp", "yes", flag()),
+		ignored("always-show-logo", "no", onOff()),
+		ignored("crash-log-enabled", "yes", onOff()),
+		ignored("crash-memcheck-enabled", "yes", onOff()),
+		ignored("disable-thp", "yes", onOff()),
 		ignored("oom-score-adj", "no", word("no", "yes", "relative", "absolute")),
 		ignored("oom-score-adj-values", "0 200 800", anything()),
 		ignored("server_cpulist", "", free()),
@@ -234,7 +234,7 @@ func processDirectives() []*Directive {
 		ignored("bgsave_cpulist", "", free()),
 		ignored("ignore-warnings", "", anything()),
 		ignored("locale-collate", "", free()),
-		ignored("syslog-enabled", "no", flag()),
+		ignored("syslog-enabled", "no", onOff()),
 		ignored("syslog-ident", "redis", free()),
 		ignored("syslog-facility", "local0", word("user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7")),
 	)
@@ -243,7 +243,7 @@ func processDirectives() []*Directive {
 		ignored("acllog-max-len", "128", unread(integer64(0, math.MaxInt64))),
 		ignored("busy-reply-threshold", "5000", unread(integer64(0, math.MaxInt64)), "lua-time-limit"),
 		ignored("latency-monitor-threshold", "0", unread(integer64(0, math.MaxInt64))),
-		ignored("latency-tracking", "yes", flag()),
+		ignored("latency-tracking", "yes", onOff()),
 		ignored("latency-tracking-info-percentiles", "50 99 99.9", unread(percentiles())),
 		ignored("tracking-table-max-keys", "1000000", size()),
 	)
@@ -265,10 +265,10 @@ func tlsDirectives() []*Directive {
 		ignored("tls-dh-params-file", "", free()),
 		ignored("tls-key-file", "", free()),
 		with(Secret, ignored("tls-key-file-pass", "", free())),
-		ignored("tls-prefer-server-ciphers", "no", flag()),
+		ignored("tls-prefer-server-ciphers", "no", onOff()),
 		ignored("tls-protocols", "", free()),
 		ignored("tls-session-cache-size", "20480", count()),
 		ignored("tls-session-cache-timeout", "300", count()),
-		ignored("tls-session-caching", "yes", flag()),
+		ignored("tls-session-caching", "yes", onOff()),
 	)
 }

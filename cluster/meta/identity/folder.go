@@ -1,0 +1,319 @@
+package identity
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"lockstep/cluster/meta"
+)
+
+const (
+	lockFile     = "LOCK"
+	identityFile = "identity.json"
+	raftFolder   = "raft"
+)
+
+// Folder is a node's data folder, locked.
+type Folder struct {
+	dir  string
+	lock *os.File
+
+	mu sync.Mutex
+	id *Identity
+}
+
+// Open makes the folder if it is not there, locks it, and reads who lives in
+// it. It refuses what would be dangerous to use, in words.
+func Open(dir string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the data folder: %w", err)
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{dir: dir, lock: lock}
+	if err := f.load(); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func lockFolder(dir string) (*os.File, error) {
+	path := filepath.Join(dir, lockFile)
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the data folder %s: %w", dir, err)
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		owner := ""
+		if b, err := os.ReadFile(path); err == nil && len(b) > 0 && len(b) < 20 {
+			owner = " (process " + strings.TrimSpace(string(b)) + ")"
+		}
+		_ = lock.Close()
+		return nil, fmt.Errorf("the data folder %s is in use by another lockstepd%s; give this one another --dir", dir, owner)
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("cannot lock the data folder %s: %w", dir, err)
+	}
+	// For the message above only: who cannot write it is still locked in.
+	if lock.Truncate(0) == nil {
+		_, _ = lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	}
+	return lock, nil
+}
+
+func (f *Folder) load() error {
+	path := filepath.Join(f.dir, identityFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if groups, _ := os.ReadDir(filepath.Join(f.dir, raftFolder)); len(groups) > 0 {
+			return fmt.Errorf("the data folder %s holds Raft data but no %s, so it is not known whose it is; "+
+				"restore the file from a backup, or move the folder away and join the node anew", f.dir, identityFile)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	id, err := parse(path, b)
+	if err != nil {
+		return err
+	}
+	if id.Phase == Removed {
+		return fmt.Errorf("the data folder %s belongs to node %s, which is no longer part of its cluster: %s; "+
+			"move the folder away to join as a new node", f.dir, id.ID(), id.Why)
+	}
+	for _, g := range id.Groups {
+		if entries, err := os.ReadDir(f.GroupDir(g)); err != nil || len(entries) == 0 {
+			return fmt.Errorf("%s is missing or empty, but this node has kept a Raft group there; without it the node could vote twice; "+
+				"restore the folder, or move %s away and join the node anew", f.GroupDir(g), f.dir)
+		}
+	}
+	f.id = id
+	return nil
+}
+
+// Dir is the folder's path.
+func (f *Folder) Dir() string { return f.dir }
+
+// GroupDir is where a Raft group keeps its data.
+func (f *Folder) GroupDir(group uint32) string {
+	name := fmt.Sprintf("shard-%d", group)
+	if group == meta.GroupID {
+		name = "meta"
+	}
+	return filepath.Join(f.dir, raftFolder, name)
+}
+
+// Identity returns who lives here, or nil if nobody does yet. What it returns
+// is not changed later.
+func (f *Folder) Identity() *Identity {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.id
+}
+
+// CheckName refuses a name that is not the one the folder was made with.
+func (f *Folder) CheckName(name string) error {
+	if id := f.Identity(); id != nil && name != "" && id.Name != name {
+		return fmt.Errorf("the data folder %s belongs to node %q, not %q; a node keeps its name: start it with --node-name %s, or give %q another --dir",
+			f.dir, id.Name, name, id.Name, name)
+	}
+	return nil
+}
+
+// CheckCluster refuses a cluster that is not the folder's.
+func (f *Folder) CheckCluster(clusterID, saidBy string) error {
+	if id := f.Identity(); id != nil && id.ClusterID != "" && id.ClusterID != clusterID {
+		return fmt.Errorf("the data folder %s holds data of cluster %s, but %s belongs to cluster %s; "+
+			"if the data is not needed any more, move the folder away and start again", f.dir, id.ClusterID, saidBy, clusterID)
+	}
+	return nil
+}
+
+// Found makes the folder that of a new cluster's first node.
+func (f *Folder) Found(name string, creation meta.Creation) error {
+	if err := f.mustBeEmpty(name); err != nil {
+		return err
+	}
+	if err := creation.Validate(); err != nil {
+		return err
+	}
+	return f.save(Identity{ClusterID: NewClusterID(), Name: name, Incarnation: newIncarnation(), Phase: Founding, Creation: &creation})
+}
+
+// BeginJoin makes the folder that of a node which asks to be taken in. It may
+// be called again after a crash, and keeps the incarnation.
+func (f *Folder) BeginJoin(name string) error {
+	if id := f.Identity(); id != nil && id.Phase == Joining {
+		return f.CheckName(name)
+	}
+	if err := f.mustBeEmpty(name); err != nil {
+		return err
+	}
+	return f.save(Identity{Name: name, Incarnation: newIncarnation(), Phase: Joining})
+}
+
+func (f *Folder) mustBeEmpty(name string) error {
+	id := f.Identity()
+	switch {
+	case id == nil:
+		return meta.ValidateName(name)
+	case id.Phase == Joining:
+		return fmt.Errorf("the data folder %s belongs to node %s, which had begun to join a cluster; "+
+			"start it with --join again, or move the folder away", f.dir, id.ID())
+	default:
+		return fmt.Errorf("the data folder %s belongs to node %s of cluster %s", f.dir, id.ID(), id.ClusterID)
+	}
+}
+
+// Joined notes which cluster has taken the node in.
+func (f *Folder) Joined(clusterID string, creation meta.Creation) error {
+	return f.change(func(id *Identity) error {
+		if id.Phase != Joining {
+			return fmt.Errorf("node %s is not joining", id.ID())
+		}
+		id.ClusterID, id.Creation, id.Phase = clusterID, &creation, Settled
+		return nil
+	})
+}
+
+// Started counts a start, and returns the count.
+func (f *Folder) Started() (boot uint64, err error) {
+	err = f.change(func(id *Identity) error {
+		id.Boot++
+		boot = id.Boot
+		return nil
+	})
+	return boot, err
+}
+
+// Opened notes that these Raft groups have their data on disk now. From now on
+// the folder is refused if one of them is missing.
+func (f *Folder) Opened(groups []uint32) error {
+	return f.change(func(id *Identity) error {
+		all := append(slices.Clone(id.Groups), groups...)
+		slices.Sort(all)
+		id.Groups = slices.Compact(all)
+		return nil
+	})
+}
+
+// Settle notes that a founder has created its cluster.
+func (f *Folder) Settle() error {
+	return f.change(func(id *Identity) error {
+		if id.Phase == Founding {
+			id.Phase = Settled
+		}
+		return nil
+	})
+}
+
+// MarkRemoved notes that the cluster has let go of the node; the folder is
+// refused from now on, with why.
+func (f *Folder) MarkRemoved(why string) error {
+	return f.change(func(id *Identity) error {
+		id.Phase, id.Why = Removed, why
+		return nil
+	})
+}
+
+// Close frees the lock.
+func (f *Folder) Close() error { return f.lock.Close() }
+
+// change writes a changed copy of the identity.
+func (f *Folder) change(with func(*Identity) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.id == nil {
+		return fmt.Errorf("the data folder %s belongs to nobody yet", f.dir)
+	}
+	next := *f.id
+	if err := with(&next); err != nil {
+		return err
+	}
+	return f.saveLocked(next)
+}
+
+func (f *Folder) save(id Identity) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.saveLocked(id)
+}
+
+// saveLocked makes id durable, then current. f.mu must be held.
+func (f *Folder) saveLocked(id Identity) error {
+	id.Format = formatVersion
+	b, err := json.MarshalIndent(&id, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(filepath.Join(f.dir, identityFile), append(b, '\n')); err != nil {
+		return fmt.Errorf("cannot write the node's identity: %w", err)
+	}
+	f.id = &id
+	return nil
+}
+
+// replaceFile puts a file in place so that a crash leaves the old or the new.
+func replaceFile(path string, b []byte) error {
+	tmp := path + ".tmp"
+	file, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// NewClusterID draws a cluster's id.
+func NewClusterID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// NewSeeds draws one hash seed per shard.
+func NewSeeds(shards int) []meta.HashSeed {
+	seeds := make([]meta.HashSeed, shards)
+	for i := range seeds {
+		_, _ = rand.Read(seeds[i][:])
+	}
+	return seeds
+}
+
+func newIncarnation() uint64 {
+	var b [8]byte
+	for {
+		_, _ = rand.Read(b[:])
+		if n := binary.LittleEndian.Uint64(b[:]); n != 0 {
+			return n
+		}
+	}
+}

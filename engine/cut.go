@@ -1,6 +1,9 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Cut is the state of the keyspace between two txns, to be written out while
 // later txns run.
@@ -20,10 +23,12 @@ type Cut struct {
 	// no is the last txn the cut holds; epoch tells cuts apart, for two may
 	// have been opened after the same txn.
 	no, epoch uint64
-	// swappedAt is copied at once: Swap needs all slots.
-	swappedAt [Databases]uint64
 	slots     []capturedSlot
-	done      atomic.Bool
+	// swappedAt is copied when the first slot is captured: Swap needs all slots,
+	// so those before the cut have then run and those behind it have not.
+	swappedOnce sync.Once
+	swappedAt   [Databases]uint64
+	done        atomic.Bool
 }
 
 type capturedSlot struct {
@@ -36,7 +41,7 @@ type capturedSlot struct {
 // caller makes sure that no other goroutine opens one meanwhile.
 func (k *Keyspace) OpenCut(no uint64) *Cut {
 	k.cuts++
-	c := &Cut{k: k, no: no, epoch: k.cuts, swappedAt: k.swappedAt, slots: make([]capturedSlot, len(k.slots))}
+	c := &Cut{k: k, no: no, epoch: k.cuts, slots: make([]capturedSlot, len(k.slots))}
 	if !k.cut.CompareAndSwap(nil, c) {
 		panic("engine: a cut is open already")
 	}
@@ -62,6 +67,7 @@ func (c *Cut) Capture(slot int32) {
 }
 
 func (c *Cut) capture(slot int) {
+	c.swappedOnce.Do(func() { c.swappedAt = c.k.swappedAt })
 	s := &c.k.slots[slot]
 	s.cutEpoch = c.epoch
 	got := &c.slots[slot]
@@ -97,6 +103,10 @@ func (c *Cut) Each(slot int32, db int, f func(e *Entry) error) error {
 
 // Count is the number of entries of one captured database of a captured slot.
 func (c *Cut) Count(slot int32, db int) int { return c.slots[slot].counts[db] }
+
+// SwappedAt is, for each database, the number of the last txn that swapped its
+// content. It is known once any slot has been captured.
+func (c *Cut) SwappedAt() [Databases]uint64 { return c.swappedAt }
 
 // Release lets go of what was captured of a slot, once it is written.
 func (c *Cut) Release(slot int32) { c.slots[slot] = capturedSlot{} }

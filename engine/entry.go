@@ -133,9 +133,9 @@ func (e *Entry) clone() *Entry {
 	return &c
 }
 
-// Renamed returns an entry with the same value, expiry and access clock under
+// renamed returns an entry with the same value, expiry and access clock under
 // another key. The value is shared, so the old entry must be given up.
-func (e *Entry) Renamed(key []byte) *Entry {
+func (e *Entry) renamed(key []byte) *Entry {
 	var n *Entry
 	if o := e.Object(); o != nil {
 		n = NewObject(key, e.kind, o)
@@ -146,9 +146,10 @@ func (e *Entry) Renamed(key []byte) *Entry {
 	return n
 }
 
-// Copied is Renamed for a value that lives on under the old key as well.
+// Copied returns an entry with a copy of the value and with the same expiry and
+// access clock under another key.
 func (e *Entry) Copied(key []byte) *Entry {
-	n := e.Renamed(key)
+	n := e.renamed(key)
 	if o := e.Object(); o != nil {
 		(*objectEntry)(unsafe.Pointer(n)).object = o.Clone()
 	}

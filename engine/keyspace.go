@@ -167,12 +167,11 @@ func (k *Keyspace) forget(s *slotSpace, db int, e *Entry) {
 func (k *Keyspace) Mutable(slot int32, db int, e *Entry, txnNo uint64) *Entry {
 	k.memory[db].Add(-int64(e.MemoryBytes()))
 	s := k.change(slot, txnNo)
-	c := k.cut.Load()
-	if c == nil || txnNo <= c.no || e.Version > c.no {
+	if !k.held(e, txnNo) {
 		return e
 	}
 	n := e.clone()
-	s.dbs[db].put(k.hash(e.keyBytes()), e.keyBytes(), n, c.epoch)
+	s.dbs[db].put(k.hash(e.keyBytes()), e.keyBytes(), n, k.cutEpoch(txnNo))
 	if n.ExpireAtMs != 0 {
 		s.expires.remove(db, e)
 		s.expires.add(db, n)
@@ -210,6 +209,22 @@ func (k *Keyspace) change(slot int32, txnNo uint64) *slotSpace {
 		c.capture(int(slot))
 	}
 	return s
+}
+
+// held tells whether an open cut holds on to e, so that txnNo must not change
+// it in place.
+func (k *Keyspace) held(e *Entry, txnNo uint64) bool {
+	c := k.cut.Load()
+	return c != nil && txnNo > c.no && e.Version <= c.no
+}
+
+// Moved returns an entry with the value of e, expiry included, under another
+// key. The caller puts it in its place and removes e in the same txn.
+func (k *Keyspace) Moved(e *Entry, key []byte, txnNo uint64) *Entry {
+	if k.held(e, txnNo) {
+		return e.Copied(key)
+	}
+	return e.renamed(key)
 }
 
 // cutEpoch is the epoch of the open cut if txnNo comes after it, else 0.

@@ -44,18 +44,21 @@ type MarkMember struct {
 	ID NodeID `json:"id"`
 }
 
-// RemoveNode lets a node leave. It keeps its replicas until each shard's
+// RemoveNode lets a node leave. It keeps its replicas until each group's
 // leader has taken them away.
 type RemoveNode struct {
 	ID    NodeID `json:"id"`
 	Force bool   `json:"force,omitempty"`
+	// InFavourOf names the node that takes its place, if one does: it becomes a
+	// voter before this one goes.
+	InFavourOf NodeID `json:"in_favour_of,omitempty"`
 }
 
-// Detach notes that a shard has let go of a leaving node; after the last one
+// Detach notes that a group has let go of a leaving node; after the last one
 // the node is removed.
 type Detach struct {
 	ID    NodeID `json:"id"`
-	Shard uint32 `json:"shard"`
+	Group uint32 `json:"group"`
 }
 
 // SetSettings changes cluster-wide settings, all or none.

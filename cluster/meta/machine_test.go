@@ -149,40 +149,58 @@ func TestAWipedNodeIsNotTakenForTheOldOne(t *testing.T) {
 	}
 	l.refused(&AddNode{Node: old}, ErrRemoved, "was replaced by "+string(fresh.ID))
 	l.refused(&MarkMember{ID: old.ID}, ErrRemoved, "cannot be used again")
-	l.must(&Detach{ID: old.ID, Shard: 0})
+	l.must(&Detach{ID: old.ID, Group: 0})
+	l.must(&Detach{ID: old.ID, Group: GroupID})
 	l.refused(&AddNode{Node: old, Replace: true}, ErrRemoved, "was replaced by "+string(fresh.ID))
 }
 
-func TestANodeIsRemovedWhenItsLastShardHasLetGo(t *testing.T) {
+func TestANodeIsRemovedWhenItsLastGroupHasLetGo(t *testing.T) {
 	l := created(t, 3)
 	n2 := testNode("n2", 2, 7000)
 	l.must(&AddNode{Node: n2})
 	l.must(&MarkMember{ID: n2.ID})
 	l.same(&MarkMember{ID: n2.ID})
-	l.refused(&Detach{ID: n2.ID, Shard: 0}, ErrInvalid, "not leaving")
+	l.refused(&Detach{ID: n2.ID, Group: 0}, ErrInvalid, "not leaving")
 	l.must(&RemoveNode{ID: n2.ID})
 	l.same(&RemoveNode{ID: n2.ID})
 	l.must(&RemoveNode{ID: n2.ID, Force: true})
-	l.must(&Detach{ID: n2.ID, Shard: 2})
+	l.must(&Detach{ID: n2.ID, Group: 2})
 	held := l.m.View()
-	l.must(&Detach{ID: n2.ID, Shard: 0})
-	l.same(&Detach{ID: n2.ID, Shard: 0})
-	l.refused(&Detach{ID: n2.ID, Shard: 3}, ErrInvalid, "no shard 3")
+	l.must(&Detach{ID: n2.ID, Group: 0})
+	l.same(&Detach{ID: n2.ID, Group: 0})
+	l.refused(&Detach{ID: n2.ID, Group: 3}, ErrInvalid, "no shard 3")
 	if n, _ := held.Node(n2.ID); len(n.DetachedFrom) != 1 || n.DetachedFrom[0] != 2 {
 		t.Fatalf("an old view changed: %+v", n)
 	}
-	if n, _ := l.m.View().Node(n2.ID); n.State != Leaving {
+	if n, _ := l.m.View().Node(n2.ID); n.State != Leaving || l.m.View().HasLeftShards(n) {
 		t.Fatalf("removed too early: %+v", n)
 	}
-	l.must(&Detach{ID: n2.ID, Shard: 1})
+	l.must(&Detach{ID: n2.ID, Group: 1})
+	if n, _ := l.m.View().Node(n2.ID); n.State != Leaving || !l.m.View().HasLeftShards(n) {
+		t.Fatalf("removed before the meta group let go: %+v", n)
+	}
+	l.must(&Detach{ID: n2.ID, Group: GroupID})
 	if n, _ := l.m.View().Node(n2.ID); n.State != Removed || len(l.m.View().Nodes) != 1 {
 		t.Fatalf("not removed: %+v", n)
 	}
-	l.same(&Detach{ID: n2.ID, Shard: 1})
+	l.same(&Detach{ID: n2.ID, Group: 1})
 	l.same(&RemoveNode{ID: n2.ID})
 	l.refused(&AddNode{Node: n2}, ErrRemoved, "was removed from the cluster")
 	l.refused(&RemoveNode{ID: "n9.0"}, ErrUnknownNode, "no node n9.0")
 	l.refused(&RemoveNode{ID: testNode("n1", 1, 0).ID}, ErrLastNode, "n1 is the last node")
+}
+
+func TestANodeLeavesInFavourOfALiveOne(t *testing.T) {
+	l := created(t, 1)
+	n2, n3 := testNode("n2", 2, 7000), testNode("n3", 3, 7000)
+	l.must(&AddNode{Node: n2})
+	l.refused(&RemoveNode{ID: n2.ID, InFavourOf: n3.ID}, ErrUnknownNode, "no node "+string(n3.ID))
+	l.refused(&RemoveNode{ID: n2.ID, InFavourOf: n2.ID}, ErrInvalid, "its own place")
+	l.must(&AddNode{Node: n3})
+	l.must(&RemoveNode{ID: n2.ID, InFavourOf: n3.ID})
+	if n, _ := l.m.View().Node(n2.ID); n.ReplacedBy != n3.ID {
+		t.Fatalf("%+v", n)
+	}
 }
 
 func TestNodesAreToldApart(t *testing.T) {
@@ -255,7 +273,8 @@ func TestTombstonesAreBounded(t *testing.T) {
 		n := testNode("n2", uint64(i+100), 7000)
 		l.must(&AddNode{Node: n})
 		l.must(&RemoveNode{ID: n.ID})
-		l.must(&Detach{ID: n.ID, Shard: 0})
+		l.must(&Detach{ID: n.ID, Group: 0})
+		l.must(&Detach{ID: n.ID, Group: GroupID})
 	}
 	if n := len(l.m.View().Tombstones); n != maxTombstones {
 		t.Fatalf("%d tombstones", n)
@@ -275,7 +294,7 @@ func randomCommand(r *rand.Rand) Command {
 	case 2:
 		return &RemoveNode{ID: id(), Force: r.IntN(2) == 0}
 	case 3:
-		return &Detach{ID: id(), Shard: uint32(r.IntN(3))}
+		return &Detach{ID: id(), Group: []uint32{0, 1, 2, GroupID}[r.IntN(4)]}
 	case 4:
 		return &MarkMember{ID: id()}
 	case 5:

@@ -129,6 +129,14 @@ func (c *RemoveNode) apply(v *View) (bool, error) {
 		}
 		return false, unknownRefusal(c.ID)
 	}
+	if c.InFavourOf != "" {
+		if _, err := liveNode(v, c.InFavourOf); err != nil {
+			return false, err
+		}
+		if c.InFavourOf == c.ID {
+			return false, ErrInvalid.With("a node cannot take its own place")
+		}
+	}
 	n := &v.Nodes[i]
 	if !n.State.Live() {
 		changed := c.Force && !n.Forced
@@ -140,6 +148,7 @@ func (c *RemoveNode) apply(v *View) (bool, error) {
 	}
 	n.State = Leaving
 	n.Forced = c.Force
+	n.ReplacedBy = c.InFavourOf
 	return true, nil
 }
 
@@ -154,18 +163,18 @@ func (c *Detach) apply(v *View) (bool, error) {
 	if v.Nodes[i].State.Live() {
 		return false, ErrInvalid.With(fmt.Sprintf("%s is not leaving", c.ID))
 	}
-	if int(c.Shard) >= len(v.Shards) {
-		return false, ErrInvalid.With(fmt.Sprintf("there is no shard %d", c.Shard))
+	if c.Group != GroupID && uint64(c.Group) >= uint64(len(v.Shards)) {
+		return false, ErrInvalid.With(fmt.Sprintf("there is no shard %d", c.Group))
 	}
-	at, done := slices.BinarySearch(v.Nodes[i].DetachedFrom, c.Shard)
+	at, done := slices.BinarySearch(v.Nodes[i].DetachedFrom, c.Group)
 	if done {
 		return false, nil
 	}
 	n := v.Nodes[i]
 	// A new array: the old one belongs to earlier views.
-	n.DetachedFrom = slices.Insert(slices.Clone(n.DetachedFrom), at, c.Shard)
+	n.DetachedFrom = slices.Insert(slices.Clone(n.DetachedFrom), at, c.Group)
 	v.Nodes[i] = n
-	if len(n.DetachedFrom) == len(v.Shards) {
+	if len(n.DetachedFrom) == len(v.Shards)+1 {
 		v.bury(i)
 	}
 	return true, nil

@@ -53,7 +53,8 @@ type Node struct {
 	State      NodeState `json:"state"`
 	// Forced: its removal was ordered although it may cost a quorum.
 	Forced bool `json:"forced,omitempty"`
-	// DetachedFrom lists, in order, the shards that a leaving node has left.
+	// DetachedFrom lists, in order, the groups that a leaving node has left: the
+	// shards, and at last the meta group.
 	DetachedFrom []uint32 `json:"detached_from,omitempty"`
 	// ReplacedBy is the node that took this one's place, if one did.
 	ReplacedBy NodeID `json:"replaced_by,omitempty"`
@@ -181,6 +182,18 @@ func (v *View) Live() []Node {
 		}
 	}
 	return live
+}
+
+// HasLeftShards tells whether every shard has let go of a node.
+func (v *View) HasLeftShards(n Node) bool {
+	if n.State == Removed {
+		return true
+	}
+	left := len(n.DetachedFrom)
+	if left > 0 && n.DetachedFrom[left-1] == GroupID {
+		left--
+	}
+	return left == len(v.Shards)
 }
 
 // clone copies what a command may change.

@@ -1,0 +1,91 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// floors are the top-level folders, lowest first. What stands above may import
+// what stands below; tests stand outside the house.
+var floors = []string{"engine", "fsm", "cluster", "proto", "node", "cmd"}
+
+// floorOf is the place of a path in floors, -1 for none.
+func floorOf(p string) int {
+	top, _, _ := strings.Cut(p, "/")
+	for i, f := range floors {
+		if f == top {
+			return i
+		}
+	}
+	return -1
+}
+
+// pureFloors are a function of the log alone: no clock, no chance, no world.
+var pureFloors = []string{"engine", "fsm"}
+
+// impure are the imports, and everything under them, that they may not have.
+var impure = []string{
+	"time", "math/rand", "crypto/rand", "os", "net", "syscall", "log", "golang.org/x/sys",
+	"github.com/hashicorp", "go.etcd.io/bbolt", "github.com/tidwall/redcon",
+}
+
+func isPure(p string) bool {
+	for _, f := range pureFloors {
+		if strings.HasPrefix(p, f+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func importsGoDown(s *source) []finding {
+	var found []finding
+	own := floorOf(s.path)
+	for imported := range s.imports() {
+		inner, ours := strings.CutPrefix(imported, module+"/")
+		if !ours {
+			continue
+		}
+		where := finding{where: s.path, subject: s.path + ":" + inner}
+		switch {
+		case own >= 0 && floorOf(inner) > own:
+			where.text = fmt.Sprintf("%s stands above and must not be imported", inner)
+		case own >= 0 && floorOf(inner) < 0 && !s.isTest():
+			where.text = fmt.Sprintf("%s is on no floor and must not be imported", inner)
+		default:
+			continue
+		}
+		found = append(found, where)
+	}
+	return found
+}
+
+func pureFloorsStayPure(s *source) []finding {
+	if !isPure(s.path) || s.isTest() {
+		return nil
+	}
+	var found []finding
+	for imported := range s.imports() {
+		for _, bad := range impure {
+			if imported == bad || strings.HasPrefix(imported, bad+"/") {
+				found = append(found, finding{s.path, s.path + ":" + imported,
+					fmt.Sprintf("imports %s: given a log, this floor is a pure function", imported)})
+			}
+		}
+	}
+	return found
+}
+
+func TestImportsGoDownTheFloors(t *testing.T)               { check(t, importsGoDown) }
+func TestEngineAndMachineAreAFunctionOfTheLog(t *testing.T) { check(t, pureFloorsStayPure) }
+
+func TestFloorRulesFindPlantedOffences(t *testing.T) {
+	wantFindings(t, 2, importsGoDown, "engine/x/a.go", `package x; import ("lockstep/fsm"; "lockstep/tests/proc")`)
+	wantFindings(t, 1, importsGoDown, "proto/x/a_test.go", `package x; import ("lockstep/node"; "lockstep/tests/proc")`)
+	wantFindings(t, 0, importsGoDown, "node/a.go", `package node; import ("lockstep/fsm"; "lockstep/proto/resp"; "lockstep/node/config")`)
+	wantFindings(t, 0, importsGoDown, "tests/x/a.go", `package x; import "lockstep/cmd/lockstepd"`)
+	wantFindings(t, 4, pureFloorsStayPure, "fsm/a.go", `package fsm; import ("time"; r "math/rand/v2"; "net/http"; "github.com/hashicorp/raft")`)
+	wantFindings(t, 0, pureFloorsStayPure, "fsm/a_test.go", `package fsm; import "time"`)
+	wantFindings(t, 0, pureFloorsStayPure, "engine/a.go", `package engine; import ("math/bits"; "context"; "sort")`)
+}

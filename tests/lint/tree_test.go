@@ -1,0 +1,168 @@
+// Package lint is the style of this repository as a test: what reviewers would
+// otherwise have to say again and again. It reads tracked files only, so that
+// work in progress disturbs nobody, and each rule is itself tested with a
+// planted offence. An exception to a rule is a line in exceptions, with its
+// reason.
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "lockstep"
+
+// exceptions are offences that stand, each with its reason. The key is the
+// finding's subject: "file", or "file:function", or what the rule's message
+// names.
+var exceptions = map[string]string{}
+
+// finding is one offence.
+type finding struct {
+	where   string
+	subject string
+	text    string
+}
+
+// report fails the test for findings that are no exceptions.
+func report(t *testing.T, found []finding) {
+	t.Helper()
+	for _, f := range found {
+		if exceptions[f.subject] == "" {
+			t.Errorf("%s: %s", f.where, f.text)
+		}
+	}
+}
+
+// source is a Go file and its syntax.
+type source struct {
+	// path is seen from the root, with slashes.
+	path string
+	fset *token.FileSet
+	file *ast.File
+	text string
+}
+
+func (s *source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
+func (s *source) dir() string  { return path.Dir(s.path) }
+
+// where is file:line of a node.
+func (s *source) where(n ast.Node) string {
+	return fmt.Sprintf("%s:%d", s.path, s.line(n.Pos()))
+}
+
+func (s *source) line(p token.Pos) int { return s.fset.Position(p).Line }
+
+// imports gives the import paths of the file and the names they go by here.
+func (s *source) imports() map[string]string {
+	names := make(map[string]string)
+	for _, spec := range s.file.Imports {
+		p := strings.Trim(spec.Path.Value, `"`)
+		names[p] = path.Base(p)
+		if spec.Name != nil {
+			names[p] = spec.Name.Name
+		}
+	}
+	return names
+}
+
+func parse(name, text string) (*source, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return &source{path: name, fset: fset, file: file, text: text}, err
+}
+
+// planted is a file made up for testing a rule.
+func planted(t *testing.T, name, text string) *source {
+	t.Helper()
+	s, err := parse(name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// root is the folder of go.mod.
+var root = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		panic(err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(out)))
+})
+
+// tracked lists the files that git knows and that are there.
+var tracked = sync.OnceValues(func() ([]string, error) {
+	cmd := exec.Command("git", "ls-files", "-z")
+	cmd.Dir = root()
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	var list []string
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if info, err := os.Stat(filepath.Join(root(), name)); err == nil && info.Mode().IsRegular() {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+})
+
+// sources parses the tracked Go files.
+var sources = sync.OnceValues(func() ([]*source, error) {
+	names, err := tracked()
+	if err != nil {
+		return nil, err
+	}
+	var all []*source
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".go") || strings.Contains(name, "/testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root(), name))
+		if err != nil {
+			return nil, err
+		}
+		s, err := parse(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+})
+
+// goSources is sources, or the end of the test.
+func goSources(t *testing.T) []*source {
+	t.Helper()
+	all, err := sources()
+	if err != nil {
+		t.Skipf("SKIPPED: there is nothing to look at: %v", err)
+	}
+	return all
+}
+
+// check runs a rule over every Go file.
+func check(t *testing.T, rule func(*source) []finding) {
+	t.Helper()
+	for _, s := range goSources(t) {
+		report(t, rule(s))
+	}
+}
+
+// wantFindings runs a rule over a planted file and demands so many findings.
+func wantFindings(t *testing.T, n int, rule func(*source) []finding, name, text string) {
+	t.Helper()
+	if found := rule(planted(t, name, text)); len(found) != n {
+		t.Errorf("%d findings, want %d, in\n%s\n%v", len(found), n, text, found)
+	}
+}

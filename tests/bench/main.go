@@ -1,0 +1,149 @@
+// Command bench measures Lockstep beside redis-server on this machine: the
+// same loads, alternating rounds, medians, and the ratios against the targets.
+//
+//	go run ./tests/bench -rounds 5                    all of it, about 20 minutes
+//	go run ./tests/bench -quick -scenario one-node    a look, under a minute
+//
+// With -docs it writes the tables into docs/benchmarks.md.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	b := &bench{nextPort: 21000}
+	pattern := flag.String("scenario", ".", "run the scenarios whose name matches")
+	docs := flag.Bool("docs", false, "write the tables into docs/benchmarks.md")
+	flag.IntVar(&b.rounds, "rounds", 5, "alternating rounds per measure")
+	flag.BoolVar(&b.quick, "quick", false, "a tenth of the requests")
+	flag.StringVar(&b.lockstep, "binary", "", "the lockstepd to measure (default: built now)")
+	flag.Parse()
+	if err := b.main(*pattern, *docs); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) main(pattern string, docs bool) error {
+	want, err := regexp.Compile(pattern)
+	if err != nil {
+		return err
+	}
+	for _, tool := range []string{"redis-server", "redis-benchmark"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%s is needed to measure beside it: apt-get install redis-server redis-tools", tool)
+		}
+	}
+	if b.dir, err = os.MkdirTemp("", "lockstep-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if err := b.build(); err != nil {
+		return err
+	}
+	var report strings.Builder
+	fmt.Fprintf(&report, "%s\n\n", b.machine())
+	for _, s := range scenarios {
+		if !want.MatchString(s.name) {
+			continue
+		}
+		b.rows, b.notes = nil, nil
+		begin := time.Now()
+		if err := s.run(b); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		fmt.Fprintf(&report, "### %s\n\n%s\n", s.name, markdown(b.rows))
+		for _, n := range b.notes {
+			fmt.Fprintf(&report, "%s\n\n", n)
+		}
+		fmt.Printf("%s: %v\n%s%s\n\n", s.name, time.Since(begin).Round(time.Second), markdown(b.rows), strings.Join(b.notes, "\n"))
+	}
+	if docs {
+		return writeDocs("docs/benchmarks.md", report.String())
+	}
+	return nil
+}
+
+func (b *bench) build() error {
+	if b.lockstep != "" {
+		return nil
+	}
+	b.lockstep = filepath.Join(b.dir, "lockstepd")
+	if out, err := exec.Command("go", "build", "-tags", "hashicorpmetrics", "-o", b.lockstep, "lockstep/cmd/lockstepd").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// machine names what was measured on.
+func (b *bench) machine() string {
+	cpu := "unknown CPU"
+	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if m := regexp.MustCompile(`model name\s*:\s*(.*)`).FindSubmatch(data); m != nil {
+			cpu = string(m[1])
+		}
+	}
+	mem := ""
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		mem = strings.Join(strings.Fields(strings.SplitN(string(data), "\n", 2)[0])[1:], " ")
+	}
+	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	version, _ := exec.Command("redis-server", "--version").Output()
+	redis := ""
+	if m := regexp.MustCompile(`v=(\S+)`).FindSubmatch(version); m != nil {
+		redis = string(m[1])
+	}
+	return fmt.Sprintf("Measured %s at commit %s: %s, %d cores, %s, fsync of 4 KiB p50 %.2f ms, %s, redis-server %s; servers and load share the cores; %d rounds each.",
+		time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), cpu, runtime.NumCPU(), mem, b.fsyncMs(), runtime.Version(), redis, b.rounds)
+}
+
+// fsyncMs is the median time of appending and syncing 4 KiB.
+func (b *bench) fsyncMs() float64 {
+	f, err := os.CreateTemp(b.dir, "fsync-")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var s sample
+	block := make([]byte, 4096)
+	for range 200 {
+		begin := time.Now()
+		if _, err := f.Write(block); err != nil {
+			return 0
+		}
+		if err := f.Sync(); err != nil {
+			return 0
+		}
+		s = append(s, float64(time.Since(begin).Microseconds())/1000)
+	}
+	return s.median()
+}
+
+const (
+	beginMark = "<!-- measured: begin (make bench writes this part) -->"
+	endMark   = "<!-- measured: end -->"
+)
+
+// writeDocs replaces the measured part of a page.
+func writeDocs(path, text string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	page := string(data)
+	begin, end := strings.Index(page, beginMark), strings.Index(page, endMark)
+	if begin < 0 || end < begin {
+		return fmt.Errorf("%s has no place for the figures", path)
+	}
+	page = page[:begin+len(beginMark)] + "\n\n" + text + page[end:]
+	return os.WriteFile(path, []byte(page), 0o644)
+}

@@ -196,14 +196,14 @@ func peerHost(s *Settings) string {
 	if s.ClusterAnnounceIP != "" {
 		return s.ClusterAnnounceIP
 	}
-	for _, b := range s.Bind {
-		host := strings.TrimPrefix(b, "-")
-		if ip := net.ParseIP(host); host == "*" || host == "::*" || ip != nil && ip.IsUnspecified() {
-			return hostname()
-		}
-		return host
+	if len(s.Bind) == 0 {
+		return hostname()
 	}
-	return hostname()
+	host := strings.TrimPrefix(s.Bind[0], "-")
+	if ip := net.ParseIP(host); host == "*" || host == "::*" || ip != nil && ip.IsUnspecified() {
+		return hostname()
+	}
+	return host
 }
 
 func deriveNodeName(s *Settings) string { return fmt.Sprintf("%s-%d", hostname(), s.Port) }

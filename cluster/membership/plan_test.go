@@ -1,0 +1,215 @@
+package membership
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lockstep/cluster/meta"
+)
+
+// viewOf reads a view from words like "a b:leaving c:removed d@addr e:leaving>d f:leaving! g:left",
+// where the address of a node is its name unless it is given, > names a
+// successor, ! forces, and "left" means leaving and detached from all shards.
+func viewOf(words string) *meta.View {
+	v := &meta.View{ClusterID: "c", Shards: []meta.Shard{{ID: 0}}}
+	for _, w := range strings.Fields(words) {
+		w, next, _ := strings.Cut(w, ">")
+		w, forced := strings.CutSuffix(w, "!")
+		w, addr, _ := strings.Cut(w, "@")
+		name, state, _ := strings.Cut(w, ":")
+		n := meta.Node{ID: meta.NodeID(name), Name: name, PeerAddr: name, State: meta.Member, Forced: forced, ReplacedBy: meta.NodeID(next)}
+		if addr != "" {
+			n.PeerAddr = addr
+		}
+		switch state {
+		case "left":
+			n.State, n.DetachedFrom = meta.Leaving, []uint32{0}
+		case "":
+		default:
+			n.State = meta.NodeState(state)
+		}
+		if n.State == meta.Removed {
+			v.Tombstones = append(v.Tombstones, n)
+		} else {
+			v.Nodes = append(v.Nodes, n)
+		}
+	}
+	return v
+}
+
+// peersOf reads servers from words like "A b! c? d?. e@addr": upper case leads,
+// ! is dead, ? is a non-voter that has caught up, ?. one that has not, - after
+// a voter means it lags.
+func peersOf(words string) []Peer {
+	var peers []Peer
+	for _, w := range strings.Fields(words) {
+		p := Peer{Voter: true, Alive: true, CaughtUp: true}
+		w, addr, _ := strings.Cut(w, "@")
+		for {
+			var cut bool
+			if w, cut = strings.CutSuffix(w, "!"); cut {
+				p.Alive = false
+			} else if w, cut = strings.CutSuffix(w, "."); cut {
+				p.CaughtUp = false
+			} else if w, cut = strings.CutSuffix(w, "-"); cut {
+				p.CaughtUp = false
+			} else if w, cut = strings.CutSuffix(w, "?"); cut {
+				p.Voter = false
+			} else {
+				break
+			}
+		}
+		name := strings.ToLower(w)
+		p.Self = name != w
+		p.ID, p.Addr = meta.NodeID(name), name
+		if addr != "" {
+			p.Addr = addr
+		}
+		peers = append(peers, p)
+	}
+	return peers
+}
+
+func actionWords(a Action) string {
+	switch {
+	case a.Verb == Nothing && a.Waits == "":
+		return "nothing"
+	case a.Verb == Nothing:
+		return "wait: " + a.Waits
+	case a.Verb == Add || a.Verb == Readdress:
+		return fmt.Sprintf("%s %s@%s", a.Verb, a.ID, a.Addr)
+	}
+	return fmt.Sprintf("%s %s", a.Verb, a.ID)
+}
+
+func TestPlan(t *testing.T) {
+	for _, c := range []struct{ name, view, peers, want string }{
+		{"agreement", "a b c", "A b c", "nothing"},
+		{"one node", "a", "A", "nothing"},
+		{"a newcomer comes in as non-voter", "a b:joining", "A", "add b@b"},
+		{"one at a time", "a b:joining c:joining", "A", "add b@b"},
+		{"a newcomer that lags waits", "a b:joining", "A b?.", "wait: b is catching up"},
+		{"a newcomer that is gone waits", "a b:joining", "A b?.!", "wait: b does not answer"},
+		{"a lagging newcomer does not hold up the next", "a b:joining c:joining", "A b?.", "add c@c"},
+		{"caught up", "a b:joining", "A b?", "promote b"},
+		{"caught up, the other not", "a b c", "A b?. c?", "promote c"},
+		{"a promotion must not cost the quorum", "a b c d", "A b c! d?", "promote d"},
+		{"a promotion that would", "a b c d e f", "A b c d! e! f?", "promote f"},
+		{"even with the newcomer too few", "a b c d", "A b! c! d?", "wait: d cannot become a voter: 2 of 4 voters would be alive, and 3 are needed"},
+
+		{"a leaving node is taken out", "a b c:leaving", "A b c", "remove c"},
+		{"a removed node is taken out", "a b c:removed", "A b c", "remove c"},
+		{"a dead one too", "a b c:leaving", "A b c!", "remove c"},
+		{"not if the rest lacks a quorum", "a b c:leaving", "A b! c", "wait: without c, 1 of 2 voters would be alive, and 2 are needed"},
+		{"unless forced", "a b c:leaving!", "A b! c", "remove c"},
+		{"never the only voter", "a:leaving! b:joining", "A b?.", "wait: b is catching up"},
+		{"two of five dead and leaving", "a b c d:leaving e:leaving", "A b c d! e!", "remove d"},
+		{"down to one", "a b:leaving", "A b", "remove b"},
+		{"a leaving non-voter", "a b c:leaving", "A b! c?.", "remove c"},
+		{"a server the view does not know stays", "a", "A x", "nothing"},
+
+		{"a leader that leaves hands over", "a:leaving b c", "A b c", "hand over to b"},
+		{"to one that is close", "a:leaving b c", "A b- c", "hand over to c"},
+		{"to one that answers", "a:leaving b c d", "A b! c d", "hand over to c"},
+		{"to one that stays", "a:leaving b:leaving>z c z@b", "A b c", "hand over to c"},
+		{"or waits", "a:leaving b", "A b-", "wait: nobody is ready to take over the leadership from a"},
+
+		{"the dead go before newcomers vote", "a b c:leaving>d d", "A b c! d?", "remove c"},
+		{"the living stay until their successor votes", "a b c:leaving>d d", "A b c d?.", "wait: d is catching up"},
+		{"whose promotion comes first", "a b c:leaving>d d", "A b c d?", "promote d"},
+		{"and then they go", "a b c:leaving>d d", "A b c d", "remove c"},
+		{"or when their successor has left", "a b c:leaving>d d:removed", "A b c", "remove c"},
+		{"a successor at the same address waits", "a b c:leaving>d d@c", "A b c", "remove c"},
+		{"and comes when it is free", "a b c:leaving>d d@c", "A b", "add d@c"},
+		{"a dead one in its way goes", "a b c:leaving>d d@c", "A b c!", "remove c"},
+		{"a blocked one in its way is said", "a b c:leaving d@c", "A b! c", "wait: d waits for c to leave the address c"},
+
+		{"an address that changed", "a b@new c", "A b c", "readdress b@new"},
+		{"of a leaving node does not matter", "a b:leaving@new c", "A b! c", "remove b"},
+		{"nor does one that is taken", "a b@c c:leaving", "A b c", "remove c"},
+	} {
+		if got := actionWords(Plan(viewOf(c.view), 0, peersOf(c.peers))); got != c.want {
+			t.Errorf("%s: %q with %q: %s, want %s", c.name, c.view, c.peers, got, c.want)
+		}
+	}
+}
+
+func TestTheMetaGroupLetsGoLast(t *testing.T) {
+	for _, c := range []struct{ view, want string }{
+		{"a b c:leaving", "nothing"},
+		{"a b c:left", "remove c"},
+		{"a b c:removed", "remove c"},
+	} {
+		if got := actionWords(Plan(viewOf(c.view), meta.GroupID, peersOf("A b c"))); got != c.want {
+			t.Errorf("%q: %s, want %s", c.view, got, c.want)
+		}
+	}
+}
+
+// TestAnyPlanEndsWithQuorumAlive carries plans out to their end, from every
+// mix of living and dead, and checks each state between.
+func TestAnyPlanEndsWithQuorumAlive(t *testing.T) {
+	states := []string{"", ":leaving", ":removed"}
+	marks := []string{"", "!", "?", "?.", "?.!"}
+	for i := range 3 * 3 * 3 * 3 * 5 * 5 * 5 {
+		pick := func(n int) int { k := i % n; i /= n; return k }
+		view := "a" + states[pick(2)] + " b" + states[pick(3)] + " c" + states[pick(3)] + " d" + states[pick(3)]
+		peers := "A b" + marks[pick(5)] + " c" + marks[pick(5)] + " d" + marks[pick(5)]
+		follow(t, viewOf(view), view, peersOf(peers), peers)
+	}
+}
+
+func follow(t *testing.T, v *meta.View, view string, peers []Peer, start string) {
+	for range 20 {
+		voters, alive := count(peers)
+		if alive < quorum(voters) {
+			return // nothing can be agreed on from the beginning
+		}
+		a := Plan(v, 0, peers)
+		if a.Verb == Nothing {
+			return
+		}
+		if a.Verb == HandOver {
+			for i := range peers {
+				peers[i].Self = peers[i].ID == a.ID
+			}
+		}
+		peers = carryOut(peers, a)
+		if voters, alive := count(peers); voters == 0 || alive < quorum(voters) {
+			t.Fatalf("view %q from %q: %s leaves %d of %d voters alive", view, start, actionWords(a), alive, voters)
+		}
+	}
+	t.Fatalf("view %q from %q: no end", view, start)
+}
+
+func count(peers []Peer) (voters, alive int) {
+	for _, p := range peers {
+		if p.Voter {
+			voters++
+			if p.Alive {
+				alive++
+			}
+		}
+	}
+	return voters, alive
+}
+
+func carryOut(peers []Peer, a Action) []Peer {
+	var next []Peer
+	for _, p := range peers {
+		switch {
+		case p.ID == a.ID && a.Verb == Remove:
+			continue
+		case p.ID == a.ID && a.Verb == Promote:
+			p.Voter = true
+		case p.ID == a.ID && a.Verb == Readdress:
+			p.Addr = a.Addr
+		}
+		next = append(next, p)
+	}
+	if a.Verb == Add {
+		next = append(next, Peer{ID: a.ID, Addr: a.Addr, Alive: true, CaughtUp: true})
+	}
+	return next
+}

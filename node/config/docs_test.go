@@ -49,9 +49,9 @@ The file has redis.conf's syntax: a directive and its words on a line; ` + "`#`"
 '...' quote; 1k is 1000 bytes, 1kb 1024, so with m and g; ` + "`include`" + ` takes a path or a pattern, seen from the
 folder the process runs in. A directive that is not known stops the start, with the place and the nearest name.
 
-` + "`CONFIG SET`" + ` changes what is not marked *start* below, all of its pairs or none. *cluster* marks settings that
-hold for the whole cluster: a change goes through the log and outlives restarts, and what the log says
-wins over a node's own sources. *creation* marks those that are read when a node's or a cluster's state is made, and not again.
+` + "`CONFIG SET`" + ` changes what is not marked *start* below, all of its pairs or none, on this node and until it
+restarts. *cluster* marks settings that hold for the whole cluster: a change goes through the log and outlives
+restarts, and what the log says wins over a node's own sources. *creation* marks those that are read when a node's or a cluster's state is made, and not again.
 
 Every directive of redis.conf 7.0 is known, and has one of four policies:
 

@@ -9,7 +9,8 @@ import (
 // Set answers CONFIG SET: all pairs or none. The error's text is the reply,
 // Redis's words where Redis has them. Replicated directives go through the
 // cluster's log and are in force here when Set returns; if the log cannot be
-// written to, nothing is set.
+// written to, nothing is set. They go first, for the rest has been checked and
+// fails only if another Set came between and made it contradict.
 func (c *Config) Set(pairs []Pair) error {
 	plan, err := c.plan(pairs)
 	if err != nil {
@@ -61,6 +62,9 @@ func (c *Config) ApplyReplicated(pairs []Pair) {
 		if err := next.assign(assignment{d, []string{p.Value}, Origin{Source: FromCluster}}); err != nil {
 			c.warn(Warning{"the cluster", fmt.Sprintf("%s %s: %v", d.Name, shown(d, p.Value), err)})
 		}
+	}
+	for _, text := range conflicts(next) {
+		c.warn(Warning{"the cluster", text})
 	}
 	c.publishLocked(next)
 }

@@ -1,0 +1,157 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+)
+
+// KindKnock is the request kind of nodes that may not belong to the cluster,
+// or not any more; it alone is served on connections without a cluster id.
+const KindKnock uint8 = 17
+
+const (
+	knockJoin     = "join"
+	knockStanding = "standing"
+
+	// knocksMax bounds the knocks answered at one time: whoever reaches the peer
+	// port can knock.
+	knocksMax = 16
+	// knockTimeout bounds one; a little less than who asks waits.
+	knockTimeout = joinTimeout - time.Second
+)
+
+type knock struct {
+	Verb string          `json:"verb"`
+	Body json.RawMessage `json:"body"`
+}
+
+type knockAnswer struct {
+	Body    json.RawMessage  `json:"body,omitempty"`
+	Refusal *courier.Refusal `json:"refusal,omitempty"`
+	Again   string           `json:"again,omitempty"`
+}
+
+// Standing is how a node stands in the eyes of another one.
+type Standing struct {
+	ClusterID string `json:"cluster_id"`
+	Epoch     uint64 `json:"epoch"`
+	// State is empty if the node is not known.
+	State meta.NodeState `json:"state,omitempty"`
+	// ReplacedBy names who took its place.
+	ReplacedBy meta.NodeID `json:"replaced_by,omitempty"`
+}
+
+// Door answers nodes that knock from outside.
+type Door struct {
+	meta    Meta
+	courier *courier.Courier
+	ctx     context.Context
+	stop    context.CancelFunc
+	// mu keeps wg from growing once Close waits for it.
+	mu      sync.Mutex
+	closed  bool
+	open    int
+	waiting sync.WaitGroup
+}
+
+// NewDoor returns the door of a node.
+func NewDoor(m Meta, c *courier.Courier) *Door {
+	d := &Door{meta: m, courier: c}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	return d
+}
+
+// Close ends what is being answered and waits for it.
+func (d *Door) Close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.stop()
+	d.waiting.Wait()
+}
+
+// Serve answers a request of KindKnock. It does not block; reply is called
+// once, from any goroutine.
+func (d *Door) Serve(payload []byte, reply func([]byte)) {
+	var k knock
+	if err := json.Unmarshal(payload, &k); err != nil {
+		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest})
+		return
+	}
+	switch k.Verb {
+	case knockStanding:
+		answerKnock(reply, d.standing(k.Body))
+	case knockJoin:
+		d.join(k.Body, reply)
+	default:
+		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest.With(fmt.Sprintf("this node does not know the request %q; it runs another version", k.Verb))})
+	}
+}
+
+func (d *Door) join(body []byte, reply func([]byte)) {
+	d.mu.Lock()
+	if d.closed || d.open >= knocksMax {
+		d.mu.Unlock()
+		answerKnock(reply, knockAnswer{Again: "this node has no time for joins now"})
+		return
+	}
+	d.open++
+	d.waiting.Add(1)
+	d.mu.Unlock()
+	go func() {
+		defer d.waiting.Done()
+		ctx, cancel := context.WithTimeout(d.ctx, knockTimeout)
+		defer cancel()
+		a := knockAnswer{}
+		var refusal *courier.Refusal
+		var err error
+		a.Body, err = d.courier.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
+		if errors.As(err, &refusal) {
+			a.Refusal = refusal
+		} else if err != nil {
+			a.Again = err.Error()
+		}
+		d.mu.Lock()
+		d.open--
+		d.mu.Unlock()
+		answerKnock(reply, a)
+	}()
+}
+
+// standing answers from this node's own view, so that it can be had without a
+// leader.
+func (d *Door) standing(body []byte) knockAnswer {
+	var id meta.NodeID
+	if err := json.Unmarshal(body, &id); err != nil {
+		return knockAnswer{Refusal: ErrBadRequest}
+	}
+	v := d.meta.View()
+	n, _ := v.Node(id)
+	b, err := json.Marshal(Standing{ClusterID: v.ClusterID, Epoch: v.Epoch, State: n.State, ReplacedBy: n.ReplacedBy})
+	if err != nil {
+		return knockAnswer{Again: err.Error()}
+	}
+	return knockAnswer{Body: b}
+}
+
+// AskStanding asks the node at addr how id stands.
+func AskStanding(ctx context.Context, caller Caller, addr string, id meta.NodeID) (Standing, error) {
+	var s Standing
+	err := ask(ctx, caller, addr, knockStanding, id, &s)
+	return s, err
+}
+
+func answerKnock(reply func([]byte), a knockAnswer) {
+	b, err := json.Marshal(a)
+	if err != nil {
+		b = []byte(`{"again":"unreadable result"}`)
+	}
+	reply(b)
+}

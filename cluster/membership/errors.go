@@ -1,0 +1,11 @@
+package membership
+
+import "lockstep/cluster/meta/courier"
+
+// Why an operator's order or a join was refused.
+var (
+	ErrQuorum     = &courier.Refusal{Code: "quorum", Text: "this would leave too few voters alive"}
+	ErrStillAlive = &courier.Refusal{Code: "still-alive", Text: "the node to be replaced still answers"}
+	ErrNoTarget   = &courier.Refusal{Code: "no-target", Text: "nobody can take over the leadership"}
+	ErrBadRequest = &courier.Refusal{Code: "bad-request", Text: "unreadable request"}
+)

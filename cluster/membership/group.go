@@ -1,0 +1,68 @@
+package membership
+
+import (
+	"context"
+	"time"
+
+	"lockstep/cluster/meta"
+)
+
+// Server is a member of a group's Raft configuration.
+type Server struct {
+	ID    meta.NodeID
+	Addr  string
+	Voter bool
+}
+
+// Progress is how far a leader has seen another server come.
+type Progress struct {
+	// Match is the last log index that it is known to have.
+	Match uint64
+	// Acked is when a request that it has acknowledged was sent; zero: never.
+	Acked time.Time
+}
+
+// Group is what this package needs of a Raft group's replica on this node.
+type Group interface {
+	// Leads tells whether this node leads the group.
+	Leads() bool
+	// Servers returns the newest configuration and its log index.
+	Servers() (servers []Server, index uint64, err error)
+	// Progress tells about a server; only the leader knows.
+	Progress(id meta.NodeID) Progress
+	LastIndex() uint64
+	// Confirm returns nil if this node still leads, by proof newer than the call.
+	Confirm(ctx context.Context) error
+	// Change carries out one action, if the configuration is still the one with
+	// that index, and returns when it is committed.
+	Change(ctx context.Context, a Action, index uint64) error
+}
+
+const (
+	// aliveWithin is how old a server's last acknowledgement may be.
+	aliveWithin = 3 * time.Second
+	// closeEntries is how many entries behind the end of the log is close.
+	closeEntries = 128
+)
+
+// observe tells how the leader sees the servers of its group. CaughtUp means
+// close at this moment.
+func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint64, err error) {
+	servers, index, err := g.Servers()
+	if err != nil {
+		return nil, 0, err
+	}
+	last := g.LastIndex()
+	for _, s := range servers {
+		p := Peer{ID: s.ID, Addr: s.Addr, Voter: s.Voter, Self: s.ID == self}
+		if p.Self {
+			p.Alive, p.CaughtUp = true, true
+		} else {
+			seen := g.Progress(s.ID)
+			p.Alive = !seen.Acked.IsZero() && now.Sub(seen.Acked) < aliveWithin
+			p.CaughtUp = p.Alive && seen.Match+closeEntries >= last
+		}
+		peers = append(peers, p)
+	}
+	return peers, index, nil
+}

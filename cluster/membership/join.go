@@ -1,0 +1,130 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+)
+
+// Caller sends a request to another node, also to one of a cluster that this
+// node does not belong to yet.
+type Caller interface {
+	Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error)
+}
+
+// JoinRequest is what a node says of itself when it asks to be taken in.
+type JoinRequest struct {
+	Node meta.Node `json:"node"`
+	// Replace: the node takes the place of the one that has its name.
+	Replace bool `json:"replace,omitempty"`
+}
+
+// Welcome is what it needs to know.
+type Welcome struct {
+	ClusterID string        `json:"cluster_id"`
+	Creation  meta.Creation `json:"creation"`
+	Epoch     uint64        `json:"epoch"`
+	Nodes     []meta.Node   `json:"nodes"`
+	Shards    []meta.Shard  `json:"shards"`
+}
+
+const (
+	// joinTimeout bounds one attempt to join through one node.
+	joinTimeout = 10 * time.Second
+	joinPause   = 200 * time.Millisecond
+	joinPauseMx = 3 * time.Second
+	// joinSayEvery is how often a join that gets nowhere says so.
+	joinSayEvery = 5 * time.Second
+)
+
+// Join asks the nodes at addrs, in turn, until one takes this node in, one
+// refuses for good (a *courier.Refusal), or ctx ends. To ask again, also after
+// a crash, gives the same answer.
+func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, log *slog.Logger) (Welcome, error) {
+	if len(addrs) == 0 {
+		return Welcome{}, errors.New("nobody to join: no address was given")
+	}
+	var said time.Time
+	for attempt := 0; ; attempt++ {
+		addr := addrs[attempt%len(addrs)]
+		w, err := knockToJoin(ctx, caller, addr, req)
+		var refusal *courier.Refusal
+		if err == nil {
+			return w, nil
+		}
+		if errors.As(err, &refusal) && !errors.Is(err, meta.ErrNotCreated) {
+			return Welcome{}, fmt.Errorf("%s refused: %w", addr, err)
+		}
+		if time.Since(said) >= joinSayEvery {
+			said = time.Now()
+			log.Info("not taken in yet, asking again", "asked", addr, "of", strings.Join(addrs, ","), "error", err)
+		}
+		pause := time.Duration(0)
+		if round := attempt / len(addrs); attempt%len(addrs) == len(addrs)-1 {
+			pause = min(joinPause<<min(round, 10), joinPauseMx)
+		}
+		if !sleep(ctx, pause) {
+			return Welcome{}, fmt.Errorf("no node of %s took this one in: %w (last: %v)", strings.Join(addrs, ", "), ctx.Err(), err)
+		}
+	}
+}
+
+func knockToJoin(ctx context.Context, caller Caller, addr string, req JoinRequest) (Welcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	var w Welcome
+	err := ask(ctx, caller, addr, knockJoin, req, &w)
+	if err == nil && (w.ClusterID == "" || w.Creation.Validate() != nil) {
+		err = fmt.Errorf("%s gave an unusable welcome", addr)
+	}
+	return w, err
+}
+
+// ask sends a knock and reads the answer.
+func ask(ctx context.Context, caller Caller, addr, verb string, body, into any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(knock{Verb: verb, Body: raw})
+	if err != nil {
+		return err
+	}
+	reply, err := caller.Call(ctx, addr, KindKnock, payload)
+	if err != nil {
+		return err
+	}
+	var a knockAnswer
+	if err := json.Unmarshal(reply, &a); err != nil {
+		return fmt.Errorf("unreadable answer: %w", err)
+	}
+	switch {
+	case a.Refusal != nil:
+		return a.Refusal
+	case a.Again != "":
+		return errors.New(a.Again)
+	}
+	if err := json.Unmarshal(a.Body, into); err != nil {
+		return fmt.Errorf("unreadable answer: %w", err)
+	}
+	return nil
+}
+
+// sleep waits for d, or returns false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return ctx.Err() == nil
+	}
+}

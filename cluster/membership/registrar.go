@@ -1,0 +1,219 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+)
+
+// The courier's verbs for members; they are done where the meta group is led.
+const (
+	verbJoin    = "member.join"
+	verbRemove  = "member.remove"
+	verbReplace = "member.replace"
+)
+
+// RegistrarConfig is what a registrar is made with.
+type RegistrarConfig struct {
+	// Self is this node.
+	Self meta.NodeID
+	Meta Meta
+	// Group is the meta group's replica on this node.
+	Group   Group
+	Courier *courier.Courier
+}
+
+// Registrar decides who may join and leave. It works on every node; what it
+// decides, it decides on the meta group's leader, which knows who is alive.
+type Registrar struct{ cfg RegistrarConfig }
+
+// NewRegistrar returns a registrar and gives its verbs to the courier.
+func NewRegistrar(cfg RegistrarConfig) *Registrar {
+	r := &Registrar{cfg}
+	cfg.Courier.Handle(verbJoin, r.join)
+	cfg.Courier.Handle(verbRemove, r.remove)
+	cfg.Courier.Handle(verbReplace, r.replace)
+	return r
+}
+
+type removeRequest struct {
+	// Node is an id or a name.
+	Node  string `json:"node"`
+	Force bool   `json:"force,omitempty"`
+	// InFavourOf is the successor of a replaced node.
+	InFavourOf string `json:"in_favour_of,omitempty"`
+}
+
+// Remove orders that a node, by id or name, leaves the cluster, and returns
+// its id. It refuses, in words, to break the quorum unless force is set. The
+// groups then let go of the node one after the other: see Gone.
+func (r *Registrar) Remove(ctx context.Context, node string, force bool) (meta.NodeID, error) {
+	return r.order(ctx, verbRemove, removeRequest{Node: node, Force: force})
+}
+
+// Replace orders that a node leaves in favour of another one that has joined
+// already: the old one stays until the new one votes.
+func (r *Registrar) Replace(ctx context.Context, old, successor string) (meta.NodeID, error) {
+	return r.order(ctx, verbReplace, removeRequest{Node: old, InFavourOf: successor})
+}
+
+// Leave orders that this node leaves. It hears from its Vigil when it has.
+func (r *Registrar) Leave(ctx context.Context) error {
+	_, err := r.Remove(ctx, string(r.cfg.Self), false)
+	return err
+}
+
+func (r *Registrar) order(ctx context.Context, verb string, req removeRequest) (meta.NodeID, error) {
+	body, err := r.cfg.Courier.Do(ctx, meta.GroupID, verb, req)
+	if err != nil {
+		return "", err
+	}
+	var id meta.NodeID
+	if err := json.Unmarshal(body, &id); err != nil {
+		return "", fmt.Errorf("membership: unreadable answer: %w", err)
+	}
+	return id, nil
+}
+
+// Gone tells whether a node has left in full.
+func Gone(v *meta.View, id meta.NodeID) bool {
+	n, known := v.Node(id)
+	return v.Created() && (!known || n.State == meta.Removed)
+}
+
+func (r *Registrar) remove(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
+	var req removeRequest
+	if err := json.Unmarshal(body, &req); err != nil {
+		return nil, ErrBadRequest
+	}
+	return r.letGo(ctx, req)
+}
+
+func (r *Registrar) replace(ctx context.Context, group uint32, body []byte) ([]byte, error) {
+	var req removeRequest
+	if err := json.Unmarshal(body, &req); err != nil || req.InFavourOf == "" {
+		return nil, ErrBadRequest
+	}
+	successor, err := r.find(req.InFavourOf)
+	if err != nil {
+		return nil, err
+	}
+	req.InFavourOf = string(successor.ID)
+	return r.letGo(ctx, req)
+}
+
+// letGo checks an order to leave and notes it in the meta group.
+func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error) {
+	if err := r.cfg.Group.Confirm(ctx); err != nil {
+		return nil, err
+	}
+	n, err := r.find(req.Node)
+	if err != nil {
+		return nil, err
+	}
+	// A successor takes the voter's place before it goes.
+	if !req.Force && req.InFavourOf == "" && n.State.Live() {
+		if err := r.mayLose(n); err != nil {
+			return nil, err
+		}
+	}
+	c := &meta.RemoveNode{ID: n.ID, Force: req.Force, InFavourOf: meta.NodeID(req.InFavourOf)}
+	if _, err := r.cfg.Meta.Do(ctx, c); err != nil {
+		return nil, err
+	}
+	return json.Marshal(n.ID)
+}
+
+// mayLose refuses a removal that would leave the meta group without a quorum.
+// Every node has a replica of every group, so it speaks for all; each group's
+// Plan looks again for itself.
+func (r *Registrar) mayLose(n meta.Node) error {
+	peers, _, err := observe(r.cfg.Group, r.cfg.Self, time.Now())
+	if err != nil {
+		return err
+	}
+	voters, alive, votes := 0, 0, false
+	for _, p := range peers {
+		if !p.Voter {
+			continue
+		}
+		voters++
+		if p.ID == n.ID {
+			votes = true
+		} else if p.Alive {
+			alive++
+		}
+	}
+	if !votes {
+		return nil
+	}
+	if why := CannotLose(n.Name, voters, alive); why != "" {
+		return ErrQuorum.With(why + "; bring the others back first, or force it if they are gone for good")
+	}
+	return nil
+}
+
+func (r *Registrar) find(idOrName string) (meta.Node, error) {
+	v := r.cfg.Meta.View()
+	if n, ok := v.Lookup(idOrName); ok {
+		return n, nil
+	}
+	if n, ok := v.Node(meta.NodeID(idOrName)); ok {
+		return n, nil
+	}
+	return meta.Node{}, meta.ErrUnknownNode.With(fmt.Sprintf("the cluster has no node %q", idOrName))
+}
+
+// join takes a node in, or says why not.
+func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
+	var req JoinRequest
+	if err := json.Unmarshal(body, &req); err != nil {
+		return nil, ErrBadRequest
+	}
+	if err := r.cfg.Group.Confirm(ctx); err != nil {
+		return nil, err
+	}
+	if req.Replace {
+		if err := r.mayReplace(req.Node); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.cfg.Meta.Do(ctx, &meta.AddNode{Node: req.Node, Replace: req.Replace}); err != nil {
+		return nil, err
+	}
+	v := r.cfg.Meta.View()
+	if err := r.addressIsFree(v, req.Node); err != nil {
+		return nil, err
+	}
+	return json.Marshal(Welcome{ClusterID: v.ClusterID, Creation: v.Creation, Epoch: v.Epoch, Nodes: v.Nodes, Shards: v.Shards})
+}
+
+// mayReplace refuses to replace a node that still answers: two folders with
+// one name are more likely a mistake than a wish.
+func (r *Registrar) mayReplace(n meta.Node) error {
+	old, ok := r.cfg.Meta.View().Lookup(n.Name)
+	if !ok || old.ID == n.ID || !old.State.Live() {
+		return nil
+	}
+	seen := r.cfg.Group.Progress(old.ID)
+	if old.ID == r.cfg.Self || !seen.Acked.IsZero() && time.Since(seen.Acked) < aliveWithin {
+		return ErrStillAlive.With(fmt.Sprintf("node %s at %s still answers; stop it before another takes its name, or remove it", old.ID, old.PeerAddr))
+	}
+	return nil
+}
+
+// addressIsFree keeps a newcomer waiting, by an error that has it asked again,
+// while its predecessor at the same address is a member of some group: what
+// is meant for the one must not reach the other.
+func (r *Registrar) addressIsFree(v *meta.View, n meta.Node) error {
+	for _, o := range v.Nodes {
+		if o.ID != n.ID && o.PeerAddr == n.PeerAddr {
+			return fmt.Errorf("node %s has not left %s yet", o.ID, o.PeerAddr)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package membership
+
+import (
+	"encoding/json"
+	"testing"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+)
+
+// lost is a node that knows no leader.
+func lost(t *testing.T) *Door {
+	c := courier.New(courier.Config{
+		Leader: func(uint32) (string, bool) { return "", false },
+		Peers:  func() []string { return nil },
+	})
+	t.Cleanup(c.Close)
+	m := meta.NewMachine()
+	return NewDoor(meta.NewClient(m, nil, c), c)
+}
+
+func TestTheDoorIsBounded(t *testing.T) {
+	d := lost(t)
+	answers := make(chan knockAnswer, 2*knocksMax)
+	serve := func(payload []byte) {
+		d.Serve(payload, func(b []byte) {
+			var a knockAnswer
+			if err := json.Unmarshal(b, &a); err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		})
+	}
+	join := []byte(`{"verb":"join","body":{}}`)
+	for range knocksMax {
+		serve(join)
+	}
+	serve(join)
+	if a := <-answers; a.Again != "this node has no time for joins now" {
+		t.Fatalf("%+v", a)
+	}
+	serve([]byte(`{"verb":"standing","body":"a.1"}`))
+	if a := <-answers; a.Body == nil {
+		t.Fatalf("joins hold up the rest: %+v", a)
+	}
+	d.courier.Close() // lets the waiting ones give up
+	d.Close()
+	for range knocksMax {
+		if a := <-answers; a.Again == "" {
+			t.Fatalf("%+v", a)
+		}
+	}
+	serve(join)
+	if a := <-answers; a.Again == "" {
+		t.Fatalf("open after it was closed: %+v", a)
+	}
+}
+
+func TestGarbageAtTheDoorIsRefused(t *testing.T) {
+	d := lost(t)
+	for _, payload := range []string{"", "\xff", "[]", `{"verb":"fly"}`, `{"verb":"standing","body":{}}`} {
+		answered := false
+		d.Serve([]byte(payload), func(b []byte) {
+			var a knockAnswer
+			answered = json.Unmarshal(b, &a) == nil && a.Refusal != nil
+		})
+		if !answered {
+			t.Errorf("%q was not refused", payload)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"lockstep/cluster/meta"
+)
+
+func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// script is a group and a meta client that do as told and remember.
+type script struct {
+	view     *meta.View
+	leads    bool
+	servers  []Server
+	match    map[meta.NodeID]uint64
+	err      error
+	changes  []Action
+	commands []meta.Command
+}
+
+func (s *script) View() *meta.View { return s.view }
+func (s *script) Do(_ context.Context, c meta.Command) (meta.Result, error) {
+	s.commands = append(s.commands, c)
+	return meta.Result{}, s.err
+}
+func (s *script) Leads() bool                        { return s.leads }
+func (s *script) Servers() ([]Server, uint64, error) { return s.servers, 7, nil }
+func (s *script) LastIndex() uint64                  { return 10000 }
+func (s *script) Confirm(context.Context) error      { return s.err }
+func (s *script) Progress(id meta.NodeID) Progress {
+	return Progress{Match: s.match[id], Acked: time.Now()}
+}
+func (s *script) Change(_ context.Context, a Action, index uint64) error {
+	if index != 7 {
+		return errors.New("wrong index")
+	}
+	s.changes = append(s.changes, a)
+	return s.err
+}
+
+func scripted(s *script, group uint32) *Reconciler {
+	return NewReconciler(ReconcilerConfig{GroupID: group, Group: s, Self: "a", Meta: s, Log: quietLog()})
+}
+
+func TestOnlyALeaderChangesMembers(t *testing.T) {
+	s := &script{view: viewOf("a b"), servers: []Server{{"a", "a", true}}}
+	r := scripted(s, 0)
+	r.step(t.Context())
+	if len(s.changes) != 0 {
+		t.Fatal("a follower changed the group")
+	}
+	s.leads = true
+	r.step(t.Context())
+	if len(s.changes) != 1 || s.changes[0].Verb != Add {
+		t.Fatalf("%v", s.changes)
+	}
+}
+
+func TestANonvoterVotesOnlyAfterItWasCloseForAWhile(t *testing.T) {
+	s := &script{view: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", false}}, match: map[meta.NodeID]uint64{}}
+	r := scripted(s, 0)
+	far, near := s.LastIndex()-closeEntries-1, s.LastIndex()-closeEntries
+	for _, match := range []uint64{far, near, near, far, near, near} {
+		s.match["b"] = match
+		if r.step(t.Context()) != busyPause || r.Waits() != "b is catching up" {
+			t.Fatalf("waits: %q", r.Waits())
+		}
+	}
+	if len(s.changes) != 0 {
+		t.Fatalf("%v", s.changes)
+	}
+	r.step(t.Context())
+	if len(s.changes) != 1 || s.changes[0].Verb != Promote || r.Waits() != "" {
+		t.Fatalf("%v, waits: %q", s.changes, r.Waits())
+	}
+}
+
+func TestWhatIsReportedToTheMetaGroup(t *testing.T) {
+	voters := []Server{{"a", "a", true}, {"b", "b", true}}
+	for _, c := range []struct {
+		name, view string
+		group      uint32
+		want       meta.Command
+	}{
+		{"nothing new", "a b", meta.GroupID, nil},
+		{"a joining node votes", "a b:joining", meta.GroupID, &meta.MarkMember{ID: "b"}},
+		{"only the meta group tells", "a b:joining", 0, nil},
+		{"a leaving node is gone", "a b c:leaving", 0, &meta.Detach{ID: "c", Group: 0}},
+		{"which is told once", "a b c:left", 0, nil},
+		{"the meta group is the last", "a b c:leaving", meta.GroupID, nil},
+		{"when all shards have let go", "a b c:left", meta.GroupID, &meta.Detach{ID: "c", Group: meta.GroupID}},
+	} {
+		s := &script{view: viewOf(c.view), leads: true, servers: voters}
+		scripted(s, c.group).step(t.Context())
+		switch {
+		case c.want == nil && len(s.commands) == 0:
+		case c.want == nil || len(s.commands) != 1:
+			t.Errorf("%s: %v", c.name, s.commands)
+		default:
+			if got := s.commands[0]; !sameCommand(got, c.want) {
+				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+func sameCommand(a, b meta.Command) bool {
+	switch a := a.(type) {
+	case *meta.MarkMember:
+		b, ok := b.(*meta.MarkMember)
+		return ok && *a == *b
+	case *meta.Detach:
+		b, ok := b.(*meta.Detach)
+		return ok && *a == *b
+	}
+	return false
+}
+
+func TestFailuresAreRepeatedEverMoreSlowly(t *testing.T) {
+	s := &script{view: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}}, err: errors.New("no quorum")}
+	r := scripted(s, 0)
+	last := time.Duration(0)
+	for range 20 {
+		pause := r.step(t.Context())
+		if pause < last || pause > retryMax {
+			t.Fatalf("pause %v after %v", pause, last)
+		}
+		last = pause
+	}
+	if last != retryMax {
+		t.Fatalf("pause %v", last)
+	}
+	s.err = nil
+	if pause := r.step(t.Context()); pause != busyPause {
+		t.Fatalf("pause %v after success", pause)
+	}
+}

@@ -55,7 +55,7 @@ func (d *dict) replace(p int, s *segment) *segment {
 // put stores e under its key and returns the entry it replaces, if any.
 func (d *dict) put(hash uint32, key []byte, e *Entry, cutEpoch uint64) *Entry {
 	if d.dir == nil {
-		d.dir = []*segment{newSegment(0, segmentMin)}
+		d.dir = []*segment{newSegment(0, segmentMin, segmentSlack)}
 	}
 	s := d.own(hash, cutEpoch)
 	if i := s.find(hash, key); i >= 0 {
@@ -64,8 +64,7 @@ func (d *dict) put(hash uint32, key []byte, e *Entry, cutEpoch uint64) *Entry {
 		return old
 	}
 	for {
-		// Nine tenths full is where runs become long.
-		if s.count*10 < s.span*9 && s.insert(hash, e) {
+		if !s.full() && s.insert(hash, e) {
 			d.count++
 			return nil
 		}
@@ -77,7 +76,7 @@ func (d *dict) put(hash uint32, key []byte, e *Entry, cutEpoch uint64) *Entry {
 func (d *dict) grow(hash uint32, s *segment) *segment {
 	p := d.place(hash)
 	if s.count < segmentMax || s.depth == 24 {
-		return d.replace(p, s.rebuilt(s.span+s.span/2+2))
+		return d.replace(p, s.larger())
 	}
 	if s.depth == d.depth {
 		d.double()

@@ -11,7 +11,7 @@ type segment struct {
 	entries []*Entry
 	count   int
 	// span is the number of places hashes are spread over; the tables are
-	// longer by segmentSlack for what is pushed beyond the end.
+	// longer, by segmentSlack at first, for what is pushed beyond the end.
 	span int
 	// depth is the number of leading hash bits all entries share.
 	depth uint8
@@ -26,10 +26,10 @@ const (
 	segmentSlack = 8
 )
 
-func newSegment(depth uint8, span int) *segment {
+func newSegment(depth uint8, span, slack int) *segment {
 	return &segment{
-		hashes:  make([]uint32, span+segmentSlack),
-		entries: make([]*Entry, span+segmentSlack),
+		hashes:  make([]uint32, span+slack),
+		entries: make([]*Entry, span+slack),
 		span:    span,
 		depth:   depth,
 	}
@@ -85,14 +85,33 @@ func (s *segment) removeAt(i int) {
 	s.count--
 }
 
+// full tells that the segment must grow before another entry comes in: beyond
+// nine tenths, runs become long.
+func (s *segment) full() bool { return s.count*10 >= s.span*9 }
+
+// larger returns a copy with more room: a greater span when it is full, else
+// only more slack, for then many equal hashes stand at its end.
+func (s *segment) larger() *segment {
+	if s.full() {
+		return s.rebuilt(s.span + s.span/2 + 2)
+	}
+	return s.part(s.depth, s.span, 2*(len(s.entries)-s.span), 0, ^uint32(0))
+}
+
 // rebuilt returns a copy with another span.
 func (s *segment) rebuilt(span int) *segment {
+	return s.part(s.depth, span, segmentSlack, 0, ^uint32(0))
+}
+
+// part returns a segment with the entries that have a hash in [low, high], and
+// with at least the given slack.
+func (s *segment) part(depth uint8, span, slack int, low, high uint32) *segment {
 	for {
-		n := newSegment(s.depth, span)
-		if n.takeAll(s, 0, ^uint32(0)) {
+		n := newSegment(depth, span, slack)
+		if n.takeAll(s, low, high) {
 			return n
 		}
-		span += span/4 + segmentSlack
+		slack *= 2
 	}
 }
 
@@ -121,15 +140,10 @@ func (s *segment) split(prefix uint32) (low, high *segment) {
 	depth := s.depth + 1
 	bit := uint32(1) << (32 - depth)
 	mid := prefix | bit
-	build := func(from, to uint32) *segment {
-		for span := s.span/2 + s.span/8; ; span += span/4 + segmentSlack {
-			n := newSegment(depth, span)
-			if n.takeAll(s, from, to) {
-				return n
-			}
-		}
-	}
-	return build(prefix, mid-1), build(mid, mid+(bit-1))
+	span := s.span/2 + s.span/8
+	low = s.part(depth, span, segmentSlack, prefix, mid-1)
+	high = s.part(depth, span, segmentSlack, mid, mid+(bit-1))
+	return low, high
 }
 
 // copied returns a copy for a txn to change while a cut holds on to this one.

@@ -69,7 +69,7 @@ func TestNodesJoinThroughAnyNodeAndVoteWhenCaughtUp(t *testing.T) {
 func TestANodeThatLeavesIsToldAndStops(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(3)
-	if err := nodes[0].registry.Leave(w.ctx()); err != nil { // it leads everything
+	if err := nodes[0].Leave(w.ctx()); err != nil { // it leads everything
 		t.Fatal(err)
 	}
 	if why := <-nodes[0].removed; why != "it was removed by an operator" {
@@ -111,25 +111,25 @@ func TestARemovalThatBreaksTheQuorumIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(3)
 	nodes[2].kill()
-	_, err := nodes[1].registry.Remove(w.ctx(), "n2", false)
+	_, err := nodes[1].Remove(w.ctx(), "n2", false)
 	refusedWith(t, err, ErrQuorum, "without n2, 1 of 2 voters would be alive, and 2 are needed")
-	_, err = nodes[1].registry.Remove(w.ctx(), "n9", false)
+	_, err = nodes[1].Remove(w.ctx(), "n9", false)
 	refusedWith(t, err, meta.ErrUnknownNode, `no node "n9"`)
 	// The dead one may go: two of two are left.
-	id, err := nodes[1].registry.Remove(w.ctx(), "n3", false)
+	id, err := nodes[1].Remove(w.ctx(), "n3", false)
 	if err != nil || id != nodes[2].self.ID {
 		t.Fatal(id, err)
 	}
 	w.settled(nodes[0], nodes[1])
 	// And one more, down to one.
-	if _, err := nodes[0].registry.Remove(w.ctx(), "n2", false); err != nil {
+	if _, err := nodes[0].Remove(w.ctx(), "n2", false); err != nil {
 		t.Fatal(err)
 	}
 	<-nodes[1].removed
 	w.settled(nodes[0])
-	_, err = nodes[0].registry.Remove(w.ctx(), "n1", false)
+	_, err = nodes[0].Remove(w.ctx(), "n1", false)
 	refusedWith(t, err, ErrQuorum, "n1 is the only voter")
-	_, err = nodes[0].registry.Remove(w.ctx(), "n1", true)
+	_, err = nodes[0].Remove(w.ctx(), "n1", true)
 	refusedWith(t, err, meta.ErrLastNode, "n1 is the last node")
 }
 
@@ -140,7 +140,7 @@ func TestAReplacedNodeStaysUntilItsSuccessorVotes(t *testing.T) {
 	if _, err := w.join(n4, "n1:7000", false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nodes[1].registry.Replace(w.ctx(), "n3", "n4"); err != nil {
+	if _, err := nodes[1].Replace(w.ctx(), "n3", "n4"); err != nil {
 		t.Fatal(err)
 	}
 	if why := <-nodes[2].removed; !strings.Contains(why, "replaced by node "+string(n4.self.ID)) {
@@ -193,7 +193,7 @@ func TestLeadershipMovesOnOrder(t *testing.T) {
 	nodes := w.cluster(3)
 	ctx := w.ctx()
 	for _, g := range []uint32{0, 1, meta.GroupID} {
-		got, err := nodes[1].moves.Transfer(ctx, g, "n3")
+		got, err := nodes[1].Transfer(ctx, g, "n3")
 		if err != nil || got != nodes[2].self.ID {
 			t.Fatal(got, err)
 		}
@@ -201,17 +201,17 @@ func TestLeadershipMovesOnOrder(t *testing.T) {
 			t.Fatalf("%s is led by %s", GroupName(g), addr)
 		}
 	}
-	if got, err := nodes[0].moves.Transfer(ctx, 0, "n3"); err != nil || got != nodes[2].self.ID {
+	if got, err := nodes[0].Transfer(ctx, 0, "n3"); err != nil || got != nodes[2].self.ID {
 		t.Fatalf("asked again: %s, %v", got, err)
 	}
-	_, err := nodes[0].moves.Transfer(ctx, 7, "")
+	_, err := nodes[0].Transfer(ctx, 7, "")
 	refusedWith(t, err, ErrNoTarget, "no shard 7")
-	_, err = nodes[0].moves.Transfer(ctx, 0, "n9")
+	_, err = nodes[0].Transfer(ctx, 0, "n9")
 	refusedWith(t, err, meta.ErrUnknownNode, `no node "n9"`)
 	nodes[0].kill()
-	_, err = nodes[1].moves.Transfer(ctx, 0, "n1")
+	_, err = nodes[1].Transfer(ctx, 0, "n1")
 	refusedWith(t, err, ErrNoTarget, "does not answer")
-	if got, err := nodes[1].moves.Transfer(ctx, 0, ""); err != nil || got != nodes[1].self.ID {
+	if got, err := nodes[1].Transfer(ctx, 0, ""); err != nil || got != nodes[1].self.ID {
 		t.Fatal(got, err)
 	}
 }
@@ -219,10 +219,7 @@ func TestLeadershipMovesOnOrder(t *testing.T) {
 func TestANodeThatStopsHandsOverWhatItLeads(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(2)
-	groups := func(n *worldNode) []Group {
-		return []Group{worldReplica{n, 0}, worldReplica{n, 1}, worldReplica{n, meta.GroupID}}
-	}
-	if err := Drain(w.ctx(), nodes[0].self.ID, groups(nodes[0])); err != nil {
+	if err := nodes[0].Drain(w.ctx()); err != nil {
 		t.Fatal(err)
 	}
 	for g := range w.groups {
@@ -232,5 +229,5 @@ func TestANodeThatStopsHandsOverWhatItLeads(t *testing.T) {
 	}
 	alone := newWorld(t)
 	n := alone.cluster(1)[0]
-	refusedWith(t, Drain(alone.ctx(), n.self.ID, []Group{worldReplica{n, 0}}), ErrNoTarget, "no other voter")
+	refusedWith(t, n.Drain(alone.ctx()), ErrNoTarget, "no other voter")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"lockstep/cluster/meta"
@@ -131,11 +132,13 @@ func fit(p Peer) error {
 // Drain hands over every group in groups that this node leads, before it
 // stops. It gives up when ctx ends; the others then elect by themselves.
 func Drain(ctx context.Context, self meta.NodeID, groups []Group) error {
-	var failed error
-	for _, g := range groups {
-		failed = errors.Join(failed, drainOne(ctx, self, g))
+	failed := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, g := range groups {
+		all.Go(func() { failed[i] = drainOne(ctx, self, g) })
 	}
-	return failed
+	all.Wait()
+	return errors.Join(failed...)
 }
 
 func drainOne(ctx context.Context, self meta.NodeID, g Group) error {

@@ -34,18 +34,14 @@ type worldGroup struct {
 
 // worldNode is one process.
 type worldNode struct {
-	w        *world
-	self     meta.Node
-	up       bool
-	machine  *meta.Machine
-	courier  *courier.Courier
-	client   *meta.Client
-	door     *Door
-	registry *Registrar
-	moves    *Transfers
-	removed  chan string
-	stop     context.CancelFunc
-	wg       sync.WaitGroup
+	*Manager
+	w       *world
+	self    meta.Node
+	up      bool
+	machine *meta.Machine
+	courier *courier.Courier
+	client  *meta.Client
+	removed chan string
 }
 
 const worldShards = 2
@@ -68,33 +64,25 @@ func nodeNamed(name string, incarnation uint64) meta.Node {
 // start runs a node's process, not yet part of any cluster.
 func (w *world) start(self meta.Node) *worldNode {
 	n := &worldNode{w: w, self: self, up: true, machine: meta.NewMachine(), removed: make(chan string, 1)}
-	log := quietLog()
 	n.courier = courier.New(courier.Config{
 		Caller: n,
 		Leader: func(g uint32) (string, bool) { return w.leaderOf(g, self.ID) },
 		Peers:  func() []string { return nil },
 	})
 	n.client = meta.NewClient(n.machine, worldLog{n}, n.courier)
-	n.door = NewDoor(n.client, n.courier)
-	group := func(g uint32) Group { return worldReplica{n, g} }
-	n.registry = NewRegistrar(RegistrarConfig{Self: self.ID, Meta: n.client, Group: group(meta.GroupID), Courier: n.courier})
-	n.moves = NewTransfers(TransfersConfig{Self: self.ID, View: n.machine.View, Courier: n.courier, Group: group})
 	w.mu.Lock()
 	w.nodes[self.PeerAddr] = n
 	w.mu.Unlock()
-	ctx, stop := context.WithCancel(context.Background())
-	n.stop = stop
+	groups := map[uint32]Group{}
 	for g := range w.groups {
-		r := NewReconciler(ReconcilerConfig{GroupID: g, Group: group(g), Self: self.ID, Meta: n.client, Log: log})
-		n.machine.OnChange(func(*meta.View) { r.Kick() })
-		n.wg.Go(func() { r.Run(ctx) })
+		groups[g] = worldReplica{n, g}
 	}
-	v := NewVigil(VigilConfig{
-		Self: self.ID, ClusterID: "c1", View: n.machine.View, Caller: n, Log: log,
+	n.Manager = Start(Config{
+		Self: self.ID, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Groups: groups,
 		HearsLeader: func() bool { return w.hears(self.ID) },
 		OnRemoved:   func(why string) { n.removed <- why },
+		Log:         quietLog(),
 	})
-	n.wg.Go(func() { v.Run(ctx) })
 	w.t.Cleanup(n.kill)
 	return n
 }
@@ -105,9 +93,7 @@ func (n *worldNode) kill() {
 	n.up = false
 	n.w.electLocked()
 	n.w.mu.Unlock()
-	n.stop()
-	n.wg.Wait()
-	n.door.Close()
+	n.Close()
 	n.courier.Close()
 }
 

@@ -49,7 +49,7 @@ var (
 	ErrUnanswered = errors.New("no answer from a leader in time")
 	// ErrNotLeader is for handlers: somebody else must be asked.
 	ErrNotLeader = errors.New("not the leader")
-	errUnknown   = &Refusal{Code: "unknown-verb", Text: "the leader does not know this request; it runs another version"}
+	errGarbage   = &Refusal{Code: "garbage", Text: "unreadable request"}
 )
 
 const (
@@ -64,10 +64,10 @@ const (
 	pauseMax   = time.Second
 )
 
-// Courier is one node's end. Handle is called before anything else.
+// Courier is one node's end.
 type Courier struct {
 	cfg      Config
-	handlers map[string]Handler
+	handlers sync.Map // verb -> Handler
 	serving  chan struct{}
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -80,13 +80,13 @@ type Courier struct {
 
 // New returns a courier.
 func New(cfg Config) *Courier {
-	c := &Courier{cfg: cfg, handlers: map[string]Handler{}, serving: make(chan struct{}, serveMax)}
+	c := &Courier{cfg: cfg, serving: make(chan struct{}, serveMax)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
 // Handle says what a verb does where the group is led.
-func (c *Courier) Handle(verb string, h Handler) { c.handlers[verb] = h }
+func (c *Courier) Handle(verb string, h Handler) { c.handlers.Store(verb, h) }
 
 // Close ends what is being served and waits for it.
 func (c *Courier) Close() {
@@ -183,11 +183,12 @@ func (c *Courier) call(ctx context.Context, addr string, req request) (answer, e
 
 // run does the verb here.
 func (c *Courier) run(ctx context.Context, req request) answer {
-	h, ok := c.handlers[req.Verb]
+	h, ok := c.handlers.Load(req.Verb)
 	if !ok {
-		return answer{Refusal: errUnknown}
+		// It is starting, or runs another version; another leader may come.
+		return answer{Again: fmt.Sprintf("the leader does not know the request %q", req.Verb)}
 	}
-	body, err := h(ctx, req.Group, req.Body)
+	body, err := h.(Handler)(ctx, req.Group, req.Body)
 	var refusal *Refusal
 	switch {
 	case err == nil:
@@ -219,7 +220,7 @@ func (c *Courier) pause(ctx context.Context, attempt int) error {
 func (c *Courier) Serve(payload []byte, reply func([]byte)) {
 	var req request
 	if err := json.Unmarshal(payload, &req); err != nil {
-		send(reply, answer{Refusal: errUnknown})
+		send(reply, answer{Refusal: errGarbage})
 		return
 	}
 	if why := c.admit(); why != "" {

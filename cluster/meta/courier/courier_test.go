@@ -97,7 +97,7 @@ func TestARefusalIsFinalAndKeepsItsCode(t *testing.T) {
 	if n := w.calls.Load(); n != 1 {
 		t.Fatalf("%d calls for a final answer", n)
 	}
-	if _, err := w.nodes["b"].Do(within(t, 10*time.Second), 0, "fly", nil); !errors.Is(err, errUnknown) {
+	if _, err := w.nodes["b"].Do(within(t, 50*time.Millisecond), 0, "fly", nil); !errors.Is(err, ErrUnanswered) || !strings.Contains(err.Error(), `"fly"`) {
 		t.Fatal(err)
 	}
 }

@@ -56,6 +56,8 @@ func (w *world) step() {
 		w.expire(slot, at)
 	case n < 650:
 		w.move(slot, at)
+	case n < 800:
+		w.set(slot, at)
 	default:
 		w.put(slot, at)
 	}
@@ -72,6 +74,13 @@ func (w *world) put(slot int32, at worldKey) {
 		e.ExpireAtMs = v.expireAtMs
 	}
 	w.k.Put(slot, at.db, e, w.txnNo)
+	w.model[at] = v
+}
+
+// set overwrites, in place where that can be done.
+func (w *world) set(slot int32, at worldKey) {
+	v := worldValue{text: fmt.Sprint("s", w.rng.Intn(200)), version: w.txnNo, expireAtMs: w.rng.Int63n(3) * 300}
+	w.k.SetString(slot, at.db, []byte(at.key), []byte(v.text), v.expireAtMs, w.txnNo)
 	w.model[at] = v
 }
 

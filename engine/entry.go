@@ -40,6 +40,8 @@ const (
 	flagRaw uint8 = 1 << iota
 	// flagObject marks an entry that is the head of an objectEntry.
 	flagObject
+	// flagShared marks a clone whose body an entry held by a cut reads too.
+	flagShared
 )
 
 // Entry is one key and its value.
@@ -68,9 +70,7 @@ type objectEntry struct {
 
 // NewString returns an entry for a string. Key and value are copied.
 func NewString(key, value []byte) *Entry {
-	buf := make([]byte, 0, len(key)+len(value))
-	buf = append(append(buf, key...), value...)
-	return &Entry{body: unsafe.String(unsafe.SliceData(buf), len(buf)), keyLen: uint32(len(key))}
+	return &Entry{body: packed(key, value), keyLen: uint32(len(key))}
 }
 
 // NewObject returns an entry for a value of another kind. The key is copied,
@@ -104,6 +104,29 @@ func (e *Entry) Text() []byte {
 	return unsafe.Slice(unsafe.StringData(e.body), len(e.body))[e.keyLen:]
 }
 
+// setText gives a packed string another text, in place where the length allows
+// without wasting much.
+func (e *Entry) setText(text []byte) {
+	old := e.Text()
+	const wasteMax = 16
+	if e.flags&flagShared == 0 && len(text) <= len(old) && len(old)-len(text) <= wasteMax {
+		// Who reads the text holds the slot, and what a cut holds is not passed
+		// in here; so nobody sees the string's bytes change.
+		copy(old, text)
+		e.body = e.body[:int(e.keyLen)+len(text)]
+		return
+	}
+	e.body = packed(e.keyBytes(), text)
+	e.flags &^= flagShared
+}
+
+// packed is a copy of key and text, one behind the other.
+func packed(key, text []byte) string {
+	buf := make([]byte, 0, len(key)+len(text))
+	buf = append(append(buf, key...), text...)
+	return unsafe.String(unsafe.SliceData(buf), len(buf))
+}
+
 // Raw tells whether the string was changed in place (APPEND, SETRANGE), which
 // OBJECT ENCODING shows.
 func (e *Entry) Raw() bool { return e.flags&(flagRaw|flagObject) != 0 }
@@ -130,6 +153,7 @@ func (e *Entry) clone() *Entry {
 		return &c.Entry
 	}
 	c := *e
+	c.flags |= flagShared
 	return &c
 }
 
@@ -142,7 +166,7 @@ func (e *Entry) renamed(key []byte) *Entry {
 	} else {
 		n = NewString(key, e.Text())
 	}
-	n.flags, n.ExpireAtMs, n.access = e.flags, e.ExpireAtMs, e.Access()
+	n.flags, n.ExpireAtMs, n.access = e.flags&^flagShared, e.ExpireAtMs, e.Access()
 	return n
 }
 

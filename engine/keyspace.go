@@ -118,14 +118,40 @@ func (k *Keyspace) Find(slot int32, db int, key []byte) *Entry {
 // txnNo its version.
 func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
 	s := k.change(slot, txnNo)
-	key := e.keyBytes()
 	e.Version = txnNo
+	k.put(s, db, k.hash(e.keyBytes()), e, txnNo)
+}
+
+// SetString stores a string under key in place of whatever was there, with an
+// expiry (0: none), and returns its entry. Key and text are copied. It is Put
+// for the most common write: where the key holds a string that no cut holds,
+// it changes the entry and, if the length allows, its text in place.
+func (k *Keyspace) SetString(slot int32, db int, key, text []byte, expireAtMs int64, txnNo uint64) *Entry {
+	s := k.change(slot, txnNo)
+	hash := k.hash(key)
+	if e := s.dbs[db].find(hash, key); e != nil && e.flags&flagObject == 0 && !k.held(e, txnNo) {
+		k.memory[db].Add(int64(len(text) - len(e.Text())))
+		e.setText(text)
+		e.flags, e.Version = 0, txnNo
+		if e.ExpireAtMs != expireAtMs {
+			k.reschedule(s, db, e, expireAtMs)
+		}
+		return e
+	}
+	e := NewString(key, text)
+	e.ExpireAtMs, e.Version = expireAtMs, txnNo
+	k.put(s, db, hash, e, txnNo)
+	return e
+}
+
+// put stores e in a slot that change returned.
+func (k *Keyspace) put(s *slotSpace, db int, hash uint32, e *Entry, txnNo uint64) {
 	d := s.dbs[db]
 	if d == nil {
 		d = &dict{}
 		s.dbs[db] = d
 	}
-	old := d.put(k.hash(key), key, e, k.cutEpoch(txnNo))
+	old := d.put(hash, e.keyBytes(), e, k.cutEpoch(txnNo))
 	if old == nil {
 		k.keys[db].Add(1)
 	} else {
@@ -188,7 +214,12 @@ func (k *Keyspace) Changed(db int, e *Entry, txnNo uint64) {
 // SetExpire changes when a key is gone (0: never) and makes txnNo its version.
 func (k *Keyspace) SetExpire(slot int32, db int, e *Entry, atMs int64, txnNo uint64) {
 	e = k.Mutable(slot, db, e, txnNo)
-	s := &k.slots[slot]
+	k.reschedule(&k.slots[slot], db, e, atMs)
+	k.Changed(db, e, txnNo)
+}
+
+// reschedule changes when an entry that may be changed in place is gone.
+func (k *Keyspace) reschedule(s *slotSpace, db int, e *Entry, atMs int64) {
 	if e.ExpireAtMs != 0 {
 		s.expires.remove(db, e)
 		k.volatile[db].Add(-1)
@@ -198,7 +229,6 @@ func (k *Keyspace) SetExpire(slot int32, db int, e *Entry, atMs int64, txnNo uin
 		s.expires.add(db, e)
 		k.volatile[db].Add(1)
 	}
-	k.Changed(db, e, txnNo)
 }
 
 // change returns a slot that is about to be changed by txnNo, after an open

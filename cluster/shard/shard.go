@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"lockstep/cluster"
 	"lockstep/fsm"
 )
@@ -82,6 +84,7 @@ func Open(cfg Config) (*Shard, error) {
 	gcfg.SM = machineAdapter{s.machine}
 	gcfg.OnLeader = s.lead
 	gcfg.OnLost = s.lost
+	gcfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.Group.ID, data) }
 	s.propose.init(s)
 	s.ticks.init(s)
 	group, err := OpenGroup(gcfg)
@@ -153,4 +156,23 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// machineAdapter is the StateMachine in front of an fsm.Machine.
+type machineAdapter struct{ *fsm.Machine }
+
+// Snapshot implements StateMachine.
+func (a machineAdapter) Snapshot() (Snapshot, error) { return a.Machine.Snapshot() }
+
+// Leader implements router.Shard: the leader's peer address as this node knows
+// it, and whether this node is it.
+func (s *Shard) Leader() (addr string, self bool) {
+	id, a := s.group.Leader()
+	return string(a), id == s.cfg.Group.LocalID && s.group.IsLeader()
+}
+
+// Transfer gives the leadership to a server, or, with an empty id, to the one
+// that is furthest.
+func (s *Shard) Transfer(ctx context.Context, id string) error {
+	return s.group.TransferTo(ctx, raft.ServerID(id))
 }

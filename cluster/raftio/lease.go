@@ -1,0 +1,104 @@
+package raftio
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Lease tells whether this node certainly still leads, without asking anybody.
+//
+// A follower that took a leader's request at time t grants no vote to another
+// before t plus the heartbeat timeout (Raft's leader stickiness). The request
+// was sent before t. So from the time at which the quorum-th newest acknowledged
+// request was sent, nobody else can be elected for a heartbeat timeout, of
+// which the lease uses a part, for clocks that run at unequal speed.
+//
+// What would break that is closed elsewhere or here: a follower that restarts
+// forgets its leader, so a group waits a lease's length before it takes part
+// again (Length); a transfer lets a candidate pass the stickiness, so the lease
+// is off for the rest of the term (TurnOff); while voters change it is off
+// (SetVoters). It is checked at each read, never by a timer.
+type Lease struct {
+	self   raft.ServerID
+	length time.Duration
+	acks   *Acks
+
+	mu       sync.Mutex
+	voters   []raft.ServerID
+	offTerm  uint64
+	changing int
+}
+
+// Length is the lease's length for a heartbeat timeout.
+func Length(heartbeat time.Duration) time.Duration { return heartbeat * 8 / 10 }
+
+// NewLease returns a lease for a node.
+func NewLease(self raft.ServerID, heartbeat time.Duration, acks *Acks) *Lease {
+	return &Lease{self: self, length: Length(heartbeat), acks: acks}
+}
+
+// SetVoters says who votes in the latest configuration.
+func (l *Lease) SetVoters(voters []raft.ServerID) {
+	l.mu.Lock()
+	l.voters = voters
+	l.mu.Unlock()
+}
+
+// Suspend turns the lease off until the returned function is called: while the
+// voters change.
+func (l *Lease) Suspend() (resume func()) {
+	l.mu.Lock()
+	l.changing++
+	l.mu.Unlock()
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		l.changing--
+		l.mu.Unlock()
+	})
+}
+
+// TurnOff turns the lease off for the rest of a term.
+func (l *Lease) TurnOff(term uint64) {
+	l.mu.Lock()
+	l.offTerm = max(l.offTerm, term)
+	l.mu.Unlock()
+}
+
+// Valid tells whether the lease holds now, in a term this node leads.
+func (l *Lease) Valid(term uint64) bool {
+	l.mu.Lock()
+	voters := l.voters
+	usable := l.changing == 0 && l.offTerm < term && len(voters) > 0
+	l.mu.Unlock()
+	if !usable {
+		return false
+	}
+	now := Now()
+	return now-QuorumSent(l.acks, l.self, voters, term, now) < l.length
+}
+
+// QuorumSent is the newest time such that a quorum of voters has acknowledged
+// a request sent at it or later; now counts for this node. 0: there is none.
+func QuorumSent(acks *Acks, self raft.ServerID, voters []raft.ServerID, term uint64, now time.Duration) time.Duration {
+	if len(voters) == 0 {
+		return 0
+	}
+	if len(voters) == 1 && voters[0] == self {
+		return now
+	}
+	var buf [9]time.Duration
+	sent := buf[:0]
+	for _, id := range voters {
+		if id == self {
+			sent = append(sent, now)
+		} else {
+			sent = append(sent, acks.Sent(id, term))
+		}
+	}
+	slices.Sort(sent)
+	quorum := len(voters)/2 + 1
+	return sent[len(sent)-quorum]
+}

@@ -1,0 +1,149 @@
+package raftio
+
+import (
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// NewLogger lets Raft log through slog. A line that repeats within a second is
+// dropped: while a peer is away Raft logs each heartbeat that fails.
+func NewLogger(to *slog.Logger, name string) hclog.Logger {
+	return &logger{to: to, name: name, seen: &recent{at: map[string]time.Time{}}}
+}
+
+type logger struct {
+	to   *slog.Logger
+	name string
+	args []any
+	seen *recent
+}
+
+// recent remembers the lines of the last second, bounded.
+type recent struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+const (
+	repeatAfter   = time.Second
+	rememberedMax = 256
+)
+
+func (r *recent) fresh(line string) bool {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.at[line]; ok && now.Sub(last) < repeatAfter {
+		return false
+	}
+	if len(r.at) >= rememberedMax {
+		clear(r.at)
+	}
+	r.at[line] = now
+	return true
+}
+
+func levelOf(l hclog.Level) slog.Level {
+	switch {
+	case l <= hclog.Debug:
+		return slog.LevelDebug
+	case l == hclog.Info:
+		return slog.LevelInfo
+	case l == hclog.Warn:
+		return slog.LevelWarn
+	default:
+		return slog.LevelError
+	}
+}
+
+// Log implements hclog.Logger.
+func (l *logger) Log(level hclog.Level, msg string, args ...any) {
+	to := levelOf(level)
+	if !l.to.Enabled(context.Background(), to) || !l.seen.fresh(msg) {
+		return
+	}
+	for i, a := range args {
+		// hclog's formatted values are meant for its own printer.
+		if f, ok := a.(hclog.Format); ok && len(f) > 0 {
+			args[i] = f[0]
+		}
+	}
+	l.to.Log(context.Background(), to, msg, append(append([]any{"from", l.name}, l.args...), args...)...)
+}
+
+// Trace implements hclog.Logger.
+func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }
+
+// Debug implements hclog.Logger.
+func (l *logger) Debug(msg string, args ...any) { l.Log(hclog.Debug, msg, args...) }
+
+// Info implements hclog.Logger.
+func (l *logger) Info(msg string, args ...any) { l.Log(hclog.Info, msg, args...) }
+
+// Warn implements hclog.Logger.
+func (l *logger) Warn(msg string, args ...any) { l.Log(hclog.Warn, msg, args...) }
+
+// Error implements hclog.Logger.
+func (l *logger) Error(msg string, args ...any) { l.Log(hclog.Error, msg, args...) }
+
+func (l *logger) enabled(level slog.Level) bool { return l.to.Enabled(context.Background(), level) }
+
+// IsTrace implements hclog.Logger.
+func (l *logger) IsTrace() bool { return false }
+
+// IsDebug implements hclog.Logger.
+func (l *logger) IsDebug() bool { return l.enabled(slog.LevelDebug) }
+
+// IsInfo implements hclog.Logger.
+func (l *logger) IsInfo() bool { return l.enabled(slog.LevelInfo) }
+
+// IsWarn implements hclog.Logger.
+func (l *logger) IsWarn() bool { return l.enabled(slog.LevelWarn) }
+
+// IsError implements hclog.Logger.
+func (l *logger) IsError() bool { return l.enabled(slog.LevelError) }
+
+// ImpliedArgs implements hclog.Logger.
+func (l *logger) ImpliedArgs() []any { return l.args }
+
+// With implements hclog.Logger.
+func (l *logger) With(args ...any) hclog.Logger {
+	n := *l
+	n.args = append(append([]any(nil), l.args...), args...)
+	return &n
+}
+
+// Name implements hclog.Logger.
+func (l *logger) Name() string { return l.name }
+
+// Named implements hclog.Logger.
+func (l *logger) Named(name string) hclog.Logger { return l.ResetNamed(l.name + "." + name) }
+
+// ResetNamed implements hclog.Logger.
+func (l *logger) ResetNamed(name string) hclog.Logger {
+	n := *l
+	n.name = name
+	return &n
+}
+
+// SetLevel implements hclog.Logger; slog's handler decides.
+func (l *logger) SetLevel(hclog.Level) {}
+
+// GetLevel implements hclog.Logger.
+func (l *logger) GetLevel() hclog.Level { return hclog.NoLevel }
+
+// StandardLogger implements hclog.Logger.
+func (l *logger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
+	return slog.NewLogLogger(l.to.Handler(), slog.LevelInfo)
+}
+
+// StandardWriter implements hclog.Logger.
+func (l *logger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
+	return l.StandardLogger(nil).Writer()
+}

@@ -1,0 +1,194 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Member is one server of a group's latest configuration.
+type Member struct {
+	ID    raft.ServerID
+	Addr  raft.ServerAddress
+	Voter bool
+}
+
+// Members returns the latest configuration and its index.
+func (g *Group) Members() ([]Member, uint64, error) {
+	f := g.raft.Load().GetConfiguration()
+	if err := f.Error(); err != nil {
+		return nil, 0, err
+	}
+	var members []Member
+	for _, s := range f.Configuration().Servers {
+		members = append(members, Member{s.ID, s.Address, s.Suffrage == raft.Voter})
+	}
+	return members, f.Index(), nil
+}
+
+func (g *Group) currentVoters() ([]raft.ServerID, error) {
+	members, _, err := g.Members()
+	if err != nil {
+		return nil, err
+	}
+	var voters []raft.ServerID
+	for _, m := range members {
+		if m.Voter {
+			voters = append(voters, m.ID)
+		}
+	}
+	return voters, nil
+}
+
+// refreshVoters takes note of the latest configuration.
+func (g *Group) refreshVoters() {
+	if voters, err := g.currentVoters(); err == nil {
+		g.lease.SetVoters(voters)
+		g.voters.Store(int32(len(voters)))
+	}
+}
+
+// changeTimeout bounds one change of membership.
+const changeTimeout = 10 * time.Second
+
+// change carries out a change of configuration, during which the read lease is
+// off.
+func (g *Group) change(ctx context.Context, begin func(timeout time.Duration) raft.IndexFuture) error {
+	resume := g.lease.Suspend()
+	f := begin(changeTimeout)
+	done := make(chan error, 1)
+	go func() {
+		err := f.Error()
+		g.refreshVoters()
+		resume()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return classify(err)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+	}
+}
+
+// AddNonvoter adds a server that receives the log and does not vote, or changes
+// its address. prevIndex is the index of the configuration the decision rests
+// on; 0: any.
+func (g *Group) AddNonvoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
+	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
+		return g.raft.Load().AddNonvoter(id, addr, prevIndex, t)
+	})
+}
+
+// AddVoter makes a server a voter, or changes a voter's address.
+func (g *Group) AddVoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
+	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
+		return g.raft.Load().AddVoter(id, addr, prevIndex, t)
+	})
+}
+
+// Remove takes a server out.
+func (g *Group) Remove(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
+	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
+		return g.raft.Load().RemoveServer(id, prevIndex, t)
+	})
+}
+
+// Demote makes a voter a learner.
+func (g *Group) Demote(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
+	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
+		return g.raft.Load().DemoteVoter(id, prevIndex, t)
+	})
+}
+
+// Progress is the index up to which a member has acknowledged the log in this
+// term; 0: nothing yet.
+func (g *Group) Progress(id raft.ServerID) uint64 { return g.acks.Match(id, g.Term()) }
+
+// TransferTo gives the leadership to a server, or, with an empty id, to the
+// one that is furthest. The lease is off for the rest of the term: the new
+// leader is elected past the followers' promise.
+func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
+	r := g.raft.Load()
+	g.lease.TurnOff(r.CurrentTerm())
+	var f raft.Future
+	if id == "" {
+		f = r.LeadershipTransfer()
+	} else {
+		addr, err := g.addressOf(id)
+		if err != nil {
+			return err
+		}
+		f = r.LeadershipTransferToServer(id, addr)
+	}
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
+	members, _, err := g.Members()
+	if err != nil {
+		return "", err
+	}
+	for _, m := range members {
+		if m.ID == id && m.Voter {
+			return m.Addr, nil
+		}
+	}
+	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
+}
+
+// TakeSnapshot writes a snapshot and cuts the log.
+func (g *Group) TakeSnapshot() error {
+	err := g.raft.Load().Snapshot().Error()
+	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil
+	}
+	return err
+}
+
+// GroupStats is where a replica stands.
+type GroupStats struct {
+	// Role is leader, follower, candidate or learner.
+	Role                                  string
+	Term, LastIndex, CommitIndex, Applied uint64
+	LeaderID                              raft.ServerID
+	LeaderAddr                            raft.ServerAddress
+	// LastContact is how long ago the leader was heard, 0 on the leader.
+	LastContact time.Duration
+	Voters      int
+}
+
+// Stats tells where the replica stands.
+func (g *Group) Stats() GroupStats {
+	r := g.raft.Load()
+	s := GroupStats{Term: r.CurrentTerm(), LastIndex: r.LastIndex(), CommitIndex: r.CommitIndex(), Applied: r.AppliedIndex(), Voters: g.Voters()}
+	s.LeaderID, s.LeaderAddr = g.Leader()
+	switch r.State() {
+	case raft.Leader:
+		s.Role = "leader"
+	case raft.Candidate:
+		s.Role = "candidate"
+	default:
+		s.Role = "learner"
+		voters, err := g.currentVoters()
+		for _, id := range voters {
+			if err == nil && id == g.cfg.LocalID {
+				s.Role = "follower"
+			}
+		}
+		if at := r.LastContact(); !at.IsZero() {
+			s.LastContact = time.Since(at)
+		}
+	}
+	return s
+}

@@ -1,0 +1,315 @@
+package fsm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/sched"
+)
+
+// The determinism run: one random log, machines with 1, 2 and 8 workers, other
+// numbers of permits, random yields of the processor, snapshot and restore at
+// random points, replay. After every entry all must have given the same replies
+// and, at the checkpoints, hold the same state (DESIGN, invariant 2).
+
+// simGroup is the shard the simulated log belongs to.
+const simGroup = 7
+
+func simEngine() engine.Config {
+	return engine.Config{LockSlots: 64, Seed: [16]byte{1, 2, 3}}
+}
+
+// recorder is a Sink that keeps every reply.
+type recorder struct {
+	mu      sync.Mutex
+	replies map[EntryID]map[int]string
+}
+
+func newRecorder() *recorder { return &recorder{replies: map[EntryID]map[int]string{}} }
+
+type recordEntry struct {
+	r  *recorder
+	id EntryID
+}
+
+func (r *recorder) Receiver(id EntryID) Receiver { return recordEntry{r, id} }
+
+func (e recordEntry) Deliver(txn int, reply []byte, outcome Outcome) {
+	e.r.mu.Lock()
+	defer e.r.mu.Unlock()
+	if e.r.replies[e.id] == nil {
+		e.r.replies[e.id] = map[int]string{}
+	}
+	if old, twice := e.r.replies[e.id][txn]; twice {
+		panic(fmt.Sprintf("txn %d of %v answered twice: %q", txn, e.id, old))
+	}
+	e.r.replies[e.id][txn] = fmt.Sprintf("%d %s", outcome, reply)
+}
+
+// simMachine is one replica of the simulation.
+type simMachine struct {
+	name     string
+	cfg      Config
+	m        *Machine
+	recorder *recorder
+}
+
+func newSimMachine(name string, workers, permits int) *simMachine {
+	s := &simMachine{name: name, recorder: newRecorder()}
+	s.cfg = Config{Group: simGroup, Engine: simEngine(), Sink: s.recorder, Sched: sched.Config{Permits: permits, Workers: workers}}
+	s.m = New(s.cfg)
+	return s
+}
+
+// reload replaces the machine by one restored from its snapshot.
+func (s *simMachine) reload(t *testing.T) {
+	t.Helper()
+	image := s.snapshot(t)
+	index := s.m.Executed()
+	s.m.Close()
+	s.m = New(s.cfg)
+	if err := s.m.Restore(bytes.NewReader(image)); err != nil {
+		t.Fatalf("%s: restore: %v", s.name, err)
+	}
+	if got := s.m.Executed(); got != index {
+		t.Fatalf("%s: executed is %d after restore, was %d", s.name, got, index)
+	}
+}
+
+func (s *simMachine) snapshot(t *testing.T) []byte {
+	t.Helper()
+	snap, err := s.m.Snapshot()
+	if err != nil {
+		t.Fatalf("%s: snapshot: %v", s.name, err)
+	}
+	defer snap.Release()
+	var image bytes.Buffer
+	if err := snap.Persist(&image); err != nil {
+		t.Fatalf("%s: persist: %v", s.name, err)
+	}
+	return image.Bytes()
+}
+
+func (s *simMachine) await(t *testing.T, index uint64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := s.m.WaitExecuted(ctx, index); err != nil {
+		t.Fatalf("%s: entry %d has not run: %v", s.name, index, err)
+	}
+}
+
+// simLog makes random entries.
+type simLog struct {
+	rng   *rand.Rand
+	specs []*command.Spec
+	seq   [Lanes]uint64
+	sent  []Bundle
+	stamp int64
+	n     uint64
+}
+
+func newSimLog(seed uint64) *simLog {
+	l := &simLog{rng: rand.New(rand.NewPCG(seed, 1)), stamp: 1_700_000_000_000}
+	for _, s := range command.All() {
+		if s.Run != nil {
+			l.specs = append(l.specs, s)
+		}
+	}
+	return l
+}
+
+func (l *simLog) entry() []byte {
+	l.n++
+	l.stamp += l.rng.Int64N(40) - 4
+	b := NewEntryBuilder(simGroup, EntryID{1, 1, l.n}, l.stamp, 512)
+	for range 1 + l.rng.IntN(6) {
+		if len(l.sent) > 0 && l.rng.IntN(20) == 0 {
+			again := l.sent[l.rng.IntN(len(l.sent))]
+			b.Add(AppendBundle(nil, &again))
+			continue
+		}
+		bundle := l.bundle()
+		l.sent = append(l.sent, bundle)
+		if len(l.sent) > 64 {
+			l.sent = l.sent[1:]
+		}
+		b.Add(AppendBundle(nil, &bundle))
+	}
+	return b.Finish()
+}
+
+func (l *simLog) bundle() Bundle {
+	lane := l.rng.IntN(4)
+	b := Bundle{Origin: Origin{Node: 42, Boot: 1, Lane: uint32(lane)}, FirstSeq: l.seq[lane]}
+	if l.seq[lane] > 300 {
+		b.AckedBelow = l.seq[lane] - 300
+	}
+	for range 1 + l.rng.IntN(5) {
+		b.Txns = append(b.Txns, l.txn())
+	}
+	l.seq[lane] += uint64(len(b.Txns))
+	return b
+}
+
+func (l *simLog) txn() Txn {
+	t := Txn{Proto: uint8(2 + l.rng.IntN(2))}
+	switch l.rng.IntN(12) {
+	case 0:
+		t.Kind = KindExec
+		for range 1 + l.rng.IntN(4) {
+			t.Ops = append(t.Ops, l.op())
+		}
+		if l.rng.IntN(2) == 0 {
+			t.Watches = []Watch{{DB: 0, Key: l.word(), Version: l.rng.Uint64N(50), SeenAt: l.rng.Uint64N(4000)}}
+		}
+	case 1:
+		t.Kind = KindTick
+	default:
+		t.Ops = []Op{l.op()}
+	}
+	return t
+}
+
+// op draws a command with a right number of mostly sensible arguments.
+func (l *simLog) op() Op {
+	spec := l.specs[l.rng.IntN(len(l.specs))]
+	if (spec.Scope == command.ScopeGlobal) && l.rng.IntN(10) != 0 {
+		spec = command.Get("set")
+	}
+	n := spec.Arity
+	if n < 0 {
+		n = -n + l.rng.IntN(4)
+	}
+	args := [][]byte{[]byte(spec.Name)}
+	if p := spec.Parent(); p != nil {
+		args = [][]byte{[]byte(p.Name), []byte(spec.Name[len(p.Name)+1:])}
+	}
+	for len(args) < n {
+		args = append(args, l.word())
+	}
+	return Op{DB: l.rng.IntN(3), Args: args}
+}
+
+func (l *simLog) word() []byte {
+	switch l.rng.IntN(8) {
+	case 0:
+		return fmt.Appendf(nil, "%d", l.rng.IntN(200)-20)
+	case 1:
+		words := []string{"NX", "XX", "EX", "PX", "GET", "KEEPTTL", "MATCH", "COUNT", "*", "0", "1", "LEN", "IDX", "REPLACE", "DB", "GT", "LT", "ASYNC", "encoding", "PERSIST", "3.25"}
+		return []byte(words[l.rng.IntN(len(words))])
+	default:
+		return fmt.Appendf(nil, "{k%d}%d", l.rng.IntN(12), l.rng.IntN(3))
+	}
+}
+
+func TestSameLogSameStateSameReplies(t *testing.T) {
+	entries := 3000
+	if testing.Short() {
+		entries = 500
+	}
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed, entries) })
+	}
+}
+
+func simulate(t *testing.T, seed uint64, entries int) {
+	log := newSimLog(seed)
+	machines := []*simMachine{
+		newSimMachine("1 worker", 1, 1), newSimMachine("2 workers", 2, 3), newSimMachine("8 workers", 8, 16),
+		newSimMachine("8 workers, snapshots", 8, 16),
+	}
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var data [][]byte
+	for i := range entries {
+		index := uint64(i + 1)
+		data = append(data, log.entry())
+		for _, s := range machines {
+			if err := s.m.Apply(index, data[i]); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+			for range rng.IntN(3) {
+				runtime.Gosched()
+			}
+		}
+		if rng.IntN(97) == 0 {
+			s := machines[len(machines)-1]
+			s.await(t, index)
+			s.reload(t)
+		}
+		if i%50 == 49 {
+			compare(t, machines, index)
+		}
+	}
+	replay(t, machines[0], data)
+	for _, s := range machines {
+		s.m.Close()
+	}
+}
+
+// compare checks that all machines gave the same replies so far and hold the
+// same state.
+func compare(t *testing.T, machines []*simMachine, index uint64) {
+	t.Helper()
+	want := ""
+	for i, s := range machines {
+		s.await(t, index)
+		if i > 0 {
+			compareReplies(t, machines[0], s)
+		}
+		got := string(s.snapshot(t))
+		if i == 0 {
+			want = got
+		} else if got != want {
+			t.Fatalf("after entry %d the state of %q differs from that of %q", index, s.name, machines[0].name)
+		}
+	}
+	for _, s := range machines {
+		s.recorder.mu.Lock()
+		clear(s.recorder.replies)
+		s.recorder.mu.Unlock()
+	}
+}
+
+func compareReplies(t *testing.T, a, b *simMachine) {
+	t.Helper()
+	a.recorder.mu.Lock()
+	defer a.recorder.mu.Unlock()
+	b.recorder.mu.Lock()
+	defer b.recorder.mu.Unlock()
+	if len(a.recorder.replies) != len(b.recorder.replies) {
+		t.Fatalf("%q answered %d entries, %q %d", a.name, len(a.recorder.replies), b.name, len(b.recorder.replies))
+	}
+	for id, replies := range a.recorder.replies {
+		for txn, reply := range replies {
+			if other := b.recorder.replies[id][txn]; other != reply {
+				t.Fatalf("entry %v txn %d: %q says %q, %q says %q", id, txn, a.name, reply, b.name, other)
+			}
+		}
+	}
+}
+
+// replay runs the whole log through a fresh machine, as after a restart
+// without a snapshot, and expects the same state.
+func replay(t *testing.T, s *simMachine, data [][]byte) {
+	t.Helper()
+	fresh := newSimMachine("replay", 4, 8)
+	defer fresh.m.Close()
+	for i, d := range data {
+		if err := fresh.m.Apply(uint64(i+1), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh.await(t, uint64(len(data)))
+	if !bytes.Equal(fresh.snapshot(t), s.snapshot(t)) {
+		t.Fatal("a replay of the whole log leads to another state")
+	}
+}

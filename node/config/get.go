@@ -44,12 +44,12 @@ type Effective struct {
 }
 
 // Effective lists the honoured directives in the order of the table, and the
-// others where somebody set them.
+// others where somebody set them to something else than their default.
 func (c *Config) Effective() []Effective {
 	s := c.Current()
 	var out []Effective
 	for _, d := range table {
-		if d.Policy != Honoured && s.origin[d.row].Source == FromDefault {
+		if d.Policy != Honoured && s.text[d.row] == d.canonicalDefault() {
 			continue
 		}
 		value := s.text[d.row]

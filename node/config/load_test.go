@@ -234,6 +234,17 @@ func TestEachPolicyAnswersAPastedFileInItsWay(t *testing.T) {
 	}
 }
 
+// TestThePackagedRedisConfStartsANode reads the file that people have.
+func TestThePackagedRedisConfStartsANode(t *testing.T) {
+	const path = "/etc/redis/redis.conf"
+	if _, err := os.ReadFile(path); err != nil {
+		t.Skipf("SKIPPED: %v", err)
+	}
+	if _, warnings, err := Load([]string{path}, nil, nil); err != nil || len(warnings) == 0 {
+		t.Errorf("%v, warnings %v", err, warnings)
+	}
+}
+
 func TestSecretsAreMaskedExceptInConfigGet(t *testing.T) {
 	c, warnings, err := load(t, "requirepass hunter2\nmasterauth hunter3\n", nil)
 	if err != nil {

@@ -67,7 +67,7 @@ func (w *world) put(slot int32, at worldKey) {
 	v := worldValue{text: fmt.Sprint("v", w.txnNo), version: w.txnNo, raw: w.rng.Intn(2) == 0}
 	e := NewString([]byte(at.key), []byte(v.text))
 	if v.raw {
-		e = NewRawString([]byte(at.key), []byte(v.text))
+		e = NewRawString([]byte(at.key), []byte(v.text), 0)
 	}
 	if w.rng.Intn(2) == 0 {
 		v.expireAtMs = 1 + w.rng.Int63n(1000)

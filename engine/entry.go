@@ -201,10 +201,13 @@ func (r *rawString) Clone() Object { return &rawString{append([]byte(nil), r.tex
 // MemoryBytes implements Object.
 func (r *rawString) MemoryBytes() int { return 24 + cap(r.text) }
 
-// NewRawString returns an entry for a string that can grow in place. Key and
+// NewRawString returns an entry for a string that can grow in place, at least
+// length bytes long; what value leaves open is filled with zero bytes. Key and
 // value are copied.
-func NewRawString(key, value []byte) *Entry {
-	return NewObject(key, KindString, &rawString{append([]byte(nil), value...)})
+func NewRawString(key, value []byte, length int) *Entry {
+	text := make([]byte, max(length, len(value)))
+	copy(text, value)
+	return NewObject(key, KindString, &rawString{text})
 }
 
 // GrowText makes the text of a raw string at least n bytes long, filling with

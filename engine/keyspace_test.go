@@ -148,7 +148,7 @@ func TestSwapBackAndForth(t *testing.T) {
 // TestRawStringGrowsInPlace expects GrowText to keep what is there and to fill
 // with zero bytes, also where a longer text once stood.
 func TestRawStringGrowsInPlace(t *testing.T) {
-	e := NewRawString([]byte("k"), []byte("abc"))
+	e := NewRawString([]byte("k"), []byte("abc"), 0)
 	if got := e.GrowText(5); string(got) != "abc\x00\x00" {
 		t.Fatalf("%q", got)
 	}

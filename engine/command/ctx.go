@@ -64,18 +64,12 @@ var DefaultSettings = Settings{ValueBytesMax: 512 << 20}
 func (c *Ctx) slot(key []byte) int32 { return c.KS.LockSlot(key) }
 
 // find returns a key's entry if the key exists, without counting the access.
-// In a logged txn an expired key is deleted on the way.
 func (c *Ctx) find(db int, key []byte) *engine.Entry {
-	slot := c.slot(key)
-	e := c.KS.Find(slot, db, key)
+	e := c.KS.Find(c.slot(key), db, key)
 	if e == nil || e.ExpireAtMs == 0 {
 		return e
 	}
 	if e.ExpiredAt(c.NowMs) {
-		if c.Logged {
-			c.KS.Remove(slot, db, key, c.TxnNo)
-			c.KS.Stats.Expired.Add(1)
-		}
 		return nil
 	}
 	if c.LeaderMs != 0 && e.ExpiredAt(c.LeaderMs) {
@@ -104,12 +98,22 @@ func (c *Ctx) Peek(key []byte) *engine.Entry { return c.find(c.DB, key) }
 func (c *Ctx) PeekDB(db int, key []byte) *engine.Entry { return c.find(db, key) }
 
 // Write returns a key's entry for a command that will change or replace it,
-// or nil.
+// or nil. A key that has expired is deleted on the way; Read and Peek cannot do
+// so, for they may hold the key's slot shared.
 func (c *Ctx) Write(key []byte) *engine.Entry {
-	e := c.find(c.DB, key)
-	if e != nil {
-		c.touch(e)
+	slot := c.slot(key)
+	e := c.KS.Find(slot, c.DB, key)
+	if e == nil {
+		return nil
 	}
+	if e.ExpiredAt(c.NowMs) {
+		if c.Logged {
+			c.KS.Remove(slot, c.DB, key, c.TxnNo)
+			c.KS.Stats.Expired.Add(1)
+		}
+		return nil
+	}
+	c.touch(e)
 	return e
 }
 
@@ -141,26 +145,29 @@ func (c *Ctx) stringOnly(e *engine.Entry) (*engine.Entry, bool) {
 // SetString stores a string under key, in place of whatever was there, with an
 // expiry (0: none).
 func (c *Ctx) SetString(key, value []byte, expireAtMs int64) {
-	e := engine.NewString(key, value)
-	e.ExpireAtMs = expireAtMs
-	c.Put(c.DB, e)
+	c.touch(c.KS.SetString(c.slot(key), c.DB, key, value, expireAtMs, c.TxnNo))
+}
+
+// Replace stores a string under key, whose entry is e or nil, and keeps the
+// expiry.
+func (c *Ctx) Replace(key []byte, e *engine.Entry, value []byte) {
+	var expireAtMs int64
+	if e != nil {
+		expireAtMs = e.ExpireAtMs
+	}
+	c.SetString(key, value, expireAtMs)
 }
 
 // Put stores an entry, in place of whatever was under its key.
 func (c *Ctx) Put(db int, e *engine.Entry) {
-	if c.AccessSec != 0 {
-		e.Touch(c.AccessSec)
-	}
+	c.touch(e)
 	c.KS.Put(c.KS.LockSlotOf(e), db, e, c.TxnNo)
 }
 
 // Delete removes a key and tells whether it existed.
 func (c *Ctx) Delete(key []byte) bool {
-	if c.find(c.DB, key) == nil {
-		return false
-	}
-	c.KS.Remove(c.slot(key), c.DB, key, c.TxnNo)
-	return true
+	e := c.KS.Remove(c.slot(key), c.DB, key, c.TxnNo)
+	return e != nil && !e.ExpiredAt(c.NowMs)
 }
 
 // SetExpire changes when a key is gone, 0: never.

@@ -11,11 +11,16 @@ const (
 	ErrWrongType       = "WRONGTYPE Operation against a key holding the wrong kind of value"
 	ErrSyntax          = "ERR syntax error"
 	ErrNotInteger      = "ERR value is not an integer or out of range"
+	ErrNotInt32        = "ERR value is out of range, value must between -2147483648 and 2147483647"
 	ErrNotFloat        = "ERR value is not a valid float"
 	ErrOverflow        = "ERR increment or decrement would overflow"
+	ErrDecrOverflow    = "ERR decrement would overflow"
 	ErrNaNOrInfinity   = "ERR increment would produce NaN or Infinity"
 	ErrOffsetRange     = "ERR offset is out of range"
 	ErrStringTooLong   = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	ErrLCSType         = "ERR The specified keys must contain string values"
+	ErrLCSOptions      = "ERR If you want both the length and indexes, please just use IDX."
+	ErrLCSMemory       = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
 	ErrNoSuchKey       = "ERR no such key"
 	ErrOutOfRange      = "ERR value is out of range"
 	ErrIndexOutOfRange = "ERR index out of range"
@@ -28,8 +33,10 @@ const (
 )
 
 // ErrArity is the error for a wrong number of arguments.
-func ErrArity(spec *Spec) string {
-	return "ERR wrong number of arguments for '" + spec.Name + "' command"
+func ErrArity(spec *Spec) string { return errArity(spec.Name) }
+
+func errArity(command string) string {
+	return "ERR wrong number of arguments for '" + command + "' command"
 }
 
 // ErrInvalidExpire is the error for an expiry out of range.

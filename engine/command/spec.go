@@ -41,6 +41,7 @@ const (
 	MovableKeys
 	AllowBusy
 	NoMandatoryKeys
+	NoAsyncLoading
 	// Heavy is ours, not Redis's: the command may take long, so the applying
 	// goroutine hands it to a worker instead of running it itself.
 	Heavy
@@ -127,6 +128,9 @@ type Spec struct {
 
 	// Documentation for COMMAND DOCS and docs/commands.md, in our own words.
 	Group, Summary, Since, Complexity string
+	// DeprecatedSince and ReplacedBy are set for commands that Redis calls
+	// deprecated.
+	DeprecatedSince, ReplacedBy string
 	// Args documents the arguments for COMMAND DOCS; may be nil.
 	Args []Arg
 	// Tips are COMMAND INFO's command tips.
@@ -137,7 +141,7 @@ type Spec struct {
 
 // Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").
 type Arg struct {
-	Name, Type, Token string
+	Name, Type, Token, Since string
 	// KeySpec is the index of the key spec this argument belongs to plus one;
 	// 0: none.
 	KeySpec                           int

@@ -1,40 +1,197 @@
 package command
 
-import "lockstep/engine/sched"
-
 // oneKey is the key spec of most commands: the first argument.
 func oneKey(flags KeyFlag) []KeySpec { return []KeySpec{{Flags: flags, First: 1, Last: 1, Step: 1}} }
 
+// allKeys is the key spec of commands whose arguments all are keys.
+func allKeys(flags KeyFlag) []KeySpec { return []KeySpec{{Flags: flags, First: 1, Last: -1, Step: 1}} }
+
+// stringFamily are the commands on strings. Handlers stand in strings_*.go.
 var stringFamily = []*Spec{
 	{
 		Name: "get", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGet,
-		Group: "string", Summary: "Returns the string value of a key.", Since: "1.0.0", Complexity: "O(1)",
-		Args: []Arg{{Name: "key", Type: "key", KeySpec: 1}},
+		Group: "string", Since: "1.0.0",
+		Summary: "Returns the string a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1)},
 	},
 	{
 		Name: "set", Arity: -3, Flags: Write | DenyOOM, Cats: CatString,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyUpdate | KeyVariableFlags, First: 1, Last: 1, Step: 1}}, Run: runSet,
-		Group: "string", Summary: "Sets the string value of a key, whatever it held before.", Since: "1.0.0", Complexity: "O(1)",
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate | KeyVariableFlags), Run: runSet,
+		Group: "string", Since: "1.0.0",
+		Summary: "Sets a key to a string, whatever it held before.", Complexity: "O(1)",
+		Args: []Arg{
+			argKey("key", 1),
+			arg("value", "string"),
+			argOneOf("condition", argToken("nx", "NX"), argToken("xx", "XX")).since("2.6.12").optional(),
+			argToken("get", "GET").since("6.2.0").optional(),
+			argOneOf("expiration",
+				arg("seconds", "integer").token("EX").since("2.6.12"),
+				arg("milliseconds", "integer").token("PX").since("2.6.12"),
+				arg("unix-time-seconds", "unix-time").token("EXAT").since("6.2.0"),
+				arg("unix-time-milliseconds", "unix-time").token("PXAT").since("6.2.0"),
+				argToken("keepttl", "KEEPTTL").since("6.0.0"),
+			).optional(),
+		},
+	},
+	{
+		Name: "getex", Arity: -2, Flags: Write | Fast, Cats: CatString,
+		Keys:  []KeySpec{{Flags: KeyRW | KeyAccess | KeyUpdate, First: 1, Last: 1, Step: 1, ModeOf: getExMode}},
+		Run:   runGetEx,
+		Group: "string", Since: "6.2.0",
+		Summary: "Returns the string a key holds and may change when the key expires.", Complexity: "O(1)",
+		Args: []Arg{
+			argKey("key", 1),
+			argOneOf("expiration",
+				arg("seconds", "integer").token("EX"),
+				arg("milliseconds", "integer").token("PX"),
+				arg("unix-time-seconds", "unix-time").token("EXAT"),
+				arg("unix-time-milliseconds", "unix-time").token("PXAT"),
+				argToken("persist", "PERSIST"),
+			).optional(),
+		},
+	},
+	{
+		Name: "getdel", Arity: 2, Flags: Write | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runGetDel,
+		Group: "string", Since: "6.2.0",
+		Summary: "Returns the string a key holds and deletes the key.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1)},
+	},
+	{
+		Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runGetSet,
+		Group: "string", Since: "1.0.0", DeprecatedSince: "6.2.0", ReplacedBy: "`SET` with the `!GET` argument",
+		Summary: "Sets a key to a string and returns the one it held before.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("value", "string")},
+	},
+	{
+		Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyOW | KeyInsert), Run: runSetNX,
+		Group: "string", Since: "1.0.0",
+		Summary: "Sets a key to a string if the key does not exist.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("value", "string")},
+	},
+	{
+		Name: "setex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString,
+		Keys: oneKey(KeyOW | KeyUpdate), Run: runSetEX,
+		Group: "string", Since: "2.0.0",
+		Summary: "Sets a key to a string that expires after a number of seconds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("seconds", "integer"), arg("value", "string")},
+	},
+	{
+		Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString,
+		Keys: oneKey(KeyOW | KeyUpdate), Run: runPSetEX,
+		Group: "string", Since: "2.6.0",
+		Summary: "Sets a key to a string that expires after a number of milliseconds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("milliseconds", "integer"), arg("value", "string")},
+	},
+	{
+		Name: "mget", Arity: -2, Flags: ReadOnly | Fast, Cats: CatString,
+		Keys: allKeys(KeyRO | KeyAccess), Run: runMGet,
+		Group: "string", Since: "1.0.0",
+		Summary: "Returns the strings that several keys hold.", Complexity: "O(N) with N the number of keys",
+		Args: []Arg{argKey("key", 1).multiple()},
+		Tips: []string{"request_policy:multi_shard"},
+	},
+	{
+		Name: "mset", Arity: -3, Flags: Write | DenyOOM, Cats: CatString,
+		Keys: []KeySpec{{Flags: KeyOW | KeyUpdate, First: 1, Last: -1, Step: 2}}, Run: runMSet,
+		Group: "string", Since: "1.0.1",
+		Summary: "Sets several keys at once.", Complexity: "O(N) with N the number of keys",
+		Args: []Arg{argBlock("key_value", argKey("key", 1), arg("value", "string")).multiple()},
+		Tips: []string{"request_policy:multi_shard", "response_policy:all_succeeded"},
+	},
+	{
+		Name: "msetnx", Arity: -3, Flags: Write | DenyOOM, Cats: CatString,
+		Keys: []KeySpec{{Flags: KeyOW | KeyInsert, First: 1, Last: -1, Step: 2}}, Run: runMSetNX,
+		Group: "string", Since: "1.0.1",
+		Summary: "Sets several keys at once if none of them exists.", Complexity: "O(N) with N the number of keys",
+		Args: []Arg{argBlock("key_value", argKey("key", 1), arg("value", "string")).multiple()},
+		Tips: []string{"request_policy:multi_shard", "response_policy:agg_min"},
+	},
+	{
+		Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runIncr,
+		Group: "string", Since: "1.0.0",
+		Summary: "Adds one to the integer a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1)},
+	},
+	{
+		Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runDecr,
+		Group: "string", Since: "1.0.0",
+		Summary: "Subtracts one from the integer a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1)},
+	},
+	{
+		Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runIncrBy,
+		Group: "string", Since: "1.0.0",
+		Summary: "Adds to the integer a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("increment", "integer")},
+	},
+	{
+		Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runDecrBy,
+		Group: "string", Since: "1.0.0",
+		Summary: "Subtracts from the integer a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("decrement", "integer")},
+	},
+	{
+		Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runIncrByFloat,
+		Group: "string", Since: "2.6.0",
+		Summary: "Adds to the decimal number a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("increment", "double")},
+	},
+	{
+		Name: "append", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyInsert), Run: runAppend,
+		Group: "string", Since: "2.0.0",
+		Summary: "Adds text at the end of the string a key holds.", Complexity: "O(N) with N the length of the text, amortized",
+		Args: []Arg{argKey("key", 1), arg("value", "string")},
+	},
+	{
+		Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString,
+		Keys: oneKey(KeyRO), Run: runStrLen,
+		Group: "string", Since: "2.2.0",
+		Summary: "Returns the length of the string a key holds.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1)},
+	},
+	{
+		Name: "setrange", Arity: 4, Flags: Write | DenyOOM | Heavy, Cats: CatString,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runSetRange,
+		Group: "string", Since: "2.2.0",
+		Summary: "Overwrites part of the string a key holds.", Complexity: "O(N) with N the length of the text, plus the zero bytes filled in",
+		Args: []Arg{argKey("key", 1), arg("offset", "integer"), arg("value", "string")},
+	},
+	{
+		Name: "getrange", Arity: 4, Flags: ReadOnly, Cats: CatString,
+		Keys: oneKey(KeyRO | KeyAccess), Run: runGetRange,
+		Group: "string", Since: "2.4.0",
+		Summary: "Returns part of the string a key holds.", Complexity: "O(N) with N the length of the part",
+		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("end", "integer")},
+	},
+	{
+		Name: "substr", Arity: 4, Flags: ReadOnly, Cats: CatString,
+		Keys: oneKey(KeyRO | KeyAccess), Run: runGetRange,
+		Group: "string", Since: "1.0.0", DeprecatedSince: "2.0.0", ReplacedBy: "`GETRANGE`",
+		Summary: "Returns part of the string a key holds.", Complexity: "O(N) with N the length of the part",
+		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("end", "integer")},
+	},
+	{
+		Name: "lcs", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatString,
+		Keys: []KeySpec{{Flags: KeyRO | KeyAccess, First: 1, Last: 2, Step: 1}}, Run: runLCS,
+		Group: "string", Since: "7.0.0",
+		Summary: "Finds the longest common subsequence of two strings.", Complexity: "O(N*M) with N and M the lengths of the strings",
+		Args: []Arg{
+			argKey("key1", 1),
+			argKey("key2", 1),
+			argToken("len", "LEN").optional(),
+			argToken("idx", "IDX").optional(),
+			arg("len", "integer").token("MINMATCHLEN").optional(),
+			argToken("withmatchlen", "WITHMATCHLEN").optional(),
+		},
 	},
 }
-
-func runGet(c *Ctx, args [][]byte) {
-	e, ok := c.ReadString(args[1])
-	if !ok {
-		return
-	}
-	if e == nil {
-		c.Out.Null()
-		return
-	}
-	c.Out.Bulk(e.Text())
-}
-
-func runSet(c *Ctx, args [][]byte) {
-	c.Write(args[1])
-	c.SetString(args[1], args[2], 0)
-	c.Out.OK()
-}
-
-var _ = sched.Shared

@@ -1,0 +1,194 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/engine/reply"
+)
+
+// generator makes random commands of the families, right and wrong ones.
+type generator struct{ *rand.Rand }
+
+func (g generator) pick(words ...string) string { return words[g.Intn(len(words))] }
+
+func (g generator) key() string { return g.pick("a", "b", "c", "{t}1", "{t}2", "long-key-name", "") }
+
+func (g generator) number() string {
+	switch g.Intn(8) {
+	case 0:
+		return g.pick("9223372036854775807", "-9223372036854775808", "9223372036854775808", "-9223372036854775809", "18446744073709551616")
+	case 1:
+		return g.pick("", "-", "+1", "01", "-0", " 1", "1 ", "1.0", "abc", "1e3", "0x10", "-01")
+	case 2:
+		return strconv.FormatInt(int64(g.Uint64()), 10)
+	default:
+		return strconv.Itoa(g.Intn(60) - 20)
+	}
+}
+
+func (g generator) value() string {
+	switch g.Intn(6) {
+	case 0:
+		return g.number()
+	case 1:
+		return g.decimal()
+	case 2:
+		return strings.Repeat(g.pick("x", "ab", "\x00\xff\r\n"), g.Intn(40))
+	default:
+		b := make([]byte, g.Intn(12))
+		for i := range b {
+			b[i] = "abcd"[g.Intn(4)]
+		}
+		return string(b)
+	}
+}
+
+// decimal is a text for INCRBYFLOAT.
+func (g generator) decimal() string {
+	switch g.Intn(10) {
+	case 0:
+		return g.pick("inf", "-inf", "Infinity", "nan", "1e", "e1", ".", "1.", ".5", "+2.5", " 1", "1 ", "0x", "0x1p", "1e5000", "1e-5000",
+			"1e4932", "-1e4932", "1.2e4932", "1e-4951", "3e-4951", "1.8e-4951", "1e-4932", "0e99999999999", "1e+2", "1_000", "", "-", "infinit", "0x.8p1", "0X1P-3", "0xg", "1.5\x00")
+	case 1:
+		return fmt.Sprintf("%x", g.NormFloat64())
+	case 2:
+		return fmt.Sprintf("%de%d", g.Int63(), g.Intn(60)-40)
+	case 3:
+		return fmt.Sprintf("%d.%d%d", int64(g.Uint64()), g.Int63(), g.Int63())
+	case 4:
+		return strconv.FormatFloat(g.NormFloat64(), 'g', -1, 64)
+	case 5:
+		return fmt.Sprintf("%d%d%d.5", g.Int63(), g.Int63(), g.Int63())
+	default:
+		return fmt.Sprintf("%d.%02d", g.Intn(2000)-1000, g.Intn(100))
+	}
+}
+
+// expiry is an absolute time: long gone, far away or out of range, for the
+// two clocks must not matter.
+func (g generator) expiry(seconds bool) string {
+	if g.Intn(4) == 0 {
+		return g.number()
+	}
+	n := int64(4_000_000_000) + g.Int63n(1000)
+	if g.Intn(4) == 0 {
+		n = g.Int63n(1000)
+	}
+	if !seconds {
+		n = n*1000 + g.Int63n(1000)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// some returns up to max random options.
+func (g generator) some(max int, options ...string) string {
+	var picked []string
+	for range g.Intn(max + 1) {
+		picked = append(picked, g.pick(options...))
+	}
+	return strings.Join(picked, "\x01")
+}
+
+// command returns a random command; its arguments are parted by \x01.
+func (g generator) command(templates []func(generator) []string) [][]byte {
+	var args [][]byte
+	for _, a := range templates[g.Intn(len(templates))](g) {
+		if a == "" || a[0] != '\x02' {
+			args = append(args, []byte(a))
+			continue
+		}
+		// A list made by some.
+		if a != "\x02" {
+			for o := range strings.SplitSeq(a[1:], "\x01") {
+				args = append(args, []byte(o))
+			}
+		}
+	}
+	// Now and then an argument is missing or too many.
+	switch g.Intn(60) {
+	case 0:
+		args = args[:max(1, len(args)-1)]
+	case 1:
+		args = append(args, []byte(g.value()))
+	}
+	if g.Intn(10) == 0 {
+		args[0] = bytes.ToUpper(args[0])
+	}
+	return args
+}
+
+var stringCommands = []func(generator) []string{
+	func(g generator) []string {
+		return []string{"set", g.key(), g.value(), "\x02" + g.some(3, "NX", "xx", "get", "keepttl",
+			"exat\x01"+g.expiry(true), "PXAT\x01"+g.expiry(false), "ex\x01"+g.pick("0", "-1", "x", "9223372036854775807"), "px", "persist")}
+	},
+	func(g generator) []string { return []string{"set", g.key(), g.value()} },
+	func(g generator) []string { return []string{"get", g.key()} },
+	func(g generator) []string {
+		return []string{"getex", g.key(), "\x02" + g.some(2, "persist",
+			"exat\x01"+g.expiry(true), "PXAT\x01"+g.expiry(false), "ex\x01"+g.pick("0", "-1", "x", "9223372036854775807"), "keepttl")}
+	},
+	func(g generator) []string { return []string{"getdel", g.key()} },
+	func(g generator) []string { return []string{"setnx", g.key(), g.value()} },
+	func(g generator) []string { return []string{"getset", g.key(), g.value()} },
+	func(g generator) []string {
+		return []string{g.pick("setex", "psetex"), g.key(), g.pick("100000000", "0", "-5", "9223372036854775807", "x"), g.value()}
+	},
+	func(g generator) []string { return []string{"mset", g.key(), g.value(), g.key(), g.value()} },
+	func(g generator) []string { return []string{"msetnx", g.key(), g.value(), g.key(), g.value()} },
+	func(g generator) []string { return []string{"mget", g.key(), g.key(), g.key()} },
+	func(g generator) []string { return []string{g.pick("incr", "decr"), g.key()} },
+	func(g generator) []string { return []string{g.pick("incrby", "decrby"), g.key(), g.number()} },
+	func(g generator) []string { return []string{"incrbyfloat", g.key(), g.decimal()} },
+	func(g generator) []string { return []string{"append", g.key(), g.value()} },
+	func(g generator) []string { return []string{"strlen", g.key()} },
+	func(g generator) []string {
+		return []string{"setrange", g.key(), g.pick("0", "3", "20", "-1", "x", "536870912", "9223372036854775807"), g.value()}
+	},
+	func(g generator) []string {
+		return []string{g.pick("getrange", "substr"), g.key(), g.number(), g.number()}
+	},
+	func(g generator) []string {
+		return []string{"lcs", g.key(), g.key(), "\x02" + g.some(3, "idx", "LEN", "withmatchlen", "minmatchlen\x01"+g.number(), "minmatchlen", "x")}
+	},
+	func(g generator) []string { return []string{"del", g.key()} },
+}
+
+// differ runs random commands here and in redis-server and compares the
+// replies byte by byte.
+func differ(t *testing.T, proto int, seed int64, n int, templates []func(generator) []string) {
+	o := startOracle(t)
+	r := newRunner(t)
+	r.nowMs = wallMs()
+	if proto == reply.RESP3 {
+		o.do("hello 3")
+		r.proto = reply.RESP3
+	}
+	g := generator{rand.New(rand.NewSource(seed))}
+	var history [][][]byte
+	for i := range n {
+		args := g.command(templates)
+		history = append(history, args)
+		want := o.exec(args...)
+		if got := r.exec(args...); !bytes.Equal(got, want) {
+			for _, h := range history[max(0, i-12):i] {
+				t.Logf("%q", h)
+			}
+			t.Fatalf("seed %d, command %d: %q\n got %q\nwant %q", seed, i, args, got, want)
+		}
+	}
+}
+
+func TestStringsAnswerAsRedisDoes(t *testing.T) {
+	n := 20_000
+	if testing.Short() {
+		n = 2000
+	}
+	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 1, n, stringCommands) })
+	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 2, n, stringCommands) })
+}

@@ -1,0 +1,26 @@
+package command
+
+// Shorthand for the arguments that COMMAND DOCS describes (Spec.Args).
+
+func arg(name, typ string) Arg { return Arg{Name: name, Type: typ} }
+
+// argKey is a key of the row's key spec number spec, counted from one.
+func argKey(name string, spec int) Arg { return Arg{Name: name, Type: "key", KeySpec: spec} }
+
+// argToken is an argument that is a fixed word.
+func argToken(name, token string) Arg { return Arg{Name: name, Type: "pure-token", Token: token} }
+
+// argOneOf is one of several arguments.
+func argOneOf(name string, sub ...Arg) Arg { return Arg{Name: name, Type: "oneof", Sub: sub} }
+
+// argBlock is several arguments in a row.
+func argBlock(name string, sub ...Arg) Arg { return Arg{Name: name, Type: "block", Sub: sub} }
+
+// token puts a fixed word before the argument.
+func (a Arg) token(token string) Arg { a.Token = token; return a }
+
+func (a Arg) since(version string) Arg { a.Since = version; return a }
+
+func (a Arg) optional() Arg { a.Optional = true; return a }
+
+func (a Arg) multiple() Arg { a.Multiple = true; return a }

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"lockstep/engine"
+	"lockstep/engine/reply"
+)
+
+// runner executes commands on a keyspace of its own, as a replica does.
+type runner struct {
+	t     testing.TB
+	ks    *engine.Keyspace
+	out   reply.Writer
+	nowMs int64
+	txnNo uint64
+	db    int
+	proto int
+	// settings may be changed by a test.
+	settings Settings
+	seed     uint64
+}
+
+func newRunner(t testing.TB) *runner {
+	return &runner{
+		t: t, ks: engine.New(engine.Config{LockSlots: 64}),
+		nowMs: 1_700_000_000_000, proto: reply.RESP2, settings: DefaultSettings,
+	}
+}
+
+// freeWalker serves scan-like commands where nothing else runs.
+type freeWalker struct{}
+
+func (freeWalker) Enter(int32) error { return nil }
+func (freeWalker) Leave(int32)       {}
+
+// exec runs a command and returns the bytes of its reply.
+func (r *runner) exec(args ...[]byte) []byte {
+	r.out.Reset(r.proto)
+	spec, container := Lookup(args)
+	switch {
+	case container != nil:
+		r.out.Error(ErrUnknownSubcommand(args))
+	case spec == nil:
+		r.out.Error(ErrUnknownCommand(args))
+	case !spec.CheckArity(len(args)):
+		r.out.Error(ErrArity(spec))
+	default:
+		r.run(spec, args)
+	}
+	return bytes.Clone(r.out.Bytes())
+}
+
+func (r *runner) run(spec *Spec, args [][]byte) {
+	spec.AppendKeys(nil, args)
+	r.seed = r.seed*6364136223846793005 + 1442695040888963407
+	c := Ctx{
+		KS: r.ks, DB: r.db, Out: &r.out, NowMs: r.nowMs, Seed: r.seed,
+		Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo,
+	}
+	if spec.Writes(args) {
+		r.txnNo++
+		c.TxnNo, c.Logged = r.txnNo, true
+	}
+	spec.Run(&c, args)
+}
+
+// do runs a command given as words, and returns its reply with CRLF as spaces.
+func (r *runner) do(line string) string {
+	return flat(r.exec(words(line)...))
+}
+
+// words splits a line at spaces; the word "" is the empty argument.
+func words(line string) [][]byte {
+	var args [][]byte
+	for _, w := range strings.Fields(line) {
+		if w == `""` {
+			w = ""
+		}
+		args = append(args, []byte(w))
+	}
+	return args
+}
+
+func flat(b []byte) string { return strings.TrimSpace(strings.ReplaceAll(string(b), "\r\n", " ")) }
+
+// script runs lines "command => reply" and compares.
+func (r *runner) script(text string) {
+	r.t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		command, want, ok := strings.Cut(line, " => ")
+		if !ok {
+			r.t.Fatalf("no reply in line %q", line)
+		}
+		if got := r.do(command); got != want {
+			r.t.Errorf("%s\n got %s\nwant %s", command, got, want)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package command
+
+import "lockstep/engine"
+
+func runStrLen(c *Ctx, args [][]byte) {
+	e, ok := c.ReadString(args[1])
+	if !ok {
+		return
+	}
+	if e == nil {
+		c.Out.Int(0)
+		return
+	}
+	c.Out.Int(int64(len(e.Text())))
+}
+
+func runAppend(c *Ctx, args [][]byte) {
+	key, tail := args[1], args[2]
+	e, ok := c.WriteString(key)
+	if !ok {
+		return
+	}
+	if e == nil {
+		c.SetString(key, tail, 0)
+		c.Out.Int(int64(len(tail)))
+		return
+	}
+	at := len(e.Text())
+	if !c.fits(at, len(tail)) {
+		return
+	}
+	c.overwrite(key, e, at, tail)
+	c.Out.Int(int64(at + len(tail)))
+}
+
+func runSetRange(c *Ctx, args [][]byte) {
+	key, part := args[1], args[3]
+	at, ok := c.intArg(args[2])
+	if !ok {
+		return
+	}
+	if at < 0 {
+		c.Out.Error(ErrOffsetRange)
+		return
+	}
+	e, ok := c.WriteString(key)
+	if !ok {
+		return
+	}
+	length := 0
+	if e != nil {
+		length = len(e.Text())
+	}
+	if len(part) == 0 {
+		c.Out.Int(int64(length))
+		return
+	}
+	if at > c.Settings.ValueBytesMax {
+		c.Out.Error(ErrStringTooLong)
+		return
+	}
+	if !c.fits(int(at), len(part)) {
+		return
+	}
+	c.overwrite(key, e, int(at), part)
+	c.Out.Int(int64(max(length, int(at)+len(part))))
+}
+
+// fits tells whether a string may be so long. It answers the error itself.
+func (c *Ctx) fits(length, more int) bool {
+	if int64(length)+int64(more) > c.Settings.ValueBytesMax {
+		c.Out.Error(ErrStringTooLong)
+		return false
+	}
+	return true
+}
+
+// overwrite puts part into the string under key, whose entry is e or nil, at
+// an offset; what is missing before it becomes zero bytes. The string grows in
+// place from then on.
+func (c *Ctx) overwrite(key []byte, e *engine.Entry, at int, part []byte) {
+	if e != nil && e.Growable() {
+		e = c.Mutate(key, e)
+		length := max(len(e.Text()), at+len(part))
+		copy(e.GrowText(length)[at:], part)
+		c.Changed(e)
+		return
+	}
+	var text []byte
+	var expireAtMs int64
+	if e != nil {
+		text, expireAtMs = e.Text(), e.ExpireAtMs
+	}
+	n := engine.NewRawString(key, text, max(len(text), at+len(part)))
+	copy(n.GrowText(0)[at:], part)
+	n.ExpireAtMs = expireAtMs
+	c.Put(c.DB, n)
+}
+
+func runGetRange(c *Ctx, args [][]byte) {
+	first, ok := c.intArg(args[2])
+	if !ok {
+		return
+	}
+	last, ok := c.intArg(args[3])
+	if !ok {
+		return
+	}
+	e, ok := c.ReadString(args[1])
+	if !ok {
+		return
+	}
+	var text []byte
+	if e != nil {
+		text = e.Text()
+	}
+	c.Out.Bulk(cutRange(text, first, last))
+}
+
+// cutRange returns the bytes from first to last, both included; negative
+// places count from the end.
+func cutRange(text []byte, first, last int64) []byte {
+	n := int64(len(text))
+	if first < 0 && last < 0 && first > last {
+		return nil
+	}
+	if first < 0 {
+		first = max(n+first, 0)
+	}
+	if last < 0 {
+		last = max(n+last, 0)
+	}
+	last = min(last, n-1)
+	if first > last {
+		return nil
+	}
+	return text[first : last+1]
+}

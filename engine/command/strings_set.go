@@ -1,0 +1,248 @@
+package command
+
+import (
+	"lockstep/engine"
+	"lockstep/engine/sched"
+)
+
+func runGet(c *Ctx, args [][]byte) {
+	if e, ok := c.ReadString(args[1]); ok {
+		c.textOrNull(e)
+	}
+}
+
+// textOrNull answers a string's text, or null where there is none.
+func (c *Ctx) textOrNull(e *engine.Entry) {
+	if e == nil {
+		c.Out.Null()
+		return
+	}
+	c.Out.Bulk(e.Text())
+}
+
+// setOptions are the options of SET and GETEX.
+type setOptions struct {
+	nx, xx, get, keepTTL, persist bool
+	expiry                        expiryKind
+	expiryArg                     []byte
+}
+
+// parseSet reads SET's options.
+func (o *setOptions) parseSet(args [][]byte) bool {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case equalFold(a, "nx") && !o.xx:
+			o.nx = true
+		case equalFold(a, "xx") && !o.nx:
+			o.xx = true
+		case equalFold(a, "get"):
+			o.get = true
+		case equalFold(a, "keepttl") && o.expiry == expiryNone:
+			o.keepTTL = true
+		default:
+			if o.keepTTL || !o.parseExpiry(args, &i) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// parseGetEx reads GETEX's options.
+func (o *setOptions) parseGetEx(args [][]byte) bool {
+	for i := 0; i < len(args); i++ {
+		if equalFold(args[i], "persist") && o.expiry == expiryNone {
+			o.persist = true
+			continue
+		}
+		if o.persist || !o.parseExpiry(args, &i) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseExpiry reads an expiry at place i, and moves i to its end. The same kind
+// may come again, another may not.
+func (o *setOptions) parseExpiry(args [][]byte, i *int) bool {
+	kind := expiryKindOf(args[*i])
+	if kind == expiryNone || *i+1 == len(args) || (o.expiry != expiryNone && o.expiry != kind) {
+		return false
+	}
+	*i++
+	o.expiry, o.expiryArg = kind, args[*i]
+	return true
+}
+
+func runSet(c *Ctx, args [][]byte) {
+	key, value := args[1], args[2]
+	if len(args) == 3 {
+		c.SetString(key, value, 0)
+		c.Out.OK()
+		return
+	}
+	var o setOptions
+	if !o.parseSet(args[3:]) {
+		c.Out.Error(ErrSyntax)
+		return
+	}
+	c.set(key, value, &o)
+}
+
+// set is SET with options.
+func (c *Ctx) set(key, value []byte, o *setOptions) {
+	var expireAtMs int64
+	if o.expiry != expiryNone {
+		var ok bool
+		if expireAtMs, ok = c.expiryArg(o.expiry, o.expiryArg, "set"); !ok {
+			return
+		}
+	}
+	e := c.Write(key)
+	if o.get {
+		old, ok := c.ReadString(key)
+		if !ok {
+			return
+		}
+		c.textOrNull(old)
+	}
+	if (o.nx && e != nil) || (o.xx && e == nil) {
+		if !o.get {
+			c.Out.Null()
+		}
+		return
+	}
+	if o.keepTTL && e != nil {
+		expireAtMs = e.ExpireAtMs
+	}
+	c.SetString(key, value, expireAtMs)
+	if !o.get {
+		c.Out.OK()
+	}
+}
+
+func runSetNX(c *Ctx, args [][]byte) {
+	if c.Write(args[1]) != nil {
+		c.Out.Int(0)
+		return
+	}
+	c.SetString(args[1], args[2], 0)
+	c.Out.Int(1)
+}
+
+func runSetEX(c *Ctx, args [][]byte)  { c.setExpiring(args, expiryEX, "setex") }
+func runPSetEX(c *Ctx, args [][]byte) { c.setExpiring(args, expiryPX, "psetex") }
+
+func (c *Ctx) setExpiring(args [][]byte, kind expiryKind, command string) {
+	expireAtMs, ok := c.expiryArg(kind, args[2], command)
+	if !ok {
+		return
+	}
+	c.SetString(args[1], args[3], expireAtMs)
+	c.Out.OK()
+}
+
+func runGetSet(c *Ctx, args [][]byte) {
+	e, ok := c.ReadString(args[1])
+	if !ok {
+		return
+	}
+	c.textOrNull(e)
+	c.SetString(args[1], args[2], 0)
+}
+
+func runGetDel(c *Ctx, args [][]byte) {
+	e, ok := c.ReadString(args[1])
+	if !ok {
+		return
+	}
+	c.textOrNull(e)
+	c.Delete(args[1])
+}
+
+// getExMode lets GETEX without options run as a read.
+func getExMode(args [][]byte) sched.Mode {
+	if len(args) <= 2 {
+		return sched.Shared
+	}
+	return sched.Exclusive
+}
+
+func runGetEx(c *Ctx, args [][]byte) {
+	var o setOptions
+	if !o.parseGetEx(args[2:]) {
+		c.Out.Error(ErrSyntax)
+		return
+	}
+	e, ok := c.ReadString(args[1])
+	if !ok {
+		return
+	}
+	if e == nil {
+		c.Out.Null()
+		return
+	}
+	var atMs int64
+	if o.expiry != expiryNone {
+		if atMs, ok = c.expiryArg(o.expiry, o.expiryArg, "getex"); !ok {
+			return
+		}
+	}
+	c.Out.Bulk(e.Text())
+	switch {
+	case o.expiry != expiryNone:
+		c.expireAt(args[1], e, atMs)
+	case o.persist && e.ExpireAtMs != 0:
+		c.SetExpire(args[1], e, 0)
+	}
+}
+
+// expireAt lets a key expire at a time; one that has passed deletes it.
+func (c *Ctx) expireAt(key []byte, e *engine.Entry, atMs int64) {
+	if atMs <= c.NowMs {
+		c.Delete(key)
+		return
+	}
+	c.SetExpire(key, e, atMs)
+}
+
+func runMGet(c *Ctx, args [][]byte) {
+	c.Out.Array(len(args) - 1)
+	for _, key := range args[1:] {
+		e := c.Read(key)
+		if e != nil && e.Kind() != engine.KindString {
+			e = nil
+		}
+		c.textOrNull(e)
+	}
+}
+
+func runMSet(c *Ctx, args [][]byte) {
+	if len(args)%2 == 0 {
+		c.Out.Error(errArity("mset"))
+		return
+	}
+	c.setAll(args[1:])
+	c.Out.OK()
+}
+
+func runMSetNX(c *Ctx, args [][]byte) {
+	if len(args)%2 == 0 {
+		c.Out.Error(errArity("msetnx"))
+		return
+	}
+	for i := 1; i < len(args); i += 2 {
+		if c.Write(args[i]) != nil {
+			c.Out.Int(0)
+			return
+		}
+	}
+	c.setAll(args[1:])
+	c.Out.Int(1)
+}
+
+func (c *Ctx) setAll(pairs [][]byte) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		c.SetString(pairs[i], pairs[i+1], 0)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"lockstep/cluster/shard"
 )
 
 // Result is what became of a command when it was applied.
@@ -154,14 +156,8 @@ func (m *Machine) deliver(id uint64, r Result) {
 }
 
 // Snapshot captures the state after the last applied command.
-func (m *Machine) Snapshot() (Snapshot, error) {
+func (m *Machine) Snapshot() (shard.Snapshot, error) {
 	return snapshot{m.View()}, nil
-}
-
-// Snapshot is what a snapshot of the meta group can do.
-type Snapshot interface {
-	Persist(w io.Writer) error
-	Release()
 }
 
 // snapshot needs no copy: a view never changes.
@@ -177,7 +173,7 @@ func (s snapshot) Persist(w io.Writer) error {
 	return err
 }
 
-// Release implements Snapshot.
+// Release implements shard.Snapshot.
 func (s snapshot) Release() {}
 
 // Restore replaces the state by a snapshot's. Commands that this node still
@@ -205,3 +201,5 @@ func (m *Machine) Restore(r io.Reader) error {
 	m.publish(v, true)
 	return nil
 }
+
+var _ shard.StateMachine = (*Machine)(nil)

@@ -1,0 +1,70 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/shard"
+)
+
+// Replica is a node's replica of a Raft group as a Group.
+type Replica struct{ group *shard.Group }
+
+var _ Group = (*Replica)(nil)
+
+// NewReplica returns g as a Group.
+func NewReplica(g *shard.Group) *Replica { return &Replica{g} }
+
+// Leads implements Group.
+func (r *Replica) Leads() bool { return r.group.IsLeader() }
+
+// Servers implements Group.
+func (r *Replica) Servers() ([]Server, uint64, error) {
+	members, index, err := r.group.Members()
+	if err != nil {
+		return nil, 0, err
+	}
+	servers := make([]Server, len(members))
+	for i, m := range members {
+		servers[i] = Server{ID: meta.NodeID(m.ID), Addr: string(m.Addr), Voter: m.Voter}
+	}
+	return servers, index, nil
+}
+
+// Progress implements Group.
+func (r *Replica) Progress(id meta.NodeID) Progress {
+	p := Progress{Match: r.group.Progress(raft.ServerID(id))}
+	if age, ok := r.group.LastAck(raft.ServerID(id)); ok {
+		p.Acked = time.Now().Add(-age)
+	}
+	return p
+}
+
+// LastIndex implements Group.
+func (r *Replica) LastIndex() uint64 { return r.group.Stats().LastIndex }
+
+// Confirm implements Group.
+func (r *Replica) Confirm(ctx context.Context) error {
+	return r.group.ConfirmLeadership(ctx, shard.ReadLease)
+}
+
+// Change implements Group.
+func (r *Replica) Change(ctx context.Context, a Action, index uint64) error {
+	id, addr := raft.ServerID(a.ID), raft.ServerAddress(a.Addr)
+	switch {
+	case a.Verb == Add, a.Verb == Readdress && !a.Voter:
+		return r.group.AddNonvoter(ctx, id, addr, index)
+	case a.Verb == Promote, a.Verb == Readdress:
+		return r.group.AddVoter(ctx, id, addr, index)
+	case a.Verb == Remove:
+		return r.group.Remove(ctx, id, index)
+	case a.Verb == HandOver:
+		return r.group.TransferTo(ctx, id)
+	default:
+		return fmt.Errorf("membership: no such change: %v", a.Verb)
+	}
+}

@@ -93,6 +93,9 @@ func (r *Router) local(payload []byte) (Shard, []byte) {
 	return r.cfg.Replica(int(index)), payload[4:]
 }
 
+// NotReady is the answer of a node that has not opened its replicas yet.
+func NotReady() []byte { return appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}) }
+
 // wireErrors are the errors that travel, by number; 0 is none.
 var wireErrors = []error{
 	nil, cluster.ErrUnknown, cluster.ErrNotLeader, cluster.ErrOverloaded,

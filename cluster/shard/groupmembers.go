@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio"
 )
 
 // Member is one server of a group's latest configuration.
@@ -107,6 +109,13 @@ func (g *Group) Demote(ctx context.Context, id raft.ServerID, prevIndex uint64) 
 // Progress is the index up to which a member has acknowledged the log in this
 // term; 0: nothing yet.
 func (g *Group) Progress(id raft.ServerID) uint64 { return g.acks.Match(id, g.Term()) }
+
+// LastAck tells how long ago the newest request was sent that a member has
+// acknowledged in this term.
+func (g *Group) LastAck(id raft.ServerID) (age time.Duration, ok bool) {
+	sent := g.acks.Sent(id, g.Term())
+	return raftio.Now() - sent, sent != 0
+}
 
 // TransferTo gives the leadership to a server, or, with an empty id, to the
 // one that is furthest. The lease is off for the rest of the term: the new

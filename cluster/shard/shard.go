@@ -44,7 +44,9 @@ type Config struct {
 	// not been answered.
 	OutstandingBytesMax int64
 	OutstandingTxnsMax  int64
-	Log                 *slog.Logger
+	// OnLead is told when this node begins to lead; may be nil.
+	OnLead func()
+	Log    *slog.Logger
 }
 
 // Shard is this node's replica of one shard.
@@ -131,6 +133,9 @@ func (s *Shard) Close(ctx context.Context) error {
 // proposes the term's first entry. Reads are served once that has executed.
 func (s *Shard) lead(term uint64) {
 	s.clock.anchor(s.machine.StampMs())
+	if s.cfg.OnLead != nil {
+		s.cfg.OnLead()
+	}
 	go func() {
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {

@@ -117,6 +117,7 @@ type Settings struct {
 	// How the cluster is made.
 	Bootstrap bool
 	Join      []string
+	Replace   bool
 	Shards    int
 	Replicas  int
 	LockSlots int

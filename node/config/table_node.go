@@ -75,6 +75,11 @@ var creationDirectives = []*Directive{
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.Bootstrap }),
 	},
 	{
+		Name: "replace", Default: "no", Flags: Immutable | CreationOnly,
+		Doc:  "With `join`: take the place of the dead node of the same name, whose folder is lost.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.Replace }),
+	},
+	{
 		Name: "join", Default: "", Flags: Immutable | CreationOnly,
 		Doc:  "host:port of peers (their peer ports), parted by commas or blanks; the first that answers lets this node into its cluster.",
 		kind: into(list("host:port,...", checkHostPort), func(s *Settings) *[]string { return &s.Join }),

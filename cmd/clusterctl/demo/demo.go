@@ -41,7 +41,7 @@ type Demo struct {
 	events []string
 	// forgotten is how many older events are no longer in events.
 	forgotten int
-	leader string
+	leader    string
 	// leaderSince and downSince time the last failover.
 	downSince time.Time
 }

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"lockstep/cluster/meta"
@@ -36,6 +37,28 @@ type Group interface {
 	// Change carries out one action, if the configuration is still the one with
 	// that index, and returns when it is committed.
 	Change(ctx context.Context, a Action, index uint64) error
+}
+
+// PeerAddrs lists where other nodes may be reached: those of the view, those
+// in the meta group's configuration (after a restart it is known before the
+// view is), and those in also.
+func PeerAddrs(self meta.NodeID, view *meta.View, metaGroup Group, also []string) []string {
+	var addrs []string
+	for _, n := range view.Nodes {
+		if n.ID != self {
+			addrs = append(addrs, n.PeerAddr)
+		}
+	}
+	if servers, _, err := metaGroup.Servers(); err == nil {
+		for _, s := range servers {
+			if s.ID != self {
+				addrs = append(addrs, s.Addr)
+			}
+		}
+	}
+	addrs = append(addrs, also...)
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
 }
 
 const (

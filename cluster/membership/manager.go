@@ -21,8 +21,8 @@ type Config struct {
 	Groups map[uint32]Group
 	// HearsLeader tells whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
-	// Also are addresses of other nodes beside those in the view.
-	Also []string
+	// Peers are the other nodes' addresses; see PeerAddrs.
+	Peers func() []string
 	// OnRemoved is called at most once, with the reason in words, when this node
 	// is no longer part of the cluster: it must stop, and MarkRemoved its folder.
 	OnRemoved func(why string)
@@ -63,7 +63,7 @@ func Start(cfg Config) *Manager {
 	cfg.Machine.OnChange(func(*meta.View) { m.kickAll() })
 	v := NewVigil(VigilConfig{
 		Self: cfg.Self, ClusterID: cfg.ClusterID, View: cfg.Meta.View, HearsLeader: cfg.HearsLeader,
-		Caller: cfg.Caller, Also: cfg.Also, OnRemoved: cfg.OnRemoved, Log: cfg.Log,
+		Caller: cfg.Caller, Peers: cfg.Peers, OnRemoved: cfg.OnRemoved, Log: cfg.Log,
 	})
 	m.working.Go(func() { v.Run(ctx) })
 	return m

@@ -122,27 +122,21 @@ func (n *realNode) open() {
 			n.must(group.Bootstrap([]raft.Server{{ID: raft.ServerID(n.self.ID), Address: raft.ServerAddress(n.self.PeerAddr)}}))
 		}
 	}
+	peers := func() []string { return PeerAddrs(n.self.ID, n.machine.View(), replicas[meta.GroupID], nil) }
 	n.courier = courier.New(courier.Config{
 		Caller: n.transport,
 		Leader: func(g uint32) (string, bool) {
 			id, addr := n.groups[g].Leader()
 			return string(addr), meta.NodeID(id) == n.self.ID
 		},
-		Peers: func() (addrs []string) {
-			for _, o := range n.machine.View().Nodes {
-				if o.ID != n.self.ID {
-					addrs = append(addrs, o.PeerAddr)
-				}
-			}
-			return addrs
-		},
+		Peers: peers,
 	})
 	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.courier)
 	n.Manager = Start(Config{
 		Self: n.self.ID, ClusterID: id.ClusterID, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Groups: replicas,
 		HearsLeader: func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
-		OnRemoved:   func(why string) { n.removed <- why },
-		Log:         slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
+		Peers:       peers, OnRemoved: func(why string) { n.removed <- why },
+		Log: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
 	})
 	n.transport.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
 	n.transport.Handle(KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.ServeKnock(payload, reply) })

@@ -178,7 +178,7 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 		return nil, err
 	}
 	if req.Replace {
-		if err := r.mayReplace(req.Node); err != nil {
+		if err := r.mayReplace(ctx, req.Node); err != nil {
 			return nil, err
 		}
 	}
@@ -193,17 +193,24 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 }
 
 // mayReplace refuses to replace a node that still answers: two folders with
-// one name are more likely a mistake than a wish.
-func (r *Registrar) mayReplace(n meta.Node) error {
+// one name are more likely a mistake than a wish. A node that has just died
+// looks alive for a moment, so it is given the time to answer or not.
+func (r *Registrar) mayReplace(ctx context.Context, n meta.Node) error {
 	old, ok := r.cfg.Meta.View().Lookup(n.Name)
 	if !ok || old.ID == n.ID || !old.State.Live() {
 		return nil
 	}
-	seen := r.cfg.Group.Progress(old.ID)
-	if old.ID == r.cfg.Self || !seen.Acked.IsZero() && time.Since(seen.Acked) < aliveWithin {
-		return ErrStillAlive.With(fmt.Sprintf("node %s at %s still answers; stop it before another takes its name, or remove it", old.ID, old.PeerAddr))
+	for asked := time.Now(); ; {
+		acked := r.cfg.Group.Progress(old.ID).Acked
+		switch {
+		case old.ID == r.cfg.Self, acked.After(asked):
+			return ErrStillAlive.With(fmt.Sprintf("node %s at %s still answers; stop it before another takes its name, or remove it", old.ID, old.PeerAddr))
+		case time.Since(acked) >= aliveWithin:
+			return nil
+		case !sleep(ctx, busyPause):
+			return ctx.Err()
+		}
 	}
-	return nil
 }
 
 // addressIsFree keeps a newcomer waiting, by an error that has it asked again,

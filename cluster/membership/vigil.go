@@ -18,9 +18,8 @@ type VigilConfig struct {
 	// HearsLeader tells whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
 	Caller      Caller
-	// Also are addresses to ask beside those in the view, such as those that
-	// the node was told to join.
-	Also []string
+	// Peers are the other nodes' addresses; see PeerAddrs.
+	Peers func() []string
 	// OnRemoved is called once, with the reason in words: the node must stop
 	// serving and never start again from its folder.
 	OnRemoved func(why string)
@@ -71,7 +70,7 @@ func (v *Vigil) look(ctx context.Context) string {
 	if v.deaf++; v.deaf < deafLooks {
 		return ""
 	}
-	for _, addr := range v.others(view) {
+	for _, addr := range v.cfg.Peers() {
 		s, err := v.ask(ctx, addr)
 		if err != nil || !v.sameCluster(addr, s) {
 			continue
@@ -89,17 +88,6 @@ func (v *Vigil) ask(ctx context.Context, addr string) (Standing, error) {
 	ctx, cancel := context.WithTimeout(ctx, standingTimeout)
 	defer cancel()
 	return AskStanding(ctx, v.cfg.Caller, addr, v.cfg.Self)
-}
-
-// others are the addresses to ask.
-func (v *Vigil) others(view *meta.View) []string {
-	var addrs []string
-	for _, n := range view.Nodes {
-		if n.ID != v.cfg.Self {
-			addrs = append(addrs, n.PeerAddr)
-		}
-	}
-	return append(addrs, v.cfg.Also...)
 }
 
 // sameCluster says once per address when somebody else's node answers there.

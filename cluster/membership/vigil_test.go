@@ -52,7 +52,7 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 		view.Epoch = c.epoch
 		v := NewVigil(VigilConfig{
 			Self: "a", ClusterID: "c", View: func() *meta.View { return view }, HearsLeader: func() bool { return c.hears },
-			Caller: c.others, Also: []string{"x"}, Log: quietLog(),
+			Caller: c.others, Peers: func() []string { return []string{"b", "c", "x"} }, Log: quietLog(),
 		})
 		got := v.look(t.Context())
 		if got == "" {

@@ -1,0 +1,209 @@
+package proc
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// StopPatience is how long a process that was told to stop may take.
+const StopPatience = 20 * time.Second
+
+// Process is one server process. It may be started, ended and started again;
+// its folder stays. Its methods may be called by several goroutines.
+type Process struct {
+	Name string
+	Port int
+	// Dir is the process's own folder: log and data.
+	Dir string
+
+	t    testing.TB
+	argv []string
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd     // nil while it does not run
+	exited chan struct{} // closed when cmd has ended
+	state  *os.ProcessState
+}
+
+// newProcess makes a folder for the process and sees to it that both are gone
+// after the test.
+func newProcess(t testing.TB, name string, port int) *Process {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "lockstep-test-"+name+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{Name: name, Port: port, Dir: dir, t: t}
+	t.Cleanup(p.cleanUp)
+	return p
+}
+
+func (p *Process) cleanUp() {
+	p.Kill9()
+	if !p.t.Failed() {
+		_ = os.RemoveAll(p.Dir)
+		return
+	}
+	p.t.Logf("%s (port %d) is kept in %s; its log ends:\n%s", p.Name, p.Port, p.Dir, p.LogTail(2000))
+}
+
+// Addr is where clients connect.
+func (p *Process) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Port)) }
+
+func (p *Process) logPath() string { return filepath.Join(p.Dir, "log") }
+
+// LogTail is the end of what the process wrote, from a line's beginning.
+func (p *Process) LogTail(bytes int64) string {
+	f, err := os.Open(p.logPath())
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil && size > bytes {
+		_, _ = f.Seek(-bytes, io.SeekEnd)
+	} else {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, _ := io.ReadAll(f)
+	return string(text)
+}
+
+// Log is all that the process wrote.
+func (p *Process) Log() string {
+	text, _ := os.ReadFile(p.logPath())
+	return string(text)
+}
+
+// Start starts the process. It must not be running.
+func (p *Process) Start() {
+	p.t.Helper()
+	if err := p.start(); err != nil {
+		p.t.Fatalf("start %s: %v", p.Name, err)
+	}
+}
+
+func (p *Process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		return fmt.Errorf("it runs")
+	}
+	out, err := os.OpenFile(p.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, out, out
+	cmd.Env = environment()
+	// A test binary that is killed takes its servers with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	p.cmd, p.exited, p.state = cmd, exited, nil
+	go func() {
+		_ = cmd.Wait()
+		p.mu.Lock()
+		p.cmd, p.state = nil, cmd.ProcessState
+		p.mu.Unlock()
+		close(exited)
+	}()
+	return nil
+}
+
+// environment is this process's without the variables that would configure a
+// lockstepd.
+func environment() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "LOCKSTEP_") {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// Running reports whether the process lives, be it stopped by SIGSTOP.
+func (p *Process) Running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd != nil
+}
+
+// Pid is the process's number, 0 while it does not run.
+func (p *Process) Pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
+// signal sends a signal if the process runs, and returns what is closed when
+// it has ended.
+func (p *Process) signal(s syscall.Signal) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	_ = p.cmd.Process.Signal(s)
+	return p.exited
+}
+
+// Kill9 ends the process with no chance to clean up, and waits until it is
+// gone.
+func (p *Process) Kill9() { <-p.signal(syscall.SIGKILL) }
+
+// Pause stops the process where it stands (SIGSTOP).
+func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
+
+// Continue lets a paused process go on (SIGCONT).
+func (p *Process) Continue() { p.signal(syscall.SIGCONT) }
+
+// Stop asks the process to end (SIGTERM) and returns its exit status. One that
+// does not obey fails the test.
+func (p *Process) Stop() int {
+	p.t.Helper()
+	select {
+	case <-p.signal(syscall.SIGTERM):
+	case <-time.After(StopPatience):
+		p.Kill9()
+		p.t.Errorf("%s did not stop within %v of SIGTERM", p.Name, StopPatience)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil {
+		return -1
+	}
+	return p.state.ExitCode()
+}
+
+// RSS is the memory the process occupies, in bytes; 0 while it does not run.
+func (p *Process) RSS() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid()))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}

@@ -1,0 +1,47 @@
+package proc
+
+import (
+	"testing"
+	"time"
+)
+
+// pollEvery is how often a condition is asked.
+const pollEvery = 20 * time.Millisecond
+
+// Poll asks the condition until it holds, and reports whether it did so before
+// the patience ran out.
+func Poll(patience time.Duration, condition func() bool) bool {
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for !condition() {
+		if time.Now().After(deadline) {
+			return false
+		}
+		<-tick.C
+	}
+	return true
+}
+
+// Wait is Poll, and the end of the test if the condition never holds. what
+// says what was waited for.
+func Wait(t testing.TB, patience time.Duration, what string, condition func() bool) {
+	t.Helper()
+	if !Poll(patience, condition) {
+		t.Fatalf("waited %v in vain: %s", patience, what)
+	}
+}
+
+// Skip skips the test so that nobody overlooks it: CI lists such lines.
+func Skip(t testing.TB, why string) {
+	t.Helper()
+	t.Skipf("SKIPPED: %s: %s", t.Name(), why)
+}
+
+// NeedProcesses skips a test under -short: it starts processes.
+func NeedProcesses(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		Skip(t, "-short: no processes")
+	}
+}

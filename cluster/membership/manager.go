@@ -21,8 +21,9 @@ type Config struct {
 	Groups map[uint32]Group
 	// HearsLeader tells whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
-	// Peers are the other nodes' addresses; see PeerAddrs.
-	Peers func() []string
+	// Also are addresses of other nodes beside those that PeerAddrs finds, such
+	// as those that the node was told to join.
+	Also []string
 	// OnRemoved is called at most once, with the reason in words, when this node
 	// is no longer part of the cluster: it must stop, and MarkRemoved its folder.
 	OnRemoved func(why string)
@@ -63,7 +64,9 @@ func Start(cfg Config) *Manager {
 	cfg.Machine.OnChange(func(*meta.View) { m.kickAll() })
 	v := NewVigil(VigilConfig{
 		Self: cfg.Self, ClusterID: cfg.ClusterID, View: cfg.Meta.View, HearsLeader: cfg.HearsLeader,
-		Caller: cfg.Caller, Peers: cfg.Peers, OnRemoved: cfg.OnRemoved, Log: cfg.Log,
+		Caller:    cfg.Caller,
+		Peers:     func() []string { return PeerAddrs(cfg.Self, cfg.Meta.View(), cfg.Groups[meta.GroupID], cfg.Also) },
+		OnRemoved: cfg.OnRemoved, Log: cfg.Log,
 	})
 	m.working.Go(func() { v.Run(ctx) })
 	return m

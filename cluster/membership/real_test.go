@@ -135,8 +135,8 @@ func (n *realNode) open() {
 	n.Manager = Start(Config{
 		Self: n.self.ID, ClusterID: id.ClusterID, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Groups: replicas,
 		HearsLeader: func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
-		Peers:       peers, OnRemoved: func(why string) { n.removed <- why },
-		Log: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
+		OnRemoved:   func(why string) { n.removed <- why },
+		Log:         slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
 	})
 	n.transport.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
 	n.transport.Handle(KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.ServeKnock(payload, reply) })

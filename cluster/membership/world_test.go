@@ -80,7 +80,6 @@ func (w *world) start(self meta.Node) *worldNode {
 	n.Manager = Start(Config{
 		Self: self.ID, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Groups: groups,
 		HearsLeader: func() bool { return w.hears(self.ID) },
-		Peers:       func() []string { return PeerAddrs(self.ID, n.machine.View(), groups[meta.GroupID], nil) },
 		OnRemoved:   func(why string) { n.removed <- why },
 		Log:         quietLog(),
 	})

@@ -1,7 +1,47 @@
 package meta
 
+import "lockstep/engine/hashslot"
+
+// Layout is the part of a view that never changes after creation: which shard
+// owns which hash slots.
+type Layout struct {
+	table  *[hashslot.Count]uint16
+	shards int
+}
+
+// Layout returns the cluster's layout.
+func (v *View) Layout() Layout { return Layout{table: v.shardOfSlot, shards: len(v.Shards)} }
+
 // Layout returns the layout of a cluster that was created so.
 func (c *Creation) Layout() Layout {
 	shards := layShards(c.Shards())
 	return Layout{table: slotTable(shards), shards: len(shards)}
+}
+
+// ShardOfSlot returns the number of the shard that owns a hash slot.
+func (l Layout) ShardOfSlot(slot uint16) int { return int(l.table[slot]) }
+
+// Shards returns the number of shards.
+func (l Layout) Shards() int { return l.shards }
+
+func slotTable(shards []Shard) *[hashslot.Count]uint16 {
+	table := new([hashslot.Count]uint16)
+	for i, s := range shards {
+		for slot := int(s.FirstSlot); slot <= int(s.LastSlot); slot++ {
+			table[slot] = uint16(i)
+		}
+	}
+	return table
+}
+
+// layShards divides the hash slots among n shards: contiguous ranges whose
+// lengths differ by at most one.
+func layShards(n int) []Shard {
+	shards := make([]Shard, n)
+	for i := range shards {
+		first := i * hashslot.Count / n
+		last := (i+1)*hashslot.Count/n - 1
+		shards[i] = Shard{ID: uint32(i), FirstSlot: uint16(first), LastSlot: uint16(last)}
+	}
+	return shards
 }

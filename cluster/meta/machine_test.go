@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"lockstep/engine/hashslot"
 )
 
 // log applies commands to a machine as a Raft group would.
@@ -104,28 +102,6 @@ func TestCreationHappensOnce(t *testing.T) {
 	v := l.m.View()
 	if n, ok := v.Lookup("n1"); !ok || n.State != Member {
 		t.Fatalf("founder is %+v", n)
-	}
-}
-
-func TestEveryHashSlotHasOneShard(t *testing.T) {
-	if NewMachine().View().ShardOfSlot(5) != 0 {
-		t.Fatal("before creation")
-	}
-	for _, shards := range []int{1, 2, 3, 7, 64, 1000, MaxShards} {
-		v := created(t, shards).m.View()
-		next := 0
-		for i, s := range v.Shards {
-			if int(s.FirstSlot) != next || s.LastSlot < s.FirstSlot || int(s.ID) != i {
-				t.Fatalf("%d shards: shard %d has slots %d to %d", shards, i, s.FirstSlot, s.LastSlot)
-			}
-			if v.ShardOfSlot(s.FirstSlot) != i || v.ShardOfSlot(s.LastSlot) != i {
-				t.Fatalf("%d shards: table is wrong about shard %d", shards, i)
-			}
-			next = int(s.LastSlot) + 1
-		}
-		if next != hashslot.Count {
-			t.Fatalf("%d shards end at slot %d", shards, next)
-		}
 	}
 }
 

@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/tidwall/match"
+	"lockstep/engine/glob"
 )
 
 // Get answers CONFIG GET: the directives that match any of the patterns, each
@@ -24,7 +24,7 @@ func (c *Config) Get(patterns ...string) []Pair {
 		}
 		for _, d := range table {
 			for _, name := range d.Names() {
-				if d.Has(fileOnly) || seen[name] || !match.Match(name, strings.ToLower(pattern)) {
+				if d.Has(fileOnly) || seen[name] || !glob.Match([]byte(pattern), []byte(name), true) {
 					continue
 				}
 				seen[name] = true

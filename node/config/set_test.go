@@ -144,6 +144,9 @@ func TestConfigGetAnswersPatternsOnceEach(t *testing.T) {
 	if got := c.Get("SLOWLOG-*"); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
+	if got := c.Get("slowlog-[^l]*"); !slices.Equal(got, []Pair{{"slowlog-max-len", "128"}}) {
+		t.Errorf("%v", got)
+	}
 	if got := c.Get("no-such", "include", "rename-command"); len(got) != 0 {
 		t.Errorf("%v", got)
 	}

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"go/ast"
+	"go/token"
 	"reflect"
 	"strings"
 	"testing"
@@ -27,18 +28,23 @@ func TestEverySettingIsRead(t *testing.T) {
 
 // fieldsRead lists the names selected from anything in the files that import
 // the configuration, and the number of such files. A name is evidence enough:
-// the settings' names are their own.
+// the settings' names are their own. In the table itself a field that another
+// default derives from is read, and one whose address a row takes is not.
 func fieldsRead(all []*source) (read map[string]bool, users int) {
 	read = map[string]bool{}
 	for _, s := range all {
-		if s.isTest() || strings.HasPrefix(s.path, "node/config/") {
+		_, uses := s.imports()[module+"/node/config"]
+		isTable := strings.HasPrefix(s.path, "node/config/table_")
+		if s.isTest() || !uses && !isTable {
 			continue
 		}
-		if _, uses := s.imports()[module+"/node/config"]; !uses {
-			continue
+		if uses {
+			users++
 		}
-		users++
 		ast.Inspect(s.file, func(n ast.Node) bool {
+			if filled, ok := n.(*ast.UnaryExpr); ok && filled.Op == token.AND {
+				return !isTable
+			}
 			if sel, ok := n.(*ast.SelectorExpr); ok {
 				read[sel.Sel.Name] = true
 			}
@@ -46,4 +52,16 @@ func fieldsRead(all []*source) (read map[string]bool, users int) {
 		})
 	}
 	return read, users
+}
+
+func TestSettingsRuleFindsPlantedOffences(t *testing.T) {
+	read, users := fieldsRead([]*source{
+		planted(t, "node/config/table_x.go", "package config\nfunc f(s *Settings) *int { g(s.Derived); return &s.Filled }"),
+		planted(t, "node/config/conflicts.go", "package config\nfunc f(s *Settings) { g(s.Compared) }"),
+		planted(t, "node/a.go", "package node\nimport \"lockstep/node/config\"\nfunc f(s *config.Settings) { g(s.Used) }"),
+		planted(t, "node/b.go", "package node\nfunc f(s T) { g(s.Other) }"),
+	})
+	if users != 1 || !read["Derived"] || !read["Used"] || read["Filled"] || read["Compared"] || read["Other"] {
+		t.Errorf("read %v by %d files", read, users)
+	}
 }

@@ -295,6 +295,25 @@ func (k *Keyspace) Walk(slot int32, db int, from uint32, f func(hash uint32, e *
 	k.slots[slot].dbs[db].walk(from, f)
 }
 
+// WalkRank is Walk for the entries behind the first skip ones.
+func (k *Keyspace) WalkRank(slot int32, db int, skip int, f func(e *Entry) bool) {
+	for _, s := range k.slots[slot].dbs[db].segments() {
+		if skip >= s.count {
+			skip -= s.count
+			continue
+		}
+		for _, e := range s.entries {
+			switch {
+			case e == nil:
+			case skip > 0:
+				skip--
+			case !f(e):
+				return
+			}
+		}
+	}
+}
+
 // Flush empties one database; it needs the global lock. It costs a step per
 // lock slot and per key with an expiry, not per key.
 func (k *Keyspace) Flush(db int, txnNo uint64) {

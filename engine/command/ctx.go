@@ -81,13 +81,22 @@ func (c *Ctx) find(db int, key []byte) *engine.Entry {
 // Read returns a key's entry for a command that reads it, or nil, and counts
 // a hit or a miss.
 func (c *Ctx) Read(key []byte) *engine.Entry {
+	e := c.Look(key)
+	if e != nil {
+		c.touch(e)
+	}
+	return e
+}
+
+// Look is Read for a command that looks at a key without using it: the access
+// clock stays.
+func (c *Ctx) Look(key []byte) *engine.Entry {
 	e := c.find(c.DB, key)
 	if e == nil {
 		c.KS.Stats.Misses.Add(1)
 		return nil
 	}
 	c.KS.Stats.Hits.Add(1)
-	c.touch(e)
 	return e
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -18,6 +19,13 @@ const (
 	ErrNaNOrInfinity   = "ERR increment would produce NaN or Infinity"
 	ErrOffsetRange     = "ERR offset is out of range"
 	ErrStringTooLong   = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	ErrExpireNX        = "ERR NX and XX, GT or LT options at the same time are not compatible"
+	ErrExpireGTLT      = "ERR GT and LT options at the same time are not compatible"
+	ErrNoLFU           = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
+	ErrFirstDB         = "ERR invalid first DB index"
+	ErrSecondDB        = "ERR invalid second DB index"
+	ErrHashSlot        = "ERR Invalid slot"
+	ErrKeyCount        = "ERR Invalid number of keys"
 	ErrLCSType         = "ERR The specified keys must contain string values"
 	ErrLCSOptions      = "ERR If you want both the length and indexes, please just use IDX."
 	ErrLCSMemory       = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
@@ -64,7 +72,12 @@ func ErrUnknownSubcommand(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", clip(args[1], 128), strings.ToUpper(string(args[0])))
 }
 
+// clip cuts an argument quoted in an error to max bytes, and like C at the
+// first zero byte.
 func clip(b []byte, max int) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
 	if len(b) > max {
 		return b[:max]
 	}

@@ -1,11 +1,38 @@
 package command
 
-// Commands that clients cannot send: the gateway makes them, and proto/client
-// refuses them from outside (Spec.Internal).
+import (
+	"math"
+
+	"lockstep/engine"
+	"lockstep/engine/hashslot"
+)
+
+// internalFamily are commands that clients cannot send: gateways and leaders
+// make them, and proto/client refuses them from outside (Spec.Internal).
 var internalFamily = []*Spec{
 	{
-		Name: "lockstep.versions", Arity: -2, Flags: ReadOnly, Keys: []KeySpec{{Flags: KeyRO, First: 1, Last: -1, Step: 1}},
+		Name: "lockstep.versions", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
 		Run: runVersions, Group: "internal", Summary: "Answers the versions of keys, for WATCH.",
+	},
+	{
+		Name: "lockstep.expire", Arity: -3, Flags: Write, Keys: []KeySpec{{Flags: KeyRM | KeyDelete, First: 2, Last: -1, Step: 2}},
+		Run: runExpireDue, Group: "internal", Summary: "Deletes those of the keys, each behind its database, that are due; counts them.",
+	},
+	{
+		Name: "lockstep.digest", Arity: 1, Flags: ReadOnly | Heavy, Scope: ScopeScan,
+		Run: runDigest, Group: "internal", Summary: "Answers the digest of all keys, for DEBUG DIGEST.",
+	},
+	{
+		Name: "lockstep.digest-value", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
+		Run: runDigestValue, Group: "internal", Summary: "Answers the digests of keys, for DEBUG DIGEST-VALUE.",
+	},
+	{
+		Name: "lockstep.countkeysinslot", Arity: 2, Flags: ReadOnly, Scope: ScopeScan,
+		Run: runCountKeysInSlot, Group: "internal", Summary: "Counts the keys of a hash slot, for CLUSTER COUNTKEYSINSLOT.",
+	},
+	{
+		Name: "lockstep.getkeysinslot", Arity: 3, Flags: ReadOnly, Scope: ScopeScan,
+		Run: runGetKeysInSlot, Group: "internal", Summary: "Answers some keys of a hash slot, for CLUSTER GETKEYSINSLOT.",
 	},
 }
 
@@ -24,4 +51,92 @@ func runVersions(c *Ctx, args [][]byte) {
 		c.Out.Int(int64(version))
 		c.Out.Int(int64(c.TxnNo))
 	}
+}
+
+// runExpireDue deletes keys that the leader found due. Whether they are is
+// judged again, by the entry's time: they may have changed meanwhile.
+func runExpireDue(c *Ctx, args [][]byte) {
+	if len(args)%2 == 0 {
+		c.Out.Error(ErrSyntax)
+		return
+	}
+	n := 0
+	for i := 1; i < len(args); i += 2 {
+		db, ok := parseInt(args[i])
+		if ok && 0 <= db && db < engine.Databases && c.expireDue(int(db), args[i+1]) {
+			n++
+		}
+	}
+	c.Out.Int(int64(n))
+}
+
+// hashSlotArg reads a hash slot. It answers the error itself.
+func (c *Ctx) hashSlotArg(arg []byte) (int, bool) {
+	n, ok := c.intArg(arg)
+	if ok && (n < 0 || n >= hashslot.Count) {
+		c.Out.Error(ErrHashSlot)
+		return 0, false
+	}
+	return int(n), ok
+}
+
+// walkHashSlot visits the keys of a hash slot in database 0, the only one
+// Redis Cluster knows, until visit returns false.
+func (c *Ctx) walkHashSlot(hashSlot int, visit func(e *engine.Entry) bool) error {
+	slot := int32(hashSlot % c.KS.LockSlots())
+	stop := false
+	for at := (place{slot: slot}); at.slot == slot && !stop; {
+		s, err := c.walkStretch(0, at, walkChunk, func(e *engine.Entry) bool {
+			if !stop && hashslot.Of([]byte(e.Key())) == hashSlot {
+				stop = !visit(e)
+			}
+			return !stop
+		})
+		if err != nil {
+			return err
+		}
+		at = s.next(at)
+	}
+	return nil
+}
+
+func runCountKeysInSlot(c *Ctx, args [][]byte) {
+	hashSlot, ok := c.hashSlotArg(args[1])
+	if !ok {
+		return
+	}
+	n := 0
+	err := c.walkHashSlot(hashSlot, func(*engine.Entry) bool { n++; return true })
+	if err != nil {
+		c.walkFailed(err)
+		return
+	}
+	c.Out.Int(int64(n))
+}
+
+func runGetKeysInSlot(c *Ctx, args [][]byte) {
+	hashSlot, ok := c.hashSlotArg(args[1])
+	if !ok {
+		return
+	}
+	limit, ok := c.intArg(args[2])
+	if !ok {
+		return
+	}
+	if limit < 0 || limit > math.MaxInt32 {
+		c.Out.Error(ErrKeyCount)
+		return
+	}
+	var keys []string
+	if limit > 0 {
+		err := c.walkHashSlot(hashSlot, func(e *engine.Entry) bool {
+			keys = append(keys, e.Key())
+			return len(keys) < int(limit)
+		})
+		if err != nil {
+			c.walkFailed(err)
+			return
+		}
+	}
+	c.writeKeys(keys)
 }

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"fmt"
+	"testing"
+)
+
+// benchKeys is the number of keys that the benchmarks go through.
+const benchKeys = 1 << 14
+
+// benchCommand runs a command on one key after the other, as apply does: with a
+// Ctx and a reply buffer that are used again.
+func benchCommand(b *testing.B, logged bool, line string) {
+	r := newRunner(b)
+	args := make([][][]byte, benchKeys)
+	for i := range args {
+		args[i] = words(fmt.Sprintf(line, i))
+		r.exec([]byte("SET"), args[i][1], []byte("1000000"))
+	}
+	spec, _ := Lookup(args[0])
+	c := Ctx{KS: r.ks, Out: &r.out, NowMs: 1, Logged: logged, Settings: &r.settings, Walk: freeWalker{}}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		r.out.Reset(2)
+		c.TxnNo++
+		spec.Run(&c, args[i%benchKeys])
+	}
+}
+
+func BenchmarkGet(b *testing.B)         { benchCommand(b, false, "GET key:%012d") }
+func BenchmarkSet(b *testing.B)         { benchCommand(b, true, "SET key:%012d 1234567") }
+func BenchmarkSetPX(b *testing.B)       { benchCommand(b, true, "SET key:%012d 1234567 PX 100000") }
+func BenchmarkIncr(b *testing.B)        { benchCommand(b, true, "INCR key:%012d") }
+func BenchmarkIncrByFloat(b *testing.B) { benchCommand(b, true, "INCRBYFLOAT key:%012d 0.25") }
+func BenchmarkSetRange(b *testing.B)    { benchCommand(b, true, "SETRANGE key:%012d 3 xyz") }
+func BenchmarkMGet10(b *testing.B) {
+	benchCommand(b, false, "MGET key:%012[1]d a b c d e f g h key:%012[1]d")
+}
+func BenchmarkLookup(b *testing.B) {
+	args := words("GET k")
+	for range b.N {
+		Lookup(args)
+	}
+}

@@ -1,0 +1,128 @@
+package command
+
+import "lockstep/engine"
+
+func runDel(c *Ctx, args [][]byte) {
+	n := 0
+	for _, key := range args[1:] {
+		if c.Delete(key) {
+			n++
+		}
+	}
+	c.Out.Int(int64(n))
+}
+
+func runExists(c *Ctx, args [][]byte) { c.count(args[1:], c.Look) }
+func runTouch(c *Ctx, args [][]byte)  { c.count(args[1:], c.Read) }
+
+// count answers how many of the keys exist.
+func (c *Ctx) count(keys [][]byte, look func(key []byte) *engine.Entry) {
+	n := 0
+	for _, key := range keys {
+		if look(key) != nil {
+			n++
+		}
+	}
+	c.Out.Int(int64(n))
+}
+
+func runType(c *Ctx, args [][]byte) {
+	if e := c.Look(args[1]); e != nil {
+		c.Out.Status(e.Kind().String())
+		return
+	}
+	c.Out.Status("none")
+}
+
+func runRename(c *Ctx, args [][]byte) {
+	e := c.Write(args[1])
+	if e == nil {
+		c.Out.Error(ErrNoSuchKey)
+		return
+	}
+	if string(args[1]) != string(args[2]) {
+		c.move(e, args[1], c.DB, args[2])
+	}
+	c.Out.OK()
+}
+
+func runRenameNX(c *Ctx, args [][]byte) {
+	e := c.Write(args[1])
+	if e == nil {
+		c.Out.Error(ErrNoSuchKey)
+		return
+	}
+	// That the names are the same means that the new one is taken.
+	if c.Write(args[2]) != nil {
+		c.Out.Int(0)
+		return
+	}
+	c.move(e, args[1], c.DB, args[2])
+	c.Out.Int(1)
+}
+
+// move takes an entry out and puts it under another key, in place of what was
+// there, or into another database.
+func (c *Ctx) move(e *engine.Entry, from []byte, db int, to []byte) {
+	moved := c.KS.Moved(e, to, c.TxnNo)
+	c.KS.Remove(c.slot(from), c.DB, from, c.TxnNo)
+	c.Put(db, moved)
+}
+
+// dbArg reads the number of a database. It answers the error itself.
+func (c *Ctx) dbArg(arg []byte) (int, bool) {
+	db, ok := c.intArg32(arg)
+	if ok && (db < 0 || db >= engine.Databases) {
+		c.Out.Error(ErrDBIndex)
+		return 0, false
+	}
+	return db, ok
+}
+
+func runMove(c *Ctx, args [][]byte) {
+	db, ok := c.dbArg(args[2])
+	if !ok {
+		return
+	}
+	if db == c.DB {
+		c.Out.Error(ErrSameObject)
+		return
+	}
+	e := c.Write(args[1])
+	if e == nil || c.PeekDB(db, args[1]) != nil {
+		c.Out.Int(0)
+		return
+	}
+	c.move(e, args[1], db, args[1])
+	c.Out.Int(1)
+}
+
+func runCopy(c *Ctx, args [][]byte) {
+	from, to, db, replace := args[1], args[2], c.DB, false
+	for i := 3; i < len(args); i++ {
+		switch {
+		case equalFold(args[i], "replace"):
+			replace = true
+		case equalFold(args[i], "db") && i+1 < len(args):
+			i++
+			var ok bool
+			if db, ok = c.dbArg(args[i]); !ok {
+				return
+			}
+		default:
+			c.Out.Error(ErrSyntax)
+			return
+		}
+	}
+	if db == c.DB && string(from) == string(to) {
+		c.Out.Error(ErrSameObject)
+		return
+	}
+	e := c.Read(from)
+	if e == nil || (!replace && c.PeekDB(db, to) != nil) {
+		c.Out.Int(0)
+		return
+	}
+	c.Put(db, e.Copied(to))
+	c.Out.Int(1)
+}

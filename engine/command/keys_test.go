@@ -1,0 +1,154 @@
+package command
+
+import "testing"
+
+// TestLifetime follows keys through time, which a comparison with redis-server
+// cannot.
+func TestLifetime(t *testing.T) {
+	r := newRunner(t)
+	r.nowMs = 1_000_000
+	r.script(`
+		SET a 1 EX 100 => +OK
+		TTL a => :100
+		PTTL a => :100000
+		EXPIRETIME a => :1100
+		PEXPIRETIME a => :1100000
+		SET b 1 => +OK
+		TTL b => :-1
+		TTL c => :-2
+		PEXPIRE b 1500 => :1
+		PEXPIRE b 1400 GT => :0
+		PEXPIRE b 1600 NX => :0
+		PEXPIRE b 1400 LT XX => :1
+		PERSIST b => :1
+		PERSIST b => :0
+		EXPIRE b 10 GT => :0
+		EXPIRE b 10 LT => :1
+		GETEX b PX 700 => $1 1
+		PTTL b => :700
+		GETEX b PERSIST => $1 1
+		TTL b => :-1
+		GETEX b EXAT 5 => $1 1
+		EXISTS b => :0
+	`)
+	r.nowMs += 50_000
+	r.script(`
+		TTL a => :50
+		INCR a => :2
+		TTL a => :50
+		APPEND a 5 => :2
+		SETRANGE a 1 7 => :2
+		INCRBYFLOAT a 0.5 => $4 27.5
+		PTTL a => :50000
+		SET a 3 KEEPTTL => +OK
+		PTTL a => :50000
+		RENAME a b => +OK
+		PTTL b => :50000
+		COPY b c => :1
+		PTTL c => :50000
+		MOVE c 1 => :1
+		GETSET b 1 => $1 3
+		TTL b => :-1
+		select 1 => +OK
+		PTTL c => :50000
+	`)
+	r.nowMs += 50_000
+	r.script(`
+		GET c => $-1
+		DBSIZE => :1
+		KEYS * => *0
+		SCAN 0 => *2 $1 0 *0
+		RANDOMKEY => $-1
+		lockstep.expire 1 c 1 nokey 0 b => :1
+		DBSIZE => :0
+		SET c 1 EX 1 => +OK
+	`)
+	r.nowMs += 2000
+	r.script(`
+		SETNX c 2 => :1
+		TTL c => :-1
+		SET c 1 PX 5 => +OK
+	`)
+	r.nowMs += 5
+	r.script(`
+		EXPIRE c 10 => :0
+		DBSIZE => :0
+	`)
+}
+
+// TestReadsWaitForKeysThatAreDue expects a read on the leader to notice keys
+// that are due by its clock, though not yet by the log's.
+func TestReadsWaitForKeysThatAreDue(t *testing.T) {
+	r := newRunner(t)
+	r.do("SET k v PX 100")
+	for _, c := range []struct {
+		leaderMs int64
+		due      bool
+	}{{0, false}, {r.nowMs + 99, false}, {r.nowMs + 100, true}} {
+		ctx := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, LeaderMs: c.leaderMs, Settings: &r.settings}
+		ctx.Read([]byte("k"))
+		if ctx.Due != c.due {
+			t.Errorf("leader's clock at %d: due is %v", c.leaderMs, ctx.Due)
+		}
+	}
+}
+
+// TestReadsChangeNothing expects a read of an expired key to leave it: its slot
+// may be held shared.
+func TestReadsChangeNothing(t *testing.T) {
+	r := newRunner(t)
+	r.do("SET k v PX 100")
+	r.nowMs += 1000
+	for _, line := range []string{"GET k", "MGET k", "EXISTS k", "TOUCH k", "COPY k l", "OBJECT ENCODING k", "GETEX k", "GETRANGE k 0 1", "LCS k k", "STRLEN k", "TTL k", "TYPE k"} {
+		r.do(line)
+		if r.ks.Keys(0) != 1 {
+			t.Fatalf("%s deleted the key", line)
+		}
+	}
+}
+
+// TestIdleTime expects OBJECT IDLETIME to follow the access clock, and to be
+// the same on all replicas inside a transaction.
+func TestIdleTime(t *testing.T) {
+	r := newRunner(t)
+	at := func(sec uint32, logged bool, line string) string {
+		r.out.Reset(0)
+		args := words(line)
+		spec, _ := Lookup(args)
+		spec.Run(&Ctx{KS: r.ks, Out: &r.out, AccessSec: sec, Logged: logged, Settings: &r.settings}, args)
+		return flat(r.out.Bytes())
+	}
+	at(100, true, "SET k v")
+	for _, c := range []struct {
+		sec        uint32
+		logged     bool
+		line, want string
+	}{
+		{130, false, "OBJECT IDLETIME k", ":30"},
+		{130, true, "OBJECT IDLETIME k", ":0"},
+		{140, false, "EXISTS k", ":1"},
+		{140, false, "OBJECT IDLETIME k", ":40"},
+		{150, false, "TOUCH k", ":1"},
+		{160, false, "OBJECT IDLETIME k", ":10"},
+		{140, false, "OBJECT IDLETIME k", ":0"},
+		{0, false, "OBJECT IDLETIME k", ":0"},
+	} {
+		if got := at(c.sec, c.logged, c.line); got != c.want {
+			t.Errorf("at %d, logged %v: %s gives %s, want %s", c.sec, c.logged, c.line, got, c.want)
+		}
+	}
+}
+
+// TestAppendGrowsInPlace expects a string that is appended to, again and again,
+// not to be copied each time.
+func TestAppendGrowsInPlace(t *testing.T) {
+	r := newRunner(t)
+	append100 := words("APPEND k 0123456789")
+	r.exec(append100...)
+	allocs := testing.AllocsPerRun(2000, func() { r.exec(append100...) })
+	// The runner itself allocates a few times.
+	base := testing.AllocsPerRun(100, func() { r.exec(words("STRLEN k")[:2]...) })
+	if allocs > base+1 {
+		t.Errorf("%v allocations for an APPEND, %v for a STRLEN", allocs, base)
+	}
+}

@@ -1,0 +1,49 @@
+package command
+
+import "lockstep/engine"
+
+// flushArgs checks the arguments of FLUSHDB and FLUSHALL. ASYNC and SYNC are
+// the same here: the memory is given back by the garbage collector.
+func (c *Ctx) flushArgs(args [][]byte) bool {
+	if len(args) == 1 || len(args) == 2 && (equalFold(args[1], "async") || equalFold(args[1], "sync")) {
+		return true
+	}
+	c.Out.Error(ErrSyntax)
+	return false
+}
+
+func runFlushDB(c *Ctx, args [][]byte) {
+	if c.flushArgs(args) {
+		c.KS.Flush(c.DB, c.TxnNo)
+		c.Out.OK()
+	}
+}
+
+func runFlushAll(c *Ctx, args [][]byte) {
+	if !c.flushArgs(args) {
+		return
+	}
+	for db := range engine.Databases {
+		c.KS.Flush(db, c.TxnNo)
+	}
+	c.Out.OK()
+}
+
+func runSwapDB(c *Ctx, args [][]byte) {
+	a, ok := parseInt(args[1])
+	if !ok {
+		c.Out.Error(ErrFirstDB)
+		return
+	}
+	b, ok := parseInt(args[2])
+	if !ok {
+		c.Out.Error(ErrSecondDB)
+		return
+	}
+	if min(a, b) < 0 || max(a, b) >= engine.Databases {
+		c.Out.Error(ErrDBIndex)
+		return
+	}
+	c.KS.Swap(int(a), int(b), c.TxnNo)
+	c.Out.OK()
+}

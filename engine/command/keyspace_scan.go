@@ -1,0 +1,200 @@
+package command
+
+import (
+	"math"
+	"strconv"
+
+	"lockstep/engine"
+)
+
+func runKeys(c *Ctx, args [][]byte) {
+	filter := newKeyFilter(args[1], nil)
+	var keys []string
+	err := c.walkAll(c.DB, func(e *engine.Entry) bool {
+		if filter.admits(e, c.NowMs) {
+			keys = append(keys, e.Key())
+		}
+		return true
+	})
+	if err != nil {
+		c.walkFailed(err)
+		return
+	}
+	c.writeKeys(keys)
+}
+
+func (c *Ctx) writeKeys(keys []string) {
+	c.Out.Array(len(keys))
+	for _, key := range keys {
+		c.Out.BulkString(key)
+	}
+}
+
+const (
+	// scanDefault is the number of keys SCAN visits if it is told none.
+	scanDefault = 10
+	// scanMax is the greatest number it visits, whatever it is told.
+	scanMax = 100_000
+)
+
+// scanOptions are the options of SCAN.
+type scanOptions struct {
+	count  int
+	filter keyFilter
+}
+
+// parse reads the options. It answers the error itself.
+func (o *scanOptions) parse(c *Ctx, args [][]byte) bool {
+	o.count = scanDefault
+	var pattern, kind []byte
+	for ; len(args) >= 2; args = args[2:] {
+		switch {
+		case equalFold(args[0], "count"):
+			n, ok := c.intArg(args[1])
+			if !ok {
+				return false
+			}
+			if n < 1 {
+				c.Out.Error(ErrSyntax)
+				return false
+			}
+			o.count = int(min(n, scanMax))
+		case equalFold(args[0], "match"):
+			pattern = args[1]
+		case equalFold(args[0], "type"):
+			kind = args[1]
+		default:
+			c.Out.Error(ErrSyntax)
+			return false
+		}
+	}
+	if len(args) > 0 {
+		c.Out.Error(ErrSyntax)
+		return false
+	}
+	o.filter = newKeyFilter(pattern, kind)
+	return true
+}
+
+// runScan walks on from a cursor, which is a place in the database. So a scan
+// that is carried on by another node, or after a restart, misses no key that
+// was there all the time, and gives none twice that was not renamed.
+func runScan(c *Ctx, args [][]byte) {
+	from, ok := parseCursor(args[1])
+	if !ok {
+		c.Out.Error(ErrInvalidCursor)
+		return
+	}
+	var o scanOptions
+	if !o.parse(c, args[2:]) {
+		return
+	}
+	var keys []string
+	next, more, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {
+		if o.filter.admits(e, c.NowMs) {
+			keys = append(keys, e.Key())
+		}
+		return true
+	})
+	if err != nil {
+		c.walkFailed(err)
+		return
+	}
+	if !more {
+		next = place{}
+	}
+	c.Out.Array(2)
+	c.Out.BulkString(next.cursor())
+	c.writeKeys(keys)
+}
+
+// cursor is the place as SCAN prints it; "0" is both beginning and end.
+func (p place) cursor() string {
+	return strconv.FormatUint(uint64(p.slot)<<32|uint64(p.hash), 10)
+}
+
+// parseCursor reads a cursor as C's strtoul would: with a sign, if need be,
+// and empty as zero. A place that there is not is one behind the end.
+func parseCursor(text []byte) (place, bool) {
+	if len(text) == 0 {
+		return place{}, true
+	}
+	digits := text
+	negative := text[0] == '-'
+	if negative || text[0] == '+' {
+		digits = text[1:]
+	}
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		return place{}, false
+	}
+	if negative {
+		n = -n
+	}
+	if n>>32 > math.MaxInt32 {
+		return place{slot: math.MaxInt32}, true
+	}
+	return place{int32(n >> 32), uint32(n)}, true
+}
+
+// runRandomKey gives each key the same chance: it draws a number below the
+// number of keys and goes to that key. Where it has expired the next takes its
+// place.
+func runRandomKey(c *Ctx, _ [][]byte) {
+	skip := 0
+	if n := c.KS.Keys(c.DB); n > 0 {
+		skip = int(c.Seed % uint64(n))
+	}
+	// Keys may go while the walk is under way; it may then have to start over.
+	for _, skip := range []int{skip, 0} {
+		key, found, err := c.keyBehind(skip)
+		if err != nil {
+			c.walkFailed(err)
+			return
+		}
+		if found {
+			c.Out.BulkString(key)
+			return
+		}
+	}
+	c.Out.Null()
+}
+
+// keyBehind returns the first key, not expired, behind so many others.
+func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
+	for slot := range int32(c.KS.LockSlots()) {
+		if err := c.Walk.Enter(slot); err != nil {
+			return "", false, err
+		}
+		if n := c.KS.SlotKeys(slot, c.DB); n <= skip {
+			skip -= n
+		} else {
+			c.KS.WalkRank(slot, c.DB, skip, func(e *engine.Entry) bool {
+				found = !e.ExpiredAt(c.NowMs)
+				key = e.Key()
+				return !found
+			})
+			skip = 0
+		}
+		c.Walk.Leave(slot)
+		if found {
+			return key, true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// runDBSize counts keys, those due but not yet deleted included. It asks slot
+// by slot rather than the counters, so that it sees what is queued before it.
+func runDBSize(c *Ctx, _ [][]byte) {
+	n := 0
+	for slot := range int32(c.KS.LockSlots()) {
+		if err := c.Walk.Enter(slot); err != nil {
+			c.walkFailed(err)
+			return
+		}
+		n += c.KS.SlotKeys(slot, c.DB)
+		c.Walk.Leave(slot)
+	}
+	c.Out.Int(int64(n))
+}

@@ -1,0 +1,173 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// differences are the places where a row differs from redis-server's on
+// purpose.
+var differences = map[string]string{}
+
+// engineFamilies are the families whose commands run in the engine.
+var engineFamilies = [][]*Spec{stringFamily, keyFamily, keyspaceFamily}
+
+// TestRowsAreRedisRows compares arity, flags, keys, categories and tips of every
+// row with COMMAND INFO of redis-server.
+func TestRowsAreRedisRows(t *testing.T) {
+	o := startOracle(t)
+	for _, family := range engineFamilies {
+		for _, s := range family {
+			specs := append([]*Spec{s}, s.Sub...)
+			for _, s := range specs {
+				raw := o.exec([]byte("command"), []byte("info"), []byte(s.Name))
+				want := parseReply(t, raw).([]any)[0]
+				if want == nil {
+					t.Errorf("%s: Redis has no such command", s.Name)
+					continue
+				}
+				compareRow(t, s, want.([]any))
+			}
+		}
+	}
+}
+
+func compareRow(t *testing.T, s *Spec, want []any) {
+	t.Helper()
+	check := func(what string, got, want any) {
+		if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w && differences[s.Name+" "+what] == "" {
+			t.Errorf("%s: %s is %s, Redis has %s", s.Name, what, g, w)
+		}
+	}
+	check("arity", s.Arity, want[1])
+	check("flags", s.FlagNames(), want[2])
+	var categories []string
+	for _, c := range s.Categories() {
+		categories = append(categories, "@"+c)
+	}
+	check("categories", categories, want[6])
+	check("tips", s.Tips, want[7])
+	specs := want[8].([]any)
+	if len(specs) != len(s.Keys) {
+		t.Errorf("%s: %d key specs, Redis has %d", s.Name, len(s.Keys), len(specs))
+		return
+	}
+	for i, k := range s.Keys {
+		fields := pairs(specs[i])
+		check("key flags", k.Flags.Names(), fields["flags"])
+		begin := pairs(pairs(fields["begin_search"])["spec"])["index"]
+		find := pairs(pairs(fields["find_keys"])["spec"])
+		last := k.Last
+		if last >= 0 {
+			last -= k.First
+		}
+		check("first key", k.First, begin)
+		check("last key", last, find["lastkey"])
+		check("key step", k.Step, find["keystep"])
+	}
+}
+
+// pairs makes a map of a flat array of names and values.
+func pairs(v any) map[string]any {
+	m := map[string]any{}
+	list := v.([]any)
+	for i := 0; i+1 < len(list); i += 2 {
+		m[list[i].(string)] = list[i+1]
+	}
+	return m
+}
+
+// parseReply makes Go values of a RESP2 reply.
+func parseReply(t testing.TB, raw []byte) any {
+	t.Helper()
+	in := bufio.NewReader(bytes.NewReader(raw))
+	var parse func() any
+	parse = func() any {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("reply %q: %v", raw, err)
+		}
+		body := strings.TrimSpace(line[1:])
+		n := 0
+		fmt.Sscan(body, &n)
+		switch line[0] {
+		case '$':
+			if n < 0 {
+				return nil
+			}
+			text := make([]byte, n+2)
+			in.Read(text)
+			return string(text[:n])
+		case '*':
+			if n < 0 {
+				return nil
+			}
+			list := make([]any, n)
+			for i := range list {
+				list[i] = parse()
+			}
+			return list
+		case ':':
+			return n
+		}
+		return body
+	}
+	return parse()
+}
+
+// TestRowsAreComplete expects every row to have what the documentation needs,
+// and a handler where it runs in the engine.
+func TestRowsAreComplete(t *testing.T) {
+	for _, s := range All() {
+		for _, s := range append([]*Spec{s}, s.Sub...) {
+			if s.Name != strings.ToLower(s.Name) || s.Arity == 0 || s.Group == "" || s.Summary == "" {
+				t.Errorf("%s: name, arity, group or summary is missing", s.Name)
+			}
+			if !strings.HasPrefix(s.Name, "lockstep") && (s.Since == "" || s.Complexity == "") {
+				t.Errorf("%s: since or complexity is missing", s.Name)
+			}
+			if runs := s.Scope != ScopeNode && len(s.Sub) == 0; runs != (s.Run != nil) {
+				t.Errorf("%s: handler %v, must have one: %v", s.Name, s.Run != nil, runs)
+			}
+			if s.Is(Write) && s.Is(ReadOnly) {
+				t.Errorf("%s: writes and does not", s.Name)
+			}
+		}
+	}
+}
+
+// TestKeysAreFound expects the keys, and how they are locked, of commands whose
+// keys stand in every way there is.
+func TestKeysAreFound(t *testing.T) {
+	for line, want := range map[string]string{
+		"GET a":                   "1 shared",
+		"GETEX a":                 "1 shared",
+		"GETEX a PERSIST":         "1 exclusive",
+		"SET a b":                 "1 exclusive",
+		"MSET a 1 b 2":            "1 exclusive, 3 exclusive",
+		"MSET a 1 b":              "1 exclusive, 3 exclusive",
+		"COPY a b REPLACE":        "1 shared, 2 exclusive",
+		"RENAME a b":              "1 exclusive, 2 exclusive",
+		"DEL a b c":               "1 exclusive, 2 exclusive, 3 exclusive",
+		"OBJECT ENCODING a":       "2 shared",
+		"LCS a b IDX":             "1 shared, 2 shared",
+		"KEYS *":                  "",
+		"lockstep.expire 0 a 1 b": "2 exclusive, 4 exclusive",
+	} {
+		args := words(line)
+		spec, _ := Lookup(args)
+		var found []string
+		for _, k := range spec.AppendKeys(nil, args) {
+			found = append(found, fmt.Sprint(k.Pos, " ", [...]string{"shared", "exclusive"}[k.Mode]))
+		}
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("%s: keys %s, want %s", line, got, want)
+		}
+		if got, want := spec.Writes(args), strings.Contains(want, "exclusive"); got != want {
+			t.Errorf("%s: writes %v", line, got)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"math"
+
+	"lockstep/engine"
+)
+
+// place is where a walk through a database stands: before the keys of a lock
+// slot with at least this hash. Its meaning depends on nothing but the number
+// of lock slots and the hash seed, so it is the same on all replicas and after
+// every restart. The zero place is the beginning.
+type place struct {
+	slot int32
+	hash uint32
+}
+
+// walkChunk is the number of keys after which a walk gives the lock slot back
+// for a moment, to let writers in.
+const walkChunk = 512
+
+// walk calls visit for the keys of a database, expired ones included, from a
+// place on, lock slot by lock slot and in hash order. It stops when at least
+// limit keys were visited, or when visit returns false, but never between two
+// keys of the same hash; next is where to go on, and false says that there is
+// nothing more. An error means that a slot could not be had.
+func (c *Ctx) walk(db int, from place, limit int, visit func(e *engine.Entry) bool) (next place, more bool, err error) {
+	for at := from; int(at.slot) < c.KS.LockSlots(); {
+		s, err := c.walkStretch(db, at, min(limit, walkChunk), visit)
+		if err != nil {
+			return at, true, err
+		}
+		limit -= s.visited
+		at = s.next(at)
+		if limit <= 0 || s.stopped {
+			return at, int(at.slot) < c.KS.LockSlots(), nil
+		}
+	}
+	return place{}, false, nil
+}
+
+// walkStretch walks on in one lock slot.
+func (c *Ctx) walkStretch(db int, at place, limit int, visit func(e *engine.Entry) bool) (stretch, error) {
+	s := stretch{limit: limit, visit: visit}
+	if err := c.Walk.Enter(at.slot); err != nil {
+		return s, err
+	}
+	c.KS.Walk(at.slot, db, at.hash, s.step)
+	c.Walk.Leave(at.slot)
+	return s, nil
+}
+
+// stretch is the part of a walk for which a lock slot is held at once.
+type stretch struct {
+	limit   int
+	visit   func(e *engine.Entry) bool
+	visited int
+	last    uint32
+	// stopped tells that visit has had enough, cut that keys of the slot may be
+	// left.
+	stopped, cut bool
+}
+
+func (s *stretch) step(hash uint32, e *engine.Entry) bool {
+	if (s.visited >= s.limit || s.stopped) && hash != s.last {
+		s.cut = true
+		return false
+	}
+	s.visited++
+	s.last = hash
+	if !s.visit(e) {
+		s.stopped = true
+	}
+	return true
+}
+
+// next is the place behind the stretch.
+func (s *stretch) next(at place) place {
+	if s.cut && s.last < math.MaxUint32 {
+		return place{at.slot, s.last + 1}
+	}
+	return place{slot: at.slot + 1}
+}
+
+// walkAll is walk over a whole database.
+func (c *Ctx) walkAll(db int, visit func(e *engine.Entry) bool) error {
+	_, _, err := c.walk(db, place{}, math.MaxInt, visit)
+	return err
+}
+
+// walkFailed answers for a walk that could not go on; nothing was changed.
+func (c *Ctx) walkFailed(err error) {
+	c.Out.Error("TRYAGAIN the walk through the keys was cut short: " + err.Error())
+}
+
+// keyFilter says which keys KEYS and SCAN answer.
+type keyFilter struct {
+	// pattern is nil where every name will do, kind empty where every type.
+	pattern []byte
+	kind    []byte
+}
+
+func newKeyFilter(pattern, kind []byte) keyFilter {
+	if string(pattern) == "*" {
+		pattern = nil
+	}
+	return keyFilter{pattern, kind}
+}
+
+// admits tells whether the key exists and passes the filter.
+func (f *keyFilter) admits(e *engine.Entry, nowMs int64) bool {
+	if e.ExpiredAt(nowMs) {
+		return false
+	}
+	if f.pattern != nil && !globMatch(f.pattern, []byte(e.Key())) {
+		return false
+	}
+	return len(f.kind) == 0 || equalFold(f.kind, e.Kind().String())
+}

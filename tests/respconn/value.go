@@ -78,7 +78,9 @@ func (v Value) render(b *strings.Builder, indent string) {
 		}
 	default:
 		b.WriteByte(v.Kind)
-		b.Write(v.Bytes)
+		for _, c := range v.Bytes {
+			writePrintable(b, c)
+		}
 	}
 }
 
@@ -97,14 +99,20 @@ func Quote(s []byte) string {
 			b.WriteString(`\r`)
 		case c == '\t':
 			b.WriteString(`\t`)
-		case c < ' ' || c > '~':
-			fmt.Fprintf(&b, `\x%02x`, c)
 		default:
-			b.WriteByte(c)
+			writePrintable(&b, c)
 		}
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+func writePrintable(b *strings.Builder, c byte) {
+	if c < ' ' || c > '~' {
+		fmt.Fprintf(b, `\x%02x`, c)
+	} else {
+		b.WriteByte(c)
+	}
 }
 
 func isAggregate(kind byte) bool { return strings.IndexByte("*%~>|", kind) >= 0 }

@@ -1,0 +1,40 @@
+// Package corpus runs scripted tests: commands, and below them the exact
+// replies. The scripts stand in testdata, a file per family of commands; each
+// runs against redis-server, against one lockstepd, and against a cluster
+// through a follower, and all must answer the same bytes.
+//
+// What is expected is what redis-server 7.0 answered, not what somebody
+// thought it would:
+//
+//	go test ./tests/corpus -run TestRedisServer -rewrite
+//
+// writes the answers of a real redis-server into the scripts.
+//
+// # The form of a script
+//
+//	== a counter starts from zero        a case: empty databases, new connections
+//	INCR n                               commands, one per line, quoted as for redis-cli;
+//	c2> @3 GET n                         on connection c2, speaking RESP3
+//	----                                 then what is answered, one reply after another
+//	:1                                   in the notation of respconn.Value.String
+//	"1"
+//
+// A blank line ends a block. `#` begins a comment line, `%` a directive for the
+// block that follows:
+//
+//	% pipeline         send all commands of the block in one write
+//	% raw              lines are quoted bytes, sent as they are; no reply is read...
+//	% replies N        ...but N after the last line,
+//	% closes           ...or all until the server closes the connection
+//	% until            ask again until the reply is the expected one (it is not rewritten)
+//	% scan             repeat a SCAN from cursor 0 to the end; the reply is all elements, sorted
+//	% sort             sort the elements of the reply
+//	% mask RE TEXT     replace what the expression matches in the replies (RE has no blanks)
+//	% save NAME        keep the reply's text; ${NAME} stands for it, quoted, in later commands
+//
+// Where Lockstep means to differ, a second expectation with the reason follows:
+//
+//	---- lockstep: why it differs
+//
+// A connection c2 and the same under @3 are two connections.
+package corpus

@@ -1,0 +1,293 @@
+package corpus
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// Target is what scripts run against.
+type Target struct {
+	// Dial opens a connection: TCP to a process, or a pipe to an engine.
+	Dial func() (net.Conn, error)
+	// Ours is true for Lockstep: where a block says that Lockstep differs,
+	// that is what is expected.
+	Ours bool
+}
+
+// TCP is the target at an address.
+func TCP(addr string, ours bool) Target {
+	return Target{
+		Dial: func() (net.Conn, error) { return net.DialTimeout("tcp", addr, 10*time.Second) },
+		Ours: ours,
+	}
+}
+
+// untilPatience is how long a `% until` block may take.
+const untilPatience = 10 * time.Second
+
+// Run runs the script, a subtest per case.
+func (s *Script) Run(t *testing.T, target Target) {
+	for _, c := range s.cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRunner(t, s, target)
+			for _, b := range c.blocks {
+				r.check(b)
+			}
+		})
+	}
+}
+
+// Rewrite runs the script and writes what the target answered into it.
+func (s *Script) Rewrite(t *testing.T, target Target) {
+	got := map[*block]string{}
+	for _, c := range s.cases {
+		r := newRunner(t, s, target)
+		for _, b := range c.blocks {
+			if b.directives.until {
+				r.check(b)
+				continue
+			}
+			got[b] = r.run(b)
+		}
+		r.close()
+	}
+	if err := s.rewrite(got); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runner is the connections and saved values of one case.
+type runner struct {
+	t      *testing.T
+	script *Script
+	target Target
+	conns  map[string]*respconn.Conn
+	saved  map[string]string
+}
+
+func newRunner(t *testing.T, s *Script, target Target) *runner {
+	t.Helper()
+	r := &runner{t: t, script: s, target: target, conns: map[string]*respconn.Conn{}, saved: map[string]string{}}
+	t.Cleanup(r.close)
+	if _, err := r.conn("setup", false).Do("FLUSHALL"); err != nil {
+		t.Fatalf("FLUSHALL before the case: %v", err)
+	}
+	return r
+}
+
+func (r *runner) close() {
+	for _, c := range r.conns {
+		c.Close()
+	}
+	r.conns = map[string]*respconn.Conn{}
+}
+
+// conn is the connection of a name, opened at its first use.
+func (r *runner) conn(name string, resp3 bool) *respconn.Conn {
+	r.t.Helper()
+	if resp3 {
+		name += "@3"
+	}
+	if c := r.conns[name]; c != nil {
+		return c
+	}
+	nc, err := r.target.Dial()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := respconn.New(nc)
+	r.conns[name] = c
+	if resp3 {
+		if v, err := c.Do("HELLO", "3"); err != nil || v.IsError() {
+			r.t.Fatalf("HELLO 3: %v, %v", v, err)
+		}
+	}
+	return c
+}
+
+// check runs the block and compares.
+func (r *runner) check(b *block) {
+	r.t.Helper()
+	want := b.want
+	if r.target.Ours && b.differs {
+		want = b.wantOurs
+	}
+	got := ""
+	same := func() bool { got = r.run(b); return got == want }
+	if b.directives.until {
+		proc.Poll(untilPatience, same)
+	} else {
+		same()
+	}
+	if got != want {
+		r.t.Errorf("%s:%d\n%s\n---- got\n%s\n---- want\n%s", r.script.Path, b.line, strings.Join(b.commands, "\n"), got, want)
+	}
+}
+
+// run runs the block and renders its replies.
+func (r *runner) run(b *block) string {
+	r.t.Helper()
+	var commands []command
+	for _, line := range b.commands {
+		c, err := parseCommand(line, b.directives.raw, r.saved)
+		if err != nil {
+			r.t.Fatalf("%s:%d: %v", r.script.Path, b.line, err)
+		}
+		commands = append(commands, c)
+	}
+	var out []string
+	switch {
+	case b.directives.raw:
+		out = r.sendRaw(b, commands)
+	case b.directives.scan:
+		out = []string{r.scanAll(b, commands[0])}
+	case b.directives.pipeline:
+		out = r.pipeline(b, commands)
+	default:
+		for _, c := range commands {
+			out = append(out, r.do(b, c))
+		}
+	}
+	text := strings.Join(out, "\n")
+	for _, m := range b.directives.masks {
+		text = m.re.ReplaceAllString(text, m.text)
+	}
+	return text
+}
+
+// do sends one command and renders its reply, in the way the block asks for.
+func (r *runner) do(b *block, c command) string {
+	r.t.Helper()
+	v, err := r.conn(c.conn, c.resp3).Do(c.args...)
+	if err != nil {
+		return fmt.Sprintf("(%s)", failure(err))
+	}
+	if name := b.directives.save; name != "" {
+		text, err := v.Text()
+		if err != nil {
+			r.t.Fatalf("%s:%d: %v", r.script.Path, b.line, err)
+		}
+		r.saved[name] = text
+		return "(saved " + name + ")"
+	}
+	if b.directives.sort {
+		return sorted(v)
+	}
+	return v.String()
+}
+
+// failure names a broken connection the same on every machine.
+func failure(err error) string {
+	if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
+		return "no reply"
+	}
+	return "closed"
+}
+
+// sorted renders an array, set or map with its elements in order.
+func sorted(v respconn.Value) string {
+	step := 1
+	if v.Kind == '%' {
+		step = 2
+	}
+	var parts []string
+	for i := 0; i+step <= len(v.Elems); i += step {
+		text := ""
+		for _, e := range v.Elems[i : i+step] {
+			text += "\n" + indented(e.String())
+		}
+		parts = append(parts, text)
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%c%d", v.Kind, len(parts)) + strings.Join(parts, "")
+}
+
+var lineStart = regexp.MustCompile(`(?m)^`)
+
+func indented(text string) string { return lineStart.ReplaceAllString(text, "  ") }
+
+// scanRoundsMax bounds a SCAN that never comes back to cursor 0.
+const scanRoundsMax = 10000
+
+// scanAll repeats a command SCAN 0 ... and renders all elements, each once,
+// in order.
+func (r *runner) scanAll(b *block, c command) string {
+	r.t.Helper()
+	seen := map[string]bool{}
+	args := slices.Clone(c.args)
+	for range scanRoundsMax {
+		v, err := r.conn(c.conn, c.resp3).Do(args...)
+		if err != nil || len(v.Elems) != 2 {
+			return fmt.Sprintf("%v (%v)", v, err)
+		}
+		for _, e := range v.Elems[1].Elems {
+			seen[e.String()] = true
+		}
+		if args[1] = string(v.Elems[0].Bytes); args[1] == "0" {
+			all := make([]string, 0, len(seen))
+			for e := range seen {
+				all = append(all, e)
+			}
+			slices.Sort(all)
+			return strings.Join(append([]string{fmt.Sprintf("(scanned %d)", len(all))}, all...), "\n")
+		}
+	}
+	return "(the cursor never came back to 0)"
+}
+
+// pipeline sends the commands of the block in one write per connection.
+func (r *runner) pipeline(b *block, commands []command) []string {
+	r.t.Helper()
+	conn := r.conn(commands[0].conn, commands[0].resp3)
+	var all [][]string
+	for _, c := range commands {
+		all = append(all, c.args)
+	}
+	replies, err := conn.Pipeline(all...)
+	var out []string
+	for _, v := range replies {
+		out = append(out, v.String())
+	}
+	if err != nil {
+		out = append(out, fmt.Sprintf("(%s)", failure(err)))
+	}
+	return out
+}
+
+// sendRaw sends the lines of a raw block, and reads as the block says.
+func (r *runner) sendRaw(b *block, commands []command) []string {
+	r.t.Helper()
+	conn := r.conn(commands[0].conn, commands[0].resp3)
+	for _, c := range commands {
+		if err := conn.Write([]byte(c.raw)); err != nil && !b.directives.closes {
+			return []string{"(closed)"}
+		}
+	}
+	var out []string
+	if b.directives.closes {
+		replies, err := conn.ReadToEnd()
+		for _, v := range replies {
+			out = append(out, v.String())
+		}
+		if err != nil {
+			return append(out, fmt.Sprintf("(%s)", failure(err)))
+		}
+		return append(out, "(closed)")
+	}
+	for range b.directives.replies {
+		v, err := conn.Read()
+		if err != nil {
+			return append(out, fmt.Sprintf("(%s)", failure(err)))
+		}
+		out = append(out, v.String())
+	}
+	return out
+}

@@ -206,3 +206,17 @@ func TestVersionsForWatch(t *testing.T) {
 		lockstep.versions a => *2 :0 :3
 	`)
 }
+
+// TestDigestIsRedisDigest compares DEBUG DIGEST-VALUE; the differential tests
+// compare DEBUG DIGEST.
+func TestDigestIsRedisDigest(t *testing.T) {
+	o, r := startOracle(t), newRunner(t)
+	r.nowMs = wallMs()
+	for _, line := range []string{"set a 1", "set b xyz ex 1000", "append c z", `set d ""`} {
+		o.do(line)
+		r.do(line)
+	}
+	if got, want := r.do("lockstep.digest-value a b c d nokey"), o.do("debug digest-value a b c d nokey"); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}

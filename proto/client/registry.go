@@ -1,0 +1,89 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Registry knows the open connections of the node.
+type Registry struct {
+	nextID atomic.Uint64
+	mu     sync.Mutex
+	all    map[uint64]*Client
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry { return &Registry{all: map[uint64]*Client{}} }
+
+func (r *Registry) add(c *Client) {
+	c.id = r.nextID.Add(1)
+	r.mu.Lock()
+	r.all[c.id] = c
+	r.mu.Unlock()
+}
+
+func (r *Registry) remove(c *Client) {
+	r.mu.Lock()
+	delete(r.all, c.id)
+	r.mu.Unlock()
+}
+
+// Len is the number of open connections.
+func (r *Registry) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all)
+}
+
+// Total is the number of connections there have been.
+func (r *Registry) Total() uint64 { return r.nextID.Load() }
+
+// sorted returns the clients by id.
+func (r *Registry) sorted() []*Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*Client, 0, len(r.all))
+	for _, c := range r.all {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+// kill ends a connection, at the latest when its batch at hand is answered.
+func (c *Client) kill() {
+	c.shared.killed.Store(true)
+	_ = c.conn.Close()
+}
+
+// line describes a client as CLIENT LIST does (Redis 7.2's fields). Every
+// field is name=value, without blanks.
+func (c *Client) line(now time.Time) string {
+	s := &c.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.lastCommand
+	if last == "" {
+		last = "NULL"
+	}
+	flags := s.flags
+	if flags == "" {
+		flags = "N"
+	}
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
+		c.id, c.conn.RemoteAddr(), c.conn.LocalAddr(), c.id+7, s.name, int(now.Sub(s.created).Seconds()), int(now.Sub(s.lastUsed).Seconds()),
+		flags, s.db, s.multiOr(), s.watch, s.queryBytes, s.queryBytes, last, s.proto, s.libName, s.libVer)
+}
+
+// multiOr is the length of the queue, -1 outside a transaction.
+func (s *shared) multiOr() int {
+	if !strings.Contains(s.flags, "x") {
+		return -1
+	}
+	return s.multi
+}

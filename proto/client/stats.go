@@ -1,0 +1,134 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/engine/command"
+)
+
+// Stats are the node's counters of commands. They are this node's own: what
+// its clients sent, wherever it ran.
+type Stats struct {
+	commands map[*command.Spec]*commandStat
+	total    atomic.Uint64
+	errors   atomic.Uint64
+
+	// Rejected counts connections over maxclients; In and Out bytes of clients.
+	RejectedConns, In, Out atomic.Uint64
+
+	mu       sync.Mutex
+	prefixes map[string]uint64
+
+	Slowlog Slowlog
+}
+
+type commandStat struct {
+	calls, usec, rejected, failed atomic.Uint64
+}
+
+// prefixesMax bounds the error codes that are counted one by one.
+const prefixesMax = 128
+
+// NewStats returns counters at zero.
+func NewStats() *Stats {
+	s := &Stats{commands: map[*command.Spec]*commandStat{}, prefixes: map[string]uint64{}}
+	for _, spec := range command.All() {
+		s.commands[spec] = &commandStat{}
+		for _, sub := range spec.Sub {
+			s.commands[sub] = &commandStat{}
+		}
+	}
+	return s
+}
+
+func (s *Stats) of(spec *command.Spec) *commandStat { return s.commands[spec] }
+
+func (s *Stats) ran(spec *command.Spec, took time.Duration, failed bool) {
+	st := s.commands[spec]
+	st.calls.Add(1)
+	st.usec.Add(uint64(took.Microseconds()))
+	if failed {
+		st.failed.Add(1)
+	}
+	s.total.Add(1)
+}
+
+// countError counts an error reply by its first word.
+func (s *Stats) countError(reply []byte) {
+	s.errors.Add(1)
+	word := reply[1:]
+	if i := bytes.IndexAny(word, " \r"); i >= 0 {
+		word = word[:i]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.prefixes[string(word)]; known || len(s.prefixes) < prefixesMax {
+		s.prefixes[string(word)]++
+	}
+}
+
+// Commands is the number of commands run.
+func (s *Stats) Commands() uint64 { return s.total.Load() }
+
+// Errors is the number of error replies.
+func (s *Stats) Errors() uint64 { return s.errors.Load() }
+
+// CommandStat is one line of INFO commandstats.
+type CommandStat struct {
+	Name                          string
+	Calls, Usec, Rejected, Failed uint64
+}
+
+// PerCommand returns the commands that were called or refused, by name.
+func (s *Stats) PerCommand() []CommandStat {
+	var all []CommandStat
+	for spec, st := range s.commands {
+		c := CommandStat{spec.Name, st.calls.Load(), st.usec.Load(), st.rejected.Load(), st.failed.Load()}
+		if c.Calls+c.Rejected > 0 {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b CommandStat) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// ErrorStat is one line of INFO errorstats.
+type ErrorStat struct {
+	Prefix string
+	Count  uint64
+}
+
+// PerError returns the error codes that were answered, by name.
+func (s *Stats) PerError() []ErrorStat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []ErrorStat
+	for p, n := range s.prefixes {
+		all = append(all, ErrorStat{p, n})
+	}
+	slices.SortFunc(all, func(a, b ErrorStat) int { return cmp.Compare(a.Prefix, b.Prefix) })
+	return all
+}
+
+// Reset sets the counters back (CONFIG RESETSTAT).
+func (s *Stats) Reset() {
+	for _, st := range s.commands {
+		st.calls.Store(0)
+		st.usec.Store(0)
+		st.rejected.Store(0)
+		st.failed.Store(0)
+	}
+	s.total.Store(0)
+	s.errors.Store(0)
+	s.RejectedConns.Store(0)
+	s.In.Store(0)
+	s.Out.Store(0)
+	s.mu.Lock()
+	clear(s.prefixes)
+	s.mu.Unlock()
+}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"unsafe"
 )
 
 // deletionsMax is how many deletions a lock slot remembers for WATCH.
@@ -51,9 +50,6 @@ func (d *deletions) since(db int, hash uint32, seenAt uint64) bool {
 	}
 	return false
 }
-
-// unsafeBytes views a string as bytes that must not be changed.
-func unsafeBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // AppendDeletions appends the encoded deletions that a captured slot remembers.
 func (c *Cut) AppendDeletions(dst []byte, slot int32) []byte {

@@ -66,7 +66,7 @@ func compare(t *testing.T, d *dict, model map[string]*Entry) {
 	}
 	last, seen := uint32(0), 0
 	d.walk(0, func(hash uint32, e *Entry) bool {
-		if hash < last || hash != testHash(e.keyBytes()) || model[e.Key()] != e {
+		if hash < last || hash != testHash(e.KeyBytes()) || model[e.Key()] != e {
 			t.Fatalf("walk is out of order or wrong at %s", e.Key())
 		}
 		last = hash
@@ -127,7 +127,7 @@ func TestWalkOrderSurvivesRestore(t *testing.T) {
 		}
 		restored := &dict{}
 		d.walk(0, func(h uint32, e *Entry) bool {
-			restored.put(h, e.keyBytes(), NewString(e.keyBytes(), nil), 0)
+			restored.put(h, e.KeyBytes(), NewString(e.KeyBytes(), nil), 0)
 			return true
 		})
 		if !slices.Equal(walked(d, 0), walked(restored, 0)) {

@@ -40,48 +40,91 @@ const (
 	flagRaw uint8 = 1 << iota
 	// flagObject marks an entry that is the head of an objectEntry.
 	flagObject
-	// flagShared marks a clone whose body an entry held by a cut reads too.
-	flagShared
 )
 
 // Entry is one key and its value.
 //
-// A string's text stands right behind the key in one allocation, so a small
-// key costs 48 bytes, its text, and its place in a segment. Everything else
-// is an objectEntry, which begins with an Entry.
+// It is the head of one of two things. A packed string is the Entry, the key
+// and the text, one behind the other in one piece of memory without pointers:
+// a small key costs 32 bytes, its text, and its place in a segment, and the
+// garbage collector never looks into it. Everything else is an objectEntry.
 type Entry struct {
-	// body is the key, followed by the value of a packed string.
-	body string
 	// Version is the number of the txn that last changed the key.
 	Version uint64
 	// ExpireAtMs is the time at which the key is gone, 0: never.
-	ExpireAtMs int64
-	keyLen     uint32
+	ExpireAtMs      int64
+	keyLen, textLen uint32
 	// access is the leader-local access clock (OBJECT IDLETIME); not state.
 	access uint32
 	kind   Kind
 	flags  uint8
 }
 
+const (
+	entryBytes = int(unsafe.Sizeof(Entry{}))
+	// packedMax is the length up to which a text is packed. Longer ones stand
+	// apart, so that an entry can be copied without them.
+	packedMax = 64 << 10
+	// keyPackedMax is the same for keys.
+	keyPackedMax = 64 << 10
+)
+
 type objectEntry struct {
 	Entry
+	key    string
 	object Object
 }
 
 // NewString returns an entry for a string. Key and value are copied.
 func NewString(key, value []byte) *Entry {
-	return &Entry{body: packed(key, value), keyLen: uint32(len(key))}
+	if len(value) > packedMax || len(key) > keyPackedMax {
+		return NewObject(key, KindString, &rawString{append([]byte(nil), value...)})
+	}
+	// Words, so that the head is aligned.
+	memory := make([]uint64, packedWords(len(key), len(value)))
+	e := (*Entry)(unsafe.Pointer(unsafe.SliceData(memory)))
+	e.keyLen, e.textLen = uint32(len(key)), uint32(len(value))
+	copy(e.behind(0, len(key)), key)
+	copy(e.behind(len(key), len(value)), value)
+	return e
+}
+
+// packedWords is the size of a packed string in words of eight bytes.
+func packedWords(keyLen, textLen int) int { return (entryBytes + keyLen + textLen + 7) / 8 }
+
+// behind is part of the memory behind a packed string's head.
+func (e *Entry) behind(at, length int) []byte {
+	if length == 0 {
+		return nil // the place may be the end of the memory
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(e), entryBytes+at)), length)
 }
 
 // NewObject returns an entry for a value of another kind. The key is copied,
 // the object is taken over.
 func NewObject(key []byte, kind Kind, object Object) *Entry {
-	e := &objectEntry{Entry: Entry{body: string(key), keyLen: uint32(len(key)), kind: kind, flags: flagObject}, object: object}
+	e := &objectEntry{Entry: Entry{kind: kind, flags: flagObject}, key: string(key), object: object}
 	return &e.Entry
 }
 
+// head returns the objectEntry that an entry with flagObject always is the
+// first field of.
+func (e *Entry) head() *objectEntry { return (*objectEntry)(unsafe.Pointer(e)) }
+
 // Key returns the key.
-func (e *Entry) Key() string { return e.body[:e.keyLen] }
+func (e *Entry) Key() string {
+	key := e.KeyBytes()
+	return unsafe.String(unsafe.SliceData(key), len(key))
+}
+
+// KeyBytes returns the key; it must not be changed.
+func (e *Entry) KeyBytes() []byte {
+	if e.flags&flagObject != 0 {
+		key := e.head().key
+		return unsafe.Slice(unsafe.StringData(key), len(key))
+	}
+	return e.behind(0, int(e.keyLen))
+}
 
 // Kind returns the kind of the value.
 func (e *Entry) Kind() Kind { return e.kind }
@@ -91,45 +134,39 @@ func (e *Entry) Object() Object {
 	if e.flags&flagObject == 0 {
 		return nil
 	}
-	// An Entry with flagObject is always the first field of an objectEntry.
-	return (*objectEntry)(unsafe.Pointer(e)).object
+	return e.head().object
 }
 
 // Text returns a string value's bytes; they must not be changed, and are valid
 // as long as the key's slot is held.
 func (e *Entry) Text() []byte {
 	if e.flags&flagObject != 0 {
-		return e.Object().(*rawString).text
+		return e.head().object.(*rawString).text
 	}
-	return unsafe.Slice(unsafe.StringData(e.body), len(e.body))[e.keyLen:]
+	return e.behind(int(e.keyLen), int(e.textLen))
 }
 
-// setText gives a packed string another text, in place where the length allows
-// without wasting much.
-func (e *Entry) setText(text []byte) {
-	old := e.Text()
-	const wasteMax = 16
-	if e.flags&flagShared == 0 && len(text) <= len(old) && len(old)-len(text) <= wasteMax {
-		// Who reads the text holds the slot, and what a cut holds is not passed
-		// in here; so nobody sees the string's bytes change.
-		copy(old, text)
-		e.body = e.body[:int(e.keyLen)+len(text)]
-		return
+// setText gives a packed string another text in place, and tells whether the
+// length allows that without wasting much. Who reads the text holds the slot,
+// and an entry that a cut holds is not passed in here; so nobody sees it
+// change.
+func (e *Entry) setText(text []byte) bool {
+	if e.flags&flagObject != 0 || len(text) > packedMax {
+		return false
 	}
-	e.body = packed(e.keyBytes(), text)
-	e.flags &^= flagShared
-}
-
-// packed is a copy of key and text, one behind the other.
-func packed(key, text []byte) string {
-	buf := make([]byte, 0, len(key)+len(text))
-	buf = append(append(buf, key...), text...)
-	return unsafe.String(unsafe.SliceData(buf), len(buf))
+	const wasteMaxWords = 2
+	spare := packedWords(int(e.keyLen), int(e.textLen)) - packedWords(int(e.keyLen), len(text))
+	if spare < 0 || spare > wasteMaxWords {
+		return false
+	}
+	e.textLen = uint32(len(text))
+	copy(e.behind(int(e.keyLen), len(text)), text)
+	return true
 }
 
 // Raw tells whether the string was changed in place (APPEND, SETRANGE), which
 // OBJECT ENCODING shows.
-func (e *Entry) Raw() bool { return e.flags&(flagRaw|flagObject) != 0 }
+func (e *Entry) Raw() bool { return e.flags&flagRaw != 0 }
 
 // SetRaw marks a string as changed in place.
 func (e *Entry) SetRaw() { e.flags |= flagRaw }
@@ -137,24 +174,24 @@ func (e *Entry) SetRaw() { e.flags |= flagRaw }
 // MemoryBytes is the memory the entry uses, about: its own, its text's, and
 // its place in a segment.
 func (e *Entry) MemoryBytes() int {
-	const entryBytes, placeBytes = 48, 16
-	n := entryBytes + placeBytes + len(e.body)
-	if o := e.Object(); o != nil {
-		n += 16 + o.MemoryBytes()
+	const placeBytes, headersBytes = 16, 48
+	if e.flags&flagObject != 0 {
+		o := e.head()
+		return placeBytes + entryBytes + headersBytes + len(o.key) + o.object.MemoryBytes()
 	}
-	return n
+	return placeBytes + 8*packedWords(int(e.keyLen), int(e.textLen))
 }
 
 // clone returns a copy of the entry for a txn to change while a snapshot
 // still reads this one.
 func (e *Entry) clone() *Entry {
-	if o := e.Object(); o != nil {
-		c := &objectEntry{Entry: *e, object: o.Clone()}
-		return &c.Entry
+	if e.flags&flagObject != 0 {
+		o := e.head()
+		return &(&objectEntry{Entry: *e, key: o.key, object: o.object.Clone()}).Entry
 	}
-	c := *e
-	c.flags |= flagShared
-	return &c
+	c := NewString(e.KeyBytes(), e.Text())
+	*c = *e
+	return c
 }
 
 // renamed returns an entry with the same value, expiry and access clock under
@@ -166,7 +203,8 @@ func (e *Entry) renamed(key []byte) *Entry {
 	} else {
 		n = NewString(key, e.Text())
 	}
-	n.flags, n.ExpireAtMs, n.access = e.flags&^flagShared, e.ExpireAtMs, e.Access()
+	n.flags |= e.flags & flagRaw
+	n.ExpireAtMs, n.access = e.ExpireAtMs, e.Access()
 	return n
 }
 
@@ -174,8 +212,8 @@ func (e *Entry) renamed(key []byte) *Entry {
 // access clock under another key.
 func (e *Entry) Copied(key []byte) *Entry {
 	n := e.renamed(key)
-	if o := e.Object(); o != nil {
-		(*objectEntry)(unsafe.Pointer(n)).object = o.Clone()
+	if n.flags&flagObject != 0 && e.flags&flagObject != 0 {
+		n.head().object = e.head().object.Clone()
 	}
 	return n
 }
@@ -191,8 +229,9 @@ func (e *Entry) Touch(sec uint32) {
 	}
 }
 
-// rawString is a string that grows in place: APPEND and SETRANGE would copy
-// the whole value each time otherwise.
+// rawString is a string that stands apart from its entry: a long one, or one
+// that grows in place, because APPEND and SETRANGE would copy the whole value
+// each time otherwise.
 type rawString struct{ text []byte }
 
 // Clone implements Object.
@@ -207,14 +246,17 @@ func (r *rawString) MemoryBytes() int { return 24 + cap(r.text) }
 func NewRawString(key, value []byte, length int) *Entry {
 	text := make([]byte, max(length, len(value)))
 	copy(text, value)
-	return NewObject(key, KindString, &rawString{text})
+	e := NewObject(key, KindString, &rawString{text})
+	e.flags |= flagRaw
+	return e
 }
 
 // GrowText makes the text of a raw string at least n bytes long, filling with
-// zero bytes, and returns it for change in place. The entry must come from
-// NewRawString and be mutable (Keyspace.Mutable).
+// zero bytes, and returns it for change in place. The entry must be growable
+// and mutable (Keyspace.Mutable).
 func (e *Entry) GrowText(n int) []byte {
-	r := e.Object().(*rawString)
+	e.flags |= flagRaw
+	r := e.head().object.(*rawString)
 	if n > len(r.text) {
 		if n > cap(r.text) {
 			grown := make([]byte, n, growCapacity(n))

@@ -99,7 +99,7 @@ func (k *Keyspace) LockSlot(key []byte) int32 {
 }
 
 // LockSlotOf returns the lock slot of an entry's key.
-func (k *Keyspace) LockSlotOf(e *Entry) int32 { return k.LockSlot(e.keyBytes()) }
+func (k *Keyspace) LockSlotOf(e *Entry) int32 { return k.LockSlot(e.KeyBytes()) }
 
 func (k *Keyspace) hash(key []byte) uint32 {
 	return uint32(siphash.Hash(k.seed0, k.seed1, key) >> 32)
@@ -119,7 +119,7 @@ func (k *Keyspace) Find(slot int32, db int, key []byte) *Entry {
 func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
 	s := k.change(slot, txnNo)
 	e.Version = txnNo
-	k.put(s, db, k.hash(e.keyBytes()), e, txnNo)
+	k.put(s, db, k.hash(e.KeyBytes()), e, txnNo)
 }
 
 // SetString stores a string under key in place of whatever was there, with an
@@ -129,14 +129,16 @@ func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
 func (k *Keyspace) SetString(slot int32, db int, key, text []byte, expireAtMs int64, txnNo uint64) *Entry {
 	s := k.change(slot, txnNo)
 	hash := k.hash(key)
-	if e := s.dbs[db].find(hash, key); e != nil && e.flags&flagObject == 0 && !k.held(e, txnNo) {
-		k.memory[db].Add(int64(len(text) - len(e.Text())))
-		e.setText(text)
-		e.flags, e.Version = 0, txnNo
-		if e.ExpireAtMs != expireAtMs {
-			k.reschedule(s, db, e, expireAtMs)
+	if e := s.dbs[db].find(hash, key); e != nil && !k.held(e, txnNo) {
+		before := e.MemoryBytes()
+		if e.setText(text) {
+			k.memory[db].Add(int64(e.MemoryBytes() - before))
+			e.flags, e.Version = 0, txnNo
+			if e.ExpireAtMs != expireAtMs {
+				k.reschedule(s, db, e, expireAtMs)
+			}
+			return e
 		}
-		return e
 	}
 	e := NewString(key, text)
 	e.ExpireAtMs, e.Version = expireAtMs, txnNo
@@ -151,7 +153,7 @@ func (k *Keyspace) put(s *slotSpace, db int, hash uint32, e *Entry, txnNo uint64
 		d = &dict{}
 		s.dbs[db] = d
 	}
-	old := d.put(hash, e.keyBytes(), e, k.cutEpoch(txnNo))
+	old := d.put(hash, e.KeyBytes(), e, k.cutEpoch(txnNo))
 	if old == nil {
 		k.keys[db].Add(1)
 	} else {
@@ -197,7 +199,7 @@ func (k *Keyspace) Mutable(slot int32, db int, e *Entry, txnNo uint64) *Entry {
 		return e
 	}
 	n := e.clone()
-	s.dbs[db].put(k.hash(e.keyBytes()), e.keyBytes(), n, k.cutEpoch(txnNo))
+	s.dbs[db].put(k.hash(e.KeyBytes()), e.KeyBytes(), n, k.cutEpoch(txnNo))
 	if n.ExpireAtMs != 0 {
 		s.expires.remove(db, e)
 		s.expires.add(db, n)
@@ -374,8 +376,6 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 		return !s.deleted.since(db, k.hash(key), seenAt)
 	}
 }
-
-func (e *Entry) keyBytes() []byte { return unsafeBytes(e.Key()) }
 
 // SwappedAt returns, per database, the number of the last txn that swapped its
 // content.

@@ -1,0 +1,298 @@
+package client
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clientFunctions are the subcommands of CLIENT.
+var clientFunctions = map[string]func(*Client, [][]byte){
+	"client|id": clientID, "client|info": clientInfo, "client|list": clientList,
+	"client|getname": clientGetName, "client|setname": clientSetName, "client|setinfo": clientSetInfo,
+	"client|kill": clientKill, "client|no-evict": clientNoEvict, "client|no-touch": clientNoTouch,
+	"client|reply": clientReply, "client|help": clientHelp,
+}
+
+// sameSecret compares in a time that tells nothing of where the two differ.
+func sameSecret(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+func isLoopback(a net.Addr) bool {
+	if _, unix := a.(*net.UnixAddr); unix {
+		return true
+	}
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+func clientID(c *Client, _ [][]byte) { c.out.Int(int64(c.id)) }
+
+func clientInfo(c *Client, args [][]byte) {
+	c.note(args)
+	c.out.Verbatim("txt", c.line(time.Now())+"\n")
+}
+
+func clientList(c *Client, args [][]byte) {
+	c.note(args)
+	ids, kind, text := listFilter(args[2:])
+	if text != "" {
+		c.out.Error(text)
+		return
+	}
+	var b strings.Builder
+	now := time.Now()
+	for _, other := range c.registry.sorted() {
+		if (ids == nil || ids[other.id]) && (kind == "" || kind == "normal") {
+			b.WriteString(other.line(now))
+			b.WriteByte('\n')
+		}
+	}
+	c.out.Verbatim("txt", b.String())
+}
+
+func listFilter(args [][]byte) (ids map[uint64]bool, kind, refusal string) {
+	switch {
+	case len(args) == 0:
+		return nil, "", ""
+	case fold(args[0]) == "type" && len(args) == 2:
+		kind = fold(args[1])
+		switch kind {
+		case "normal", "master", "replica", "slave", "pubsub":
+			return nil, kind, ""
+		}
+		return nil, "", fmt.Sprintf("ERR Unknown client type '%s'", args[1])
+	case fold(args[0]) == "id" && len(args) > 1:
+		ids = map[uint64]bool{}
+		for _, a := range args[1:] {
+			id, err := strconv.ParseUint(string(a), 10, 63)
+			if err != nil || id == 0 {
+				return nil, "", "ERR Invalid client ID"
+			}
+			ids[id] = true
+		}
+		return ids, "", ""
+	}
+	return nil, "", "ERR syntax error"
+}
+
+func clientGetName(c *Client, _ [][]byte) {
+	c.shared.mu.Lock()
+	name := c.shared.name
+	c.shared.mu.Unlock()
+	if name == "" {
+		c.out.Null()
+		return
+	}
+	c.out.BulkString(name)
+}
+
+// printableName tells whether a name can stand in CLIENT LIST.
+func printableName(b []byte) bool {
+	for _, ch := range b {
+		if ch < '!' || ch > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Client) setName(name []byte) (refusal string) {
+	if !printableName(name) {
+		return "ERR Client names cannot contain spaces, newlines or special characters."
+	}
+	c.shared.mu.Lock()
+	c.shared.name = string(name)
+	c.shared.mu.Unlock()
+	return ""
+}
+
+func clientSetName(c *Client, args [][]byte) {
+	if text := c.setName(args[2]); text != "" {
+		c.out.Error(text)
+		return
+	}
+	c.out.OK()
+}
+
+func clientSetInfo(c *Client, args [][]byte) {
+	attr := fold(args[2])
+	if attr != "lib-name" && attr != "lib-ver" {
+		c.out.Error(fmt.Sprintf("ERR Unrecognized option '%s'", args[2]))
+		return
+	}
+	if !printableName(args[3]) {
+		c.out.Error(fmt.Sprintf("ERR %s cannot contain spaces, newlines or special characters.", attr))
+		return
+	}
+	c.shared.mu.Lock()
+	if attr == "lib-name" {
+		c.shared.libName = string(args[3])
+	} else {
+		c.shared.libVer = string(args[3])
+	}
+	c.shared.mu.Unlock()
+	c.out.OK()
+}
+
+func (c *Client) onOff(arg []byte, set *bool) {
+	switch fold(arg) {
+	case "on":
+		*set = true
+	case "off":
+		*set = false
+	default:
+		c.out.Error("ERR syntax error")
+		return
+	}
+	c.out.OK()
+}
+
+func clientNoEvict(c *Client, args [][]byte) { c.onOff(args[2], &c.noEvict) }
+
+func clientNoTouch(c *Client, args [][]byte) { c.onOff(args[2], &c.noTouch) }
+
+func clientReply(c *Client, args [][]byte) {
+	switch fold(args[2]) {
+	case "on":
+		c.reply = replyOn
+		c.out.OK()
+	case "off":
+		c.reply = replyOff
+	case "skip":
+		if c.reply != replyOff {
+			c.reply = replySkipNext
+		}
+	default:
+		c.out.Error("ERR syntax error")
+	}
+}
+
+// killFilter is what CLIENT KILL was asked for.
+type killFilter struct {
+	id          uint64
+	addr, laddr string
+	user, kind  string
+	maxAgeSec   int64
+	skipMe      bool
+	impossible  bool
+}
+
+func (f *killFilter) matches(c, self *Client, now time.Time) bool {
+	if f.impossible || (f.skipMe && c == self) || (f.id != 0 && c.id != f.id) || (f.kind != "" && f.kind != "normal") {
+		return false
+	}
+	if (f.addr != "" && c.conn.RemoteAddr().String() != f.addr) || (f.laddr != "" && c.conn.LocalAddr().String() != f.laddr) {
+		return false
+	}
+	c.shared.mu.Lock()
+	age := int64(now.Sub(c.shared.created).Seconds())
+	c.shared.mu.Unlock()
+	return f.maxAgeSec == 0 || age >= f.maxAgeSec
+}
+
+func (f *killFilter) parse(args [][]byte) (refusal string) {
+	for i := 0; i < len(args); i += 2 {
+		if i+1 == len(args) {
+			return "ERR syntax error"
+		}
+		value := string(args[i+1])
+		switch fold(args[i]) {
+		case "id":
+			id, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || id < 1 {
+				return "ERR client-id should be greater than 0"
+			}
+			f.id = uint64(id)
+		case "type":
+			f.kind = strings.ToLower(value)
+			switch f.kind {
+			case "normal", "master", "replica", "slave", "pubsub":
+			default:
+				return fmt.Sprintf("ERR Unknown client type '%s'", value)
+			}
+		case "addr":
+			f.addr = value
+		case "laddr":
+			f.laddr = value
+		case "user":
+			if value != "default" {
+				return fmt.Sprintf("ERR No such user '%s'", value)
+			}
+		case "skipme":
+			switch strings.ToLower(value) {
+			case "yes":
+				f.skipMe = true
+			case "no":
+				f.skipMe = false
+			default:
+				return "ERR syntax error"
+			}
+		case "maxage":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || n <= 0 {
+				return "ERR maxage is not an integer or out of range"
+			}
+			f.maxAgeSec = n
+		default:
+			return "ERR syntax error"
+		}
+	}
+	return ""
+}
+
+func clientKill(c *Client, args [][]byte) {
+	if len(args) == 3 {
+		f := killFilter{addr: string(args[2])}
+		if c.killMatching(&f) == 0 {
+			c.out.Error("ERR No such client")
+			return
+		}
+		c.out.OK()
+		return
+	}
+	f := killFilter{skipMe: true}
+	if text := f.parse(args[2:]); text != "" {
+		c.out.Error(text)
+		return
+	}
+	c.out.Int(int64(c.killMatching(&f)))
+}
+
+func (c *Client) killMatching(f *killFilter) int {
+	n := 0
+	now := time.Now()
+	for _, other := range c.registry.sorted() {
+		if !f.matches(other, c, now) {
+			continue
+		}
+		n++
+		if other == c {
+			c.closing = true
+		} else {
+			other.kill()
+		}
+	}
+	return n
+}
+
+func clientHelp(c *Client, _ [][]byte) {
+	c.help("CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"GETNAME", "    Return the name of the current connection.",
+		"ID", "    Return the ID of the current connection.",
+		"INFO", "    Return information about the current client connection.",
+		"KILL <ip:port>", "    Kill connection made from <ip:port>.",
+		"KILL <option> <value> [<option> <value> [...]]", "    Kill connections by ADDR, LADDR, TYPE, USER, ID, MAXAGE, SKIPME.",
+		"LIST [TYPE <type>|ID <id> [<id> ...]]", "    Return information about client connections.",
+		"NO-EVICT (ON|OFF)", "    Protect the current client connection from eviction.",
+		"NO-TOUCH (ON|OFF)", "    Will not touch access times when this mode is on.",
+		"REPLY (ON|OFF|SKIP)", "    Control the replies sent to the current connection.",
+		"SETINFO <option> <value>", "    Set LIB-NAME or LIB-VER of the current connection.",
+		"SETNAME <name>", "    Assign the name <name> to the current connection.")
+}

@@ -1,0 +1,445 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockstep/engine"
+	"lockstep/engine/hashslot"
+	"lockstep/engine/reply"
+)
+
+const databases = engine.Databases
+
+func slotOf(key []byte) int { return hashslot.Of(key) }
+
+// fold is b in lower case.
+func fold(b []byte) string { return strings.ToLower(string(b)) }
+
+// functions are the commands that need no data. A test holds them and the rows
+// of ScopeNode together, one to one.
+var functions map[string]func(*Client, [][]byte)
+
+func init() {
+	functions = map[string]func(*Client, [][]byte){
+		"ping": ping, "echo": echo, "quit": quit, "reset": reset, "hello": hello, "auth": auth, "select": selectDB,
+		"multi": multi, "exec": exec, "discard": discard, "watch": watch, "unwatch": unwatch,
+		"time": timeCommand, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
+		"save": save, "bgsave": bgsave, "lastsave": lastSave, "debug": debugCommand,
+		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
+	}
+	for _, group := range []map[string]func(*Client, [][]byte){clientFunctions, commandFunctions, configFunctions, slowlogFunctions, clusterFunctions, lockstepFunctions} {
+		for name, f := range group {
+			functions[name] = f
+		}
+	}
+}
+
+func ping(c *Client, args [][]byte) {
+	switch {
+	case len(args) > 2:
+		c.out.Error("ERR wrong number of arguments for 'ping' command")
+	case len(args) == 2:
+		c.out.Bulk(args[1])
+	default:
+		c.out.Status("PONG")
+	}
+}
+
+func echo(c *Client, args [][]byte) { c.out.Bulk(args[1]) }
+
+func quit(c *Client, _ [][]byte) {
+	c.out.OK()
+	c.closing = true
+}
+
+func reset(c *Client, _ [][]byte) {
+	c.tx = transaction{}
+	c.db, c.readonly, c.noEvict, c.noTouch, c.reply = 0, false, false, false, replyOn
+	c.proto = reply.RESP2
+	c.out.Proto = c.proto
+	c.authed = c.backend.Settings().RequirePass == ""
+	c.shared.mu.Lock()
+	c.shared.name = ""
+	c.shared.mu.Unlock()
+	c.out.Status("RESET")
+}
+
+func selectDB(c *Client, args [][]byte) {
+	n, err := strconv.ParseInt(string(args[1]), 10, 64)
+	switch {
+	case err != nil:
+		c.out.Error("ERR invalid DB index")
+	case n < 0 || n >= databases:
+		c.out.Error("ERR DB index is out of range")
+	default:
+		c.db = int(n)
+		c.out.OK()
+	}
+}
+
+const (
+	errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
+)
+
+func auth(c *Client, args [][]byte) {
+	user, pass := "default", ""
+	switch len(args) {
+	case 2:
+		pass = string(args[1])
+		if c.backend.Settings().RequirePass == "" {
+			c.out.Error(errNoPassword)
+			return
+		}
+	case 3:
+		user, pass = string(args[1]), string(args[2])
+	default:
+		c.out.Error("ERR syntax error")
+		return
+	}
+	if !c.login(user, pass) {
+		c.out.Error(errWrongPass)
+		return
+	}
+	c.out.OK()
+}
+
+// login checks a password. Without one configured, the default user takes any.
+func (c *Client) login(user, pass string) bool {
+	want := c.backend.Settings().RequirePass
+	if user != "default" || (want != "" && !sameSecret(want, pass)) {
+		return false
+	}
+	c.authed = true
+	c.onLogin()
+	return true
+}
+
+func hello(c *Client, args [][]byte) {
+	h := helloArgs{proto: c.proto}
+	if text := h.parse(args); text != "" {
+		c.out.Error(text)
+		return
+	}
+	if h.auth && !c.login(h.user, h.pass) {
+		c.out.Error(errWrongPass)
+		return
+	}
+	if !c.authed {
+		c.out.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return
+	}
+	if h.named {
+		if text := c.setName(h.name); text != "" {
+			c.out.Error(text)
+			return
+		}
+	}
+	c.proto = h.proto
+	c.out.Proto = c.proto
+	s := c.backend.Settings()
+	c.out.Map(7)
+	c.out.BulkString("server")
+	c.out.BulkString("redis")
+	c.out.BulkString("version")
+	c.out.BulkString(s.RedisVersion)
+	c.out.BulkString("proto")
+	c.out.Int(int64(c.proto))
+	c.out.BulkString("id")
+	c.out.Int(int64(c.id))
+	c.out.BulkString("mode")
+	c.out.BulkString(c.backend.Mode())
+	c.out.BulkString("role")
+	c.out.BulkString(c.backend.Role())
+	c.out.BulkString("modules")
+	c.out.Array(0)
+}
+
+type helloArgs struct {
+	proto       int
+	auth, named bool
+	user, pass  string
+	name        []byte
+}
+
+func (h *helloArgs) parse(args [][]byte) (refusal string) {
+	if len(args) < 2 {
+		return ""
+	}
+	n, err := strconv.ParseInt(string(args[1]), 10, 64)
+	if err != nil {
+		return "ERR Protocol version is not an integer or out of range"
+	}
+	if n != 2 && n != 3 {
+		return "NOPROTO unsupported protocol version"
+	}
+	h.proto = int(n)
+	for i := 2; i < len(args); i++ {
+		switch left := len(args) - 1 - i; {
+		case fold(args[i]) == "auth" && left >= 2:
+			h.auth, h.user, h.pass = true, string(args[i+1]), string(args[i+2])
+			i += 2
+		case fold(args[i]) == "setname" && left >= 1:
+			h.named, h.name = true, bytes.Clone(args[i+1])
+			i++
+		default:
+			return fmt.Sprintf("ERR Syntax error in HELLO option '%s'", args[i])
+		}
+	}
+	return ""
+}
+
+func timeCommand(c *Client, _ [][]byte) {
+	now := time.Now()
+	c.out.Array(2)
+	c.out.BulkInt(now.Unix())
+	c.out.BulkInt(int64(now.Nanosecond() / 1000))
+}
+
+func role(c *Client, _ [][]byte) {
+	if c.backend.Role() == "slave" {
+		leader := c.backend.Replicas()
+		host, port := "", int64(0)
+		if len(leader) > 0 {
+			host = leader[0][0]
+			port, _ = strconv.ParseInt(leader[0][1], 10, 64)
+		}
+		c.out.Array(5)
+		c.out.BulkString("slave")
+		c.out.BulkString(host)
+		c.out.Int(port)
+		c.out.BulkString("connected")
+		c.out.Int(c.backend.Offset())
+		return
+	}
+	replicas := c.backend.Replicas()
+	c.out.Array(3)
+	c.out.BulkString("master")
+	c.out.Int(c.backend.Offset())
+	c.out.Array(len(replicas))
+	for _, r := range replicas {
+		c.out.Array(3)
+		c.out.BulkString(r[0])
+		c.out.BulkString(r[1])
+		c.out.BulkString(r[2])
+	}
+}
+
+// wait answers how many replicas hold this client's writes. What was
+// acknowledged is on a quorum already, so there is nothing to wait for.
+func wait(c *Client, args [][]byte) {
+	if _, ok := c.integer(args[1], "ERR value is not an integer or out of range"); !ok {
+		return
+	}
+	if _, ok := c.timeout(args[2]); !ok {
+		return
+	}
+	c.out.Int(int64(c.backend.Synced()))
+}
+
+func waitAOF(c *Client, args [][]byte) {
+	local, ok := c.integer(args[1], "ERR value is out of range, must be positive")
+	if !ok {
+		return
+	}
+	if local < 0 || local > 1 {
+		c.out.Error("ERR value is out of range, must be between 0 and 1")
+		return
+	}
+	if _, ok := c.integer(args[2], "ERR value is not an integer or out of range"); !ok {
+		return
+	}
+	if _, ok := c.timeout(args[3]); !ok {
+		return
+	}
+	c.out.Array(2)
+	c.out.Int(1)
+	c.out.Int(int64(c.backend.Synced()))
+}
+
+func (c *Client) integer(arg []byte, text string) (int64, bool) {
+	n, err := strconv.ParseInt(string(arg), 10, 64)
+	if err != nil {
+		c.out.Error(text)
+	}
+	return n, err == nil
+}
+
+func (c *Client) timeout(arg []byte) (int64, bool) {
+	n, err := strconv.ParseInt(string(arg), 10, 64)
+	switch {
+	case err != nil:
+		c.out.Error("ERR timeout is not an integer or out of range")
+	case n < 0:
+		c.out.Error("ERR timeout is negative")
+	default:
+		return n, true
+	}
+	return 0, false
+}
+
+func info(c *Client, args [][]byte) {
+	var sections []string
+	for _, a := range args[1:] {
+		sections = append(sections, fold(a))
+	}
+	c.out.Verbatim("txt", c.backend.Info(sections))
+}
+
+func shutdown(c *Client, args [][]byte) {
+	for _, a := range args[1:] {
+		switch fold(a) {
+		case "nosave", "save", "now", "force":
+		case "abort":
+			c.out.Error("ERR No shutdown in progress.")
+			return
+		default:
+			c.out.Error("ERR syntax error")
+			return
+		}
+	}
+	c.backend.Shutdown()
+	c.closing = true
+}
+
+func save(c *Client, _ [][]byte) {
+	if err := c.backend.Snapshot(); err != nil {
+		c.out.Error("ERR " + err.Error())
+		return
+	}
+	c.out.OK()
+}
+
+func bgsave(c *Client, args [][]byte) {
+	if len(args) > 2 || (len(args) == 2 && fold(args[1]) != "schedule") {
+		c.out.Error("ERR syntax error")
+		return
+	}
+	go func() { _ = c.backend.Snapshot() }()
+	c.out.Status("Background saving started")
+}
+
+func lastSave(c *Client, _ [][]byte) { c.out.Int(c.backend.LastSnapshotUnix()) }
+
+func readOnly(c *Client, _ [][]byte) {
+	c.readonly = true
+	c.out.OK()
+}
+
+func readWrite(c *Client, _ [][]byte) {
+	c.readonly = false
+	c.out.OK()
+}
+
+func asking(c *Client, _ [][]byte) { c.out.OK() }
+
+// debugSleepMax bounds DEBUG SLEEP.
+const debugSleepMax = 3600 * time.Second
+
+func debugCommand(c *Client, args [][]byte) {
+	if !c.mayDebug() {
+		c.out.Error("ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.")
+		return
+	}
+	switch sub := fold(args[1]); {
+	case sub == "sleep" && len(args) == 3:
+		c.debugSleep(args[2])
+	case sub == "set-active-expire" && len(args) == 3:
+		c.backend.SetActiveExpire(string(args[2]) != "0")
+		c.out.OK()
+	case sub == "reload":
+		if err := c.backend.Reload(c.ctx); err != nil {
+			c.out.Error("ERR " + err.Error())
+			return
+		}
+		c.out.OK()
+	case sub == "digest" && len(args) == 2:
+		c.digest()
+	case sub == "digest-value" && len(args) >= 3:
+		c.out.Raw(c.one(c.internal(append([][]byte{[]byte("lockstep.digest-value")}, args[2:]...)...)))
+	case sub == "help":
+		c.help("DEBUG <subcommand> [<arg> ...]. Subcommands are:",
+			"DIGEST", "    Show a digest of all data.",
+			"DIGEST-VALUE <key> [<key> ...]", "    Show the digests of values.",
+			"RELOAD", "    Write a snapshot of every shard and load it again.",
+			"SET-ACTIVE-EXPIRE <0|1>", "    Turn the search for due keys off or on.",
+			"SLEEP <seconds>", "    Hold this connection for so long.")
+	default:
+		c.out.Error(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try DEBUG HELP.", args[1]))
+	}
+}
+
+func (c *Client) mayDebug() bool {
+	switch c.backend.Settings().DebugFor {
+	case "yes":
+		return true
+	case "local":
+		return isLoopback(c.conn.RemoteAddr())
+	}
+	return false
+}
+
+func (c *Client) debugSleep(arg []byte) {
+	sec, err := strconv.ParseFloat(string(arg), 64)
+	if err != nil || sec < 0 {
+		c.out.Error("ERR value is not a valid float")
+		return
+	}
+	t := time.NewTimer(min(time.Duration(sec*float64(time.Second)), debugSleepMax))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.ctx.Done():
+	}
+	c.out.OK()
+}
+
+// digest combines the digests of all shards: exclusive or, as within one.
+func (c *Client) digest() {
+	var sum [40]byte
+	for i := range c.backend.Shards() {
+		call := c.internal([]byte("lockstep.digest"))
+		call.Shard = i
+		r := c.one(call)
+		text := bytes.TrimSpace(r)
+		if j := bytes.IndexByte(text, '\n'); j >= 0 {
+			text = text[j+1:]
+		}
+		text = bytes.TrimPrefix(text, []byte("+"))
+		if len(text) != len(sum) {
+			c.out.Raw(r)
+			return
+		}
+		for k := range sum {
+			sum[k] = hexXor(sum[k], text[k], i == 0)
+		}
+	}
+	c.out.Status(string(sum[:]))
+}
+
+func hexXor(a, b byte, first bool) byte {
+	if first {
+		return b
+	}
+	x, _ := strconv.ParseUint(string(a), 16, 8)
+	y, _ := strconv.ParseUint(string(b), 16, 8)
+	return strconv.FormatUint(x^y, 16)[0]
+}
+
+// help writes a container's HELP, in Redis's form.
+func (c *Client) help(lines ...string) {
+	lines = append(lines, "HELP", "    Print this help.")
+	c.out.Array(len(lines))
+	for _, l := range lines {
+		c.out.Status(l)
+	}
+}
+
+// Recovered is the error for a panic in connection code; the stack goes to the
+// log.
+func Recovered(p any) string { return fmt.Sprintf("%v\n%s", p, debug.Stack()) }

@@ -87,7 +87,7 @@ func (c *Ctx) walkHashSlot(hashSlot int, visit func(e *engine.Entry) bool) error
 	stop := false
 	for at := (place{slot: slot}); at.slot == slot && !stop; {
 		s, err := c.walkStretch(0, at, walkChunk, func(e *engine.Entry) bool {
-			if !stop && hashslot.Of([]byte(e.Key())) == hashSlot {
+			if !stop && hashslot.Of(e.KeyBytes()) == hashSlot {
 				stop = !visit(e)
 			}
 			return !stop

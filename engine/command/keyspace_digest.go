@@ -58,7 +58,7 @@ func runDigest(c *Ctx, _ [][]byte) {
 				sum.mixInt(uint32(db))
 			}
 			var d digest
-			d.mix([]byte(e.Key()))
+			d.mix(e.KeyBytes())
 			d.mixValue(e)
 			sum.xor(d[:])
 			return true

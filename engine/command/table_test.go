@@ -171,3 +171,85 @@ func TestKeysAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsAreRedisArguments compares the arguments, group and age of every
+// row with COMMAND DOCS of redis-server.
+func TestArgumentsAreRedisArguments(t *testing.T) {
+	o := startOracle(t)
+	for _, family := range engineFamilies {
+		for _, s := range family {
+			docs := parseReply(t, o.exec([]byte("command"), []byte("docs"), []byte(s.Name))).([]any)
+			if len(docs) != 2 {
+				t.Errorf("%s: Redis has no such command", s.Name)
+				continue
+			}
+			compareDocs(t, s, pairs(docs[1]))
+		}
+	}
+}
+
+func compareDocs(t *testing.T, s *Spec, want map[string]any) {
+	t.Helper()
+	got := fmt.Sprint(s.Group, s.Since, s.DeprecatedSince, s.ReplacedBy)
+	if w := fmt.Sprint(want["group"], want["since"], text(want["deprecated_since"]), text(want["replaced_by"])); got != w {
+		t.Errorf("%s: %s, Redis has %s", s.Name, got, w)
+	}
+	arguments, _ := want["arguments"].([]any)
+	if got, want := describeArgs(s.Args), describeDocs(arguments); got != want {
+		t.Errorf("%s: arguments\n%s\nRedis has\n%s", s.Name, got, want)
+	}
+	subcommands, _ := want["subcommands"].([]any)
+	for i := 0; i+1 < len(subcommands); i += 2 {
+		for _, sub := range s.Sub {
+			if sub.Name == subcommands[i] {
+				compareDocs(t, sub, pairs(subcommands[i+1]))
+			}
+		}
+	}
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func describeArgs(args []Arg) string {
+	var b strings.Builder
+	for _, a := range args {
+		key := ""
+		if a.KeySpec > 0 {
+			key = fmt.Sprint(a.KeySpec - 1)
+		}
+		flags := ""
+		if a.Optional {
+			flags += " optional"
+		}
+		if a.Multiple {
+			flags += " multiple"
+		}
+		if a.MultipleToken {
+			flags += " multiple_token"
+		}
+		fmt.Fprintf(&b, "%s %s %q %q %q%s(%s) ", a.Name, a.Type, a.Token, a.Since, key, flags, describeArgs(a.Sub))
+	}
+	return b.String()
+}
+
+func describeDocs(args []any) string {
+	var b strings.Builder
+	for _, a := range args {
+		m := pairs(a)
+		key := ""
+		if n, ok := m["key_spec_index"]; ok {
+			key = fmt.Sprint(n)
+		}
+		flags := ""
+		list, _ := m["flags"].([]any)
+		for _, f := range list {
+			flags += " " + f.(string)
+		}
+		sub, _ := m["arguments"].([]any)
+		fmt.Fprintf(&b, "%s %s %q %q %q%s(%s) ", m["name"], m["type"], text(m["token"]), text(m["since"]), key, flags, describeDocs(sub))
+	}
+	return b.String()
+}

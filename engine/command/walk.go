@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lockstep/engine"
+	"lockstep/engine/glob"
 )
 
 // place is where a walk through a database stands: before the keys of a lock
@@ -112,8 +113,17 @@ func (f *keyFilter) admits(e *engine.Entry, nowMs int64) bool {
 	if e.ExpiredAt(nowMs) {
 		return false
 	}
-	if f.pattern != nil && !globMatch(f.pattern, []byte(e.Key())) {
+	if f.pattern != nil && !matches(f.pattern, e.KeyBytes()) {
 		return false
 	}
 	return len(f.kind) == 0 || equalFold(f.kind, e.Kind().String())
+}
+
+// matches is glob.Match but for the empty key: Redis's matcher does not get as
+// far as a star then.
+func matches(pattern, key []byte) bool {
+	if len(key) == 0 {
+		return len(pattern) == 0
+	}
+	return glob.Match(pattern, key, false)
 }

@@ -1,0 +1,48 @@
+package command
+
+import (
+	"testing"
+
+	"lockstep/engine"
+)
+
+// fakeList stands for a list of one element, x.
+type fakeList struct{}
+
+func (fakeList) Clone() engine.Object { return fakeList{} }
+func (fakeList) MemoryBytes() int     { return 8 }
+func (fakeList) Encoding() string     { return "quicklist" }
+
+// TestOtherKindsAnswerAsRedisDoes runs the commands of these families on a key
+// that holds a list.
+func TestOtherKindsAnswerAsRedisDoes(t *testing.T) {
+	o, r := startOracle(t), newRunner(t)
+	r.nowMs = wallMs()
+	reset := func() {
+		o.do("flushall")
+		r.do("flushall")
+		for _, line := range []string{"rpush l x", "pexpireat l 4000000000123"} {
+			o.do(line)
+		}
+		e := engine.NewObject([]byte("l"), engine.KindList, fakeList{})
+		e.ExpireAtMs = 4000000000123
+		r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
+		o.do("set s text")
+		r.do("set s text")
+	}
+	for _, line := range []string{
+		"get l", "set l 1", "set l 1 get", "set l 1 nx get", "set l 1 xx keepttl", "getex l", "getex l persist", "getdel l", "setnx l 1", "getset l 1", "setex l 100 1",
+		"mset l 1", "msetnx l 1 a 2", "mget l s", "incr l", "decrby l x", "incrbyfloat l 1", "incrbyfloat l x", "append l 1", "setrange l 0 1", "setrange l 0 \"\"", "setrange l -1 1",
+		"getrange l 0 1", "getrange l x 1", "substr l 0 1", "strlen l", "lcs l s", "lcs s l foo", "del l", "exists l", "touch l", "type l", "rename l m", "renamenx l s", "rename s l",
+		"copy l m", "copy l s", "copy l s replace", "move l 1", "expire l 0", "expireat l 4000000001", "persist l", "pexpiretime l", "object encoding l", "object refcount l",
+		"scan 0 type list", "keys *", "dbsize", "swapdb 0 1",
+	} {
+		reset()
+		for _, line := range []string{line, "type l", "type m", "pexpiretime l", "pexpiretime m", "get s", "select 1", "type l", "select 0"} {
+			got, want := both(r, o, words(line))
+			if string(got) != string(want) {
+				t.Errorf("%s\n got %q\nwant %q", line, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package differential
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockstep/tests/respconn"
+)
+
+// CommandDifference is a row of COMMAND that is not Redis 7.0's, with the
+// reason. docs/compatibility.md quotes the table.
+type CommandDifference struct {
+	// Command is the name as COMMAND LIST gives it; a `*` at the end stands for
+	// the rest.
+	Command string
+	// Field is what differs: "flags", "tips" and so on, or "" for a command
+	// that redis-server 7.0 does not have.
+	Field, Reason string
+}
+
+// CommandDifferences are all of them.
+var CommandDifferences = []CommandDifference{
+	{"lockstep*", "", "Lockstep's own"},
+	{"client|setinfo", "", "Redis 7.2's; today's client libraries send it when they connect"},
+	{"client|no-touch", "", "Redis 7.2's"},
+	{"waitaof", "", "Redis 7.2's"},
+}
+
+// differenceReason is the reason for a difference, "" if it has none.
+func differenceReason(command, field string) string {
+	for _, d := range CommandDifferences {
+		prefix, wild := strings.CutSuffix(d.Command, "*")
+		if (d.Command == command || wild && strings.HasPrefix(command, prefix)) && (d.Field == field || d.Field == "") {
+			return d.Reason
+		}
+	}
+	return ""
+}
+
+// commandRow is a row of COMMAND, each field rendered, lists in order where
+// their order means nothing.
+type commandRow struct {
+	name   string
+	fields map[string]string
+}
+
+// rowFields are the places of the fields in a row of COMMAND.
+var rowFields = []string{"name", "arity", "flags", "first key", "last key", "step", "categories", "tips", "key specs", "subcommands"}
+
+// commandRows asks for the whole table, subcommands included.
+func commandRows(c *respconn.Conn) (map[string]commandRow, error) {
+	v, err := c.Do("COMMAND")
+	if err != nil {
+		return nil, err
+	}
+	if v.IsError() {
+		return nil, fmt.Errorf("COMMAND: %s", v)
+	}
+	rows := map[string]commandRow{}
+	return rows, addRows(rows, v.Elems)
+}
+
+func addRows(rows map[string]commandRow, all []respconn.Value) error {
+	for _, v := range all {
+		if len(v.Elems) != len(rowFields) {
+			return fmt.Errorf("a row of COMMAND has %d fields: %s", len(v.Elems), v)
+		}
+		row := commandRow{string(v.Elems[0].Bytes), map[string]string{}}
+		for i, e := range v.Elems {
+			switch rowFields[i] {
+			case "flags", "categories", "tips":
+				row.fields[rowFields[i]] = canonicalSet(e)
+			case "subcommands":
+				if err := addRows(rows, e.Elems); err != nil {
+					return err
+				}
+			default:
+				row.fields[rowFields[i]] = e.String()
+			}
+		}
+		rows[row.name] = row
+	}
+	return nil
+}
+
+// compareRows lists what differs without a reason, and which reasons are not
+// needed.
+func compareRows(ours, redis map[string]commandRow) (differences, unneeded []string) {
+	used := map[string]bool{}
+	note := func(name, field, text string) {
+		if reason := differenceReason(name, field); reason != "" {
+			used[reason] = true
+			return
+		}
+		differences = append(differences, fmt.Sprintf("%s: %s: %s", name, field, text))
+	}
+	for name, our := range ours {
+		their, ok := redis[name]
+		if !ok {
+			note(name, "", "redis-server has no such command")
+			continue
+		}
+		for _, field := range rowFields {
+			if our.fields[field] != their.fields[field] {
+				note(name, field, fmt.Sprintf("\n  lockstep:     %s\n  redis-server: %s", our.fields[field], their.fields[field]))
+			}
+		}
+	}
+	for _, d := range CommandDifferences {
+		if !used[d.Reason] {
+			unneeded = append(unneeded, fmt.Sprintf("%s %s (%s)", d.Command, d.Field, d.Reason))
+		}
+	}
+	slices.Sort(differences)
+	return differences, unneeded
+}

@@ -1,0 +1,129 @@
+package differential
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	defaultOps = 6000
+	longOps    = 200_000
+)
+
+// seedAndOps are this run's, from the environment or by default.
+func seedAndOps(t *testing.T) (uint64, int) {
+	t.Helper()
+	seed, n := rand.Uint64N(1_000_000), defaultOps
+	if os.Getenv("LOCKSTEP_LONG") != "" {
+		n = longOps
+	}
+	if text := os.Getenv("LOCKSTEP_SEED"); text != "" {
+		v, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = v
+	}
+	if text := os.Getenv("LOCKSTEP_OPS"); text != "" {
+		v, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = v
+	}
+	t.Logf("LOCKSTEP_SEED=%d LOCKSTEP_OPS=%d", seed, n)
+	return seed, n
+}
+
+// compareStreams plays a stream and prints the shortest one that differs.
+func compareStreams(t *testing.T, p *pair) {
+	t.Helper()
+	defer p.close()
+	seed, n := seedAndOps(t)
+	ops := stream(seed, n)
+	m, err := p.play(ops)
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	if m == nil {
+		return
+	}
+	if m.at+1 < len(ops) {
+		ops = ops[:m.at+1]
+	}
+	first := m
+	short := shrink(ops, func(ops []op) bool {
+		again, err := p.play(ops)
+		if again != nil {
+			m = again
+		}
+		return err == nil && again != nil
+	})
+	lines := make([]string, len(short))
+	for i, o := range short {
+		lines[i] = o.String()
+	}
+	t.Fatalf("seed %d: %v\n\nthe shortest stream found:\n%s\n%v", seed, first, strings.Join(lines, "\n"), m)
+}
+
+func TestFollowerAnswersARandomStreamAsRedisDoes(t *testing.T) {
+	c := proc.NewCluster(t, 3, proc.Options{})
+	compareStreams(t, newPair(proc.RedisServer(t).Addr(), c.Follower().Addr()))
+}
+
+// TestOracleAgreesWithItself keeps the generator honest: a stream whose answers
+// depend on a clock or on chance would differ between two redis-servers too.
+func TestOracleAgreesWithItself(t *testing.T) {
+	compareStreams(t, newPair(proc.RedisServer(t).Addr(), proc.RedisServer(t).Addr()))
+}
+
+func TestTheSeedIsTheStream(t *testing.T) {
+	a, b := stream(7, 5000), stream(7, 5000)
+	names := map[string]bool{}
+	for i := range a {
+		if a[i].String() != b[i].String() {
+			t.Fatalf("%d: %s and %s", i, a[i], b[i])
+		}
+		names[a[i].name()] = true
+	}
+	if len(names) < 50 {
+		t.Errorf("only %d different commands in 5000", len(names))
+	}
+}
+
+func TestShrinkingKeepsWhatIsNeeded(t *testing.T) {
+	ops := stream(1, 300)
+	ops[20].args, ops[250].args = []string{"NEEDED1"}, []string{"NEEDED2"}
+	short := shrink(ops, func(ops []op) bool {
+		seen := 0
+		for _, o := range ops {
+			if strings.HasPrefix(o.args[0], "NEEDED") {
+				seen++
+			}
+		}
+		return seen == 2
+	})
+	if len(short) != 2 {
+		t.Errorf("%d commands are left: %v", len(short), short)
+	}
+}
+
+func TestCommandsThatNeedAClockAreLeftOut(t *testing.T) {
+	for line, want := range map[string]bool{
+		"SET k v EX 5": false, "SET k v EX 1000000": true, "SET k v PX abc": true, "SET k v PXAT 1": true,
+		"SET k v PXAT 1900000000000": false, "SET k 5": true, "PSETEX k 5 v": false, "PSETEX k -5 v": true,
+		"EXPIRE k 9223372036854775807": true, "EXPIRE k 9223372036854775": false, "RESTORE k 5 x": false,
+		"RESTORE k 5 x ABSTTL": true, "GETEX k EXAT 33177117420": true, "EXPIREAT k 1900000000": false,
+	} {
+		if got := clockFree(strings.Fields(line)); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package differential
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockstep/tests/respconn"
+)
+
+// Exception is an answer that need not be the same byte for byte, with the
+// reason. docs/compatibility.md quotes the table.
+type Exception struct {
+	// Command is the command's name, in capitals, with its subcommand if the
+	// exception holds for that alone.
+	Command string
+	// What is compared instead, and why.
+	What, Reason string
+
+	canonical func(respconn.Value) string
+}
+
+// Exceptions are all of them.
+var Exceptions = []Exception{
+	{"KEYS", "the keys, sorted", "Redis promises no order; it follows the hash seed of the process", canonicalSet},
+	{"SCAN", "the keys of a whole walk, sorted", "cursors are opaque; here they are the same on every node", canonicalScan},
+	{"RANDOMKEY", "whether there is one", "the choice is random in Redis, and a function of the log here", nullOrNot},
+	{"DUMP", "whether there is one", "a string may be written compressed, as an integer, or plainly; RESTORE takes all of them", nullOrNot},
+	{"OBJECT IDLETIME", "whether it is a number", "seconds since the last use on that server", numberOrNot},
+	{"TTL", "whether it is positive", "no two clocks read the same", positiveOrNot},
+	{"PTTL", "whether it is positive", "no two clocks read the same", positiveOrNot},
+	{"EXPIRETIME", "exactly, if it was set as an absolute time", "a relative one is added to the server's clock", absoluteOrPositive(1000)},
+	{"PEXPIRETIME", "exactly, if it was set as an absolute time", "a relative one is added to the server's clock", absoluteOrPositive(1)},
+}
+
+// findException is the exception for a command, nil for nearly all.
+func findException(o op) *Exception {
+	full := o.name()
+	if full == "OBJECT" && len(o.args) > 1 {
+		full += " " + strings.ToUpper(o.args[1])
+	}
+	for i := range Exceptions {
+		if Exceptions[i].Command == full {
+			return &Exceptions[i]
+		}
+	}
+	return nil
+}
+
+// canonical is what of a reply must be the same on both servers.
+func canonical(o op, v respconn.Value) string {
+	if e := findException(o); e != nil && !v.IsError() {
+		return e.canonical(v)
+	}
+	return string(v.Raw)
+}
+
+func canonicalSet(v respconn.Value) string {
+	all := make([]string, 0, len(v.Elems))
+	for _, e := range v.Elems {
+		all = append(all, string(e.Raw))
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%c%q", v.Kind, all)
+}
+
+func canonicalScan(v respconn.Value) string {
+	if len(v.Elems) != 2 {
+		return string(v.Raw)
+	}
+	return string(v.Elems[0].Raw) + canonicalSet(v.Elems[1])
+}
+
+func nullOrNot(v respconn.Value) string {
+	if v.Null {
+		return string(v.Raw)
+	}
+	return fmt.Sprintf("%c...", v.Kind)
+}
+
+var number = regexp.MustCompile(`^:\d+\r\n$`)
+
+func numberOrNot(v respconn.Value) string {
+	if number.Match(v.Raw) {
+		return ":N"
+	}
+	return string(v.Raw)
+}
+
+func positiveOrNot(v respconn.Value) string {
+	if number.Match(v.Raw) && !bytes.Equal(v.Raw, []byte(":0\r\n")) {
+		return ":positive"
+	}
+	return string(v.Raw)
+}
+
+func absoluteOrPositive(unit int64) func(respconn.Value) string {
+	return func(v respconn.Value) string {
+		n, err := strconv.ParseInt(string(v.Bytes), 10, 64)
+		if v.Kind != ':' || err != nil || n < 0 || n >= farFutureMs/unit {
+			return string(v.Raw)
+		}
+		return ":relative"
+	}
+}

@@ -1,0 +1,174 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// formTexts are the forms of every command that works on data or on the state
+// of a connection, with how often they are drawn. What answers about the
+// server itself is in tests/corpus.
+var formTexts = []struct {
+	weight int
+	text   string
+}{
+	{30, "SET key value"},
+	{20, "SET key value [NX|XX] [GET] [EX seconds|PX ms|EXAT ats|PXAT atms|KEEPTTL]"},
+	{6, "SET key value [GET] [PXAT atms|KEEPTTL] [NX|XX] [EXAT past|EX gone|NX|GET]"},
+	{20, "GET key"},
+	{6, "GETEX key [EX seconds|PX ms|EXAT ats|PXAT atms|PERSIST]"},
+	{2, "GETEX key (EX gone|PX gone|EXAT past|PXAT past|PERSIST EX 10000000|KEEPTTL|NX)"},
+	{5, "GETDEL key"},
+	{8, "GETSET key value"},
+	{8, "SETNX key value"},
+	{4, "SETEX key (seconds|gone|int) value"},
+	{4, "PSETEX key (ms|gone|int) value"},
+	{8, "MSET (key value)+"},
+	{6, "MSETNX (key value)+"},
+	{8, "MGET key+"},
+	{8, "(INCR|DECR) key"},
+	{8, "(INCR|DECR) N"},
+	{8, "(INCRBY|DECRBY) (key|key) int"},
+	{12, "INCRBYFLOAT (key|key) float"},
+	{8, "APPEND key value"},
+	{6, "SETRANGE key offset value"},
+	{8, "(GETRANGE|SUBSTR) key small small"},
+	{6, "STRLEN key"},
+	{3, "SET key alphabet"},
+	{6, "LCS key key [LEN|IDX] [MINMATCHLEN small] [WITHMATCHLEN|IDX|LEN]"},
+	{10, "(DEL|UNLINK) key+"},
+	{6, "(EXISTS|TOUCH) key+"},
+	{5, "TYPE key"},
+	{3, "KEYS pattern"},
+	{3, "SCAN 0 COUNT 100000 [MATCH pattern] [TYPE (STRING|HASH)]"},
+	{2, "RANDOMKEY"},
+	{6, "(RENAME|RENAMENX) key key"},
+	{8, "COPY key key [DB db] [REPLACE]"},
+	{5, "MOVE key db"},
+	{4, "DBSIZE"},
+	{6, "(EXPIRE key seconds|PEXPIRE key ms|EXPIREAT key ats|PEXPIREAT key atms) [NX|XX|GT|LT]"},
+	{3, "(EXPIRE key seconds|PEXPIREAT key atms) [NX|XX] [GT|LT]"},
+	{2, "(EXPIRE|PEXPIRE) key (gone|int) [NX|XX|GT|LT]"},
+	{2, "(EXPIREAT|PEXPIREAT) key past [NX|XX|GT|LT]"},
+	{8, "(TTL|PTTL|EXPIRETIME|PEXPIRETIME) key"},
+	{4, "PERSIST key"},
+	{4, "OBJECT (ENCODING|REFCOUNT|IDLETIME|FREQ) key"},
+	{3, "DUMP key"},
+	{4, "RESTORE key (0|atms|ms|gone) payload [REPLACE] [ABSTTL|IDLETIME small|FREQ small]"},
+	{1, "FLUSHDB [ASYNC|SYNC|NOW]"},
+	{1, "FLUSHALL [ASYNC|SYNC|NOW]"},
+	{2, "SWAPDB db db"},
+	{8, "SELECT db"},
+	{1, "SELECT (16|-1|X|15)"},
+	{12, "MULTI"},
+	{20, "EXEC"},
+	{3, "DISCARD"},
+	{8, "WATCH key+"},
+	{3, "UNWATCH"},
+	{3, "PING [value]"},
+	{3, "ECHO value"},
+	{1, "RESET"},
+	{2, "CLIENT (GETNAME|SETNAME (ME|X|value))"},
+	{1, "NOSUCH value"},
+	{1, "COMMAND GETKEYS (GET key|MSET (key value)+|SET key value|LCS key key|COPY key key|PING|DEL key+)"},
+}
+
+// parseForms parses the table, and is a panic away from anybody who breaks it.
+func parseForms() []form {
+	var all []form
+	for _, row := range formTexts {
+		n, err := parseForm(row.text)
+		if err != nil {
+			panic(fmt.Sprintf("differential: form %q: %v", row.text, err))
+		}
+		all = append(all, form{row.weight, n})
+	}
+	return all
+}
+
+// op is one command of the stream.
+type op struct {
+	conn int
+	args []string
+}
+
+func (o op) name() string { return strings.ToUpper(o.args[0]) }
+
+// stream is n commands drawn from the seed.
+func stream(seed uint64, n int) []op {
+	g := &generator{r: rand.New(rand.NewPCG(seed, seed)), forms: parseForms()}
+	for _, f := range g.forms {
+		g.total += f.weight
+	}
+	for len(g.ops) < n {
+		g.drawRun()
+	}
+	return g.ops[:n]
+}
+
+const (
+	connections = 4 // of which the upper half speaks RESP3
+	runMax      = 8
+)
+
+type generator struct {
+	r     *rand.Rand
+	forms []form
+	total int
+	multi [connections]bool
+	ops   []op
+}
+
+// drawRun draws a few commands for one connection: they will share a pipeline.
+func (g *generator) drawRun() {
+	conn := g.r.IntN(connections)
+	for range 1 + g.r.IntN(runMax) {
+		args := g.drawForm()
+		if g.r.IntN(25) == 0 {
+			args = g.spoil(args)
+		}
+		o := op{conn, args}
+		if !clockFree(args) {
+			continue
+		}
+		if g.multi[conn] && findException(o) != nil {
+			continue // inside EXEC's reply nobody would know it
+		}
+		switch o.name() {
+		case "MULTI":
+			g.multi[conn] = true
+		case "EXEC", "DISCARD", "RESET":
+			g.multi[conn] = false
+		}
+		g.ops = append(g.ops, o)
+	}
+}
+
+func (g *generator) drawForm() []string {
+	at := g.r.IntN(g.total)
+	for _, f := range g.forms {
+		if at -= f.weight; at < 0 {
+			return f.node.draw(g.r, nil)
+		}
+	}
+	panic("differential: weights do not add up")
+}
+
+// spoil makes a command wrong, in one of the ways of users.
+func (g *generator) spoil(args []string) []string {
+	switch g.r.IntN(4) {
+	case 0:
+		return args[:1+g.r.IntN(len(args))]
+	case 1:
+		return append(args, drawValue(g.r))
+	case 2:
+		if len(args) > 1 {
+			args[1+g.r.IntN(len(args)-1)] = drawValue(g.r)
+		}
+		return args
+	default:
+		args[0] = strings.ToLower(args[0])
+		return args
+	}
+}

@@ -1,0 +1,182 @@
+package differential
+
+import (
+	"fmt"
+	"sync"
+
+	"lockstep/tests/respconn"
+)
+
+// server is one of the two, with its connections.
+type server struct {
+	name, addr string
+	conns      [connections]*respconn.Conn
+}
+
+// reset empties the server and opens new connections.
+func (s *server) reset() error {
+	s.close()
+	for i := range s.conns {
+		c, err := respconn.Dial(s.addr)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		s.conns[i] = c
+		if i < connections/2 {
+			continue
+		}
+		if v, err := c.Do("HELLO", "3"); err != nil || v.IsError() {
+			return fmt.Errorf("%s: HELLO 3: %v, %w", s.name, v, err)
+		}
+	}
+	if v, err := s.conns[0].Do("FLUSHALL"); err != nil || v.IsError() {
+		return fmt.Errorf("%s: FLUSHALL: %v, %w", s.name, v, err)
+	}
+	return nil
+}
+
+func (s *server) close() {
+	for i, c := range s.conns {
+		if c != nil {
+			c.Close()
+		}
+		s.conns[i] = nil
+	}
+}
+
+// run sends commands of one connection as a pipeline.
+func (s *server) run(ops []op) ([]respconn.Value, error) {
+	var commands [][]string
+	for _, o := range ops {
+		commands = append(commands, o.args)
+	}
+	replies, err := s.conns[ops[0].conn].Pipeline(commands...)
+	if err != nil {
+		err = fmt.Errorf("%s: after %d replies to %q: %w", s.name, len(replies), commands, err)
+	}
+	return replies, err
+}
+
+// pair is the oracle and the one under test.
+type pair struct{ redis, ours *server }
+
+func newPair(redisAddr, ourAddr string) *pair {
+	return &pair{&server{name: "redis-server", addr: redisAddr}, &server{name: "lockstep", addr: ourAddr}}
+}
+
+func (p *pair) close() {
+	p.redis.close()
+	p.ours.close()
+}
+
+// mismatch is a command that was answered differently.
+type mismatch struct {
+	at    int
+	op    op
+	redis respconn.Value
+	ours  respconn.Value
+}
+
+func (m *mismatch) String() string {
+	return fmt.Sprintf("command %d: %s\nredis-server: %s\nlockstep:     %s", m.at, m.op, m.redis, m.ours)
+}
+
+// String is the command as one would type it into redis-cli.
+func (o op) String() string {
+	text := fmt.Sprintf("c%d>", o.conn+1)
+	if o.conn >= connections/2 {
+		text += " @3"
+	}
+	for _, a := range o.args {
+		text += " " + respconn.Quote([]byte(a))
+	}
+	return text
+}
+
+// play sends the commands to both and returns the first that differs, or nil.
+// Each run of one connection's commands is a pipeline.
+func (p *pair) play(ops []op) (*mismatch, error) {
+	if err := p.both(func(s *server) error { return s.reset() }); err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(ops); {
+		n := 1
+		for i+n < len(ops) && ops[i+n].conn == ops[i].conn && n < runMax {
+			n++
+		}
+		m, err := p.compare(ops[i : i+n])
+		if m != nil {
+			m.at += i
+		}
+		if m != nil || err != nil {
+			return m, err
+		}
+		i += n
+	}
+	return p.compareState()
+}
+
+// compare runs one pipeline on both servers.
+func (p *pair) compare(ops []op) (*mismatch, error) {
+	var replies [2][]respconn.Value
+	err := p.both(func(s *server) error {
+		got, err := s.run(ops)
+		if s == p.redis {
+			replies[0] = got
+		} else {
+			replies[1] = got
+		}
+		return err
+	})
+	for i := range min(len(replies[0]), len(replies[1])) {
+		if canonical(ops[i], replies[0][i]) != canonical(ops[i], replies[1][i]) {
+			return &mismatch{i, ops[i], replies[0][i], replies[1][i]}, nil
+		}
+	}
+	return nil, err
+}
+
+// both does the same on both servers at once.
+func (p *pair) both(do func(*server) error) error {
+	var errs [2]error
+	var wg sync.WaitGroup
+	for i, s := range []*server{p.redis, p.ours} {
+		wg.Go(func() { errs[i] = do(s) })
+	}
+	wg.Wait()
+	if errs[0] != nil {
+		return errs[0]
+	}
+	return errs[1]
+}
+
+const databases = 16
+
+// compareState reads everything back from both: what the commands left behind
+// must be the same too.
+func (p *pair) compareState() (*mismatch, error) {
+	ask := func(args ...string) (*mismatch, error) { return p.compare([]op{{0, args}}) }
+	if m, err := ask("RESET"); m != nil || err != nil {
+		return m, err
+	}
+	for db := range databases {
+		if m, err := ask("SELECT", fmt.Sprint(db)); m != nil || err != nil {
+			return m, err
+		}
+		if m, err := ask("KEYS", "*"); m != nil || err != nil {
+			return m, err
+		}
+		listed, err := p.redis.conns[0].Do("KEYS", "*")
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range listed.Elems {
+			for _, c := range [][]string{{"TYPE"}, {"GET"}, {"PEXPIRETIME"}, {"OBJECT", "ENCODING"}} {
+				if m, err := ask(append(c, string(k.Bytes))...); m != nil || err != nil {
+					return m, err
+				}
+			}
+		}
+	}
+	return nil, nil
+}

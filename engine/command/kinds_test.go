@@ -31,7 +31,7 @@ func TestOtherKindsAnswerAsRedisDoes(t *testing.T) {
 		r.do("set s text")
 	}
 	for _, line := range []string{
-		"get l", "set l 1", "set l 1 get", "set l 1 nx get", "set l 1 xx keepttl", "getex l", "getex l persist", "getdel l", "setnx l 1", "getset l 1", "setex l 100 1",
+		"get l", "set l 1", "set l 1 get", "set l 1 nx get", "set l 1 xx keepttl", "getex l", "getex l persist", "getdel l", "setnx l 1", "getset l 1", "setex l 0 1",
 		"mset l 1", "msetnx l 1 a 2", "mget l s", "incr l", "decrby l x", "incrbyfloat l 1", "incrbyfloat l x", "append l 1", "setrange l 0 1", "setrange l 0 \"\"", "setrange l -1 1",
 		"getrange l 0 1", "getrange l x 1", "substr l 0 1", "strlen l", "lcs l s", "lcs s l foo", "del l", "exists l", "touch l", "type l", "rename l m", "renamenx l s", "rename s l",
 		"copy l m", "copy l s", "copy l s replace", "move l 1", "expire l 0", "expireat l 4000000001", "persist l", "pexpiretime l", "object encoding l", "object refcount l",

@@ -80,6 +80,12 @@ func (w *world) put(slot int32, at worldKey) {
 // set overwrites, in place where that can be done.
 func (w *world) set(slot int32, at worldKey) {
 	v := worldValue{text: fmt.Sprint("s", w.rng.Intn(200)), version: w.txnNo, expireAtMs: w.rng.Int63n(3) * 300}
+	if e := w.k.Find(slot, at.db, []byte(at.key)); e != nil && w.rng.Intn(2) == 0 {
+		v.expireAtMs = e.ExpireAtMs
+		w.k.SetText(slot, at.db, e, []byte(v.text), w.txnNo)
+		w.model[at] = v
+		return
+	}
 	w.k.SetString(slot, at.db, []byte(at.key), []byte(v.text), v.expireAtMs, w.txnNo)
 	w.model[at] = v
 }

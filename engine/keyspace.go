@@ -129,21 +129,44 @@ func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
 func (k *Keyspace) SetString(slot int32, db int, key, text []byte, expireAtMs int64, txnNo uint64) *Entry {
 	s := k.change(slot, txnNo)
 	hash := k.hash(key)
-	if e := s.dbs[db].find(hash, key); e != nil && !k.held(e, txnNo) {
-		before := e.MemoryBytes()
-		if e.setText(text) {
-			k.memory[db].Add(int64(e.MemoryBytes() - before))
-			e.flags, e.Version = 0, txnNo
-			if e.ExpireAtMs != expireAtMs {
-				k.reschedule(s, db, e, expireAtMs)
-			}
-			return e
-		}
+	if e := s.dbs[db].find(hash, key); e != nil && k.overwrite(s, db, e, text, expireAtMs, txnNo) {
+		return e
 	}
 	e := NewString(key, text)
 	e.ExpireAtMs, e.Version = expireAtMs, txnNo
 	k.put(s, db, hash, e, txnNo)
 	return e
+}
+
+// SetText is SetString for a key whose entry is known, and keeps the expiry.
+func (k *Keyspace) SetText(slot int32, db int, e *Entry, text []byte, txnNo uint64) *Entry {
+	s := k.change(slot, txnNo)
+	if k.overwrite(s, db, e, text, e.ExpireAtMs, txnNo) {
+		return e
+	}
+	n := NewString(e.KeyBytes(), text)
+	n.ExpireAtMs, n.Version = e.ExpireAtMs, txnNo
+	k.put(s, db, k.hash(n.KeyBytes()), n, txnNo)
+	return n
+}
+
+// overwrite changes a string in place, and tells whether it could.
+func (k *Keyspace) overwrite(s *slotSpace, db int, e *Entry, text []byte, expireAtMs int64, txnNo uint64) bool {
+	if k.held(e, txnNo) {
+		return false
+	}
+	before := e.MemoryBytes()
+	if !e.setText(text) {
+		return false
+	}
+	if n := e.MemoryBytes() - before; n != 0 {
+		k.memory[db].Add(int64(n))
+	}
+	e.flags, e.Version = 0, txnNo
+	if e.ExpireAtMs != expireAtMs {
+		k.reschedule(s, db, e, expireAtMs)
+	}
+	return true
 }
 
 // put stores e in a slot that change returned.

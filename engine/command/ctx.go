@@ -160,11 +160,11 @@ func (c *Ctx) SetString(key, value []byte, expireAtMs int64) {
 // Replace stores a string under key, whose entry is e or nil, and keeps the
 // expiry.
 func (c *Ctx) Replace(key []byte, e *engine.Entry, value []byte) {
-	var expireAtMs int64
-	if e != nil {
-		expireAtMs = e.ExpireAtMs
+	if e == nil {
+		c.SetString(key, value, 0)
+		return
 	}
-	c.SetString(key, value, expireAtMs)
+	c.touch(c.KS.SetText(c.slot(key), c.DB, e, value, c.TxnNo))
 }
 
 // Put stores an entry, in place of whatever was under its key.

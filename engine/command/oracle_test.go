@@ -39,7 +39,9 @@ func startOracle(t testing.TB) *oracle {
 		cmd.Wait()
 	})
 	deadline := time.Now().Add(20 * time.Second)
-	for {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
 			t.Cleanup(func() { conn.Close() })

@@ -75,7 +75,10 @@ func (r *run) submit(works []work) {
 		r.setting(w.txn)
 		w.settings = r.st.settings
 		w.task.Heavy = accessOf(&w.task.Access, r.st.ks, w.txn)
-		w.task.Run = w.execute
+		w.task.Work = w
+		if len(w.txn.Ops) > 0 {
+			w.task.SetLabel(w.txn.Ops[0].lookup().Name)
+		}
 		tasks[i] = &w.task
 	}
 	// Readers take the number before their ticket: it may then be too small,
@@ -149,8 +152,9 @@ func (p *executionPool) put(x *execution) {
 	p.pool.Put(x)
 }
 
-// execute runs the txn under its locks, and hands out the reply.
-func (w *work) execute() {
+// Run implements sched.Runner: it runs the txn under its locks, and hands out
+// the reply.
+func (w *work) Run() {
 	m := w.run.m
 	x := m.executions.get()
 	x.out.Reset(int(w.txn.Proto))

@@ -153,9 +153,7 @@ func rawBit(e *engine.Entry) int {
 // table.
 func (m *Machine) Restore(r io.Reader) error {
 	old := m.state.Load()
-	if err := old.sched.Drain(context.Background()); err != nil {
-		return err
-	}
+	old.sched.Drain()
 	l := loader{m: m}
 	if err := l.load(r); err != nil {
 		return fmt.Errorf("snapshot: %w", err)

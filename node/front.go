@@ -2,122 +2,161 @@ package node
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"net"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/tidwall/redcon"
-
-	"lockstep/cluster"
-	"lockstep/engine/command"
-	"lockstep/engine/hashslot"
-	"lockstep/fsm"
+	"lockstep/node/config"
 	"lockstep/node/status"
+	"lockstep/proto/client"
+	"lockstep/proto/server"
 )
 
-// front is the client port.
+// front is the client port and what stands behind it.
 type front struct {
-	n         *Node
-	listeners []net.Listener
-	server    *redcon.Server
-	once      sync.Once
+	n        *Node
+	server   *server.Server
+	stats    *client.Stats
+	registry *client.Registry
+	settings atomic.Pointer[client.Settings]
+	rates    rates
 }
 
+// openFront listens for clients.
 func (n *Node) openFront(context.Context) error {
+	f := &front{n: n, stats: client.NewStats(), registry: client.NewRegistry()}
+	n.front = f
+	f.refresh(n.cfg.Current())
+	for _, name := range []string{
+		"requirepass", "slowlog-log-slower-than", "slowlog-max-len", "proto-max-bulk-len", "client-query-buffer-limit", "timeout", "routing",
+	} {
+		n.cfg.OnChange(name, f.refresh)
+	}
+	backend := &client.Backend{Executor: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, ClusterView: n, Operator: n}
+	f.server = server.New(server.Config{
+		Backend: backend, Stats: f.stats, Registry: f.registry, Log: n.log,
+		MaxClients: func() int { return n.cfg.Current().MaxClients },
+		ProtectedMode: func() bool {
+			s := n.cfg.Current()
+			return s.ProtectedMode && s.RequirePass == ""
+		},
+		KeepAlive: func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
+	})
 	s := n.cfg.Current()
-	f := &front{n: n}
-	f.server = redcon.NewServerNetwork("tcp", "", f.handle, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
 	for _, addr := range listenAddresses(s.Bind, s.Port) {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			return inWords(err, "port", s.Port)
 		}
-		f.listeners = append(f.listeners, l)
-		go f.server.Serve(l)
+		f.server.Serve(l)
 	}
-	n.front = f
+	go f.rates.run(n.ctx, f.stats)
+	n.log.Info("ready for clients", "port", s.Port)
 	return nil
 }
 
 func (f *front) stopAccepting() {
-	f.once.Do(func() {
-		for _, l := range f.listeners {
-			l.Close()
-		}
+	if f.server != nil {
+		f.server.StopAccepting()
+	}
+}
+
+func (f *front) close(ctx context.Context) {
+	if f.server != nil {
+		f.server.Close(ctx)
+	}
+}
+
+// Settings implements client.Source.
+func (f *front) Settings() *client.Settings { return f.settings.Load() }
+
+// refresh takes the settings over that clients look at.
+func (f *front) refresh(s *config.Settings) {
+	f.settings.Store(&client.Settings{
+		RequirePass: s.RequirePass, SlowerThanUs: s.SlowlogLogSlowerThan, SlowlogLen: int(s.SlowlogMaxLen),
+		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
+		IdleTimeoutSec: s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect,
+		ServerVersion: Version, RedisVersion: RedisVersion,
 	})
 }
 
-func (f *front) close(context.Context) { f.stopAccepting() }
+// fill adds what clients do to a node's status.
+func (f *front) fill(s *status.Node) {
+	if f == nil {
+		return
+	}
+	s.Clients, s.CommandsTotal, s.OpsPerSec = f.registry.Len(), int64(f.stats.Commands()), f.rates.ops.Load()
+}
 
-func (f *front) handle(conn redcon.Conn, cmd redcon.Command) {
-	cmds := append([]redcon.Command{cmd}, conn.ReadPipeline()...)
-	calls := make([]*cluster.Call, len(cmds))
-	var data []*cluster.Call
-	out := make([][]byte, len(cmds))
-	for i, c := range cmds {
-		args := append([][]byte(nil), c.Args...)
-		spec, _ := command.Lookup(args)
-		if spec == nil || spec.Run == nil || !spec.CheckArity(len(args)) {
-			out[i] = f.own(args)
-			continue
+// rates are the counters' growth per second, measured once a second.
+type rates struct {
+	ops, in, out atomic.Int64
+}
+
+func (r *rates) run(ctx context.Context, s *client.Stats) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	var ops, in, out uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
 		}
-		args[0] = []byte(spec.Name)
-		call := &cluster.Call{Txn: fsm.Txn{Proto: 2, Ops: []fsm.Op{{Args: args}}}, ReadOnly: !spec.Writes(args)}
-		for _, k := range spec.AppendKeys(nil, args) {
-			call.Slots = append(call.Slots, uint16(hashslot.Of(args[k.Pos])))
-		}
-		calls[i] = call
-		data = append(data, call)
-	}
-	if len(data) > 0 {
-		f.n.router.Do(f.n.ctx, data)
-	}
-	for i, c := range calls {
-		switch {
-		case c == nil:
-			conn.WriteRaw(out[i])
-		case c.Err != nil:
-			conn.WriteError("INDETERMINATE " + c.Err.Error())
-		default:
-			conn.WriteRaw(c.Reply)
-		}
+		o, i, w := s.Commands(), s.In.Load(), s.Out.Load()
+		// CONFIG RESETSTAT sets the counters back.
+		r.ops.Store(max(int64(o-ops), 0))
+		r.in.Store(max(int64(i-in), 0))
+		r.out.Store(max(int64(w-out), 0))
+		ops, in, out = o, i, w
 	}
 }
 
-func (f *front) own(args [][]byte) []byte {
-	switch strings.ToLower(string(args[0])) {
-	case "ping":
-		return []byte("+PONG\r\n")
-	case "info":
-		return redcon.AppendBulkString(nil, "# Raft\r\nraft_role:"+f.n.shards[0].Group().Stats().Role+"\r\n")
-	case "lockstep":
-		if len(args) > 1 {
-			return f.n.order(args[1:])
-		}
-	case "config", "command", "client", "hello":
-		return []byte("*0\r\n")
+// configStore is the client.ConfigStore in front of the settings.
+type configStore struct{ n *Node }
+
+// ConfigGet implements client.ConfigStore.
+func (c configStore) ConfigGet(patterns []string) [][2]string {
+	var pairs [][2]string
+	for _, p := range c.n.cfg.Get(patterns...) {
+		pairs = append(pairs, [2]string{p.Name, p.Value})
 	}
-	return redcon.AppendError(nil, "ERR unknown command")
+	return pairs
 }
 
-func (f *front) fill(*status.Node) {}
-
-func (n *Node) order(args [][]byte) []byte {
-	var words []string
-	for _, a := range args {
-		words = append(words, string(a))
+// ConfigSet implements client.ConfigStore.
+func (c configStore) ConfigSet(pairs [][2]string) error {
+	list := make([]config.Pair, len(pairs))
+	for i, p := range pairs {
+		list[i] = config.Pair{Name: strings.ToLower(p[0]), Value: p[1]}
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, 30*time.Second)
-	defer cancel()
-	if strings.EqualFold(words[0], "STATUS") {
-		data, _ := json.Marshal(n.Status(ctx))
-		return redcon.AppendBulk(nil, data)
-	}
-	text, err := n.Order(ctx, words)
-	if err != nil {
-		return redcon.AppendError(nil, "ERR "+err.Error())
-	}
-	return redcon.AppendBulkString(nil, text)
+	return c.n.cfg.Set(list)
 }
+
+// ResetStats implements client.ConfigStore.
+func (c configStore) ResetStats() {
+	for _, s := range c.n.shards {
+		st := &s.Machine().Keyspace().Stats
+		st.Hits.Store(0)
+		st.Misses.Store(0)
+		st.Expired.Store(0)
+		st.Evicted.Store(0)
+	}
+}
+
+// replicatedSettings brings cluster-wide settings into the meta group, and the
+// meta group's into this node.
+func (n *Node) replicatedSettings() {
+	n.cfg.ReplicateWith(func(pairs []config.Pair) error {
+		ctx, cancel := context.WithTimeout(n.ctx, 10*time.Second)
+		defer cancel()
+		return n.setEverywhere(ctx, pairs)
+	})
+	n.machine.OnChange(n.applySettings)
+	n.applySettings(n.machine.View())
+	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
+}
+
+func textOf(err error) error { return fmt.Errorf("ERR CONFIG SET failed - %w", err) }

@@ -44,7 +44,11 @@ type Node struct {
 	boot      uint64
 	// accessSec is the access clock of keys, in seconds.
 	accessSec atomic.Uint32
-	shards    []*shard.Shard
+	// lastLeader remembers, per shard, who led last.
+	lastLeader leaderNames
+	// lastSnapshot is when SAVE or BGSAVE last succeeded, in Unix time.
+	lastSnapshot atomic.Int64
+	shards       []*shard.Shard
 	// serving is set once shards is complete: peers may ask earlier.
 	serving  atomic.Bool
 	draining atomic.Bool
@@ -63,6 +67,7 @@ const startTimeout = 60 * time.Second
 func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Node, error) {
 	n := &Node{cfg: cfg, log: log, started: time.Now(), fatal: make(chan error, 1)}
 	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.lastSnapshot.Store(n.started.Unix())
 	if err := n.start(ctx); err != nil {
 		n.abort()
 		return nil, err
@@ -80,6 +85,9 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ErrShutdown ends a node that was told to by SHUTDOWN.
+var ErrShutdown = errors.New("told to shut down")
 
 // Fatal delivers the reason when the node cannot go on: a damaged log, a disk
 // that fails. The process must end.

@@ -234,6 +234,7 @@ func (n *Node) openShards(context.Context) error {
 	if failed != nil {
 		return failed
 	}
+	n.lastLeader = make(leaderNames, len(n.shards))
 	groups := []uint32{meta.GroupID}
 	for _, s := range n.shards {
 		if err := n.bootstrap(s.Group()); err != nil {
@@ -273,10 +274,12 @@ func (n *Node) reconcile(context.Context) error {
 		Replica: func(i int) router.Shard { return n.shards[i] },
 		Peers:   n.transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
 	})
-	groups := map[uint32]membership.Group{meta.GroupID: membership.NewReplica(n.metaGroup, n.metaGroup.LastAck)}
+	groups := map[uint32]membership.Group{meta.GroupID: membership.NewReplica(n.metaGroup)}
 	for _, s := range n.shards {
-		groups[s.ID()] = membership.NewReplica(s.Group(), s.Group().LastAck)
+		groups[s.ID()] = membership.NewReplica(s.Group())
 	}
+	n.replicatedSettings()
+	go n.tickAccess()
 	n.serving.Store(true)
 	n.manager.Store(membership.Start(membership.Config{
 		Self: n.self.ID(), ClusterID: n.self.ClusterID, Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
@@ -312,4 +315,18 @@ func (n *Node) found(ctx context.Context) error {
 		}
 	}()
 	return nil
+}
+
+// tickAccess keeps the access clock of keys, in seconds.
+func (n *Node) tickAccess() {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		n.accessSec.Store(uint32(time.Since(n.started)/time.Second) + 1)
+		select {
+		case <-t.C:
+		case <-n.ctx.Done():
+			return
+		}
+	}
 }

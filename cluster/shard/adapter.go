@@ -1,8 +1,11 @@
 package shard
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -13,6 +16,8 @@ type hclogLogger = hclog.Logger
 // adapter is the raft.FSM in front of a StateMachine.
 type adapter struct {
 	g *Group
+	// mu keeps reload from Raft's own calls, which come from one goroutine.
+	mu sync.Mutex
 }
 
 var (
@@ -26,7 +31,12 @@ func (a *adapter) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0
 // ApplyBatch implements raft.BatchingFSM. Its results mean nothing: replies go
 // another way.
 func (a *adapter) ApplyBatch(logs []*raft.Log) []any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, l := range logs {
+		if l.Type == raft.LogConfiguration {
+			go a.g.refreshVoters()
+		}
 		if l.Type != raft.LogCommand {
 			continue
 		}
@@ -46,6 +56,8 @@ func (a *adapter) StoreConfiguration(uint64, raft.Configuration) { go a.g.refres
 
 // Snapshot implements raft.FSM.
 func (a *adapter) Snapshot() (raft.FSMSnapshot, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	s, err := a.g.cfg.SM.Snapshot()
 	if err != nil {
 		return nil, err
@@ -53,9 +65,28 @@ func (a *adapter) Snapshot() (raft.FSMSnapshot, error) {
 	return fsmSnapshot{s}, nil
 }
 
+// reload writes the state out and loads it again, between two batches.
+func (g *Group) reload(context.Context) error {
+	a := g.adapter.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, err := g.cfg.SM.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	var image bytes.Buffer
+	if err := s.Persist(&image); err != nil {
+		return err
+	}
+	return g.cfg.SM.Restore(&image)
+}
+
 // Restore implements raft.FSM.
 func (a *adapter) Restore(r io.ReadCloser) error {
 	defer r.Close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return a.g.cfg.SM.Restore(r)
 }
 

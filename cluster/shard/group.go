@@ -91,7 +91,8 @@ type Group struct {
 	voters atomic.Int32
 	fresh  bool
 
-	raft atomic.Pointer[raft.Raft]
+	raft    atomic.Pointer[raft.Raft]
+	adapter atomic.Pointer[adapter]
 	// mu guards opening and closing.
 	mu     sync.Mutex
 	parts  *groupParts
@@ -152,7 +153,9 @@ func (g *Group) openLocked(waitLease bool) error {
 	})
 	nt.TimeoutScale = snapshotBytesPerTimeout
 	p.trans = raftio.NewTransport(nt, g.acks)
-	r, err := raft.NewRaft(g.raftConfig(p, log), &adapter{g: g}, p.stores.Log, p.stores.Stable, p.snaps, p.trans)
+	a := &adapter{g: g}
+	g.adapter.Store(a)
+	r, err := raft.NewRaft(g.raftConfig(p, log), a, p.stores.Log, p.stores.Stable, p.snaps, p.trans)
 	if err != nil {
 		_ = nt.Close()
 		_ = p.stores.Close()

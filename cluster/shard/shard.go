@@ -181,3 +181,7 @@ func (s *Shard) Leader() (addr string, self bool) {
 func (s *Shard) Transfer(ctx context.Context, id string) error {
 	return s.group.TransferTo(ctx, raft.ServerID(id))
 }
+
+// Reload writes this replica's state out and loads it again, between two
+// entries (DEBUG RELOAD). It changes nothing if snapshots are right.
+func (s *Shard) Reload(ctx context.Context) error { return s.group.reload(ctx) }

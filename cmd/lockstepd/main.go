@@ -43,6 +43,11 @@ func run() error {
 		defer cancel()
 		return n.Stop(stopCtx)
 	case err := <-n.Fatal():
+		if errors.Is(err, node.ErrShutdown) {
+			stopCtx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			return n.Stop(stopCtx)
+		}
 		if errors.Is(err, node.ErrRemoved) {
 			log.Info("ending", "reason", err)
 			return nil

@@ -1,0 +1,373 @@
+package sched
+
+import (
+	"context"
+	"sync"
+)
+
+// Config sizes a Scheduler.
+type Config struct {
+	// Slots is the number of lock slots.
+	Slots int
+	// Permits caps how many commands run at once (B10); 0: 64.
+	Permits int
+	// Workers caps the goroutines for work that was handed over; 0: as many as
+	// permits.
+	Workers int
+	// NowNs is a clock for the statistics of waiting; nil: waits are counted
+	// and not timed. Nothing else depends on it.
+	NowNs func() int64
+}
+
+const permitsDefault = 64
+
+// Scheduler is a lock table.
+type Scheduler struct {
+	globalRow int32
+	nowNs     func() int64
+
+	mu      sync.Mutex
+	rows    []row
+	batch   uint64
+	permits permits
+	workers workers
+	// open is the number of tasks submitted that have not run; quiet is signalled
+	// when it falls to zero.
+	open  int
+	quiet sync.Cond
+	count counters
+}
+
+// New returns a table of free slots.
+func New(cfg Config) *Scheduler {
+	if cfg.Permits <= 0 {
+		cfg.Permits = permitsDefault
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = cfg.Permits
+	}
+	s := &Scheduler{globalRow: int32(cfg.Slots), rows: make([]row, cfg.Slots+1), nowNs: cfg.NowNs}
+	s.permits.free, s.permits.limit = cfg.Permits, cfg.Permits
+	s.workers.init(s, cfg.Workers)
+	s.quiet.L = &s.mu
+	return s
+}
+
+// enqueueLocked takes the ticket's places and tells whether it may run now.
+func (s *Scheduler) enqueueLocked(t *Ticket) bool {
+	s.count.tickets++
+	for i := range t.places {
+		p := &t.places[i]
+		r := &s.rows[p.row]
+		if r.head == nil && r.fits(p.mode) {
+			r.hold(p)
+			continue
+		}
+		t.missing++
+		r.push(p)
+	}
+	if t.missing > 0 {
+		s.count.waited++
+		s.count.waiting++
+		if s.nowNs != nil {
+			t.sinceNs = s.nowNs()
+		}
+		return false
+	}
+	return s.permits.take(t)
+}
+
+// releaseLocked lets go of all the ticket's places and of its permit, and sets
+// to work who waited for them.
+func (s *Scheduler) releaseLocked(t *Ticket) {
+	for i := range t.places {
+		s.leaveLocked(&t.places[i])
+	}
+	t.running = false
+	s.returnPermitLocked()
+}
+
+func (s *Scheduler) leaveLocked(p *place) {
+	r := &s.rows[p.row]
+	r.letGo(p)
+	if r.head != nil {
+		s.grantLocked(r)
+	}
+}
+
+// grantLocked grants a row to as many as fit from the head of its queue.
+func (s *Scheduler) grantLocked(r *row) {
+	for r.head != nil && r.fits(r.head.mode) {
+		p := r.pop()
+		r.hold(p)
+		t := p.ticket
+		r.waited++
+		if s.nowNs != nil {
+			r.waitNs += s.nowNs() - t.sinceNs
+		}
+		t.missing--
+		if t.missing > 0 {
+			continue
+		}
+		s.count.waiting--
+		if s.nowNs != nil {
+			s.count.waitNs += s.nowNs() - t.sinceNs
+		}
+		if s.permits.take(t) {
+			s.startLocked(t)
+		}
+	}
+}
+
+// startLocked sets a ticket to work that has all it needs.
+func (s *Scheduler) startLocked(t *Ticket) {
+	if t.task == nil {
+		t.ready <- struct{}{}
+		return
+	}
+	s.workers.push(t.task)
+}
+
+func (s *Scheduler) returnPermitLocked() {
+	s.permits.free++
+	for s.permits.free > 0 && s.permits.head != nil {
+		t := s.permits.pop()
+		s.permits.free--
+		t.running = true
+		s.startLocked(t)
+	}
+}
+
+// doneLocked notes that n tasks have run.
+func (s *Scheduler) doneLocked(n int) {
+	s.open -= n
+	if s.open == 0 {
+		s.quiet.Broadcast()
+	}
+}
+
+// Submit takes the task's ticket and runs it: at once on the calling goroutine
+// when it is free to run and not Heavy, else on a worker as soon as it is. It
+// is called by one goroutine; the order of calls is the order of tickets.
+func (s *Scheduler) Submit(k *Task) {
+	k.ticket.task = k
+	k.ticket.fill(s, &k.Access)
+	s.mu.Lock()
+	s.open++
+	free := s.enqueueLocked(&k.ticket)
+	if free && k.Heavy {
+		s.startLocked(&k.ticket)
+		free = false
+	}
+	if free {
+		s.count.inline++
+	}
+	s.mu.Unlock()
+	if !free {
+		return
+	}
+	k.Work.Run()
+	s.mu.Lock()
+	s.releaseLocked(&k.ticket)
+	s.doneLocked(1)
+	s.mu.Unlock()
+}
+
+// claimMax bounds the tasks run under one claim, and so how long a slot is held
+// for tasks that come later in it.
+const claimMax = 64
+
+// SubmitAll is Submit for each task in order, but it claims as many of the
+// next tasks as are free to run with one pass through the mutex, and runs them
+// one after the other. Tasks of one claim may share slots.
+func (s *Scheduler) SubmitAll(ks []*Task) {
+	for len(ks) > 0 {
+		n := s.claim(ks)
+		if n == 0 {
+			s.Submit(ks[0])
+			ks = ks[1:]
+			continue
+		}
+		for _, k := range ks[:n] {
+			k.Work.Run()
+		}
+		s.unclaim(ks[:n])
+		ks = ks[n:]
+	}
+}
+
+// claim takes the tickets of the longest run of tasks at the front that can run
+// at once, under one permit.
+func (s *Scheduler) claim(ks []*Task) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.permits.free == 0 || s.permits.head != nil {
+		return 0
+	}
+	s.batch++
+	n := 0
+	for n < len(ks) && n < claimMax && !ks[n].Heavy {
+		t := &ks[n].ticket
+		t.task = ks[n]
+		t.fill(s, &ks[n].Access)
+		if !s.claimLocked(t) {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		s.permits.free--
+		s.open += n
+		s.count.tickets += uint64(n)
+		s.count.inline += uint64(n)
+	}
+	return n
+}
+
+// claimLocked takes all places of a ticket if each is free, or held by this
+// claim.
+func (s *Scheduler) claimLocked(t *Ticket) bool {
+	for i := range t.places {
+		r := &s.rows[t.places[i].row]
+		own := r.exclusive > 0 && r.batch == s.batch
+		if r.head != nil || !(own || r.fits(t.places[i].mode)) {
+			return false
+		}
+	}
+	for i := range t.places {
+		p := &t.places[i]
+		r := &s.rows[p.row]
+		r.hold(p)
+		if p.mode == Exclusive {
+			r.batch = s.batch
+		}
+	}
+	t.running = true
+	return true
+}
+
+func (s *Scheduler) unclaim(ks []*Task) {
+	s.mu.Lock()
+	for _, k := range ks {
+		for i := range k.ticket.places {
+			s.leaveLocked(&k.ticket.places[i])
+		}
+		k.ticket.running = false
+	}
+	s.returnPermitLocked()
+	s.doneLocked(len(ks))
+	s.mu.Unlock()
+}
+
+// Enqueue takes a ticket for the caller, who must call Wait next.
+func (s *Scheduler) Enqueue(t *Ticket, a *Access) {
+	t.task = nil
+	t.fill(s, a)
+	if t.ready == nil {
+		t.ready = make(chan struct{}, 1)
+	}
+	s.mu.Lock()
+	t.running = s.enqueueLocked(t)
+	s.mu.Unlock()
+}
+
+// Wait waits until the ticket may run. After an error the ticket has left its
+// queues; otherwise the caller must call Unlock.
+func (s *Scheduler) Wait(ctx context.Context, t *Ticket) error {
+	s.mu.Lock()
+	running := t.running
+	s.mu.Unlock()
+	if running && len(t.ready) == 0 {
+		return nil
+	}
+	select {
+	case <-t.ready:
+		return nil
+	case <-ctx.Done():
+		return s.cancel(ctx, t)
+	}
+}
+
+// Lock takes a ticket and waits until it may run.
+func (s *Scheduler) Lock(ctx context.Context, t *Ticket, a *Access) error {
+	if s.TryLock(t, a) {
+		return nil
+	}
+	s.Enqueue(t, a)
+	return s.Wait(ctx, t)
+}
+
+// TryLock takes a ticket if it may run at once.
+func (s *Scheduler) TryLock(t *Ticket, a *Access) bool {
+	t.task = nil
+	t.fill(s, a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.permits.free == 0 || s.permits.head != nil {
+		return false
+	}
+	for i := range t.places {
+		if r := &s.rows[t.places[i].row]; r.head != nil || !r.fits(t.places[i].mode) {
+			return false
+		}
+	}
+	for i := range t.places {
+		s.rows[t.places[i].row].hold(&t.places[i])
+	}
+	s.permits.free--
+	s.count.tickets++
+	t.running = true
+	return true
+}
+
+// Unlock gives back a ticket that was allowed to run.
+func (s *Scheduler) Unlock(t *Ticket) {
+	s.mu.Lock()
+	s.releaseLocked(t)
+	s.mu.Unlock()
+}
+
+// cancel takes a ticket out of all queues, unless it was granted meanwhile: it
+// is given back then.
+func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-t.ready:
+		s.releaseLocked(t)
+		return ctx.Err()
+	default:
+	}
+	if t.missing == 0 {
+		s.permits.drop(t)
+	} else {
+		s.count.waiting--
+	}
+	for i := range t.places {
+		p := &t.places[i]
+		r := &s.rows[p.row]
+		if p.granted {
+			r.letGo(p)
+		} else {
+			r.drop(p)
+		}
+		s.grantLocked(r)
+	}
+	return ctx.Err()
+}
+
+// Drain waits until no task is open; readers may be. It is for the goroutine
+// that submits.
+func (s *Scheduler) Drain() {
+	s.mu.Lock()
+	for s.open > 0 {
+		s.quiet.Wait()
+	}
+	s.mu.Unlock()
+}
+
+// Close drains and ends the workers.
+func (s *Scheduler) Close() {
+	s.Drain()
+	s.workers.close()
+}

@@ -1,0 +1,111 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+type counters struct {
+	tickets, waited, inline, onWorkers uint64
+	waitNs                             int64
+	waiting                            int
+}
+
+// Stats are a table's counters. They depend on timing and are never part of
+// the state.
+type Stats struct {
+	// Tickets were taken, Waited had to wait for a slot, for WaitNs in all.
+	Tickets, Waited uint64
+	WaitNs          int64
+	// Inline tasks ran where they were submitted, OnWorkers were handed over.
+	Inline, OnWorkers uint64
+	// Permits there are, in use now, and tickets that wait for one.
+	Permits, PermitsInUse, WaitingPermits int
+	// WaitingTickets wait for a slot now.
+	WaitingTickets int
+}
+
+// Stats returns the counters.
+func (s *Scheduler) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.count
+	return Stats{
+		Tickets: c.tickets, Waited: c.waited, WaitNs: c.waitNs, Inline: c.inline, OnWorkers: c.onWorkers,
+		Permits: s.permits.limit, PermitsInUse: s.permits.limit - s.permits.free, WaitingPermits: s.permits.waiting,
+		WaitingTickets: c.waiting,
+	}
+}
+
+// SlotInfo is a lock slot that is held or waited for. Slot -1 is the global
+// row.
+type SlotInfo struct {
+	Slot                            int32
+	Exclusive                       bool
+	Holders                         int
+	WaitingShared, WaitingExclusive int
+	// Labels name who holds the slot exclusively, if that was told.
+	Labels []string
+}
+
+// slotsShown bounds what Slots returns.
+const slotsShown = 1024
+
+// Slots returns the lock slots that are held or waited for at this moment.
+func (s *Scheduler) Slots() []SlotInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []SlotInfo
+	for i := range s.rows {
+		r := &s.rows[i]
+		if (r.shared == 0 && r.exclusive == 0 && r.head == nil) || len(all) == slotsShown {
+			continue
+		}
+		info := SlotInfo{Slot: int32(i), Exclusive: r.exclusive > 0, Holders: int(r.shared + r.exclusive)}
+		if int32(i) == s.globalRow {
+			if r.exclusive == 0 && r.head == nil {
+				continue
+			}
+			info.Slot = -1
+		}
+		if r.holder != nil && r.holder.Label != "" {
+			info.Labels = []string{r.holder.Label}
+		}
+		for p := r.head; p != nil; p = p.next {
+			if p.mode == Shared {
+				info.WaitingShared++
+			} else {
+				info.WaitingExclusive++
+			}
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// SlotHeat is how much was waited for a lock slot. Slot -1 is the global row.
+type SlotHeat struct {
+	Slot   int32
+	Waited uint64
+	WaitNs int64
+}
+
+// Hottest returns the n lock slots with the most waits, most first.
+func (s *Scheduler) Hottest(n int) []SlotHeat {
+	s.mu.Lock()
+	var all []SlotHeat
+	for i := range s.rows {
+		if r := &s.rows[i]; r.waited > 0 {
+			h := SlotHeat{int32(i), r.waited, r.waitNs}
+			if h.Slot == s.globalRow {
+				h.Slot = -1
+			}
+			all = append(all, h)
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b SlotHeat) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Slot, b.Slot))
+	})
+	return all[:min(n, len(all))]
+}

@@ -1,0 +1,144 @@
+package sched
+
+// row is one lock slot, or the global row, and who holds and awaits it.
+type row struct {
+	shared, exclusive int32
+	// batch is the claim that holds the row exclusively; tasks of one claim run
+	// one after the other and may all hold it.
+	batch uint64
+	// holder is the last ticket that got the row exclusively, for Slots.
+	holder     *Ticket
+	head, tail *place
+	// waited and waitNs count the tickets that had to wait here.
+	waited uint64
+	waitNs int64
+}
+
+// place is a ticket's stand in one row.
+type place struct {
+	ticket *Ticket
+	row    int32
+	mode   Mode
+	// granted is false while the place is in the row's queue.
+	granted bool
+	next    *place
+}
+
+func (r *row) fits(m Mode) bool {
+	return r.exclusive == 0 && (m == Shared || r.shared == 0)
+}
+
+func (r *row) hold(p *place) {
+	p.granted = true
+	if p.mode == Shared {
+		r.shared++
+		return
+	}
+	r.exclusive++
+	r.holder = p.ticket
+}
+
+func (r *row) letGo(p *place) {
+	if p.mode == Shared {
+		r.shared--
+		return
+	}
+	r.exclusive--
+	if r.exclusive == 0 {
+		r.holder, r.batch = nil, 0
+	}
+}
+
+func (r *row) push(p *place) {
+	p.granted, p.next = false, nil
+	if r.tail == nil {
+		r.head = p
+	} else {
+		r.tail.next = p
+	}
+	r.tail = p
+}
+
+func (r *row) pop() *place {
+	p := r.head
+	r.head = p.next
+	if r.head == nil {
+		r.tail = nil
+	}
+	p.next = nil
+	return p
+}
+
+// drop takes a place out of the queue, wherever it stands.
+func (r *row) drop(p *place) {
+	var before *place
+	for q := r.head; q != p; q = q.next {
+		before = q
+	}
+	if before == nil {
+		r.pop()
+		return
+	}
+	before.next = p.next
+	if r.tail == p {
+		r.tail = before
+	}
+	p.next = nil
+}
+
+// Ticket is a place in the queues of all lock slots of an access, taken at one
+// instant. The zero value is ready; a ticket can be used again after Unlock. It
+// must not be copied while in use.
+type Ticket struct {
+	// Label names the work in Slots; optional.
+	Label string
+
+	places []place
+	// missing is the number of places not granted yet.
+	missing int
+	// task is what runs when the ticket is granted; nil: somebody waits on ready.
+	task    *Task
+	ready   chan struct{}
+	running bool
+	sinceNs int64
+	// next is the next ticket that waits for a permit.
+	next *Ticket
+}
+
+// fill sets the places of an access.
+func (t *Ticket) fill(s *Scheduler, a *Access) {
+	t.places = t.places[:0]
+	switch {
+	case a.Global:
+		// Shared, the whole table would still have to keep writers of single slots
+		// out, who hold the global row shared themselves.
+		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Exclusive})
+	case len(a.Slots) > 0:
+		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Shared})
+		for _, x := range a.Slots {
+			t.places = append(t.places, place{ticket: t, row: x.Slot, mode: x.Mode})
+		}
+	}
+	t.missing, t.running, t.sinceNs, t.next = 0, false, 0, nil
+}
+
+// Runner does a task's work.
+type Runner interface {
+	Run()
+}
+
+// Task is one unit of the log's work. It belongs to the Scheduler from Submit
+// until its Run has returned.
+type Task struct {
+	// Access is what the task locks.
+	Access Access
+	// Heavy tasks are handed to a worker even when they could run at once.
+	Heavy bool
+	// Work is run once, under the access and a permit. It must not panic.
+	Work Runner
+
+	ticket Ticket
+}
+
+// SetLabel names the task in Slots.
+func (k *Task) SetLabel(label string) { k.ticket.Label = label }

@@ -1,0 +1,68 @@
+package sched
+
+import "sync"
+
+// workers are goroutines for tasks that were handed over: heavy ones, and those
+// that had to wait. They are started when needed, up to a limit, and then wait
+// for more. The queue is bounded by what was admitted to the log.
+type workers struct {
+	s      *Scheduler
+	max    int
+	queue  []*Task
+	count  int
+	idle   int
+	closed bool
+	wake   sync.Cond
+	wait   sync.WaitGroup
+}
+
+func (w *workers) init(s *Scheduler, max int) {
+	w.s, w.max = s, max
+	w.wake.L = &s.mu
+}
+
+// push hands a task over; the scheduler's mutex is held.
+func (w *workers) push(k *Task) {
+	w.queue = append(w.queue, k)
+	w.s.count.onWorkers++
+	if w.idle > 0 {
+		w.wake.Signal()
+		return
+	}
+	if w.count < w.max {
+		w.count++
+		w.wait.Go(w.work)
+	}
+}
+
+func (w *workers) work() {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for len(w.queue) == 0 {
+			if w.closed {
+				return
+			}
+			w.idle++
+			w.wake.Wait()
+			w.idle--
+		}
+		k := w.queue[0]
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
+		s.mu.Unlock()
+		k.Work.Run()
+		s.mu.Lock()
+		s.releaseLocked(&k.ticket)
+		s.doneLocked(1)
+	}
+}
+
+func (w *workers) close() {
+	w.s.mu.Lock()
+	w.closed = true
+	w.wake.Broadcast()
+	w.s.mu.Unlock()
+	w.wait.Wait()
+}

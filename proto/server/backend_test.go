@@ -1,0 +1,250 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/engine"
+	"lockstep/engine/sched"
+	"lockstep/fsm"
+	"lockstep/proto/client"
+	"lockstep/proto/server"
+	"lockstep/tests/respconn"
+)
+
+const testGroup = 7
+
+// machines is an Executor that runs calls on real state machines, with a log
+// that exists in memory alone. Key slots are dealt to the machines in turn.
+type machines struct {
+	all []*machine
+	// fail, when set, is the outcome of every call that would be logged.
+	fail atomic.Pointer[error]
+	// batches counts calls of Do.
+	batches atomic.Int64
+}
+
+type machine struct {
+	mu    sync.Mutex
+	m     *fsm.Machine
+	index uint64
+	got   map[fsm.EntryID]*receiver
+}
+
+type receiver struct {
+	replies [][]byte
+	left    sync.WaitGroup
+}
+
+func (r *receiver) Deliver(txn int, reply []byte, _ fsm.Outcome) {
+	r.replies[txn] = reply
+	r.left.Done()
+}
+
+// Receiver implements fsm.Sink.
+func (m *machine) Receiver(id fsm.EntryID) fsm.Receiver { return m.got[id] }
+
+func newMachines(t testing.TB, n int) *machines {
+	e := &machines{}
+	for range n {
+		m := &machine{got: map[fsm.EntryID]*receiver{}}
+		m.m = fsm.New(fsm.Config{Group: testGroup, Engine: engine.Config{LockSlots: 64}, Sink: m, Sched: sched.Config{Permits: 4, Workers: 2}})
+		t.Cleanup(m.m.Close)
+		e.all = append(e.all, m)
+	}
+	return e
+}
+
+func (e *machines) Shards() int { return len(e.all) }
+
+func (e *machines) Do(ctx context.Context, calls []*cluster.Call) {
+	e.batches.Add(1)
+	for _, c := range calls {
+		shard := c.Shard
+		for i, slot := range c.Slots {
+			if s := int(slot) % len(e.all); i > 0 && s != shard {
+				shard = -1
+				break
+			} else {
+				shard = s
+			}
+		}
+		if shard < 0 || shard >= len(e.all) {
+			c.Err = cluster.ErrCrossSlot
+			continue
+		}
+		e.one(ctx, e.all[shard], c)
+	}
+}
+
+func (e *machines) one(ctx context.Context, m *machine, c *cluster.Call) {
+	if c.ReadOnly {
+		c.Reply, c.Err = m.m.Read(ctx, &c.Txn, fsm.ReadOptions{})
+		return
+	}
+	if fail := e.fail.Load(); fail != nil {
+		c.Err = *fail
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index++
+	id := fsm.EntryID{Node: 1, Boot: 1, N: m.index}
+	r := &receiver{replies: make([][]byte, 1)}
+	r.left.Add(1)
+	m.got[id] = r
+	b := fsm.NewEntryBuilder(testGroup, id, time.Now().UnixMilli(), 128)
+	b.Add(fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{c.Txn}}))
+	if c.Err = m.m.Apply(m.index, b.Finish()); c.Err != nil {
+		return
+	}
+	r.left.Wait()
+	delete(m.got, id)
+	c.Reply = r.replies[0]
+}
+
+// world is the node that the commands of these tests see.
+type world struct {
+	settings atomic.Pointer[client.Settings]
+	mu       sync.Mutex
+	config   map[string]string
+	stopped  atomic.Bool
+}
+
+func (w *world) Settings() *client.Settings { return w.settings.Load() }
+
+// set changes a setting.
+func (w *world) set(change func(*client.Settings)) {
+	s := *w.settings.Load()
+	change(&s)
+	w.settings.Store(&s)
+}
+
+func (w *world) ConfigGet(patterns []string) [][2]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var pairs [][2]string
+	for _, p := range patterns {
+		if v, ok := w.config[p]; ok {
+			pairs = append(pairs, [2]string{p, v})
+		}
+	}
+	return pairs
+}
+
+func (w *world) ConfigSet(pairs [][2]string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range pairs {
+		w.config[p[0]] = p[1]
+		if p[0] == "requirepass" {
+			w.set(func(s *client.Settings) { s.RequirePass = p[1] })
+		}
+	}
+	return nil
+}
+
+func (w *world) ResetStats()                                     {}
+func (w *world) Info(sections []string) string                   { return "# Server\r\n" }
+func (w *world) Role() string                                    { return "master" }
+func (w *world) Mode() string                                    { return "standalone" }
+func (w *world) Replicas() [][3]string                           { return nil }
+func (w *world) Offset() int64                                   { return 0 }
+func (w *world) Synced() int                                     { return 0 }
+func (w *world) ClusterInfo() string                             { return "cluster_state:ok\r\n" }
+func (w *world) ClusterNodes() string                            { return "" }
+func (w *world) SlotOwners() []client.SlotOwner                  { return nil }
+func (w *world) MyID() string                                    { return "0000000000000000000000000000000000000001" }
+func (w *world) Moved(int) string                                { return "" }
+func (w *world) StatusJSON(context.Context) ([]byte, error)      { return []byte("{}"), nil }
+func (w *world) Order(context.Context, []string) (string, error) { return "done", nil }
+func (w *world) LockSlots() []client.LockSlot                    { return nil }
+func (w *world) SetActiveExpire(bool)                            {}
+func (w *world) Reload(context.Context) error                    { return nil }
+func (w *world) Snapshot() error                                 { return nil }
+func (w *world) LastSnapshotUnix() int64                         { return 1 }
+func (w *world) Shutdown()                                       { w.stopped.Store(true) }
+
+// node is a server under test.
+type node struct {
+	*world
+	exec     *machines
+	stats    *client.Stats
+	registry *client.Registry
+	server   *server.Server
+	addr     string
+	clients  atomic.Int64
+}
+
+// startNode serves on a free port until the test ends.
+func startNode(t testing.TB, shards int) *node {
+	t.Helper()
+	n := &node{world: &world{config: map[string]string{}}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry()}
+	n.settings.Store(&client.Settings{
+		SlowerThanUs: 10000, SlowlogLen: 128, DebugFor: "no",
+		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
+	})
+	n.clients.Store(100)
+	n.server = server.New(server.Config{
+		Backend: &client.Backend{Executor: n.exec, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n},
+		Stats:   n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		MaxClients:    func() int { return int(n.clients.Load()) },
+		ProtectedMode: func() bool { return false },
+		KeepAlive:     func() time.Duration { return 0 },
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.addr = l.Addr().String()
+	n.server.Serve(l)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		n.server.Close(ctx)
+	})
+	return n
+}
+
+func dial(t testing.TB, addr string) *respconn.Conn {
+	t.Helper()
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// do runs a command and returns its reply in readable form.
+func do(t testing.TB, c *respconn.Conn, args ...string) string {
+	t.Helper()
+	v, err := c.Do(args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return v.String()
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not happen", what)
+		}
+		<-tick.C
+	}
+}
+
+type settings = client.Settings

@@ -17,7 +17,8 @@ var (
 // clockFree reports whether the command's outcome depends on no clock: a time
 // to live is absent, wrong, negative, or ends between ten days and a few
 // decades from now, or, when it is absolute, long ago or at farFutureMs or
-// later.
+// later. SET with a time long ago is out too: Redis keeps such a key until
+// somebody looks at it, and DBSIZE counts it until then.
 func clockFree(args []string) bool {
 	name := strings.ToUpper(args[0])
 	absolute := false
@@ -30,7 +31,7 @@ func clockFree(args []string) bool {
 			return false
 		}
 		unit, ok := absoluteOptions[strings.ToUpper(a)]
-		if ok && i+1 < len(args) && !absoluteIsFree(args[i+1], unit) {
+		if ok && i+1 < len(args) && (!absoluteIsFree(args[i+1], unit) || name == "SET" && isLongAgo(args[i+1], unit)) {
 			return false
 		}
 	}
@@ -62,4 +63,9 @@ func relativeIsFree(text string, unit int64) bool {
 func absoluteIsFree(text string, unit int64) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err != nil || n < longAgoMs/unit || n >= farFutureMs/unit
+}
+
+func isLongAgo(text string, unit int64) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n > 0 && n < longAgoMs/unit
 }

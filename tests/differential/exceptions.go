@@ -52,10 +52,43 @@ func findException(o op) *Exception {
 
 // canonical is what of a reply must be the same on both servers.
 func canonical(o op, v respconn.Value) string {
-	if e := findException(o); e != nil && !v.IsError() {
+	if e := findException(o); e != nil && !v.IsError() && string(v.Raw) != "+QUEUED\r\n" {
 		return e.canonical(v)
 	}
 	return string(v.Raw)
+}
+
+// canonicalExec is canonical for EXEC: each part of the reply belongs to a
+// command that was queued.
+func canonicalExec(queued []op, v respconn.Value) string {
+	if len(queued) != len(v.Elems) {
+		return string(v.Raw)
+	}
+	text := fmt.Sprintf("%c%d", v.Kind, len(v.Elems))
+	for i, e := range v.Elems {
+		text += "\n" + canonical(queued[i], e)
+	}
+	return text
+}
+
+// queues follow the transactions of all connections, by what the oracle
+// answers.
+type queues [connections][]op
+
+// take notes a command and its answer, and returns what was queued if the
+// command was an EXEC.
+func (q *queues) take(o op, answer respconn.Value) []op {
+	queued := q[o.conn]
+	switch {
+	case string(answer.Raw) == "+QUEUED\r\n":
+		q[o.conn] = append(queued, o)
+	case o.name() == "EXEC", o.name() == "DISCARD", o.name() == "RESET":
+		q[o.conn] = nil
+	}
+	if o.name() != "EXEC" {
+		return nil
+	}
+	return queued
 }
 
 func canonicalSet(v respconn.Value) string {

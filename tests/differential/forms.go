@@ -15,7 +15,7 @@ var formTexts = []struct {
 }{
 	{30, "SET key value"},
 	{20, "SET key value [NX|XX] [GET] [EX seconds|PX ms|EXAT ats|PXAT atms|KEEPTTL]"},
-	{6, "SET key value [GET] [PXAT atms|KEEPTTL] [NX|XX] [EXAT past|EX gone|NX|GET]"},
+	{6, "SET key value [GET] [PXAT atms|KEEPTTL] [NX|XX] [EXAT gone|EX gone|NX|GET]"},
 	{20, "GET key"},
 	{6, "GETEX key [EX seconds|PX ms|EXAT ats|PXAT atms|PERSIST]"},
 	{2, "GETEX key (EX gone|PX gone|EXAT past|PXAT past|PERSIST EX 10000000|KEEPTTL|NX)"},
@@ -116,7 +116,6 @@ type generator struct {
 	r     *rand.Rand
 	forms []form
 	total int
-	multi [connections]bool
 	ops   []op
 }
 
@@ -125,23 +124,14 @@ func (g *generator) drawRun() {
 	conn := g.r.IntN(connections)
 	for range 1 + g.r.IntN(runMax) {
 		args := g.drawForm()
-		if g.r.IntN(25) == 0 {
+		// COMMAND alone is the whole table, which commandinfo.go compares by
+		// rows, and half a SCAN proves nothing.
+		if g.r.IntN(25) == 0 && args[0] != "COMMAND" && args[0] != "SCAN" {
 			args = g.spoil(args)
 		}
-		o := op{conn, args}
-		if !clockFree(args) {
-			continue
+		if clockFree(args) {
+			g.ops = append(g.ops, op{conn, args})
 		}
-		if g.multi[conn] && findException(o) != nil {
-			continue // inside EXEC's reply nobody would know it
-		}
-		switch o.name() {
-		case "MULTI":
-			g.multi[conn] = true
-		case "EXEC", "DISCARD", "RESET":
-			g.multi[conn] = false
-		}
-		g.ops = append(g.ops, o)
 	}
 }
 

@@ -58,10 +58,13 @@ func (s *server) run(ops []op) ([]respconn.Value, error) {
 }
 
 // pair is the oracle and the one under test.
-type pair struct{ redis, ours *server }
+type pair struct {
+	redis, ours *server
+	queued      queues
+}
 
 func newPair(redisAddr, ourAddr string) *pair {
-	return &pair{&server{name: "redis-server", addr: redisAddr}, &server{name: "lockstep", addr: ourAddr}}
+	return &pair{redis: &server{name: "redis-server", addr: redisAddr}, ours: &server{name: "lockstep", addr: ourAddr}}
 }
 
 func (p *pair) close() {
@@ -78,7 +81,18 @@ type mismatch struct {
 }
 
 func (m *mismatch) String() string {
-	return fmt.Sprintf("command %d: %s\nredis-server: %s\nlockstep:     %s", m.at, m.op, m.redis, m.ours)
+	return fmt.Sprintf("command %d: %s\nredis-server: %s\nlockstep:     %s", m.at, m.op, cut(m.redis), cut(m.ours))
+}
+
+// shownMax is how much of a reply is printed.
+const shownMax = 2000
+
+func cut(v respconn.Value) string {
+	text := v.String()
+	if len(text) > shownMax {
+		return text[:shownMax] + "..."
+	}
+	return text
 }
 
 // String is the command as one would type it into redis-cli.
@@ -99,6 +113,7 @@ func (p *pair) play(ops []op) (*mismatch, error) {
 	if err := p.both(func(s *server) error { return s.reset() }); err != nil {
 		return nil, err
 	}
+	p.queued = queues{}
 	for i := 0; i < len(ops); {
 		n := 1
 		for i+n < len(ops) && ops[i+n].conn == ops[i].conn && n < runMax {
@@ -129,8 +144,14 @@ func (p *pair) compare(ops []op) (*mismatch, error) {
 		return err
 	})
 	for i := range min(len(replies[0]), len(replies[1])) {
-		if canonical(ops[i], replies[0][i]) != canonical(ops[i], replies[1][i]) {
-			return &mismatch{i, ops[i], replies[0][i], replies[1][i]}, nil
+		a, b := replies[0][i], replies[1][i]
+		queued := p.queued.take(ops[i], a)
+		same := canonical(ops[i], a) == canonical(ops[i], b)
+		if !same && queued != nil {
+			same = canonicalExec(queued, a) == canonicalExec(queued, b)
+		}
+		if !same {
+			return &mismatch{i, ops[i], a, b}, nil
 		}
 	}
 	return nil, err

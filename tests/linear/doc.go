@@ -1,0 +1,25 @@
+// Package linear kills, pauses and crowds a cluster of three real processes
+// while clients use it, and checks afterwards that every reply was right.
+//
+// What a client did is a history: each command with the instants between which
+// it must have taken effect, and what was answered. Two checkers read it:
+//
+//   - registers: GET, SET, SETNX, GETSET and DEL of one key must be
+//     linearizable (porcupine). Written values are unique, so a stale read, a
+//     lost or a doubled write has no place in any order.
+//   - counters: each acknowledged INCR has its own result, results grow in the
+//     order of time, and the counter ends between what was acknowledged and that
+//     plus what is unknown.
+//
+// An outcome is known, unknown, or known not to have happened. Unknown commands
+// may take effect at any later time, or never; commands that were refused must
+// never be seen. Clients of a node that was not killed must not see an error at
+// all: for them a fault is a pause.
+//
+// So that the search stays small, registers live for a few seconds and then
+// others take their place. A history that fails is kept in a folder, with
+// porcupine's picture of it. The checkers themselves are tested with histories
+// that have planted faults.
+//
+// Each test has a short form; LOCKSTEP_LONG=1 runs for minutes.
+package linear

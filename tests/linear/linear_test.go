@@ -1,0 +1,92 @@
+package linear
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+// long is whether to run for minutes.
+func long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
+
+// rounds is a number of faults, short or long.
+func rounds(short, long_ int) int {
+	if long() {
+		return long_
+	}
+	return short
+}
+
+// electionTime is the longest a follower waits by default before it stands for
+// election: twice raft-heartbeat-ms.
+const electionTime = 2 * time.Second
+
+// TestKill9OfLeaderAndFollowerIsAPause: no error for clients of nodes that live,
+// no lost and no doubled write, linearizable per key.
+func TestKill9OfLeaderAndFollowerIsAPause(t *testing.T) {
+	c := proc.NewCluster(t, 3, proc.Options{})
+	w := startWorkload(c)
+	f := &faults{t: t, w: w}
+	f.awaitProgress()
+	for i := range rounds(4, 40) {
+		if i%2 == 0 {
+			f.kill("leader", c.WaitLeader())
+		} else {
+			f.kill("follower", c.Follower())
+		}
+	}
+	w.stop()
+	f.report()
+	verify(t, w)
+}
+
+// testPause stops the leader for longer than an election takes, while clients
+// read and write through it and through the others.
+func testPause(t *testing.T, readMode string) {
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--read-mode", readMode}})
+	w := startWorkload(c)
+	f := &faults{t: t, w: w}
+	f.awaitProgress()
+	for range rounds(2, 20) {
+		f.pause(c.WaitLeader(), 2*electionTime)
+	}
+	w.stop()
+	f.report()
+	verify(t, w)
+}
+
+func TestPausedLeaderReadsNothingStaleByLease(t *testing.T)  { testPause(t, "lease") }
+func TestPausedLeaderReadsNothingStaleByQuorum(t *testing.T) { testPause(t, "quorum") }
+
+// TestRestartOfEveryNodeKeepsEverything stops all nodes at once by kill -9: what
+// was acknowledged is on disk.
+func TestRestartOfEveryNodeKeepsEverything(t *testing.T) {
+	c := proc.NewCluster(t, 3, proc.Options{})
+	w := startWorkload(c)
+	f := &faults{t: t, w: w}
+	f.awaitProgress()
+	for range rounds(1, 10) {
+		f.begin("kill -9 of all")
+		for _, n := range c.Nodes {
+			w.lives[n.Index].Add(1)
+		}
+		for _, n := range c.Nodes {
+			n.Kill9()
+		}
+		for _, n := range c.Nodes {
+			n.Start()
+		}
+		for _, n := range c.Nodes {
+			n.WaitReady()
+			w.lives[n.Index].Add(1)
+		}
+		f.awaitProgress()
+	}
+	w.stop()
+	f.report()
+	verify(t, w)
+}

@@ -1,0 +1,140 @@
+package linear
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// register is a key's value; absent is its own state.
+type register struct {
+	present bool
+	value   string
+}
+
+// registerModel is Redis's behaviour for one key, as porcupine wants it.
+var registerModel = porcupine.Model{
+	Init:  func() any { return register{} },
+	Step:  stepRegister,
+	Equal: func(a, b any) bool { return a == b },
+	DescribeOperation: func(input, output any) string {
+		in, out := input.(Op), output.(Op)
+		if out.Outcome == Unknown {
+			return fmt.Sprintf("%s %s = ?", in.Name, in.Arg)
+		}
+		return fmt.Sprintf("%s %s = %s", in.Name, in.Arg, reply(&out))
+	},
+	DescribeState: func(state any) string {
+		if r := state.(register); r.present {
+			return r.value
+		}
+		return "(absent)"
+	},
+}
+
+func reply(o *Op) string {
+	if o.Null {
+		return "(nil)"
+	}
+	return o.Reply
+}
+
+// stepRegister says whether a command may have had its answer in a state, and
+// what the state is then. An unknown outcome fits any answer.
+func stepRegister(state, input, output any) (bool, any) {
+	now, in, out := state.(register), input.(Op), output.(Op)
+	want, next := register{}, now
+	switch in.Name {
+	case "GET":
+		want = now
+	case "SET":
+		want, next = register{true, "OK"}, register{true, in.Arg}
+	case "GETSET":
+		want, next = now, register{true, in.Arg}
+	case "SETNX":
+		want = register{true, "0"}
+		if !now.present {
+			want, next = register{true, "1"}, register{true, in.Arg}
+		}
+	case "DEL":
+		want, next = register{true, "0"}, register{}
+		if now.present {
+			want = register{true, "1"}
+		}
+	default:
+		panic("linear: no model for " + in.Name)
+	}
+	return out.Outcome == Unknown || want == register{!out.Null, out.Reply}, next
+}
+
+// registerOps turns a key's history into porcupine's: what was refused has not
+// happened, an unknown read says nothing, and an unknown write has no end.
+func registerOps(history []Op) []porcupine.Operation {
+	var ops []porcupine.Operation
+	for _, o := range history {
+		end := o.Return
+		switch {
+		case o.Outcome == Refused, o.Outcome == Unknown && !o.isWrite():
+			continue
+		case o.Outcome == Unknown:
+			end = math.MaxInt64
+		}
+		ops = append(ops, porcupine.Operation{ClientId: o.Client, Input: o, Output: o, Call: o.Call, Return: end})
+	}
+	return ops
+}
+
+// verdict is what the register checker found.
+type verdict struct {
+	keys, ops, unknown int
+	// unchecked are keys whose check took too long: not wrong, and not right.
+	unchecked []string
+	// wrong is the first key whose history has no order.
+	wrong string
+	info  porcupine.LinearizationInfo
+}
+
+func (v *verdict) String() string {
+	return fmt.Sprintf("%d registers, %d commands, %d of them of unknown outcome, %d registers unchecked", v.keys, v.ops, v.unknown, len(v.unchecked))
+}
+
+// counterPrefix begins the names of counters; other keys are registers.
+const counterPrefix = "counter"
+
+// checkRegisters checks all registers, each for as long as patience.
+func checkRegisters(history []Op, patience time.Duration) *verdict {
+	byKey := map[string][]Op{}
+	for _, o := range history {
+		if !strings.HasPrefix(o.Key, counterPrefix) {
+			byKey[o.Key] = append(byKey[o.Key], o)
+		}
+	}
+	names := make([]string, 0, len(byKey))
+	for key := range byKey {
+		names = append(names, key)
+	}
+	slices.Sort(names)
+	v := &verdict{keys: len(names)}
+	for _, key := range names {
+		ops := registerOps(byKey[key])
+		v.ops += len(ops)
+		for _, o := range ops {
+			if o.Return == math.MaxInt64 {
+				v.unknown++
+			}
+		}
+		result, info := porcupine.CheckOperationsVerbose(registerModel, ops, patience)
+		switch result {
+		case porcupine.Unknown:
+			v.unchecked = append(v.unchecked, key)
+		case porcupine.Illegal:
+			v.wrong, v.info = key, info
+			return v
+		}
+	}
+	return v
+}

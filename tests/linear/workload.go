@@ -1,0 +1,158 @@
+package linear
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+const (
+	clientsPerNode = 3
+	registers      = 8
+	counters       = 3
+	// generationNs is how long a set of registers is used: the search for an
+	// order grows with a key's history.
+	generationNs = int64(2 * time.Second)
+	// pace is the least time between two commands of a client: more commands
+	// per second would make histories longer and no more telling.
+	pace = 4 * time.Millisecond
+	// clientPatience is longer than any pause the server may make.
+	clientPatience = 90 * time.Second
+)
+
+// workload is clients on every node, and what they did and saw.
+type workload struct {
+	history *History
+	cluster *proc.Cluster
+	// lives counts how often each node was killed: a client that loses its
+	// connection while the count stands has met an error.
+	lives [16]atomic.Int64
+
+	done chan struct{}
+	wg   sync.WaitGroup
+
+	mu     sync.Mutex
+	errors []string
+}
+
+// errorsMax is how many errors are kept for the report.
+const errorsMax = 20
+
+func startWorkload(c *proc.Cluster) *workload {
+	w := &workload{history: NewHistory(), cluster: c, done: make(chan struct{})}
+	for i := range len(c.Nodes) * clientsPerNode {
+		w.wg.Go(func() { w.client(i, c.Nodes[i%len(c.Nodes)]) })
+	}
+	return w
+}
+
+// stop ends the clients and waits for them.
+func (w *workload) stop() {
+	close(w.done)
+	w.wg.Wait()
+}
+
+func (w *workload) stopping() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// report keeps an error that no client should have seen.
+func (w *workload) report(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.errors) < errorsMax {
+		w.errors = append(w.errors, fmt.Sprintf("at %.3fs: ", float64(w.history.Now())/1e9)+fmt.Sprintf(format, args...))
+	}
+}
+
+// client uses one node until the workload stops; when its connection breaks
+// it dials until the node is there again.
+func (w *workload) client(id int, node *proc.Node) {
+	r := rand.New(rand.NewPCG(uint64(id), 1))
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for sequence := 0; !w.stopping(); {
+		life := w.lives[node.Index].Load()
+		conn, err := respconn.DialTimeout(node.Addr(), time.Second)
+		if err != nil {
+			<-tick.C
+			continue
+		}
+		conn.Patience = clientPatience
+		for !w.stopping() {
+			<-tick.C
+			sequence++
+			o := w.draw(r, id, sequence)
+			o.Node = node.Name
+			if err := w.do(conn, &o); err != nil {
+				if w.lives[node.Index].Load() == life {
+					w.report("client %d of %s, which was not killed: %s %s: %v", id, node.Name, o.Name, o.Key, err)
+				}
+				break
+			}
+		}
+		conn.Close()
+	}
+}
+
+// draw chooses a client's next command. Written values are unique.
+func (w *workload) draw(r *rand.Rand, id, sequence int) Op {
+	o := Op{Client: id}
+	if r.IntN(4) == 0 {
+		o.Name, o.Key = "INCR", fmt.Sprint(counterPrefix, r.IntN(counters))
+		return o
+	}
+	o.Key = fmt.Sprintf("r%d-%d", w.history.Now()/generationNs, r.IntN(registers))
+	o.Name = [...]string{"GET", "GET", "GET", "SET", "SET", "GETSET", "SETNX", "DEL"}[r.IntN(8)]
+	switch o.Name {
+	case "SET", "GETSET", "SETNX":
+		o.Arg = fmt.Sprintf("%d.%d", id, sequence)
+	}
+	return o
+}
+
+// do runs the command and notes it. It returns an error if the connection is
+// of no more use.
+func (w *workload) do(conn *respconn.Conn, o *Op) error {
+	args := []string{o.Name, o.Key}
+	if o.Arg != "" {
+		args = append(args, o.Arg)
+	}
+	o.Call = w.history.Now()
+	v, err := conn.Do(args...)
+	o.Return = w.history.Now()
+	switch {
+	case err != nil:
+		o.Outcome = Unknown
+	case v.IsError():
+		o.Reply = string(v.Bytes)
+		o.Outcome = outcomeOfError(o.Reply)
+		w.report("client %d of %s: %s %s: %s (after %.3fs)", o.Client, o.Node, o.Name, o.Key, o.Reply, float64(o.Return-o.Call)/1e9)
+	default:
+		o.Outcome, o.Reply, o.Null = Done, string(v.Bytes), v.Null
+	}
+	w.history.Add(*o)
+	return err
+}
+
+// outcomeOfError tells refusals from unknown outcomes by what the server
+// promises of its error prefixes.
+func outcomeOfError(text string) Outcome {
+	for _, prefix := range []string{"CLUSTERDOWN", "OVERLOADED", "TRYAGAIN", "MOVED", "LOADING"} {
+		if strings.HasPrefix(text, prefix) {
+			return Refused
+		}
+	}
+	return Unknown
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/engine"
 	"lockstep/engine/reply"
 )
 
@@ -195,7 +196,14 @@ var keyCommands = []func(generator) []string{
 	func(g generator) []string { return []string{g.pick("expiretime", "pexpiretime"), g.key()} },
 	func(g generator) []string { return []string{"persist", g.key()} },
 	func(g generator) []string {
-		return []string{"object", g.pick("encoding", "refcount", "FREQ", "foo"), g.key()}
+		return []string{"object", g.pick("encoding", "FREQ", "foo"), g.key()}
+	},
+	func(g generator) []string { return []string{"dump", g.key()} },
+	func(g generator) []string {
+		return []string{"restore", g.key(), g.pick("0", "0", "-1", "x"), g.payload(), "\x02" + g.restoreOptions()}
+	},
+	func(g generator) []string {
+		return []string{"restore", g.key(), g.pick("5", "4000000000123"), g.payload(), "absttl", "\x02" + g.restoreOptions()}
 	},
 	func(g generator) []string { return []string{"keys", g.pattern()} },
 	func(g generator) []string {
@@ -212,6 +220,22 @@ var keyCommands = []func(generator) []string{
 	func(g generator) []string {
 		return []string{"swapdb", g.pick("0", "1", "2", "16", "-1", "x"), g.pick("0", "1", "2", "15", "x")}
 	},
+}
+
+func (g generator) restoreOptions() string {
+	return g.some(3, "replace", "REPLACE", "absttl", "idletime\x01"+g.pick("5", "-1", "x"), "freq\x01"+g.pick("5", "256", "x"), "freq", "x")
+}
+
+// payload is one for RESTORE, now and then a damaged one.
+func (g generator) payload() string {
+	p, _ := appendPayload(nil, engine.NewString(nil, []byte(g.value())))
+	switch g.Intn(8) {
+	case 0:
+		p[g.Intn(len(p))] ^= 1 << g.Intn(8)
+	case 1:
+		p = p[:g.Intn(len(p))]
+	}
+	return string(p)
 }
 
 func (g generator) pattern() string {

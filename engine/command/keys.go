@@ -145,4 +145,27 @@ var keyFamily = []*Spec{
 		Args: []Arg{argKey("key", 1)},
 	},
 	objectCommand,
+	{
+		Name: "dump", Arity: 2, Flags: ReadOnly, Cats: CatKeyspace,
+		Keys: oneKey(KeyRO | KeyAccess), Run: runDump,
+		Group: "generic", Since: "2.6.0",
+		Summary: "Returns a key's value in the form that RESTORE takes.", Complexity: "O(N) with N the size of the value",
+		Args: []Arg{argKey("key", 1)},
+		Tips: []string{"nondeterministic_output"},
+	},
+	{
+		Name: "restore", Arity: -4, Flags: Write | DenyOOM | Heavy, Cats: CatKeyspace | CatDangerous,
+		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore,
+		Group: "generic", Since: "2.6.0",
+		Summary: "Makes a key from what DUMP returned.", Complexity: "O(N) with N the size of the value",
+		Args: []Arg{
+			argKey("key", 1),
+			arg("ttl", "integer"),
+			arg("serialized-value", "string"),
+			argToken("replace", "REPLACE").since("3.0.0").optional(),
+			argToken("absttl", "ABSTTL").since("5.0.0").optional(),
+			arg("seconds", "integer").token("IDLETIME").since("5.0.0").optional(),
+			arg("frequency", "integer").token("FREQ").since("5.0.0").optional(),
+		},
+	},
 }

@@ -152,3 +152,20 @@ func TestAppendGrowsInPlace(t *testing.T) {
 		t.Errorf("%v allocations for an APPEND, %v for a STRLEN", allocs, base)
 	}
 }
+
+// TestRefCount compares OBJECT REFCOUNT, which tells small integers that Redis
+// shares. It forgets to share those that COPY makes; here nothing is counted,
+// and they look like all others.
+func TestRefCount(t *testing.T) {
+	o, r := startOracle(t), newRunner(t)
+	for _, line := range []string{
+		"set k 0", "set k 9999", "set k 10000", "set k -1", "set k 007", "set k x", "append k 1", "setrange n 0 12", "incr i", "mset j 5", "getset j 6", "append new 7",
+	} {
+		key := string(words(line)[1])
+		for _, line := range []string{line, "object refcount " + key, "object encoding " + key} {
+			if got, want := r.do(line), o.do(line); got != want {
+				t.Errorf("%s: got %s, want %s", line, got, want)
+			}
+		}
+	}
+}

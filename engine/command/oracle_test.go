@@ -30,7 +30,7 @@ func startOracle(t testing.TB) *oracle {
 	}
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no",
-		"--enable-debug-command", "yes", "--dir", filepath.Dir(socket))
+		"--enable-debug-command", "yes", "--rdbcompression", "no", "--dir", filepath.Dir(socket))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

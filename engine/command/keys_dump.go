@@ -1,0 +1,104 @@
+package command
+
+func runDump(c *Ctx, args [][]byte) {
+	e := c.Read(args[1])
+	if e == nil {
+		c.Out.Null()
+		return
+	}
+	payload, ok := appendPayload(nil, e)
+	if !ok {
+		c.Out.Error(ErrNoDump)
+		return
+	}
+	c.Out.Bulk(payload)
+}
+
+// restoreOptions are the options of RESTORE.
+type restoreOptions struct {
+	replace, absolute bool
+	// idleSec and freq are -1 when not given. There is no access frequency to
+	// set here, but what Redis refuses is refused.
+	idleSec, freq int64
+}
+
+// parse reads the options. It answers the error itself.
+func (o *restoreOptions) parse(c *Ctx, args [][]byte) bool {
+	o.idleSec, o.freq = -1, -1
+	for i := 0; i < len(args); i++ {
+		more := i+1 < len(args)
+		var ok bool
+		switch {
+		case equalFold(args[i], "replace"):
+			o.replace = true
+		case equalFold(args[i], "absttl"):
+			o.absolute = true
+		case equalFold(args[i], "idletime") && more && o.freq < 0:
+			i++
+			if o.idleSec, ok = c.intArg(args[i]); !ok {
+				return false
+			}
+			if o.idleSec < 0 {
+				c.Out.Error(ErrIdleTime)
+				return false
+			}
+		case equalFold(args[i], "freq") && more && o.idleSec < 0:
+			i++
+			if o.freq, ok = c.intArg(args[i]); !ok {
+				return false
+			}
+			if o.freq < 0 || o.freq > 255 {
+				c.Out.Error(ErrFreq)
+				return false
+			}
+		default:
+			c.Out.Error(ErrSyntax)
+			return false
+		}
+	}
+	return true
+}
+
+func runRestore(c *Ctx, args [][]byte) {
+	key, payload := args[1], args[3]
+	var o restoreOptions
+	if !o.parse(c, args[4:]) {
+		return
+	}
+	if !o.replace && c.Write(key) != nil {
+		c.Out.Error(ErrBusyKey)
+		return
+	}
+	atMs, ok := c.intArg(args[2])
+	if !ok {
+		return
+	}
+	if atMs < 0 {
+		c.Out.Error(ErrRestoreTTL)
+		return
+	}
+	rdbType, body, ok := openPayload(payload)
+	if !ok {
+		c.Out.Error(ErrBadDump)
+		return
+	}
+	e, ok := decodeValue(key, rdbType, body, c.Settings.ValueBytesMax)
+	if !ok {
+		c.Out.Error(ErrBadDumpBody)
+		return
+	}
+	if atMs != 0 && !o.absolute {
+		// A sum out of range has passed long ago, as it has for Redis.
+		atMs += c.NowMs
+	}
+	c.Out.OK()
+	if atMs != 0 && atMs <= c.NowMs {
+		c.Delete(key)
+		return
+	}
+	e.ExpireAtMs = atMs
+	c.Put(c.DB, e)
+	if o.idleSec > 0 && int64(c.AccessSec) > o.idleSec {
+		e.Touch(c.AccessSec - uint32(o.idleSec))
+	}
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"lockstep/engine"
+)
+
+// bulk takes a bulk string out of its reply.
+func bulk(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	i := bytes.Index(raw, []byte("\r\n"))
+	if i < 0 || raw[0] != '$' {
+		t.Fatalf("%q is no bulk string", raw)
+	}
+	return raw[i+2 : len(raw)-2]
+}
+
+// TestDumpsGoBothWays restores here what redis-server dumps, compressed or not,
+// and there what we dump.
+func TestDumpsGoBothWays(t *testing.T) {
+	o, r := startOracle(t), newRunner(t)
+	rng := rand.New(rand.NewSource(1))
+	values := [][]byte{nil, []byte("0"), []byte("-128"), []byte("128"), []byte("-32769"), []byte("2147483647"), []byte("2147483648"), []byte("-2147483648"), []byte("007")}
+	for _, n := range []int{1, 20, 21, 63, 64, 300, 16383, 16384, 100_000} {
+		random := make([]byte, n)
+		rng.Read(random)
+		few := make([]byte, n)
+		for i := range few {
+			few[i] = "ab"[rng.Intn(2)]
+		}
+		values = append(values, random, few, bytes.Repeat([]byte("x"), n), bytes.Repeat([]byte("long text "), n/10+1))
+	}
+	key := []byte("k")
+	for _, compression := range []string{"yes", "no"} {
+		o.do("config set rdbcompression " + compression)
+		for _, value := range values {
+			o.exec([]byte("set"), key, value)
+			payload := bulk(t, o.exec([]byte("dump"), key))
+			if got := flat(r.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+				t.Fatalf("restore of %.30q, compression %s: %s", value, compression, got)
+			}
+			if got := bulk(t, r.exec([]byte("get"), key)); !bytes.Equal(got, value) {
+				t.Fatalf("restored %.30q, want %.30q", got, value)
+			}
+			payload = bulk(t, r.exec([]byte("dump"), key))
+			if got := flat(o.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+				t.Fatalf("redis-server refuses our dump of %.30q: %s", value, got)
+			}
+			if got := bulk(t, o.exec([]byte("get"), key)); !bytes.Equal(got, value) {
+				t.Fatalf("redis-server restored %.30q, want %.30q", got, value)
+			}
+		}
+	}
+}
+
+// TestHostilePayloadsAreRefused restores payloads with a right checksum and a
+// wrong content.
+func TestHostilePayloadsAreRefused(t *testing.T) {
+	for name, body := range map[string]string{
+		"nothing":                      "",
+		"an unknown type":              "\x77\x01a",
+		"a cut length":                 "\x00\x80\x00",
+		"a length beyond the end":      "\x00\x05ab",
+		"a huge length":                "\x00\x81\xff\xff\xff\xff\xff\xff\xff\xffab",
+		"a cut number":                 "\x00\xc2\x01",
+		"an unknown form":              "\x00\xc4\x01",
+		"bytes left over":              "\x00\x01abc",
+		"LZF cut":                      "\x00\xc3",
+		"LZF of a huge length":         "\x00\xc3\x02\x81\x7f\xff\xff\xff\xff\xff\xff\xff\x00a",
+		"LZF before its beginning":     "\x00\xc3\x04\x05\x00a\x20\x05",
+		"LZF too long":                 "\x00\xc3\x04\x02\x00a\x20\x00",
+		"LZF too short":                "\x00\xc3\x02\x05\x00a",
+		"LZF literals cut":             "\x00\xc3\x02\x05\x05a",
+		"LZF reference without offset": "\x00\xc3\x03\x05\x00a\x20",
+		"LZF long reference cut":       "\x00\xc3\x03\x05\x00a\xe0",
+	} {
+		r := newRunner(t)
+		payload := binary.LittleEndian.AppendUint16([]byte(body), payloadVersion)
+		payload = binary.LittleEndian.AppendUint64(payload, payloadCRC(payload))
+		got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payload))
+		if got != "-"+ErrBadDumpBody && got != "-"+ErrBadDump {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	r := newRunner(t)
+	p, _ := appendPayload(nil, engine.NewString(nil, []byte("text")))
+	binary.LittleEndian.PutUint16(p[len(p)-10:], payloadVersionMax+1)
+	binary.LittleEndian.PutUint64(p[len(p)-8:], payloadCRC(p[:len(p)-8]))
+	if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), p)); !strings.HasPrefix(got, "-"+ErrBadDump) {
+		t.Errorf("a version of the future: %s", got)
+	}
+}
+
+// FuzzRestore takes any body with a right footer: what is taken is dumped and
+// restored to the same again.
+func FuzzRestore(f *testing.F) {
+	f.Add([]byte("\x00\x04text"))
+	f.Add([]byte("\x00\xc0\x80"))
+	f.Add([]byte("\x00\xc3\x09\x40\x64\x01xx\xe0\x57\x00\x01xx"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) == 0 {
+			return
+		}
+		e, ok := decodeValue([]byte("k"), body[0], body[1:], 1<<20)
+		if !ok {
+			return
+		}
+		p, _ := appendPayload(nil, e)
+		rdbType, again, ok := openPayload(p)
+		if !ok {
+			t.Fatalf("our payload %q is refused", p)
+		}
+		n, ok := decodeValue([]byte("k"), rdbType, again, 1<<20)
+		if !ok || !bytes.Equal(n.Text(), e.Text()) {
+			t.Fatalf("%q comes back as another", e.Text())
+		}
+	})
+}

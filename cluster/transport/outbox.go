@@ -1,20 +1,46 @@
 package transport
 
 import (
+	"hash/crc32"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // outbox is what waits to be written to a connection. One goroutine writes all
 // that has gathered with one call, so a burst costs one system call.
 type outbox struct {
-	mu     sync.Mutex
-	cond   sync.Cond
-	frames net.Buffers
-	bytes  int
-	closed bool
+	mu   sync.Mutex
+	cond sync.Cond
+	// pieces are the bytes to write, in order: runs of small frames copied
+	// together, and large payloads as they are.
+	pieces net.Buffers
+	// open: the last piece may be appended to.
+	open  bool
+	bytes int
+	// pushed and taken are the ids of the newest frame here and of the newest
+	// that was given to the connection.
+	pushed, taken uint64
+	closed        bool
+	// spare is a piece that was written and may be used again.
+	spare []byte
+
+	// writing: a write call is under way.
+	writing atomic.Bool
 }
+
+const (
+	// copyMax is the longest payload that is copied; a longer one costs less as a
+	// piece of its own.
+	copyMax = 16 << 10
+	// pieceMax is how long a piece grows, pieceKept how large one is kept.
+	pieceMax, pieceKept = 64 << 10, 128 << 10
+	// writeMax is how much one write call takes, and writeTimeout how long it
+	// may take: a peer that takes nothing for so long is gone.
+	writeMax     = 4 << 20
+	writeTimeout = 20 * time.Second
+)
 
 func newOutbox() *outbox {
 	o := &outbox{}
@@ -22,86 +48,108 @@ func newOutbox() *outbox {
 	return o
 }
 
-// push adds a frame; false: the box is full or closed.
-func (o *outbox) push(frame []byte) bool {
+// push adds a frame; false: the box is full or closed. must puts it in even if
+// full, for frames that are small and few. The payload must not be changed
+// afterwards.
+func (o *outbox) push(id uint64, code uint8, payload []byte, must bool) bool {
+	sum := crc32.Checksum(payload, castagnoli)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || (o.bytes > 0 && o.bytes+len(frame) > queueBytesMax) {
+	if o.closed || (o.bytes > 0 && o.bytes+len(payload) > queueBytesMax && !must) {
 		return false
 	}
-	o.frames = append(o.frames, frame)
-	o.bytes += len(frame)
-	if len(o.frames) == 1 {
+	if !o.open || len(o.pieces[len(o.pieces)-1]) > pieceMax {
+		o.pieces = append(o.pieces, o.spare[:0])
+		o.spare = nil
+		o.open = true
+	}
+	last := len(o.pieces) - 1
+	o.pieces[last] = appendFrameHead(o.pieces[last], id, code, len(payload), sum)
+	if len(payload) <= copyMax {
+		o.pieces[last] = append(o.pieces[last], payload...)
+	} else {
+		o.pieces = append(o.pieces, payload)
+		o.open = false
+	}
+	if o.bytes == 0 {
 		o.cond.Signal()
 	}
+	o.bytes += frameHead + bodyHead + len(payload)
+	o.pushed = id
 	return true
 }
 
-// writeTimeout bounds one write; a peer that takes nothing for so long is gone.
-const writeTimeout = 20 * time.Second
+// take waits for frames and takes them all; false: the box is closed.
+func (o *outbox) take() (net.Buffers, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.bytes == 0 && !o.closed {
+		o.cond.Wait()
+	}
+	if o.closed {
+		return nil, false
+	}
+	pieces := o.pieces
+	o.pieces, o.open, o.bytes = nil, false, 0
+	o.taken = o.pushed
+	return pieces, true
+}
 
 // drain writes frames until the box or the connection is closed.
 func (o *outbox) drain(conn net.Conn) {
-	var small []byte
 	for {
-		o.mu.Lock()
-		for len(o.frames) == 0 && !o.closed {
-			o.cond.Wait()
-		}
-		if o.closed {
-			o.mu.Unlock()
+		pieces, ok := o.take()
+		if !ok {
 			return
 		}
-		frames := o.frames
-		o.frames = nil
-		o.bytes = 0
-		o.mu.Unlock()
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		var err error
-		if small, err = write(conn, frames, small); err != nil {
+		first := pieces[0]
+		o.writing.Store(true)
+		err := writePieces(conn, pieces)
+		o.writing.Store(false)
+		if err != nil {
 			conn.Close()
 			o.close()
 			return
 		}
+		if cap(first) <= pieceKept {
+			o.mu.Lock()
+			o.spare = first
+			o.mu.Unlock()
+		}
 	}
 }
 
-// write sends frames: small ones copied together, large ones as they are.
-func write(conn net.Conn, frames net.Buffers, small []byte) ([]byte, error) {
-	const copyMax = 16 << 10
-	small = small[:0]
-	for _, f := range frames {
-		if len(f) <= copyMax {
-			small = append(small, f...)
-			if len(small) < 4*copyMax {
-				continue
+// writePieces writes all, so many bytes at a time that progress can be judged.
+func writePieces(conn net.Conn, pieces net.Buffers) error {
+	for len(pieces) > 0 {
+		var part net.Buffers
+		bytes := 0
+		for len(pieces) > 0 && bytes < writeMax {
+			p := pieces[0]
+			if cut := writeMax - bytes; len(p) > cut {
+				part = append(part, p[:cut])
+				pieces[0] = p[cut:]
+				break
 			}
-			f = nil
+			part = append(part, p)
+			bytes += len(p)
+			pieces = pieces[1:]
 		}
-		if len(small) > 0 {
-			if _, err := conn.Write(small); err != nil {
-				return small, err
-			}
-			small = small[:0]
-		}
-		if len(f) > 0 {
-			if _, err := conn.Write(f); err != nil {
-				return small, err
-			}
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := part.WriteTo(conn); err != nil {
+			return err
 		}
 	}
-	if len(small) > 0 {
-		if _, err := conn.Write(small); err != nil {
-			return small, err
-		}
-	}
-	return small, nil
+	return nil
 }
 
-func (o *outbox) close() {
+// close drops what waits. It returns the id of the newest frame of which the
+// connection may have sent something.
+func (o *outbox) close() (taken uint64) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.closed = true
-	o.frames = nil
+	o.pieces, o.spare = nil, nil
 	o.cond.Broadcast()
-	o.mu.Unlock()
+	return o.taken
 }

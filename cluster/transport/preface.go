@@ -1,11 +1,13 @@
 package transport
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,20 +26,24 @@ const prefaceMagic = "LSP\x01"
 
 // preface is what the dialling side says first:
 //
-//	magic, kind u8, group u32, cluster id (u8 length), node id (u8 length)
+//	magic, kind u8, group u32, cluster id, node id, target: u8 length and text each
+//
+// The other side answers with its verdict: u8 length and text, empty for yes.
 type preface struct {
 	kind              uint8
 	group             uint32
 	clusterID, nodeID string
+	// target is the id of the node that is meant; "" when only its address is
+	// known.
+	target string
 }
 
 func (p *preface) append(dst []byte) []byte {
 	dst = append(dst, prefaceMagic...)
 	dst = append(dst, p.kind)
 	dst = binary.LittleEndian.AppendUint32(dst, p.group)
-	for _, s := range []string{p.clusterID, p.nodeID} {
-		s = s[:min(len(s), 255)]
-		dst = append(append(dst, byte(len(s))), s...)
+	for _, s := range []string{p.clusterID, p.nodeID, p.target} {
+		dst = appendShort(dst, s)
 	}
 	return dst
 }
@@ -54,12 +60,18 @@ func readPreface(r io.Reader) (preface, error) {
 	if p.kind != streamRequests && p.kind != streamRaft {
 		return preface{}, fmt.Errorf("unknown kind of connection %d", p.kind)
 	}
-	var err error
-	if p.clusterID, err = readShort(r); err != nil {
-		return preface{}, err
+	for _, s := range []*string{&p.clusterID, &p.nodeID, &p.target} {
+		var err error
+		if *s, err = readShort(r); err != nil {
+			return preface{}, err
+		}
 	}
-	p.nodeID, err = readShort(r)
-	return p, err
+	return p, nil
+}
+
+func appendShort(dst []byte, s string) []byte {
+	s = s[:min(len(s), 255)]
+	return append(append(dst, byte(len(s))), s...)
 }
 
 func readShort(r io.Reader) (string, error) {
@@ -74,20 +86,35 @@ func readShort(r io.Reader) (string, error) {
 
 // writeVerdict answers a preface: an empty reason lets the connection in.
 func writeVerdict(w io.Writer, reason string) error {
-	reason = reason[:min(len(reason), 255)]
-	_, err := w.Write(append([]byte{byte(len(reason))}, reason...))
+	_, err := w.Write(appendShort(nil, reason))
 	return err
 }
 
-// dial connects to a peer and introduces this node.
-func (t *Transport) dial(addr string, p preface, timeout time.Duration) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", addr, min(timeout, dialTimeout))
+// Target is the address of a node whose id is known: a dial to it fails when
+// another node answers there.
+func Target(id, addr string) string { return id + "@" + addr }
+
+// splitTarget undoes Target; id is "" for a plain address.
+func splitTarget(target string) (id, addr string) {
+	if i := strings.LastIndexByte(target, '@'); i >= 0 {
+		return target[:i], target[i+1:]
+	}
+	return "", target
+}
+
+// dial connects to a peer and introduces this node. The end of ctx ends it.
+func (t *Transport) dial(ctx context.Context, target string, p preface, timeout time.Duration) (net.Conn, error) {
+	id, addr := splitTarget(target)
+	dialer := net.Dialer{Timeout: min(timeout, dialTimeout)}
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	tune(conn)
-	_ = conn.SetDeadline(time.Now().Add(prefaceTimeout))
-	p.clusterID, p.nodeID = t.cfg.ClusterID(), t.cfg.NodeID
+	_ = conn.SetDeadline(time.Now().Add(t.pace.preface))
+	p.clusterID, p.nodeID, p.target = t.cfg.ClusterID(), t.cfg.NodeID, id
 	if _, err := conn.Write(p.append(nil)); err != nil {
 		conn.Close()
 		return nil, err
@@ -104,14 +131,21 @@ func (t *Transport) dial(addr string, p preface, timeout time.Duration) (net.Con
 	return conn, nil
 }
 
-// tune makes a dead peer known within seconds: by keepalives on an idle
+const (
+	keepAlivePeriod = 3 * time.Second
+	keepAliveProbes = 3
+	// deadPeerTimeout is how long written bytes may stay unacknowledged.
+	deadPeerTimeout = 10 * time.Second
+)
+
+// tune makes a dead machine known within seconds: by keepalives on an idle
 // connection, by the kernel's user timeout on one with bytes under way.
 func tune(conn net.Conn) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return
 	}
-	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlivePeriod, Interval: keepAlivePeriod, Count: 3})
+	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlivePeriod, Interval: keepAlivePeriod, Count: keepAliveProbes})
 	raw, err := tcp.SyscallConn()
 	if err != nil {
 		return

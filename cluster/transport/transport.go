@@ -1,38 +1,56 @@
 // Package transport carries everything between two nodes over one port: the
 // streams of every Raft group, and requests with their answers.
 //
-// A connection begins with a preface that names the cluster, the sender and
-// what the connection is for; a connection of another cluster is refused in
-// words. Addresses are names and stay names: they are resolved at each dial,
-// so that a node may come back with another IP.
+// A connection begins with a preface that names the cluster, the sender, the
+// node that is meant, and what the connection is for. A connection of another
+// cluster, or one that reached another node than it looked for, is refused in
+// words. The second matters as much as the first: where addresses are handed
+// out anew, a name may for a while lead to the wrong node, and Raft would count
+// that node's acknowledgements as another's.
+//
+// Addresses are names and stay names: they are resolved at each dial, so that a
+// node may come back with another IP. That is why hashicorp/raft's own TCP
+// transport is not used; it insists on an IP.
 //
 // Raft's streams and requests use connections of their own, so that a bulk
-// transfer (a snapshot) does not hold up heartbeats or forwarded commands.
+// transfer (a snapshot) does not hold up heartbeats or forwarded commands. All
+// requests to one peer share one connection, which a single goroutine writes:
+// it takes all that has gathered with one system call, so a burst costs one.
+//
+// A peer that is gone is noticed within some ten seconds: by the kernel where
+// its machine is gone (keepalives, user timeout), by unanswered pings where its
+// process stands still.
+//
+// TLS belongs in two places, around the raw connection: dial and welcome.
 //
 // Invariants:
 //   - Requests sent over one peer connection arrive, and are handed to their
 //     handler, in the order of sending.
-//   - Every frame, queue and wait is bounded.
+//   - done is called exactly once for each request.
 //   - An error tells whether the request may have been received: ErrNotSent or
 //     ErrMaybeSent.
+//   - Every frame, queue, wait and retry is bounded.
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Errors of requests.
 var (
-	// ErrNotSent: the peer has certainly not received the request.
+	// ErrNotSent: the peer has certainly not acted on the request.
 	ErrNotSent = errors.New("transport: not sent")
-	// ErrMaybeSent: the connection broke before an answer came.
+	// ErrMaybeSent: the peer may have acted on the request; no answer came.
 	ErrMaybeSent = errors.New("transport: connection lost before the answer")
-	// ErrRefused: the peer refused the connection; it wraps ErrNotSent.
+	// ErrRefused: the peer refused the connection or the request; it wraps
+	// ErrNotSent.
 	ErrRefused = fmt.Errorf("%w: refused", ErrNotSent)
 	// ErrClosed: this transport is closed.
 	ErrClosed = fmt.Errorf("%w: transport closed", ErrNotSent)
@@ -43,18 +61,31 @@ const (
 	// FrameBytesMax is the longest request or answer: the longest command and
 	// room around it.
 	FrameBytesMax = 96 << 20
-	// queueBytesMax bounds what waits to be written to one peer.
+	// queueBytesMax bounds what waits to be written to one peer. A longest frame
+	// fits.
 	queueBytesMax = 128 << 20
 	// outstandingMax bounds the requests to one peer that have no answer yet.
 	outstandingMax = 1 << 16
-	// connsMax bounds the connections other nodes may open to this one.
-	connsMax        = 4096
-	prefaceTimeout  = 5 * time.Second
-	dialTimeout     = 3 * time.Second
-	keepAlivePeriod = 3 * time.Second
-	// deadPeerTimeout is how long written bytes may stay unacknowledged.
-	deadPeerTimeout = 10 * time.Second
+	// inboundMax bounds the connections other nodes may open to this one.
+	inboundMax  = 4096
+	dialTimeout = 3 * time.Second
+	// acceptPauseMax bounds the pause after accept failed.
+	acceptPauseMax = time.Second
 )
+
+// pace are the times that tests shorten.
+type pace struct {
+	// preface is how long the exchange of preface and verdict may take.
+	preface time.Duration
+	// ping is how often a peer is asked whether it is alive.
+	ping time.Duration
+	// messageGap is how long the bytes of one Raft message may pause. Raft reads
+	// a snapshot on its main loop: a sender that stands still in the middle of
+	// one would keep this node from voting.
+	messageGap time.Duration
+}
+
+var usualPace = pace{preface: 5 * time.Second, ping: 3 * time.Second, messageGap: 10 * time.Second}
 
 // Config is what a transport is made with.
 type Config struct {
@@ -62,7 +93,7 @@ type Config struct {
 	Listen []string
 	// Advertise is this node's peer address, "host:port", as others dial it.
 	Advertise string
-	// NodeID is this node's id.
+	// NodeID is this node's id, which is its Raft server id too.
 	NodeID string
 	// ClusterID returns the cluster's id, "" while this node has none.
 	ClusterID func() string
@@ -80,7 +111,8 @@ type Peer struct {
 
 // Handler takes a request. It is called on the connection's reading goroutine,
 // in order of arrival, and must not block; reply may be called later, once,
-// from any goroutine. payload belongs to the handler.
+// from any goroutine. payload belongs to the handler, and the answer given to
+// reply must not be changed afterwards.
 type Handler func(from Peer, payload []byte, reply func([]byte))
 
 // Transport is one node's end of all its peer connections.
@@ -89,20 +121,26 @@ type Transport struct {
 	listeners []net.Listener
 	handlers  [256]Handler
 	open      [256]bool
+	refusals  quiet
+	pace      pace
 
-	mu     sync.Mutex
-	layers map[uint32]*StreamLayer
-	peers  map[string]*peerConn
-	conns  map[net.Conn]struct{}
-	closed bool
+	ctx    context.Context
+	cancel context.CancelFunc
 	wait   sync.WaitGroup
+
+	mu      sync.Mutex
+	layers  map[uint32]*StreamLayer
+	peers   map[string]*peer
+	inbound map[net.Conn]struct{}
+	closed  bool
 }
 
 // Listen opens the peer port. Handle must be called before Serve.
 func Listen(cfg Config) (*Transport, error) {
 	t := &Transport{
-		cfg: cfg, layers: map[uint32]*StreamLayer{}, peers: map[string]*peerConn{}, conns: map[net.Conn]struct{}{},
+		cfg: cfg, pace: usualPace, layers: map[uint32]*StreamLayer{}, peers: map[string]*peer{}, inbound: map[net.Conn]struct{}{},
 	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	for _, k := range cfg.OpenKinds {
 		t.open[k] = true
 	}
@@ -117,8 +155,13 @@ func Listen(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Handle sets the handler of a request kind.
-func (t *Transport) Handle(kind uint8, h Handler) { t.handlers[kind] = h }
+// Handle sets the handler of a request kind, which must not be 0.
+func (t *Transport) Handle(kind uint8, h Handler) {
+	if kind == kindPing {
+		panic("transport: kind 0 is the transport's own")
+	}
+	t.handlers[kind] = h
+}
 
 // Serve begins to accept connections.
 func (t *Transport) Serve() {
@@ -128,21 +171,25 @@ func (t *Transport) Serve() {
 }
 
 func (t *Transport) accept(l net.Listener) {
-	delay := time.Duration(0)
+	pause := time.Duration(0)
 	for {
 		conn, err := l.Accept()
 		if err != nil {
-			if t.isClosed() {
+			if t.ctx.Err() != nil {
 				return
 			}
 			// Out of file descriptors, most likely: trying at once would only burn a
 			// core.
-			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			t.cfg.Log.Warn("peer port: accept failed", "err", err, "retry", delay)
-			<-time.After(delay)
+			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
+			t.cfg.Log.Warn("peer port: accept failed", "err", err, "retry", pause)
+			select {
+			case <-time.After(pause):
+			case <-t.ctx.Done():
+				return
+			}
 			continue
 		}
-		delay = 0
+		pause = 0
 		if !t.track(conn) {
 			conn.Close()
 			continue
@@ -151,71 +198,65 @@ func (t *Transport) accept(l net.Listener) {
 	}
 }
 
-func (t *Transport) isClosed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.closed
-}
-
 // track notes an accepted connection; false: there are too many, or the
 // transport is closed.
 func (t *Transport) track(conn net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || len(t.conns) >= connsMax {
+	if t.closed || len(t.inbound) >= inboundMax {
 		return false
 	}
-	t.conns[conn] = struct{}{}
+	t.inbound[conn] = struct{}{}
 	return true
 }
 
-func (t *Transport) untrack(conn net.Conn) {
+// drop closes an accepted connection.
+func (t *Transport) drop(conn net.Conn) {
 	t.mu.Lock()
-	delete(t.conns, conn)
+	delete(t.inbound, conn)
 	t.mu.Unlock()
+	conn.Close()
 }
 
 // welcome reads a connection's preface and gives the connection to whom it is
 // for.
 func (t *Transport) welcome(conn net.Conn) {
 	tune(conn)
-	_ = conn.SetDeadline(time.Now().Add(prefaceTimeout))
+	_ = conn.SetDeadline(time.Now().Add(t.pace.preface))
 	p, err := readPreface(conn)
 	if err == nil {
 		err = t.check(&p)
 	}
 	if err != nil {
-		t.cfg.Log.Warn("peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
+		t.refusals.warn(t.cfg.Log, "peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
 		_ = writeVerdict(conn, err.Error())
-		t.untrack(conn)
-		conn.Close()
+		t.drop(conn)
 		return
 	}
 	if writeVerdict(conn, "") != nil {
-		t.untrack(conn)
-		conn.Close()
+		t.drop(conn)
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
 	if p.kind == streamRaft {
-		t.untrack(conn)
 		t.mu.Lock()
 		layer := t.layers[p.group]
 		t.mu.Unlock()
 		if layer == nil || !layer.deliver(conn) {
-			conn.Close()
+			t.drop(conn)
 		}
 		return
 	}
 	t.serveRequests(conn, Peer{NodeID: p.nodeID, Stranger: p.clusterID == ""})
-	t.untrack(conn)
-	conn.Close()
+	t.drop(conn)
 }
 
 // check tells whether a connection may come in.
 func (t *Transport) check(p *preface) error {
 	own := t.cfg.ClusterID()
 	switch {
+	case p.target != "" && p.target != t.cfg.NodeID:
+		return fmt.Errorf("this is node %s, not %s", t.cfg.NodeID, p.target)
 	case p.clusterID == own && own != "":
 	case p.clusterID == "" && p.kind == streamRequests:
 	case own == "":
@@ -233,7 +274,8 @@ func (t *Transport) check(p *preface) error {
 	return nil
 }
 
-// Close closes all connections and waits for their goroutines.
+// Close closes all connections, the Raft groups' too, and waits for their
+// goroutines.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -241,19 +283,41 @@ func (t *Transport) Close() error {
 		return nil
 	}
 	t.closed = true
+	t.cancel()
 	for _, l := range t.listeners {
 		l.Close()
 	}
-	// order does not matter: each is closed for itself
-	for conn := range t.conns {
+	for conn := range t.inbound {
 		conn.Close()
 	}
-	peers := t.peers
-	t.peers = map[string]*peerConn{}
+	var layers []*StreamLayer
+	for _, l := range t.layers {
+		layers = append(layers, l)
+	}
 	t.mu.Unlock()
-	for _, p := range peers {
-		p.close(ErrClosed)
+	for _, l := range layers {
+		l.Close()
 	}
 	t.wait.Wait()
 	return nil
+}
+
+// quiet lets one line a second through: whoever knocks at the port decides how
+// often there is something to say.
+type quiet struct {
+	lastSec    atomic.Int64
+	suppressed atomic.Int64
+}
+
+func (q *quiet) warn(log *slog.Logger, msg string, args ...any) {
+	now := time.Now().Unix()
+	last := q.lastSec.Load()
+	if now == last || !q.lastSec.CompareAndSwap(last, now) {
+		q.suppressed.Add(1)
+		return
+	}
+	if n := q.suppressed.Swap(0); n > 0 {
+		args = append(args, "more_like_this", n)
+	}
+	log.Warn(msg, args...)
 }

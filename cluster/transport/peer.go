@@ -1,0 +1,243 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// redialPauseMin and redialPauseMax bound how long a peer that could not be
+	// dialled is left alone; the pause doubles with each failure.
+	redialPauseMin = 25 * time.Millisecond
+	redialPauseMax = time.Second
+	// silentPings is how many pings in a row may go by without a byte from the
+	// peer.
+	silentPings = 3
+	// readBufferBytes is what one read call takes at most.
+	readBufferBytes = 64 << 10
+)
+
+// peer is the connection on which this node sends requests to one other. It
+// lives once: after a failure the next request makes a new one.
+type peer struct {
+	t    *Transport
+	addr string
+	out  *outbox
+	// failures counts the dials before this one that failed in a row.
+	failures int
+	// heard counts the reads that brought something.
+	heard atomic.Uint64
+
+	mu      sync.Mutex
+	waiting map[uint64]func([]byte, error)
+	nextID  uint64
+	// failed says why the connection is of no use any more.
+	failed error
+	// retryAt is when the peer may be dialled again.
+	retryAt time.Time
+}
+
+// Go sends a request and calls done once, from any goroutine, with the answer
+// or the error. Requests of one goroutine to one peer keep their order. The
+// payload must not be changed afterwards; the answer belongs to done.
+func (t *Transport) Go(addr string, kind uint8, payload []byte, done func([]byte, error)) {
+	t.send(addr, kind, payload, done)
+}
+
+// Call sends a request and waits for its answer.
+func (t *Transport) Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error) {
+	type result struct {
+		answer []byte
+		err    error
+	}
+	c := make(chan result, 1)
+	p, id := t.send(addr, kind, payload, func(answer []byte, err error) { c <- result{answer, err} })
+	select {
+	case r := <-c:
+		return r.answer, r.err
+	case <-ctx.Done():
+		if p != nil {
+			p.take(id)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrMaybeSent, ctx.Err())
+	}
+}
+
+// send is Go; it returns where the request waits for its answer.
+func (t *Transport) send(addr string, kind uint8, payload []byte, done func([]byte, error)) (*peer, uint64) {
+	if len(payload)+bodyHead > FrameBytesMax {
+		done(nil, fmt.Errorf("%w: %d bytes are too many", ErrNotSent, len(payload)))
+		return nil, 0
+	}
+	p, err := t.peer(addr)
+	if err != nil {
+		done(nil, err)
+		return nil, 0
+	}
+	id, err := p.send(kind, payload, done)
+	if err != nil {
+		done(nil, err)
+		return nil, 0
+	}
+	return p, id
+}
+
+// peer returns the connection to a peer, begun if there is none that works.
+func (t *Transport) peer(addr string) (*peer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, ErrClosed
+	}
+	failures := 0
+	if p := t.peers[addr]; p != nil {
+		p.mu.Lock()
+		failed, retryAt := p.failed, p.retryAt
+		p.mu.Unlock()
+		if failed == nil {
+			return p, nil
+		}
+		if time.Now().Before(retryAt) {
+			return nil, failed
+		}
+		failures = p.failures
+	}
+	p := &peer{t: t, addr: addr, out: newOutbox(), failures: failures, waiting: map[uint64]func([]byte, error){}}
+	t.peers[addr] = p
+	t.wait.Go(p.run)
+	return p, nil
+}
+
+func (p *peer) send(kind uint8, payload []byte, done func([]byte, error)) (uint64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed != nil {
+		return 0, p.failed
+	}
+	if len(p.waiting) >= outstandingMax {
+		return 0, fmt.Errorf("%w: too many requests to %s are open", ErrNotSent, p.addr)
+	}
+	p.nextID++
+	// Under the lock, so that frames stand in the order of their ids.
+	if !p.out.push(p.nextID, kind, payload, false) {
+		return 0, fmt.Errorf("%w: too much waits to be sent to %s", ErrNotSent, p.addr)
+	}
+	p.waiting[p.nextID] = done
+	return p.nextID, nil
+}
+
+// take removes a request that waits; nil: it has its answer.
+func (p *peer) take(id uint64) func([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done := p.waiting[id]
+	delete(p.waiting, id)
+	return done
+}
+
+// run dials, then reads answers until the connection breaks.
+func (p *peer) run() {
+	conn, err := p.t.dial(p.t.ctx, p.addr, preface{kind: streamRequests}, dialTimeout)
+	if err != nil {
+		p.failures++
+		p.fail(err, min(redialPauseMin<<min(p.failures, 10), redialPauseMax))
+		return
+	}
+	p.failures = 0
+	ctx, cancel := context.WithCancel(p.t.ctx)
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	p.t.wait.Go(func() { p.out.drain(conn) })
+	p.t.wait.Go(func() { p.ping(ctx, conn) })
+	err = p.read(conn)
+	cancel()
+	conn.Close()
+	p.fail(err, 0)
+}
+
+func (p *peer) read(conn net.Conn) error {
+	r := bufio.NewReaderSize(heardReader{conn, &p.heard}, readBufferBytes)
+	for {
+		id, code, payload, err := readFrame(r)
+		if err != nil {
+			return err
+		}
+		done := p.take(id)
+		switch {
+		case done == nil:
+		case code == answerDone:
+			done(payload, nil)
+		case code == answerRefused:
+			done(nil, fmt.Errorf("%w: %s", ErrRefused, payload))
+		default:
+			done(nil, fmt.Errorf("%w: %s had no room for it", ErrMaybeSent, p.addr))
+		}
+	}
+}
+
+// heardReader counts the reads that bring something.
+type heardReader struct {
+	net.Conn
+	heard *atomic.Uint64
+}
+
+// Read implements io.Reader.
+func (r heardReader) Read(b []byte) (int, error) {
+	n, err := r.Conn.Read(b)
+	if n > 0 {
+		r.heard.Add(1)
+	}
+	return n, err
+}
+
+// ping closes the connection of a peer from which nothing comes. It counts
+// ticks and not time, so that a pause of this process is not taken for the
+// peer's. While a write is under way that write's deadline decides: the peer may
+// be busy taking a large frame, and the pings wait behind it.
+func (p *peer) ping(ctx context.Context, conn net.Conn) {
+	ticker := time.NewTicker(p.t.pace.ping)
+	defer ticker.Stop()
+	for heard, silent := p.heard.Load(), 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now := p.heard.Load(); now != heard || p.out.writing.Load() {
+			heard, silent = now, 0
+		} else if silent++; silent > silentPings {
+			conn.Close()
+			return
+		}
+		p.mu.Lock()
+		p.out.push(p.nextID, kindPing, nil, true)
+		p.mu.Unlock()
+	}
+}
+
+// fail ends the connection. What waits learns whether it may have been
+// received.
+func (p *peer) fail(err error, pause time.Duration) {
+	if p.t.ctx.Err() != nil {
+		err = ErrClosed
+	}
+	p.mu.Lock()
+	taken := p.out.close()
+	p.failed = fmt.Errorf("%w: %s: %w", ErrNotSent, p.addr, err)
+	p.retryAt = time.Now().Add(pause)
+	notSent, waiting := p.failed, p.waiting
+	p.waiting = nil
+	p.mu.Unlock()
+	for id, done := range waiting {
+		if id > taken {
+			done(nil, notSent)
+		} else {
+			// Not wrapped: err may be ErrNotSent about a later attempt.
+			done(nil, fmt.Errorf("%w: %s: %v", ErrMaybeSent, p.addr, err))
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package transport
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"sync/atomic"
+)
+
+// serveRequests reads a peer's requests until the connection breaks.
+func (t *Transport) serveRequests(conn net.Conn, from Peer) {
+	out := newOutbox()
+	t.wait.Go(func() { out.drain(conn) })
+	defer out.close()
+	r := bufio.NewReaderSize(conn, readBufferBytes)
+	var open atomic.Int64
+	for {
+		id, kind, payload, err := readFrame(r)
+		if err != nil {
+			return
+		}
+		if kind == kindPing {
+			// A ping bears the id of the request before it, which has its own answer.
+			out.push(0, answerDone, nil, true)
+			continue
+		}
+		if refusal := t.refusal(kind, from); refusal != "" {
+			out.push(id, answerRefused, []byte(refusal), true)
+			continue
+		}
+		if open.Add(1) > outstandingMax {
+			t.refusals.warn(t.cfg.Log, "a peer has too many requests open", "peer", from.NodeID)
+			return
+		}
+		t.handlers[kind](from, payload, func(answer []byte) {
+			open.Add(-1)
+			// The peer takes its answers too slowly; this one is given up, so that
+			// all others need not be.
+			if len(answer)+bodyHead > FrameBytesMax || !out.push(id, answerDone, answer, false) {
+				out.push(id, answerLost, nil, true)
+			}
+		})
+	}
+}
+
+// refusal says why a request is not handled, "" if it is.
+func (t *Transport) refusal(kind uint8, from Peer) string {
+	switch {
+	case t.handlers[kind] == nil:
+		return fmt.Sprintf("node %s does not know requests of kind %d", t.cfg.NodeID, kind)
+	case from.Stranger && !t.open[kind]:
+		return fmt.Sprintf("requests of kind %d are for members of the cluster", kind)
+	}
+	return ""
+}

@@ -60,8 +60,8 @@ func (f *faults) kill(role string, n *proc.Node) {
 	n.Kill9()
 	f.awaitProgress()
 	n.Start()
-	n.WaitReady()
 	f.w.lives[n.Index].Add(1)
+	n.WaitReady()
 	f.awaitNode(n)
 }
 
@@ -69,12 +69,15 @@ func (f *faults) kill(role string, n *proc.Node) {
 // for at least as long as hold; then it goes on.
 func (f *faults) pause(n *proc.Node, hold time.Duration) {
 	f.t.Helper()
+	waiting := lieInWait(f.t, f.w, n)
 	f.begin("SIGSTOP of leader %s", n.Name)
 	n.Pause()
 	held := time.After(hold)
 	f.awaitProgress()
 	<-held
+	waiting.spring()
 	n.Continue()
+	waiting.wg.Wait()
 	f.awaitNode(n)
 }
 

@@ -79,10 +79,10 @@ func TestRestartOfEveryNodeKeepsEverything(t *testing.T) {
 		}
 		for _, n := range c.Nodes {
 			n.Start()
+			w.lives[n.Index].Add(1)
 		}
 		for _, n := range c.Nodes {
 			n.WaitReady()
-			w.lives[n.Index].Add(1)
 		}
 		f.awaitProgress()
 	}

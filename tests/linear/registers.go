@@ -68,7 +68,11 @@ func stepRegister(state, input, output any) (bool, any) {
 	default:
 		panic("linear: no model for " + in.Name)
 	}
-	return out.Outcome == Unknown || want == register{!out.Null, out.Reply}, next
+	got := register{}
+	if !out.Null {
+		got = register{true, out.Reply}
+	}
+	return out.Outcome == Unknown || got == want, next
 }
 
 // registerOps turns a key's history into porcupine's: what was refused has not

@@ -30,8 +30,9 @@ const (
 type workload struct {
 	history *History
 	cluster *proc.Cluster
-	// lives counts how often each node was killed: a client that loses its
-	// connection while the count stands has met an error.
+	// lives of each node: even while it lives, odd from before it is killed
+	// until it has been started again. A client that loses its connection while
+	// the number stands has met an error.
 	lives [16]atomic.Int64
 
 	done chan struct{}
@@ -84,6 +85,10 @@ func (w *workload) client(id int, node *proc.Node) {
 	defer tick.Stop()
 	for sequence := 0; !w.stopping(); {
 		life := w.lives[node.Index].Load()
+		if life%2 == 1 {
+			<-tick.C
+			continue
+		}
 		conn, err := respconn.DialTimeout(node.Addr(), time.Second)
 		if err != nil {
 			<-tick.C

@@ -30,6 +30,10 @@ type peer struct {
 	out  *outbox
 	// failures counts the dials before this one that failed in a row.
 	failures int
+	// stranger: this node had no cluster when it made the connection.
+	stranger bool
+	ctx      context.Context
+	cancel   context.CancelFunc
 	// heard counts the reads that brought something.
 	heard atomic.Uint64
 
@@ -99,18 +103,29 @@ func (t *Transport) peer(addr string) (*peer, error) {
 		p.mu.Lock()
 		failed, retryAt := p.failed, p.retryAt
 		p.mu.Unlock()
-		if failed == nil {
+		switch {
+		case failed == nil && p.stranger && t.cfg.ClusterID() != "":
+			// It was taken in since, and is to be known as a member.
+			p.cancel()
+		case failed == nil:
 			return p, nil
-		}
-		if time.Now().Before(retryAt) {
+		case time.Now().Before(retryAt):
 			return nil, failed
+		default:
+			failures = p.failures
 		}
-		failures = p.failures
 	}
-	p := &peer{t: t, addr: addr, out: newOutbox(), failures: failures, waiting: map[uint64]func([]byte, error){}}
+	p := newPeer(t, addr)
+	p.failures, p.stranger = failures, t.cfg.ClusterID() == ""
 	t.peers[addr] = p
 	t.wait.Go(p.run)
 	return p, nil
+}
+
+func newPeer(t *Transport, addr string) *peer {
+	p := &peer{t: t, addr: addr, out: newOutbox(), waiting: map[uint64]func([]byte, error){}}
+	p.ctx, p.cancel = context.WithCancel(t.ctx)
+	return p
 }
 
 func (p *peer) send(kind uint8, payload []byte, done func([]byte, error)) (uint64, error) {
@@ -142,19 +157,18 @@ func (p *peer) take(id uint64) func([]byte, error) {
 
 // run dials, then reads answers until the connection breaks.
 func (p *peer) run() {
-	conn, err := p.t.dial(p.t.ctx, p.addr, preface{kind: streamRequests}, dialTimeout)
+	defer p.cancel()
+	conn, err := p.t.dial(p.ctx, p.addr, preface{kind: streamRequests}, dialTimeout)
 	if err != nil {
 		p.failures++
 		p.fail(err, min(redialPauseMin<<min(p.failures, 10), redialPauseMax))
 		return
 	}
 	p.failures = 0
-	ctx, cancel := context.WithCancel(p.t.ctx)
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer context.AfterFunc(p.ctx, func() { conn.Close() })()
 	p.t.wait.Go(func() { p.out.drain(conn) })
-	p.t.wait.Go(func() { p.ping(ctx, conn) })
+	p.t.wait.Go(func() { p.ping(conn) })
 	err = p.read(conn)
-	cancel()
 	conn.Close()
 	p.fail(err, 0)
 }
@@ -198,12 +212,12 @@ func (r heardReader) Read(b []byte) (int, error) {
 // ticks and not time, so that a pause of this process is not taken for the
 // peer's. While a write is under way that write's deadline decides: the peer may
 // be busy taking a large frame, and the pings wait behind it.
-func (p *peer) ping(ctx context.Context, conn net.Conn) {
+func (p *peer) ping(conn net.Conn) {
 	ticker := time.NewTicker(p.t.pace.ping)
 	defer ticker.Stop()
 	for heard, silent := p.heard.Load(), 0; ; {
 		select {
-		case <-ctx.Done():
+		case <-p.ctx.Done():
 			return
 		case <-ticker.C:
 		}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,10 +73,13 @@ func TestRequestGetsItsAnswerWhateverItsLength(t *testing.T) {
 }
 
 func TestRequestsAreHandledInTheOrderOfSending(t *testing.T) {
+	var mu sync.Mutex
 	var seen []uint32
 	var held []func()
 	_, addr := open(t, "a", "c", func(tr *Transport) {
 		tr.Handle(kindEcho, func(_ Peer, payload []byte, reply func([]byte)) {
+			mu.Lock()
+			defer mu.Unlock()
 			seen = append(seen, binary.LittleEndian.Uint32(payload))
 			held = append(held, func() { reply(payload) })
 			// Answers go out late and in another order.
@@ -101,6 +105,8 @@ func TestRequestsAreHandledInTheOrderOfSending(t *testing.T) {
 		})
 	}
 	wait.Wait()
+	mu.Lock()
+	defer mu.Unlock()
 	for i, s := range seen {
 		if s != uint32(i) {
 			t.Fatalf("request %d was handled as number %d", s, i)
@@ -132,6 +138,26 @@ func TestStrangerMayOnlyKnock(t *testing.T) {
 	}
 	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); !errors.Is(err, ErrRefused) {
 		t.Errorf("a Raft stream: %v", err)
+	}
+}
+
+func TestNodeThatWasTakenInIsAStrangerNoMore(t *testing.T) {
+	_, addr := open(t, "a", "one", echoes)
+	var joined atomic.Bool
+	b, _ := open(t, "b", "", func(tr *Transport) {
+		tr.cfg.ClusterID = func() string {
+			if joined.Load() {
+				return "one"
+			}
+			return ""
+		}
+	})
+	if _, err := b.Call(within(t), addr, kindKnock, nil); err != nil {
+		t.Fatal(err)
+	}
+	joined.Store(true)
+	if _, err := b.Call(within(t), addr, kindEcho, nil); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -176,7 +202,7 @@ func TestRequestWithoutAnswerMayHaveBeenReceived(t *testing.T) {
 
 func TestFramesNotGivenToTheConnectionWereCertainlyNotSent(t *testing.T) {
 	b, _ := open(t, "b", "c", nil)
-	p := &peer{t: b, out: newOutbox(), waiting: map[uint64]func([]byte, error){}}
+	p := newPeer(b, "nowhere:1")
 	var errs [2]error
 	for i := range errs {
 		if _, err := p.send(kindEcho, nil, func(_ []byte, err error) { errs[i] = err }); err != nil {

@@ -1,0 +1,190 @@
+package badinput
+
+import (
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+func dial(t *testing.T, addr string) *respconn.Conn {
+	t.Helper()
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// answers sends a frame over a new connection and returns all replies, up to
+// the end.
+func answers(t *testing.T, addr string, f frame) []string {
+	t.Helper()
+	c := dial(t, addr)
+	defer c.Close()
+	c.Patience = 10 * time.Second
+	// The server may close while we write: what it said is read all the same.
+	_ = c.Write([]byte(f.send))
+	if f.open {
+		if err := c.Net().(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replies, err := c.ReadToEnd()
+	return render(replies, err)
+}
+
+// mustLive fails the test if the node is not the process it was, does not
+// serve, or has written of a panic.
+func mustLive(t *testing.T, n *proc.Node, pid int) {
+	t.Helper()
+	if n.Pid() != pid {
+		t.Fatalf("the process died: %d, then %d", pid, n.Pid())
+	}
+	v, err := proc.Ask(n.Addr(), "SET", "alive", "yes")
+	if err != nil || v != "OK" {
+		t.Fatalf("it does not serve: %q, %v", v, err)
+	}
+	if strings.Contains(n.Log(), "panic") {
+		t.Fatalf("it panicked:\n%s", n.LogTail(3000))
+	}
+}
+
+func compareFrames(t *testing.T, frames []frame, n *proc.Node, redis *proc.Process) {
+	pid := n.Pid()
+	for _, f := range frames {
+		t.Run(f.name, func(t *testing.T) {
+			want := f.want
+			if f.differs == "" {
+				want = answers(t, redis.Addr(), f)
+			}
+			if got := answers(t, n.Addr(), f); !slices.Equal(got, want) {
+				t.Errorf("lockstep answers\n%s\nredis-server\n%s", shown(got), shown(want))
+			}
+			mustLive(t, n, pid)
+		})
+	}
+}
+
+// shown cuts replies to a length that can be read.
+func shown(replies []string) string {
+	text := strings.Join(replies, "\n")
+	if len(text) > 1500 {
+		text = text[:1500] + "..."
+	}
+	return text
+}
+
+func TestBrokenFramesAreAnsweredAsByRedis(t *testing.T) {
+	compareFrames(t, frames, proc.NewNode(t, proc.Options{}), proc.RedisServer(t))
+}
+
+func TestClientsThatAreNotLoggedInAreHeldShort(t *testing.T) {
+	n := proc.NewNode(t, proc.Options{})
+	if _, err := proc.Ask(n.Addr(), "CONFIG", "SET", "requirepass", "secret"); err != nil {
+		t.Fatal(err)
+	}
+	redis := proc.RedisServer(t, "--requirepass", "secret")
+	for _, f := range unauthenticatedFrames {
+		t.Run(f.name, func(t *testing.T) {
+			got, want := answers(t, n.Addr(), f), answers(t, redis.Addr(), f)
+			if !slices.Equal(got, want) {
+				t.Errorf("lockstep answers\n%s\nredis-server\n%s", shown(got), shown(want))
+			}
+		})
+	}
+	if !n.Running() || strings.Contains(n.Log(), "panic") {
+		t.Errorf("it died or panicked:\n%s", n.LogTail(3000))
+	}
+}
+
+func TestMaxclientsIsSaidAndKept(t *testing.T) {
+	const most = 10
+	n := proc.NewNode(t, proc.Options{Args: []string{"--maxclients", "10"}})
+	redis := proc.RedisServer(t, "--maxclients", "10")
+	for _, addr := range []string{redis.Addr(), n.Addr()} {
+		var held []*respconn.Conn
+		for range most {
+			c := dial(t, addr)
+			if v, err := c.Do("PING"); err != nil || v.IsError() {
+				t.Fatalf("%v, %v", v, err)
+			}
+			held = append(held, c)
+		}
+		got := render(dial(t, addr).ReadToEnd())
+		if want := []string{"-ERR max number of clients reached", "(closed)"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", addr, got, want)
+		}
+		held[0].Close()
+		proc.Wait(t, 10*time.Second, "a place is free again", func() bool {
+			c := dial(t, addr)
+			defer c.Close()
+			v, err := c.Do("PING")
+			return err == nil && !v.IsError()
+		})
+		for _, c := range held {
+			c.Close()
+		}
+	}
+}
+
+func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
+	n := proc.NewNode(t, proc.Options{Args: []string{"--timeout", "1"}})
+	c := dial(t, n.Addr())
+	if _, err := c.Do("PING"); err != nil {
+		t.Fatal(err)
+	}
+	if replies, err := c.ReadToEnd(); err != nil || len(replies) != 0 {
+		t.Errorf("%v, %v", replies, err)
+	}
+}
+
+func TestRandomBytesKillNothing(t *testing.T) {
+	n := proc.NewNode(t, proc.Options{})
+	pid := n.Pid()
+	const seed = 1
+	r := rand.New(rand.NewPCG(seed, seed))
+	for range 300 {
+		c := dial(t, n.Addr())
+		_ = c.Write(junk(r, 1+r.IntN(5000)))
+		_ = c.Net().(*net.TCPConn).CloseWrite()
+		for {
+			if _, err := c.Read(); err != nil {
+				break
+			}
+		}
+		c.Close()
+	}
+	mustLive(t, n, pid)
+}
+
+// TestOneByteAtATime: readers that begin anew at each byte take seconds here, and
+// one that recurses overflows its stack.
+func TestOneByteAtATime(t *testing.T) {
+	n := proc.NewNode(t, proc.Options{})
+	pid := n.Pid()
+	c := dial(t, n.Addr())
+	value := strings.Repeat("v", 200_000)
+	for _, raw := range [][]byte{respconn.Command("SET", "k", value), []byte("ECHO " + strings.Repeat("i", 50_000) + "\r\n")} {
+		for i := range raw {
+			if err := c.Write(raw[i : i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v, err := c.Read(); err != nil || v.IsError() {
+			t.Fatalf("%v, %v", v, err)
+		}
+	}
+	if v, err := c.Do("STRLEN", "k"); err != nil || string(v.Bytes) != "200000" {
+		t.Errorf("%v, %v", v, err)
+	}
+	mustLive(t, n, pid)
+}

@@ -3,18 +3,19 @@
 // means in that state.
 //
 // Commands come in batches: all that had arrived when the last batch was
-// answered. Walking a batch, a client gathers commands on data as calls, and
-// hands them to the Executor together, before the next command that must see
-// what they did and at the end of the batch. Commands on the node and on the
-// connection run in place. So replies stand in the order of requests, and a
-// batch costs one write to the socket.
+// answered. Walking a batch, a client gathers commands on data as calls
+// (calls.go) and hands them to the Executor together: at the end of the batch,
+// and before a command that must see what they did. Commands on the connection
+// run in place; their replies wait for those before them. So replies stand in
+// the order of requests, and a batch costs one round to the shards and one
+// write to the socket.
 //
-// A transaction becomes one txn: its commands on data, each with the database
-// it was queued for. Commands in it that need no data (PING, SELECT) run when
-// the txn's replies are there, each at its place among them.
+// A transaction becomes one txn (transaction.go): its commands on data, each
+// with the database it was queued for. Commands in it that need no data (PING,
+// SELECT) run when the txn's replies are there, each at its place among them.
 //
-// The functions of commands that need no data stand in functions.go; their rows
-// are in the one command table, like all others'.
+// The functions of commands that need no data are listed in functions.go; their
+// rows are in the one command table, like all others'.
 package client
 
 import (
@@ -24,16 +25,20 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
-	"lockstep/fsm"
+	"lockstep/proto/resp"
 )
 
-// Conn is what a client needs of its connection.
+// Conn is what a client needs of its connection; resp.Guard is one.
 type Conn interface {
 	RemoteAddr() net.Addr
 	LocalAddr() net.Addr
+	// Write sends replies; an error is final.
+	Write([]byte) (int, error)
+	// SetAuthenticated lifts the limits of clients that are not logged in.
+	SetAuthenticated(bool)
+	Usage() resp.Usage
 	Close() error
 }
 
@@ -57,8 +62,6 @@ type Client struct {
 	stats    *Stats
 	conn     Conn
 	ctx      context.Context
-	// onLogin is told when the client logs in, so that the guard lifts its limits.
-	onLogin func()
 
 	id       uint64
 	db       int
@@ -71,49 +74,60 @@ type Client struct {
 	// closing: the connection is closed after the replies are written.
 	closing bool
 	tx      transaction
-	out     reply.Writer
-	// flush writes out's content to the socket.
-	flush func([]byte) error
-
-	calls callBatch
+	// out takes the replies of commands that ran in place. While calls are
+	// gathered, theirs come in between.
+	out   reply.Writer
+	calls calls
+	// settings are those of the batch at hand, last is its last command.
+	settings *Settings
+	last     *command.Spec
 
 	shared shared
 }
 
-// shared is what CLIENT LIST shows; guarded by mu.
+// shared is what CLIENT LIST shows, guarded by mu.
 type shared struct {
 	mu                sync.Mutex
 	name              string
 	libName, libVer   string
-	lastCommand       string
+	last              *command.Spec
 	created, lastUsed time.Time
-	db, multi, watch  int
-	proto             int
-	flags             string
-	queryBytes        int
-	killed            atomic.Bool
+	db, watch, proto  int
+	// multi is the number of queued commands, -1 outside a transaction.
+	multi int
+	flags string
+
+	killed atomic.Bool
 }
 
-// New returns the client of a fresh connection.
-func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn Conn, flush func([]byte) error, onLogin func()) *Client {
+// New returns the client of a fresh connection and registers it.
+func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn Conn) *Client {
 	now := time.Now()
 	c := &Client{
-		backend: b, registry: r, stats: s, conn: conn, ctx: ctx, flush: flush, onLogin: onLogin,
-		proto: reply.RESP2,
+		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
+		proto: reply.RESP2, settings: b.Settings(),
 	}
 	c.out.Reset(c.proto)
-	c.shared.created, c.shared.lastUsed, c.shared.proto = now, now, c.proto
-	c.authed = b.Settings().RequirePass == ""
-	if c.authed {
-		onLogin()
-	}
+	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
+	c.logIn(c.settings.RequirePass == "")
+	c.note(now)
 	r.add(c)
 	return c
 }
 
 // Close forgets the client.
-func (c *Client) Close() {
-	c.registry.remove(c)
+func (c *Client) Close() { c.registry.remove(c) }
+
+// Farewell tells the client why its connection will be closed.
+func (c *Client) Farewell(text string) {
+	c.errorReply(text)
+	c.write()
+}
+
+// logIn changes whether the client is logged in.
+func (c *Client) logIn(yes bool) {
+	c.authed = yes
+	c.conn.SetAuthenticated(yes)
 }
 
 // flushBytes is how many bytes of replies are gathered before they are written
@@ -124,43 +138,42 @@ const flushBytes = 64 << 10
 // to be closed. args and what they point to belong to the caller again when it
 // returns.
 func (c *Client) Handle(batch [][][]byte) bool {
+	if len(batch) == 0 {
+		return true
+	}
+	c.settings = c.backend.Settings()
+	c.calls.reserve(len(batch))
 	for _, args := range batch {
 		c.command(args)
 		if c.closing {
 			break
 		}
-		if c.out.Len() > flushBytes && !c.write() {
+		if c.out.Len() > flushBytes && c.calls.empty() && !c.write() {
 			return false
 		}
 	}
-	c.runCalls()
-	if len(batch) > 0 {
-		c.note(batch[len(batch)-1])
-	}
+	c.settle()
+	c.note(time.Now())
 	return c.write() && !c.closing && !c.shared.killed.Load()
 }
 
-// write sends what was gathered.
+// write sends the replies gathered.
 func (c *Client) write() bool {
 	if c.out.Len() == 0 {
 		return true
 	}
-	err := c.flush(c.out.Bytes())
-	c.out.Release(flushBytes * 4)
+	_, err := c.conn.Write(c.out.Bytes())
+	c.out.Release(4 * flushBytes)
 	c.out.Reset(c.proto)
 	return err == nil
 }
 
 // note keeps for CLIENT LIST what the batch left behind.
-func (c *Client) note(last [][]byte) {
+func (c *Client) note(now time.Time) {
 	s := &c.shared
 	s.mu.Lock()
-	s.lastUsed = time.Now()
-	if spec, _ := command.Lookup(last); spec != nil {
-		s.lastCommand = spec.Name
-	}
-	s.db, s.proto, s.watch = c.db, c.proto, len(c.tx.watches)
-	s.multi = -1
+	s.lastUsed, s.last = now, c.last
+	s.db, s.proto, s.watch, s.multi = c.db, c.proto, len(c.tx.watches), -1
 	if c.tx.open {
 		s.multi = len(c.tx.queue)
 	}
@@ -169,71 +182,40 @@ func (c *Client) note(last [][]byte) {
 }
 
 func (c *Client) flags() string {
-	f := ""
-	if c.tx.open {
-		f += "x"
+	var f []byte
+	for _, flag := range []struct {
+		on     bool
+		letter byte
+	}{{c.tx.open, 'x'}, {c.readonly, 'r'}, {c.noEvict, 'e'}, {c.noTouch, 'T'}} {
+		if flag.on {
+			f = append(f, flag.letter)
+		}
 	}
-	if c.readonly {
-		f += "r"
-	}
-	if c.noEvict {
-		f += "e"
-	}
-	if c.noTouch {
-		f += "T"
-	}
-	if f == "" {
+	if f == nil {
 		return "N"
 	}
-	return f
+	return string(f)
 }
 
 // command answers one command, or gathers or queues it.
 func (c *Client) command(args [][]byte) {
-	spec, container := command.Lookup(args)
 	if c.reply == replySkipNext {
 		c.reply = replySkip
 	}
-	if refusal := c.refusal(spec, container, args); refusal != "" {
-		c.fail(spec, refusal)
-	} else if c.tx.open && !endsQueueing(spec) {
-		c.enqueue(spec, args)
-	} else if spec.Scope == command.ScopeNode {
-		c.runNode(spec, args)
-	} else {
-		c.addCall(spec, args)
-	}
+	c.dispatch(args)
 	if c.reply == replySkip {
 		c.reply = replyOn
 	}
 }
 
-// refusal says why a command cannot run at all; "" if it can.
-func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
-	switch {
-	case spec == nil && container != nil:
-		return command.ErrUnknownSubcommand(args)
-	case spec == nil || spec.Internal():
-		return command.ErrUnknownCommand(args)
-	case !spec.CheckArity(len(args)):
-		return command.ErrArity(spec)
-	case !c.authed && !spec.Is(command.NoAuth):
-		return "NOAUTH Authentication required."
-	}
-	return ""
-}
+func (c *Client) muted() bool { return c.reply == replyOff || c.reply == replySkip }
 
-// fail answers an error for a command that did not run; a transaction being
-// queued will not run either.
-func (c *Client) fail(spec *command.Spec, text string) {
-	if c.tx.open {
-		c.tx.dirty = true
+// mute takes back what was written since begin if the client wants no reply.
+// Calls must not have been settled in between.
+func (c *Client) mute(begin int) {
+	if c.muted() {
+		c.out.Truncate(begin)
 	}
-	if spec != nil {
-		c.stats.of(spec).rejected.Add(1)
-	}
-	c.runCalls()
-	c.errorReply(text)
 }
 
 // errorReply writes an error and counts it.
@@ -244,137 +226,89 @@ func (c *Client) errorReply(text string) {
 	c.mute(begin)
 }
 
-// mute takes back what was written since begin if the client wants no reply.
-func (c *Client) mute(begin int) {
-	if c.reply == replyOff || c.reply == replySkip {
-		c.out.Truncate(begin)
+func (c *Client) dispatch(args [][]byte) {
+	spec, container := command.Lookup(args)
+	if spec != nil {
+		c.last = spec
 	}
+	refusal := c.refusal(spec, container, args)
+	switch {
+	case refusal != "":
+		c.reject(spec, refusal)
+	case spec == nil:
+		// Speaks HTTP: cut off, as Redis does.
+	case c.tx.open && !runsInMulti(spec):
+		c.enqueue(spec, args)
+	case spec == execSpec:
+		c.exec()
+	case spec.Scope == command.ScopeNode:
+		c.runNode(spec, args)
+	case spec.Scope != command.ScopeKeys && c.backend.Shards() > 1:
+		c.runEverywhere(spec, args)
+	default:
+		c.gather(spec, args)
+	}
+}
+
+// refusal says why a command cannot run at all; "" if it can. The order of
+// the checks is Redis's.
+func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
+	switch {
+	case spec == nil && container != nil:
+		return command.ErrUnknownSubcommand(args)
+	case spec == nil && isHTTP(args[0]):
+		c.closing = true
+		return ""
+	case spec == nil || spec.Internal():
+		return command.ErrUnknownCommand(args)
+	case !spec.CheckArity(len(args)):
+		return command.ErrArity(spec)
+	case spec.Name == "debug" && !c.mayDebug():
+		return errDebug
+	case !c.authed && !spec.Is(command.NoAuth):
+		return "NOAUTH Authentication required."
+	case c.tx.open && spec.Is(command.NoMulti):
+		return "ERR Command not allowed inside a transaction"
+	}
+	return ""
+}
+
+// isHTTP recognizes a browser that was led here: the first words of a request
+// and of its header.
+func isHTTP(word []byte) bool { return fold(word) == "post" || fold(word) == "host:" }
+
+// reject answers an error for a command that did not run; a transaction that is
+// being queued will not run either.
+func (c *Client) reject(spec *command.Spec, text string) {
+	if c.tx.open {
+		c.tx.dirty = true
+	}
+	if spec != nil {
+		c.stats.of(spec).rejected.Add(1)
+		if spec == execSpec && c.tx.open {
+			text = "EXECABORT Transaction discarded because of: " + withoutCode(text)
+			c.tx = transaction{}
+		}
+	}
+	c.errorReply(text)
 }
 
 // runNode runs a command that needs no data, in place.
 func (c *Client) runNode(spec *command.Spec, args [][]byte) {
-	c.runCalls()
+	f := functions[spec.Name]
+	if !f.light {
+		c.settle()
+	}
 	begin := c.out.Len()
 	started := time.Now()
-	functions[spec.Name](c, args)
-	written := c.out.Bytes()[min(begin, c.out.Len()):]
-	c.stats.ran(spec, time.Since(started), len(written) > 0 && written[0] == '-')
-	if len(written) > 0 && written[0] == '-' {
+	f.run(c, args)
+	took := time.Since(started)
+	written := c.out.Bytes()[begin:]
+	failed := len(written) > 0 && written[0] == '-'
+	if failed {
 		c.stats.countError(written)
 	}
-	c.slow(spec, args, time.Since(started))
-	if c.reply == replyOff || c.reply == replySkip {
-		c.out.Truncate(min(begin, c.out.Len()))
-	}
-}
-
-// callBatch is the calls gathered, with memory that is used again.
-type callBatch struct {
-	calls []cluster.Call
-	ptrs  []*cluster.Call
-	specs []*command.Spec
-	ops   []fsm.Op
-	muted []bool
-}
-
-// callsMax bounds the calls gathered before they are run.
-const callsMax = 1024
-
-// addCall gathers a command on data.
-func (c *Client) addCall(spec *command.Spec, args [][]byte) {
-	if spec.Scope != command.ScopeKeys && c.backend.Shards() > 1 {
-		c.runEverywhere(spec, args)
-		return
-	}
-	b := &c.calls
-	if len(b.calls) == callsMax {
-		c.runCalls()
-	}
-	if b.calls == nil {
-		// The calls must not move while pointers to them are out.
-		b.calls = make([]cluster.Call, 0, 16)
-		b.ops = make([]fsm.Op, 0, 16)
-	}
-	if len(b.calls) == cap(b.calls) {
-		c.growCalls()
-	}
-	b.ops = append(b.ops, fsm.Op{DB: c.db, Args: args})
-	b.calls = append(b.calls, cluster.Call{})
-	call := &b.calls[len(b.calls)-1]
-	n := len(b.ops)
-	call.Txn = fsm.Txn{Proto: uint8(c.proto), Ops: b.ops[n-1 : n : n]}
-	call.ReadOnly = !spec.Writes(args)
-	call.Stale = call.ReadOnly && c.readonly
-	if moved := c.route(call, spec, args); moved != "" {
-		b.calls, b.ops = b.calls[:n-1], b.ops[:n-1]
-		c.runCalls()
-		c.errorReply(moved)
-		return
-	}
-	b.specs = append(b.specs, spec)
-	b.muted = append(b.muted, c.reply == replyOff || c.reply == replySkip)
-}
-
-// growCalls doubles the room; the calls in it are copied before anybody has a
-// pointer to them.
-func (c *Client) growCalls() {
-	b := &c.calls
-	calls := make([]cluster.Call, len(b.calls), 2*cap(b.calls))
-	ops := make([]fsm.Op, len(b.ops), 2*cap(b.ops))
-	copy(ops, b.ops)
-	for i := range b.calls {
-		old := &b.calls[i]
-		calls[i] = cluster.Call{Txn: old.Txn, ReadOnly: old.ReadOnly, Stale: old.Stale, Shard: old.Shard}
-		calls[i].Txn.Ops = ops[i : i+1 : i+1]
-		if len(old.Slots) == 1 {
-			calls[i].SetSlot(int(old.Slots[0]))
-		} else {
-			calls[i].Slots = old.Slots
-		}
-	}
-	b.calls, b.ops = calls, ops
-}
-
-// runCalls runs the calls gathered so far and writes their replies.
-func (c *Client) runCalls() {
-	b := &c.calls
-	if len(b.calls) == 0 {
-		return
-	}
-	b.ptrs = b.ptrs[:0]
-	for i := range b.calls {
-		b.ptrs = append(b.ptrs, &b.calls[i])
-	}
-	started := time.Now()
-	c.backend.Do(c.ctx, b.ptrs)
-	each := time.Since(started) / time.Duration(len(b.calls))
-	for i := range b.calls {
-		c.answerCall(&b.calls[i], b.specs[i], b.muted[i], each)
-	}
-	clear(b.calls)
-	clear(b.ops)
-	b.calls, b.ops, b.specs, b.muted = b.calls[:0], b.ops[:0], b.specs[:0], b.muted[:0]
-	if cap(b.calls) > 128 {
-		*b = callBatch{}
-	}
-}
-
-func (c *Client) answerCall(call *cluster.Call, spec *command.Spec, muted bool, took time.Duration) {
-	if call.Err != nil {
-		call.Reply = c.callError(call.Err)
-	}
-	failed := len(call.Reply) > 0 && call.Reply[0] == '-'
+	c.mute(begin)
 	c.stats.ran(spec, took, failed)
-	if failed {
-		c.stats.countError(call.Reply)
-	}
-	c.slow(spec, call.Txn.Ops[0].Args, took)
-	if muted {
-		return
-	}
-	c.out.Raw(call.Reply)
-	if c.out.Len() > flushBytes {
-		// A failed write shows at the next one.
-		c.write()
-	}
+	c.slow(spec, args, took)
 }

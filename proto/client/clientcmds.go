@@ -5,13 +5,13 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
 
 // clientFunctions are the subcommands of CLIENT.
-var clientFunctions = map[string]func(*Client, [][]byte){
+var clientFunctions = group{
 	"client|id": clientID, "client|info": clientInfo, "client|list": clientList,
 	"client|getname": clientGetName, "client|setname": clientSetName, "client|setinfo": clientSetInfo,
 	"client|kill": clientKill, "client|no-evict": clientNoEvict, "client|no-touch": clientNoTouch,
@@ -34,20 +34,21 @@ func isLoopback(a net.Addr) bool {
 
 func clientID(c *Client, _ [][]byte) { c.out.Int(int64(c.id)) }
 
-func clientInfo(c *Client, args [][]byte) {
-	c.note(args)
-	c.out.Verbatim("txt", c.line(time.Now())+"\n")
+func clientInfo(c *Client, _ [][]byte) {
+	now := time.Now()
+	c.note(now)
+	c.out.Verbatim("txt", c.line(now)+"\n")
 }
 
 func clientList(c *Client, args [][]byte) {
-	c.note(args)
+	now := time.Now()
+	c.note(now)
 	ids, kind, text := listFilter(args[2:])
 	if text != "" {
 		c.out.Error(text)
 		return
 	}
 	var b strings.Builder
-	now := time.Now()
 	for _, other := range c.registry.sorted() {
 		if (ids == nil || ids[other.id]) && (kind == "" || kind == "normal") {
 			b.WriteString(other.line(now))
@@ -57,25 +58,27 @@ func clientList(c *Client, args [][]byte) {
 	c.out.Verbatim("txt", b.String())
 }
 
+// clientTypes are the types that CLIENT LIST and KILL know; all clients here are
+// normal.
+var clientTypes = []string{"normal", "master", "replica", "slave", "pubsub"}
+
 func listFilter(args [][]byte) (ids map[uint64]bool, kind, refusal string) {
 	switch {
 	case len(args) == 0:
 		return nil, "", ""
 	case fold(args[0]) == "type" && len(args) == 2:
-		kind = fold(args[1])
-		switch kind {
-		case "normal", "master", "replica", "slave", "pubsub":
+		if kind = fold(args[1]); slices.Contains(clientTypes, kind) {
 			return nil, kind, ""
 		}
 		return nil, "", fmt.Sprintf("ERR Unknown client type '%s'", args[1])
 	case fold(args[0]) == "id" && len(args) > 1:
 		ids = map[uint64]bool{}
 		for _, a := range args[1:] {
-			id, err := strconv.ParseUint(string(a), 10, 63)
-			if err != nil || id == 0 {
+			id, ok := parseInt(a)
+			if !ok {
 				return nil, "", "ERR Invalid client ID"
 			}
-			ids[id] = true
+			ids[uint64(id)] = true
 		}
 		return ids, "", ""
 	}
@@ -205,16 +208,13 @@ func (f *killFilter) parse(args [][]byte) (refusal string) {
 		value := string(args[i+1])
 		switch fold(args[i]) {
 		case "id":
-			id, err := strconv.ParseInt(value, 10, 64)
-			if err != nil || id < 1 {
+			id, ok := parseInt(args[i+1])
+			if !ok || id < 1 {
 				return "ERR client-id should be greater than 0"
 			}
 			f.id = uint64(id)
 		case "type":
-			f.kind = strings.ToLower(value)
-			switch f.kind {
-			case "normal", "master", "replica", "slave", "pubsub":
-			default:
+			if f.kind = strings.ToLower(value); !slices.Contains(clientTypes, f.kind) {
 				return fmt.Sprintf("ERR Unknown client type '%s'", value)
 			}
 		case "addr":
@@ -235,8 +235,8 @@ func (f *killFilter) parse(args [][]byte) (refusal string) {
 				return "ERR syntax error"
 			}
 		case "maxage":
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil || n <= 0 {
+			n, ok := parseInt(args[i+1])
+			if !ok || n <= 0 {
 				return "ERR maxage is not an integer or out of range"
 			}
 			f.maxAgeSec = n

@@ -7,7 +7,7 @@ import (
 )
 
 // clusterFunctions are the subcommands of CLUSTER.
-var clusterFunctions = map[string]func(*Client, [][]byte){
+var clusterFunctions = group{
 	"cluster|info": clusterInfo, "cluster|nodes": clusterNodes, "cluster|slots": clusterSlots,
 	"cluster|shards": clusterShards, "cluster|myid": clusterMyID, "cluster|keyslot": clusterKeySlot,
 	"cluster|countkeysinslot": clusterCountKeys, "cluster|getkeysinslot": clusterGetKeys, "cluster|help": clusterHelp,
@@ -136,7 +136,7 @@ func clusterHelp(c *Client, _ [][]byte) {
 }
 
 // lockstepFunctions are the subcommands of LOCKSTEP.
-var lockstepFunctions = map[string]func(*Client, [][]byte){
+var lockstepFunctions = group{
 	"lockstep|status": lockstepStatus, "lockstep|slots": lockstepSlots, "lockstep|commands": lockstepCommands,
 	"lockstep|transfer": lockstepOrder, "lockstep|remove": lockstepOrder, "lockstep|leave": lockstepOrder, "lockstep|snapshot": lockstepOrder,
 	"lockstep|help": lockstepHelp,

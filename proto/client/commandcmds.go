@@ -9,7 +9,7 @@ import (
 )
 
 // commandFunctions are the subcommands of COMMAND. All is read from the table.
-var commandFunctions = map[string]func(*Client, [][]byte){
+var commandFunctions = group{
 	"command": commandAll, "command|count": commandCount, "command|info": commandInfo, "command|docs": commandDocs,
 	"command|list": commandList, "command|getkeys": commandGetKeys, "command|getkeysandflags": commandGetKeysAndFlags,
 	"command|help": commandHelp,
@@ -55,7 +55,7 @@ func commandInfo(c *Client, args [][]byte) {
 	c.out.Array(len(specs))
 	for _, s := range specs {
 		if s == nil {
-			c.out.NullArray()
+			c.out.Null()
 			continue
 		}
 		c.describe(s)
@@ -81,12 +81,12 @@ func (c *Client) describe(s *command.Spec) {
 	for _, cat := range cats {
 		c.out.Status("@" + cat)
 	}
-	c.out.Array(len(s.Tips))
+	c.out.Set(len(s.Tips))
 	for _, t := range s.Tips {
 		c.out.BulkString(t)
 	}
 	c.describeKeys(s)
-	c.out.Array(len(s.Sub))
+	c.out.Set(len(s.Sub))
 	for _, sub := range s.Sub {
 		c.describe(sub)
 	}
@@ -114,7 +114,7 @@ func keyRange(s *command.Spec) (first, last, step int) {
 }
 
 func (c *Client) describeKeys(s *command.Spec) {
-	c.out.Array(len(s.Keys))
+	c.out.Set(len(s.Keys))
 	for i := range s.Keys {
 		k := &s.Keys[i]
 		c.out.Map(3)
@@ -302,7 +302,7 @@ func commandList(c *Client, args [][]byte) {
 			}
 		}
 	}
-	c.out.Set(len(names))
+	c.out.Array(len(names))
 	for _, n := range names {
 		c.out.BulkString(n)
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"strconv"
+	"time"
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
@@ -15,7 +16,8 @@ import (
 
 // runEverywhere runs a command on all shards and merges the replies.
 func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
-	c.runCalls()
+	c.settle()
+	started := time.Now()
 	begin := c.out.Len()
 	switch spec.Name {
 	case "scan":
@@ -23,8 +25,16 @@ func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
 	case "randomkey":
 		c.randomKey(args)
 	default:
-		c.merge(spec, c.onAllShards(spec, args))
+		c.join(c.onAllShards(spec, args))
 	}
+	written := c.out.Bytes()[begin:]
+	failed := len(written) > 0 && written[0] == '-'
+	if failed {
+		c.stats.countError(written)
+	}
+	took := time.Since(started)
+	c.stats.ran(spec, took, failed)
+	c.slow(spec, args, took)
 	c.mute(begin)
 }
 
@@ -44,15 +54,15 @@ func (c *Client) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call 
 	}
 }
 
-// merge adds integers up, joins arrays, and takes the first of other replies;
+// join adds integers up, joins arrays, and takes the first of other replies;
 // an error of any shard is the reply.
-func (c *Client) merge(spec *command.Spec, calls []*cluster.Call) {
+func (c *Client) join(calls []*cluster.Call) {
 	sum, elements := int64(0), 0
 	var parts []byte
 	for _, call := range calls {
 		r := call.Reply
 		if call.Err != nil {
-			r = c.callError(call.Err)
+			r = c.callError(call.Err, false)
 		}
 		if len(r) == 0 || r[0] == '-' {
 			c.out.Raw(r)

@@ -28,11 +28,11 @@ type Settings struct {
 	// one client's requests.
 	BulkBytesMax, QueryBytesMax int
 	IdleTimeoutSec              int
-	// OutputBytesMax is how much may wait to be read by a client; 0: no bound.
-	OutputBytesMax int
+	// OutputBytesMax is how much may wait to be read by a client, and
+	// OutputSoftBytesMax how much for longer than OutputSoftSec; 0: the default.
+	OutputBytesMax, OutputSoftBytesMax, OutputSoftSec int
 	// Redirect answers MOVED for keys of shards that another node leads.
-	Redirect bool
-	// TouchKeys is false when no access times are kept.
+	Redirect                    bool
 	ServerVersion, RedisVersion string
 }
 

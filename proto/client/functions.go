@@ -4,37 +4,48 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"lockstep/engine"
-	"lockstep/engine/hashslot"
+	"lockstep/engine/command"
 	"lockstep/engine/reply"
 )
 
-const databases = engine.Databases
+// group is the functions of some commands, by name.
+type group map[string]func(*Client, [][]byte)
 
-func slotOf(key []byte) int { return hashslot.Of(key) }
+// function is what a command that needs no data does. A light one neither looks
+// at what commands before it do to data nor changes what others see: it need not
+// wait for them.
+type function struct {
+	run   func(*Client, [][]byte)
+	light bool
+}
 
-// fold is b in lower case.
-func fold(b []byte) string { return strings.ToLower(string(b)) }
+// functions are the commands that need no data, EXEC aside. A test holds them
+// and the rows of ScopeNode together, one to one.
+var functions = map[string]function{}
 
-// functions are the commands that need no data. A test holds them and the rows
-// of ScopeNode together, one to one.
-var functions map[string]func(*Client, [][]byte)
+// light names the light functions.
+var light = []string{
+	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time",
+	"readonly", "readwrite", "asking", "command", "command|count", "command|info", "command|docs", "command|list",
+	"command|getkeys", "command|getkeysandflags", "client|id", "client|getname", "client|setname", "client|setinfo",
+	"client|no-evict", "client|no-touch", "client|reply", "cluster|keyslot", "cluster|myid",
+}
 
 func init() {
-	functions = map[string]func(*Client, [][]byte){
+	own := group{
 		"ping": ping, "echo": echo, "quit": quit, "reset": reset, "hello": hello, "auth": auth, "select": selectDB,
-		"multi": multi, "exec": exec, "discard": discard, "watch": watch, "unwatch": unwatch,
+		"multi": multi, "discard": discard, "watch": watch, "unwatch": unwatch,
 		"time": timeCommand, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
 		"save": save, "bgsave": bgsave, "lastsave": lastSave, "debug": debugCommand,
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
 	}
-	for _, group := range []map[string]func(*Client, [][]byte){clientFunctions, commandFunctions, configFunctions, slowlogFunctions, clusterFunctions, lockstepFunctions} {
-		for name, f := range group {
-			functions[name] = f
+	for _, g := range []group{own, clientFunctions, commandFunctions, configFunctions, slowlogFunctions, clusterFunctions, lockstepFunctions} {
+		for name, run := range g {
+			functions[name] = function{run, slices.Contains(light, name)}
 		}
 	}
 }
@@ -59,10 +70,13 @@ func quit(c *Client, _ [][]byte) {
 
 func reset(c *Client, _ [][]byte) {
 	c.tx = transaction{}
-	c.db, c.readonly, c.noEvict, c.noTouch, c.reply = 0, false, false, false, replyOn
+	c.db, c.readonly, c.noEvict, c.noTouch = 0, false, false, false
+	if c.reply != replySkip {
+		c.reply = replyOn
+	}
 	c.proto = reply.RESP2
 	c.out.Proto = c.proto
-	c.authed = c.backend.Settings().RequirePass == ""
+	c.logIn(c.settings.RequirePass == "")
 	c.shared.mu.Lock()
 	c.shared.name = ""
 	c.shared.mu.Unlock()
@@ -70,12 +84,12 @@ func reset(c *Client, _ [][]byte) {
 }
 
 func selectDB(c *Client, args [][]byte) {
-	n, err := strconv.ParseInt(string(args[1]), 10, 64)
+	n, ok := parseInt(args[1])
 	switch {
-	case err != nil:
-		c.out.Error("ERR invalid DB index")
+	case !ok:
+		c.out.Error(command.ErrNotInteger)
 	case n < 0 || n >= databases:
-		c.out.Error("ERR DB index is out of range")
+		c.out.Error(command.ErrDBIndex)
 	default:
 		c.db = int(n)
 		c.out.OK()
@@ -92,7 +106,7 @@ func auth(c *Client, args [][]byte) {
 	switch len(args) {
 	case 2:
 		pass = string(args[1])
-		if c.backend.Settings().RequirePass == "" {
+		if c.settings.RequirePass == "" {
 			c.out.Error(errNoPassword)
 			return
 		}
@@ -111,12 +125,11 @@ func auth(c *Client, args [][]byte) {
 
 // login checks a password. Without one configured, the default user takes any.
 func (c *Client) login(user, pass string) bool {
-	want := c.backend.Settings().RequirePass
+	want := c.settings.RequirePass
 	if user != "default" || (want != "" && !sameSecret(want, pass)) {
 		return false
 	}
-	c.authed = true
-	c.onLogin()
+	c.logIn(true)
 	return true
 }
 
@@ -142,7 +155,7 @@ func hello(c *Client, args [][]byte) {
 	}
 	c.proto = h.proto
 	c.out.Proto = c.proto
-	s := c.backend.Settings()
+	s := c.settings
 	c.out.Map(7)
 	c.out.BulkString("server")
 	c.out.BulkString("redis")
@@ -342,10 +355,6 @@ func asking(c *Client, _ [][]byte) { c.out.OK() }
 const debugSleepMax = 3600 * time.Second
 
 func debugCommand(c *Client, args [][]byte) {
-	if !c.mayDebug() {
-		c.out.Error("ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.")
-		return
-	}
 	switch sub := fold(args[1]); {
 	case sub == "sleep" && len(args) == 3:
 		c.debugSleep(args[2])
@@ -374,8 +383,10 @@ func debugCommand(c *Client, args [][]byte) {
 	}
 }
 
+const errDebug = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
+
 func (c *Client) mayDebug() bool {
-	switch c.backend.Settings().DebugFor {
+	switch c.settings.DebugFor {
 	case "yes":
 		return true
 	case "local":
@@ -433,7 +444,7 @@ func hexXor(a, b byte, first bool) byte {
 
 // help writes a container's HELP, in Redis's form.
 func (c *Client) help(lines ...string) {
-	lines = append(lines, "HELP", "    Print this help.")
+	lines = append(lines, "HELP", "    Prints this help.")
 	c.out.Array(len(lines))
 	for _, l := range lines {
 		c.out.Status(l)

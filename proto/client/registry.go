@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,29 +60,22 @@ func (c *Client) kill() {
 	_ = c.conn.Close()
 }
 
-// line describes a client as CLIENT LIST does (Redis 7.2's fields). Every
-// field is name=value, without blanks.
+// line describes a client as CLIENT LIST does. Every field is name=value,
+// without blanks. What a Go server has no number for is 0.
 func (c *Client) line(now time.Time) string {
+	use := c.conn.Usage()
 	s := &c.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := s.lastCommand
-	if last == "" {
-		last = "NULL"
+	last := "NULL"
+	if s.last != nil {
+		last = s.last.Name
 	}
-	flags := s.flags
-	if flags == "" {
-		flags = "N"
-	}
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
-		c.id, c.conn.RemoteAddr(), c.conn.LocalAddr(), c.id+7, s.name, int(now.Sub(s.created).Seconds()), int(now.Sub(s.lastUsed).Seconds()),
-		flags, s.db, s.multiOr(), s.watch, s.queryBytes, s.queryBytes, last, s.proto, s.libName, s.libVer)
-}
-
-// multiOr is the length of the queue, -1 outside a transaction.
-func (s *shared) multiOr() int {
-	if !strings.Contains(s.flags, "x") {
-		return -1
-	}
-	return s.multi
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d watch=%d"+
+		" qbuf=%d qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d"+
+		" lib-name=%s lib-ver=%s tot-net-in=%d tot-net-out=%d",
+		c.id, c.conn.RemoteAddr(), c.conn.LocalAddr(), -1, s.name, int(now.Sub(s.created).Seconds()), int(now.Sub(s.lastUsed).Seconds()),
+		s.flags, s.db, s.multi, s.watch,
+		use.QueryBytes, use.WaitingBytes, use.QueryBytes+use.WaitingBytes, last, s.proto,
+		s.libName, s.libVer, use.InBytes, use.OutBytes)
 }

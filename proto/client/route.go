@@ -8,19 +8,10 @@ import (
 	"lockstep/engine/hashslot"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
-	"lockstep/proto/resp"
 )
 
-// route finds the hash slots of a call. With routing redirect it returns the
-// MOVED that a cluster client expects, if another node leads the shard.
-func (c *Client) route(call *cluster.Call, spec *command.Spec, args [][]byte) (moved string) {
-	addSlots(call, spec, args)
-	if !c.backend.Settings().Redirect || len(call.Slots) == 0 || call.Stale {
-		return ""
-	}
-	return c.moved(call.Slots)
-}
-
+// moved is the error that sends a cluster client to the node which leads the
+// shard of these hash slots; "" when this one does, or nobody.
 func (c *Client) moved(slots []uint16) string {
 	for _, s := range slots[1:] {
 		if s != slots[0] {
@@ -46,22 +37,6 @@ func addSlots(call *cluster.Call, spec *command.Spec, args [][]byte) {
 			call.Slots = append(call.Slots, uint16(slot))
 		}
 	}
-}
-
-// callError renders the error of a call that has no reply.
-func (c *Client) callError(err error) []byte {
-	w := reply.NewWriter(c.proto)
-	w.Error(resp.ErrorText(err))
-	return w.Bytes()
-}
-
-// one runs a single call of the client's own and returns its reply.
-func (c *Client) one(call *cluster.Call) []byte {
-	c.backend.Do(c.ctx, []*cluster.Call{call})
-	if call.Err != nil {
-		return c.callError(call.Err)
-	}
-	return call.Reply
 }
 
 // internal makes a call of an internal command that reads.

@@ -1,11 +1,13 @@
 package client
 
 import (
-	"strconv"
+	"math"
+
+	"lockstep/engine/command"
 )
 
 // configFunctions are the subcommands of CONFIG.
-var configFunctions = map[string]func(*Client, [][]byte){
+var configFunctions = group{
 	"config|get": configGet, "config|set": configSet, "config|resetstat": configResetStat, "config|help": configHelp,
 }
 
@@ -24,7 +26,7 @@ func configGet(c *Client, args [][]byte) {
 
 func configSet(c *Client, args [][]byte) {
 	if len(args)%2 != 0 {
-		c.out.Error("ERR wrong number of arguments for 'config|set' command")
+		c.out.Error(command.ErrSyntax)
 		return
 	}
 	var pairs [][2]string
@@ -52,19 +54,19 @@ func configHelp(c *Client, _ [][]byte) {
 }
 
 // slowlogFunctions are the subcommands of SLOWLOG.
-var slowlogFunctions = map[string]func(*Client, [][]byte){
+var slowlogFunctions = group{
 	"slowlog|get": slowlogGet, "slowlog|len": slowlogLen, "slowlog|reset": slowlogReset, "slowlog|help": slowlogHelp,
 }
 
 func slowlogGet(c *Client, args [][]byte) {
 	n := int64(10)
 	if len(args) > 3 {
-		c.out.Error("ERR wrong number of arguments for 'slowlog|get' command")
+		c.out.Error("ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.")
 		return
 	}
 	if len(args) == 3 {
-		var err error
-		if n, err = strconv.ParseInt(string(args[2]), 10, 32); err != nil || n < -1 {
+		var ok bool
+		if n, ok = parseInt(args[2]); !ok || n < -1 || n > math.MaxInt32 {
 			c.out.Error("ERR count should be greater than or equal to -1")
 			return
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 type Slowlog struct {
 	mu     sync.Mutex
 	nextID int64
-	// entries are newest first.
+	// entries are oldest first.
 	entries []SlowEntry
 }
 
@@ -36,17 +37,22 @@ func (l *Slowlog) add(e SlowEntry, max int) {
 	defer l.mu.Unlock()
 	e.ID = l.nextID
 	l.nextID++
-	l.entries = append([]SlowEntry{e}, l.entries[:min(len(l.entries), max-1)]...)
+	l.entries = append(l.entries, e)
+	if over := len(l.entries) - max; over > 0 {
+		l.entries = slices.Delete(l.entries, 0, over)
+	}
 }
 
-// Get returns the newest n entries; all when n is negative.
+// Get returns the newest n entries, newest first; all when n is negative.
 func (l *Slowlog) Get(n int) []SlowEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n < 0 || n > len(l.entries) {
 		n = len(l.entries)
 	}
-	return append([]SlowEntry(nil), l.entries[:n]...)
+	newest := slices.Clone(l.entries[len(l.entries)-n:])
+	slices.Reverse(newest)
+	return newest
 }
 
 // Len is the number of entries.
@@ -65,7 +71,7 @@ func (l *Slowlog) Reset() {
 
 // slow puts a command into the slow log if it took long enough.
 func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
-	s := c.backend.Settings()
+	s := c.settings
 	if s.SlowerThanUs < 0 || took.Microseconds() < s.SlowerThanUs || s.SlowlogLen <= 0 || spec.Is(command.SkipSlowlog) {
 		return
 	}
@@ -80,15 +86,12 @@ func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
 
 // slowArgs clips a command, and hides passwords.
 func slowArgs(spec *command.Spec, args [][]byte) []string {
-	if secret(spec, args) {
-		list := []string{string(args[0])}
-		for range args[1:] {
-			list = append(list, "(redacted)")
-		}
-		return list
-	}
+	from, to := secrets(spec, args)
 	var list []string
 	for i, a := range args {
+		if from <= i && i < to {
+			a = []byte("(redacted)")
+		}
 		if i == slowArgsMax-1 && len(args) > slowArgsMax {
 			return append(list, fmt.Sprintf("... (%d more arguments)", len(args)-i))
 		}
@@ -101,17 +104,23 @@ func slowArgs(spec *command.Spec, args [][]byte) []string {
 	return list
 }
 
-// secret tells whether a command carries a password.
-func secret(spec *command.Spec, args [][]byte) bool {
+// secrets tells which arguments of a command, from and up to, say a password.
+func secrets(spec *command.Spec, args [][]byte) (from, to int) {
 	switch spec.Name {
-	case "auth", "hello":
-		return true
+	case "auth":
+		return 1, len(args)
+	case "hello":
+		for i, a := range args {
+			if fold(a) == "auth" {
+				return i + 1, i + 3
+			}
+		}
 	case "config|set":
-		for _, a := range args[2:] {
-			if fold(a) == "requirepass" || fold(a) == "masterauth" {
-				return true
+		for i := 2; i < len(args); i += 2 {
+			if name := fold(args[i]); name == "requirepass" || name == "masterauth" {
+				return i + 1, len(args)
 			}
 		}
 	}
-	return false
+	return 0, 0
 }

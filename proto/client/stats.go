@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/proto/resp"
 )
 
 // Stats are the node's counters of commands. They are this node's own: what
@@ -18,8 +19,10 @@ type Stats struct {
 	total    atomic.Uint64
 	errors   atomic.Uint64
 
-	// Rejected counts connections over maxclients; In and Out bytes of clients.
-	RejectedConns, In, Out atomic.Uint64
+	// Traffic is what all connections took together.
+	resp.Traffic
+	// RejectedConns counts connections that were not taken.
+	RejectedConns atomic.Uint64
 
 	mu       sync.Mutex
 	prefixes map[string]uint64
@@ -128,6 +131,9 @@ func (s *Stats) Reset() {
 	s.RejectedConns.Store(0)
 	s.In.Store(0)
 	s.Out.Store(0)
+	s.ProtocolErrors.Store(0)
+	s.QueryClosed.Store(0)
+	s.OutputClosed.Store(0)
 	s.mu.Lock()
 	clear(s.prefixes)
 	s.mu.Unlock()

@@ -13,10 +13,12 @@ import (
 
 // transaction is what MULTI and WATCH have gathered.
 type transaction struct {
-	open, dirty bool
-	queue       []queued
-	bytes       int
-	watches     []fsm.Watch
+	// open is between MULTI and EXEC; dirty when a command could not be queued;
+	// inPlace when one of the commands queued needs no data.
+	open, dirty, inPlace bool
+	queue                []queued
+	bytes                int
+	watches              []fsm.Watch
 }
 
 // queued is a command in a transaction.
@@ -30,10 +32,15 @@ const (
 	txnCommandsMax = 1 << 16
 	txnBytesMax    = 64 << 20
 	watchesMax     = 1 << 16
+	// argOverhead is what an argument takes beside its bytes.
+	argOverhead = 24
 )
 
-// endsQueueing tells whether a command runs at once even in a transaction.
-func endsQueueing(s *command.Spec) bool {
+// execSpec is EXEC's row: EXEC alone runs data without being data.
+var execSpec = command.Get("exec")
+
+// runsInMulti tells whether a command runs at once even in a transaction.
+func runsInMulti(s *command.Spec) bool {
 	switch s.Name {
 	case "exec", "discard", "multi", "watch", "quit", "reset":
 		return true
@@ -43,26 +50,23 @@ func endsQueueing(s *command.Spec) bool {
 
 // enqueue copies a command into the transaction.
 func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
-	c.runCalls()
-	begin := c.out.Len()
-	defer c.mute(begin)
-	if spec.Is(command.NoMulti) {
-		c.tx.dirty = true
-		c.out.Error("ERR Command not allowed inside a transaction")
-		return
-	}
 	size := 0
 	for _, a := range args {
-		size += len(a) + 24
+		size += len(a) + argOverhead
 	}
 	if len(c.tx.queue) >= txnCommandsMax || c.tx.bytes+size > txnBytesMax {
 		c.tx.dirty = true
-		c.out.Error("ERR the transaction is too large")
+		c.errorReply("ERR the transaction is too large")
 		return
 	}
 	c.tx.bytes += size
 	c.tx.queue = append(c.tx.queue, queued{spec, copyArgs(args)})
+	if spec.Scope == command.ScopeNode {
+		c.tx.inPlace = true
+	}
+	begin := c.out.Len()
 	c.out.Status("QUEUED")
+	c.mute(begin)
 }
 
 func copyArgs(args [][]byte) [][]byte {
@@ -119,7 +123,7 @@ func watch(c *Client, args [][]byte) {
 	c.backend.Do(c.ctx, calls)
 	for i, call := range calls {
 		if call.Err != nil {
-			c.out.Raw(c.callError(call.Err))
+			c.out.Raw(c.callError(call.Err, false))
 			return
 		}
 		version, seenAt, ok := parsePair(call.Reply)
@@ -157,55 +161,80 @@ func parsePair(r []byte) (a, b uint64, ok bool) {
 	return a, b, err == nil
 }
 
-func exec(c *Client, _ [][]byte) {
-	if !c.tx.open {
-		c.out.Error("ERR EXEC without MULTI")
-		return
-	}
+// exec ends a transaction. Commands on data alone go with the calls of the
+// batch; where others are among them the client may not be the same afterwards,
+// so they run at once.
+func (c *Client) exec() {
 	tx := c.tx
-	c.tx = transaction{}
-	if tx.dirty {
-		c.out.Error("EXECABORT Transaction discarded because of previous errors.")
+	switch {
+	case !tx.open:
+		c.refuseExec("ERR EXEC without MULTI")
+		return
+	case tx.dirty:
+		c.tx = transaction{}
+		c.refuseExec("EXECABORT Transaction discarded because of previous errors.")
 		return
 	}
-	call, ops := c.txnOf(&tx)
-	var replies []byte
-	if ops > 0 || len(tx.watches) > 0 {
-		if c.backend.Settings().Redirect && len(call.Slots) > 0 {
-			if moved := c.moved(call.Slots); moved != "" {
-				c.out.Error(moved)
-				return
-			}
-		}
-		started := time.Now()
-		r := c.one(call)
-		if len(r) == 0 || r[0] != '*' || bytes.HasPrefix(r, []byte("*-1")) {
-			c.out.Raw(r)
-			return
-		}
-		c.countQueued(&tx, time.Since(started), ops)
-		replies = r[bytes.IndexByte(r, '\n')+1:]
+	c.tx = transaction{}
+	if tx.inPlace {
+		c.settle()
 	}
-	c.writeReplies(&tx, replies, ops)
+	s := c.nextSlot(execSpec)
+	s.exec = &tx
+	c.txnOf(&tx, &s.call)
+	switch {
+	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
+		c.calls.slots = c.calls.slots[:len(c.calls.slots)-1]
+		begin := c.out.Len()
+		c.writeReplies(&tx, nil)
+		c.mute(begin)
+		c.stats.ran(execSpec, 0, false)
+	case c.redirect(&s.call), !tx.inPlace:
+	default:
+		c.execAmong(&tx)
+	}
 }
 
-func (c *Client) countQueued(tx *transaction, took time.Duration, ops int) {
+func (c *Client) refuseExec(text string) {
+	c.errorReply(text)
+	c.stats.ran(execSpec, 0, true)
+}
+
+// execAmong runs the transaction gathered last, and then the commands in it
+// that need no data, each at its place.
+func (c *Client) execAmong(tx *transaction) {
+	s := &c.calls.slots[0]
+	started := time.Now()
+	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
+	answer := c.answer(s, time.Since(started))
+	c.calls.slots = c.calls.slots[:0]
+	begin := c.out.Len()
+	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
+		c.out.Raw(answer)
+	} else {
+		c.writeReplies(tx, answer[bytes.IndexByte(answer, '\n')+1:])
+	}
+	c.mute(begin)
+}
+
+// countQueued counts the commands of a transaction; each took its share.
+func (c *Client) countQueued(tx *transaction, took time.Duration) {
 	for _, q := range tx.queue {
 		if q.spec.Scope != command.ScopeNode {
-			c.stats.ran(q.spec, took/time.Duration(max(ops, 1)), false)
+			c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), false)
 		}
 	}
 }
 
 // txnOf makes the txn of a transaction: its commands on data, each with the
 // database that a SELECT before it chose.
-func (c *Client) txnOf(tx *transaction) (call *cluster.Call, ops int) {
-	call = &cluster.Call{Txn: fsm.Txn{Kind: fsm.KindExec, Proto: uint8(c.proto), Watches: tx.watches}}
-	db := c.db
+func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
+	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(c.proto), Watches: tx.watches}
+	db, whole := c.db, false
 	for _, q := range tx.queue {
 		if q.spec.Name == "select" {
-			if n, err := strconv.Atoi(string(q.args[1])); err == nil && n >= 0 && n < databases {
-				db = n
+			if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
+				db = int(n)
 			}
 		}
 		if q.spec.Scope == command.ScopeNode {
@@ -213,31 +242,25 @@ func (c *Client) txnOf(tx *transaction) (call *cluster.Call, ops int) {
 		}
 		call.Txn.Ops = append(call.Txn.Ops, fsm.Op{DB: db, Args: q.args})
 		addSlots(call, q.spec, q.args)
-		if q.spec.Scope != command.ScopeKeys && c.backend.Shards() > 1 {
-			// It would have to be atomic over all shards.
-			call.Shard = -1
-		}
+		whole = whole || q.spec.Scope != command.ScopeKeys
 	}
 	for i := range tx.watches {
 		call.Slots = append(call.Slots, uint16(slotOf(tx.watches[i].Key)))
 	}
-	if call.Shard < 0 {
-		call.Slots = nil
+	if whole && c.backend.Shards() > 1 {
+		// It would have to be atomic over all shards: no shard is the right one.
+		call.Slots, call.Shard = nil, -1
 	}
-	return call, len(call.Txn.Ops)
 }
 
 // writeReplies writes EXEC's array: the txn's replies, and between them what
 // commands on the node answer now.
-func (c *Client) writeReplies(tx *transaction, replies []byte, ops int) {
+func (c *Client) writeReplies(tx *transaction, replies []byte) {
 	c.out.Array(len(tx.queue))
-	if ops == len(tx.queue) {
-		c.out.Raw(replies)
-		return
-	}
 	for _, q := range tx.queue {
 		if q.spec.Scope == command.ScopeNode {
-			functions[q.spec.Name](c, q.args)
+			functions[q.spec.Name].run(c, q.args)
+			c.stats.ran(q.spec, 0, false)
 			continue
 		}
 		n := resp.Skip(replies)

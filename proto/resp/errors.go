@@ -7,29 +7,44 @@ import (
 )
 
 // errorTexts maps the errors of the cluster floor to RESP. The first word tells
-// a client what it may conclude; notes in docs/clients.md say which words client
-// libraries retry by themselves. INDETERMINATE is one that none retries.
+// a client what it may conclude. Client libraries repeat a command by themselves
+// after CLUSTERDOWN, so it is said only of what did not run; none of them knows
+// INDETERMINATE or OVERLOADED, and so none repeats after those.
 var errorTexts = []struct {
 	err  error
 	text string
+	// notExecuted: the command certainly did not run.
+	notExecuted bool
 }{
-	{cluster.ErrCrossSlot, "CROSSSLOT Keys in request don't hash to the same slot"},
-	{cluster.ErrReplyLost, "INDETERMINATE the command was executed, but its reply is lost"},
-	{cluster.ErrUnknown, "INDETERMINATE the command may or may not have been executed"},
-	{cluster.ErrOverloaded, "OVERLOADED too many commands are waiting; this one was not executed"},
-	{cluster.ErrTooLarge, "ERR the command is larger than a log entry may be; it was not executed"},
-	{cluster.ErrShuttingDown, "CLUSTERDOWN the node is shutting down; the command was not executed"},
-	{cluster.ErrNoShard, "CLUSTERDOWN this node has no replica of the shard; the command was not executed"},
-	{cluster.ErrNotLeader, "CLUSTERDOWN no leader for this slot; the command was not executed"},
-	{cluster.ErrNoLeader, "CLUSTERDOWN no leader for this slot; the command was not executed"},
+	{cluster.ErrCrossSlot, "CROSSSLOT Keys in request don't hash to the same slot", true},
+	{cluster.ErrReplyLost, "INDETERMINATE the command was executed, but its reply is lost", false},
+	{cluster.ErrUnknown, "INDETERMINATE the command may or may not have been executed", false},
+	{cluster.ErrOverloaded, "OVERLOADED too many commands are waiting; this one was not executed", true},
+	{cluster.ErrTooLarge, "ERR the command is larger than a log entry may be; it was not executed", true},
+	{cluster.ErrShuttingDown, "CLUSTERDOWN the node is shutting down; the command was not executed", true},
+	{cluster.ErrNoShard, "CLUSTERDOWN this node has no replica of the shard; the command was not executed", true},
+	{cluster.ErrNotLeader, "CLUSTERDOWN no leader for this slot; the command was not executed", true},
+	{cluster.ErrNoLeader, "CLUSTERDOWN no leader for this slot; the command was not executed", true},
 }
 
-// ErrorText is the reply for an error.
+// ErrorText is the reply for an error. Of an error that is not in the table
+// nothing can be said: it is INDETERMINATE.
 func ErrorText(err error) string {
 	for _, e := range errorTexts {
 		if errors.Is(err, e.err) {
 			return e.text
 		}
 	}
-	return "ERR " + err.Error()
+	return "INDETERMINATE " + err.Error()
+}
+
+// NotExecuted tells whether the error says for certain that the command did not
+// run.
+func NotExecuted(err error) bool {
+	for _, e := range errorTexts {
+		if errors.Is(err, e.err) {
+			return e.notExecuted
+		}
+	}
+	return false
 }

@@ -6,16 +6,13 @@
 // pipeline of thousands would become hundreds of commits, and it copies every
 // command once more. Its parser reads straight from the guard's buffer.
 //
-// A client that does not read its replies holds up nobody but itself: nothing
-// more of it is read until they are written, and after writeTimeout without
-// progress it is cut off. So memory per client is one batch of requests and the
-// replies of a part of it.
+// A client that does not read its replies holds up nobody but itself: they wait
+// in the guard, within bounds.
 package server
 
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -28,14 +25,9 @@ import (
 	"lockstep/proto/resp"
 )
 
-const (
-	// stallTimeout is how long a client may be silent within a command.
-	stallTimeout = 30 * time.Second
-	// writeTimeout is how long a client may take nothing of its replies.
-	writeTimeout = 30 * time.Second
-	// writeStep is the piece of a reply that must be taken within writeTimeout.
-	writeStep = 256 << 10
-)
+// finishTimeout is how long the last replies of a connection that is closed may
+// take to be sent.
+const finishTimeout = 3 * time.Second
 
 // Config is what a server is made with.
 type Config struct {
@@ -170,27 +162,41 @@ func (s *Server) serve(conn net.Conn) {
 			s.cfg.Log.Error("a client's connection was closed after an internal error", "err", client.Recovered(p))
 		}
 	}()
-	set := s.cfg.Backend.Settings()
-	guard := resp.NewGuard(conn, resp.Limits{
-		BulkBytesMax: set.BulkBytesMax, QueryBytesMax: set.QueryBytesMax, StallTimeout: stallTimeout,
-		IdleTimeout: time.Duration(set.IdleTimeoutSec) * time.Second,
-	})
-	out := func(b []byte) error { return s.write(conn, b) }
-	c := client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, conn, out, func() { guard.SetAuthenticated(true) })
+	guard := resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
+	c := client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, guard)
 	defer c.Close()
-	s.loop(guard, c, out)
+	s.loop(guard, c)
+	guard.Finish(finishTimeout)
 }
 
-func (s *Server) loop(guard *resp.Guard, c *client.Client, out func([]byte) error) {
+// limits are those that the settings of the moment ask for.
+func (s *Server) limits() resp.Limits {
+	set := s.cfg.Backend.Settings()
+	limits := resp.DefaultLimits
+	limits.BulkBytesMax = int64(set.BulkBytesMax)
+	limits.QueryBytesMax = int64(set.QueryBytesMax)
+	limits.IdleTimeout = time.Duration(set.IdleTimeoutSec) * time.Second
+	if set.OutputBytesMax > 0 {
+		limits.OutputHardMax = int64(set.OutputBytesMax)
+	}
+	if set.OutputSoftBytesMax > 0 {
+		limits.OutputSoftMax = int64(set.OutputSoftBytesMax)
+		limits.OutputSoftTime = time.Duration(set.OutputSoftSec) * time.Second
+	}
+	return limits
+}
+
+// loop answers batches until the client or the node has had enough.
+func (s *Server) loop(guard *resp.Guard, c *client.Client) {
 	var batch [][][]byte
 	var arena [][]byte
-	received := int64(0)
 	for {
 		data, n, err := guard.Next()
-		s.cfg.Stats.In.Add(uint64(guard.Received() - received))
-		received = guard.Received()
 		if err != nil {
-			s.sayGoodbye(err, out)
+			var told resp.ProtocolError
+			if errors.As(err, &told) {
+				c.Farewell(told.Error())
+			}
 			return
 		}
 		batch, arena = parse(data, batch[:0], arena)
@@ -230,33 +236,6 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 		data = rest
 	}
 	return batch, arena
-}
-
-// sayGoodbye tells a client why its connection is closed, where Redis does.
-func (s *Server) sayGoodbye(err error, out func([]byte) error) {
-	var protocol resp.ProtocolError
-	switch {
-	case errors.As(err, &protocol):
-		_ = out([]byte("-" + protocol.Error() + "\r\n"))
-	case errors.Is(err, resp.ErrSecurity):
-		s.cfg.Log.Warn("possible cross-protocol attack: the connection is closed")
-	case errors.Is(err, io.EOF):
-	}
-}
-
-func (s *Server) write(conn net.Conn, b []byte) error {
-	s.cfg.Stats.Out.Add(uint64(len(b)))
-	for len(b) > 0 {
-		n := min(len(b), writeStep)
-		if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-			return err
-		}
-		if _, err := conn.Write(b[:n]); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
 }
 
 // StopAccepting closes the listeners; clients that are there go on.

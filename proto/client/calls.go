@@ -1,0 +1,201 @@
+package client
+
+import (
+	"bytes"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/engine/command"
+	"lockstep/engine/reply"
+	"lockstep/fsm"
+	"lockstep/proto/resp"
+)
+
+// calls are the commands on data gathered from a batch, in memory that is used
+// again.
+type calls struct {
+	slots []slot
+	ptrs  []*cluster.Call
+	// before holds the replies up to the first slot, while those of the slots are
+	// put between what follows.
+	before []byte
+	// replyBytes is the length of a reply as of late.
+	replyBytes int
+}
+
+// slot is one gathered command.
+type slot struct {
+	call cluster.Call
+	op   [1]fsm.Op
+	spec *command.Spec
+	// exec is set for a transaction.
+	exec *transaction
+	// at is where in the client's out its reply belongs.
+	at    int
+	muted bool
+}
+
+const (
+	// callsMax bounds the calls that are run together.
+	callsMax = 1024
+	// callsKept is how many slots an idle client keeps.
+	callsKept = 64
+	// repliesBytes is how many bytes of replies are asked for together, as far as
+	// that can be told beforehand: from the replies before.
+	repliesBytes = 4 << 20
+)
+
+func (b *calls) empty() bool { return len(b.slots) == 0 }
+
+// reserve makes room for n calls, which then do not move while others point to
+// them.
+func (b *calls) reserve(n int) {
+	if n = min(n, callsMax); cap(b.slots) < n {
+		b.slots = make([]slot, 0, max(n, 4))
+	}
+}
+
+func (b *calls) full() bool {
+	return len(b.slots) == cap(b.slots) || len(b.slots) >= max(1, repliesBytes/max(b.replyBytes, 1))
+}
+
+// gather adds a command on data to those that will run together.
+func (c *Client) gather(spec *command.Spec, args [][]byte) {
+	s := c.nextSlot(spec)
+	s.op[0] = fsm.Op{DB: c.db, Args: args}
+	call := &s.call
+	call.Txn = fsm.Txn{Proto: uint8(c.proto), Ops: s.op[:]}
+	call.ReadOnly = !spec.Writes(args)
+	call.Stale = call.ReadOnly && c.readonly
+	addSlots(call, spec, args)
+	c.redirect(call)
+}
+
+// nextSlot opens a slot for a reply at this place among the others.
+func (c *Client) nextSlot(spec *command.Spec) *slot {
+	b := &c.calls
+	if b.full() {
+		c.settle()
+	}
+	n := len(b.slots)
+	b.slots = b.slots[:n+1]
+	s := &b.slots[n]
+	*s = slot{spec: spec, at: c.out.Len(), muted: c.muted()}
+	return s
+}
+
+// redirect takes back the call gathered last if another node leads its shard
+// and clients are to go there themselves; true: it did.
+func (c *Client) redirect(call *cluster.Call) bool {
+	if !c.settings.Redirect || len(call.Slots) == 0 || call.Stale {
+		return false
+	}
+	moved := c.moved(call.Slots)
+	if moved == "" {
+		return false
+	}
+	c.calls.slots = c.calls.slots[:len(c.calls.slots)-1]
+	c.errorReply(moved)
+	return true
+}
+
+// settle runs the calls gathered and puts their replies where they belong.
+func (c *Client) settle() {
+	b := &c.calls
+	if len(b.slots) == 0 {
+		return
+	}
+	b.ptrs = b.ptrs[:0]
+	for i := range b.slots {
+		b.ptrs = append(b.ptrs, &b.slots[i].call)
+	}
+	started := time.Now()
+	c.backend.Do(c.ctx, b.ptrs)
+	each := time.Since(started) / time.Duration(len(b.slots))
+	c.merge(each)
+	clear(b.slots)
+	clear(b.ptrs)
+	b.slots = b.slots[:0]
+	if cap(b.slots) > callsKept {
+		b.slots, b.ptrs = nil, nil
+		b.reserve(callsKept)
+	}
+}
+
+// merge writes the replies of the calls between those that are there.
+func (c *Client) merge(each time.Duration) {
+	b := &c.calls
+	var between []byte
+	if first := b.slots[0].at; first < c.out.Len() {
+		b.before = append(b.before[:0], c.out.Bytes()[first:]...)
+		between = b.before
+		c.out.Truncate(first)
+	}
+	done, size := b.slots[0].at, 0
+	for i := range b.slots {
+		s := &b.slots[i]
+		c.out.Raw(between[:s.at-done])
+		between, done = between[s.at-done:], s.at
+		answer := c.answer(s, each)
+		size += len(answer)
+		if s.muted {
+			continue
+		}
+		c.out.Raw(answer)
+		if c.out.Len() > flushBytes {
+			// What fails here fails again at the end of the batch.
+			c.write()
+		}
+	}
+	c.out.Raw(between)
+	b.replyBytes = (b.replyBytes + size/len(b.slots)) / 2
+	if cap(b.before) > flushBytes {
+		b.before = nil
+	}
+}
+
+// answer is the reply of a call that has run, counted.
+func (c *Client) answer(s *slot, took time.Duration) []byte {
+	answer := s.call.Reply
+	if s.call.Err != nil {
+		answer = c.callError(s.call.Err, s.exec != nil)
+	}
+	failed := len(answer) > 0 && answer[0] == '-'
+	if failed {
+		c.stats.countError(answer)
+	}
+	c.stats.ran(s.spec, took, failed)
+	if s.exec != nil {
+		c.countQueued(s.exec, took)
+		return answer
+	}
+	c.slow(s.spec, s.op[0].Args, took)
+	return answer
+}
+
+// callError renders the error of a call that has no reply. Of a transaction
+// that certainly did not run Redis says EXECABORT, and why.
+func (c *Client) callError(err error, exec bool) []byte {
+	text := resp.ErrorText(err)
+	if exec && resp.NotExecuted(err) {
+		text = "EXECABORT Transaction discarded because of: " + text
+	}
+	w := reply.NewWriter(c.proto)
+	w.Error(text)
+	return w.Bytes()
+}
+
+// withoutCode is an error's text without the "ERR" that begins most.
+func withoutCode(text string) string {
+	rest, _ := bytes.CutPrefix([]byte(text), []byte("ERR "))
+	return string(rest)
+}
+
+// one runs a single call of the client's own and returns its reply.
+func (c *Client) one(call *cluster.Call) []byte {
+	c.backend.Do(c.ctx, []*cluster.Call{call})
+	if call.Err != nil {
+		return c.callError(call.Err, false)
+	}
+	return call.Reply
+}

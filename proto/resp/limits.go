@@ -1,0 +1,83 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Limits are what a guard enforces.
+type Limits struct {
+	// BulkBytesMax is the longest argument (proto-max-bulk-len).
+	BulkBytesMax int64
+	// QueryBytesMax bounds what is buffered of a client's requests, and so one
+	// command with all its arguments (client-query-buffer-limit).
+	QueryBytesMax int64
+	// StallTimeout is how long a client may send nothing within a command, and
+	// take nothing of what waits for it.
+	StallTimeout time.Duration
+	// IdleTimeout is how long a client may send nothing between commands; 0: for
+	// ever (timeout).
+	IdleTimeout time.Duration
+	// OutputHardMax closes a client for which more bytes wait;
+	// OutputSoftMax does when they wait for longer than OutputSoftTime. 0: no such
+	// bound (client-output-buffer-limit).
+	OutputHardMax, OutputSoftMax int64
+	OutputSoftTime               time.Duration
+}
+
+// DefaultLimits suit a node that was told nothing.
+var DefaultLimits = Limits{
+	BulkBytesMax:   64 << 20,
+	QueryBytesMax:  128 << 20,
+	StallTimeout:   30 * time.Second,
+	OutputHardMax:  256 << 20,
+	OutputSoftMax:  64 << 20,
+	OutputSoftTime: time.Minute,
+}
+
+const (
+	// inlineBytesMax is the longest inline command, and the longest line that
+	// announces a count (Redis's PROTO_INLINE_MAX_SIZE).
+	inlineBytesMax = 64 << 10
+	// argsMax is the greatest number of arguments (Redis's too).
+	argsMax = 1<<31 - 1
+	// Of clients that are not logged in Redis takes no more than this.
+	unauthArgsMax = 10
+	unauthBulkMax = 16 << 10
+	// batchCommandsMax and batchBytesMax bound what Next returns at once.
+	batchCommandsMax = 1024
+	batchBytesMax    = 1 << 20
+	// readBytesMin is the least room for a read.
+	readBytesMin = 4 << 10
+	// keptBytes is the size of an idle client's buffer that is worth keeping.
+	keptBytes = 64 << 10
+)
+
+// Traffic counts what clients sent and were sent.
+type Traffic struct {
+	// In and Out are bytes on the wire.
+	In, Out atomic.Uint64
+	// ProtocolErrors counts clients closed for what they sent, QueryClosed and
+	// OutputClosed those closed for the size of what they sent, or did not take.
+	ProtocolErrors, QueryClosed, OutputClosed atomic.Uint64
+}
+
+// ProtocolError is what a client is told before its connection is closed.
+type ProtocolError string
+
+// Error implements error.
+func (e ProtocolError) Error() string { return string(e) }
+
+func protocolError(format string, args ...any) error {
+	return ProtocolError("ERR Protocol error: " + fmt.Sprintf(format, args...))
+}
+
+// Reasons to close a connection without a word, as Redis does.
+var (
+	// ErrQueryBuffer: more was sent than client-query-buffer-limit allows.
+	ErrQueryBuffer = errors.New("resp: the query buffer limit is exceeded")
+	// ErrOutputBuffer: the client does not read what it asked for.
+	ErrOutputBuffer = errors.New("resp: the output buffer limit is exceeded")
+)

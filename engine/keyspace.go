@@ -102,7 +102,8 @@ func (k *Keyspace) LockSlot(key []byte) int32 {
 func (k *Keyspace) LockSlotOf(e *Entry) int32 { return k.LockSlot(e.KeyBytes()) }
 
 func (k *Keyspace) hash(key []byte) uint32 {
-	return uint32(siphash.Hash(k.seed0, k.seed1, key) >> 32)
+	// 0 stands for an empty place in a segment.
+	return max(uint32(siphash.Hash(k.seed0, k.seed1, key)>>32), 1)
 }
 
 // Find returns the entry of a key, expired or not, or nil.

@@ -6,7 +6,7 @@ package engine
 // It is never larger than segmentMax, so growing, splitting or copying one is
 // a matter of microseconds whatever the size of the keyspace.
 type segment struct {
-	// hashes[i] belongs to entries[i]; it means nothing where that is nil.
+	// hashes[i] belongs to entries[i]; it is 0 where that is nil, and only there.
 	hashes  []uint32
 	entries []*Entry
 	count   int
@@ -42,13 +42,15 @@ func (s *segment) home(hash uint32) int {
 
 // find returns the place of key, or -1.
 func (s *segment) find(hash uint32, key []byte) int {
-	for i := s.home(hash); i < len(s.entries); i++ {
-		e := s.entries[i]
-		if e == nil || s.hashes[i] > hash {
+	// The entries are not touched until a hash matches: each would be a cache
+	// miss, and they were a fifth of a SET's time.
+	for i, h := range s.hashes[s.home(hash):] {
+		if h == hash {
+			if at := s.home(hash) + i; s.entries[at].Key() == string(key) {
+				return at
+			}
+		} else if h > hash || h == 0 {
 			return -1
-		}
-		if s.hashes[i] == hash && e.Key() == string(key) {
-			return i
 		}
 	}
 	return -1
@@ -81,7 +83,7 @@ func (s *segment) removeAt(i int) {
 		s.entries[i], s.hashes[i] = s.entries[i+1], s.hashes[i+1]
 		i++
 	}
-	s.entries[i] = nil
+	s.entries[i], s.hashes[i] = nil, 0
 	s.count--
 }
 

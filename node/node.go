@@ -52,8 +52,11 @@ type Node struct {
 	// serving is set once shards is complete: peers may ask earlier.
 	serving  atomic.Bool
 	draining atomic.Bool
-	router   *router.Router
-	front    *front
+	// ready is set once clients are served.
+	ready  atomic.Bool
+	admin  *adminServer
+	router *router.Router
+	front  *front
 
 	fatal chan error
 	ctx   context.Context
@@ -77,12 +80,14 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Node, er
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openFolder, n.listenPeers, n.join, n.openMeta, n.openShards, n.reconcile, n.found, n.openFront,
+		n.openAdmin, n.openFolder, n.listenPeers, n.join, n.openMeta, n.openShards, n.reconcile, n.found, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	n.ready.Store(true)
+	go paceMemory(n.ctx)
 	return nil
 }
 
@@ -127,6 +132,9 @@ func (n *Node) abort() {
 	n.stop()
 	if n.front != nil {
 		n.front.close(ctx)
+	}
+	if n.admin != nil {
+		n.admin.close(ctx)
 	}
 	if m := n.manager.Load(); m != nil {
 		m.Close()

@@ -52,6 +52,8 @@ type pendingEntry struct {
 	calls []*bundleCall
 	// first[i] is the ordinal of the first txn of calls[i] in the entry.
 	first []int
+	// land lets the proposer send the next entry.
+	land func()
 }
 
 // Deliver implements fsm.Receiver.
@@ -106,6 +108,7 @@ func (p *pending) take(id fsm.EntryID) *pendingEntry {
 // here; its replies find their calls through the receiver.
 func (p *pending) Receiver(id fsm.EntryID) fsm.Receiver {
 	if e := p.take(id); e != nil {
+		e.land()
 		return e
 	}
 	return nil

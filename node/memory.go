@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// The garbage collector's pace. Go's default lets the heap double between
+// collections: far too little room for a small heap, which would be collected
+// dozens of times a second under load, and wasteful for a large one. Here the
+// room is a fixed amount plus a part of what lives, and when the node is idle
+// the room is given back to the system.
+const (
+	gcRoomBytes   = 96 << 20
+	gcRoomPart    = 4
+	gcPercentMax  = 1600
+	gcPercentMin  = 20
+	gcLookEvery   = time.Second
+	gcIdleBytes   = 1 << 20
+	gcIdleLooks   = 3
+	gcWorthBytes  = 16 << 20
+	metricLive    = "/gc/heap/live:bytes"
+	metricAllocs  = "/gc/heap/allocs:bytes"
+	metricObjects = "/memory/classes/heap/objects:bytes"
+	metricFree    = "/memory/classes/heap/free:bytes"
+)
+
+// paceMemory sets the collector's pace until ctx ends.
+func paceMemory(ctx context.Context) {
+	t := time.NewTicker(gcLookEvery)
+	defer t.Stop()
+	samples := []metrics.Sample{{Name: metricLive}, {Name: metricAllocs}, {Name: metricObjects}, {Name: metricFree}}
+	var lastAllocs uint64
+	idle, released := 0, false
+	for {
+		metrics.Read(samples)
+		live, allocs := samples[0].Value.Uint64(), samples[1].Value.Uint64()
+		debug.SetGCPercent(gcPercent(live))
+		if allocs-lastAllocs > gcIdleBytes {
+			idle, released = 0, false
+		} else {
+			idle++
+		}
+		lastAllocs = allocs
+		garbage := samples[2].Value.Uint64() - min(live, samples[2].Value.Uint64()) + samples[3].Value.Uint64()
+		if idle >= gcIdleLooks && !released && garbage > gcWorthBytes {
+			debug.FreeOSMemory()
+			released = true
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gcPercent is the growth, in percent of what lives, at which to collect.
+func gcPercent(live uint64) int {
+	live = max(live, 1<<20)
+	room := uint64(gcRoomBytes) + live/gcRoomPart
+	return int(min(max(100*room/live, gcPercentMin), gcPercentMax))
+}

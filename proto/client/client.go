@@ -71,9 +71,10 @@ type Client struct {
 	noTouch  bool
 	noEvict  bool
 	reply    replyMode
-	// closing: the connection is closed after the replies are written.
-	closing bool
-	tx      transaction
+	// closing: the connection is closed after the replies are written; silent:
+	// they are not.
+	closing, silent bool
+	tx              transaction
 	// out takes the replies of commands that ran in place. While calls are
 	// gathered, theirs come in between.
 	out   reply.Writer
@@ -159,7 +160,7 @@ func (c *Client) Handle(batch [][][]byte) bool {
 
 // write sends the replies gathered.
 func (c *Client) write() bool {
-	if c.out.Len() == 0 {
+	if c.out.Len() == 0 || c.silent {
 		return true
 	}
 	_, err := c.conn.Write(c.out.Bytes())
@@ -257,7 +258,7 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 	case spec == nil && container != nil:
 		return command.ErrUnknownSubcommand(args)
 	case spec == nil && isHTTP(args[0]):
-		c.closing = true
+		c.closing, c.silent = true, true
 		return ""
 	case spec == nil || spec.Internal():
 		return command.ErrUnknownCommand(args)
@@ -285,7 +286,7 @@ func (c *Client) reject(spec *command.Spec, text string) {
 	}
 	if spec != nil {
 		c.stats.of(spec).rejected.Add(1)
-		if spec == execSpec && c.tx.open {
+		if spec == execSpec {
 			text = "EXECABORT Transaction discarded because of: " + withoutCode(text)
 			c.tx = transaction{}
 		}

@@ -360,6 +360,20 @@ func commandGetKeys(c *Client, args [][]byte) {
 	}
 }
 
+// flagsOf is what a command does to a key, given its arguments: SET reads the
+// key only to answer what it was.
+func flagsOf(args [][]byte, k command.KeyRef) command.KeyFlag {
+	if k.Flags&command.KeyVariableFlags == 0 || fold(args[0]) != "set" {
+		return k.Flags
+	}
+	for _, a := range args[3:] {
+		if fold(a) == "get" {
+			return command.KeyRW | command.KeyAccess | command.KeyUpdate
+		}
+	}
+	return command.KeyOW | command.KeyUpdate
+}
+
 func commandGetKeysAndFlags(c *Client, args [][]byte) {
 	keys, ok := c.keysOf(args[2:])
 	if !ok {
@@ -369,7 +383,7 @@ func commandGetKeysAndFlags(c *Client, args [][]byte) {
 	for _, k := range keys {
 		c.out.Array(2)
 		c.out.Bulk(args[2+k.Pos])
-		names := k.Flags.Names()
+		names := flagsOf(args[2:], k).Names()
 		c.out.Set(len(names))
 		for _, f := range names {
 			c.out.Status(f)

@@ -144,7 +144,7 @@ func hello(c *Client, args [][]byte) {
 		return
 	}
 	if !c.authed {
-		c.out.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		c.out.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 		return
 	}
 	if h.named {
@@ -305,16 +305,23 @@ func info(c *Client, args [][]byte) {
 }
 
 func shutdown(c *Client, args [][]byte) {
+	given := map[string]bool{}
 	for _, a := range args[1:] {
-		switch fold(a) {
-		case "nosave", "save", "now", "force":
-		case "abort":
-			c.out.Error("ERR No shutdown in progress.")
-			return
+		switch word := fold(a); word {
+		case "nosave", "save", "now", "force", "abort":
+			given[word] = true
 		default:
-			c.out.Error("ERR syntax error")
+			c.out.Error(command.ErrSyntax)
 			return
 		}
+	}
+	switch {
+	case given["save"] && given["nosave"], given["abort"] && len(given) > 1:
+		c.out.Error(command.ErrSyntax)
+		return
+	case given["abort"]:
+		c.out.Error("ERR No shutdown in progress.")
+		return
 	}
 	c.backend.Shutdown()
 	c.closing = true

@@ -133,7 +133,7 @@ var scripts = map[string]string{
 	"multi, hello": `
 		MULTI
 		HELLO 3
-		GET nothing
+		ECHO x
 		EXEC
 		GET nothing`,
 	"multi, scans": `
@@ -380,7 +380,7 @@ var scripts = map[string]string{
 		COMMAND NOTHING
 		COMMAND COUNT x
 		COMMAND INFO nothing
-		COMMAND INFO get nothing set
+		COMMAND INFO get nothing mget
 		COMMAND INFO config|get config|nothing config|get|x
 		COMMAND DOCS nothing
 		COMMAND LIST FILTERBY

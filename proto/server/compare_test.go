@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"regexp"
 	"strings"
@@ -89,6 +90,40 @@ func compare(t *testing.T, ours, redis, name, raw string) {
 	want := mask(conversation(t, redis, raw))
 	got := mask(conversation(t, ours, raw))
 	if got != want {
-		t.Errorf("%s: %.300q\n--- redis-server\n%.3000s--- here\n%.3000s", name, raw, want, got)
+		t.Errorf("%s: %.300q\n%s", name, raw, difference(want, got))
 	}
+}
+
+// difference shows the lines that are in one text alone.
+func difference(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	// common[i][j] is the length of the longest row of lines that a[i:] and b[j:]
+	// have in common.
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var out strings.Builder
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			fmt.Fprintf(&out, "redis-server, line %d: %.200s\n", i+1, a[i])
+			i++
+		default:
+			fmt.Fprintf(&out, "here, line %d:         %.200s\n", j+1, b[j])
+			j++
+		}
+	}
+	return out.String()
 }

@@ -89,10 +89,12 @@ func TestBrokenFramesAreAnsweredAsByRedis(t *testing.T) {
 
 func TestClientsThatAreNotLoggedInAreHeldShort(t *testing.T) {
 	n := proc.NewNode(t, proc.Options{})
-	if _, err := proc.Ask(n.Addr(), "CONFIG", "SET", "requirepass", "secret"); err != nil {
-		t.Fatal(err)
+	redis := proc.RedisServer(t)
+	for _, addr := range []string{n.Addr(), redis.Addr()} {
+		if _, err := proc.Ask(addr, "CONFIG", "SET", "requirepass", "secret"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	redis := proc.RedisServer(t, "--requirepass", "secret")
 	for _, f := range unauthenticatedFrames {
 		t.Run(f.name, func(t *testing.T) {
 			got, want := answers(t, n.Addr(), f), answers(t, redis.Addr(), f)

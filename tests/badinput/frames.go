@@ -1,7 +1,6 @@
 package badinput
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 
@@ -45,7 +44,7 @@ var frames = []frame{
 	{name: "bulk of -2^63", send: "*1\r\n$-9223372036854775808\r\n"},
 	{name: "bulk with a sign", send: "*1\r\n$+4\r\nPING\r\n"},
 	{name: "bulk of nothing", send: "*1\r\n$\r\nPING\r\n"},
-	{name: "bulk longer than it says", send: "*1\r\n$4\r\nPINGPONG\r\n"},
+	{name: "bulk longer than it says", send: "*1\r\n$4\r\nPINGPONG\r\n", open: true},
 	{name: "bulk shorter than it says", send: "*1\r\n$6\r\nPING\r\nPING\r\n", open: true},
 	{name: "bulk without its line end", send: "*1\r\n$4\r\nPING", open: true},
 	{name: "empty bulk as a command", send: "*1\r\n$0\r\n\r\n", open: true},
@@ -65,18 +64,26 @@ var frames = []frame{
 	{name: "text behind a quote", send: "SET a \"b\"c\r\n"},
 	{name: "unbalanced single quote", send: "SET a 'b\r\n"},
 	{name: "HTTP POST", send: "POST /set/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
-	{name: "HTTP GET", send: "GET / HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n"},
+	{
+		name: "HTTP GET", send: "GET / HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n",
+		differs: "what stands before the line Host: is answered; Redis throws that answer away",
+		want:    []string{"-ERR wrong number of arguments for 'get' command", "(closed)"},
+	},
 	{name: "host: in lower case", send: "host: x\r\n"},
 	{name: "post in lower case", send: "post\r\nPING\r\n"},
 	{name: "POST as an array", send: "*1\r\n$4\r\nPOST\r\nPING\r\n"},
-	{name: "TLS hello", send: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n", open: true},
+	{
+		name: "TLS hello", send: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n", open: true,
+		differs: "Redis's search for the end of the line stops at the zero byte; it waits for ever",
+		want:    []string{`-ERR unknown command '\x16\x03\x01\x02', with args beginning with: `, "(closed)"},
+	},
 	{name: "a hundred thousand empty lines", send: strings.Repeat("\r\n", 100_000) + "PING\r\n", open: true},
 	{name: "a hundred thousand empty arrays", send: strings.Repeat("*0\r\n", 100_000) + "PING\r\n", open: true},
 	{name: "unknown commands in a row", send: strings.Repeat("*1\r\n$1\r\n\xff\r\n", 1000), open: true},
 	{name: "a thousand arguments", send: "*1001\r\n$6\r\nEXISTS\r\n" + strings.Repeat("$1\r\nk\r\n", 1000), open: true},
 	{name: "a command of a hundred thousand arguments", send: "*100001\r\n$3\r\nDEL\r\n" + strings.Repeat("$1\r\nk\r\n", 100_000), open: true},
 	{name: "a good command before a broken one", send: "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n*1\r\n$x\r\n"},
-	{name: "MULTI, then a broken frame", send: "MULTI\r\nSET k v\r\n*1\r\nx"},
+	{name: "MULTI, then a broken frame", send: "MULTI\r\nSET k v\r\n*1\r\nx\r\n"},
 	{name: "EXEC of nothing", send: "EXEC\r\n", open: true},
 }
 
@@ -117,7 +124,7 @@ func render(replies []respconn.Value, err error) []string {
 		out = append(out, v.String())
 	}
 	if err != nil {
-		return append(out, fmt.Sprintf("(%v)", err))
+		return append(out, "(open)")
 	}
 	return append(out, "(closed)")
 }

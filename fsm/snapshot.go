@@ -39,7 +39,7 @@ func (m *Machine) Snapshot() (*Snapshot, error) {
 	s := &Snapshot{m: m, st: st}
 	s.header = header{
 		index: m.progress.queuedIndex(), txnNo: m.txnNo.Load(), stampMs: m.stampMs.Load(),
-		engine: st.ks.Config(), settings: *st.settings, swapped: st.ks.SwappedAt(),
+		engine: st.ks.Config(), settings: *st.settings,
 		origins: st.dup.images(),
 	}
 	s.cut = st.ks.OpenCut(s.header.txnNo)
@@ -59,6 +59,11 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	if err := s.m.progress.wait(context.Background(), s.header.index); err != nil {
 		return err
 	}
+	// Swaps before the cut have run once a slot is captured.
+	if err := s.capture(0); err != nil {
+		return err
+	}
+	s.header.swapped = s.cut.SwappedAt()
 	out := rdb.NewWriter(w)
 	out.Aux(auxHeader, s.header.append(nil))
 	for slot := range int32(s.st.ks.LockSlots()) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
+	"lockstep/node/config"
 	"lockstep/proto/client"
 )
 
@@ -48,6 +49,10 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 		leader := n.leaderOf(i)
 		for _, node := range view.Live() {
 			host, port := splitAddr(node.ClientAddr)
+			if n.cfg.Current().ClusterPreferredEndpoint == config.EndpointUnknown {
+				// Clients then keep the address they know.
+				host = ""
+			}
 			sn := client.SlotNode{ID: hexID(node.Incarnation), Host: host, IP: host, Port: port, Leads: node.ID == leader, Healthy: true, Offset: n.Offset()}
 			if sn.Leads {
 				o.Nodes = append([]client.SlotNode{sn}, o.Nodes...)

@@ -30,7 +30,7 @@ func (n *Node) openFront(context.Context) error {
 	n.front = f
 	f.refresh(n.cfg.Current())
 	for _, name := range []string{
-		"requirepass", "slowlog-log-slower-than", "slowlog-max-len", "proto-max-bulk-len", "client-query-buffer-limit", "timeout", "routing",
+		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "proto-max-bulk-len", "client-query-buffer-limit", "timeout", "routing",
 	} {
 		n.cfg.OnChange(name, f.refresh)
 	}
@@ -74,9 +74,12 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 
 // refresh takes the settings over that clients look at.
 func (f *front) refresh(s *config.Settings) {
+	f.n.SetActiveExpire(s.ActiveExpire)
+	normal := s.ClientOutputBufferLimits[config.NormalClient]
 	f.settings.Store(&client.Settings{
 		RequirePass: s.RequirePass, SlowerThanUs: s.SlowlogLogSlowerThan, SlowlogLen: int(s.SlowlogMaxLen),
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
+		OutputBytesMax: int(normal.HardBytes), OutputSoftBytesMax: int(normal.SoftBytes), OutputSoftSec: normal.SoftSeconds,
 		IdleTimeoutSec: s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect,
 		ServerVersion: Version, RedisVersion: RedisVersion,
 	})

@@ -71,9 +71,9 @@ func TestCommandLineContract(t *testing.T) {
 	dir := t.TempDir()
 	s := mustLoad(t, "", nil, file, "--port", "7000", "--bind", "127.0.0.1", "::1", "--dir", dir,
 		"--peer-port", "7100", "--admin-port", "7200", "--node-name", "n1", "--shards", "4",
-		"--raft-log-store", "wal", "--join", "10.0.0.1:7100,db-2.example:7100", "--maxmemory=1gb")
+		"--raft-log-store", "wal", "--join", "10.0.0.1:7100,db-2.example:7100", "--proto-max-bulk-len=1mb")
 	if s.Port != 7000 || s.PeerPort != 7100 || s.AdminPort != 7200 || s.NodeName != "n1" || s.Shards != 4 ||
-		s.LogStore != LogStoreWAL || s.Dir != dir || s.MaxMemory != 1<<30 || s.LogLevel != LogDebug {
+		s.LogStore != LogStoreWAL || s.Dir != dir || s.ProtoMaxBulkLen != 1<<20 || s.LogLevel != LogDebug {
 		t.Errorf("%+v", *s)
 	}
 	if !slices.Equal(s.Bind, []string{"127.0.0.1", "::1"}) || !slices.Equal(s.Join, []string{"10.0.0.1:7100", "db-2.example:7100"}) {

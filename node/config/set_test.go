@@ -56,17 +56,17 @@ func TestReplicatedSettingsGoThroughTheLog(t *testing.T) {
 		c.ApplyReplicated(pairs)
 		return nil
 	})
-	if err := c.Set([]Pair{{"maxmemory", "1mb"}, {"timeout", "3"}}); err != nil {
+	if err := c.Set([]Pair{{"proto-max-bulk-len", "1mb"}, {"timeout", "3"}}); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(sent, []Pair{{"maxmemory", "1mb"}}) {
+	if !slices.Equal(sent, []Pair{{"proto-max-bulk-len", "1mb"}}) {
 		t.Errorf("into the log went %v", sent)
 	}
-	if s := c.Current(); s.MaxMemory != 1<<20 || s.TimeoutSeconds != 3 {
-		t.Errorf("maxmemory %d timeout %d", s.MaxMemory, s.TimeoutSeconds)
+	if s := c.Current(); s.ProtoMaxBulkLen != 1<<20 || s.TimeoutSeconds != 3 {
+		t.Errorf("proto-max-bulk-len %d timeout %d", s.ProtoMaxBulkLen, s.TimeoutSeconds)
 	}
 	c.ReplicateWith(func([]Pair) error { return errors.New("CLUSTERDOWN no leader") })
-	err := c.Set([]Pair{{"timeout", "9"}, {"maxmemory", "2mb"}})
+	err := c.Set([]Pair{{"timeout", "9"}, {"proto-max-bulk-len", "2mb"}})
 	if err == nil || err.Error() != "CLUSTERDOWN no leader" || c.Current().TimeoutSeconds != 3 {
 		t.Errorf("without a log: %v, timeout %d", err, c.Current().TimeoutSeconds)
 	}
@@ -76,9 +76,9 @@ func TestLogOfALaterVersionIsTakenAsFarAsItIsKnown(t *testing.T) {
 	c := Default()
 	var warnings []Warning
 	c.OnWarning(func(w Warning) { warnings = append(warnings, w) })
-	c.ApplyReplicated([]Pair{{"new-thing", "1"}, {"maxmemory", "9 eggs"}, {"port", "1"}, {"maxmemory-policy", "allkeys-lru"}})
-	if s := c.Current(); s.MaxMemoryPolicy != EvictAllKeysLRU || s.MaxMemory != 0 || s.Port != 6379 {
-		t.Errorf("%v %d %d", s.MaxMemoryPolicy, s.MaxMemory, s.Port)
+	c.ApplyReplicated([]Pair{{"new-thing", "1"}, {"proto-max-bulk-len", "9 eggs"}, {"port", "1"}, {"read-mode", "quorum"}})
+	if s := c.Current(); s.ReadMode != ReadQuorum || s.ProtoMaxBulkLen != 64<<20 || s.Port != 6379 {
+		t.Errorf("%v %d %d", s.ReadMode, s.ProtoMaxBulkLen, s.Port)
 	}
 	if len(warnings) != 3 {
 		t.Errorf("warnings %v", warnings)

@@ -129,17 +129,15 @@ type Settings struct {
 	RaftSnapshotEntries int
 	RaftTrailingEntries int
 	RaftEntryBytesMax   int64
-	RaftEntriesInFlight int
 
 	// Reads, routing, waiting.
-	ReadMode              ReadMode
-	Routing               Routing
-	WriteTimeoutMs        int
-	ForwardOutstandingMax int
-	Permits               int
-	OutstandingTxnsMax    int
-	OutstandingBytesMax   int64
-	ActiveExpire          bool
+	ReadMode            ReadMode
+	Routing             Routing
+	WriteTimeoutMs      int
+	Permits             int
+	OutstandingTxnsMax  int
+	OutstandingBytesMax int64
+	ActiveExpire        bool
 
 	// The face to cluster-aware clients.
 	ClusterEnabled           bool
@@ -159,11 +157,6 @@ type Settings struct {
 	ClientOutputBufferLimits OutputLimits
 	RequirePass              string
 	EnableDebugCommand       DebugAccess
-
-	// Memory and keys.
-	MaxMemory            int64
-	MaxMemoryPolicy      EvictionPolicy
-	NotifyKeyspaceEvents EventClasses
 
 	// Looking at it, ending it.
 	LogLevel               LogLevel

@@ -98,21 +98,23 @@ var securityDirectives = []*Directive{
 
 var memoryDirectives = []*Directive{
 	{
-		Name: "maxmemory", Default: "0", Flags: Replicated,
+		Name: "maxmemory", Default: "0", Flags: Replicated, Policy: Ignored,
+		Why:  "memory is not limited and keys are not evicted yet",
 		Doc:  "Bytes the data of a node may take; 0 is no limit.",
-		kind: into(memory(0, maxMemory), func(s *Settings) *int64 { return &s.MaxMemory }),
+		kind: unread(memory(0, maxMemory)),
 	},
 	{
-		Name: "maxmemory-policy", Default: string(EvictNothing), Flags: Replicated,
+		Name: "maxmemory-policy", Default: string(EvictNothing), Flags: Replicated, Policy: Ignored,
+		Why: "memory is not limited and keys are not evicted yet",
 		Doc: "What goes when maxmemory is reached.",
-		kind: into(oneOf(EvictVolatileLRU, EvictVolatileLFU, EvictVolatileRandom, EvictVolatileTTL,
-			EvictAllKeysLRU, EvictAllKeysLFU, EvictAllKeysRandom, EvictNothing),
-			func(s *Settings) *EvictionPolicy { return &s.MaxMemoryPolicy }),
+		kind: unread(oneOf(EvictVolatileLRU, EvictVolatileLFU, EvictVolatileRandom, EvictVolatileTTL,
+			EvictAllKeysLRU, EvictAllKeysLFU, EvictAllKeysRandom, EvictNothing)),
 	},
 	{
-		Name: "notify-keyspace-events", Default: "", Flags: Replicated,
+		Name: "notify-keyspace-events", Default: "", Flags: Replicated, Policy: Ignored,
+		Why:  "keyspace events are not published yet",
 		Doc:  "Keyspace events that are published, as letters.",
-		kind: into(eventClasses(), func(s *Settings) *EventClasses { return &s.NotifyKeyspaceEvents }),
+		kind: unread(eventClasses()),
 	},
 }
 

@@ -132,11 +132,6 @@ var replicationDirectives = []*Directive{
 		Doc:  "Size up to which waiting transactions are put into one log entry. One that is larger goes alone.",
 		kind: into(memory(4<<10, 64<<20), func(s *Settings) *int64 { return &s.RaftEntryBytesMax }),
 	},
-	{
-		Name: "raft-entries-inflight", Default: "0", Flags: Immutable,
-		Doc:  "Entries a leader has on their way at once; 0 chooses: one with peers, where waiting fills the next entry, four without.",
-		kind: into(integer(0, 64), func(s *Settings) *int { return &s.RaftEntriesInFlight }),
-	},
 }
 
 var executionDirectives = []*Directive{
@@ -176,11 +171,6 @@ var executionDirectives = []*Directive{
 		Name: "outstanding-bytes-max", Default: "256mb", Flags: Immutable,
 		Doc:  "The same in bytes.",
 		kind: into(memory(1<<20, 1<<40), func(s *Settings) *int64 { return &s.OutstandingBytesMax }),
-	},
-	{
-		Name: "forward-outstanding-max", Default: "16384", Flags: Immutable,
-		Doc:  "Forwarded calls that wait for an answer, per peer; above it they are refused before they are sent.",
-		kind: into(integer(1, 1<<20), func(s *Settings) *int { return &s.ForwardOutstandingMax }),
 	},
 }
 

@@ -48,8 +48,8 @@ func (f *framer) compact() {
 
 // makeRoom makes room for one read. The buffer doubles when it is full, so it
 // follows what has arrived; it does not grow beyond what the argument at hand
-// still needs.
-func (f *framer) makeRoom() {
+// still needs, nor beyond the limit, by which the client is known to exceed it.
+func (f *framer) makeRoom(queryBytesMax int64) {
 	free := cap(f.in) - len(f.in)
 	if int64(free) >= f.bulkLeft && f.bulkLeft > 0 || free >= readBytesMin && free >= cap(f.in)/4 {
 		return
@@ -58,6 +58,7 @@ func (f *framer) makeRoom() {
 	if need := int64(len(f.in)) + f.bulkLeft + readBytesMin; f.bulkLeft > 0 && int64(size) > need {
 		size = int(need)
 	}
+	size = int(min(int64(size), max(queryBytesMax, int64(len(f.in)))+readBytesMin))
 	grown := make([]byte, len(f.in), size)
 	copy(grown, f.in)
 	f.in = grown

@@ -158,7 +158,7 @@ func (g *Guard) fill() error {
 	if err := g.setDeadline(&limits); err != nil {
 		return err
 	}
-	f.makeRoom()
+	f.makeRoom(limits.QueryBytesMax)
 	n, err := g.Conn.Read(f.in[len(f.in):cap(f.in)])
 	f.in = f.in[:len(f.in)+n]
 	g.inBytes.Add(int64(n))

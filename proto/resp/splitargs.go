@@ -1,10 +1,15 @@
 package resp
 
+import "bytes"
+
 // SplitArgs takes a line apart into arguments by the rules of redis-cli and of
 // inline commands: blanks part them; "..." knows the escapes \n \r \t \b \a
-// \xHH and \<any>; '...' knows \' alone. False: a quote is not closed, or not
-// followed by a blank.
+// \xHH and \<any>; '...' knows \' alone. A zero byte ends the line, as in C.
+// False: a quote is not closed, or not followed by a blank.
 func SplitArgs(line []byte) ([][]byte, bool) {
+	if end := bytes.IndexByte(line, 0); end >= 0 {
+		line = line[:end]
+	}
 	var args [][]byte
 	for i := 0; ; {
 		for i < len(line) && blank(line[i]) {
@@ -26,7 +31,7 @@ func blank(c byte) bool { return c == ' ' || (c >= '\t' && c <= '\r') }
 
 func oneArg(line []byte, i int) (arg []byte, next int, ok bool) {
 	arg = []byte{}
-	for i < len(line) && !blank(line[i]) && line[i] != 0 {
+	for i < len(line) && !blank(line[i]) {
 		switch line[i] {
 		case '"', '\'':
 			arg, i, ok = quoted(arg, line, i+1, line[i])
@@ -35,10 +40,6 @@ func oneArg(line []byte, i int) (arg []byte, next int, ok bool) {
 			arg = append(arg, line[i])
 			i++
 		}
-	}
-	if i < len(line) && line[i] == 0 {
-		// Redis's lines end at a zero byte.
-		return arg, len(line), true
 	}
 	return arg, i, true
 }

@@ -71,6 +71,8 @@ func addRows(rows map[string]commandRow, all []respconn.Value) error {
 			switch rowFields[i] {
 			case "flags", "categories", "tips":
 				row.fields[rowFields[i]] = canonicalSet(e)
+			case "key specs":
+				row.fields[rowFields[i]] = withoutNotes(e).String()
 			case "subcommands":
 				if err := addRows(rows, e.Elems); err != nil {
 					return err
@@ -82,6 +84,20 @@ func addRows(rows map[string]commandRow, all []respconn.Value) error {
 		rows[row.name] = row
 	}
 	return nil
+}
+
+// withoutNotes is a command's key specs without the notes, which are prose.
+func withoutNotes(specs respconn.Value) respconn.Value {
+	for i, spec := range specs.Elems {
+		var kept []respconn.Value
+		for at := 0; at+1 < len(spec.Elems); at += 2 {
+			if string(spec.Elems[at].Bytes) != "notes" {
+				kept = append(kept, spec.Elems[at], spec.Elems[at+1])
+			}
+		}
+		specs.Elems[i].Elems = kept
+	}
+	return specs
 }
 
 // compareRows lists what differs without a reason, and which reasons are not

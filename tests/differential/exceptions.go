@@ -30,6 +30,7 @@ var Exceptions = []Exception{
 	{"RANDOMKEY", "whether there is one", "the choice is random in Redis, and a function of the log here", nullOrNot},
 	{"DUMP", "whether there is one", "a string may be written compressed, as an integer, or plainly; RESTORE takes all of them", nullOrNot},
 	{"OBJECT IDLETIME", "whether it is a number", "seconds since the last use on that server", numberOrNot},
+	{"OBJECT ENCODING", "int and embstr count as one", "a whole number is an integer here whoever wrote it; in Redis INCRBYFLOAT writes text", encodingClass},
 	{"TTL", "whether it is positive", "no two clocks read the same", positiveOrNot},
 	{"PTTL", "whether it is positive", "no two clocks read the same", positiveOrNot},
 	{"EXPIRETIME", "exactly, if it was set as an absolute time", "a relative one is added to the server's clock", absoluteOrPositive(1000)},
@@ -119,6 +120,13 @@ var number = regexp.MustCompile(`^:\d+\r\n$`)
 func numberOrNot(v respconn.Value) string {
 	if number.Match(v.Raw) {
 		return ":N"
+	}
+	return string(v.Raw)
+}
+
+func encodingClass(v respconn.Value) string {
+	if text := string(v.Bytes); text == "int" || text == "embstr" {
+		return "int or embstr"
 	}
 	return string(v.Raw)
 }

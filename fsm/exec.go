@@ -96,6 +96,7 @@ func (r *run) setting(t *Txn) {
 	s := *r.st.settings
 	if s.Set(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2])) {
 		r.st.settings = &s
+		r.m.settings.Store(&s)
 	}
 }
 

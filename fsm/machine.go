@@ -93,7 +93,9 @@ type Machine struct {
 	txnNo atomic.Uint64
 	// executions pools what running a txn needs.
 	executions executionPool
-	counters   Counters
+	// settings is what the last entry left, for others to read.
+	settings atomic.Pointer[command.Settings]
+	counters Counters
 }
 
 // state is what a snapshot replaces as a whole.
@@ -117,6 +119,7 @@ func New(cfg Config) *Machine {
 		m.sink = NoSink{}
 	}
 	settings := command.DefaultSettings
+	m.settings.Store(&settings)
 	m.state.Store(m.newState(cfg.Engine, &settings))
 	return m
 }
@@ -140,6 +143,10 @@ func (m *Machine) Keyspace() *engine.Keyspace { return m.state.Load().ks }
 
 // Sched gives access to the lock table's statistics.
 func (m *Machine) Sched() *sched.Scheduler { return m.state.Load().sched }
+
+// Settings are the replicated limits in force for the next entry. Only what
+// was read from an entry or a snapshot is in it.
+func (m *Machine) Settings() command.Settings { return *m.settings.Load() }
 
 // Counters returns this replica's counters.
 func (m *Machine) Counters() *Counters { return &m.counters }

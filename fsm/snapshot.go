@@ -166,6 +166,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	h := &l.header
 	m.stampMs.Store(h.stampMs)
 	m.txnNo.Store(h.txnNo)
+	m.settings.Store(l.st.settings)
 	m.state.Store(l.st)
 	m.progress.reset(h.index)
 	old.sched.Close()

@@ -75,6 +75,9 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 // refresh takes the settings over that clients look at.
 func (f *front) refresh(s *config.Settings) {
 	f.n.SetActiveExpire(s.ActiveExpire)
+	for _, sh := range f.n.shards {
+		go sh.SyncSettings(f.n.ctx)
+	}
 	normal := s.ClientOutputBufferLimits[config.NormalClient]
 	f.settings.Store(&client.Settings{
 		RequirePass: s.RequirePass, SlowerThanUs: s.SlowlogLogSlowerThan, SlowlogLen: int(s.SlowlogMaxLen),

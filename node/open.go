@@ -262,7 +262,8 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 			return shard.ReadLease
 		},
 		EntryBytesMax: int(s.RaftEntryBytesMax), OutstandingBytesMax: s.OutstandingBytesMax, OutstandingTxnsMax: int64(s.OutstandingTxnsMax),
-		OnLead: func() { n.kick(group) }, Log: n.log,
+		ValueBytesMax: func() int64 { return n.cfg.Current().ProtoMaxBulkLen },
+		OnLead:        func() { n.kick(group) }, Log: n.log,
 	}
 }
 

@@ -20,6 +20,7 @@ package shard
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +45,9 @@ type Config struct {
 	// not been answered.
 	OutstandingBytesMax int64
 	OutstandingTxnsMax  int64
+	// ValueBytesMax is how long a string may become (proto-max-bulk-len). The
+	// leader brings it into the log, for replicas must agree on it.
+	ValueBytesMax func() int64
 	// OnLead is told when this node begins to lead; may be nil.
 	OnLead func()
 	Log    *slog.Logger
@@ -140,6 +144,7 @@ func (s *Shard) lead(term uint64) {
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
 				s.readyTerm.Store(term)
+				s.SyncSettings(s.ctx)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)
 				}
@@ -148,6 +153,19 @@ func (s *Shard) lead(term uint64) {
 			pause(s.ctx, 10*time.Millisecond)
 		}
 	}()
+}
+
+// SyncSettings brings the settings that apply looks at into the log, if this
+// node leads and they differ.
+func (s *Shard) SyncSettings(ctx context.Context) {
+	want := s.cfg.ValueBytesMax()
+	if !s.Leads() || s.machine.Settings().ValueBytesMax == want {
+		return
+	}
+	args := [][]byte{[]byte("lockstep.set"), []byte("proto-max-bulk-len"), strconv.AppendInt(nil, want, 10)}
+	if err := s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
+		s.cfg.Log.Warn("a setting has not reached the log yet", "setting", string(args[1]), "reason", err)
+	}
 }
 
 // lost is called when this node no longer leads.

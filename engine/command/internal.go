@@ -34,7 +34,15 @@ var internalFamily = []*Spec{
 		Name: "lockstep.getkeysinslot", Arity: 3, Flags: ReadOnly, Scope: ScopeScan,
 		Run: runGetKeysInSlot, Group: "internal", Summary: "Answers some keys of a hash slot, for CLUSTER GETKEYSINSLOT.",
 	},
+	{
+		Name: "lockstep.set", Arity: 3, Flags: Write,
+		Run: runSetSetting, Group: "internal", Summary: "Changes a replicated setting.",
+	},
 }
+
+// runSetSetting answers only: the machine changes a setting where its entry
+// stands in the log, before it runs anything of it.
+func runSetSetting(c *Ctx, _ [][]byte) { c.Out.OK() }
 
 // Internal tells whether the command is for Lockstep itself alone.
 func (s *Spec) Internal() bool { return s.Group == "internal" }

@@ -1,21 +1,31 @@
 // Package raftio is the edge between hashicorp/raft v1.7.3 and the disk and
 // network below it. Every hole of the library that Lockstep knows of and that
 // can be closed from outside is closed here, one file each, and each has a
-// test named after it:
+// test that is named for the promise:
 //
 //   - stable.go: a vote is written in one piece, not term first and candidate
 //     later (hashicorp/raft#661).
-//   - proof.go: proof of leadership counts from when a request was sent, not
-//     from when its answer arrived (etcd-io/etcd#20418 is the same class);
-//     heartbeats go through Raft's main loop (hashicorp/raft#695).
-//   - lease.go: a read lease that is sound across restarts, transfers and
-//     changes of configuration.
-//   - logstore.go: entries are checked when they are written and read; a store
-//     that fails or hangs ends the process (hashicorp/raft#503, #666, #614);
-//     long ranges are deleted in pieces.
+//   - proof.go, pipeline.go: proof of leadership counts from when a request was
+//     sent, not from when its answer arrived (etcd-io/etcd#20418 is the same
+//     class); heartbeats go through Raft's main loop (hashicorp/raft#695); a
+//     request is for one node and reaches no other; one request carries a
+//     bounded number of bytes.
+//   - lease.go: a read lease that is sound across restarts, transfers, changes
+//     of configuration and suspended machines.
+//   - hush.go: a node that restarts keeps silent until no lease rests any more
+//     on a promise it has forgotten.
+//   - logstore.go, checksum.go: every entry bears a checksum, which is examined
+//     when it is written and when it is read; a log never has a gap; long ranges
+//     are deleted in pieces.
+//   - watchdog.go: a store that fails or hangs ends the process
+//     (hashicorp/raft#503, #666, #614).
+//   - cache.go: recent entries are kept in memory up to a number of bytes.
+//   - configuration.go: the latest configuration together with its index, which
+//     the library does not tell.
 //   - snapshots.go: leftovers are removed, the newest snapshot is verified
-//     before Raft starts, and a log that contradicts an installed snapshot is
-//     noticed (hashicorp/raft#697).
+//     before Raft starts, and a log that contradicts a snapshot is noticed
+//     (hashicorp/raft#697).
 //
-// Nothing of the library is patched.
+// Nothing of the library is patched. What each wrapper implements is what the
+// library looks for: pre-vote and the monotonic log store stay visible.
 package raftio

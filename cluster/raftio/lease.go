@@ -3,6 +3,7 @@ package raftio
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -17,19 +18,27 @@ import (
 // which the lease uses a part, for clocks that run at unequal speed.
 //
 // What would break that is closed elsewhere or here: a follower that restarts
-// forgets its leader, so a group waits a lease's length before it takes part
-// again (Length); a transfer lets a candidate pass the stickiness, so the lease
-// is off for the rest of the term (TurnOff); while voters change it is off
-// (SetVoters). It is checked at each read, never by a timer.
+// forgets its leader, so it keeps silent at first (Hush); a transfer lets a
+// candidate pass the stickiness, so the lease is off for the rest of the term
+// (TurnOff); while voters change it is off (Suspend). It is checked at each
+// read, never by a timer: a paused process has paused timers.
 type Lease struct {
 	self   raft.ServerID
 	length time.Duration
 	acks   *Acks
 
+	// known is a lease found valid, and until when: most reads look no further.
+	known atomic.Pointer[validLease]
+
 	mu       sync.Mutex
 	voters   []raft.ServerID
 	offTerm  uint64
 	changing int
+}
+
+type validLease struct {
+	term  uint64
+	until time.Duration
 }
 
 // Length is the lease's length for a heartbeat timeout.
@@ -44,6 +53,7 @@ func NewLease(self raft.ServerID, heartbeat time.Duration, acks *Acks) *Lease {
 func (l *Lease) SetVoters(voters []raft.ServerID) {
 	l.mu.Lock()
 	l.voters = voters
+	l.known.Store(nil)
 	l.mu.Unlock()
 }
 
@@ -52,6 +62,7 @@ func (l *Lease) SetVoters(voters []raft.ServerID) {
 func (l *Lease) Suspend() (resume func()) {
 	l.mu.Lock()
 	l.changing++
+	l.known.Store(nil)
 	l.mu.Unlock()
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
@@ -64,30 +75,36 @@ func (l *Lease) Suspend() (resume func()) {
 func (l *Lease) TurnOff(term uint64) {
 	l.mu.Lock()
 	l.offTerm = max(l.offTerm, term)
+	l.known.Store(nil)
 	l.mu.Unlock()
 }
 
 // Valid tells whether the lease holds now, in a term this node leads.
 func (l *Lease) Valid(term uint64) bool {
+	now := Now()
+	if k := l.known.Load(); k != nil && k.term == term && now < k.until {
+		return true
+	}
 	l.mu.Lock()
-	voters := l.voters
-	usable := l.changing == 0 && l.offTerm < term && len(voters) > 0
-	l.mu.Unlock()
-	if !usable {
+	defer l.mu.Unlock()
+	if l.changing > 0 || l.offTerm >= term || len(l.voters) == 0 {
 		return false
 	}
-	now := Now()
-	return now-QuorumSent(l.acks, l.self, voters, term, now) < l.length
+	sent := QuorumSent(l.acks, l.self, l.voters, term, now)
+	until := sent + l.length
+	if sent == 0 || now >= until {
+		return false
+	}
+	l.known.Store(&validLease{term, until})
+	return true
 }
 
 // QuorumSent is the newest time such that a quorum of voters has acknowledged
-// a request sent at it or later; now counts for this node. 0: there is none.
+// a request sent at it or later; now counts for this node if it votes. 0: there
+// is none.
 func QuorumSent(acks *Acks, self raft.ServerID, voters []raft.ServerID, term uint64, now time.Duration) time.Duration {
 	if len(voters) == 0 {
 		return 0
-	}
-	if len(voters) == 1 && voters[0] == self {
-		return now
 	}
 	var buf [9]time.Duration
 	sent := buf[:0]

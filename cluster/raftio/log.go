@@ -2,6 +2,7 @@ package raftio
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -12,9 +13,10 @@ import (
 )
 
 // NewLogger lets Raft log through slog. A line that repeats within a second is
-// dropped: while a peer is away Raft logs each heartbeat that fails.
+// dropped and counted: while a peer is away Raft logs each heartbeat that fails,
+// and it logs from its main loop.
 func NewLogger(to *slog.Logger, name string) hclog.Logger {
-	return &logger{to: to, name: name, seen: &recent{at: map[string]time.Time{}}}
+	return &logger{to: to, name: name, seen: &recent{lines: map[string]line{}}}
 }
 
 type logger struct {
@@ -26,8 +28,14 @@ type logger struct {
 
 // recent remembers the lines of the last second, bounded.
 type recent struct {
-	mu sync.Mutex
-	at map[string]time.Time
+	mu    sync.Mutex
+	lines map[string]line
+}
+
+// line is when a text was let through, and how often it was not since.
+type line struct {
+	at      time.Time
+	dropped int
 }
 
 const (
@@ -35,18 +43,22 @@ const (
 	rememberedMax = 256
 )
 
-func (r *recent) fresh(line string) bool {
+// fresh tells whether a text may be logged, and how often it was not.
+func (r *recent) fresh(text string) (dropped int, ok bool) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last, ok := r.at[line]; ok && now.Sub(last) < repeatAfter {
-		return false
+	last, known := r.lines[text]
+	if known && now.Sub(last.at) < repeatAfter {
+		last.dropped++
+		r.lines[text] = last
+		return 0, false
 	}
-	if len(r.at) >= rememberedMax {
-		clear(r.at)
+	if len(r.lines) >= rememberedMax {
+		clear(r.lines)
 	}
-	r.at[line] = now
-	return true
+	r.lines[text] = line{at: now}
+	return last.dropped, true
 }
 
 func levelOf(l hclog.Level) slog.Level {
@@ -65,16 +77,25 @@ func levelOf(l hclog.Level) slog.Level {
 // Log implements hclog.Logger.
 func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	to := levelOf(level)
-	if !l.to.Enabled(context.Background(), to) || !l.seen.fresh(msg) {
+	if !l.to.Enabled(context.Background(), to) {
 		return
 	}
-	for i, a := range args {
+	dropped, ok := l.seen.fresh(msg)
+	if !ok {
+		return
+	}
+	all := append([]any{"from", l.name}, l.args...)
+	for _, a := range args {
 		// hclog's formatted values are meant for its own printer.
 		if f, ok := a.(hclog.Format); ok && len(f) > 0 {
-			args[i] = f[0]
+			a = fmt.Sprintf(fmt.Sprint(f[0]), f[1:]...)
 		}
+		all = append(all, a)
 	}
-	l.to.Log(context.Background(), to, msg, append(append([]any{"from", l.name}, l.args...), args...)...)
+	if dropped > 0 {
+		all = append(all, "more_like_this", dropped)
+	}
+	l.to.Log(context.Background(), to, msg, all...)
 }
 
 // Trace implements hclog.Logger.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
+
+	"lockstep/cluster/transport"
 )
 
 // Now is the time since boot, the suspended time included: what a lease is
@@ -28,8 +30,7 @@ func Now() time.Duration {
 type Acks struct {
 	mu    sync.Mutex
 	peers map[raft.ServerID]ack
-	// changed is closed and replaced at each acknowledgement that somebody
-	// waits for.
+	// changed is closed at the next acknowledgement; nil: nobody waits for one.
 	changed chan struct{}
 }
 
@@ -40,9 +41,7 @@ type ack struct {
 }
 
 // NewAcks returns an empty memory.
-func NewAcks() *Acks {
-	return &Acks{peers: map[raft.ServerID]ack{}, changed: make(chan struct{})}
-}
+func NewAcks() *Acks { return &Acks{peers: map[raft.ServerID]ack{}} }
 
 func (a *Acks) note(id raft.ServerID, term uint64, sent time.Duration, match uint64) {
 	a.mu.Lock()
@@ -57,8 +56,19 @@ func (a *Acks) note(id raft.ServerID, term uint64, sent time.Duration, match uin
 	old.sent = max(old.sent, sent)
 	old.match = max(old.match, match)
 	a.peers[id] = old
-	close(a.changed)
-	a.changed = make(chan struct{})
+	a.wakeLocked()
+}
+
+// take notes an answered request.
+func (a *Acks) take(id raft.ServerID, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, sent time.Duration) {
+	if !resp.Success || resp.Term != args.Term {
+		return
+	}
+	match := args.PrevLogEntry
+	if n := len(args.Entries); n > 0 {
+		match = args.Entries[n-1].Index
+	}
+	a.note(id, args.Term, sent, match)
 }
 
 // Sent is when the newest acknowledged request of this term was sent to a
@@ -82,59 +92,107 @@ func (a *Acks) Match(id raft.ServerID, term uint64) uint64 {
 	return 0
 }
 
-// Changed returns a channel that is closed at the next acknowledgement.
+// Changed returns a channel that is closed at the next acknowledgement, or at
+// the next Wake.
 func (a *Acks) Changed() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
 	return a.changed
+}
+
+// Wake wakes who waits for a change, to look at something else.
+func (a *Acks) Wake() {
+	a.mu.Lock()
+	a.wakeLocked()
+	a.mu.Unlock()
+}
+
+func (a *Acks) wakeLocked() {
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
+}
+
+// requestBytesMax is how many bytes of entries one request carries; one entry
+// always goes. The library counts entries alone, and a request of 64 large ones
+// could not be sent within its timeout, ever.
+const requestBytesMax = 8 << 20
+
+// trim shortens a request to what it may carry. The library reads the request
+// again to see how far it came, and sends the rest in the next.
+func trim(args *raft.AppendEntriesRequest) {
+	bytes := 0
+	for i, l := range args.Entries {
+		if bytes += len(l.Data); bytes > requestBytesMax && i > 0 {
+			args.Entries = args.Entries[:i]
+			return
+		}
+	}
 }
 
 // Transport is hashicorp/raft's network transport with its acknowledgements
 // noted, and without the fast path for heartbeats: there a heartbeat of a newer
 // term would change the term on the network goroutine, beside the main loop
 // (hashicorp/raft#695). Through the main loop a follower answers a little
-// later.
+// later. Each request names the node it is for, so that no other can answer it.
 type Transport struct {
 	*raft.NetworkTransport
 	acks *Acks
 }
 
 // Without pre-vote a node that was cut off would unseat the leader on its
-// return.
-var _ raft.WithPreVote = (*Transport)(nil)
+// return; the library turns it off for a transport that does not show it.
+var (
+	_ raft.Transport   = (*Transport)(nil)
+	_ raft.WithPreVote = (*Transport)(nil)
+	_ raft.WithClose   = (*Transport)(nil)
+)
 
 // NewTransport wraps a transport.
 func NewTransport(t *raft.NetworkTransport, acks *Acks) *Transport { return &Transport{t, acks} }
+
+func named(id raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
+	return raft.ServerAddress(transport.Target(string(id), string(addr)))
+}
 
 // SetHeartbeatHandler implements raft.Transport: there is no fast path.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries implements raft.Transport.
-func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	trim(args)
 	sent := Now()
-	err := t.NetworkTransport.AppendEntries(id, target, args, resp)
+	err := t.NetworkTransport.AppendEntries(id, named(id, addr), args, resp)
 	if err == nil {
 		t.acks.take(id, args, resp, sent)
 	}
 	return err
 }
 
-func (a *Acks) take(id raft.ServerID, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, sent time.Duration) {
-	if !resp.Success || resp.Term != args.Term {
-		return
-	}
-	match := uint64(0)
-	if n := len(args.Entries); n > 0 {
-		match = args.Entries[n-1].Index
-	}
-	a.note(id, args.Term, sent, match)
+// RequestVote implements raft.Transport.
+func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	return t.NetworkTransport.RequestVote(id, named(id, addr), args, resp)
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	return t.NetworkTransport.RequestPreVote(id, named(id, addr), args, resp)
+}
+
+// TimeoutNow implements raft.Transport.
+func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return t.NetworkTransport.TimeoutNow(id, named(id, addr), args, resp)
 }
 
 // InstallSnapshot implements raft.Transport. The answer to an install proves
 // nothing about the time it was sent, which may be minutes ago; the log reaches
 // to the snapshot's end.
-func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
+func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, data)
 	if err == nil && resp.Success && resp.Term == args.Term {
 		t.acks.note(id, args.Term, 0, args.LastLogIndex)
 	}
@@ -142,66 +200,10 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 }
 
 // AppendEntriesPipeline implements raft.Transport.
-func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
-	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
+func (t *Transport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
+	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, named(id, addr))
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{AppendPipeline: inner, id: id, acks: t.acks, out: make(chan raft.AppendFuture), closed: make(chan struct{})}
-	go p.relay()
-	return p, nil
-}
-
-// pipeline notes the acknowledgements that come through a pipeline.
-type pipeline struct {
-	raft.AppendPipeline
-	id     raft.ServerID
-	acks   *Acks
-	out    chan raft.AppendFuture
-	closed chan struct{}
-	once   sync.Once
-
-	mu sync.Mutex
-	// sent holds when the requests under way were sent, oldest first; answers
-	// come in the same order.
-	sent []time.Duration
-}
-
-// AppendEntries implements raft.AppendPipeline.
-func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	p.mu.Lock()
-	p.sent = append(p.sent, Now())
-	p.mu.Unlock()
-	return p.AppendPipeline.AppendEntries(args, resp)
-}
-
-// Consumer implements raft.AppendPipeline.
-func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.out }
-
-// Close implements raft.AppendPipeline.
-func (p *pipeline) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return p.AppendPipeline.Close()
-}
-
-func (p *pipeline) relay() {
-	for {
-		select {
-		case f := <-p.AppendPipeline.Consumer():
-			p.mu.Lock()
-			sent := p.sent[0]
-			p.sent = p.sent[1:]
-			p.mu.Unlock()
-			if f.Error() == nil {
-				p.acks.take(p.id, f.Request(), f.Response(), sent)
-			}
-			select {
-			case p.out <- f:
-			case <-p.closed:
-				return
-			}
-		case <-p.closed:
-			return
-		}
-	}
+	return newPipeline(inner, id, t.acks), nil
 }

@@ -1,35 +1,44 @@
 package raftio
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 )
 
-// snapshotsKept is how many snapshots a group keeps.
-const snapshotsKept = 2
+const (
+	snapshotsDir = "snapshots"
+	// snapshotsKept is how many snapshots a group keeps.
+	snapshotsKept = 2
+)
 
 // Snapshots is hashicorp/raft's file store with its ends tied up.
 type Snapshots struct {
 	*raft.FileSnapshotStore
-	// Stored is told of each snapshot that is complete on disk, whether this
-	// node made it or a leader sent it; may be nil.
-	Stored func(index, term uint64)
+	log            *LogStore
+	configurations *Configurations
+	// Contradicted is told that a snapshot arrived which the log contradicts.
+	// Raft keeps such a log, and then refuses every append behind the snapshot,
+	// for ever (hashicorp/raft#697). It must be set before Raft starts, and must
+	// not wait for Raft.
+	Contradicted func(index uint64)
 }
 
-// OpenSnapshots opens a group's snapshots: it removes what a crash left
+// openSnapshots opens a group's snapshots: it removes what a crash left
 // half-written, and refuses a newest snapshot that cannot be read. Raft would
 // fall back to an older one in silence, and the node would have forgotten
 // entries that it acknowledged.
-func OpenSnapshots(dir string, log hclog.Logger) (*Snapshots, error) {
-	if err := removeLeftovers(filepath.Join(dir, "snapshots")); err != nil {
+func openSnapshots(dir string, log *LogStore, c *Configurations, logger hclog.Logger) (*Snapshots, error) {
+	if err := removeLeftovers(filepath.Join(dir, snapshotsDir)); err != nil {
 		return nil, err
 	}
-	store, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, log)
+	store, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -37,28 +46,36 @@ func OpenSnapshots(dir string, log hclog.Logger) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUnreadable(filepath.Join(dir, "snapshots"), all); err != nil {
-		return nil, err
-	}
+	newest := &raft.SnapshotMeta{}
 	if len(all) > 0 {
+		newest = all[0]
 		// Open checks the whole file against its checksum.
-		_, r, err := store.Open(all[0].ID)
+		_, r, err := store.Open(newest.ID)
 		if err != nil {
-			return nil, damaged(all[0].ID, err)
+			return nil, damaged(newest.ID, err)
 		}
 		r.Close()
+		c.snapshot(newest.Index, Configuration{newest.ConfigurationIndex, newest.Configuration.Servers}, true)
 	}
-	return &Snapshots{FileSnapshotStore: store}, nil
+	if err := refuseUnreadable(filepath.Join(dir, snapshotsDir), all, newest.Index); err != nil {
+		return nil, err
+	}
+	if err := fit(log, newest); err != nil {
+		return nil, err
+	}
+	return &Snapshots{FileSnapshotStore: store, log: log, configurations: c}, nil
 }
+
+// rejoin is what an operator can do about a node that has lost data.
+const rejoin = "this node must not vote with what is left: remove it from the cluster, empty its folder, and let it join again"
 
 func damaged(id string, err error) error {
-	return fmt.Errorf("snapshot %s is damaged (%w); this node must not vote with what is left: "+
-		"remove it from the cluster, empty its folder, and let it join again", id, err)
+	return fmt.Errorf("snapshot %s is damaged (%w); %s", id, err, rejoin)
 }
 
-// checkUnreadable refuses a snapshot newer than those List shows: its
+// refuseUnreadable refuses a snapshot that is newer than those List shows: its
 // description could not be read.
-func checkUnreadable(dir string, listed []*raft.SnapshotMeta) error {
+func refuseUnreadable(dir string, listed []*raft.SnapshotMeta, newest uint64) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -67,13 +84,37 @@ func checkUnreadable(dir string, listed []*raft.SnapshotMeta) error {
 	for _, m := range listed {
 		known[m.ID] = true
 	}
-	if len(listed) == snapshotsKept {
-		return nil
-	}
 	for _, e := range entries {
-		if e.IsDir() && !known[e.Name()] {
-			return damaged(e.Name(), fmt.Errorf("its description cannot be read"))
+		if index, ok := indexOf(e.Name()); ok && !known[e.Name()] && index > newest {
+			return damaged(e.Name(), errors.New("its description cannot be read"))
 		}
+	}
+	return nil
+}
+
+// indexOf reads the index from a snapshot's name: term-index-time.
+func indexOf(name string) (uint64, bool) {
+	parts := strings.Split(name, "-")
+	if len(parts) != 3 {
+		return 0, false
+	}
+	index, err := strconv.ParseUint(parts[1], 10, 64)
+	return index, err == nil
+}
+
+// fit makes sure that log and snapshot belong together. A log that contradicts
+// the snapshot is emptied: the process ended before it could be. A log that
+// begins behind the snapshot is a loss.
+func fit(log *LogStore, newest *raft.SnapshotMeta) error {
+	if newest.Index > 0 && contradicts(log, newest.Index, newest.Term) {
+		return log.Empty()
+	}
+	first, err := log.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if first > newest.Index+1 {
+		return fmt.Errorf("the log begins at %d and the newest snapshot ends at %d, what was between is lost; %s", first, newest.Index, rejoin)
 	}
 	return nil
 }
@@ -99,31 +140,51 @@ func removeLeftovers(dir string) error {
 // Create implements raft.SnapshotStore.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
 	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
-	if err != nil || s.Stored == nil {
-		return sink, err
+	if err != nil {
+		return nil, err
 	}
-	return &watchedSink{sink, func() { s.Stored(index, term) }}, nil
+	in := Configuration{configurationIndex, configuration.Servers}
+	return &watchedSink{SnapshotSink: sink, stored: func() { s.stored(index, term, in) }}, nil
 }
 
+// stored takes note of a snapshot that is complete on disk, whether this node
+// made it or a leader sent it. It comes before Raft touches the log: afterwards
+// there may be nothing left to compare.
+func (s *Snapshots) stored(index, term uint64, in Configuration) {
+	contradicted := contradicts(s.log, index, term)
+	s.configurations.snapshot(index, in, contradicted || index > s.log.end())
+	if contradicted && s.Contradicted != nil {
+		s.Contradicted(index)
+	}
+}
+
+// contradicts tells whether a log holds, at a snapshot's last index, another
+// entry. By Raft's log matching nothing behind it was ever committed.
+func contradicts(log raft.LogStore, index, term uint64) bool {
+	var l raft.Log
+	return log.GetLog(index, &l) == nil && l.Term != term
+}
+
+// watchedSink tells, once, when a snapshot is complete. Raft closes and cancels
+// a sink more than once.
 type watchedSink struct {
 	raft.SnapshotSink
 	stored func()
+	over   bool
 }
 
 // Close implements raft.SnapshotSink.
 func (w *watchedSink) Close() error {
 	err := w.SnapshotSink.Close()
-	if err == nil {
+	if err == nil && !w.over {
+		w.over = true
 		w.stored()
 	}
 	return err
 }
 
-// Contradicts tells whether a log holds an entry that a snapshot says is
-// another: the entry at the snapshot's index with another term. Raft keeps such
-// a log after it installed the snapshot, and then refuses every append behind
-// it (hashicorp/raft#697).
-func Contradicts(log raft.LogStore, index, term uint64) bool {
-	var l raft.Log
-	return log.GetLog(index, &l) == nil && l.Term != term
+// Cancel implements raft.SnapshotSink.
+func (w *watchedSink) Cancel() error {
+	w.over = true
+	return w.SnapshotSink.Cancel()
 }

@@ -16,69 +16,77 @@ const (
 	keyVote = "lockstep.vote"
 )
 
+// errNotFound has the text by which Raft knows a missing key.
 var errNotFound = errors.New("not found")
 
-// VoteStore is a StableStore that writes a vote in one piece. Raft stores the
-// term of its vote first and the candidate after it; a crash in between leaves
-// the new term with the old candidate, who would then be granted a second
-// vote without a look at its log (hashicorp/raft#661). So the term is held
-// back until the candidate comes.
-type VoteStore struct {
-	raft.StableStore
-	mu   sync.Mutex
+// StableStore is a raft.StableStore under watch that writes a vote in one
+// piece. Raft stores the term of its vote first and the candidate after it; a
+// crash in between leaves the new term with the old candidate, who would then be
+// granted a second vote without a look at its log (hashicorp/raft#661). So the
+// term is held back until the candidate comes.
+type StableStore struct {
+	inner raft.StableStore
+	dog   *Watchdog
+
+	mu sync.Mutex
+	// term is the vote's whose candidate has not come yet, while held.
 	term uint64
 	held bool
 }
 
-// NewVoteStore wraps a store.
-func NewVoteStore(s raft.StableStore) *VoteStore { return &VoteStore{StableStore: s} }
+func guardStable(inner raft.StableStore, dog *Watchdog) *StableStore {
+	return &StableStore{inner: inner, dog: dog}
+}
 
 // SetUint64 implements raft.StableStore.
-func (v *VoteStore) SetUint64(key []byte, value uint64) error {
+func (s *StableStore) SetUint64(key []byte, value uint64) error {
 	if string(key) != keyVoteTerm {
-		return v.StableStore.SetUint64(key, value)
+		return s.dog.run("writing the term", func() error { return s.inner.SetUint64(key, value) })
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.term, v.held = value, true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term, s.held = value, true
 	return nil
 }
 
 // Set implements raft.StableStore.
-func (v *VoteStore) Set(key, value []byte) error {
+func (s *StableStore) Set(key, value []byte) error {
 	if string(key) != keyVoteCand {
-		return v.StableStore.Set(key, value)
+		return s.dog.run("writing the stable store", func() error { return s.inner.Set(key, value) })
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.held {
 		return errors.New("raftio: a candidate without a term")
 	}
-	v.held = false
-	return v.StableStore.Set([]byte(keyVote), append(binary.BigEndian.AppendUint64(nil, v.term), value...))
+	s.held = false
+	vote := append(binary.BigEndian.AppendUint64(nil, s.term), value...)
+	return s.dog.run("writing the vote", func() error { return s.inner.Set([]byte(keyVote), vote) })
 }
 
 // GetUint64 implements raft.StableStore.
-func (v *VoteStore) GetUint64(key []byte) (uint64, error) {
-	if string(key) != keyVoteTerm {
-		return v.StableStore.GetUint64(key)
+func (s *StableStore) GetUint64(key []byte) (value uint64, err error) {
+	if string(key) == keyVoteTerm {
+		value, _, err = s.vote()
+		return value, err
 	}
-	term, _, err := v.vote()
-	return term, err
+	err = s.dog.run("reading the stable store", func() error { value, err = s.inner.GetUint64(key); return err })
+	return value, err
 }
 
 // Get implements raft.StableStore.
-func (v *VoteStore) Get(key []byte) ([]byte, error) {
-	if string(key) != keyVoteCand {
-		return v.StableStore.Get(key)
+func (s *StableStore) Get(key []byte) (value []byte, err error) {
+	if string(key) == keyVoteCand {
+		_, value, err = s.vote()
+		return value, err
 	}
-	_, candidate, err := v.vote()
-	return candidate, err
+	err = s.dog.run("reading the stable store", func() error { value, err = s.inner.Get(key); return err })
+	return value, err
 }
 
-// vote reads the stored vote; Raft knows "no vote" by the text of the error.
-func (v *VoteStore) vote() (uint64, []byte, error) {
-	b, err := v.StableStore.Get([]byte(keyVote))
+// vote reads the stored vote.
+func (s *StableStore) vote() (term uint64, candidate []byte, err error) {
+	b, err := s.Get([]byte(keyVote))
 	if err != nil {
 		return 0, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	wal "github.com/hashicorp/raft-wal"
@@ -19,55 +20,84 @@ const (
 	StoreWAL  = "wal"
 )
 
+// EntryBytesMax is the longest entry a log store takes: raft-wal's records end
+// at 64 MiB, and what stands around the data needs room too.
+const EntryBytesMax = 60 << 20
+
+const (
+	stableFile = "stable.db"
+	boltFile   = "log.db"
+	walDir     = "wal"
+	// lockTimeout is how long another process may hold a store's file.
+	lockTimeout = time.Second
+	// stableMmapBytes and logMmapBytes are address space, so that a growing file
+	// is not mapped anew, with all readers waiting, at each doubling.
+	stableMmapBytes = 1 << 20
+	logMmapBytes    = 256 << 20
+)
+
 // Stores are one Raft group's files.
 type Stores struct {
-	// Log is the guarded log store, behind a cache of recent entries.
-	Log    raft.LogStore
-	Stable raft.StableStore
+	// Log is the guarded log store behind a cache of recent entries.
+	Log            raft.LogStore
+	Stable         raft.StableStore
+	Snapshots      *Snapshots
+	Configurations *Configurations
 
-	guarded *LogStore
+	log     *LogStore
+	cache   *cache
+	dog     *Watchdog
 	closers []func() error
 }
 
-// cacheEntries bounds the cache of recent entries by number; entries are at
-// most some hundred KiB, most of them far less.
-const cacheEntries = 128
+// HasState tells whether a folder holds a group.
+func HasState(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, stableFile))
+	return err == nil
+}
 
-// lockTimeout is how long another process may hold a store's file.
-const lockTimeout = time.Second
-
-// OpenStores opens or makes a group's log and stable store in dir. A folder
-// keeps the kind of log store it was made with.
-func OpenStores(dir, kind string, g Guards) (*Stores, error) {
+// OpenStores opens or makes a group's files in dir, and refuses, in words, what
+// Raft must not be started with. changed is told of each configuration; it may
+// be nil. A folder keeps the kind of log store it was made with.
+func OpenStores(dir, kind string, g Guards, changed func(Configuration), log hclog.Logger) (*Stores, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := checkKind(dir, kind); err != nil {
 		return nil, err
 	}
-	s := &Stores{}
-	stable, err := openBolt(filepath.Join(dir, "stable.db"), 1<<20)
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, stable.Close)
-	s.Stable = NewVoteStore(stable)
-	inner, err := s.openLog(dir, kind)
-	if err != nil {
-		_ = s.Close()
-		return nil, err
-	}
-	s.guarded = GuardLog(inner, g)
-	if s.Log, err = newCache(cacheEntries, s.guarded); err != nil {
+	s := &Stores{Configurations: NewConfigurations(changed), dog: NewWatchdog(g.StallLimit, g.Fatal)}
+	if err := s.open(dir, kind, g, log); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
+func (s *Stores) open(dir, kind string, g Guards, log hclog.Logger) error {
+	// First of all, for it takes the lock.
+	stable, err := openBolt(filepath.Join(dir, stableFile), stableMmapBytes)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, stable.Close)
+	s.Stable = guardStable(stable, s.dog)
+	inner, err := s.openLog(dir, kind)
+	if err != nil {
+		return err
+	}
+	if s.log, err = guardLog(inner, g, s.dog, s.Configurations); err != nil {
+		return err
+	}
+	s.cache = &cache{LogStore: s.log}
+	s.Log = s.cache
+	s.Snapshots, err = openSnapshots(dir, s.log, s.Configurations, log)
+	return err
+}
+
 func (s *Stores) openLog(dir, kind string) (raft.LogStore, error) {
 	if kind == StoreWAL {
-		path := filepath.Join(dir, "wal")
+		path := filepath.Join(dir, walDir)
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return nil, err
 		}
@@ -78,7 +108,7 @@ func (s *Stores) openLog(dir, kind string) (raft.LogStore, error) {
 		s.closers = append(s.closers, w.Close)
 		return w, nil
 	}
-	b, err := openBolt(filepath.Join(dir, "log.db"), 64<<20)
+	b, err := openBolt(filepath.Join(dir, boltFile), logMmapBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +116,9 @@ func (s *Stores) openLog(dir, kind string) (raft.LogStore, error) {
 	return b, nil
 }
 
+// openBolt opens a bbolt file. Its list of free pages is not written at each
+// commit: large ones made commits of one key take megabytes
+// (hashicorp/consul#12141, moby/buildkit#6882).
 func openBolt(path string, mmapBytes int) (*raftboltdb.BoltStore, error) {
 	b, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
 		Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mmapBytes,
@@ -105,9 +138,9 @@ func checkKind(dir, kind string) error {
 	if kind != StoreBolt && kind != StoreWAL {
 		return fmt.Errorf("there is no log store %q; there are %s and %s", kind, StoreBolt, StoreWAL)
 	}
-	other, made := "wal", StoreWAL
+	other, made := walDir, StoreWAL
 	if kind == StoreWAL {
-		other, made = "log.db", StoreBolt
+		other, made = boltFile, StoreBolt
 	}
 	if _, err := os.Stat(filepath.Join(dir, other)); err == nil {
 		return fmt.Errorf("%s was made with raft-log-store %s; start with that, or let the node join anew with an empty folder", dir, made)
@@ -115,32 +148,19 @@ func checkKind(dir, kind string) error {
 	return nil
 }
 
+// AppendedBytes counts the bytes of all entries written since the stores were
+// opened.
+func (s *Stores) AppendedBytes() uint64 { return s.log.AppendedBytes() }
+
+// EmptyLog deletes all entries of the log.
+func (s *Stores) EmptyLog() error { return s.cache.Empty() }
+
 // Close closes the files.
 func (s *Stores) Close() error {
-	if s.guarded != nil {
-		s.guarded.Close()
-	}
+	s.dog.Close()
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		errs = append(errs, s.closers[i]())
 	}
 	return errors.Join(errs...)
 }
-
-// monotonicCache is raft.LogCache for a store that takes no gaps; the library's
-// own hides that.
-type monotonicCache struct {
-	*raft.LogCache
-	store *LogStore
-}
-
-func newCache(n int, s *LogStore) (raft.LogStore, error) {
-	c, err := raft.NewLogCache(n, s)
-	if err != nil {
-		return nil, err
-	}
-	return &monotonicCache{c, s}, nil
-}
-
-// IsMonotonic implements raft.MonotonicLogStore.
-func (c *monotonicCache) IsMonotonic() bool { return c.store.IsMonotonic() }

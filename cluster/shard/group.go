@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,44 +13,6 @@ import (
 
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/transport"
-)
-
-// StateMachine is what a group replicates. Its methods are called by one
-// goroutine, but for Snapshot.Persist.
-type StateMachine interface {
-	// Apply takes a committed entry over; it must not wait for slow work. After
-	// an error the node must stop.
-	Apply(index uint64, data []byte) error
-	// Snapshot captures the state after the last applied entry.
-	Snapshot() (Snapshot, error)
-	// Restore replaces the state by a snapshot's.
-	Restore(r io.Reader) error
-}
-
-// Snapshot is a captured state; Persist may run beside later Applies.
-type Snapshot interface {
-	Persist(w io.Writer) error
-	Release()
-}
-
-// ReadMode is how a leader proves that it still leads.
-type ReadMode uint8
-
-const (
-	// ReadLease trusts the leader's lease and asks a quorum where it has none.
-	ReadLease ReadMode = iota
-	// ReadQuorum asks a quorum for every batch of reads.
-	ReadQuorum
-)
-
-// Errors of proposals.
-var (
-	// ErrNotProposed: the entry never entered the log.
-	ErrNotProposed = errors.New("shard: not proposed")
-	// ErrOutcomeUnknown: the entry may be committed yet.
-	ErrOutcomeUnknown = errors.New("shard: outcome unknown")
-	// ErrNotLeading: this node does not lead, or cannot prove that it does.
-	ErrNotLeading = errors.New("shard: not leading")
 )
 
 // GroupConfig is what a group is opened with.
@@ -70,9 +29,13 @@ type GroupConfig struct {
 	// SnapshotEntries is after how many entries a snapshot is taken,
 	// TrailingEntries how many stay behind one.
 	SnapshotEntries, TrailingEntries int
-	// Verify checks an entry's bytes where they are written and read.
+	// SnapshotBytes is after how many bytes of entries a snapshot is taken, and
+	// how many stay behind one, however few entries that are; 0: a default.
+	SnapshotBytes uint64
+	// Verify checks an entry's bytes where they are written and read; may be nil.
 	Verify func(data []byte) error
-	// OnLeader and OnLost are told of this node's leadership, in order.
+	// OnLeader and OnLost are told of this node's leadership, in order, each
+	// OnLeader followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
 	// Fatal is told why the node must stop.
 	Fatal func(error)
@@ -83,16 +46,20 @@ type GroupConfig struct {
 
 // Group is this node's replica of one Raft group: hashicorp/raft with its
 // edges hardened (package raftio).
+//
+// It opens a raft.Raft and, if need be, another one: where a snapshot arrives
+// that the log contradicts, the library cannot go on, and the group is opened
+// anew without that log (contradicted).
 type Group struct {
-	cfg    GroupConfig
-	acks   *raftio.Acks
-	lease  *raftio.Lease
-	rounds quorumRounds
-	voters atomic.Int32
-	fresh  bool
+	cfg       GroupConfig
+	acks      *raftio.Acks
+	lease     *raftio.Lease
+	rounds    quorumRounds
+	proposals proposals
+	// latest is the latest configuration, committed or not.
+	latest atomic.Pointer[raftio.Configuration]
 
-	raft    atomic.Pointer[raft.Raft]
-	adapter atomic.Pointer[adapter]
+	raft atomic.Pointer[raft.Raft]
 	// mu guards opening and closing.
 	mu     sync.Mutex
 	parts  *groupParts
@@ -101,23 +68,31 @@ type Group struct {
 
 // groupParts are what lives as long as one raft.Raft.
 type groupParts struct {
+	raft   *raft.Raft
+	fsm    *machineFSM
 	stores *raftio.Stores
-	snaps  *raftio.Snapshots
 	trans  *raftio.Transport
 	notify chan bool
-	done   chan struct{}
+	// stop ends the goroutines in running.
+	stop    chan struct{}
+	running sync.WaitGroup
 }
 
 // OpenGroup opens the replica from its folder, or an empty one.
 func OpenGroup(cfg GroupConfig) (*Group, error) {
+	if cfg.SnapshotBytes == 0 {
+		cfg.SnapshotBytes = snapshotBytesUsual
+	}
+	fatal := cfg.Fatal
+	cfg.Fatal = func(err error) { fatal(fmt.Errorf("group %d: %w", cfg.ID, err)) }
 	g := &Group{cfg: cfg, acks: raftio.NewAcks()}
+	g.latest.Store(&raftio.Configuration{})
 	g.lease = raftio.NewLease(cfg.LocalID, ms(cfg.HeartbeatMs), g.acks)
-	g.rounds.group = g
-	_, err := os.Stat(filepath.Join(cfg.Dir, "stable.db"))
-	g.fresh = os.IsNotExist(err)
+	g.rounds.ask = g.askQuorum
+	g.proposals.open = map[*proposal]struct{}{}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.openLocked(!g.fresh); err != nil {
+	if err := g.openLocked(); err != nil {
 		return nil, fmt.Errorf("group %d: %w", cfg.ID, err)
 	}
 	return g, nil
@@ -125,52 +100,54 @@ func OpenGroup(cfg GroupConfig) (*Group, error) {
 
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// stallLimit is how long one log write may take before the disk counts as dead.
-func (g *Group) stallLimit() time.Duration { return max(5*time.Second, 2*ms(g.cfg.HeartbeatMs)) }
+const (
+	// rpcTimeout bounds a request between two nodes, of requestBytesMax bytes or
+	// so; an install may take it once more for each bytesPerTimeout.
+	rpcTimeout      = 10 * time.Second
+	bytesPerTimeout = 32 << 20
+	// idleConns is how many connections to a peer are kept for requests that do
+	// not go through the pipeline.
+	idleConns = 3
+	// stallMin is the least time a disk is given.
+	stallMin = 5 * time.Second
+)
 
-func (g *Group) openLocked(waitLease bool) error {
-	p := &groupParts{notify: make(chan bool, 64), done: make(chan struct{})}
+func (g *Group) openLocked() error {
+	hadState := raftio.HasState(g.cfg.Dir)
 	log := raftio.NewLogger(g.cfg.Log, fmt.Sprintf("raft.%d", g.cfg.ID))
-	var err error
-	if p.snaps, err = raftio.OpenSnapshots(g.cfg.Dir, log); err != nil {
-		return err
-	}
-	p.stores, err = raftio.OpenStores(g.cfg.Dir, g.cfg.LogStore, raftio.Guards{
-		Verify:     g.verify,
-		StallLimit: g.stallLimit(), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
-	})
+	stores, err := raftio.OpenStores(g.cfg.Dir, g.cfg.LogStore, raftio.Guards{
+		Verify: g.verify, StallLimit: max(stallMin, 2*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
+	}, g.configured, log)
 	if err != nil {
 		return err
 	}
-	p.snaps.Stored = func(index, term uint64) { go g.checkLog(p, index, term) }
-	if waitLease {
-		// This node may have promised a leader, before it restarted, not to vote
-		// for another; the leader's lease rests on that.
-		<-time.After(raftio.Length(ms(g.cfg.HeartbeatMs)))
+	p := &groupParts{stores: stores, notify: make(chan bool, 64), stop: make(chan struct{})}
+	stores.Snapshots.Contradicted = func(index uint64) { go g.contradicted(p, index) }
+	var stream raft.StreamLayer = g.cfg.Transport.StreamLayer(g.cfg.ID)
+	if hadState {
+		stream = raftio.NewHush(stream, raftio.Length(ms(g.cfg.HeartbeatMs)))
 	}
 	nt := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: g.cfg.Transport.StreamLayer(g.cfg.ID), MaxPool: 3, Timeout: 10 * time.Second, Logger: log,
+		Stream: stream, MaxPool: idleConns, Timeout: rpcTimeout, Logger: log,
 	})
-	nt.TimeoutScale = snapshotBytesPerTimeout
+	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, g.acks)
-	a := &adapter{g: g}
-	g.adapter.Store(a)
-	r, err := raft.NewRaft(g.raftConfig(p, log), a, p.stores.Log, p.stores.Stable, p.snaps, p.trans)
-	if err != nil {
-		_ = nt.Close()
-		_ = p.stores.Close()
-		return err
+	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal}
+	p.raft, err = raft.NewRaft(raftConfig(&g.cfg, p.notify, log), p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
+	if err == nil && p.fsm.broken.Load() {
+		// Raft went back to an older snapshot, and the node has forgotten entries.
+		err = errBroken
+		_ = p.raft.Shutdown().Error()
 	}
-	g.raft.Store(r)
+	if err != nil {
+		return errors.Join(err, nt.Close(), stores.Close())
+	}
+	g.raft.Store(p.raft)
 	g.parts = p
-	g.refreshVoters()
-	go g.watchLeadership(r, p)
+	p.running.Go(func() { g.watchLeadership(p) })
+	p.running.Go(func() { g.boundLog(p) })
 	return nil
 }
-
-// snapshotBytesPerTimeout lets an install take the transport's timeout per so
-// many bytes: 10 MB/s.
-const snapshotBytesPerTimeout = 100 << 20
 
 func (g *Group) verify(l *raft.Log) error {
 	if g.cfg.Verify == nil {
@@ -179,127 +156,94 @@ func (g *Group) verify(l *raft.Log) error {
 	return g.cfg.Verify(l.Data)
 }
 
-func (g *Group) raftConfig(p *groupParts, log hclogLogger) *raft.Config {
-	c := raft.DefaultConfig()
-	c.LocalID = g.cfg.LocalID
-	c.HeartbeatTimeout = ms(g.cfg.HeartbeatMs)
-	c.ElectionTimeout = ms(g.cfg.ElectionMs)
-	c.LeaderLeaseTimeout = ms(g.cfg.HeartbeatMs) / 2
-	c.MaxAppendEntries = 64
-	c.BatchApplyCh = true
-	c.SnapshotThreshold = uint64(g.cfg.SnapshotEntries)
-	c.TrailingLogs = uint64(g.cfg.TrailingEntries)
-	c.SnapshotInterval = 5 * time.Second
-	c.NotifyCh = p.notify
-	c.Logger = log
-	c.NoLegacyTelemetry = true
-	return c
+// configured takes note of the latest configuration.
+func (g *Group) configured(c raftio.Configuration) {
+	g.latest.Store(&c)
+	g.lease.SetVoters(c.Voters())
 }
 
 // watchLeadership tells the owner of each change, keyed by term.
-func (g *Group) watchLeadership(r *raft.Raft, p *groupParts) {
+func (g *Group) watchLeadership(p *groupParts) {
+	led := uint64(0)
+	lose := func() {
+		if led != 0 {
+			g.cfg.OnLost(led)
+			led = 0
+		}
+	}
 	for {
 		select {
-		case leads := <-p.notify:
-			term := r.CurrentTerm()
-			g.refreshVoters()
-			if leads {
-				g.cfg.OnLeader(term)
-			} else {
-				g.cfg.OnLost(term)
-			}
-		case <-p.done:
+		case <-p.notify:
+		case <-p.stop:
+			lose()
 			return
+		}
+		term, leads := leadership(p.raft)
+		if !leads || term != led {
+			lose()
+		}
+		if leads && led == 0 {
+			led = term
+			g.cfg.OnLeader(term)
+		}
+		g.acks.Wake()
+	}
+}
+
+// leadership reads the term and whether this node leads it, both of one
+// moment. A term begins outside leadership, so where it is the same before and
+// after the state was read, the state is that term's.
+func leadership(r *raft.Raft) (term uint64, leads bool) {
+	for {
+		term = r.CurrentTerm()
+		leads = r.State() == raft.Leader
+		if r.CurrentTerm() == term {
+			return term, leads
 		}
 	}
 }
 
-// checkLog looks, after a snapshot was stored, whether the log contradicts it.
-// Raft cannot get out of that by itself: the group is closed, its log emptied,
-// and opened again from the snapshot.
-func (g *Group) checkLog(p *groupParts, index, term uint64) {
-	if !raftio.Contradicts(p.stores.Log, index, term) {
-		return
-	}
+// contradicted empties a log that a snapshot contradicts, and opens the group
+// again from the snapshot.
+func (g *Group) contradicted(p *groupParts, index uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.parts != p {
 		return
 	}
-	g.cfg.Log.Warn("the log contradicts an installed snapshot; it is emptied", "group", g.cfg.ID, "index", index)
-	g.raft.Load().Shutdown().Error()
-	close(p.done)
-	err := emptyLog(p.stores.Log)
-	_ = p.stores.Close()
-	if err == nil {
-		err = g.openLocked(true)
+	g.cfg.Log.Warn("the log contradicts an installed snapshot and is emptied", "group", g.cfg.ID, "index", index)
+	p.shutdown()
+	err := p.stores.EmptyLog()
+	g.proposals.failAll(ErrOutcomeUnknown)
+	if err = errors.Join(err, p.stores.Close()); err == nil {
+		err = g.openLocked()
 	}
 	if err != nil {
-		g.cfg.Fatal(fmt.Errorf("group %d: %w", g.cfg.ID, err))
+		g.cfg.Fatal(err)
 	}
 }
 
-func emptyLog(log raft.LogStore) error {
-	first, err := log.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := log.LastIndex()
-	if err != nil || last == 0 {
-		return err
-	}
-	return log.DeleteRange(first, last)
+// shutdown ends Raft and all that works for it; the stores stay open.
+func (p *groupParts) shutdown() {
+	ended := p.raft.Shutdown()
+	// Requests under way would hold it up.
+	_ = p.trans.Close()
+	_ = ended.Error()
+	close(p.stop)
+	p.running.Wait()
 }
 
-// HasState tells whether the group had a folder when it was opened.
-func (g *Group) HasState() bool {
-	r := g.raft.Load()
-	return !g.fresh && r.LastIndex() > 0
-}
+// HasState tells whether the replica has anything of its group.
+func (g *Group) HasState() bool { return g.raft.Load().LastIndex() > 0 }
 
-// Bootstrap makes this the first state of a new group.
+// Bootstrap makes this the first state of a new group; a group that has state
+// keeps it.
 func (g *Group) Bootstrap(servers []raft.Server) error {
 	err := g.raft.Load().BootstrapCluster(raft.Configuration{Servers: servers}).Error()
 	if errors.Is(err, raft.ErrCantBootstrap) {
 		return nil
 	}
-	g.refreshVoters()
 	return err
-}
-
-// Propose gives an entry to Raft. done is called once, from another goroutine:
-// with nil when the entry is committed, else with ErrNotProposed or
-// ErrOutcomeUnknown.
-func (g *Group) Propose(data []byte, done func(error)) {
-	f := g.raft.Load().Apply(data, proposeTimeout)
-	go func() { done(classify(f.Error())) }()
-}
-
-// proposeTimeout bounds the wait for room in Raft's queue.
-const proposeTimeout = 5 * time.Second
-
-func classify(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return fmt.Errorf("%w: %w", ErrNotProposed, err)
-	default:
-		// ErrLeadershipLost, a failed store, a shutdown: it may be in a log.
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
-	}
-}
-
-// Append proposes an entry and waits until it is committed.
-func (g *Group) Append(ctx context.Context, data []byte) error {
-	c := make(chan error, 1)
-	g.Propose(data, func(err error) { c <- err })
-	select {
-	case err := <-c:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
-	}
 }
 
 // IsLeader tells whether this node believes that it leads.
@@ -308,31 +252,36 @@ func (g *Group) IsLeader() bool { return g.raft.Load().State() == raft.Leader }
 // Term is the current term.
 func (g *Group) Term() uint64 { return g.raft.Load().CurrentTerm() }
 
+// Leadership is the current term and whether this node believes that it leads
+// it, both of one moment.
+func (g *Group) Leadership() (term uint64, leads bool) { return leadership(g.raft.Load()) }
+
 // Leader is the leader this node knows of; empty: none.
 func (g *Group) Leader() (raft.ServerID, raft.ServerAddress) {
 	addr, id := g.raft.Load().LeaderWithID()
 	return id, addr
 }
 
-// Voters is the number of voters of the latest configuration.
-func (g *Group) Voters() int { return int(g.voters.Load()) }
-
-// Shutdown closes the replica.
+// Shutdown closes the replica. When ctx ends first the rest goes on behind it.
 func (g *Group) Shutdown(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- g.shutdown() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *Group) shutdown() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil
 	}
 	g.closed = true
-	done := make(chan error, 1)
-	go func() { done <- g.raft.Load().Shutdown().Error() }()
-	select {
-	case err := <-done:
-		close(g.parts.done)
-		return errors.Join(err, g.parts.trans.Close(), g.parts.stores.Close())
-	case <-ctx.Done():
-		close(g.parts.done)
-		return ctx.Err()
-	}
+	g.parts.shutdown()
+	g.proposals.failAll(ErrOutcomeUnknown)
+	return g.parts.stores.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -18,40 +19,19 @@ type Member struct {
 	Voter bool
 }
 
-// Members returns the latest configuration and its index.
+// Members returns the latest configuration and its index, for the prevIndex of
+// a change.
 func (g *Group) Members() ([]Member, uint64, error) {
-	f := g.raft.Load().GetConfiguration()
-	if err := f.Error(); err != nil {
-		return nil, 0, err
-	}
+	latest := g.latest.Load()
 	var members []Member
-	for _, s := range f.Configuration().Servers {
+	for _, s := range latest.Servers {
 		members = append(members, Member{s.ID, s.Address, s.Suffrage == raft.Voter})
 	}
-	return members, f.Index(), nil
+	return members, latest.Index, nil
 }
 
-func (g *Group) currentVoters() ([]raft.ServerID, error) {
-	members, _, err := g.Members()
-	if err != nil {
-		return nil, err
-	}
-	var voters []raft.ServerID
-	for _, m := range members {
-		if m.Voter {
-			voters = append(voters, m.ID)
-		}
-	}
-	return voters, nil
-}
-
-// refreshVoters takes note of the latest configuration.
-func (g *Group) refreshVoters() {
-	if voters, err := g.currentVoters(); err == nil {
-		g.lease.SetVoters(voters)
-		g.voters.Store(int32(len(voters)))
-	}
-}
+// Voters is the number of voters of the latest configuration.
+func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
 // changeTimeout bounds one change of membership.
 const changeTimeout = 10 * time.Second
@@ -60,11 +40,9 @@ const changeTimeout = 10 * time.Second
 // off.
 func (g *Group) change(ctx context.Context, begin func(timeout time.Duration) raft.IndexFuture) error {
 	resume := g.lease.Suspend()
-	f := begin(changeTimeout)
 	done := make(chan error, 1)
 	go func() {
-		err := f.Error()
-		g.refreshVoters()
+		err := begin(changeTimeout).Error()
 		resume()
 		done <- err
 	}()
@@ -144,13 +122,9 @@ func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
 }
 
 func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
-	members, _, err := g.Members()
-	if err != nil {
-		return "", err
-	}
-	for _, m := range members {
-		if m.ID == id && m.Voter {
-			return m.Addr, nil
+	for _, s := range g.latest.Load().Servers {
+		if s.ID == id && s.Suffrage == raft.Voter {
+			return s.Address, nil
 		}
 	}
 	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
@@ -189,11 +163,8 @@ func (g *Group) Stats() GroupStats {
 		s.Role = "candidate"
 	default:
 		s.Role = "learner"
-		voters, err := g.currentVoters()
-		for _, id := range voters {
-			if err == nil && id == g.cfg.LocalID {
-				s.Role = "follower"
-			}
+		if slices.Contains(g.latest.Load().Voters(), g.cfg.LocalID) {
+			s.Role = "follower"
 		}
 		if at := r.LastContact(); !at.IsZero() {
 			s.LastContact = time.Since(at)

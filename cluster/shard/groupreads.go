@@ -8,47 +8,59 @@ import (
 	"lockstep/cluster/raftio"
 )
 
+// ReadMode is how a leader proves that it still leads.
+type ReadMode uint8
+
+const (
+	// ReadLease trusts the leader's lease and asks a quorum where it has none.
+	ReadLease ReadMode = iota
+	// ReadQuorum asks a quorum for every batch of reads.
+	ReadQuorum
+)
+
 // ConfirmLeadership returns nil when this node led the group at some time after
 // the call: at once by the lease, or after a quorum has acknowledged requests
 // sent after the call. Raft's own VerifyLeader would not do: it counts answers
 // to requests sent before the call, which after a pause of this process may
 // say what was true long ago.
 func (g *Group) ConfirmLeadership(ctx context.Context, mode ReadMode) error {
-	r := g.raft.Load()
-	if !g.IsLeader() {
+	term, leads := g.Leadership()
+	if !leads {
 		return ErrNotLeading
 	}
-	term := r.CurrentTerm()
 	if mode == ReadLease && g.lease.Valid(term) {
 		return nil
 	}
-	return g.rounds.join(ctx, term)
+	proven, err := g.rounds.join(ctx)
+	if err == nil && proven != term {
+		return ErrNotLeading
+	}
+	return err
 }
 
 // quorumRounds lets readers that wait together share the question.
 type quorumRounds struct {
-	group *Group
-	mu    sync.Mutex
+	// ask asks a quorum and returns the term this node was confirmed in.
+	ask func() (term uint64, err error)
+
+	mu sync.Mutex
 	// next is the round that has not begun to ask.
 	next *quorumRound
 	busy bool
 }
 
 type quorumRound struct {
-	term uint64
 	done chan struct{}
+	term uint64
 	err  error
 }
 
-// roundTimeout bounds one round; a leader that hears from no quorum for so long
-// is none.
-const roundTimeout = 3 * time.Second
-
-func (q *quorumRounds) join(ctx context.Context, term uint64) error {
+// join waits for a round that begins after the call.
+func (q *quorumRounds) join(ctx context.Context) (term uint64, err error) {
 	q.mu.Lock()
 	r := q.next
-	if r == nil || r.term != term {
-		r = &quorumRound{term: term, done: make(chan struct{})}
+	if r == nil {
+		r = &quorumRound{done: make(chan struct{})}
 		q.next = r
 	}
 	if !q.busy {
@@ -58,9 +70,9 @@ func (q *quorumRounds) join(ctx context.Context, term uint64) error {
 	q.mu.Unlock()
 	select {
 	case <-r.done:
-		return r.err
+		return r.term, r.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
 }
 
@@ -76,31 +88,36 @@ func (q *quorumRounds) run() {
 			return
 		}
 		q.mu.Unlock()
-		r.err = q.group.askQuorum(r.term)
+		r.term, r.err = q.ask()
 		close(r.done)
 	}
 }
 
 // askQuorum waits for acknowledgements of requests sent from now on.
-func (g *Group) askQuorum(term uint64) error {
+func (g *Group) askQuorum() (uint64, error) {
 	begin := raftio.Now()
-	deadline := time.NewTimer(roundTimeout)
+	term, leads := g.Leadership()
+	if !leads {
+		return 0, ErrNotLeading
+	}
+	// A leader that no quorum answers for so long is none.
+	deadline := time.NewTimer(2 * ms(g.cfg.HeartbeatMs))
 	defer deadline.Stop()
 	// The heartbeats this sends out are what is wanted; its answer is not.
 	g.raft.Load().VerifyLeader()
 	for {
 		changed := g.acks.Changed()
-		voters, err := g.currentVoters()
-		if err != nil || !g.IsLeader() || g.Term() != term {
-			return ErrNotLeading
+		if now, leads := g.Leadership(); !leads || now != term {
+			return 0, ErrNotLeading
 		}
+		voters := g.latest.Load().Voters()
 		if raftio.QuorumSent(g.acks, g.cfg.LocalID, voters, term, raftio.Now()) >= begin {
-			return nil
+			return term, nil
 		}
 		select {
 		case <-changed:
 		case <-deadline.C:
-			return ErrNotLeading
+			return 0, ErrNotLeading
 		}
 	}
 }

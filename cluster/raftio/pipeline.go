@@ -1,0 +1,71 @@
+package raftio
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// pipeline notes the acknowledgements that come through a pipeline, and when
+// what they acknowledge was sent.
+type pipeline struct {
+	raft.AppendPipeline
+	id     raft.ServerID
+	acks   *Acks
+	out    chan raft.AppendFuture
+	closed chan struct{}
+	once   sync.Once
+
+	mu sync.Mutex
+	// sent holds when the requests under way were sent, oldest first; answers
+	// come in the same order. The library bounds their number.
+	sent []time.Duration
+}
+
+func newPipeline(inner raft.AppendPipeline, id raft.ServerID, acks *Acks) *pipeline {
+	p := &pipeline{AppendPipeline: inner, id: id, acks: acks, out: make(chan raft.AppendFuture), closed: make(chan struct{})}
+	go p.relay()
+	return p
+}
+
+// AppendEntries implements raft.AppendPipeline.
+func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	trim(args)
+	p.mu.Lock()
+	p.sent = append(p.sent, Now())
+	p.mu.Unlock()
+	return p.AppendPipeline.AppendEntries(args, resp)
+}
+
+// Consumer implements raft.AppendPipeline.
+func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.out }
+
+// Close implements raft.AppendPipeline.
+func (p *pipeline) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.AppendPipeline.Close()
+}
+
+func (p *pipeline) relay() {
+	answered := p.AppendPipeline.Consumer()
+	for {
+		select {
+		case f := <-answered:
+			p.mu.Lock()
+			sent := p.sent[0]
+			p.sent = p.sent[1:]
+			p.mu.Unlock()
+			if f.Error() == nil {
+				p.acks.take(p.id, f.Request(), f.Response(), sent)
+			}
+			select {
+			case p.out <- f:
+			case <-p.closed:
+				return
+			}
+		case <-p.closed:
+			return
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package raftio
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Watchdog ends the process when its disk fails or hangs. Raft does neither:
+// with a hung disk its main loop stands still while heartbeats go out, so that
+// nobody else is elected; after an error it steps down and is often elected
+// again. And what an error left on disk is unknown, for a retry may report a
+// success that is none (the kernel marks pages clean that it could not write).
+type Watchdog struct {
+	fatal func(error)
+	limit time.Duration
+	stop  chan struct{}
+
+	mu     sync.Mutex
+	calls  []storeCall
+	closed bool
+}
+
+// storeCall is a call under way; unused while what is empty.
+type storeCall struct {
+	what string
+	// ticks counts how often the watchdog looked and found it. Ticks, not time:
+	// a pause of this process must not be taken for the disk's.
+	ticks int
+}
+
+// looksPerLimit is how often the watchdog looks within its limit.
+const looksPerLimit = 8
+
+// NewWatchdog returns a watchdog; no call may take longer than limit. fatal is
+// told, once, why the process must end.
+func NewWatchdog(limit time.Duration, fatal func(error)) *Watchdog {
+	w := &Watchdog{fatal: fatal, limit: limit, stop: make(chan struct{})}
+	go w.watch()
+	return w
+}
+
+// Close ends the watch. Calls that fail later are nobody's concern any more.
+func (w *Watchdog) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.closed = true
+		close(w.stop)
+	}
+}
+
+// fail reports a failure, if it is the first.
+func (w *Watchdog) fail(err error) {
+	w.mu.Lock()
+	first := !w.closed
+	w.closed = true
+	if first {
+		close(w.stop)
+	}
+	w.mu.Unlock()
+	if first {
+		w.fatal(err)
+	}
+}
+
+// run makes a call under watch.
+func (w *Watchdog) run(what string, call func() error) error {
+	i := w.begin(what)
+	err := call()
+	w.mu.Lock()
+	w.calls[i] = storeCall{}
+	w.mu.Unlock()
+	if err != nil && !absent(err) {
+		err = fmt.Errorf("disk: %s: %w", what, err)
+		w.fail(err)
+	}
+	return err
+}
+
+func (w *Watchdog) begin(what string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.calls {
+		if w.calls[i].what == "" {
+			w.calls[i].what = what
+			return i
+		}
+	}
+	w.calls = append(w.calls, storeCall{what: what})
+	return len(w.calls) - 1
+}
+
+// absent tells an error that only says that something is not there. Raft knows
+// a missing key by the text of the error.
+func absent(err error) bool {
+	return errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found"
+}
+
+func (w *Watchdog) watch() {
+	t := time.NewTicker(max(w.limit/looksPerLimit, time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-t.C:
+			if what := w.overdue(); what != "" {
+				w.fail(fmt.Errorf("disk: %s has taken more than %v", what, w.limit))
+			}
+		}
+	}
+}
+
+func (w *Watchdog) overdue() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.calls {
+		c := &w.calls[i]
+		if c.what == "" {
+			continue
+		}
+		if c.ticks++; c.ticks > looksPerLimit {
+			return c.what
+		}
+	}
+	return ""
+}

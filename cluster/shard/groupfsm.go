@@ -1,0 +1,152 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// StateMachine is what a group replicates. Its methods are called by one
+// goroutine, but for Snapshot.Persist.
+type StateMachine interface {
+	// Apply takes a committed entry over; it must not wait for slow work, nor keep
+	// or change data, which Raft still sends to followers. After an error the node
+	// must stop.
+	Apply(index uint64, data []byte) error
+	// Snapshot captures the state after the last applied entry; it is cheap.
+	Snapshot() (Snapshot, error)
+	// Restore replaces the state by a snapshot's. After an error the node must
+	// stop: the state may be half of each.
+	Restore(r io.Reader) error
+}
+
+// Snapshot is a captured state; Persist may run beside later Applies.
+type Snapshot interface {
+	Persist(w io.Writer) error
+	Release()
+}
+
+// machineFSM is the raft.FSM in front of a StateMachine. It passes on commands
+// alone: Raft's own entries are not the state machine's business, and the
+// group learns of configurations where they are written.
+type machineFSM struct {
+	sm StateMachine
+	// fatal is told why the node must stop.
+	fatal func(error)
+	// broken: the state machine has failed. Nothing behind the entry it failed at
+	// may be applied, nor may its state become a snapshot.
+	broken atomic.Bool
+	// mu keeps reload from Raft's own calls, which come from one goroutine.
+	mu sync.Mutex
+}
+
+// raft.BatchingFSM makes Raft count all that it hands over; without it a
+// snapshot is refused while the last entry is a configuration.
+var _ raft.BatchingFSM = (*machineFSM)(nil)
+
+var errBroken = errors.New("the state machine has failed")
+
+func (f *machineFSM) fail(err error) error {
+	if f.broken.CompareAndSwap(false, true) {
+		f.fatal(err)
+	}
+	return err
+}
+
+// Apply implements raft.FSM.
+func (f *machineFSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch implements raft.BatchingFSM. Its results mean nothing: replies go
+// another way.
+func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range logs {
+		if l.Type != raft.LogCommand || f.broken.Load() {
+			continue
+		}
+		if err := f.sm.Apply(l.Index, l.Data); err != nil {
+			_ = f.fail(fmt.Errorf("applying entry %d: %w", l.Index, err))
+		}
+	}
+	return make([]any, len(logs))
+}
+
+// Snapshot implements raft.FSM.
+func (f *machineFSM) Snapshot() (raft.FSMSnapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken.Load() {
+		return nil, errBroken
+	}
+	s, err := f.sm.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return fsmSnapshot{s}, nil
+}
+
+// Restore implements raft.FSM.
+func (f *machineFSM) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken.Load() {
+		return errBroken
+	}
+	if err := f.sm.Restore(r); err != nil {
+		return f.fail(fmt.Errorf("restoring a snapshot: %w", err))
+	}
+	return nil
+}
+
+// reload writes the state out and loads it again, between two batches.
+func (f *machineFSM) reload() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken.Load() {
+		return errBroken
+	}
+	s, err := f.sm.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	var image bytes.Buffer
+	if err := s.Persist(&image); err != nil {
+		return err
+	}
+	if err := f.sm.Restore(&image); err != nil {
+		return f.fail(fmt.Errorf("loading the state again: %w", err))
+	}
+	return nil
+}
+
+// reload writes this replica's state out and loads it again.
+func (g *Group) reload(context.Context) error {
+	g.mu.Lock()
+	fsm := g.parts.fsm
+	g.mu.Unlock()
+	return fsm.reload()
+}
+
+// fsmSnapshot is the raft.FSMSnapshot in front of a Snapshot.
+type fsmSnapshot struct{ s Snapshot }
+
+// Persist implements raft.FSMSnapshot.
+func (f fsmSnapshot) Persist(sink raft.SnapshotSink) error {
+	if err := f.s.Persist(sink); err != nil {
+		_ = sink.Cancel()
+		return err
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (f fsmSnapshot) Release() { f.s.Release() }

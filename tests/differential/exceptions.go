@@ -29,6 +29,7 @@ var Exceptions = []Exception{
 	{"SCAN", "the keys of a whole walk, sorted", "cursors are opaque; here they are the same on every node", canonicalScan},
 	{"RANDOMKEY", "whether there is one", "the choice is random in Redis, and a function of the log here", nullOrNot},
 	{"DUMP", "whether there is one", "a string may be written compressed, as an integer, or plainly; RESTORE takes all of them", nullOrNot},
+	{"OBJECT REFCOUNT", "whether it is a number", "how Redis shares memory: inside a transaction the queued command holds a reference too", numberOrNot},
 	{"OBJECT IDLETIME", "whether it is a number", "seconds since the last use on that server", numberOrNot},
 	{"OBJECT ENCODING", "int and embstr count as one", "a whole number is an integer here whoever wrote it; in Redis INCRBYFLOAT writes text", encodingClass},
 	{"TTL", "whether it is positive", "no two clocks read the same", positiveOrNot},

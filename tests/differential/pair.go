@@ -81,18 +81,7 @@ type mismatch struct {
 }
 
 func (m *mismatch) String() string {
-	return fmt.Sprintf("command %d: %s\nredis-server: %s\nlockstep:     %s", m.at, m.op, cut(m.redis), cut(m.ours))
-}
-
-// shownMax is how much of a reply is printed.
-const shownMax = 2000
-
-func cut(v respconn.Value) string {
-	text := v.String()
-	if len(text) > shownMax {
-		return text[:shownMax] + "..."
-	}
-	return text
+	return fmt.Sprintf("command %d: %s\nlockstep answers -, redis-server +\n%s", m.at, m.op, respconn.Difference(m.ours.String(), m.redis.String()))
 }
 
 // String is the command as one would type it into redis-cli.

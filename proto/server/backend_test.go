@@ -151,8 +151,13 @@ func (w *world) ConfigSet(pairs [][2]string) error {
 	return nil
 }
 
-func (w *world) ResetStats()                                     {}
-func (w *world) Info(sections []string) string                   { return "# Server\r\n" }
+func (w *world) ResetStats() {}
+func (w *world) Info(sections []string) string {
+	if len(sections) == 1 && sections[0] == "panic" {
+		panic("asked for")
+	}
+	return "# Server\r\n"
+}
 func (w *world) Role() string                                    { return "master" }
 func (w *world) Mode() string                                    { return "standalone" }
 func (w *world) Replicas() [][3]string                           { return nil }

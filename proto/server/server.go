@@ -144,17 +144,19 @@ func (s *Server) begin(conn net.Conn) {
 	s.conns[conn] = struct{}{}
 	s.wait.Add(1)
 	s.mu.Unlock()
-	go s.serve(conn)
+	guard := resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
+	go s.serve(guard, client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, guard))
 }
 
 // serve answers one client until it leaves.
-func (s *Server) serve(conn net.Conn) {
+func (s *Server) serve(guard *resp.Guard, c *client.Client) {
 	defer s.wait.Done()
 	defer func() {
 		s.mu.Lock()
-		delete(s.conns, conn)
+		delete(s.conns, guard.Conn)
 		s.mu.Unlock()
-		conn.Close()
+		guard.Close()
+		c.Close()
 	}()
 	defer func() {
 		// A fault in what one connection does must not end the node.
@@ -162,9 +164,6 @@ func (s *Server) serve(conn net.Conn) {
 			s.cfg.Log.Error("a client's connection was closed after an internal error", "err", client.Recovered(p))
 		}
 	}()
-	guard := resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
-	c := client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, guard)
-	defer c.Close()
 	s.loop(guard, c)
 	guard.Finish(finishTimeout)
 }
@@ -204,16 +203,20 @@ func (s *Server) loop(guard *resp.Guard, c *client.Client) {
 			s.cfg.Log.Error("guard and parser disagree", "guard", n, "parser", len(batch))
 			return
 		}
-		s.active.Add(1)
-		more := c.Handle(batch)
-		s.active.Add(-1)
-		if !more {
+		if !s.answer(c, batch) {
 			return
 		}
 		if cap(arena) > 1<<14 {
 			arena, batch = nil, nil
 		}
 	}
+}
+
+// answer has a batch answered; it counts as under way until then.
+func (s *Server) answer(c *client.Client, batch [][][]byte) bool {
+	s.active.Add(1)
+	defer s.active.Add(-1)
+	return c.Handle(batch)
 }
 
 // parse takes whole commands apart; the arguments point into data. The lists
@@ -237,6 +240,9 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 	}
 	return batch, arena
 }
+
+// Active is the number of batches being answered.
+func (s *Server) Active() int { return int(s.active.Load()) }
 
 // StopAccepting closes the listeners; clients that are there go on.
 func (s *Server) StopAccepting() {

@@ -1,0 +1,227 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockstep/cluster"
+)
+
+func TestAPipelineCostsFewRounds(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	do(t, c, "PING")
+	var commands [][]string
+	for i := range 50 {
+		commands = append(commands, []string{"SET", fmt.Sprint("k", i), "v"}, []string{"PING", fmt.Sprint(i)},
+			[]string{"MULTI"}, []string{"INCR", "n"}, []string{"GET", fmt.Sprint("k", i)}, []string{"EXEC"}, []string{"NOTHING"})
+	}
+	before := n.exec.batches.Load()
+	replies, err := c.Pipeline(commands...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		want := []string{"+OK", fmt.Sprintf("%q", fmt.Sprint(i)), "+OK", "+QUEUED", "+QUEUED", fmt.Sprintf("*2\n  :%d\n  \"v\"", i+1),
+			"-ERR unknown command 'NOTHING', with args beginning with: "}
+		for j, w := range want {
+			if got := replies[i*7+j].String(); got != w {
+				t.Fatalf("reply %d of %q: %s", i, commands[i*7+j], got)
+			}
+		}
+	}
+	if rounds := n.exec.batches.Load() - before; rounds > 8 {
+		t.Errorf("%d rounds for a pipeline that arrives in a few pieces", rounds)
+	}
+}
+
+func TestMutedCommandsCostNoRoundEach(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	if err := c.Send("CLIENT", "REPLY", "OFF"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		if err := c.Send("INCR", "n"); err != nil {
+			t.Fatal(err)
+		}
+		if i%100 == 0 {
+			if err := c.Send("NOTHING"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := c.Send("CLIENT", "REPLY", "ON"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"+OK", `"300"`} {
+		if want != "+OK" {
+			if err := c.Send("GET", "n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v, err := c.Read(); err != nil || v.String() != want {
+			t.Fatal(v, err)
+		}
+	}
+}
+
+// TestLargeRepliesAreNotAskedForAllAtOnce: a pipeline of reads must not make a
+// node hold all their replies at one time.
+func TestLargeRepliesAreNotAskedForAllAtOnce(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	do(t, c, "SET", "big", strings.Repeat("x", 1<<20))
+	do(t, c, "GET", "big")
+	do(t, c, "GET", "big")
+	before := n.exec.batches.Load()
+	var commands [][]string
+	for range 40 {
+		commands = append(commands, []string{"GET", "big"})
+	}
+	if _, err := c.Pipeline(commands...); err != nil {
+		t.Fatal(err)
+	}
+	if rounds := n.exec.batches.Load() - before; rounds < 5 {
+		t.Errorf("40 MB were asked for in %d rounds", rounds)
+	}
+}
+
+func TestErrorsSayWhatBecameOfTheCommand(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	for err, want := range map[error][2]string{
+		cluster.ErrUnknown:      {"-INDETERMINATE the command may or may not have been executed", ""},
+		cluster.ErrReplyLost:    {"-INDETERMINATE the command was executed, but its reply is lost", ""},
+		cluster.ErrNoLeader:     {"-CLUSTERDOWN no leader for this slot; the command was not executed", "-EXECABORT Transaction discarded because of: "},
+		cluster.ErrOverloaded:   {"-OVERLOADED too many commands are waiting; this one was not executed", "-EXECABORT Transaction discarded because of: "},
+		cluster.ErrShuttingDown: {"-CLUSTERDOWN the node is shutting down; the command was not executed", "-EXECABORT Transaction discarded because of: "},
+	} {
+		n.exec.fail.Store(&err)
+		if got := do(t, c, "SET", "a", "1"); got != want[0] {
+			t.Errorf("%v: %s", err, got)
+		}
+		for _, queued := range [][]string{{"SET", "a", "1"}, {"PING"}} {
+			do(t, c, "MULTI")
+			do(t, c, "SET", "a", "1")
+			do(t, c, queued...)
+			exec := want[0]
+			if want[1] != "" {
+				exec = want[1] + want[0][1:]
+			}
+			if got := do(t, c, "EXEC"); got != exec {
+				t.Errorf("%v, exec: %s", err, got)
+			}
+		}
+	}
+	n.exec.fail.Store(nil)
+	if got := do(t, c, "SET", "a", "1"); got != "+OK" {
+		t.Error(got)
+	}
+}
+
+func TestCommandsOnDatabasesReachAllShards(t *testing.T) {
+	n := startNode(t, 3)
+	c := dial(t, n.addr)
+	var want []string
+	for i := range 100 {
+		key := fmt.Sprintf("key:%02d", i)
+		do(t, c, "SET", key, "v")
+		want = append(want, key)
+	}
+	if got := do(t, c, "DBSIZE"); got != ":100" {
+		t.Error(got)
+	}
+	v, err := c.Do("KEYS", "key:*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, k := range v.Elems {
+		keys = append(keys, string(k.Bytes))
+	}
+	slices.Sort(keys)
+	if !slices.Equal(keys, want) {
+		t.Errorf("KEYS: %q", keys)
+	}
+	keys = nil
+	for cursor := "0"; len(keys) <= 200; {
+		v, err := c.Do("SCAN", cursor, "COUNT", "7")
+		if err != nil || len(v.Elems) != 2 {
+			t.Fatal(v, err)
+		}
+		for _, k := range v.Elems[1].Elems {
+			keys = append(keys, string(k.Bytes))
+		}
+		if cursor = string(v.Elems[0].Bytes); cursor == "0" {
+			break
+		}
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); !slices.Equal(keys, want) {
+		t.Errorf("SCAN: %q", keys)
+	}
+	if got := do(t, c, "SCAN", "x"); got != "-ERR invalid cursor" {
+		t.Error(got)
+	}
+	if got := do(t, c, "RANDOMKEY"); !strings.HasPrefix(got, `"key:`) {
+		t.Error(got)
+	}
+	if got := do(t, c, "FLUSHALL", "NOW"); got != "-ERR syntax error" {
+		t.Error(got)
+	}
+	if got := do(t, c, "FLUSHALL"); got != "+OK" {
+		t.Error(got)
+	}
+	if got := do(t, c, "RANDOMKEY"); got != "(nil)" {
+		t.Error(got)
+	}
+}
+
+func TestATransactionStaysWithinAShard(t *testing.T) {
+	n := startNode(t, 3)
+	c := dial(t, n.addr)
+	const cross = "-EXECABORT Transaction discarded because of: CROSSSLOT Keys in request don't hash to the same slot"
+	for name, script := range map[string][][]string{
+		"keys of two shards":  {{"SET", "foo", "1"}, {"SET", "bar", "1"}},
+		"a whole database":    {{"DBSIZE"}},
+		"key and database":    {{"SET", "a", "1"}, {"FLUSHALL"}},
+		"with one for a node": {{"SET", "foo", "1"}, {"PING"}, {"SET", "bar", "1"}},
+	} {
+		do(t, c, "MULTI")
+		for _, args := range script {
+			do(t, c, args...)
+		}
+		if got := do(t, c, "EXEC"); got != cross {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := do(t, c, "MSET", "foo", "1", "bar", "1"); got != cross[0:1]+cross[strings.Index(cross, "CROSSSLOT"):] {
+		t.Error(got)
+	}
+	do(t, c, "WATCH", "{x}1", "{x}2")
+	do(t, c, "SET", "{x}1", "new")
+	do(t, c, "MULTI")
+	do(t, c, "GET", "{x}1")
+	if got := do(t, c, "EXEC"); got != "(nil array)" {
+		t.Error(got)
+	}
+}
+
+func TestASlowCommandIsInTheSlowLog(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.SlowerThanUs = 0 })
+	c := dial(t, n.addr)
+	do(t, c, "CLIENT", "SETNAME", "me")
+	do(t, c, "SET", "a", "1")
+	v, err := c.Do("SLOWLOG", "GET", "1")
+	if err != nil || len(v.Elems) != 1 || len(v.Elems[0].Elems) != 6 {
+		t.Fatal(v, err)
+	}
+	e := v.Elems[0].Elems
+	if e[3].String() != "*3\n  \"SET\"\n  \"a\"\n  \"1\"" || string(e[4].Bytes) != c.Net().LocalAddr().String() || string(e[5].Bytes) != "me" {
+		t.Error(v)
+	}
+}

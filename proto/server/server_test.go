@@ -1,0 +1,206 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/respconn"
+)
+
+func TestOneClientTooManyIsToldSoAndClosed(t *testing.T) {
+	n := startNode(t, 1)
+	n.clients.Store(2)
+	for range 2 {
+		do(t, dial(t, n.addr), "PING")
+	}
+	values, err := dial(t, n.addr).ReadToEnd()
+	if err != nil || len(values) != 1 || values[0].String() != "-ERR max number of clients reached" {
+		t.Fatal(values, err)
+	}
+	if n.stats.RejectedConns.Load() != 1 {
+		t.Error("not counted")
+	}
+}
+
+func TestALongPipelineMayBeSentBeforeAnythingIsRead(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	do(t, c, "SET", "big", strings.Repeat("x", 100_000))
+	var raw []byte
+	const gets = 1000
+	for range gets {
+		raw = respconn.AppendCommand(raw, "GET", "big")
+	}
+	// 100 MB of replies: more than the kernel takes for a client that reads
+	// nothing.
+	if err := c.Write(append(raw, respconn.Command("INCR", "sent")...)); err != nil {
+		t.Fatal(err)
+	}
+	other := dial(t, n.addr)
+	until(t, "everything was run", func() bool { return do(t, other, "GET", "sent") == `"1"` })
+	for range gets {
+		if v, err := c.Read(); err != nil || len(v.Bytes) != 100_000 {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAClientThatHoardsRepliesIsClosedAndOthersAreNot(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.OutputBytesMax = 1 << 20 })
+	other := dial(t, n.addr)
+	do(t, other, "SET", "big", strings.Repeat("x", 1<<20))
+	c := dial(t, n.addr)
+	go func() {
+		for c.Send("GET", "big") == nil {
+		}
+	}()
+	until(t, "it is closed, and counted", func() bool { return n.stats.OutputClosed.Load() == 1 })
+	until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 })
+	if got := do(t, other, "PING"); got != "+PONG" {
+		t.Error(got)
+	}
+}
+
+func TestAFaultInOneConnectionEndsThatOneAlone(t *testing.T) {
+	n := startNode(t, 1)
+	other := dial(t, n.addr)
+	do(t, other, "PING")
+	c := dial(t, n.addr)
+	if err := c.Send("INFO", "panic"); err != nil {
+		t.Fatal(err)
+	}
+	if values, err := c.ReadToEnd(); err != nil || len(values) != 0 {
+		t.Fatal(values, err)
+	}
+	if got := do(t, other, "PING"); got != "+PONG" {
+		t.Error(got)
+	}
+	until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 })
+}
+
+func TestAnIdleClientIsClosedWhenTimeoutSaysSo(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	if _, err := dial(t, n.addr).ReadToEnd(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKilledClientsAreGone(t *testing.T) {
+	n := startNode(t, 1)
+	a, b := dial(t, n.addr), dial(t, n.addr)
+	id := do(t, b, "CLIENT", "ID")
+	if got := do(t, a, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
+		t.Fatal(got)
+	}
+	if _, err := b.ReadToEnd(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "one is left", func() bool { return n.registry.Len() == 1 })
+	b = dial(t, n.addr)
+	do(t, b, "PING")
+	if got := do(t, a, "CLIENT", "KILL", "ADDR", b.Net().LocalAddr().String()); got != ":1" {
+		t.Fatal(got)
+	}
+	if got := do(t, a, "CLIENT", "KILL", a.Net().LocalAddr().String()); got != "+OK" {
+		t.Fatal(got)
+	}
+	if _, err := a.ReadToEnd(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClientListIsReadableForExporters(t *testing.T) {
+	n := startNode(t, 1)
+	a, b := dial(t, n.addr), dial(t, n.addr)
+	do(t, a, "CLIENT", "SETNAME", "me")
+	do(t, b, "CLIENT", "SETINFO", "LIB-NAME", "lib")
+	do(t, b, "MULTI")
+	do(t, b, "PING")
+	v, err := a.Do("CLIENT", "LIST")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(v.Bytes), "\n"), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%q", v.Bytes)
+	}
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "id=") {
+			t.Error(line)
+		}
+		for field := range strings.SplitSeq(line, " ") {
+			if strings.Count(field, "=") != 1 {
+				t.Errorf("%q in %q", field, line)
+			}
+		}
+	}
+	for _, want := range []string{" name=me ", " cmd=client|list ", " multi=-1 ", " addr=" + a.Net().LocalAddr().String() + " "} {
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("%q is not in %s", want, lines[0])
+		}
+	}
+	for _, want := range []string{" flags=x ", " multi=1 ", " cmd=ping ", " lib-name=lib "} {
+		if !strings.Contains(lines[1], want) {
+			t.Errorf("%q is not in %s", want, lines[1])
+		}
+	}
+}
+
+func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.DebugFor = "local" })
+	c := dial(t, n.addr)
+	if err := c.Write(append(respconn.Command("DEBUG", "SLEEP", "0.2"), respconn.Command("SET", "a", "1")...)); err != nil {
+		t.Fatal(err)
+	}
+	other := dial(t, n.addr)
+	until(t, "it sleeps", func() bool { return strings.Contains(do(t, other, "CLIENT", "LIST"), "id=1 ") && n.server.Active() > 0 })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	n.server.Close(ctx)
+	for _, want := range []string{"+OK", "+OK"} {
+		if v, err := c.Read(); err != nil || v.String() != want {
+			t.Fatal(v, err)
+		}
+	}
+	if _, err := c.Read(); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
+func TestCommandsAreCounted(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	for i := range 3 {
+		do(t, c, "SET", "a", fmt.Sprint(i))
+	}
+	do(t, c, "LPOP")
+	do(t, c, "INCR")
+	do(t, c, "INCRBY", "a", "x")
+	do(t, c, "CONFIG", "GET", "x")
+	do(t, c, "MULTI")
+	do(t, c, "SET", "b", "1")
+	do(t, c, "EXEC")
+	got := map[string]string{}
+	for _, s := range n.stats.PerCommand() {
+		got[s.Name] = fmt.Sprintf("calls %d rejected %d failed %d", s.Calls, s.Rejected, s.Failed)
+	}
+	for name, want := range map[string]string{
+		"set": "calls 4 rejected 0 failed 0", "incr": "calls 0 rejected 1 failed 0", "incrby": "calls 1 rejected 0 failed 1",
+		"config|get": "calls 1 rejected 0 failed 0", "exec": "calls 1 rejected 0 failed 0", "multi": "calls 1 rejected 0 failed 0",
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %s, want %s", name, got[name], want)
+		}
+	}
+	if e := n.stats.PerError(); len(e) != 1 || e[0].Prefix != "ERR" || e[0].Count != 3 {
+		t.Error(e)
+	}
+}

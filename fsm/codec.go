@@ -205,8 +205,9 @@ type decoder struct {
 	// args is room for argument lists, cut off piece by piece: an entry holds
 	// hundreds of short ones.
 	args [][]byte
-	// ops is the same for the ops of txns.
-	ops []Op
+	// ops and txns are the same for the ops of txns and the txns of bundles.
+	ops  []Op
+	txns []Txn
 }
 
 func (d *decoder) fail() {
@@ -283,7 +284,12 @@ func (d *decoder) bundle(b *Bundle) {
 	b.Origin = Origin{d.u64(), d.u64(), d.u32()}
 	b.FirstSeq = d.uvarint()
 	b.AckedBelow = d.uvarint()
-	b.Txns = make([]Txn, d.count())
+	n := d.count()
+	if n > len(d.txns) {
+		d.txns = make([]Txn, max(n, 64))
+	}
+	b.Txns = d.txns[:n:n]
+	d.txns = d.txns[n:]
 	for i := range b.Txns {
 		d.txn(&b.Txns[i])
 	}

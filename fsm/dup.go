@@ -152,8 +152,9 @@ func (l *dupLane) forgetBelow(seq uint64) {
 // (Origin.Node 0): it is never asked for again.
 var unrepeated = &dupLane{}
 
-// judge says what to do with the txn of number seq. A new one gets a record.
-func (l *dupLane) judge(seq uint64) (*dupRecord, verdict) {
+// judge says what to do with the txn of number seq. A new one gets fresh as its
+// record.
+func (l *dupLane) judge(seq uint64, fresh *dupRecord) (*dupRecord, verdict) {
 	if l == unrepeated {
 		return nil, verdictRun
 	}
@@ -167,9 +168,8 @@ func (l *dupLane) judge(seq uint64) (*dupRecord, verdict) {
 	if r := l.records[i]; r != nil {
 		return r, verdictKnown
 	}
-	r := &dupRecord{}
-	l.records[i] = r
-	return r, verdictRun
+	l.records[i] = fresh
+	return fresh, verdictRun
 }
 
 // finish stores the outcome and answers whoever asked meanwhile.

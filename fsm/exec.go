@@ -30,17 +30,20 @@ type work struct {
 	no       uint64
 	settings *command.Settings
 	task     sched.Task
+	// slot is room for the one lock slot that most txns need.
+	slot [1]sched.SlotMode
 }
 
 // apply judges every txn of the entry and submits those that are to run.
 func (r *run) apply(e *Entry) {
 	works := make([]work, 0, e.Txns)
+	records := make([]dupRecord, e.Txns)
 	ordinal := 0
 	for i := range e.Bundles {
 		b := &e.Bundles[i]
 		lane := r.st.dup.lane(b, r.index)
 		for j := range b.Txns {
-			record, verdict := lane.judge(b.FirstSeq + uint64(j))
+			record, verdict := lane.judge(b.FirstSeq+uint64(j), &records[ordinal])
 			switch verdict {
 			case verdictStale:
 				r.m.counters.Stale.Add(1)
@@ -74,6 +77,7 @@ func (r *run) submit(works []work) {
 		w.no = no
 		r.setting(w.txn)
 		w.settings = r.st.settings
+		w.task.Access.Slots = w.slot[:0]
 		w.task.Heavy = accessOf(&w.task.Access, r.st.ks, w.txn)
 		w.task.Work = w
 		if len(w.txn.Ops) > 0 {

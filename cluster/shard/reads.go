@@ -21,8 +21,10 @@ func (s *Shard) Read(ctx context.Context, txns []fsm.Txn) ([]Reply, error) {
 		return nil, err
 	}
 	replies := make([]Reply, len(txns))
+	opt := fsm.ReadOptions{LeaderMs: s.clock.nowMs(), Seed: rand.Uint64()}
 	for i := range txns {
-		bytes, err := s.readOne(ctx, &txns[i])
+		bytes, err := s.readOne(ctx, &txns[i], opt)
+		opt.Seed++
 		if err != nil {
 			return nil, err
 		}
@@ -64,9 +66,9 @@ func (s *Shard) gate(ctx context.Context) error {
 	return nil
 }
 
-func (s *Shard) readOne(ctx context.Context, t *fsm.Txn) ([]byte, error) {
+func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([]byte, error) {
 	for range dueRetriesMax {
-		reply, err := s.machine.Read(ctx, t, fsm.ReadOptions{LeaderMs: s.clock.nowMs(), Seed: rand.Uint64()})
+		reply, err := s.machine.Read(ctx, t, opt)
 		if !errors.Is(err, fsm.ErrDue) {
 			return reply, err
 		}

@@ -48,6 +48,11 @@ type Ctx struct {
 	AccessSec uint32
 	// Settings are the replicated limits a handler looks at.
 	Settings *Settings
+
+	// slotNo is the lock slot of the key that begins at slotKey: see slot.
+	slotKey *byte
+	slotLen int
+	slotNo  int32
 }
 
 // Settings are limits that replicas must agree on. They change by log entries
@@ -60,8 +65,17 @@ type Settings struct {
 // DefaultSettings are in force until an entry changes them.
 var DefaultSettings = Settings{ValueBytesMax: 512 << 20}
 
-// slot is the lock slot of a key.
-func (c *Ctx) slot(key []byte) int32 { return c.KS.LockSlot(key) }
+// slot is the lock slot of a key. A handler asks for the same key several
+// times; the last answer is kept.
+func (c *Ctx) slot(key []byte) int32 {
+	if len(key) == 0 {
+		return c.KS.LockSlot(key)
+	}
+	if c.slotKey != &key[0] || c.slotLen != len(key) {
+		c.slotKey, c.slotLen, c.slotNo = &key[0], len(key), c.KS.LockSlot(key)
+	}
+	return c.slotNo
+}
 
 // find returns a key's entry if the key exists, without counting the access.
 func (c *Ctx) find(db int, key []byte) *engine.Entry {

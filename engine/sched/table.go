@@ -94,6 +94,8 @@ type Ticket struct {
 	Label string
 
 	places []place
+	// few is room for the places of most tickets: the global row and one slot.
+	few [2]place
 	// missing is the number of places not granted yet.
 	missing int
 	// task is what runs when the ticket is granted; nil: somebody waits on ready.
@@ -107,6 +109,9 @@ type Ticket struct {
 
 // fill sets the places of an access.
 func (t *Ticket) fill(s *Scheduler, a *Access) {
+	if t.places == nil {
+		t.places = t.few[:0]
+	}
 	t.places = t.places[:0]
 	switch {
 	case a.Global:

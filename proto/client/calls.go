@@ -62,7 +62,7 @@ func (b *calls) full() bool {
 // gather adds a command on data to those that will run together.
 func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	s := c.nextSlot(spec)
-	s.op[0] = fsm.Op{DB: c.db, Args: args}
+	s.op[0] = fsm.NewOp(c.db, args, spec)
 	call := &s.call
 	call.Txn = fsm.Txn{Proto: uint8(c.proto), Ops: s.op[:]}
 	call.ReadOnly = !spec.Writes(args)

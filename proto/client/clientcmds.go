@@ -181,14 +181,13 @@ func clientReply(c *Client, args [][]byte) {
 type killFilter struct {
 	id          uint64
 	addr, laddr string
-	user, kind  string
+	kind        string
 	maxAgeSec   int64
 	skipMe      bool
-	impossible  bool
 }
 
 func (f *killFilter) matches(c, self *Client, now time.Time) bool {
-	if f.impossible || (f.skipMe && c == self) || (f.id != 0 && c.id != f.id) || (f.kind != "" && f.kind != "normal") {
+	if (f.skipMe && c == self) || (f.id != 0 && c.id != f.id) || (f.kind != "" && f.kind != "normal") {
 		return false
 	}
 	if (f.addr != "" && c.conn.RemoteAddr().String() != f.addr) || (f.laddr != "" && c.conn.LocalAddr().String() != f.laddr) {

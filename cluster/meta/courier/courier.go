@@ -123,7 +123,7 @@ func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (
 		return nil, err
 	}
 	req := request{Verb: verb, Group: group, Body: raw}
-	last := ErrNotLeader
+	var last error
 	for attempt := 0; ; attempt++ {
 		a, err := c.attempt(ctx, req, attempt)
 		switch {

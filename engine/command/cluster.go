@@ -66,7 +66,7 @@ var clusterFamily = []*Spec{
 			{
 				Name: "cluster|slots", Arity: 2, Scope: ScopeNode,
 				Flags: Stale,
-				Group: "cluster", Since: "3.0.0",
+				Group: "cluster", Since: "3.0.0", DeprecatedSince: "7.0.0", ReplacedBy: "`CLUSTER SHARDS`",
 				Summary: "Maps hash slots to nodes.", Complexity: "O(N) where N is the total number of Cluster nodes",
 				Tips: []string{"nondeterministic_output"},
 			},

@@ -2,16 +2,18 @@ package client
 
 import (
 	"context"
-	"strconv"
 	"time"
+
+	"lockstep/engine/command"
+	"lockstep/engine/hashslot"
 )
 
 // clusterFunctions are the subcommands of CLUSTER.
-var clusterFunctions = group{
+var clusterFunctions = inCluster(group{
 	"cluster|info": clusterInfo, "cluster|nodes": clusterNodes, "cluster|slots": clusterSlots,
 	"cluster|shards": clusterShards, "cluster|myid": clusterMyID, "cluster|keyslot": clusterKeySlot,
 	"cluster|countkeysinslot": clusterCountKeys, "cluster|getkeysinslot": clusterGetKeys, "cluster|help": clusterHelp,
-}
+})
 
 func clusterInfo(c *Client, _ [][]byte) { c.out.Verbatim("txt", c.backend.ClusterInfo()) }
 
@@ -33,12 +35,12 @@ func clusterSlots(c *Client, _ [][]byte) {
 			c.out.BulkString(n.Host)
 			c.out.Int(int64(n.Port))
 			c.out.BulkString(n.ID)
-			if n.Host != n.IP && n.IP != "" {
-				c.out.Map(1)
-				c.pair("ip", n.IP)
-			} else {
-				c.out.Array(0)
+			if n.Host == n.IP || n.IP == "" {
+				c.out.Map(0)
+				continue
 			}
+			c.out.Map(1)
+			c.pair("ip", n.IP)
 		}
 	}
 }
@@ -80,18 +82,32 @@ func (c *Client) shardNode(n *SlotNode) {
 	c.pair("health", health)
 }
 
+// inCluster makes functions that answer only where clients are shown a cluster.
+func inCluster(g group) group {
+	for name, run := range g {
+		g[name] = func(c *Client, args [][]byte) {
+			if c.backend.Mode() != "cluster" {
+				c.out.Error("ERR This instance has cluster support disabled")
+				return
+			}
+			run(c, args)
+		}
+	}
+	return g
+}
+
 // slotArg reads a hash slot.
 func (c *Client) slotArg(arg []byte) (int, bool) {
-	n, err := strconv.Atoi(string(arg))
-	if err != nil {
-		c.out.Error("ERR value is not an integer or out of range")
+	n, ok := parseInt(arg)
+	if !ok {
+		c.out.Error(command.ErrNotInteger)
 		return 0, false
 	}
-	if n < 0 || n >= 16384 {
+	if n < 0 || n >= hashslot.Count {
 		c.out.Error("ERR Invalid slot")
 		return 0, false
 	}
-	return n, true
+	return int(n), true
 }
 
 func clusterCountKeys(c *Client, args [][]byte) {
@@ -105,21 +121,18 @@ func clusterCountKeys(c *Client, args [][]byte) {
 }
 
 func clusterGetKeys(c *Client, args [][]byte) {
-	slot, ok := c.slotArg(args[2])
-	if !ok {
+	slot, ok := parseInt(args[2])
+	n, isNumber := parseInt(args[3])
+	switch {
+	case !ok || !isNumber:
+		c.out.Error(command.ErrNotInteger)
 		return
-	}
-	n, err := strconv.ParseInt(string(args[3]), 10, 64)
-	if err != nil {
-		c.out.Error("ERR value is not an integer or out of range")
-		return
-	}
-	if n < 0 {
-		c.out.Error("ERR Invalid number of keys")
+	case slot < 0 || slot >= hashslot.Count || n < 0:
+		c.out.Error("ERR Invalid slot or number of keys")
 		return
 	}
 	call := c.internal([]byte("lockstep.getkeysinslot"), args[2], args[3])
-	call.SetSlot(slot)
+	call.SetSlot(int(slot))
 	c.out.Raw(c.one(call))
 }
 

@@ -190,28 +190,27 @@ func (c *Client) document(s *command.Spec) {
 	if s.Complexity != "" {
 		fields = append(fields, field{"complexity", s.Complexity})
 	}
-	if s.DeprecatedSince != "" {
-		fields = append(fields, field{"deprecated_since", s.DeprecatedSince}, field{"replaced_by", s.ReplacedBy})
-	}
 	n := len(fields)
-	if s.DeprecatedSince != "" {
-		n++
-	}
-	if len(s.Args) > 0 {
-		n++
-	}
-	if len(s.Sub) > 0 {
-		n++
+	for _, more := range []struct {
+		there  bool
+		fields int
+	}{{s.DeprecatedSince != "", 2}, {s.ReplacedBy != "", 1}, {len(s.Args) > 0, 1}, {len(s.Sub) > 0, 1}} {
+		if more.there {
+			n += more.fields
+		}
 	}
 	c.out.Map(n)
 	for _, f := range fields {
-		c.out.BulkString(f.name)
-		c.out.BulkString(f.value)
+		c.pair(f.name, f.value)
 	}
 	if s.DeprecatedSince != "" {
 		c.out.BulkString("doc_flags")
 		c.out.Set(1)
 		c.out.Status("deprecated")
+		c.pair("deprecated_since", s.DeprecatedSince)
+	}
+	if s.ReplacedBy != "" {
+		c.pair("replaced_by", s.ReplacedBy)
 	}
 	if len(s.Args) > 0 {
 		c.out.BulkString("arguments")

@@ -376,7 +376,9 @@ func debugCommand(c *Client, args [][]byte) {
 		c.out.OK()
 	case sub == "digest" && len(args) == 2:
 		c.digest()
-	case sub == "digest-value" && len(args) >= 3:
+	case sub == "digest-value" && len(args) == 2:
+		c.out.Array(0)
+	case sub == "digest-value":
 		c.out.Raw(c.one(c.internal(append([][]byte{[]byte("lockstep.digest-value")}, args[2:]...)...)))
 	case sub == "help":
 		c.help("DEBUG <subcommand> [<arg> ...]. Subcommands are:",
@@ -403,11 +405,8 @@ func (c *Client) mayDebug() bool {
 }
 
 func (c *Client) debugSleep(arg []byte) {
-	sec, err := strconv.ParseFloat(string(arg), 64)
-	if err != nil || sec < 0 {
-		c.out.Error("ERR value is not a valid float")
-		return
-	}
+	// Redis takes for 0 what is no number.
+	sec, _ := strconv.ParseFloat(string(arg), 64)
 	t := time.NewTimer(min(time.Duration(sec*float64(time.Second)), debugSleepMax))
 	defer t.Stop()
 	select {

@@ -34,7 +34,7 @@ type Guard struct {
 	frames  framer
 	out     output
 
-	// encoded holds an inline command, passed on as an array.
+	// encoded holds inline commands, passed on as arrays.
 	encoded []byte
 	// err is the protocol error that ends the connection, once what was before it
 	// is answered.
@@ -91,9 +91,9 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 	}
 }
 
-// collect gathers whole commands that stand next to each other: no more than a
-// batch; an inline command by itself; and of a client that is not logged in one
-// at a time, for it may be the one that logs in.
+// collect gathers whole commands of one form, arrays that stand next to each
+// other or lines in a row: no more than a batch; and of a client that is not
+// logged in one at a time, for it may be the one that logs in.
 func (g *Guard) collect() (data []byte, n int) {
 	f := &g.frames
 	most := batchCommandsMax
@@ -102,7 +102,8 @@ func (g *Guard) collect() (data []byte, n int) {
 	}
 	bulkBytesMax := g.limits().BulkBytesMax
 	begin, end := 0, 0
-	for n < most && end-begin < batchBytesMax {
+	g.encoded = g.encoded[:0]
+	for n < most && end-begin+len(g.encoded) < batchBytesMax {
 		if !f.whole {
 			if g.err != nil {
 				break
@@ -112,20 +113,23 @@ func (g *Guard) collect() (data []byte, n int) {
 				break
 			}
 		}
-		if n > 0 && (f.inline || f.begin != end) {
+		lines := len(g.encoded) > 0
+		if n > 0 && (f.inline != lines || !lines && f.begin != end) {
 			break
 		}
 		if f.inline {
-			g.encoded = appendCommand(g.encoded[:0], f.args)
-			f.next()
-			return g.encoded, 1
+			g.encoded = appendCommand(g.encoded, f.args)
+		} else {
+			if n == 0 {
+				begin = f.begin
+			}
+			end = f.parsed
 		}
-		if n == 0 {
-			begin = f.begin
-		}
-		end = f.parsed
 		f.next()
 		n++
+	}
+	if len(g.encoded) > 0 {
+		return g.encoded, n
 	}
 	return f.in[begin:end], n
 }

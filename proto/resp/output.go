@@ -88,17 +88,10 @@ func (o *output) write(p []byte) error {
 			return nil
 		}
 	}
-	limits := o.limits()
-	waiting := int64(len(o.queue) + len(p))
-	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
-		return o.refuseLocked()
-	}
-	if limits.OutputSoftMax <= 0 || waiting <= limits.OutputSoftMax {
-		o.softSince = time.Time{}
-	} else if now := time.Now(); o.softSince.IsZero() {
-		o.softSince = now
-	} else if now.Sub(o.softSince) > limits.OutputSoftTime {
-		return o.refuseLocked()
+	if o.tooMuchLocked(int64(len(o.queue) + len(p))) {
+		o.traffic.OutputClosed.Add(1)
+		o.failLocked(ErrOutputBuffer)
+		return ErrOutputBuffer
 	}
 	o.queue = append(o.queue, p...)
 	o.waiting.Store(int64(len(o.queue)))
@@ -109,10 +102,21 @@ func (o *output) write(p []byte) error {
 	return nil
 }
 
-func (o *output) refuseLocked() error {
-	o.traffic.OutputClosed.Add(1)
-	o.failLocked(ErrOutputBuffer)
-	return ErrOutputBuffer
+// tooMuchLocked judges how much waits, and for how long.
+func (o *output) tooMuchLocked(waiting int64) bool {
+	limits := o.limits()
+	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
+		return true
+	}
+	if limits.OutputSoftMax <= 0 || waiting <= limits.OutputSoftMax {
+		o.softSince = time.Time{}
+		return false
+	}
+	now := time.Now()
+	if o.softSince.IsZero() {
+		o.softSince = now
+	}
+	return now.Sub(o.softSince) > limits.OutputSoftTime
 }
 
 // failLocked ends the connection.
@@ -168,6 +172,12 @@ func (o *output) drain() {
 			o.endDrainLocked()
 			o.mu.Unlock()
 			return
+		}
+		if o.tooMuchLocked(int64(len(o.queue))) {
+			o.traffic.OutputClosed.Add(1)
+			o.failLocked(ErrOutputBuffer)
+			o.mu.Unlock()
+			continue
 		}
 		n := min(len(o.queue), drainBytes)
 		chunk = append(chunk[:0], o.queue[:n]...)

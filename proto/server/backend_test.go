@@ -116,6 +116,7 @@ type world struct {
 	mu       sync.Mutex
 	config   map[string]string
 	stopped  atomic.Bool
+	mode     atomic.Value
 }
 
 func (w *world) Settings() *client.Settings { return w.settings.Load() }
@@ -159,7 +160,7 @@ func (w *world) Info(sections []string) string {
 	return "# Server\r\n"
 }
 func (w *world) Role() string                                    { return "master" }
-func (w *world) Mode() string                                    { return "standalone" }
+func (w *world) Mode() string                                    { return w.mode.Load().(string) }
 func (w *world) Replicas() [][3]string                           { return nil }
 func (w *world) Offset() int64                                   { return 0 }
 func (w *world) Synced() int                                     { return 0 }
@@ -197,6 +198,7 @@ func startNode(t testing.TB, shards int) *node {
 		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
 	})
 	n.clients.Store(100)
+	n.mode.Store("standalone")
 	n.server = server.New(server.Config{
 		Backend: &client.Backend{Executor: n.exec, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n},
 		Stats:   n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),

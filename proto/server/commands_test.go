@@ -453,6 +453,10 @@ var scripts = map[string]string{
 		SHUTDOWN SAVE NOSAVE
 		SHUTDOWN ABORT NOW`,
 	"cluster off": `
+		CLUSTER INFO
+		CLUSTER NOTHING
+		CLUSTER KEYSLOT a
+		CLUSTER
 		READONLY now
 		ASKING now`,
 	"sets and gets": `
@@ -483,6 +487,76 @@ func TestNodeCommandsAnswerAsRedisDoes(t *testing.T) {
 			do(t, c, "FLUSHALL")
 			c.Close()
 		}
+		compare(t, n.addr, redis, name, commands(t, script))
+	}
+}
+
+// clusterScripts are conversations that redis-server has as a part of a cluster.
+var clusterScripts = map[string]string{
+	"cluster": `
+		CLUSTER
+		CLUSTER NOTHING
+		CLUSTER MYID x
+		CLUSTER KEYSLOT
+		CLUSTER KEYSLOT a
+		CLUSTER KEYSLOT {a}b
+		CLUSTER KEYSLOT ""
+		CLUSTER KEYSLOT {}a
+		CLUSTER KEYSLOT foo{{bar}}
+		CLUSTER COUNTKEYSINSLOT
+		CLUSTER COUNTKEYSINSLOT 0
+		CLUSTER COUNTKEYSINSLOT 16384
+		CLUSTER COUNTKEYSINSLOT -1
+		CLUSTER COUNTKEYSINSLOT x
+		CLUSTER GETKEYSINSLOT 0
+		CLUSTER GETKEYSINSLOT 0 10
+		CLUSTER GETKEYSINSLOT 0 0
+		CLUSTER GETKEYSINSLOT 0 -1
+		CLUSTER GETKEYSINSLOT 0 x
+		CLUSTER GETKEYSINSLOT 16384 10
+		CLUSTER GETKEYSINSLOT x 10
+		CLUSTER SLOTS x
+		CLUSTER INFO x`,
+	"readonly": `
+		READONLY
+		READWRITE
+		ASKING
+		READONLY now`,
+}
+
+func TestClusterCommandsAnswerAsRedisDoes(t *testing.T) {
+	redis := startRedis(t, "--cluster-enabled", "yes")
+	n := startNode(t, 1)
+	n.mode.Store("cluster")
+	for name, script := range clusterScripts {
+		compare(t, n.addr, redis, name, commands(t, script))
+	}
+}
+
+// debugScripts are conversations with a server whose DEBUG is open.
+var debugScripts = map[string]string{
+	"debug": `
+		DEBUG
+		DEBUG NOTHING
+		DEBUG SLEEP
+		DEBUG SLEEP 0
+		DEBUG SLEEP x
+		DEBUG SLEEP 0 0
+		DEBUG SET-ACTIVE-EXPIRE
+		DEBUG SET-ACTIVE-EXPIRE 0
+		DEBUG SET-ACTIVE-EXPIRE 1
+		DEBUG DIGEST
+		DEBUG DIGEST-VALUE
+		MULTI
+		DEBUG SLEEP 0
+		EXEC`,
+}
+
+func TestDebugAnswersAsRedisDoes(t *testing.T) {
+	redis := startRedis(t, "--enable-debug-command", "yes")
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.DebugFor = "yes" })
+	for name, script := range debugScripts {
 		compare(t, n.addr, redis, name, commands(t, script))
 	}
 }

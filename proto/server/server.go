@@ -25,6 +25,13 @@ import (
 	"lockstep/proto/resp"
 )
 
+const (
+	// argsKept is how long a list of arguments an idle client keeps, and bytesKept
+	// the length of a batch that such a list may hold on to.
+	argsKept  = 1 << 14
+	bytesKept = 64 << 10
+)
+
 // finishTimeout is how long the last replies of a connection that is closed may
 // take to be sent.
 const finishTimeout = 3 * time.Second
@@ -206,7 +213,8 @@ func (s *Server) loop(guard *resp.Guard, c *client.Client) {
 		if !s.answer(c, batch) {
 			return
 		}
-		if cap(arena) > 1<<14 {
+		if cap(arena) > argsKept || len(data) > bytesKept {
+			// They point into what may be large.
 			arena, batch = nil, nil
 		}
 	}

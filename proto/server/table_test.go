@@ -75,3 +75,49 @@ func row(t *testing.T, c *respconn.Conn, name string) string {
 	}
 	return b.String()
 }
+
+// otherDocs are commands whose COMMAND DOCS differ from redis-server 7.0's in
+// more than words, and why.
+var otherDocs = map[string]string{
+	"client|kill": "no argument of the table is deprecated by itself",
+	"debug":       "the table does not mark commands of the system",
+}
+
+func TestDocsHaveRedissForm(t *testing.T) {
+	redis := dial(t, startRedis(t))
+	ours := dial(t, startNode(t, 1).addr)
+	for _, spec := range command.All() {
+		if spec.Internal() || spec.Group == "lockstep" {
+			continue
+		}
+		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
+			want, got := docs(t, redis, s.Name), docs(t, ours, s.Name)
+			if want == got || want == "" && otherRows[s.Name] != "" || otherDocs[s.Name] != "" {
+				continue
+			}
+			t.Errorf("%s:\n%s", s.Name, difference(want, got))
+		}
+	}
+}
+
+// docs is a command's documentation but for what is said in words: summaries,
+// complexities and histories. "" when there is none.
+func docs(t *testing.T, c *respconn.Conn, name string) string {
+	t.Helper()
+	v, err := c.Do("COMMAND", "DOCS", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Elems) != 2 {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(v.Elems[1].Elems); i += 2 {
+		switch field := string(v.Elems[1].Elems[i].Bytes); field {
+		case "summary", "complexity", "history", "subcommands":
+		default:
+			b.WriteString(field + "\n" + v.Elems[1].Elems[i+1].String() + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,30 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"testing"
+
+	"lockstep/tests/respconn"
+)
+
+func benchmarkPings(b *testing.B, pipeline int) {
+	n := startNode(b, 1)
+	c := dial(b, n.addr)
+	in := bufio.NewReader(c.Net())
+	request := bytes.Repeat(respconn.Command("PING"), pipeline)
+	answer := make([]byte, len("+PONG\r\n")*pipeline)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Net().Write(request); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(in, answer); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPing(b *testing.B)           { benchmarkPings(b, 1) }
+func BenchmarkPingPipeline16(b *testing.B) { benchmarkPings(b, 16) }

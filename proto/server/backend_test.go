@@ -181,12 +181,13 @@ func (w *world) Shutdown()                                       { w.stopped.Sto
 // node is a server under test.
 type node struct {
 	*world
-	exec     *machines
-	stats    *client.Stats
-	registry *client.Registry
-	server   *server.Server
-	addr     string
-	clients  atomic.Int64
+	exec      *machines
+	stats     *client.Stats
+	registry  *client.Registry
+	server    *server.Server
+	addr      string
+	clients   atomic.Int64
+	protected atomic.Bool
 }
 
 // startNode serves on a free port until the test ends.
@@ -203,7 +204,7 @@ func startNode(t testing.TB, shards int) *node {
 		Backend: &client.Backend{Executor: n.exec, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n},
 		Stats:   n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },
-		ProtectedMode: func() bool { return false },
+		ProtectedMode: n.protected.Load,
 		KeepAlive:     func() time.Duration { return 0 },
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -28,6 +28,10 @@ type Call struct {
 	slot [1]uint16
 }
 
+// Answered tells whether the call is done. Who runs many calls may leave the
+// last ones of a shard for later, when the replies before them are large.
+func (c *Call) Answered() bool { return c.Reply != nil || c.Err != nil }
+
 // SetSlot makes s the only hash slot of the call, without allocating.
 func (c *Call) SetSlot(s int) {
 	c.slot[0] = uint16(s)

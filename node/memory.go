@@ -13,7 +13,7 @@ import (
 // room is a fixed amount plus a part of what lives, and when the node is idle
 // the room is given back to the system.
 const (
-	gcRoomBytes   = 96 << 20
+	gcRoomBytes   = 64 << 20
 	gcRoomPart    = 4
 	gcPercentMax  = 1600
 	gcPercentMin  = 20

@@ -186,8 +186,9 @@ func failAll(calls []*cluster.Call, err error) {
 	}
 }
 
+// fill answers calls with replies; of reads there may be fewer than calls.
 func fill(calls []*cluster.Call, replies []shard.Reply) {
-	for i, c := range calls {
+	for i, c := range calls[:len(replies)] {
 		switch replies[i].Outcome {
 		case fsm.OutcomeDone:
 			c.Reply = replies[i].Bytes

@@ -44,7 +44,7 @@ func (r *Router) forward(addr string, req *request, answer chan<- shard.Result) 
 		case err != nil:
 			answer <- shard.Result{Err: cluster.ErrUnknown}
 		default:
-			answer <- decodeResult(reply, req.n)
+			answer <- decodeResult(reply, req.n, req.kind == KindRead)
 		}
 	})
 }
@@ -131,9 +131,9 @@ func appendResult(dst []byte, res shard.Result) []byte {
 	return dst
 }
 
-// decodeResult reads what appendResult wrote, of n replies. The replies point
-// into data.
-func decodeResult(data []byte, n int) shard.Result {
+// decodeResult reads what appendResult wrote, of n replies, or with fewer of one
+// to n. The replies point into data.
+func decodeResult(data []byte, n int, fewer bool) shard.Result {
 	broken := shard.Result{Err: fmt.Errorf("%w: a peer's answer makes no sense", cluster.ErrUnknown)}
 	if len(data) == 0 || int(data[0]) >= len(wireErrors) {
 		return broken
@@ -144,6 +144,9 @@ func decodeResult(data []byte, n int) shard.Result {
 	replies := make([]shard.Reply, n)
 	rest := data[1:]
 	for i := range replies {
+		if len(rest) == 0 && fewer && i > 0 {
+			return shard.Result{Replies: replies[:i]}
+		}
 		if len(rest) < 2 {
 			return broken
 		}

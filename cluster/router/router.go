@@ -81,7 +81,8 @@ func New(cfg Config) *Router {
 func (r *Router) Shards() int { return r.cfg.Layout.Shards() }
 
 // Do answers the calls of one client: each has Reply or Err set when it
-// returns.
+// returns, but for those behind large replies, which the caller must bring
+// again (cluster.Call.Answered).
 func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 	timeout := time.Duration(r.cfg.TimeoutMs()) * time.Millisecond
 	deadline := time.Now().Add(timeout)
@@ -146,6 +147,10 @@ func (r *Router) doShard(ctx context.Context, deadline time.Time, index int, cal
 			r.write(ctx, deadline, index, calls[:n])
 		} else {
 			r.read(ctx, deadline, index, calls[:n])
+			if !calls[n-1].Answered() {
+				// The replies are large; the caller writes them out and asks for the rest.
+				return
+			}
 		}
 		calls = calls[n:]
 	}

@@ -14,13 +14,19 @@ import (
 // key's expiry; each wait brings it a whole entry further.
 const dueRetriesMax = 8
 
-// Read answers read-only txns, in order, each after the one before. It returns
-// ErrNotLeader where this node cannot prove that it leads.
+// readBytesMax is the size of replies beyond which the txns that remain are left
+// to the next call: a client may ask for a thousand large values in one go.
+const readBytesMax = 1 << 20
+
+// Read answers read-only txns, in order, each after the one before; the last
+// ones are left out when the replies are large. It returns ErrNotLeader where
+// this node cannot prove that it leads.
 func (s *Shard) Read(ctx context.Context, txns []fsm.Txn) ([]Reply, error) {
 	if err := s.gate(ctx); err != nil {
 		return nil, err
 	}
-	replies := make([]Reply, len(txns))
+	replies := make([]Reply, 0, len(txns))
+	size := 0
 	opt := fsm.ReadOptions{LeaderMs: s.clock.nowMs(), Seed: rand.Uint64()}
 	for i := range txns {
 		bytes, err := s.readOne(ctx, &txns[i], opt)
@@ -28,20 +34,27 @@ func (s *Shard) Read(ctx context.Context, txns []fsm.Txn) ([]Reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		replies[i].Bytes = bytes
+		replies = append(replies, Reply{Bytes: bytes})
+		if size += len(bytes); size > readBytesMax {
+			break
+		}
 	}
 	return replies, nil
 }
 
 // ReadOwn answers read-only txns from this replica's state, however old.
 func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn) ([]Reply, error) {
-	replies := make([]Reply, len(txns))
+	replies := make([]Reply, 0, len(txns))
+	size := 0
 	for i := range txns {
 		bytes, err := s.machine.Read(ctx, &txns[i], fsm.ReadOptions{Seed: rand.Uint64()})
 		if err != nil {
 			return nil, err
 		}
-		replies[i].Bytes = bytes
+		replies = append(replies, Reply{Bytes: bytes})
+		if size += len(bytes); size > readBytesMax {
+			break
+		}
 	}
 	return replies, nil
 }

@@ -134,10 +134,14 @@ func (c *Client) merge(each time.Duration) {
 	done, size := b.slots[0].at, 0
 	for i := range b.slots {
 		s := &b.slots[i]
+		if !s.call.Answered() {
+			c.runRest(i)
+		}
 		c.out.Raw(between[:s.at-done])
 		between, done = between[s.at-done:], s.at
 		answer := c.answer(s, each)
 		size += len(answer)
+		s.call.Reply = nil
 		if s.muted {
 			continue
 		}
@@ -152,6 +156,19 @@ func (c *Client) merge(each time.Duration) {
 	if cap(b.before) > flushBytes {
 		b.before = nil
 	}
+}
+
+// runRest runs the calls from the i-th on that were left for later, because
+// the replies before them were large.
+func (c *Client) runRest(i int) {
+	b := &c.calls
+	b.ptrs = b.ptrs[:0]
+	for j := i; j < len(b.slots); j++ {
+		if call := &b.slots[j].call; !call.Answered() {
+			b.ptrs = append(b.ptrs, call)
+		}
+	}
+	c.backend.Do(c.ctx, b.ptrs)
 }
 
 // answer is the reply of a call that has run, counted.

@@ -9,7 +9,9 @@ import (
 // Executor runs data commands; router.Router is one.
 type Executor interface {
 	// Do answers the calls of one client: each has Reply or Err set when it
-	// returns. Calls to one shard keep their order.
+	// returns, but for reads at the end of a shard's calls that it left for later
+	// because the replies before them are large (cluster.Call.Answered). At least
+	// one call is answered. Calls to one shard keep their order.
 	Do(ctx context.Context, calls []*cluster.Call)
 	Shards() int
 }

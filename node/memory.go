@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -27,8 +28,14 @@ const (
 	metricFree    = "/memory/classes/heap/free:bytes"
 )
 
-// paceMemory sets the collector's pace until ctx ends.
+// paceMemory sets the collector's pace, anew after each collection, until ctx
+// ends, and gives memory back when the node is idle.
 func paceMemory(ctx context.Context) {
+	afterEachCollection(ctx, func() {
+		live := []metrics.Sample{{Name: metricLive}}
+		metrics.Read(live)
+		debug.SetGCPercent(gcPercent(live[0].Value.Uint64()))
+	})
 	t := time.NewTicker(gcLookEvery)
 	defer t.Stop()
 	samples := []metrics.Sample{{Name: metricLive}, {Name: metricAllocs}, {Name: metricObjects}, {Name: metricFree}}
@@ -36,15 +43,14 @@ func paceMemory(ctx context.Context) {
 	idle, released := 0, false
 	for {
 		metrics.Read(samples)
-		live, allocs := samples[0].Value.Uint64(), samples[1].Value.Uint64()
-		debug.SetGCPercent(gcPercent(live))
+		live, allocs, objects := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
 		if allocs-lastAllocs > gcIdleBytes {
 			idle, released = 0, false
 		} else {
 			idle++
 		}
 		lastAllocs = allocs
-		garbage := samples[2].Value.Uint64() - min(live, samples[2].Value.Uint64()) + samples[3].Value.Uint64()
+		garbage := objects - min(live, objects) + samples[3].Value.Uint64()
 		if idle >= gcIdleLooks && !released && garbage > gcWorthBytes {
 			debug.FreeOSMemory()
 			released = true
@@ -54,6 +60,15 @@ func paceMemory(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// afterEachCollection calls f now and after each collection: what nothing
+// refers to is cleaned up then, so a fresh object is left behind each time.
+func afterEachCollection(ctx context.Context, f func()) {
+	f()
+	if ctx.Err() == nil {
+		runtime.AddCleanup(&[16]byte{}, func(struct{}) { afterEachCollection(ctx, f) }, struct{}{})
 	}
 }
 

@@ -136,10 +136,8 @@ func (c *chunk) flush() error {
 	}
 	c.out.Aux(auxVersions, c.buf)
 	for _, e := range c.entries {
-		c.buf = rdb.AppendString(c.buf[:0], e.Text())
-		if err := c.out.Key([]byte(e.Key()), e.ExpireAtMs, rdb.TypeString, c.buf); err != nil {
-			return err
-		}
+		c.buf = rdb.AppendText(c.buf[:0], e.Text())
+		c.out.Key(e.KeyBytes(), e.ExpireAtMs, rdb.TypeString, c.buf)
 	}
 	c.entries = c.entries[:0]
 	return nil

@@ -1,5 +1,7 @@
 package command
 
+import "lockstep/engine/rdb"
+
 func runDump(c *Ctx, args [][]byte) {
 	e := c.Read(args[1])
 	if e == nil {
@@ -77,7 +79,7 @@ func runRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrRestoreTTL)
 		return
 	}
-	rdbType, body, ok := openPayload(payload)
+	rdbType, body, ok := rdb.OpenPayload(payload)
 	if !ok {
 		c.Out.Error(ErrBadDump)
 		return

@@ -3,11 +3,14 @@ package command
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc64"
+	"math"
 	"math/rand"
 	"strings"
 	"testing"
 
 	"lockstep/engine"
+	"lockstep/engine/rdb"
 )
 
 // bulk takes a bulk string out of its reply.
@@ -80,8 +83,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 		"LZF long reference cut":       "\x00\xc3\x03\x05\x00a\xe0",
 	} {
 		r := newRunner(t)
-		payload := binary.LittleEndian.AppendUint16([]byte(body), payloadVersion)
-		payload = binary.LittleEndian.AppendUint64(payload, payloadCRC(payload))
+		payload := rdb.AppendFooter([]byte(body), 0)
 		got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payload))
 		if got != "-"+ErrBadDumpBody && got != "-"+ErrBadDump {
 			t.Errorf("%s: %s", name, got)
@@ -89,8 +91,9 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 	}
 	r := newRunner(t)
 	p, _ := appendPayload(nil, engine.NewString(nil, []byte("text")))
-	binary.LittleEndian.PutUint16(p[len(p)-10:], payloadVersionMax+1)
-	binary.LittleEndian.PutUint64(p[len(p)-8:], payloadCRC(p[:len(p)-8]))
+	// The footer of a version too new: two bytes, and a checksum over all.
+	binary.LittleEndian.PutUint16(p[len(p)-10:], rdb.VersionMax+1)
+	binary.LittleEndian.PutUint64(p[len(p)-8:], ^crc64.Update(math.MaxUint64, crc64.MakeTable(0x95ac9329ac4bc9b5), p[:len(p)-8]))
 	if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), p)); !strings.HasPrefix(got, "-"+ErrBadDump) {
 		t.Errorf("a version of the future: %s", got)
 	}
@@ -111,7 +114,7 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		p, _ := appendPayload(nil, e)
-		rdbType, again, ok := openPayload(p)
+		rdbType, again, ok := rdb.OpenPayload(p)
 		if !ok {
 			t.Fatalf("our payload %q is refused", p)
 		}

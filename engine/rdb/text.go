@@ -1,0 +1,111 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// First bytes of a text: its length in 6, 14, 32 or 64 bits, or one of the
+// special forms.
+const (
+	length14  = 0x40
+	length32  = 0x80
+	length64  = 0x81
+	formInt8  = 0xc0
+	formInt16 = 0xc1
+	formInt32 = 0xc2
+	formLZF   = 0xc3
+)
+
+// AppendLength appends a length.
+func AppendLength(dst []byte, n uint64) []byte {
+	switch {
+	case n < 1<<6:
+		return append(dst, byte(n))
+	case n < 1<<14:
+		return append(dst, length14|byte(n>>8), byte(n))
+	case n <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(dst, length32), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(dst, length64), n)
+}
+
+// AppendText appends a text: as a number where it is the decimal form of one of
+// up to 32 bits, else as it is. Texts are not compressed: what is written most
+// are snapshots of short values.
+func AppendText(dst, text []byte) []byte {
+	if n, ok := decimal(text); ok {
+		switch {
+		case n == int64(int8(n)):
+			return append(dst, formInt8, byte(n))
+		case n == int64(int16(n)):
+			return binary.LittleEndian.AppendUint16(append(dst, formInt16), uint16(n))
+		case n == int64(int32(n)):
+			return binary.LittleEndian.AppendUint32(append(dst, formInt32), uint32(n))
+		}
+	}
+	return append(AppendLength(dst, uint64(len(text))), text...)
+}
+
+// decimal reads a number that strconv would write the same way.
+func decimal(text []byte) (int64, bool) {
+	const longest = len("-2147483648")
+	if len(text) == 0 || len(text) > longest {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	var buf [longest + 1]byte
+	return n, string(strconv.AppendInt(buf[:0], n, 10)) == string(text)
+}
+
+// ReadLength reads a length from the front of b.
+func ReadLength(b []byte) (n uint64, rest []byte, ok bool) {
+	switch {
+	case len(b) >= 1 && b[0] < length14:
+		return uint64(b[0]), b[1:], true
+	case len(b) >= 2 && b[0] >= length14 && b[0] < length32:
+		return uint64(b[0]&^length14)<<8 | uint64(b[1]), b[2:], true
+	case len(b) >= 5 && b[0] == length32:
+		return uint64(binary.BigEndian.Uint32(b[1:])), b[5:], true
+	case len(b) >= 9 && b[0] == length64:
+		return binary.BigEndian.Uint64(b[1:]), b[9:], true
+	}
+	return 0, nil, false
+}
+
+// ReadText reads a text of at most bytesMax bytes from the front of b. It makes
+// room for no more than the bytes that are there can give.
+func ReadText(b []byte, bytesMax int64) (text, rest []byte, ok bool) {
+	switch {
+	case len(b) >= 2 && b[0] == formInt8:
+		return strconv.AppendInt(nil, int64(int8(b[1])), 10), b[2:], true
+	case len(b) >= 3 && b[0] == formInt16:
+		return strconv.AppendInt(nil, int64(int16(binary.LittleEndian.Uint16(b[1:]))), 10), b[3:], true
+	case len(b) >= 5 && b[0] == formInt32:
+		return strconv.AppendInt(nil, int64(int32(binary.LittleEndian.Uint32(b[1:]))), 10), b[5:], true
+	case len(b) >= 1 && b[0] == formLZF:
+		return readPacked(b[1:], bytesMax)
+	}
+	n, b, ok := ReadLength(b)
+	if !ok || n > uint64(len(b)) || n > uint64(bytesMax) {
+		return nil, nil, false
+	}
+	return b[:n], b[n:], true
+}
+
+func readPacked(b []byte, bytesMax int64) (text, rest []byte, ok bool) {
+	packed, b, ok := ReadLength(b)
+	if !ok {
+		return nil, nil, false
+	}
+	length, b, ok := ReadLength(b)
+	if !ok || packed > uint64(len(b)) || length > uint64(bytesMax) {
+		return nil, nil, false
+	}
+	text, ok = lzfDecompress(b[:packed], length)
+	return text, b[packed:], ok
+}

@@ -1,0 +1,89 @@
+package raftio
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+func follows(t *testing.T, c *Configurations, index uint64, voters string) {
+	t.Helper()
+	latest := c.Latest()
+	var names []string
+	for _, v := range latest.Voters() {
+		names = append(names, string(v))
+	}
+	if got := strings.Join(names, ","); latest.Index != index || got != voters {
+		t.Fatalf("the latest configuration is %d: %s, not %d: %s", latest.Index, got, index, voters)
+	}
+}
+
+func TestConfigurationIsKnownWithItsIndex(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, _ := opened(t, dir, kind)
+		follows(t, s.Configurations, 0, "")
+		must(t, s.Log.StoreLog(configurationEntry(1, 1, "a")))
+		must(t, s.Log.StoreLogs(commands(2, 9, 1)))
+		must(t, s.Log.StoreLog(configurationEntry(10, 1, "a", "b")))
+		follows(t, s.Configurations, 10, "a,b")
+		must(t, s.Log.StoreLogs(commands(11, 12, 1)))
+		// A new leader takes the last one back.
+		must(t, s.Log.DeleteRange(10, 12))
+		follows(t, s.Configurations, 1, "a")
+		must(t, s.Log.StoreLog(configurationEntry(10, 2, "a", "c")))
+		follows(t, s.Configurations, 10, "a,c")
+		must(t, s.Close())
+
+		// Raft reads the log when it starts.
+		s, _ = opened(t, dir, kind)
+		for i := uint64(1); i <= 10; i++ {
+			must(t, s.Log.GetLog(i, &raft.Log{}))
+		}
+		follows(t, s.Configurations, 10, "a,c")
+		// To look an old entry up changes nothing.
+		must(t, s.Log.GetLog(1, &raft.Log{}))
+		follows(t, s.Configurations, 10, "a,c")
+	}
+}
+
+func TestCompactionTakesNoConfigurationBack(t *testing.T) {
+	for _, kind := range bothKinds {
+		s, _ := opened(t, t.TempDir(), kind)
+		must(t, s.Log.StoreLog(configurationEntry(1, 1, "a")))
+		must(t, s.Log.StoreLog(configurationEntry(2, 1, "a", "b")))
+		must(t, s.Log.StoreLogs(commands(3, 5, 1)))
+		snapshot(t, s, 5, 1, 2, "a", "b")
+		must(t, s.Log.DeleteRange(1, 5))
+		follows(t, s.Configurations, 2, "a,b")
+		must(t, s.Log.StoreLogs(commands(6, 7, 1)))
+		follows(t, s.Configurations, 2, "a,b")
+	}
+}
+
+func TestSnapshotBringsItsConfiguration(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, _ := opened(t, dir, kind)
+		must(t, s.Log.StoreLog(configurationEntry(1, 1, "a")))
+		// An entry that was never committed.
+		must(t, s.Log.StoreLog(configurationEntry(90, 1, "x")))
+		snapshot(t, s, 100, 2, 50, "a", "b")
+		follows(t, s.Configurations, 50, "a,b")
+		must(t, s.Log.StoreLogs(commands(101, 102, 2)))
+		follows(t, s.Configurations, 50, "a,b")
+		must(t, s.Close())
+		s, _ = opened(t, dir, kind)
+		follows(t, s.Configurations, 50, "a,b")
+	}
+}
+
+func TestOwnSnapshotDoesNotHideANewerConfiguration(t *testing.T) {
+	s, _ := opened(t, t.TempDir(), StoreBolt)
+	must(t, s.Log.StoreLog(configurationEntry(1, 1, "a")))
+	must(t, s.Log.StoreLogs(commands(2, 5, 1)))
+	must(t, s.Log.StoreLog(configurationEntry(6, 1, "a", "b")))
+	snapshot(t, s, 4, 1, 1, "a")
+	follows(t, s.Configurations, 6, "a,b")
+}

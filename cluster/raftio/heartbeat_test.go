@@ -1,0 +1,67 @@
+package raftio
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/transport"
+)
+
+// networked is a Raft transport over a real port.
+func networked(t *testing.T, id string, acks *Acks) (*Transport, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	addr := l.Addr().String()
+	l.Close()
+	tr, err := transport.Listen(transport.Config{
+		Listen: []string{addr}, Advertise: addr, NodeID: id, ClusterID: func() string { return "c" },
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	must(t, err)
+	t.Cleanup(func() { tr.Close() })
+	nt := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: tr.StreamLayer(0), MaxPool: 2, Timeout: 10 * time.Second, Logger: silent(),
+	})
+	t.Cleanup(func() { nt.Close() })
+	tr.Serve()
+	return NewTransport(nt, acks), addr
+}
+
+func TestHeartbeatsGoThroughTheMainLoop(t *testing.T) {
+	follower, addr := networked(t, "b", NewAcks())
+	follower.SetHeartbeatHandler(func(raft.RPC) { t.Error("a heartbeat took the fast path") })
+	acks := NewAcks()
+	leader, _ := networked(t, "a", acks)
+	go func() {
+		rpc := <-follower.Consumer()
+		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}, Term: 4, Success: true}, nil)
+	}()
+	before := Now()
+	var resp raft.AppendEntriesResponse
+	must(t, leader.AppendEntries("b", raft.ServerAddress(addr), heartbeat(4), &resp))
+	if sent := acks.Sent("b", 4); sent < before || sent > Now() {
+		t.Errorf("sent at %v", sent)
+	}
+}
+
+func TestRequestReachesNoOtherNode(t *testing.T) {
+	_, addr := networked(t, "b", NewAcks())
+	acks := NewAcks()
+	leader, _ := networked(t, "a", acks)
+	var resp raft.AppendEntriesResponse
+	if err := leader.AppendEntries("c", raft.ServerAddress(addr), heartbeat(4), &resp); err == nil {
+		t.Error("node b answered for c")
+	}
+	if _, err := leader.AppendEntriesPipeline("c", raft.ServerAddress(addr)); err == nil {
+		t.Error("node b took a pipeline for c")
+	}
+	if err := leader.RequestVote("c", raft.ServerAddress(addr), &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{}); err == nil {
+		t.Error("node b voted for c")
+	}
+}

@@ -1,0 +1,310 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio"
+)
+
+var bothStores = []string{raftio.StoreBolt, raftio.StoreWAL}
+
+func TestGroupElectsReplicatesAndAgrees(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 3, store, nil)
+			w.write(50)
+			w.agree()
+			for _, n := range w.nodes {
+				if members, index, err := n.group.Members(); err != nil || len(members) != 3 || index != 1 || n.group.Voters() != 3 {
+					t.Errorf("%s: members %v at %d, %v", n.id, members, index, err)
+				}
+				if !n.group.HasState() {
+					t.Errorf("%s has no state", n.id)
+				}
+			}
+		})
+	}
+}
+
+func TestLostLeaderIsReplacedAndComesBack(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 3, store, nil)
+			w.write(20)
+			old := w.leader()
+			old.stop()
+			w.write(20, w.others(old)...)
+			old.start()
+			w.write(20)
+			w.agree()
+			if got := old.sm.state(); !strings.HasPrefix(got, "60/") {
+				t.Errorf("the state is %s", got)
+			}
+		})
+	}
+}
+
+func TestEveryNodeRestartsAndNothingIsLost(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 3, store, nil)
+			w.write(30)
+			w.agree()
+			w.must(w.nodes[0].group.TakeSnapshot())
+			want := w.nodes[0].sm.state()
+			for _, n := range w.nodes {
+				n.stop()
+			}
+			for _, n := range w.nodes {
+				n.start()
+			}
+			w.until("the state", func() bool {
+				for _, n := range w.nodes {
+					if n.sm.state() != want {
+						return false
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+func TestNodeThatWasAwayGetsASnapshot(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 3, store, func(c *GroupConfig) { c.TrailingEntries = 3 })
+			w.write(10)
+			leader := w.leader()
+			away := w.others(leader)[0]
+			away.stop()
+			rest := w.others(away)
+			w.write(40, rest...)
+			w.agree(rest...)
+			w.must(w.leader(rest...).group.TakeSnapshot())
+			away.start()
+			w.agree()
+			w.write(5)
+			w.agree()
+			if ended := away.ended(); len(ended) > 0 {
+				t.Errorf("it ended: %v", ended)
+			}
+			if members, index, _ := away.group.Members(); len(members) != 3 || index != 1 {
+				t.Errorf("it knows %v at %d", members, index)
+			}
+		})
+	}
+}
+
+func TestSnapshotsAreTakenByBytes(t *testing.T) {
+	w := newWorld(t, 1, raftio.StoreWAL, func(c *GroupConfig) { c.SnapshotBytes = 1 << 20 })
+	n := w.leader()
+	for range 9 {
+		w.must(n.group.Append(w.ctx(), make([]byte, 256<<10)))
+	}
+	w.until("a shorter log", func() bool {
+		n.group.mu.Lock()
+		defer n.group.mu.Unlock()
+		first, err := n.group.parts.stores.Log.FirstIndex()
+		return err == nil && first > 1
+	})
+}
+
+func TestFewLongEntriesStayBehindASnapshot(t *testing.T) {
+	for _, c := range []struct{ entriesMax, bytesMax, bytes, entries, want uint64 }{
+		{10_000, 1000, 0, 0, 10_000}, {10_000, 1000, 100, 100, 1000}, {10, 1000, 100, 100, 10},
+		{10_000, 1000, 1000, 2, 2}, {10_000, 1000, 5000, 1, 1},
+	} {
+		if got := trailing(c.entriesMax, c.bytesMax, c.bytes, c.entries); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w.write(5)
+	for range 3 {
+		old := w.leader()
+		to := w.others(old)[0]
+		w.caughtUp(old, to)
+		term := old.group.Term()
+		w.must(old.group.TransferTo(w.ctx(), to.id))
+		if old.group.lease.Valid(term) {
+			t.Error("the old leader still has its lease")
+		}
+		w.leader(to)
+		w.write(5)
+	}
+	w.agree()
+	leader := w.leader()
+	if err := leader.group.TransferTo(w.ctx(), "nobody"); err == nil {
+		t.Error("given to nobody")
+	}
+}
+
+func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w.write(30)
+	fresh := w.add("n4", raftio.StoreBolt, nil)
+	fresh.start()
+	leader := w.leader()
+	_, index, err := leader.group.Members()
+	w.must(err)
+	addr := raft.ServerAddress(fresh.door.addr)
+	w.must(leader.group.AddNonvoter(w.ctx(), fresh.id, addr, index))
+	w.caughtUp(leader, fresh)
+	w.until("a learner", func() bool { return fresh.group.Stats().Role == "learner" })
+	if age, ok := leader.group.LastAck(fresh.id); !ok || age > patience {
+		t.Errorf("last acknowledgement %v ago, %v", age, ok)
+	}
+
+	if err := leader.group.AddVoter(w.ctx(), fresh.id, addr, index); err == nil {
+		t.Error("a decision on an old configuration was carried out")
+	}
+	_, index, _ = leader.group.Members()
+	w.must(leader.group.AddVoter(w.ctx(), fresh.id, addr, index))
+	if leader.group.Voters() != 4 {
+		t.Errorf("%d voters", leader.group.Voters())
+	}
+	w.write(5)
+	w.agree()
+	w.until("a voter", func() bool { return fresh.group.Voters() == 4 })
+
+	// The leader itself goes.
+	_, index, _ = leader.group.Members()
+	w.must(leader.group.Remove(w.ctx(), leader.id, index))
+	rest := w.others(leader)
+	w.write(5, rest...)
+	w.agree(rest...)
+	if leader.group.IsLeader() {
+		t.Error("the removed leader leads")
+	}
+	if err := leader.group.Append(w.ctx(), []byte("x")); !errors.Is(err, ErrNotProposed) {
+		t.Errorf("the removed leader: %v", err)
+	}
+}
+
+func TestFollowerRefusesDefinitely(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	follower := w.others(w.leader())[0]
+	if err := follower.group.Append(w.ctx(), []byte("x")); !errors.Is(err, ErrNotProposed) {
+		t.Error(err)
+	}
+	if err := follower.group.ConfirmLeadership(w.ctx(), ReadLease); !errors.Is(err, ErrNotLeading) {
+		t.Error(err)
+	}
+}
+
+func TestEntryNoStoreTakesIsRefused(t *testing.T) {
+	w := newWorld(t, 1, raftio.StoreWAL, nil)
+	if err := w.leader().group.Append(w.ctx(), make([]byte, EntryBytesMax+1)); !errors.Is(err, ErrEntryTooLong) || !errors.Is(err, ErrNotProposed) {
+		t.Error(err)
+	}
+}
+
+func TestEntryThatCannotBeAppliedEndsTheNodeAndNothingBehindItIsApplied(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w.write(3)
+	w.agree()
+	leader := w.leader()
+	victim := w.others(leader)[0]
+	victim.sm.mu.Lock()
+	victim.sm.poison = "poison"
+	victim.sm.mu.Unlock()
+	w.must(leader.group.Append(w.ctx(), []byte("poison")))
+	w.write(5)
+	w.until("the end", func() bool { return len(victim.ended()) == 1 })
+	w.agree(w.others(victim)...)
+	if got := victim.sm.state(); !strings.HasPrefix(got, "3/") {
+		t.Errorf("the state is %s", got)
+	}
+	if err := victim.group.TakeSnapshot(); err == nil {
+		t.Error("it became a snapshot")
+	}
+}
+
+func TestEveryProposalIsAnsweredWhenTheGroupCloses(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	leader := w.leader()
+	// Nothing can be committed any more.
+	cutOff([]*testNode{leader}, w.others(leader), true)
+	const n = 200
+	answers := make(chan error, 2*n)
+	var proposed sync.WaitGroup
+	for i := range n {
+		proposed.Go(func() { leader.group.Propose(fmt.Append(nil, i), func(err error) { answers <- err }) })
+	}
+	leader.stop()
+	proposed.Wait()
+	for range n {
+		select {
+		case err := <-answers:
+			if err == nil {
+				t.Error("committed")
+			}
+		case <-time.After(patience):
+			t.Fatal("a proposal was never answered")
+		}
+	}
+	if err := leader.group.Append(w.ctx(), []byte("x")); err == nil {
+		t.Error("a closed group takes proposals")
+	}
+}
+
+func TestDefiniteRefusalsNeverEnterTheLog(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	for _, n := range w.nodes {
+		n.sm.mu.Lock()
+		n.sm.seen = map[string]bool{}
+		n.sm.mu.Unlock()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	refused, done := map[string]bool{}, map[string]bool{}
+	var writers sync.WaitGroup
+	for i := range 8 {
+		writers.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				data := fmt.Sprintf("%d-%d", i, k)
+				err := w.nodes[k%3].group.Append(w.ctx(), []byte(data))
+				mu.Lock()
+				refused[data] = errors.Is(err, ErrNotProposed)
+				done[data] = err == nil
+				mu.Unlock()
+			}
+		})
+	}
+	for range 3 {
+		old := w.leader()
+		_ = old.group.TransferTo(w.ctx(), "")
+		w.until("another leader", func() bool { return !old.group.IsLeader() })
+		old = w.leader()
+		cutOff([]*testNode{old}, w.others(old), true)
+		w.leader(w.others(old)...)
+		cutOff([]*testNode{old}, w.others(old), false)
+	}
+	cancel()
+	writers.Wait()
+	w.write(1)
+	w.agree()
+	n := w.nodes[0]
+	n.sm.mu.Lock()
+	defer n.sm.mu.Unlock()
+	for data, was := range refused {
+		if was && n.sm.seen[data] {
+			t.Errorf("%s was refused and is in the log", data)
+		}
+		if done[data] && !n.sm.seen[data] {
+			t.Errorf("%s was committed and is lost", data)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package shard
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// door is the address of a node for its peers: a proxy that knows who comes,
+// from the preface, and can hold what passes.
+type door struct {
+	addr string
+	l    net.Listener
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	behind  string
+	// cut, by sender: nothing passes in either direction. held: the node's
+	// answers wait.
+	cut, held map[string]bool
+	// waiting counts the bytes of each sender that wait to pass.
+	waiting map[string]int
+	conns   map[net.Conn]struct{}
+	closed  bool
+}
+
+func newDoor(t *testing.T) *door {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{addr: l.Addr().String(), l: l, cut: map[string]bool{}, held: map[string]bool{}, waiting: map[string]int{}, conns: map[net.Conn]struct{}{}}
+	d.changed = sync.NewCond(&d.mu)
+	go d.accept()
+	t.Cleanup(d.close)
+	return d
+}
+
+// leadTo says where the node listens now; whoever was inside is put out.
+func (d *door) leadTo(addr string) {
+	d.mu.Lock()
+	d.behind = addr
+	for c := range d.conns {
+		c.Close()
+	}
+	d.mu.Unlock()
+}
+
+// set changes what passes.
+func (d *door) set(change func()) {
+	d.mu.Lock()
+	change()
+	d.changed.Broadcast()
+	d.mu.Unlock()
+}
+
+func (d *door) close() {
+	d.l.Close()
+	d.set(func() { d.closed = true })
+	d.leadTo("")
+}
+
+func (d *door) accept() {
+	for {
+		c, err := d.l.Accept()
+		if err != nil {
+			return
+		}
+		go d.pass(c)
+	}
+}
+
+func (d *door) pass(outer net.Conn) {
+	defer outer.Close()
+	preface, from, err := prefaceOf(outer)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	behind := d.behind
+	d.mu.Unlock()
+	inner, err := net.Dial("tcp", behind)
+	if err != nil {
+		return
+	}
+	defer inner.Close()
+	d.mu.Lock()
+	d.conns[outer], d.conns[inner] = struct{}{}, struct{}{}
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.conns, outer)
+		delete(d.conns, inner)
+		d.mu.Unlock()
+	}()
+	if !d.wait(from, false, len(preface)) {
+		return
+	}
+	if _, err := inner.Write(preface); err != nil {
+		return
+	}
+	go func() { d.pump(outer, inner, from, true); outer.Close() }()
+	d.pump(inner, outer, from, false)
+}
+
+// pump passes bytes on, when they may.
+func (d *door) pump(to, src net.Conn, from string, answers bool) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 {
+			if !d.wait(from, answers, n) {
+				return
+			}
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// wait returns when bytes may pass; false: the door is closed.
+func (d *door) wait(from string, answers bool, n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !answers {
+		d.waiting[from] += n
+		defer func() { d.waiting[from] -= n }()
+	}
+	for !d.closed && (d.cut[from] && !answers || d.held[from] && answers) {
+		d.changed.Wait()
+	}
+	return !d.closed
+}
+
+// prefaceOf reads a connection's preface and the sender's name in it.
+func prefaceOf(c net.Conn) (preface []byte, from string, err error) {
+	preface = make([]byte, 9)
+	if _, err := io.ReadFull(c, preface); err != nil {
+		return nil, "", err
+	}
+	_ = binary.LittleEndian.Uint32(preface[5:])
+	for i := range 3 {
+		var n [1]byte
+		if _, err := io.ReadFull(c, n[:]); err != nil {
+			return nil, "", err
+		}
+		text := make([]byte, n[0])
+		if _, err := io.ReadFull(c, text); err != nil {
+			return nil, "", err
+		}
+		if i == 1 {
+			from = string(text)
+		}
+		preface = append(append(preface, n[0]), text...)
+	}
+	return preface, from, nil
+}
+
+// cutOff holds all that passes between two sets of nodes, or lets it pass
+// again.
+func cutOff(a, b []*testNode, cut bool) {
+	for _, x := range a {
+		for _, y := range b {
+			for _, p := range [][2]*testNode{{x, y}, {y, x}} {
+				p[0].door.set(func() { p[0].door.cut[string(p[1].id)] = cut; p[0].door.held[string(p[1].id)] = cut })
+			}
+		}
+	}
+}

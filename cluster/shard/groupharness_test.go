@@ -1,0 +1,341 @@
+package shard
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/transport"
+)
+
+// counter is a state machine whose state depends on every entry and their
+// order: n entries, and a hash chained over them.
+type counter struct {
+	mu    sync.Mutex
+	n     uint64
+	chain uint64
+	last  uint64
+	// poison is the entry that cannot be applied.
+	poison string
+	seen   map[string]bool
+}
+
+func (c *counter) Apply(index uint64, data []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poison != "" && string(data) == c.poison {
+		return errors.New("poison")
+	}
+	c.n++
+	c.last = index
+	for _, b := range data {
+		c.chain = (c.chain ^ uint64(b)) * 1099511628211
+	}
+	c.chain += index
+	if c.seen != nil {
+		c.seen[string(data)] = true
+	}
+	return nil
+}
+
+func (c *counter) Snapshot() (Snapshot, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := binary.LittleEndian.AppendUint64(nil, c.n)
+	return counterSnapshot(binary.LittleEndian.AppendUint64(b, c.chain)), nil
+}
+
+func (c *counter) Restore(r io.Reader) error {
+	var b [16]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n, c.chain = binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	return nil
+}
+
+func (c *counter) state() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprintf("%d/%x", c.n, c.chain)
+}
+
+type counterSnapshot []byte
+
+func (s counterSnapshot) Persist(w io.Writer) error { _, err := w.Write(s); return err }
+func (s counterSnapshot) Release()                  {}
+
+// testNode is one node with one group; all its peers reach it through its door.
+type testNode struct {
+	w     *world
+	id    raft.ServerID
+	dir   string
+	store string
+	door  *door
+
+	transport *transport.Transport
+	group     *Group
+	sm        *counter
+	set       func(*GroupConfig)
+
+	mu     sync.Mutex
+	fatals []error
+	led    []uint64
+	open   bool
+}
+
+// world is a group's nodes.
+type world struct {
+	t     *testing.T
+	mu    sync.Mutex
+	nodes []*testNode
+	// unequal: the nodes' heartbeat timeouts differ, so that leases mean nothing.
+	unequal bool
+}
+
+const (
+	testHeartbeatMs = 250
+	patience        = 40 * time.Second
+)
+
+// newWorld starts n nodes, all voters of one group.
+func newWorld(t *testing.T, n int, store string, set func(*GroupConfig)) *world {
+	w := &world{t: t}
+	var servers []raft.Server
+	for i := range n {
+		node := w.add(fmt.Sprintf("n%d", i+1), store, set)
+		servers = append(servers, raft.Server{ID: node.id, Address: raft.ServerAddress(node.door.addr)})
+	}
+	for _, node := range w.nodes {
+		node.start()
+	}
+	for _, node := range w.nodes {
+		w.must(node.group.Bootstrap(servers))
+	}
+	return w
+}
+
+// add makes a node that is not started yet.
+func (w *world) add(id, store string, set func(*GroupConfig)) *testNode {
+	n := &testNode{w: w, id: raft.ServerID(id), dir: w.t.TempDir(), store: store, door: newDoor(w.t), set: set}
+	w.mu.Lock()
+	w.nodes = append(w.nodes, n)
+	w.mu.Unlock()
+	w.t.Cleanup(n.stop)
+	return n
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// start opens the node from its folder.
+func (n *testNode) start() {
+	n.w.t.Helper()
+	log := slog.New(slog.NewTextHandler(n.w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("node", string(n.id))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	n.w.must(err)
+	l.Close()
+	n.transport, err = transport.Listen(transport.Config{
+		Listen: []string{l.Addr().String()}, Advertise: n.door.addr, NodeID: string(n.id),
+		ClusterID: func() string { return "test" }, Log: log,
+	})
+	n.w.must(err)
+	n.door.leadTo(l.Addr().String())
+	n.sm = &counter{}
+	cfg := GroupConfig{
+		ID: 3, Dir: n.dir, LogStore: n.store, LocalID: n.id, LocalAddr: raft.ServerAddress(n.door.addr),
+		Transport: n.transport, SM: n.sm, HeartbeatMs: testHeartbeatMs, ElectionMs: testHeartbeatMs,
+		SnapshotEntries: 1 << 30, TrailingEntries: 1 << 20,
+		OnLeader: n.leads, OnLost: n.lost, Fatal: n.fatal, Log: log,
+	}
+	if n.set != nil {
+		n.set(&cfg)
+	}
+	group, err := OpenGroup(cfg)
+	n.w.must(err)
+	n.mu.Lock()
+	n.group, n.open = group, true
+	n.mu.Unlock()
+	n.transport.Serve()
+}
+
+// stop closes the node; its folder stays.
+func (n *testNode) stop() {
+	n.mu.Lock()
+	open := n.open
+	n.open = false
+	n.mu.Unlock()
+	if !open {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := n.group.Shutdown(ctx); err != nil {
+		n.w.t.Errorf("%s: shutdown: %v", n.id, err)
+	}
+	n.transport.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.led) != 0 {
+		n.w.t.Errorf("%s was never told that it lost term %v", n.id, n.led)
+	}
+}
+
+// leads also checks, at every election in every test, that no other node still
+// holds a lease.
+func (n *testNode) leads(term uint64) {
+	n.mu.Lock()
+	if len(n.led) != 0 {
+		n.w.t.Errorf("%s leads term %d before it was told that it lost %v", n.id, term, n.led)
+	}
+	n.led = append(n.led, term)
+	n.mu.Unlock()
+	n.w.mu.Lock()
+	others := append([]*testNode(nil), n.w.nodes...)
+	n.w.mu.Unlock()
+	for _, o := range others {
+		o.mu.Lock()
+		group := o.group
+		o.mu.Unlock()
+		if o == n || group == nil {
+			continue
+		}
+		if t, leading := group.Leadership(); !n.w.unequal && leading && t < term && group.lease.Valid(t) {
+			n.w.t.Errorf("%s leads term %d while %s has a lease of term %d", n.id, term, o.id, t)
+		}
+	}
+}
+
+func (n *testNode) lost(term uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.led) != 1 || n.led[0] != term {
+		n.w.t.Errorf("%s lost term %d and led %v", n.id, term, n.led)
+	}
+	n.led = nil
+}
+
+func (n *testNode) fatal(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fatals = append(n.fatals, err)
+}
+
+func (n *testNode) ended() []error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]error(nil), n.fatals...)
+}
+
+// until waits for a condition.
+func (w *world) until(what string, cond func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		if time.Now().After(deadline) {
+			for _, n := range w.nodes {
+				if n.group != nil {
+					w.t.Logf("%s: %+v %s ended %v", n.id, n.group.Stats(), n.sm.state(), n.ended())
+				}
+			}
+			w.t.Fatalf("not in time: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// leader waits until one of the nodes leads.
+func (w *world) leader(among ...*testNode) *testNode {
+	w.t.Helper()
+	if len(among) == 0 {
+		among = w.nodes
+	}
+	var found *testNode
+	w.until("a leader", func() bool {
+		for _, n := range among {
+			if n.open && n.group.IsLeader() {
+				found = n
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// others are the nodes but one.
+func (w *world) others(but *testNode) []*testNode {
+	var others []*testNode
+	for _, n := range w.nodes {
+		if n != but {
+			others = append(others, n)
+		}
+	}
+	return others
+}
+
+// write proposes entries until k are committed, through whoever leads.
+func (w *world) write(k int, among ...*testNode) {
+	w.t.Helper()
+	w.until("writes", func() bool {
+		if k == 0 {
+			return true
+		}
+		if err := w.leader(among...).group.Append(w.ctx(), fmt.Appendf(nil, "entry %d", k)); err == nil {
+			k--
+		}
+		return false
+	})
+}
+
+// agree waits until nodes have applied the same, all that is committed.
+func (w *world) agree(nodes ...*testNode) {
+	w.t.Helper()
+	if len(nodes) == 0 {
+		nodes = w.nodes
+	}
+	w.until("agreement", func() bool {
+		commit := uint64(0)
+		for _, n := range nodes {
+			commit = max(commit, n.group.Stats().CommitIndex)
+		}
+		for _, n := range nodes {
+			if n.group.Stats().Applied < commit || n.sm.state() != nodes[0].sm.state() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// catchUp is met when a leader knows a member to have all of its log.
+func (w *world) caughtUp(leader, member *testNode) {
+	w.t.Helper()
+	w.until("a member to catch up", func() bool {
+		last := leader.group.Stats().LastIndex
+		return leader.group.Progress(member.id) >= last
+	})
+}

@@ -1,0 +1,110 @@
+package shard
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio"
+)
+
+// tamper opens a stopped node's files.
+func (n *testNode) tamper(change func(*raftio.Stores)) {
+	n.w.t.Helper()
+	log := raftio.NewLogger(slog.New(slog.NewTextHandler(io.Discard, nil)), "tamper")
+	s, err := raftio.OpenStores(n.dir, n.store, raftio.Guards{StallLimit: time.Minute, Fatal: func(err error) { n.w.t.Error(err) }}, nil, log)
+	n.w.must(err)
+	change(s)
+	n.w.must(s.Close())
+}
+
+// A follower comes back with entries that a leader of another term wrote and
+// that were never committed, and the others have moved on so far that only a
+// snapshot can help it. hashicorp/raft keeps such a log and refuses every
+// append behind the snapshot (hashicorp/raft#697), or, where the log is shorter
+// than the snapshot, keeps the dead entries as if they were true.
+func TestLogOfADeadTermGivesWayToASnapshot(t *testing.T) {
+	for _, store := range bothStores {
+		for _, c := range []struct {
+			name string
+			dead int
+		}{{"longer than the snapshot", 200}, {"as long as nothing", 3}} {
+			t.Run(store+", "+c.name, func(t *testing.T) { deadTerm(t, store, c.dead) })
+		}
+	}
+}
+
+func deadTerm(t *testing.T, store string, dead int) {
+	w := newWorld(t, 3, store, func(c *GroupConfig) { c.TrailingEntries = 2 })
+	w.write(10)
+	w.agree()
+	victim := w.others(w.leader())[0]
+	victim.stop()
+	term := w.leader(w.others(victim)...).group.Term()
+	victim.tamper(func(s *raftio.Stores) {
+		last, err := s.Log.LastIndex()
+		w.must(err)
+		var logs []*raft.Log
+		for i := range uint64(dead) {
+			logs = append(logs, &raft.Log{Index: last + 1 + i, Term: term + 1, Type: raft.LogCommand, Data: []byte("dead")})
+		}
+		w.must(s.Log.StoreLogs(logs))
+		w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+1))
+	})
+	// One of the others has heard of the dead term: the next is beyond it.
+	rest := w.others(victim)
+	rest[0].stop()
+	rest[0].tamper(func(s *raftio.Stores) { w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+1)) })
+	rest[0].start()
+	w.until("a later term", func() bool { return w.leader(rest...).group.Term() > term+1 })
+	w.write(40, rest...)
+	w.agree(rest...)
+	for _, n := range rest {
+		w.must(n.group.TakeSnapshot())
+	}
+	victim.start()
+	w.agree()
+	w.write(5)
+	w.agree()
+	if ended := victim.ended(); len(ended) > 0 {
+		t.Errorf("it ended: %v", ended)
+	}
+	victim.stop()
+	victim.tamper(func(s *raftio.Stores) {
+		first, _ := s.Log.FirstIndex()
+		last, _ := s.Log.LastIndex()
+		var l raft.Log
+		for i := first; i <= last && first > 0; i++ {
+			if err := s.Log.GetLog(i, &l); err != nil || string(l.Data) == "dead" {
+				t.Fatalf("entry %d of %d to %d: %q %v", i, first, last, l.Data, err)
+			}
+		}
+	})
+}
+
+func TestChangedEntryEndsTheNodeAndTheOthersGoOn(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, func(c *GroupConfig) {
+		c.Verify = func(data []byte) error {
+			if string(data) == "another format" {
+				return fmt.Errorf("format 9")
+			}
+			return nil
+		}
+	})
+	w.write(5)
+	w.agree()
+	leader := w.leader()
+	// It does not come into the log where it is proposed.
+	if err := leader.group.Append(w.ctx(), []byte("another format")); err == nil {
+		t.Error("committed")
+	}
+	w.until("the end", func() bool { return len(leader.ended()) == 1 })
+	leader.stop()
+	rest := w.others(leader)
+	w.write(5, rest...)
+	w.agree(rest...)
+}

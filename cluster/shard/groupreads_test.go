@@ -1,0 +1,214 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/cluster/raftio"
+)
+
+func TestLeaderConfirmsItselfInBothModes(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	leader := w.leader()
+	for _, mode := range []ReadMode{ReadLease, ReadQuorum} {
+		var readers sync.WaitGroup
+		for range 50 {
+			readers.Go(func() {
+				if err := leader.group.ConfirmLeadership(w.ctx(), mode); err != nil {
+					t.Errorf("mode %d: %v", mode, err)
+				}
+			})
+		}
+		readers.Wait()
+	}
+	w.until("a lease", func() bool { return leader.group.lease.Valid(leader.group.Term()) })
+}
+
+func TestOnlyVoterConfirmsItselfAlone(t *testing.T) {
+	w := newWorld(t, 1, raftio.StoreBolt, nil)
+	leader := w.leader()
+	for _, mode := range []ReadMode{ReadLease, ReadQuorum} {
+		if err := leader.group.ConfirmLeadership(w.ctx(), mode); err != nil {
+			t.Errorf("mode %d: %v", mode, err)
+		}
+	}
+}
+
+// A leader that is cut off may not read once another one leads. At the other's
+// election every test here checks that no lease is left (testNode.leads).
+func TestIsolatedLeaderIsRefusedInBothModes(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w.write(1)
+	for range 3 {
+		old := w.leader()
+		rest := w.others(old)
+		cutOff([]*testNode{old}, rest, true)
+		w.write(1, rest...)
+		for _, mode := range []ReadMode{ReadLease, ReadQuorum} {
+			if err := old.group.ConfirmLeadership(w.ctx(), mode); !errors.Is(err, ErrNotLeading) {
+				t.Errorf("mode %d: %v", mode, err)
+			}
+		}
+		cutOff([]*testNode{old}, rest, false)
+		w.write(1)
+		w.agree()
+	}
+}
+
+// A pause of the leader, in one process: it has a clock of its own (a long
+// heartbeat timeout, so that it does not step down), it does not hear the
+// answers to what it sent, and what it sends does not arrive. Meanwhile another
+// one is elected and writes. Then the old answers come in. The library takes
+// them for proof: that is what must not be trusted.
+func TestOldAnswersProveNothing(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, func(c *GroupConfig) {
+		if c.LocalID == "n1" {
+			c.HeartbeatMs, c.ElectionMs = 60_000, 60_000
+		}
+	})
+	w.unequal = true
+	old, rest := w.nodes[0], w.nodes[1:]
+	first := w.leader(rest...)
+	w.write(1, rest...)
+	w.caughtUp(first, old)
+	w.must(first.group.TransferTo(w.ctx(), old.id))
+	w.leader(old)
+	w.write(3, old)
+	w.caughtUp(old, rest[0])
+	w.caughtUp(old, rest[1])
+
+	sent := raftio.Now()
+	for _, n := range rest {
+		n.door.set(func() { n.door.held["n1"] = true })
+	}
+	// Requests are on their way, and their answers are held.
+	w.until("requests of the leader", func() bool {
+		for _, n := range rest {
+			if last := n.group.raft.Load().LastContact(); time.Since(last) > raftio.Now()-sent {
+				return false
+			}
+		}
+		return true
+	})
+	for _, n := range rest {
+		n.door.set(func() { n.door.cut["n1"] = true; old.door.cut[string(n.id)] = true })
+	}
+	w.write(1, rest...)
+	if !old.group.IsLeader() {
+		t.Fatal("the old leader knows already")
+	}
+
+	library := old.group.raft.Load().VerifyLeader()
+	ctx, cancel := context.WithTimeout(w.ctx(), 2*time.Second)
+	defer cancel()
+	ours := make(chan error, 1)
+	go func() { ours <- old.group.ConfirmLeadership(ctx, ReadQuorum) }()
+	// The question was asked: its heartbeats wait at the doors.
+	w.until("heartbeats", func() bool {
+		for _, n := range rest {
+			n.door.mu.Lock()
+			waiting := n.door.waiting["n1"]
+			n.door.mu.Unlock()
+			if waiting == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for _, n := range rest {
+		n.door.set(func() { n.door.held["n1"] = false })
+	}
+	if err := library.Error(); err != nil {
+		t.Logf("the library was not deceived this time: %v", err)
+	}
+	if err := <-ours; err == nil {
+		t.Error("a deposed leader may read")
+	}
+}
+
+// The leader's lease rests on a follower that restarts and has forgotten. The
+// third one, cut off from the leader, asks it for its vote.
+func TestRestartedFollowerDoesNotBreakTheLease(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w.write(1)
+	for range 3 {
+		leader := w.leader()
+		rest := w.others(leader)
+		w.caughtUp(leader, rest[0])
+		w.caughtUp(leader, rest[1])
+		// The third wants to be elected.
+		cutOff([]*testNode{leader}, rest[1:], true)
+		w.until("a candidate", func() bool { return rest[1].group.Stats().Role == "candidate" })
+		// The leader hears from the other until it stops, and no more.
+		rest[0].stop()
+		cutOff([]*testNode{leader}, rest[:1], true)
+		rest[0].start()
+		// The harness compares the leases at this election.
+		w.leader(rest...)
+		cutOff([]*testNode{leader}, rest, false)
+		w.write(1)
+		w.agree()
+	}
+}
+
+func TestReadersShareARoundAndNoneWaitsForEver(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	rounds := 0
+	q := &quorumRounds{ask: func() (uint64, error) {
+		rounds++
+		begun <- struct{}{}
+		<-goOn
+		return uint64(rounds), nil
+	}}
+	join := func(n int) chan uint64 {
+		terms := make(chan uint64, n)
+		for range n {
+			go func() {
+				term, err := q.join(context.Background())
+				if err != nil {
+					t.Error(err)
+				}
+				terms <- term
+			}()
+		}
+		return terms
+	}
+	first := join(1)
+	<-begun
+	// They come while a round is under way: its proof is too old for them.
+	later := join(100)
+	deadline := time.Now().Add(patience)
+	for q.waiting() == 0 && time.Now().Before(deadline) {
+	}
+	goOn <- struct{}{}
+	if term := <-first; term != 1 {
+		t.Errorf("the first reader got round %d", term)
+	}
+	for answered := 0; answered < 100; {
+		select {
+		case <-begun:
+		case goOn <- struct{}{}:
+		case term := <-later:
+			if term < 2 {
+				t.Errorf("a later reader got round %d", term)
+			}
+			answered++
+		}
+	}
+	if rounds > 10 {
+		t.Errorf("%d rounds", rounds)
+	}
+}
+
+// waiting tells how many rounds have not begun.
+func (q *quorumRounds) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.next == nil {
+		return 0
+	}
+	return 1
+}

@@ -8,7 +8,7 @@ import (
 )
 
 func heartbeat(term uint64) *raft.AppendEntriesRequest {
-	return &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a"), Addr: []byte("a:1")}, Term: term, Leader: []byte("a:1")}
+	return &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a"), Addr: []byte("a:1")}, Term: term}
 }
 
 func TestAcknowledgementProvesWhatWasTrueWhenItsRequestWasSent(t *testing.T) {

@@ -14,7 +14,6 @@ type script struct {
 	net.Conn
 	chunks [][]byte
 
-	mu            sync.Mutex
 	readDeadlines []time.Time
 }
 

@@ -39,8 +39,10 @@ type LogStore struct {
 	appended atomic.Uint64
 
 	mu sync.Mutex
-	// last is the index of the last entry, 0: the log is empty.
-	last uint64
+	// first and last are the log's ends, 0: it is empty. What is outside is not
+	// there, whatever the inner store says: raft-wal still finds entries that were
+	// deleted from its newest file.
+	first, last uint64
 }
 
 // deleteStep is how many entries one call of the inner store deletes: in bbolt
@@ -49,11 +51,15 @@ const deleteStep = 1024
 
 // guardLog puts a store under guard.
 func guardLog(inner raft.LogStore, g Guards, dog *Watchdog, c *Configurations) (*LogStore, error) {
+	first, err := inner.FirstIndex()
+	if err != nil {
+		return nil, err
+	}
 	last, err := inner.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	return &LogStore{inner: inner, guards: g, dog: dog, configurations: c, last: last}, nil
+	return &LogStore{inner: inner, guards: g, dog: dog, configurations: c, first: first, last: last}, nil
 }
 
 // AppendedBytes counts the bytes of all entries written since the store was
@@ -75,19 +81,28 @@ func (s *LogStore) check(l *raft.Log) error {
 }
 
 // FirstIndex implements raft.LogStore.
-func (s *LogStore) FirstIndex() (first uint64, err error) {
-	err = s.dog.run("reading the log", func() error { first, err = s.inner.FirstIndex(); return err })
-	return first, err
+func (s *LogStore) FirstIndex() (uint64, error) {
+	first, _ := s.ends()
+	return first, nil
 }
 
 // LastIndex implements raft.LogStore.
-func (s *LogStore) LastIndex() (last uint64, err error) {
-	err = s.dog.run("reading the log", func() error { last, err = s.inner.LastIndex(); return err })
-	return last, err
+func (s *LogStore) LastIndex() (uint64, error) {
+	_, last := s.ends()
+	return last, nil
+}
+
+func (s *LogStore) ends() (first, last uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first, s.last
 }
 
 // GetLog implements raft.LogStore.
 func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
+	if first, last := s.ends(); index < first || index > last || first == 0 {
+		return raft.ErrLogNotFound
+	}
 	if err := s.dog.run("reading the log", func() error { return s.inner.GetLog(index, l) }); err != nil {
 		return err
 	}
@@ -117,8 +132,7 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 		}
 		bytes += len(l.Data)
 	}
-	last := s.end()
-	if last != 0 && logs[0].Index > last+1 {
+	if _, last := s.ends(); last != 0 && logs[0].Index > last+1 {
 		if err := s.Empty(); err != nil {
 			return err
 		}
@@ -132,6 +146,9 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 	}
 	s.appended.Add(uint64(bytes))
 	s.mu.Lock()
+	if s.last == 0 {
+		s.first = logs[0].Index
+	}
 	s.last = logs[len(logs)-1].Index
 	s.mu.Unlock()
 	for _, l := range logs {
@@ -140,57 +157,46 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 	return nil
 }
 
-// end is the index of the last entry, 0: there is none.
-func (s *LogStore) end() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
 // Empty deletes all entries.
-func (s *LogStore) Empty() error {
-	first, err := s.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := s.LastIndex()
-	if err != nil || last == 0 {
-		return err
-	}
-	return s.DeleteRange(first, last)
-}
+func (s *LogStore) Empty() error { return s.DeleteRange(s.ends()) }
 
 // DeleteRange implements raft.LogStore. Long ranges go in pieces: from the
 // front when the range is at the front, else from the end, so that a crash in
-// the middle leaves no gap.
+// the middle leaves no gap. Raft deletes at the front beside its main loop,
+// which may append meanwhile.
 func (s *LogStore) DeleteRange(from, to uint64) error {
-	first, err := s.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last := s.end()
+	first, last := s.ends()
 	from, to = max(from, first), min(to, last)
-	if from > to {
+	if from > to || last == 0 {
 		return nil
 	}
 	if from == first {
-		err = s.deleteUpwards(from, to)
-	} else {
-		err = s.deleteDownwards(from, to)
+		return s.deleteFront(from, to)
 	}
-	if err != nil || to < last {
+	if err := s.deleteDownwards(from, to); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	// Raft may have appended meanwhile: it takes snapshots beside its main loop.
-	if s.last == last {
-		s.last = from - 1
-		if from == first {
-			s.last = 0
-		}
-	}
+	s.last = from - 1
 	s.mu.Unlock()
 	s.configurations.cut(from)
+	return nil
+}
+
+func (s *LogStore) deleteFront(from, to uint64) error {
+	if err := s.deleteUpwards(from, to); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.first = to + 1
+	all := to >= s.last
+	if all {
+		s.first, s.last = 0, 0
+	}
+	s.mu.Unlock()
+	if all {
+		s.configurations.cut(from)
+	}
 	return nil
 }
 

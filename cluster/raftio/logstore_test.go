@@ -114,6 +114,31 @@ func TestLogHasNoGap(t *testing.T) {
 	}
 }
 
+func TestDeletedEntriesAreGone(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, f := opened(t, dir, kind)
+		must(t, s.Log.StoreLogs(commands(1, 1000, 1)))
+		snapshot(t, s, 100, 1, 1, "a")
+		must(t, s.Log.DeleteRange(1, 100))
+		must(t, s.Log.DeleteRange(901, 1000))
+		gone := func() {
+			t.Helper()
+			for _, i := range []uint64{0, 1, 100, 901, 1000} {
+				if err := s.Log.GetLog(i, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+					t.Errorf("%s: entry %d: %v", kind, i, err)
+				}
+			}
+			bounds(t, s.Log, 101, 900)
+		}
+		gone()
+		must(t, s.Close())
+		s, _ = opened(t, dir, kind)
+		gone()
+		f.none(t)
+	}
+}
+
 func TestLongRangesAreDeleted(t *testing.T) {
 	const n = 3*deleteStep + 7
 	for _, kind := range bothKinds {

@@ -152,7 +152,8 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 // there may be nothing left to compare.
 func (s *Snapshots) stored(index, term uint64, in Configuration) {
 	contradicted := contradicts(s.log, index, term)
-	s.configurations.snapshot(index, in, contradicted || index > s.log.end())
+	_, last := s.log.ends()
+	s.configurations.snapshot(index, in, contradicted || index > last)
 	if contradicted && s.Contradicted != nil {
 		s.Contradicted(index)
 	}

@@ -91,8 +91,8 @@ func TestPauseOfTheProcessIsNotTakenForTheDisks(t *testing.T) {
 func TestClosedStoresTellNothing(t *testing.T) {
 	s, f := opened(t, t.TempDir(), StoreBolt)
 	must(t, s.Close())
-	if _, err := s.Log.FirstIndex(); err == nil {
-		t.Error("a closed store answers")
+	if err := s.Log.StoreLogs(commands(1, 1, 1)); err == nil {
+		t.Error("a closed store takes entries")
 	}
 	f.none(t)
 }

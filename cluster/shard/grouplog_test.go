@@ -55,10 +55,11 @@ func deadTerm(t *testing.T, store string, dead int) {
 		w.must(s.Log.StoreLogs(logs))
 		w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+1))
 	})
-	// One of the others has heard of the dead term: the next is beyond it.
+	// One of the others has heard of a term beyond the dead one, so that nobody is
+	// elected in that.
 	rest := w.others(victim)
 	rest[0].stop()
-	rest[0].tamper(func(s *raftio.Stores) { w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+1)) })
+	rest[0].tamper(func(s *raftio.Stores) { w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+2)) })
 	rest[0].start()
 	w.until("a later term", func() bool { return w.leader(rest...).group.Term() > term+1 })
 	w.write(40, rest...)

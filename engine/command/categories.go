@@ -63,7 +63,7 @@ var categoryRows = []categoryRow{
 	{name: "geo", cat: CatGeo},
 	{name: "stream", cat: CatStream},
 	{name: "pubsub", cat: CatPubSub, flag: PubSub},
-	{name: "admin", flag: Admin},
+	{name: "admin", cat: CatAdmin, flag: Admin},
 	{name: "fast", flag: Fast},
 	{name: "slow"},
 	{name: "blocking", flag: Blocking},

@@ -69,7 +69,7 @@ var serverFamily = []*Spec{
 	},
 	{
 		Name: "role", Arity: 1, Scope: ScopeNode,
-		Flags: NoScript | Loading | Stale | Fast, Cats: CatDangerous,
+		Flags: NoScript | Loading | Stale | Fast, Cats: CatAdmin | CatDangerous,
 		Group: "server", Since: "2.8.12",
 		Summary: "Returns the node's place in replication.", Complexity: "O(1)",
 	},
@@ -173,7 +173,7 @@ var serverFamily = []*Spec{
 	},
 	{
 		Name: "lastsave", Arity: 1, Scope: ScopeNode,
-		Flags: Loading | Stale | Fast, Cats: CatDangerous,
+		Flags: Loading | Stale | Fast, Cats: CatAdmin | CatDangerous,
 		Group: "server", Since: "1.0.0",
 		Summary: "Returns when the last snapshot was taken.", Complexity: "O(1)",
 		Tips: []string{"nondeterministic_output"},

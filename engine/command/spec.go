@@ -70,6 +70,8 @@ const (
 	CatTransaction
 	CatScripting
 	CatDangerous
+	// CatAdmin is for commands of that category without the flag.
+	CatAdmin
 )
 
 // KeyFlag says what a command does to the keys of one key spec, as COMMAND

@@ -13,6 +13,7 @@ package reply
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // RESP2 and RESP3 are the protocol versions a Writer can speak.
@@ -74,8 +75,8 @@ func (w *Writer) OK() { w.buf = append(w.buf, "+OK\r\n"...) }
 func (w *Writer) Status(s string) { w.line('+', s) }
 
 // Error writes an error reply; msg begins with the error's code ("ERR ...").
-// CR and LF in msg become spaces.
-func (w *Writer) Error(msg string) { w.line('-', msg) }
+// CR and LF at its ends are cut, others become spaces, as Redis does.
+func (w *Writer) Error(msg string) { w.line('-', strings.Trim(msg, "\r\n")) }
 
 func (w *Writer) line(prefix byte, s string) {
 	w.buf = append(w.buf, prefix)

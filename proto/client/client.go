@@ -258,6 +258,9 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 	case spec == nil && container != nil:
 		return command.ErrUnknownSubcommand(args)
 	case spec == nil && isHTTP(args[0]):
+		// What came before is answered, this is not.
+		c.settle()
+		c.write()
 		c.closing, c.silent = true, true
 		return ""
 	case spec == nil || spec.Internal():

@@ -14,8 +14,6 @@ var otherRows = map[string]string{
 	"client|setinfo":  "came with Redis 7.2; client libraries send it as they connect",
 	"client|no-touch": "came with Redis 7.2",
 	"waitaof":         "came with Redis 7.2",
-	"role":            "category admin follows from the flag admin alone",
-	"lastsave":        "category admin follows from the flag admin alone",
 }
 
 // otherLines are lines of rows that are left out of the comparison.

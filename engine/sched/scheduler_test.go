@@ -1,0 +1,424 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// do is a Runner made of a function.
+type do func()
+
+// Run implements Runner.
+func (f do) Run() { f() }
+
+func access(slots ...SlotMode) (a Access) {
+	for _, s := range slots {
+		a.Add(s.Slot, s.Mode)
+	}
+	return a
+}
+
+func reads(slot int32) SlotMode  { return SlotMode{slot, Shared} }
+func writes(slot int32) SlotMode { return SlotMode{slot, Exclusive} }
+
+func newTable(t testing.TB, cfg Config) *Scheduler {
+	if cfg.Slots == 0 {
+		cfg.Slots = 16
+	}
+	s := New(cfg)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func lock(t testing.TB, s *Scheduler, a Access) *Ticket {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	ticket := new(Ticket)
+	if err := s.Lock(ctx, ticket, &a); err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+// eventually waits until ok.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+// D6, B13: readers of one key run together.
+func TestReadersOfOneSlotOverlap(t *testing.T) {
+	s := newTable(t, Config{})
+	a, b := lock(t, s, access(reads(3))), lock(t, s, access(reads(3), reads(4)))
+	s.Unlock(a)
+	s.Unlock(b)
+}
+
+// D7, B12: a writer waits for the readers that run, and bars those that come
+// after it.
+func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
+	s := newTable(t, Config{})
+	first := lock(t, s, access(reads(3)))
+	var writer, later Ticket
+	wa, la := access(writes(3)), access(reads(3))
+	s.Enqueue(&writer, &wa)
+	s.Enqueue(&later, &la)
+	other := access(reads(3))
+	if s.TryLock(new(Ticket), &other) {
+		t.Fatal("a reader passed a waiting writer")
+	}
+	if st := s.Stats(); st.WaitingTickets != 2 {
+		t.Fatalf("%d tickets wait, not 2", st.WaitingTickets)
+	}
+	s.Unlock(first)
+	if err := s.Wait(t.Context(), &writer); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.WaitingTickets != 1 {
+		t.Fatal("the later reader runs beside the writer")
+	}
+	s.Unlock(&writer)
+	if err := s.Wait(t.Context(), &later); err != nil {
+		t.Fatal(err)
+	}
+	s.Unlock(&later)
+}
+
+// B3, D2: what waits for one slot holds up no other, and Submit never waits.
+func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
+	s := newTable(t, Config{})
+	holder := lock(t, s, access(writes(1)))
+	var blocked, free atomic.Int32
+	s.Submit(&Task{Access: access(writes(1)), Work: do(func() { blocked.Add(1) })})
+	s.Submit(&Task{Access: access(writes(2)), Work: do(func() { free.Add(1) })})
+	if free.Load() != 1 || blocked.Load() != 0 {
+		t.Fatalf("free ran %d times, blocked %d", free.Load(), blocked.Load())
+	}
+	s.Unlock(holder)
+	eventually(t, "the blocked task runs", func() bool { return blocked.Load() == 1 })
+}
+
+// B14, B15: each slot once, in one order, with the stronger mode.
+func TestAnAccessNamesEachSlotOnce(t *testing.T) {
+	a := access(reads(5), writes(2), writes(5), reads(2), reads(9))
+	if got := fmt.Sprint(a.Slots); got != "[{2 1} {5 1} {9 0}]" {
+		t.Error(got)
+	}
+	a.Raise()
+	if a.Slots[2].Mode != Exclusive {
+		t.Error("D10: a transaction takes all exclusively")
+	}
+}
+
+// D8, B17: global work waits for those who run, and new ones wait for it.
+func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
+	s := newTable(t, Config{})
+	keyed := lock(t, s, access(writes(1)))
+	var global, later Ticket
+	ga := Access{}
+	ga.SetGlobal(Exclusive)
+	la := access(reads(7))
+	s.Enqueue(&global, &ga)
+	s.Enqueue(&later, &la)
+	if st := s.Stats(); st.WaitingTickets != 2 {
+		t.Fatalf("%d wait", st.WaitingTickets)
+	}
+	s.Unlock(keyed)
+	if err := s.Wait(t.Context(), &global); err != nil {
+		t.Fatal(err)
+	}
+	// B18: scan-like work takes no row.
+	scan := lock(t, s, Access{})
+	s.Unlock(scan)
+	s.Unlock(&global)
+	if err := s.Wait(t.Context(), &later); err != nil {
+		t.Fatal(err)
+	}
+	s.Unlock(&later)
+}
+
+// B10, B11: permits cap how many run at once, one each however many keys.
+func TestPermitsCapParallelism(t *testing.T) {
+	s := newTable(t, Config{Permits: 2})
+	a, b := lock(t, s, access(reads(1), reads(2), reads(3))), lock(t, s, Access{})
+	third := access(reads(4))
+	if s.TryLock(new(Ticket), &third) {
+		t.Fatal("a third runs under two permits")
+	}
+	var ran atomic.Int32
+	s.Submit(&Task{Access: access(writes(9)), Work: do(func() { ran.Add(1) })})
+	if ran.Load() != 0 {
+		t.Fatal("a task of the log runs without a permit")
+	}
+	s.Unlock(a)
+	eventually(t, "the task gets the permit", func() bool { return ran.Load() == 1 })
+	s.Unlock(b)
+	if st := s.Stats(); st.PermitsInUse > 1 {
+		t.Errorf("%d permits in use", st.PermitsInUse)
+	}
+}
+
+func TestACancelledTicketLeavesNothingBehind(t *testing.T) {
+	s := newTable(t, Config{Permits: 1})
+	holder := lock(t, s, access(writes(1)))
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 3)
+	for _, a := range []Access{access(writes(1), writes(2)), access(reads(3)), access(reads(1))} {
+		go func() { errs <- s.Lock(ctx, new(Ticket), &a) }()
+	}
+	eventually(t, "all wait", func() bool { st := s.Stats(); return st.WaitingTickets == 2 && st.WaitingPermits == 1 })
+	cancel()
+	for range 3 {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+	s.Unlock(holder)
+	if st := s.Stats(); st.WaitingTickets+st.WaitingPermits+st.PermitsInUse != 0 {
+		t.Errorf("left behind: %+v", st)
+	}
+	if left := s.Slots(); len(left) != 0 {
+		t.Errorf("slots held: %+v", left)
+	}
+}
+
+// Tasks that share a slot run in the order of their tickets, whatever the
+// workers do: each appends to the slots it holds, and every slot must have seen
+// the serial order.
+func TestLogOrderIsLockOrder(t *testing.T) {
+	for _, workers := range []int{1, 2, 8} {
+		for _, batch := range []bool{false, true} {
+			t.Run(fmt.Sprint(workers, batch), func(t *testing.T) { logOrder(t, workers, batch) })
+		}
+	}
+}
+
+func logOrder(t *testing.T, workers int, batch bool) {
+	const slots, tasks = 12, 4000
+	s := newTable(t, Config{Slots: slots, Permits: workers + 1, Workers: workers})
+	rng := rand.New(rand.NewPCG(uint64(workers), 7))
+	seen := make([][]int, slots)
+	want := make([][]int, slots)
+	all := make([]*Task, tasks)
+	for i := range all {
+		k := &Task{Heavy: rng.IntN(4) == 0}
+		global := rng.IntN(200) == 0
+		if global {
+			k.Access.SetGlobal(Exclusive)
+		} else {
+			for range 1 + rng.IntN(3) {
+				k.Access.Add(rng.Int32N(slots), Exclusive)
+			}
+		}
+		var mine []int32
+		for slot := range int32(slots) {
+			if global {
+				mine = append(mine, slot)
+			}
+		}
+		for _, x := range k.Access.Slots {
+			mine = append(mine, x.Slot)
+		}
+		for _, slot := range mine {
+			want[slot] = append(want[slot], i)
+		}
+		k.Work = do(func() {
+			for _, slot := range mine {
+				seen[slot] = append(seen[slot], i)
+			}
+		})
+		all[i] = k
+	}
+	stop := readersUntil(t, s, slots, seen)
+	for len(all) > 0 {
+		n := min(len(all), 1+rng.IntN(40))
+		if batch {
+			s.SubmitAll(all[:n])
+		} else {
+			for _, k := range all[:n] {
+				s.Submit(k)
+			}
+		}
+		all = all[n:]
+	}
+	s.Drain()
+	stop()
+	for slot := range seen {
+		if fmt.Sprint(seen[slot]) != fmt.Sprint(want[slot]) {
+			t.Fatalf("slot %d saw another order", slot)
+		}
+	}
+}
+
+// readersUntil reads slots all the time, so that tickets of both kinds mix.
+func readersUntil(t *testing.T, s *Scheduler, slots int, seen [][]int) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	for r := range 3 {
+		wait.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(r), 9))
+			var ticket Ticket
+			for ctx.Err() == nil {
+				slot := rng.Int32N(int32(slots))
+				a := access(reads(slot))
+				if s.Lock(ctx, &ticket, &a) != nil {
+					return
+				}
+				_ = len(seen[slot])
+				s.Unlock(&ticket)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wait.Wait()
+	}
+}
+
+// No deadlock: a million mixed tickets, of the log and of readers, some of them
+// cancelled, all come to an end.
+func TestAMillionMixedTicketsEnd(t *testing.T) {
+	total := 1_000_000
+	if testing.Short() || raceEnabled {
+		total = 100_000
+	}
+	s := newTable(t, Config{Slots: 32, Permits: 4, Workers: 4})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var wait sync.WaitGroup
+	const readers = 6
+	for r := range readers {
+		wait.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(r), 3))
+			var ticket Ticket
+			for range total / 2 / readers {
+				a := randomAccess(rng, Shared)
+				mine, stop := ctx, func() {}
+				if rng.IntN(50) == 0 {
+					mine, stop = context.WithTimeout(ctx, time.Duration(rng.IntN(20))*time.Microsecond)
+				}
+				if s.Lock(mine, &ticket, &a) == nil {
+					s.Unlock(&ticket)
+				}
+				stop()
+			}
+		})
+	}
+	var ran atomic.Int64
+	rng := rand.New(rand.NewPCG(1, 5))
+	tasks := make([]*Task, 0, 50)
+	for i := 0; i < total/2; i += 50 {
+		tasks = tasks[:0]
+		for range 50 {
+			tasks = append(tasks, &Task{Access: randomAccess(rng, Exclusive), Heavy: rng.IntN(20) == 0, Work: do(func() { ran.Add(1) })})
+		}
+		s.SubmitAll(tasks)
+	}
+	s.Drain()
+	wait.Wait()
+	if ctx.Err() != nil || ran.Load() != int64(total/2) {
+		t.Fatalf("%d of %d tasks ran; %v", ran.Load(), total/2, ctx.Err())
+	}
+	if st := s.Stats(); st.PermitsInUse+st.WaitingTickets+st.WaitingPermits != 0 {
+		t.Errorf("left behind: %+v", st)
+	}
+}
+
+func randomAccess(rng *rand.Rand, mode Mode) (a Access) {
+	switch n := rng.IntN(100); {
+	case n == 0:
+		a.SetGlobal(Exclusive)
+	case n < 10: // nothing but a permit
+	default:
+		for range 1 + n%4 {
+			a.Add(rng.Int32N(32), mode)
+		}
+	}
+	return a
+}
+
+// A slow task on one slot does not delay the others: they are submitted and run
+// meanwhile.
+func TestASlowTaskDoesNotDelayOtherSlots(t *testing.T) {
+	s := newTable(t, Config{})
+	release := make(chan struct{})
+	s.Submit(&Task{Access: access(writes(1)), Heavy: true, Work: do(func() { <-release })})
+	var slowest time.Duration
+	for i := range 2000 {
+		begin := time.Now()
+		s.Submit(&Task{Access: access(writes(int32(2 + i%10))), Work: do(func() {})})
+		slowest = max(slowest, time.Since(begin))
+	}
+	t.Logf("slowest of 2000 tasks beside a slow one: %v", slowest)
+	close(release)
+}
+
+func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
+	s := newTable(t, Config{})
+	ticket := Ticket{Label: "set"}
+	a := access(writes(4))
+	if err := s.Lock(t.Context(), &ticket, &a); err != nil {
+		t.Fatal(err)
+	}
+	var waiting Ticket
+	b := access(reads(4))
+	s.Enqueue(&waiting, &b)
+	got := s.Slots()
+	if len(got) != 1 || got[0].Slot != 4 || !got[0].Exclusive || got[0].WaitingShared != 1 || fmt.Sprint(got[0].Labels) != "[set]" {
+		t.Errorf("%+v", got)
+	}
+	s.Unlock(&ticket)
+	if err := s.Wait(t.Context(), &waiting); err != nil {
+		t.Fatal(err)
+	}
+	s.Unlock(&waiting)
+	if hot := s.Hottest(3); len(hot) == 0 || hot[0].Waited == 0 {
+		t.Errorf("%+v", hot)
+	}
+}
+
+func BenchmarkSubmitInline(b *testing.B) {
+	s := newTable(b, Config{Slots: 1024})
+	k := &Task{Access: access(writes(7)), Work: do(func() {})}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Submit(k)
+	}
+}
+
+func BenchmarkSubmitAll100(b *testing.B) {
+	s := newTable(b, Config{Slots: 1024})
+	tasks := make([]*Task, 100)
+	for i := range tasks {
+		tasks[i] = &Task{Access: access(writes(int32(i * 7 % 1024))), Work: do(func() {})}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.SubmitAll(tasks)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/task")
+}
+
+func BenchmarkLockUnlockShared(b *testing.B) {
+	s := newTable(b, Config{Slots: 1024})
+	a := access(reads(7))
+	var ticket Ticket
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Lock(context.Background(), &ticket, &a)
+		s.Unlock(&ticket)
+	}
+}

@@ -1,6 +1,10 @@
 package command
 
-import "lockstep/engine"
+import (
+	"runtime"
+
+	"lockstep/engine"
+)
 
 // lcsOptions are the options of LCS.
 type lcsOptions struct {
@@ -92,7 +96,13 @@ func newLCSTable(a, b []byte) *lcsTable {
 	t := &lcsTable{a: a, b: b, backA: make([]uint64, (len(a)*len(b)+63)/64)}
 	// row[j] is the length for a[:i] and b[:j].
 	row := make([]uint32, len(b)+1)
+	cells := 0
 	for i := range a {
+		if cells += len(b); cells > lcsCellsBeforeYield {
+			// What others do meanwhile is on other slots; it changes nothing here.
+			cells = 0
+			runtime.Gosched()
+		}
 		diagonal := uint32(0)
 		for j := range b {
 			above := row[j+1]
@@ -111,6 +121,11 @@ func newLCSTable(a, b []byte) *lcsTable {
 	t.length = int(row[len(b)])
 	return t
 }
+
+// lcsCellsBeforeYield is after how much work the processor is offered to others:
+// some tens of microseconds. Go itself would take it away after ten milliseconds,
+// and short commands on other keys would wait so long.
+const lcsCellsBeforeYield = 20_000
 
 // back is the step from the pair of prefixes a[:i], b[:j] towards the
 // beginning.

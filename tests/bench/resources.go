@@ -132,7 +132,7 @@ func idle(b *bench) error {
 // failover: the longest a client on a surviving node waits when the leader is
 // killed.
 func failover(b *bench) error {
-	for _, heartbeatMs := range []int{1000, 300} {
+	for _, heartbeatMs := range []int{800, 300} {
 		args := []string{"--raft-heartbeat-ms", strconv.Itoa(heartbeatMs), "--raft-election-ms", strconv.Itoa(heartbeatMs)}
 		all, err := b.cluster(3, "wal", args...)
 		if err != nil {

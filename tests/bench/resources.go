@@ -90,18 +90,22 @@ func fill(s *server, keys int) error {
 	return l.runBatches(s.addr(), share/pipeline)
 }
 
-// settledRSS waits until a process's memory stops shrinking.
+// settledRSS waits until a process's memory has not shrunk for some seconds: both
+// servers give memory back a while after a burst.
 func (b *bench) settledRSS(s *server) float64 {
-	last := s.rss()
-	for range 30 {
+	const calmSeconds, patienceSeconds = 6, 60
+	least, calm := s.rss(), 0
+	for range patienceSeconds {
 		<-time.After(time.Second)
 		now := s.rss()
-		if now > last*0.99 && now <= last {
-			return now
+		if now < least*0.995 {
+			calm = 0
+		} else if calm++; calm == calmSeconds {
+			break
 		}
-		last = now
+		least = min(least, now)
 	}
-	return last
+	return s.rss()
 }
 
 // idle: processor time of a cluster that nobody uses.

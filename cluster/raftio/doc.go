@@ -9,7 +9,8 @@
 //     sent, not from when its answer arrived (etcd-io/etcd#20418 is the same
 //     class); heartbeats go through Raft's main loop (hashicorp/raft#695); a
 //     request is for one node and reaches no other; one request carries a
-//     bounded number of bytes.
+//     bounded number of bytes; a pipeline does not wedge behind a failure
+//     (hashicorp/raft#612).
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
 //   - hush.go: a node that restarts keeps silent until no lease rests any more

@@ -9,6 +9,12 @@ import (
 
 // pipeline notes the acknowledgements that come through a pipeline, and when
 // what they acknowledge was sent.
+//
+// It also keeps the pipeline from wedging (hashicorp/raft#612). The library
+// reads answers up to the first that is not a success, and its sender may by
+// then wait for room that only a reader makes: for ever, while heartbeats go on
+// and nobody sees that this follower gets no entries any more. So what comes
+// behind such an answer is read here and dropped.
 type pipeline struct {
 	raft.AppendPipeline
 	id     raft.ServerID
@@ -48,24 +54,37 @@ func (p *pipeline) Close() error {
 }
 
 func (p *pipeline) relay() {
-	answered := p.AppendPipeline.Consumer()
+	out := p.out
 	for {
+		var f raft.AppendFuture
 		select {
-		case f := <-answered:
-			p.mu.Lock()
-			sent := p.sent[0]
-			p.sent = p.sent[1:]
-			p.mu.Unlock()
-			if f.Error() == nil {
-				p.acks.take(p.id, f.Request(), f.Response(), sent)
-			}
-			select {
-			case p.out <- f:
-			case <-p.closed:
-				return
-			}
+		case f = <-p.AppendPipeline.Consumer():
 		case <-p.closed:
 			return
 		}
+		p.mu.Lock()
+		sent := p.sent[0]
+		p.sent = p.sent[1:]
+		p.mu.Unlock()
+		if f.Error() == nil {
+			p.acks.take(p.id, f.Request(), f.Response(), sent)
+		}
+		if out == nil {
+			continue
+		}
+		select {
+		case out <- f:
+		case <-p.closed:
+			return
+		}
+		if last(f) {
+			out = nil
+		}
 	}
+}
+
+// last tells an answer behind which the library reads no more. It looks at the
+// response alone; after an error that is empty, so no success.
+func last(f raft.AppendFuture) bool {
+	return !f.Response().Success || f.Response().Term > f.Request().Term
 }

@@ -128,3 +128,29 @@ func TestAnswersInAPipelineProveFromTheirOwnSending(t *testing.T) {
 		}
 	}
 }
+
+func TestPipelineDoesNotWedgeBehindAFailure(t *testing.T) {
+	inner := &fakePipeline{make(chan *fakeFuture, 8), make(chan raft.AppendFuture)}
+	p := newPipeline(inner, "b", NewAcks())
+	defer p.Close()
+	for range 5 {
+		if _, err := p.AppendEntries(heartbeat(1), &raft.AppendEntriesResponse{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		f := <-inner.asked
+		if i != 1 {
+			f.resp.Term, f.resp.Success = 1, true
+		}
+		select {
+		case inner.answered <- f:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("answer %d is not read", i)
+		}
+		// As the library does, which stops at the first failure.
+		if i <= 1 {
+			<-p.Consumer()
+		}
+	}
+}

@@ -76,6 +76,7 @@ type groupParts struct {
 	// stop ends the goroutines in running.
 	stop    chan struct{}
 	running sync.WaitGroup
+	once    sync.Once
 }
 
 // OpenGroup opens the replica from its folder, or an empty one.
@@ -213,24 +214,28 @@ func (g *Group) contradicted(p *groupParts, index uint64) {
 	}
 	g.cfg.Log.Warn("the log contradicts an installed snapshot and is emptied", "group", g.cfg.ID, "index", index)
 	p.shutdown()
-	err := p.stores.EmptyLog()
-	g.proposals.failAll(ErrOutcomeUnknown)
-	if err = errors.Join(err, p.stores.Close()); err == nil {
+	g.proposals.close()
+	err := errors.Join(p.stores.EmptyLog(), p.stores.Close())
+	if err == nil {
 		err = g.openLocked()
 	}
 	if err != nil {
 		g.cfg.Fatal(err)
+		return
 	}
+	g.proposals.reopen()
 }
 
 // shutdown ends Raft and all that works for it; the stores stay open.
 func (p *groupParts) shutdown() {
-	ended := p.raft.Shutdown()
-	// Requests under way would hold it up.
-	_ = p.trans.Close()
-	_ = ended.Error()
-	close(p.stop)
-	p.running.Wait()
+	p.once.Do(func() {
+		ended := p.raft.Shutdown()
+		// Requests under way would hold it up.
+		_ = p.trans.Close()
+		_ = ended.Error()
+		close(p.stop)
+		p.running.Wait()
+	})
 }
 
 // HasState tells whether the replica has anything of its group.
@@ -282,6 +287,6 @@ func (g *Group) shutdown() error {
 	}
 	g.closed = true
 	g.parts.shutdown()
-	g.proposals.failAll(ErrOutcomeUnknown)
+	g.proposals.close()
 	return g.parts.stores.Close()
 }

@@ -40,7 +40,7 @@ type proposals struct {
 
 type proposal struct{ done func(error) }
 
-// add takes note of a proposal; false: the group is closed.
+// add takes note of a proposal; false: there is no Raft to take it.
 func (p *proposals) add(one *proposal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,14 +62,25 @@ func (p *proposals) finish(one *proposal, err error) {
 	}
 }
 
-func (p *proposals) failAll(err error) {
+// close answers all open proposals, whose outcome is unknown, and refuses
+// further ones. Raft must have ended: what comes after it would never be
+// answered.
+func (p *proposals) close() {
 	p.mu.Lock()
+	p.closed = true
 	all := p.open
 	p.open = map[*proposal]struct{}{}
 	p.mu.Unlock()
 	for one := range all {
-		one.done(err)
+		one.done(ErrOutcomeUnknown)
 	}
+}
+
+// reopen takes proposals again, for another raft.Raft.
+func (p *proposals) reopen() {
+	p.mu.Lock()
+	p.closed = false
+	p.mu.Unlock()
 }
 
 // Propose gives an entry to Raft. done is called once, from another goroutine:

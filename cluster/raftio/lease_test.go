@@ -48,11 +48,13 @@ func TestLeaseEnds(t *testing.T) {
 	l.SetVoters([]raft.ServerID{"a", "b"})
 	acks.note("b", 1, Now(), 0)
 	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for l.Valid(1) {
 		select {
 		case <-deadline:
 			t.Fatal("it does not")
-		default:
+		case <-tick.C:
 		}
 	}
 }

@@ -180,9 +180,7 @@ func TestReadersShareARoundAndNoneWaitsForEver(t *testing.T) {
 	<-begun
 	// They come while a round is under way: its proof is too old for them.
 	later := join(100)
-	deadline := time.Now().Add(patience)
-	for q.waiting() == 0 && time.Now().Before(deadline) {
-	}
+	(&world{t: t}).until("a round that waits", func() bool { return q.waiting() > 0 })
 	goOn <- struct{}{}
 	if term := <-first; term != 1 {
 		t.Errorf("the first reader got round %d", term)

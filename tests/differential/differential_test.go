@@ -53,6 +53,10 @@ func compareStreams(t *testing.T, p *pair) {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	if m == nil {
+		t.Logf("%d transactions had to be tried again", p.spurious)
+		if p.spurious > n/1000 {
+			t.Error("that is too many")
+		}
 		return
 	}
 	if m.at+1 < len(ops) {

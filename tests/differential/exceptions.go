@@ -25,6 +25,7 @@ type Exception struct {
 
 // Exceptions are all of them.
 var Exceptions = []Exception{
+	{"EXEC", "whether it runs when it is tried again, if Redis ran it", "whether a watched key that does not exist was there meanwhile is remembered for a bounded number of deletions; beyond that EXEC answers null, as if it was", func(v respconn.Value) string { return string(v.Raw) }},
 	{"KEYS", "the keys, sorted", "Redis promises no order; it follows the hash seed of the process", canonicalSet},
 	{"SCAN", "the keys of a whole walk, sorted", "cursors are opaque; here they are the same on every node", canonicalScan},
 	{"RANDOMKEY", "whether there is one", "the choice is random in Redis, and a function of the log here", nullOrNot},

@@ -61,6 +61,8 @@ func (s *server) run(ops []op) ([]respconn.Value, error) {
 type pair struct {
 	redis, ours *server
 	queued      queues
+	// spurious counts the EXECs that Lockstep did not execute and Redis did.
+	spurious int
 }
 
 func newPair(redisAddr, ourAddr string) *pair {
@@ -97,17 +99,15 @@ func (o op) String() string {
 }
 
 // play sends the commands to both and returns the first that differs, or nil.
-// Each run of one connection's commands is a pipeline.
+// Each run of one connection's commands is a pipeline; an EXEC ends a run, since
+// it may have to be tried again.
 func (p *pair) play(ops []op) (*mismatch, error) {
 	if err := p.both(func(s *server) error { return s.reset() }); err != nil {
 		return nil, err
 	}
 	p.queued = queues{}
 	for i := 0; i < len(ops); {
-		n := 1
-		for i+n < len(ops) && ops[i+n].conn == ops[i].conn && n < runMax {
-			n++
-		}
+		n := runLength(ops[i:])
 		m, err := p.compare(ops[i : i+n])
 		if m != nil {
 			m.at += i
@@ -118,6 +118,31 @@ func (p *pair) play(ops []op) (*mismatch, error) {
 		i += n
 	}
 	return p.compareState()
+}
+
+func runLength(ops []op) int {
+	n := 1
+	for n < len(ops) && ops[n].conn == ops[0].conn && n < runMax && ops[n-1].name() != "EXEC" {
+		n++
+	}
+	return n
+}
+
+// tryAgain does what a client does whose EXEC was not executed: it sends the
+// transaction once more. Lockstep may ask for that where Redis does not (see
+// Exceptions). It returns the answer that counts.
+func (p *pair) tryAgain(o op, queued []op, redis, ours respconn.Value) (respconn.Value, error) {
+	if len(queued) == 0 || redis.Null || !ours.Null {
+		return ours, nil
+	}
+	p.spurious++
+	again := []op{{o.conn, []string{"MULTI"}}}
+	again = append(again, queued...)
+	replies, err := p.ours.run(append(again, o))
+	if err != nil {
+		return ours, err
+	}
+	return replies[len(replies)-1], nil
 }
 
 // compare runs one pipeline on both servers.
@@ -135,6 +160,9 @@ func (p *pair) compare(ops []op) (*mismatch, error) {
 	for i := range min(len(replies[0]), len(replies[1])) {
 		a, b := replies[0][i], replies[1][i]
 		queued := p.queued.take(ops[i], a)
+		if b, err = p.tryAgain(ops[i], queued, a, b); err != nil {
+			return nil, err
+		}
 		same := canonical(ops[i], a) == canonical(ops[i], b)
 		if !same && queued != nil {
 			same = canonicalExec(queued, a) == canonicalExec(queued, b)

@@ -158,7 +158,10 @@ func (p *proposer) send(calls []*bundleCall, bytes int) {
 
 // proposeError tells what became of an entry that Raft did not apply.
 func proposeError(err error) error {
-	if errors.Is(err, ErrNotProposed) {
+	switch {
+	case errors.Is(err, ErrEntryTooLong):
+		return cluster.ErrTooLarge
+	case errors.Is(err, ErrNotProposed):
 		return cluster.ErrNotLeader
 	}
 	return cluster.ErrUnknown

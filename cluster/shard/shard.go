@@ -71,6 +71,8 @@ type Shard struct {
 	// SET-ACTIVE-EXPIRE).
 	expireOff atomic.Bool
 
+	// opened is closed when group is set: leadership may come earlier.
+	opened chan struct{}
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -78,7 +80,7 @@ type Shard struct {
 
 // Open opens the replica and its Raft group.
 func Open(cfg Config) (*Shard, error) {
-	s := &Shard{cfg: cfg, done: make(chan struct{})}
+	s := &Shard{cfg: cfg, opened: make(chan struct{}), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.admit.init(cfg.OutstandingBytesMax, cfg.OutstandingTxnsMax)
 	s.pending.init()
@@ -100,6 +102,7 @@ func Open(cfg Config) (*Shard, error) {
 		return nil, err
 	}
 	s.group = group
+	close(s.opened)
 	go s.propose.loop()
 	go s.expireLoop()
 	return s, nil
@@ -141,6 +144,11 @@ func (s *Shard) lead(term uint64) {
 		s.cfg.OnLead()
 	}
 	go func() {
+		select {
+		case <-s.opened:
+		case <-s.ctx.Done():
+			return
+		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
 				s.readyTerm.Store(term)

@@ -47,7 +47,7 @@ corpus: ## the same answers as redis-server
 	go test -count=1 -v ./tests/corpus ./tests/differential
 
 cluster: ## real processes, real clients, hostile input
-	go test -count=1 -v ./tests/clients ./tests/badinput
+	go test -count=1 -v ./tests/clients ./tests/clusterctl ./tests/badinput
 
 linear: ## kill -9 and SIGSTOP under load, the long version
 	LOCKSTEP_LONG=1 go test -count=1 -v -timeout 30m ./tests/linear

@@ -3,7 +3,11 @@
 // that say what became of it.
 package cluster
 
-import "lockstep/fsm"
+import (
+	"time"
+
+	"lockstep/fsm"
+)
 
 // Call is one txn on its way to a shard, and its answer (after net/rpc.Call).
 // Reply or Err is set when the call is done; Reply is RESP in the txn's Proto
@@ -13,19 +17,35 @@ type Call struct {
 	// ReadOnly lets the call run on the leader behind the read gate instead of
 	// entering the log.
 	ReadOnly bool
-	// Stale lets a read run on the gateway's own replica (READONLY).
+	// Stale lets a read run on the gateway's own replica (READONLY), as long as
+	// that is as Fresh says; nil: however old it is. Else the leader answers.
 	Stale bool
+	Fresh *Freshness
 	// Slots are the hash slots of all keys of the txn; they must belong to one
 	// shard. Empty when Shard says where to go.
 	Slots []uint16
 	// Shard is where the call goes when Slots is empty.
 	Shard int
 
+	// Client, when set, is the gateway's client that does not want to hear of what
+	// the txn changes (CLIENT TRACKING with NOLOOP).
+	Client uint64
+
 	Reply []byte
 	Err   error
 
 	// slot holds the one element of Slots that most calls have.
 	slot [1]uint16
+}
+
+// Freshness is how much a stale read must see. It does not change: who wants
+// another makes another.
+type Freshness struct {
+	// MaxAge bounds how long ago the state that is read was the leader's; 0: no
+	// bound.
+	MaxAge time.Duration
+	// Floors are, by shard, the log index that must have been reached.
+	Floors map[int]uint64
 }
 
 // Answered tells whether the call is done. Who runs many calls may leave the

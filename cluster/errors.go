@@ -13,12 +13,21 @@ var (
 	ErrNoLeader = errors.New("no leader for this shard")
 	// ErrOverloaded: too much is waiting already; refused before it was proposed.
 	ErrOverloaded = errors.New("too many commands are waiting")
+	// ErrOutOfMemory: maxmemory is reached, and nothing can be evicted.
+	ErrOutOfMemory = errors.New("memory is full")
+	// ErrTooMuchAtOnce: maxmemory leaves no room for all of these calls together,
+	// and may for each by itself.
+	ErrTooMuchAtOnce = errors.New("the calls need too much memory at once")
+	// ErrMustLog: what was taken for a read writes, and must enter the log.
+	ErrMustLog = errors.New("the call writes")
 	// ErrCrossSlot: the keys belong to several shards.
 	ErrCrossSlot = errors.New("keys belong to several shards")
 	// ErrTooLarge: the txn is larger than an entry may be.
 	ErrTooLarge = errors.New("the command is larger than a log entry may be")
 	// ErrShuttingDown: the node takes no new work.
 	ErrShuttingDown = errors.New("the node is shutting down")
+	// ErrNotKnown: the shard's leader cannot run the command.
+	ErrNotKnown = errors.New("the shard's leader does not know this command")
 	// ErrNoShard: the node holds no replica of the shard, or it is not open yet.
 	ErrNoShard = errors.New("this node has no replica of the shard")
 )

@@ -275,11 +275,13 @@ func TestCutRemembersDeletions(t *testing.T) {
 func (w *world) checkCounters() {
 	w.t.Helper()
 	var keys, volatile [Databases]int
+	var expirySec [Databases]int64
 	var memory int64
 	for at, v := range w.model {
 		keys[at.db]++
 		if v.expireAtMs != 0 {
 			volatile[at.db]++
+			expirySec[at.db] += v.expireAtMs / 1000
 		}
 	}
 	var due []Due
@@ -292,6 +294,9 @@ func (w *world) checkCounters() {
 	for db := range Databases {
 		if w.k.Keys(db) != keys[db] || w.k.Volatile(db) != volatile[db] {
 			w.t.Fatalf("db %d: %d keys, %d volatile, want %d, %d", db, w.k.Keys(db), w.k.Volatile(db), keys[db], volatile[db])
+		}
+		if want := expirySec[db] / int64(max(volatile[db], 1)); w.k.MeanExpirySec(db) != want {
+			w.t.Fatalf("db %d: the mean expiry is %d, want %d", db, w.k.MeanExpirySec(db), want)
 		}
 	}
 	if w.k.MemoryBytes() != memory {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -54,7 +53,7 @@ type Entry struct {
 	// ExpireAtMs is the time at which the key is gone, 0: never.
 	ExpireAtMs      int64
 	keyLen, textLen uint32
-	// access is the leader-local access clock (OBJECT IDLETIME); not state.
+	// access is this replica's own record of use (access.go); not state.
 	access uint32
 	kind   Kind
 	flags  uint8
@@ -67,6 +66,14 @@ const (
 	packedMax = 64 << 10
 	// keyPackedMax is the same for keys.
 	keyPackedMax = 64 << 10
+)
+
+// OverheadBytes is the memory that each key takes beside its bytes and its
+// value: the entry's head and its place in a segment. OverheadExpiryBytes is
+// what an expiry adds.
+const (
+	OverheadBytes       = entryBytes + 16
+	OverheadExpiryBytes = int(unsafe.Sizeof(expiry{}))
 )
 
 type objectEntry struct {
@@ -128,6 +135,12 @@ func (e *Entry) KeyBytes() []byte {
 
 // Kind returns the kind of the value.
 func (e *Entry) Kind() Kind { return e.kind }
+
+// Fillable tells whether the value is of a kind that commands wait for: BLPOP,
+// BZPOPMIN and XREAD.
+func (e *Entry) Fillable() bool {
+	return e.kind == KindList || e.kind == KindSortedSet || e.kind == KindStream
+}
 
 // Object returns the value of an entry made by NewObject, else nil.
 func (e *Entry) Object() Object {
@@ -218,17 +231,6 @@ func (e *Entry) Copied(key []byte) *Entry {
 	return n
 }
 
-// Access returns the access clock, in seconds of the clock that Touch was
-// given.
-func (e *Entry) Access() uint32 { return atomic.LoadUint32(&e.access) }
-
-// Touch sets the access clock; readers may call it.
-func (e *Entry) Touch(sec uint32) {
-	if atomic.LoadUint32(&e.access) != sec {
-		atomic.StoreUint32(&e.access, sec)
-	}
-}
-
 // rawString is a string that stands apart from its entry: a long one, or one
 // that grows in place, because APPEND and SETRANGE would copy the whole value
 // each time otherwise.
@@ -271,7 +273,15 @@ func (e *Entry) GrowText(n int) []byte {
 	return r.text
 }
 
-// Growable tells whether GrowText may be called.
+// ReplaceText makes text, which is copied, all of a raw string's text. What
+// GrowText asks for holds here too.
+func (e *Entry) ReplaceText(text []byte) {
+	e.flags |= flagRaw
+	r := e.head().object.(*rawString)
+	r.text = append(r.text[:0], text...)
+}
+
+// Growable tells whether GrowText and ReplaceText may be called.
 func (e *Entry) Growable() bool { return e.kind == KindString && e.flags&flagObject != 0 }
 
 // growCapacity doubles up to 1 MiB and adds 1 MiB beyond it, as Redis's sds.

@@ -1,101 +1,167 @@
 package engine
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
 )
 
-// expiryIndex orders the keys of one lock slot that have an expiry by the time
-// they are due. Changed under the slot's exclusive lock.
+// Perishable is an object parts of which have an expiry of their own: a hash.
+type Perishable interface {
+	Object
+	// FirstExpiryMs is when the first part is gone, 0: none expires.
+	FirstExpiryMs() int64
+	// LastExpiryMs is when the last part is gone and with it the key, 0: never.
+	LastExpiryMs() int64
+}
+
+// expiryIndex orders the keys of one lock slot that have an expiry, or parts
+// that have one, by the time the first of that is due. A tree per database: to
+// empty one database, or to swap two, costs no step per key of any. Changed under
+// the slot's exclusive lock.
 type expiryIndex struct {
-	tree *btree.BTreeG[expiry]
+	trees [Databases]*btree.BTreeG[expiry]
 	// nextMs is when the first key is due; readable without a lock.
 	nextMs atomic.Int64
+	// size is the number of keys in the trees; readable without a lock.
+	size atomic.Int64
 }
 
 type expiry struct {
 	atMs int64
-	db   int
 	e    *Entry
 }
 
 func expiryLess(a, b expiry) bool {
-	switch {
-	case a.atMs != b.atMs:
+	if a.atMs != b.atMs {
 		return a.atMs < b.atMs
-	case a.db != b.db:
-		return a.db < b.db
 	}
 	return strings.Compare(a.e.Key(), b.e.Key()) < 0
 }
 
+// add puts an entry in if it is ever due.
 func (x *expiryIndex) add(db int, e *Entry) {
-	if x.tree == nil {
-		x.tree = btree.NewBTreeGOptions(expiryLess, btree.Options{NoLocks: true})
+	at := e.DueAtMs()
+	if at == 0 {
+		return
 	}
-	x.tree.Set(expiry{e.ExpireAtMs, db, e})
+	if x.trees[db] == nil {
+		x.trees[db] = btree.NewBTreeGOptions(expiryLess, btree.Options{NoLocks: true})
+	}
+	x.trees[db].Set(expiry{at, e})
 	x.refresh()
 }
 
+// remove takes an entry out, of which nothing that add looked at has changed.
 func (x *expiryIndex) remove(db int, e *Entry) {
-	x.tree.Delete(expiry{e.ExpireAtMs, db, e})
+	at := e.DueAtMs()
+	if at == 0 {
+		return
+	}
+	x.trees[db].Delete(expiry{at, e})
+	if x.trees[db].Len() == 0 {
+		x.trees[db] = nil
+	}
 	x.refresh()
 }
 
 func (x *expiryIndex) refresh() {
-	first, ok := x.tree.Min()
-	if !ok {
-		x.tree = nil
-		x.nextMs.Store(0)
-		return
+	var nextMs, size int64
+	for _, tree := range &x.trees {
+		if tree == nil {
+			continue
+		}
+		if first, ok := tree.Min(); ok && (nextMs == 0 || first.atMs < nextMs) {
+			nextMs = first.atMs
+		}
+		size += int64(tree.Len())
 	}
-	x.nextMs.Store(first.atMs)
+	x.nextMs.Store(nextMs)
+	x.size.Store(size)
 }
 
 // swap exchanges two databases.
-func (x *expiryIndex) swap(a, b int) {
-	if x.tree == nil {
-		return
-	}
-	old := x.tree
-	x.tree = nil
-	old.Scan(func(it expiry) bool {
-		switch it.db {
-		case a:
-			it.db = b
-		case b:
-			it.db = a
-		}
-		x.add(it.db, it.e)
-		return true
-	})
-}
+func (x *expiryIndex) swap(a, b int) { x.trees[a], x.trees[b] = x.trees[b], x.trees[a] }
 
 // drop takes one database out.
 func (x *expiryIndex) drop(db int) {
-	if x.tree == nil {
-		return
+	if x.trees[db] != nil {
+		x.trees[db] = nil
+		x.refresh()
 	}
-	old := x.tree
-	x.tree = nil
-	x.nextMs.Store(0)
-	old.Scan(func(it expiry) bool {
-		if it.db != db {
-			x.add(it.db, it.e)
+}
+
+// indexed is an entry of the index, and its database.
+type indexed struct {
+	expiry
+	db int
+}
+
+// nearest returns up to limit entries that are due by untilMs and that suit,
+// nearest first. It looks at no more than looksMax of each database.
+func (x *expiryIndex) nearest(untilMs int64, limit, looksMax int, suits func(*Entry) bool) []indexed {
+	var found []indexed
+	for db, tree := range &x.trees {
+		if tree == nil {
+			continue
 		}
-		return true
-	})
+		left, looks := limit, 0
+		tree.Scan(func(it expiry) bool {
+			if it.atMs > untilMs || left == 0 || looks == looksMax {
+				return false
+			}
+			looks++
+			if suits(it.e) {
+				left--
+				found = append(found, indexed{it, db})
+			}
+			return true
+		})
+	}
+	slices.SortStableFunc(found, func(a, b indexed) int { return cmp.Compare(a.atMs, b.atMs) })
+	return found[:min(limit, len(found))]
 }
 
-// ExpiredAt tells whether the key is gone at nowMs.
+// perishable returns the object if parts of it may expire, else nil.
+func (e *Entry) perishable() Perishable {
+	if e.kind != KindHash {
+		return nil
+	}
+	p, _ := e.Object().(Perishable)
+	return p
+}
+
+// ExpiredAt tells whether the key is gone at nowMs: its own expiry has come, or
+// that of all its parts.
 func (e *Entry) ExpiredAt(nowMs int64) bool {
-	return e.ExpireAtMs != 0 && e.ExpireAtMs <= nowMs
+	if e.ExpireAtMs != 0 && e.ExpireAtMs <= nowMs {
+		return true
+	}
+	if p := e.perishable(); p != nil {
+		at := p.LastExpiryMs()
+		return at != 0 && at <= nowMs
+	}
+	return false
 }
 
-// Due is a key that has reached its expiry.
+// Lasts tells that neither the key nor a part of it can expire.
+func (e *Entry) Lasts() bool { return e.ExpireAtMs == 0 && e.kind != KindHash }
+
+// DueAtMs is when the key or the first part of it is due, 0: never.
+func (e *Entry) DueAtMs() int64 {
+	if p := e.perishable(); p != nil {
+		if at := p.FirstExpiryMs(); at != 0 && (e.ExpireAtMs == 0 || at < e.ExpireAtMs) {
+			return at
+		}
+	}
+	return e.ExpireAtMs
+}
+
+// Due is a key that has reached its expiry, or part of which has.
 type Due struct {
 	DB  int
 	Key string
@@ -121,17 +187,9 @@ func (k *Keyspace) SlotDueMs(slot int32) int64 { return k.slots[slot].expires.ne
 // AppendDue appends up to limit keys of a lock slot that are due at nowMs. It
 // needs the slot shared.
 func (k *Keyspace) AppendDue(dst []Due, slot int32, nowMs int64, limit int) []Due {
-	x := &k.slots[slot].expires
-	if x.tree == nil {
-		return dst
-	}
-	x.tree.Scan(func(it expiry) bool {
-		if it.atMs > nowMs || limit == 0 {
-			return false
-		}
-		limit--
+	all := func(*Entry) bool { return true }
+	for _, it := range k.slots[slot].expires.nearest(nowMs, limit, limit, all) {
 		dst = append(dst, Due{it.db, it.e.Key()})
-		return true
-	})
+	}
 	return dst
 }

@@ -52,9 +52,15 @@ type Keyspace struct {
 	swappedAt [Databases]uint64
 	keys      [Databases]atomic.Int64
 	volatile  [Databases]atomic.Int64
+	// expirySec is the sum of the expiries, in seconds, and perishing the number
+	// of keys parts of which have one.
+	expirySec [Databases]atomic.Int64
+	perishing [Databases]atomic.Int64
 	memory    [Databases]atomic.Int64
 	cuts      uint64 // number of cuts opened so far
 	cut       atomic.Pointer[Cut]
+	// gone is told of streams that leave; see TellGone.
+	gone func(db int, key []byte)
 
 	// Stats counts what INFO shows; it is not state.
 	Stats Stats
@@ -70,6 +76,8 @@ type slotSpace struct {
 	dbs     [Databases]*dict
 	expires expiryIndex
 	deleted deletions
+	// keys is the number of keys of all databases, readable without a lock.
+	keys atomic.Int64
 	// cutEpoch is the last cut that has captured this slot.
 	cutEpoch uint64
 }
@@ -85,6 +93,18 @@ func New(cfg Config) *Keyspace {
 		k.seed1 |= uint64(cfg.Seed[8+i]) << (8 * i)
 	}
 	return k
+}
+
+// TellGone has f called with each stream that leaves the keyspace or has another
+// value in its place, but for those of a database that is emptied or swapped. f
+// must not block, nor keep the key, nor reach the keyspace. It is set before the
+// keyspace is used.
+func (k *Keyspace) TellGone(f func(db int, key []byte)) { k.gone = f }
+
+func (k *Keyspace) tellGone(db int, e *Entry) {
+	if k.gone != nil && e.kind == KindStream {
+		k.gone(db, e.KeyBytes())
+	}
 }
 
 // Config returns what the keyspace was made with.
@@ -180,14 +200,19 @@ func (k *Keyspace) put(s *slotSpace, db int, hash uint32, e *Entry, txnNo uint64
 	old := d.put(hash, e.KeyBytes(), e, k.cutEpoch(txnNo))
 	if old == nil {
 		k.keys[db].Add(1)
+		s.keys.Add(1)
 	} else {
 		k.forget(s, db, old)
+		k.tellGone(db, old)
+		e.inheritAccess(old)
 	}
 	k.memory[db].Add(int64(e.MemoryBytes()))
+	s.expires.add(db, e)
 	if e.ExpireAtMs != 0 {
-		s.expires.add(db, e)
 		k.volatile[db].Add(1)
+		k.expirySec[db].Add(e.ExpireAtMs / 1000)
 	}
+	k.countPerishing(db, e, 1)
 }
 
 // Remove takes a key out and returns its entry, or nil.
@@ -199,7 +224,9 @@ func (k *Keyspace) Remove(slot int32, db int, key []byte, txnNo uint64) *Entry {
 		return nil
 	}
 	k.keys[db].Add(-1)
+	s.keys.Add(-1)
 	k.forget(s, db, e)
+	k.tellGone(db, e)
 	s.deleted.add(db, hash, txnNo)
 	return e
 }
@@ -207,9 +234,17 @@ func (k *Keyspace) Remove(slot int32, db int, key []byte, txnNo uint64) *Entry {
 // forget takes an entry that left the keyspace out of the counters.
 func (k *Keyspace) forget(s *slotSpace, db int, e *Entry) {
 	k.memory[db].Add(-int64(e.MemoryBytes()))
+	s.expires.remove(db, e)
 	if e.ExpireAtMs != 0 {
-		s.expires.remove(db, e)
 		k.volatile[db].Add(-1)
+		k.expirySec[db].Add(-(e.ExpireAtMs / 1000))
+	}
+	k.countPerishing(db, e, -1)
+}
+
+func (k *Keyspace) countPerishing(db int, e *Entry, by int64) {
+	if p := e.perishable(); p != nil && p.FirstExpiryMs() != 0 {
+		k.perishing[db].Add(by)
 	}
 }
 
@@ -218,43 +253,63 @@ func (k *Keyspace) forget(s *slotSpace, db int, e *Entry) {
 // caller must end the change with Changed, and must not touch ExpireAtMs.
 func (k *Keyspace) Mutable(slot int32, db int, e *Entry, txnNo uint64) *Entry {
 	k.memory[db].Add(-int64(e.MemoryBytes()))
+	k.countPerishing(db, e, -1)
 	s := k.change(slot, txnNo)
-	if !k.held(e, txnNo) {
-		return e
-	}
-	n := e.clone()
-	s.dbs[db].put(k.hash(e.KeyBytes()), e.KeyBytes(), n, k.cutEpoch(txnNo))
-	if n.ExpireAtMs != 0 {
+	held, perishable := k.held(e, txnNo), e.perishable() != nil
+	if held || perishable {
 		s.expires.remove(db, e)
-		s.expires.add(db, n)
 	}
-	return n
+	if held {
+		n := e.clone()
+		s.dbs[db].put(k.hash(e.KeyBytes()), e.KeyBytes(), n, k.cutEpoch(txnNo))
+		e = n
+		if !perishable {
+			s.expires.add(db, e)
+		}
+	}
+	return e
 }
 
-// Changed ends a change begun with Mutable.
+// Changed ends a change begun with Mutable. A perishable object, whose first
+// expiry may be another now, has been out of the index meanwhile.
 func (k *Keyspace) Changed(db int, e *Entry, txnNo uint64) {
+	if e.perishable() != nil && e.DueAtMs() != 0 {
+		k.slots[k.LockSlotOf(e)].expires.add(db, e)
+	}
 	e.Version = txnNo
 	k.memory[db].Add(int64(e.MemoryBytes()))
+	k.countPerishing(db, e, 1)
 }
 
 // SetExpire changes when a key is gone (0: never) and makes txnNo its version.
 func (k *Keyspace) SetExpire(slot int32, db int, e *Entry, atMs int64, txnNo uint64) {
 	e = k.Mutable(slot, db, e, txnNo)
-	k.reschedule(&k.slots[slot], db, e, atMs)
+	s := &k.slots[slot]
+	if e.perishable() == nil {
+		k.reschedule(s, db, e, atMs)
+	} else {
+		// Mutable and Changed see to the index.
+		k.setExpiry(db, e, atMs)
+	}
 	k.Changed(db, e, txnNo)
 }
 
 // reschedule changes when an entry that may be changed in place is gone.
 func (k *Keyspace) reschedule(s *slotSpace, db int, e *Entry, atMs int64) {
-	if e.ExpireAtMs != 0 {
-		s.expires.remove(db, e)
+	s.expires.remove(db, e)
+	k.setExpiry(db, e, atMs)
+	s.expires.add(db, e)
+}
+
+func (k *Keyspace) setExpiry(db int, e *Entry, atMs int64) {
+	switch was := e.ExpireAtMs != 0; {
+	case was && atMs == 0:
 		k.volatile[db].Add(-1)
-	}
-	e.ExpireAtMs = atMs
-	if atMs != 0 {
-		s.expires.add(db, e)
+	case !was && atMs != 0:
 		k.volatile[db].Add(1)
 	}
+	k.expirySec[db].Add(atMs/1000 - e.ExpireAtMs/1000)
+	e.ExpireAtMs = atMs
 }
 
 // change returns a slot that is about to be changed by txnNo, after an open
@@ -297,6 +352,19 @@ func (k *Keyspace) Keys(db int) int { return int(k.keys[db].Load()) }
 
 // Volatile is the number of keys of a database that have an expiry.
 func (k *Keyspace) Volatile(db int) int { return int(k.volatile[db].Load()) }
+
+// MeanExpirySec is the mean of the expiries of a database's keys, in Unix
+// time, 0 if none has one.
+func (k *Keyspace) MeanExpirySec(db int) int64 {
+	n := k.volatile[db].Load()
+	if n <= 0 {
+		return 0
+	}
+	return k.expirySec[db].Load() / n
+}
+
+// Perishing is the number of keys of a database parts of which have an expiry.
+func (k *Keyspace) Perishing(db int) int { return int(k.perishing[db].Load()) }
 
 // SlotKeys is the number of keys of a database in one lock slot.
 func (k *Keyspace) SlotKeys(slot int32, db int) int {
@@ -341,7 +409,7 @@ func (k *Keyspace) WalkRank(slot int32, db int, skip int, f func(e *Entry) bool)
 }
 
 // Flush empties one database; it needs the global lock. It costs a step per
-// lock slot and per key with an expiry, not per key.
+// lock slot, not per key.
 func (k *Keyspace) Flush(db int, txnNo uint64) {
 	for i := range k.slots {
 		s := &k.slots[i]
@@ -349,16 +417,20 @@ func (k *Keyspace) Flush(db int, txnNo uint64) {
 			continue
 		}
 		k.change(int32(i), txnNo)
+		s.keys.Add(-int64(s.dbs[db].count))
 		s.dbs[db] = nil
 		s.expires.drop(db)
 		s.deleted.raise(txnNo)
 	}
 	k.keys[db].Store(0)
 	k.volatile[db].Store(0)
+	k.expirySec[db].Store(0)
+	k.perishing[db].Store(0)
 	k.memory[db].Store(0)
 }
 
-// Swap exchanges the content of two databases; it needs the global lock.
+// Swap exchanges the content of two databases; it needs the global lock, and
+// costs a step per lock slot.
 func (k *Keyspace) Swap(a, b int, txnNo uint64) {
 	if a == b {
 		return
@@ -370,6 +442,8 @@ func (k *Keyspace) Swap(a, b int, txnNo uint64) {
 	}
 	swapCount(&k.keys[a], &k.keys[b])
 	swapCount(&k.volatile[a], &k.volatile[b])
+	swapCount(&k.expirySec[a], &k.expirySec[b])
+	swapCount(&k.perishing[a], &k.perishing[b])
 	swapCount(&k.memory[a], &k.memory[b])
 	k.swappedAt[a], k.swappedAt[b] = txnNo, txnNo
 }
@@ -382,7 +456,8 @@ func swapCount(a, b *atomic.Int64) {
 
 // Unchanged tells whether a key is still as a client saw it that read version
 // (0: no such key) after txn seenAt. A deletion that is too long ago to be
-// known counts as a change, and so does an expiry that nowMs has passed.
+// known counts as a change, and so do an expiry that nowMs has passed and a swap
+// of the database.
 func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64) bool {
 	e := k.Find(slot, db, key)
 	if e != nil && e.ExpiredAt(nowMs) {
@@ -390,7 +465,9 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 	}
 	s := &k.slots[slot]
 	switch {
-	case k.swappedAt[db] > seenAt && (e != nil || version != 0):
+	case k.swappedAt[db] > seenAt:
+		// Even where the key was missing then and is missing now: it may have been
+		// made and swapped away in between.
 		return false
 	case e != nil:
 		return e.Version == version

@@ -91,6 +91,7 @@ func TestWatchSeesEveryChange(t *testing.T) {
 		"databases are swapped":         {key, func(k *Keyspace) { k.Swap(0, 1, 11) }, false},
 		"swapped with an equal version": {key, func(k *Keyspace) { put(k, 1, key, 0, 10); k.Swap(0, 1, 11) }, false},
 		"other databases are swapped":   {key, func(k *Keyspace) { k.Swap(2, 1, 11) }, true},
+		"it comes and is swapped away":  {absent, func(k *Keyspace) { put(k, 0, absent, 0, 11); k.Swap(0, 1, 12) }, false},
 		"many deletions since": {absent, func(k *Keyspace) {
 			put(k, 0, absent, 0, 11)
 			k.Remove(slot, 0, absent, 12)
@@ -157,5 +158,32 @@ func TestRawStringGrowsInPlace(t *testing.T) {
 	copy(e.GrowText(2), "zz")
 	if string(c.Text()) != "xyc\x00\x00" || c.Key() != "other" || string(e.Text()) != "zzc\x00\x00" {
 		t.Fatalf("copy %q, original %q", c.Text(), e.Text())
+	}
+}
+
+// TestOtherDatabasesIndexIsLeftAlone: to empty or to swap databases costs no step
+// per key of another one, so that whoever flushes a small database does not hold
+// up those who use a large one.
+func TestOtherDatabasesIndexIsLeftAlone(t *testing.T) {
+	k := New(Config{LockSlots: 1})
+	for i := range 100 {
+		k.SetString(0, 0, fmt.Appendf(nil, "k%02d", i), nil, int64(1000+i), 1)
+	}
+	k.SetString(0, 1, []byte("soon"), nil, 10, 1)
+	k.SetString(0, 2, []byte("sooner"), nil, 5, 1)
+	tree := k.slots[0].expires.trees[0]
+	k.Flush(2, 2)
+	if k.slots[0].expires.trees[0] != tree {
+		t.Error("the index of database 0 was made anew when database 2 was emptied")
+	}
+	if at, n := k.SlotDueMs(0), k.Weight(0, true); at != 10 || n != 101 {
+		t.Errorf("the first of %d keys is due at %d", n, at)
+	}
+	k.Swap(0, 3, 3)
+	if k.slots[0].expires.trees[3] != tree {
+		t.Error("the index of database 0 was made anew when it was swapped with database 3")
+	}
+	if due := k.AppendDue(nil, 0, 1000, 9); len(due) != 2 || due[0] != (Due{1, "soon"}) || due[1] != (Due{3, "k00"}) {
+		t.Errorf("due at 1000: %v", due)
 	}
 }

@@ -55,11 +55,22 @@ func TestAnAppliedWriteIsSeenByTheNextRead(t *testing.T) {
 }
 
 func BenchmarkApplySet(b *testing.B) {
-	m := testMachine(b, nil)
+	benchmarkApply(b, testMachine(b, nil), func(i int) Txn { return txnOf(0, "set", fmt.Sprintf("key:%012d", i), "xxx") })
+}
+
+// limitedScript is a script of two calls.
+const limitedScript = "local n = tonumber(redis.call('get', KEYS[1]) or '0') if n >= tonumber(ARGV[1]) then return -1 end return redis.call('incr', KEYS[1])"
+
+func BenchmarkApplyEval(b *testing.B) {
+	benchmarkApply(b, testMachine(b, nil), func(int) Txn { return txnOf(0, "eval", limitedScript, "1", "key", "1000000000") })
+}
+
+// benchmarkApply applies entries of a hundred txns, and waits until they have run.
+func benchmarkApply(b *testing.B, m *Machine, txn func(i int) Txn) {
 	const txns = 100
 	var bundles []Bundle
 	for i := range txns {
-		bundles = append(bundles, Bundle{Origin: Origin{Node: 1, Boot: 1, Lane: uint32(i % Lanes)}, Txns: []Txn{txnOf(0, "set", fmt.Sprintf("key:%012d", i), "xxx")}})
+		bundles = append(bundles, Bundle{Origin: Origin{Node: 1, Boot: 1, Lane: uint32(i % Lanes)}, Txns: []Txn{txn(i)}})
 	}
 	b.ReportAllocs()
 	seq := [Lanes]uint64{}
@@ -75,6 +86,9 @@ func BenchmarkApplySet(b *testing.B) {
 		e := entryOf(index, bundles...)
 		b.StartTimer()
 		if err := m.Apply(index, e); err != nil {
+			b.Fatal(err)
+		}
+		if err := m.WaitExecuted(b.Context(), index); err != nil {
 			b.Fatal(err)
 		}
 	}

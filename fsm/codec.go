@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"sync"
+
+	"lockstep/engine/script"
 )
 
 // An entry on disk and on the wire:
@@ -15,9 +18,16 @@ import (
 // A bundle, there and in a forwarded request:
 //
 //	node u64  boot u64  lane u32  first seq uv  acked below uv  txns uv
-//	{ kind u8  proto u8
+//	{ kind u8  proto u8  [ user ]
 //	  watches uv { db u8  key  version uv  seen at uv }
 //	  ops uv     { db u8  args uv  { arg } } }
+//
+// The highest bit of an op's db is set where the second argument is the SHA1 of
+// a script, in place of its text.
+//
+// The highest bit of proto is set for a txn that leaves the record of its keys'
+// use alone, the one below it where memory was full, the next one where the
+// rules of a user follow, the next one where scripts draw.
 //
 // Fixed numbers are little endian, uv is an unsigned varint, texts are a uv
 // length and bytes.
@@ -27,6 +37,18 @@ const (
 	entryHeaderSize = 3 + 1 + 4 + 8 + 8 + 8 + 8 + 4
 	entryCRCSize    = 4
 	bundleCountAt   = entryHeaderSize - 4
+	// protoNoTouch is set in a txn's proto for Txn.NoTouch.
+	protoNoTouch = 1 << 7
+	// protoMemoryFull is set for Txn.MemoryFull.
+	protoMemoryFull = 1 << 6
+	// protoUser is set where Txn.User is.
+	protoUser = 1 << 5
+	// protoDraws is set for Txn.Draws.
+	protoDraws = 1 << 4
+	// protoFlags are all of these.
+	protoFlags = protoNoTouch | protoMemoryFull | protoUser | protoDraws
+	// opSum is set in an op's db for Op.Sum.
+	opSum = 1 << 7
 )
 
 // Errors of a damaged or foreign entry. Each stops the node: to skip an entry
@@ -110,16 +132,31 @@ func CheckEntry(group uint32, data []byte) error {
 
 // DecodeEntry checks and decodes an entry. What it returns points into data.
 func DecodeEntry(group uint32, data []byte) (Entry, error) {
+	var d entryDecoder
+	return d.decode(group, data)
+}
+
+// entryDecoder decodes one entry after another into the same memory: an entry is
+// valid until the next.
+type entryDecoder struct {
+	decoder
+	bundles []Bundle
+}
+
+func (d *entryDecoder) decode(group uint32, data []byte) (Entry, error) {
 	if err := CheckEntry(group, data); err != nil {
 		return Entry{}, err
 	}
-	d := decoder{rest: data[8 : len(data)-entryCRCSize]}
+	d.begin(data[8 : len(data)-entryCRCSize])
 	e := Entry{ID: EntryID{d.u64(), d.u64(), d.u64()}, StampMs: int64(d.u64())}
 	n := d.u32()
 	if uint64(n) > uint64(len(d.rest)) {
 		return Entry{}, fmt.Errorf("%w: %d bundles", ErrCorrupt, n)
 	}
-	e.Bundles = make([]Bundle, n)
+	if int(n) > cap(d.bundles) {
+		d.bundles = make([]Bundle, n)
+	}
+	e.Bundles = d.bundles[:n]
 	for i := range e.Bundles {
 		d.bundle(&e.Bundles[i])
 		e.Txns += len(e.Bundles[i].Txns)
@@ -145,7 +182,23 @@ func AppendBundle(dst []byte, b *Bundle) []byte {
 }
 
 func appendTxn(dst []byte, t *Txn) []byte {
-	dst = append(dst, byte(t.Kind), t.Proto)
+	proto := t.Proto
+	if t.NoTouch {
+		proto |= protoNoTouch
+	}
+	if t.MemoryFull {
+		proto |= protoMemoryFull
+	}
+	if t.Draws {
+		proto |= protoDraws
+	}
+	if t.User != nil {
+		proto |= protoUser
+	}
+	dst = append(dst, byte(t.Kind), proto)
+	if t.User != nil {
+		dst = appendText(dst, t.User)
+	}
 	dst = binary.AppendUvarint(dst, uint64(len(t.Watches)))
 	for i := range t.Watches {
 		w := &t.Watches[i]
@@ -156,12 +209,22 @@ func appendTxn(dst []byte, t *Txn) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(t.Ops)))
 	for i := range t.Ops {
-		op := &t.Ops[i]
-		dst = append(dst, byte(op.DB))
-		dst = binary.AppendUvarint(dst, uint64(len(op.Args)))
-		for _, a := range op.Args {
-			dst = appendText(dst, a)
+		dst = appendOp(dst, &t.Ops[i])
+	}
+	return dst
+}
+
+func appendOp(dst []byte, op *Op) []byte {
+	db := byte(op.DB)
+	if op.Sum != nil {
+		db |= opSum
+	}
+	dst = binary.AppendUvarint(append(dst, db), uint64(len(op.Args)))
+	for i, a := range op.Args {
+		if i == 1 && op.Sum != nil {
+			a = op.Sum
 		}
+		dst = appendText(dst, a)
 	}
 	return dst
 }
@@ -170,16 +233,29 @@ func appendText(dst, s []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
+// BundleSize is at least the number of bytes that a bundle of common txns takes.
+func BundleSize(b *Bundle) int {
+	n := 48
+	for i := range b.Txns {
+		n += TxnSize(&b.Txns[i])
+	}
+	return n
+}
+
 // TxnSize is about the number of bytes a txn takes in an entry.
 func TxnSize(t *Txn) int {
-	n := 8
+	n := 8 + len(t.User)
 	for i := range t.Watches {
 		n += 24 + len(t.Watches[i].Key)
 	}
 	for i := range t.Ops {
+		op := &t.Ops[i]
 		n += 4
-		for _, a := range t.Ops[i].Args {
+		for _, a := range op.Args {
 			n += 3 + len(a)
+		}
+		if op.Sum != nil {
+			n += len(op.Sum) - len(op.Args[1])
 		}
 	}
 	return n
@@ -197,17 +273,66 @@ func DecodeBundle(data []byte) (Bundle, error) {
 	return b, nil
 }
 
+// decoders are kept for EachTxn: a new one makes room for many txns.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// EachTxn calls f with the txns of one encoded bundle that fills data, in order;
+// false: it is broken. What f gets is used again afterwards.
+func EachTxn(data []byte, f func(t *Txn)) bool {
+	d := decoders.Get().(*decoder)
+	defer decoders.Put(d)
+	d.begin(data)
+	var b Bundle
+	d.bundle(&b)
+	if d.failed || len(d.rest) != 0 {
+		return false
+	}
+	for i := range b.Txns {
+		f(&b.Txns[i])
+	}
+	return true
+}
+
 // decoder reads an entry's parts. After a failure it returns zeros. It never
 // allocates for more elements than there are bytes left.
 type decoder struct {
 	rest   []byte
 	failed bool
-	// args is room for argument lists, cut off piece by piece: an entry holds
-	// hundreds of short ones.
-	args [][]byte
-	// ops and txns are the same for the ops of txns and the txns of bundles.
-	ops  []Op
-	txns []Txn
+	// args is room for argument lists, ops for the ops of txns, and txns for the
+	// txns of bundles: an entry holds hundreds of short ones.
+	args room[[]byte]
+	ops  room[Op]
+	txns room[Txn]
+}
+
+// begin sets a decoder that was used before to other data.
+func (d *decoder) begin(data []byte) {
+	d.rest, d.failed = data, false
+	d.args.reuse()
+	d.ops.reuse()
+	d.txns.reuse()
+}
+
+// room is memory from which lists are cut, one behind the other.
+type room[T any] struct {
+	free []T
+	// all is the largest piece that free was cut from.
+	all []T
+}
+
+// reuse makes what was cut off before available again.
+func (r *room[T]) reuse() { r.free = r.all }
+
+// cut returns a list of n elements, which hold what they held before.
+func (r *room[T]) cut(n int) []T {
+	const least = 64
+	if n > len(r.free) {
+		r.free = make([]T, max(n, 2*len(r.all), least))
+		r.all = r.free
+	}
+	l := r.free[:n:n]
+	r.free = r.free[n:]
+	return l
 }
 
 func (d *decoder) fail() {
@@ -260,10 +385,20 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
+// What the parts of a bundle take at least, in bytes.
+const (
+	txnBytesMin   = 4 // kind, proto, no watches, no ops
+	watchBytesMin = 4
+	opBytesMin    = 3 // database, one argument of nothing
+)
+
 // count reads a number of elements, each of which takes at least a byte.
-func (d *decoder) count() int {
+func (d *decoder) count() int { return d.countOf(1) }
+
+// countOf reads a number of elements, each of which takes at least so many bytes.
+func (d *decoder) countOf(bytesMin int) int {
 	n := d.uvarint()
-	if n > uint64(len(d.rest)) {
+	if n > uint64(len(d.rest)/bytesMin) {
 		d.fail()
 		return 0
 	}
@@ -284,49 +419,58 @@ func (d *decoder) bundle(b *Bundle) {
 	b.Origin = Origin{d.u64(), d.u64(), d.u32()}
 	b.FirstSeq = d.uvarint()
 	b.AckedBelow = d.uvarint()
-	n := d.count()
-	if n > len(d.txns) {
-		d.txns = make([]Txn, max(n, 64))
-	}
-	b.Txns = d.txns[:n:n]
-	d.txns = d.txns[n:]
+	b.Txns = d.txns.cut(d.countOf(txnBytesMin))
 	for i := range b.Txns {
 		d.txn(&b.Txns[i])
 	}
 }
 
 func (d *decoder) txn(t *Txn) {
-	t.Kind = Kind(d.u8())
-	t.Proto = d.u8()
+	*t = Txn{Kind: Kind(d.u8())}
+	proto := d.u8()
+	t.Proto = proto &^ protoFlags
+	t.NoTouch, t.MemoryFull, t.Draws = proto&protoNoTouch != 0, proto&protoMemoryFull != 0, proto&protoDraws != 0
+	if proto&protoUser != 0 {
+		t.User = d.text()
+	}
 	if t.Kind > kindLast {
 		d.fail()
 	}
-	if n := d.count(); n > 0 {
+	if n := d.countOf(watchBytesMin); n > 0 {
 		t.Watches = make([]Watch, n)
 		for i := range t.Watches {
 			t.Watches[i] = Watch{DB: d.db(), Key: d.text(), Version: d.uvarint(), SeenAt: d.uvarint()}
 		}
 	}
-	if n := d.count(); n > 0 {
-		if n > len(d.ops) {
-			d.ops = make([]Op, max(n, 128))
-		}
-		t.Ops = d.ops[:n:n]
-		d.ops = d.ops[n:]
+	if n := d.countOf(opBytesMin); n > 0 {
+		t.Ops = d.ops.cut(n)
 		for i := range t.Ops {
-			t.Ops[i].DB = d.db()
-			t.Ops[i].Args = d.list()
+			d.op(&t.Ops[i])
 		}
 	}
 }
 
-func (d *decoder) db() int {
-	db := int(d.u8())
+func (d *decoder) op(op *Op) {
+	db := d.u8()
+	*op = Op{DB: d.database(db &^ opSum), Args: d.list()}
+	if db&opSum == 0 {
+		return
+	}
+	if len(op.Args) < 2 || len(op.Args[1]) != len(script.Sum{}) {
+		d.fail()
+		return
+	}
+	op.Sum, op.Args[1] = op.Args[1], nil
+}
+
+func (d *decoder) db() int { return d.database(d.u8()) }
+
+func (d *decoder) database(db byte) int {
 	if db >= databases {
 		d.fail()
 		return 0
 	}
-	return db
+	return int(db)
 }
 
 func (d *decoder) list() [][]byte {
@@ -335,11 +479,7 @@ func (d *decoder) list() [][]byte {
 		d.fail()
 		return nil
 	}
-	if n > len(d.args) {
-		d.args = make([][]byte, max(n, 512))
-	}
-	l := d.args[:n:n]
-	d.args = d.args[n:]
+	l := d.args.cut(n)
 	for i := range l {
 		l[i] = d.text()
 	}

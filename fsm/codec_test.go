@@ -2,7 +2,9 @@ package fsm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"testing"
 )
 
@@ -24,16 +26,24 @@ func TestADamagedEntryIsRefused(t *testing.T) {
 	if _, err := DecodeEntry(8, whole); !errors.Is(err, ErrGroup) {
 		t.Errorf("another group's entry: %v", err)
 	}
+	next := bytes.Clone(whole[:len(whole)-entryCRCSize])
+	next[3]++
+	next = binary.LittleEndian.AppendUint32(next, crc32.Checksum(next, castagnoli))
+	if _, err := DecodeEntry(7, next); !errors.Is(err, ErrVersion) {
+		t.Errorf("an entry of the next version: %v", err)
+	}
 }
 
 func TestAnUnknownCommandStopsTheMachine(t *testing.T) {
-	m := testMachine(t, nil)
-	err := m.Apply(1, entryOf(1, Bundle{Txns: []Txn{txnOf(0, "set", "a", "1"), txnOf(0, "from-the-future", "a")}}))
-	if !errors.Is(err, ErrCommand) {
-		t.Fatalf("got %v", err)
-	}
-	if got := readText(t, m, "get", "a"); got != "$-1\r\n" {
-		t.Errorf("part of the entry has run: %q", got)
+	for _, unknown := range []Txn{txnOf(0, "from-the-future", "a"), txnOf(0, "get"), txnOf(0, "hello"), {Kind: KindCommand}} {
+		m := testMachine(t, nil)
+		err := m.Apply(1, entryOf(1, Bundle{Txns: []Txn{txnOf(0, "set", "a", "1"), unknown}}))
+		if !errors.Is(err, ErrCommand) && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d ops: %v", len(unknown.Ops), err)
+		}
+		if got := readText(t, m, "get", "a"); got != "$-1\r\n" {
+			t.Errorf("part of the entry has run: %q", got)
+		}
 	}
 }
 
@@ -43,6 +53,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	f.Add(entryOf(1, Bundle{Txns: []Txn{txnOf(0, "set", "a", "1")}}))
 	exec := Txn{Kind: KindExec, Proto: 3, Ops: []Op{{DB: 1, Args: [][]byte{[]byte("get"), []byte("k")}}}, Watches: []Watch{{DB: 2, Key: []byte("w"), Version: 9, SeenAt: 10}}}
 	f.Add(entryOf(2, Bundle{Origin: Origin{1, 2, 3}, FirstSeq: 4, AckedBelow: 2, Txns: []Txn{exec}}, Bundle{Txns: []Txn{{Kind: KindTick}}}))
+	f.Add(entryOf(3, Bundle{Txns: []Txn{bySum("return 1", "0")}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := DecodeEntry(7, data)
 		if err != nil {
@@ -74,4 +85,44 @@ func FuzzDecodeBundle(f *testing.F) {
 			t.Fatalf("%v came back as %v: %v", b, again, err)
 		}
 	})
+}
+
+// TestNoTouchTravels expects the flag to survive the wire beside each protocol,
+// and to be nothing to a reader where it is not set.
+func TestNoTouchTravels(t *testing.T) {
+	b := Bundle{Txns: []Txn{
+		{Proto: 2, Ops: []Op{{Args: [][]byte{[]byte("get"), []byte("k")}}}},
+		{Proto: 3, NoTouch: true, Ops: []Op{{Args: [][]byte{[]byte("get"), []byte("k")}}}},
+		{Kind: KindEvict, NoTouch: true, Ops: []Op{{Args: [][]byte{[]byte("lockstep.evict"), []byte("0"), []byte("k"), []byte("1")}}}},
+	}}
+	got, err := DecodeBundle(AppendBundle(nil, &b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Txns {
+		want, txn := &b.Txns[i], &got.Txns[i]
+		if txn.Kind != want.Kind || txn.Proto != want.Proto || txn.NoTouch != want.NoTouch {
+			t.Errorf("%d: %+v", i, txn)
+		}
+	}
+}
+
+// TestGrowsMemory expects a txn to be one that needs memory if one of its
+// commands is.
+func TestGrowsMemory(t *testing.T) {
+	op := func(args ...string) (o Op) {
+		for _, a := range args {
+			o.Args = append(o.Args, []byte(a))
+		}
+		return o
+	}
+	get, del, set := op("get", "k"), op("del", "k"), op("set", "k", "v")
+	for _, c := range []struct {
+		ops  []Op
+		want bool
+	}{{[]Op{get}, false}, {[]Op{set}, true}, {[]Op{del, get}, false}, {[]Op{del, set}, true}, {nil, false}} {
+		if txn := (Txn{Ops: c.ops}); txn.GrowsMemory() != c.want {
+			t.Errorf("%d ops: %v", len(c.ops), !c.want)
+		}
+	}
 }

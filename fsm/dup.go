@@ -53,6 +53,8 @@ type dupRecord struct {
 	// reply is the answer; lost is set instead when it was too long to keep.
 	reply []byte
 	lost  bool
+	// gone: it did not run, for OutcomeScriptGone.
+	gone bool
 	// others wait for the same txn, met again before it had run.
 	others []waiting
 }
@@ -103,7 +105,10 @@ func (d *dupTable) lane(b *Bundle, index uint64) *dupLane {
 		o.lanes[b.Origin.Lane] = l
 	}
 	l.forgetBelow(b.AckedBelow)
-	if b.FirstSeq+uint64(len(b.Txns)) > l.base+LaneWindow {
+	// No gateway counts that far, but a sum that runs over would name a record that
+	// there is not, on every replica.
+	end := b.FirstSeq + uint64(len(b.Txns))
+	if end < b.FirstSeq || end > l.base && end-l.base > LaneWindow {
 		return nil
 	}
 	return l
@@ -114,13 +119,9 @@ func (d *dupTable) evict() {
 	if len(d.origins) < originsMax {
 		return
 	}
-	oldest := d.sortedNodes()[0]
-	for _, node := range d.sortedNodes() {
-		if d.origins[node].usedAt < d.origins[oldest].usedAt {
-			oldest = node
-		}
-	}
-	delete(d.origins, oldest)
+	delete(d.origins, slices.MinFunc(d.sortedNodes(), func(a, b uint64) int {
+		return cmp.Compare(d.origins[a].usedAt, d.origins[b].usedAt)
+	}))
 }
 
 func (d *dupTable) sortedNodes() []uint64 {
@@ -173,12 +174,13 @@ func (l *dupLane) judge(seq uint64, fresh *dupRecord) (*dupRecord, verdict) {
 }
 
 // finish stores the outcome and answers whoever asked meanwhile.
-func (r *dupRecord) finish(reply []byte) {
+func (r *dupRecord) finish(reply []byte, outcome Outcome) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	r.done = true
+	r.gone = outcome == OutcomeScriptGone
 	if len(reply) <= replyKeptMax {
 		r.reply = reply
 	} else {
@@ -188,7 +190,7 @@ func (r *dupRecord) finish(reply []byte) {
 	r.others = nil
 	r.mu.Unlock()
 	for _, w := range others {
-		w.receiver.Deliver(w.txn, reply, OutcomeDone)
+		w.receiver.Deliver(w.txn, reply, outcome)
 	}
 }
 
@@ -204,9 +206,12 @@ func (r *dupRecord) answer(receiver Receiver, txn int) {
 		return
 	}
 	r.mu.Unlock()
-	if r.lost {
+	switch {
+	case r.lost:
 		receiver.Deliver(txn, nil, OutcomeReplyLost)
-		return
+	case r.gone:
+		receiver.Deliver(txn, nil, OutcomeScriptGone)
+	default:
+		receiver.Deliver(txn, r.reply, OutcomeDone)
 	}
-	receiver.Deliver(txn, r.reply, OutcomeDone)
 }

@@ -1,13 +1,13 @@
 package fsm
 
 import (
-	"fmt"
 	"sync"
 
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"
+	"lockstep/engine/script"
 )
 
 // run is the applying of one entry.
@@ -29,14 +29,48 @@ type work struct {
 	ordinal  int
 	no       uint64
 	settings *command.Settings
-	task     sched.Task
+	// origin and seq are the txn's identity.
+	origin *Origin
+	seq    uint64
+	task   sched.Task
 	// slot is room for the one lock slot that most txns need.
 	slot [1]sched.SlotMode
+	// first is the first key the txn names; its Key is nil if there is none.
+	first engine.Lookup
 }
 
-// apply judges every txn of the entry and submits those that are to run.
-func (r *run) apply(e *Entry) {
-	works := make([]work, 0, e.Txns)
+// applying is the memory in which entries are decoded and their txns made ready,
+// one entry after the other. It belongs to the goroutine that applies. A txn that
+// was handed over may still need it when that goroutine goes on: then it begins
+// anew in other memory.
+type applying struct {
+	decoder entryDecoder
+	works   []work
+	tasks   []*sched.Task
+	lookups []engine.Lookup
+}
+
+// keptBytes is the length of an entry that may be held on to until the next, and
+// keptTxns the number of txns for which there is room.
+const (
+	keptBytes = 64 << 10
+	keptTxns  = 2048
+)
+
+// end makes the memory ready for the next entry, or gives it up.
+func (a *applying) end(free bool, bytes int) {
+	if !free || bytes > keptBytes || cap(a.works) > keptTxns {
+		*a = applying{}
+	}
+}
+
+// apply judges every txn of the entry and submits those that are to run. It
+// returns true when all of them have run.
+func (r *run) apply(e *Entry, a *applying) (free bool) {
+	if cap(a.works) < e.Txns {
+		a.works = make([]work, 0, max(e.Txns, 2*cap(a.works)))
+	}
+	works := a.works[:0]
 	records := make([]dupRecord, e.Txns)
 	ordinal := 0
 	for i := range e.Bundles {
@@ -52,14 +86,16 @@ func (r *run) apply(e *Entry) {
 				r.m.counters.Duplicates.Add(1)
 				record.answer(r.receiver, ordinal)
 			case verdictRun:
-				works = append(works, work{run: r, txn: &b.Txns[j], record: record, ordinal: ordinal})
+				works = append(works, work{run: r, txn: &b.Txns[j], record: record, ordinal: ordinal, origin: &b.Origin, seq: b.FirstSeq + uint64(j)})
 			}
 			ordinal++
 		}
 	}
 	r.entry.left.Add(int64(len(works)))
-	r.submit(works)
+	free = r.submit(works, a)
+	r.m.progress.took(r.index)
 	r.m.progress.done(r.entry, 1)
+	return free
 }
 
 func (r *run) deliver(ordinal int, reply []byte, outcome Outcome) {
@@ -68,27 +104,49 @@ func (r *run) deliver(ordinal int, reply []byte, outcome Outcome) {
 	}
 }
 
-func (r *run) submit(works []work) {
-	tasks := make([]*sched.Task, len(works))
+func (r *run) submit(works []work, a *applying) (free bool) {
+	a.tasks = a.tasks[:0]
 	no := r.m.txnNo.Load()
+	// gone is the bundle that is not to be gone on with.
+	var gone *Origin
 	for i := range works {
 		w := &works[i]
+		if w.origin == gone || !r.findScripts(w.txn) {
+			gone = w.origin
+			w.leaveOut()
+			continue
+		}
 		no++
 		w.no = no
 		r.setting(w.txn)
 		w.settings = r.st.settings
+		r.settle(w.txn)
 		w.task.Access.Slots = w.slot[:0]
-		w.task.Heavy = accessOf(&w.task.Access, r.st.ks, w.txn)
+		w.task.Heavy = accessOf(&w.task.Access, &w.first, r.st.ks, w.txn)
 		w.task.Work = w
 		if len(w.txn.Ops) > 0 {
 			w.task.SetLabel(w.txn.Ops[0].lookup().Name)
 		}
-		tasks[i] = &w.task
+		a.tasks = append(a.tasks, &w.task)
 	}
 	// Readers take the number before their ticket: it may then be too small,
 	// which costs a watch a needless retry, but never too large.
 	defer r.m.txnNo.Store(no)
-	r.st.sched.SubmitAll(tasks)
+	return r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) })
+}
+
+// warm has the keys of txns that are about to run looked up side by side.
+func (a *applying) warm(ks *engine.Keyspace, claimed []*sched.Task) {
+	if len(claimed) == 1 {
+		return
+	}
+	a.lookups = a.lookups[:0]
+	for _, k := range claimed {
+		if w := k.Work.(*work); w.first.Key != nil {
+			a.lookups = append(a.lookups, w.first)
+		}
+	}
+	ks.Warm(a.lookups)
 }
 
 // setting applies a change of settings at its place in the log: txns behind it
@@ -104,20 +162,71 @@ func (r *run) setting(t *Txn) {
 	}
 }
 
-// accessOf fills in what a logged txn locks, and tells whether it may take
-// long. Work that touches the whole keyspace is global here even when it only
+// findScripts finds the scripts that a txn names by their SHA1, at its place in
+// the log; false: one of them is not there. All are found before the first op is
+// planned: a SCRIPT FLUSH of the same txn is no reason to give it up.
+func (r *run) findScripts(t *Txn) bool {
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if op.Sum == nil {
+			continue
+		}
+		if op.script = r.st.programs.Scripts.Named(script.Sum(op.Sum)); op.script == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// leaveOut ends a txn that does not run because a script has gone.
+func (w *work) leaveOut() {
+	w.run.m.counters.ScriptsGone.Add(1)
+	w.record.finish(nil, OutcomeScriptGone)
+	w.run.deliver(w.ordinal, nil, OutcomeScriptGone)
+	w.run.m.progress.done(w.run.entry, 1)
+}
+
+// settle plans the txn's calls of programs at their place in the log.
+func (r *run) settle(t *Txn) {
+	p := command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec}
+	for i := range t.Ops {
+		t.Ops[i].settle(&p)
+	}
+}
+
+// settleFunctions ends the changes of functions that the txn has announced,
+// whether it made them or not: a watch may have failed.
+func (w *work) settleFunctions() {
+	for i := range w.txn.Ops {
+		if plan := w.txn.Ops[i].plan; plan != nil && plan.ChangesFunctions {
+			w.run.st.programs.Functions.Settle()
+		}
+	}
+}
+
+// accessOf fills in what a logged txn locks and the first of its keys, and tells
+// whether it may take long. Work that touches the whole keyspace is global here even when it only
 // reads: on every replica it must see the same moment.
-func accessOf(a *sched.Access, ks *engine.Keyspace, t *Txn) (heavy bool) {
+func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn) (heavy bool) {
 	var buf [8]command.KeyRef
 	for i := range t.Ops {
 		args := t.Ops[i].Args
 		spec := t.Ops[i].lookup()
-		if spec.Scope != command.ScopeKeys {
-			a.SetGlobal(sched.Exclusive)
+		if t.Ops[i].plan != nil {
+			heavy = heavy || spec.TakesLong(args)
+			lockPlanned(a, ks, t, &t.Ops[i])
+			continue
 		}
-		heavy = heavy || spec.Is(command.Heavy) || len(args) > heavyArgs
+		if spec.Scope != command.ScopeKeys {
+			a.Global = true
+		}
+		heavy = heavy || spec.TakesLong(args) || len(args) > heavyArgs
 		for _, k := range spec.AppendKeys(buf[:0], args) {
-			a.Add(ks.LockSlot(args[k.Pos]), k.Mode)
+			slot := ks.LockSlot(args[k.Pos])
+			a.Add(slot, k.Mode)
+			if first.Key == nil {
+				*first = engine.Lookup{Slot: slot, DB: t.Ops[i].DB, Key: args[k.Pos]}
+			}
 		}
 	}
 	for i := range t.Watches {
@@ -129,14 +238,25 @@ func accessOf(a *sched.Access, ks *engine.Keyspace, t *Txn) (heavy bool) {
 	return heavy
 }
 
+// lockPlanned adds what a planned op locks. A script in a transaction locks
+// everything, whatever its flags say.
+func lockPlanned(a *sched.Access, ks *engine.Keyspace, t *Txn, op *Op) {
+	if t.Kind == KindExec && op.plan.Access != command.PlanNothing {
+		a.Global = true
+		return
+	}
+	op.lock(a, ks)
+}
+
 // heavyArgs is the number of arguments beyond which a command is handed to a
 // worker: it takes more than some tens of microseconds.
 const heavyArgs = 256
 
 // execution is what running a txn needs; pooled.
 type execution struct {
-	ctx command.Ctx
-	out reply.Writer
+	ctx     command.Ctx
+	out     reply.Writer
+	changes command.Changes
 }
 
 type executionPool struct{ pool sync.Pool }
@@ -154,6 +274,7 @@ const bufferKept = 64 << 10
 func (p *executionPool) put(x *execution) {
 	x.out.Release(bufferKept)
 	x.ctx = command.Ctx{}
+	x.changes.Reset()
 	p.pool.Put(x)
 }
 
@@ -166,15 +287,29 @@ func (w *work) Run() {
 	x.ctx = command.Ctx{
 		KS: w.run.st.ks, Out: &x.out,
 		NowMs: w.run.stampMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
-		Logged: true, Walk: heldWalker{}, Settings: w.settings,
+		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
+		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull, Draws: w.txn.Draws,
+		User: m.users.of(w.txn.User),
 	}
-	if m.cfg.AccessSec != nil {
-		x.ctx.AccessSec = m.cfg.AccessSec()
+	if m.cfg.AccessTick != nil {
+		x.ctx.AccessTick = m.cfg.AccessTick()
+	}
+	if w.run.receiver != nil {
+		// It runs for a client, and nowhere else for that one.
+		x.ctx.Witness = m.cfg.Witness
+	}
+	tracker := m.cfg.Tracker
+	if tracker != nil && tracker.Tracking() {
+		x.ctx.Changes = &x.changes
 	}
 	runTxn(m, &x.ctx, w.txn)
+	w.settleFunctions()
+	if len(x.changes.Keys) > 0 {
+		tracker.Changed(TxnID{*w.origin, w.seq}, x.changes.Keys)
+	}
 	answer := shared(x.out.Bytes())
 	m.executions.put(x)
-	w.record.finish(answer)
+	w.record.finish(answer, OutcomeDone)
 	w.run.deliver(w.ordinal, answer, OutcomeDone)
 	m.counters.Txns.Add(1)
 	m.progress.done(w.run.entry, 1)
@@ -190,10 +325,7 @@ func runTxn(m *Machine, ctx *command.Ctx, t *Txn) {
 			ctx.Out.NullArray()
 			return
 		}
-		ctx.Out.Array(len(t.Ops))
-		for i := range t.Ops {
-			runOp(m, ctx, &t.Ops[i])
-		}
+		runOps(m, ctx, t.Ops)
 	default:
 		runOp(m, ctx, &t.Ops[0])
 	}
@@ -208,31 +340,6 @@ func watchesHold(ctx *command.Ctx, t *Txn) bool {
 	}
 	return true
 }
-
-// runOp runs one command. A panic becomes the command's error: the log would
-// bring it to every replica, and again after every restart.
-func runOp(m *Machine, ctx *command.Ctx, op *Op) {
-	ctx.DB = op.DB
-	begin := ctx.Out.Len()
-	defer func() {
-		if p := recover(); p != nil {
-			m.counters.Panics.Add(1)
-			ctx.Out.Truncate(begin)
-			ctx.Out.Error(fmt.Sprintf("ERR internal error in '%s'; please report it", op.Args[0]))
-		}
-	}()
-	spec := op.lookup()
-	spec.Run(ctx, op.Args)
-}
-
-// heldWalker serves scan-like commands in a txn that holds everything.
-type heldWalker struct{}
-
-// Enter implements command.Walker.
-func (heldWalker) Enter(int32) error { return nil }
-
-// Leave implements command.Walker.
-func (heldWalker) Leave(int32) {}
 
 // seed makes the txn's source of chance from its place in the log (the
 // SplitMix64 finalizer, Steele et al. 2014).

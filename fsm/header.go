@@ -3,6 +3,7 @@ package fsm
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 
 	"lockstep/engine"
 	"lockstep/engine/command"
@@ -34,8 +35,9 @@ type laneImage struct {
 	records []*dupRecord
 }
 
-// headerVersion is raised when the encoding changes; a reader refuses others.
-const headerVersion = 1
+// headerVersion is raised when the encoding changes. Version 1 held one setting
+// without its name; it is still read. Others are refused.
+const headerVersion = 2
 
 // images copies the table. The records are shared: those of txns that have run
 // never change.
@@ -72,7 +74,7 @@ func (h *header) append(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	dst = append(dst, h.engine.Seed[:]...)
-	dst = binary.AppendUvarint(dst, uint64(h.settings.ValueBytesMax))
+	dst = appendSettings(dst, &h.settings)
 	for _, v := range h.swapped {
 		dst = binary.AppendUvarint(dst, v)
 	}
@@ -81,6 +83,30 @@ func (h *header) append(dst []byte) []byte {
 		dst = h.origins[i].append(dst)
 	}
 	return dst
+}
+
+// appendSettings writes the settings by name, so that versions that know others
+// can tell.
+func appendSettings(dst []byte, s *command.Settings) []byte {
+	n := uint64(0)
+	s.Each(func(string, int64) { n++ })
+	dst = binary.AppendUvarint(dst, n)
+	s.Each(func(name string, value int64) { dst = binary.AppendVarint(appendText(dst, []byte(name)), value) })
+	return dst
+}
+
+// decodeSettings reads what appendSettings wrote. A setting that is not known
+// fails: replicas that ignore it would differ.
+func decodeSettings(d *decoder, s *command.Settings) {
+	for range d.count() {
+		name := string(d.text())
+		value, n := binary.Varint(d.rest)
+		if n <= 0 || !s.Set(name, strconv.FormatInt(value, 10)) {
+			d.fail()
+			return
+		}
+		d.rest = d.rest[n:]
+	}
 }
 
 func (o *originImage) append(dst []byte) []byte {
@@ -104,6 +130,7 @@ const (
 	recordUnseen = iota
 	recordLost
 	recordKept
+	recordGone
 )
 
 func (r *dupRecord) append(dst []byte) []byte {
@@ -112,6 +139,8 @@ func (r *dupRecord) append(dst []byte) []byte {
 		return append(dst, recordUnseen)
 	case r.lost:
 		return append(dst, recordLost)
+	case r.gone:
+		return append(dst, recordGone)
 	}
 	return appendText(append(dst, recordKept), r.reply)
 }
@@ -119,8 +148,9 @@ func (r *dupRecord) append(dst []byte) []byte {
 // decodeHeader reads what append wrote.
 func decodeHeader(data []byte) (header, error) {
 	d := decoder{rest: data}
-	if v := d.u8(); v != headerVersion {
-		return header{}, fmt.Errorf("%w: snapshot header %d", ErrVersion, v)
+	version := d.u8()
+	if version < 1 || version > headerVersion {
+		return header{}, fmt.Errorf("%w: snapshot header %d", ErrVersion, version)
 	}
 	h := header{index: d.uvarint(), txnNo: d.uvarint(), stampMs: int64(d.uvarint())}
 	h.engine.LockSlots = int(d.uvarint())
@@ -129,7 +159,12 @@ func decodeHeader(data []byte) (header, error) {
 	} else {
 		d.fail()
 	}
-	h.settings.ValueBytesMax = int64(d.uvarint())
+	h.settings = command.DefaultSettings
+	if version == 1 {
+		h.settings.ValueBytesMax = int64(d.uvarint())
+	} else {
+		decodeSettings(&d, &h.settings)
+	}
 	for i := range h.swapped {
 		h.swapped[i] = d.uvarint()
 	}
@@ -166,6 +201,8 @@ func decodeRecord(d *decoder) *dupRecord {
 		return nil
 	case recordLost:
 		return &dupRecord{done: true, lost: true}
+	case recordGone:
+		return &dupRecord{done: true, gone: true}
 	case recordKept:
 		return &dupRecord{done: true, reply: append([]byte(nil), d.text()...)}
 	}

@@ -42,6 +42,11 @@ const (
 	// OutcomeStale: the txn was given up by its gateway before it came here; it
 	// may have run then, and has not run now.
 	OutcomeStale
+	// OutcomeScriptGone: the txn names a script by its SHA1 which the cache had when
+	// it was sent, and has no more; or it stands behind such a txn in its bundle. It
+	// has not run and never will: it can be sent anew with the script's text, under
+	// another identity.
+	OutcomeScriptGone
 )
 
 // Receiver takes the replies to one entry's txns. Deliver is called once for
@@ -63,6 +68,18 @@ type NoSink struct{}
 // Receiver implements Sink.
 func (NoSink) Receiver(EntryID) Receiver { return nil }
 
+// Tracker hears which keys txns change, on every replica, while the txn holds
+// the keys' slots. It must not block, nor keep names, nor reach the machine.
+type Tracker interface {
+	// Tracking tells whether Changed is to be called at all. It is asked when a
+	// txn begins to run: the entry is then counted in Queued.
+	Tracking() bool
+	// Changed is called once at the end of a txn that changed something; nil among
+	// the names stands for every key there is. A snapshot that replaces the state
+	// changes every key, and has no identity.
+	Changed(by TxnID, keys [][]byte)
+}
+
 // Config is what a machine is made with.
 type Config struct {
 	// Group is the shard's number; entries of another group are refused.
@@ -74,8 +91,17 @@ type Config struct {
 	Sched sched.Config
 	// Sink receives replies; nil: nobody does.
 	Sink Sink
-	// AccessSec, when set, reads this replica's access clock. It is not state.
-	AccessSec func() uint32
+	// Observer hears what txns of the log do to keys; nil: nobody does.
+	Observer command.Observer
+	// Witness is told what scripts do that run here for a client; nil: nobody is.
+	Witness command.Witness
+	// Owns tells which hash slots the shard has, nil: all. It must be the same on
+	// every replica, for ever.
+	Owns func(hashSlot int) bool
+	// Tracker hears which keys change; nil: nobody asks.
+	Tracker Tracker
+	// AccessTick, when set, reads this replica's access clock. It is not state.
+	AccessTick func() uint32
 }
 
 // Machine is one replica of a shard's state machine. Apply, Snapshot and
@@ -93,16 +119,19 @@ type Machine struct {
 	txnNo atomic.Uint64
 	// executions pools what running a txn needs.
 	executions executionPool
+	applying   applying
 	// settings is what the last entry left, for others to read.
 	settings atomic.Pointer[command.Settings]
 	counters Counters
+	users    userCache
 }
 
 // state is what a snapshot replaces as a whole.
 type state struct {
-	ks    *engine.Keyspace
-	sched *sched.Scheduler
-	dup   *dupTable
+	ks       *engine.Keyspace
+	sched    *sched.Scheduler
+	dup      *dupTable
+	programs *command.Programs
 	// settings is replaced, never changed, so that txns keep theirs.
 	settings *command.Settings
 }
@@ -110,6 +139,8 @@ type state struct {
 // Counters are this replica's own; they are not state.
 type Counters struct {
 	Entries, Txns, Duplicates, Stale, Panics atomic.Uint64
+	// ScriptsGone are txns that did not run, for OutcomeScriptGone.
+	ScriptsGone atomic.Uint64
 }
 
 // New returns a machine with an empty keyspace.
@@ -127,11 +158,16 @@ func New(cfg Config) *Machine {
 func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *state {
 	scfg := m.cfg.Sched
 	scfg.Slots = ecfg.LockSlots
+	ks := engine.New(ecfg)
+	if m.cfg.Observer != nil {
+		ks.TellGone(m.cfg.Observer.Gone)
+	}
 	return &state{
-		ks:       engine.New(ecfg),
+		ks:       ks,
 		sched:    sched.New(scfg),
 		dup:      newDupTable(),
 		settings: settings,
+		programs: &command.Programs{},
 	}
 }
 
@@ -140,6 +176,9 @@ func (m *Machine) Close() { m.state.Load().sched.Close() }
 
 // Keyspace gives access for INFO and expiry; its rules about lock slots hold.
 func (m *Machine) Keyspace() *engine.Keyspace { return m.state.Load().ks }
+
+// Programs are the scripts and what runs of them.
+func (m *Machine) Programs() *command.Programs { return m.state.Load().programs }
 
 // Sched gives access to the lock table's statistics.
 func (m *Machine) Sched() *sched.Scheduler { return m.state.Load().sched }
@@ -158,10 +197,19 @@ func (m *Machine) StampMs() int64 { return m.stampMs.Load() }
 func (m *Machine) TxnNo() uint64 { return m.txnNo.Load() }
 
 // Queued is the index of the last entry whose tickets were taken.
-func (m *Machine) Queued() uint64 { return m.progress.queuedIndex() }
+func (m *Machine) Queued() uint64 { return m.progress.queued.Load() }
 
 // Executed is the index up to which every txn of every entry has run.
 func (m *Machine) Executed() uint64 { return m.progress.executed.Load() }
+
+// Taken is the index of the last entry whose tickets are all taken.
+func (m *Machine) Taken() uint64 { return m.progress.taken.Load() }
+
+// WaitTaken waits until the tickets of every entry up to index are taken: a read
+// that comes then sees what they do.
+func (m *Machine) WaitTaken(ctx context.Context, index uint64) error {
+	return m.progress.waitTaken(ctx, index)
+}
 
 // WaitExecuted waits until Executed has reached index.
 func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
@@ -172,7 +220,7 @@ func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
 // free at once. After an error the node must stop: this replica cannot follow
 // the log.
 func (m *Machine) Apply(index uint64, data []byte) error {
-	e, err := DecodeEntry(m.cfg.Group, data)
+	e, err := m.applying.decoder.decode(m.cfg.Group, data)
 	if err != nil {
 		return fmt.Errorf("index %d: %w", index, err)
 	}
@@ -187,27 +235,6 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 		receiver: m.sink.Receiver(e.ID),
 		entry:    m.progress.begin(index),
 	}
-	r.apply(&e)
-	return nil
-}
-
-// checkCommands refuses an entry with a command this node does not know,
-// before any of it has run.
-func checkCommands(e *Entry) error {
-	for i := range e.Bundles {
-		for j := range e.Bundles[i].Txns {
-			t := &e.Bundles[i].Txns[j]
-			for k := range t.Ops {
-				op := &t.Ops[k]
-				spec := op.lookup()
-				if spec == nil || spec.Run == nil || !spec.CheckArity(len(op.Args)) {
-					return fmt.Errorf("%w: %.40q with %d arguments", ErrCommand, op.Args[0], len(op.Args))
-				}
-			}
-			if t.Kind == KindCommand && len(t.Ops) != 1 {
-				return fmt.Errorf("%w: a command txn of %d ops", ErrCorrupt, len(t.Ops))
-			}
-		}
-	}
+	m.applying.end(r.apply(&e, &m.applying), len(data))
 	return nil
 }

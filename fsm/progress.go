@@ -9,14 +9,18 @@ import (
 // progress turns "these txns have run" into the executed watermark.
 type progress struct {
 	executed atomic.Uint64
+	// taken is the index of the last entry whose tickets are all taken, queued
+	// that of the last one begun. They are written under mu.
+	taken, queued atomic.Uint64
 
 	mu struct {
 		sync.Mutex
 		// open holds the entries that have been begun and not passed by the
 		// watermark, in log order.
 		open    []*openEntry
-		queued  uint64
 		waiters []waiter
+		// took is closed when taken moves; nil: nobody waits for that.
+		took chan struct{}
 	}
 }
 
@@ -38,7 +42,7 @@ func (p *progress) begin(index uint64) *openEntry {
 	e.left.Store(1)
 	p.mu.Lock()
 	p.mu.open = append(p.mu.open, e)
-	p.mu.queued = index
+	p.queued.Store(index)
 	p.mu.Unlock()
 	return e
 }
@@ -78,19 +82,57 @@ func (p *progress) wakeLocked() {
 	p.mu.waiters = kept
 }
 
+// arrive says that what leads up to an index has begun, for reset to end.
+func (p *progress) arrive(index uint64) {
+	p.mu.Lock()
+	p.queued.Store(index)
+	p.mu.Unlock()
+}
+
 // reset sets the watermark after a snapshot was loaded. Nothing may be open.
 func (p *progress) reset(index uint64) {
 	p.mu.Lock()
-	p.mu.queued = index
+	p.queued.Store(index)
 	p.executed.Store(index)
+	p.tookLocked(index)
 	p.wakeLocked()
 	p.mu.Unlock()
 }
 
-func (p *progress) queuedIndex() uint64 {
+// took says that the tickets of the entry at index are taken.
+func (p *progress) took(index uint64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.queued
+	p.tookLocked(index)
+	p.mu.Unlock()
+}
+
+func (p *progress) tookLocked(index uint64) {
+	p.taken.Store(index)
+	if p.mu.took != nil {
+		close(p.mu.took)
+		p.mu.took = nil
+	}
+}
+
+func (p *progress) waitTaken(ctx context.Context, index uint64) error {
+	for p.taken.Load() < index {
+		p.mu.Lock()
+		if p.taken.Load() >= index {
+			p.mu.Unlock()
+			return nil
+		}
+		if p.mu.took == nil {
+			p.mu.took = make(chan struct{})
+		}
+		moved := p.mu.took
+		p.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 func (p *progress) wait(ctx context.Context, index uint64) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
 )
@@ -13,13 +14,33 @@ import (
 // yet by the log's: it must be asked again once the log's time has moved on.
 var ErrDue = errors.New("fsm: a key is due")
 
+// ErrLogged says that what was taken for a read writes, and must enter the log.
+var ErrLogged = errors.New("fsm: the program writes")
+
+// UncachedError says that a read runs a script that is not in the cache yet:
+// KeepScript puts it there. With ReadOptions.Uncached the read runs all the same.
+type UncachedError struct{ Source []byte }
+
+func (*UncachedError) Error() string { return "fsm: the script is not in the cache" }
+
+// KeepScript is the txn that puts a script into the cache which was evaluated
+// by a read.
+func KeepScript(source []byte) Txn {
+	return Txn{Ops: []Op{{Args: [][]byte{[]byte("lockstep.keep"), source}}}}
+}
+
 // ReadOptions are what a read gets from the node it runs on.
 type ReadOptions struct {
-	// LeaderMs is the leader's clock, 0 where the log's time alone counts (on a
-	// follower).
-	LeaderMs int64
+	// LeaderMs is the leader's clock, 0 where the log's time alone says what has
+	// expired: on a replica that is asked for what it has. There ReplicaMs is its own
+	// clock, for what is asked of time.
+	LeaderMs, ReplicaMs int64
 	// Seed is the read's source of chance.
 	Seed uint64
+	// Uncached lets scripts run that are not in the cache.
+	Uncached bool
+	// Stop is asked now and then whether a script is to end, and why; nil: never.
+	Stop func() error
 }
 
 // Read runs a read-only txn of one command under shared locks and returns its
@@ -31,14 +52,13 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	x.out.Reset(int(t.Proto))
 	op := &t.Ops[0]
 	spec := op.lookup()
-	x.ctx = command.Ctx{
-		KS: st.ks, DB: op.DB, Out: &x.out,
-		TxnNo: m.txnNo.Load(), Seed: opt.Seed, LeaderMs: opt.LeaderMs, Settings: st.settings,
+	x.ctx = m.readContext(st, x, opt)
+	x.ctx.DB, x.ctx.NoTouch = op.DB, t.NoTouch
+	x.ctx.User = m.users.of(t.User)
+	if err := m.planRead(st, op, &opt); err != nil {
+		return nil, err
 	}
-	if m.cfg.AccessSec != nil {
-		x.ctx.AccessSec = m.cfg.AccessSec()
-	}
-	if spec.Scope != command.ScopeKeys {
+	if spec.Scope != command.ScopeKeys && (op.plan == nil || op.plan.Access == command.PlanNothing) {
 		// Each slot is locked for itself as the command walks.
 		x.ctx.NowMs = m.stampMs.Load()
 		w := &slotWalker{ctx: ctx, sched: st.sched}
@@ -49,11 +69,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	}
 	r := readPool.Get().(*reading)
 	defer readPool.Put(r)
-	r.access.Reset()
-	for _, k := range spec.AppendKeys(r.keys[:0], op.Args) {
-		r.access.Add(st.ks.LockSlot(op.Args[k.Pos]), sched.Shared)
-	}
-	if err := st.sched.Lock(ctx, &r.ticket, &r.access); err != nil {
+	if err := m.lockRead(ctx, st, r, op, &opt); err != nil {
 		return nil, err
 	}
 	x.ctx.NowMs = m.stampMs.Load()
@@ -63,6 +79,67 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 		return nil, ErrDue
 	}
 	return shared(x.out.Bytes()), nil
+}
+
+// readContext is the context of a read, but for what it reads. The txn's number is
+// taken before the ticket: it may then be too small, never too large.
+func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.Ctx {
+	c := command.Ctx{
+		KS: st.ks, Out: &x.out,
+		TxnNo: m.txnNo.Load(), Seed: opt.Seed, LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs, Settings: m.settings.Load(), Observer: m.cfg.Observer,
+		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Draws: true,
+	}
+	if m.cfg.AccessTick != nil {
+		c.AccessTick = m.cfg.AccessTick()
+	}
+	return c
+}
+
+// planRead plans a read, if its row asks for it.
+func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions) error {
+	if op.Sum != nil {
+		// Texts are left out in the log alone.
+		return ErrLogged
+	}
+	op.settle(&command.Planning{Programs: st.programs, Settings: m.settings.Load()})
+	switch {
+	case op.plan == nil:
+		return nil
+	case op.plan.Writes:
+		return ErrLogged
+	case op.plan.Uncached != nil && !opt.Uncached:
+		return &UncachedError{op.plan.Uncached}
+	}
+	return nil
+}
+
+// readPlansMax is how often a read is planned again because functions changed
+// before it had its locks. Then it goes through the log.
+const readPlansMax = 16
+
+// lockRead takes a read's locks.
+func (m *Machine) lockRead(ctx context.Context, st *state, r *reading, op *Op, opt *ReadOptions) error {
+	for range readPlansMax {
+		r.access.Reset()
+		if op.plan != nil {
+			op.lock(&r.access, st.ks)
+		} else {
+			for _, k := range op.lookup().AppendKeys(r.keys[:0], op.Args) {
+				r.access.Add(st.ks.LockSlot(op.Args[k.Pos]), sched.Shared)
+			}
+		}
+		if err := st.sched.Lock(ctx, &r.ticket, &r.access); err != nil {
+			return err
+		}
+		if op.plan == nil || !op.plan.OutOfDate(st.programs) {
+			return nil
+		}
+		st.sched.Unlock(&r.ticket)
+		if err := m.planRead(st, op, opt); err != nil {
+			return err
+		}
+	}
+	return ErrLogged
 }
 
 // slotWalker locks one lock slot at a time, and nothing in between, so that it
@@ -95,11 +172,14 @@ func (w *slotWalker) close() {
 	}
 }
 
-// reading is what a read needs for its ticket; pooled.
+// reading is what reads need for their ticket; pooled. lookups and ends are those
+// of reads that run together: the keys, and where the replies end.
 type reading struct {
-	ticket sched.Ticket
-	access sched.Access
-	keys   [8]command.KeyRef
+	ticket  sched.Ticket
+	access  sched.Access
+	keys    [8]command.KeyRef
+	lookups []engine.Lookup
+	ends    []int
 }
 
 var readPool = sync.Pool{New: func() any { return new(reading) }}

@@ -1,14 +1,18 @@
 package fsm
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
 	"lockstep/engine"
+	"lockstep/engine/command"
 	"lockstep/engine/rdb"
 	"lockstep/engine/sched"
+	"lockstep/engine/script"
 )
 
 // Auxiliary fields of a snapshot file. Redis ignores fields it does not know.
@@ -17,6 +21,12 @@ const (
 	auxHeader = "lockstep-header"
 	// auxSlot begins a lock slot: its number, then its deletions.
 	auxSlot = "lockstep-slot"
+	// AuxScript is a script of the script cache: 1 if it was loaded, else 0, and its
+	// text.
+	AuxScript = "lockstep-script"
+	// AuxLibrary is a library of functions that Redis would not load, and refuse the
+	// file for.
+	AuxLibrary = "lockstep-library"
 	// auxVersions holds the versions of the keys that follow, as uvarints.
 	auxVersions = "lockstep-versions"
 )
@@ -31,23 +41,38 @@ type Snapshot struct {
 	st     *state
 	cut    *engine.Cut
 	header header
+	// scripts never change.
+	scripts   []script.Cached
+	functions *script.FunctionsCut
 }
 
-// Snapshot fixes the state after the last applied entry. It returns at once.
+// ErrSnapshotOpen refuses a snapshot while another one is being written.
+var ErrSnapshotOpen = errors.New("a snapshot or a backup of this shard is being written")
+
+// Snapshot fixes the state after the last applied entry. It returns at once;
+// ErrSnapshotOpen where another one has not been released.
 func (m *Machine) Snapshot() (*Snapshot, error) {
 	st := m.state.Load()
+	if st.ks.CutOpen() {
+		return nil, ErrSnapshotOpen
+	}
 	s := &Snapshot{m: m, st: st}
 	s.header = header{
-		index: m.progress.queuedIndex(), txnNo: m.txnNo.Load(), stampMs: m.stampMs.Load(),
+		index: m.progress.queued.Load(), txnNo: m.txnNo.Load(), stampMs: m.stampMs.Load(),
 		engine: st.ks.Config(), settings: *st.settings,
 		origins: st.dup.images(),
 	}
+	s.scripts = st.programs.Scripts.All()
+	s.functions = st.programs.Functions.OpenCut(s.header.txnNo)
 	s.cut = st.ks.OpenCut(s.header.txnNo)
 	return s, nil
 }
 
 // Release gives the snapshot up.
-func (s *Snapshot) Release() { s.cut.Close() }
+func (s *Snapshot) Release() {
+	s.functions.Close()
+	s.cut.Close()
+}
 
 // Index is the index of the last entry in the snapshot.
 func (s *Snapshot) Index() uint64 { return s.header.index }
@@ -66,6 +91,7 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	s.header.swapped = s.cut.SwappedAt()
 	out := rdb.NewWriter(w)
 	out.Aux(auxHeader, s.header.append(nil))
+	s.writePrograms(out, true)
 	for slot := range int32(s.st.ks.LockSlots()) {
 		if err := s.capture(slot); err != nil {
 			return err
@@ -136,8 +162,7 @@ func (c *chunk) flush() error {
 	}
 	c.out.Aux(auxVersions, c.buf)
 	for _, e := range c.entries {
-		c.buf = rdb.AppendText(c.buf[:0], e.Text())
-		c.out.Key(e.KeyBytes(), e.ExpireAtMs, rdb.TypeString, c.buf)
+		command.WriteEntry(c.out, e)
 	}
 	c.entries = c.entries[:0]
 	return nil
@@ -166,6 +191,12 @@ func (m *Machine) Restore(r io.Reader) error {
 	m.txnNo.Store(h.txnNo)
 	m.settings.Store(l.st.settings)
 	m.state.Store(l.st)
+	// It is a change like another one: told of when it is in the state and its index
+	// is queued, and before that has been executed.
+	m.progress.arrive(h.index)
+	if t := m.cfg.Tracker; t != nil && t.Tracking() {
+		t.Changed(TxnID{}, [][]byte{nil})
+	}
 	m.progress.reset(h.index)
 	old.sched.Close()
 	return nil
@@ -177,6 +208,8 @@ type loader struct {
 	header   header
 	st       *state
 	versions []byte
+	// libraries are the texts of the libraries of functions.
+	libraries [][]byte
 }
 
 func (l *loader) load(r io.Reader) error {
@@ -192,11 +225,13 @@ func (l *loader) load(r io.Reader) error {
 		case e.EOF && l.st == nil:
 			return fmt.Errorf("%w: no header", ErrCorrupt)
 		case e.EOF:
-			return nil
+			return l.functions()
+		case e.Function != nil:
+			l.libraries = append(l.libraries, bytes.Clone(e.Function))
 		case e.Aux != nil:
 			err = l.aux(string(e.Aux), e.Value)
 		default:
-			err = l.key(&e)
+			err = l.key(in, &e)
 		}
 		if err != nil {
 			return err
@@ -207,7 +242,7 @@ func (l *loader) load(r io.Reader) error {
 func (l *loader) aux(name string, value []byte) error {
 	switch name {
 	case auxHeader:
-		h, err := decodeHeader(value)
+		h, err := decodeHeader(bytes.Clone(value))
 		if err != nil {
 			return err
 		}
@@ -221,19 +256,48 @@ func (l *loader) aux(name string, value []byte) error {
 		if l.st == nil || n <= 0 || !l.st.ks.RestoreDeletions(int32(slot), value[n:]) {
 			return fmt.Errorf("%w: lock slot", ErrCorrupt)
 		}
+	case AuxScript:
+		return l.script(value)
+	case AuxLibrary:
+		l.libraries = append(l.libraries, bytes.Clone(value))
 	case auxVersions:
-		l.versions = value
+		l.versions = bytes.Clone(value)
 	}
 	return nil
 }
 
-func (l *loader) key(e *rdb.Event) error {
+// functions puts the libraries back.
+func (l *loader) functions() error {
+	if err := l.st.programs.Functions.Adopt(l.libraries); err != nil {
+		return fmt.Errorf("%w: a library of functions: %w", ErrCorrupt, err)
+	}
+	return nil
+}
+
+// script puts a script back into the cache. It was within the limits of its
+// time.
+func (l *loader) script(value []byte) error {
+	if l.st == nil || len(value) == 0 || value[0] > 1 {
+		return fmt.Errorf("%w: script", ErrCorrupt)
+	}
+	s, err := script.Read(value[1:], &script.Limits{SourceBytes: len(value)})
+	if err != nil {
+		return fmt.Errorf("%w: script: %w", ErrCorrupt, err)
+	}
+	l.st.programs.Scripts.Restore(script.Cached{Script: s, Loaded: value[0] == 1})
+	return nil
+}
+
+func (l *loader) key(in *rdb.Reader, e *rdb.Event) error {
 	version, n := binary.Uvarint(l.versions)
 	if n <= 0 || l.st == nil || e.DB >= engine.Databases {
 		return fmt.Errorf("%w: a key without a version", ErrCorrupt)
 	}
 	l.versions = l.versions[n:]
-	entry := engine.NewString(e.Key, e.Text)
+	entry, err := command.ReadValue(&in.Source, e.Type, e.Key, nil)
+	if err != nil {
+		return err
+	}
 	if version&1 != 0 {
 		entry.SetRaw()
 	}

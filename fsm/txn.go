@@ -3,6 +3,8 @@ package fsm
 import (
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/sched"
+	"lockstep/engine/script"
 )
 
 // Origin names the gateway process that made a bundle, and one of its lanes.
@@ -31,9 +33,58 @@ type Op struct {
 	// decoded from a log entry points into the entry and must be copied to be
 	// kept.
 	Args [][]byte
+	// Sum, when set, is the SHA1 of the script whose text is Args[1], and travels in
+	// its place: the shard is known to have the script in its cache. What is decoded
+	// has no text then. If the script has gone by the time the txn's turn comes, the
+	// txn does not run (OutcomeScriptGone).
+	Sum []byte
 
+	// script is what Sum stands for, once it was found.
+	script *script.Script
 	// spec is the command's row, once it was looked up.
 	spec *command.Spec
+	// plan is set by Op.settle.
+	plan *command.Plan
+}
+
+// Evaluates tells whether the op runs a script whose text it has.
+func (o *Op) Evaluates() bool {
+	spec := o.lookup()
+	return spec != nil && spec.Evaluates && spec.CheckArity(len(o.Args)) && o.Args[1] != nil
+}
+
+// settle plans a call whose row asks for it.
+func (o *Op) settle(p *command.Planning) {
+	if spec := o.lookup(); spec.Plan != nil {
+		p.Script = o.script
+		plan := spec.Plan(p, o.Args)
+		o.plan = &plan
+	}
+}
+
+// writes tells whether the op may change data.
+func (o *Op) writes() bool {
+	if o.plan != nil {
+		return o.plan.Writes
+	}
+	return o.lookup().Is(command.Write)
+}
+
+// lock adds to an access what a planned op locks.
+func (o *Op) lock(a *sched.Access, ks *engine.Keyspace) {
+	mode := sched.Exclusive
+	if o.plan.Shared {
+		mode = sched.Shared
+	}
+	switch o.plan.Access {
+	case command.PlanGlobal:
+		a.Global = true
+	case command.PlanKeys:
+		var buf [8]command.KeyRef
+		for _, k := range o.lookup().AppendKeys(buf[:0], o.Args) {
+			a.Add(ks.LockSlot(o.Args[k.Pos]), mode)
+		}
+	}
 }
 
 // NewOp returns an op whose row in the command table is known already, which
@@ -67,9 +118,8 @@ type Kind uint8
 const (
 	// KindCommand is one command.
 	KindCommand Kind = iota
-	// KindExec is a transaction: its ops run together under exclusive locks
-	// (D10, D11); its reply is an array of theirs, or a null array when a
-	// watch failed.
+	// KindExec is a transaction: its ops run together under exclusive locks;
+	// its reply is an array of theirs, or a null array when a watch failed.
 	KindExec
 	// KindExpire deletes the keys of its single op's arguments that are due at
 	// the entry's time. Only a shard's leader makes it.
@@ -78,8 +128,11 @@ const (
 	KindTick
 	// KindSetting changes one replicated setting of the shard: name, value.
 	KindSetting
+	// KindEvict deletes the keys of its single op's arguments that have not
+	// changed since the leader chose them. Only a shard's leader makes it.
+	KindEvict
 
-	kindLast = KindSetting
+	kindLast = KindEvict
 )
 
 // databases is the number of databases an Op can name.
@@ -89,9 +142,59 @@ const databases = engine.Databases
 type Txn struct {
 	Kind Kind
 	// Proto is the RESP version the reply is written in.
-	Proto   uint8
+	Proto uint8
+	// NoTouch leaves what replicas know of the keys' use as it is.
+	NoTouch bool
+	// MemoryFull tells scripts that there was no memory left when they entered the
+	// log: they refuse what may need some, on every replica alike.
+	MemoryFull bool
+	// Draws has scripts draw (math.random) by the txn's place in the log. Without
+	// it, as before cluster version 4, each begins with the same numbers.
+	Draws bool
+	// User holds the rules of who runs the txn (acl.User.Permissions), where its
+	// commands must know them where they run; nil: one who may do everything. It is
+	// the same on every replica whatever has become of the user meanwhile.
+	User    []byte
 	Ops     []Op
 	Watches []Watch
+}
+
+// GrowsMemory tells whether the txn is refused while memory is full: one of its
+// commands is, or runs a program that has not been told.
+func (t *Txn) GrowsMemory() bool {
+	return t.has(func(s *command.Spec) bool { return s.Is(command.DenyOOM) || s.RunsProgram() && !t.MemoryFull })
+}
+
+// GrowthBytes bounds the memory that the txn's commands may need beyond that of
+// their arguments (command.Spec.GrowthBytes), and says what the greediest of them
+// may need of it. sizes tells what is known of a database's values.
+func (t *Txn) GrowthBytes(sizes func(db int) *command.Sizes) (sum, largest int64) {
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if spec := op.lookup(); spec != nil && spec.CheckArity(len(op.Args)) && spec.Is(command.DenyOOM) {
+			n := spec.GrowthBytes(op.Args, sizes(op.DB))
+			sum, largest = sum+n, max(largest, n)
+		}
+	}
+	return sum, largest
+}
+
+// RunsProgram tells whether one of the txn's commands runs a program.
+func (t *Txn) RunsProgram() bool { return t.has((*command.Spec).RunsProgram) }
+
+// Bends tells whether the txn may run while memory is full, if MemoryFull is
+// set.
+func (t *Txn) Bends() bool {
+	return !t.has(func(s *command.Spec) bool { return s.Is(command.DenyOOM) })
+}
+
+func (t *Txn) has(property func(*command.Spec) bool) bool {
+	for i := range t.Ops {
+		if spec := t.Ops[i].lookup(); spec != nil && property(spec) {
+			return true
+		}
+	}
+	return false
 }
 
 // Bundle is a run of txns of one client for one shard: they enter the log in

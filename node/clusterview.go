@@ -1,16 +1,21 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
+	"slices"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
 
+	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
+	"lockstep/engine/hashslot"
 	"lockstep/node/config"
 	"lockstep/proto/client"
 )
@@ -25,38 +30,94 @@ func splitAddr(addr string) (host string, port int) {
 	return h, port
 }
 
-// leaderOf is the id of the node that leads a shard, as this node knows it; of
-// an election in progress, who led last.
-func (n *Node) leaderOf(shard int) meta.NodeID {
-	id, _ := n.shards[shard].Group().Leader()
-	if id != "" {
-		n.lastLeader[shard].Store(string(id))
-		return meta.NodeID(id)
-	}
-	last, _ := n.lastLeader[shard].Load().(string)
-	return meta.NodeID(last)
+// openLeaders begins to know who leads each shard.
+func (n *Node) openLeaders() {
+	n.leaders = leaders.NewTable(n.shardCount())
+	n.leaders.OnNews(n.seeLeader)
+	n.exchange = &leaders.Exchange{Table: n.leaders, Peers: n.transport, Addrs: n.peerAddrs, Heard: n.heardLeader}
+	n.exchange.Look()
 }
 
-// leaderNames remembers who led each shard last.
-type leaderNames []atomic.Value
+// knowWait is how long a node that starts waits until it knows the cluster before
+// it takes clients. One that has no quorum takes them all the same.
+const knowWait = 3 * time.Second
 
-// SlotOwners implements client.ClusterView.
+// awaitLeaders waits until this node can tell clients where every hash slot is.
+// One that told them less would lead astray those that ask it first after its
+// start, for many clients ask again only when something has failed.
+func (n *Node) awaitLeaders(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !n.knowsLeaders(); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (n *Node) knowsLeaders() bool {
+	for i := range n.shardCount() {
+		if _, known := n.leaderOf(i); !known {
+			return false
+		}
+	}
+	return true
+}
+
+// KnowsCluster implements client.ClusterView.
+func (n *Node) KnowsCluster() bool { return n.machine.View().Created() }
+
+// heardLeader is what this node knows of a shard's leader: from its replica, or
+// as the router has heard.
+func (n *Node) heardLeader(shard int) leaders.Leadership {
+	l := n.router.Heard(shard)
+	if node, known := n.machine.View().Node(meta.NodeID(l.ID)); known {
+		return leaders.Leadership{Term: l.Term, Node: node.Incarnation}
+	}
+	return leaders.Leadership{}
+}
+
+// leaderOf is the node that leads a shard; of an election in progress, the one
+// that led last.
+func (n *Node) leaderOf(shard int) (meta.Node, bool) {
+	n.leaders.Learn(shard, n.heardLeader(shard))
+	return n.machine.View().ByIncarnation(n.leaders.Of(shard).Node)
+}
+
+// slotNode is a node as clients are told of it.
+func (n *Node) slotNode(node *meta.Node) client.SlotNode {
+	host, port := splitAddr(node.ClientAddr)
+	if port == node.TLSPort {
+		port = 0
+	}
+	return client.SlotNode{
+		ID: hexID(node.Incarnation), IP: host, Hostname: node.Hostname, Port: port, TLSPort: node.TLSPort,
+		Healthy: node.ID == n.self.ID() || !n.transport.Lost(node.PeerAddr),
+	}
+}
+
+// SlotOwners implements client.ClusterView: a range per shard, its leader first. A
+// shard of which no leader has been heard yet is left out.
 func (n *Node) SlotOwners() []client.SlotOwner {
 	view := n.machine.View()
 	owners := make([]client.SlotOwner, 0, len(view.Shards))
 	for i, s := range view.Shards {
 		o := client.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
-		leader := n.leaderOf(i)
-		for _, node := range view.Live() {
-			host, port := splitAddr(node.ClientAddr)
-			if n.cfg.Current().ClusterPreferredEndpoint == config.EndpointUnknown {
-				// Clients then keep the address they know.
-				host = ""
-			}
-			sn := client.SlotNode{ID: hexID(node.Incarnation), Host: host, IP: host, Port: port, Leads: node.ID == leader, Healthy: true, Offset: n.Offset()}
-			if sn.Leads {
-				o.Nodes = append([]client.SlotNode{sn}, o.Nodes...)
-			} else {
+		offset := n.shardOffset(i)
+		leader, known := n.leaderOf(i)
+		if !known {
+			continue
+		}
+		sn := n.slotNode(&leader)
+		sn.Leads, sn.Offset = true, offset
+		o.Nodes = append(o.Nodes, sn)
+		for _, id := range s.Replicas {
+			if node, ok := view.Node(id); ok && node.State.Live() && id != leader.ID {
+				sn := n.slotNode(&node)
+				sn.Offset = offset
 				o.Nodes = append(o.Nodes, sn)
 			}
 		}
@@ -65,90 +126,182 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 	return owners
 }
 
-// ClusterNodes implements client.ClusterView, in the line format of Redis
-// Cluster: every line ends with a newline, ids have 40 hex digits, and a master
-// lists its slots.
-func (n *Node) ClusterNodes() string {
-	var b strings.Builder
+// ClusterNodes implements client.ClusterView. Redis Cluster knows masters with
+// slots and replicas with one master each; here a node may lead some shards and
+// follow others. A node that leads is a master with the slots it leads, and what
+// it follows is not said. One that leads nothing is a replica of the node that
+// leads the shard of the lowest number among its own; one without any shard is a
+// master without slots, as a node is in Redis Cluster that has just come. So
+// every line is of a form that tools know, and the slots are the truth. Which
+// nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
+func (n *Node) ClusterNodes() []client.ClusterNode {
 	view := n.machine.View()
-	for _, node := range view.Live() {
-		host, port := splitAddr(node.ClientAddr)
-		_, bus := splitAddr(node.PeerAddr)
-		flags, master, slots := "slave", "-", ""
-		for i, s := range view.Shards {
-			if n.leaderOf(i) == node.ID {
-				flags = "master"
-				slots += fmt.Sprintf(" %d-%d", s.FirstSlot, s.LastSlot)
-			}
+	leads := make([]meta.NodeID, len(view.Shards))
+	epochs := map[meta.NodeID]uint64{}
+	for i := range view.Shards {
+		if leader, known := n.leaderOf(i); known {
+			leads[i] = leader.ID
+			epochs[leader.ID] = max(epochs[leader.ID], n.leaders.Of(i).Term)
 		}
-		if flags == "slave" {
-			if l, ok := view.Node(n.leaderOf(0)); ok {
-				master = hexID(l.Incarnation)
-			}
-		}
-		if node.ID == n.self.ID() {
-			flags = "myself," + flags
-		}
-		fmt.Fprintf(&b, "%s %s:%d@%d %s %s 0 0 %d connected%s\n", hexID(node.Incarnation), host, port, bus, flags, master, n.epoch(), slots)
 	}
-	return b.String()
+	var nodes []client.ClusterNode
+	for _, node := range view.Live() {
+		_, bus := splitAddr(node.PeerAddr)
+		c := client.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.self.ID()}
+		master := node.ID
+		for i, s := range view.Shards {
+			switch {
+			case leads[i] == node.ID:
+				c.Slots = appendRange(c.Slots, int(s.FirstSlot), int(s.LastSlot))
+			case master == node.ID && leads[i] != "" && slices.Contains(s.Replicas, node.ID):
+				master = leads[i]
+			}
+		}
+		if len(c.Slots) > 0 {
+			master = node.ID
+		}
+		c.Leads = master == node.ID
+		if m, ok := view.Node(master); ok && !c.Leads {
+			c.Master = hexID(m.Incarnation)
+		}
+		c.Epoch = epochs[master]
+		nodes = append(nodes, c)
+	}
+	return nodes
 }
 
-// epoch is the config epoch of Redis Cluster: the greatest term, which all
-// nodes agree on once they have heard of it.
-func (n *Node) epoch() uint64 {
-	var e uint64
-	for _, s := range n.shards {
-		e = max(e, s.Group().Term())
+// ClusterLinks implements client.ClusterView.
+func (n *Node) ClusterLinks() []client.ClusterLink {
+	view := n.machine.View()
+	var all []client.ClusterLink
+	for _, l := range n.transport.Links() {
+		node, ok := view.Node(meta.NodeID(l.NodeID))
+		if l.Outgoing {
+			node, ok = view.ByPeerAddr(l.Addr)
+		}
+		if ok && node.ID != n.self.ID() {
+			all = append(all, client.ClusterLink{Node: hexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
+		}
 	}
-	return e
+	slices.SortStableFunc(all, func(a, b client.ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
+	return all
 }
+
+// ShardID implements client.ClusterView. A shard's id is the same on all nodes
+// and for ever. A node is shown in the first shard it leads or, as the replica
+// that CLUSTER NODES shows it as, in the first of which it has one.
+func (n *Node) ShardID() string {
+	shard := firstOf(n.machine.View(), n.self.ID())
+	for i := range n.shardCount() {
+		if leader, known := n.leaderOf(i); known && leader.ID == n.self.ID() {
+			shard = i
+			break
+		}
+	}
+	return shardID(n.self.ClusterID, shard)
+}
+
+func shardID(cluster string, shard int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", cluster, shard))
+	return hex.EncodeToString(sum[:20])
+}
+
+// firstOf is the first shard of which a node has a replica, or the first of all.
+func firstOf(view *meta.View, id meta.NodeID) int {
+	return max(0, slices.IndexFunc(view.Shards, func(s meta.Shard) bool { return s.Has(id) }))
+}
+
+// appendRange adds a range of hash slots, to the last one if it follows that.
+func appendRange(ranges [][2]int, first, last int) [][2]int {
+	if n := len(ranges); n > 0 && ranges[n-1][1]+1 == first {
+		ranges[n-1][1] = last
+		return ranges
+	}
+	return append(ranges, [2]int{first, last})
+}
+
+// epoch is Redis Cluster's current epoch: of two views of this cluster, the
+// newer has the greater.
+func (n *Node) epoch() uint64 { return n.leaders.Epoch() + n.machine.View().Epoch }
 
 // ClusterInfo implements client.ClusterView.
 func (n *Node) ClusterInfo() string {
 	view := n.machine.View()
-	served, leaders := 0, map[meta.NodeID]bool{}
+	served, masters, own := 0, map[meta.NodeID]bool{}, uint64(0)
 	for i, s := range view.Shards {
-		if id, _ := n.shards[i].Group().Leader(); id != "" {
+		leader, known := n.leaderOf(i)
+		if !known {
+			continue
+		}
+		if !n.orphaned(i, &leader) {
 			served += int(s.LastSlot) - int(s.FirstSlot) + 1
-			leaders[meta.NodeID(id)] = true
+		}
+		masters[leader.ID] = true
+		if leader.ID == n.self.ID() {
+			own = max(own, n.leaders.Of(i).Term)
 		}
 	}
 	state := "ok"
-	if served < 16384 {
+	if served < hashslot.Count {
 		state = "fail"
 	}
 	var t infoText
 	t.add("cluster_enabled", 1)
 	t.add("cluster_state", state)
-	t.add("cluster_slots_assigned", 16384)
+	t.add("cluster_slots_assigned", hashslot.Count)
 	t.add("cluster_slots_ok", served)
 	t.add("cluster_slots_pfail", 0)
-	t.add("cluster_slots_fail", 16384-served)
+	t.add("cluster_slots_fail", hashslot.Count-served)
 	t.add("cluster_known_nodes", len(view.Live()))
-	t.add("cluster_size", len(leaders))
+	t.add("cluster_size", len(masters))
 	t.add("cluster_current_epoch", n.epoch())
-	t.add("cluster_my_epoch", n.epoch())
+	t.add("cluster_my_epoch", own)
 	t.add("cluster_stats_messages_sent", 0)
 	t.add("cluster_stats_messages_received", 0)
 	t.add("total_cluster_links_buffer_limit_exceeded", 0)
 	return t.b.String()
 }
 
+// orphaned tells whether the node that leads a shard, as far as is known, does
+// so no more: it cannot be reached, or this node's replica hears nothing of it.
+func (n *Node) orphaned(shard int, leader *meta.Node) bool {
+	if leader.ID == n.self.ID() {
+		return !n.router.Heard(shard).Self
+	}
+	return n.router.Heard(shard).Addr == "" || n.transport.Lost(leader.PeerAddr)
+}
+
 // MyID implements client.ClusterView.
 func (n *Node) MyID() string { return hexID(n.self.Incarnation) }
 
-// Moved implements client.ClusterView.
-func (n *Node) Moved(slot int) string {
-	leader := n.leaderOf(n.self.Creation.Layout().ShardOfSlot(uint16(slot)))
-	if leader == "" || leader == n.self.ID() {
+// Moved implements client.ClusterView. Nobody is sent to a leader that is gone:
+// until there is a new one, this node forwards, and the client sees a pause.
+func (n *Node) Moved(shard int, stale, secured bool) string {
+	leader, known := n.leaderOf(shard)
+	if stale && n.replica(shard) != nil || !known || leader.ID == n.self.ID() || n.orphaned(shard, &leader) {
 		return ""
 	}
-	node, ok := n.machine.View().Node(leader)
-	if !ok {
-		return ""
+	sn := n.slotNode(&leader)
+	port := sn.Port
+	if secured {
+		port = sn.TLSPort
 	}
-	return node.ClientAddr
+	if port == 0 {
+		return "" // it does not speak as this client does
+	}
+	endpoint, _ := sn.Endpoint(endpointKind(n.cfg.Current()))
+	return endpoint + ":" + strconv.Itoa(port)
+}
+
+// endpointKind is what clients are told to name nodes by.
+func endpointKind(s *config.Settings) client.EndpointKind {
+	switch s.ClusterPreferredEndpoint {
+	case config.EndpointHostname:
+		return client.EndpointHostname
+	case config.EndpointUnknown:
+		return client.EndpointUnknown
+	}
+	return client.EndpointIP
 }
 
 // Replicas implements client.Facts: the other nodes; for a node that shows
@@ -157,8 +310,9 @@ func (n *Node) Replicas() [][3]string {
 	var all [][3]string
 	offset := strconv.FormatInt(n.Offset(), 10)
 	slave := n.Role() == "slave"
+	leader, _ := n.leaderOf(0)
 	for _, node := range n.machine.View().Live() {
-		if (slave && node.ID != n.leaderOf(0)) || (!slave && node.ID == n.self.ID()) {
+		if (slave && node.ID != leader.ID) || (!slave && node.ID == n.self.ID()) {
 			continue
 		}
 		host, port := splitAddr(node.ClientAddr)
@@ -167,11 +321,38 @@ func (n *Node) Replicas() [][3]string {
 	return all
 }
 
-// Offset implements client.Facts: the log index stands in for an offset.
-func (n *Node) Offset() int64 { return int64(n.shards[0].Group().Stats().CommitIndex) }
+// Offset implements client.Facts: the log index of this node's first replica
+// stands in for an offset.
+func (n *Node) Offset() int64 {
+	if all := n.shards(); len(all) > 0 {
+		return n.shardOffset(int(all[0].ID()))
+	}
+	return 0
+}
 
-// Synced implements client.Facts: a quorum, less this node.
-func (n *Node) Synced() int { return n.shards[0].Group().Voters() / 2 }
+// shardOffset is the same for a shard; 0 where this node has no replica of it.
+func (n *Node) shardOffset(shard int) int64 {
+	if s := n.replica(shard); s != nil {
+		return int64(s.Group().Stats().CommitIndex)
+	}
+	return 0
+}
+
+// Synced implements client.Facts: a quorum of any shard, less one.
+func (n *Node) Synced() int {
+	synced := math.MaxInt
+	for i, s := range n.machine.View().Shards {
+		voters := len(s.Replicas)
+		if own := n.replica(i); own != nil {
+			voters = own.Group().Voters()
+		}
+		synced = min(synced, voters/2)
+	}
+	if synced == math.MaxInt {
+		return 0
+	}
+	return synced
+}
 
 // StatusJSON implements client.Operator.
 func (n *Node) StatusJSON(ctx context.Context) ([]byte, error) { return json.Marshal(n.Status(ctx)) }
@@ -179,13 +360,14 @@ func (n *Node) StatusJSON(ctx context.Context) ([]byte, error) { return json.Mar
 // LockSlots implements client.Operator.
 func (n *Node) LockSlots() []client.LockSlot {
 	var all []client.LockSlot
-	for i, s := range n.shards {
+	for _, s := range n.shards() {
+		i := int(s.ID())
 		for _, l := range s.Machine().Sched().Slots() {
 			mode := "shared"
 			if l.Exclusive {
 				mode = "exclusive"
 			}
-			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels})
+			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, Queue: l.Queue})
 		}
 	}
 	return all
@@ -193,14 +375,14 @@ func (n *Node) LockSlots() []client.LockSlot {
 
 // SetActiveExpire implements client.Operator.
 func (n *Node) SetActiveExpire(on bool) {
-	for _, s := range n.shards {
+	for _, s := range n.shards() {
 		s.SetActiveExpire(on)
 	}
 }
 
 // Reload implements client.Operator.
 func (n *Node) Reload(ctx context.Context) error {
-	for _, s := range n.shards {
+	for _, s := range n.shards() {
 		if err := s.Reload(ctx); err != nil {
 			return fmt.Errorf("shard %d: %w", s.ID(), err)
 		}
@@ -208,13 +390,20 @@ func (n *Node) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot implements client.Operator.
-func (n *Node) Snapshot() error {
-	if _, err := n.snapshotOrder(); err != nil {
-		return err
+// BeginSnapshot implements client.Operator.
+func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
+	done, err := n.saves.begin(n.loggedTxns(), background)
+	if err != nil {
+		return nil, err
 	}
-	n.lastSnapshot.Store(time.Now().Unix())
-	return nil
+	return func() error {
+		_, err := n.snapshotOrder()
+		done(err)
+		if err == nil {
+			n.lastSnapshot.Store(time.Now().Unix())
+		}
+		return err
+	}, nil
 }
 
 // LastSnapshotUnix implements client.Operator.

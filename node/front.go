@@ -2,12 +2,15 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"lockstep/cluster/meta"
+	"lockstep/engine/command"
 	"lockstep/node/config"
 	"lockstep/node/status"
 	"lockstep/proto/client"
@@ -26,34 +29,60 @@ type front struct {
 
 // openFront listens for clients.
 func (n *Node) openFront(context.Context) error {
-	f := &front{n: n, stats: client.NewStats(), registry: client.NewRegistry()}
+	f := &front{n: n, stats: n.stats, registry: n.registry}
 	n.front = f
 	f.refresh(n.cfg.Current())
 	for _, name := range []string{
-		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "proto-max-bulk-len", "client-query-buffer-limit", "timeout", "routing",
+		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "client-query-buffer-limit", "timeout", "routing", "cluster-preferred-endpoint-type",
+		"latency-tracking", "latency-monitor-threshold", "acl-pubsub-default", "acllog-max-len",
 	} {
 		n.cfg.OnChange(name, f.refresh)
 	}
-	backend := &client.Backend{Executor: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, ClusterView: n, Operator: n}
+	for _, name := range command.SettingNames() {
+		if command.IsDirective(name) {
+			n.cfg.OnChange(name, f.refresh)
+		}
+	}
+	for _, name := range announcedSettings {
+		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
+	}
+	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, ClusterView: n, Operator: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking,
+		Programs: n.programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Log: n.log,
+		Secure:     func() *tls.Config { return n.tls.Front() },
 		MaxClients: func() int { return n.cfg.Current().MaxClients },
 		ProtectedMode: func() bool {
 			s := n.cfg.Current()
-			return s.ProtectedMode && s.RequirePass == ""
+			return s.ProtectedMode && n.users.Users().Default().NoPass()
 		},
 		KeepAlive: func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
 	})
 	s := n.cfg.Current()
-	for _, addr := range listenAddresses(s.Bind, s.Port) {
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			return inWords(err, "port", s.Port)
-		}
-		f.server.Serve(l)
+	if err := f.listen(s.Bind, "port", s.Port, f.server.Serve); err != nil {
+		return err
+	}
+	if err := f.listen(s.Bind, "tls-port", s.TLSPort, f.server.ServeSecure); err != nil {
+		return err
 	}
 	go f.rates.run(n.ctx, f.stats)
-	n.log.Info("ready for clients", "port", s.Port)
+	go n.watchPeak()
+	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
+	return nil
+}
+
+// listen opens a port for clients, unless it is 0.
+func (f *front) listen(bind []string, what string, port int, serve func(net.Listener)) error {
+	if port == 0 {
+		return nil
+	}
+	for _, addr := range listenAddresses(bind, port) {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return inWords(err, what, port)
+		}
+		serve(l)
+	}
 	return nil
 }
 
@@ -75,15 +104,18 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 // refresh takes the settings over that clients look at.
 func (f *front) refresh(s *config.Settings) {
 	f.n.SetActiveExpire(s.ActiveExpire)
-	for _, sh := range f.n.shards {
+	for _, sh := range f.n.shards() {
 		go sh.SyncSettings(f.n.ctx)
 	}
+	f.stats.Measuring.Store(s.LatencyTracking)
+	f.stats.Latency.SetThreshold(s.LatencyThresholdMs)
 	normal := s.ClientOutputBufferLimits[config.NormalClient]
 	f.settings.Store(&client.Settings{
 		RequirePass: s.RequirePass, SlowerThanUs: s.SlowlogLogSlowerThan, SlowlogLen: int(s.SlowlogMaxLen),
+		PubSubAllChannels: s.ACLPubSubDefault == config.HearAll, ACLLogLen: int(s.ACLLogMaxLen), ACLFile: s.ACLFile,
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
 		OutputBytesMax: int(normal.HardBytes), OutputSoftBytesMax: int(normal.SoftBytes), OutputSoftSec: normal.SoftSeconds,
-		IdleTimeoutSec: s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect,
+		IdleTimeoutSec: s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
 		ServerVersion: Version, RedisVersion: RedisVersion,
 	})
 }
@@ -136,20 +168,32 @@ func (c configStore) ConfigGet(patterns []string) [][2]string {
 func (c configStore) ConfigSet(pairs [][2]string) error {
 	list := make([]config.Pair, len(pairs))
 	for i, p := range pairs {
-		list[i] = config.Pair{Name: strings.ToLower(p[0]), Value: p[1]}
+		list[i] = config.Pair{Name: p[0], Value: p[1]}
 	}
-	return c.n.cfg.Set(list)
+	if err := c.n.users.setPassword(list); err != nil {
+		return err
+	}
+	err := c.n.cfg.Set(list)
+	if err == nil {
+		c.n.afterSet(list)
+	}
+	c.n.awaitSettings()
+	return err
 }
+
+// ConfigRewrite implements client.ConfigStore.
+func (c configStore) ConfigRewrite() error { return c.n.cfg.Rewrite() }
 
 // ResetStats implements client.ConfigStore.
 func (c configStore) ResetStats() {
-	for _, s := range c.n.shards {
+	for _, s := range c.n.shards() {
 		st := &s.Machine().Keyspace().Stats
 		st.Hits.Store(0)
 		st.Misses.Store(0)
 		st.Expired.Store(0)
 		st.Evicted.Store(0)
 	}
+	c.n.peakBytes.Store(0)
 }
 
 // replicatedSettings brings cluster-wide settings into the meta group, and the
@@ -161,8 +205,18 @@ func (n *Node) replicatedSettings() {
 		return n.setEverywhere(ctx, pairs)
 	})
 	n.machine.OnChange(n.applySettings)
+	n.machine.OnChange(n.applyVersion)
 	n.applySettings(n.machine.View())
+	n.applyVersion(n.machine.View())
 	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
 }
 
-func textOf(err error) error { return fmt.Errorf("ERR CONFIG SET failed - %w", err) }
+// textOf is the reply for settings that were refused, or of which nobody could
+// say whether they are in force.
+func textOf(err error) error {
+	var refusal *meta.Refusal
+	if errors.As(err, &refusal) {
+		return fmt.Errorf("ERR CONFIG SET failed - %w", err)
+	}
+	return fmt.Errorf("INDETERMINATE the settings may have been changed: %w", err)
+}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -10,8 +11,15 @@ import (
 	"syscall"
 	"time"
 
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
 	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/reply"
+	"lockstep/fsm"
 	"lockstep/node/config"
+	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
 )
 
 // infoSection is one section of INFO.
@@ -27,8 +35,8 @@ var infoSections = []infoSection{
 	{name: "server", write: infoServer}, {name: "clients", write: infoClients}, {name: "memory", write: infoMemory},
 	{name: "persistence", write: infoPersistence}, {name: "stats", write: infoStats}, {name: "replication", write: infoReplication},
 	{name: "cpu", write: infoCPU}, {name: "commandstats", write: infoCommandStats, extra: true},
-	{name: "errorstats", write: infoErrorStats}, {name: "latencystats", write: func(*Node, *infoText) {}, extra: true},
-	{name: "modules", write: func(*Node, *infoText) {}}, {name: "cluster", write: infoCluster}, {name: "raft", write: infoRaft},
+	{name: "errorstats", write: infoErrorStats}, {name: "latencystats", write: infoLatencyStats, extra: true},
+	{name: "modules", write: func(*Node, *infoText) {}}, {name: "cluster", write: infoCluster}, {name: "tls", write: infoTLS}, {name: "raft", write: infoRaft},
 	{name: "locks", write: infoLocks, extra: true}, {name: "keyspace", write: infoKeyspace},
 }
 
@@ -39,7 +47,11 @@ func (t *infoText) section(name string) {
 	if t.b.Len() > 0 {
 		t.b.WriteString("\r\n")
 	}
-	t.b.WriteString("# " + strings.ToUpper(name[:1]) + name[1:] + "\r\n")
+	title := strings.ToUpper(name[:1]) + name[1:]
+	if name == "cpu" || name == "tls" {
+		title = strings.ToUpper(name)
+	}
+	t.b.WriteString("# " + title + "\r\n")
 }
 
 func (t *infoText) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", name, value) }
@@ -80,9 +92,11 @@ func infoServer(n *Node, t *infoText) {
 	t.add("redis_mode", n.Mode())
 	t.add("os", runtime.GOOS+" "+runtime.GOARCH)
 	t.add("arch_bits", strconv.IntSize)
+	t.add("monotonic_clock", "POSIX clock_gettime")
 	t.add("multiplexing_api", "epoll")
 	t.add("go_version", runtime.Version())
 	t.add("process_id", os.Getpid())
+	t.add("process_supervised", "no")
 	t.add("run_id", hexID(n.self.Incarnation))
 	t.add("tcp_port", s.Port)
 	t.add("server_time_usec", time.Now().UnixMicro())
@@ -90,8 +104,9 @@ func infoServer(n *Node, t *infoText) {
 	t.add("uptime_in_days", int(up.Hours()/24))
 	t.add("hz", 10)
 	t.add("configured_hz", 10)
+	t.add("lru_clock", time.Now().Unix()&lruClockMask)
 	t.add("executable", exe)
-	t.add("config_file", "")
+	t.add("config_file", n.cfg.File())
 	t.add("io_threads_active", 0)
 	t.add("node_name", n.self.Name)
 	t.add("node_id", string(n.self.ID()))
@@ -102,12 +117,18 @@ func infoClients(n *Node, t *infoText) {
 	t.add("connected_clients", n.front.registry.Len())
 	t.add("cluster_connections", len(n.machine.View().Live())-1)
 	t.add("maxclients", n.cfg.Current().MaxClients)
-	t.add("client_recent_max_input_buffer", 0)
-	t.add("client_recent_max_output_buffer", 0)
-	t.add("blocked_clients", 0)
-	t.add("tracking_clients", 0)
-	t.add("clients_in_timeout_table", 0)
+	buffers := n.front.registry.Buffers()
+	t.add("client_recent_max_input_buffer", buffers.QueryMax)
+	t.add("client_recent_max_output_buffer", buffers.WaitingMax)
+	t.add("blocked_clients", n.front.stats.Blocked.Load())
+	t.add("tracking_clients", n.tracking.Counts().Clients)
+	t.add("pubsub_clients", buffers.Listening)
+	t.add("watching_clients", buffers.Watching)
+	t.add("clients_in_timeout_table", n.front.stats.BlockedFor.Load())
 }
+
+// lruClockMask keeps as many bits of the time as Redis's clock has.
+const lruClockMask = 1<<24 - 1
 
 // human prints bytes as Redis does in the _human fields.
 func human(bytes int64) string {
@@ -125,36 +146,49 @@ func human(bytes int64) string {
 	return fmt.Sprintf("%.2fT", f)
 }
 
+// MemoryFull implements client.Facts.
+func (n *Node) MemoryFull() bool { return n.memory.Full() }
+
 func (n *Node) usedBytes() int64 {
-	var sum int64
-	for _, s := range n.shards {
-		sum += s.Machine().Keyspace().MemoryBytes()
-	}
-	return sum
+	return n.memory.UsedBytes()
 }
 
 func infoMemory(n *Node, t *infoText) {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	used, rss := n.usedBytes(), residentBytes()
+	f := n.MemoryFacts()
+	used, rss := f.UsedBytes, f.RSSBytes
+	dataset := used - f.OverheadBytes
 	t.add("used_memory", used)
 	t.add("used_memory_human", human(used))
 	t.add("used_memory_rss", rss)
 	t.add("used_memory_rss_human", human(rss))
-	t.add("used_memory_peak", max(used, 0))
-	t.add("used_memory_peak_human", human(used))
-	t.add("used_memory_dataset", used)
-	t.add("go_heap_alloc", m.HeapAlloc)
-	t.add("go_heap_sys", m.HeapSys)
-	t.add("go_gc_cycles", m.NumGC)
+	t.add("used_memory_peak", f.PeakBytes)
+	t.add("used_memory_peak_human", human(f.PeakBytes))
+	t.add("used_memory_peak_perc", percent(used, f.PeakBytes))
+	t.add("used_memory_overhead", f.OverheadBytes)
+	t.add("used_memory_startup", 0)
+	t.add("used_memory_dataset", dataset)
+	t.add("used_memory_dataset_perc", percent(dataset, used))
+	infoAllocator(t, &f)
+	n.infoPrograms(t)
+	goNumbers := runtimeNumbers(metricInUse, metricMapped, metricReturned, metricCycles)
+	t.add("go_heap_alloc", goNumbers[0])
+	t.add("go_heap_sys", goNumbers[1]-goNumbers[2])
+	t.add("go_gc_cycles", goNumbers[3])
 	t.add("total_system_memory", totalMemory())
 	t.add("total_system_memory_human", human(totalMemory()))
-	t.add("maxmemory", 0)
-	t.add("maxmemory_human", human(0))
-	t.add("maxmemory_policy", config.EvictNothing)
-	t.add("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(rss)/float64(max(used, 1))))
+	s := n.cfg.Current()
+	t.add("maxmemory", s.Engine.MemoryBytesMax)
+	t.add("maxmemory_human", human(s.Engine.MemoryBytesMax))
+	t.add("maxmemory_policy", s.MaxMemoryPolicy)
+	t.add("mem_fragmentation_ratio", fmt.Sprintf("%.2f", f.Fragmentation()))
 	t.add("mem_allocator", "go")
 	t.add("lazyfree_pending_objects", 0)
+	infoBuffers(t, &f)
+}
+
+// percent prints a part of a whole as Redis does.
+func percent(part, whole int64) string {
+	return fmt.Sprintf("%.2f%%", 100*client.Ratio(part, whole))
 }
 
 func totalMemory() int64 {
@@ -168,42 +202,103 @@ func totalMemory() int64 {
 func infoPersistence(n *Node, t *infoText) {
 	t.add("loading", 0)
 	t.add("async_loading", 0)
-	t.add("rdb_changes_since_last_save", 0)
-	t.add("rdb_bgsave_in_progress", 0)
+	v := n.saves.look()
+	zeros(t, "current_cow_peak", "current_cow_size", "current_cow_size_age", "current_save_keys_processed", "current_save_keys_total")
+	t.add("current_fork_perc", "0.00")
+	t.add("rdb_changes_since_last_save", n.loggedTxns()-v.txns)
+	if v.busy {
+		t.add("rdb_bgsave_in_progress", 1)
+	} else {
+		t.add("rdb_bgsave_in_progress", 0)
+	}
 	t.add("rdb_last_save_time", n.LastSnapshotUnix())
-	t.add("rdb_last_bgsave_status", "ok")
+	t.add("rdb_last_bgsave_status", v.status)
+	t.add("rdb_last_bgsave_time_sec", v.lastTookSec)
+	t.add("rdb_current_bgsave_time_sec", v.runningSec)
+	t.add("rdb_saves", v.done)
+	zeros(t, "rdb_last_cow_size", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded")
 	t.add("aof_enabled", 1)
-	t.add("aof_rewrite_in_progress", 0)
+	zeros(t, "aof_rewrite_in_progress", "aof_rewrite_scheduled")
+	t.add("aof_last_rewrite_time_sec", -1)
+	t.add("aof_current_rewrite_time_sec", -1)
+	t.add("aof_last_bgrewrite_status", "ok")
+	zeros(t, "aof_rewrites", "aof_rewrites_consecutive_failures")
 	t.add("aof_last_write_status", "ok")
+	zeros(t, "aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size")
 	t.add("raft_log_store", n.cfg.Current().LogStore)
+}
+
+// zeros writes fields of things that are not here; tools expect them.
+func zeros(t *infoText, names ...string) {
+	for _, name := range names {
+		t.add(name, 0)
+	}
+}
+
+// keyspaceSums adds up what this node's replicas count.
+type keyspaceSums struct{ hits, misses, expired, evicted int64 }
+
+func (n *Node) keyspaceSums() (sums keyspaceSums) {
+	for _, s := range n.shards() {
+		st := &s.Machine().Keyspace().Stats
+		sums.hits, sums.misses = sums.hits+st.Hits.Load(), sums.misses+st.Misses.Load()
+		sums.expired, sums.evicted = sums.expired+st.Expired.Load(), sums.evicted+st.Evicted.Load()
+	}
+	return sums
 }
 
 func infoStats(n *Node, t *infoText) {
 	f := n.front
-	var hits, misses, expired, evicted int64
-	for _, s := range n.shards {
-		st := &s.Machine().Keyspace().Stats
-		hits, misses = hits+st.Hits.Load(), misses+st.Misses.Load()
-		expired, evicted = expired+st.Expired.Load(), evicted+st.Evicted.Load()
-	}
+	sums := n.keyspaceSums()
 	t.add("total_connections_received", f.registry.Total())
 	t.add("total_commands_processed", f.stats.Commands())
 	t.add("instantaneous_ops_per_sec", f.rates.ops.Load())
 	t.add("total_net_input_bytes", f.stats.In.Load())
 	t.add("total_net_output_bytes", f.stats.Out.Load())
+	zeros(t, "total_net_repl_input_bytes", "total_net_repl_output_bytes")
 	t.add("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(f.rates.in.Load())/1024))
 	t.add("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(f.rates.out.Load())/1024))
+	t.add("instantaneous_input_repl_kbps", "0.00")
+	t.add("instantaneous_output_repl_kbps", "0.00")
 	t.add("rejected_connections", f.stats.RejectedConns.Load())
-	t.add("expired_keys", expired)
-	t.add("evicted_keys", evicted)
-	t.add("keyspace_hits", hits)
-	t.add("keyspace_misses", misses)
-	t.add("pubsub_channels", 0)
-	t.add("pubsub_patterns", 0)
-	t.add("latest_fork_usec", 0)
+	zeros(t, "sync_full", "sync_partial_ok", "sync_partial_err")
+	t.add("expired_keys", sums.expired)
+	t.add("expired_stale_perc", "0.00")
+	zeros(t, "expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds")
+	t.add("evicted_keys", sums.evicted)
+	zeros(t, "evicted_clients", "total_eviction_exceeded_time", "current_eviction_exceeded_time")
+	t.add("keyspace_hits", sums.hits)
+	t.add("keyspace_misses", sums.misses)
+	t.add("pubsub_channels", n.messages.hub.Names(pubsub.Channel))
+	t.add("pubsub_patterns", n.messages.hub.Names(pubsub.Pattern))
+	t.add("pubsubshard_channels", n.messages.hub.Names(pubsub.Shard))
+	zeros(t, "latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
+		"active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
+		"total_active_defrag_time", "current_active_defrag_time")
+	tracked := n.tracking.Counts()
+	t.add("tracking_total_keys", tracked.Keys)
+	t.add("tracking_total_items", tracked.Items)
+	t.add("tracking_total_prefixes", tracked.Prefixes)
+	heard := n.feeds.intake.Counts()
+	t.add("feeds_heard", heard.Feeds)
+	t.add("feeds_live", heard.Live)
+	t.add("feeds_served", n.feeds.source.Hearings())
+	t.add("feed_batches", heard.Batches)
+	t.add("feed_gaps", heard.Gaps)
+	zeros(t, "unexpected_error_replies")
 	t.add("total_error_replies", f.stats.Errors())
+	zeros(t, "dump_payload_sanitizations")
+	t.add("total_reads_processed", f.stats.Reads.Load())
+	t.add("total_writes_processed", f.stats.Writes.Load())
+	zeros(t, "io_threaded_reads_processed", "io_threaded_writes_processed", "reply_buffer_shrinks", "reply_buffer_expands")
+	t.add("client_query_buffer_limit_disconnections", f.stats.QueryClosed.Load())
+	t.add("client_output_buffer_limit_disconnections", f.stats.OutputClosed.Load())
+	t.add("protocol_errors", f.stats.ProtocolErrors.Load())
+	zeros(t, "acl_access_denied_auth", "acl_access_denied_cmd", "acl_access_denied_key", "acl_access_denied_channel")
 	t.add("forwarded_calls", n.router.Counters.Forwarded.Load())
 	t.add("retried_calls", n.router.Counters.Retried.Load())
+	t.add("script_texts_left_out", n.router.Counters.TextsLeftOut.Load())
+	t.add("script_texts_sent_again", n.router.Counters.TextsSentAgain.Load())
 	t.add("unknown_outcomes", n.router.Counters.Unknown.Load())
 	t.add("no_leader_errors", n.router.Counters.NoLeader.Load())
 }
@@ -216,16 +311,24 @@ func infoReplication(n *Node, t *infoText) {
 		t.add("master_port", first(replicas, 1))
 		t.add("master_link_status", "up")
 		t.add("master_last_io_seconds_ago", 0)
+		t.add("master_sync_in_progress", 0)
+		t.add("slave_read_repl_offset", n.Offset())
 		t.add("slave_repl_offset", n.Offset())
+		t.add("slave_priority", 100)
 		t.add("slave_read_only", 0)
+		t.add("replica_announced", 1)
 	}
 	t.add("connected_slaves", len(replicas))
 	for i, r := range replicas {
 		t.add("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%s,state=online,offset=%s,lag=0", r[0], r[1], r[2]))
 	}
+	t.add("master_failover_state", "no-failover")
 	t.add("master_replid", hexID(n.self.Incarnation))
+	t.add("master_replid2", strings.Repeat("0", 40))
 	t.add("master_repl_offset", n.Offset())
+	t.add("second_repl_offset", -1)
 	t.add("repl_backlog_active", 1)
+	zeros(t, "repl_backlog_size", "repl_backlog_first_byte_offset", "repl_backlog_histlen")
 }
 
 func first(replicas [][3]string, i int) string {
@@ -236,12 +339,11 @@ func first(replicas [][3]string, i int) string {
 }
 
 func infoCPU(_ *Node, t *infoText) {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return
-	}
-	t.add("used_cpu_sys", fmt.Sprintf("%d.%06d", u.Stime.Sec, u.Stime.Usec))
-	t.add("used_cpu_user", fmt.Sprintf("%d.%06d", u.Utime.Sec, u.Utime.Usec))
+	user, system := cpuSeconds()
+	t.add("used_cpu_sys", fmt.Sprintf("%.6f", system))
+	t.add("used_cpu_user", fmt.Sprintf("%.6f", user))
+	t.add("used_cpu_sys_children", "0.000000")
+	t.add("used_cpu_user_children", "0.000000")
 }
 
 func infoCommandStats(n *Node, t *infoText) {
@@ -257,6 +359,22 @@ func infoErrorStats(n *Node, t *infoText) {
 	}
 }
 
+// infoLatencyStats shows the percentiles that latency-tracking-info-percentiles
+// asks for.
+func infoLatencyStats(n *Node, t *infoText) {
+	wanted := n.cfg.Current().LatencyPercentiles
+	all := n.front.stats.PerLatency()
+	for i := range all {
+		var parts []string
+		for _, p := range wanted {
+			if percent, err := strconv.ParseFloat(p, 64); err == nil {
+				parts = append(parts, fmt.Sprintf("p%g=%.3f", percent, all[i].PercentileUsec(percent)))
+			}
+		}
+		t.add("latency_percentiles_usec_"+all[i].Name, strings.Join(parts, ","))
+	}
+}
+
 func infoCluster(n *Node, t *infoText) {
 	enabled := 0
 	if n.cfg.Current().ClusterEnabled {
@@ -265,11 +383,12 @@ func infoCluster(n *Node, t *infoText) {
 	t.add("cluster_enabled", enabled)
 }
 
-// infoRaft tells of shard 0 first, and then of each shard in a line.
+// infoRaft tells of this node's first replica, and then of each shard in a line.
 func infoRaft(n *Node, t *infoText) {
-	for i, s := range n.shards {
+	for at, s := range n.shards() {
+		i := int(s.ID())
 		g := n.groupStatus(strconv.Itoa(i), s.Group(), s)
-		if i == 0 {
+		if at == 0 {
 			t.add("raft_role", g.Role)
 			t.add("raft_term", g.Term)
 			t.add("raft_leader", g.Leader)
@@ -285,12 +404,16 @@ func infoRaft(n *Node, t *infoText) {
 		t.add("raft_shard"+strconv.Itoa(i), fmt.Sprintf("role=%s,term=%d,leader=%s,committed=%d,queued=%d,executed=%d,lag=%d,outstanding_txns=%d,outstanding_bytes=%d,entries=%d,txns=%d,duplicates=%d,panics=%d",
 			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load()))
 	}
+	if len(n.shards()) == 0 {
+		t.add("raft_role", "none")
+	}
 	m := n.metaGroup.Stats()
 	t.add("raft_meta", fmt.Sprintf("role=%s,term=%d,committed=%d", m.Role, m.Term, m.CommitIndex))
 }
 
 func infoLocks(n *Node, t *infoText) {
-	for i, s := range n.shards {
+	for _, s := range n.shards() {
+		i := int(s.ID())
 		st := s.Machine().Sched().Stats()
 		t.add("locks_shard"+strconv.Itoa(i), fmt.Sprintf("lock_slots=%d,tickets=%d,waited=%d,wait_usec=%d,permits=%d,permits_in_use=%d,waiting_tickets=%d,waiting_permits=%d,inline=%d,on_workers=%d",
 			s.Machine().Keyspace().LockSlots(), st.Tickets, st.Waited, st.WaitNs/1000, st.Permits, st.PermitsInUse, st.WaitingTickets, st.WaitingPermits, st.Inline, st.OnWorkers))
@@ -303,15 +426,46 @@ func infoLocks(n *Node, t *infoText) {
 // hottestShown is how many of the most contended lock slots INFO shows.
 const hottestShown = 8
 
-func infoKeyspace(n *Node, t *infoText) {
-	for db := range engine.Databases {
-		keys, volatile := 0, 0
-		for _, s := range n.shards {
-			keys += s.Machine().Keyspace().Keys(db)
-			volatile += s.Machine().Keyspace().Volatile(db)
+// countsWait bounds how long INFO waits for shards of which this node has no
+// replica. What does not come is left out.
+const countsWait = time.Second
+
+// keyCounts counts the keys of all shards: this node's replicas' at once, the
+// others' by asking.
+func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
+	var calls []*cluster.Call
+	for i := range n.shardCount() {
+		s := n.replica(i)
+		if s == nil {
+			op := fsm.Op{Args: [][]byte{[]byte("lockstep.keycounts")}}
+			calls = append(calls, &cluster.Call{Shard: i, ReadOnly: true, Stale: true, Txn: fsm.Txn{Proto: reply.RESP2, Ops: []fsm.Op{op}}})
+			continue
 		}
-		if keys > 0 {
-			t.add("db"+strconv.Itoa(db), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", keys, volatile))
+		for db := range sums {
+			sums[db].Add(command.CountKeys(s.Machine().Keyspace(), db))
+		}
+	}
+	if len(calls) == 0 {
+		return sums
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, countsWait)
+	defer cancel()
+	n.router.Do(ctx, calls)
+	for _, call := range calls {
+		if counts, ok := command.ParseKeyCounts(call.Reply); ok {
+			for db := range sums {
+				sums[db].Add(counts[db])
+			}
+		}
+	}
+	return sums
+}
+
+func infoKeyspace(n *Node, t *infoText) {
+	now := time.Now().Unix()
+	for db, c := range n.keyCounts() {
+		if c.Keys > 0 {
+			t.add("db"+strconv.Itoa(db), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", c.Keys, c.Volatile, c.MeanTTLMs(now), c.Perishing))
 		}
 	}
 }
@@ -329,7 +483,7 @@ func (n *Node) Mode() string {
 func (n *Node) Role() string {
 	switch n.cfg.Current().ClientRole {
 	case config.RoleRaft:
-		if !n.shards[0].Group().IsLeader() {
+		if !slices.ContainsFunc(n.shards(), func(s *shard.Shard) bool { return s.Group().IsLeader() }) {
 			return "slave"
 		}
 	}

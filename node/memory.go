@@ -1,7 +1,7 @@
 package node
 
 import (
-	"context"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -13,68 +13,90 @@ import (
 // dozens of times a second under load, and wasteful for a large one. Here the
 // room is a fixed amount plus a part of what lives, and when the node is idle
 // the room is given back to the system.
+//
+// The fixed amount comes from ballast: memory that is asked for and never
+// touched. The system lends no page for it, the collector has nothing to look at
+// in it, but counts it as alive, so that a part of it is room as well. A
+// percentage that follows what lives would always be one collection late, and let
+// a heap that grows tenfold at once grow tenfold again before it is looked at.
 const (
-	gcRoomBytes   = 64 << 20
-	gcRoomPart    = 4
-	gcPercentMax  = 1600
-	gcPercentMin  = 20
-	gcLookEvery   = time.Second
-	gcIdleBytes   = 1 << 20
-	gcIdleLooks   = 3
-	gcWorthBytes  = 16 << 20
-	metricLive    = "/gc/heap/live:bytes"
-	metricAllocs  = "/gc/heap/allocs:bytes"
-	metricObjects = "/memory/classes/heap/objects:bytes"
-	metricFree    = "/memory/classes/heap/free:bytes"
+	gcRoomBytes    = 64 << 20
+	gcRoomPercent  = 25
+	ballastBytes   = gcRoomBytes * 100 / gcRoomPercent
+	gcLookEvery    = time.Second
+	gcIdleBytes    = 1 << 20
+	gcIdleLooks    = 3
+	gcWorthBytes   = 16 << 20
+	metricLive     = "/gc/heap/live:bytes"
+	metricAllocs   = "/gc/heap/allocs:bytes"
+	metricInUse    = "/memory/classes/heap/objects:bytes"
+	metricUnused   = "/memory/classes/heap/unused:bytes"
+	metricHeapFree = "/memory/classes/heap/free:bytes"
+	metricMapped   = "/memory/classes/total:bytes"
+	metricReturned = "/memory/classes/heap/released:bytes"
+	metricCycles   = "/gc/cycles/total:gc-cycles"
 )
 
-// paceMemory sets the collector's pace, anew after each collection, until ctx
-// ends, and gives memory back when the node is idle.
-func paceMemory(ctx context.Context) {
-	afterEachCollection(ctx, func() {
-		live := []metrics.Sample{{Name: metricLive}}
-		metrics.Read(live)
-		debug.SetGCPercent(gcPercent(live[0].Value.Uint64()))
-	})
-	t := time.NewTicker(gcLookEvery)
-	defer t.Stop()
-	samples := []metrics.Sample{{Name: metricLive}, {Name: metricAllocs}, {Name: metricObjects}, {Name: metricFree}}
-	var lastAllocs uint64
+// ballast is set by PaceMemory and stays.
+var ballast []byte
+
+// PaceMemory sets the collector's pace for the whole process; it is called at the
+// start, before there are other goroutines, and does nothing when called again. A
+// limit on the memory that somebody has set (GOMEMLIMIT) stays what it is.
+func PaceMemory() {
+	if ballast != nil {
+		return
+	}
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64-ballastBytes {
+		debug.SetMemoryLimit(limit + ballastBytes)
+	}
+	ballast = make([]byte, ballastBytes)
+	debug.SetGCPercent(gcRoomPercent)
+	go giveBackWhenIdle()
+}
+
+// giveBackWhenIdle gives memory back to the system when nothing happens.
+func giveBackWhenIdle() {
+	var lastAllocs int64
 	idle, released := 0, false
-	for {
-		metrics.Read(samples)
-		live, allocs, objects := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
+	for range time.Tick(gcLookEvery) {
+		look := runtimeNumbers(metricLive, metricAllocs, metricInUse, metricHeapFree)
+		live, allocs, inUse := look[0], look[1], look[2]
 		if allocs-lastAllocs > gcIdleBytes {
 			idle, released = 0, false
 		} else {
 			idle++
 		}
 		lastAllocs = allocs
-		garbage := objects - min(live, objects) + samples[3].Value.Uint64()
+		garbage := max(inUse-live, 0) + look[3]
 		if idle >= gcIdleLooks && !released && garbage > gcWorthBytes {
 			debug.FreeOSMemory()
 			released = true
 		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return
+	}
+}
+
+// runtimeNumbers are what the Go runtime tells of itself without stopping
+// anything; the ballast counts as memory given back, which it was never lent.
+func runtimeNumbers(names ...string) []int64 {
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
+	}
+	metrics.Read(samples)
+	list := make([]int64, len(names))
+	for i := range samples {
+		if samples[i].Value.Kind() != metrics.KindUint64 {
+			continue
+		}
+		list[i] = int64(samples[i].Value.Uint64())
+		switch names[i] {
+		case metricLive, metricInUse:
+			list[i] = max(list[i]-int64(len(ballast)), 0)
+		case metricReturned:
+			list[i] += int64(len(ballast))
 		}
 	}
-}
-
-// afterEachCollection calls f now and after each collection: what nothing
-// refers to is cleaned up then, so a fresh object is left behind each time.
-func afterEachCollection(ctx context.Context, f func()) {
-	f()
-	if ctx.Err() == nil {
-		runtime.AddCleanup(&[16]byte{}, func(struct{}) { afterEachCollection(ctx, f) }, struct{}{})
-	}
-}
-
-// gcPercent is the growth, in percent of what lives, at which to collect.
-func gcPercent(live uint64) int {
-	live = max(live, 1<<20)
-	room := uint64(gcRoomBytes) + live/gcRoomPart
-	return int(min(max(100*room/live, gcPercentMin), gcPercentMax))
+	runtime.KeepAlive(ballast)
+	return list
 }

@@ -14,65 +14,133 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/placement"
+	"lockstep/cluster/raftio"
 	"lockstep/cluster/router"
+	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
 	"lockstep/node/config"
+	"lockstep/node/logs"
+	"lockstep/proto/client"
+	"lockstep/proto/tracking"
 )
 
 // Node is one running node.
 type Node struct {
-	cfg     *config.Config
-	log     *slog.Logger
+	cfg *config.Config
+	log *slog.Logger
+	// logTail is the end of the log.
+	logTail *logs.Tail
 	started time.Time
 
 	folder    *identity.Folder
 	self      *identity.Identity
 	transport *transport.Transport
+	// tls has the certificates, nil: no port speaks TLS.
+	tls       *secure.Keeper
 	courier   *courier.Courier
 	machine   *meta.Machine
 	metaGroup *shard.Group
-	meta      *meta.Client
-	manager   atomic.Pointer[membership.Manager]
-	boot      uint64
-	// accessSec is the access clock of keys, in seconds.
-	accessSec atomic.Uint32
-	// lastLeader remembers, per shard, who led last.
-	lastLeader leaderNames
+	// journal is the log that the shards share, nil: each has its own.
+	journal *raftio.Journal
+	meta    *meta.Client
+	manager atomic.Pointer[membership.Manager]
+	boot    uint64
+	// accessTick is the access clock of keys.
+	accessTick atomic.Uint32
+	// leaders knows who leads each shard; exchange keeps it like the other nodes'.
+	leaders  *leaders.Table
+	exchange *leaders.Exchange
+	// moved takes a token when an announced address was set.
+	moved chan struct{}
 	// lastSnapshot is when SAVE or BGSAVE last succeeded, in Unix time.
 	lastSnapshot atomic.Int64
-	shards       []*shard.Shard
-	// serving is set once shards is complete: peers may ask earlier.
+	// saves tells of SAVE and BGSAVE.
+	saves   saves
+	backups backupParts
+	// version is the cluster's that the shards were told of.
+	version atomic.Int64
+	// peakBytes is the most that the data took, looked at once a second.
+	peakBytes atomic.Int64
+	replicas  *replicas
+	placement *placement.Loop
+	// memory is what the shards take together.
+	memory shard.Memory
+	// serving is set once the replicas are open: peers may ask earlier.
 	serving  atomic.Bool
 	draining atomic.Bool
 	// ready is set once clients are served.
-	ready  atomic.Bool
-	admin  *adminServer
-	router *router.Router
-	front  *front
+	ready atomic.Bool
+	admin *adminServer
+	// scrapes bounds the pages of metrics under way.
+	scrapes scrapes
+	router  *router.Router
+	front   *front
+	users   *users
+	// stats are the counters of commands and of what took long.
+	stats *client.Stats
+	// registry knows this node's clients; witness is told what scripts do here.
+	registry *client.Registry
+	witness  *client.ScriptWitness
+	// timings are how long syncs and commits took.
+	timings timings
+	// sight is what this node remembers for the page of the admin port.
+	sight sight
+	// readiness is what the probes of the admin port rest on.
+	readiness readiness
+
+	// messages carries published messages to and from other nodes.
+	messages *messages
+	// probing is held while the disk is timed.
+	probing sync.Mutex
+	// events publishes what commands do to keys.
+	events events
+	// feeds bring what happens in shards of which this node has no replica.
+	feeds *feeds
+	// tracking tells clients of changes of what they cache.
+	tracking *tracking.Table
 
 	fatal chan error
-	ctx   context.Context
-	stop  context.CancelFunc
+	// giveUp ends a start that is under way.
+	giveUp context.CancelCauseFunc
+	// dying is why the node cannot go on, nil while it can.
+	dying atomic.Pointer[error]
+	// gone ends when the node has learnt that it was removed from its cluster.
+	gone   context.Context
+	depart context.CancelFunc
+	ctx    context.Context
+	stop   context.CancelFunc
 }
 
 // startTimeout bounds how long a node that is not joining may take to open.
 const startTimeout = 60 * time.Second
 
 // Start starts a node. When it returns without an error, clients are served.
-func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Node, error) {
-	n := &Node{cfg: cfg, log: log, started: time.Now(), fatal: make(chan error, 1)}
+func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
+	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
+	n.witness = n.newWitness()
 	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.gone, n.depart = context.WithCancel(context.Background())
 	n.lastSnapshot.Store(n.started.Unix())
+	n.readiness.init(n)
+	ctx, n.giveUp = context.WithCancelCause(ctx)
 	if err := n.start(ctx); err != nil {
 		n.abort()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		return nil, err
 	}
 	return n, nil
@@ -80,14 +148,15 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Node, er
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openAdmin, n.openFolder, n.listenPeers, n.join, n.openMeta, n.openShards, n.reconcile, n.found, n.openFront,
+		n.openTLS, n.openAdmin, n.setAside, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.foundUsers, n.awaitLeaders, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	n.ready.Store(true)
-	go paceMemory(n.ctx)
+	go n.readiness.watch()
+	go n.watchSight()
 	return nil
 }
 
@@ -99,9 +168,31 @@ var ErrShutdown = errors.New("told to shut down")
 func (n *Node) Fatal() <-chan error { return n.fatal }
 
 func (n *Node) die(err error) {
+	n.dying.Store(&err)
+	if n.giveUp != nil {
+		n.giveUp(err)
+	}
 	select {
 	case n.fatal <- err:
 	default:
+	}
+}
+
+// Linger makes the node say that it is stopping, and serves on for as long as
+// shutdown-delay-ms says. Stop comes next.
+func (n *Node) Linger() {
+	n.draining.Store(true)
+	delay := time.Duration(n.cfg.Current().ShutdownDelayMs) * time.Millisecond
+	if delay <= 0 {
+		return
+	}
+	n.log.Info("stopping soon", "in", delay)
+	t := time.NewTimer(delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case err := <-n.fatal:
+		n.log.Error("stopping now", "reason", err)
 	}
 }
 
@@ -114,7 +205,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		n.front.stopAccepting()
 	}
 	if m := n.manager.Load(); m != nil {
-		if err := m.Drain(ctx); err != nil {
+		if err := m.Drain(ctx); err != nil && len(n.machine.View().Nodes) > 1 {
 			n.log.Warn("not every leadership was handed over", "reason", err)
 		}
 	}
@@ -123,6 +214,17 @@ func (n *Node) Stop(ctx context.Context) error {
 	}
 	n.abort()
 	return nil
+}
+
+// Leave ends a node that was removed from its cluster: what is under way is
+// finished, such as the order to remove it.
+func (n *Node) Leave(ctx context.Context) {
+	n.draining.Store(true)
+	if n.front != nil {
+		n.front.stopAccepting()
+		n.front.close(ctx)
+	}
+	n.abort()
 }
 
 // abort closes whatever is open, without ceremony.
@@ -142,11 +244,17 @@ func (n *Node) abort() {
 	if n.courier != nil {
 		n.courier.Close()
 	}
-	for _, s := range n.shards {
+	if n.replicas != nil && n.serving.Load() {
+		<-n.replicas.done
+	}
+	for _, s := range n.shards() {
 		_ = s.Close(ctx)
 	}
 	if n.metaGroup != nil {
 		_ = n.metaGroup.Shutdown(ctx)
+	}
+	if n.journal != nil {
+		_ = n.journal.Close()
 	}
 	if n.transport != nil {
 		_ = n.transport.Close()
@@ -164,15 +272,20 @@ func (n *Node) openFolder(context.Context) error {
 		return err
 	}
 	n.folder = folder
+	n.machine = meta.NewMachine()
+	n.sayWhatIsLeft(s.Dir)
 	switch {
 	case folder.Identity() != nil:
-		err = folder.CheckName(s.NodeName)
+		n.sayWhatIsSettled(s)
+		err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered())
 	case len(s.Join) > 0 && !s.Bootstrap:
 		err = folder.BeginJoin(s.NodeName)
 	case len(s.Join) > 0:
 		err = errors.New("both --bootstrap and --join are given; a node begins a new cluster or joins one")
 	default:
-		err = folder.Found(s.NodeName, n.creation(s))
+		if err = folder.Found(s.NodeName, n.creation(s)); err == nil {
+			err = n.sawKnownVersion()
+		}
 	}
 	if err != nil {
 		return err
@@ -181,19 +294,56 @@ func (n *Node) openFolder(context.Context) error {
 	return nil
 }
 
+// sawKnownVersion notes that a cluster which this node founds begins with the
+// newest version that it knows.
+func (n *Node) sawKnownVersion() error { return n.folder.SawVersion(meta.KnownVersion()) }
+
+// sayWhatIsSettled tells an operator that a folder with a node in it takes no
+// orders on where that node belongs.
+func (n *Node) sayWhatIsSettled(s *config.Settings) {
+	id := n.folder.Identity()
+	if id.Phase == identity.Settled && (s.Bootstrap || s.Replace || len(s.Join) > 0) {
+		n.log.Info("the data folder has a node of a cluster already; bootstrap and replace have no effect, and addresses to join are only where its peers may be",
+			"id", string(id.ID()), "cluster", id.ClusterID)
+	}
+}
+
+// sayWhatIsLeft warns of data that a new node would seem to begin with, and does
+// not.
+func (n *Node) sayWhatIsLeft(dir string) {
+	if n.folder.Identity() != nil {
+		return
+	}
+	for _, name := range []string{"dump.rdb", "appendonlydir", "appendonly.aof"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			n.log.Warn("the data folder has files of a redis-server; they are not read, and the node begins without their keys", "file", name)
+		}
+	}
+}
+
 func (n *Node) creation(s *config.Settings) meta.Creation {
+	replicas := s.Replicas
+	if meta.KnownVersion() < meta.VersionOperator {
+		replicas = 0 // placement came later
+	}
 	return meta.Creation{
 		CreatedMs: time.Now().UnixMilli(), LockSlots: s.LockSlots,
 		HeartbeatMs: s.RaftHeartbeatMs, ElectionMs: s.RaftElectionMs,
-		Seeds: identity.NewSeeds(s.Shards),
+		Replicas: replicas, Seeds: identity.NewSeeds(s.Shards),
 	}
 }
 
 // me is this node as the cluster should know it.
 func (n *Node) me() meta.Node {
 	s := n.cfg.Current()
-	return meta.Node{
+	me := meta.Node{
 		ID: n.self.ID(), Name: n.self.Name, Incarnation: n.self.Incarnation,
 		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: Version,
 	}
+	// An older program could not read it; it is told when the cluster's version has
+	// been raised.
+	if n.machine.View().Version() >= meta.VersionOperator {
+		me.Hostname, me.TLSPort = s.ClusterAnnounceHostname, announcedTLSPort(s)
+	}
+	return me
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockstep/cluster"
+	"lockstep/cluster/feed"
+	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
@@ -22,46 +25,70 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/config"
+	"lockstep/proto/client"
 )
 
 // listenPeers opens the peer port. Handlers are set before it serves, for the
 // first request may come at once.
 func (n *Node) listenPeers(context.Context) error {
 	s := n.cfg.Current()
-	t, err := transport.Listen(transport.Config{
-		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.self.ID()),
-		ClusterID: func() string { return n.folder.Identity().ClusterID },
-		OpenKinds: []uint8{membership.KindKnock}, Log: n.log,
-	})
+	t, err := transport.Listen(n.peerPort(s))
 	if err != nil {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
 	n.transport = t
 	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs})
-	t.Handle(router.KindPropose, func(_ transport.Peer, payload []byte, reply func([]byte)) {
-		if n.serving.Load() {
-			n.router.ServePropose(payload, reply)
-		} else {
-			reply(router.NotReady())
-		}
-	})
-	t.Handle(router.KindRead, func(_ transport.Peer, payload []byte, reply func([]byte)) {
-		if n.serving.Load() {
-			go n.router.ServeRead(n.ctx, payload, reply)
-		} else {
-			reply(router.NotReady())
-		}
-	})
+	n.handleCalls(t)
+	t.Handle(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { go n.serveExamine(payload, reply) })
+	t.Handle(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { go n.serveLed(reply) })
 	t.Handle(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { go n.serveStatus(reply) })
+	t.Handle(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { go n.serveSight(payload, reply) })
+	t.Handle(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { go n.serveBackup(payload, reply) })
+	n.messages = newMessages(n)
+	n.events.init(n)
+	t.Handle(kindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.serve(payload, reply) })
+	t.Handle(feed.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
+		if n.serving.Load() {
+			n.feeds.serve(payload, reply)
+		} else {
+			reply(feed.NotReady())
+		}
+	})
 	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
-	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) {
+	t.Handle(membership.KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
+		member := meta.NodeID(from.NodeID)
+		if from.Stranger {
+			member = ""
+		}
 		if m := n.manager.Load(); m != nil {
-			m.ServeKnock(payload, reply)
+			m.ServeKnock(member, payload, reply)
 		} else {
 			reply(nil)
 		}
 	})
 	return nil
+}
+
+// handleCalls serves what other gateways ask of this node's replicas, once they
+// are open.
+func (n *Node) handleCalls(t *transport.Transport) {
+	handle := func(kind uint8, serve func(payload []byte, reply func([]byte))) {
+		t.Handle(kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
+			if n.serving.Load() {
+				serve(payload, reply)
+			} else {
+				reply(router.NotReady())
+			}
+		})
+	}
+	handle(router.KindPropose, func(payload []byte, reply func([]byte)) { n.router.ServePropose(payload, reply) })
+	handle(router.KindRead, func(payload []byte, reply func([]byte)) { go n.router.ServeRead(n.ctx, payload, reply) })
+	handle(router.KindStale, func(payload []byte, reply func([]byte)) { go n.router.ServeStale(n.ctx, payload, reply) })
+	handle(router.KindIndex, func(payload []byte, reply func([]byte)) { go n.router.ServeIndex(n.ctx, payload, reply) })
+	handle(leaders.Kind, func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) })
+	handle(router.KindWait, func(payload []byte, reply func([]byte)) { n.router.ServeWait(payload, reply) })
+	handle(router.KindLeader, func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) })
+	handle(router.KindLeads, func(payload []byte, reply func([]byte)) { n.router.ServeLeads(payload, reply) })
 }
 
 // inWords explains why a port could not be opened.
@@ -105,52 +132,37 @@ func available(host string) bool {
 
 // groupLeader is a group's leader as this node knows it.
 func (n *Node) groupLeader(group uint32) (addr string, self bool) {
-	g := n.group(group)
-	if g == nil {
+	if group == meta.GroupID {
+		if n.metaGroup == nil {
+			return "", false
+		}
+		id, a := n.metaGroup.Leader()
+		return string(a), string(id) == string(n.self.ID()) && n.metaGroup.IsLeader()
+	}
+	if !n.serving.Load() || uint64(group) >= uint64(n.shardCount()) {
 		return "", false
 	}
-	id, a := g.Leader()
-	return string(a), string(id) == string(n.self.ID()) && g.IsLeader()
+	l := n.leader(int(group))
+	return l.Addr, l.Self
 }
 
-func (n *Node) group(group uint32) *shard.Group {
-	if group == meta.GroupID {
-		return n.metaGroup
-	}
-	if !n.serving.Load() || group >= uint32(len(n.shards)) {
-		return nil
-	}
-	return n.shards[group].Group()
-}
-
-// peerAddrs are the other nodes' peer addresses.
+// peerAddrs are the addresses at which other nodes may answer.
 func (n *Node) peerAddrs() []string {
-	var addrs []string
-	for _, p := range n.machine.View().Live() {
-		if p.ID != n.self.ID() {
-			addrs = append(addrs, p.PeerAddr)
-		}
-	}
-	return addrs
+	return membership.PeerAddrs(n.self.ID(), n.machine.View(), membership.NewReplica(n.metaGroup), n.cfg.Current().Join)
 }
 
 // join asks to be taken in, if this node has no cluster yet.
 func (n *Node) join(ctx context.Context) error {
-	n.machine = meta.NewMachine()
 	if n.self.Phase == identity.Joining {
 		s := n.cfg.Current()
 		if len(s.Join) == 0 {
 			return errors.New("this node began to join a cluster and was not taken in; start it with --join again, or empty its folder")
 		}
-		w, err := membership.Join(ctx, n.transport, s.Join, membership.JoinRequest{Node: n.me(), Replace: s.Replace}, n.log)
+		w, err := membership.Join(ctx, n.transport, s.Join, membership.JoinRequest{Node: n.joining(s), Replace: s.Replace}, n.log)
 		if err != nil {
 			return err
 		}
-		if err := n.folder.Joined(w.ClusterID, w.Creation); err != nil {
-			return err
-		}
-		n.self = n.folder.Identity()
-		n.log.Info("taken in", "cluster", w.ClusterID)
+		return n.takenIn(&w)
 	}
 	return nil
 }
@@ -195,54 +207,33 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 	s := n.cfg.Current()
 	c := n.self.Creation
 	return shard.GroupConfig{
-		ID: group, Dir: n.folder.GroupDir(group), LogStore: string(s.LogStore),
+		ID: group, Dir: n.folder.GroupDir(group), LogStore: string(s.LogStore), Journal: n.journalOf(group),
 		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
+		Made:  func() error { return n.folder.Opened(group) },
 		Fatal: n.die, Log: n.log,
+		Synced: func(took time.Duration) {
+			n.stats.Latency.Took(client.EventSync, took)
+			n.timings.sync.Observe(took)
+		},
+		Took: n.took, Writing: n.saves.writing,
 	}
 }
 
+// latencyEvents are what LATENCY calls the work of groups and shards.
+var latencyEvents = [...]string{shard.Commit: client.EventCommit, shard.Snapshotting: client.EventSnapshot, shard.Expire: client.EventExpire}
+
+func (n *Node) took(what shard.Work, took time.Duration) {
+	n.stats.Latency.Took(latencyEvents[what], took)
+	n.timings.took(what, took)
+}
+
+// kick tells who cares for a group that this node leads it.
 func (n *Node) kick(group uint32) {
 	if m := n.manager.Load(); m != nil {
 		m.Kick(group)
 	}
-}
-
-// openShards opens this node's replicas, all shards', at one time: each waits
-// out its lease after a restart.
-func (n *Node) openShards(context.Context) error {
-	count := n.self.Creation.Shards()
-	shards := make([]*shard.Shard, count)
-	errs := make(chan error, count)
-	for i := range shards {
-		go func() {
-			s, err := shard.Open(n.shardConfig(uint32(i)))
-			shards[i] = s
-			errs <- err
-		}()
-	}
-	var failed error
-	for range shards {
-		failed = errors.Join(failed, <-errs)
-	}
-	for _, s := range shards {
-		if s != nil {
-			n.shards = append(n.shards, s)
-		}
-	}
-	if failed != nil {
-		return failed
-	}
-	n.lastLeader = make(leaderNames, len(n.shards))
-	groups := []uint32{meta.GroupID}
-	for _, s := range n.shards {
-		if err := n.bootstrap(s.Group()); err != nil {
-			return err
-		}
-		groups = append(groups, s.ID())
-	}
-	return n.folder.Opened(groups)
 }
 
 func (n *Node) shardConfig(group uint32) shard.Config {
@@ -251,9 +242,13 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	return shard.Config{
 		Group: gcfg, Node: n.self.Incarnation, Boot: n.boot,
 		Machine: fsm.Config{
-			Engine:    engine.Config{LockSlots: n.self.Creation.LockSlots, Seed: n.self.Creation.Seeds[group]},
-			Sched:     sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }},
-			AccessSec: func() uint32 { return n.accessSec.Load() },
+			Engine:     engine.Config{LockSlots: n.self.Creation.LockSlots, Seed: n.self.Creation.Seeds[group]},
+			Sched:      sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }},
+			AccessTick: func() uint32 { return n.accessTick.Load() },
+			Observer:   &n.feeds.shards[group],
+			Witness:    n.witness,
+			Tracker:    &n.feeds.shards[group],
+			Owns:       n.owns(group),
 		},
 		ReadMode: func() shard.ReadMode {
 			if n.cfg.Current().ReadMode == config.ReadQuorum {
@@ -262,33 +257,92 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 			return shard.ReadLease
 		},
 		EntryBytesMax: int(s.RaftEntryBytesMax), OutstandingBytesMax: s.OutstandingBytesMax, OutstandingTxnsMax: int64(s.OutstandingTxnsMax),
-		ValueBytesMax: func() int64 { return n.cfg.Current().ProtoMaxBulkLen },
-		OnLead:        func() { n.kick(group) }, Log: n.log,
+		ScriptTimeout: func() time.Duration {
+			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
+		},
+		Settings: n.engineSettings, Memory: &n.memory,
+		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 	}
 }
 
-// reconcile begins to serve peers and to keep every group's members as the
+// owns tells which hash slots a shard has, nil: all.
+func (n *Node) owns(group uint32) func(hashSlot int) bool {
+	layout := n.self.Creation.Layout()
+	if layout.Shards() == 1 {
+		return nil
+	}
+	return func(hashSlot int) bool { return layout.ShardOfSlot(uint16(hashSlot)) == int(group) }
+}
+
+// reconcile begins to answer for shards and to keep every group's members as the
 // view wants them.
 func (n *Node) reconcile(context.Context) error {
 	n.router = router.New(router.Config{
 		Node: n.self.Incarnation, Boot: n.boot, Layout: n.self.Creation.Layout(),
-		Replica: func(i int) router.Shard { return n.shards[i] },
-		Peers:   n.transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
+		Replica: func(i int) router.Shard {
+			if s := n.replica(i); s != nil {
+				return s
+			}
+			return nil
+		},
+		Replicas: n.replicaAddrs,
+		Heard:    n.feeds.intake.Heard,
+		Scripts:  n.knownScripts,
+		Draws:    func() bool { return n.machine.View().Version() >= meta.VersionSums },
+		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
+			for i, c := range calls {
+				if c.Client != 0 {
+					n.tracking.Sent(index, fsm.TxnID{Origin: first.Origin, Seq: first.Seq + uint64(i)}, c.Client)
+				}
+			}
+		},
+		Peers: n.transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
 	})
-	groups := map[uint32]membership.Group{meta.GroupID: membership.NewReplica(n.metaGroup)}
-	for _, s := range n.shards {
-		groups[s.ID()] = membership.NewReplica(s.Group())
-	}
 	n.replicatedSettings()
+	n.openLeaders()
 	go n.tickAccess()
 	n.serving.Store(true)
+	go n.exchange.Run(n.ctx)
 	n.manager.Store(membership.Start(membership.Config{
-		Self: n.self.ID(), ClusterID: n.self.ClusterID, Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
-		Groups: groups, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
-		Also: n.cfg.Current().Join, OnRemoved: n.removed, Log: n.log,
+		Self: n.self.ID(), PeerAddr: n.cfg.Current().PeerAddress, ClusterID: n.self.ClusterID,
+		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
+		Group: membership.NewReplica(n.metaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
+		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
+		OnRemoved: n.removed, Log: n.log,
 	}))
-	n.transport.Serve()
+	go n.watchVersion()
+	for _, s := range n.shards() {
+		n.manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
+	}
+	n.place()
+	n.machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
+	go n.replicas.keep(n.ctx)
+	go n.feeds.intake.Run(n.ctx)
+	for _, s := range n.shards() {
+		n.announce(int(s.ID()))
+	}
 	return nil
+}
+
+// meetPeers begins to serve peers, as far as there is something to serve, and
+// asks them whether this node still belongs to them, before it opens what it
+// might answer from: together with others that were given up it could make up a
+// quorum of the past.
+func (n *Node) meetPeers(ctx context.Context) error {
+	n.transport.Serve()
+	if n.self.Phase != identity.Settled {
+		return nil
+	}
+	why := membership.NewVigil(membership.VigilConfig{
+		Self: n.self.ID(), ClusterID: n.self.ClusterID, Caller: n.transport, Peers: n.peerAddrs, View: n.machine.View, Log: n.log,
+	}).Ask(ctx)
+	if why == "" {
+		return nil
+	}
+	if err := n.folder.MarkRemoved(why); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s; move the folder %s away to join as a new node", ErrRemoved, why, n.folder.Dir())
 }
 
 // removed ends the node: the cluster has let go of it.
@@ -296,6 +350,7 @@ func (n *Node) removed(why string) {
 	if err := n.folder.MarkRemoved(why); err != nil {
 		n.log.Error("the folder could not be marked as removed", "err", err)
 	}
+	n.depart()
 	n.die(fmt.Errorf("%w: %s", ErrRemoved, why))
 }
 
@@ -308,22 +363,21 @@ func (n *Node) found(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if n.self.Phase == identity.Founding {
-		return membership.Found(ctx, n.meta, n.folder, n.me())
-	}
-	go func() {
-		if err := membership.Announce(n.ctx, n.meta, n.me()); err != nil && n.ctx.Err() == nil {
-			n.log.Warn("the cluster was not told of this node's addresses", "err", err)
+		if err := membership.Found(ctx, n.meta, n.folder, n.me()); err != nil {
+			return err
 		}
-	}()
+	}
+	go n.tellAddresses()
 	return nil
 }
 
-// tickAccess keeps the access clock of keys, in seconds.
+// tickAccess keeps the access clock of keys.
 func (n *Node) tickAccess() {
-	t := time.NewTicker(time.Second)
+	const tick = time.Second / engine.AccessTicks
+	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
-		n.accessSec.Store(uint32(time.Since(n.started)/time.Second) + 1)
+		n.accessTick.Store(uint32(time.Since(n.started)/tick) + 1)
 		select {
 		case <-t.C:
 		case <-n.ctx.Done():

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"lockstep/cluster/meta"
+	"lockstep/engine/command"
 	"lockstep/node/config"
 )
 
@@ -27,8 +29,52 @@ func (n *Node) setEverywhere(ctx context.Context, pairs []config.Pair) error {
 func (n *Node) applySettings(v *meta.View) {
 	pairs := make([]config.Pair, 0, len(v.Settings))
 	for name, value := range v.Settings {
-		pairs = append(pairs, config.Pair{Name: name, Value: value})
+		if name != lastBackupSetting {
+			pairs = append(pairs, config.Pair{Name: name, Value: value})
+		}
 	}
 	slices.SortFunc(pairs, func(a, b config.Pair) int { return cmp.Compare(a.Name, b.Name) })
 	n.cfg.ApplyReplicated(pairs)
+}
+
+// applyVersion brings into the shards' logs what the cluster's version brings.
+func (n *Node) applyVersion(v *meta.View) {
+	if int64(v.Version()) != n.version.Swap(int64(v.Version())) {
+		for _, s := range n.shards() {
+			go s.SyncSettings(n.ctx)
+		}
+	}
+}
+
+// settleMax is how long CONFIG SET waits for the shards of this node.
+const settleMax = time.Second
+
+// awaitSettings waits until the limits that this node wants are in force on its
+// replicas: the leaders bring them into the shards' logs. A shard without a
+// leader gets them later. Then it waits for the keyspace events that are wanted.
+func (n *Node) awaitSettings() {
+	t := time.NewTicker(time.Millisecond)
+	defer t.Stop()
+	for deadline := time.Now().Add(settleMax); time.Now().Before(deadline); <-t.C {
+		want, settled := n.engineSettings(), true
+		for _, s := range n.shards() {
+			settled = settled && s.Machine().Settings() == want
+		}
+		if settled {
+			break
+		}
+	}
+	n.feeds.AwaitEvents()
+}
+
+// engineSettings are the limits that this node wants all replicas to have.
+func (n *Node) engineSettings() command.Settings {
+	s := n.cfg.Current()
+	e := s.Engine
+	e.ValueBytesMax = s.ProtoMaxBulkLen
+	e.EvictionPolicy = int64(command.PolicyNamed(string(s.MaxMemoryPolicy)))
+	if n.machine.View().Version() >= meta.VersionSteps {
+		e.StepsCounted = 1
+	}
+	return e
 }

@@ -38,22 +38,43 @@ type knockAnswer struct {
 	Again   string           `json:"again,omitempty"`
 }
 
+// standingQuestion is what a node says of itself when it asks how it stands.
+type standingQuestion struct {
+	Node meta.NodeID `json:"node"`
+	// PeerAddr is where it is now; the others may have it elsewhere.
+	PeerAddr string `json:"peer_addr"`
+}
+
 // Standing is how a node stands in the eyes of another one.
 type Standing struct {
-	ClusterID string `json:"cluster_id"`
-	Epoch     uint64 `json:"epoch"`
+	// By is who answers.
+	By        meta.NodeID `json:"by"`
+	ClusterID string      `json:"cluster_id"`
+	Epoch     uint64      `json:"epoch"`
 	// State is empty if the node is not known.
 	State meta.NodeState `json:"state,omitempty"`
 	// ReplacedBy names who took its place.
 	ReplacedBy meta.NodeID `json:"replaced_by,omitempty"`
 }
 
+// DoorConfig is what a door is made with.
+type DoorConfig struct {
+	// Self is this node.
+	Self meta.NodeID
+	// ClusterID is the cluster that this node belongs to, whether or not its view
+	// has it yet.
+	ClusterID string
+	Meta      Meta
+	Courier   *courier.Courier
+	// Met is told where another node of the cluster is; nil: nobody is.
+	Met func(id meta.NodeID, addr string)
+}
+
 // Door answers nodes that knock from outside.
 type Door struct {
-	meta    Meta
-	courier *courier.Courier
-	ctx     context.Context
-	stop    context.CancelFunc
+	cfg  DoorConfig
+	ctx  context.Context
+	stop context.CancelFunc
 	// mu keeps wg from growing once Close waits for it.
 	mu      sync.Mutex
 	closed  bool
@@ -62,8 +83,8 @@ type Door struct {
 }
 
 // NewDoor returns the door of a node.
-func NewDoor(m Meta, c *courier.Courier) *Door {
-	d := &Door{meta: m, courier: c}
+func NewDoor(cfg DoorConfig) *Door {
+	d := &Door{cfg: cfg}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	return d
 }
@@ -77,9 +98,10 @@ func (d *Door) Close() {
 	d.waiting.Wait()
 }
 
-// Serve answers a request of KindKnock. It does not block; reply is called
-// once, from any goroutine.
-func (d *Door) Serve(payload []byte, reply func([]byte)) {
+// Serve answers a request of KindKnock from a node of this cluster, or from a
+// stranger (member is then empty). It does not block; reply is called once,
+// from any goroutine.
+func (d *Door) Serve(member meta.NodeID, payload []byte, reply func([]byte)) {
 	var k knock
 	if err := json.Unmarshal(payload, &k); err != nil {
 		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest})
@@ -87,9 +109,11 @@ func (d *Door) Serve(payload []byte, reply func([]byte)) {
 	}
 	switch k.Verb {
 	case knockStanding:
-		answerKnock(reply, d.standing(k.Body))
+		answerKnock(reply, d.standing(member, k.Body))
 	case knockJoin:
 		d.join(k.Body, reply)
+	case knockMuster:
+		answerKnock(reply, bodyOf(Present{ID: d.cfg.Self, Name: string(d.cfg.Self), ClusterID: d.cfg.ClusterID}))
 	default:
 		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest.With(fmt.Sprintf("this node does not know the request %q; it runs another version", k.Verb))})
 	}
@@ -112,7 +136,7 @@ func (d *Door) join(body []byte, reply func([]byte)) {
 		a := knockAnswer{}
 		var refusal *courier.Refusal
 		var err error
-		a.Body, err = d.courier.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
+		a.Body, err = d.cfg.Courier.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
 		if errors.As(err, &refusal) {
 			a.Refusal = refusal
 		} else if err != nil {
@@ -127,25 +151,17 @@ func (d *Door) join(body []byte, reply func([]byte)) {
 
 // standing answers from this node's own view, so that it can be had without a
 // leader.
-func (d *Door) standing(body []byte) knockAnswer {
-	var id meta.NodeID
-	if err := json.Unmarshal(body, &id); err != nil {
+func (d *Door) standing(member meta.NodeID, body []byte) knockAnswer {
+	var q standingQuestion
+	if err := json.Unmarshal(body, &q); err != nil || q.Node == "" {
 		return knockAnswer{Refusal: ErrBadRequest}
 	}
-	v := d.meta.View()
-	n, _ := v.Node(id)
-	b, err := json.Marshal(Standing{ClusterID: v.ClusterID, Epoch: v.Epoch, State: n.State, ReplacedBy: n.ReplacedBy})
-	if err != nil {
-		return knockAnswer{Again: err.Error()}
+	if member == q.Node && q.PeerAddr != "" && d.cfg.Met != nil {
+		d.cfg.Met(member, q.PeerAddr)
 	}
-	return knockAnswer{Body: b}
-}
-
-// AskStanding asks the node at addr how id stands.
-func AskStanding(ctx context.Context, caller Caller, addr string, id meta.NodeID) (Standing, error) {
-	var s Standing
-	err := ask(ctx, caller, addr, knockStanding, id, &s)
-	return s, err
+	v := d.cfg.Meta.View()
+	n, _ := v.Node(q.Node)
+	return bodyOf(Standing{By: d.cfg.Self, ClusterID: v.ClusterID, Epoch: v.Epoch, State: n.State, ReplacedBy: n.ReplacedBy})
 }
 
 func answerKnock(reply func([]byte), a knockAnswer) {

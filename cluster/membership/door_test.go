@@ -16,14 +16,14 @@ func lost(t *testing.T) *Door {
 	})
 	t.Cleanup(c.Close)
 	m := meta.NewMachine()
-	return NewDoor(meta.NewClient(m, nil, c), c)
+	return NewDoor(DoorConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c), Courier: c})
 }
 
 func TestTheDoorIsBounded(t *testing.T) {
 	d := lost(t)
 	answers := make(chan knockAnswer, 2*knocksMax)
 	serve := func(payload []byte) {
-		d.Serve(payload, func(b []byte) {
+		d.Serve("", payload, func(b []byte) {
 			var a knockAnswer
 			if err := json.Unmarshal(b, &a); err != nil {
 				t.Error(err)
@@ -39,11 +39,11 @@ func TestTheDoorIsBounded(t *testing.T) {
 	if a := <-answers; a.Again != "this node has no time for joins now" {
 		t.Fatalf("%+v", a)
 	}
-	serve([]byte(`{"verb":"standing","body":"a.1"}`))
+	serve([]byte(`{"verb":"standing","body":{"node":"a.1"}}`))
 	if a := <-answers; a.Body == nil {
 		t.Fatalf("joins hold up the rest: %+v", a)
 	}
-	d.courier.Close() // lets the waiting ones give up
+	d.cfg.Courier.Close() // lets the waiting ones give up
 	d.Close()
 	for range knocksMax {
 		if a := <-answers; a.Again == "" {
@@ -58,14 +58,39 @@ func TestTheDoorIsBounded(t *testing.T) {
 
 func TestGarbageAtTheDoorIsRefused(t *testing.T) {
 	d := lost(t)
-	for _, payload := range []string{"", "\xff", "[]", `{"verb":"fly"}`, `{"verb":"standing","body":{}}`} {
+	for _, payload := range []string{"", "\xff", "[]", `{"verb":"fly"}`, `{"verb":"standing","body":"a.1"}`, `{"verb":"standing","body":{}}`} {
 		answered := false
-		d.Serve([]byte(payload), func(b []byte) {
+		d.Serve("", []byte(payload), func(b []byte) {
 			var a knockAnswer
 			answered = json.Unmarshal(b, &a) == nil && a.Refusal != nil
 		})
 		if !answered {
 			t.Errorf("%q was not refused", payload)
 		}
+	}
+}
+
+// Where somebody says that he is counts only if he is a member and speaks for
+// himself.
+func TestTheDoorNotesWhereMembersAre(t *testing.T) {
+	d := lost(t)
+	met := map[meta.NodeID]string{}
+	d.cfg.Met = func(id meta.NodeID, addr string) { met[id] = addr }
+	question := []byte(`{"verb":"standing","body":{"node":"a.1","peer_addr":"new:1"}}`)
+	for _, from := range []meta.NodeID{"", "b.1"} {
+		d.Serve(from, question, func([]byte) {})
+		if len(met) > 0 {
+			t.Fatalf("%q was believed: %v", from, met)
+		}
+	}
+	var a knockAnswer
+	var s Standing
+	d.Serve("a.1", question, func(b []byte) {
+		if json.Unmarshal(b, &a) != nil || json.Unmarshal(a.Body, &s) != nil {
+			t.Errorf("%s", b)
+		}
+	})
+	if met["a.1"] != "new:1" || s.By != "d.1" {
+		t.Fatalf("%v, %+v", met, s)
 	}
 }

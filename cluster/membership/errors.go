@@ -7,5 +7,7 @@ var (
 	ErrQuorum     = &courier.Refusal{Code: "quorum", Text: "this would leave too few voters alive"}
 	ErrStillAlive = &courier.Refusal{Code: "still-alive", Text: "the node to be replaced still answers"}
 	ErrNoTarget   = &courier.Refusal{Code: "no-target", Text: "nobody can take over the leadership"}
-	ErrBadRequest = &courier.Refusal{Code: "bad-request", Text: "unreadable request"}
+	// ErrArchitecture: see identity.ErrArchitecture.
+	ErrArchitecture = &courier.Refusal{Code: "architecture", Text: "the node's processor is of another kind"}
+	ErrBadRequest   = &courier.Refusal{Code: "bad-request", Text: "unreadable request"}
 )

@@ -107,6 +107,16 @@ func TestAWipedNodeReplacesItsFormerSelf(t *testing.T) {
 	w.settled(nodes[0], nodes[1], wiped)
 }
 
+func TestANodeThatCalculatesInAnotherWayIsNotTakenIn(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.cluster(1)
+	_, err := knockToJoin(w.ctx(), nodes[0], "n1:7000", JoinRequest{Node: nodeNamed("n2", 2), Knows: meta.KnownVersion(), Architecture: "pdp11"})
+	refusedWith(t, err, ErrArchitecture, "and the new one on pdp11")
+	if _, known := nodes[0].machine.View().Node(nodeNamed("n2", 2).ID); known {
+		t.Error("it is a member")
+	}
+}
+
 func TestARemovalThatBreaksTheQuorumIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(3)

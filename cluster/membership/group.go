@@ -32,7 +32,8 @@ type Group interface {
 	// Progress tells about a server; only the leader knows.
 	Progress(id meta.NodeID) Progress
 	LastIndex() uint64
-	// Confirm returns nil if this node still leads, by proof newer than the call.
+	// Confirm returns nil if this node still leads, by proof newer than the call,
+	// and the newest configuration is committed.
 	Confirm(ctx context.Context) error
 	// Change carries out one action, if the configuration is still the one with
 	// that index, and returns when it is committed.

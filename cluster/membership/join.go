@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,15 +25,22 @@ type JoinRequest struct {
 	Node meta.Node `json:"node"`
 	// Replace: the node takes the place of the one that has its name.
 	Replace bool `json:"replace,omitempty"`
+	// Knows is the newest cluster version that the node knows; Join fills it in.
+	Knows int `json:"knows,omitempty"`
+	// Architecture is that of the node's processor (GOARCH); Join fills it in. Older
+	// programs say nothing.
+	Architecture string `json:"architecture,omitempty"`
 }
 
 // Welcome is what it needs to know.
 type Welcome struct {
-	ClusterID string        `json:"cluster_id"`
-	Creation  meta.Creation `json:"creation"`
-	Epoch     uint64        `json:"epoch"`
-	Nodes     []meta.Node   `json:"nodes"`
-	Shards    []meta.Shard  `json:"shards"`
+	ClusterID string `json:"cluster_id"`
+	// Version is the cluster's; 0: the first.
+	Version  int           `json:"cluster_version,omitempty"`
+	Creation meta.Creation `json:"creation"`
+	Epoch    uint64        `json:"epoch"`
+	Nodes    []meta.Node   `json:"nodes"`
+	Shards   []meta.Shard  `json:"shards"`
 }
 
 const (
@@ -51,6 +59,7 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 	if len(addrs) == 0 {
 		return Welcome{}, errors.New("nobody to join: no address was given")
 	}
+	req.Knows, req.Architecture = meta.KnownVersion(), runtime.GOARCH
 	var said time.Time
 	for attempt := 0; ; attempt++ {
 		addr := addrs[attempt%len(addrs)]
@@ -100,6 +109,9 @@ func ask(ctx context.Context, caller Caller, addr, verb string, body, into any) 
 	reply, err := caller.Call(ctx, addr, KindKnock, payload)
 	if err != nil {
 		return err
+	}
+	if len(reply) == 0 {
+		return errors.New("the node is just starting, and takes nobody in yet")
 	}
 	var a knockAnswer
 	if err := json.Unmarshal(reply, &a); err != nil {

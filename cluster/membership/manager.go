@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
@@ -13,17 +14,25 @@ import (
 type Config struct {
 	Self      meta.NodeID
 	ClusterID string
-	Machine   *meta.Machine
-	Meta      Meta
-	Courier   *courier.Courier
-	Caller    Caller
-	// Groups are this node's replicas, the meta group's among them, by number.
-	Groups map[uint32]Group
+	// PeerAddr is where this node is reached now.
+	PeerAddr string
+	Machine  *meta.Machine
+	Meta     Meta
+	Courier  *courier.Courier
+	Caller   Caller
+	// Group is this node's replica of the meta group. Replicas of shards come and
+	// go: see Attach.
+	Group Group
+	// LostAfter is for how long a voter of the meta group must have been silent to
+	// lose its seat; 0: never. nil is 0.
+	LostAfter func() time.Duration
 	// HearsLeader tells whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
 	// Also are addresses of other nodes beside those that PeerAddrs finds, such
 	// as those that the node was told to join.
 	Also []string
+	// Met is told where another node of the cluster is; nil: nobody is.
+	Met func(id meta.NodeID, addr string)
 	// OnRemoved is called at most once, with the reason in words, when this node
 	// is no longer part of the cluster: it must stop, and MarkRemoved its folder.
 	OnRemoved func(why string)
@@ -36,64 +45,113 @@ type Manager struct {
 	*Registrar
 	*Transfers
 
-	self        meta.NodeID
-	door        *Door
-	groups      map[uint32]Group
-	reconcilers map[uint32]*Reconciler
-	stop        context.CancelFunc
-	working     sync.WaitGroup
+	cfg     Config
+	door    *Door
+	ctx     context.Context
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
+	mu sync.RWMutex
+	// groups are this node's replicas, by number.
+	groups map[uint32]*attached
+}
+
+// attached is a replica and who works for it.
+type attached struct {
+	Group
+	*Reconciler
+	stop  context.CancelFunc
+	ended chan struct{}
 }
 
 // Start sets everything to work, until Close.
 func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
-		self: cfg.Self, groups: cfg.Groups, reconcilers: map[uint32]*Reconciler{}, stop: stop,
-		door:      NewDoor(cfg.Meta, cfg.Courier),
-		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Groups[meta.GroupID], Courier: cfg.Courier}),
-		Transfers: NewTransfers(TransfersConfig{
-			Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier,
-			Group: func(g uint32) Group { return cfg.Groups[g] },
-		}),
+		cfg: cfg, groups: map[uint32]*attached{}, ctx: ctx, stop: stop,
+		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met}),
+		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, Courier: cfg.Courier}),
 	}
-	for id, g := range cfg.Groups {
-		r := NewReconciler(ReconcilerConfig{GroupID: id, Group: g, Self: cfg.Self, Meta: cfg.Meta, Log: cfg.Log})
-		m.reconcilers[id] = r
-		m.working.Go(func() { r.Run(ctx) })
-	}
+	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group})
+	m.Attach(meta.GroupID, cfg.Group)
 	cfg.Machine.OnChange(func(*meta.View) { m.kickAll() })
 	v := NewVigil(VigilConfig{
-		Self: cfg.Self, ClusterID: cfg.ClusterID, View: cfg.Meta.View, HearsLeader: cfg.HearsLeader,
-		Caller:    cfg.Caller,
-		Peers:     func() []string { return PeerAddrs(cfg.Self, cfg.Meta.View(), cfg.Groups[meta.GroupID], cfg.Also) },
+		Self: cfg.Self, PeerAddr: cfg.PeerAddr, ClusterID: cfg.ClusterID, View: cfg.Meta.View, HearsLeader: cfg.HearsLeader,
+		Caller: cfg.Caller, Met: cfg.Met,
+		Peers:     func() []string { return PeerAddrs(cfg.Self, cfg.Meta.View(), cfg.Group, cfg.Also) },
 		OnRemoved: cfg.OnRemoved, Log: cfg.Log,
 	})
 	m.working.Go(func() { v.Run(ctx) })
 	return m
 }
 
-// ServeKnock answers a request of KindKnock.
-func (m *Manager) ServeKnock(payload []byte, reply func([]byte)) { m.door.Serve(payload, reply) }
+// Attach takes a replica of a group under its care.
+func (m *Manager) Attach(group uint32, g Group) {
+	ctx, stop := context.WithCancel(m.ctx)
+	a := &attached{Group: g, stop: stop, ended: make(chan struct{}), Reconciler: NewReconciler(ReconcilerConfig{
+		GroupID: group, Group: g, Self: m.cfg.Self, Meta: m.cfg.Meta, LostAfter: m.cfg.LostAfter, Log: m.cfg.Log,
+	})}
+	m.mu.Lock()
+	m.groups[group] = a
+	m.mu.Unlock()
+	m.working.Go(func() {
+		defer close(a.ended)
+		a.Run(ctx)
+	})
+}
+
+// Release ends the care for a replica, and returns when nothing uses it any
+// more. The replica must be one that was attached.
+func (m *Manager) Release(group uint32) {
+	m.mu.Lock()
+	a := m.groups[group]
+	delete(m.groups, group)
+	m.mu.Unlock()
+	a.stop()
+	<-a.ended
+}
+
+func (m *Manager) attached(group uint32) *attached {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.groups[group]
+}
+
+// group returns this node's replica of a group; nil: none.
+func (m *Manager) group(group uint32) Group {
+	if a := m.attached(group); a != nil {
+		return a.Group
+	}
+	return nil
+}
+
+// ServeKnock answers a request of KindKnock; member is the node of this
+// cluster that sent it, empty if a stranger did.
+func (m *Manager) ServeKnock(member meta.NodeID, payload []byte, reply func([]byte)) {
+	m.door.Serve(member, payload, reply)
+}
 
 // Kick makes a group's reconciler look at once, for this node has begun to
 // lead the group.
 func (m *Manager) Kick(group uint32) {
-	if r := m.reconcilers[group]; r != nil {
-		r.Kick()
+	if a := m.attached(group); a != nil {
+		a.Kick()
 	}
 }
 
 func (m *Manager) kickAll() {
-	for _, r := range m.reconcilers {
-		r.Kick()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, a := range m.groups {
+		a.Kick()
 	}
 }
 
 // Waits says in words what a group that this node leads is waiting for before
 // it changes its members; empty if nothing.
 func (m *Manager) Waits(group uint32) string {
-	if r := m.reconcilers[group]; r != nil {
-		return r.Waits()
+	if a := m.attached(group); a != nil {
+		return a.Waits()
 	}
 	return ""
 }
@@ -101,11 +159,13 @@ func (m *Manager) Waits(group uint32) string {
 // Drain hands over every group that this node leads, before it stops; all at
 // one time, for clients wait for each.
 func (m *Manager) Drain(ctx context.Context) error {
+	m.mu.RLock()
 	var groups []Group
-	for _, g := range m.groups {
-		groups = append(groups, g)
+	for _, a := range m.groups {
+		groups = append(groups, a.Group)
 	}
-	return Drain(ctx, m.self, groups)
+	m.mu.RUnlock()
+	return Drain(ctx, m.cfg.Self, groups, m.cfg.Meta.View())
 }
 
 // Close ends all work and waits for it. It does not close the groups. It must

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"slices"
 
 	"lockstep/cluster/meta"
 )
@@ -17,6 +18,8 @@ type Peer struct {
 	Alive bool
 	// CaughtUp: it has been near the end of the log for a while.
 	CaughtUp bool
+	// Lost: it has not answered for so long that another may have its seat.
+	Lost bool
 }
 
 // Verb is what an Action does.
@@ -35,9 +38,17 @@ const (
 	Remove
 	// HandOver moves leadership to another server.
 	HandOver
+	// Demote makes a voter a non-voter.
+	Demote
 )
 
-var verbs = [...]string{"nothing", "add", "promote", "readdress", "remove", "hand over to"}
+var verbs = [...]string{"nothing", "add", "promote", "readdress", "remove", "hand over to", "demote"}
+
+// MetaVotersMax is how many nodes vote in the meta group; the others follow it
+// as non-voters, and take the seats of those that leave or are lost. More would
+// make its commits slower, and heartbeats and votes dearer, for nothing: five
+// bear the loss of two.
+const MetaVotersMax = 5
 
 func (v Verb) String() string { return verbs[v] }
 
@@ -58,9 +69,10 @@ type planner struct {
 	view  *meta.View
 	group uint32
 	peers []Peer
-	// voters and alive count the voters, and those that are alive.
-	voters, alive int
-	waits         string
+	// voters and alive count the voters, and those that are alive; staying the
+	// voters that need not go.
+	voters, alive, staying int
+	waits                  string
 }
 
 // Plan decides the next step that brings a group's members, as its leader sees
@@ -73,13 +85,16 @@ func Plan(view *meta.View, group uint32, peers []Peer) Action {
 			if m.Alive {
 				p.alive++
 			}
+			if n, _ := view.Node(m.ID); n.State != meta.Leaving && n.State != meta.Removed {
+				p.staying++
+			}
 		}
 	}
 	// Steps that move no quorum come first, and removals of the dead before
 	// promotions: {alive, alive, dead} + newcomer needs 2 of 2 in between, the
 	// other way round 3 of 4.
 	for _, step := range []func() (Action, bool){
-		p.readdress, p.removeNonvoter, p.add, p.removeDead, p.promote, p.removeVoter,
+		p.readdress, p.removeNonvoter, p.add, p.removeDead, p.promote, p.removeVoter, p.demoteLost, p.yield,
 	} {
 		if a, ok := step(); ok {
 			return a
@@ -91,18 +106,28 @@ func Plan(view *meta.View, group uint32, peers []Peer) Action {
 // goes tells whether a server should leave the group.
 func (p *planner) goes(m Peer) (meta.Node, bool) {
 	n, known := p.view.Node(m.ID)
-	if !known || n.State.Live() {
-		return n, false
+	if p.group != meta.GroupID {
+		s := &p.view.Shards[p.group]
+		_, going := s.GoingFrom(m.ID)
+		return n, !s.Has(m.ID) && (going || known && !n.State.Live())
 	}
 	// The meta group keeps a leaving node until all shards have let go, so that
 	// it knows where they are as long as it serves.
-	return n, p.group != meta.GroupID || p.view.HasLeftShards(n)
+	return n, known && !n.State.Live() && p.view.HasLeftShards(n)
+}
+
+// wanted tells whether a node should be a server of the group.
+func (p *planner) wanted(n meta.Node) bool {
+	if p.group != meta.GroupID {
+		return p.view.Shards[p.group].Has(n.ID) && n.State != meta.Removed
+	}
+	return n.State.Live()
 }
 
 func (p *planner) readdress() (Action, bool) {
 	for _, m := range p.peers {
 		n, known := p.view.Node(m.ID)
-		if !known || !n.State.Live() || n.PeerAddr == m.Addr {
+		if !known || !n.State.Live() || !p.wanted(n) || n.PeerAddr == m.Addr {
 			continue
 		}
 		if other, taken := p.at(n.PeerAddr); taken {
@@ -125,7 +150,7 @@ func (p *planner) removeNonvoter() (Action, bool) {
 
 func (p *planner) add() (Action, bool) {
 	for _, n := range p.view.Nodes {
-		if !n.State.Live() || p.has(n.ID) {
+		if !p.wanted(n) || !n.State.Live() || p.has(n.ID) {
 			continue
 		}
 		if other, taken := p.at(n.PeerAddr); taken {
@@ -155,7 +180,7 @@ func (p *planner) removeDead() (Action, bool) {
 func (p *planner) promote() (Action, bool) {
 	for _, m := range p.peers {
 		n, known := p.view.Node(m.ID)
-		if m.Voter || !known || !n.State.Live() {
+		if m.Voter || !known || !p.wanted(n) || !n.State.Live() || n.Learner || p.seatsTaken() {
 			continue
 		}
 		switch {
@@ -168,6 +193,27 @@ func (p *planner) promote() (Action, bool) {
 				m.ID, p.alive+1, p.voters+1, quorum(p.voters+1))
 		default:
 			return Action{Verb: Promote, ID: m.ID, Addr: m.Addr}, true
+		}
+	}
+	return Action{}, false
+}
+
+// seatsTaken tells whether the group has as many voters as it should.
+func (p *planner) seatsTaken() bool { return p.group == meta.GroupID && p.staying >= MetaVotersMax }
+
+// demoteLost frees the seat of a voter of the meta group that has been away for
+// long, if another can take it.
+func (p *planner) demoteLost() (Action, bool) {
+	heir := slices.ContainsFunc(p.peers, func(m Peer) bool {
+		n, known := p.view.Node(m.ID)
+		return !m.Voter && m.Alive && m.CaughtUp && known && n.State.Live()
+	})
+	if p.group != meta.GroupID || !heir {
+		return Action{}, false
+	}
+	for _, m := range p.peers {
+		if m.Voter && m.Lost && !m.Alive && CannotLose(string(m.ID), p.voters, p.alive) == "" {
+			return Action{Verb: Demote, ID: m.ID}, true
 		}
 	}
 	return Action{}, false
@@ -203,6 +249,9 @@ func (p *planner) removeVoter() (Action, bool) {
 // successorPending tells whether a node that answers should stay until its
 // successor can take its place.
 func (p *planner) successorPending(n meta.Node) string {
+	if p.group != meta.GroupID && p.view.Placed() {
+		return "" // the placement has seen to it
+	}
 	next, known := p.view.Node(n.ReplacedBy)
 	if n.Forced || !known || !next.State.Live() {
 		return ""
@@ -244,14 +293,40 @@ func CannotLose(name string, voters, alive int) string {
 	return fmt.Sprintf("without %s, %d of %d voters would be alive, and %d are needed", name, alive, left, quorum(left))
 }
 
-// heir is the server to lead next: a voter that stays, answers and is close.
-func (p *planner) heir() (Peer, bool) {
+// yield hands over the leadership of a node that is drained, as soon as
+// it has it.
+func (p *planner) yield() (Action, bool) {
 	for _, m := range p.peers {
-		if _, goes := p.goes(m); !goes && m.Voter && !m.Self && m.Alive && m.CaughtUp {
-			return m, true
+		if !m.Self || !p.drained(m) {
+			continue
+		}
+		if heir, ok := p.heir(); ok && !p.drained(heir) {
+			return Action{Verb: HandOver, ID: heir.ID, Addr: heir.Addr}, true
+		}
+		p.wait("%s is drained, and nobody is ready to take over the leadership", m.ID)
+	}
+	return Action{}, false
+}
+
+// drains tells whether a server should lead nothing.
+func (p *planner) drained(m Peer) bool {
+	n, known := p.view.Node(m.ID)
+	return known && n.Drained
+}
+
+// heir is the server to lead next: a voter that stays, answers and is close;
+// one that is drained only if there is no other.
+func (p *planner) heir() (Peer, bool) {
+	best, found := Peer{}, false
+	for _, m := range p.peers {
+		if _, goes := p.goes(m); goes || !m.Voter || m.Self || !m.Alive || !m.CaughtUp {
+			continue
+		}
+		if !found || p.drained(best) && !p.drained(m) {
+			best, found = m, true
 		}
 	}
-	return Peer{}, false
+	return best, found
 }
 
 func (p *planner) has(id meta.NodeID) bool {

@@ -11,8 +11,11 @@ import (
 // viewOf reads a view from words like "a b:leaving c:removed d@addr e:leaving>d f:leaving! g:left",
 // where the address of a node is its name unless it is given, > names a
 // successor, ! forces, and "left" means leaving and detached from all shards.
+// "none" is a member without a replica, "going" one whose replica is not wanted
+// any more; "has" is a leaving one that is to keep it for now.
 func viewOf(words string) *meta.View {
 	v := &meta.View{ClusterID: "c", Shards: []meta.Shard{{ID: 0}}}
+	s := &v.Shards[0]
 	for _, w := range strings.Fields(words) {
 		w, next, _ := strings.Cut(w, ">")
 		w, forced := strings.CutSuffix(w, "!")
@@ -26,8 +29,19 @@ func viewOf(words string) *meta.View {
 		case "left":
 			n.State, n.DetachedFrom = meta.Leaving, []uint32{0}
 		case "":
+		case "none", "going", "has":
+			v.Replicas = 3
+			if state == "has" {
+				n.State = meta.Leaving
+			}
+			if state == "going" {
+				s.Going = append(s.Going, meta.Going{Node: n.ID, Since: 5})
+			}
 		default:
 			n.State = meta.NodeState(state)
+		}
+		if n.State.Live() && state != "none" && state != "going" || state == "has" {
+			s.Replicas = append(s.Replicas, n.ID)
 		}
 		if n.State == meta.Removed {
 			v.Tombstones = append(v.Tombstones, n)
@@ -39,7 +53,7 @@ func viewOf(words string) *meta.View {
 }
 
 // peersOf reads servers from words like "A b! c? d?. e@addr": upper case leads,
-// ! is dead, ? is a non-voter that has caught up, ?. one that has not, - after
+// ! is dead, !* for long, ? is a non-voter that has caught up, ?. one that has not, - after
 // a voter means it lags.
 func peersOf(words string) []Peer {
 	var peers []Peer
@@ -48,7 +62,9 @@ func peersOf(words string) []Peer {
 		w, addr, _ := strings.Cut(w, "@")
 		for {
 			var cut bool
-			if w, cut = strings.CutSuffix(w, "!"); cut {
+			if w, cut = strings.CutSuffix(w, "*"); cut {
+				p.Lost = true
+			} else if w, cut = strings.CutSuffix(w, "!"); cut {
 				p.Alive = false
 			} else if w, cut = strings.CutSuffix(w, "."); cut {
 				p.CaughtUp = false
@@ -125,6 +141,14 @@ func TestPlan(t *testing.T) {
 		{"a dead one in its way goes", "a b c:leaving>d d@c", "A b c!", "remove c"},
 		{"a blocked one in its way is said", "a b c:leaving d@c", "A b! c", "wait: d waits for c to leave the address c"},
 
+		{"a node without a replica stays outside", "a b c d:none", "A b c", "nothing"},
+		{"nor is it taken out for that alone", "a b c d:none", "A b c d", "nothing"},
+		{"a replica that is not wanted goes", "a b c d:going", "A b c d", "remove d"},
+		{"also one that never voted", "a b c d:going", "A b c d?.", "remove d"},
+		{"not before the others are enough", "a b c:going", "A b! c", "wait: without c, 1 of 2 voters would be alive, and 2 are needed"},
+		{"a leader that goes hands over", "a:going b c", "A b c", "hand over to b"},
+		{"a leaving node keeps what is still wanted", "a b c:has d", "A b c d?.", "wait: d is catching up"},
+
 		{"an address that changed", "a b@new c", "A b c", "readdress b@new"},
 		{"of a leaving node does not matter", "a b:leaving@new c", "A b! c", "remove b"},
 		{"nor does one that is taken", "a b@c c:leaving", "A b c", "remove c"},
@@ -143,6 +167,22 @@ func TestTheMetaGroupLetsGoLast(t *testing.T) {
 	} {
 		if got := actionWords(Plan(viewOf(c.view), meta.GroupID, peersOf("A b c"))); got != c.want {
 			t.Errorf("%q: %s, want %s", c.view, got, c.want)
+		}
+	}
+}
+
+func TestTheMetaGroupHasFiveVoters(t *testing.T) {
+	for _, c := range []struct{ name, view, peers, want string }{
+		{"the sixth follows", "a b c d e f", "A b c d e f?", "nothing"},
+		{"and takes a seat that becomes free", "a b c d e:leaving f", "A b c d e f?", "promote f"},
+		{"whose owner has left the shards", "a b c d e:left f", "A b c d e f", "remove e"},
+		{"one that is away keeps its seat", "a b c d e f", "A b c d e! f?", "nothing"},
+		{"for a while", "a b c d e f", "A b c d e!* f?", "demote e"},
+		{"if somebody can take it", "a b c d e f", "A b c d e!* f?.", "nothing"},
+		{"and then that one does", "a b c d e f", "A b c d e?.! f?", "promote f"},
+	} {
+		if got := actionWords(Plan(viewOf(c.view), meta.GroupID, peersOf(c.peers))); got != c.want {
+			t.Errorf("%s: %q with %q: %s, want %s", c.name, c.view, c.peers, got, c.want)
 		}
 	}
 }

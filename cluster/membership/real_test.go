@@ -36,8 +36,10 @@ type realNode struct {
 	client    *meta.Client
 	groups    map[uint32]*shard.Group
 	counter   *counter
-	removed   chan string
-	once      sync.Once
+	// also is where it was told to join.
+	also    []string
+	removed chan string
+	once    sync.Once
 }
 
 // counter is a shard's machine in eight bytes.
@@ -71,6 +73,9 @@ func freeAddr(t *testing.T) string {
 // empty, else joins one. A refused join is returned.
 func startReal(t *testing.T, name, dir, addr, join string, replace bool) (*realNode, error) {
 	n := &realNode{t: t, groups: map[uint32]*shard.Group{}, counter: &counter{}, machine: meta.NewMachine(), removed: make(chan string, 1)}
+	if join != "" {
+		n.also = []string{join}
+	}
 	var err error
 	if n.folder, err = identity.Open(dir); err != nil {
 		return nil, err
@@ -102,7 +107,7 @@ func startReal(t *testing.T, name, dir, addr, join string, replace bool) (*realN
 // open opens the groups and sets the node to work.
 func (n *realNode) open() {
 	id := n.folder.Identity()
-	replicas := map[uint32]Group{}
+	replicas := map[uint32]*Replica{}
 	for _, g := range []uint32{meta.GroupID, 0} {
 		var sm shard.StateMachine = n.machine
 		if g == 0 {
@@ -117,12 +122,12 @@ func (n *realNode) open() {
 		n.must(err)
 		n.groups[g] = group
 		replicas[g] = NewReplica(group)
-		n.must(n.folder.Opened([]uint32{g}))
+		n.must(n.folder.Opened(g))
 		if id.Phase == identity.Founding {
 			n.must(group.Bootstrap([]raft.Server{{ID: raft.ServerID(n.self.ID), Address: raft.ServerAddress(n.self.PeerAddr)}}))
 		}
 	}
-	peers := func() []string { return PeerAddrs(n.self.ID, n.machine.View(), replicas[meta.GroupID], nil) }
+	peers := func() []string { return PeerAddrs(n.self.ID, n.machine.View(), replicas[meta.GroupID], n.also) }
 	n.courier = courier.New(courier.Config{
 		Caller: n.transport,
 		Leader: func(g uint32) (string, bool) {
@@ -133,13 +138,20 @@ func (n *realNode) open() {
 	})
 	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.courier)
 	n.Manager = Start(Config{
-		Self: n.self.ID, ClusterID: id.ClusterID, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Groups: replicas,
+		Self: n.self.ID, PeerAddr: n.self.PeerAddr, ClusterID: id.ClusterID, Also: n.also, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Group: replicas[meta.GroupID],
 		HearsLeader: func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
+		Met:         func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
 		OnRemoved:   func(why string) { n.removed <- why },
 		Log:         slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
 	})
+	n.Attach(0, replicas[0])
 	n.transport.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
-	n.transport.Handle(KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.ServeKnock(payload, reply) })
+	n.transport.Handle(KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
+		if from.Stranger {
+			from.NodeID = ""
+		}
+		n.ServeKnock(meta.NodeID(from.NodeID), payload, reply)
+	})
 	n.transport.Serve()
 	n.must(Found(n.ctx(), n.client, n.folder, n.self))
 }
@@ -295,6 +307,52 @@ func TestARealNodeRestartsAsItself(t *testing.T) {
 	for _, n := range []*realNode{nodes[0], nodes[2]} {
 		if got, _ := n.machine.View().Node(again.self.ID); got.PeerAddr != again.self.PeerAddr {
 			t.Fatalf("%s knows it at %s", n.self.ID, got.PeerAddr)
+		}
+	}
+}
+
+// After all addresses have changed no Raft log has a right one. The nodes meet
+// where they were told to join, and go on as the cluster they were.
+func TestRealNodesMeetAgainAtOtherAddresses(t *testing.T) {
+	nodes := realCluster(t, 3)
+	for _, n := range nodes {
+		n.kill()
+	}
+	meeting := freeAddr(t)
+	var again []*realNode
+	for i, n := range nodes {
+		addr := freeAddr(t)
+		if i == 1 {
+			addr = meeting
+		}
+		fresh, err := startReal(t, n.self.Name, n.folder.Dir(), addr, meeting, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fresh.self.ID != n.self.ID {
+			t.Fatalf("%s came back as %s", n.self.ID, fresh.self.ID)
+		}
+		again = append(again, fresh)
+	}
+	announced := make(chan error, len(again))
+	for _, n := range again {
+		go func() { announced <- Announce(n.ctx(), n.client, n.self) }()
+	}
+	for range again {
+		if err := <-announced; err != nil {
+			t.Fatal(err)
+		}
+	}
+	settledReal(t, again...)
+	for _, n := range again {
+		_, err := n.machine.Wait(n.ctx(), func(v *meta.View) bool {
+			return !slices.ContainsFunc(again, func(o *realNode) bool {
+				known, _ := v.Node(o.self.ID)
+				return known.PeerAddr != o.self.PeerAddr
+			})
+		})
+		if err != nil {
+			t.Errorf("%s knows %+v", n.self.ID, n.machine.View().Nodes)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/stepper"
 )
 
 // Meta is what this package needs of the meta group's client.
@@ -16,6 +17,8 @@ type Meta interface {
 	View() *meta.View
 	// Do has a command carried out, by whoever leads the meta group.
 	Do(ctx context.Context, c meta.Command) (meta.Result, error)
+	// CatchUp returns a view that shows everything done before the call.
+	CatchUp(ctx context.Context) (*meta.View, error)
 }
 
 // ReconcilerConfig is what a reconciler is made with.
@@ -26,7 +29,10 @@ type ReconcilerConfig struct {
 	// Self is this node.
 	Self meta.NodeID
 	Meta Meta
-	Log  *slog.Logger
+	// LostAfter is for how long a server must have been silent to be Lost; 0:
+	// none ever is. nil is 0.
+	LostAfter func() time.Duration
+	Log       *slog.Logger
 }
 
 const (
@@ -46,26 +52,19 @@ const (
 // Reconciler makes one group's members follow the view while this node leads
 // the group.
 type Reconciler struct {
-	cfg  ReconcilerConfig
-	kick chan struct{}
+	*stepper.Stepper
+	cfg ReconcilerConfig
 	// steady counts the looks in a row at which a server was close.
-	steady   map[meta.NodeID]int
+	steady map[meta.NodeID]int
+	// heard is when each server was last seen to answer, or first looked at.
+	heard    map[meta.NodeID]time.Time
 	failures int
 	waits    atomic.Pointer[string]
 }
 
 // NewReconciler returns a reconciler; Run makes it work.
 func NewReconciler(cfg ReconcilerConfig) *Reconciler {
-	return &Reconciler{cfg: cfg, kick: make(chan struct{}, 1), steady: map[meta.NodeID]int{}}
-}
-
-// Kick makes it look at once: the view has changed, or this node has begun to
-// lead. It never blocks.
-func (r *Reconciler) Kick() {
-	select {
-	case r.kick <- struct{}{}:
-	default:
-	}
+	return &Reconciler{cfg: cfg, Stepper: stepper.New(), steady: map[meta.NodeID]int{}, heard: map[meta.NodeID]time.Time{}}
 }
 
 // Waits says in words what is wanted and cannot be done yet; empty if nothing,
@@ -77,26 +76,16 @@ func (r *Reconciler) Waits() string {
 	return ""
 }
 
-// Run works until ctx ends.
-func (r *Reconciler) Run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.kick:
-		case <-timer.C:
-		}
-		timer.Reset(r.step(ctx))
-	}
-}
+// Run works until ctx ends. A kick, when the view has changed or this node has
+// begun to lead, makes it look at once.
+func (r *Reconciler) Run(ctx context.Context) { r.Stepper.Run(ctx, r.step) }
 
 // step looks once, does at most one change, and says when to look again.
 func (r *Reconciler) step(ctx context.Context) time.Duration {
 	view := r.cfg.Meta.View()
 	if !view.Created() || !r.cfg.Group.Leads() {
 		clear(r.steady)
+		clear(r.heard)
 		r.say("")
 		return idlePause
 	}
@@ -105,12 +94,23 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		return r.failed("cannot read the group's members", err)
 	}
 	r.count(peers)
+	r.listen(peers, time.Now())
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	if err := r.report(ctx, view, peers); err != nil {
 		return r.failed("cannot report to the meta group", err)
 	}
 	a := Plan(view, r.cfg.GroupID, peers)
+	if a.Verb != Nothing && a.Verb != HandOver {
+		// Not who was wanted once: such a node may be told by now that the group has
+		// let go of it, and delete what the group would count on. Nor where somebody
+		// was once, or who was to go: a node that has been started again goes through
+		// the views of the past.
+		if view, err = r.cfg.Meta.CatchUp(ctx); err != nil {
+			return r.failed("cannot ask the meta group who is wanted", err)
+		}
+		a = Plan(view, r.cfg.GroupID, peers)
+	}
 	r.say(a.Waits)
 	if a.Verb == Nothing {
 		r.failures = 0
@@ -143,27 +143,24 @@ func (r *Reconciler) count(peers []Peer) {
 	}
 }
 
-// report tells the meta group what this group has done: that a joining node
-// votes, or that a leaving one is gone. Another leader may know better, so
-// leadership is proved first.
-func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) error {
-	var news []meta.Command
-	for _, n := range view.Nodes {
-		member := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == n.ID })
-		switch {
-		case n.State == meta.Joining:
-			if r.cfg.GroupID == meta.GroupID && member >= 0 && peers[member].Voter {
-				news = append(news, &meta.MarkMember{ID: n.ID})
-			}
-		case n.State == meta.Leaving && member < 0:
-			if _, told := slices.BinarySearch(n.DetachedFrom, r.cfg.GroupID); told {
-				continue
-			}
-			if r.cfg.GroupID != meta.GroupID || view.HasLeftShards(n) {
-				news = append(news, &meta.Detach{ID: n.ID, Group: r.cfg.GroupID})
-			}
+// listen finds out which servers have been silent for too long.
+func (r *Reconciler) listen(peers []Peer, now time.Time) {
+	for i := range peers {
+		p := &peers[i]
+		if last, known := r.heard[p.ID]; p.Alive || !known {
+			r.heard[p.ID] = now
+		} else if r.cfg.LostAfter != nil {
+			after := r.cfg.LostAfter()
+			p.Lost = after > 0 && now.Sub(last) >= after
 		}
 	}
+}
+
+// report tells the meta group what this group has done: that a joining node
+// follows, or that a leaving one or a replica that is not wanted is gone.
+// Another leader may know better, so leadership is proved first.
+func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) error {
+	news := r.news(view, peers)
 	if len(news) == 0 {
 		return nil
 	}
@@ -176,6 +173,51 @@ func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) 
 		}
 	}
 	return nil
+}
+
+func (r *Reconciler) news(view *meta.View, peers []Peer) []meta.Command {
+	if r.cfg.GroupID == meta.GroupID {
+		return metaNews(view, peers)
+	}
+	var news []meta.Command
+	shard := &view.Shards[r.cfg.GroupID]
+	for _, g := range shard.Going {
+		if !g.LetGo && !isMember(peers, g.Node) {
+			news = append(news, &meta.LetGo{Shard: shard.ID, Node: g.Node, Since: g.Since})
+		}
+	}
+	for _, n := range view.Nodes {
+		_, told := slices.BinarySearch(n.DetachedFrom, shard.ID)
+		if n.State == meta.Leaving && !told && !shard.Has(n.ID) && !isMember(peers, n.ID) {
+			news = append(news, &meta.Detach{ID: n.ID, Group: shard.ID})
+		}
+	}
+	return news
+}
+
+// metaNews is what the meta group's leader notes in it.
+func metaNews(view *meta.View, peers []Peer) []meta.Command {
+	voters := 0
+	for _, p := range peers {
+		if p.Voter {
+			voters++
+		}
+	}
+	var news []meta.Command
+	for _, n := range view.Nodes {
+		at := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == n.ID })
+		switch {
+		case n.State == meta.Joining && at >= 0 && (peers[at].Voter || peers[at].CaughtUp && (n.Learner || voters >= MetaVotersMax)):
+			news = append(news, &meta.MarkMember{ID: n.ID})
+		case n.State == meta.Leaving && at < 0 && view.HasLeftShards(n):
+			news = append(news, &meta.Detach{ID: n.ID, Group: meta.GroupID})
+		}
+	}
+	return news
+}
+
+func isMember(peers []Peer, id meta.NodeID) bool {
+	return slices.ContainsFunc(peers, func(p Peer) bool { return p.ID == id })
 }
 
 // failed notes a failure and says when to try again: ever more slowly.

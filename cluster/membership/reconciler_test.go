@@ -14,7 +14,9 @@ func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // script is a group and a meta client that do as told and remember.
 type script struct {
-	view     *meta.View
+	view *meta.View
+	// newest is what the meta group has, nil: the same.
+	newest   *meta.View
 	leads    bool
 	servers  []Server
 	match    map[meta.NodeID]uint64
@@ -24,6 +26,13 @@ type script struct {
 }
 
 func (s *script) View() *meta.View { return s.view }
+func (s *script) CatchUp(context.Context) (*meta.View, error) {
+	if s.newest != nil {
+		return s.newest, s.err
+	}
+	return s.view, s.err
+}
+
 func (s *script) Do(_ context.Context, c meta.Command) (meta.Result, error) {
 	s.commands = append(s.commands, c)
 	return meta.Result{}, s.err
@@ -45,6 +54,49 @@ func (s *script) Change(_ context.Context, a Action, index uint64) error {
 
 func scripted(s *script, group uint32) *Reconciler {
 	return NewReconciler(ReconcilerConfig{GroupID: group, Group: s, Self: "a", Meta: s, Log: quietLog()})
+}
+
+// A leader whose view is old neither takes in nor lets vote who is not wanted any
+// more: that node may be deleting its data.
+func TestAnOldViewBringsNobodyIn(t *testing.T) {
+	for what, servers := range map[string][]Server{
+		"added":    {{"a", "a", true}},
+		"promoted": {{"a", "a", true}, {"b", "b", false}},
+	} {
+		s := &script{view: viewOf("a b"), newest: viewOf("a"), leads: true, servers: servers, match: map[meta.NodeID]uint64{"b": 10000}}
+		r := scripted(s, 0)
+		for range steadyLooks + 1 {
+			r.step(t.Context())
+		}
+		for _, a := range s.changes {
+			if a.Verb == Add || a.Verb == Promote {
+				t.Errorf("%s: %v", what, a)
+			}
+		}
+		s.newest = nil
+		r.step(t.Context())
+		if len(s.changes) != 1 {
+			t.Errorf("%s: with a view of now: %v", what, s.changes)
+		}
+	}
+}
+
+// Nor does it look for a node where that was once, or take out a replica that went
+// and came again.
+func TestAnOldViewSendsNobodyAway(t *testing.T) {
+	for what, view := range map[string]*meta.View{"moved": viewOf("a b@before"), "went": viewOf("a b:going")} {
+		s := &script{view: view, newest: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}
+		r := scripted(s, 0)
+		r.step(t.Context())
+		if len(s.changes) > 0 {
+			t.Errorf("%s: %v", what, s.changes)
+		}
+		s.newest = nil
+		r.step(t.Context())
+		if len(s.changes) != 1 {
+			t.Errorf("%s, and that is how it is: %v", what, s.changes)
+		}
+	}
 }
 
 func TestOnlyALeaderChangesMembers(t *testing.T) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/identity"
 )
 
 // The courier's verbs for members; they are done where the meta group is led.
@@ -15,6 +17,7 @@ const (
 	verbJoin    = "member.join"
 	verbRemove  = "member.remove"
 	verbReplace = "member.replace"
+	verbCare    = "member.care"
 )
 
 // RegistrarConfig is what a registrar is made with.
@@ -37,6 +40,7 @@ func NewRegistrar(cfg RegistrarConfig) *Registrar {
 	cfg.Courier.Handle(verbJoin, r.join)
 	cfg.Courier.Handle(verbRemove, r.remove)
 	cfg.Courier.Handle(verbReplace, r.replace)
+	cfg.Courier.Handle(verbCare, r.care)
 	return r
 }
 
@@ -52,13 +56,13 @@ type removeRequest struct {
 // its id. It refuses, in words, to break the quorum unless force is set. The
 // groups then let go of the node one after the other: see Gone.
 func (r *Registrar) Remove(ctx context.Context, node string, force bool) (meta.NodeID, error) {
-	return r.order(ctx, verbRemove, removeRequest{Node: node, Force: force})
+	return order(ctx, r.cfg.Courier, meta.GroupID, verbRemove, removeRequest{Node: node, Force: force})
 }
 
 // Replace orders that a node leaves in favour of another one that has joined
 // already: the old one stays until the new one votes.
 func (r *Registrar) Replace(ctx context.Context, old, successor string) (meta.NodeID, error) {
-	return r.order(ctx, verbReplace, removeRequest{Node: old, InFavourOf: successor})
+	return order(ctx, r.cfg.Courier, meta.GroupID, verbReplace, removeRequest{Node: old, InFavourOf: successor})
 }
 
 // Leave orders that this node leaves. It hears from its Vigil when it has.
@@ -67,8 +71,9 @@ func (r *Registrar) Leave(ctx context.Context) error {
 	return err
 }
 
-func (r *Registrar) order(ctx context.Context, verb string, req removeRequest) (meta.NodeID, error) {
-	body, err := r.cfg.Courier.Do(ctx, meta.GroupID, verb, req)
+// order has a group's leader do something about a node, whose id it returns.
+func order(ctx context.Context, c *courier.Courier, group uint32, verb string, req any) (meta.NodeID, error) {
+	body, err := c.Do(ctx, group, verb, req)
 	if err != nil {
 		return "", err
 	}
@@ -98,6 +103,9 @@ func (r *Registrar) replace(ctx context.Context, group uint32, body []byte) ([]b
 	if err := json.Unmarshal(body, &req); err != nil || req.InFavourOf == "" {
 		return nil, ErrBadRequest
 	}
+	if err := r.confirm(ctx); err != nil {
+		return nil, err
+	}
 	successor, err := r.find(req.InFavourOf)
 	if err != nil {
 		return nil, err
@@ -108,7 +116,7 @@ func (r *Registrar) replace(ctx context.Context, group uint32, body []byte) ([]b
 
 // letGo checks an order to leave and notes it in the meta group.
 func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error) {
-	if err := r.cfg.Group.Confirm(ctx); err != nil {
+	if err := r.confirm(ctx); err != nil {
 		return nil, err
 	}
 	n, err := r.find(req.Node)
@@ -117,7 +125,7 @@ func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error
 	}
 	// A successor takes the voter's place before it goes.
 	if !req.Force && req.InFavourOf == "" && n.State.Live() {
-		if err := r.mayLose(n); err != nil {
+		if err := r.mayLose(ctx, n); err != nil {
 			return nil, err
 		}
 	}
@@ -129,32 +137,64 @@ func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error
 }
 
 // mayLose refuses a removal that would leave the meta group without a quorum.
-// Every node has a replica of every group, so it speaks for all; each group's
-// Plan looks again for itself.
-func (r *Registrar) mayLose(n meta.Node) error {
+// The shards' are looked after where they are changed, by Plan and the placement.
+// A node that has just died looks alive for a moment, so those that are counted on
+// must answer anew.
+func (r *Registrar) mayLose(ctx context.Context, n meta.Node) error {
 	peers, _, err := observe(r.cfg.Group, r.cfg.Self, time.Now())
 	if err != nil {
 		return err
 	}
-	voters, alive, votes := 0, 0, false
+	voters, votes := 0, false
+	var others []Peer
 	for _, p := range peers {
-		if !p.Voter {
+		switch {
+		case !p.Voter:
 			continue
+		case p.ID == n.ID:
+			votes = true
+		case p.Alive:
+			others = append(others, p)
 		}
 		voters++
-		if p.ID == n.ID {
-			votes = true
-		} else if p.Alive {
-			alive++
-		}
 	}
 	if !votes {
 		return nil
 	}
-	if why := CannotLose(n.Name, voters, alive); why != "" {
-		return ErrQuorum.With(why + "; bring the others back first, or force it if they are gone for good")
+	why := CannotLose(n.Name, voters, len(others))
+	for asked := time.Now(); why == ""; {
+		unsure := CannotLose(n.Name, voters, r.answeredSince(asked, others))
+		switch {
+		case unsure == "":
+			return nil
+		case time.Since(asked) >= aliveWithin:
+			why = unsure
+		case !sleep(ctx, busyPause):
+			return ctx.Err()
+		}
 	}
-	return nil
+	return ErrQuorum.With(why + "; bring the others back first, or force it if they are gone for good")
+}
+
+// answeredSince counts the servers that have acknowledged a request which was
+// sent after a moment.
+func (r *Registrar) answeredSince(moment time.Time, peers []Peer) int {
+	answered := 0
+	for _, p := range peers {
+		if p.Self || r.cfg.Group.Progress(p.ID).Acked.After(moment) {
+			answered++
+		}
+	}
+	return answered
+}
+
+// confirm returns nil if this node leads the meta group and its view is of now: one
+// that has just been started leads before it has read its log.
+func (r *Registrar) confirm(ctx context.Context) error {
+	if _, err := r.cfg.Meta.CatchUp(ctx); err != nil {
+		return err
+	}
+	return r.cfg.Group.Confirm(ctx)
 }
 
 func (r *Registrar) find(idOrName string) (meta.Node, error) {
@@ -174,8 +214,15 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if err := json.Unmarshal(body, &req); err != nil {
 		return nil, ErrBadRequest
 	}
-	if err := r.cfg.Group.Confirm(ctx); err != nil {
+	if err := r.confirm(ctx); err != nil {
 		return nil, err
+	}
+	if version := r.cfg.Meta.View().Version(); max(req.Knows, meta.VersionFirst) < version {
+		return nil, meta.ErrClusterVersion.With(fmt.Sprintf("the cluster is at version %d, and this node's lockstepd knows versions up to %d; start a newer one",
+			version, max(req.Knows, meta.VersionFirst)))
+	}
+	if req.Architecture != "" && req.Architecture != runtime.GOARCH {
+		return nil, ErrArchitecture.With(fmt.Sprintf("this cluster's nodes run on %s, and the new one on %s: %v", runtime.GOARCH, req.Architecture, identity.ErrArchitecture))
 	}
 	if req.Replace {
 		if err := r.mayReplace(ctx, req.Node); err != nil {
@@ -189,7 +236,7 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if err := r.addressIsFree(v, req.Node); err != nil {
 		return nil, err
 	}
-	return json.Marshal(Welcome{ClusterID: v.ClusterID, Creation: v.Creation, Epoch: v.Epoch, Nodes: v.Nodes, Shards: v.Shards})
+	return json.Marshal(Welcome{ClusterID: v.ClusterID, Version: v.Version(), Creation: v.Creation, Epoch: v.Epoch, Nodes: v.Nodes, Shards: v.Shards})
 }
 
 // mayReplace refuses to replace a node that still answers: two folders with

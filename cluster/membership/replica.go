@@ -49,7 +49,14 @@ func (r *Replica) LastIndex() uint64 { return r.group.Stats().LastIndex }
 
 // Confirm implements Group.
 func (r *Replica) Confirm(ctx context.Context) error {
-	return r.group.ConfirmLeadership(ctx, shard.ReadLease)
+	if err := r.group.ConfirmLeadership(ctx, shard.ReadLease); err != nil {
+		return err
+	}
+	_, index, err := r.group.Members()
+	if committed := r.group.Stats().CommitIndex; err == nil && index > committed {
+		return fmt.Errorf("the newest configuration, at %d, is not committed yet (%d is)", index, committed)
+	}
+	return err
 }
 
 // Change implements Group.
@@ -60,6 +67,8 @@ func (r *Replica) Change(ctx context.Context, a Action, index uint64) error {
 		return r.group.AddNonvoter(ctx, id, addr, index)
 	case a.Verb == Promote, a.Verb == Readdress:
 		return r.group.AddVoter(ctx, id, addr, index)
+	case a.Verb == Demote:
+		return r.group.Demote(ctx, id, index)
 	case a.Verb == Remove:
 		return r.group.Remove(ctx, id, index)
 	case a.Verb == HandOver:

@@ -39,15 +39,7 @@ func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta
 	if v := t.cfg.View(); group != meta.GroupID && uint64(group) >= uint64(len(v.Shards)) {
 		return "", ErrNoTarget.With(fmt.Sprintf("there is no shard %d", group))
 	}
-	body, err := t.cfg.Courier.Do(ctx, group, verbTransfer, to)
-	if err != nil {
-		return "", err
-	}
-	var id meta.NodeID
-	if err := json.Unmarshal(body, &id); err != nil {
-		return "", fmt.Errorf("membership: unreadable answer: %w", err)
-	}
-	return id, nil
+	return order(ctx, t.cfg.Courier, group, verbTransfer, to)
 }
 
 func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byte, error) {
@@ -65,12 +57,15 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 		if !ok {
 			return nil, meta.ErrUnknownNode.With(fmt.Sprintf("the cluster has no node %q", to))
 		}
+		if n.Drained {
+			return nil, ErrNoTarget.With(fmt.Sprintf("node %s is drained; end that first (clusterctl drain %s --off)", n.Name, n.Name))
+		}
 		id = n.ID
 	}
 	if id == t.cfg.Self {
 		return json.Marshal(id) // it leads already
 	}
-	target, err := handOver(ctx, g, t.cfg.Self, id)
+	target, err := handOver(ctx, g, t.cfg.Self, id, t.cfg.View())
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +74,12 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 
 // handOver moves the leadership of a group that this node leads to one node,
 // or to the best if to is empty.
-func handOver(ctx context.Context, g Group, self, to meta.NodeID) (meta.NodeID, error) {
+func handOver(ctx context.Context, g Group, self, to meta.NodeID, view *meta.View) (meta.NodeID, error) {
 	peers, index, err := observe(g, self, time.Now())
 	if err != nil {
 		return "", err
 	}
-	target, err := chooseHeir(peers, g, to)
+	target, err := chooseHeir(peers, g, to, view)
 	if err != nil {
 		return "", err
 	}
@@ -96,15 +91,21 @@ func handOver(ctx context.Context, g Group, self, to meta.NodeID) (meta.NodeID, 
 }
 
 // chooseHeir returns the server that should lead next: the one asked for, or
-// the voter that has most of the log.
-func chooseHeir(peers []Peer, g Group, to meta.NodeID) (Peer, error) {
-	best, bestMatch := -1, uint64(0)
+// the voter that has most of the log, one that is drained only if there
+// is no other.
+func chooseHeir(peers []Peer, g Group, to meta.NodeID, view *meta.View) (Peer, error) {
+	best, bestMatch, bestDrained := -1, uint64(0), false
 	for i, p := range peers {
 		if to != "" && p.ID == to {
 			return p, fit(p)
 		}
-		if match := g.Progress(p.ID).Match; to == "" && !p.Self && fit(p) == nil && (best < 0 || match > bestMatch) {
-			best, bestMatch = i, match
+		if to != "" || p.Self || fit(p) != nil {
+			continue
+		}
+		n, _ := view.Node(p.ID)
+		match := g.Progress(p.ID).Match
+		if best < 0 || bestDrained && !n.Drained || bestDrained == n.Drained && match > bestMatch {
+			best, bestMatch, bestDrained = i, match, n.Drained
 		}
 	}
 	if best >= 0 {
@@ -131,19 +132,19 @@ func fit(p Peer) error {
 
 // Drain hands over every group in groups that this node leads, before it
 // stops. It gives up when ctx ends; the others then elect by themselves.
-func Drain(ctx context.Context, self meta.NodeID, groups []Group) error {
+func Drain(ctx context.Context, self meta.NodeID, groups []Group, view *meta.View) error {
 	failed := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
-		all.Go(func() { failed[i] = drainOne(ctx, self, g) })
+		all.Go(func() { failed[i] = drainOne(ctx, self, g, view) })
 	}
 	all.Wait()
 	return errors.Join(failed...)
 }
 
-func drainOne(ctx context.Context, self meta.NodeID, g Group) error {
+func drainOne(ctx context.Context, self meta.NodeID, g Group, view *meta.View) error {
 	for g.Leads() {
-		_, err := handOver(ctx, g, self, "")
+		_, err := handOver(ctx, g, self, "", view)
 		if errors.Is(err, ErrNoTarget) {
 			return err // alone, or the only one up to date
 		}

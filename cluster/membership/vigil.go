@@ -2,16 +2,20 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/transport"
 )
 
 // VigilConfig is what a vigil is made with.
 type VigilConfig struct {
 	Self meta.NodeID
+	// PeerAddr is where this node is reached now.
+	PeerAddr string
 	// ClusterID is the cluster that this node belongs to.
 	ClusterID string
 	View      func() *meta.View
@@ -20,6 +24,8 @@ type VigilConfig struct {
 	Caller      Caller
 	// Peers are the other nodes' addresses; see PeerAddrs.
 	Peers func() []string
+	// Met is told where another node of the cluster answered; nil: nobody is.
+	Met func(id meta.NodeID, addr string)
 	// OnRemoved is called once, with the reason in words: the node must stop
 	// serving and never start again from its folder.
 	OnRemoved func(why string)
@@ -32,19 +38,26 @@ const (
 	deafLooks = 2
 	// standingTimeout bounds one question.
 	standingTimeout = 2 * time.Second
+	// askTimeout bounds what a start waits for.
+	askTimeout = 500 * time.Millisecond
 )
 
-// Vigil finds out whether this node has been removed. Raft does not tell a
-// removed server; it only stops calling.
+// Vigil asks the other nodes how this one stands: at its start, while it hears
+// from no leader, and while it is leaving. So it finds out that it has been removed, which Raft
+// does not tell a removed server; it only stops calling. And so nodes whose
+// addresses have changed while they were down find one another, as long as one
+// of each two knows where the other is.
 type Vigil struct {
 	cfg VigilConfig
 	// deaf counts the looks in a row without a leader.
-	deaf    int
-	foreign map[string]bool
+	deaf  int
+	asked bool
+	// refused are the addresses whose refusal has been logged.
+	refused map[string]bool
 }
 
 // NewVigil returns a vigil; Run keeps it.
-func NewVigil(cfg VigilConfig) *Vigil { return &Vigil{cfg: cfg, foreign: map[string]bool{}} }
+func NewVigil(cfg VigilConfig) *Vigil { return &Vigil{cfg: cfg, refused: map[string]bool{}} }
 
 // Run looks once a second until ctx ends or the node has been removed.
 func (v *Vigil) Run(ctx context.Context) {
@@ -56,6 +69,33 @@ func (v *Vigil) Run(ctx context.Context) {
 	}
 }
 
+// Ask asks all other nodes at one time how this one stands, for a moment at
+// most, and returns why it must not start, or nothing.
+func (v *Vigil) Ask(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	peers := v.cfg.Peers()
+	answers := make(chan Standing, len(peers))
+	for _, addr := range peers {
+		go func() {
+			var s Standing
+			_ = ask(ctx, v.cfg.Caller, addr, knockStanding, standingQuestion{Node: v.cfg.Self}, &s)
+			answers <- s
+		}()
+	}
+	for range peers {
+		select {
+		case s := <-answers:
+			if s.ClusterID == v.cfg.ClusterID && s.State == meta.Removed {
+				return v.words(s.ReplacedBy)
+			}
+		case <-ctx.Done():
+			return ""
+		}
+	}
+	return ""
+}
+
 // look returns why this node must stop, or nothing.
 func (v *Vigil) look(ctx context.Context) string {
 	view := v.cfg.View()
@@ -65,15 +105,18 @@ func (v *Vigil) look(ctx context.Context) string {
 	}
 	if v.cfg.HearsLeader() {
 		v.deaf = 0
+	} else {
+		v.deaf++
+	}
+	// Who is leaving is left out of the meta group's log before that says so.
+	if v.asked && v.deaf < deafLooks && self.State != meta.Leaving {
 		return ""
 	}
-	if v.deaf++; v.deaf < deafLooks {
-		return ""
-	}
+	v.asked = true
 	for _, addr := range v.cfg.Peers() {
 		s, err := v.ask(ctx, addr)
-		if err != nil || !v.sameCluster(addr, s) {
-			continue
+		if err != nil || s.ClusterID != v.cfg.ClusterID {
+			continue // a node that has just started has no view yet
 		}
 		// Who does not know this node may have forgotten it, or may not have
 		// heard of it yet; only a view that is newer than one with it tells.
@@ -87,20 +130,25 @@ func (v *Vigil) look(ctx context.Context) string {
 func (v *Vigil) ask(ctx context.Context, addr string) (Standing, error) {
 	ctx, cancel := context.WithTimeout(ctx, standingTimeout)
 	defer cancel()
-	return AskStanding(ctx, v.cfg.Caller, addr, v.cfg.Self)
+	var s Standing
+	err := ask(ctx, v.cfg.Caller, addr, knockStanding, standingQuestion{Node: v.cfg.Self, PeerAddr: v.cfg.PeerAddr}, &s)
+	switch {
+	case errors.Is(err, transport.ErrRefused):
+		v.sayRefused(addr, err)
+	case err == nil && s.By != "" && s.By != v.cfg.Self && v.cfg.Met != nil:
+		v.cfg.Met(s.By, addr)
+	}
+	return s, err
 }
 
-// sameCluster says once per address when somebody else's node answers there.
-func (v *Vigil) sameCluster(addr string, s Standing) bool {
-	if s.ClusterID == "" || s.ClusterID == v.cfg.ClusterID {
-		return s.ClusterID != ""
+// sayRefused says once per address that a node there takes this one for a
+// stranger; as a rule it belongs to another cluster.
+func (v *Vigil) sayRefused(addr string, err error) {
+	if !v.refused[addr] {
+		v.refused[addr] = true
+		v.cfg.Log.Error("a peer's address belongs to somebody else; this node stays with its own cluster and its data",
+			"address", addr, "own_cluster", v.cfg.ClusterID, "error", err)
 	}
-	if !v.foreign[addr] {
-		v.foreign[addr] = true
-		v.cfg.Log.Error("a node of another cluster answers at a peer's address; this node's data belongs to its own cluster and stays apart",
-			"address", addr, "its_cluster", s.ClusterID, "own_cluster", v.cfg.ClusterID)
-	}
-	return false
 }
 
 func (v *Vigil) words(replacedBy meta.NodeID) string {

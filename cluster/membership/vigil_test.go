@@ -1,14 +1,18 @@
 package membership
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/transport"
 )
 
 // standings answers a vigil's questions, by address.
@@ -16,8 +20,11 @@ type standings map[string]Standing
 
 func (s standings) Call(_ context.Context, addr string, kind uint8, _ []byte) ([]byte, error) {
 	a, ok := s[addr]
-	if !ok || kind != KindKnock {
+	switch {
+	case !ok || kind != KindKnock:
 		return nil, errors.New("connection refused")
+	case a.ClusterID == "z":
+		return nil, fmt.Errorf("%w: this node belongs to cluster z", transport.ErrRefused)
 	}
 	body, err := json.Marshal(a)
 	if err != nil {
@@ -38,6 +45,7 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 		{"its own log says so", "b c a:removed", 5, true, nil, "removed by an operator"},
 		{"and by whom it was replaced", "b c a:removed>d", 5, true, nil, "replaced by node d"},
 		{"leaving is not removed", "a:leaving b c", 5, true, nil, ""},
+		{"leaving, and removed by now", "a:leaving b c", 5, true, standings{"b": {ClusterID: "c", Epoch: 9, State: meta.Removed}}, "removed by an operator"},
 		{"deaf, and nobody answers", "a b c", 5, false, nil, ""},
 		{"deaf, but a member", "a b c", 5, false, standings{"b": {ClusterID: "c", Epoch: 9, State: meta.Member}}, ""},
 		{"deaf, and removed", "a b c", 5, false, standings{"c": {ClusterID: "c", Epoch: 9, State: meta.Removed, ReplacedBy: "d"}}, "replaced by node d"},
@@ -54,13 +62,54 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 			Self: "a", ClusterID: "c", View: func() *meta.View { return view }, HearsLeader: func() bool { return c.hears },
 			Caller: c.others, Peers: func() []string { return []string{"b", "c", "x"} }, Log: quietLog(),
 		})
+		v.asked = true // as after its start
 		got := v.look(t.Context())
-		if got == "" {
-			got = v.look(t.Context()) // once is not deaf
+		if got != "" && len(view.Tombstones) == 0 && !c.hears {
+			t.Errorf("%s: deaf for one look is not deaf", c.name)
+		} else if got == "" {
+			got = v.look(t.Context())
 		}
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// At its start a node asks though it hears a leader: it says where it is now,
+// notes who answers where, and speaks of a stranger once.
+func TestANodeThatStartsMeetsTheOthers(t *testing.T) {
+	var log bytes.Buffer
+	var asked []standingQuestion
+	others := standings{"b": {By: "b.1", ClusterID: "c", State: meta.Member}, "c": {By: "c.1"}, "x": {ClusterID: "z"}, "y": {By: "a.1", ClusterID: "c"}}
+	met := map[meta.NodeID]string{}
+	v := NewVigil(VigilConfig{
+		Self: "a.1", PeerAddr: "new:1", ClusterID: "c", View: func() *meta.View { return viewOf("a b c") }, HearsLeader: func() bool { return len(asked) < 4 },
+		Caller: caller(func(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error) {
+			var k knock
+			var q standingQuestion
+			if err := errors.Join(json.Unmarshal(payload, &k), json.Unmarshal(k.Body, &q)); err != nil {
+				t.Error(err)
+			}
+			asked = append(asked, q)
+			return others.Call(ctx, addr, kind, payload)
+		}),
+		Peers: func() []string { return []string{"b", "c", "x", "y"} },
+		Met:   func(id meta.NodeID, addr string) { met[id] = addr },
+		Log:   slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	for look, want := range []int{4, 4, 8} { // at its start; hears nobody, once; twice
+		if why := v.look(t.Context()); why != "" || len(asked) != want {
+			t.Fatalf("look %d: %q, %d questions", look, why, len(asked))
+		}
+	}
+	if asked[0] != (standingQuestion{Node: "a.1", PeerAddr: "new:1"}) {
+		t.Errorf("%+v", asked[0])
+	}
+	if !maps.Equal(met, map[meta.NodeID]string{"b.1": "b", "c.1": "c"}) {
+		t.Errorf("met %v", met)
+	}
+	if strings.Count(log.String(), "this node belongs to cluster z") != 1 || !strings.Contains(log.String(), "address=x") {
+		t.Errorf("said %q", log.String())
 	}
 }
 

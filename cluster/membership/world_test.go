@@ -73,16 +73,15 @@ func (w *world) start(self meta.Node) *worldNode {
 	w.mu.Lock()
 	w.nodes[self.PeerAddr] = n
 	w.mu.Unlock()
-	groups := map[uint32]Group{}
-	for g := range w.groups {
-		groups[g] = worldReplica{n, g}
-	}
 	n.Manager = Start(Config{
-		Self: self.ID, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Groups: groups,
+		Self: self.ID, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Group: worldReplica{n, meta.GroupID},
 		HearsLeader: func() bool { return w.hears(self.ID) },
 		OnRemoved:   func(why string) { n.removed <- why },
 		Log:         quietLog(),
 	})
+	for g := range uint32(worldShards) {
+		n.Attach(g, worldReplica{n, g})
+	}
 	w.t.Cleanup(n.kill)
 	return n
 }
@@ -249,7 +248,7 @@ func (n *worldNode) Call(ctx context.Context, addr string, kind uint8, payload [
 	}
 	got := make(chan []byte, 1)
 	if kind == KindKnock {
-		to.door.Serve(payload, func(b []byte) { got <- b })
+		to.door.Serve(n.self.ID, payload, func(b []byte) { got <- b })
 	} else {
 		to.courier.Serve(payload, func(b []byte) { got <- b })
 	}

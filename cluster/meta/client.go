@@ -60,6 +60,17 @@ func (c *Client) Do(ctx context.Context, command Command) (Result, error) {
 	return r, nil
 }
 
+// CatchUp returns when this node's view shows everything that was done before
+// the call, and that view.
+func (c *Client) CatchUp(ctx context.Context) (*View, error) {
+	// A command that changes nothing has its place in the log all the same.
+	r, err := c.Do(ctx, &SetSettings{})
+	if err != nil {
+		return nil, err
+	}
+	return c.machine.Wait(ctx, func(v *View) bool { return v.Index >= r.Index })
+}
+
 // propose is Do on the leader.
 func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
 	if !c.log.IsLeader() {
@@ -69,9 +80,13 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if err := json.Unmarshal(body, &f); err != nil {
 		return nil, ErrInvalid.With("unreadable command")
 	}
-	if _, err := f.command(); err != nil {
+	command, err := f.command()
+	if err != nil {
 		// Not to be put into a log that would stop every node like this one.
 		return nil, ErrInvalid.With(fmt.Sprintf("the leader does not understand the command: %v", err))
+	}
+	if err := checkNeeds(c.machine.View(), command); err != nil {
+		return nil, err
 	}
 	for f.ID == 0 {
 		f.ID = rand.Uint64()

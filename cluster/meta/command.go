@@ -10,7 +10,7 @@ import (
 // Command is a change of the cluster's state, one of the exported types with an
 // apply method below.
 type Command interface {
-	// apply changes v, which belongs to it, or refuses and must then not have
+	// apply changes v, which belongs to it and has the command's own index, or refuses and must then not have
 	// changed anything. It tells whether there was anything to change.
 	apply(v *View) (changed bool, err error)
 }
@@ -21,6 +21,8 @@ type CreateCluster struct {
 	ClusterID string   `json:"cluster_id"`
 	Creation  Creation `json:"creation"`
 	Founder   Node     `json:"founder"`
+	// ClusterVersion is the newest that the founder knows; absent: the first.
+	ClusterVersion int `json:"cluster_version,omitempty"`
 }
 
 // AddNode makes a node known, as joining.
@@ -35,11 +37,14 @@ type UpdateNode struct {
 	ID         NodeID `json:"id"`
 	PeerAddr   string `json:"peer_addr"`
 	ClientAddr string `json:"client_addr"`
+	Hostname   string `json:"hostname,omitempty"`
 	AdminAddr  string `json:"admin_addr,omitempty"`
+	TLSPort    int    `json:"tls_port,omitempty"`
 	Version    string `json:"version,omitempty"`
 }
 
-// MarkMember notes that a joining node has become a voter of the meta group.
+// MarkMember notes that a joining node has become a member of the meta group
+// that has caught up.
 type MarkMember struct {
 	ID NodeID `json:"id"`
 }
@@ -79,6 +84,14 @@ var kinds = []struct {
 	{"remove-node", func() Command { return new(RemoveNode) }},
 	{"detach", func() Command { return new(Detach) }},
 	{"set-settings", func() Command { return new(SetSettings) }},
+	{"raise-version", func() Command { return new(RaiseVersion) }},
+	{"promote-node", func() Command { return new(PromoteNode) }},
+	{"set-replicas", func() Command { return new(SetReplicas) }},
+	{"place-replica", func() Command { return new(PlaceReplica) }},
+	{"let-go", func() Command { return new(LetGo) }},
+	{"dropped", func() Command { return new(Dropped) }},
+	{"mark-drained", func() Command { return new(MarkDrained) }},
+	{"change-users", func() Command { return new(ChangeUsers) }},
 }
 
 // MaxCommandBytes bounds one command in the log.

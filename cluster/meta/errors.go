@@ -12,15 +12,18 @@ type Refusal = courier.Refusal
 // Why a command was refused. What a client gets has the same code and the
 // words of its case.
 var (
-	ErrNotCreated   = &Refusal{Code: "not-created", Text: "the cluster has not been created yet"}
-	ErrOtherCluster = &Refusal{Code: "other-cluster", Text: "this is another cluster"}
-	ErrNameTaken    = &Refusal{Code: "name-taken", Text: "another node has this name"}
-	ErrAddrTaken    = &Refusal{Code: "address-taken", Text: "another node has this peer address"}
-	ErrRemoved      = &Refusal{Code: "removed", Text: "this node was removed from the cluster"}
-	ErrUnknownNode  = &Refusal{Code: "unknown-node", Text: "no such node"}
-	ErrLastNode     = &Refusal{Code: "last-node", Text: "the last node of a cluster cannot be removed"}
-	ErrTooMany      = &Refusal{Code: "too-many", Text: "the meta group is full"}
-	ErrInvalid      = &Refusal{Code: "invalid", Text: "the command makes no sense"}
+	ErrNotCreated     = &Refusal{Code: "not-created", Text: "the cluster has not been created yet"}
+	ErrOtherCluster   = &Refusal{Code: "other-cluster", Text: "this is another cluster"}
+	ErrNameTaken      = &Refusal{Code: "name-taken", Text: "another node has this name"}
+	ErrAddrTaken      = &Refusal{Code: "address-taken", Text: "another node has this peer address"}
+	ErrRemoved        = &Refusal{Code: "removed", Text: "this node was removed from the cluster"}
+	ErrUnknownNode    = &Refusal{Code: "unknown-node", Text: "no such node"}
+	ErrLastNode       = &Refusal{Code: "last-node", Text: "the last node of a cluster cannot be removed"}
+	ErrTooMany        = &Refusal{Code: "too-many", Text: "the meta group is full"}
+	ErrClusterVersion = &Refusal{Code: "cluster-version", Text: "the cluster's version is too old for this"}
+	ErrInvalid        = &Refusal{Code: "invalid", Text: "the command makes no sense"}
+	ErrStale          = &Refusal{Code: "stale", Text: "the state has changed since this was decided"}
+	ErrNotPlaced      = &Refusal{Code: "not-placed", Text: "every node of this cluster has every shard; set the number of replicas first"}
 )
 
 // What stops a node: its log or snapshot is damaged, or was written by a

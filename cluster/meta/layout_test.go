@@ -22,12 +22,13 @@ func TestEveryHashSlotHasOneShard(t *testing.T) {
 		if next != hashslot.Count || v.Layout().Shards() != n || c.Layout().Shards() != n {
 			t.Fatalf("%d shards end at slot %d", n, next)
 		}
+		told, asked := v.Layout(), c.Layout()
 		for slot := range uint16(hashslot.Count) {
 			i := v.ShardOfSlot(slot)
 			if s := v.Shards[i]; slot < s.FirstSlot || slot > s.LastSlot {
 				t.Fatalf("%d shards: slot %d is said to be in shard %d", n, slot, i)
 			}
-			if v.Layout().ShardOfSlot(slot) != i || c.Layout().ShardOfSlot(slot) != i {
+			if told.ShardOfSlot(slot) != i || asked.ShardOfSlot(slot) != i {
 				t.Fatalf("%d shards: layouts differ at slot %d", n, slot)
 			}
 		}

@@ -93,17 +93,21 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 	}
 	result := Result{Index: index}
 	next := m.View().clone()
+	next.Index = index
 	result.Changed, result.Err = command.apply(next)
 	if !result.Changed {
 		// Only the index moves. A refused command may not be trusted to have
 		// left its view alone.
 		same := *m.View()
 		next = &same
+		next.Index = index
 	} else {
+		if err := CheckVersion(next.Version()); err != nil {
+			return fmt.Errorf("entry %d of the meta group: %w", index, err)
+		}
 		next.Epoch++
 		next.finish()
 	}
-	next.Index = index
 	m.publish(next, result.Changed)
 	m.deliver(id, result)
 	return nil
@@ -192,6 +196,9 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	v := &View{}
 	if err := strictJSON(body, v); err != nil {
+		return fmt.Errorf("snapshot of the meta group: %w", err)
+	}
+	if err := CheckVersion(v.Version()); err != nil {
 		return fmt.Errorf("snapshot of the meta group: %w", err)
 	}
 	if v.Settings == nil {

@@ -41,10 +41,12 @@ func (c *CreateCluster) apply(v *View) (bool, error) {
 	}
 	founder := c.Founder
 	founder.State = Member
-	v.ClusterID = c.ClusterID
+	v.ClusterID, v.ClusterVersion = c.ClusterID, c.ClusterVersion
 	v.Creation = c.Creation
 	v.Nodes = []Node{founder}
 	v.Shards = layShards(c.Creation.Shards())
+	v.Replicas = c.Creation.Replicas
+	v.placeEverywhere()
 	v.shardOfSlot = slotTable(v.Shards)
 	return true, nil
 }
@@ -61,7 +63,7 @@ func (c *AddNode) apply(v *View) (bool, error) {
 		if !old.State.Live() {
 			return false, removedRefusal(old)
 		}
-		again := UpdateNode{ID: n.ID, PeerAddr: n.PeerAddr, ClientAddr: n.ClientAddr, AdminAddr: n.AdminAddr, Version: n.Version}
+		again := UpdateNode{ID: n.ID, PeerAddr: n.PeerAddr, ClientAddr: n.ClientAddr, Hostname: n.Hostname, AdminAddr: n.AdminAddr, TLSPort: n.TLSPort, Version: n.Version}
 		return again.apply(v)
 	}
 	if len(v.Nodes) >= MaxNodes {
@@ -93,7 +95,7 @@ func (c *UpdateNode) apply(v *View) (bool, error) {
 		return false, err
 	}
 	n := v.Nodes[i]
-	n.PeerAddr, n.ClientAddr, n.AdminAddr, n.Version = c.PeerAddr, c.ClientAddr, c.AdminAddr, c.Version
+	n.PeerAddr, n.ClientAddr, n.Hostname, n.AdminAddr, n.TLSPort, n.Version = c.PeerAddr, c.ClientAddr, c.Hostname, c.AdminAddr, c.TLSPort, c.Version
 	if err := n.validate(); err != nil {
 		return false, err
 	}
@@ -104,8 +106,8 @@ func (c *UpdateNode) apply(v *View) (bool, error) {
 	}
 	was := v.Nodes[i]
 	v.Nodes[i] = n
-	same := was.PeerAddr == n.PeerAddr && was.ClientAddr == n.ClientAddr &&
-		was.AdminAddr == n.AdminAddr && was.Version == n.Version
+	same := was.PeerAddr == n.PeerAddr && was.ClientAddr == n.ClientAddr && was.Hostname == n.Hostname &&
+		was.AdminAddr == n.AdminAddr && was.TLSPort == n.TLSPort && was.Version == n.Version
 	return !same, nil
 }
 
@@ -166,6 +168,9 @@ func (c *Detach) apply(v *View) (bool, error) {
 	if c.Group != GroupID && uint64(c.Group) >= uint64(len(v.Shards)) {
 		return false, ErrInvalid.With(fmt.Sprintf("there is no shard %d", c.Group))
 	}
+	if v.Placed() && c.Group != GroupID && v.Shards[c.Group].Has(c.ID) {
+		return false, ErrStale.With(fmt.Sprintf("shard %d still wants its replica on %s", c.Group, c.ID))
+	}
 	at, done := slices.BinarySearch(v.Nodes[i].DetachedFrom, c.Group)
 	if done {
 		return false, nil
@@ -186,6 +191,7 @@ func (v *View) bury(i int) {
 	n := v.Nodes[i]
 	n.State = Removed
 	n.DetachedFrom = nil
+	v.forget(n.ID)
 	v.Nodes = slices.Delete(v.Nodes, i, i+1)
 	v.Tombstones = append(v.Tombstones, n)
 	if extra := len(v.Tombstones) - maxTombstones; extra > 0 {
@@ -231,6 +237,8 @@ func (c *Creation) Validate() error {
 	switch {
 	case c.Shards() < 1 || c.Shards() > MaxShards:
 		return ErrInvalid.With(fmt.Sprintf("a cluster has 1 to %d shards, not %d", MaxShards, c.Shards()))
+	case c.Replicas < 0 || c.Replicas > MaxReplicas:
+		return ErrInvalid.With(fmt.Sprintf("a shard has 1 to %d replicas, not %d", MaxReplicas, c.Replicas))
 	case c.LockSlots < 1 || c.LockSlots > maxLockSlots:
 		return ErrInvalid.With(fmt.Sprintf("an engine has 1 to %d lock slots, not %d", maxLockSlots, c.LockSlots))
 	case c.HeartbeatMs < 1 || c.HeartbeatMs > maxTimeoutMs || c.ElectionMs < 1 || c.ElectionMs > maxTimeoutMs:
@@ -249,6 +257,9 @@ func (n *Node) validate() error {
 	if err := validateAddr("peer", n.PeerAddr); err != nil {
 		return err
 	}
+	if len(n.Hostname) > maxAddrBytes {
+		return ErrInvalid.With(fmt.Sprintf("the host name %.40q... is longer than %d bytes", n.Hostname, maxAddrBytes))
+	}
 	if err := validateAddr("client", n.ClientAddr); err != nil {
 		return err
 	}
@@ -256,6 +267,9 @@ func (n *Node) validate() error {
 		if err := validateAddr("admin", n.AdminAddr); err != nil {
 			return err
 		}
+	}
+	if n.TLSPort < 0 || n.TLSPort > 65535 {
+		return ErrInvalid.With(fmt.Sprintf("the TLS port %d is none", n.TLSPort))
 	}
 	if len(n.Version) > maxVersionBytes {
 		return ErrInvalid.With("the version's text is too long")

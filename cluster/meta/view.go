@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -18,16 +19,21 @@ type NodeID string
 
 // MakeNodeID puts a node id together.
 func MakeNodeID(name string, incarnation uint64) NodeID {
-	return NodeID(fmt.Sprintf("%s.%016x", name, incarnation))
+	const width = 16
+	id := append(make([]byte, 0, len(name)+1+width), name...)
+	id = append(id, '.')
+	id = hex.AppendEncode(id, binary.BigEndian.AppendUint64(make([]byte, 0, 8), incarnation))
+	return NodeID(id)
 }
 
 // NodeState is how far a node's membership has come.
 type NodeState string
 
 const (
-	// Joining: known to the cluster, not yet a voter of the meta group.
+	// Joining: known to the cluster; it has not caught up with the meta group yet.
 	Joining NodeState = "joining"
-	// Member: a voter.
+	// Member: it follows the meta group, as a voter or, where there are enough
+	// of those, as a non-voter.
 	Member NodeState = "member"
 	// Leaving: its replicas are being taken away, shard by shard.
 	Leaving NodeState = "leaving"
@@ -46,11 +52,20 @@ type Node struct {
 	// PeerAddr is where other nodes reach it, "host:port"; the host is a name
 	// that is resolved at each dial, or an IP.
 	PeerAddr string `json:"peer_addr"`
-	// ClientAddr is what clients are told to dial.
-	ClientAddr string    `json:"client_addr"`
-	AdminAddr  string    `json:"admin_addr,omitempty"`
-	Version    string    `json:"version,omitempty"`
-	State      NodeState `json:"state"`
+	// ClientAddr is what clients are told to dial, and Hostname, if it is
+	// announced, the name that may stand for its host.
+	ClientAddr string `json:"client_addr"`
+	Hostname   string `json:"hostname,omitempty"`
+	AdminAddr  string `json:"admin_addr,omitempty"`
+	// TLSPort is the port of the same host for clients under TLS, 0: there is none.
+	// Where it is ClientAddr's there is no other.
+	TLSPort int       `json:"tls_port,omitempty"`
+	Version string    `json:"version,omitempty"`
+	State   NodeState `json:"state"`
+	// Drained: it should have no replicas and lead nothing; see MarkDrained.
+	Drained bool `json:"drained,omitempty"`
+	// Learner: it follows every group and votes in none, until it is promoted.
+	Learner bool `json:"learner,omitempty"`
 	// Forced: its removal was ordered although it may cost a quorum.
 	Forced bool `json:"forced,omitempty"`
 	// DetachedFrom lists, in order, the groups that a leaving node has left: the
@@ -85,6 +100,9 @@ type Creation struct {
 	// lease rests on them.
 	HeartbeatMs int `json:"heartbeat_ms"`
 	ElectionMs  int `json:"election_ms"`
+	// Replicas is how many replicas each shard was wanted to have; 0: the cluster
+	// was created by a version without placement (View.Placed).
+	Replicas int `json:"replicas,omitempty"`
 	// Seeds has one hash seed per shard, so its length is the number of shards.
 	Seeds []HashSeed `json:"seeds"`
 }
@@ -94,27 +112,38 @@ func (c *Creation) Shards() int { return len(c.Seeds) }
 
 // Shard is one shard's place: its hash slots and who replicates it.
 type Shard struct {
-	ID        uint32   `json:"id"`
-	FirstSlot uint16   `json:"first_slot"`
-	LastSlot  uint16   `json:"last_slot"`
-	Replicas  []NodeID `json:"replicas"`
+	ID        uint32 `json:"id"`
+	FirstSlot uint16 `json:"first_slot"`
+	LastSlot  uint16 `json:"last_slot"`
+	// Replicas are the nodes that should have a replica, ordered by id.
+	Replicas []NodeID `json:"replicas"`
+	// Going are nodes that should not have one any more, and may still.
+	Going []Going `json:"going,omitempty"`
 }
 
 // View is the meta group's state at one moment. It never changes.
 type View struct {
 	// ClusterID is empty until the cluster is created.
 	ClusterID string `json:"cluster_id"`
+	// ClusterVersion is what nodes may write; see Version.
+	ClusterVersion int `json:"cluster_version,omitempty"`
 	// Epoch grows by one with every change.
 	Epoch uint64 `json:"epoch"`
 	// Index is the log index of the last applied command.
 	Index    uint64   `json:"index"`
 	Creation Creation `json:"creation"`
+	// Replicas is how many replicas each shard is wanted to have; 0: one on every
+	// node (Placed).
+	Replicas int `json:"replicas_wanted,omitempty"`
 	// Nodes are ordered by id; removed ones are in Tombstones.
 	Nodes []Node `json:"nodes"`
 	// Tombstones are the newest removed nodes, oldest first.
 	Tombstones []Node            `json:"tombstones,omitempty"`
 	Shards     []Shard           `json:"shards"`
 	Settings   map[string]string `json:"settings,omitempty"`
+	// Users are ordered by name; UserChanges counts their changes.
+	Users       []User `json:"users,omitempty"`
+	UserChanges uint64 `json:"user_changes,omitempty"`
 
 	// shardOfSlot is shared by all views: shards keep their slots.
 	shardOfSlot *[hashslot.Count]uint16
@@ -135,6 +164,16 @@ func (v *View) Node(id NodeID) (Node, bool) {
 	for i := range v.Tombstones {
 		if v.Tombstones[i].ID == id {
 			return v.Tombstones[i], true
+		}
+	}
+	return Node{}, false
+}
+
+// ByIncarnation finds a node that has not been removed by its incarnation.
+func (v *View) ByIncarnation(incarnation uint64) (Node, bool) {
+	for i := range v.Nodes {
+		if v.Nodes[i].Incarnation == incarnation {
+			return v.Nodes[i], true
 		}
 	}
 	return Node{}, false
@@ -215,6 +254,16 @@ func (v *View) finish() {
 		v.shardOfSlot = new([hashslot.Count]uint16)
 		return
 	}
+	if !v.Placed() {
+		v.placeEverywhere()
+	}
+	if v.shardOfSlot == nil {
+		v.shardOfSlot = slotTable(v.Shards)
+	}
+}
+
+// placeEverywhere wants a replica of every shard on every live node.
+func (v *View) placeEverywhere() {
 	live := v.Live()
 	replicas := make([]NodeID, len(live))
 	for i := range live {
@@ -222,9 +271,6 @@ func (v *View) finish() {
 	}
 	for i := range v.Shards {
 		v.Shards[i].Replicas = replicas
-	}
-	if v.shardOfSlot == nil {
-		v.shardOfSlot = slotTable(v.Shards)
 	}
 }
 

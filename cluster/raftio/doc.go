@@ -18,14 +18,24 @@
 //   - logstore.go, checksum.go: every entry bears a checksum, which is examined
 //     when it is written and when it is read; a log never has a gap; long ranges
 //     are deleted in pieces.
+//   - waltail.go: the newest file of raft-wal is mended before it is opened: the
+//     rest of a torn append is removed, a seal that is not listed is; that a new
+//     file could not be begun ends the process with that for a reason.
+//   - waldamage.go: what is damaged in the middle of that file is not taken for a
+//     torn append, which would cut off all behind it.
+//   - parts.go: a log, a journal or a vote that is gone is not made anew beside what
+//     is left.
+//   - folder.go: files of bbolt are made whole or not at all; what is found in a
+//     folder, and its names, are synced before anybody counts on them.
 //   - watchdog.go: a store that fails or hangs ends the process
 //     (hashicorp/raft#503, #666, #614).
 //   - cache.go: recent entries are kept in memory up to a number of bytes.
 //   - configuration.go: the latest configuration together with its index, which
 //     the library does not tell.
-//   - snapshots.go: leftovers are removed, the newest snapshot is verified
-//     before Raft starts, and a log that contradicts a snapshot is noticed
-//     (hashicorp/raft#697).
+//   - snapshots.go: leftovers are removed, those of a failure at once; the newest
+//     snapshot is verified before Raft starts, a log that contradicts a snapshot is
+//     noticed (hashicorp/raft#697), and a snapshot that is older than the newest is
+//     not installed over it.
 //
 // Nothing of the library is patched. What each wrapper implements is what the
 // library looks for: pre-vote and the monotonic log store stay visible.

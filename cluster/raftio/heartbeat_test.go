@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,15 +39,34 @@ func TestHeartbeatsGoThroughTheMainLoop(t *testing.T) {
 	follower.SetHeartbeatHandler(func(raft.RPC) { t.Error("a heartbeat took the fast path") })
 	acks := NewAcks()
 	leader, _ := networked(t, "a", acks)
+	arrived := make(chan time.Duration, 1)
 	go func() {
 		rpc := <-follower.Consumer()
+		arrived <- Now()
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}, Term: 4, Success: true}, nil)
 	}()
 	before := Now()
 	var resp raft.AppendEntriesResponse
 	must(t, leader.AppendEntries("b", raft.ServerAddress(addr), heartbeat(4), &resp))
-	if sent := acks.Sent("b", 4); sent < before || sent > Now() {
-		t.Errorf("sent at %v", sent)
+	// When the answer came proves nothing.
+	if sent, at := acks.Sent("b", 4), <-arrived; sent < before || sent > at {
+		t.Errorf("sent at %v: not between %v and its arrival at %v", sent, before, at)
+	}
+}
+
+func TestAnInstallProvesHowFarALogReachesAndNothingOfATime(t *testing.T) {
+	follower, addr := networked(t, "b", NewAcks())
+	acks := NewAcks()
+	leader, _ := networked(t, "a", acks)
+	go func() {
+		rpc := <-follower.Consumer()
+		_, _ = io.Copy(io.Discard, rpc.Reader)
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}, Term: 4, Success: true}, nil)
+	}()
+	req := &raft.InstallSnapshotRequest{RPCHeader: heartbeat(4).RPCHeader, SnapshotVersion: 1, Term: 4, LastLogIndex: 17, Size: 3}
+	must(t, leader.InstallSnapshot("b", raft.ServerAddress(addr), req, &raft.InstallSnapshotResponse{}, strings.NewReader("abc")))
+	if sent, match := acks.Sent("b", 4), acks.Match("b", 4); sent != 0 || match != 17 {
+		t.Errorf("sent at %v, and the log reaches to %d", sent, match)
 	}
 }
 

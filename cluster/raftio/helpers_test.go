@@ -60,7 +60,8 @@ func (f *fatals) none(t *testing.T) {
 func opened(t *testing.T, dir, kind string) (*Stores, *fatals) {
 	t.Helper()
 	f := newFatals()
-	s, err := OpenStores(dir, kind, Guards{StallLimit: time.Minute, Fatal: f.fatal}, nil, silent())
+	cfg := &StoresConfig{Dir: dir, Kind: kind, Guards: Guards{StallLimit: time.Minute, Fatal: f.fatal}, Log: silent()}
+	s, err := OpenStores(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 // another for a heartbeat timeout; the leader's lease rests on that. One that
 // restarts has forgotten its promise, so it must not vote before the promise
 // has run out. It cannot be elected itself before, for it begins as a follower
-// whose own timer is longer.
+// whose own timer is longer, unless it is certain to have promised nothing
+// (package shard, groupalone.go).
 type Hush struct {
 	raft.StreamLayer
 	over   <-chan time.Time

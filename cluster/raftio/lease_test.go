@@ -100,6 +100,19 @@ func TestLeaseIsOffWhileVotersChange(t *testing.T) {
 	}
 }
 
+// A lease that was found valid is not kept for voters it was not won from.
+func TestLeaseIsJudgedAnewWhenTheVotersAreOthers(t *testing.T) {
+	l, acks := leaseOf("a", "b", "c")
+	acks.note("b", 3, Now(), 0)
+	if !l.Valid(3) {
+		t.Fatal("not valid")
+	}
+	l.SetVoters([]raft.ServerID{"a", "b", "c", "d"})
+	if l.Valid(3) {
+		t.Error("valid with two of four")
+	}
+}
+
 func TestOnlyVoterAlwaysHasTheLease(t *testing.T) {
 	l, _ := leaseOf("a")
 	if !l.Valid(1) {

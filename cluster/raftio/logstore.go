@@ -1,12 +1,15 @@
 package raftio
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio/journal"
 )
 
 // Guards are what watches over a group's stores.
@@ -43,6 +46,8 @@ type LogStore struct {
 	// there, whatever the inner store says: raft-wal still finds entries that were
 	// deleted from its newest file.
 	first, last uint64
+	// failed is why nothing can be written any more.
+	failed error
 }
 
 // deleteStep is how many entries one call of the inner store deletes: in bbolt
@@ -109,8 +114,35 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 	if err := s.check(l); err != nil {
 		return err
 	}
+	if l.Index != index {
+		err := fmt.Errorf("%w: entry %d stands in the place of entry %d", errMisplaced, l.Index, index)
+		s.dog.fail(err)
+		return err
+	}
 	s.configurations.entry(l)
 	return nil
+}
+
+// errMisplaced: each entry may be good, but the store does not find them right.
+var errMisplaced = errors.New("the log store is damaged")
+
+// write makes a call that changes the log. Behind one that failed there is none
+// that succeeds: what a disk has not synced, it may have forgotten when it is asked
+// again, and the process does not end at once.
+func (s *LogStore) write(what string, call func() error) error {
+	s.mu.Lock()
+	failed := s.failed
+	s.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	err := s.dog.run(what, call)
+	if err != nil && !absent(err) {
+		s.mu.Lock()
+		s.failed = err
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // StoreLog implements raft.LogStore.
@@ -138,7 +170,7 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 		}
 	}
 	begin := time.Now()
-	if err := s.dog.run("writing the log", func() error { return s.inner.StoreLogs(logs) }); err != nil {
+	if err := s.write("writing the log", func() error { return s.inner.StoreLogs(logs) }); err != nil {
 		return err
 	}
 	if s.guards.Synced != nil {
@@ -160,10 +192,11 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 // Empty deletes all entries.
 func (s *LogStore) Empty() error { return s.DeleteRange(s.ends()) }
 
-// DeleteRange implements raft.LogStore. Long ranges go in pieces: from the
-// front when the range is at the front, else from the end, so that a crash in
-// the middle leaves no gap. Raft deletes at the front beside its main loop,
-// which may append meanwhile.
+// DeleteRange implements raft.LogStore. Long ranges go in pieces: from the end
+// when the range is at the end, else from the front, so that a crash in the
+// middle leaves no gap, neither within the log nor between it and the snapshot
+// before it. Raft deletes at the front beside its main loop, which may append
+// meanwhile.
 func (s *LogStore) DeleteRange(from, to uint64) error {
 	first, last := s.ends()
 	from, to = max(from, first), min(to, last)
@@ -171,7 +204,7 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 		return nil
 	}
 	if from == first {
-		return s.deleteFront(from, to)
+		return s.deleteFront(from, to, last)
 	}
 	if err := s.deleteDownwards(from, to); err != nil {
 		return err
@@ -183,15 +216,20 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	return nil
 }
 
-func (s *LogStore) deleteFront(from, to uint64) error {
-	if err := s.deleteUpwards(from, to); err != nil {
+func (s *LogStore) deleteFront(from, to, last uint64) error {
+	pieces := s.deleteUpwards
+	if to == last {
+		pieces = s.deleteDownwards
+	}
+	if err := pieces(from, to); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.first = to + 1
 	all := to >= s.last
 	if all {
 		s.first, s.last = 0, 0
+	} else {
+		s.first = max(s.first, to+1) // it may have begun anew meanwhile
 	}
 	s.mu.Unlock()
 	if all {
@@ -226,12 +264,13 @@ func (s *LogStore) deleteDownwards(from, to uint64) error {
 }
 
 func (s *LogStore) delete(from, to uint64) error {
-	return s.dog.run("cutting the log", func() error { return s.inner.DeleteRange(from, to) })
+	return s.write("cutting the log", func() error { return s.inner.DeleteRange(from, to) })
 }
 
-// step is how many entries are deleted at once; a monotonic store deletes files.
+// step is how many entries are deleted at once. A monotonic store deletes files,
+// and a journal only writes down that they are gone.
 func (s *LogStore) step() uint64 {
-	if s.IsMonotonic() {
+	if _, shared := s.inner.(*journal.Log); shared || s.IsMonotonic() {
 		return 1 << 62
 	}
 	return deleteStep

@@ -64,6 +64,61 @@ func TestEntryThatChangedOnDiskEndsTheProcess(t *testing.T) {
 	}
 }
 
+// A store whose index is damaged finds one entry under the index of another.
+func TestEntryOfAnotherIndexEndsTheProcess(t *testing.T) {
+	disk := raft.NewInmemStore()
+	s, f := guarded(t, disk, nil)
+	must(t, s.StoreLogs(commands(1, 3, 1)))
+	var other raft.Log
+	must(t, disk.GetLog(3, &other))
+	shifted := &misplaced{disk, other}
+	s.inner = shifted
+	if err := s.GetLog(2, &raft.Log{}); !errors.Is(err, errMisplaced) {
+		t.Error(err)
+	}
+	if err := f.await(t); !errors.Is(err, errMisplaced) || !strings.Contains(err.Error(), "entry 3 stands in the place of entry 2") {
+		t.Error(err)
+	}
+}
+
+// misplaced has one entry everywhere.
+type misplaced struct {
+	*raft.InmemStore
+	l raft.Log
+}
+
+func (m *misplaced) GetLog(_ uint64, l *raft.Log) error { *l = m.l; return nil }
+
+// onceFailing fails once, and has no objection afterwards.
+type onceFailing struct {
+	*raft.InmemStore
+	failed bool
+}
+
+func (d *onceFailing) StoreLogs(logs []*raft.Log) error {
+	if !d.failed {
+		d.failed = true
+		return errDied
+	}
+	return d.InmemStore.StoreLogs(logs)
+}
+
+// A sync that failed may succeed when it is tried again, though the disk has
+// nothing: until the process has ended nothing more is acknowledged.
+func TestNothingIsAcknowledgedBehindAFailure(t *testing.T) {
+	s, f := guarded(t, &onceFailing{InmemStore: raft.NewInmemStore()}, nil)
+	for range 2 {
+		if err := s.StoreLogs(commands(1, 1, 1)); !errors.Is(err, errDied) {
+			t.Errorf("stored: %v", err)
+		}
+	}
+	if err := s.DeleteRange(1, 1); err != nil {
+		t.Error(err) // there is nothing
+	}
+	bounds(t, s, 0, 0)
+	f.await(t)
+}
+
 func TestEntryThatChangedOnItsWayIsNotStored(t *testing.T) {
 	for what, flip := range flips {
 		if what == "checksum gone" {
@@ -178,6 +233,8 @@ func TestDeletionThatBreaksOffLeavesNoGap(t *testing.T) {
 	}{
 		{1, n - 1, "1-1024 1025-2048"},
 		{2, n, "2049-3072 1025-2048"},
+		// All may go because a leader has others, not because a snapshot has them.
+		{1, n, "2049-3072 1025-2048"},
 	} {
 		d := &dyingLog{InmemStore: raft.NewInmemStore(), left: 2}
 		s, f := guarded(t, d, nil)
@@ -207,12 +264,12 @@ func TestFolderKeepsItsKindOfLog(t *testing.T) {
 		dir := t.TempDir()
 		s, _ := opened(t, dir, kind)
 		must(t, s.Close())
-		_, err := OpenStores(dir, bothKinds[1-i], Guards{}, nil, silent())
+		_, err := OpenStores(&StoresConfig{Dir: dir, Kind: bothKinds[1-i], Log: silent()})
 		if err == nil || !strings.Contains(err.Error(), "was made with raft-log-store "+kind) {
 			t.Error(err)
 		}
 	}
-	if _, err := OpenStores(t.TempDir(), "paper", Guards{}, nil, silent()); err == nil || !strings.Contains(err.Error(), `no log store "paper"`) {
+	if _, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "paper", Log: silent()}); err == nil || !strings.Contains(err.Error(), `no log store "paper"`) {
 		t.Error(err)
 	}
 }
@@ -220,7 +277,7 @@ func TestFolderKeepsItsKindOfLog(t *testing.T) {
 func TestFolderInUseIsSaidInWords(t *testing.T) {
 	dir := t.TempDir()
 	opened(t, dir, StoreBolt)
-	if _, err := OpenStores(dir, StoreBolt, Guards{StallLimit: 1e9, Fatal: func(error) {}}, nil, silent()); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+	if _, err := OpenStores(&StoresConfig{Dir: dir, Kind: StoreBolt, Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 		t.Error(err)
 	}
 }

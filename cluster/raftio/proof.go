@@ -59,6 +59,15 @@ func (a *Acks) note(id raft.ServerID, term uint64, sent time.Duration, match uin
 	a.wakeLocked()
 }
 
+// Forget drops what is known of a peer: one that is taken in again begins with an
+// empty log, under the same name and perhaps in the same term.
+func (a *Acks) Forget(id raft.ServerID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.peers, id)
+	a.wakeLocked()
+}
+
 // take notes an answered request.
 func (a *Acks) take(id raft.ServerID, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, sent time.Duration) {
 	if !resp.Success || resp.Term != args.Term {

@@ -52,6 +52,18 @@ func TestAcknowledgementTellsHowFarALogReaches(t *testing.T) {
 	}
 }
 
+func TestWhoIsForgottenHasAcknowledgedNothing(t *testing.T) {
+	acks := NewAcks()
+	acks.note("b", 2, 7, 12)
+	acks.note("c", 2, 7, 12)
+	changed := acks.Changed()
+	acks.Forget("b")
+	<-changed
+	if acks.Match("b", 2) != 0 || acks.Sent("b", 2) != 0 || acks.Match("c", 2) != 12 {
+		t.Errorf("b reaches to %d, c to %d", acks.Match("b", 2), acks.Match("c", 2))
+	}
+}
+
 func TestWhoWaitsForAcknowledgementsIsWoken(t *testing.T) {
 	acks := NewAcks()
 	changed := acks.Changed()

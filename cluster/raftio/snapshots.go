@@ -1,26 +1,35 @@
 package raftio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 )
 
 const (
-	snapshotsDir = "snapshots"
+	// SnapshotsDir is where a group's snapshots are.
+	SnapshotsDir = "snapshots"
 	// snapshotsKept is how many snapshots a group keeps.
 	snapshotsKept = 2
+	// unfinishedSuffix marks the folder of one that is being written, in which
+	// stateFile is the state.
+	unfinishedSuffix = ".tmp"
+	stateFile        = "state.bin"
 )
 
 // Snapshots is hashicorp/raft's file store with its ends tied up.
 type Snapshots struct {
 	*raft.FileSnapshotStore
+	// dir is where they are.
+	dir            string
 	log            *LogStore
 	configurations *Configurations
 	// Contradicted is told that a snapshot arrived which the log contradicts.
@@ -28,14 +37,20 @@ type Snapshots struct {
 	// for ever (hashicorp/raft#697). It must be set before Raft starts, and must
 	// not wait for Raft.
 	Contradicted func(index uint64)
+	// own is the index of the snapshot that this replica is about to write.
+	own atomic.Uint64
 }
+
+// Own announces a snapshot of this replica's own state: what arrives from a leader
+// is judged, that is not.
+func (s *Snapshots) Own(index uint64) { s.own.Store(index) }
 
 // openSnapshots opens a group's snapshots: it removes what a crash left
 // half-written, and refuses a newest snapshot that cannot be read. Raft would
 // fall back to an older one in silence, and the node would have forgotten
 // entries that it acknowledged.
 func openSnapshots(dir string, log *LogStore, c *Configurations, logger hclog.Logger) (*Snapshots, error) {
-	if err := removeLeftovers(filepath.Join(dir, snapshotsDir)); err != nil {
+	if err := removeLeftovers(filepath.Join(dir, SnapshotsDir)); err != nil {
 		return nil, err
 	}
 	store, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, logger)
@@ -57,13 +72,13 @@ func openSnapshots(dir string, log *LogStore, c *Configurations, logger hclog.Lo
 		r.Close()
 		c.snapshot(newest.Index, Configuration{newest.ConfigurationIndex, newest.Configuration.Servers}, true)
 	}
-	if err := refuseUnreadable(filepath.Join(dir, snapshotsDir), all, newest.Index); err != nil {
+	if err := refuseUnreadable(filepath.Join(dir, SnapshotsDir), all, newest.Index); err != nil {
 		return nil, err
 	}
 	if err := fit(log, newest); err != nil {
 		return nil, err
 	}
-	return &Snapshots{FileSnapshotStore: store, log: log, configurations: c}, nil
+	return &Snapshots{FileSnapshotStore: store, dir: filepath.Join(dir, SnapshotsDir), log: log, configurations: c}, nil
 }
 
 // rejoin is what an operator can do about a node that has lost data.
@@ -128,7 +143,7 @@ func removeLeftovers(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".tmp") {
+		if strings.HasSuffix(e.Name(), unfinishedSuffix) {
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
@@ -137,14 +152,64 @@ func removeLeftovers(dir string) error {
 	return nil
 }
 
-// Create implements raft.SnapshotStore.
+// errOlder refuses a snapshot that ends before the newest one here, errCovered one
+// beyond which the log goes.
+var (
+	errOlder   = errors.New("an older snapshot than the newest here")
+	errCovered = errors.New("a snapshot of what the log has, and more")
+)
+
+// Create implements raft.SnapshotStore. It refuses a snapshot that is older than
+// the newest: a leader that still replicates to what was here before, once this
+// replica was removed and made anew, would send one, and the library installs what
+// it is sent. The replica would stand behind its own snapshot then, and want
+// entries that are in no log any more, for ever.
+//
+// Neither does it take one of a leader's beyond which the log goes, and which the
+// log does not contradict: there is nothing new in it, and the library would take
+// the members of that time for those of now. A replica that led by them would leave
+// out one that has come, and count on one that has gone.
+//
+// The term counts before the index, as in the store's own order. In what is
+// committed both grow together. But a group that was recovered begins with all that
+// each of those that remain had in its log: who has the newer log leads, and the
+// other, whose log may be the longer one, must follow.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 && cmp.Or(cmp.Compare(term, all[0].Term), cmp.Compare(index, all[0].Index)) < 0 {
+		return nil, fmt.Errorf("%w: index %d of term %d, and there is %d of term %d", errOlder, index, term, all[0].Index, all[0].Term)
+	}
+	if !s.own.CompareAndSwap(index, 0) && s.covers(index, term, all) {
+		return nil, fmt.Errorf("%w: index %d of term %d", errCovered, index, term)
+	}
 	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
 	if err != nil {
 		return nil, err
 	}
 	in := Configuration{configurationIndex, configuration.Servers}
-	return &watchedSink{SnapshotSink: sink, stored: func() { s.stored(index, term, in) }}, nil
+	w := &watchedSink{
+		SnapshotSink: sink, folder: filepath.Join(s.dir, sink.ID()),
+		stored: func() { s.stored(index, term, in) },
+	}
+	if w.state, err = os.OpenFile(filepath.Join(w.folder+unfinishedSuffix, stateFile), os.O_WRONLY, 0); err != nil {
+		return nil, errors.Join(err, sink.Cancel())
+	}
+	return w, nil
+}
+
+// covers tells whether the log goes beyond a snapshot and agrees with it.
+func (s *Snapshots) covers(index, term uint64, all []*raft.SnapshotMeta) bool {
+	if _, last := s.log.ends(); last <= index {
+		return false
+	}
+	if len(all) > 0 && all[0].Index == index && all[0].Term == term {
+		return true
+	}
+	var l raft.Log
+	return s.log.GetLog(index, &l) == nil && l.Term == term
 }
 
 // stored takes note of a snapshot that is complete on disk, whether this node
@@ -166,26 +231,51 @@ func contradicts(log raft.LogStore, index, term uint64) bool {
 	return log.GetLog(index, &l) == nil && l.Term != term
 }
 
-// watchedSink tells, once, when a snapshot is complete. Raft closes and cancels
-// a sink more than once.
+// watchedSink tells, once, when a snapshot is complete, and leaves nothing of one
+// that failed: where the disk is full, the library leaves its folder, or removes it
+// and keeps the file open. Attempt after attempt would fill the disk further, until
+// the log has no room. Raft closes and cancels a sink more than once.
 type watchedSink struct {
 	raft.SnapshotSink
+	// folder is the snapshot's, state the file in it, open beside the library.
+	folder string
+	state  *os.File
 	stored func()
 	over   bool
+	err    error
 }
 
 // Close implements raft.SnapshotSink.
 func (w *watchedSink) Close() error {
-	err := w.SnapshotSink.Close()
-	if err == nil && !w.over {
-		w.over = true
-		w.stored()
+	if w.over {
+		return w.err
 	}
-	return err
+	if err := w.SnapshotSink.Close(); err != nil {
+		return w.discard(err)
+	}
+	w.over = true
+	_ = w.state.Close() // nothing was written here
+	w.stored()
+	return nil
 }
 
 // Cancel implements raft.SnapshotSink.
 func (w *watchedSink) Cancel() error {
+	if w.over {
+		return nil
+	}
+	return w.discard(w.SnapshotSink.Cancel())
+}
+
+// discard removes what was written, unless the snapshot is in its place already and
+// something failed behind that. The file is cut to nothing: for as long as somebody
+// has it open it takes its room.
+func (w *watchedSink) discard(err error) error {
 	w.over = true
-	return w.SnapshotSink.Cancel()
+	if _, missing := os.Stat(w.folder); os.IsNotExist(missing) {
+		err = errors.Join(err, w.state.Truncate(0), os.RemoveAll(w.folder+unfinishedSuffix))
+	}
+	_ = w.state.Close()
+	w.err = err
+	return err
 }

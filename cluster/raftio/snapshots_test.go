@@ -1,12 +1,16 @@
 package raftio
 
 import (
+	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
 )
 
 // snapshot writes a snapshot as Raft does.
@@ -15,6 +19,7 @@ func snapshot(t *testing.T, s *Stores, index, term, configurationIndex uint64, v
 	_, trans := raft.NewInmemTransport("a:1")
 	defer trans.Close()
 	c := raft.DecodeConfiguration(configurationEntry(1, 1, voters...).Data)
+	s.Snapshots.Own(index)
 	sink, err := s.Snapshots.Create(1, index, term, c, configurationIndex, trans)
 	must(t, err)
 	_, err = sink.Write([]byte("the state"))
@@ -27,7 +32,7 @@ func snapshot(t *testing.T, s *Stores, index, term, configurationIndex uint64, v
 // broken opens stores that must be refused.
 func broken(t *testing.T, dir, kind, want string) {
 	t.Helper()
-	s, err := OpenStores(dir, kind, Guards{StallLimit: 1e9, Fatal: func(error) {}}, nil, silent())
+	s, err := OpenStores(&StoresConfig{Dir: dir, Kind: kind, Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()})
 	if err == nil {
 		s.Close()
 		t.Errorf("it opens")
@@ -38,7 +43,9 @@ func broken(t *testing.T, dir, kind, want string) {
 
 func TestLeftoversOfSnapshotsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	leftover := filepath.Join(dir, snapshotsDir, "2-100-1234.tmp")
+	s, _ := opened(t, dir, StoreBolt)
+	must(t, s.Close())
+	leftover := filepath.Join(dir, SnapshotsDir, "2-100-1234.tmp")
 	must(t, os.MkdirAll(leftover, 0o700))
 	must(t, os.WriteFile(filepath.Join(leftover, "state.bin"), []byte("half"), 0o600))
 	opened(t, dir, StoreBolt)
@@ -62,7 +69,7 @@ func TestDamagedNewestSnapshotIsRefused(t *testing.T) {
 		snapshot(t, s, 4, 1, 1, "a")
 		id := snapshot(t, s, 8, 1, 1, "a")
 		must(t, s.Close())
-		must(t, damage(filepath.Join(dir, snapshotsDir, id)))
+		must(t, damage(filepath.Join(dir, SnapshotsDir, id)))
 		t.Log(what)
 		broken(t, dir, StoreBolt, "snapshot "+id+" is damaged")
 	}
@@ -75,7 +82,7 @@ func TestDamagedOldSnapshotDoesNotMatter(t *testing.T) {
 	old := snapshot(t, s, 4, 1, 1, "a")
 	snapshot(t, s, 8, 1, 1, "a")
 	must(t, s.Close())
-	must(t, os.Remove(filepath.Join(dir, snapshotsDir, old, "meta.json")))
+	must(t, os.Remove(filepath.Join(dir, SnapshotsDir, old, "meta.json")))
 	opened(t, dir, StoreBolt)
 }
 
@@ -87,7 +94,7 @@ func TestLogThatBeginsBehindItsSnapshotIsRefused(t *testing.T) {
 		id := snapshot(t, s, 8, 1, 1, "a")
 		must(t, s.Log.DeleteRange(1, 8))
 		must(t, s.Close())
-		must(t, os.RemoveAll(filepath.Join(dir, snapshotsDir, id)))
+		must(t, os.RemoveAll(filepath.Join(dir, SnapshotsDir, id)))
 		broken(t, dir, kind, "the log begins at 9 and the newest snapshot ends at 0")
 	}
 }
@@ -113,5 +120,172 @@ func TestLogThatContradictsASnapshotIsNoticed(t *testing.T) {
 		bounds(t, s.Log, 0, 0)
 		must(t, s.Log.StoreLogs(commands(11, 12, 4)))
 		f.none(t)
+	}
+}
+
+// A leader that has not heard how far this replica is must not set it back.
+func TestAnOlderSnapshotIsRefused(t *testing.T) {
+	s, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "wal", Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()})
+	must(t, err)
+	defer s.Close()
+	snapshot(t, s, 2993, 5, 1, "a")
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	c := raft.DecodeConfiguration(configurationEntry(1, 1, "a").Data)
+	if _, err := s.Snapshots.Create(1, 2165, 5, c, 1, trans); !errors.Is(err, errOlder) {
+		t.Errorf("index 2165 behind 2993: %v", err)
+	}
+	snapshot(t, s, 2993, 5, 1, "a")
+	snapshot(t, s, 3034, 5, 1, "a")
+	all, err := s.Snapshots.List()
+	must(t, err)
+	if all[0].Index != 3034 {
+		t.Errorf("the newest ends at %d", all[0].Index)
+	}
+	// One of a newer term is no older, though it is shorter: see Create.
+	if _, err := s.Snapshots.Create(1, 4000, 4, c, 1, trans); !errors.Is(err, errOlder) {
+		t.Errorf("of term 4 behind term 5: %v", err)
+	}
+	snapshot(t, s, 3000, 6, 1, "a")
+}
+
+// noRoom lets no file of this process grow beyond so many bytes until the
+// returned function is called.
+func noRoom(t *testing.T, bytes uint64) (end func()) {
+	t.Helper()
+	signal.Ignore(syscall.SIGXFSZ)
+	var before unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &before))
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: before.Max}))
+	return func() {
+		must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &before))
+		signal.Reset(syscall.SIGXFSZ)
+	}
+}
+
+// Where there is no room for a snapshot, what was written of it must not be what
+// fills the disk: each attempt would leave as much, until the log has no room.
+func TestNothingIsLeftOfASnapshotThatFailed(t *testing.T) {
+	const fits = 4 << 20 // more than other files of a test have
+	for what, fail := range map[string]func(dir string, sink raft.SnapshotSink) error{
+		"no room for the state": func(_ string, sink raft.SnapshotSink) error {
+			end := noRoom(t, fits)
+			defer end()
+			_, err := sink.Write(make([]byte, 2*fits))
+			return errors.Join(err, sink.Cancel())
+		},
+		"no room for the end of the state": func(_ string, sink raft.SnapshotSink) error {
+			_, err := sink.Write(make([]byte, fits))
+			must(t, err)
+			_, err = sink.Write(make([]byte, 100))
+			must(t, err)
+			end := noRoom(t, fits)
+			defer end()
+			return sink.Close()
+		},
+		"no description": func(dir string, sink raft.SnapshotSink) error {
+			_, err := sink.Write(make([]byte, fits))
+			must(t, err)
+			description := filepath.Join(dir, SnapshotsDir, sink.ID()+".tmp", "meta.json")
+			must(t, errors.Join(os.Remove(description), os.Mkdir(description, 0o700)))
+			err = sink.Close()
+			must(t, sink.Cancel())
+			return err
+		},
+	} {
+		dir := t.TempDir()
+		s, f := opened(t, dir, StoreBolt)
+		sink := begun(t, s)
+		unfinished := filepath.Join(dir, SnapshotsDir, sink.ID()+".tmp")
+		state, err := os.Open(filepath.Join(unfinished, "state.bin"))
+		must(t, err)
+		defer state.Close()
+		if err := fail(dir, sink); err == nil {
+			t.Errorf("%s: it did not fail", what)
+		}
+		if _, err := os.Stat(unfinished); !os.IsNotExist(err) {
+			t.Errorf("%s: it is still there: %v", what, err)
+		}
+		// The library may have it open still.
+		if info, err := state.Stat(); err != nil || info.Size() != 0 {
+			t.Errorf("%s: it still takes %d bytes: %v", what, info.Size(), err)
+		}
+		if all, err := s.Snapshots.List(); err != nil || len(all) != 0 {
+			t.Errorf("%s: %d snapshots: %v", what, len(all), err)
+		}
+		snapshot(t, s, 5, 1, 1, "a")
+		f.none(t)
+	}
+}
+
+// begun begins a snapshot of half a log.
+func begun(t *testing.T, s *Stores) raft.SnapshotSink {
+	t.Helper()
+	must(t, s.Log.StoreLogs(commands(1, 10, 1)))
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	s.Snapshots.Own(5)
+	sink, err := s.Snapshots.Create(1, 5, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	return sink
+}
+
+// lateFailure fails when the snapshot is in its place.
+type lateFailure struct{ raft.SnapshotSink }
+
+func (l lateFailure) Close() error { return errors.Join(l.SnapshotSink.Close(), errDied) }
+
+func TestACompleteSnapshotStaysWhateverFailsBehindIt(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := opened(t, dir, StoreBolt)
+	sink := begun(t, s)
+	w := sink.(*watchedSink)
+	w.SnapshotSink = lateFailure{w.SnapshotSink}
+	_, err := sink.Write([]byte("the state"))
+	must(t, err)
+	for range 2 {
+		if err := sink.Close(); !errors.Is(err, errDied) {
+			t.Errorf("closed: %v", err)
+		}
+	}
+	must(t, s.Close())
+	s, _ = opened(t, dir, StoreBolt)
+	if all, err := s.Snapshots.List(); err != nil || len(all) != 1 || all[0].Size != int64(len("the state")) {
+		t.Errorf("%v: %v", all, err)
+	}
+}
+
+// A replica that has the entries behind a snapshot is not set back by a leader that
+// sends it once more: it would take the members of that time for those of now. Its own
+// snapshots, and what its log contradicts, are taken.
+func TestASnapshotBeyondWhichTheLogGoesIsRefused(t *testing.T) {
+	for _, kind := range []string{StoreBolt, StoreWAL} {
+		s, _ := opened(t, t.TempDir(), kind)
+		_, trans := raft.NewInmemTransport("a:1")
+		defer trans.Close()
+		c := raft.DecodeConfiguration(configurationEntry(1, 1, "a").Data)
+		sent := func(index, term uint64) error {
+			sink, err := s.Snapshots.Create(1, index, term, c, 1, trans)
+			if err == nil {
+				must(t, sink.Cancel())
+			}
+			return err
+		}
+		must(t, s.Log.StoreLogs(commands(1, 20, 3)))
+		snapshot(t, s, 10, 3, 1, "a")
+		for _, index := range []uint64{10, 11, 19} {
+			if err := sent(index, 3); !errors.Is(err, errCovered) {
+				t.Errorf("%s: index %d of a log of 20: %v", kind, index, err)
+			}
+		}
+		must(t, sent(20, 3))
+		must(t, sent(25, 3))
+		must(t, sent(15, 4))
+		// What stands before its end may be gone from the log.
+		must(t, s.Log.DeleteRange(1, 10))
+		if err := sent(10, 3); !errors.Is(err, errCovered) {
+			t.Errorf("%s: the newest snapshot once more: %v", kind, err)
+		}
+		snapshot(t, s, 15, 3, 1, "a")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	wal "github.com/hashicorp/raft-wal"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -26,9 +25,12 @@ const (
 const EntryBytesMax = 60 << 20
 
 const (
-	stableFile = "stable.db"
-	boltFile   = "log.db"
-	walDir     = "wal"
+	// StableFile holds a group's term and vote.
+	StableFile = "stable.db"
+	// BoltFile is a group's log in boltdb.
+	BoltFile = "log.db"
+	// WALDir is a group's log in raft-wal.
+	WALDir = "wal"
 	// lockTimeout is how long another process may hold a store's file.
 	lockTimeout = time.Second
 	// stableMmapBytes and logMmapBytes are address space, so that a growing file
@@ -53,77 +55,133 @@ type Stores struct {
 
 // HasState tells whether a folder holds a group.
 func HasState(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, stableFile))
+	_, err := os.Stat(filepath.Join(dir, StableFile))
 	return err == nil
 }
 
-// OpenStores opens or makes a group's files in dir, and refuses, in words, what
-// Raft must not be started with. changed is told of each configuration; it may
-// be nil. A folder keeps the kind of log store it was made with.
-func OpenStores(dir, kind string, g Guards, changed func(Configuration), log hclog.Logger) (*Stores, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// StoresConfig is what a group's stores are opened with.
+type StoresConfig struct {
+	Dir string
+	// Kind of log store, StoreBolt or StoreWAL. A folder keeps the kind it was made
+	// with.
+	Kind string
+	// Journal is the log that the node's groups share, nil: the group has one of
+	// its own. A group that was made with a log of its own keeps it.
+	Journal *Journal
+	// Group is the group's number in the journal.
+	Group  uint32
+	Guards Guards
+	// Changed is told of each configuration; may be nil.
+	Changed func(Configuration)
+	Log     hclog.Logger
+}
+
+// OpenStores opens or makes a group's files, and refuses, in words, what Raft
+// must not be started with.
+func OpenStores(cfg *StoresConfig) (*Stores, error) {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := checkKind(dir, kind); err != nil {
+	if err := checkKind(cfg.Dir, cfg.Kind); err != nil {
 		return nil, err
 	}
-	s := &Stores{Configurations: NewConfigurations(changed), dog: NewWatchdog(g.StallLimit, g.Fatal)}
-	if err := s.open(dir, kind, g, log); err != nil {
+	s := &Stores{Configurations: NewConfigurations(cfg.Changed), dog: NewWatchdog(cfg.Guards.StallLimit, cfg.Guards.Fatal)}
+	if err := s.open(cfg); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Stores) open(dir, kind string, g Guards, log hclog.Logger) error {
-	// First of all, for it takes the lock.
-	stable, err := openBolt(filepath.Join(dir, stableFile), stableMmapBytes)
+func (s *Stores) open(cfg *StoresConfig) error {
+	fresh := !HasState(cfg.Dir)
+	if fresh {
+		if err := checkFresh(cfg.Dir); err != nil {
+			return err
+		}
+	}
+	shares, err := sharesJournal(cfg, fresh)
+	if err != nil {
+		return err
+	}
+	logIsThere := shares || hasLog(cfg.Dir, cfg.Kind)
+	// Before all that is not a mark, for it takes the lock.
+	stable, err := openBolt(filepath.Join(cfg.Dir, StableFile), stableMmapBytes)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, stable.Close)
 	s.Stable = guardStable(stable, s.dog)
-	inner, err := s.openLog(dir, kind)
+	if !logIsThere {
+		if err := checkNoTerm(cfg.Dir, stable); err != nil {
+			return err
+		}
+	}
+	inner, err := s.groupLog(cfg, shares, fresh)
 	if err != nil {
 		return err
 	}
-	if s.log, err = guardLog(inner, g, s.dog, s.Configurations); err != nil {
+	if s.log, err = guardLog(inner, cfg.Guards, s.dog, s.Configurations); err != nil {
 		return err
 	}
 	s.cache = &cache{LogStore: s.log}
 	s.Log = s.cache
-	s.Snapshots, err = openSnapshots(dir, s.log, s.Configurations, log)
-	return err
+	if s.Snapshots, err = openSnapshots(cfg.Dir, s.log, s.Configurations, cfg.Log); err != nil {
+		return err
+	}
+	if err := syncFolder(cfg.Dir); err != nil {
+		return err
+	}
+	// The folder of all groups is made with the first.
+	return syncPath(filepath.Dir(filepath.Dir(cfg.Dir)))
 }
 
-func (s *Stores) openLog(dir, kind string) (raft.LogStore, error) {
+// groupLog opens the group's log: its own, or its part of the shared one.
+func (s *Stores) groupLog(cfg *StoresConfig, shares, fresh bool) (raft.LogStore, error) {
+	if shares {
+		return cfg.Journal.group(cfg.Group, fresh)
+	}
+	log, closeLog, err := openLog(cfg.Dir, cfg.Kind, cfg.Log, s.dog.fail)
+	if err == nil {
+		s.closers = append(s.closers, closeLog)
+	}
+	return log, err
+}
+
+// openLog opens or makes a log store in dir. failed is told when it cannot go on
+// and nobody else would notice.
+func openLog(dir, kind string, log hclog.Logger, failed func(error)) (raft.LogStore, func() error, error) {
 	if kind == StoreWAL {
-		path := filepath.Join(dir, walDir)
+		path := filepath.Join(dir, WALDir)
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		w, err := wal.Open(path)
+		w, err := openWAL(path, log, failed)
 		if err != nil {
-			return nil, fmt.Errorf("log store: %w", err)
+			return nil, nil, err
 		}
-		s.closers = append(s.closers, w.Close)
-		return w, nil
+		return w, w.Close, nil
 	}
-	b, err := openBolt(filepath.Join(dir, boltFile), logMmapBytes)
+	b, err := openBolt(filepath.Join(dir, BoltFile), logMmapBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.closers = append(s.closers, b.Close)
-	return b, nil
+	return b, b.Close, nil
 }
 
-// openBolt opens a bbolt file. Its list of free pages is not written at each
+// openBolt opens a bbolt file, and makes it if it is not there. Its list of free pages is not written at each
 // commit: large ones made commits of one key take megabytes
 // (hashicorp/consul#12141, moby/buildkit#6882).
 func openBolt(path string, mmapBytes int) (*raftboltdb.BoltStore, error) {
-	b, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
-		Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mmapBytes,
-	}})
+	open := func(path string) (*raftboltdb.BoltStore, error) {
+		return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
+			Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mmapBytes,
+		}})
+	}
+	if err := makeBolt(path, open); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	b, err := open(path)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s is in use by another process", path)
 	}
@@ -133,15 +191,23 @@ func openBolt(path string, mmapBytes int) (*raftboltdb.BoltStore, error) {
 	return b, nil
 }
 
+// KindOf is the kind of log store that a folder was made with.
+func KindOf(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, WALDir)); err == nil {
+		return StoreWAL
+	}
+	return StoreBolt
+}
+
 // checkKind makes a folder keep its kind of log store: two logs in one folder
 // would be two truths.
 func checkKind(dir, kind string) error {
 	if kind != StoreBolt && kind != StoreWAL {
 		return fmt.Errorf("there is no log store %q; there are %s and %s", kind, StoreBolt, StoreWAL)
 	}
-	other, made := walDir, StoreWAL
+	other, made := WALDir, StoreWAL
 	if kind == StoreWAL {
-		other, made = boltFile, StoreBolt
+		other, made = BoltFile, StoreBolt
 	}
 	if _, err := os.Stat(filepath.Join(dir, other)); err == nil {
 		return fmt.Errorf("%s was made with raft-log-store %s; start with that, or let the node join anew with an empty folder", dir, made)

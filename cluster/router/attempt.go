@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 // Counters count what routing met.
 type Counters struct {
 	Forwarded, Retried, Unknown, NoLeader atomic.Uint64
+	// TextsLeftOut are scripts that were named by their SHA1, TextsSentAgain calls
+	// that were sent anew because a script had gone.
+	TextsLeftOut, TextsSentAgain atomic.Uint64
 }
 
 const (
@@ -28,74 +32,101 @@ const (
 // errAbandoned: another leader is known than the one being waited for.
 var errAbandoned = errors.New("the shard has another leader")
 
-// write sends calls as one bundle and keeps at it until the outcome is known.
-func (r *Router) write(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call) {
-	b := fsm.Bundle{Txns: make([]fsm.Txn, len(calls))}
-	for i, c := range calls {
-		b.Txns[i] = c.Txn
-	}
-	var id ticket
-	for try := 0; ; try++ {
-		var ok bool
-		if id, ok = r.lanes[index].open(&b); ok {
-			break
-		}
-		if !r.backOff(ctx, deadline, try) {
-			failAll(calls, cluster.ErrOverloaded)
-			return
-		}
-	}
-	defer id.close()
-	req := request{index: index, kind: KindPropose, bundle: fsm.AppendBundle(nil, &b), n: len(calls)}
-	replies, err := r.persist(ctx, deadline, &req)
-	if err != nil {
-		failAll(calls, err)
-		return
-	}
-	fill(calls, replies)
-}
-
 // read sends calls to the leader, or runs them here when they may be stale.
 func (r *Router) read(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call) {
-	txns := make([]fsm.Txn, len(calls))
-	for i, c := range calls {
-		txns[i] = c.Txn
-	}
+	txns := takeTxns(calls)
+	defer giveTxns(txns)
 	if calls[0].Stale {
-		if replica := r.cfg.Replica(index); replica != nil {
-			replies, err := replica.ReadOwn(ctx, txns)
-			if err != nil {
-				failAll(calls, cluster.ErrNoLeader)
-				return
-			}
+		if replies, ok := r.readStale(ctx, deadline, index, *txns, calls[0].Fresh); ok {
 			fill(calls, replies)
 			return
 		}
 	}
-	req := request{index: index, kind: KindRead, txns: txns, n: len(calls)}
+	req := request{index: index, kind: KindRead, txns: *txns, n: len(calls), atLeast: r.known(index)}
 	replies, err := r.persist(ctx, deadline, &req)
-	if err != nil {
-		if errors.Is(err, cluster.ErrUnknown) {
-			err = cluster.ErrNoLeader
-		}
-		failAll(calls, err)
-		return
+	r.settleRead(ctx, deadline, index, calls, replies, err)
+}
+
+// known is the index up to which clients of this node may have been told of
+// changes, by its own replica or by others'.
+func (r *Router) known(index int) uint64 {
+	known := r.heard(index)
+	if replica := r.cfg.Replica(index); replica != nil {
+		known = max(known, replica.Queued())
 	}
-	fill(calls, replies)
+	return known
+}
+
+func (r *Router) heard(index int) uint64 {
+	if r.cfg.Heard == nil {
+		return 0
+	}
+	return r.cfg.Heard(index)
+}
+
+// staleWait is how long a replica may take for a stale read before another is
+// asked.
+const staleWait = 500 * time.Millisecond
+
+// readStale has reads answered by this node's replica, or where it has none by
+// some other; false: none does, or none that is as fresh as is wanted, so that the
+// leader is to be asked.
+func (r *Router) readStale(ctx context.Context, deadline time.Time, index int, txns []fsm.Txn, want *cluster.Freshness) ([]shard.Reply, bool) {
+	if replica := r.cfg.Replica(index); replica != nil && replica.Votes() && r.freshEnough(ctx, index, replica, want) {
+		if replies, err := replica.ReadOwn(ctx, txns, r.heard(index)); err == nil {
+			return replies, true
+		}
+	}
+	if want != nil && (want.MaxAge > 0 || want.Floors[index] > 0) {
+		// Of the other replicas nobody here knows how old they are.
+		return nil, false
+	}
+	req := request{index: index, kind: KindStale, txns: txns, n: len(txns), atLeast: r.known(index)}
+	addrs := r.cfg.Replicas(index)
+	turn := int(r.turns.Add(1) % (1 << 16))
+	for i := range addrs {
+		timeout := min(staleWait, time.Until(deadline))
+		if timeout <= 0 || ctx.Err() != nil {
+			return nil, false
+		}
+		answer := make(chan shard.Result, 1)
+		r.Counters.Forwarded.Add(1)
+		r.forward(addrs[(turn+i)%len(addrs)], &req, func(res shard.Result) { answer <- res })
+		timer := time.NewTimer(timeout)
+		select {
+		case res := <-answer:
+			timer.Stop()
+			if res.Err == nil {
+				return res.Replies, true
+			}
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+	return nil, false
 }
 
 // persist makes attempts until one is answered, or the time is used up.
 func (r *Router) persist(ctx context.Context, deadline time.Time, req *request) ([]shard.Reply, error) {
+	return r.persistAfter(ctx, deadline, req, r.attempt(ctx, deadline, req))
+}
+
+// persistAfter is persist behind a first attempt that ended with res.
+func (r *Router) persistAfter(ctx context.Context, deadline time.Time, req *request, res shard.Result) ([]shard.Reply, error) {
 	maybe := false
 	for try := 0; ; try++ {
-		res := r.attempt(ctx, deadline, req)
+		if try > 0 {
+			res = r.attempt(ctx, deadline, req)
+		}
 		switch {
 		case res.Err == nil:
 			return res.Replies, nil
-		case errors.Is(res.Err, cluster.ErrTooLarge):
+		case !maybe && refusesForGood(res.Err):
 			return nil, res.Err
 		case errors.Is(res.Err, cluster.ErrUnknown), errors.Is(res.Err, errAbandoned):
 			maybe = maybe || req.kind == KindPropose
+			req.again = maybe
 		}
 		r.Counters.Retried.Add(1)
 		if r.backOff(ctx, deadline, try) {
@@ -113,12 +144,22 @@ func (r *Router) persist(ctx context.Context, deadline time.Time, req *request) 
 	}
 }
 
+// refusesForGood tells whether to ask again would be in vain. It is no answer to a
+// bundle that may be in the log: another leader may have taken it, whose limits were
+// others.
+func refusesForGood(err error) bool {
+	return errors.Is(err, cluster.ErrTooLarge) || errors.Is(err, cluster.ErrNotKnown) || errors.Is(err, cluster.ErrMustLog) ||
+		errors.Is(err, cluster.ErrOutOfMemory) || errors.Is(err, cluster.ErrTooMuchAtOnce)
+}
+
 // backOff pauses before try+1; false when there is no time left.
 func (r *Router) backOff(ctx context.Context, deadline time.Time, try int) bool {
 	d := min(retryFirst<<min(try, 10), retryMost)
-	if time.Until(deadline) <= d {
-		return false
-	}
+	return time.Until(deadline) > d && pause(ctx, d)
+}
+
+// pause waits for d; false: ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -131,53 +172,126 @@ func (r *Router) backOff(ctx context.Context, deadline time.Time, try int) bool 
 
 // attempt asks the leader this node knows of, once.
 func (r *Router) attempt(ctx context.Context, deadline time.Time, req *request) shard.Result {
-	replica := r.cfg.Replica(req.index)
-	if replica == nil {
-		return shard.Result{Err: cluster.ErrNoShard}
-	}
-	addr, self := replica.Leader()
-	if addr == "" && !self {
+	leader := r.Leader(req.index)
+	if leader.Addr == "" && !leader.Self {
 		return shard.Result{Err: cluster.ErrNoLeader}
 	}
-	if self && req.kind == KindRead {
+	replica := r.cfg.Replica(req.index)
+	if leader.Self && replica == nil {
+		return shard.Result{Err: cluster.ErrNotLeader} // it has just been closed
+	}
+	if leader.Self && req.kind != KindPropose {
 		// The deadline is that of an attempt: a leader cut off from the others
 		// must be given up for the next one.
-		ctx, cancel := context.WithDeadline(ctx, deadline)
-		defer cancel()
-		replies, err := replica.Read(ctx, req.txns)
+		replies, err := readHere(ctx, deadline, replica, req)
 		return shard.Result{Err: err, Replies: replies}
 	}
-	answer := make(chan shard.Result, 1)
-	if self {
-		replica.Propose(req.bundle, req.n, func(res shard.Result) { answer <- res })
+	w := takeWait(nil)
+	if leader.Self {
+		propose(replica, req.again)(req.bundle, req.n, w.done)
 	} else {
 		r.Counters.Forwarded.Add(1)
-		r.forward(addr, req, answer)
+		r.forward(leader.Addr, req, w.done)
 	}
-	return r.await(ctx, deadline, replica, addr, answer)
+	res := r.await(ctx, deadline, req.index, leader, w)
+	if !leader.Self && res.Err != nil {
+		r.leaders.ask(req.index)
+	}
+	return res
 }
+
+// readHere answers a request that reads, where this node leads.
+func readHere(ctx context.Context, deadline time.Time, replica Shard, req *request) ([]shard.Reply, error) {
+	if req.kind == KindIndex {
+		ctx, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		return indexReply(replica.ReadIndex(ctx))
+	}
+	return replica.Read(ctx, deadline, req.txns, 0)
+}
+
+// wait is what an attempt waits with. It is used again once the answer was taken:
+// an attempt that was given up may be answered yet.
+type wait struct {
+	answer chan shard.Result
+	done   func(shard.Result)
+	timer  *time.Timer
+	// landed, when set, is told that there is an answer.
+	landed func()
+}
+
+// takeWait is a wait that tells landed when there is an answer.
+func takeWait(landed func()) *wait {
+	w := waitPool.Get().(*wait)
+	w.landed = landed
+	return w
+}
+
+var waitPool = sync.Pool{New: func() any {
+	w := &wait{answer: make(chan shard.Result, 1), timer: time.NewTimer(watchEvery)}
+	w.done = func(res shard.Result) {
+		// First, for who takes the answer may use the wait again.
+		landed := w.landed
+		w.answer <- res
+		if landed != nil {
+			landed()
+		}
+	}
+	return w
+}}
 
 // await waits for an attempt's answer, and gives it up when another leader
 // shows itself: the bundle's identity makes it safe to ask that one too.
-func (r *Router) await(ctx context.Context, deadline time.Time, replica Shard, addr string, answer chan shard.Result) shard.Result {
-	timer := time.NewTimer(watchEvery)
-	defer timer.Stop()
+func (r *Router) await(ctx context.Context, deadline time.Time, index int, leader shard.Leader, w *wait) shard.Result {
+	doubt := time.Now().Add(doubtAfter)
+	w.timer.Reset(watchEvery)
 	for {
 		select {
-		case res := <-answer:
+		case res := <-w.answer:
+			w.timer.Stop()
+			waitPool.Put(w)
 			return res
 		case <-ctx.Done():
+			w.timer.Stop()
 			return shard.Result{Err: cluster.ErrUnknown}
-		case <-timer.C:
-			if time.Now().After(deadline) {
+		case <-w.timer.C:
+			now := time.Now()
+			if now.After(deadline) {
 				return shard.Result{Err: cluster.ErrUnknown}
 			}
-			if now, _ := replica.Leader(); now != addr && now != "" {
+			if !leader.Self && now.After(doubt) {
+				r.leaders.ask(index)
+				doubt = now.Add(doubtAfter)
+			}
+			if other := r.leaders.of(index); other.Addr != leader.Addr && other.Addr != "" {
 				return shard.Result{Err: errAbandoned}
 			}
-			timer.Reset(watchEvery)
+			w.timer.Reset(watchEvery)
 		}
 	}
+}
+
+// txnPool keeps lists of txns; those of large batches are not kept.
+var txnPool = sync.Pool{New: func() any { return new([]fsm.Txn) }}
+
+const txnsKept = 256
+
+// takeTxns lists the txns of calls, until giveTxns.
+func takeTxns(calls []*cluster.Call) *[]fsm.Txn {
+	txns := txnPool.Get().(*[]fsm.Txn)
+	for _, c := range calls {
+		*txns = append(*txns, c.Txn)
+	}
+	return txns
+}
+
+func giveTxns(txns *[]fsm.Txn) {
+	if cap(*txns) > txnsKept {
+		return
+	}
+	clear(*txns)
+	*txns = (*txns)[:0]
+	txnPool.Put(txns)
 }
 
 func failAll(calls []*cluster.Call, err error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
@@ -14,10 +15,17 @@ import (
 
 // Kinds of requests between nodes.
 const (
-	// KindPropose: shard u32, bundle. Answer: see appendResult.
+	// KindPropose: shard u32, bundle. Answer: see appendResult. againBit is set in
+	// the shard's number for a bundle that may be in the log already.
 	KindPropose uint8 = 1
-	// KindRead: shard u32, bundle without identity. The same answer.
+	// KindRead: shard u32, index that must have been applied uv, bundle without
+	// identity. The same answer.
 	KindRead uint8 = 2
+	// KindStale is KindRead for any replica: what it answers may be old, but no
+	// older than the index.
+	KindStale uint8 = 6
+	// KindIndex: shard u32. The same answer, with one reply: the index, uv.
+	KindIndex uint8 = 7
 )
 
 // request is a bundle on its way: encoded to be proposed, or txns to be read.
@@ -27,24 +35,40 @@ type request struct {
 	bundle []byte
 	txns   []fsm.Txn
 	n      int
+	// atLeast is the index up to which this node has begun to run the log, or has
+	// heard of changes, when the read was asked for: the leader may be behind it,
+	// and must not answer from before what clients of this node have heard of.
+	atLeast uint64
+	// again: the bundle was proposed before, and may be in the log.
+	again bool
 }
 
-// forward sends a request to the leader at addr, one hop.
-func (r *Router) forward(addr string, req *request, answer chan<- shard.Result) {
-	payload := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(req.bundle)+64), uint32(req.index))
-	if req.kind == KindRead {
+const againBit = 1 << 31
+
+// forward sends a request to the leader at addr, one hop. answer is called once,
+// from any goroutine.
+func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
+	index := uint32(req.index)
+	if req.again {
+		index |= againBit
+	}
+	payload := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(req.bundle)+64), index)
+	switch req.kind {
+	case KindIndex:
+	case KindRead, KindStale:
+		payload = binary.AppendUvarint(payload, req.atLeast)
 		payload = fsm.AppendBundle(payload, &fsm.Bundle{Txns: req.txns})
-	} else {
+	default:
 		payload = append(payload, req.bundle...)
 	}
 	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) {
 		switch {
 		case errors.Is(err, transport.ErrNotSent):
-			answer <- shard.Result{Err: cluster.ErrNotLeader}
+			answer(shard.Result{Err: cluster.ErrNotLeader})
 		case err != nil:
-			answer <- shard.Result{Err: cluster.ErrUnknown}
+			answer(shard.Result{Err: cluster.ErrUnknown})
 		default:
-			answer <- decodeResult(reply, req.n, req.kind == KindRead)
+			answer(decodeResult(reply, req.n, req.kind != KindPropose))
 		}
 	})
 }
@@ -62,35 +86,73 @@ func (r *Router) ServePropose(payload []byte, reply func([]byte)) {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
 		return
 	}
+	if fsm.CheckCalls(b.Txns) != nil {
+		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		return
+	}
 	bundle := append([]byte(nil), body...)
-	replica.Propose(bundle, len(b.Txns), func(res shard.Result) { reply(appendResult(nil, res)) })
+	again := binary.LittleEndian.Uint32(payload)&againBit != 0
+	propose(replica, again)(bundle, len(b.Txns), func(res shard.Result) { reply(appendResult(nil, res)) })
 }
 
 // ServeRead handles a KindRead request; it may block.
 func (r *Router) ServeRead(ctx context.Context, payload []byte, reply func([]byte)) {
+	r.serveRead(payload, reply, func(replica Shard, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+		deadline := time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
+		return replica.Read(ctx, deadline, txns, atLeast)
+	})
+}
+
+// ServeStale handles a KindStale request; it may block. A replica that is still
+// catching up for the first time does not answer: it is not old, but nothing.
+func (r *Router) ServeStale(ctx context.Context, payload []byte, reply func([]byte)) {
+	r.serveRead(payload, reply, func(replica Shard, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+		if !replica.Votes() {
+			return nil, cluster.ErrNotLeader
+		}
+		return replica.ReadOwn(ctx, txns, atLeast)
+	})
+}
+
+func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, []fsm.Txn, uint64) ([]shard.Reply, error)) {
 	replica, body := r.local(payload)
 	if replica == nil {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
 		return
 	}
-	b, err := fsm.DecodeBundle(body)
-	if err != nil {
+	atLeast, width := binary.Uvarint(body)
+	b, err := fsm.DecodeBundle(body[max(width, 0):])
+	if err != nil || width <= 0 {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
 		return
 	}
-	replies, err := replica.Read(ctx, b.Txns)
+	switch err := fsm.CheckReads(b.Txns); {
+	case errors.Is(err, fsm.ErrLogged):
+		reply(appendResult(nil, shard.Result{Err: cluster.ErrMustLog}))
+		return
+	case err != nil:
+		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		return
+	}
+	replies, err := read(replica, b.Txns, atLeast)
 	reply(appendResult(nil, shard.Result{Err: err, Replies: replies}))
 }
 
 func (r *Router) local(payload []byte) (Shard, []byte) {
+	index, body, ok := r.shardNumber(payload)
+	if !ok {
+		return nil, nil
+	}
+	return r.cfg.Replica(index), body
+}
+
+// shardNumber reads the shard at the head of a request.
+func (r *Router) shardNumber(payload []byte) (index int, body []byte, ok bool) {
 	if len(payload) < 4 {
-		return nil, nil
+		return 0, nil, false
 	}
-	index := binary.LittleEndian.Uint32(payload)
-	if index >= uint32(len(r.lanes)) {
-		return nil, nil
-	}
-	return r.cfg.Replica(int(index)), payload[4:]
+	n := binary.LittleEndian.Uint32(payload) &^ againBit
+	return int(n), payload[4:], n < uint32(len(r.lanes))
 }
 
 // NotReady is the answer of a node that has not opened its replicas yet.
@@ -99,21 +161,28 @@ func NotReady() []byte { return appendResult(nil, shard.Result{Err: cluster.ErrN
 // wireErrors are the errors that travel, by number; 0 is none.
 var wireErrors = []error{
 	nil, cluster.ErrUnknown, cluster.ErrNotLeader, cluster.ErrOverloaded,
-	cluster.ErrTooLarge, cluster.ErrShuttingDown, cluster.ErrNoLeader,
+	cluster.ErrTooLarge, cluster.ErrShuttingDown, cluster.ErrNoLeader, shard.ErrRenew, shard.ErrAtOnce,
+	cluster.ErrOutOfMemory, cluster.ErrMustLog, cluster.ErrTooMuchAtOnce, cluster.ErrNotKnown,
+}
+
+// wireError is an error's number; what has none is ErrUnknown.
+func wireError(err error) byte {
+	if err == nil {
+		return 0
+	}
+	for i := 1; i < len(wireErrors); i++ {
+		if errors.Is(err, wireErrors[i]) {
+			return byte(i)
+		}
+	}
+	return 1
 }
 
 // appendResult encodes a result: error u8; per reply outcome u8, length uv,
 // bytes.
 func appendResult(dst []byte, res shard.Result) []byte {
-	code := 0
 	if res.Err != nil {
-		code = 1
-		for i := 1; i < len(wireErrors); i++ {
-			if errors.Is(res.Err, wireErrors[i]) {
-				code = i
-			}
-		}
-		return append(dst, byte(code))
+		return append(dst, wireError(res.Err))
 	}
 	size := 1
 	for i := range res.Replies {

@@ -22,15 +22,16 @@ type lane struct {
 	open []uint64
 }
 
-// ticket is a bundle's identity, to be given back with close.
-type ticket struct {
+// unanswered is a bundle that has been numbered and may be asked for again, until
+// close.
+type unanswered struct {
 	lane  *lane
 	first uint64
 }
 
 // open numbers a bundle of n txns; false: every lane is full of unanswered
 // ones.
-func (l *lanes) open(b *fsm.Bundle) (ticket, bool) {
+func (l *lanes) open(b *fsm.Bundle) (unanswered, bool) {
 	n := uint64(len(b.Txns))
 	start := l.turn.Add(1)
 	for i := range uint32(fsm.Lanes) {
@@ -40,10 +41,10 @@ func (l *lanes) open(b *fsm.Bundle) (ticket, bool) {
 			return t, true
 		}
 	}
-	return ticket{}, false
+	return unanswered{}, false
 }
 
-func (l *lane) open1(b *fsm.Bundle, n uint64) (ticket, bool) {
+func (l *lane) open1(b *fsm.Bundle, n uint64) (unanswered, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	acked := l.next
@@ -51,21 +52,21 @@ func (l *lane) open1(b *fsm.Bundle, n uint64) (ticket, bool) {
 		acked = l.open[0]
 	}
 	if l.next+n > acked+fsm.LaneWindow {
-		return ticket{}, false
+		return unanswered{}, false
 	}
 	first := l.next
 	l.next += n
 	l.open = append(l.open, first)
 	b.FirstSeq, b.AckedBelow = first, acked
-	return ticket{l, first}, true
+	return unanswered{l, first}, true
 }
 
 // close says that nobody will ask for the bundle again.
-func (t ticket) close() {
-	l := t.lane
+func (u unanswered) close() {
+	l := u.lane
 	l.mu.Lock()
 	for i, first := range l.open {
-		if first == t.first {
+		if first == u.first {
 			l.open = append(l.open[:i], l.open[i+1:]...)
 			break
 		}

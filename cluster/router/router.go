@@ -1,6 +1,7 @@
 // Package router brings a client's calls to the leaders of their shards: to
 // this node's own replica, or one hop over the peer connection, and asks again
-// after a change of leader until the outcome is known.
+// after a change of leader until the outcome is known. A node need not have a
+// replica of a shard to serve it; leaders.go tells how it knows who leads.
 //
 // It numbers every bundle of writes (lanes.go). A bundle whose fate is unknown
 // is sent again under the same numbers; the state machine runs it once. So a
@@ -17,22 +18,44 @@ package router
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
+	"lockstep/engine/script"
 	"lockstep/fsm"
 )
 
 // Shard is what the router needs of this node's replica of a shard.
 type Shard interface {
 	Propose(bundle []byte, n int, done func(shard.Result))
-	Read(ctx context.Context, txns []fsm.Txn) ([]shard.Reply, error)
-	ReadOwn(ctx context.Context, txns []fsm.Txn) ([]shard.Reply, error)
-	// Leader is the peer address of the shard's leader as this node knows it,
-	// and whether it is this node; empty when none is known.
-	Leader() (addr string, self bool)
+	ProposeAgain(bundle []byte, n int, done func(shard.Result))
+	Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
+	// ReadNow answers as many of the reads at the front as need not wait.
+	ReadNow(txns []fsm.Txn, atLeast uint64) []shard.Reply
+	ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
+	Progress
+	// Leader is who leads the shard as this replica knows it.
+	Leader() shard.Leader
+	// Votes tells whether the replica has caught up with its group once.
+	Votes() bool
+	// Wait and LeaveWait are for blocking commands; see block.go.
+	Wait(w shard.Wait, told func(error))
+	LeaveWait(id shard.WaiterID)
+}
+
+// Progress is how far a replica has come.
+type Progress interface {
+	// Queued is the index of the last entry that this replica has begun to run.
+	Queued() uint64
+	// Taken is the index up to which a read on this replica sees everything.
+	Taken() uint64
+	WaitTaken(ctx context.Context, index uint64) error
+	// ReadIndex is an index that holds all that was acknowledged before the call;
+	// only the leader knows one.
+	ReadIndex(ctx context.Context) (uint64, error)
 }
 
 // Peers sends requests to other nodes.
@@ -56,7 +79,22 @@ type Config struct {
 	Layout     Layout
 	// Replica returns this node's replica of a shard; nil: none.
 	Replica func(index int) Shard
-	Peers   Peers
+	// Replicas are the peer addresses of the other nodes that should have a
+	// replica of a shard.
+	Replicas func(index int) []string
+	// Heard, when set, is the index up to which this node has heard of changes from
+	// other nodes' replicas of a shard.
+	Heard func(index int) uint64
+	Peers Peers
+	// Scripts, when set, are the scripts that a shard has as far as this node knows:
+	// their texts need not travel to it with each EVAL. Nil: all must.
+	Scripts func(index int) *script.Cache
+	// Draws tells whether all nodes know txns whose scripts draw (fsm.Txn.Draws);
+	// nil: they do not.
+	Draws func() bool
+	// Numbered, when set, is told the identities of txns whose calls name their
+	// client, before they are sent.
+	Numbered func(index int, first fsm.TxnID, calls []*cluster.Call)
 	// TimeoutMs is how long a call may wait for a leader or for its outcome.
 	TimeoutMs func() int
 }
@@ -66,11 +104,21 @@ type Router struct {
 	cfg      Config
 	lanes    []*lanes
 	Counters Counters
+	leaders  leaders
+	// ages are how old this node's replicas are.
+	ages []age
+	// turns deals stale reads out to replicas.
+	turns atomic.Uint32
+	// waits numbers the blocking commands of this gateway.
+	waits atomic.Uint64
+	// forwardedWaits is how many of them wait at other nodes now.
+	forwardedWaits atomic.Int64
 }
 
 // New returns a router.
 func New(cfg Config) *Router {
-	r := &Router{cfg: cfg, lanes: make([]*lanes, cfg.Layout.Shards())}
+	r := &Router{cfg: cfg, lanes: make([]*lanes, cfg.Layout.Shards()), ages: make([]age, cfg.Layout.Shards())}
+	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
 	for i := range r.lanes {
 		r.lanes[i] = &lanes{node: cfg.Node, boot: cfg.Boot}
 	}
@@ -79,6 +127,9 @@ func New(cfg Config) *Router {
 
 // Shards is the number of shards.
 func (r *Router) Shards() int { return r.cfg.Layout.Shards() }
+
+// ShardOfSlot is the number of the shard that owns a hash slot.
+func (r *Router) ShardOfSlot(slot uint16) int { return r.cfg.Layout.ShardOfSlot(slot) }
 
 // Do answers the calls of one client: each has Reply or Err set when it
 // returns, but for those behind large replies, which the caller must bring
@@ -90,13 +141,21 @@ func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 		r.doShard(ctx, deadline, shard, calls)
 		return
 	}
-	var wait sync.WaitGroup
+	var others sync.WaitGroup
+	var launched []*writing
 	for index, part := range r.partition(calls) {
-		if len(part) > 0 {
-			wait.Go(func() { r.doShard(ctx, deadline, index, part) })
+		if len(part) == 0 {
+			continue
+		}
+		// The usual case costs no goroutine.
+		if w := r.launch(index, part); w != nil {
+			launched = append(launched, w)
+		} else {
+			others.Go(func() { r.doShard(ctx, deadline, index, part) })
 		}
 	}
-	wait.Wait()
+	r.land(ctx, deadline, launched, &others)
+	others.Wait()
 }
 
 // sameShard tells whether all calls go to one shard, the common case.
@@ -164,11 +223,11 @@ const (
 
 // phase tells how many of the calls go next, and whether through the log. A
 // read joins the log where a write stands before it and another behind it,
-// unless it is scan-like: in the log that would run on every replica under
-// the global lock.
+// unless it is scan-like, or runs a program: in the log that would run on every
+// replica, and the former under the global lock.
 func phase(calls []*cluster.Call) (n int, logged bool) {
 	if calls[0].ReadOnly {
-		for n = 1; n < len(calls) && calls[n].ReadOnly && calls[n].Stale == calls[0].Stale; n++ {
+		for n = 1; n < len(calls) && calls[n].ReadOnly && calls[n].Stale == calls[0].Stale && calls[n].Fresh == calls[0].Fresh; n++ {
 		}
 		return n, false
 	}
@@ -190,5 +249,5 @@ func joinsLog(c *cluster.Call) bool {
 		return false
 	}
 	spec, _ := command.Lookup(c.Txn.Ops[0].Args)
-	return spec != nil && spec.Scope == command.ScopeKeys
+	return spec != nil && spec.Scope == command.ScopeKeys && spec.Plan == nil
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
@@ -26,6 +28,20 @@ type fakeShard struct {
 	hold    bool
 	onHold  func()
 	largest int
+	// queued is what this replica says of itself, atLeast what a read asked for.
+	queued, atLeast uint64
+	// taken is how far this replica is, asked how often it was asked for an index.
+	taken uint64
+	asked int
+	// own counts stale reads.
+	own int
+	// term is the term it knows; fresh: it has not caught up yet.
+	term  uint64
+	fresh bool
+	// again counts the bundles that were proposed before.
+	again int
+	// forgot: it has no script any more.
+	forgot bool
 }
 
 func (f *fakeShard) step() error {
@@ -50,7 +66,29 @@ func (f *fakeShard) Propose(bundle []byte, n int, done func(shard.Result)) {
 		done(shard.Result{Err: err})
 		return
 	}
-	done(shard.Result{Replies: numbered(n)})
+	replies := numbered(n)
+	if f.forgot {
+		forgetIn(bundle, replies)
+	}
+	done(shard.Result{Replies: replies})
+}
+
+// forgetIn ends the first call that names a script, and those behind it.
+func forgetIn(bundle []byte, replies []shard.Reply) {
+	b, err := fsm.DecodeBundle(bundle)
+	gone := false
+	for i := range b.Txns {
+		if gone = gone || err == nil && b.Txns[i].Ops[0].Sum != nil; gone {
+			replies[i] = shard.Reply{Outcome: fsm.OutcomeScriptGone}
+		}
+	}
+}
+
+func (f *fakeShard) ProposeAgain(bundle []byte, n int, done func(shard.Result)) {
+	f.mu.Lock()
+	f.again++
+	f.mu.Unlock()
+	f.Propose(bundle, n, done)
 }
 
 func numbered(n int) []shard.Reply {
@@ -61,9 +99,35 @@ func numbered(n int) []shard.Reply {
 	return replies
 }
 
-func (f *fakeShard) Read(_ context.Context, txns []fsm.Txn) ([]shard.Reply, error) {
+func (f *fakeShard) Queued() uint64 { return f.queued }
+
+func (f *fakeShard) Taken() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.taken
+}
+
+func (f *fakeShard) WaitTaken(ctx context.Context, index uint64) error {
+	for f.Taken() < index {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		runtime.Gosched()
+	}
+	return nil
+}
+
+func (f *fakeShard) ReadIndex(context.Context) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	return f.queued, f.step()
+}
+
+func (f *fakeShard) Read(_ context.Context, _ time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.atLeast = atLeast
 	if err := f.step(); err != nil {
 		return nil, err
 	}
@@ -74,15 +138,32 @@ func (f *fakeShard) Read(_ context.Context, txns []fsm.Txn) ([]shard.Reply, erro
 	return numbered(n), nil
 }
 
-func (f *fakeShard) ReadOwn(ctx context.Context, txns []fsm.Txn) ([]shard.Reply, error) {
+func (f *fakeShard) ReadNow(txns []fsm.Txn, _ uint64) []shard.Reply {
+	replies, err := f.Read(context.Background(), time.Time{}, txns, 0)
+	if err != nil {
+		return nil
+	}
+	return replies
+}
+
+func (f *fakeShard) ReadOwn(_ context.Context, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+	f.mu.Lock()
+	f.own++
+	f.atLeast = atLeast
+	f.mu.Unlock()
 	return numbered(len(txns)), nil
 }
 
-func (f *fakeShard) Leader() (string, bool) {
+func (f *fakeShard) Wait(_ shard.Wait, told func(error)) { told(nil) }
+func (f *fakeShard) LeaveWait(shard.WaiterID)            {}
+
+func (f *fakeShard) Leader() shard.Leader {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.addr, f.self
+	return shard.Leader{Addr: f.addr, ID: f.addr, Self: f.self, Term: f.term}
 }
+
+func (f *fakeShard) Votes() bool { return !f.fresh }
 
 // halves is a layout of two shards.
 type halves struct{}
@@ -102,17 +183,32 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 		return
 	}
 	reply := func(b []byte) { done(b, nil) }
-	if kind == KindPropose {
+	switch kind {
+	case KindPropose:
 		p.to.ServePropose(payload, reply)
-		return
+	case KindLeader:
+		p.to.ServeLeader(payload, reply)
+	case KindLeads:
+		p.to.ServeLeads(payload, reply)
+	case KindStale:
+		go p.to.ServeStale(context.Background(), payload, reply)
+	case KindIndex:
+		go p.to.ServeIndex(context.Background(), payload, reply)
+	default:
+		go p.to.ServeRead(context.Background(), payload, reply)
 	}
-	go p.to.ServeRead(context.Background(), payload, reply)
 }
 
 func routerOf(timeoutMs int, peers Peers, shards ...*fakeShard) *Router {
 	return New(Config{
 		Node: 1, Boot: 1, Layout: halves{}, Peers: peers, TimeoutMs: func() int { return timeoutMs },
-		Replica: func(i int) Shard { return shards[i] },
+		Replica: func(i int) Shard {
+			if shards[i] == nil {
+				return nil
+			}
+			return shards[i]
+		},
+		Replicas: func(int) []string { return []string{"b", "c"} },
 	})
 }
 
@@ -151,6 +247,8 @@ func TestTheErrorSaysWhetherItMayHaveRun(t *testing.T) {
 		{append([]error{cluster.ErrUnknown}, many(cluster.ErrNotLeader)...), cluster.ErrUnknown},
 		{many(cluster.ErrOverloaded), cluster.ErrOverloaded},
 		{many(cluster.ErrTooLarge), cluster.ErrTooLarge},
+		// The next leader's limit is another one.
+		{append([]error{cluster.ErrUnknown}, many(cluster.ErrTooLarge)...), cluster.ErrUnknown},
 	} {
 		s := &fakeShard{addr: "a", self: true, steps: c.steps}
 		r := routerOf(120, nil, s, s)
@@ -158,6 +256,77 @@ func TestTheErrorSaysWhetherItMayHaveRun(t *testing.T) {
 		r.Do(t.Context(), []*cluster.Call{call})
 		if !errors.Is(call.Err, c.want) {
 			t.Errorf("after %v: %v, want %v", c.steps[0], call.Err, c.want)
+		}
+	}
+}
+
+// A shard without memory refuses a bundle as a whole. What needs no memory runs
+// all the same, in its order, and what comes behind is tried again.
+// A txn that the state machine did not run, for its gateway had given it up, may
+// have run before; one whose reply is lost has.
+func TestAnOutcomeWithoutAReplyIsAnError(t *testing.T) {
+	calls := []*cluster.Call{callOf(0, "set", "a", "1"), callOf(0, "set", "b", "1"), callOf(0, "set", "c", "1")}
+	fill(calls, []shard.Reply{{Bytes: []byte("+OK\r\n")}, {Outcome: fsm.OutcomeStale}, {Outcome: fsm.OutcomeReplyLost}})
+	if calls[0].Err != nil || string(calls[0].Reply) != "+OK\r\n" {
+		t.Errorf("one that ran: %q, %v", calls[0].Reply, calls[0].Err)
+	}
+	if calls[1].Reply != nil || !errors.Is(calls[1].Err, cluster.ErrUnknown) {
+		t.Errorf("one that was given up: %q, %v", calls[1].Reply, calls[1].Err)
+	}
+	if calls[2].Reply != nil || !errors.Is(calls[2].Err, cluster.ErrReplyLost) {
+		t.Errorf("one whose reply is lost: %q, %v", calls[2].Reply, calls[2].Err)
+	}
+}
+
+func TestWithoutMemoryTheRestRuns(t *testing.T) {
+	full := cluster.ErrOutOfMemory
+	for _, c := range []struct {
+		steps   []error
+		lines   []string
+		refused []bool
+		bundles int
+	}{
+		{[]error{full}, []string{"set", "set"}, []bool{true, true}, 1},
+		{[]error{full}, []string{"set", "del", "set"}, []bool{true, false, false}, 2},
+		{[]error{full, full, nil, full}, []string{"set", "del", "set"}, []bool{true, false, true}, 4},
+		{[]error{full, nil}, []string{"del", "set", "del"}, []bool{false, false, false}, 3},
+		// No shard does that; it must end all the same.
+		{[]error{full, full}, []string{"del", "del"}, []bool{true, true}, 1},
+		{[]error{full, nil, full}, []string{"del", "set", "set", "del"}, []bool{false, true, true, false}, 4},
+	} {
+		s := &fakeShard{addr: "a", self: true, steps: c.steps}
+		r := routerOf(5000, nil, s, s)
+		var calls []*cluster.Call
+		for _, line := range c.lines {
+			calls = append(calls, callOf(0, line, "k", "v"))
+		}
+		r.Do(t.Context(), calls)
+		for i, call := range calls {
+			if refused := errors.Is(call.Err, full); refused != c.refused[i] || !refused && call.Reply == nil {
+				t.Errorf("%v: %s answers %q, %v", c.lines, c.lines[i], call.Reply, call.Err)
+			}
+		}
+		if len(s.bundles) != c.bundles {
+			t.Errorf("%v: %d bundles", c.lines, len(s.bundles))
+		}
+	}
+}
+
+// A bundle that may be in the log is asked for past the check of memory, here
+// and over the wire: its outcome is to be learnt.
+func TestABundleThatMayHaveRunIsNotRefusedForMemory(t *testing.T) {
+	for _, self := range []bool{true, false} {
+		leader := &fakeShard{addr: "b", self: true, steps: []error{cluster.ErrUnknown, cluster.ErrOutOfMemory}}
+		follower := &fakeShard{addr: "b"}
+		far := routerOf(5000, nil, leader, leader)
+		r := routerOf(5000, &fakePeers{to: far}, follower, follower)
+		if self {
+			r = far
+		}
+		c := callOf(0, "incr", "k")
+		r.Do(t.Context(), []*cluster.Call{c})
+		if c.Err != nil || leader.again != 2 || len(leader.bundles) != 3 {
+			t.Errorf("%v after %d bundles, %d of them again", c.Err, len(leader.bundles), leader.again)
 		}
 	}
 }
@@ -196,6 +365,72 @@ func TestCallsGoOneHopAndComeBack(t *testing.T) {
 	}
 	if n := near.Counters.Forwarded.Load(); n != 3 {
 		t.Errorf("%d requests went over the hop", n)
+	}
+}
+
+// A read that goes to another node says how far this node has come; one that
+// stays here needs not.
+func TestReadsAreNoOlderThanTheNodeTheyComeFrom(t *testing.T) {
+	leader := &fakeShard{addr: "leader", self: true, queued: 5}
+	far := routerOf(5000, nil, leader, leader)
+	own := &fakeShard{addr: "leader", queued: 1 << 40}
+	near := routerOf(5000, &fakePeers{to: far}, own, own)
+	for _, c := range []struct {
+		router *Router
+		want   uint64
+	}{{near, 1 << 40}, {far, 0}} {
+		call := callOf(0, "get", "k")
+		c.router.Do(t.Context(), []*cluster.Call{call})
+		if call.Err != nil || leader.atLeast != c.want {
+			t.Errorf("%v; at least %d, not %d", call.Err, leader.atLeast, c.want)
+		}
+	}
+}
+
+// A gateway without a replica says how far it has heard of changes, to whatever
+// replica it asks.
+func TestReadsAreNoOlderThanWhatWasHeardOf(t *testing.T) {
+	leader := &fakeShard{addr: "b", self: true, queued: 5}
+	far := routerOf(5000, nil, leader, leader)
+	near := routerOf(5000, &fakePeers{to: far}, nil, nil)
+	near.cfg.Heard = func(int) uint64 { return 77 }
+	for _, stale := range []bool{false, true} {
+		leader.atLeast = 0
+		call := callOf(0, "get", "k")
+		call.Stale = stale
+		near.Do(t.Context(), []*cluster.Call{call})
+		if call.Err != nil || leader.atLeast != 77 {
+			t.Errorf("stale %t: %v; at least %d", stale, call.Err, leader.atLeast)
+		}
+	}
+}
+
+// Who names its client learns the identity under which the txn travels, before
+// it does.
+func TestNamedTxnsAreNumberedBeforeTheyAreSent(t *testing.T) {
+	s := &fakeShard{addr: "a", self: true}
+	r := routerOf(5000, nil, s, s)
+	var told []fsm.TxnID
+	r.cfg.Numbered = func(index int, first fsm.TxnID, calls []*cluster.Call) {
+		if len(s.bundles) != len(told) || index != 1 || calls[1].Client != 77 {
+			t.Errorf("%d bundles sent, shard %d", len(s.bundles), index)
+		}
+		told = append(told, first)
+	}
+	for range 2 {
+		calls := []*cluster.Call{callOf(9000, "incr", "k"), callOf(9000, "incr", "k")}
+		calls[1].Client = 77
+		r.Do(t.Context(), calls)
+	}
+	r.Do(t.Context(), []*cluster.Call{callOf(9000, "incr", "k")}) // nobody's
+	if len(told) != 2 || len(s.bundles) != 3 {
+		t.Fatalf("%v for %d bundles", told, len(s.bundles))
+	}
+	for i, id := range told {
+		b, err := fsm.DecodeBundle(s.bundles[i])
+		if err != nil || b.Origin != id.Origin || b.FirstSeq != id.Seq {
+			t.Errorf("told %v, sent %v %d, %v", id, b.Origin, b.FirstSeq, err)
+		}
 	}
 }
 
@@ -264,7 +499,7 @@ func TestPhasesKeepReadsAndWritesInOrder(t *testing.T) {
 func TestALaneForgetsWhatWasAnsweredAndIsBounded(t *testing.T) {
 	l := &lanes{node: 1, boot: 2}
 	bundle := func(n int) *fsm.Bundle { return &fsm.Bundle{Txns: make([]fsm.Txn, n)} }
-	var open []ticket
+	var open []unanswered
 	for range fsm.Lanes * fsm.LaneWindow / 1024 {
 		b := bundle(1024)
 		id, ok := l.open(b)

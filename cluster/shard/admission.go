@@ -9,6 +9,8 @@ import "sync/atomic"
 type admission struct {
 	bytesMax, txnsMax int64
 	bytes, txns       atomic.Int64
+	// growth is what admitted bundles may need in memory beyond their bytes.
+	growth atomic.Int64
 }
 
 func (a *admission) init(bytesMax, txnsMax int64) { a.bytesMax, a.txnsMax = bytesMax, txnsMax }
@@ -22,6 +24,12 @@ func (a *admission) enter(txns, bytes int) bool {
 		return false
 	}
 	return true
+}
+
+// force takes room whether there is any or not.
+func (a *admission) force(txns, bytes int) {
+	a.bytes.Add(int64(bytes))
+	a.txns.Add(int64(txns))
 }
 
 func (a *admission) leave(txns, bytes int) {

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -20,29 +21,30 @@ const (
 // nothing that matters: whether a key is gone follows from the log's time; this
 // loop moves that time and frees the memory.
 func (s *Shard) expireLoop() {
-	for s.ctx.Err() == nil {
-		pause(s.ctx, s.untilDue())
-		if !s.Leads() || s.expireOff.Load() {
-			continue
+	s.expiry.Run(s.ctx, func(context.Context) time.Duration {
+		switch {
+		case !s.Leads():
+			return idleEvery
+		case s.expireOff.Load():
+			return expireEvery
 		}
 		s.expireDue()
-	}
+		next, slot := s.machine.Keyspace().NextExpiryMs()
+		if slot < 0 {
+			return expireEvery
+		}
+		return untilDue(next, s.nowMs())
+	})
 }
 
-// untilDue is how long the loop may sleep.
-func (s *Shard) untilDue() time.Duration {
-	if !s.Leads() {
-		return expireEvery
-	}
-	next, slot := s.machine.Keyspace().NextExpiryMs()
-	if slot < 0 {
-		return expireEvery
-	}
-	return min(max(time.Duration(next-s.clock.nowMs())*time.Millisecond, time.Millisecond), expireEvery)
+// untilDue is how long to wait for a key that is due at a time, which may be in a
+// million years.
+func untilDue(dueMs, nowMs int64) time.Duration {
+	return time.Duration(min(max(dueMs-nowMs, 1), expireEvery.Milliseconds())) * time.Millisecond
 }
 
 func (s *Shard) expireDue() {
-	nowMs := s.clock.nowMs()
+	nowMs := s.nowMs()
 	due := s.collectDue(nowMs)
 	if len(due) == 0 {
 		return
@@ -54,7 +56,9 @@ func (s *Shard) expireDue() {
 	}
 	// A failure means that leadership was lost or that the shard is busy; the
 	// keys are found again.
+	began := time.Now()
 	_ = s.proposeOwn(s.ctx, fsm.Txn{Kind: fsm.KindExpire, Ops: []fsm.Op{op}})
+	s.cfg.Group.took(Expire, began)
 }
 
 func (s *Shard) collectDue(nowMs int64) []engine.Due {

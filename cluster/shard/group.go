@@ -17,9 +17,11 @@ import (
 
 // GroupConfig is what a group is opened with.
 type GroupConfig struct {
-	ID        uint32
-	Dir       string
-	LogStore  string
+	ID       uint32
+	Dir      string
+	LogStore string
+	// Journal is the log that the node's groups share; nil: each has its own.
+	Journal   *raftio.Journal
 	LocalID   raft.ServerID
 	LocalAddr raft.ServerAddress
 	Transport *transport.Transport
@@ -37,11 +39,53 @@ type GroupConfig struct {
 	// OnLeader and OnLost are told of this node's leadership, in order, each
 	// OnLeader followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
+	// Made is called when the group's files are on disk, before it takes part in
+	// anything; its error ends the opening. May be nil.
+	Made func() error
 	// Fatal is told why the node must stop.
 	Fatal func(error)
 	// Synced is told how long log writes take; may be nil.
 	Synced func(time.Duration)
-	Log    *slog.Logger
+	// Took is told how long things take that a group does, and a shard (Commit and
+	// its kin); may be nil.
+	Took func(what Work, took time.Duration)
+	// Writing is told 1 when the writing of a snapshot begins and -1 when it ends;
+	// may be nil.
+	Writing func(n int)
+	Log     *slog.Logger
+}
+
+// Work is something of which GroupConfig.Took is told.
+type Work uint8
+
+// Commit is from a proposal to its commit, Snapshotting the writing of a snapshot,
+// Expire the deletion of keys that are due.
+const (
+	Commit Work = iota
+	Snapshotting
+	Expire
+)
+
+// took tells of work that began at a time.
+func (c *GroupConfig) took(what Work, began time.Time) {
+	if c.Took != nil {
+		c.Took(what, time.Since(began))
+	}
+}
+
+// writing tells that a snapshot is being written, until the returned function is
+// called.
+func (c *GroupConfig) writing() (end func()) {
+	began := time.Now()
+	if c.Writing != nil {
+		c.Writing(1)
+	}
+	return func() {
+		if c.Writing != nil {
+			c.Writing(-1)
+		}
+		c.took(Snapshotting, began)
+	}
 }
 
 // Group is this node's replica of one Raft group: hashicorp/raft with its
@@ -56,10 +100,13 @@ type Group struct {
 	lease     *raftio.Lease
 	rounds    quorumRounds
 	proposals proposals
+	counts    GroupCounts
 	// latest is the latest configuration, committed or not.
 	latest atomic.Pointer[raftio.Configuration]
 
 	raft atomic.Pointer[raft.Raft]
+	// configuring guards changes of the library's configuration.
+	configuring sync.Mutex
 	// mu guards opening and closing.
 	mu     sync.Mutex
 	parts  *groupParts
@@ -71,6 +118,7 @@ type groupParts struct {
 	raft   *raft.Raft
 	fsm    *machineFSM
 	stores *raftio.Stores
+	stream raft.StreamLayer
 	trans  *raftio.Transport
 	notify chan bool
 	// stop ends the goroutines in running.
@@ -116,24 +164,33 @@ const (
 func (g *Group) openLocked() error {
 	hadState := raftio.HasState(g.cfg.Dir)
 	log := raftio.NewLogger(g.cfg.Log, fmt.Sprintf("raft.%d", g.cfg.ID))
-	stores, err := raftio.OpenStores(g.cfg.Dir, g.cfg.LogStore, raftio.Guards{
-		Verify: g.verify, StallLimit: max(stallMin, 2*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
-	}, g.configured, log)
+	stores, err := raftio.OpenStores(&raftio.StoresConfig{
+		Dir: g.cfg.Dir, Kind: g.cfg.LogStore, Journal: g.cfg.Journal, Group: g.cfg.ID,
+		Guards: raftio.Guards{
+			Verify: g.verify, StallLimit: max(stallMin, 2*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
+		},
+		Changed: g.configured, Log: log,
+	})
 	if err != nil {
 		return err
 	}
+	if g.cfg.Made != nil {
+		if err := g.cfg.Made(); err != nil {
+			return errors.Join(err, stores.Close())
+		}
+	}
 	p := &groupParts{stores: stores, notify: make(chan bool, 64), stop: make(chan struct{})}
 	stores.Snapshots.Contradicted = func(index uint64) { go g.contradicted(p, index) }
-	var stream raft.StreamLayer = g.cfg.Transport.StreamLayer(g.cfg.ID)
+	p.stream = raftio.Members{StreamLayer: g.cfg.Transport.StreamLayer(g.cfg.ID), Has: g.has}
 	if hadState {
-		stream = raftio.NewHush(stream, raftio.Length(ms(g.cfg.HeartbeatMs)))
+		p.stream = raftio.NewHush(p.stream, raftio.Length(ms(g.cfg.HeartbeatMs)))
 	}
 	nt := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: stream, MaxPool: idleConns, Timeout: rpcTimeout, Logger: log,
+		Stream: p.stream, MaxPool: idleConns, Timeout: rpcTimeout, Logger: log,
 	})
 	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, g.acks)
-	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal}
+	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own}
 	p.raft, err = raft.NewRaft(raftConfig(&g.cfg, p.notify, log), p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
 	if err == nil && p.fsm.broken.Load() {
 		// Raft went back to an older snapshot, and the node has forgotten entries.
@@ -143,10 +200,14 @@ func (g *Group) openLocked() error {
 	if err != nil {
 		return errors.Join(err, nt.Close(), stores.Close())
 	}
+	g.counts.observe(p.raft)
 	g.raft.Store(p.raft)
 	g.parts = p
 	p.running.Go(func() { g.watchLeadership(p) })
 	p.running.Go(func() { g.boundLog(p) })
+	if err := g.standAlone(p); err != nil {
+		g.cfg.Log.Warn("this start waits for an election", "group", g.cfg.ID, "err", err)
+	}
 	return nil
 }
 
@@ -186,6 +247,9 @@ func (g *Group) watchLeadership(p *groupParts) {
 		if leads && led == 0 {
 			led = term
 			g.cfg.OnLeader(term)
+			if err := g.noteAlone(p); err != nil {
+				g.cfg.Log.Warn("the next start waits for an election", "group", g.cfg.ID, "err", err)
+			}
 		}
 		g.acks.Wake()
 	}
@@ -238,17 +302,25 @@ func (p *groupParts) shutdown() {
 	})
 }
 
+// ID is the group's number.
+func (g *Group) ID() uint32 { return g.cfg.ID }
+
 // HasState tells whether the replica has anything of its group.
 func (g *Group) HasState() bool { return g.raft.Load().LastIndex() > 0 }
 
 // Bootstrap makes this the first state of a new group; a group that has state
-// keeps it.
+// keeps it. Who begins a group alone leads it at once: without state it has
+// never known a leader, and there is nobody to wait for.
 func (g *Group) Bootstrap(servers []raft.Server) error {
-	err := g.raft.Load().BootstrapCluster(raft.Configuration{Servers: servers}).Error()
-	if errors.Is(err, raft.ErrCantBootstrap) {
+	r := g.raft.Load()
+	err := r.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
+	switch {
+	case errors.Is(err, raft.ErrCantBootstrap):
 		return nil
+	case err != nil || len(servers) > 1:
+		return err
 	}
-	return err
+	return g.stand(r)
 }
 
 // IsLeader tells whether this node believes that it leads.

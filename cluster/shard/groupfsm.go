@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/cluster"
 )
 
 // StateMachine is what a group replicates. Its methods are called by one
@@ -39,11 +41,19 @@ type machineFSM struct {
 	sm StateMachine
 	// fatal is told why the node must stop.
 	fatal func(error)
+	// writing is told that a snapshot is being written; what it returns, that it
+	// is written.
+	writing func() (end func())
+	counts  *GroupCounts
 	// broken: the state machine has failed. Nothing behind the entry it failed at
 	// may be applied, nor may its state become a snapshot.
 	broken atomic.Bool
+	// own, when set, is told the index of a snapshot that is begun.
+	own func(index uint64)
 	// mu keeps reload from Raft's own calls, which come from one goroutine.
 	mu sync.Mutex
+	// applied is the index of the last entry that Raft handed over.
+	applied uint64
 }
 
 // raft.BatchingFSM makes Raft count all that it hands over; without it a
@@ -67,7 +77,10 @@ func (f *machineFSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l}
 func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.counts.beginApply()
+	defer f.counts.endApply()
 	for _, l := range logs {
+		f.applied = l.Index
 		if l.Type != raft.LogCommand || f.broken.Load() {
 			continue
 		}
@@ -89,7 +102,10 @@ func (f *machineFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fsmSnapshot{s}, nil
+	if f.own != nil {
+		f.own(f.applied)
+	}
+	return fsmSnapshot{s, f.writing, f.counts}, nil
 }
 
 // Restore implements raft.FSM.
@@ -128,6 +144,27 @@ func (f *machineFSM) reload() error {
 	return nil
 }
 
+// cut fixes the state between two batches.
+func (f *machineFSM) cut() (Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken.Load() {
+		return nil, errBroken
+	}
+	return f.sm.Snapshot()
+}
+
+// cut fixes this replica's state, to be written out beside later entries.
+func (g *Group) cut() (Snapshot, error) {
+	g.mu.Lock()
+	fsm, closed := g.parts.fsm, g.closed
+	g.mu.Unlock()
+	if closed {
+		return nil, cluster.ErrShuttingDown
+	}
+	return fsm.cut()
+}
+
 // reload writes this replica's state out and loads it again.
 func (g *Group) reload(context.Context) error {
 	g.mu.Lock()
@@ -137,11 +174,18 @@ func (g *Group) reload(context.Context) error {
 }
 
 // fsmSnapshot is the raft.FSMSnapshot in front of a Snapshot.
-type fsmSnapshot struct{ s Snapshot }
+type fsmSnapshot struct {
+	s       Snapshot
+	writing func() (end func())
+	counts  *GroupCounts
+}
 
 // Persist implements raft.FSMSnapshot.
-func (f fsmSnapshot) Persist(sink raft.SnapshotSink) error {
-	if err := f.s.Persist(sink); err != nil {
+func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
+	defer f.writing()()
+	counted := &countingSink{SnapshotSink: sink}
+	defer func() { f.counts.wrote(counted.bytes, err) }()
+	if err := f.s.Persist(counted); err != nil {
 		_ = sink.Cancel()
 		return err
 	}

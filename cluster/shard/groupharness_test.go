@@ -71,6 +71,12 @@ func (c *counter) state() string {
 	return fmt.Sprintf("%d/%x", c.n, c.chain)
 }
 
+func (c *counter) entries() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
 type counterSnapshot []byte
 
 func (s counterSnapshot) Persist(w io.Writer) error { _, err := w.Write(s); return err }
@@ -88,6 +94,9 @@ type testNode struct {
 	group     *Group
 	sm        *counter
 	set       func(*GroupConfig)
+	// shardOf, when set, makes a shard of the group, which has its own state machine.
+	shardOf func(GroupConfig) Config
+	shard   *Shard
 
 	mu     sync.Mutex
 	fatals []error
@@ -112,9 +121,16 @@ const (
 // newWorld starts n nodes, all voters of one group.
 func newWorld(t *testing.T, n int, store string, set func(*GroupConfig)) *world {
 	w := &world{t: t}
+	w.found(n, store, set, nil)
+	return w
+}
+
+func (w *world) found(n int, store string, set func(*GroupConfig), shardOf func(GroupConfig) Config) {
+	w.t.Helper()
 	var servers []raft.Server
 	for i := range n {
 		node := w.add(fmt.Sprintf("n%d", i+1), store, set)
+		node.shardOf = shardOf
 		servers = append(servers, raft.Server{ID: node.id, Address: raft.ServerAddress(node.door.addr)})
 	}
 	for _, node := range w.nodes {
@@ -123,7 +139,6 @@ func newWorld(t *testing.T, n int, store string, set func(*GroupConfig)) *world 
 	for _, node := range w.nodes {
 		w.must(node.group.Bootstrap(servers))
 	}
-	return w
 }
 
 // add makes a node that is not started yet.
@@ -149,10 +164,14 @@ func (w *world) ctx() context.Context {
 	return ctx
 }
 
+func (n *testNode) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(n.w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("node", string(n.id))
+}
+
 // start opens the node from its folder.
 func (n *testNode) start() {
 	n.w.t.Helper()
-	log := slog.New(slog.NewTextHandler(n.w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("node", string(n.id))
+	log := n.log()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	n.w.must(err)
 	l.Close()
@@ -172,12 +191,31 @@ func (n *testNode) start() {
 	if n.set != nil {
 		n.set(&cfg)
 	}
-	group, err := OpenGroup(cfg)
+	group, err := n.openGroup(cfg)
 	n.w.must(err)
 	n.mu.Lock()
 	n.group, n.open = group, true
 	n.mu.Unlock()
 	n.transport.Serve()
+}
+
+func (n *testNode) openGroup(cfg GroupConfig) (*Group, error) {
+	if n.shardOf == nil {
+		return OpenGroup(cfg)
+	}
+	s, err := Open(n.shardOf(cfg))
+	if err != nil {
+		return nil, err
+	}
+	n.shard = s
+	return s.Group(), nil
+}
+
+func (n *testNode) shutdown(ctx context.Context) error {
+	if n.shard != nil {
+		return n.shard.Close(ctx)
+	}
+	return n.group.Shutdown(ctx)
 }
 
 // stop closes the node; its folder stays.
@@ -191,7 +229,7 @@ func (n *testNode) stop() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := n.group.Shutdown(ctx); err != nil {
+	if err := n.shutdown(ctx); err != nil {
 		n.w.t.Errorf("%s: shutdown: %v", n.id, err)
 	}
 	n.transport.Close()
@@ -331,11 +369,39 @@ func (w *world) agree(nodes ...*testNode) {
 	})
 }
 
-// catchUp is met when a leader knows a member to have all of its log.
+// unequalClocks gives the first node so long a heartbeat timeout that its lease
+// ends in no test, and that it believes to lead however long it hears nobody.
+func unequalClocks(c *GroupConfig) {
+	if c.LocalID == "n1" {
+		c.HeartbeatMs, c.ElectionMs = 60_000, 60_000
+	}
+}
+
+// lead has the first node lead, which would not be elected by itself.
+func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testNode) {
+	w.t.Helper()
+	w.unequal = true
+	n, rest = w.nodes[0], w.nodes[1:]
+	write(rest...)
+	w.until("a transfer", func() bool {
+		for _, other := range rest {
+			if other.group.IsLeader() {
+				w.caughtUp(other, n)
+				_ = other.group.TransferTo(w.ctx(), n.id)
+			}
+		}
+		return n.group.IsLeader()
+	})
+	write(n)
+	return n, rest
+}
+
+// caughtUp waits until a leader knows a member to have all of its log, or leads no
+// more.
 func (w *world) caughtUp(leader, member *testNode) {
 	w.t.Helper()
 	w.until("a member to catch up", func() bool {
 		last := leader.group.Stats().LastIndex
-		return leader.group.Progress(member.id) >= last
+		return leader.group.Progress(member.id) >= last || !leader.group.IsLeader()
 	})
 }

@@ -72,9 +72,10 @@ func (g *Group) boundLog(p *groupParts) {
 // boundTrailing lets as many entries stay behind a snapshot as have
 // SnapshotBytes, at the size of the latest.
 func (g *Group) boundTrailing(r *raft.Raft, bytes, entries uint64) {
-	c := r.ReloadableConfig()
-	c.TrailingLogs = trailing(uint64(g.cfg.TrailingEntries), g.cfg.SnapshotBytes, bytes, entries)
-	if err := r.ReloadConfig(c); err != nil {
+	err := g.configure(r, func(c *raft.ReloadableConfig) {
+		c.TrailingLogs = trailing(uint64(g.cfg.TrailingEntries), g.cfg.SnapshotBytes, bytes, entries)
+	})
+	if err != nil {
 		g.cfg.Log.Warn("the length of the log behind snapshots could not be set", "group", g.cfg.ID, "err", err)
 	}
 }

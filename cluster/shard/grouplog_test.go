@@ -16,7 +16,10 @@ import (
 func (n *testNode) tamper(change func(*raftio.Stores)) {
 	n.w.t.Helper()
 	log := raftio.NewLogger(slog.New(slog.NewTextHandler(io.Discard, nil)), "tamper")
-	s, err := raftio.OpenStores(n.dir, n.store, raftio.Guards{StallLimit: time.Minute, Fatal: func(err error) { n.w.t.Error(err) }}, nil, log)
+	s, err := raftio.OpenStores(&raftio.StoresConfig{
+		Dir: n.dir, Kind: n.store, Log: log,
+		Guards: raftio.Guards{StallLimit: time.Minute, Fatal: func(err error) { n.w.t.Error(err) }},
+	})
 	n.w.must(err)
 	change(s)
 	n.w.must(s.Close())

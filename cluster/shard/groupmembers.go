@@ -33,6 +33,15 @@ func (g *Group) Members() ([]Member, uint64, error) {
 // Voters is the number of voters of the latest configuration.
 func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
+// Votes tells whether this node is a voter of the latest configuration, and so
+// has caught up with the group once.
+func (g *Group) Votes() bool { return slices.Contains(g.latest.Load().Voters(), g.cfg.LocalID) }
+
+// has tells whether a node is in the latest configuration.
+func (g *Group) has(id raft.ServerID) bool {
+	return slices.ContainsFunc(g.latest.Load().Servers, func(s raft.Server) bool { return s.ID == id })
+}
+
 // changeTimeout bounds one change of membership.
 const changeTimeout = 10 * time.Second
 
@@ -58,6 +67,10 @@ func (g *Group) change(ctx context.Context, begin func(timeout time.Duration) ra
 // its address. prevIndex is the index of the configuration the decision rests
 // on; 0: any.
 func (g *Group) AddNonvoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
+	if !g.has(id) {
+		// What a former replica of that node has acknowledged says nothing of this one.
+		g.acks.Forget(id)
+	}
 	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
 		return g.raft.Load().AddNonvoter(id, addr, prevIndex, t)
 	})
@@ -163,7 +176,7 @@ func (g *Group) Stats() GroupStats {
 		s.Role = "candidate"
 	default:
 		s.Role = "learner"
-		if slices.Contains(g.latest.Load().Voters(), g.cfg.LocalID) {
+		if g.Votes() {
 			s.Role = "follower"
 		}
 		if at := r.LastContact(); !at.IsZero() {

@@ -96,8 +96,14 @@ func (g *Group) Propose(data []byte, done func(error)) {
 		go done(ErrNotProposed)
 		return
 	}
+	began := time.Now()
 	f := g.raft.Load().Apply(data, proposeTimeout)
-	go func() { g.proposals.finish(p, classify(f.Error())) }()
+	go func() {
+		err := classify(f.Error())
+		g.cfg.took(Commit, began)
+		g.counts.answered(err)
+		g.proposals.finish(p, err)
+	}()
 }
 
 // classify says what became of a proposal.
@@ -112,6 +118,8 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
 }
+
+func notProposed(err error) bool { return errors.Is(err, ErrNotProposed) }
 
 // Append proposes an entry and waits until it is committed.
 func (g *Group) Append(ctx context.Context, data []byte) error {

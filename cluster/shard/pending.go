@@ -8,10 +8,7 @@ import (
 )
 
 // Reply is the outcome of one txn of a bundle.
-type Reply struct {
-	Bytes   []byte
-	Outcome fsm.Outcome
-}
+type Reply = fsm.Reply
 
 // Result answers a bundle. With Err set nothing is known of its txns but what
 // the error says; else there is a reply for each.
@@ -30,10 +27,29 @@ type bundleCall struct {
 	answered atomic.Bool
 	done     func(Result)
 	admit    *admission
+	// growth is this bundle's part of admit.growth.
+	growth int64
+	// few is room for the reply of a bundle of one txn.
+	few [1]Reply
+}
+
+func newBundleCall(bundle []byte, n int, done func(Result), admit *admission) *bundleCall {
+	c := &bundleCall{bundle: bundle, done: done, admit: admit}
+	if c.replies = c.few[:]; n != 1 {
+		c.replies = make([]Reply, n)
+	}
+	return c
+}
+
+// grow counts what the bundle may need in memory beyond its bytes, until it is
+// answered. It comes before the bundle is queued.
+func (c *bundleCall) grow(bytes int64) {
+	c.growth = bytes
+	c.admit.growth.Add(bytes)
 }
 
 func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome) {
-	c.replies[i] = Reply{reply, outcome}
+	c.replies[i] = Reply{Bytes: reply, Outcome: outcome}
 	if c.left.Add(-1) == 0 {
 		c.finish(Result{Replies: c.replies})
 	}
@@ -42,6 +58,7 @@ func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome) {
 func (c *bundleCall) finish(r Result) {
 	if c.answered.CompareAndSwap(false, true) {
 		c.admit.leave(len(c.replies), len(c.bundle))
+		c.admit.growth.Add(-c.growth)
 		c.done(r)
 	}
 }

@@ -17,39 +17,70 @@ const entryTxnsMax = 8192
 // before it is committed and begins to be applied here, so the disks work while
 // it executes. More entries in flight were measured and are slower, on one node
 // as on three: they are smaller, and each costs the same in Raft.
+//
+// It has no goroutine: who brings the first bundle sends an entry, and who learns
+// that one has landed sends the next. Waking another to do it would cost more than
+// to do it.
 type proposer struct {
 	shard *Shard
 	mu    sync.Mutex
 	// queue holds bundles in order of arrival, bounded by admission.
 	queue   []*bundleCall
 	stopped bool
-	wake    chan struct{}
-	// landed takes a token when the entry on its way is committed, or is known
-	// to have failed.
-	landed  chan struct{}
+	// flying: an entry is on its way, neither committed nor known to have failed.
+	flying  bool
 	entries uint64
 }
 
-func (p *proposer) init(s *Shard) {
-	p.shard = s
-	p.wake = make(chan struct{}, 1)
-	p.landed = make(chan struct{}, 1)
-}
+func (p *proposer) init(s *Shard) { p.shard = s }
 
 // Propose puts a bundle of n txns into the log; bundle is its encoding, which
 // must not be changed afterwards. done is called once, from any goroutine, and
-// must not block. Bundles are proposed in the order of calls.
+// must not block. Bundles are proposed in the order of calls, but for those that
+// wait for memory: ErrOutOfMemory says that there is none, ErrTooMuchAtOnce that
+// there may be for parts of the bundle.
 func (s *Shard) Propose(bundle []byte, n int, done func(Result)) {
+	c := s.admitted(bundle, n, done)
+	if c == nil {
+		return
+	}
+	switch verdict, need := s.evictor.judge(bundle, n); verdict {
+	case memoryRefuses:
+		c.finish(Result{Err: cluster.ErrOutOfMemory})
+	case memoryDivides:
+		c.finish(Result{Err: cluster.ErrTooMuchAtOnce})
+	case memoryWaits:
+		s.evictor.wait(c, need)
+	default:
+		c.grow(need)
+		s.queue(c)
+	}
+}
+
+// ProposeAgain is Propose for a bundle that may be in the log already: memory
+// does not matter to it, or its outcome would not be learnt.
+func (s *Shard) ProposeAgain(bundle []byte, n int, done func(Result)) {
+	if c := s.admitted(bundle, n, done); c != nil {
+		s.queue(c)
+	}
+}
+
+// admitted takes a bundle on; nil: it was refused.
+func (s *Shard) admitted(bundle []byte, n int, done func(Result)) *bundleCall {
 	if !s.group.IsLeader() {
 		done(Result{Err: cluster.ErrNotLeader})
-		return
+		return nil
 	}
 	if !s.admit.enter(n, len(bundle)) {
 		done(Result{Err: cluster.ErrOverloaded})
-		return
+		return nil
 	}
-	c := &bundleCall{bundle: bundle, replies: make([]Reply, n), done: done, admit: &s.admit}
-	c.left.Store(int32(n))
+	return newBundleCall(bundle, n, done, &s.admit)
+}
+
+// queue hands a bundle to the proposer.
+func (s *Shard) queue(c *bundleCall) {
+	c.left.Store(int32(len(c.replies)))
 	if !s.propose.push(c) {
 		c.finish(Result{Err: cluster.ErrShuttingDown})
 	}
@@ -62,13 +93,11 @@ func (p *proposer) push(c *bundleCall) bool {
 		return false
 	}
 	p.queue = append(p.queue, c)
-	first := len(p.queue) == 1
+	idle := !p.flying
+	p.flying = true
 	p.mu.Unlock()
-	if first {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
+	if idle {
+		p.next()
 	}
 	return true
 }
@@ -85,7 +114,8 @@ func (p *proposer) stop() {
 	}
 }
 
-// take cuts off as many waiting bundles as fit into one entry, one at least.
+// take cuts off as many waiting bundles as fit into one entry, one at least;
+// where none waits nothing flies any more.
 func (p *proposer) take() (calls []*bundleCall, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,43 +134,27 @@ func (p *proposer) take() (calls []*bundleCall, bytes int) {
 	if len(p.queue) == 0 {
 		p.queue = nil
 	}
+	p.flying = n > 0
 	return calls, bytes
 }
 
-// loop proposes until the shard is closed.
-func (p *proposer) loop() {
-	defer close(p.shard.done)
-	ctx := p.shard.ctx
-	flying := false
-	for {
-		select {
-		case <-p.wake:
-		case <-p.landed:
-			flying = false
-		case <-ctx.Done():
-			return
-		}
-		if flying {
-			continue
-		}
-		if calls, bytes := p.take(); len(calls) > 0 {
-			flying = true
-			p.send(calls, bytes)
-		}
+// next proposes what waits as an entry. Only who made flying true, or knows that
+// the entry on its way has landed, may call it. Raft takes the entry without
+// delay: its queue has room for many, and no other is in it.
+func (p *proposer) next() {
+	calls, bytes := p.take()
+	if len(calls) == 0 {
+		return
 	}
-}
-
-// send proposes one entry and sees to its outcome.
-func (p *proposer) send(calls []*bundleCall, bytes int) {
 	s := p.shard
 	p.entries++
 	e := &pendingEntry{
 		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: p.entries},
 		calls: calls,
 		first: make([]int, len(calls)),
-		land:  sync.OnceFunc(func() { p.landed <- struct{}{} }),
+		land:  sync.OnceFunc(p.next),
 	}
-	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.clock.nowMs(), bytes)
+	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
 	txns := 0
 	for i, c := range calls {
 		e.first[i] = txns
@@ -172,7 +186,7 @@ func proposeError(err error) error {
 func (s *Shard) proposeOwn(ctx context.Context, t fsm.Txn) error {
 	bundle := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}})
 	result := make(chan Result, 1)
-	s.Propose(bundle, 1, func(r Result) { result <- r })
+	s.ProposeAgain(bundle, 1, func(r Result) { result <- r })
 	select {
 	case r := <-result:
 		return r.Err

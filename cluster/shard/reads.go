@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"lockstep/cluster"
 	"lockstep/fsm"
@@ -20,43 +21,154 @@ const readBytesMax = 1 << 20
 
 // Read answers read-only txns, in order, each after the one before; the last
 // ones are left out when the replies are large. It returns ErrNotLeader where
-// this node cannot prove that it leads.
-func (s *Shard) Read(ctx context.Context, txns []fsm.Txn) ([]Reply, error) {
+// this node cannot prove that it leads, and ends with ctx or at the deadline.
+//
+// The entries up to atLeast are seen even if they are committed and no more: a
+// follower can run an entry before its leader does, and who asks from there may
+// know of it.
+func (s *Shard) Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
+	replies := s.ReadNow(txns, atLeast)
+	if len(replies) == len(txns) {
+		return replies, nil
+	}
+	opt := fsm.ReadOptions{Seed: rand.Uint64()}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	if err := s.gate(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.catchUp(ctx, atLeast); err != nil {
+		return nil, err
+	}
+	if !s.enterRead() {
+		return nil, cluster.ErrNotLeader
+	}
+	defer s.readers.RUnlock()
+	return s.readOn(ctx, txns, replies, opt)
+}
+
+// ReadNow answers as many of the read-only txns at the front as are quick and need
+// not wait for anything; none where this node cannot prove at once that it leads. It
+// never waits.
+func (s *Shard) ReadNow(txns []fsm.Txn, atLeast uint64) []Reply {
 	replies := make([]Reply, 0, len(txns))
-	size := 0
-	opt := fsm.ReadOptions{LeaderMs: s.clock.nowMs(), Seed: rand.Uint64()}
-	for i := range txns {
-		bytes, err := s.readOne(ctx, &txns[i], opt)
-		opt.Seed++
-		if err != nil {
-			return nil, err
+	if s.provenNow() && s.machine.Taken() >= atLeast && s.enterRead() {
+		opt := fsm.ReadOptions{Seed: rand.Uint64(), LeaderMs: s.nowMs()}
+		replies = s.machine.ReadTogether(txns, opt, replies)
+		s.readers.RUnlock()
+	}
+	return replies
+}
+
+// readOn answers the txns behind those that have replies.
+func (s *Shard) readOn(ctx context.Context, txns []fsm.Txn, replies []Reply, opt fsm.ReadOptions) ([]Reply, error) {
+	size := bytesOf(replies)
+	for len(replies) < len(txns) && (size <= readBytesMax || len(replies) == 0) {
+		opt.Seed += uint64(len(txns))
+		opt.LeaderMs = s.nowMs()
+		begin := len(replies)
+		replies = s.machine.ReadTogether(txns[begin:], opt, replies)
+		if begin == len(replies) {
+			bytes, err := s.readOne(ctx, &txns[begin], opt)
+			if err != nil {
+				return nil, err
+			}
+			replies = append(replies, Reply{Bytes: bytes})
 		}
-		replies = append(replies, Reply{Bytes: bytes})
-		if size += len(bytes); size > readBytesMax {
-			break
-		}
+		size += bytesOf(replies[begin:])
 	}
 	return replies, nil
 }
 
-// ReadOwn answers read-only txns from this replica's state, however old.
-func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn) ([]Reply, error) {
+func bytesOf(replies []Reply) (n int) {
+	for i := range replies {
+		n += len(replies[i].Bytes)
+	}
+	return n
+}
+
+// catchUpMax is how long a read waits for this leader to run what another node
+// has run already; then the question is put again.
+const catchUpMax = time.Second
+
+func (s *Shard) catchUp(ctx context.Context, atLeast uint64) error {
+	if s.machine.Taken() >= atLeast {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpMax)
+	defer cancel()
+	if s.machine.WaitTaken(ctx, atLeast) != nil {
+		return cluster.ErrNotLeader
+	}
+	return nil
+}
+
+// Queued is the index of the last entry that this replica has begun to run.
+func (s *Shard) Queued() uint64 { return s.machine.Queued() }
+
+// Executed is the index up to which this replica has run every entry.
+func (s *Shard) Executed() uint64 { return s.machine.Executed() }
+
+// enterRead keeps the replica from being closed until the caller unlocks
+// s.readers; false: it is closed.
+func (s *Shard) enterRead() bool {
+	s.readers.RLock()
+	if s.readers.closed {
+		s.readers.RUnlock()
+		return false
+	}
+	return true
+}
+
+// ReadOwn answers read-only txns from this replica's state, however old, if it
+// is not older than the entry atLeast.
+func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
+	if err := s.catchUp(ctx, atLeast); err != nil {
+		return nil, err
+	}
+	if !s.enterRead() {
+		return nil, cluster.ErrNoShard
+	}
+	defer s.readers.RUnlock()
 	replies := make([]Reply, 0, len(txns))
-	size := 0
-	for i := range txns {
-		bytes, err := s.machine.Read(ctx, &txns[i], fsm.ReadOptions{Seed: rand.Uint64()})
-		if err != nil {
-			return nil, err
+	for size := 0; len(replies) < len(txns) && size <= readBytesMax; {
+		begin := len(replies)
+		opt := fsm.ReadOptions{ReplicaMs: s.nowMs(), Seed: rand.Uint64(), Uncached: true, Stop: s.stopper(ctx)}
+		replies = s.machine.ReadTogether(txns[begin:], opt, replies)
+		if begin == len(replies) {
+			bytes, err := s.machine.Read(ctx, &txns[begin], opt)
+			if err != nil {
+				return nil, readError(err)
+			}
+			replies = append(replies, Reply{Bytes: bytes})
 		}
-		replies = append(replies, Reply{Bytes: bytes})
-		if size += len(bytes); size > readBytesMax {
-			break
-		}
+		size += bytesOf(replies[begin:])
 	}
 	return replies, nil
+}
+
+// provenNow is gate without waiting: the lease holds now.
+func (s *Shard) provenNow() bool {
+	term := s.readyTerm.Load()
+	return term != 0 && s.group.Leased(term, s.cfg.ReadMode()) && s.readyTerm.Load() == term
+}
+
+// ReadIndex is a log index that holds all that was acknowledged before the call:
+// who has taken it up sees that. It returns ErrNotLeader where this node cannot
+// prove that it leads.
+func (s *Shard) ReadIndex(ctx context.Context) (uint64, error) {
+	if err := s.gate(ctx); err != nil {
+		return 0, err
+	}
+	return s.machine.Queued(), nil
+}
+
+// Taken is the index up to which a read on this replica sees everything.
+func (s *Shard) Taken() uint64 { return s.machine.Taken() }
+
+// WaitTaken waits until Taken has reached index.
+func (s *Shard) WaitTaken(ctx context.Context, index uint64) error {
+	return s.machine.WaitTaken(ctx, index)
 }
 
 // gate waits for proof, newer than the call, that this node leads, and for the
@@ -81,15 +193,59 @@ func (s *Shard) gate(ctx context.Context) error {
 
 func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([]byte, error) {
 	for range dueRetriesMax {
+		opt.Stop = s.stopper(ctx)
 		reply, err := s.machine.Read(ctx, t, opt)
-		if !errors.Is(err, fsm.ErrDue) {
-			return reply, err
-		}
-		if err := s.ticks.tick(ctx); err != nil {
-			return nil, cluster.ErrNotLeader
+		var uncached *fsm.UncachedError
+		switch {
+		case errors.As(err, &uncached):
+			if err := s.keepScript(ctx, uncached.Source); err != nil {
+				return nil, cluster.ErrNotLeader
+			}
+			// There may have been no room for it.
+			opt.Uncached = true
+		case errors.Is(err, fsm.ErrDue):
+			if err := s.ticks.tick(ctx); err != nil {
+				return nil, cluster.ErrNotLeader
+			}
+		default:
+			return reply, readError(err)
 		}
 	}
 	return nil, cluster.ErrOverloaded
+}
+
+// readError is what a reader's gateway is told.
+func readError(err error) error {
+	if errors.Is(err, fsm.ErrLogged) {
+		return cluster.ErrMustLog
+	}
+	return err
+}
+
+// keepScript puts a script into the cache that is evaluated by a read, so that
+// EVALSHA finds it, on every replica.
+func (s *Shard) keepScript(ctx context.Context, source []byte) error {
+	return s.proposeOwn(ctx, fsm.KeepScript(source))
+}
+
+// errBusy ends a script that only reads and takes too long.
+var errBusy = errors.New("the script ran for longer than busy-reply-threshold")
+
+// stopper tells a script that only reads when it must end: nobody waits for it
+// any more, or it has had its time.
+func (s *Shard) stopper(ctx context.Context) func() error {
+	var until time.Time
+	if limit := s.cfg.ScriptTimeout; limit != nil {
+		if d := limit(); d > 0 {
+			until = time.Now().Add(d)
+		}
+	}
+	return func() error {
+		if !until.IsZero() && time.Now().After(until) {
+			return errBusy
+		}
+		return ctx.Err()
+	}
 }
 
 // ticker carries the log's time onwards for reads that wait for it; reads that

@@ -1,6 +1,7 @@
 // Package shard runs one Raft group on this node (Group), and on top of it one
 // shard of the data (Shard): it proposes bundles, gives their replies back,
-// answers reads behind the read gate, and makes keys expire.
+// answers reads behind the read gate, makes keys expire, and evicts them where
+// memory is short.
 //
 // The way of a write: Propose admits a bundle into the proposer's queue;
 // bundles that arrive while an entry is on its way become the next entry;
@@ -21,21 +22,25 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster"
+	"lockstep/cluster/stepper"
+	"lockstep/engine/command"
 	"lockstep/fsm"
 )
 
 // Config is what a shard is opened with.
 type Config struct {
 	Group GroupConfig
-	// Machine is the shard's state machine; Open sets its sink.
+	// Machine is the shard's state machine; Open sets its sink, and puts an
+	// observer of its own before the one given.
 	Machine fsm.Config
-	// Node and Boot are this node's incarnation and start counter.
+	// Node and Boot are this node's incarnation and the number of its start.
 	Node, Boot uint64
 	// ReadMode is the read gate's; it may be changed at run time.
 	ReadMode func() ReadMode
@@ -45,13 +50,23 @@ type Config struct {
 	// not been answered.
 	OutstandingBytesMax int64
 	OutstandingTxnsMax  int64
-	// ValueBytesMax is how long a string may become (proto-max-bulk-len). The
-	// leader brings it into the log, for replicas must agree on it.
-	ValueBytesMax func() int64
+	// Settings are the limits that replicas must agree on, as they are to be. The
+	// leader brings them into the log.
+	Settings func() command.Settings
+	// ScriptTimeout is how long a script may run that only reads, 0: no limit but
+	// its budget. Nil: the same.
+	ScriptTimeout func() time.Duration
+	// Memory is the sum that this node's shards are limited by; nil: this shard
+	// is alone.
+	Memory *Memory
 	// OnLead is told when this node begins to lead; may be nil.
 	OnLead func()
 	Log    *slog.Logger
 }
+
+// idleEvery is how often loops look that have nothing to do, for this replica does
+// not lead; when that changes they are kicked.
+const idleEvery = time.Second
 
 // Shard is this node's replica of one shard.
 type Shard struct {
@@ -63,6 +78,10 @@ type Shard struct {
 	propose proposer
 	clock   clock
 	ticks   ticker
+	waiters waiters
+	evictor evictor
+	// expiry is the loop that looks for due keys.
+	expiry *stepper.Stepper
 
 	// readyTerm is the term whose first entry, made by this leader, has executed
 	// here; 0 while this node does not lead.
@@ -71,21 +90,27 @@ type Shard struct {
 	// SET-ACTIVE-EXPIRE).
 	expireOff atomic.Bool
 
+	// readers holds the state machine open while reads are in it.
+	readers struct {
+		sync.RWMutex
+		closed bool
+	}
+
 	// opened is closed when group is set: leadership may come earlier.
 	opened chan struct{}
 	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{}
 }
 
 // Open opens the replica and its Raft group.
 func Open(cfg Config) (*Shard, error) {
-	s := &Shard{cfg: cfg, opened: make(chan struct{}), done: make(chan struct{})}
+	s := &Shard{cfg: cfg, opened: make(chan struct{}), expiry: stepper.New()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.admit.init(cfg.OutstandingBytesMax, cfg.OutstandingTxnsMax)
 	s.pending.init()
-	s.clock.anchor(0)
 	cfg.Machine.Sink = &s.pending
+	s.waiters.init(s)
+	cfg.Machine.Observer = &observer{&s.waiters, cfg.Machine.Observer}
 	cfg.Machine.Group = cfg.Group.ID
 	s.machine = fsm.New(cfg.Machine)
 	gcfg := cfg.Group
@@ -94,6 +119,10 @@ func Open(cfg Config) (*Shard, error) {
 	gcfg.OnLost = s.lost
 	gcfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.Group.ID, data) }
 	s.propose.init(s)
+	s.evictor.init(s)
+	if cfg.Memory == nil {
+		s.cfg.Memory = &Memory{}
+	}
 	s.ticks.init(s)
 	group, err := OpenGroup(gcfg)
 	if err != nil {
@@ -102,9 +131,11 @@ func Open(cfg Config) (*Shard, error) {
 		return nil, err
 	}
 	s.group = group
+	s.cfg.Memory.join(s)
 	close(s.opened)
-	go s.propose.loop()
+	go s.evictor.loop()
 	go s.expireLoop()
+	go s.waiters.loop()
 	return s, nil
 }
 
@@ -131,15 +162,20 @@ func (s *Shard) Close(ctx context.Context) error {
 	s.cancel()
 	err := s.group.Shutdown(ctx)
 	s.propose.stop()
+	s.evictor.stop()
 	s.pending.failAll(cluster.ErrUnknown)
+	s.waiters.looks.Wait()
+	s.cfg.Memory.leave(s)
+	s.readers.Lock()
+	s.readers.closed = true
+	s.readers.Unlock()
 	s.machine.Close()
 	return err
 }
 
-// lead is called when this node begins to lead: it anchors the clock and
-// proposes the term's first entry. Reads are served once that has executed.
+// lead is called when this node begins to lead: it proposes the term's first
+// entry. Reads are served once that has executed.
 func (s *Shard) lead(term uint64) {
-	s.clock.anchor(s.machine.StampMs())
 	if s.cfg.OnLead != nil {
 		s.cfg.OnLead()
 	}
@@ -152,6 +188,7 @@ func (s *Shard) lead(term uint64) {
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
 				s.readyTerm.Store(term)
+				s.expiry.Kick()
 				s.SyncSettings(s.ctx)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)
@@ -166,18 +203,26 @@ func (s *Shard) lead(term uint64) {
 // SyncSettings brings the settings that apply looks at into the log, if this
 // node leads and they differ.
 func (s *Shard) SyncSettings(ctx context.Context) {
-	want := s.cfg.ValueBytesMax()
-	if !s.Leads() || s.machine.Settings().ValueBytesMax == want {
-		return
+	want, have := s.cfg.Settings(), s.machine.Settings()
+	for _, name := range command.SettingNames() {
+		value := *want.Ref(name)
+		if !s.Leads() || value == *have.Ref(name) {
+			continue
+		}
+		args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
+		if err := s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
+			s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
+		}
 	}
-	args := [][]byte{[]byte("lockstep.set"), []byte("proto-max-bulk-len"), strconv.AppendInt(nil, want, 10)}
-	if err := s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
-		s.cfg.Log.Warn("a setting has not reached the log yet", "setting", string(args[1]), "reason", err)
-	}
+	s.evictor.Kick()
 }
 
 // lost is called when this node no longer leads.
-func (s *Shard) lost(uint64) { s.readyTerm.Store(0) }
+func (s *Shard) lost(uint64) {
+	s.readyTerm.Store(0)
+	s.waiters.dismiss()
+	s.evictor.Kick()
+}
 
 // pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
@@ -195,12 +240,31 @@ type machineAdapter struct{ *fsm.Machine }
 // Snapshot implements StateMachine.
 func (a machineAdapter) Snapshot() (Snapshot, error) { return a.Machine.Snapshot() }
 
-// Leader implements router.Shard: the leader's peer address as this node knows
-// it, and whether this node is it.
-func (s *Shard) Leader() (addr string, self bool) {
-	id, a := s.group.Leader()
-	return string(a), id == s.cfg.Group.LocalID && s.group.IsLeader()
+// Leader is who leads a shard, as a node knows it.
+type Leader struct {
+	// ID and Addr are the node's id and peer address; empty: nobody is known.
+	ID, Addr string
+	// Term is the term that it leads, or the newest that is known.
+	Term uint64
+	// Self: it is this node.
+	Self bool
 }
+
+// Leader is who leads the shard as this replica knows it.
+func (s *Shard) Leader() Leader {
+	for {
+		term := s.group.Term()
+		id, addr := s.group.Leader()
+		l := Leader{ID: string(id), Addr: string(addr), Term: term, Self: id == s.cfg.Group.LocalID && s.group.IsLeader()}
+		if s.group.Term() == term {
+			return l
+		}
+	}
+}
+
+// Votes tells whether this replica is a voter of its group, and so has caught
+// up with it once.
+func (s *Shard) Votes() bool { return s.group.Votes() }
 
 // Transfer gives the leadership to a server, or, with an empty id, to the one
 // that is furthest.

@@ -27,6 +27,9 @@ const (
 // kindPing asks for an empty answer at once.
 const kindPing uint8 = 0
 
+// pingAnswered is the id of the answer to a ping; those of requests begin with 1.
+const pingAnswered uint64 = 0
+
 // Codes of answers.
 const (
 	answerDone uint8 = iota

@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -73,4 +74,16 @@ func FuzzReadPreface(f *testing.F) {
 			t.Fatalf("%+v", p)
 		}
 	})
+}
+
+// What is too long for a frame, or too short, is refused by its length alone.
+func TestAFrameOfAWrongLengthIsRefusedUnread(t *testing.T) {
+	for _, n := range []uint32{0, bodyHead - 1, FrameBytesMax + 1, 1<<32 - 1} {
+		head := binary.LittleEndian.AppendUint32(nil, n)
+		head = append(head, make([]byte, frameHead+bodyHead-len(head))...)
+		_, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(head)))
+		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errDamaged) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
 }

@@ -30,16 +30,24 @@ type peer struct {
 	out  *outbox
 	// failures counts the dials before this one that failed in a row.
 	failures int
+	// lost: the connection before this one broke or could not be made.
+	lost bool
 	// stranger: this node had no cluster when it made the connection.
 	stranger bool
 	ctx      context.Context
 	cancel   context.CancelFunc
 	// heard counts the reads that brought something.
 	heard atomic.Uint64
+	// pinged is when the ping was sent that is not answered yet; nil: all are.
+	pinged atomic.Pointer[time.Time]
+	// roundTripNs is what the last answered ping took.
+	roundTripNs atomic.Int64
 
 	mu      sync.Mutex
 	waiting map[uint64]func([]byte, error)
 	nextID  uint64
+	// since is when the connection was made; zero: not yet.
+	since time.Time
 	// failed says why the connection is of no use any more.
 	failed error
 	// retryAt is when the peer may be dialled again.
@@ -98,10 +106,11 @@ func (t *Transport) peer(addr string) (*peer, error) {
 	if t.closed {
 		return nil, ErrClosed
 	}
-	failures := 0
+	failures, lost := 0, false
 	if p := t.peers[addr]; p != nil {
 		p.mu.Lock()
 		failed, retryAt := p.failed, p.retryAt
+		lost = failed != nil
 		p.mu.Unlock()
 		switch {
 		case failed == nil && p.stranger && t.cfg.ClusterID() != "":
@@ -116,10 +125,25 @@ func (t *Transport) peer(addr string) (*peer, error) {
 		}
 	}
 	p := newPeer(t, addr)
-	p.failures, p.stranger = failures, t.cfg.ClusterID() == ""
+	p.failures, p.lost, p.stranger = failures, lost, t.cfg.ClusterID() == ""
 	t.peers[addr] = p
 	t.wait.Go(p.run)
 	return p, nil
+}
+
+// Lost tells whether the connection to a peer has broken, or could not be made,
+// and nothing has been heard from there since. Of a peer that was never asked it
+// says false.
+func (t *Transport) Lost(addr string) bool {
+	t.mu.Lock()
+	p := t.peers[addr]
+	t.mu.Unlock()
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed != nil || p.lost && p.heard.Load() == 0
 }
 
 func newPeer(t *Transport, addr string) *peer {
@@ -165,6 +189,9 @@ func (p *peer) run() {
 		return
 	}
 	p.failures = 0
+	p.mu.Lock()
+	p.since = time.Now()
+	p.mu.Unlock()
 	defer context.AfterFunc(p.ctx, func() { conn.Close() })()
 	p.t.wait.Go(func() { p.out.drain(conn) })
 	p.t.wait.Go(func() { p.ping(conn) })
@@ -179,6 +206,12 @@ func (p *peer) read(conn net.Conn) error {
 		id, code, payload, err := readFrame(r)
 		if err != nil {
 			return err
+		}
+		if id == pingAnswered {
+			if sent := p.pinged.Swap(nil); sent != nil {
+				p.roundTripNs.Store(int64(time.Since(*sent)))
+			}
+			continue
 		}
 		done := p.take(id)
 		switch {
@@ -227,6 +260,8 @@ func (p *peer) ping(conn net.Conn) {
 			conn.Close()
 			return
 		}
+		now := time.Now()
+		p.pinged.CompareAndSwap(nil, &now)
 		p.mu.Lock()
 		p.out.push(p.nextID, kindPing, nil, true)
 		p.mu.Unlock()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/cluster/secure"
 )
 
 // Kinds of connections.
@@ -52,6 +54,9 @@ func readPreface(r io.Reader) (preface, error) {
 	var head [len(prefaceMagic) + 5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return preface{}, err
+	}
+	if secure.SpeaksTLS(head[:]) {
+		return preface{}, errors.New("it speaks TLS, and this node's tls-cluster is off")
 	}
 	if string(head[:4]) != prefaceMagic {
 		return preface{}, errors.New("not a lockstep peer, or another version of its protocol")
@@ -94,8 +99,8 @@ func writeVerdict(w io.Writer, reason string) error {
 // another node answers there.
 func Target(id, addr string) string { return id + "@" + addr }
 
-// splitTarget undoes Target; id is "" for a plain address.
-func splitTarget(target string) (id, addr string) {
+// SplitTarget undoes Target; id is "" for a plain address.
+func SplitTarget(target string) (id, addr string) {
 	if i := strings.LastIndexByte(target, '@'); i >= 0 {
 		return target[:i], target[i+1:]
 	}
@@ -104,17 +109,30 @@ func splitTarget(target string) (id, addr string) {
 
 // dial connects to a peer and introduces this node. The end of ctx ends it.
 func (t *Transport) dial(ctx context.Context, target string, p preface, timeout time.Duration) (net.Conn, error) {
-	id, addr := splitTarget(target)
+	id, addr := SplitTarget(target)
+	addr = t.whereabouts(id, addr)
+	p.clusterID, p.nodeID, p.target = t.cfg.ClusterID(), t.cfg.NodeID, id
+	conn, err := t.dialAddr(ctx, addr, p, timeout)
+	if err != nil {
+		t.missed(id, addr)
+	}
+	return conn, err
+}
+
+func (t *Transport) dialAddr(ctx context.Context, addr string, p preface, timeout time.Duration) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: min(timeout, dialTimeout)}
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	bare, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { bare.Close() })
 	defer stop()
-	tune(conn)
-	_ = conn.SetDeadline(time.Now().Add(t.pace.preface))
-	p.clusterID, p.nodeID, p.target = t.cfg.ClusterID(), t.cfg.NodeID, id
+	tune(bare)
+	_ = bare.SetDeadline(time.Now().Add(t.pace.preface))
+	conn, err := t.dialSecurely(ctx, bare, addr)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := conn.Write(p.append(nil)); err != nil {
 		conn.Close()
 		return nil, err

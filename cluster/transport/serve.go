@@ -12,6 +12,7 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 	out := newOutbox()
 	t.wait.Go(func() { out.drain(conn) })
 	defer out.close()
+	t.serving(conn, from, out)
 	r := bufio.NewReaderSize(conn, readBufferBytes)
 	var open atomic.Int64
 	for {
@@ -21,7 +22,7 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 		}
 		if kind == kindPing {
 			// A ping bears the id of the request before it, which has its own answer.
-			out.push(0, answerDone, nil, true)
+			out.push(pingAnswered, answerDone, nil, true)
 			continue
 		}
 		if refusal := t.refusal(kind, from); refusal != "" {
@@ -29,7 +30,7 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 			continue
 		}
 		if open.Add(1) > outstandingMax {
-			t.refusals.warn(t.cfg.Log, "a peer has too many requests open", "peer", from.NodeID)
+			t.refusals.Warn(t.cfg.Log, "a peer has too many requests open", "peer", from.NodeID)
 			return
 		}
 		t.handlers[kind](from, payload, func(answer []byte) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +130,44 @@ func TestClosingTheTransportClosesTheStreams(t *testing.T) {
 		t.Error("still open")
 	} else if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
 		t.Error("still open")
+	}
+}
+
+// A node that was met elsewhere is dialled there, until it is missed there.
+func TestANodeIsDialledWhereItWasMet(t *testing.T) {
+	a, addr := open(t, "a", "c", nil)
+	b, other := open(t, "b", "c", nil)
+	a.StreamLayer(0)
+	layer := b.StreamLayer(0)
+	old := raft.ServerAddress(Target("a", "127.0.0.1:1"))
+	dial := func(to raft.ServerAddress) error {
+		conn, err := layer.Dial(to, time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	if dial(old) == nil {
+		t.Fatal("somebody answers at port 1")
+	}
+	b.Met("a", addr)
+	for range 2 {
+		if err := dial(old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A wrong hint costs one dial and leads to no wrong node.
+	b.Met("a", other)
+	if err := dial(raft.ServerAddress(Target("a", addr))); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "this is node b, not a") {
+		t.Fatal(err)
+	}
+	if err := dial(raft.ServerAddress(Target("a", addr))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * metMax {
+		b.Met(strconv.Itoa(i), addr)
+	}
+	if len(b.met) != metMax {
+		t.Errorf("%d are remembered", len(b.met))
 	}
 }

@@ -10,7 +10,8 @@
 //
 // Addresses are names and stay names: they are resolved at each dial, so that a
 // node may come back with another IP. That is why hashicorp/raft's own TCP
-// transport is not used; it insists on an IP.
+// transport is not used; it insists on an IP. And where a node was met lately
+// counts for more than the address it is looked for at (Met).
 //
 // Raft's streams and requests use connections of their own, so that a bulk
 // transfer (a snapshot) does not hold up heartbeats or forwarded commands. All
@@ -21,7 +22,9 @@
 // its machine is gone (keepalives, user timeout), by unanswered pings where its
 // process stands still.
 //
-// TLS belongs in two places, around the raw connection: dial and welcome.
+// With Config.Secure connections are under mutual TLS, at both places where raw
+// ones begin: dial and welcome. Who fails the handshake gets an alert of TLS and
+// not one byte of ours.
 //
 // Invariants:
 //   - Requests sent over one peer connection arrive, and are handed to their
@@ -34,13 +37,16 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"lockstep/cluster/quiet"
+	"lockstep/cluster/secure"
 )
 
 // Errors of requests.
@@ -97,9 +103,23 @@ type Config struct {
 	NodeID string
 	// ClusterID returns the cluster's id, "" while this node has none.
 	ClusterID func() string
+	// Outcast says why a node is no longer listened to, "" if it is; nil: all are.
+	// An outcast may send what a node without a cluster may, and no more: a node
+	// that was given up may still call in the name of a group it once belonged to.
+	Outcast func(nodeID string) string
 	// OpenKinds are the request kinds that a node without a cluster may send.
 	OpenKinds []uint8
-	Log       *slog.Logger
+	// Secure puts every connection under mutual TLS; nil: none is.
+	Secure Secure
+	Log    *slog.Logger
+}
+
+// Secure knows what TLS is spoken with. It is asked for each connection.
+type Secure interface {
+	// Accepting is for connections that others make; it asks for a certificate.
+	Accepting() *tls.Config
+	// Dialling is for a connection to a host.
+	Dialling(host string) *tls.Config
 }
 
 // Peer is who sent a request.
@@ -121,24 +141,32 @@ type Transport struct {
 	listeners []net.Listener
 	handlers  [256]Handler
 	open      [256]bool
-	refusals  quiet
+	refusals  quiet.Log
 	pace      pace
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
-	mu      sync.Mutex
-	layers  map[uint32]*StreamLayer
-	peers   map[string]*peer
-	inbound map[net.Conn]struct{}
-	closed  bool
+	mu     sync.Mutex
+	layers map[uint32]*StreamLayer
+	peers  map[string]*peer
+	// inbound are the accepted connections; of those that carry requests, with
+	// what Links tells of them.
+	inbound map[net.Conn]*incoming
+	// met is where nodes were met, by id.
+	met    map[string]string
+	closed bool
+
+	// hall is where TLS handshakes of accepted connections are under way.
+	hall secure.Hall
 }
 
 // Listen opens the peer port. Handle must be called before Serve.
 func Listen(cfg Config) (*Transport, error) {
 	t := &Transport{
-		cfg: cfg, pace: usualPace, layers: map[uint32]*StreamLayer{}, peers: map[string]*peer{}, inbound: map[net.Conn]struct{}{},
+		cfg: cfg, pace: usualPace, layers: map[uint32]*StreamLayer{}, peers: map[string]*peer{}, inbound: map[net.Conn]*incoming{},
+		met: map[string]string{},
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	for _, k := range cfg.OpenKinds {
@@ -206,7 +234,20 @@ func (t *Transport) track(conn net.Conn) bool {
 	if t.closed || len(t.inbound) >= inboundMax {
 		return false
 	}
-	t.inbound[conn] = struct{}{}
+	t.inbound[conn] = nil
+	return true
+}
+
+// swap notes that an accepted connection goes on as another; false: the
+// transport is closed.
+func (t *Transport) swap(conn, as net.Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.inbound, conn)
+	if t.closed {
+		return false
+	}
+	t.inbound[as] = nil
 	return true
 }
 
@@ -222,13 +263,19 @@ func (t *Transport) drop(conn net.Conn) {
 // for.
 func (t *Transport) welcome(conn net.Conn) {
 	tune(conn)
+	conn, err := t.securely(conn)
+	if err != nil {
+		t.refusals.Warn(t.cfg.Log, "peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
+		t.drop(conn)
+		return
+	}
 	_ = conn.SetDeadline(time.Now().Add(t.pace.preface))
 	p, err := readPreface(conn)
 	if err == nil {
 		err = t.check(&p)
 	}
 	if err != nil {
-		t.refusals.warn(t.cfg.Log, "peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
+		t.refusals.Warn(t.cfg.Log, "peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
 		_ = writeVerdict(conn, err.Error())
 		t.drop(conn)
 		return
@@ -238,6 +285,9 @@ func (t *Transport) welcome(conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
+	if t.outcast(&p) != "" {
+		p.clusterID = ""
+	}
 	if p.kind == streamRaft {
 		t.mu.Lock()
 		layer := t.layers[p.group]
@@ -264,6 +314,9 @@ func (t *Transport) check(p *preface) error {
 	default:
 		return fmt.Errorf("this node belongs to cluster %s, not %q", own, p.clusterID)
 	}
+	if why := t.outcast(p); why != "" && p.kind == streamRaft {
+		return errors.New(why)
+	}
 	if p.kind == streamRaft {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -272,6 +325,13 @@ func (t *Transport) check(p *preface) error {
 		}
 	}
 	return nil
+}
+
+func (t *Transport) outcast(p *preface) string {
+	if t.cfg.Outcast == nil {
+		return ""
+	}
+	return t.cfg.Outcast(p.nodeID)
 }
 
 // Close closes all connections, the Raft groups' too, and waits for their
@@ -300,24 +360,4 @@ func (t *Transport) Close() error {
 	}
 	t.wait.Wait()
 	return nil
-}
-
-// quiet lets one line a second through: whoever knocks at the port decides how
-// often there is something to say.
-type quiet struct {
-	lastSec    atomic.Int64
-	suppressed atomic.Int64
-}
-
-func (q *quiet) warn(log *slog.Logger, msg string, args ...any) {
-	now := time.Now().Unix()
-	last := q.lastSec.Load()
-	if now == last || !q.lastSec.CompareAndSwap(last, now) {
-		q.suppressed.Add(1)
-		return
-	}
-	if n := q.suppressed.Swap(0); n > 0 {
-		args = append(args, "more_like_this", n)
-	}
-	log.Warn(msg, args...)
 }

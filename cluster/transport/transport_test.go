@@ -141,6 +141,36 @@ func TestStrangerMayOnlyKnock(t *testing.T) {
 	}
 }
 
+func TestAnOutcastMayOnlyKnock(t *testing.T) {
+	a, addr := open(t, "a", "one", func(tr *Transport) {
+		tr.cfg.Outcast = func(id string) string {
+			if id == "b" {
+				return "node b was removed"
+			}
+			return ""
+		}
+		echoes(tr)
+	})
+	a.StreamLayer(0)
+	b, _ := open(t, "b", "one", nil)
+	c, _ := open(t, "c", "one", nil)
+	if _, err := b.Call(within(t), addr, kindKnock, nil); err != nil {
+		t.Errorf("knocking: %v", err)
+	}
+	if _, err := b.Call(within(t), addr, kindEcho, nil); !errors.Is(err, ErrRefused) {
+		t.Errorf("another request: %v", err)
+	}
+	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "node b was removed") {
+		t.Errorf("a Raft stream: %v", err)
+	}
+	if _, err := c.Call(within(t), addr, kindEcho, nil); err != nil {
+		t.Errorf("another node: %v", err)
+	}
+	if _, err := c.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); err != nil {
+		t.Errorf("another node's Raft stream: %v", err)
+	}
+}
+
 func TestNodeThatWasTakenInIsAStrangerNoMore(t *testing.T) {
 	_, addr := open(t, "a", "one", echoes)
 	var joined atomic.Bool
@@ -327,7 +357,7 @@ func TestAddressesStayNames(t *testing.T) {
 	if got := a.StreamLayer(1).Addr().String(); got != "a.example:7000" {
 		t.Errorf("advertised %q", got)
 	}
-	id, addr := splitTarget(Target("n@1", "host:1"))
+	id, addr := SplitTarget(Target("n@1", "host:1"))
 	if id != "n@1" || addr != "host:1" {
 		t.Errorf("%q %q", id, addr)
 	}
@@ -350,5 +380,52 @@ func BenchmarkEcho(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// So many requests may be open to one peer. One more is certainly not sent, and
+// those before live on.
+func TestOneRequestTooManyIsNotSent(t *testing.T) {
+	var mu sync.Mutex
+	var held []func([]byte)
+	_, addr := open(t, "a", "c", func(tr *Transport) {
+		tr.Handle(kindEcho, func(_ Peer, _ []byte, reply func([]byte)) {
+			mu.Lock()
+			held = append(held, reply)
+			mu.Unlock()
+		})
+	})
+	b, _ := open(t, "b", "c", nil)
+	var answered atomic.Int64
+	failed := make(chan error, outstandingMax)
+	done := func(_ []byte, err error) {
+		if err != nil {
+			failed <- err
+		}
+		answered.Add(1)
+	}
+	for range outstandingMax {
+		b.Go(addr, kindEcho, nil, done)
+	}
+	if _, err := b.Call(within(t), addr, kindEcho, nil); !errors.Is(err, ErrNotSent) {
+		t.Errorf("one too many: %v", err)
+	}
+	deadline, tick := time.After(40*time.Second), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for answered.Load() < outstandingMax {
+		mu.Lock()
+		replies := held
+		held = nil
+		mu.Unlock()
+		for _, reply := range replies {
+			reply(nil)
+		}
+		select {
+		case err := <-failed:
+			t.Fatal(err)
+		case <-deadline:
+			t.Fatalf("%d were answered", answered.Load())
+		case <-tick.C:
+		}
 	}
 }

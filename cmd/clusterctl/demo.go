@@ -36,7 +36,7 @@ func newDemo() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&opt.Nodes, "nodes", 3, "number of nodes")
-	f.IntVar(&opt.Port, "port", 7001, "client port of the first node; the next ones follow, peer ports are 10000 above")
+	f.IntVar(&opt.Port, "port", 7001, "client port of the first node; the next ones follow, peer ports are 10000 above, those of the pages 1000")
 	f.StringVar(&opt.Keep, "keep", "", "keep the data in this folder")
 	f.StringVar(&opt.Binary, "binary", "", "the lockstepd to run (default: built from this repository)")
 	f.BoolVar(&plain, "plain", false, "print lines instead of a live view, with the write load on")

@@ -1,72 +1,19 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"lockstep/node/status"
 )
 
-func newJoin(opt *options) *cobra.Command {
-	var binary string
-	cmd := &cobra.Command{
-		Use:   "join -a ADDR -- [lockstepd flags]",
-		Short: "Start a node here that joins the cluster at -a",
-		Long: `Start a node here that joins the cluster at -a.
-
-The peer addresses are asked of the cluster; everything behind -- is given to
-lockstepd, which takes this process's place. The node comes in as a learner and
-is made a voter when it has caught up; clusterctl status shows it.
-
-  clusterctl join -a 10.0.0.1:6379 -- --dir /var/lib/lockstep --node-name n4`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := opt.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var peers []string
-			for i := range c.Nodes {
-				peers = append(peers, c.Nodes[i].PeerAddr)
-			}
-			path, err := findBinary(binary)
-			if err != nil {
-				return err
-			}
-			argv := append([]string{path, "--join", strings.Join(peers, ",")}, args...)
-			fmt.Fprintln(cmd.ErrOrStderr(), strings.Join(argv, " "))
-			return syscall.Exec(path, argv, os.Environ())
-		},
-	}
-	cmd.Flags().StringVar(&binary, "binary", "", "the lockstepd to start (default: beside clusterctl, then in PATH)")
-	return cmd
-}
-
-// findBinary finds lockstepd.
-func findBinary(given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), "lockstepd")
-		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-			return beside, nil
-		}
-	}
-	path, err := exec.LookPath("lockstepd")
-	if err != nil {
-		return "", fmt.Errorf("lockstepd is neither beside clusterctl nor in PATH; name it with --binary")
-	}
-	return path, nil
-}
-
 func newRemove(opt *options) *cobra.Command {
-	var force, yes bool
+	var force bool
+	var sure confirmation
+	var wait patience
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
 		Short: "Take a node out of the cluster for good",
@@ -75,94 +22,134 @@ func newRemove(opt *options) *cobra.Command {
 Use it for a node that will not come back: its data folder is never accepted
 again. It is refused when the nodes that answer would no longer be a quorum,
 unless --force is given.`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: opt.nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !yes && !confirmed(cmd, fmt.Sprintf("Remove node %s? Its data folder will never be accepted again.", args[0])) {
-				return fmt.Errorf("not removed: answer yes, or pass --yes")
+			if err := sure.ask(cmd, fmt.Sprintf("Remove node %s? Its data folder will never be accepted again.", args[0])); err != nil {
+				return err
 			}
 			request := []any{"LOCKSTEP", "REMOVE", args[0]}
 			if force {
 				request = append(request, "FORCE")
 			}
-			return opt.order(cmd, request...)
+			return opt.letGoAndSay(cmd, &wait, args[0], request...)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "remove it even if a quorum may be lost")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	sure.flag(cmd)
+	wait.flag(cmd)
 	return cmd
 }
 
+// letGoAndSay orders a node away, waits, and prints what became of it.
+func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, node string, request ...any) error {
+	reply, err := o.letGo(cmd, wait, node, request...)
+	if reply == "" {
+		return err
+	}
+	return errors.Join(o.say(cmd, reply), err)
+}
+
+// letGo orders a node away and waits until every group has let go of it. The
+// answer is what the cluster said to the order, "" if it was not given.
+func (o *options) letGo(cmd *cobra.Command, wait *patience, node string, request ...any) (string, error) {
+	before, err := o.status(cmd.Context())
+	if err != nil {
+		return "", err
+	}
+	id := node
+	if n := nodeNamed(before, node); n != nil {
+		id = n.ID
+	}
+	reply, err := o.order(cmd.Context(), request...)
+	if err != nil {
+		return "", err
+	}
+	if reply == removedReply(id) {
+		// The node that was asked may be the one, and tell nothing more.
+		return reply, nil
+	}
+	waited := false
+	err = wait.follow(cmd, o, func(c *status.Cluster) (bool, string) {
+		if nodeNamed(c, id) == nil {
+			return true, ""
+		}
+		waited = true
+		return false, strings.Join(append([]string{node + " is leaving"}, c.Waiting()...), "; ")
+	})
+	if err == nil && waited {
+		reply = removedReply(id)
+	}
+	return reply, err
+}
+
+// removedReply is what the cluster says when a node is gone.
+func removedReply(id string) string { return id + " was removed" }
+
 func newLeave(opt *options) *cobra.Command {
-	var yes bool
+	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "leave",
 		Short: "Let the node at -a leave its cluster for good",
-		Args:  cobra.NoArgs,
+		Long: `Let the node at -a leave its cluster for good.
+
+It hands over what it leads, every group lets go of it, and its process ends.
+It is refused when the nodes that would be left are no quorum.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes && !confirmed(cmd, fmt.Sprintf("Let the node at %s leave the cluster?", opt.addrs[0])) {
-				return fmt.Errorf("nothing done: answer yes, or pass --yes")
+			if err := sure.ask(cmd, fmt.Sprintf("Let the node at %s leave the cluster?", opt.addrs[0])); err != nil {
+				return err
 			}
-			return opt.order(cmd, "LOCKSTEP", "LEAVE")
+			one := *opt
+			one.addrs = opt.addrs[:1]
+			return one.orderAndSay(cmd, "LOCKSTEP", "LEAVE")
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	sure.flag(cmd)
 	return cmd
 }
 
-func newTransfer(opt *options) *cobra.Command {
-	var group, to string
+func newPromote(opt *options) *cobra.Command {
+	var wait patience
 	cmd := &cobra.Command{
-		Use:   "transfer",
-		Short: "Move the leadership of a shard to another node",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			request := []any{"LOCKSTEP", "TRANSFER", group}
-			if to != "" {
-				request = append(request, to)
+		Use:   "promote NODE",
+		Short: "Let a learner vote",
+		Long: `Let a learner vote: a node that joined with --learner and has followed every
+group without a vote. It becomes a voter in each group when it has caught up.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: opt.nodeNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			reply, err := opt.order(cmd.Context(), "LOCKSTEP", "PROMOTE", args[0])
+			if err != nil {
+				return err
 			}
-			return opt.order(cmd, request...)
+			err = wait.follow(cmd, opt, func(c *status.Cluster) (bool, string) { return votes(c, args[0]) })
+			if err != nil {
+				return err
+			}
+			return opt.say(cmd, reply)
 		},
 	}
-	cmd.Flags().StringVar(&group, "shard", "0", `the shard's number, or "meta", or "all"`)
-	cmd.Flags().StringVar(&to, "to", "", "name or id of the node that is to lead (default: the one that is furthest)")
+	wait.flag(cmd)
 	return cmd
 }
 
-func newSnapshot(opt *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "snapshot",
-		Short: "Let the node at -a write a snapshot of every shard and cut its log",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return opt.order(cmd, "LOCKSTEP", "SNAPSHOT")
-		},
+// votes tells whether a node votes in every group that it has a replica of.
+func votes(c *status.Cluster, name string) (bool, string) {
+	n := nodeNamed(c, name)
+	switch {
+	case n == nil:
+		return false, "the cluster has no node " + name
+	case !n.Reachable:
+		return false, name + " does not answer"
+	case n.Learner:
+		return false, name + " is a learner still"
 	}
-}
-
-// orderTimeout is how long an order may take: nodes wait for a quorum, or
-// write a snapshot.
-const orderTimeout = 60 * time.Second
-
-// order sends a command that changes something and prints the answer.
-func (o *options) order(cmd *cobra.Command, args ...any) error {
-	long := *o
-	long.timeout = max(o.timeout, orderTimeout)
-	ctx, cancel := context.WithTimeout(cmd.Context(), long.timeout)
-	defer cancel()
-	reply, err := long.ask(ctx, args...)
-	if err != nil {
-		return err
+	var behind []string
+	for _, g := range n.Groups {
+		if g.Role == "learner" {
+			behind = append(behind, fmt.Sprintf("%s (%d entries behind)", status.GroupTitle(g.Name), g.Lag))
+		}
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), reply)
-	return nil
-}
-
-// confirmed asks the person at the terminal.
-func confirmed(cmd *cobra.Command, question string) bool {
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s [yes/no] ", question)
-	var answer string
-	if _, err := fmt.Fscanln(cmd.InOrStdin(), &answer); err != nil {
-		return false
-	}
-	return answer == "yes" || answer == "y"
+	return len(behind) == 0 && len(n.Groups) > 0, name + " does not vote yet in " + strings.Join(behind, ", ")
 }

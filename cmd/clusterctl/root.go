@@ -1,25 +1,37 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"lockstep/node"
-	"lockstep/node/status"
 )
 
 // options are the flags that every verb has.
 type options struct {
 	addrs    []string
+	user     string
 	password string
 	timeout  time.Duration
+	output   string
+	secure   secureFlags
+}
+
+// passwordVariables are where the password is looked for that no flag gives. The
+// second is how a node's container is given it: what is run there needs no more.
+var passwordVariables = []string{"LOCKSTEP_PASSWORD", "LOCKSTEP_REQUIREPASS"}
+
+// noArgs refuses what stands behind a verb that has flags alone.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no %q, but flags alone: see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 }
 
 func newRoot() *cobra.Command {
@@ -27,63 +39,53 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "clusterctl",
 		Short:         "Look at and change a Lockstep cluster",
+		Long:          "Look at and change a Lockstep cluster.\n\n" + exitHelp,
 		Version:       node.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if opt.output != outputTable && opt.output != outputJSON {
+				return fmt.Errorf("--output is %s or %s, not %q", outputTable, outputJSON, opt.output)
+			}
+			for _, name := range passwordVariables {
+				if opt.password == "" {
+					opt.password = os.Getenv(name)
+				}
+			}
+			return opt.secure.open(cmd)
+		},
 	}
 	f := root.PersistentFlags()
 	f.StringSliceVarP(&opt.addrs, "addr", "a", []string{"127.0.0.1:6379"}, "client address of a node; several: the first that answers is asked")
-	f.StringVar(&opt.password, "password", "", "password of the nodes (also from LOCKSTEP_PASSWORD)")
+	f.StringVar(&opt.user, "user", "", "user to log in as, with --password (default: the default user)")
+	f.StringVar(&opt.password, "password", "", "password of the nodes (also from "+strings.Join(passwordVariables, " or ")+")")
 	f.DurationVar(&opt.timeout, "timeout", 5*time.Second, "how long a node may take to answer")
-	root.AddCommand(newStatus(opt), newJoin(opt), newRemove(opt), newLeave(opt), newTransfer(opt), newSnapshot(opt), newDemo())
+	f.StringVarP(&opt.output, "output", "o", outputTable, "table or json")
+	opt.secure.flags(f)
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
+	root.AddGroup(
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupChange, Title: "Change:"},
+		&cobra.Group{ID: groupRepair, Title: "Repair and try:"},
+	)
+	add := func(group string, verbs ...*cobra.Command) {
+		for _, v := range verbs {
+			v.GroupID = group
+			root.AddCommand(v)
+		}
+	}
+	add(groupLook, newStatus(opt), newNodes(opt), newShards(opt), newSlots(opt), newTop(opt), newDoctor(opt), newProbe(opt), newSupportBundle(opt))
+	add(groupChange, newJoin(opt), newLeave(opt), newRemove(opt), newScale(opt), newPromote(opt), newTransfer(opt), newDrain(opt), newRebalance(opt), newUpgrade(opt), newSnapshot(opt))
+	add(groupRepair, newBackup(opt), newRestore(opt), newImport(opt), newReplace(opt), newRecover(opt), newBench(opt), newDemo())
 	return root
 }
 
-// errNoAnswer: no node at the given addresses answered.
-var errNoAnswer = errors.New("no node answers")
+// The groups of verbs in the help.
+const (
+	groupLook   = "look"
+	groupChange = "change"
+	groupRepair = "repair"
+)
 
-// ask sends one command to the first node that answers.
-func (o *options) ask(ctx context.Context, args ...any) (string, error) {
-	var reasons []string
-	for _, addr := range o.addrs {
-		reply, err := askOne(ctx, addr, o.password, o.timeout, args...)
-		if err == nil {
-			return reply, nil
-		}
-		if isReply(err) {
-			return "", err
-		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", addr, err))
-	}
-	return "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
-}
-
-// isReply tells an error reply of a node from a failure to reach it.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
-
-func askOne(ctx context.Context, addr, password string, timeout time.Duration, args ...any) (string, error) {
-	client := redis.NewClient(&redis.Options{
-		Addr: addr, Password: password, DialTimeout: timeout, ReadTimeout: timeout, MaxRetries: -1,
-		DisableIdentity: true, Protocol: 2,
-	})
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return client.Do(ctx, args...).Text()
-}
-
-// status asks for the cluster's status.
-func (o *options) status(ctx context.Context) (*status.Cluster, error) {
-	text, err := o.ask(ctx, "LOCKSTEP", "STATUS")
-	if err != nil {
-		return nil, err
-	}
-	var c status.Cluster
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return nil, fmt.Errorf("a node's status makes no sense: %w", err)
-	}
-	return &c, nil
-}
+// stderr is where questions and progress go.
+func stderr(cmd *cobra.Command) io.Writer { return cmd.ErrOrStderr() }

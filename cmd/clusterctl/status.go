@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,67 +13,63 @@ import (
 )
 
 func newStatus(opt *options) *cobra.Command {
-	var output string
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show nodes, roles, terms and lag",
 		Long: `Show nodes, roles, terms and lag.
 
+A node that is on its way out is "leaving"; what it waits for stands above the
+table, and nodes that are gone below it.
+
 Exit code: 0 healthy, 1 degraded (a node is missing or behind, every group has
 a leader), 2 no quorum (a group has no leader, or no node answers).`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return fmt.Errorf("--output is table or json, not %q", output)
-			}
 			if watch {
-				return watchStatus(cmd, opt, output)
+				return watchStatus(cmd, opt)
 			}
-			return showStatus(cmd.Context(), cmd.OutOrStdout(), opt, output)
+			return showStatus(cmd, opt)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every second, until interrupted")
 	return cmd
 }
 
-func watchStatus(cmd *cobra.Command, opt *options, output string) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
-	defer stop()
+// watchEvery is how often a view is shown again.
+const watchEvery = time.Second
+
+func watchStatus(cmd *cobra.Command, opt *options) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
 	for {
-		err := showStatus(ctx, cmd.OutOrStdout(), opt, output)
+		err := showStatus(cmd, opt)
 		var exit exitCode
 		if err != nil && !errors.As(err, &exit) {
-			fmt.Fprintln(cmd.ErrOrStderr(), err)
+			fmt.Fprintln(stderr(cmd), err)
 		}
 		select {
-		case <-ctx.Done():
+		case <-cmd.Context().Done():
 			return nil
-		case <-time.After(time.Second):
+		case <-tick.C:
 			fmt.Fprintln(cmd.OutOrStdout())
 		}
 	}
 }
 
-func showStatus(ctx context.Context, w io.Writer, opt *options, output string) error {
-	c, err := opt.status(ctx)
+func showStatus(cmd *cobra.Command, opt *options) error {
+	c, err := opt.status(cmd.Context())
 	if err != nil {
-		if errors.Is(err, errNoAnswer) {
-			fmt.Fprintln(os.Stderr, "clusterctl:", err)
-			return exitCode(exitNoQuorum)
-		}
 		return err
 	}
-	if output == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(c); err != nil {
-			return err
-		}
-	} else {
-		printStatus(w, c)
+	if err := opt.print(cmd, c, func() { printStatus(cmd.OutOrStdout(), c) }); err != nil {
+		return err
 	}
+	return healthCode(c)
+}
+
+// healthCode is the exit code that tells a cluster's health.
+func healthCode(c *status.Cluster) error {
 	switch c.Health {
 	case status.Healthy:
 		return nil
@@ -89,16 +81,16 @@ func showStatus(ctx context.Context, w io.Writer, opt *options, output string) e
 }
 
 func printStatus(w io.Writer, c *status.Cluster) {
-	fmt.Fprintf(w, "cluster %s: %s, %d nodes, %d shards (seen by %s)\n", c.ClusterID, c.Health, len(c.Nodes), c.Shards, c.Seen)
+	fmt.Fprintf(w, "cluster %s: %s, %s, %s, version %d (seen by %s)\n", c.ClusterID, c.Health, counted(len(c.Nodes), "node"), counted(c.Shards, "shard"), c.Version, c.Seen)
 	for _, reason := range c.Reasons {
 		fmt.Fprintln(w, "  -", reason)
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	t := newTable(w)
 	fmt.Fprintln(t, "NODE\tCLIENT\tMEMBER\tGROUP\tROLE\tTERM\tEXECUTED\tLAG\tKEYS\tOPS/S\tRSS\tUPTIME")
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		if !n.Reachable {
-			fmt.Fprintf(t, "%s\t%s\t%s\t-\tunreachable\t-\t-\t-\t-\t-\t-\t-\n", n.Name, n.ClientAddr, n.Membership)
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\tunreachable\t-\t-\t-\t-\t-\t-\t-\n", n.Name, n.ClientAddr, memberText(n))
 			continue
 		}
 		for j := range n.Groups {
@@ -106,26 +98,37 @@ func printStatus(w io.Writer, c *status.Cluster) {
 		}
 	}
 	t.Flush()
+	for _, gone := range c.Removed[max(0, len(c.Removed)-removedShown):] {
+		if gone.ReplacedBy != "" {
+			fmt.Fprintf(w, "removed: %s, replaced by %s\n", gone.ID, gone.ReplacedBy)
+		} else {
+			fmt.Fprintf(w, "removed: %s\n", gone.ID)
+		}
+	}
 }
+
+// removedShown is how many removed nodes the table shows, the newest; the JSON
+// has all that are remembered.
+const removedShown = 5
 
 func printGroup(w io.Writer, n *status.Node, g *status.Group, first bool) {
 	if !first {
 		fmt.Fprintf(w, "\t\t\t%s\t%s\t%d\t%d\t%d\t\t\t\t\n", g.Name, g.Role, g.Term, g.Executed, g.Lag)
 		return
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", n.Name, n.ClientAddr, n.Membership,
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", n.Name, n.ClientAddr, memberText(n),
 		g.Name, g.Role, g.Term, g.Executed, g.Lag, n.Keys, n.OpsPerSec, sizeText(n.RSSBytes),
 		time.Duration(n.UptimeSec)*time.Second)
 }
 
-// sizeText prints a number of bytes for people.
-func sizeText(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1fG", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%dM", n>>20)
-	default:
-		return fmt.Sprintf("%dK", n>>10)
+// memberText is a node's membership and what is special about it.
+func memberText(n *status.Node) string {
+	words := []string{n.Membership}
+	if n.Drained {
+		words = append(words, "drained")
 	}
+	if n.Learner {
+		words = append(words, "learner")
+	}
+	return strings.Join(words, ",")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 
 	"lockstep/node"
 	"lockstep/node/config"
+	"lockstep/node/logs"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func run() error {
 	case err != nil:
 		return err
 	}
-	log, err := newLog(cfg)
+	log, err := logs.Open(cfg)
 	if err != nil {
 		return err
 	}
@@ -42,9 +42,14 @@ func run() error {
 		log.Warn(w.String())
 	}
 	if cfg.CheckOnly {
+		if err := node.CheckTLS(cfg.Current()); err != nil {
+			return err
+		}
 		fmt.Println("the configuration is good")
 		return nil
 	}
+	node.SpareProcessor()
+	node.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	n, err := node.Start(ctx, cfg, log)
@@ -55,51 +60,32 @@ func run() error {
 }
 
 // serve waits until the node is told to stop, or cannot go on.
-func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *slog.Logger) error {
+func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log) error {
 	select {
 	case <-ctx.Done():
 	case err := <-n.Fatal():
 		if errors.Is(err, node.ErrRemoved) {
 			log.Info("ending", "reason", err)
+			if s := cfg.Current(); s.Rejoin && s.AdminPort != 0 {
+				return n.Retire(ctx)
+			}
+			ctx, cancel := patience(cfg)
+			defer cancel()
+			n.Leave(ctx)
 			return nil
 		}
 		if !errors.Is(err, node.ErrShutdown) {
 			return err
 		}
 	}
-	patience := time.Duration(cfg.Current().ShutdownTimeoutSeconds) * time.Second
-	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
+	n.Linger()
+	ctx, cancel := patience(cfg)
 	defer cancel()
 	return n.Stop(ctx)
 }
 
-// newLog makes the log the settings ask for; its level follows CONFIG SET.
-func newLog(cfg *config.Config) (*slog.Logger, error) {
-	s := cfg.Current()
-	out := os.Stderr
-	if s.LogFile != "" {
-		f, err := os.OpenFile(s.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("logfile: %w", err)
-		}
-		out = f
-	}
-	level := &slog.LevelVar{}
-	level.Set(levelOf(s.LogLevel))
-	cfg.OnChange("loglevel", func(s *config.Settings) { level.Set(levelOf(s.LogLevel)) })
-	opt := &slog.HandlerOptions{Level: level}
-	if s.LogFormat == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(out, opt)), nil
-	}
-	return slog.New(slog.NewTextHandler(out, opt)), nil
-}
-
-func levelOf(l config.LogLevel) slog.Level {
-	switch l {
-	case config.LogDebug, config.LogVerbose:
-		return slog.LevelDebug
-	case config.LogWarning:
-		return slog.LevelWarn
-	}
-	return slog.LevelInfo
+// patience bounds what is finished before a node ends.
+func patience(cfg *config.Config) (context.Context, context.CancelFunc) {
+	limit := time.Duration(cfg.Current().ShutdownTimeoutSeconds) * time.Second
+	return context.WithTimeout(context.Background(), max(limit, time.Second))
 }

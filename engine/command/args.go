@@ -53,3 +53,10 @@ func (c *Ctx) intArg32(b []byte) (int, bool) {
 	}
 	return int(n), true
 }
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -11,6 +11,11 @@ const benchKeys = 1 << 14
 // benchCommand runs a command on one key after the other, as apply does: with a
 // Ctx and a reply buffer that are used again.
 func benchCommand(b *testing.B, logged bool, line string) {
+	benchObserved(b, nil, logged, line)
+}
+
+// benchObserved is benchCommand with somebody who may hear of events.
+func benchObserved(b *testing.B, observer Observer, logged bool, line string) {
 	r := newRunner(b)
 	args := make([][][]byte, benchKeys)
 	for i := range args {
@@ -18,7 +23,7 @@ func benchCommand(b *testing.B, logged bool, line string) {
 		r.exec([]byte("SET"), args[i][1], []byte("1000000"))
 	}
 	spec, _ := Lookup(args[0])
-	c := Ctx{KS: r.ks, Out: &r.out, NowMs: 1, Logged: logged, Settings: &r.settings, Walk: freeWalker{}}
+	c := Ctx{KS: r.ks, Out: &r.out, NowMs: 1, Logged: logged, Settings: &r.settings, Walk: freeWalker{}, Observer: observer}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
@@ -31,6 +36,7 @@ func benchCommand(b *testing.B, logged bool, line string) {
 func BenchmarkGet(b *testing.B)         { benchCommand(b, false, "GET key:%012d") }
 func BenchmarkSet(b *testing.B)         { benchCommand(b, true, "SET key:%012d 1234567") }
 func BenchmarkSetPX(b *testing.B)       { benchCommand(b, true, "SET key:%012d 1234567 PX 100000") }
+func BenchmarkSetUnheard(b *testing.B)  { benchObserved(b, deaf{}, true, "SET key:%012d 1234567") }
 func BenchmarkIncr(b *testing.B)        { benchCommand(b, true, "INCR key:%012d") }
 func BenchmarkIncrByFloat(b *testing.B) { benchCommand(b, true, "INCRBYFLOAT key:%012d 0.25") }
 func BenchmarkSetRange(b *testing.B)    { benchCommand(b, true, "SETRANGE key:%012d 3 xyz") }

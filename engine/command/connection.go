@@ -89,6 +89,53 @@ var connectionFamily = []*Spec{
 		Summary: "A container for commands on client connections.", Complexity: "Depends on subcommand.",
 		Sub: []*Spec{
 			{
+				Name: "client|caching", Arity: 3, Scope: ScopeNode,
+				Flags: NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "6.0.0",
+				Summary: "Says whether the keys of the next command may be cached.", Complexity: "O(1)",
+				Args: []Arg{{Name: "mode", Type: "oneof", Sub: []Arg{{Name: "yes", Type: "pure-token", Token: "YES"}, {Name: "no", Type: "pure-token", Token: "NO"}}}},
+			},
+			{
+				Name: "client|getredir", Arity: 2, Scope: ScopeNode,
+				Flags: NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "6.0.0",
+				Summary: "Returns the id of the client that gets this one's invalidations.", Complexity: "O(1)",
+			},
+			{
+				Name: "client|tracking", Arity: -3, Scope: ScopeNode,
+				Flags: NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "6.0.0",
+				Summary: "Chooses whether the connection is told of changes of the keys it has read.", Complexity: "O(1). Some options may introduce additional complexity.",
+				Args: []Arg{
+					{Name: "status", Type: "oneof", Sub: []Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}},
+					{Name: "client-id", Type: "integer", Token: "REDIRECT", Optional: true},
+					{Name: "prefix", Type: "string", Token: "PREFIX", Optional: true, Multiple: true, MultipleToken: true},
+					{Name: "bcast", Type: "pure-token", Token: "BCAST", Optional: true},
+					{Name: "optin", Type: "pure-token", Token: "OPTIN", Optional: true},
+					{Name: "optout", Type: "pure-token", Token: "OPTOUT", Optional: true},
+					{Name: "noloop", Type: "pure-token", Token: "NOLOOP", Optional: true},
+				},
+			},
+			{
+				Name: "client|trackinginfo", Arity: 2, Scope: ScopeNode,
+				Flags: NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "6.2.0",
+				Summary: "Describes the connection's tracking.", Complexity: "O(1)",
+			},
+			{
+				Name: "client|pause", Arity: -3, Scope: ScopeNode,
+				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "2.9.50",
+				Summary: "Holds the commands of this node's clients back for a time.", Complexity: "O(1)",
+				Args: []Arg{{Name: "timeout", Type: "integer"}, {Name: "mode", Type: "oneof", Since: "6.2.0", Optional: true, Sub: []Arg{{Name: "write", Type: "pure-token", Token: "WRITE"}, {Name: "all", Type: "pure-token", Token: "ALL"}}}},
+			},
+			{
+				Name: "client|unpause", Arity: 2, Scope: ScopeNode,
+				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "6.2.0",
+				Summary: "Ends CLIENT PAUSE.", Complexity: "O(N) Where N is the number of paused clients",
+			},
+			{
 				Name: "client|getname", Arity: 2, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "2.6.9",
@@ -134,6 +181,13 @@ var connectionFamily = []*Spec{
 				Group: "connection", Since: "7.0.0",
 				Summary: "Exempts the connection from client eviction.", Complexity: "O(1)",
 				Args: []Arg{{Name: "enabled", Type: "oneof", Sub: []Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
+			},
+			{
+				Name: "client|unblock", Arity: -3, Scope: ScopeNode,
+				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
+				Group: "connection", Since: "5.0.0",
+				Summary: "Lets a client go on that waits in a blocking command.", Complexity: "O(log N) where N is the number of client connections",
+				Args: []Arg{arg("client-id", "integer"), argOneOf("timeout_error", argToken("timeout", "TIMEOUT"), argToken("error", "ERROR")).optional()},
 			},
 			{
 				Name: "client|reply", Arity: 3, Scope: ScopeNode,

@@ -1,10 +1,11 @@
 package command
 
 import (
-	"strconv"
+	"math"
 
 	"lockstep/engine"
 	"lockstep/engine/reply"
+	"lockstep/engine/script"
 )
 
 // Walker gives a scan-like command a lock slot at a time: Enter waits for the
@@ -14,6 +15,15 @@ type Walker interface {
 	Enter(slot int32) error
 	Leave(slot int32)
 }
+
+// HeldWalker walks where the whole keyspace is held.
+type HeldWalker struct{}
+
+// Enter implements Walker.
+func (HeldWalker) Enter(int32) error { return nil }
+
+// Leave implements Walker.
+func (HeldWalker) Leave(int32) {}
 
 // Ctx is all a handler can reach: the keyspace, the time of its entry and its
 // place in the log. It has no clock, no source of chance and no connection, so
@@ -40,30 +50,76 @@ type Ctx struct {
 	Walk Walker
 	// LeaderMs is the leader's clock while a read runs there, else 0.
 	LeaderMs int64
+	// ReplicaMs is this replica's own clock while a read runs that is content with
+	// what the replica has, else 0.
+	ReplicaMs int64
 	// Due is set when a read met a key that is due by LeaderMs, but not yet by
 	// NowMs: its answer must wait for an entry that carries the time onwards.
 	Due bool
-	// AccessSec is the access clock for OBJECT IDLETIME, 0: leave it. It is
-	// this replica's own and never part of the state.
-	AccessSec uint32
+	// AccessTick is the access clock (engine.AccessTicks), 0: uses are not recorded. It is this
+	// replica's own and never part of the state.
+	AccessTick uint32
+	// NoTouch leaves what is known of the keys' use as it is (CLIENT NO-TOUCH).
+	NoTouch bool
 	// Settings are the replicated limits a handler looks at.
 	Settings *Settings
+	// Observer hears of keyspace events; nil: nobody does.
+	Observer Observer
+	// Witness is told what scripts do; nil: nobody is.
+	Witness Witness
+	// Changes takes the names of the keys that the txn changes; nil: nobody asks.
+	Changes *Changes
+	// Plan is what was settled of the command before it took its locks, for rows
+	// that ask for it.
+	Plan *Plan
+	// User is who runs the command, where that still matters; nil: one who may do
+	// everything.
+	User User
+	// Programs is the shard's, nil where there are none.
+	Programs *Programs
+	// Owns tells whether the shard has a hash slot, nil: it has all.
+	Owns func(hashSlot int) bool
+	// MemoryFull: when the txn entered the log there was no memory left. What it
+	// refuses for that it refuses on every replica.
+	MemoryFull bool
+	// Draws: a script's math.random begins with the txn's chance, not always alike.
+	Draws bool
+	// Stop is asked now and then whether a long read is to end, and why; nil: never.
+	Stop func() error
+	// Budget is what is left of the txn's share of the limits on scripts; nil:
+	// all of it.
+	Budget *script.Limits
+	// Panics counts the commands of scripts that broke down.
+	Panics int
+	// InExec tells that the command runs within a transaction, where nothing
+	// waits.
+	InExec bool
 
+	// programRuns counts the programs that the txn has run.
+	programRuns uint64
+	// walked counts the keys that walks have visited.
+	walked int
 	// slotNo is the lock slot of the key that begins at slotKey: see slot.
 	slotKey *byte
 	slotLen int
 	slotNo  int32
+	// touched is the entry whose use the command counted last, under an LFU
+	// policy; touches numbers the counts.
+	touched *engine.Entry
+	touches uint64
+	// stepsTaken are the steps of the txn so far; triesOver: the command had none
+	// left for a pattern.
+	stepsTaken int64
+	triesOver  bool
 }
 
-// Settings are limits that replicas must agree on. They change by log entries
-// alone.
-type Settings struct {
-	// ValueBytesMax is the greatest length of a string (proto-max-bulk-len).
-	ValueBytesMax int64
-}
+// clockMs is the time for answers that say how long ago or how soon something is.
+// The log's time stands still while nothing is written; it alone says whether
+// something is over.
+func (c *Ctx) clockMs() int64 { return max(c.NowMs, c.LeaderMs, c.ReplicaMs) }
 
-// DefaultSettings are in force until an entry changes them.
-var DefaultSettings = Settings{ValueBytesMax: 512 << 20}
+// Begin makes the context that of the txn's next command, in a database.
+func (c *Ctx) Begin(db int) { c.DB, c.touched, c.triesOver = db, nil, false }
 
 // slot is the lock slot of a key. A handler asks for the same key several
 // times; the last answer is kept.
@@ -80,7 +136,7 @@ func (c *Ctx) slot(key []byte) int32 {
 // find returns a key's entry if the key exists, without counting the access.
 func (c *Ctx) find(db int, key []byte) *engine.Entry {
 	e := c.KS.Find(c.slot(key), db, key)
-	if e == nil || e.ExpireAtMs == 0 {
+	if e == nil || e.Lasts() {
 		return e
 	}
 	if e.ExpiredAt(c.NowMs) {
@@ -105,6 +161,15 @@ func (c *Ctx) Read(key []byte) *engine.Entry {
 // Look is Read for a command that looks at a key without using it: the access
 // clock stays.
 func (c *Ctx) Look(key []byte) *engine.Entry {
+	e := c.LookQuietly(key)
+	if e == nil {
+		c.Notify(EventMiss, "keymiss", key)
+	}
+	return e
+}
+
+// LookQuietly is Look without the event of a miss.
+func (c *Ctx) LookQuietly(key []byte) *engine.Entry {
 	e := c.find(c.DB, key)
 	if e == nil {
 		c.KS.Stats.Misses.Add(1)
@@ -131,8 +196,7 @@ func (c *Ctx) Write(key []byte) *engine.Entry {
 	}
 	if e.ExpiredAt(c.NowMs) {
 		if c.Logged {
-			c.KS.Remove(slot, c.DB, key, c.TxnNo)
-			c.KS.Stats.Expired.Add(1)
+			c.expireDue(c.DB, key, math.MaxInt)
 		}
 		return nil
 	}
@@ -140,10 +204,12 @@ func (c *Ctx) Write(key []byte) *engine.Entry {
 	return e
 }
 
-func (c *Ctx) touch(e *engine.Entry) {
-	if c.AccessSec != 0 {
-		e.Touch(c.AccessSec)
-	}
+// expired deletes a key that has expired.
+func (c *Ctx) expired(slot int32, db int, key []byte) {
+	c.KS.Remove(slot, db, key, c.TxnNo)
+	c.KS.Stats.Expired.Add(1)
+	c.changed(key)
+	c.NotifyDB(EventExpired, "expired", db, key)
 }
 
 // ReadString is Read for a string. It answers WRONGTYPE itself and returns
@@ -157,6 +223,13 @@ func (c *Ctx) WriteString(key []byte) (*engine.Entry, bool) {
 	return c.stringOnly(c.Write(key))
 }
 
+// TakeString is ReadString for a command that answers a key's string and then
+// changes the key: what has expired is deleted, as Write does, and then missed.
+func (c *Ctx) TakeString(key []byte) (*engine.Entry, bool) {
+	c.Write(key)
+	return c.ReadString(key)
+}
+
 func (c *Ctx) stringOnly(e *engine.Entry) (*engine.Entry, bool) {
 	if e != nil && e.Kind() != engine.KindString {
 		c.Out.Error(ErrWrongType)
@@ -168,7 +241,10 @@ func (c *Ctx) stringOnly(e *engine.Entry) (*engine.Entry, bool) {
 // SetString stores a string under key, in place of whatever was there, with an
 // expiry (0: none).
 func (c *Ctx) SetString(key, value []byte, expireAtMs int64) {
-	c.touch(c.KS.SetString(c.slot(key), c.DB, key, value, expireAtMs, c.TxnNo))
+	isNew := c.isNew(c.DB, key)
+	c.touchStored(c.KS.SetString(c.slot(key), c.DB, key, value, expireAtMs, c.TxnNo))
+	c.changed(key)
+	c.notifyNew(isNew, c.DB, key)
 }
 
 // Replace stores a string under key, whose entry is e or nil, and keeps the
@@ -178,24 +254,48 @@ func (c *Ctx) Replace(key []byte, e *engine.Entry, value []byte) {
 		c.SetString(key, value, 0)
 		return
 	}
-	c.touch(c.KS.SetText(c.slot(key), c.DB, e, value, c.TxnNo))
+	c.touchStored(c.KS.SetText(c.slot(key), c.DB, e, value, c.TxnNo))
+	c.changed(key)
 }
 
 // Put stores an entry, in place of whatever was under its key.
 func (c *Ctx) Put(db int, e *engine.Entry) {
-	c.touch(e)
+	c.put(db, e, c.isNew(db, e.KeyBytes()))
+}
+
+// PutNew is Put where Redis would delete what was there first: the event says
+// that the key is new, even if it is not.
+func (c *Ctx) PutNew(db int, e *engine.Entry) {
+	c.isNew(db, e.KeyBytes())
+	c.put(db, e, true)
+}
+
+func (c *Ctx) put(db int, e *engine.Entry, isNew bool) {
 	c.KS.Put(c.KS.LockSlotOf(e), db, e, c.TxnNo)
+	c.touchStored(e)
+	c.changed(e.KeyBytes())
+	c.notifyNew(isNew, db, e.KeyBytes())
+	c.filled(db, e)
 }
 
 // Delete removes a key and tells whether it existed.
 func (c *Ctx) Delete(key []byte) bool {
 	e := c.KS.Remove(c.slot(key), c.DB, key, c.TxnNo)
-	return e != nil && !e.ExpiredAt(c.NowMs)
+	if e == nil {
+		return false
+	}
+	c.changed(key)
+	if e.ExpiredAt(c.NowMs) {
+		c.Notify(EventExpired, "expired", key)
+		return false
+	}
+	return true
 }
 
 // SetExpire changes when a key is gone, 0: never.
 func (c *Ctx) SetExpire(key []byte, e *engine.Entry, atMs int64) {
 	c.KS.SetExpire(c.slot(key), c.DB, e, atMs, c.TxnNo)
+	c.changed(key)
 }
 
 // Mutate returns the entry to change in place for a key whose entry is e; the
@@ -205,19 +305,8 @@ func (c *Ctx) Mutate(key []byte, e *engine.Entry) *engine.Entry {
 }
 
 // Changed ends a change begun with Mutate.
-func (c *Ctx) Changed(e *engine.Entry) { c.KS.Changed(c.DB, e, c.TxnNo) }
-
-// Set changes one setting; it reports false, and changes nothing, when there
-// is none of that name or the value is not one it can have.
-func (s *Settings) Set(name, value string) bool {
-	switch name {
-	case "proto-max-bulk-len":
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n <= 0 {
-			return false
-		}
-		s.ValueBytesMax = n
-		return true
-	}
-	return false
+func (c *Ctx) Changed(e *engine.Entry) {
+	c.KS.Changed(c.DB, e, c.TxnNo)
+	c.changed(e.KeyBytes())
+	c.filled(c.DB, e)
 }

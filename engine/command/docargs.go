@@ -24,3 +24,6 @@ func (a Arg) since(version string) Arg { a.Since = version; return a }
 func (a Arg) optional() Arg { a.Optional = true; return a }
 
 func (a Arg) multiple() Arg { a.Multiple = true; return a }
+
+// multipleToken lets the argument come several times, each with its token.
+func (a Arg) multipleToken() Arg { a.Multiple, a.MultipleToken = true, true; return a }

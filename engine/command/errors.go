@@ -22,11 +22,12 @@ const (
 	ErrExpireNX        = "ERR NX and XX, GT or LT options at the same time are not compatible"
 	ErrExpireGTLT      = "ERR GT and LT options at the same time are not compatible"
 	ErrNoLFU           = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
+	ErrLFU             = "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
+	ErrOOM             = "OOM command not allowed when used memory > 'maxmemory'."
 	ErrFirstDB         = "ERR invalid first DB index"
 	ErrSecondDB        = "ERR invalid second DB index"
 	ErrHashSlot        = "ERR Invalid slot"
 	ErrKeyCount        = "ERR Invalid number of keys"
-	ErrNoDump          = "ERR values of this type cannot be serialized"
 	ErrIdleTime        = "ERR Invalid IDLETIME value, must be >= 0"
 	ErrFreq            = "ERR Invalid FREQ value, must be >= 0 and <= 255"
 	ErrRestoreTTL      = "ERR Invalid TTL value, must be >= 0"
@@ -42,6 +43,11 @@ const (
 	ErrBusyKey         = "BUSYKEY Target key name already exists."
 	ErrBadDump         = "ERR DUMP payload version or checksum are wrong"
 	ErrBadDumpBody     = "ERR Bad data format"
+	ErrNotInt64        = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+	ErrNotPositive     = "ERR value is out of range, must be positive"
+	ErrNumKeys         = "ERR numkeys should be greater than 0"
+	ErrNumKeysArgs     = "ERR Number of keys can't be greater than number of args"
+	ErrLimit           = "ERR LIMIT can't be negative"
 )
 
 // ErrArity is the error for a wrong number of arguments.

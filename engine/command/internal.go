@@ -15,15 +15,23 @@ var internalFamily = []*Spec{
 		Run: runVersions, Group: "internal", Summary: "Answers the versions of keys, for WATCH.",
 	},
 	{
+		Name: "lockstep.stream-ends", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
+		Run: runStreamEnds, Group: "internal", Summary: "Answers the last IDs of streams, for XREAD with $.",
+	},
+	{
 		Name: "lockstep.expire", Arity: -3, Flags: Write, Keys: []KeySpec{{Flags: KeyRM | KeyDelete, First: 2, Last: -1, Step: 2}},
-		Run: runExpireDue, Group: "internal", Summary: "Deletes those of the keys, each behind its database, that are due; counts them.",
+		Run: runExpireDue, Group: "internal", Summary: "Deletes those of the keys, each behind its database, that are due, and due fields of hashes; counts them.",
 	},
 	{
-		Name: "lockstep.digest", Arity: 1, Flags: ReadOnly | Heavy, Scope: ScopeScan,
-		Run: runDigest, Group: "internal", Summary: "Answers the digest of all keys, for DEBUG DIGEST.",
+		Name: "lockstep.evict", Arity: -4, Flags: Write, Keys: []KeySpec{{Flags: KeyRM | KeyDelete, First: 2, Last: -1, Step: 3}},
+		Run: runEvict, Group: "internal", Summary: "Deletes those of the keys, each between its database and its version, that are still of that version; counts them.",
 	},
 	{
-		Name: "lockstep.digest-value", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
+		Name: "lockstep.digest", Arity: 1, Flags: ReadOnly | Heavy, Scope: ScopeScan, Merge: MergeDigest,
+		Run: runDigest, Group: "internal", Summary: "Answers the digests of the shard's keys, a database each, for DEBUG DIGEST.",
+	},
+	{
+		Name: "lockstep.digest-value", Arity: -2, Flags: ReadOnly | Heavy, Keys: allKeys(KeyRO),
 		Run: runDigestValue, Group: "internal", Summary: "Answers the digests of keys, for DEBUG DIGEST-VALUE.",
 	},
 	{
@@ -31,8 +39,20 @@ var internalFamily = []*Spec{
 		Run: runCountKeysInSlot, Group: "internal", Summary: "Counts the keys of a hash slot, for CLUSTER COUNTKEYSINSLOT.",
 	},
 	{
-		Name: "lockstep.getkeysinslot", Arity: 3, Flags: ReadOnly, Scope: ScopeScan,
+		Name: "lockstep.getkeysinslot", Arity: 3, Flags: ReadOnly | Heavy, Scope: ScopeScan,
 		Run: runGetKeysInSlot, Group: "internal", Summary: "Answers some keys of a hash slot, for CLUSTER GETKEYSINSLOT.",
+	},
+	{
+		Name: "lockstep.keep", Arity: 2, Flags: Write, Plan: keepPlan, Logged: alwaysLogged,
+		Run: runPlanned, Group: "internal", Summary: "Puts a script into the script cache that was evaluated by a read.",
+	},
+	{
+		Name: "lockstep.present", Arity: 1, Flags: ReadOnly, Scope: ScopeScan, Merge: MergeSame,
+		Run: func(c *Ctx, _ [][]byte) { c.Out.OK() }, Group: "internal", Summary: "Answers OK where the shard has a leader, before a command that writes on every shard.",
+	},
+	{
+		Name: "lockstep.keycounts", Arity: 1, Flags: ReadOnly, Scope: ScopeScan, Merge: MergeConcat,
+		Run: runKeyCounts, Group: "internal", Summary: "Counts the keys of each database, for INFO of a node without a replica of the shard.",
 	},
 	{
 		Name: "lockstep.set", Arity: 3, Flags: Write,
@@ -61,18 +81,23 @@ func runVersions(c *Ctx, args [][]byte) {
 	}
 }
 
-// runExpireDue deletes keys that the leader found due. Whether they are is
-// judged again, by the entry's time: they may have changed meanwhile.
+// purgeMax is how many keys and fields one lockstep.expire takes out. What it
+// leaves is found again.
+const purgeMax = 4096
+
+// runExpireDue deletes keys, and fields of hashes, that the leader found due.
+// Whether they are is judged again, by the entry's time: they may have changed
+// meanwhile.
 func runExpireDue(c *Ctx, args [][]byte) {
 	if len(args)%2 == 0 {
 		c.Out.Error(ErrSyntax)
 		return
 	}
 	n := 0
-	for i := 1; i < len(args); i += 2 {
+	for i := 1; i < len(args) && n < purgeMax; i += 2 {
 		db, ok := parseInt(args[i])
-		if ok && 0 <= db && db < engine.Databases && c.expireDue(int(db), args[i+1]) {
-			n++
+		if ok && 0 <= db && db < engine.Databases {
+			n += c.expireDue(int(db), args[i+1], purgeMax-n)
 		}
 	}
 	c.Out.Int(int64(n))

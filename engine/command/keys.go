@@ -146,7 +146,7 @@ var keyFamily = []*Spec{
 	},
 	objectCommand,
 	{
-		Name: "dump", Arity: 2, Flags: ReadOnly, Cats: CatKeyspace,
+		Name: "dump", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatKeyspace,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runDump,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Returns a key's value in the form that RESTORE takes.", Complexity: "O(N) with N the size of the value",
@@ -155,7 +155,7 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "restore", Arity: -4, Flags: Write | DenyOOM | Heavy, Cats: CatKeyspace | CatDangerous,
-		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore,
+		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Makes a key from what DUMP returned.", Complexity: "O(N) with N the size of the value",
 		Args: []Arg{

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine/rdb"
+import (
+	"lockstep/engine"
+	"lockstep/engine/rdb"
+)
 
 func runDump(c *Ctx, args [][]byte) {
 	e := c.Read(args[1])
@@ -8,19 +11,14 @@ func runDump(c *Ctx, args [][]byte) {
 		c.Out.Null()
 		return
 	}
-	payload, ok := appendPayload(nil, e)
-	if !ok {
-		c.Out.Error(ErrNoDump)
-		return
-	}
-	c.Out.Bulk(payload)
+	c.Out.Bulk(appendPayload(nil, e))
 }
 
 // restoreOptions are the options of RESTORE.
 type restoreOptions struct {
 	replace, absolute bool
-	// idleSec and freq are -1 when not given. There is no access frequency to
-	// set here, but what Redis refuses is refused.
+	// idleSec and freq are -1 when not given. Each counts under its own kind of
+	// eviction policy.
 	idleSec, freq int64
 }
 
@@ -84,8 +82,8 @@ func runRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrBadDump)
 		return
 	}
-	e, ok := decodeValue(key, rdbType, body, c.Settings.ValueBytesMax)
-	if !ok {
+	e, err := readPayload(rdbType, body, key, c.Settings)
+	if err != nil {
 		c.Out.Error(ErrBadDumpBody)
 		return
 	}
@@ -95,12 +93,18 @@ func runRestore(c *Ctx, args [][]byte) {
 	}
 	c.Out.OK()
 	if atMs != 0 && atMs <= c.NowMs {
-		c.Delete(key)
+		if c.Delete(key) {
+			c.Notify(EventGeneric, "del", key)
+		}
 		return
 	}
 	e.ExpireAtMs = atMs
-	c.Put(c.DB, e)
-	if o.idleSec > 0 && int64(c.AccessSec) > o.idleSec {
-		e.Touch(c.AccessSec - uint32(o.idleSec))
+	c.PutNew(c.DB, e)
+	c.Notify(EventGeneric, "restore", key)
+	switch lfu := c.Settings.Policy().LFU(); {
+	case lfu && o.freq >= 0 && c.AccessTick != 0:
+		e.SetLFU(c.minute(), uint8(o.freq))
+	case !lfu && o.idleSec > 0 && int64(c.AccessTick)/engine.AccessTicks > o.idleSec:
+		e.Touch(c.AccessTick - uint32(o.idleSec)*engine.AccessTicks)
 	}
 }

@@ -6,6 +6,7 @@ func runDel(c *Ctx, args [][]byte) {
 	n := 0
 	for _, key := range args[1:] {
 		if c.Delete(key) {
+			c.Notify(EventGeneric, "del", key)
 			n++
 		}
 	}
@@ -13,7 +14,14 @@ func runDel(c *Ctx, args [][]byte) {
 }
 
 func runExists(c *Ctx, args [][]byte) { c.count(args[1:], c.Look) }
-func runTouch(c *Ctx, args [][]byte)  { c.count(args[1:], c.Read) }
+
+// runTouch counts as a use even for a client that leaves none.
+func runTouch(c *Ctx, args [][]byte) {
+	was := c.NoTouch
+	c.NoTouch = false
+	c.count(args[1:], c.Read)
+	c.NoTouch = was
+}
 
 // count answers how many of the keys exist.
 func (c *Ctx) count(keys [][]byte, look func(key []byte) *engine.Entry) {
@@ -41,7 +49,7 @@ func runRename(c *Ctx, args [][]byte) {
 		return
 	}
 	if string(args[1]) != string(args[2]) {
-		c.move(e, args[1], c.DB, args[2])
+		c.rename(e, args[1], args[2])
 	}
 	c.Out.OK()
 }
@@ -57,8 +65,14 @@ func runRenameNX(c *Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
-	c.move(e, args[1], c.DB, args[2])
+	c.rename(e, args[1], args[2])
 	c.Out.Int(1)
+}
+
+func (c *Ctx) rename(e *engine.Entry, from, to []byte) {
+	c.move(e, from, c.DB, to)
+	c.Notify(EventGeneric, "rename_from", from)
+	c.Notify(EventGeneric, "rename_to", to)
 }
 
 // move takes an entry out and puts it under another key, in place of what was
@@ -66,7 +80,8 @@ func runRenameNX(c *Ctx, args [][]byte) {
 func (c *Ctx) move(e *engine.Entry, from []byte, db int, to []byte) {
 	moved := c.KS.Moved(e, to, c.TxnNo)
 	c.KS.Remove(c.slot(from), c.DB, from, c.TxnNo)
-	c.Put(db, moved)
+	c.changed(from)
+	c.PutNew(db, moved)
 }
 
 // dbArg reads the number of a database. It answers the error itself.
@@ -94,6 +109,8 @@ func runMove(c *Ctx, args [][]byte) {
 		return
 	}
 	c.move(e, args[1], db, args[1])
+	c.Notify(EventGeneric, "move_from", args[1])
+	c.NotifyDB(EventGeneric, "move_to", db, args[1])
 	c.Out.Int(1)
 }
 
@@ -123,6 +140,11 @@ func runCopy(c *Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
-	c.Put(db, e.Copied(to))
+	// Other values are shared with the copy until one of both changes.
+	if e.Kind() == engine.KindString && !c.textSteps(int64(len(e.Text()))) {
+		return
+	}
+	c.PutNew(db, e.Copied(to))
+	c.NotifyDB(EventGeneric, "copy_to", db, to)
 	c.Out.Int(1)
 }

@@ -80,15 +80,16 @@ func runPersist(c *Ctx, args [][]byte) {
 		return
 	}
 	c.SetExpire(args[1], e, 0)
+	c.Notify(EventGeneric, "persist", args[1])
 	c.Out.Int(1)
 }
 
 func runTTL(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], func(atMs int64) int64 { return roundSec(atMs - c.NowMs) })
+	c.lifetime(args[1], func(atMs int64) int64 { return roundSec(c.leftMs(atMs)) })
 }
 
 func runPTTL(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], func(atMs int64) int64 { return atMs - c.NowMs })
+	c.lifetime(args[1], c.leftMs)
 }
 
 func runExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], roundSec) }
@@ -96,6 +97,9 @@ func runExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], roundSec) }
 func runPExpireTime(c *Ctx, args [][]byte) {
 	c.lifetime(args[1], func(atMs int64) int64 { return atMs })
 }
+
+// leftMs is how long it is until a time.
+func (c *Ctx) leftMs(atMs int64) int64 { return max(atMs-c.clockMs(), 0) }
 
 func roundSec(ms int64) int64 { return (ms + 500) / 1000 }
 
@@ -112,14 +116,17 @@ func (c *Ctx) lifetime(key []byte, of func(atMs int64) int64) {
 	}
 }
 
-// expireDue deletes a key if it is due, and tells whether it did.
-func (c *Ctx) expireDue(db int, key []byte) bool {
+// expireDue deletes a key if it is due, or up to limit of a hash's fields that
+// are. It returns how many things it took out.
+func (c *Ctx) expireDue(db int, key []byte, limit int) int {
 	slot := c.slot(key)
 	e := c.KS.Find(slot, db, key)
-	if e == nil || !e.ExpiredAt(c.NowMs) {
-		return false
+	if e == nil {
+		return 0
 	}
-	c.KS.Remove(slot, db, key, c.TxnNo)
-	c.KS.Stats.Expired.Add(1)
-	return true
+	if e.ExpireAtMs == 0 || e.ExpireAtMs > c.NowMs {
+		return c.purgeFields(db, key, e, limit)
+	}
+	c.expired(slot, db, key)
+	return 1
 }

@@ -13,7 +13,7 @@ var objectCommand = &Spec{
 	Summary: "Looks at how a value is kept.", Complexity: "Depends on the subcommand",
 	Sub: []*Spec{
 		{
-			Name: "object|idletime", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace,
+			Name: "object|idletime", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,
 			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runObjectIdleTime,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the seconds since a key was last used on this replica.", Complexity: "O(1)",
@@ -27,7 +27,7 @@ var objectCommand = &Spec{
 			Summary: "Lists the subcommands.", Complexity: "O(1)",
 		},
 		{
-			Name: "object|freq", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace,
+			Name: "object|freq", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,
 			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runObjectFreq,
 			Group: "generic", Since: "4.0.0",
 			Summary: "Returns how often a key was used of late.", Complexity: "O(1)",
@@ -56,7 +56,7 @@ var objectCommand = &Spec{
 // keyForObject is the entry of OBJECT's key. It answers null itself where there
 // is none. Looking at a key does not count as using it.
 func (c *Ctx) keyForObject(key []byte) *engine.Entry {
-	e := c.Look(key)
+	e := c.LookQuietly(key)
 	if e == nil {
 		c.Out.Null()
 	}
@@ -121,6 +121,10 @@ func runObjectIdleTime(c *Ctx, args [][]byte) {
 	if e == nil {
 		return
 	}
+	if c.Settings.Policy().LFU() {
+		c.Out.Error(ErrLFU)
+		return
+	}
 	if c.Logged {
 		// In a transaction all replicas must answer the same, and each has access
 		// times of its own.
@@ -128,12 +132,20 @@ func runObjectIdleTime(c *Ctx, args [][]byte) {
 		return
 	}
 	// The clock may not be set, or behind.
-	c.Out.Int(int64(max(c.AccessSec, e.Access()) - e.Access()))
+	c.Out.Int(int64(max(c.AccessTick, e.Access())-e.Access()) / engine.AccessTicks)
 }
 
 func runObjectFreq(c *Ctx, args [][]byte) {
-	if c.keyForObject(args[2]) != nil {
+	e := c.keyForObject(args[2])
+	switch {
+	case e == nil:
+	case !c.Settings.Policy().LFU():
 		c.Out.Error(ErrNoLFU)
+	case c.Logged:
+		// As for the idle time.
+		c.Out.Int(0)
+	default:
+		c.Out.Int(int64(c.Settings.LFU().Count(e.Access(), c.minute())))
 	}
 }
 

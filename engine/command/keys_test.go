@@ -1,6 +1,10 @@
 package command
 
-import "testing"
+import (
+	"testing"
+
+	"lockstep/engine"
+)
 
 // TestLifetime follows keys through time, which a comparison with redis-server
 // cannot.
@@ -93,6 +97,44 @@ func TestReadsWaitForKeysThatAreDue(t *testing.T) {
 	}
 }
 
+// TestTimeGoesOnForReads: what is asked of time goes by a clock, though nothing is
+// written that would move the log's time on. In the log that alone counts.
+func TestTimeGoesOnForReads(t *testing.T) {
+	r := newRunner(t)
+	for _, line := range []string{"SET k v PX 100000", "HSET h f v", "HPEXPIRE h 100000 FIELDS 1 f", "XGROUP CREATE s g 0 MKSTREAM", "XADD s 1-1 f v", "XREADGROUP GROUP g ann STREAMS s >"} {
+		r.do(line)
+	}
+	asked := func(line string, leaderMs, replicaMs int64) string {
+		r.out.Reset(0)
+		args := words(line)
+		spec, _ := Lookup(args)
+		spec.Run(&Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, LeaderMs: leaderMs, ReplicaMs: replicaMs, Settings: &r.settings}, args)
+		return flat(r.out.Bytes())
+	}
+	for line, want := range map[string][2]string{
+		"TTL k":                         {":100", ":98"},
+		"PTTL k":                        {":100000", ":98000"},
+		"HTTL h FIELDS 1 f":             {"*1 :100", "*1 :98"},
+		"HPTTL h FIELDS 1 f":            {"*1 :100000", "*1 :98000"},
+		"XPENDING s g IDLE 1000 - + 10": {"*0", "*1 *4 $3 1-1 $3 ann :2000 :1"},
+		"XINFO CONSUMERS s g":           {"*1 *8 $4 name $3 ann $7 pending :1 $4 idle :0 $8 inactive :0", "*1 *8 $4 name $3 ann $7 pending :1 $4 idle :2000 $8 inactive :2000"},
+		"EXPIRETIME k":                  {asked("EXPIRETIME k", 0, 0), asked("EXPIRETIME k", 0, 0)},
+	} {
+		later := r.nowMs + 2000
+		for _, c := range []struct {
+			leaderMs, replicaMs int64
+			want                string
+		}{{0, 0, want[0]}, {r.nowMs - 5000, 0, want[0]}, {later, 0, want[1]}, {0, later, want[1]}} {
+			if got := asked(line, c.leaderMs, c.replicaMs); got != c.want {
+				t.Errorf("%s, clocks at %+d and %+d: %s, want %s", line, c.leaderMs-r.nowMs, c.replicaMs-r.nowMs, got, c.want)
+			}
+		}
+	}
+	if got := asked("PTTL k", 0, r.nowMs+200_000); got != ":0" {
+		t.Errorf("on a replica that has not heard of the key's end: %s", got)
+	}
+}
+
 // TestReadsChangeNothing expects a read of an expired key to leave it: its slot
 // may be held shared.
 func TestReadsChangeNothing(t *testing.T) {
@@ -115,7 +157,7 @@ func TestIdleTime(t *testing.T) {
 		r.out.Reset(0)
 		args := words(line)
 		spec, _ := Lookup(args)
-		spec.Run(&Ctx{KS: r.ks, Out: &r.out, AccessSec: sec, Logged: logged, Settings: &r.settings}, args)
+		spec.Run(&Ctx{KS: r.ks, Out: &r.out, AccessTick: sec * engine.AccessTicks, Logged: logged, Settings: &r.settings}, args)
 		return flat(r.out.Bytes())
 	}
 	at(100, true, "SET k v")

@@ -1,19 +1,21 @@
 package command
 
 // keyspaceFamily are the commands on whole databases. Handlers stand in
-// keyspace_*.go.
+// keyspace_*.go. They have none of Redis's tips that send a client to every
+// shard: any node answers for all of them, and a client that added up what each
+// said would count every key as often as there are nodes.
 var keyspaceFamily = []*Spec{
 	{
 		Name: "keys", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatKeyspace | CatDangerous,
-		Scope: ScopeScan, Run: runKeys,
+		Scope: ScopeScan, Merge: MergeConcat, Run: runKeys,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the names of all keys that match a pattern.", Complexity: "O(N) with N the number of keys in the database",
 		Args: []Arg{arg("pattern", "pattern")},
-		Tips: []string{"request_policy:all_shards", "nondeterministic_output_order"},
+		Tips: []string{"nondeterministic_output_order"},
 	},
 	{
 		Name: "scan", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatKeyspace,
-		Scope: ScopeScan, Run: runScan,
+		Scope: ScopeScan, Merge: MergeCursor, Run: runScan,
 		Group: "generic", Since: "2.8.0",
 		Summary: "Walks through the names of all keys, a few at a time.", Complexity: "O(1) for a call with a small COUNT, O(N) for the whole walk",
 		Args: []Arg{
@@ -22,41 +24,38 @@ var keyspaceFamily = []*Spec{
 			arg("count", "integer").token("COUNT").optional(),
 			arg("type", "string").token("TYPE").since("6.0.0").optional(),
 		},
-		Tips: []string{"nondeterministic_output", "request_policy:special"},
+		Tips: []string{"nondeterministic_output"},
 	},
 	{
 		Name: "randomkey", Arity: 1, Flags: ReadOnly | Heavy, Cats: CatKeyspace,
-		Scope: ScopeScan, Run: runRandomKey,
+		Scope: ScopeScan, Merge: MergeChance, Run: runRandomKey,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the name of a key chosen by chance.", Complexity: "O(S+N) with S the number of lock slots and N the keys of one",
-		Tips: []string{"request_policy:all_shards", "nondeterministic_output"},
+		Tips: []string{"nondeterministic_output"},
 	},
 	{
 		Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Scope: ScopeScan, Run: runDBSize,
+		Scope: ScopeScan, Merge: MergeSum, Run: runDBSize,
 		Group: "server", Since: "1.0.0",
 		Summary: "Counts the keys of the database.", Complexity: "O(S) with S the number of lock slots",
-		Tips: []string{"request_policy:all_shards", "response_policy:agg_sum"},
 	},
 	{
 		Name: "flushdb", Arity: -1, Flags: Write | Heavy, Cats: CatKeyspace | CatDangerous,
-		Scope: ScopeGlobal, Run: runFlushDB,
+		Scope: ScopeGlobal, Merge: MergeSame, Run: runFlushDB,
 		Group: "server", Since: "1.0.0",
 		Summary: "Deletes all keys of the database.", Complexity: "O(S) with S the number of lock slots",
 		Args: []Arg{argOneOf("async", argToken("async", "ASYNC").since("4.0.0"), argToken("sync", "SYNC").since("6.2.0")).optional()},
-		Tips: []string{"request_policy:all_shards", "response_policy:all_succeeded"},
 	},
 	{
 		Name: "flushall", Arity: -1, Flags: Write | Heavy, Cats: CatKeyspace | CatDangerous,
-		Scope: ScopeGlobal, Run: runFlushAll,
+		Scope: ScopeGlobal, Merge: MergeSame, Run: runFlushAll,
 		Group: "server", Since: "1.0.0",
 		Summary: "Deletes all keys of all databases.", Complexity: "O(S) with S the number of lock slots",
 		Args: []Arg{argOneOf("async", argToken("async", "ASYNC").since("4.0.0"), argToken("sync", "SYNC").since("6.2.0")).optional()},
-		Tips: []string{"request_policy:all_shards", "response_policy:all_succeeded"},
 	},
 	{
 		Name: "swapdb", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace | CatDangerous,
-		Scope: ScopeGlobal, Run: runSwapDB,
+		Scope: ScopeGlobal, Merge: MergeSame, Run: runSwapDB,
 		Group: "server", Since: "4.0.0",
 		Summary: "Exchanges the contents of two databases.", Complexity: "O(S+N) with S the number of lock slots and N the keys that expire",
 		Args: []Arg{arg("index1", "integer"), arg("index2", "integer")},

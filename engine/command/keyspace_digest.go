@@ -1,9 +1,11 @@
 package command
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 
 	"lockstep/engine"
 )
@@ -27,19 +29,11 @@ func (d *digest) mix(data []byte) {
 
 func (d *digest) mixInt(n uint32) { d.mix(binary.BigEndian.AppendUint32(nil, n)) }
 
-// mixers add the values of each kind. Redis's number of the kind goes first.
-var mixers = map[engine.Kind]struct {
-	redisType uint32
-	mix       func(d *digest, e *engine.Entry)
-}{
-	engine.KindString: {0, func(d *digest, e *engine.Entry) { d.mix(e.Text()) }},
-}
-
 // mixValue adds a key's value, and whether it expires.
 func (d *digest) mixValue(e *engine.Entry) {
-	m := mixers[e.Kind()]
-	d.mixInt(m.redisType)
-	m.mix(d, e)
+	codec := codecOf(e.Kind())
+	d.mixInt(codec.redisKind)
+	codec.mix(d, e)
 	if e.ExpireAtMs != 0 {
 		d.xor([]byte("!!expire!!"))
 	}
@@ -47,20 +41,20 @@ func (d *digest) mixValue(e *engine.Entry) {
 
 func (d *digest) String() string { return hex.EncodeToString(d[:]) }
 
-// runDigest answers the digest of all databases.
+// runDigest answers, for each database, the digest of its keys in this shard,
+// and in the end that of its functions: hexadecimal digits, none where there is
+// nothing. FoldDigests makes one of those of all shards, which is Redis's if there
+// are no functions: Redis leaves them out.
 func runDigest(c *Ctx, _ [][]byte) {
-	var sum digest
-	for db := range engine.Databases {
-		begun := false
+	var sums [engine.Databases]digest
+	var filled [engine.Databases]bool
+	for db := range sums {
 		err := c.walkAll(db, func(e *engine.Entry) bool {
-			if !begun {
-				begun = true
-				sum.mixInt(uint32(db))
-			}
 			var d digest
 			d.mix(e.KeyBytes())
 			d.mixValue(e)
-			sum.xor(d[:])
+			sums[db].xor(d[:])
+			filled[db] = true
 			return true
 		})
 		if err != nil {
@@ -68,7 +62,71 @@ func runDigest(c *Ctx, _ [][]byte) {
 			return
 		}
 	}
-	c.Out.Status(sum.String())
+	c.Out.Array(len(sums) + 1)
+	for db := range sums {
+		if filled[db] {
+			c.Out.BulkString(sums[db].String())
+		} else {
+			c.Out.BulkString("")
+		}
+	}
+	c.Out.BulkString(c.digestFunctions())
+}
+
+func (c *Ctx) digestFunctions() string {
+	libraries := c.Programs.Functions.Libraries()
+	if len(libraries) == 0 {
+		return ""
+	}
+	var sum digest
+	for _, l := range libraries {
+		sum.mix(l.Source)
+	}
+	return sum.String()
+}
+
+// FoldDigests is the digest of all databases, of which each shard has digested
+// its part: shards[i][db] is what shard i answered for a database.
+func FoldDigests(shards [][][]byte) string {
+	var sum digest
+	for db := range engine.Databases {
+		var keys digest
+		filled := false
+		for _, parts := range shards {
+			var d digest
+			if n, err := hex.Decode(d[:], parts[db]); err != nil || n == 0 {
+				continue
+			}
+			filled = true
+			for i := range keys {
+				keys[i] ^= d[i]
+			}
+		}
+		if !filled {
+			continue
+		}
+		sum.mixInt(uint32(db))
+		for i := range sum {
+			sum[i] ^= keys[i]
+		}
+	}
+	sum.foldFunctions(shards)
+	return sum.String()
+}
+
+// foldFunctions adds the functions, once if all shards have the same ones, as
+// they should.
+func (d *digest) foldFunctions(shards [][][]byte) {
+	first := shards[0][engine.Databases]
+	same := !slices.ContainsFunc(shards, func(parts [][]byte) bool { return !bytes.Equal(parts[engine.Databases], first) })
+	if same {
+		shards = shards[:1]
+	}
+	for _, parts := range shards {
+		if functions := parts[engine.Databases]; !same || len(functions) > 0 {
+			d.mix(functions)
+		}
+	}
 }
 
 // runDigestValue answers the digest of each key's value, zeros where there is

@@ -14,7 +14,8 @@ func (c *Ctx) flushArgs(args [][]byte) bool {
 
 func runFlushDB(c *Ctx, args [][]byte) {
 	if c.flushArgs(args) {
-		c.KS.Flush(c.DB, c.TxnNo)
+		c.flush(c.DB)
+		c.ChangedAll()
 		c.Out.OK()
 	}
 }
@@ -24,19 +25,28 @@ func runFlushAll(c *Ctx, args [][]byte) {
 		return
 	}
 	for db := range engine.Databases {
-		c.KS.Flush(db, c.TxnNo)
+		c.flush(db)
 	}
+	c.ChangedAll()
 	c.Out.OK()
+}
+
+func (c *Ctx) flush(db int) {
+	had := c.KS.Keys(db) > 0
+	c.KS.Flush(db, c.TxnNo)
+	if had {
+		c.databaseFilled(db)
+	}
 }
 
 func runSwapDB(c *Ctx, args [][]byte) {
 	a, ok := parseInt(args[1])
-	if !ok {
+	if !ok || int64(int32(a)) != a {
 		c.Out.Error(ErrFirstDB)
 		return
 	}
 	b, ok := parseInt(args[2])
-	if !ok {
+	if !ok || int64(int32(b)) != b {
 		c.Out.Error(ErrSecondDB)
 		return
 	}
@@ -45,5 +55,12 @@ func runSwapDB(c *Ctx, args [][]byte) {
 		return
 	}
 	c.KS.Swap(int(a), int(b), c.TxnNo)
+	if a != b {
+		c.ChangedAll()
+	}
+	if a != b {
+		c.databaseFilled(int(a))
+		c.databaseFilled(int(b))
+	}
 	c.Out.OK()
 }

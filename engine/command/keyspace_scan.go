@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"math"
 	"strconv"
 
@@ -8,20 +9,35 @@ import (
 )
 
 func runKeys(c *Ctx, args [][]byte) {
-	filter := newKeyFilter(args[1], nil)
-	var keys []string
-	err := c.walkAll(c.DB, func(e *engine.Entry) bool {
-		if filter.admits(e, c.NowMs) {
-			keys = append(keys, e.Key())
-		}
-		return true
-	})
-	if err != nil {
-		c.walkFailed(err)
+	if !c.slotSteps() {
 		return
 	}
-	c.writeKeys(keys)
+	filter := newKeyFilter(args[1], nil)
+	begin := c.Out.Len()
+	var keys []string
+	visited, enough := 0, true
+	err := c.walkAll(c.DB, func(e *engine.Entry) bool {
+		// On the way, not at the end: a transaction without steps may ask again.
+		if visited++; visited%stepKeys == 0 {
+			enough = c.takeSteps(1)
+		}
+		if enough && filter.admits(c, e) {
+			keys = append(keys, e.Key())
+		}
+		return enough && !c.triesOver
+	})
+	switch {
+	case err != nil:
+		c.walkFailed(err)
+	case !enough:
+		c.Out.Error(ErrSteps)
+	case !c.outOfTries(begin):
+		c.writeKeys(keys)
+	}
 }
+
+// slotSteps counts the steps for walking over all lock slots, keys or not.
+func (c *Ctx) slotSteps() bool { return c.laterSteps(int64(c.KS.LockSlots()) / stepKeys) }
 
 func (c *Ctx) writeKeys(keys []string) {
 	c.Out.Array(len(keys))
@@ -86,18 +102,26 @@ func runScan(c *Ctx, args [][]byte) {
 		return
 	}
 	var o scanOptions
-	if !o.parse(c, args[2:]) {
+	if !o.parse(c, args[2:]) || !c.steps(int64(o.count)/stepKeys) {
 		return
 	}
+	begin, walked := c.Out.Len(), c.walked
 	var keys []string
 	next, more, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {
-		if o.filter.admits(e, c.NowMs) {
+		if o.filter.admits(c, e) {
 			keys = append(keys, e.Key())
 		}
-		return true
+		return !c.triesOver
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		c.walkFailed(err)
+		return
+	case c.outOfTries(begin):
+		return
+	}
+	// Lock slots without keys are walked, too.
+	if !c.laterSteps(int64(c.walked-walked) / stepKeys) {
 		return
 	}
 	if !more {
@@ -113,28 +137,13 @@ func (p place) cursor() string {
 	return strconv.FormatUint(uint64(p.slot)<<32|uint64(p.hash), 10)
 }
 
-// parseCursor reads a cursor as C's strtoul would: with a sign, if need be,
-// and empty as zero. A place that there is not is one behind the end.
+// parseCursor reads a cursor. A place that there is not is one behind the end.
 func parseCursor(text []byte) (place, bool) {
-	if len(text) == 0 {
-		return place{}, true
-	}
-	digits := text
-	negative := text[0] == '-'
-	if negative || text[0] == '+' {
-		digits = text[1:]
-	}
-	n, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		return place{}, false
-	}
-	if negative {
-		n = -n
-	}
+	n, ok := CursorNumber(text)
 	if n>>32 > math.MaxInt32 {
-		return place{slot: math.MaxInt32}, true
+		return place{slot: math.MaxInt32}, ok
 	}
-	return place{int32(n >> 32), uint32(n)}, true
+	return place{int32(n >> 32), uint32(n)}, ok
 }
 
 // runRandomKey gives each key the same chance: it draws a number below the
@@ -148,7 +157,11 @@ func runRandomKey(c *Ctx, _ [][]byte) {
 	// Keys may go while the walk is under way; it may then have to start over.
 	for _, skip := range []int{skip, 0} {
 		key, found, err := c.keyBehind(skip)
-		if err != nil {
+		switch {
+		case errors.Is(err, errOutOfSteps):
+			c.Out.Error(ErrSteps)
+			return
+		case err != nil:
 			c.walkFailed(err)
 			return
 		}
@@ -160,8 +173,12 @@ func runRandomKey(c *Ctx, _ [][]byte) {
 	c.Out.Null()
 }
 
+// errOutOfSteps ends a walk.
+var errOutOfSteps = errors.New(ErrSteps)
+
 // keyBehind returns the first key, not expired, behind so many others.
 func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
+	visited := 0
 	for slot := range int32(c.KS.LockSlots()) {
 		if err := c.Walk.Enter(slot); err != nil {
 			return "", false, err
@@ -172,13 +189,16 @@ func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
 			c.KS.WalkRank(slot, c.DB, skip, func(e *engine.Entry) bool {
 				found = !e.ExpiredAt(c.NowMs)
 				key = e.Key()
-				return !found
+				if visited++; visited%stepKeys == 0 && c.Settings.StepsCounted != 0 && !c.takeSteps(1) {
+					err = errOutOfSteps
+				}
+				return !found && err == nil
 			})
 			skip = 0
 		}
 		c.Walk.Leave(slot)
-		if found {
-			return key, true, nil
+		if found || err != nil {
+			return key, found, err
 		}
 	}
 	return "", false, nil
@@ -187,6 +207,9 @@ func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
 // runDBSize counts keys, those due but not yet deleted included. It asks slot
 // by slot rather than the counters, so that it sees what is queued before it.
 func runDBSize(c *Ctx, _ [][]byte) {
+	if !c.slotSteps() {
+		return
+	}
 	n := 0
 	for slot := range int32(c.KS.LockSlots()) {
 		if err := c.Walk.Enter(slot); err != nil {

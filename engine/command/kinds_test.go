@@ -35,6 +35,9 @@ func TestOtherKindsAnswerAsRedisDoes(t *testing.T) {
 		"mset l 1", "msetnx l 1 a 2", "mget l s", "incr l", "decrby l x", "incrbyfloat l 1", "incrbyfloat l x", "append l 1", "setrange l 0 1", "setrange l 0 \"\"", "setrange l -1 1",
 		"getrange l 0 1", "getrange l x 1", "substr l 0 1", "strlen l", "lcs l s", "lcs s l foo", "del l", "exists l", "touch l", "type l", "rename l m", "renamenx l s", "rename s l",
 		"copy l m", "copy l s", "copy l s replace", "move l 1", "expire l 0", "expireat l 4000000001", "persist l", "pexpiretime l", "object encoding l", "object refcount l",
+		"setbit l 0 1", "setbit l x 1", "getbit l 0", "bitcount l", "bitcount l x 1", "bitpos l 1", "bitpos l 2", "bitpos l 1 x", "bitop not s l", "bitop and m s l", "bitop or l s", "bitop or l m",
+		"bitfield l", "bitfield l get u8 0", "bitfield l set u8 0 1", "bitfield_ro l get u8 0", "bitfield_ro l set u8 0 1", "bitfield l set u65 0 1",
+		"pfadd l", "pfadd l x", "pfadd s x", "pfcount l", "pfcount s", "pfcount m l", "pfmerge l", "pfmerge m l", "pfmerge l m", "pfdebug encoding l", "pfdebug x s", "pfdebug x m",
 		"scan 0 type list", "keys *", "dbsize", "swapdb 0 1",
 	} {
 		reset()

@@ -1,52 +1,99 @@
 package command
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"lockstep/engine"
 	"lockstep/engine/rdb"
 )
 
-// valueCodec is how the values of a kind stand in a payload.
+// valueCodec is how the values of a kind stand in snapshots, payloads and
+// digests.
 type valueCodec struct {
-	kind    engine.Kind
-	rdbType byte
-	append  func(dst []byte, e *engine.Entry) []byte
-	// decode makes an entry of a whole body; false: it is none, or too long.
-	decode func(key, body []byte, bytesMax int64) (*engine.Entry, bool)
+	kind engine.Kind
+	// types are the RDB types that read takes.
+	types []byte
+	// typeOf is the type that write writes.
+	typeOf func(e *engine.Entry) byte
+	write  func(out *rdb.Value, e *engine.Entry)
+	// read makes an entry of a value. The limits say what is kept packed and
+	// what is too long; without them (nil: from a snapshot) the value is kept
+	// as its type says, as it was where the snapshot was taken.
+	read func(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error)
+	// redisKind is Redis's number of the kind, and mix adds a value to a digest
+	// as Redis's DEBUG DIGEST does.
+	redisKind uint32
+	mix       func(d *digest, e *engine.Entry)
 }
 
-// valueCodecs holds a row for each kind and RDB type; of several rows for a
-// kind the first one writes.
-var valueCodecs = []valueCodec{
-	{engine.KindString, rdb.TypeString, appendStringValue, decodeStringValue},
-}
+// valueCodecs holds a row for each kind.
+var valueCodecs = slices.Concat(stringCodecs, listCodecs, hashCodecs, setCodecs, sortedSetCodecs, streamCodecs)
 
-func appendStringValue(dst []byte, e *engine.Entry) []byte { return rdb.AppendText(dst, e.Text()) }
+var stringCodecs = []valueCodec{{
+	kind: engine.KindString, types: []byte{rdb.TypeString},
+	typeOf: func(*engine.Entry) byte { return rdb.TypeString },
+	write:  func(out *rdb.Value, e *engine.Entry) { out.Text(e.Text()) },
+	read:   readStringValue,
+	mix:    func(d *digest, e *engine.Entry) { d.mix(e.Text()) },
+}}
 
-func decodeStringValue(key, body []byte, bytesMax int64) (*engine.Entry, bool) {
-	text, rest, ok := rdb.ReadText(body, bytesMax)
-	if !ok || len(rest) != 0 {
-		return nil, false
+var errTooLong = errors.New("command: a value is longer than the limit")
+
+func readStringValue(in *rdb.Source, _ byte, key []byte, limits *Settings) (*engine.Entry, error) {
+	text, err := in.Text()
+	if err != nil {
+		return nil, err
 	}
-	return engine.NewString(key, text), true
+	if limits != nil && int64(len(text)) > limits.ValueBytesMax {
+		return nil, errTooLong
+	}
+	return engine.NewString(key, text), nil
 }
 
-// appendPayload appends an entry's payload; false: its kind has no codec.
-func appendPayload(dst []byte, e *engine.Entry) ([]byte, bool) {
+func codecOf(kind engine.Kind) *valueCodec {
 	for i := range valueCodecs {
-		if codec := &valueCodecs[i]; codec.kind == e.Kind() {
-			begin := len(dst)
-			return rdb.AppendFooter(codec.append(append(dst, codec.rdbType), e), begin), true
+		if valueCodecs[i].kind == kind {
+			return &valueCodecs[i]
 		}
 	}
-	return dst, false
+	panic("command: no codec for " + kind.String())
 }
 
-// decodeValue makes an entry of what rdb.OpenPayload returned.
-func decodeValue(key []byte, rdbType byte, body []byte, bytesMax int64) (*engine.Entry, bool) {
+// WriteEntry writes a key and its value into a file.
+func WriteEntry(out *rdb.Writer, e *engine.Entry) {
+	codec := codecOf(e.Kind())
+	value := out.Key(e.KeyBytes(), e.ExpireAtMs, codec.typeOf(e))
+	codec.write(value, e)
+	value.End()
+}
+
+// ReadValue reads a key's value, of an RDB type, and makes an entry of both.
+// With limits nil the value is kept as its type says.
+func ReadValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error) {
 	for i := range valueCodecs {
-		if valueCodecs[i].rdbType == rdbType {
-			return valueCodecs[i].decode(key, body, bytesMax)
+		if slices.Contains(valueCodecs[i].types, typ) {
+			return valueCodecs[i].read(in, typ, key, limits)
 		}
 	}
-	return nil, false
+	return nil, fmt.Errorf("%w: %d, of key %.40q", rdb.ErrType, typ, key)
+}
+
+// appendPayload appends an entry's payload.
+func appendPayload(dst []byte, e *engine.Entry) []byte {
+	codec, begin := codecOf(e.Kind()), len(dst)
+	value := rdb.NewValue(append(dst, codec.typeOf(e)))
+	codec.write(value, e)
+	return rdb.AppendFooter(value.Body(), begin)
+}
+
+// readPayload makes an entry of what rdb.OpenPayload returned.
+func readPayload(typ byte, body, key []byte, limits *Settings) (*engine.Entry, error) {
+	in := rdb.NewSource(body)
+	e, err := ReadValue(in, typ, key, limits)
+	if err == nil && !in.Done() {
+		err = rdb.ErrFormat
+	}
+	return e, err
 }

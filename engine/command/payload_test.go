@@ -61,6 +61,9 @@ func TestDumpsGoBothWays(t *testing.T) {
 	}
 }
 
+// payloadOf is a payload with a right footer.
+func payloadOf(body string) []byte { return rdb.AppendFooter([]byte(body), 0) }
+
 // TestHostilePayloadsAreRefused restores payloads with a right checksum and a
 // wrong content.
 func TestHostilePayloadsAreRefused(t *testing.T) {
@@ -90,7 +93,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 		}
 	}
 	r := newRunner(t)
-	p, _ := appendPayload(nil, engine.NewString(nil, []byte("text")))
+	p := appendPayload(nil, engine.NewString(nil, []byte("text")))
 	// The footer of a version too new: two bytes, and a checksum over all.
 	binary.LittleEndian.PutUint16(p[len(p)-10:], rdb.VersionMax+1)
 	binary.LittleEndian.PutUint64(p[len(p)-8:], ^crc64.Update(math.MaxUint64, crc64.MakeTable(0x95ac9329ac4bc9b5), p[:len(p)-8]))
@@ -101,6 +104,70 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 
 // FuzzRestore takes any body with a right footer: what is taken is dumped and
 // restored to the same again.
+// zipEntry is an element of a ziplist behind one of prev bytes.
+func zipEntry(prev int, text string) string {
+	if prev < 254 {
+		return string([]byte{byte(prev), byte(len(text))}) + text
+	}
+	return string([]byte{254, byte(prev), byte(prev >> 8), 0, 0, byte(len(text))}) + text
+}
+
+// ziplistOf puts entries together, with the tail where the last one begins.
+func ziplistOf(entries ...string) []byte {
+	all := strings.Join(entries, "")
+	tail := 10 + len(all)
+	if len(entries) > 0 {
+		tail -= len(entries[len(entries)-1])
+	}
+	blob := binary.LittleEndian.AppendUint32(nil, uint32(10+len(all)+1))
+	blob = binary.LittleEndian.AppendUint32(blob, uint32(tail))
+	blob = binary.LittleEndian.AppendUint16(blob, uint16(len(entries)))
+	return append(append(blob, all...), 0xff)
+}
+
+// TestZiplistsAreCheckedAsRedisDoes restores hashes from before Redis 7, whole
+// and damaged, here and in a redis-server that sanitizes them.
+func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
+	o, r := startOracle(t), newRunner(t)
+	o.do("config set sanitize-dump-payload yes")
+	long := "\x40" + string([]byte{200 - 128}) + strings.Repeat("x", 72) // a head of two bytes
+	first := string([]byte{0}) + long
+	prev := "\xfe" + string([]byte{byte(len(first)), 0, 0, 0}) // longer than need be
+	whole := map[string][]byte{
+		"two":            ziplistOf(zipEntry(0, "f"), zipEntry(3, "v")),
+		"four":           ziplistOf(zipEntry(0, "f"), zipEntry(3, "vv"), zipEntry(4, "g"), zipEntry(3, "")),
+		"a long length":  ziplistOf(first, prev+"\x01v"),
+		"many to count":  ziplistOf(zipEntry(0, "f"), zipEntry(3, "v")),
+		"numbers":        ziplistOf("\x00\xfe\x07", "\x03\xf4"),
+		"nothing at all": ziplistOf(),
+	}
+	binary.LittleEndian.PutUint16(whole["many to count"][8:], 0xffff)
+	answers := map[string]int{}
+	try := func(what string, blob []byte) {
+		t.Helper()
+		payload := payloadOf("\x0d" + string([]byte{0x40 | byte(len(blob)>>8), byte(len(blob))}) + string(blob))
+		args := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace")}
+		ours, want := flat(r.exec(args...)), flat(o.exec(args...))
+		if answers[want]++; ours != want {
+			t.Errorf("%s, %q: %s, redis-server: %s", what, blob, ours, want)
+		}
+	}
+	for what, blob := range whole {
+		try(what, blob)
+		// Each byte of the head and of the lengths is made wrong by itself.
+		for at := range blob {
+			for _, by := range []byte{1, 0xff, 3} {
+				damaged := bytes.Clone(blob)
+				damaged[at] += by
+				try(what+", damaged", damaged)
+			}
+		}
+	}
+	if answers["+OK"] < len(whole)-1 || len(answers) < 2 {
+		t.Errorf("answers %v", answers)
+	}
+}
+
 func FuzzRestore(f *testing.F) {
 	f.Add([]byte("\x00\x04text"))
 	f.Add([]byte("\x00\xc0\x80"))
@@ -109,18 +176,20 @@ func FuzzRestore(f *testing.F) {
 		if len(body) == 0 {
 			return
 		}
-		e, ok := decodeValue([]byte("k"), body[0], body[1:], 1<<20)
-		if !ok {
+		limits := DefaultSettings
+		limits.ValueBytesMax = 1 << 20
+		e, err := readPayload(body[0], body[1:], []byte("k"), &limits)
+		if err != nil {
 			return
 		}
-		p, _ := appendPayload(nil, e)
+		p := appendPayload(nil, e)
 		rdbType, again, ok := rdb.OpenPayload(p)
 		if !ok {
 			t.Fatalf("our payload %q is refused", p)
 		}
-		n, ok := decodeValue([]byte("k"), rdbType, again, 1<<20)
-		if !ok || !bytes.Equal(n.Text(), e.Text()) {
-			t.Fatalf("%q comes back as another", e.Text())
+		n, err := readPayload(rdbType, again, []byte("k"), &limits)
+		if err != nil || !bytes.Equal(appendPayload(nil, n), p) {
+			t.Fatalf("%q comes back as another: %v", p, err)
 		}
 	})
 }

@@ -21,6 +21,13 @@ type runner struct {
 	// settings may be changed by a test.
 	settings Settings
 	seed     uint64
+	// observer hears of events.
+	observer Observer
+	// changes takes the names of changed keys; nil: nobody asks.
+	changes  *Changes
+	programs Programs
+	// memoryFull: there is no memory left.
+	memoryFull bool
 }
 
 func newRunner(t testing.TB) *runner {
@@ -65,13 +72,32 @@ func (r *runner) run(spec *Spec, args [][]byte) {
 	r.seed = r.seed*6364136223846793005 + 1442695040888963407
 	c := Ctx{
 		KS: r.ks, DB: r.db, Out: &r.out, NowMs: r.nowMs, Seed: r.seed,
-		Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo,
+		Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo, Observer: r.observer, Changes: r.changes,
 	}
-	if spec.Writes(args) {
+	c.Programs, c.MemoryFull = &r.programs, r.memoryFull
+	if spec.MustLog(args, 1, func(int) *Programs { return c.Programs }) {
 		r.txnNo++
 		c.TxnNo, c.Logged = r.txnNo, true
 	}
+	if spec.Plan != nil {
+		plan := spec.Plan(&Planning{Programs: c.Programs, Settings: c.Settings, Logged: c.Logged}, args)
+		c.Plan = &plan
+		if plan.ChangesFunctions {
+			defer c.Programs.Functions.Settle()
+		}
+	}
 	spec.Run(&c, args)
+}
+
+// digest is what DEBUG DIGEST answers where this keyspace is the only one.
+func (r *runner) digest() []byte {
+	var parts [][]byte
+	for i, word := range bytes.Split(r.exec([]byte("lockstep.digest")), []byte("\r\n")) {
+		if i > 0 && i%2 == 0 {
+			parts = append(parts, word)
+		}
+	}
+	return []byte("+" + FoldDigests([][][]byte{parts}) + "\r\n")
 }
 
 // do runs a command given as words, and returns its reply with CRLF as spaces.

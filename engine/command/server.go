@@ -106,6 +106,12 @@ var serverFamily = []*Spec{
 				Summary: "Sets the statistics back.", Complexity: "O(1)",
 			},
 			{
+				Name: "config|rewrite", Arity: 2, Scope: ScopeNode,
+				Flags: Admin | NoScript | Loading | Stale,
+				Group: "server", Since: "2.8.0",
+				Summary: "Writes changed settings into the configuration file.", Complexity: "O(1)",
+			},
+			{
 				Name: "config|set", Arity: -4, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "2.0.0",
@@ -159,7 +165,7 @@ var serverFamily = []*Spec{
 		},
 	},
 	{
-		Name: "debug", Arity: -2, Scope: ScopeNode,
+		Name: "debug", System: true, Arity: -2, Scope: ScopeNode,
 		Flags: Admin | NoScript | Loading | Stale,
 		Group: "server", Since: "1.0.0",
 		Summary: "Tools for tests; off unless enable-debug-command says otherwise.", Complexity: "Depends on subcommand.",

@@ -45,10 +45,16 @@ const (
 	// Heavy is ours, not Redis's: the command may take long, so the applying
 	// goroutine hands it to a worker instead of running it itself.
 	Heavy
+	// Local is ours: what the command answers of a key is this replica's own, so a
+	// script may not see it.
+	Local
 	// DirectReply is ours: the command takes over the reply order of its
 	// connection (MULTI, EXEC, SUBSCRIBE, CLIENT REPLY) and cannot be queued
 	// by the generic rule.
 	DirectReply
+	// ReachesMore is ours: the command reaches keys that stand in no argument
+	// (SORT's BY and GET).
+	ReachesMore
 )
 
 // Category is a set of ACL categories beyond those that flags imply.
@@ -105,9 +111,19 @@ type KeySpec struct {
 	// NumKeys, when Find reads a key count, is where COMMAND INFO says the
 	// count stands: index of the count, first key after it, step.
 	NumKeys *[3]int
+	// Keyword, when Find looks for a word behind which keys stand (STREAMS), is
+	// what COMMAND INFO says about it.
+	Keyword *Keyword
 	// ModeOf, when set, decides the access of these keys from the arguments
 	// (GET without options of GETEX reads only); nil: by Flags.
 	ModeOf func(args [][]byte) sched.Mode
+}
+
+// Keyword says where keys stand that follow a word: the word is looked for from
+// an argument on, and the keys are the first 1/Share of what is behind it.
+type Keyword struct {
+	Word        string
+	From, Share int
 }
 
 // Spec is one row of the command table: everything the server knows of a
@@ -122,9 +138,32 @@ type Spec struct {
 	Cats  Category
 	Keys  []KeySpec
 	Scope Scope
+	// Plan, when set, settles what depends on the shard's programs, scripts for
+	// instance: the locks of a call, and what it runs. It is called in the order of
+	// the log, by the goroutine that applies it, so it must be quick.
+	Plan func(p *Planning, args [][]byte) Plan
+	// Logged, when set, tells in place of Writes whether a call must enter the
+	// log; known is false where that cannot be told from the programs given.
+	Logged func(p *Programs, args [][]byte) (logged, known bool)
+	// Check, when set, says from the arguments alone why a call would change
+	// nothing and fail, so that it need not travel; "" if that cannot be told.
+	Check func(args [][]byte) string
+	// Evaluates: the second argument is the text of a script. In the log its SHA1
+	// may stand in its place (Planning.Script).
+	Evaluates bool
+	// Merge is set for a command that runs on every shard; see there.
+	Merge Merge
 	// Run is the handler of a command that runs in the engine, nil for
 	// ScopeNode and for containers.
 	Run func(*Ctx, [][]byte)
+	// HeavyIf, when set, says which arguments make the command Heavy (SPOP with
+	// a count).
+	HeavyIf func(args [][]byte) bool
+	// Grows, when set, is what GrowthBytes returns; nil: by the keys.
+	Grows func(args [][]byte, sizes *Sizes) int64
+	// KeyFlagsOf, when set, tells what the command does to its keys of
+	// KeyVariableFlags.
+	KeyFlagsOf func(args [][]byte) KeyFlag
 	// Sub lists the subcommands of a container (CLIENT, CONFIG).
 	Sub []*Spec
 
@@ -133,12 +172,15 @@ type Spec struct {
 	// DeprecatedSince and ReplacedBy are set for commands that Redis calls
 	// deprecated.
 	DeprecatedSince, ReplacedBy string
+	// System marks what is for Redis's own developers (COMMAND DOCS: syscmd).
+	System bool
 	// Args documents the arguments for COMMAND DOCS; may be nil.
 	Args []Arg
 	// Tips are COMMAND INFO's command tips.
 	Tips []string
 
 	parent *Spec
+	number int
 }
 
 // Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").

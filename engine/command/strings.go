@@ -17,7 +17,7 @@ var stringFamily = []*Spec{
 	},
 	{
 		Name: "set", Arity: -3, Flags: Write | DenyOOM, Cats: CatString,
-		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate | KeyVariableFlags), Run: runSet,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate | KeyVariableFlags), KeyFlagsOf: flagsOfSet, Run: runSet,
 		Group: "string", Since: "1.0.0",
 		Summary: "Sets a key to a string, whatever it held before.", Complexity: "O(1)",
 		Args: []Arg{
@@ -57,6 +57,13 @@ var stringFamily = []*Spec{
 		Group: "string", Since: "6.2.0",
 		Summary: "Returns the string a key holds and deletes the key.", Complexity: "O(1)",
 		Args: []Arg{argKey("key", 1)},
+	},
+	{
+		Name: "delifeq", Arity: 3, Flags: Write, Cats: CatString,
+		Keys: oneKey(KeyRM | KeyAccess | KeyDelete), Run: runDelIfEq,
+		Group: "string", Since: "9.0.0",
+		Summary: "Deletes a key if it holds a given string; a command of Valkey's.", Complexity: "O(1)",
+		Args: []Arg{argKey("key", 1), arg("value", "string")},
 	},
 	{
 		Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
@@ -147,7 +154,7 @@ var stringFamily = []*Spec{
 	},
 	{
 		Name: "append", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString,
-		Keys: oneKey(KeyRW | KeyInsert), Run: runAppend,
+		Keys: oneKey(KeyRW | KeyInsert), Run: runAppend, Grows: appendGrowth,
 		Group: "string", Since: "2.0.0",
 		Summary: "Adds text at the end of the string a key holds.", Complexity: "O(N) with N the length of the text, amortized",
 		Args: []Arg{argKey("key", 1), arg("value", "string")},
@@ -161,7 +168,7 @@ var stringFamily = []*Spec{
 	},
 	{
 		Name: "setrange", Arity: 4, Flags: Write | DenyOOM | Heavy, Cats: CatString,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runSetRange,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runSetRange, Grows: setRangeGrowth,
 		Group: "string", Since: "2.2.0",
 		Summary: "Overwrites part of the string a key holds.", Complexity: "O(N) with N the length of the text, plus the zero bytes filled in",
 		Args: []Arg{argKey("key", 1), arg("offset", "integer"), arg("value", "string")},

@@ -58,6 +58,9 @@ func runLCS(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrLCSMemory)
 		return
 	}
+	if !c.steps(int64(len(a)) * int64(len(b)) / stepPairs) {
+		return
+	}
 	t := newLCSTable(a, b)
 	switch {
 	case o.length:

@@ -46,6 +46,7 @@ func (c *Ctx) add(key []byte, delta int64) {
 	n += delta
 	var buf [20]byte
 	c.Replace(key, e, strconv.AppendInt(buf[:0], n, 10))
+	c.Notify(EventString, "incrby", key)
 	c.Out.Int(n)
 }
 
@@ -73,5 +74,6 @@ func runIncrByFloat(c *Ctx, args [][]byte) {
 	}
 	text := sum.appendHuman(nil)
 	c.Replace(args[1], e, text)
+	c.Notify(EventString, "incrbyfloat", args[1])
 	c.Out.Bulk(text)
 }

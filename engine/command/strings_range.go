@@ -22,6 +22,7 @@ func runAppend(c *Ctx, args [][]byte) {
 	}
 	if e == nil {
 		c.SetString(key, tail, 0)
+		c.Notify(EventString, "append", key)
 		c.Out.Int(int64(len(tail)))
 		return
 	}
@@ -30,6 +31,7 @@ func runAppend(c *Ctx, args [][]byte) {
 		return
 	}
 	c.overwrite(key, e, at, tail)
+	c.Notify(EventString, "append", key)
 	c.Out.Int(int64(at + len(tail)))
 }
 
@@ -62,7 +64,11 @@ func runSetRange(c *Ctx, args [][]byte) {
 	if !c.fits(int(at), len(part)) {
 		return
 	}
+	if !c.textSteps(at - int64(length)) {
+		return
+	}
 	c.overwrite(key, e, int(at), part)
+	c.Notify(EventString, "setrange", key)
 	c.Out.Int(int64(max(length, int(at)+len(part))))
 }
 
@@ -76,24 +82,26 @@ func (c *Ctx) fits(length, more int) bool {
 }
 
 // overwrite puts part into the string under key, whose entry is e or nil, at
-// an offset; what is missing before it becomes zero bytes. The string grows in
-// place from then on.
+// an offset; what is missing before it becomes zero bytes.
 func (c *Ctx) overwrite(key []byte, e *engine.Entry, at int, part []byte) {
+	c.changeText(key, e, at+len(part), func(text []byte) { copy(text[at:], part) })
+}
+
+// changeText changes the text of the string under key, whose entry is e or nil,
+// after it was made at least length bytes long with zero bytes. The string
+// grows in place from then on.
+func (c *Ctx) changeText(key []byte, e *engine.Entry, length int, change func(text []byte)) {
 	if e != nil && e.Growable() {
 		e = c.Mutate(key, e)
-		length := max(len(e.Text()), at+len(part))
-		copy(e.GrowText(length)[at:], part)
+		change(e.GrowText(length))
 		c.Changed(e)
 		return
 	}
-	var text []byte
-	var expireAtMs int64
+	n := engine.NewRawString(key, textOf(e), length)
+	change(n.GrowText(0))
 	if e != nil {
-		text, expireAtMs = e.Text(), e.ExpireAtMs
+		n.ExpireAtMs = e.ExpireAtMs
 	}
-	n := engine.NewRawString(key, text, max(len(text), at+len(part)))
-	copy(n.GrowText(0)[at:], part)
-	n.ExpireAtMs = expireAtMs
 	c.Put(c.DB, n)
 }
 

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+
 	"lockstep/engine"
 	"lockstep/engine/sched"
 )
@@ -22,19 +24,24 @@ func (c *Ctx) textOrNull(e *engine.Entry) {
 
 // setOptions are the options of SET and GETEX.
 type setOptions struct {
-	nx, xx, get, keepTTL, persist bool
-	expiry                        expiryKind
-	expiryArg                     []byte
+	nx, xx, ifEq, get, keepTTL, persist bool
+	// compared is what IFEQ compares with.
+	compared  []byte
+	expiry    expiryKind
+	expiryArg []byte
 }
 
 // parseSet reads SET's options.
 func (o *setOptions) parseSet(args [][]byte) bool {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case equalFold(a, "nx") && !o.xx:
+		case equalFold(a, "nx") && !o.xx && !o.ifEq:
 			o.nx = true
-		case equalFold(a, "xx") && !o.nx:
+		case equalFold(a, "xx") && !o.nx && !o.ifEq:
 			o.xx = true
+		case equalFold(a, "ifeq") && !o.nx && !o.xx && !o.ifEq && i+1 < len(args):
+			i++
+			o.ifEq, o.compared = true, args[i]
 		case equalFold(a, "get"):
 			o.get = true
 		case equalFold(a, "keepttl") && o.expiry == expiryNone:
@@ -77,7 +84,7 @@ func (o *setOptions) parseExpiry(args [][]byte, i *int) bool {
 func runSet(c *Ctx, args [][]byte) {
 	key, value := args[1], args[2]
 	if len(args) == 3 {
-		c.SetString(key, value, 0)
+		c.setText(key, value, 0, false)
 		c.Out.OK()
 		return
 	}
@@ -87,6 +94,16 @@ func runSet(c *Ctx, args [][]byte) {
 		return
 	}
 	c.set(key, value, &o)
+}
+
+// setText stores a string and gives the events of SET; expires tells whether
+// the command says when the key is gone.
+func (c *Ctx) setText(key, value []byte, expireAtMs int64, expires bool) {
+	c.SetString(key, value, expireAtMs)
+	c.Notify(EventString, "set", key)
+	if expires {
+		c.Notify(EventGeneric, "expire", key)
+	}
 }
 
 // set is SET with options.
@@ -106,7 +123,11 @@ func (c *Ctx) set(key, value []byte, o *setOptions) {
 		}
 		c.textOrNull(old)
 	}
-	if (o.nx && e != nil) || (o.xx && e == nil) {
+	if o.ifEq && !o.get && e != nil && e.Kind() != engine.KindString {
+		c.Out.Error(ErrWrongType)
+		return
+	}
+	if !o.holds(e) {
 		if !o.get {
 			c.Out.Null()
 		}
@@ -115,10 +136,38 @@ func (c *Ctx) set(key, value []byte, o *setOptions) {
 	if o.keepTTL && e != nil {
 		expireAtMs = e.ExpireAtMs
 	}
-	c.SetString(key, value, expireAtMs)
+	c.setText(key, value, expireAtMs, o.expiry != expiryNone)
 	if !o.get {
 		c.Out.OK()
 	}
+}
+
+// holds tells whether SET's condition holds for a key, whose entry is e or nil.
+func (o *setOptions) holds(e *engine.Entry) bool {
+	switch {
+	case o.nx:
+		return e == nil
+	case o.xx:
+		return e != nil
+	case o.ifEq:
+		return e != nil && bytes.Equal(e.Text(), o.compared)
+	}
+	return true
+}
+
+// runDelIfEq is Valkey's: Redis 7.2 has no such command.
+func runDelIfEq(c *Ctx, args [][]byte) {
+	e, ok := c.WriteString(args[1])
+	if !ok {
+		return
+	}
+	if e == nil || !bytes.Equal(e.Text(), args[2]) {
+		c.Out.Int(0)
+		return
+	}
+	c.Delete(args[1])
+	c.Notify(EventGeneric, "del", args[1])
+	c.Out.Int(1)
 }
 
 func runSetNX(c *Ctx, args [][]byte) {
@@ -126,7 +175,7 @@ func runSetNX(c *Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
-	c.SetString(args[1], args[2], 0)
+	c.setText(args[1], args[2], 0, false)
 	c.Out.Int(1)
 }
 
@@ -138,26 +187,28 @@ func (c *Ctx) setExpiring(args [][]byte, kind expiryKind, command string) {
 	if !ok {
 		return
 	}
-	c.SetString(args[1], args[3], expireAtMs)
+	c.setText(args[1], args[3], expireAtMs, true)
 	c.Out.OK()
 }
 
 func runGetSet(c *Ctx, args [][]byte) {
-	e, ok := c.ReadString(args[1])
+	e, ok := c.TakeString(args[1])
 	if !ok {
 		return
 	}
 	c.textOrNull(e)
-	c.SetString(args[1], args[2], 0)
+	c.setText(args[1], args[2], 0, false)
 }
 
 func runGetDel(c *Ctx, args [][]byte) {
-	e, ok := c.ReadString(args[1])
+	e, ok := c.TakeString(args[1])
 	if !ok {
 		return
 	}
 	c.textOrNull(e)
-	c.Delete(args[1])
+	if c.Delete(args[1]) {
+		c.Notify(EventGeneric, "del", args[1])
+	}
 }
 
 // getExMode lets GETEX without options run as a read.
@@ -174,7 +225,7 @@ func runGetEx(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrSyntax)
 		return
 	}
-	e, ok := c.ReadString(args[1])
+	e, ok := c.TakeString(args[1])
 	if !ok {
 		return
 	}
@@ -194,6 +245,7 @@ func runGetEx(c *Ctx, args [][]byte) {
 		c.expireAt(args[1], e, atMs)
 	case o.persist && e.ExpireAtMs != 0:
 		c.SetExpire(args[1], e, 0)
+		c.Notify(EventGeneric, "persist", args[1])
 	}
 }
 
@@ -201,9 +253,11 @@ func runGetEx(c *Ctx, args [][]byte) {
 func (c *Ctx) expireAt(key []byte, e *engine.Entry, atMs int64) {
 	if atMs <= c.NowMs {
 		c.Delete(key)
+		c.Notify(EventGeneric, "del", key)
 		return
 	}
 	c.SetExpire(key, e, atMs)
+	c.Notify(EventGeneric, "expire", key)
 }
 
 func runMGet(c *Ctx, args [][]byte) {
@@ -243,6 +297,6 @@ func runMSetNX(c *Ctx, args [][]byte) {
 
 func (c *Ctx) setAll(pairs [][]byte) {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		c.SetString(pairs[i], pairs[i+1], 0)
+		c.setText(pairs[i], pairs[i+1], 0, false)
 	}
 }

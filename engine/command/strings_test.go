@@ -6,13 +6,15 @@ import (
 	"math/rand"
 	"strings"
 	"testing"
+
+	"lockstep/engine"
 )
 
 // TestFloatsAreRedisFloats adds random decimals here and in redis-server, which
 // computes with 80-bit floating point numbers, and compares the digits.
 func TestFloatsAreRedisFloats(t *testing.T) {
 	o, r := startOracle(t), newRunner(t)
-	g := generator{rand.New(rand.NewSource(5))}
+	g := generator{Rand: rand.New(rand.NewSource(5))}
 	n := 30_000
 	if testing.Short() {
 		n = 3000
@@ -123,5 +125,54 @@ func TestHandlersCopyWhatTheyKeep(t *testing.T) {
 		MGET b c d e f h i j k l m => *11 $6 valueC $6 valueD $6 valueE $12 valueFvalueG $6 valueH $6 valueI $6 valueI $6 valueJ $6 valueK $5 12345 $3 1.5
 		select 1 => +OK
 		GET a => $6 valueB
+	`)
+}
+
+// TestConditionsOfValkey: SET IFEQ (Valkey 8.1) and DELIFEQ (Valkey 9), which
+// redis-server does not have.
+func TestConditionsOfValkey(t *testing.T) {
+	r := newRunner(t)
+	rec := &recorder{classes: EventString | EventGeneric}
+	r.observer = rec
+	r.script(`
+		set k new ifeq x => $-1
+		exists k => :0
+		set k new ifeq x get => $-1
+		exists k => :0
+		set k 1 => +OK
+		set k 2 ifeq 01 => $-1
+		set k 2 IFEQ 1 => +OK
+		set k 3 ifeq 1 get => $1 2
+		get k => $1 2
+		set k 3 get ifeq 2 pxat 4000000000123 => $1 2
+		pexpiretime k => :4000000000123
+		set k 4 ifeq 3 keepttl => +OK
+		pexpiretime k => :4000000000123
+		set k 5 ifeq 4 => +OK
+		pexpiretime k => :-1
+		set k 6 ifeq 5 nx => -ERR syntax error
+		set k 6 xx ifeq 5 => -ERR syntax error
+		set k 6 ifeq 5 ifeq 5 => -ERR syntax error
+		set k 6 ifeq => -ERR syntax error
+		getex k ifeq 5 => -ERR syntax error
+		set k "" ifeq 5 => +OK
+		set k x ifeq "" => +OK
+		delifeq k y => :0
+		delifeq k => -ERR wrong number of arguments for 'delifeq' command
+		delifeq k x => :1
+		delifeq k x => :0
+		exists k => :0
+	`)
+	want := `0 set "k", 0 set "k", 0 set "k", 0 expire "k", 0 set "k", 0 set "k", 0 set "k", 0 set "k", 0 del "k"`
+	if got := strings.Join(rec.take(), ", "); got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+	e := engine.NewObject([]byte("l"), engine.KindList, fakeList{})
+	r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
+	r.script(`
+		set l v ifeq x => -WRONGTYPE Operation against a key holding the wrong kind of value
+		set l v ifeq x get => -WRONGTYPE Operation against a key holding the wrong kind of value
+		delifeq l x => -WRONGTYPE Operation against a key holding the wrong kind of value
+		type l => +list
 	`)
 }

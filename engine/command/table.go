@@ -26,17 +26,34 @@ import (
 // families is the whole table, in the order documentation lists it.
 var families = [][]*Spec{
 	stringFamily,
+	listFamily,
+	hashFamily,
+	fieldExpiryFamily,
+	setFamily,
+	sortedSetFamily,
+	streamFamily,
+	bitmapFamily,
+	hyperLogLogFamily,
+	geoFamily,
+	sortFamily,
 	keyFamily,
 	keyspaceFamily,
+	pubSubFamily,
+	scriptingFamily,
+	functionFamily,
 	internalFamily,
 	connectionFamily,
 	serverFamily,
+	aclFamily,
+	introspectionFamily,
+	moduleFamily,
 	clusterFamily,
 }
 
 var (
 	table  = map[string]*Spec{}
 	sorted []*Spec
+	rows   int
 )
 
 func init() {
@@ -54,8 +71,10 @@ func add(s *Spec) {
 	}
 	table[s.Name] = s
 	sorted = append(sorted, s)
+	s.number, rows = rows, rows+1
 	for _, sub := range s.Sub {
 		sub.parent = s
+		sub.number, rows = rows, rows+1
 		table[sub.Name] = sub
 	}
 }
@@ -63,6 +82,12 @@ func add(s *Spec) {
 // All returns the commands by name, without subcommands. The caller must not
 // change the slice.
 func All() []*Spec { return sorted }
+
+// Rows is how many rows there are, subcommands included.
+func Rows() int { return rows }
+
+// Number is the row's place in the table of this program, from 0 to Rows()-1.
+func (s *Spec) Number() int { return s.number }
 
 // Get returns the command, or the subcommand "parent|sub", of a lower-case
 // name.
@@ -136,6 +161,14 @@ func (s *Spec) Parent() *Spec { return s.parent }
 // Is tells whether the command has all these flags.
 func (s *Spec) Is(f Flag) bool { return s.Flags&f == f }
 
+// RunsProgram tells whether the command runs a program (EVAL).
+func (s *Spec) RunsProgram() bool { return s.Plan != nil && len(s.Keys) > 0 }
+
+// TakesLong tells whether the command, with these arguments, may take long.
+func (s *Spec) TakesLong(args [][]byte) bool {
+	return s.Is(Heavy) || s.HeavyIf != nil && s.HeavyIf(args)
+}
+
 // KeyRef is a key among a command's arguments.
 type KeyRef struct {
 	Pos   int
@@ -179,8 +212,23 @@ func (s *Spec) AppendKeys(dst []KeyRef, args [][]byte) []KeyRef {
 	return dst
 }
 
+// MustLog tells whether a call must enter the log. programs returns the
+// programs of a shard, nil where they are not at hand, for i in 0 to n-1: what one
+// knows, all may rely on.
+func (s *Spec) MustLog(args [][]byte, n int, programs func(i int) *Programs) bool {
+	if s.Logged == nil {
+		return s.Writes(args)
+	}
+	for i := range n {
+		if logged, known := s.Logged(programs(i), args); known {
+			return logged
+		}
+	}
+	return true
+}
+
 // Writes tells whether the command, with these arguments, may change data and
-// so must enter the log.
+// so must enter the log. Calls of programs: see MustLog.
 func (s *Spec) Writes(args [][]byte) bool {
 	if s.Flags&Write == 0 {
 		return false

@@ -4,16 +4,33 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
 
 // differences are the places where a row differs from redis-server's on
 // purpose.
-var differences = map[string]string{}
+var differences = map[string]string{
+	"hscan arguments":    "NOVALUES came with Redis 7.4",
+	"zrank arity":        "WITHSCORE is of Redis 7.2",
+	"zrank arguments":    "WITHSCORE is of Redis 7.2",
+	"zrevrank arity":     "WITHSCORE is of Redis 7.2",
+	"zrevrank arguments": "WITHSCORE is of Redis 7.2",
+	"keys tips":          anyNode, "scan tips": anyNode, "randomkey tips": anyNode, "dbsize tips": anyNode, "flushdb tips": anyNode, "flushall tips": anyNode,
+}
+
+// anyNode is why whole-keyspace commands lack tips: see keyspaceFamily.
+const anyNode = "any node answers for all shards"
+
+// additions are commands that redis-server does not have.
+var additions = map[string]string{"delifeq": "of Valkey 9"}
 
 // engineFamilies are the families whose commands run in the engine.
-var engineFamilies = [][]*Spec{stringFamily, keyFamily, keyspaceFamily}
+var engineFamilies = [][]*Spec{
+	stringFamily, listFamily, hashFamily, setFamily, sortedSetFamily, streamFamily,
+	bitmapFamily, hyperLogLogFamily, geoFamily, sortFamily, keyFamily, keyspaceFamily, functionFamily,
+}
 
 // TestRowsAreRedisRows compares arity, flags, keys, categories and tips of every
 // row with COMMAND INFO of redis-server.
@@ -25,6 +42,9 @@ func TestRowsAreRedisRows(t *testing.T) {
 			for _, s := range specs {
 				raw := o.exec([]byte("command"), []byte("info"), []byte(s.Name))
 				want := parseReply(t, raw).([]any)[0]
+				if want == nil && additions[s.Name] != "" {
+					continue
+				}
 				if want == nil {
 					t.Errorf("%s: Redis has no such command", s.Name)
 					continue
@@ -58,8 +78,23 @@ func compareRow(t *testing.T, s *Spec, want []any) {
 	for i, k := range s.Keys {
 		fields := pairs(specs[i])
 		check("key flags", k.Flags.Names(), fields["flags"])
+		if k.Find != nil && k.NumKeys == nil && k.Keyword == nil {
+			check("where keys begin", "unknown", pairs(fields["begin_search"])["type"])
+			continue
+		}
 		begin := pairs(pairs(fields["begin_search"])["spec"])["index"]
 		find := pairs(pairs(fields["find_keys"])["spec"])
+		if k.Keyword != nil {
+			spec := pairs(pairs(fields["begin_search"])["spec"])
+			check("keyword", *k.Keyword, Keyword{fmt.Sprint(spec["keyword"]), spec["startfrom"].(int), find["limit"].(int)})
+			check("last key", k.Last, find["lastkey"])
+			check("key step", k.Step, find["keystep"])
+			continue
+		}
+		if k.NumKeys != nil {
+			check("place of the number of keys", *k.NumKeys, [3]any{begin, find["firstkey"], find["keystep"]})
+			continue
+		}
 		last := k.Last
 		if last >= 0 {
 			last -= k.First
@@ -99,7 +134,7 @@ func parseReply(t testing.TB, raw []byte) any {
 				return nil
 			}
 			text := make([]byte, n+2)
-			in.Read(text)
+			io.ReadFull(in, text)
 			return string(text[:n])
 		case '*':
 			if n < 0 {
@@ -126,7 +161,8 @@ func TestRowsAreComplete(t *testing.T) {
 			if s.Name != strings.ToLower(s.Name) || s.Arity == 0 || s.Group == "" || s.Summary == "" {
 				t.Errorf("%s: name, arity, group or summary is missing", s.Name)
 			}
-			if !strings.HasPrefix(s.Name, "lockstep") && (s.Since == "" || s.Complexity == "") {
+			// Redis gives MONITOR no complexity: it never ends.
+			if !strings.HasPrefix(s.Name, "lockstep") && (s.Since == "" || s.Complexity == "" && s.Name != "monitor") {
 				t.Errorf("%s: since or complexity is missing", s.Name)
 			}
 			if runs := s.Scope != ScopeNode && len(s.Sub) == 0; runs != (s.Run != nil) {
@@ -154,8 +190,49 @@ func TestKeysAreFound(t *testing.T) {
 		"DEL a b c":               "1 exclusive, 2 exclusive, 3 exclusive",
 		"OBJECT ENCODING a":       "2 shared",
 		"LCS a b IDX":             "1 shared, 2 shared",
+		"LMPOP 2 a b LEFT":        "2 exclusive, 3 exclusive",
+		"BLMPOP 0 1 a LEFT":       "3 exclusive",
+		"BLPOP a b 0":             "1 exclusive, 2 exclusive",
+		"SORT a":                  "1 shared",
+		"SORT a BY b GET c":       "1 shared",
+		"SORT a STORE d":          "1 shared, 3 exclusive",
+		"SORT a STORE d STORE e":  "1 shared, 5 exclusive",
+		"SORT a GET STORE":        "1 shared",
+		"SORT a LIMIT 0 STORE":    "1 shared",
+		"SORT_RO a STORE b":       "1 shared",
+		"LMOVE a b LEFT RIGHT":    "1 exclusive, 2 exclusive",
 		"KEYS *":                  "",
+		"SMOVE a b m":             "1 exclusive, 2 exclusive",
+		"SINTERSTORE d a b":       "1 exclusive, 2 shared, 3 shared",
+		"SINTERCARD 2 a b":        "2 shared, 3 shared",
+		"SINTERCARD 1 a LIMIT 1":  "2 shared",
+		"SINTERCARD 3 a b":        "",
+		"SINTERCARD x a b":        "",
 		"lockstep.expire 0 a 1 b": "2 exclusive, 4 exclusive",
+		"DELIFEQ a b":             "1 exclusive",
+		"BITOP OR a b c":          "2 exclusive, 3 shared, 4 shared",
+		"BITFIELD a":              "1 shared",
+		"BITFIELD a GET u8 0 OVERFLOW FAIL GET u8 0":  "1 shared",
+		"BITFIELD a GET u8 0 SET u8 0 1":              "1 exclusive",
+		"BITFIELD a OVERFLOW SAT INCRBY u8 0 1":       "1 exclusive",
+		"PFCOUNT a b":                                 "1 shared, 2 shared",
+		"PFMERGE a b":                                 "1 exclusive, 2 shared",
+		"PFDEBUG GETREG a":                            "2 exclusive",
+		"PFSELFTEST":                                  "",
+		"ZUNIONSTORE a 2 b c":                         "1 exclusive, 3 shared, 4 shared",
+		"ZUNION 2 b c WITHSCORES":                     "2 shared, 3 shared",
+		"ZUNION 3 b c":                                "",
+		"BZMPOP 0 1 a MIN":                            "3 exclusive",
+		"BZPOPMIN a b 0":                              "1 exclusive, 2 exclusive",
+		"GEORADIUS a 1 2 3 m":                         "1 shared",
+		"GEORADIUS a 1 2 3 m ASC STORE b STOREDIST c": "1 shared, 10 exclusive",
+		"GEORADIUSBYMEMBER a m 3 m STORE c":           "1 shared, 6 exclusive",
+		"GEOSEARCHSTORE a b BYRADIUS 1 m":             "1 exclusive, 2 shared",
+		"XREAD STREAMS a b 0 0":                       "2 shared, 3 shared",
+		"XREAD COUNT 1 STREAMS a":                     "",
+		"XINFO STREAM a":                              "2 shared",
+		"XGROUP DESTROY a g":                          "2 exclusive",
+		"XREADGROUP GROUP STREAMS c BLOCK 0 NOACK STREAMS a b > >": "8 exclusive, 9 exclusive",
 	} {
 		args := words(line)
 		spec, _ := Lookup(args)
@@ -179,6 +256,9 @@ func TestArgumentsAreRedisArguments(t *testing.T) {
 	for _, family := range engineFamilies {
 		for _, s := range family {
 			docs := parseReply(t, o.exec([]byte("command"), []byte("docs"), []byte(s.Name))).([]any)
+			if len(docs) != 2 && additions[s.Name] != "" {
+				continue
+			}
 			if len(docs) != 2 {
 				t.Errorf("%s: Redis has no such command", s.Name)
 				continue
@@ -195,7 +275,7 @@ func compareDocs(t *testing.T, s *Spec, want map[string]any) {
 		t.Errorf("%s: %s, Redis has %s", s.Name, got, w)
 	}
 	arguments, _ := want["arguments"].([]any)
-	if got, want := describeArgs(s.Args), describeDocs(arguments); got != want {
+	if got, want := describeArgs(s.Args), describeDocs(arguments); got != want && differences[s.Name+" arguments"] == "" {
 		t.Errorf("%s: arguments\n%s\nRedis has\n%s", s.Name, got, want)
 	}
 	subcommands, _ := want["subcommands"].([]any)

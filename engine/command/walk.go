@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"lockstep/engine"
-	"lockstep/engine/glob"
 )
 
 // place is where a walk through a database stands: before the keys of a lock
@@ -48,6 +47,7 @@ func (c *Ctx) walkStretch(db int, at place, limit int, visit func(e *engine.Entr
 	}
 	c.KS.Walk(at.slot, db, at.hash, s.step)
 	c.Walk.Leave(at.slot)
+	c.walked += 1 + s.visited
 	return s, nil
 }
 
@@ -109,21 +109,12 @@ func newKeyFilter(pattern, kind []byte) keyFilter {
 }
 
 // admits tells whether the key exists and passes the filter.
-func (f *keyFilter) admits(e *engine.Entry, nowMs int64) bool {
-	if e.ExpiredAt(nowMs) {
+func (f *keyFilter) admits(c *Ctx, e *engine.Entry) bool {
+	if e.ExpiredAt(c.NowMs) {
 		return false
 	}
-	if f.pattern != nil && !matches(f.pattern, e.KeyBytes()) {
+	if f.pattern != nil && !c.matches(f.pattern, e.KeyBytes(), false) {
 		return false
 	}
 	return len(f.kind) == 0 || equalFold(f.kind, e.Kind().String())
-}
-
-// matches is glob.Match but for the empty key: Redis's matcher does not get as
-// far as a star then.
-func matches(pattern, key []byte) bool {
-	if len(key) == 0 {
-		return len(pattern) == 0
-	}
-	return glob.Match(pattern, key, false)
 }

@@ -4,14 +4,41 @@
 // A star is met by going back to the last one and letting it take a byte more,
 // never by recursion, so the time is at most the product of the two lengths;
 // Redis's own recursive matcher could be kept busy for hours by a pattern of
-// stars (CVE-2022-36021).
+// stars (CVE-2022-36021). Where both are long that is hours, too: see triesMax.
 package glob
+
+// triesMax is how many bytes of the pattern a match may look at, beyond what
+// matching takes at least: some tenths of a second. Only a pattern and a text of thousands of
+// bytes each, made for it, need as many; they count as not matching.
+const (
+	triesMax     = 1 << 25
+	triesSoonMax = 1 << 16
+)
 
 // Match tells whether s matches pattern. With nocase ASCII letters match their
 // other case.
 func Match(pattern, s []byte, nocase bool) bool {
+	ok, _ := MatchTries(pattern, s, nocase)
+	return ok
+}
+
+// MatchTries is Match, and tells how many bytes of the pattern it has looked at
+// beyond what matching takes at least.
+func MatchTries(pattern, s []byte, nocase bool) (ok bool, tries int) {
+	return match(pattern, s, nocase, triesMax)
+}
+
+// MatchSoon is Match for one of many patterns, or one of many texts: it gives up
+// after some tens of microseconds. Names of some hundreds of bytes never need as many tries.
+func MatchSoon(pattern, s []byte) bool {
+	ok, _ := match(pattern, s, false, triesSoonMax)
+	return ok
+}
+
+func match(pattern, s []byte, nocase bool, triesMax int) (ok bool, tries int) {
 	p, i := 0, 0
 	starP, starI := -1, 0
+	tries = -2*len(s) - len(pattern)
 	for i < len(s) {
 		if p < len(pattern) && pattern[p] == '*' {
 			starP, starI = p, i
@@ -19,14 +46,16 @@ func Match(pattern, s []byte, nocase bool) bool {
 			continue
 		}
 		if p < len(pattern) {
-			if next, ok := one(pattern, p, s[i], nocase); ok {
+			next, ok := one(pattern, p, s[i], nocase)
+			tries += next - p
+			if ok {
 				p = next
 				i++
 				continue
 			}
 		}
-		if starP < 0 {
-			return false
+		if starP < 0 || tries > triesMax {
+			return false, max(tries, 0)
 		}
 		starI++
 		p, i = starP+1, starI
@@ -34,7 +63,7 @@ func Match(pattern, s []byte, nocase bool) bool {
 	for p < len(pattern) && pattern[p] == '*' {
 		p++
 	}
-	return p == len(pattern)
+	return p == len(pattern), max(tries, 0)
 }
 
 // one matches the element of the pattern at p, which is no star, with c, and

@@ -31,3 +31,38 @@ func TestAPatternOfStarsIsNotExponential(t *testing.T) {
 		t.Error("there is no b")
 	}
 }
+
+// TestLongPatternsEnd: without a bound each of these takes minutes to hours.
+func TestLongPatternsEnd(t *testing.T) {
+	text := []byte(strings.Repeat("a", 2<<20))
+	for name, pattern := range map[string]string{
+		"a literal": "*" + strings.Repeat("a", 200<<10) + "b",
+		"any bytes": "*" + strings.Repeat("?", 200<<10) + "b",
+		"a class":   "*[" + strings.Repeat("x", 1<<20) + "]",
+	} {
+		if Match([]byte(pattern), text, false) {
+			t.Errorf("%s: it matches", name)
+		}
+	}
+	// Long alone is fine.
+	if !Match(append([]byte("*"), text...), text, false) || !Match([]byte("*a*a*a?"), text, false) {
+		t.Error("a long text does not match")
+	}
+}
+
+// TestTriesAreTold: what matches at once costs nothing, and what goes back and back
+// costs what it has looked at.
+func TestTriesAreTold(t *testing.T) {
+	long := strings.Repeat("a", 1000)
+	for _, test := range []struct {
+		pattern, text string
+		least, most   int
+	}{
+		{"*", long, 0, 0}, {"user:*", "user:1", 0, 0}, {long, long, 0, 0}, {"*b", long, 0, 0},
+		{"*" + long[:500] + "b", long, 500 * 400, 500 * 500}, {"*a*a*a*a*b", long, 0, 0},
+	} {
+		if _, tries := MatchTries([]byte(test.pattern), []byte(test.text), false); tries < test.least || tries > test.most {
+			t.Errorf("%.20q on %.20q: %d tries, want %d to %d", test.pattern, test.text, tries, test.least, test.most)
+		}
+	}
+}

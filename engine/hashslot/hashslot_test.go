@@ -26,3 +26,32 @@ func TestOfFollowsRedisCluster(t *testing.T) {
 		t.Error("an unclosed tag must make the whole key count")
 	}
 }
+
+// Eight bytes at a time are the same as one at a time.
+func TestOfIsTheCRCOfEachLength(t *testing.T) {
+	key := make([]byte, 0, 64)
+	for n := range 64 {
+		crc := uint16(0)
+		for _, b := range key {
+			crc ^= uint16(b) << 8
+			for range 8 {
+				if carry := crc&0x8000 != 0; carry {
+					crc = crc<<1 ^ 0x1021
+				} else {
+					crc <<= 1
+				}
+			}
+		}
+		if got := Of(key); got != int(crc)%Count {
+			t.Errorf("%d bytes: %d, want %d", n, got, crc%Count)
+		}
+		key = append(key, byte(n*151+7))
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	key := []byte("key:000000012345")
+	for b.Loop() {
+		Of(key)
+	}
+}

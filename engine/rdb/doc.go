@@ -20,5 +20,28 @@ const (
 	VersionMax = 12
 )
 
-// TypeString is the type of a string's value.
-const TypeString = 0
+// Types of values. Those named after a compact form hold one blob of it; types of
+// versions past are read and not written.
+const (
+	TypeString             = 0
+	TypeList               = 1
+	TypeSet                = 2
+	TypeZSetText           = 3 // scores as texts; read only
+	TypeHash               = 4
+	TypeZSet               = 5 // scores as eight bytes
+	TypeHashZipmap         = 9
+	TypeListZiplist        = 10
+	TypeSetIntset          = 11
+	TypeZSetZiplist        = 12
+	TypeHashZiplist        = 13
+	TypeListQuicklist      = 14 // of ziplists; read only
+	TypeStreamListpacks    = 15
+	TypeHashListpack       = 16
+	TypeZSetListpack       = 17
+	TypeListQuicklist2     = 18 // of listpacks and plain texts
+	TypeStreamListpacks2   = 19
+	TypeSetListpack        = 20 // Redis 7.2
+	TypeStreamListpacks3   = 21 // Redis 7.2
+	TypeHashMetadata       = 24 // Redis 7.4: fields that expire
+	TypeHashListpackExpiry = 25 // Redis 7.4
+)

@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc64"
 	"math"
@@ -29,14 +30,44 @@ func AppendFooter(dst []byte, begin int) []byte {
 
 // OpenPayload checks a payload's version and checksum.
 func OpenPayload(payload []byte) (typ byte, body []byte, ok bool) {
-	n := len(payload) - payloadFooterBytes
-	if n < 1 || n > math.MaxInt32 {
+	body, ok = withoutFooter(payload)
+	if !ok || len(body) == 0 {
 		return 0, nil, false
+	}
+	return body[0], body[1:], true
+}
+
+// UnpackedBytes bounds what the texts of a payload unpack to: 0 if none is
+// packed. It reads no further than a string's head, and takes of other types the
+// most that can be.
+func UnpackedBytes(payload []byte) int64 {
+	if len(payload) < 2 || bytes.IndexByte(payload[1:], formLZF) < 0 {
+		return 0
+	}
+	most := lzfRatioMax * int64(len(payload))
+	if payload[0] == TypeString {
+		s := NewSource(payload[1:])
+		if form, err := s.Byte(); err != nil || form != formLZF {
+			return 0
+		}
+		if _, err := s.Length(); err != nil {
+			return 0
+		}
+		length, err := s.Length()
+		if err != nil || length > uint64(most) {
+			return 0
+		}
+		return int64(length)
+	}
+	return min(most, unpackedBytesMax)
+}
+
+func withoutFooter(payload []byte) (body []byte, ok bool) {
+	n := len(payload) - payloadFooterBytes
+	if n < 0 || n > math.MaxInt32 {
+		return nil, false
 	}
 	version := binary.LittleEndian.Uint16(payload[n:])
 	sum := binary.LittleEndian.Uint64(payload[n+2:])
-	if version > VersionMax || sum != checksum(0, payload[:n+2]) {
-		return 0, nil, false
-	}
-	return payload[0], payload[1:n], true
+	return payload[:n], version <= VersionMax && sum == checksum(0, payload[:n+2])
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 )
 
 // Opcodes of a file. What is below them is the type of a key's value.
 const (
+	opFunction   = 0xf5
 	opFreq       = 0xf9
 	opIdle       = 0xf8
 	opAux        = 0xfa
@@ -17,7 +19,7 @@ const (
 	opExpireSec  = 0xfd
 	opSelectDB   = 0xfe
 	opEOF        = 0xff
-	opFirst      = opIdle
+	opFirst      = opFunction
 	fileMagic    = "REDIS"
 	fileHeadSize = len(fileMagic) + 4
 	bufferBytes  = 64 << 10
@@ -29,6 +31,8 @@ type Writer struct {
 	sum uint64
 	buf []byte
 	err error
+	// value is the one being written.
+	value Value
 }
 
 // NewWriter begins a file.
@@ -62,21 +66,84 @@ func (x *Writer) Aux(name string, value []byte) {
 	x.write(value)
 }
 
+// Function writes a library of functions, as the text it is loaded from.
+func (x *Writer) Function(library []byte) {
+	x.buf = AppendText(append(x.buf, opFunction), library)
+	x.flush()
+}
+
 // SelectDB chooses the database of the keys that follow.
 func (x *Writer) SelectDB(db int) {
 	x.buf = AppendLength(append(x.buf, opSelectDB), uint64(db))
 	x.flush()
 }
 
-// Key writes a key, its expiry (0: none), and the type and body of its value.
-func (x *Writer) Key(key []byte, expireAtMs int64, typ byte, body []byte) {
+// Key begins a key with its expiry (0: none) and the type of its value, which
+// is to be written next to what is returned.
+func (x *Writer) Key(key []byte, expireAtMs int64, typ byte) *Value {
 	if expireAtMs != 0 {
 		x.buf = binary.LittleEndian.AppendUint64(append(x.buf, opExpireMs), uint64(expireAtMs))
 	}
 	x.buf = AppendText(append(x.buf, typ), key)
-	x.flush()
-	x.write(body)
+	x.value = Value{buf: x.buf, out: x}
+	return &x.value
 }
+
+// Value takes the body of one value: for a file, which it is passed on to in
+// pieces, or for a payload.
+type Value struct {
+	buf []byte
+	out *Writer
+}
+
+// NewValue returns a Value that appends a payload's body to dst.
+func NewValue(dst []byte) *Value { return &Value{buf: dst} }
+
+// Body returns what NewValue was given and what was written since.
+func (v *Value) Body() []byte { return v.buf }
+
+// End ends a value of a file.
+func (v *Value) End() {
+	v.out.buf = v.buf
+	v.out.flush()
+}
+
+func (v *Value) written() {
+	if v.out != nil && len(v.buf) >= bufferBytes {
+		v.out.write(v.buf)
+		v.buf = v.buf[:0]
+	}
+}
+
+// Length writes a length.
+func (v *Value) Length(n uint64) { v.buf = AppendLength(v.buf, n) }
+
+// Text writes a text.
+func (v *Value) Text(text []byte) {
+	v.buf = AppendText(v.buf, text)
+	v.written()
+}
+
+// Blob writes a text that is no number.
+func (v *Value) Blob(blob []byte) {
+	v.buf = append(AppendLength(v.buf, uint64(len(blob))), blob...)
+	v.written()
+}
+
+// Double writes a number in eight bytes.
+func (v *Value) Double(f float64) {
+	v.buf = binary.LittleEndian.AppendUint64(v.buf, math.Float64bits(f))
+	v.written()
+}
+
+// Raw writes bytes as they are.
+func (v *Value) Raw(b []byte) {
+	v.buf = append(v.buf, b...)
+	v.written()
+}
+
+// Err is the first error there was. What is written after it is thrown away.
+func (x *Writer) Err() error { return x.err }
 
 // Close ends the file and returns the first error there was.
 func (x *Writer) Close() error {

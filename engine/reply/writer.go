@@ -25,7 +25,8 @@ const (
 // Writer appends one or more replies to a buffer. The zero value speaks RESP2.
 // A Writer must not be used by two goroutines at once.
 type Writer struct {
-	buf []byte
+	buf   []byte
+	bound bound
 	// Proto is RESP2 (also when zero) or RESP3.
 	Proto int
 }
@@ -36,6 +37,7 @@ func NewWriter(proto int) *Writer { return &Writer{Proto: proto} }
 // Reset empties the buffer, keeps its memory and sets the protocol version.
 func (w *Writer) Reset(proto int) {
 	w.buf = w.buf[:0]
+	w.bound = bound{}
 	w.Proto = proto
 }
 
@@ -47,7 +49,7 @@ func (w *Writer) Len() int { return len(w.buf) }
 
 // Truncate cuts the buffer back to n bytes, dropping a reply begun after Len
 // returned n.
-func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
+func (w *Writer) Truncate(n int) { w.buf = w.buf[:min(n, len(w.buf))] }
 
 // Release gives up a buffer larger than max bytes, so that one large reply
 // does not pin its memory for ever.
@@ -59,14 +61,22 @@ func (w *Writer) Release(max int) {
 
 func (w *Writer) resp3() bool { return w.Proto == RESP3 }
 
+// headerBytesMax is the length in bytes of a prefix, an int64 and two line ends:
+// that of the header's and that of the text behind it.
+const headerBytesMax = 1 + 20 + 4
+
 func (w *Writer) header(prefix byte, n int64) {
+	w.room(headerBytesMax)
 	w.buf = append(w.buf, prefix)
 	w.buf = strconv.AppendInt(w.buf, n, 10)
 	w.buf = append(w.buf, '\r', '\n')
 }
 
 // Raw appends bytes that already are a reply.
-func (w *Writer) Raw(b []byte) { w.buf = append(w.buf, b...) }
+func (w *Writer) Raw(b []byte) {
+	w.room(len(b))
+	w.buf = append(w.buf, b...)
+}
 
 // OK writes the simple string OK.
 func (w *Writer) OK() { w.buf = append(w.buf, "+OK\r\n"...) }
@@ -95,6 +105,7 @@ func (w *Writer) Int(n int64) { w.header(':', n) }
 
 // Bulk writes a bulk string.
 func (w *Writer) Bulk(b []byte) {
+	w.room(len(b) + headerBytesMax)
 	w.header('$', int64(len(b)))
 	w.buf = append(w.buf, b...)
 	w.buf = append(w.buf, '\r', '\n')
@@ -102,6 +113,7 @@ func (w *Writer) Bulk(b []byte) {
 
 // BulkString writes a bulk string.
 func (w *Writer) BulkString(s string) {
+	w.room(len(s) + headerBytesMax)
 	w.header('$', int64(len(s)))
 	w.buf = append(w.buf, s...)
 	w.buf = append(w.buf, '\r', '\n')
@@ -133,6 +145,43 @@ func (w *Writer) NullArray() {
 
 // Array begins an array of n replies.
 func (w *Writer) Array(n int) { w.header('*', int64(n)) }
+
+// ArrayFrom makes an array of n replies of what was written since Len returned
+// at, for one whose length is not known before.
+func (w *Writer) ArrayFrom(at, n int) { w.headerAt(at, '*', n) }
+
+// MapFrom is ArrayFrom for a map of n pairs.
+func (w *Writer) MapFrom(at, n int) {
+	if w.resp3() {
+		w.headerAt(at, '%', n)
+		return
+	}
+	w.headerAt(at, '*', 2*n)
+}
+
+// BulkFrom puts a bulk string before what was written since Len returned at.
+func (w *Writer) BulkFrom(at int, b []byte) {
+	end := len(w.buf)
+	w.Bulk(b)
+	if w.cut(end) || w.cut(at) {
+		return
+	}
+	head := append([]byte(nil), w.buf[end:]...)
+	copy(w.buf[at+len(head):], w.buf[at:end])
+	copy(w.buf[at:], head)
+}
+
+func (w *Writer) headerAt(at int, prefix byte, n int) {
+	end := len(w.buf)
+	w.header(prefix, int64(n))
+	if w.cut(end) || w.cut(at) {
+		return
+	}
+	var head [24]byte
+	width := copy(head[:], w.buf[end:])
+	copy(w.buf[at+width:], w.buf[at:end])
+	copy(w.buf[at:], head[:width])
+}
 
 // Map begins a map of n pairs; in RESP2 a flat array of 2n replies.
 func (w *Writer) Map(n int) {
@@ -195,6 +244,7 @@ func (w *Writer) Verbatim(format, text string) {
 		w.BulkString(text)
 		return
 	}
+	w.room(len(text) + len(format) + 1 + headerBytesMax)
 	w.header('=', int64(len(text)+4))
 	w.buf = append(w.buf, format...)
 	w.buf = append(w.buf, ':')

@@ -21,18 +21,16 @@ type SlotMode struct {
 // Access is what a task will lock. The zero value locks nothing: the task
 // needs a permit alone (scan-like work).
 type Access struct {
-	// Global takes the whole table in GlobalMode; Slots is then ignored.
-	Global     bool
-	GlobalMode Mode
-	// Slots is sorted by slot, each slot once, with the stronger mode (D5,
-	// B14, B15). Add keeps it so.
+	// Global takes the whole table, exclusively; Slots is then ignored.
+	Global bool
+	// Slots is sorted by slot, each slot once, with the stronger mode. Add
+	// keeps it so.
 	Slots []SlotMode
 }
 
 // Reset empties the access and keeps its memory.
 func (a *Access) Reset() {
 	a.Global = false
-	a.GlobalMode = Shared
 	a.Slots = a.Slots[:0]
 }
 
@@ -46,18 +44,9 @@ func (a *Access) Add(slot int32, mode Mode) {
 	a.Slots = slices.Insert(a.Slots, i, SlotMode{slot, mode})
 }
 
-// SetGlobal makes the access global; exclusive wins over shared.
-func (a *Access) SetGlobal(mode Mode) {
-	if a.Global {
-		mode = max(mode, a.GlobalMode)
-	}
-	a.Global, a.GlobalMode = true, mode
-}
-
-// Raise makes every slot of the access exclusive (D10: EXEC locks the union
+// Raise makes every slot of the access exclusive (EXEC locks the union
 // of its keys exclusively even when it only reads).
 func (a *Access) Raise() {
-	a.GlobalMode = Exclusive
 	for i := range a.Slots {
 		a.Slots[i].Mode = Exclusive
 	}

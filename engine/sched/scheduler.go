@@ -111,7 +111,7 @@ func (s *Scheduler) grantLocked(r *row) {
 		}
 		s.count.waiting--
 		if s.nowNs != nil {
-			s.count.waitNs += s.nowNs() - t.sinceNs
+			s.count.wait(s.nowNs() - t.sinceNs)
 		}
 		if s.permits.take(t) {
 			s.startLocked(t)
@@ -148,8 +148,9 @@ func (s *Scheduler) doneLocked(n int) {
 
 // Submit takes the task's ticket and runs it: at once on the calling goroutine
 // when it is free to run and not Heavy, else on a worker as soon as it is. It
-// is called by one goroutine; the order of calls is the order of tickets.
-func (s *Scheduler) Submit(k *Task) {
+// is called by one goroutine; the order of calls is the order of tickets. It
+// returns true when the task has run, and is the caller's again.
+func (s *Scheduler) Submit(k *Task) bool {
 	k.ticket.task = k
 	k.ticket.fill(s, &k.Access)
 	s.mu.Lock()
@@ -164,13 +165,14 @@ func (s *Scheduler) Submit(k *Task) {
 	}
 	s.mu.Unlock()
 	if !free {
-		return
+		return false
 	}
 	k.Work.Run()
 	s.mu.Lock()
 	s.releaseLocked(&k.ticket)
 	s.doneLocked(1)
 	s.mu.Unlock()
+	return true
 }
 
 // claimMax bounds the tasks run under one claim, and so how long a slot is held
@@ -179,14 +181,20 @@ const claimMax = 64
 
 // SubmitAll is Submit for each task in order, but it claims as many of the
 // next tasks as are free to run with one pass through the mutex, and runs them
-// one after the other. Tasks of one claim may share slots.
-func (s *Scheduler) SubmitAll(ks []*Task) {
+// one after the other. Tasks of one claim may share slots. claimed, when set, is
+// called with each claim before it runs. SubmitAll returns true when all tasks
+// have run.
+func (s *Scheduler) SubmitAll(ks []*Task, claimed func([]*Task)) bool {
+	all := true
 	for len(ks) > 0 {
 		n := s.claim(ks)
 		if n == 0 {
-			s.Submit(ks[0])
+			all = s.Submit(ks[0]) && all
 			ks = ks[1:]
 			continue
+		}
+		if claimed != nil {
+			claimed(ks[:n])
 		}
 		for _, k := range ks[:n] {
 			k.Work.Run()
@@ -194,6 +202,7 @@ func (s *Scheduler) SubmitAll(ks []*Task) {
 		s.unclaim(ks[:n])
 		ks = ks[n:]
 	}
+	return all
 }
 
 // claim takes the tickets of the longest run of tasks at the front that can run

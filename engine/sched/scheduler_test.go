@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -119,7 +120,7 @@ func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	}
 	a.Raise()
 	if a.Slots[2].Mode != Exclusive {
-		t.Error("D10: a transaction takes all exclusively")
+		t.Error("a transaction takes all exclusively")
 	}
 }
 
@@ -129,7 +130,7 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	keyed := lock(t, s, access(writes(1)))
 	var global, later Ticket
 	ga := Access{}
-	ga.SetGlobal(Exclusive)
+	ga.Global = true
 	la := access(reads(7))
 	s.Enqueue(&global, &ga)
 	s.Enqueue(&later, &la)
@@ -195,6 +196,76 @@ func TestACancelledTicketLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsBehindACancelledTicketGoesOn(t *testing.T) {
+	s := newTable(t, Config{})
+	reader := lock(t, s, access(reads(1)))
+	var writer, later Ticket
+	wa, la := access(writes(1)), access(reads(1))
+	s.Enqueue(&writer, &wa)
+	s.Enqueue(&later, &la)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Wait(ctx, &writer); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if st := s.Stats(); st.WaitingTickets != 0 {
+		t.Errorf("%d wait beside a reader", st.WaitingTickets)
+	}
+	s.Unlock(reader)
+	if err := s.Wait(t.Context(), &later); err != nil {
+		t.Fatal(err)
+	}
+	s.Unlock(&later)
+}
+
+// A run of tasks that could begin at once does not pass one that waits, is broken
+// off by what takes long, and is bounded.
+func TestWhatRunsTogether(t *testing.T) {
+	s := newTable(t, Config{})
+	task := func(a Access, f func()) *Task { return &Task{Access: a, Work: do(f)} }
+	t.Run("none passes who waits", func(t *testing.T) {
+		reader := lock(t, s, access(reads(1)))
+		var order []string
+		if s.SubmitAll([]*Task{task(access(writes(1)), func() { order = append(order, "write") })}, nil) {
+			t.Error("a writer ran beside a reader")
+		}
+		if s.SubmitAll([]*Task{task(access(reads(1)), func() { order = append(order, "read") })}, nil) {
+			t.Error("a reader passed a writer")
+		}
+		s.Unlock(reader)
+		s.Drain()
+		if fmt.Sprint(order) != "[write read]" {
+			t.Error(order)
+		}
+	})
+	t.Run("what takes long is handed over", func(t *testing.T) {
+		release, behind := make(chan struct{}), false
+		heavy := task(access(writes(1)), func() { <-release })
+		heavy.Heavy = true
+		if s.SubmitAll([]*Task{task(access(writes(2)), func() {}), heavy, task(access(writes(3)), func() { behind = true })}, nil) {
+			t.Error("all have run")
+		}
+		if !behind {
+			t.Error("what stands behind it on another slot has not run")
+		}
+		close(release)
+		s.Drain()
+	})
+	t.Run("so many and no more", func(t *testing.T) {
+		var tasks []*Task
+		for range 3*claimMax + 1 {
+			tasks = append(tasks, task(access(writes(1)), func() {}))
+		}
+		var runs []int
+		if !s.SubmitAll(tasks, func(claimed []*Task) { runs = append(runs, len(claimed)) }) {
+			t.Error("not all have run")
+		}
+		if fmt.Sprint(runs) != fmt.Sprint([]int{claimMax, claimMax, claimMax, 1}) {
+			t.Error(runs)
+		}
+	})
+}
+
 // Tasks that share a slot run in the order of their tickets, whatever the
 // workers do: each appends to the slots it holds, and every slot must have seen
 // the serial order.
@@ -217,7 +288,7 @@ func logOrder(t *testing.T, workers int, batch bool) {
 		k := &Task{Heavy: rng.IntN(4) == 0}
 		global := rng.IntN(200) == 0
 		if global {
-			k.Access.SetGlobal(Exclusive)
+			k.Access.Global = true
 		} else {
 			for range 1 + rng.IntN(3) {
 				k.Access.Add(rng.Int32N(slots), Exclusive)
@@ -246,7 +317,7 @@ func logOrder(t *testing.T, workers int, batch bool) {
 	for len(all) > 0 {
 		n := min(len(all), 1+rng.IntN(40))
 		if batch {
-			s.SubmitAll(all[:n])
+			s.SubmitAll(all[:n], nil)
 		} else {
 			for _, k := range all[:n] {
 				s.Submit(k)
@@ -325,7 +396,7 @@ func TestAMillionMixedTicketsEnd(t *testing.T) {
 		for range 50 {
 			tasks = append(tasks, &Task{Access: randomAccess(rng, Exclusive), Heavy: rng.IntN(20) == 0, Work: do(func() { ran.Add(1) })})
 		}
-		s.SubmitAll(tasks)
+		s.SubmitAll(tasks, nil)
 	}
 	s.Drain()
 	wait.Wait()
@@ -340,7 +411,7 @@ func TestAMillionMixedTicketsEnd(t *testing.T) {
 func randomAccess(rng *rand.Rand, mode Mode) (a Access) {
 	switch n := rng.IntN(100); {
 	case n == 0:
-		a.SetGlobal(Exclusive)
+		a.Global = true
 	case n < 10: // nothing but a permit
 	default:
 		for range 1 + n%4 {
@@ -366,6 +437,32 @@ func TestASlowTaskDoesNotDelayOtherSlots(t *testing.T) {
 	close(release)
 }
 
+// Tasks that are handed over at one moment run side by side, also where fewer
+// workers are idle: the second does not wait until the first has run.
+func TestTasksOfOneMomentRunSideBySide(t *testing.T) {
+	s := newTable(t, Config{})
+	s.Submit(&Task{Heavy: true, Work: do(func() {})})
+	eventually(t, "a worker is idle", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.workers.idle == 1
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	holder := lock(t, s, access(writes(1), writes(2)))
+	second := make(chan struct{})
+	s.Submit(&Task{Access: access(writes(1)), Work: do(func() {
+		select {
+		case <-second:
+		case <-ctx.Done():
+			t.Error("a task on one slot waits until one on another has run")
+		}
+	})})
+	s.Submit(&Task{Access: access(writes(2)), Work: do(func() { close(second) })})
+	s.Unlock(holder)
+	s.Drain()
+}
+
 func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	s := newTable(t, Config{})
 	ticket := Ticket{Label: "set"}
@@ -376,8 +473,16 @@ func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	var waiting Ticket
 	b := access(reads(4))
 	s.Enqueue(&waiting, &b)
+	// More writers than are named.
+	var writers [queueShown]Ticket
+	for i := range writers {
+		writers[i].Label = fmt.Sprint("w", i)
+		c := access(writes(4))
+		s.Enqueue(&writers[i], &c)
+	}
 	got := s.Slots()
-	if len(got) != 1 || got[0].Slot != 4 || !got[0].Exclusive || got[0].WaitingShared != 1 || fmt.Sprint(got[0].Labels) != "[set]" {
+	if len(got) != 1 || got[0].Slot != 4 || !got[0].Exclusive || got[0].WaitingShared != 1 || got[0].WaitingExclusive != queueShown ||
+		fmt.Sprint(got[0].Labels) != "[set]" || fmt.Sprintf("%q", got[0].Queue) != `["" "w0" "w1" "w2"]` {
 		t.Errorf("%+v", got)
 	}
 	s.Unlock(&ticket)
@@ -407,9 +512,24 @@ func BenchmarkSubmitAll100(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.SubmitAll(tasks)
+		s.SubmitAll(tasks, nil)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/task")
+}
+
+// BenchmarkChain100 runs heavy tasks of one slot, each of which lets the next one
+// go on, and takes about as long as a small script.
+func BenchmarkChain100(b *testing.B) {
+	s := newTable(b, Config{})
+	tasks, text, sum := make([]*Task, 100), make([]byte, 4<<10), byte(0)
+	for b.Loop() {
+		for i := range tasks {
+			tasks[i] = &Task{Access: access(writes(1)), Heavy: true, Work: do(func() { sum += sha256.Sum256(text)[0] })}
+		}
+		s.SubmitAll(tasks, nil)
+		s.Drain()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(tasks)), "ns/task")
 }
 
 func BenchmarkLockUnlockShared(b *testing.B) {

@@ -2,13 +2,33 @@ package sched
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
+
+// waitBoundFirst is the least bound of the classes of waits, as a power of two of
+// ns: a microsecond. Each bound is four times the one before.
+const waitBoundFirst = 10
+
+// WaitClasses counts waits by how long they took: the last class has those above
+// all bounds.
+type WaitClasses [14]uint64
+
+// WaitBoundNs is the longest wait of a class but the last.
+func WaitBoundNs(class int) int64 { return 1 << (waitBoundFirst + 2*class) }
 
 type counters struct {
 	tickets, waited, inline, onWorkers uint64
 	waitNs                             int64
 	waiting                            int
+	waits                              WaitClasses
+}
+
+// wait counts a wait.
+func (c *counters) wait(ns int64) {
+	c.waitNs += ns
+	longer := bits.Len64(uint64(max(ns-1, 0))) - waitBoundFirst
+	c.waits[min(max(longer+1, 0)/2, len(c.waits)-1)]++
 }
 
 // Stats are a table's counters. They depend on timing and are never part of
@@ -17,6 +37,7 @@ type Stats struct {
 	// Tickets were taken, Waited had to wait for a slot, for WaitNs in all.
 	Tickets, Waited uint64
 	WaitNs          int64
+	Waits           WaitClasses
 	// Inline tasks ran where they were submitted, OnWorkers were handed over.
 	Inline, OnWorkers uint64
 	// Permits there are, in use now, and tickets that wait for one.
@@ -31,7 +52,7 @@ func (s *Scheduler) Stats() Stats {
 	defer s.mu.Unlock()
 	c := &s.count
 	return Stats{
-		Tickets: c.tickets, Waited: c.waited, WaitNs: c.waitNs, Inline: c.inline, OnWorkers: c.onWorkers,
+		Tickets: c.tickets, Waited: c.waited, WaitNs: c.waitNs, Waits: c.waits, Inline: c.inline, OnWorkers: c.onWorkers,
 		Permits: s.permits.limit, PermitsInUse: s.permits.limit - s.permits.free, WaitingPermits: s.permits.waiting,
 		WaitingTickets: c.waiting,
 	}
@@ -46,10 +67,16 @@ type SlotInfo struct {
 	WaitingShared, WaitingExclusive int
 	// Labels name who holds the slot exclusively, if that was told.
 	Labels []string
+	// Queue names the first of those that wait, in their order; "" where it was not
+	// told, as of readers.
+	Queue []string
 }
 
 // slotsShown bounds what Slots returns.
 const slotsShown = 1024
+
+// queueShown bounds the names of those that wait for one slot.
+const queueShown = 4
 
 // Slots returns the lock slots that are held or waited for at this moment.
 func (s *Scheduler) Slots() []SlotInfo {
@@ -72,6 +99,9 @@ func (s *Scheduler) Slots() []SlotInfo {
 			info.Labels = []string{r.holder.Label}
 		}
 		for p := r.head; p != nil; p = p.next {
+			if len(info.Queue) < queueShown {
+				info.Queue = append(info.Queue, p.ticket.Label)
+			}
 			if p.mode == Shared {
 				info.WaitingShared++
 			} else {

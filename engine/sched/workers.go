@@ -6,11 +6,16 @@ import "sync"
 // that had to wait. They are started when needed, up to a limit, and then wait
 // for more. The queue is bounded by what was admitted to the log.
 type workers struct {
-	s      *Scheduler
-	max    int
-	queue  []*Task
-	count  int
-	idle   int
+	s     *Scheduler
+	max   int
+	queue []*Task
+	count int
+	// idle are the workers that wait and have not been woken: two tasks handed over
+	// at one moment must not count on the same one.
+	idle int
+	// coming is a worker that is about to look at the queue: the next task pushed
+	// is that one's.
+	coming bool
 	closed bool
 	wake   sync.Cond
 	wait   sync.WaitGroup
@@ -25,7 +30,12 @@ func (w *workers) init(s *Scheduler, max int) {
 func (w *workers) push(k *Task) {
 	w.queue = append(w.queue, k)
 	w.s.count.onWorkers++
+	if w.coming {
+		w.coming = false
+		return
+	}
 	if w.idle > 0 {
+		w.idle--
 		w.wake.Signal()
 		return
 	}
@@ -46,7 +56,6 @@ func (w *workers) work() {
 			}
 			w.idle++
 			w.wake.Wait()
-			w.idle--
 		}
 		k := w.queue[0]
 		w.queue[0] = nil
@@ -54,7 +63,11 @@ func (w *workers) work() {
 		s.mu.Unlock()
 		k.Work.Run()
 		s.mu.Lock()
+		// Of those who waited for this task one goes on here: to wake another worker
+		// for it would cost more than most tasks do.
+		w.coming = true
 		s.releaseLocked(&k.ticket)
+		w.coming = false
 		s.doneLocked(1)
 	}
 }

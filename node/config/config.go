@@ -11,7 +11,11 @@ type Config struct {
 	// CheckOnly: the command line asked to check the configuration, not to start.
 	CheckOnly bool
 
-	current atomic.Pointer[Settings]
+	// file is the path of the file that was read, "" for none.
+	file string
+	// rewriting is held while the file is written.
+	rewriting sync.Mutex
+	current   atomic.Pointer[Settings]
 
 	// mu is held while settings are replaced and while watchers are told, so
 	// that watchers see changes in the order they were made.
@@ -19,6 +23,7 @@ type Config struct {
 	watchers []watcher
 	// replicate sends settings through the cluster's log; nil: there is none yet.
 	replicate func([]Pair) error
+	check     func(*Settings, []Pair) error
 	warn      func(Warning)
 }
 

@@ -68,6 +68,9 @@ type Directive struct {
 	// refuses lists values that are refused though others would do.
 	refuses []string
 
+	// between is a word put between the words of several lines, "": none.
+	between string
+
 	// row is the directive's place in the table.
 	row int
 }

@@ -43,7 +43,7 @@ redis.conf (and standard input, where the command line says ` + "`-`" + `), the 
 
 The variable of a directive is LOCKSTEP_ and its name in capitals with ` + "`_` for `-`" + `. A variable that
 names no directive is warned of; those that Kubernetes sets for a Service called lockstep
-(LOCKSTEP_PORT=tcp://...) are passed over. ` + "`lockstepd --check-config ...`" + ` says what is wrong and starts nothing.
+(LOCKSTEP_PORT=tcp://...) are passed over, and so is LOCKSTEP_PASSWORD, which is clusterctl's. ` + "`lockstepd --check-config ...`" + ` says what is wrong and starts nothing.
 
 The file has redis.conf's syntax: a directive and its words on a line; ` + "`#`" + ` begins a comment line; "..." and
 '...' quote; 1k is 1000 bytes, 1kb 1024, so with m and g; ` + "`include`" + ` takes a path or a pattern, seen from the

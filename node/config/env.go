@@ -10,6 +10,9 @@ import (
 // LOCKSTEP_PORT=tcp://10.0.0.1:6379 out of nowhere.
 var serviceLink = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
+// toolPassword is clusterctl's: it may well stand in the same environment.
+const toolPassword = envPrefix + "PASSWORD"
+
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
@@ -28,6 +31,9 @@ func readEnv(env []string) (found []assignment, warnings []Warning, bad problems
 			continue
 		}
 		d := byEnv[name]
+		if d == nil && name == toolPassword {
+			continue
+		}
 		if d == nil {
 			word := strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-")
 			warnings = append(warnings, Warning{name, unknownEnv(word) + "; it is ignored"})

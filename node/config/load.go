@@ -40,6 +40,11 @@ func Load(args, env []string, stdin io.Reader) (*Config, []Warning, error) {
 	}
 	c := newConfig(l.settings)
 	c.CheckOnly = line.checkOnly
+	if line.file != "" {
+		if c.file, err = filepath.Abs(line.file); err != nil {
+			return nil, l.warnings, fmt.Errorf("%s: %w", line.file, err)
+		}
+	}
 	return c, l.warnings, nil
 }
 
@@ -81,6 +86,9 @@ func gather(source []assignment) []assignment {
 			out = append(out, a)
 		case a.directive.Has(repeats):
 			words := append([]string(nil), out[i].args...)
+			if between := a.directive.between; between != "" {
+				words = append(words, between)
+			}
 			out[i] = assignment{a.directive, append(words, a.args...), a.origin}
 		default:
 			out[i] = a
@@ -98,7 +106,7 @@ type loader struct {
 
 func (l *loader) assign(a assignment) {
 	d, where := a.directive, a.origin.Where
-	if d.Has(fileOnly) {
+	if d.Has(fileOnly) && d.Policy == Refused {
 		l.problems.add(where, "%s is refused: %s", d.Name, d.Why)
 		return
 	}

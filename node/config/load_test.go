@@ -148,7 +148,7 @@ func TestMisspeltVariableWarnsAndServiceLinksDoNot(t *testing.T) {
 		"LOCKSTEP_MAX_CLIENTS=5",
 		"LOCKSTEP_PORT=tcp://10.0.0.1:6379", "LOCKSTEP_SERVICE_HOST=10.0.0.1", "LOCKSTEP_SERVICE_PORT_REDIS=6379",
 		"LOCKSTEP_PORT_6379_TCP_ADDR=10.0.0.1", "LOCKSTEP_PEER_PORT_16379_TCP=tcp://10.0.0.1:16379",
-		"LOCKSTEP_JOIN=a:1 b:2",
+		"LOCKSTEP_JOIN=a:1 b:2", "LOCKSTEP_PASSWORD=the tool's",
 	}
 	c, warnings, err := load(t, "", env)
 	if err != nil {
@@ -223,8 +223,8 @@ func TestEachPolicyAnswersAPastedFileInItsWay(t *testing.T) {
 		t.Errorf("CONFIG GET shows %v", got)
 	}
 	for _, line := range []string{
-		"replicaof 10.0.0.1 6379", "slaveof a 1", "appendfsync no", "tls-port 6380", "rename-command FLUSHALL \"\"",
-		"user alice on", "aclfile /etc/users.acl", "unixsocket /tmp/s", "loadmodule x.so", "cluster-replica-no-failover yes",
+		"replicaof 10.0.0.1 6379", "slaveof a 1", "appendfsync no", "tls-key-file-pass x", "rename-command FLUSHALL \"\"",
+		"unixsocket /tmp/s", "loadmodule x.so", "cluster-replica-no-failover yes",
 	} {
 		_, _, err := load(t, line, nil)
 		wantError(t, err, "is refused: ")
@@ -256,8 +256,15 @@ func TestSecretsAreMaskedExceptInConfigGet(t *testing.T) {
 	if got := c.Get("requirepass"); got[0].Value != "hunter2" {
 		t.Errorf("CONFIG GET requirepass: %v", got)
 	}
-	_, _, err = load(t, "user alice on >hunter4", nil)
-	if strings.Contains(err.Error(), "hunter") {
+	_, _, err = load(t, "user alice on >hunter4 nosuch", nil)
+	if err == nil || strings.Contains(err.Error(), "hunter") {
 		t.Errorf("a password is shown: %v", err)
+	}
+	c, warnings, err = load(t, "user alice on >hunter5 (+get ~a*)\nuser user off\n", nil)
+	if err != nil || !slices.Equal(c.Current().Users, []string{"user alice on >hunter5 (+get ~a*)", "user user off"}) {
+		t.Errorf("users: %q, %v", c.Current().Users, err)
+	}
+	if text := fmt.Sprint(c.Effective(), warnings); strings.Contains(text, "hunter") {
+		t.Errorf("a password is shown: %s", text)
 	}
 }

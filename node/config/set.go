@@ -106,7 +106,23 @@ func (c *Config) plan(pairs []Pair) ([]assignment, error) {
 	if wrong := conflicts(trial); len(wrong) > 0 {
 		return nil, setFailed(pairs[0].Name, errors.New(wrong[0]))
 	}
+	c.mu.Lock()
+	check := c.check
+	c.mu.Unlock()
+	if check != nil {
+		if err := check(trial, pairs); err != nil {
+			return nil, setFailed(pairs[0].Name, err)
+		}
+	}
 	return plan, nil
+}
+
+// CheckWith sets who looks at what CONFIG SET is about to set, and may refuse
+// it: the settings as they would be, and the pairs.
+func (c *Config) CheckWith(check func(*Settings, []Pair) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.check = check
 }
 
 // assign puts checked assignments into force, all at once. They are checked

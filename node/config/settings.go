@@ -1,5 +1,7 @@
 package config
 
+import "lockstep/engine/command"
+
 // ReadMode is how a leader proves that it still leads before it answers a read.
 type ReadMode string
 
@@ -9,6 +11,16 @@ const (
 	ReadLease ReadMode = "lease"
 	// ReadQuorum asks a quorum, once for all reads that wait.
 	ReadQuorum ReadMode = "quorum"
+)
+
+// Raise is when the cluster's version is raised.
+type Raise string
+
+const (
+	// RaiseAuto raises it when every node knows the next one.
+	RaiseAuto Raise = "auto"
+	// RaiseManual raises it when an operator says so.
+	RaiseManual Raise = "manual"
 )
 
 // Routing is what a node does with a command for a shard that it does not lead.
@@ -43,6 +55,38 @@ const (
 	DebugEverybody DebugAccess = "yes"
 	// DebugLocal allows it to clients on the loopback interface.
 	DebugLocal DebugAccess = "local"
+)
+
+// ChannelsDefault is which channels a new user may use.
+type ChannelsDefault string
+
+const (
+	// HearAll lets it use all.
+	HearAll ChannelsDefault = "allchannels"
+	// HearNothing lets it use none.
+	HearNothing ChannelsDefault = "resetchannels"
+)
+
+// ClientAuth is whether clients must show a certificate.
+type ClientAuth string
+
+// The values of tls-auth-clients.
+const (
+	AuthNo       ClientAuth = "no"
+	AuthYes      ClientAuth = "yes"
+	AuthOptional ClientAuth = "optional"
+)
+
+// AdminSecurity is what the HTTP port speaks.
+type AdminSecurity string
+
+const (
+	// AdminPlain is HTTP.
+	AdminPlain AdminSecurity = "no"
+	// AdminTLS is HTTPS that asks for no certificate.
+	AdminTLS AdminSecurity = "yes"
+	// AdminMutual is HTTPS that asks for one.
+	AdminMutual AdminSecurity = "mutual"
 )
 
 // LogStore is the engine under a Raft log.
@@ -111,17 +155,39 @@ type Settings struct {
 	PeerPort      int
 	PeerAddress   string
 	AdminPort     int
-	NodeName      string
-	Dir           string
+	AdminPprof    bool
+	// ReadyLeaderGraceMs is how long a shard may have no leader on a node that is
+	// ready.
+	ReadyLeaderGraceMs int
+	NodeName           string
+	Dir                string
 
 	// How the cluster is made.
 	Bootstrap bool
 	Join      []string
-	Replace   bool
-	Shards    int
-	Replicas  int
-	LockSlots int
-	LogStore  LogStore
+	// BootstrapExpect is 0 where nothing is founded by rule.
+	BootstrapExpect int
+	Replace         bool
+	Rejoin          bool
+	Learner         bool
+	Shards          int
+	Replicas        int
+	// ReplicaRepairAfterMs is 0 where replicas of dead nodes stay.
+	ReplicaRepairAfterMs int
+	ReplicaCopiesMax     int
+	Rebalance            bool
+	LockSlots            int
+
+	// Engine are the limits that replicas agree on; ProtoMaxBulkLen and
+	// MaxMemoryPolicy are two more.
+	Engine command.Settings
+	// MaxMemoryPolicy is Engine.EvictionPolicy by name.
+	MaxMemoryPolicy EvictionPolicy
+	// NotifyKeyspaceEvents are the events that are published.
+	NotifyKeyspaceEvents EventClasses
+	LogStore             LogStore
+	// LogShared: the shards of the node write to one log.
+	LogShared bool
 
 	// Replication.
 	RaftHeartbeatMs     int
@@ -132,6 +198,7 @@ type Settings struct {
 
 	// Reads, routing, waiting.
 	ReadMode            ReadMode
+	ClusterVersionRaise Raise
 	Routing             Routing
 	WriteTimeoutMs      int
 	Permits             int
@@ -148,6 +215,16 @@ type Settings struct {
 	ClusterPreferredEndpoint EndpointType
 	ClientRole               ClientRole
 
+	// TLS.
+	TLSPort, ClusterAnnounceTLSPort               int
+	TLSCluster, TLSReplication, TLSSessionCaching bool
+	TLSAdmin                                      AdminSecurity
+	TLSCertFile, TLSKeyFile                       string
+	TLSClientCertFile, TLSClientKeyFile           string
+	TLSCACertFile, TLSCACertDir                   string
+	TLSAuthClients                                ClientAuth
+	TLSPeerName, TLSProtocols, TLSCiphers         string
+
 	// Clients.
 	MaxClients               int
 	TimeoutSeconds           int
@@ -155,15 +232,33 @@ type Settings struct {
 	ProtoMaxBulkLen          int64
 	ClientQueryBufferLimit   int64
 	ClientOutputBufferLimits OutputLimits
-	RequirePass              string
-	EnableDebugCommand       DebugAccess
+	// TrackingTableMaxKeys is 0 where there is no limit.
+	TrackingTableMaxKeys int64
+	RequirePass          string
+	// ACLFile is where users can be saved, "": nowhere. Users are the lines "user
+	// NAME RULE..." of the configuration.
+	ACLFile            string
+	Users              []string
+	ACLPubSubDefault   ChannelsDefault
+	ACLLogMaxLen       int64
+	EnableDebugCommand DebugAccess
 
 	// Looking at it, ending it.
-	LogLevel               LogLevel
-	LogFile                string
-	LogFormat              LogFormat
-	SlowlogLogSlowerThan   int64
-	SlowlogMaxLen          int64
+	LogLevel             LogLevel
+	LogFile              string
+	LogFormat            LogFormat
+	SlowlogLogSlowerThan int64
+	SlowlogMaxLen        int64
+	// ScriptTimeoutMs is busy-reply-threshold.
+	ScriptTimeoutMs int64
+	// LatencyTracking has the times of commands kept, LatencyPercentiles are those
+	// that INFO shows of them, LatencyThresholdMs is the time from which an event
+	// is kept for LATENCY; 0: none.
+	LatencyTracking    bool
+	LatencyPercentiles []string
+	LatencyThresholdMs int64
+	// ShutdownDelayMs is how long a node that is stopping serves on.
+	ShutdownDelayMs        int
 	ShutdownTimeoutSeconds int
 
 	// text is the canonical text of every row, origin where it came from; both

@@ -12,6 +12,7 @@ const (
 	groupClients     = "Clients"
 	groupSecurity    = "Security"
 	groupMemory      = "Memory and keys"
+	groupScripts     = "Scripts"
 	groupObserve     = "Logs, and stopping"
 	groupFacts       = "Facts that Redis lets one set"
 	groupRefused     = "Refused"
@@ -47,15 +48,17 @@ func makeTable() []*Directive {
 	add(groupClients, clientDirectives)
 	add(groupSecurity, securityDirectives)
 	add(groupMemory, memoryDirectives)
+	add(groupScripts, scriptDirectives())
 	add(groupObserve, observeDirectives)
 	add(groupFacts, factDirectives())
 	add(groupRefused, refusedDirectives())
 	add(groupPersistence, persistenceDirectives())
 	add(groupRedisRepl, redisReplicationDirectives())
 	add(groupRedisBus, redisClusterDirectives())
+	add(groupMemory, limitDirectives())
 	add(groupEngine, engineDirectives())
 	add(groupProcess, processDirectives())
-	add(groupTLS, tlsDirectives())
+	add(groupTLS, tlsDirectives)
 	return rows
 }
 
@@ -71,9 +74,6 @@ func indexNames(rows []*Directive) map[string]*Directive {
 	}
 	return index
 }
-
-// Directives are the rows of the table, in order. They must not be changed.
-func Directives() []*Directive { return table }
 
 // Lookup finds a directive by its name or an alias, in lower case.
 func Lookup(name string) (*Directive, bool) {

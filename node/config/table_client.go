@@ -15,19 +15,24 @@ var faceDirectives = []*Directive{
 		kind:    into(yesNo(), func(s *Settings) *bool { return &s.ClusterEnabled }),
 	},
 	{
-		Name: "cluster-announce-ip", Default: "", Flags: Immutable,
-		Doc:  "Address that CLUSTER SLOTS gives to clients for this node; empty is the one they connected to.",
+		Name: "cluster-announce-ip", Default: "",
+		Doc:  "IP that CLUSTER commands and MOVED give to clients for this node; empty is the first of `bind`, or where that is all addresses the host of `peer-address`. It may be set while the node runs.",
 		kind: into(text(), func(s *Settings) *string { return &s.ClusterAnnounceIP }),
 	},
 	{
-		Name: "cluster-announce-hostname", Default: "", Flags: Immutable,
-		Doc:  "Host name that CLUSTER SLOTS gives to clients for this node.",
+		Name: "cluster-announce-hostname", Default: "",
+		Doc:  "Host name that CLUSTER commands and MOVED give to clients for this node. It may be set while the node runs.",
 		kind: into(checkedText("host name", checkHostname), func(s *Settings) *string { return &s.ClusterAnnounceHostname }),
 	},
 	{
-		Name: "cluster-announce-port", Default: "0", Flags: Immutable,
-		Doc:  "Port that CLUSTER SLOTS gives to clients; 0 is `port`.",
+		Name: "cluster-announce-port", Default: "0",
+		Doc:  "Port that CLUSTER commands and MOVED give to clients; 0 is `port`. It may be set while the node runs.",
 		kind: into(integer(0, maxPort), func(s *Settings) *int { return &s.ClusterAnnouncePort }),
+	},
+	{
+		Name: "cluster-announce-tls-port", Default: "0",
+		Doc:  "Port that CLUSTER commands and MOVED give to clients that came by TLS; 0 is `tls-port`. It may be set while the node runs.",
+		kind: into(integer(0, maxPort), func(s *Settings) *int { return &s.ClusterAnnounceTLSPort }),
 	},
 	{
 		Name: "cluster-announce-bus-port", Default: "0", Flags: Immutable,
@@ -36,7 +41,7 @@ var faceDirectives = []*Directive{
 	},
 	{
 		Name: "cluster-preferred-endpoint-type", Default: string(EndpointIP),
-		Doc:  "What CLUSTER SLOTS names nodes by.",
+		Doc:  "What CLUSTER commands and MOVED name nodes by: their IP, their host name (`?` where none is announced), or nothing, so that clients keep the host they dialled.",
 		kind: into(oneOf(EndpointIP, EndpointHostname, EndpointUnknown), func(s *Settings) *EndpointType { return &s.ClusterPreferredEndpoint }),
 	},
 	{
@@ -81,13 +86,41 @@ var clientDirectives = []*Directive{
 		Differs: "normal clients have no limit in Redis; here everything has one",
 		kind:    into(outputLimits(), func(s *Settings) *OutputLimits { return &s.ClientOutputBufferLimits }),
 	},
+	trackingDirective,
+}
+
+// trackingDirective bounds what client-side caching costs.
+var trackingDirective = &Directive{
+	Name: "tracking-table-max-keys", Default: "1000000",
+	Doc:  "Keys that CLIENT TRACKING remembers for the clients of this node; beyond that, or where their names have more than 256 MB, some are forgotten and their clients told to drop them. 0 is no limit to their number.",
+	kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.TrackingTableMaxKeys }),
 }
 
 var securityDirectives = []*Directive{
 	{
 		Name: "requirepass", Default: "", Flags: Secret,
-		Doc:  "Password of the default user; empty is none. Set it on every node.",
+		Doc:  "Password of the default user; empty is none. It holds until the default user is given rules (CONFIG SET requirepass, ACL SETUSER), which are the cluster's.",
 		kind: into(text(), func(s *Settings) *string { return &s.RequirePass }),
+	},
+	{
+		Name: "aclfile", Default: "", Flags: Immutable,
+		Doc:  "File of users, in the form of ACL LIST. The cluster takes them while it has none of its own; later ACL LOAD and ACL SAVE alone look at it.",
+		kind: into(text(), func(s *Settings) *string { return &s.ACLFile }),
+	},
+	{
+		Name: "user", Default: "", Flags: fileOnly | repeats | Secret, between: userWord,
+		Doc:  "A user with its rules, in redis.conf; one line each. The cluster takes them while it has no users of its own. Not together with aclfile.",
+		kind: into(userLines(), func(s *Settings) *[]string { return &s.Users }),
+	},
+	{
+		Name: "acl-pubsub-default", Default: string(HearNothing),
+		Doc:  "Which channels a new user may use.",
+		kind: into(oneOf(HearAll, HearNothing), func(s *Settings) *ChannelsDefault { return &s.ACLPubSubDefault }),
+	},
+	{
+		Name: "acllog-max-len", Default: "128",
+		Doc:  "Length of ACL LOG.",
+		kind: into(integer64(0, 1<<20), func(s *Settings) *int64 { return &s.ACLLogMaxLen }),
 	},
 	{
 		Name: "enable-debug-command", Default: string(DebugNobody), Flags: Immutable,
@@ -98,23 +131,40 @@ var securityDirectives = []*Directive{
 
 var memoryDirectives = []*Directive{
 	{
-		Name: "maxmemory", Default: "0", Flags: Replicated, Policy: Ignored,
-		Why:  "memory is not limited and keys are not evicted yet",
-		Doc:  "Bytes the data of a node may take; 0 is no limit.",
-		kind: unread(memory(0, maxMemory)),
+		Name: "maxmemory", Default: "0", Flags: Replicated,
+		Doc:  "Bytes the keys and values of a node may take (used_memory), all shards together; 0 is no limit. Beyond, keys are evicted, or writes that may need memory are refused. It is the same on all nodes: the leader of a shard evicts for all.",
+		kind: into(memory(0, maxMemory), func(s *Settings) *int64 { return &s.Engine.MemoryBytesMax }),
 	},
 	{
-		Name: "maxmemory-policy", Default: string(EvictNothing), Flags: Replicated, Policy: Ignored,
-		Why: "memory is not limited and keys are not evicted yet",
-		Doc: "What goes when maxmemory is reached.",
-		kind: unread(oneOf(EvictVolatileLRU, EvictVolatileLFU, EvictVolatileRandom, EvictVolatileTTL,
-			EvictAllKeysLRU, EvictAllKeysLFU, EvictAllKeysRandom, EvictNothing)),
+		Name: "maxmemory-policy", Default: string(EvictNothing), Flags: Replicated,
+		Doc: "Which keys are evicted when maxmemory is reached.",
+		kind: into(oneOf(EvictVolatileLRU, EvictVolatileLFU, EvictVolatileRandom, EvictVolatileTTL,
+			EvictAllKeysLRU, EvictAllKeysLFU, EvictAllKeysRandom, EvictNothing), func(s *Settings) *EvictionPolicy { return &s.MaxMemoryPolicy }),
 	},
 	{
-		Name: "notify-keyspace-events", Default: "", Flags: Replicated, Policy: Ignored,
-		Why:  "keyspace events are not published yet",
-		Doc:  "Keyspace events that are published, as letters.",
-		kind: unread(eventClasses()),
+		Name: "maxmemory-samples", Default: "5", Flags: Replicated,
+		Doc:  "Keys that are looked at for each that is evicted; more than 64 count as 64. volatile-ttl looks at none: lock slots know their nearest expiry.",
+		kind: into(integer64(1, math.MaxInt32), func(s *Settings) *int64 { return &s.Engine.EvictionSamples }),
+	},
+	{
+		Name: "lfu-log-factor", Default: "10", Flags: Replicated,
+		Doc:  "How much slower the counter of an LFU policy grows the higher it stands.",
+		kind: into(integer64(0, math.MaxInt32), func(s *Settings) *int64 { return &s.Engine.LFULogFactor }),
+	},
+	{
+		Name: "lfu-decay-time", Default: "1", Flags: Replicated,
+		Doc:  "Minutes without use after which the counter of an LFU policy falls by one; 0 is never.",
+		kind: into(integer64(0, math.MaxInt32), func(s *Settings) *int64 { return &s.Engine.LFUDecayMin }),
+	},
+	{
+		Name: "txn-steps-max", Default: "25000000", Flags: Replicated,
+		Doc:  "Steps that one command or transaction may take where it goes over whole values to answer little, or writes what was not in its arguments (SORT, ZUNIONSTORE, BITCOUNT, KEYS, a far SETRANGE): one is about a member of a set, 16 elements of a list, 64 bytes of a string. Beyond, the command is refused and changes nothing. The default is some seconds of one core. 0 is no limit.",
+		kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.Engine.TxnStepsMax }),
+	},
+	{
+		Name: "notify-keyspace-events", Default: "", Flags: Replicated,
+		Doc:  "Keyspace events that each node publishes to its own subscribers, as letters.",
+		kind: into(eventClasses(), func(s *Settings) *EventClasses { return &s.NotifyKeyspaceEvents }),
 	},
 }
 
@@ -143,6 +193,26 @@ var observeDirectives = []*Directive{
 		Name: "slowlog-max-len", Default: "128",
 		Doc:  "Entries that SLOWLOG keeps.",
 		kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.SlowlogMaxLen }),
+	},
+	{
+		Name: "latency-tracking", Default: "yes",
+		Doc:  "Keep how long commands took, for LATENCY HISTOGRAM and INFO latencystats: 24 KiB for each command that is used.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.LatencyTracking }),
+	},
+	{
+		Name: "latency-tracking-info-percentiles", Default: "50 99 99.9",
+		Doc:  "Percentiles that INFO latencystats shows.",
+		kind: into(percentiles(), func(s *Settings) *[]string { return &s.LatencyPercentiles }),
+	},
+	{
+		Name: "latency-monitor-threshold", Default: "0",
+		Doc:  "Milliseconds from which an event is kept for LATENCY LATEST and its kin; 0 is none.",
+		kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.LatencyThresholdMs }),
+	},
+	{
+		Name: "shutdown-delay-ms", Default: "0",
+		Doc:  "How long a node told to stop serves on as before while /readyz says no, so that who balances load sends its clients elsewhere first. It comes before shutdown-timeout.",
+		kind: into(milliseconds(0, 600_000), func(s *Settings) *int { return &s.ShutdownDelayMs }),
 	},
 	{
 		Name: "shutdown-timeout", Default: "10",

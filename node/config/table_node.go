@@ -19,8 +19,8 @@ const maxPort = 65535
 var nodeDirectives = []*Directive{
 	{
 		Name: "port", Default: "6379", Flags: Immutable,
-		Doc:  "TCP port for clients.",
-		kind: into(integer(1, maxPort), func(s *Settings) *int { return &s.Port }),
+		Doc:  "TCP port for clients; 0 is none, where there is a tls-port.",
+		kind: into(integer(0, maxPort), func(s *Settings) *int { return &s.Port }),
 	},
 	{
 		Name: "bind", Default: "127.0.0.1 -::1", Flags: Immutable,
@@ -35,9 +35,9 @@ var nodeDirectives = []*Directive{
 	},
 	{
 		Name: "peer-port", Aliases: []string{"cluster-port"}, Flags: Immutable,
-		derive:    func(s *Settings) string { return strconv.Itoa(s.Port + 10000) },
+		derive:    func(s *Settings) string { return strconv.Itoa(s.MainPort() + 10000) },
 		deriveDoc: "port + 10000",
-		Doc:       "TCP port for the other nodes: Raft and forwarded commands share it.",
+		Doc:       "TCP port for the other nodes: Raft and forwarded commands share it. Where port is 0, tls-port + 10000.",
 		Differs:   "0 stands for port + 10000 in Redis; here the port itself is shown",
 		kind:      into(integer(1, maxPort), func(s *Settings) *int { return &s.PeerPort }),
 	},
@@ -50,8 +50,18 @@ var nodeDirectives = []*Directive{
 	},
 	{
 		Name: "admin-port", Default: "0", Flags: Immutable,
-		Doc:  "HTTP port for health checks, metrics and profiles; 0 is off. It asks for no password.",
+		Doc:  "HTTP port for the web page, health checks and metrics; 0 is off. It asks for no password.",
 		kind: into(integer(0, maxPort), func(s *Settings) *int { return &s.AdminPort }),
+	},
+	{
+		Name: "admin-pprof", Default: "no",
+		Doc:  "Serve Go's profiles on the admin port, under /debug/pprof/. They cost time while they are taken, and show what the process does.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.AdminPprof }),
+	},
+	{
+		Name: "ready-leader-grace-ms", Default: "15000",
+		Doc:  "How long a shard may be without a leader before /readyz of the admin port says no. Shorter than an election, it would take every node out of service in each.",
+		kind: into(milliseconds(0, math.MaxInt32), func(s *Settings) *int { return &s.ReadyLeaderGraceMs }),
 	},
 	{
 		Name: "node-name", Flags: Immutable,
@@ -75,13 +85,28 @@ var creationDirectives = []*Directive{
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.Bootstrap }),
 	},
 	{
+		Name: "bootstrap-expect", Default: "0", Flags: Immutable | CreationOnly,
+		Doc:  "With `join`: how many nodes, all started alike with empty folders, begin a new cluster if nobody behind the names of `join` belongs to one. All addresses behind a name are asked. Only when every one answers, and they are exactly this many, the one with the lowest name founds the cluster and the others join it; until then each waits and says why. 0: nothing is founded, `join` waits for a cluster.",
+		kind: into(integer(0, 64), func(s *Settings) *int { return &s.BootstrapExpect }),
+	},
+	{
+		Name: "rejoin", Default: "no", Flags: Immutable,
+		Doc:  "With `join`: when this node is started after it was removed from its cluster, its old data is set aside (in the folder `removed`, the newest only) and a new node begins in its place. With an `admin-port`, a node that is removed while it runs then stays up without serving until it is told to stop, so that a supervisor does not undo the removal.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.Rejoin }),
+	},
+	{
 		Name: "replace", Default: "no", Flags: Immutable | CreationOnly,
 		Doc:  "With `join`: take the place of the dead node of the same name, whose folder is lost.",
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.Replace }),
 	},
 	{
+		Name: "learner", Default: "no", Flags: Immutable | CreationOnly,
+		Doc:  "With `join`: follow every group without a vote, until `clusterctl promote`. The others' quorum stays as it is meanwhile.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.Learner }),
+	},
+	{
 		Name: "join", Default: "", Flags: Immutable | CreationOnly,
-		Doc:  "host:port of peers (their peer ports), parted by commas or blanks; the first that answers lets this node into its cluster.",
+		Doc:  "host:port of peers (their peer ports), parted by commas or blanks; the first that answers lets this node into its cluster. A node that has one already stays with it and looks for its peers there, too, should their addresses have changed.",
 		kind: into(list("host:port,...", checkHostPort), func(s *Settings) *[]string { return &s.Join }),
 	},
 	{
@@ -90,9 +115,24 @@ var creationDirectives = []*Directive{
 		kind: into(integer(1, 256), func(s *Settings) *int { return &s.Shards }),
 	},
 	{
-		Name: "replicas", Default: "0", Flags: Immutable | CreationOnly | Replicated,
-		Doc:  "Replicas of each shard; 0 places one on every node.",
-		kind: into(integer(0, 9), func(s *Settings) *int { return &s.Replicas }),
+		Name: "replicas", Default: "3", Flags: Immutable | CreationOnly | Replicated,
+		Doc:  "Replicas that each shard is to have, on as many nodes: 3 bear the loss of one node, 5 of two. While there are fewer nodes, each has one. `LOCKSTEP REPLICAS` changes it later; 0 puts one on every node for good, however many there are.",
+		kind: into(integer(0, 7), func(s *Settings) *int { return &s.Replicas }),
+	},
+	{
+		Name: "replica-repair-after-ms", Default: "300000", Flags: Replicated,
+		Doc:  "For how long a node must have been dead before its replicas are had elsewhere, if another node can take them; 0: never.",
+		kind: into(milliseconds(0, math.MaxInt32), func(s *Settings) *int { return &s.ReplicaRepairAfterMs }),
+	},
+	{
+		Name: "replica-copies-max", Default: "4", Flags: Replicated,
+		Doc:  "How many shards of the cluster may get another replica at one time.",
+		kind: into(integer(1, 1024), func(s *Settings) *int { return &s.ReplicaCopiesMax }),
+	},
+	{
+		Name: "rebalance", Default: "yes", Flags: Replicated,
+		Doc:  "Whether replicas and leaders move by themselves, for the sake of balance alone, as when nodes come. What is missing is replaced all the same.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.Rebalance }),
 	},
 	{
 		Name: "lock-slots", Default: "1024", Flags: Immutable | CreationOnly | Replicated,
@@ -103,6 +143,11 @@ var creationDirectives = []*Directive{
 		Name: "raft-log-store", Default: string(LogStoreBolt), Flags: Immutable | CreationOnly,
 		Doc:  "What keeps the Raft log on disk. `wal` is about twice as fast, `boltdb` the one with the longer history.",
 		kind: into(oneOf(LogStoreBolt, LogStoreWAL), func(s *Settings) *LogStore { return &s.LogStore }),
+	},
+	{
+		Name: "raft-log-shared", Default: "yes", Flags: Immutable | CreationOnly,
+		Doc:  "Whether the shards of a node write to one log, with one sync for what they write at one time. It makes no difference where there is one shard.",
+		kind: into(yesNo(), func(s *Settings) *bool { return &s.LogShared }),
 	},
 }
 
@@ -136,8 +181,13 @@ var replicationDirectives = []*Directive{
 
 var executionDirectives = []*Directive{
 	{
+		Name: "cluster-version-raise", Default: string(RaiseAuto), Flags: Replicated,
+		Doc:  "When nodes begin to write what a newer version of lockstep brings: `auto` as soon as every node knows it, `manual` when told to (`clusterctl upgrade`). Until then the older version can come back.",
+		kind: into(oneOf(RaiseAuto, RaiseManual), func(s *Settings) *Raise { return &s.ClusterVersionRaise }),
+	},
+	{
 		Name: "read-mode", Default: string(ReadLease), Flags: Replicated,
-		Doc:  "How a leader proves, before it answers a read, that it still leads: `lease` rests on clocks that run at about the same speed, `quorum` asks the other nodes, once for all reads that wait.",
+		Doc:  "How a leader proves, before it answers a read, that it still leads: `lease` rests on clocks that run at about the same speed, and do not stand still with a machine that its host freezes; `quorum` asks the other nodes, once for all reads that wait.",
 		kind: into(oneOf(ReadLease, ReadQuorum), func(s *Settings) *ReadMode { return &s.ReadMode }),
 	},
 	{
@@ -201,7 +251,7 @@ func peerHost(s *Settings) string {
 	return host
 }
 
-func deriveNodeName(s *Settings) string { return fmt.Sprintf("%s-%d", hostname(), s.Port) }
+func deriveNodeName(s *Settings) string { return fmt.Sprintf("%s-%d", hostname(), s.MainPort()) }
 
 func hostname() string {
 	name, err := os.Hostname()

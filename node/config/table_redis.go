@@ -37,7 +37,6 @@ func with(flags Flags, d *Directive) *Directive {
 func onOff() kind              { return unread(yesNo()) }
 func count() kind              { return unread(integer(0, math.MaxInt32)) }
 func countFrom(low int64) kind { return unread(integer(low, math.MaxInt32)) }
-func signed() kind             { return unread(integer(math.MinInt32, math.MaxInt32)) }
 func size() kind               { return unread(memory(0, maxMemory)) }
 func sizeFrom(low int64) kind  { return unread(memory(low, maxMemory)) }
 func free() kind               { return unread(text()) }
@@ -76,20 +75,16 @@ func factDirectives() []*Directive {
 func refusedDirectives() []*Directive {
 	const (
 		replication = "nodes replicate through Raft: start them with `join`"
-		noTLS       = "connections are not encrypted; clients would believe that they are"
-		noFile      = "the file would not be read, and its rules would not hold"
+		passphrase  = "keys with a passphrase are not read: write the key out with `openssl pkey`, readable by this user alone"
 	)
 	return []*Directive{
 		refused("replicaof", "", anything(), replication, "slaveof"),
 		refused("cluster-replica-no-failover", "no", onOff(), "any voter may become leader", "cluster-slave-no-failover"),
-		refused("tls-port", "0", unread(integer(0, maxPort)), noTLS),
-		refused("tls-replication", "no", onOff(), noTLS),
-		refused("tls-cluster", "no", onOff(), noTLS),
+		with(Secret, refused("tls-key-file-pass", "", free(), passphrase)),
+		with(Secret, refused("tls-client-key-file-pass", "", free(), passphrase)),
 		refused("unixsocket", "", free(), "there is no listener on a Unix socket"),
-		refused("aclfile", "", free(), noFile),
 		refused("enable-module-command", "no", word("no", "yes", "local"), "modules cannot be loaded"),
 		with(fileOnly|repeats, refused("rename-command", "", anything(), "the command would stay open under its own name")),
-		with(fileOnly|repeats|Secret, refused("user", "", anything(), "the rules would not hold; requirepass sets the default user's password")),
 		with(fileOnly|repeats, refused("loadmodule", "", anything(), "modules cannot be loaded")),
 		with(fileOnly|repeats, refused("sentinel", "", anything(), "this is no Sentinel, and needs none: Raft elects leaders")),
 	}
@@ -153,7 +148,6 @@ func redisClusterDirectives() []*Directive {
 	return because("there is no Redis Cluster bus: Raft elects leaders, and shards do not move keys between them",
 		ignored("cluster-config-file", "nodes.conf", free()),
 		ignored("cluster-node-timeout", "15000", unread(integer64(0, math.MaxInt64))),
-		ignored("cluster-announce-tls-port", "0", unread(integer(0, maxPort))),
 		ignored("cluster-announce-human-nodename", "", free()),
 		ignored("cluster-allow-pubsubshard-when-down", "yes", onOff()),
 		ignored("cluster-allow-replica-migration", "yes", onOff()),
@@ -164,21 +158,35 @@ func redisClusterDirectives() []*Directive {
 	)
 }
 
+// limitDirectives say how values are kept. They are part of each shard's
+// replicated state, so that all replicas keep a value the same way.
+func limitDirectives() []*Directive {
+	limit := func(name, preset, doc string, c codec[int64], aliases ...string) *Directive {
+		return &Directive{
+			Name: name, Aliases: aliases, Default: preset, Flags: Replicated, Doc: doc,
+			kind: into(c, func(s *Settings) *int64 { return s.Engine.Ref(name) }),
+		}
+	}
+	number := memory(0, math.MaxInt32)
+	return []*Directive{
+		limit("hash-max-listpack-entries", "512", "Fields up to which a hash is kept packed.", number, "hash-max-ziplist-entries"),
+		limit("hash-max-listpack-value", "64", "Bytes of the longest field or value of a hash that is kept packed.", number, "hash-max-ziplist-value"),
+		limit("list-max-listpack-size", "-2", "Elements of a list that is kept packed, or if negative its size: -1 is 4 KiB, -5 is 64 KiB.", integer64(math.MinInt32, math.MaxInt32), "list-max-ziplist-size"),
+		limit("set-max-intset-entries", "512", "Members up to which a set of integers is kept as such.", number),
+		limit("set-max-listpack-entries", "128", "Members up to which a set is kept packed.", number),
+		limit("set-max-listpack-value", "64", "Bytes of the longest member of a set that is kept packed.", number),
+		limit("zset-max-listpack-entries", "128", "Members up to which a sorted set is kept packed.", number, "zset-max-ziplist-entries"),
+		limit("zset-max-listpack-value", "64", "Bytes of the longest member of a sorted set that is kept packed.", number, "zset-max-ziplist-value"),
+		limit("stream-node-max-bytes", "4096", "Bytes of a stream's node; 0 is no limit.", number),
+		limit("stream-node-max-entries", "100", "Entries of a stream's node; 0 is no limit.", integer64(0, math.MaxInt32)),
+		limit("hll-sparse-max-bytes", "3000", "Bytes beyond which a sparse HyperLogLog becomes dense.", number),
+	}
+}
+
 // engineDirectives tune Redis's data structures and its one thread.
 func engineDirectives() []*Directive {
-	encodings := because("OBJECT ENCODING answers by these values, Redis's defaults, on every replica alike",
-		ignored("hash-max-listpack-entries", "512", size(), "hash-max-ziplist-entries"),
-		ignored("hash-max-listpack-value", "64", size(), "hash-max-ziplist-value"),
-		ignored("list-max-listpack-size", "-2", signed(), "list-max-ziplist-size"),
+	compress := because("lists are packed and not compressed",
 		ignored("list-compress-depth", "0", count()),
-		ignored("set-max-intset-entries", "512", size()),
-		ignored("set-max-listpack-entries", "128", size()),
-		ignored("set-max-listpack-value", "64", size()),
-		ignored("zset-max-listpack-entries", "128", size(), "zset-max-ziplist-entries"),
-		ignored("zset-max-listpack-value", "64", size(), "zset-max-ziplist-value"),
-		ignored("stream-node-max-bytes", "4096", size()),
-		ignored("stream-node-max-entries", "100", unread(integer64(0, math.MaxInt64))),
-		ignored("hll-sparse-max-bytes", "3000", size()),
 	)
 	timers := because("keys go when they are due, by an entry in the log; there is no timer that looks for them",
 		ignored("hz", "10", count()),
@@ -201,14 +209,11 @@ func engineDirectives() []*Directive {
 		ignored("lazyfree-lazy-user-del", "no", onOff()),
 		ignored("lazyfree-lazy-user-flush", "no", onOff()),
 	)
-	eviction := because("there is no sampled eviction: what maxmemory does is decided before a write is proposed",
+	eviction := because("eviction goes on beside the commands, as fast as the log takes it; clients are bounded one by one",
 		ignored("maxmemory-clients", "0", unread(memoryOrPercent())),
 		ignored("maxmemory-eviction-tenacity", "10", unread(integer(0, 100))),
-		ignored("maxmemory-samples", "5", countFrom(1)),
-		ignored("lfu-decay-time", "1", count()),
-		ignored("lfu-log-factor", "10", count()),
 	)
-	return concat(encodings, timers, collected, eviction)
+	return concat(compress, timers, collected, eviction)
 }
 
 // processDirectives tune how redis-server sits in the operating system, and
@@ -238,37 +243,5 @@ func processDirectives() []*Directive {
 		ignored("syslog-ident", "redis", free()),
 		ignored("syslog-facility", "local0", word("user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7")),
 	)
-	absent := because("the feature that it tunes is not part of this server",
-		ignored("acl-pubsub-default", "resetchannels", word("allchannels", "resetchannels")),
-		ignored("acllog-max-len", "128", unread(integer64(0, math.MaxInt64))),
-		ignored("busy-reply-threshold", "5000", unread(integer64(0, math.MaxInt64)), "lua-time-limit"),
-		ignored("latency-monitor-threshold", "0", unread(integer64(0, math.MaxInt64))),
-		ignored("latency-tracking", "yes", onOff()),
-		ignored("latency-tracking-info-percentiles", "50 99 99.9", unread(percentiles())),
-		ignored("tracking-table-max-keys", "1000000", size()),
-	)
-	return concat(process, absent)
-}
-
-// tlsDirectives are of no use while tls-port is refused.
-func tlsDirectives() []*Directive {
-	return because("of no use without tls-port, which is refused",
-		ignored("tls-auth-clients", "yes", word("no", "yes", "optional")),
-		ignored("tls-ca-cert-dir", "", free()),
-		ignored("tls-ca-cert-file", "", free()),
-		ignored("tls-cert-file", "", free()),
-		ignored("tls-ciphers", "", free()),
-		ignored("tls-ciphersuites", "", free()),
-		ignored("tls-client-cert-file", "", free()),
-		ignored("tls-client-key-file", "", free()),
-		with(Secret, ignored("tls-client-key-file-pass", "", free())),
-		ignored("tls-dh-params-file", "", free()),
-		ignored("tls-key-file", "", free()),
-		with(Secret, ignored("tls-key-file-pass", "", free())),
-		ignored("tls-prefer-server-ciphers", "no", onOff()),
-		ignored("tls-protocols", "", free()),
-		ignored("tls-session-cache-size", "20480", count()),
-		ignored("tls-session-cache-timeout", "300", count()),
-		ignored("tls-session-caching", "yes", onOff()),
-	)
+	return process
 }

@@ -3,8 +3,11 @@ package config
 import (
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"lockstep/engine/command"
 )
 
 // TestEveryFieldIsFilledByExactlyOneRow holds the table and Settings together.
@@ -28,9 +31,59 @@ func TestEveryFieldIsFilledByExactlyOneRow(t *testing.T) {
 	v := reflect.ValueOf(&s).Elem()
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if f.IsExported() && filledBy[v.Field(i).Addr().Pointer()] == "" {
+		if f.IsExported() && f.Name != "Engine" && filledBy[v.Field(i).Addr().Pointer()] == "" {
 			t.Errorf("no row fills Settings.%s", f.Name)
 		}
+	}
+}
+
+// The limits of the engine are filled by the rows of their names, but for two
+// that have fields of their own.
+func TestEveryEngineLimitHasARow(t *testing.T) {
+	for _, name := range command.SettingNames() {
+		if !command.IsDirective(name) {
+			continue
+		}
+		d := byName[name]
+		if d == nil || d.Policy != Honoured {
+			t.Errorf("no row for %s", name)
+			continue
+		}
+		if name == "proto-max-bulk-len" || name == "maxmemory-policy" {
+			continue
+		}
+		s := Default().Current().clone()
+		value := int64(77)
+		if _, err := d.kind.set(s, []string{"77"}); err != nil {
+			// It is too little for some.
+			value = 2 << 20
+			if _, err := d.kind.set(s, []string{"2097152"}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if *s.Engine.Ref(name) != value {
+			t.Errorf("%s fills another field", name)
+		}
+		want, _ := command.DefaultSettings.Get(name)
+		if preset, _ := Default().Current().Value(d); preset != strconv.FormatInt(want, 10) {
+			t.Errorf("%s is %s by default, %d in the engine", name, preset, want)
+		}
+	}
+}
+
+// The policies of the table are those of the engine.
+func TestPoliciesAreTheEngines(t *testing.T) {
+	names := strings.Split(byName["maxmemory-policy"].kind.form(), "|")
+	seen := map[command.Policy]bool{}
+	for _, name := range names {
+		p := command.PolicyNamed(name)
+		if p.String() != name || seen[p] {
+			t.Errorf("%s is %v in the engine", name, p)
+		}
+		seen[p] = true
+	}
+	if len(seen) != int(command.PolicyVolatileTTL)+1 {
+		t.Errorf("%d policies", len(seen))
 	}
 }
 
@@ -51,9 +104,17 @@ func fieldPlace(k kind, s *Settings) uintptr {
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[EventClasses]:
 		return reflect.ValueOf(k.field(s)).Pointer()
+	case fieldKind[ClientAuth]:
+		return reflect.ValueOf(k.field(s)).Pointer()
+	case fieldKind[AdminSecurity]:
+		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[LogStore]:
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[ReadMode]:
+		return reflect.ValueOf(k.field(s)).Pointer()
+	case fieldKind[ChannelsDefault]:
+		return reflect.ValueOf(k.field(s)).Pointer()
+	case fieldKind[Raise]:
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[Routing]:
 		return reflect.ValueOf(k.field(s)).Pointer()

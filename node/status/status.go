@@ -3,7 +3,12 @@
 // are only ever added.
 package status
 
-import "fmt"
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+)
 
 // Health is the state of a cluster, or of one of its Raft groups.
 type Health string
@@ -21,12 +26,47 @@ const (
 type Cluster struct {
 	ClusterID string `json:"cluster_id"`
 	Health    Health `json:"health"`
+	// Version is the cluster's version: what nodes may write.
+	Version int `json:"cluster_version"`
 	// Reasons say in words why the health is not Healthy.
 	Reasons []string `json:"reasons,omitempty"`
 	Nodes   []Node   `json:"nodes"`
-	Shards  int      `json:"shards"`
+	// Removed are nodes that are no longer part of the cluster, oldest first, as
+	// far as they are remembered.
+	Removed []Removed `json:"removed,omitempty"`
+	Shards  int       `json:"shards"`
+	// Wanted is how many replicas each shard should have; 0: one on every node.
+	Wanted int `json:"replicas_wanted,omitempty"`
+	// Layout says which hash slots the shards have and where they are.
+	Layout []Shard `json:"layout,omitempty"`
+	// LastBackupMs is when the newest backup began that was read back, in Unix time;
+	// 0: none is known of.
+	LastBackupMs int64 `json:"last_backup_ms,omitempty"`
 	// Seen is the node that answered.
 	Seen string `json:"seen_by"`
+}
+
+// Removed is a node that was taken out.
+type Removed struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// ReplacedBy is the id of the node that took its place, if one did.
+	ReplacedBy string `json:"replaced_by,omitempty"`
+}
+
+// Shard is the place of one shard.
+type Shard struct {
+	ID        uint32 `json:"id"`
+	FirstSlot uint16 `json:"first_slot"`
+	LastSlot  uint16 `json:"last_slot"`
+	// Leader is the name of the node that leads it; empty: none is known.
+	Leader string `json:"leader,omitempty"`
+	// Replicas are the names of the nodes that should have one, and ReplicaIDs
+	// their ids, in order.
+	Replicas   []string `json:"replicas"`
+	ReplicaIDs []string `json:"replica_ids"`
+	// Going are the names of nodes that should not have one any more.
+	Going []string `json:"going,omitempty"`
 }
 
 // Node is one node.
@@ -35,11 +75,18 @@ type Node struct {
 	Name       string `json:"name"`
 	ClientAddr string `json:"client_addr"`
 	PeerAddr   string `json:"peer_addr"`
+	// TLSPort is the port of client_addr's host for clients under TLS; 0: none.
+	TLSPort    int    `json:"tls_port,omitempty"`
 	Membership string `json:"membership"`
+	// Drained: it leads nothing and is given nothing to lead.
+	Drained bool `json:"drained,omitempty"`
+	// Learner: it follows every group without a vote, until it is promoted.
+	Learner bool `json:"learner,omitempty"`
 	// Reachable is false when the node did not answer; what follows is then
 	// empty.
 	Reachable     bool    `json:"reachable"`
 	Version       string  `json:"version,omitempty"`
+	KnowsVersion  int     `json:"knows_cluster_version,omitempty"`
 	PID           int     `json:"pid,omitempty"`
 	UptimeSec     int64   `json:"uptime_sec,omitempty"`
 	Keys          int64   `json:"keys"`
@@ -64,8 +111,26 @@ type Group struct {
 	LastIndex uint64 `json:"last_index"`
 	Leader    string `json:"leader,omitempty"`
 	Voters    int    `json:"voters"`
-	// Lag is how many entries the replica is behind what it knows committed.
+	// Lag is how many entries the replica is behind what is known committed: by
+	// itself, and in a Cluster by any node that answered.
 	Lag uint64 `json:"lag"`
+	// SilentMs is for how long the leader has not been heard; 0 on the leader.
+	SilentMs int64 `json:"silent_ms,omitempty"`
+	// ClockAheadMs is, on a shard's leader, how far the time of its log is before the
+	// machine's clock.
+	ClockAheadMs int64 `json:"clock_ahead_ms,omitempty"`
+	// Waits says, on the leader, what keeps it from changing the group's members
+	// as it should.
+	Waits string `json:"waits,omitempty"`
+}
+
+// AddrFor is where clients find the node that speak TLS, or do not.
+func (n *Node) AddrFor(secured bool) string {
+	host, _, err := net.SplitHostPort(n.ClientAddr)
+	if !secured || n.TLSPort == 0 || err != nil {
+		return n.ClientAddr
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n.TLSPort))
 }
 
 // Group returns the node's group of that name, nil if it has none.
@@ -90,9 +155,74 @@ func (c *Cluster) Judge() {
 			c.degrade("node %s is %s", n.Name, n.Membership)
 		}
 	}
+	for _, w := range c.Waiting() {
+		c.degrade("%s", w)
+	}
+	c.judgePlacement()
 	for _, name := range c.groupNames() {
+		c.measureLag(name)
 		c.judgeGroup(name)
 	}
+}
+
+// measureLag compares the replicas of a group: one that its leader cannot reach
+// does not know what it lacks.
+func (c *Cluster) measureLag(name string) {
+	var replicas []*Group
+	committed := uint64(0)
+	for i := range c.Nodes {
+		if g := c.Nodes[i].Group(name); g != nil && c.Nodes[i].Reachable {
+			replicas = append(replicas, g)
+			committed = max(committed, g.Committed)
+		}
+	}
+	for _, g := range replicas {
+		g.Lag = max(g.Lag, committed-min(committed, g.Executed))
+	}
+}
+
+// SilentMostMs is for how long a replica may not hear its leader: elections are
+// shorter by far.
+const SilentMostMs = 10_000
+
+// judgePlacement tells what is wanted and not there, or moving.
+func (c *Cluster) judgePlacement() {
+	live := 0
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; !n.Learner && (n.Membership == "member" || n.Membership == "joining") {
+			live++
+		}
+	}
+	for _, p := range c.Layout {
+		if want := min(c.Wanted, live); len(p.Replicas) < want {
+			c.degrade("shard %d has %d of %d replicas", p.ID, len(p.Replicas), want)
+		}
+		for _, name := range p.Going {
+			c.degrade("node %s has not given up its replica of shard %d yet", name, p.ID)
+		}
+	}
+}
+
+// expects tells whether a node should have a replica of a group. A status of a
+// node that does not tell where replicas are comes from one that has all
+// everywhere.
+func (c *Cluster) expects(n *Node, group string) bool {
+	i := slices.IndexFunc(c.Layout, func(s Shard) bool { return fmt.Sprint(s.ID) == group })
+	return i < 0 || slices.Contains(c.Layout[i].ReplicaIDs, n.ID)
+}
+
+// Waiting says in words what keeps groups from changing their members as they
+// should.
+func (c *Cluster) Waiting() []string {
+	var all []string
+	for i := range c.Nodes {
+		for _, g := range c.Nodes[i].Groups {
+			if g.Waits != "" {
+				all = append(all, fmt.Sprintf("%s waits with a change of its members: %s", GroupTitle(g.Name), g.Waits))
+			}
+		}
+	}
+	return all
 }
 
 func (c *Cluster) degrade(format string, args ...any) {
@@ -112,28 +242,44 @@ func (c *Cluster) groupNames() []string {
 
 func (c *Cluster) judgeGroup(name string) {
 	leader := false
+	var deaf []string
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		if !n.Reachable {
 			continue
 		}
 		g := n.Group(name)
+		expected := c.expects(n, name)
+		if g == nil && !expected {
+			continue
+		}
 		if g == nil {
 			c.degrade("node %s has no replica of %s yet", n.Name, GroupTitle(name))
 			continue
 		}
-		if g.Role == "leader" {
+		switch {
+		case g.Role == "leader":
 			leader = true
+		case g.SilentMs > SilentMostMs && expected:
+			deaf = append(deaf, fmt.Sprintf("node %s has not heard the leader of %s for %d s", n.Name, GroupTitle(name), g.SilentMs/1000))
 		}
-		if g.Role == "learner" {
+		// A full meta group has members that do not vote.
+		if g.Role == "learner" && !n.Learner && expected && (name != "meta" || g.Voters < metaVotersFull) {
 			c.degrade("node %s is a learner of %s", n.Name, GroupTitle(name))
 		}
 	}
 	if !leader {
 		c.Health = NoQuorum
 		c.Reasons = append(c.Reasons, GroupTitle(name)+" has no leader")
+		return
+	}
+	for _, why := range deaf {
+		c.degrade("%s", why)
 	}
 }
+
+// metaVotersFull is how many voters the meta group has when it takes no more.
+const metaVotersFull = 5
 
 // GroupTitle is a group's name in a sentence.
 func GroupTitle(name string) string {

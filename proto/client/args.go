@@ -1,8 +1,8 @@
 package client
 
 import (
+	"bytes"
 	"strconv"
-	"strings"
 
 	"lockstep/engine"
 	"lockstep/engine/hashslot"
@@ -14,8 +14,17 @@ const databases = engine.Databases
 // slotOf is a key's hash slot.
 func slotOf(key []byte) int { return hashslot.Of(key) }
 
-// fold is b in lower case.
-func fold(b []byte) string { return strings.ToLower(string(b)) }
+// fold is b in lower case, of ASCII letters alone: other bytes mean nothing here,
+// and come back in errors as they are.
+func fold(b []byte) string {
+	lower := bytes.Clone(b)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c + 'a' - 'A'
+		}
+	}
+	return string(lower)
+}
 
 // parseInt reads an integer in the one spelling Redis takes: no plus sign, no
 // leading zeros, no "-0".

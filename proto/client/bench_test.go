@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"lockstep/cluster"
 	"lockstep/proto/resp"
@@ -14,7 +15,10 @@ type echoes struct{}
 
 var okReply = []byte("+OK\r\n")
 
-func (echoes) Shards() int { return 1 }
+func (echoes) Indexes(context.Context, []int) ([]uint64, error) { return nil, nil }
+func (echoes) Await(context.Context, map[int]uint64) bool       { return true }
+func (echoes) ShardOfSlot(uint16) int                           { return 0 }
+func (echoes) Shards() int                                      { return 1 }
 func (echoes) Do(_ context.Context, calls []*cluster.Call) {
 	for _, c := range calls {
 		c.Reply = okReply
@@ -25,15 +29,22 @@ type fixed struct{ s *Settings }
 
 func (f fixed) Settings() *Settings { return f.s }
 
+func (echoes) Block(context.Context, time.Duration, *cluster.Call, [][]byte) bool { return false }
+
 // sink is a connection that forgets.
 type sink struct{}
 
-func (sink) RemoteAddr() net.Addr        { return &net.TCPAddr{} }
-func (sink) LocalAddr() net.Addr         { return &net.TCPAddr{} }
-func (sink) Write(p []byte) (int, error) { return len(p), nil }
-func (sink) SetAuthenticated(bool)       {}
-func (sink) Usage() resp.Usage           { return resp.Usage{} }
-func (sink) Close() error                { return nil }
+func (sink) Secured() bool                    { return false }
+func (sink) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (sink) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (sink) Write(p []byte) (int, error)      { return len(p), nil }
+func (sink) WriteLater([]byte) (bool, error)  { return false, nil }
+func (sink) Kick()                            {}
+func (sink) SetAuthenticated(bool)            {}
+func (sink) Usage() resp.Usage                { return resp.Usage{} }
+func (sink) Watch() (<-chan struct{}, func()) { return nil, func() {} }
+func (sink) Close() error                     { return nil }
+func (sink) Flush(time.Duration)              {}
 
 func benchmarkBatch(b *testing.B, n int, command ...string) {
 	backend := &Backend{Executor: echoes{}, Source: fixed{&Settings{SlowerThanUs: 10000, SlowlogLen: 128}}}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"errors"
 	"time"
 
 	"lockstep/cluster"
@@ -15,7 +16,11 @@ import (
 // again.
 type calls struct {
 	slots []slot
-	ptrs  []*cluster.Call
+	// data tells that there are commands on data among them.
+	data bool
+	ptrs []*cluster.Call
+	// started is when they began to run.
+	started time.Time
 	// before holds the replies up to the first slot, while those of the slots are
 	// put between what follows.
 	before []byte
@@ -30,6 +35,8 @@ type slot struct {
 	spec *command.Spec
 	// exec is set for a transaction.
 	exec *transaction
+	// receivers is set for a message that was sent: it waits for their number.
+	receivers func() int
 	// at is where in the client's out its reply belongs.
 	at    int
 	muted bool
@@ -62,13 +69,25 @@ func (b *calls) full() bool {
 // gather adds a command on data to those that will run together.
 func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	s := c.nextSlot(spec)
+	c.calls.data = true
 	s.op[0] = fsm.NewOp(c.db, args, spec)
 	call := &s.call
-	call.Txn = fsm.Txn{Proto: uint8(c.proto), Ops: s.op[:]}
-	call.ReadOnly = !spec.Writes(args)
-	call.Stale = call.ReadOnly && c.readonly
+	call.Txn = fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: s.op[:]}
+	c.carry(&call.Txn, spec)
+	call.ReadOnly = !c.logs(spec, args)
+	c.mayBeStale(call)
+	call.Client = c.caching.author(c)
 	addSlots(call, spec, args)
-	c.redirect(call)
+	if !c.redirect(call) {
+		c.used(call)
+		c.remember(spec, args)
+		c.seen(spec, args, c.db)
+	}
+}
+
+// logs tells whether a call must enter the log.
+func (c *Client) logs(spec *command.Spec, args [][]byte) bool {
+	return spec.MustLog(args, c.backend.Shards(), c.backend.programs)
 }
 
 // nextSlot opens a slot for a reply at this place among the others.
@@ -84,13 +103,10 @@ func (c *Client) nextSlot(spec *command.Spec) *slot {
 	return s
 }
 
-// redirect takes back the call gathered last if another node leads its shard
-// and clients are to go there themselves; true: it did.
+// redirect takes back the call gathered last if clients are to go to another
+// node themselves; true: it did.
 func (c *Client) redirect(call *cluster.Call) bool {
-	if !c.settings.Redirect || len(call.Slots) == 0 || call.Stale {
-		return false
-	}
-	moved := c.moved(call.Slots)
+	moved := c.movedFor(call.Slots, call.Stale)
 	if moved == "" {
 		return false
 	}
@@ -101,21 +117,41 @@ func (c *Client) redirect(call *cluster.Call) bool {
 
 // settle runs the calls gathered and puts their replies where they belong.
 func (c *Client) settle() {
+	c.later.Kick()
 	b := &c.calls
 	if len(b.slots) == 0 {
 		return
 	}
+	b.list()
+	b.started = time.Now()
+	if len(b.ptrs) > 0 {
+		c.backend.Do(c.ctx, b.ptrs)
+	}
+	if len(b.ptrs) < len(b.slots) {
+		b.countReceivers()
+	}
+	c.mergeAll()
+}
+
+// list makes the list of the calls that are to run.
+func (b *calls) list() {
 	b.ptrs = b.ptrs[:0]
 	for i := range b.slots {
-		b.ptrs = append(b.ptrs, &b.slots[i].call)
+		if b.slots[i].receivers == nil {
+			b.ptrs = append(b.ptrs, &b.slots[i].call)
+		}
 	}
-	started := time.Now()
-	c.backend.Do(c.ctx, b.ptrs)
-	each := time.Since(started) / time.Duration(len(b.slots))
+}
+
+// mergeAll gives the replies of calls that have run their places, and forgets the
+// calls.
+func (c *Client) mergeAll() {
+	b := &c.calls
+	each := time.Since(b.started) / time.Duration(len(b.slots))
 	c.merge(each)
 	clear(b.slots)
 	clear(b.ptrs)
-	b.slots = b.slots[:0]
+	b.slots, b.data = b.slots[:0], false
 	if cap(b.slots) > callsKept {
 		b.slots, b.ptrs = nil, nil
 		b.reserve(callsKept)
@@ -135,6 +171,10 @@ func (c *Client) merge(each time.Duration) {
 	for i := range b.slots {
 		s := &b.slots[i]
 		if !s.call.Answered() {
+			if c.lost {
+				// Only reads are left, and nobody to read their replies.
+				break
+			}
 			c.runRest(i)
 		}
 		c.out.Raw(between[:s.at-done])
@@ -147,7 +187,6 @@ func (c *Client) merge(each time.Duration) {
 		}
 		c.out.Raw(answer)
 		if c.out.Len() > flushBytes {
-			// What fails here fails again at the end of the batch.
 			c.write()
 		}
 	}
@@ -183,6 +222,7 @@ func (c *Client) answer(s *slot, took time.Duration) []byte {
 	}
 	c.stats.ran(s.spec, took, failed)
 	if s.exec != nil {
+		c.seenTransaction(s.exec, !failed && len(answer) > 1 && answer[0] == '*' && answer[1] != '-')
 		c.countQueued(s.exec, took)
 		return answer
 	}
@@ -191,10 +231,11 @@ func (c *Client) answer(s *slot, took time.Duration) []byte {
 }
 
 // callError renders the error of a call that has no reply. Of a transaction
-// that certainly did not run Redis says EXECABORT, and why.
+// that certainly did not run Redis says EXECABORT, and why; but CROSSSLOT, which
+// cluster clients look for, stands by itself.
 func (c *Client) callError(err error, exec bool) []byte {
 	text := resp.ErrorText(err)
-	if exec && resp.NotExecuted(err) {
+	if exec && resp.NotExecuted(err) && !errors.Is(err, cluster.ErrCrossSlot) {
 		text = "EXECABORT Transaction discarded because of: " + text
 	}
 	w := reply.NewWriter(c.proto)

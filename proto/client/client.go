@@ -19,14 +19,19 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
+	"lockstep/proto/acl"
+	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
 )
 
@@ -36,9 +41,21 @@ type Conn interface {
 	LocalAddr() net.Addr
 	// Write sends replies; an error is final.
 	Write([]byte) (int, error)
+	// WriteLater leaves messages to be sent, and Kick has them sent; neither waits, nor
+	// makes the caller write. kick: the caller is to call Kick.
+	WriteLater([]byte) (kick bool, err error)
+	Kick()
 	// SetAuthenticated lifts the limits of clients that are not logged in.
 	SetAuthenticated(bool)
 	Usage() resp.Usage
+	// Flush waits until what was written has been sent, but not for longer than
+	// the patience.
+	Flush(patience time.Duration)
+	// Secured tells whether the client came by TLS.
+	Secured() bool
+	// Watch looks after the connection while the client is blocked; see
+	// resp.Guard.
+	Watch() (lost <-chan struct{}, stop func())
 	Close() error
 }
 
@@ -63,27 +80,57 @@ type Client struct {
 	conn     Conn
 	ctx      context.Context
 
-	id       uint64
-	db       int
-	proto    int
+	id    uint64
+	db    int
+	proto int
+	// users are those that the client goes by, user its own; authed: it has logged
+	// in, or did not have to.
+	users    *acl.Users
+	user     *acl.Account
 	authed   bool
 	readonly bool
-	noTouch  bool
-	noEvict  bool
-	reply    replyMode
+	// fresh is how much reads of a READONLY connection must see; nil: anything.
+	fresh *cluster.Freshness
+	// shards are those that the connection has used, for LOCKSTEP TOKEN.
+	shards  shardSet
+	noTouch bool
+	noEvict bool
+	// monitoring: the client sees what others run (MONITOR).
+	monitoring bool
+	// takesMark: the client can read a file whose end is a mark (REPLCONF capa eof).
+	takesMark bool
+	reply     replyMode
 	// closing: the connection is closed after the replies are written; silent:
 	// they are not.
 	closing, silent bool
-	tx              transaction
+	// lost: replies cannot be written any more. What was sent before is run all the
+	// same, as with Redis, but for reads whose replies would be large.
+	lost bool
+	// hurried: the batch at hand must not wait (Begin).
+	hurried bool
+	tx      transaction
 	// out takes the replies of commands that ran in place. While calls are
 	// gathered, theirs come in between.
 	out   reply.Writer
 	calls calls
+	// subs are the client's subscriptions. pushed is set once messages may come at
+	// any time: they are then held while a batch is answered.
+	subs   subscriptions
+	pushes *pushes
+	pushed bool
+	// subBytes is the length of the names in subs.
+	subBytes int
+	// later are those who have messages of this client's and wait to be kicked.
+	later   pubsub.Later
+	caching caching
 	// settings are those of the batch at hand, last is its last command.
 	settings *Settings
 	last     *command.Spec
 
 	shared shared
+
+	// OnBlock, when set, is told when the client is blocked and when it goes on.
+	OnBlock func(blocked bool)
 }
 
 // shared is what CLIENT LIST shows, guarded by mu.
@@ -94,11 +141,28 @@ type shared struct {
 	last              *command.Spec
 	created, lastUsed time.Time
 	db, watch, proto  int
+	sub, psub, ssub   int
+	// txBytes is what the queued commands take.
+	txBytes int
+	// held: a pause holds the client back.
+	held bool
 	// multi is the number of queued commands, -1 outside a transaction.
 	multi int
-	flags string
+	// flags are what stands before and behind those of blocking and tracking.
+	flags [2]string
+	// tracks, bcast and redirect are CLIENT TRACKING's; redirect is -1 without it.
+	tracks, bcast bool
+	redirect      int64
+	// user is the client's, judged the one by which Rejudge last looked at it.
+	user, judged *acl.Account
+	// wait is what a blocked client waits to run.
+	wait queued
+	// letGo ends the wait of a blocked client; nil when it is not blocked.
+	letGo context.CancelCauseFunc
 
 	killed atomic.Bool
+	// busy: a batch is being answered.
+	busy atomic.Bool
 }
 
 // New returns the client of a fresh connection and registers it.
@@ -108,27 +172,29 @@ func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn Conn) *Cli
 		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
 		proto: reply.RESP2, settings: b.Settings(),
 	}
+	c.pushes = &pushes{conn: conn, registry: r, proto: c.proto}
 	c.out.Reset(c.proto)
 	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
-	c.logIn(c.settings.RequirePass == "")
+	c.users = b.Users()
+	c.begin()
 	c.note(now)
 	r.add(c)
 	return c
 }
 
 // Close forgets the client.
-func (c *Client) Close() { c.registry.remove(c) }
+func (c *Client) Close() {
+	c.later.Kick()
+	c.unsubscribeAll()
+	c.untrack()
+	c.unmonitor()
+	c.registry.remove(c)
+}
 
 // Farewell tells the client why its connection will be closed.
 func (c *Client) Farewell(text string) {
 	c.errorReply(text)
 	c.write()
-}
-
-// logIn changes whether the client is logged in.
-func (c *Client) logIn(yes bool) {
-	c.authed = yes
-	c.conn.SetAuthenticated(yes)
 }
 
 // flushBytes is how many bytes of replies are gathered before they are written
@@ -142,31 +208,60 @@ func (c *Client) Handle(batch [][][]byte) bool {
 	if len(batch) == 0 {
 		return true
 	}
+	c.shared.busy.Store(true)
+	if !c.gatherAll(batch) {
+		return c.ended(false) == Answered
+	}
+	return c.Conclude()
+}
+
+// gatherAll walks a batch: what can run in place has run then, and calls are
+// gathered. false: the client may not go on.
+func (c *Client) gatherAll(batch [][][]byte) bool {
 	c.settings = c.backend.Settings()
+	if !c.renew() {
+		return false
+	}
 	c.calls.reserve(len(batch))
+	if c.pushed {
+		c.pushes.hold()
+	}
 	for _, args := range batch {
 		c.command(args)
 		if c.closing {
 			break
 		}
-		if c.out.Len() > flushBytes && c.calls.empty() && !c.write() {
-			return false
+		if c.out.Len() > flushBytes && c.calls.empty() {
+			c.write()
 		}
 	}
-	c.settle()
+	return true
+}
+
+// finish ends a batch whose calls are answered; false: the connection is to be
+// closed.
+func (c *Client) finish() bool {
 	c.note(time.Now())
-	return c.write() && !c.closing && !c.shared.killed.Load()
+	written := c.write()
+	if c.pushed {
+		c.pushes.release()
+	}
+	return written && !c.closing
 }
 
 // write sends the replies gathered.
 func (c *Client) write() bool {
 	if c.out.Len() == 0 || c.silent {
-		return true
+		return !c.lost
 	}
 	_, err := c.conn.Write(c.out.Bytes())
 	c.out.Release(4 * flushBytes)
 	c.out.Reset(c.proto)
-	return err == nil
+	if err != nil {
+		// Who did not read is cut off at once.
+		c.lost, c.closing = true, c.closing || errors.Is(err, resp.ErrOutputBuffer)
+	}
+	return !c.lost
 }
 
 // note keeps for CLIENT LIST what the batch left behind.
@@ -178,24 +273,39 @@ func (c *Client) note(now time.Time) {
 	if c.tx.open {
 		s.multi = len(c.tx.queue)
 	}
-	s.flags = c.flags()
+	s.sub, s.psub, s.ssub = len(c.subs[pubsub.Channel]), len(c.subs[pubsub.Pattern]), len(c.subs[pubsub.Shard])
+	s.flags, s.txBytes = c.flags(), c.tx.bytes
+	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
 }
 
-func (c *Client) flags() string {
-	var f []byte
-	for _, flag := range []struct {
-		on     bool
-		letter byte
-	}{{c.tx.open, 'x'}, {c.readonly, 'r'}, {c.noEvict, 'e'}, {c.noTouch, 'T'}} {
-		if flag.on {
-			f = append(f, flag.letter)
+func (c *Client) flags() [2]string {
+	return [2]string{
+		letters(flag{c.monitoring, 'O'}, flag{c.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
+		letters(flag{c.readonly, 'r'}, flag{c.noEvict, 'e'}, flag{c.noTouch, 'T'}),
+	}
+}
+
+// flag is a letter in CLIENT LIST that stands there when on.
+type flag struct {
+	on     bool
+	letter byte
+}
+
+func letters(flags ...flag) string {
+	var b []byte
+	for _, f := range flags {
+		if f.on {
+			b = append(b, f.letter)
 		}
 	}
-	if f == nil {
-		return "N"
-	}
-	return string(f)
+	return string(b)
+}
+
+// flagsNow are the flags in CLIENT LIST, in Redis's order; s.mu is held.
+func (s *shared) flagsNow(broken bool) string {
+	now := letters(flag{s.letGo != nil || s.held, 'b'}, flag{s.tracks, 't'}, flag{s.tracks && broken, 'R'}, flag{s.bcast, 'B'})
+	return cmp.Or(s.flags[0]+now+s.flags[1], "N")
 }
 
 // command answers one command, or gathers or queues it.
@@ -203,7 +313,8 @@ func (c *Client) command(args [][]byte) {
 	if c.reply == replySkipNext {
 		c.reply = replySkip
 	}
-	c.dispatch(args)
+	spec := c.dispatch(args)
+	c.forgetCaching(spec)
 	if c.reply == replySkip {
 		c.reply = replyOn
 	}
@@ -227,28 +338,33 @@ func (c *Client) errorReply(text string) {
 	c.mute(begin)
 }
 
-func (c *Client) dispatch(args [][]byte) {
+// dispatch returns the command's row, nil if it has none.
+func (c *Client) dispatch(args [][]byte) *command.Spec {
 	spec, container := command.Lookup(args)
-	if spec != nil {
-		c.last = spec
-	}
+	c.last = spec
 	refusal := c.refusal(spec, container, args)
 	switch {
 	case refusal != "":
 		c.reject(spec, refusal)
+	case spec != nil && !c.pass(spec, args):
+		// The connection ended while a pause held the command back.
 	case spec == nil:
 		// Speaks HTTP: cut off, as Redis does.
 	case c.tx.open && !runsInMulti(spec):
 		c.enqueue(spec, args)
 	case spec == execSpec:
 		c.exec()
+	case spec.Flags&command.Blocking != 0 && c.blocks(spec, args):
+	case isPublish(spec):
+		c.gatherPublish(spec, args)
 	case spec.Scope == command.ScopeNode:
 		c.runNode(spec, args)
-	case spec.Scope != command.ScopeKeys && c.backend.Shards() > 1:
+	case spec.Merge != command.MergeNone && c.backend.Shards() > 1:
 		c.runEverywhere(spec, args)
 	default:
 		c.gather(spec, args)
 	}
+	return spec
 }
 
 // refusal says why a command cannot run at all; "" if it can. The order of
@@ -269,10 +385,29 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 		return command.ErrArity(spec)
 	case spec.Name == "debug" && !c.mayDebug():
 		return errDebug
-	case !c.authed && !spec.Is(command.NoAuth):
-		return "NOAUTH Authentication required."
+	case c.mustLogIn() && !spec.Is(command.NoAuth):
+		return errNoAuth
 	case c.tx.open && spec.Is(command.NoMulti):
 		return "ERR Command not allowed inside a transaction"
+	}
+	if text := c.denial(spec, args); text != "" {
+		return text
+	}
+	return c.untimely(spec, args)
+}
+
+// untimely says why a command that the user may run cannot run now; "" if it
+// can.
+func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
+	switch {
+	case c.listeningOnly() && !whileListening(spec):
+		return errListening(spec)
+	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.MemoryFull():
+		return command.ErrOOM
+	case c.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
+		return errMonitoring
+	case spec.Check != nil && !c.tx.open:
+		return spec.Check(args)
 	}
 	return ""
 }
@@ -307,12 +442,15 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	started := time.Now()
 	f.run(c, args)
 	took := time.Since(started)
+	c.seen(spec, args, c.db)
 	written := c.out.Bytes()[begin:]
 	failed := len(written) > 0 && written[0] == '-'
 	if failed {
 		c.stats.countError(written)
 	}
-	c.mute(begin)
+	if failed || !confirms(spec) {
+		c.mute(begin)
+	}
 	c.stats.ran(spec, took, failed)
 	c.slow(spec, args, took)
 }

@@ -1,27 +1,21 @@
 package client
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
+
+	"lockstep/proto/acl"
 )
 
 // clientFunctions are the subcommands of CLIENT.
 var clientFunctions = group{
 	"client|id": clientID, "client|info": clientInfo, "client|list": clientList,
 	"client|getname": clientGetName, "client|setname": clientSetName, "client|setinfo": clientSetInfo,
-	"client|kill": clientKill, "client|no-evict": clientNoEvict, "client|no-touch": clientNoTouch,
+	"client|unblock": clientUnblock, "client|kill": clientKill, "client|no-evict": clientNoEvict, "client|no-touch": clientNoTouch,
 	"client|reply": clientReply, "client|help": clientHelp,
-}
-
-// sameSecret compares in a time that tells nothing of where the two differ.
-func sameSecret(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 func isLoopback(a net.Addr) bool {
@@ -50,7 +44,7 @@ func clientList(c *Client, args [][]byte) {
 	}
 	var b strings.Builder
 	for _, other := range c.registry.sorted() {
-		if (ids == nil || ids[other.id]) && (kind == "" || kind == "normal") {
+		if (ids == nil || ids[other.id]) && (kind == "" || kind == other.kind()) {
 			b.WriteString(other.line(now))
 			b.WriteByte('\n')
 		}
@@ -58,8 +52,8 @@ func clientList(c *Client, args [][]byte) {
 	c.out.Verbatim("txt", b.String())
 }
 
-// clientTypes are the types that CLIENT LIST and KILL know; all clients here are
-// normal.
+// clientTypes are the types that CLIENT LIST and KILL know; clients here are
+// normal or pubsub.
 var clientTypes = []string{"normal", "master", "replica", "slave", "pubsub"}
 
 func listFilter(args [][]byte) (ids map[uint64]bool, kind, refusal string) {
@@ -106,9 +100,18 @@ func printableName(b []byte) bool {
 	return true
 }
 
+// nameBytesMax bounds what a client says of itself. Each client's is kept, and
+// CLIENT LIST shows those of all.
+const nameBytesMax = 4096
+
+const errLongName = "ERR what a client says of itself may have 4096 bytes"
+
 func (c *Client) setName(name []byte) (refusal string) {
-	if !printableName(name) {
+	switch {
+	case !printableName(name):
 		return "ERR Client names cannot contain spaces, newlines or special characters."
+	case len(name) > nameBytesMax:
+		return errLongName
 	}
 	c.shared.mu.Lock()
 	c.shared.name = string(name)
@@ -132,6 +135,10 @@ func clientSetInfo(c *Client, args [][]byte) {
 	}
 	if !printableName(args[3]) {
 		c.out.Error(fmt.Sprintf("ERR %s cannot contain spaces, newlines or special characters.", attr))
+		return
+	}
+	if len(args[3]) > nameBytesMax {
+		c.out.Error(errLongName)
 		return
 	}
 	c.shared.mu.Lock()
@@ -182,12 +189,13 @@ type killFilter struct {
 	id          uint64
 	addr, laddr string
 	kind        string
+	user        *acl.Account
 	maxAgeSec   int64
 	skipMe      bool
 }
 
 func (f *killFilter) matches(c, self *Client, now time.Time) bool {
-	if (f.skipMe && c == self) || (f.id != 0 && c.id != f.id) || (f.kind != "" && f.kind != "normal") {
+	if (f.skipMe && c == self) || (f.id != 0 && c.id != f.id) || (f.kind != "" && f.kind != c.kind()) {
 		return false
 	}
 	if (f.addr != "" && c.conn.RemoteAddr().String() != f.addr) || (f.laddr != "" && c.conn.LocalAddr().String() != f.laddr) {
@@ -195,11 +203,15 @@ func (f *killFilter) matches(c, self *Client, now time.Time) bool {
 	}
 	c.shared.mu.Lock()
 	age := int64(now.Sub(c.shared.created).Seconds())
+	user := c.shared.user
 	c.shared.mu.Unlock()
+	if f.user != nil && user.Name != f.user.Name {
+		return false
+	}
 	return f.maxAgeSec == 0 || age >= f.maxAgeSec
 }
 
-func (f *killFilter) parse(args [][]byte) (refusal string) {
+func (f *killFilter) parse(c *Client, args [][]byte) (refusal string) {
 	for i := 0; i < len(args); i += 2 {
 		if i+1 == len(args) {
 			return "ERR syntax error"
@@ -221,7 +233,7 @@ func (f *killFilter) parse(args [][]byte) (refusal string) {
 		case "laddr":
 			f.laddr = value
 		case "user":
-			if value != "default" {
+			if f.user = c.users.Get(value); f.user == nil {
 				return fmt.Sprintf("ERR No such user '%s'", value)
 			}
 		case "skipme":
@@ -257,7 +269,7 @@ func clientKill(c *Client, args [][]byte) {
 		return
 	}
 	f := killFilter{skipMe: true}
-	if text := f.parse(args[2:]); text != "" {
+	if text := f.parse(c, args[2:]); text != "" {
 		c.out.Error(text)
 		return
 	}
@@ -283,6 +295,8 @@ func (c *Client) killMatching(f *killFilter) int {
 
 func clientHelp(c *Client, _ [][]byte) {
 	c.help("CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"CACHING (YES|NO)", "    Let the keys of the next command be cached, or not, in OPTIN and OPTOUT modes.",
+		"GETREDIR", "    Return the ID of the client that gets this one's invalidations.",
 		"GETNAME", "    Return the name of the current connection.",
 		"ID", "    Return the ID of the current connection.",
 		"INFO", "    Return information about the current client connection.",
@@ -291,7 +305,13 @@ func clientHelp(c *Client, _ [][]byte) {
 		"LIST [TYPE <type>|ID <id> [<id> ...]]", "    Return information about client connections.",
 		"NO-EVICT (ON|OFF)", "    Protect the current client connection from eviction.",
 		"NO-TOUCH (ON|OFF)", "    Will not touch access times when this mode is on.",
+		"PAUSE <timeout> [WRITE|ALL]", "    Hold back all, or just write, commands of this node's clients for <timeout>", "    milliseconds.",
 		"REPLY (ON|OFF|SKIP)", "    Control the replies sent to the current connection.",
 		"SETINFO <option> <value>", "    Set LIB-NAME or LIB-VER of the current connection.",
-		"SETNAME <name>", "    Assign the name <name> to the current connection.")
+		"SETNAME <name>", "    Assign the name <name> to the current connection.",
+		"TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]", "         [OPTIN] [OPTOUT] [NOLOOP]",
+		"    Control the invalidation messages for client-side caching.",
+		"TRACKINGINFO", "    Report how the current connection tracks.",
+		"UNBLOCK <clientid> [TIMEOUT|ERROR]", "    Let a client go on that waits in a blocking command.",
+		"UNPAUSE", "    End CLIENT PAUSE.")
 }

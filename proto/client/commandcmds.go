@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockstep/engine/command"
@@ -106,7 +107,7 @@ func keyRange(s *command.Spec) (first, last, step int) {
 		switch {
 		case first == 0:
 			first, last, step = k.First, k.Last, k.Step
-		case last >= 0 && k.First == last+1 && k.Last >= 0:
+		case last >= 0 && k.First == last+1:
 			last = k.Last
 		}
 	}
@@ -124,18 +125,12 @@ func (c *Client) describeKeys(s *command.Spec) {
 		for _, f := range names {
 			c.out.Status(f)
 		}
-		c.out.BulkString("begin_search")
-		c.out.Map(2)
-		c.out.BulkString("type")
-		c.out.BulkString("index")
-		c.out.BulkString("spec")
-		c.out.Map(1)
-		c.out.BulkString("index")
-		if k.NumKeys != nil {
-			c.out.Int(int64(k.NumKeys[0]))
-		} else {
-			c.out.Int(int64(k.First))
+		if k.Find != nil && k.NumKeys == nil && k.Keyword == nil {
+			c.unknownPlace("begin_search")
+			c.unknownPlace("find_keys")
+			continue
 		}
+		c.describeBegin(k)
 		c.out.BulkString("find_keys")
 		c.out.Map(2)
 		c.out.BulkString("type")
@@ -155,16 +150,54 @@ func (c *Client) describeKeys(s *command.Spec) {
 		c.out.BulkString("spec")
 		c.out.Map(3)
 		c.out.BulkString("lastkey")
-		last := k.Last
-		if last >= 0 {
+		last, limit := k.Last, 0
+		switch {
+		case k.Keyword != nil:
+			limit = k.Keyword.Share
+		case last >= 0:
 			last -= k.First
 		}
 		c.out.Int(int64(last))
 		c.out.BulkString("keystep")
 		c.out.Int(int64(k.Step))
 		c.out.BulkString("limit")
-		c.out.Int(0)
+		c.out.Int(int64(limit))
 	}
+}
+
+// describeBegin says where the search for a key spec's keys begins.
+func (c *Client) describeBegin(k *command.KeySpec) {
+	c.out.BulkString("begin_search")
+	c.out.Map(2)
+	c.out.BulkString("type")
+	if k.Keyword != nil {
+		c.out.BulkString("keyword")
+		c.out.BulkString("spec")
+		c.out.Map(2)
+		c.out.BulkString("keyword")
+		c.out.BulkString(k.Keyword.Word)
+		c.out.BulkString("startfrom")
+		c.out.Int(int64(k.Keyword.From))
+		return
+	}
+	c.out.BulkString("index")
+	c.out.BulkString("spec")
+	c.out.Map(1)
+	c.out.BulkString("index")
+	if k.NumKeys != nil {
+		c.out.Int(int64(k.NumKeys[0]))
+	} else {
+		c.out.Int(int64(k.First))
+	}
+}
+
+// unknownPlace describes keys that stand at no place which could be told.
+func (c *Client) unknownPlace(step string) {
+	c.out.BulkString(step)
+	c.out.Map(2)
+	c.pair("type", "unknown")
+	c.out.BulkString("spec")
+	c.out.Map(0)
 }
 
 func commandDocs(c *Client, args [][]byte) {
@@ -194,7 +227,7 @@ func (c *Client) document(s *command.Spec) {
 	for _, more := range []struct {
 		there  bool
 		fields int
-	}{{s.DeprecatedSince != "", 2}, {s.ReplacedBy != "", 1}, {len(s.Args) > 0, 1}, {len(s.Sub) > 0, 1}} {
+	}{{s.System, 1}, {s.DeprecatedSince != "", 2}, {s.ReplacedBy != "", 1}, {len(s.Args) > 0, 1}, {len(s.Sub) > 0, 1}} {
 		if more.there {
 			n += more.fields
 		}
@@ -202,6 +235,11 @@ func (c *Client) document(s *command.Spec) {
 	c.out.Map(n)
 	for _, f := range fields {
 		c.pair(f.name, f.value)
+	}
+	if s.System {
+		c.out.BulkString("doc_flags")
+		c.out.Set(1)
+		c.out.Status("syscmd")
 	}
 	if s.DeprecatedSince != "" {
 		c.out.BulkString("doc_flags")
@@ -296,7 +334,7 @@ func commandList(c *Client, args [][]byte) {
 			names = append(names, s.Name)
 		}
 		for _, sub := range s.Sub {
-			if len(args) > 2 && keep(sub) {
+			if keep(sub) {
 				names = append(names, sub.Name)
 			}
 		}
@@ -333,7 +371,7 @@ func (c *Client) keysOf(args [][]byte) ([]command.KeyRef, bool) {
 	case spec == nil || spec.Internal():
 		c.out.Error("ERR Invalid command specified")
 		return nil, false
-	case len(spec.Keys) == 0:
+	case !slices.ContainsFunc(spec.Keys, func(k command.KeySpec) bool { return k.Flags&command.KeyNotKey == 0 }):
 		c.out.Error("ERR The command has no key arguments")
 		return nil, false
 	case !spec.CheckArity(len(args)):
@@ -341,11 +379,16 @@ func (c *Client) keysOf(args [][]byte) ([]command.KeyRef, bool) {
 		return nil, false
 	}
 	keys := spec.AppendKeys(nil, args)
-	if len(keys) == 0 {
+	if !spec.Is(command.NoMandatoryKeys) && (len(keys) == 0 || countedWrong(spec, args)) {
 		c.out.Error("ERR Invalid arguments specified for command")
 		return nil, false
 	}
 	return keys, true
+}
+
+// countedWrong tells whether a number of keys among the arguments is none.
+func countedWrong(spec *command.Spec, args [][]byte) bool {
+	return slices.ContainsFunc(spec.Keys, func(k command.KeySpec) bool { return k.NumKeys != nil && len(k.Find(nil, args)) == 0 })
 }
 
 func commandGetKeys(c *Client, args [][]byte) {
@@ -359,30 +402,17 @@ func commandGetKeys(c *Client, args [][]byte) {
 	}
 }
 
-// flagsOf is what a command does to a key, given its arguments: SET reads the
-// key only to answer what it was.
-func flagsOf(args [][]byte, k command.KeyRef) command.KeyFlag {
-	if k.Flags&command.KeyVariableFlags == 0 || fold(args[0]) != "set" {
-		return k.Flags
-	}
-	for _, a := range args[3:] {
-		if fold(a) == "get" {
-			return command.KeyRW | command.KeyAccess | command.KeyUpdate
-		}
-	}
-	return command.KeyOW | command.KeyUpdate
-}
-
 func commandGetKeysAndFlags(c *Client, args [][]byte) {
 	keys, ok := c.keysOf(args[2:])
 	if !ok {
 		return
 	}
+	spec, _ := command.Lookup(args[2:])
 	c.out.Array(len(keys))
 	for _, k := range keys {
 		c.out.Array(2)
 		c.out.Bulk(args[2+k.Pos])
-		names := flagsOf(args[2:], k).Names()
+		names := spec.FlagsOf(args[2:], k).Names()
 		c.out.Set(len(names))
 		for _, f := range names {
 			c.out.Status(f)
@@ -401,13 +431,27 @@ func commandHelp(c *Client, _ [][]byte) {
 		"GETKEYSANDFLAGS <full-command>", "    Return the keys and the access flags from a full Redis command.")
 }
 
-// lockstepCommands lists every command of this server with its summary, for
-// LOCKSTEP COMMANDS.
+// lockstepCommands lists every command of this server and every one of Redis
+// that is not here, a line each: whether it is full, partial or no, what it
+// does, and what is missing and why. It is docs/commands.md for a terminal.
 func lockstepCommands(c *Client, _ [][]byte) {
 	var lines []string
-	for _, s := range public() {
-		lines = append(lines, fmt.Sprintf("%s: %s", s.Name, s.Summary))
+	for _, spec := range public() {
+		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
+			how, why := command.SupportOf(s.Name)
+			line := fmt.Sprintf("%s: %s: %s", s.Name, how, s.Summary)
+			if why != "" {
+				line += " Here " + why + "."
+			}
+			lines = append(lines, line)
+		}
 	}
+	for _, r := range command.RedisCommands() {
+		if how, why := command.SupportOf(r.Name); how == command.None && command.Get(r.Name) == nil {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s.", r.Name, how, why))
+		}
+	}
+	slices.Sort(lines)
 	c.out.Array(len(lines))
 	for _, l := range lines {
 		c.out.BulkString(l)

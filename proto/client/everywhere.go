@@ -2,135 +2,335 @@ package client
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
 )
 
-// Commands on a whole database, where there are several shards. Each shard
-// answers for itself, at its own moment.
+// Commands that run on every shard (command.Merge), where there are several.
+// Each shard answers for itself, at its own moment: what is atomic on one shard
+// is not on all of them together.
+//
+// One that writes is sent only when every shard has said that it has a leader,
+// so that one which cannot run everywhere does not run at all. Should a shard
+// be lost between the question and the command, the answer is INDETERMINATE and
+// says on how many it ran.
 
 // runEverywhere runs a command on all shards and merges the replies.
 func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
 	c.settle()
+	c.seen(spec, args, c.db)
 	started := time.Now()
-	begin := c.out.Len()
-	switch spec.Name {
-	case "scan":
-		c.scanShards(args)
-	case "randomkey":
-		c.randomKey(args)
-	default:
-		c.join(c.onAllShards(spec, args))
-	}
-	written := c.out.Bytes()[begin:]
-	failed := len(written) > 0 && written[0] == '-'
+	answer := c.everywhere(spec, args)
+	failed := len(answer) > 0 && answer[0] == '-'
 	if failed {
-		c.stats.countError(written)
+		c.stats.countError(answer)
 	}
+	begin := c.out.Len()
+	c.out.Raw(answer)
 	took := time.Since(started)
 	c.stats.ran(spec, took, failed)
 	c.slow(spec, args, took)
 	c.mute(begin)
 }
 
-func (c *Client) onAllShards(spec *command.Spec, args [][]byte) []*cluster.Call {
+// everywhere is the one reply of all shards.
+func (c *Client) everywhere(spec *command.Spec, args [][]byte) []byte {
+	switch {
+	case spec.Merge == command.MergeCursor:
+		return c.scanShards(args)
+	case spec.Merge == command.MergeChance:
+		return c.drawShard(args)
+	case !c.logs(spec, args):
+		return c.merged(spec.Merge, c.onAllShards(true, args))
+	}
+	if answer := c.merged(command.MergeSame, c.allPresent()); answer[0] == '-' {
+		return answer
+	}
+	calls := c.onAllShards(false, args)
+	if text := c.half(spec, calls); text != "" {
+		w := reply.NewWriter(c.proto)
+		w.Error(text)
+		return w.Bytes()
+	}
+	return c.merged(spec.Merge, calls)
+}
+
+// allPresent asks the leader of every shard whether it is there.
+func (c *Client) allPresent() []*cluster.Call {
 	calls := make([]*cluster.Call, c.backend.Shards())
 	for i := range calls {
-		calls[i] = c.toShard(i, !spec.Writes(args), args)
+		calls[i] = c.toShard(i, true, presentArgs)
+		calls[i].Stale = false
 	}
-	c.backend.Do(c.ctx, calls)
+	c.runAll(calls)
 	return calls
 }
 
+var presentArgs = [][]byte{[]byte("lockstep.present")}
+
+func (c *Client) onAllShards(readOnly bool, args [][]byte) []*cluster.Call {
+	calls := make([]*cluster.Call, c.backend.Shards())
+	for i := range calls {
+		calls[i] = c.toShard(i, readOnly, args)
+	}
+	c.runAll(calls)
+	return calls
+}
+
+// runAll runs calls to their end, those left for later included.
+func (c *Client) runAll(calls []*cluster.Call) {
+	for len(calls) > 0 {
+		c.backend.Do(c.ctx, calls)
+		var rest []*cluster.Call
+		for _, call := range calls {
+			if !call.Answered() {
+				rest = append(rest, call)
+			}
+		}
+		calls = rest
+	}
+}
+
 func (c *Client) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
-	return &cluster.Call{
-		Txn:   fsm.Txn{Proto: uint8(c.proto), Ops: []fsm.Op{{DB: c.db, Args: args}}},
-		Shard: shard, ReadOnly: readOnly, Stale: readOnly && c.readonly,
+	call := &cluster.Call{
+		Client: c.caching.author(c),
+		Txn:    fsm.Txn{Proto: uint8(c.proto), Ops: []fsm.Op{{DB: c.db, Args: args}}},
+		Shard:  shard, ReadOnly: readOnly,
 	}
+	if spec, _ := command.Lookup(args); spec != nil {
+		c.carry(&call.Txn, spec)
+	}
+	c.mayBeStale(call)
+	c.used(call)
+	return call
 }
 
-// join adds integers up, joins arrays, and takes the first of other replies;
-// an error of any shard is the reply.
-func (c *Client) join(calls []*cluster.Call) {
-	sum, elements := int64(0), 0
-	var parts []byte
-	for _, call := range calls {
-		r := call.Reply
-		if call.Err != nil {
-			r = c.callError(call.Err, false)
+// half is the error of a write that some shards ran and others did not, or may
+// not have; "" if all answered well, or if none did and nothing has changed.
+func (c *Client) half(spec *command.Spec, calls []*cluster.Call) string {
+	ran, changed, failed := 0, false, -1
+	for i, call := range calls {
+		well := call.Err == nil && len(call.Reply) > 0 && call.Reply[0] != '-'
+		switch {
+		case well:
+			ran++
+		case failed < 0:
+			failed = i
 		}
-		if len(r) == 0 || r[0] == '-' {
-			c.out.Raw(r)
-			return
-		}
-		head := bytes.IndexByte(r, '\r')
-		n, _ := strconv.ParseInt(string(r[1:head]), 10, 64)
-		switch r[0] {
-		case ':':
-			sum += n
-		case '*', '~':
-			elements += int(n)
-			parts = append(parts, r[head+2:]...)
+		changed = changed || well || call.Err != nil && !resp.NotExecuted(call.Err)
+	}
+	if failed < 0 || !changed {
+		return ""
+	}
+	why := strings.TrimPrefix(strings.TrimSpace(string(c.replyOf(calls[failed]))), "-")
+	return fmt.Sprintf("INDETERMINATE %s ran on %d of %d shards; shard %d says: %s", strings.ToUpper(spec.Name), ran, len(calls), failed, why)
+}
+
+// mergedBytesMax bounds the reply of all shards together, as that of one shard is
+// bounded, and those of a transaction.
+const mergedBytesMax = 256 << 20
+
+const errMergedTooLong = "ERR the reply of all shards together is longer than a reply may be (256 MB)"
+
+// replyOf is a call's reply, or its error as one.
+func (c *Client) replyOf(call *cluster.Call) []byte {
+	if call.Err != nil {
+		return c.callError(call.Err, false)
+	}
+	return call.Reply
+}
+
+// merged makes one reply of all; an error of any shard is the reply.
+func (c *Client) merged(how command.Merge, calls []*cluster.Call) []byte {
+	replies := make([][]byte, len(calls))
+	for i, call := range calls {
+		if replies[i] = c.replyOf(call); replies[i][0] == '-' && how != command.MergeAny {
+			return replies[i]
 		}
 	}
-	switch first := calls[0].Reply; first[0] {
-	case ':':
-		c.out.Int(sum)
-	case '*', '~':
-		c.out.Array(elements)
-		c.out.Raw(parts)
+	w := reply.NewWriter(c.proto)
+	switch how {
+	case command.MergeSum:
+		sum := int64(0)
+		for _, r := range replies {
+			sum += integerOf(r)
+		}
+		w.Int(sum)
+	case command.MergeConcat:
+		n, size := int64(0), 0
+		for _, r := range replies {
+			n, size = n+integerOf(r), size+len(r)
+		}
+		if size > mergedBytesMax {
+			w.Error(errMergedTooLong)
+			break
+		}
+		w.Array(int(n))
+		for _, r := range replies {
+			w.Raw(behindLine(r))
+		}
+	case command.MergeLeast:
+		mergeLeast(w, replies)
+	case command.MergeAny:
+		return anyOf(replies)
+	case command.MergeBusy:
+		return busyOf(replies)
+	case command.MergeDigest:
+		parts := make([][][]byte, len(replies))
+		for i, r := range replies {
+			parts[i] = elementsOf(r)
+		}
+		w.Status(command.FoldDigests(parts))
 	default:
-		c.out.Raw(first)
+		return replies[0]
 	}
+	return w.Bytes()
 }
 
-// scanShards walks one shard after the other: a cursor is the shard's own times
-// the number of shards, plus the shard.
-func (c *Client) scanShards(args [][]byte) {
-	shards := uint64(c.backend.Shards())
-	cursor, err := strconv.ParseUint(string(args[1]), 10, 64)
-	if err != nil {
-		c.out.Error(command.ErrInvalidCursor)
-		return
-	}
-	shard := cursor % shards
-	own := append([][]byte(nil), args...)
-	own[1] = strconv.AppendUint(nil, cursor/shards, 10)
-	r := c.one(c.toShard(int(shard), true, own))
-	if len(r) == 0 || r[0] != '*' {
-		c.out.Raw(r)
-		return
-	}
-	const head = len("*2\r\n")
-	size := resp.Skip(r[head:])
-	text := r[head : head+size]
-	text = text[bytes.IndexByte(text, '\n')+1 : len(text)-2]
-	next, _ := strconv.ParseUint(string(text), 10, 64)
-	switch {
-	case next != 0:
-		next = next*shards + shard
-	case shard+1 < shards:
-		next = shard + 1
-	}
-	c.out.Array(2)
-	c.out.Bulk(strconv.AppendUint(nil, next, 10))
-	c.out.Raw(r[head+size:])
-}
-
-// randomKey asks the shards, from a random one on, until one has a key.
-func (c *Client) randomKey(args [][]byte) {
-	shards := c.backend.Shards()
-	first := int(c.id+c.stats.total.Load()) % shards
-	for i := range shards {
-		r := c.one(c.toShard((first+i)%shards, true, args))
-		if (len(r) > 0 && r[0] == '-') || i == shards-1 || (len(r) > 1 && r[0] == '$' && r[1] != '-') {
-			c.out.Raw(r)
-			return
+// anyOf is the first reply that is no error, or the error that says most.
+func anyOf(replies [][]byte) []byte {
+	best := replies[0]
+	for _, r := range replies {
+		if r[0] != '-' {
+			return r
+		}
+		if bytes.HasPrefix(best, []byte("-NOTBUSY")) {
+			best = r
 		}
 	}
+	return best
+}
+
+// busyOf is the first reply to FUNCTION STATS that tells of a function that runs.
+// All shards have the same libraries.
+func busyOf(replies [][]byte) []byte {
+	const running = "$14\r\nrunning_script\r\n"
+	for _, r := range replies {
+		if _, state, found := bytes.Cut(r, []byte(running)); found && (state[0] == '*' || state[0] == '%') && state[1] != '-' {
+			return r
+		}
+	}
+	return replies[0]
+}
+
+// integerOf is the number in the first line of a reply: an integer, or how many
+// elements an array has.
+func integerOf(r []byte) int64 {
+	line, _, _ := bytes.Cut(r, []byte("\r\n"))
+	n, _ := strconv.ParseInt(string(line[1:]), 10, 64)
+	return n
+}
+
+// behindLine is what stands behind the first line of a reply.
+func behindLine(r []byte) []byte { return r[bytes.IndexByte(r, '\n')+1:] }
+
+func mergeLeast(w *reply.Writer, replies [][]byte) {
+	n := int(integerOf(replies[0]))
+	rest := make([][]byte, len(replies))
+	for i, r := range replies {
+		n, rest[i] = min(n, int(integerOf(r))), behindLine(r)
+	}
+	w.Array(n)
+	for range n {
+		least := integerOf(rest[0])
+		for i, r := range rest {
+			least, rest[i] = min(least, integerOf(r)), behindLine(r)
+		}
+		w.Int(least)
+	}
+}
+
+// elementsOf are the elements of an array of bulk strings.
+func elementsOf(r []byte) [][]byte {
+	var list [][]byte
+	for rest := behindLine(r); len(rest) > 0; {
+		n := resp.Skip(rest)
+		list = append(list, behindLine(rest[:n-2]))
+		rest = rest[n:]
+	}
+	return list
+}
+
+// scanStretch is how many shards one SCAN visits at most.
+const scanStretch = 16
+
+// scanShards walks one shard after the other. What SCAN promises of a shard it
+// promises of all, for keys stay in their shard. Where a shard ends before it
+// gave as many keys as were asked for, the next one is looked at, too; what that
+// fails with is kept for the SCAN that begins there.
+func (c *Client) scanShards(args [][]byte) []byte {
+	w := reply.NewWriter(c.proto)
+	cursor, ok := command.CursorNumber(args[1])
+	if !ok {
+		w.Error(command.ErrInvalidCursor)
+		return w.Bytes()
+	}
+	shards, count := c.backend.Shards(), command.ScanCount(args)
+	var keys []byte
+	found := int64(0)
+	for visited := range scanStretch {
+		shard, place := command.SplitCursor(cursor, shards)
+		own := slices.Clone(args)
+		own[1] = strconv.AppendUint(nil, place, 10)
+		r := c.one(c.toShard(shard, true, own))
+		switch {
+		case r[0] != '*' && visited > 0:
+			return scanReply(w, cursor, found, keys)
+		case r[0] != '*':
+			return r
+		}
+		rest := behindLine(r)
+		size := resp.Skip(rest)
+		text := behindLine(rest[:size])
+		next, _ := command.CursorNumber(text[:len(text)-2])
+		found += integerOf(rest[size:])
+		keys = append(keys, behindLine(rest[size:])...)
+		cursor = command.JoinCursor(shard, next, shards)
+		if cursor == 0 || next != 0 || found >= count {
+			break
+		}
+	}
+	return scanReply(w, cursor, found, keys)
+}
+
+func scanReply(w *reply.Writer, cursor uint64, found int64, keys []byte) []byte {
+	w.Array(2)
+	w.Bulk(strconv.AppendUint(nil, cursor, 10))
+	w.Array(int(found))
+	w.Raw(keys)
+	return w.Bytes()
+}
+
+// drawShard asks one shard, drawn so that each key has the same chance, and the
+// others in turn should it have lost its keys meanwhile.
+func (c *Client) drawShard(args [][]byte) []byte {
+	sizes := c.onAllShards(true, [][]byte{[]byte("dbsize")})
+	total := c.merged(command.MergeSum, sizes)
+	if total[0] == '-' {
+		return total
+	}
+	first := 0
+	if n := integerOf(total); n > 0 {
+		for n = rand.Int64N(n); n >= integerOf(sizes[first].Reply); first++ {
+			n -= integerOf(sizes[first].Reply)
+		}
+	}
+	var r []byte
+	for i := range sizes {
+		r = c.one(c.toShard((first+i)%len(sizes), true, args))
+		if len(r) == 0 || r[0] == '-' || r[0] == '$' && r[1] != '-' {
+			break
+		}
+	}
+	return r
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
+	"lockstep/proto/acl"
 )
 
 // group is the functions of some commands, by name.
@@ -30,9 +32,10 @@ var functions = map[string]function{}
 // light names the light functions.
 var light = []string{
 	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time",
+	"client|caching", "client|getredir", "client|trackinginfo",
 	"readonly", "readwrite", "asking", "command", "command|count", "command|info", "command|docs", "command|list",
 	"command|getkeys", "command|getkeysandflags", "client|id", "client|getname", "client|setname", "client|setinfo",
-	"client|no-evict", "client|no-touch", "client|reply", "cluster|keyslot", "cluster|myid",
+	"client|no-evict", "client|no-touch", "client|reply", "lockstep|staleness", "cluster|keyslot", "cluster|myid",
 }
 
 func init() {
@@ -42,8 +45,9 @@ func init() {
 		"time": timeCommand, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
 		"save": save, "bgsave": bgsave, "lastsave": lastSave, "debug": debugCommand,
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
+		"monitor": monitor, "sync": syncCommand, "psync": psync, "replconf": replconf,
 	}
-	for _, g := range []group{own, clientFunctions, commandFunctions, configFunctions, slowlogFunctions, clusterFunctions, lockstepFunctions} {
+	for _, g := range []group{own, clientFunctions, commandFunctions, configFunctions, slowlogFunctions, trackingFunctions, clusterFunctions, lockstepFunctions, aclFunctions, pubSubFunctions, latencyFunctions, memoryFunctions, moduleFunctions, pauseFunctions, scriptFunctions, libraryFunctions, freshnessFunctions} {
 		for name, run := range g {
 			functions[name] = function{run, slices.Contains(light, name)}
 		}
@@ -54,6 +58,14 @@ func ping(c *Client, args [][]byte) {
 	switch {
 	case len(args) > 2:
 		c.out.Error("ERR wrong number of arguments for 'ping' command")
+	case c.listeningOnly():
+		c.out.Array(2)
+		c.out.BulkString("pong")
+		if len(args) == 2 {
+			c.out.Bulk(args[1])
+		} else {
+			c.out.BulkString("")
+		}
 	case len(args) == 2:
 		c.out.Bulk(args[1])
 	default:
@@ -70,13 +82,18 @@ func quit(c *Client, _ [][]byte) {
 
 func reset(c *Client, _ [][]byte) {
 	c.tx = transaction{}
+	c.unsubscribeAll()
+	c.untrack()
+	c.unmonitor()
 	c.db, c.readonly, c.noEvict, c.noTouch = 0, false, false, false
+	c.fresh = nil
 	if c.reply != replySkip {
 		c.reply = replyOn
 	}
 	c.proto = reply.RESP2
 	c.out.Proto = c.proto
-	c.logIn(c.settings.RequirePass == "")
+	c.pushes.speak(c.proto)
+	c.begin()
 	c.shared.mu.Lock()
 	c.shared.name = ""
 	c.shared.mu.Unlock()
@@ -88,6 +105,8 @@ func selectDB(c *Client, args [][]byte) {
 	switch {
 	case !ok:
 		c.out.Error(command.ErrNotInteger)
+	case n < math.MinInt32 || n > math.MaxInt32:
+		c.out.Error(command.ErrNotInt32)
 	case n < 0 || n >= databases:
 		c.out.Error(command.ErrDBIndex)
 	default:
@@ -102,11 +121,11 @@ const (
 )
 
 func auth(c *Client, args [][]byte) {
-	user, pass := "default", ""
+	user, pass := acl.Default, ""
 	switch len(args) {
 	case 2:
 		pass = string(args[1])
-		if c.settings.RequirePass == "" {
+		if c.users.Default().NoPass() {
 			c.out.Error(errNoPassword)
 			return
 		}
@@ -116,21 +135,11 @@ func auth(c *Client, args [][]byte) {
 		c.out.Error("ERR syntax error")
 		return
 	}
-	if !c.login(user, pass) {
+	if !c.logIn(args[0], user, pass) {
 		c.out.Error(errWrongPass)
 		return
 	}
 	c.out.OK()
-}
-
-// login checks a password. Without one configured, the default user takes any.
-func (c *Client) login(user, pass string) bool {
-	want := c.settings.RequirePass
-	if user != "default" || (want != "" && !sameSecret(want, pass)) {
-		return false
-	}
-	c.logIn(true)
-	return true
 }
 
 func hello(c *Client, args [][]byte) {
@@ -139,11 +148,11 @@ func hello(c *Client, args [][]byte) {
 		c.out.Error(text)
 		return
 	}
-	if h.auth && !c.login(h.user, h.pass) {
+	if h.auth && !c.logIn(args[0], h.user, h.pass) {
 		c.out.Error(errWrongPass)
 		return
 	}
-	if !c.authed {
+	if c.mustLogIn() {
 		c.out.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 		return
 	}
@@ -155,6 +164,7 @@ func hello(c *Client, args [][]byte) {
 	}
 	c.proto = h.proto
 	c.out.Proto = c.proto
+	c.pushes.speak(c.proto)
 	s := c.settings
 	c.out.Map(7)
 	c.out.BulkString("server")
@@ -184,8 +194,8 @@ func (h *helloArgs) parse(args [][]byte) (refusal string) {
 	if len(args) < 2 {
 		return ""
 	}
-	n, err := strconv.ParseInt(string(args[1]), 10, 64)
-	if err != nil {
+	n, ok := parseInt(args[1])
+	if !ok {
 		return "ERR Protocol version is not an integer or out of range"
 	}
 	if n != 2 && n != 3 {
@@ -276,17 +286,17 @@ func waitAOF(c *Client, args [][]byte) {
 }
 
 func (c *Client) integer(arg []byte, text string) (int64, bool) {
-	n, err := strconv.ParseInt(string(arg), 10, 64)
-	if err != nil {
+	n, ok := parseInt(arg)
+	if !ok {
 		c.out.Error(text)
 	}
-	return n, err == nil
+	return n, ok
 }
 
 func (c *Client) timeout(arg []byte) (int64, bool) {
-	n, err := strconv.ParseInt(string(arg), 10, 64)
+	n, ok := parseInt(arg)
 	switch {
-	case err != nil:
+	case !ok:
 		c.out.Error("ERR timeout is not an integer or out of range")
 	case n < 0:
 		c.out.Error("ERR timeout is negative")
@@ -328,7 +338,11 @@ func shutdown(c *Client, args [][]byte) {
 }
 
 func save(c *Client, _ [][]byte) {
-	if err := c.backend.Snapshot(); err != nil {
+	write, err := c.backend.BeginSnapshot(false)
+	if err == nil {
+		err = write()
+	}
+	if err != nil {
 		c.out.Error("ERR " + err.Error())
 		return
 	}
@@ -340,7 +354,12 @@ func bgsave(c *Client, args [][]byte) {
 		c.out.Error("ERR syntax error")
 		return
 	}
-	go func() { _ = c.backend.Snapshot() }()
+	write, err := c.backend.BeginSnapshot(true)
+	if err != nil {
+		c.out.Error("ERR " + err.Error())
+		return
+	}
+	go func() { _ = write() }()
 	c.out.Status("Background saving started")
 }
 
@@ -375,7 +394,7 @@ func debugCommand(c *Client, args [][]byte) {
 		}
 		c.out.OK()
 	case sub == "digest" && len(args) == 2:
-		c.digest()
+		c.out.Raw(c.everywhere(digestSpec, digestArgs))
 	case sub == "digest-value" && len(args) == 2:
 		c.out.Array(0)
 	case sub == "digest-value":
@@ -391,6 +410,12 @@ func debugCommand(c *Client, args [][]byte) {
 		c.out.Error(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try DEBUG HELP.", args[1]))
 	}
 }
+
+// digestSpec is the row behind DEBUG DIGEST.
+var (
+	digestArgs = [][]byte{[]byte("lockstep.digest")}
+	digestSpec = command.Get("lockstep.digest")
+)
 
 const errDebug = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 
@@ -414,38 +439,6 @@ func (c *Client) debugSleep(arg []byte) {
 	case <-c.ctx.Done():
 	}
 	c.out.OK()
-}
-
-// digest combines the digests of all shards: exclusive or, as within one.
-func (c *Client) digest() {
-	var sum [40]byte
-	for i := range c.backend.Shards() {
-		call := c.internal([]byte("lockstep.digest"))
-		call.Shard = i
-		r := c.one(call)
-		text := bytes.TrimSpace(r)
-		if j := bytes.IndexByte(text, '\n'); j >= 0 {
-			text = text[j+1:]
-		}
-		text = bytes.TrimPrefix(text, []byte("+"))
-		if len(text) != len(sum) {
-			c.out.Raw(r)
-			return
-		}
-		for k := range sum {
-			sum[k] = hexXor(sum[k], text[k], i == 0)
-		}
-	}
-	c.out.Status(string(sum[:]))
-}
-
-func hexXor(a, b byte, first bool) byte {
-	if first {
-		return b
-	}
-	x, _ := strconv.ParseUint(string(a), 16, 8)
-	y, _ := strconv.ParseUint(string(b), 16, 8)
-	return strconv.FormatUint(x^y, 16)[0]
 }
 
 // help writes a container's HELP, in Redis's form.

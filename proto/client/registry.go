@@ -14,6 +14,9 @@ type Registry struct {
 	nextID atomic.Uint64
 	mu     sync.Mutex
 	all    map[uint64]*Client
+
+	monitors monitors
+	pause    pause
 }
 
 // NewRegistry returns an empty registry.
@@ -39,8 +42,44 @@ func (r *Registry) Len() int {
 	return len(r.all)
 }
 
+// Buffers are what the connections hold in memory.
+type Buffers struct {
+	// QueryMax and WaitingMax are the largest buffer of requests and of replies,
+	// Bytes all together.
+	QueryMax, WaitingMax, Bytes int64
+	// Listening is the number of clients with subscriptions, Watching that of
+	// clients that watch keys.
+	Listening, Watching int
+}
+
+// Buffers adds up what the connections hold.
+func (r *Registry) Buffers() Buffers {
+	var b Buffers
+	for _, c := range r.sorted() {
+		use := c.conn.Usage()
+		b.QueryMax, b.WaitingMax = max(b.QueryMax, use.QueryBytes), max(b.WaitingMax, use.WaitingBytes)
+		b.Bytes += use.QueryBytes + use.WaitingBytes
+		c.shared.mu.Lock()
+		if c.shared.sub+c.shared.psub+c.shared.ssub > 0 {
+			b.Listening++
+		}
+		if c.shared.watch > 0 {
+			b.Watching++
+		}
+		c.shared.mu.Unlock()
+	}
+	return b
+}
+
 // Total is the number of connections there have been.
 func (r *Registry) Total() uint64 { return r.nextID.Load() }
+
+// find returns the client with an id, nil if there is none.
+func (r *Registry) find(id uint64) *Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[id]
+}
 
 // sorted returns the clients by id.
 func (r *Registry) sorted() []*Client {
@@ -60,6 +99,16 @@ func (c *Client) kill() {
 	_ = c.conn.Close()
 }
 
+// kind is the client's type, as CLIENT LIST and KILL know types.
+func (c *Client) kind() string {
+	c.shared.mu.Lock()
+	defer c.shared.mu.Unlock()
+	if c.shared.sub+c.shared.psub+c.shared.ssub > 0 {
+		return "pubsub"
+	}
+	return "normal"
+}
+
 // line describes a client as CLIENT LIST does. Every field is name=value,
 // without blanks. What a Go server has no number for is 0.
 func (c *Client) line(now time.Time) string {
@@ -71,11 +120,12 @@ func (c *Client) line(now time.Time) string {
 	if s.last != nil {
 		last = s.last.Name
 	}
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d watch=%d"+
-		" qbuf=%d qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d"+
+	flags := s.flagsNow(c.pushes.isBroken())
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d"+
+		" qbuf=%d qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d events=r cmd=%s user=%s redir=%d resp=%d"+
 		" lib-name=%s lib-ver=%s tot-net-in=%d tot-net-out=%d",
 		c.id, c.conn.RemoteAddr(), c.conn.LocalAddr(), -1, s.name, int(now.Sub(s.created).Seconds()), int(now.Sub(s.lastUsed).Seconds()),
-		s.flags, s.db, s.multi, s.watch,
-		use.QueryBytes, use.WaitingBytes, use.QueryBytes+use.WaitingBytes, last, s.proto,
+		flags, s.db, s.sub, s.psub, s.ssub, s.multi, s.watch,
+		use.QueryBytes, s.txBytes, use.WaitingBytes, use.QueryBytes+use.WaitingBytes, last, s.user.Name, s.redirect, s.proto,
 		s.libName, s.libVer, use.InBytes, use.OutBytes)
 }

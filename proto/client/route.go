@@ -8,17 +8,27 @@ import (
 	"lockstep/engine/hashslot"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
+	"lockstep/proto/resp"
 )
 
 // moved is the error that sends a cluster client to the node which leads the
-// shard of these hash slots; "" when this one does, or nobody.
-func (c *Client) moved(slots []uint16) string {
+// shard of these hash slots; "" when this one does, or nobody, or if clients
+// need not go there themselves. Where the slots belong to several shards it
+// says so: there is nowhere to go.
+func (c *Client) moved(slots []uint16) string { return c.movedFor(slots, false) }
+
+// movedFor is moved; of a stale read any node with a replica will do.
+func (c *Client) movedFor(slots []uint16, stale bool) string {
+	if !c.settings.Redirect || len(slots) == 0 {
+		return ""
+	}
+	shard := c.backend.ShardOfSlot(slots[0])
 	for _, s := range slots[1:] {
-		if s != slots[0] {
-			return "CROSSSLOT Keys in request don't hash to the same slot"
+		if c.backend.ShardOfSlot(s) != shard {
+			return resp.ErrorText(cluster.ErrCrossSlot)
 		}
 	}
-	if addr := c.backend.Moved(int(slots[0])); addr != "" {
+	if addr := c.backend.Moved(shard, stale, c.conn.Secured()); addr != "" {
 		return fmt.Sprintf("MOVED %d %s", slots[0], addr)
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 
 // configFunctions are the subcommands of CONFIG.
 var configFunctions = group{
-	"config|get": configGet, "config|set": configSet, "config|resetstat": configResetStat, "config|help": configHelp,
+	"config|get": configGet, "config|set": configSet, "config|resetstat": configResetStat, "config|rewrite": configRewrite, "config|help": configHelp,
 }
 
 func configGet(c *Client, args [][]byte) {
@@ -33,7 +33,10 @@ func configSet(c *Client, args [][]byte) {
 	for i := 2; i < len(args); i += 2 {
 		pairs = append(pairs, [2]string{string(args[i]), string(args[i+1])})
 	}
-	if err := c.backend.ConfigSet(pairs); err != nil {
+	err := c.backend.ConfigSet(pairs)
+	// The default user's password may be another one now.
+	c.closing = !c.renew() || c.closing
+	if err != nil {
 		c.out.Error(err.Error())
 		return
 	}
@@ -46,11 +49,20 @@ func configResetStat(c *Client, _ [][]byte) {
 	c.out.OK()
 }
 
+func configRewrite(c *Client, _ [][]byte) {
+	if err := c.backend.ConfigRewrite(); err != nil {
+		c.out.Error(err.Error())
+		return
+	}
+	c.out.OK()
+}
+
 func configHelp(c *Client, _ [][]byte) {
 	c.help("CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
 		"GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values.",
 		"SET <directive> <value>", "    Set the configuration <directive> to <value>.",
-		"RESETSTAT", "    Reset statistics reported by the INFO command.")
+		"RESETSTAT", "    Reset statistics reported by the INFO command.",
+		"REWRITE", "    Write what CONFIG SET changed into the configuration file.")
 }
 
 // slowlogFunctions are the subcommands of SLOWLOG.
@@ -66,12 +78,12 @@ func slowlogGet(c *Client, args [][]byte) {
 	}
 	if len(args) == 3 {
 		var ok bool
-		if n, ok = parseInt(args[2]); !ok || n < -1 || n > math.MaxInt32 {
+		if n, ok = parseInt(args[2]); !ok || n < -1 {
 			c.out.Error("ERR count should be greater than or equal to -1")
 			return
 		}
 	}
-	entries := c.stats.Slowlog.Get(int(n))
+	entries := c.stats.Slowlog.Get(int(min(n, math.MaxInt32)))
 	c.out.Array(len(entries))
 	for i := range entries {
 		e := &entries[i]

@@ -72,7 +72,7 @@ func (l *Slowlog) Reset() {
 // slow puts a command into the slow log if it took long enough.
 func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
 	s := c.settings
-	if s.SlowerThanUs < 0 || took.Microseconds() < s.SlowerThanUs || s.SlowlogLen <= 0 || spec.Is(command.SkipSlowlog) {
+	if !isSlow(spec, took, s.SlowerThanUs, s.SlowlogLen) {
 		return
 	}
 	c.shared.mu.Lock()
@@ -84,12 +84,18 @@ func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
 	}, s.SlowlogLen)
 }
 
+// isSlow tells whether a command belongs into a slow log of a length, in which
+// stands what took slowerThanUs or longer.
+func isSlow(spec *command.Spec, took time.Duration, slowerThanUs int64, length int) bool {
+	return slowerThanUs >= 0 && took.Microseconds() >= slowerThanUs && length > 0 && !spec.Is(command.SkipSlowlog)
+}
+
 // slowArgs clips a command, and hides passwords.
 func slowArgs(spec *command.Spec, args [][]byte) []string {
-	from, to := secrets(spec, args)
+	hidden := secrets(spec, args)
 	var list []string
 	for i, a := range args {
-		if from <= i && i < to {
+		if slices.Contains(hidden, i) {
 			a = []byte("(redacted)")
 		}
 		if i == slowArgsMax-1 && len(args) > slowArgsMax {
@@ -104,23 +110,50 @@ func slowArgs(spec *command.Spec, args [][]byte) []string {
 	return list
 }
 
-// secrets tells which arguments of a command, from and up to, say a password.
-func secrets(spec *command.Spec, args [][]byte) (from, to int) {
+// secrets tells which arguments of a command say a password, by their place.
+func secrets(spec *command.Spec, args [][]byte) []int {
 	switch spec.Name {
 	case "auth":
-		return 1, len(args)
+		return places(1, len(args))
 	case "hello":
 		for i, a := range args {
 			if fold(a) == "auth" {
-				return i + 1, i + 3
+				return places(i+1, min(i+3, len(args)))
 			}
 		}
 	case "config|set":
-		for i := 2; i < len(args); i += 2 {
-			if name := fold(args[i]); name == "requirepass" || name == "masterauth" {
-				return i + 1, len(args)
+		return configSecrets(args)
+	case "acl|setuser":
+		return places(3, len(args))
+	case "migrate":
+		for i := 6; i < len(args); i++ {
+			switch fold(args[i]) {
+			case "auth":
+				return places(i+1, min(i+2, len(args)))
+			case "auth2":
+				return places(i+1, min(i+3, len(args)))
 			}
 		}
 	}
-	return 0, 0
+	return nil
+}
+
+// configSecrets are the values of directives that are passwords.
+func configSecrets(args [][]byte) []int {
+	var list []int
+	for i := 2; i+1 < len(args); i += 2 {
+		switch fold(args[i]) {
+		case "requirepass", "masterauth", "masteruser", "tls-key-file-pass", "tls-client-key-file-pass":
+			list = append(list, i+1)
+		}
+	}
+	return list
+}
+
+func places(from, to int) []int {
+	var list []int
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
 }

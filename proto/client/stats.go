@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/proto/acl"
 	"lockstep/proto/resp"
 )
 
@@ -21,17 +22,25 @@ type Stats struct {
 
 	// Traffic is what all connections took together.
 	resp.Traffic
+	// Measuring tells whether the times of commands are kept (latency-tracking).
+	Measuring atomic.Bool
 	// RejectedConns counts connections that were not taken.
 	RejectedConns atomic.Uint64
+	// Blocked is the number of clients that wait for a key to be filled,
+	// BlockedFor the number of those that wait for a limited time.
+	Blocked, BlockedFor atomic.Int64
 
 	mu       sync.Mutex
 	prefixes map[string]uint64
 
 	Slowlog Slowlog
+	ACLLog  acl.Log
+	Latency LatencyMonitor
 }
 
 type commandStat struct {
 	calls, usec, rejected, failed atomic.Uint64
+	times                         histogram
 }
 
 // prefixesMax bounds the error codes that are counted one by one.
@@ -40,6 +49,7 @@ const prefixesMax = 128
 // NewStats returns counters at zero.
 func NewStats() *Stats {
 	s := &Stats{commands: map[*command.Spec]*commandStat{}, prefixes: map[string]uint64{}}
+	s.Measuring.Store(true)
 	for _, spec := range command.All() {
 		s.commands[spec] = &commandStat{}
 		for _, sub := range spec.Sub {
@@ -55,6 +65,10 @@ func (s *Stats) ran(spec *command.Spec, took time.Duration, failed bool) {
 	st := s.commands[spec]
 	st.calls.Add(1)
 	st.usec.Add(uint64(took.Microseconds()))
+	if s.Measuring.Load() {
+		st.times.add(took)
+	}
+	s.event(spec, took)
 	if failed {
 		st.failed.Add(1)
 	}
@@ -125,12 +139,15 @@ func (s *Stats) Reset() {
 		st.usec.Store(0)
 		st.rejected.Store(0)
 		st.failed.Store(0)
+		st.times.reset()
 	}
 	s.total.Store(0)
 	s.errors.Store(0)
 	s.RejectedConns.Store(0)
 	s.In.Store(0)
 	s.Out.Store(0)
+	s.Reads.Store(0)
+	s.Writes.Store(0)
 	s.ProtocolErrors.Store(0)
 	s.QueryClosed.Store(0)
 	s.OutputClosed.Store(0)

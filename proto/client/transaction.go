@@ -19,25 +19,45 @@ type transaction struct {
 	queue                []queued
 	bytes                int
 	watches              []fsm.Watch
+	// watching are the keys in watches, and watchBytes what they take.
+	watching   map[watchedKey]struct{}
+	watchBytes int
+}
+
+type watchedKey struct {
+	db  int
+	key string
 }
 
 // queued is a command in a transaction.
 type queued struct {
 	spec *command.Spec
 	args [][]byte
+	// denied is the answer in its place when the user may not run it any more.
+	denied string
 }
+
+// here tells whether the command is answered here, without data.
+func (q *queued) here() bool { return q.denied != "" || q.spec.Scope == command.ScopeNode }
 
 // Bounds of a transaction.
 const (
 	txnCommandsMax = 1 << 16
 	txnBytesMax    = 64 << 20
 	watchesMax     = 1 << 16
+	watchBytesMax  = 64 << 20
 	// argOverhead is what an argument takes beside its bytes.
 	argOverhead = 24
 )
 
 // execSpec is EXEC's row: EXEC alone runs data without being data.
 var execSpec = command.Get("exec")
+
+var watchSpec = command.Get("watch")
+
+// InTransaction tells whether the client is between MULTI and EXEC. It is for
+// who has its batches answered.
+func (c *Client) InTransaction() bool { return c.tx.open }
 
 // runsInMulti tells whether a command runs at once even in a transaction.
 func runsInMulti(s *command.Spec) bool {
@@ -59,14 +79,34 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 		c.errorReply("ERR the transaction is too large")
 		return
 	}
+	if text := c.notHere(spec, args); text != "" {
+		c.reject(spec, text)
+		return
+	}
 	c.tx.bytes += size
-	c.tx.queue = append(c.tx.queue, queued{spec, copyArgs(args)})
+	c.tx.queue = append(c.tx.queue, queued{spec: spec, args: copyArgs(args)})
 	if spec.Scope == command.ScopeNode {
 		c.tx.inPlace = true
 	}
 	begin := c.out.Len()
 	c.out.Status("QUEUED")
 	c.mute(begin)
+}
+
+const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this command runs on all of them"
+
+// notHere says why a command cannot be part of a transaction on this node; "" if
+// it can. Redis says so when the command is queued, too.
+func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
+	if spec.Merge != command.MergeNone && c.backend.Shards() > 1 {
+		return errWholeInMulti
+	}
+	if !c.settings.Redirect {
+		return ""
+	}
+	var call cluster.Call
+	addSlots(&call, spec, args)
+	return c.moved(call.Slots)
 }
 
 func copyArgs(args [][]byte) [][]byte {
@@ -103,7 +143,7 @@ func discard(c *Client, _ [][]byte) {
 }
 
 func unwatch(c *Client, _ [][]byte) {
-	c.tx.watches = nil
+	c.tx.watches, c.tx.watching, c.tx.watchBytes = nil, nil, 0
 	c.out.OK()
 }
 
@@ -112,8 +152,18 @@ func watch(c *Client, args [][]byte) {
 		c.out.Error("ERR WATCH inside MULTI is not allowed")
 		return
 	}
-	if len(c.tx.watches)+len(args)-1 > watchesMax {
+	size := 0
+	for _, key := range args[1:] {
+		size += watchSize(key)
+	}
+	if len(c.tx.watches)+len(args)-1 > watchesMax || c.tx.watchBytes+size > watchBytesMax {
 		c.out.Error("ERR too many watched keys")
+		return
+	}
+	var all cluster.Call
+	addSlots(&all, watchSpec, args)
+	if text := c.moved(all.Slots); text != "" {
+		c.out.Error(text)
 		return
 	}
 	calls := make([]*cluster.Call, len(args)-1)
@@ -139,13 +189,20 @@ func watch(c *Client, args [][]byte) {
 // watchKey keeps a watch unless the key is watched already: the first look
 // counts.
 func (c *Client) watchKey(w fsm.Watch) {
-	for i := range c.tx.watches {
-		if old := &c.tx.watches[i]; old.DB == w.DB && bytes.Equal(old.Key, w.Key) {
-			return
-		}
+	key := watchedKey{w.DB, string(w.Key)}
+	if _, known := c.tx.watching[key]; known {
+		return
 	}
+	if c.tx.watching == nil {
+		c.tx.watching = map[watchedKey]struct{}{}
+	}
+	c.tx.watching[key] = struct{}{}
+	c.tx.watchBytes += watchSize(w.Key)
 	c.tx.watches = append(c.tx.watches, w)
 }
+
+// watchSize is what a watched key takes: it is kept twice.
+func watchSize(key []byte) int { return 2*len(key) + argOverhead }
 
 // parsePair reads "*2\r\n:a\r\n:b\r\n".
 func parsePair(r []byte) (a, b uint64, ok bool) {
@@ -176,10 +233,14 @@ func (c *Client) exec() {
 		return
 	}
 	c.tx = transaction{}
-	if tx.inPlace {
+	c.judgeQueue(&tx)
+	// Those who monitor see what ran before, and then whether the transaction did.
+	watched := c.registry.monitors.watched()
+	if tx.inPlace || watched {
 		c.settle()
 	}
 	s := c.nextSlot(execSpec)
+	c.calls.data = true
 	s.exec = &tx
 	c.txnOf(&tx, &s.call)
 	switch {
@@ -188,14 +249,35 @@ func (c *Client) exec() {
 		begin := c.out.Len()
 		c.writeReplies(&tx, nil)
 		c.mute(begin)
+		c.seenTransaction(&tx, true)
 		c.stats.ran(execSpec, 0, false)
-	case c.redirect(&s.call), !tx.inPlace:
+	case c.redirect(&s.call):
+	case !tx.inPlace:
+		c.used(&s.call)
+		c.rememberQueue(&tx)
+		if watched {
+			c.settle()
+		}
 	default:
+		c.used(&s.call)
+		c.rememberQueue(&tx)
 		c.execAmong(&tx)
 	}
 }
 
+// judgeQueue looks once more at what the user may do: the rules may have changed
+// since the commands were queued.
+func (c *Client) judgeQueue(tx *transaction) {
+	for i := range tx.queue {
+		q := &tx.queue[i]
+		if q.denied = c.denialAtExec(q); q.denied != "" {
+			tx.inPlace = true
+		}
+	}
+}
+
 func (c *Client) refuseExec(text string) {
+	c.seen(execSpec, [][]byte{[]byte("EXEC")}, c.db)
 	c.errorReply(text)
 	c.stats.ran(execSpec, 0, true)
 }
@@ -207,7 +289,7 @@ func (c *Client) execAmong(tx *transaction) {
 	started := time.Now()
 	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
 	answer := c.answer(s, time.Since(started))
-	c.calls.slots = c.calls.slots[:0]
+	c.calls.slots, c.calls.data = c.calls.slots[:0], false
 	begin := c.out.Len()
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		c.out.Raw(answer)
@@ -220,7 +302,7 @@ func (c *Client) execAmong(tx *transaction) {
 // countQueued counts the commands of a transaction; each took its share.
 func (c *Client) countQueued(tx *transaction, took time.Duration) {
 	for _, q := range tx.queue {
-		if q.spec.Scope != command.ScopeNode {
+		if !q.here() {
 			c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), false)
 		}
 	}
@@ -229,42 +311,75 @@ func (c *Client) countQueued(tx *transaction, took time.Duration) {
 // txnOf makes the txn of a transaction: its commands on data, each with the
 // database that a SELECT before it chose.
 func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
-	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(c.proto), Watches: tx.watches}
-	db, whole := c.db, false
+	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(c.proto), NoTouch: c.noTouch, Watches: tx.watches}
+	call.Client = c.caching.author(c)
+	db := c.db
 	for _, q := range tx.queue {
-		if q.spec.Name == "select" {
-			if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
-				db = int(n)
-			}
-		}
-		if q.spec.Scope == command.ScopeNode {
+		db = selected(&q, db)
+		if q.here() {
 			continue
 		}
-		call.Txn.Ops = append(call.Txn.Ops, fsm.Op{DB: db, Args: q.args})
+		c.carry(&call.Txn, q.spec)
+		call.Txn.Ops = append(call.Txn.Ops, fsm.NewOp(db, q.args, q.spec))
 		addSlots(call, q.spec, q.args)
-		whole = whole || q.spec.Scope != command.ScopeKeys
 	}
 	for i := range tx.watches {
 		call.Slots = append(call.Slots, uint16(slotOf(tx.watches[i].Key)))
 	}
-	if whole && c.backend.Shards() > 1 {
-		// It would have to be atomic over all shards: no shard is the right one.
-		call.Slots, call.Shard = nil, -1
-	}
 }
+
+// inTransaction runs a command on the node at its place in a transaction.
+func (c *Client) inTransaction(q *queued) {
+	switch q.spec.Name {
+	case "monitor":
+		c.out.Error(errMonitorInMulti)
+		return
+	case "ssubscribe":
+		c.out.Error(errShardSubscribeInMulti)
+		return
+	}
+	functions[q.spec.Name].run(c, q.args)
+}
+
+// selected is the database in use after a command of a transaction.
+func selected(q *queued, db int) int {
+	if q.spec.Name == "select" {
+		if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
+			return int(n)
+		}
+	}
+	return db
+}
+
+const errExecTooLong = "ERR the replies of the transaction are longer than they may be together (256 MB); this command was not executed"
 
 // writeReplies writes EXEC's array: the txn's replies, and between them what
 // commands on the node answer now.
 func (c *Client) writeReplies(tx *transaction, replies []byte) {
+	begin := c.out.Len()
 	c.out.Array(len(tx.queue))
+	chosen := false
 	for _, q := range tx.queue {
-		if q.spec.Scope == command.ScopeNode {
-			functions[q.spec.Name].run(c, q.args)
+		if q.denied != "" {
+			c.out.Error(q.denied)
+			continue
+		}
+		if q.here() && c.out.Len()-begin > mergedBytesMax {
+			// Nothing is sent before all has run: what follows would be held, too.
+			c.out.Error(errExecTooLong)
+			continue
+		}
+		if q.here() {
+			c.inTransaction(&q)
+			chosen = chosen || q.spec == trackingSpec
 			c.stats.ran(q.spec, 0, false)
 			continue
 		}
 		n := resp.Skip(replies)
 		c.out.Raw(replies[:n])
 		replies = replies[n:]
+		if chosen {
+			c.doubt(q.spec, q.args)
+		}
 	}
 }

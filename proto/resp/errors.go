@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"lockstep/cluster"
+	"lockstep/engine/command"
 )
 
 // errorTexts maps the errors of the cluster floor to RESP. The first word tells
@@ -20,7 +21,9 @@ var errorTexts = []struct {
 	{cluster.ErrReplyLost, "INDETERMINATE the command was executed, but its reply is lost", false},
 	{cluster.ErrUnknown, "INDETERMINATE the command may or may not have been executed", false},
 	{cluster.ErrOverloaded, "OVERLOADED too many commands are waiting; this one was not executed", true},
+	{cluster.ErrOutOfMemory, command.ErrOOM, true},
 	{cluster.ErrTooLarge, "ERR the command is larger than a log entry may be; it was not executed", true},
+	{cluster.ErrNotKnown, "ERR the shard's leader does not know this command; it was not executed", true},
 	{cluster.ErrShuttingDown, "CLUSTERDOWN the node is shutting down; the command was not executed", true},
 	{cluster.ErrNoShard, "CLUSTERDOWN this node has no replica of the shard; the command was not executed", true},
 	{cluster.ErrNotLeader, "CLUSTERDOWN no leader for this slot; the command was not executed", true},

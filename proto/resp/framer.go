@@ -177,6 +177,12 @@ const (
 // number reads the line at hand: a letter, a decimal number, CR, and a byte
 // that Redis does not look at.
 func (f *framer) number(most int64) (int64, verdict) {
+	if n, width := shortNumber(f.in[f.parsed:]); width > 0 && n <= most {
+		f.in[f.parsed+width-1] = '\n'
+		f.parsed += width
+		f.scanned = f.parsed
+		return n, lineRead
+	}
 	from := max(f.scanned, f.parsed)
 	end := bytes.IndexByte(f.in[from:], '\r')
 	if end < 0 {
@@ -199,6 +205,27 @@ func (f *framer) number(most int64) (int64, verdict) {
 	f.parsed = end + 2
 	f.scanned = f.parsed
 	return n, lineRead
+}
+
+// shortNumber reads a line that is all there and holds a letter and a positive
+// number of a few digits, as almost every one does; width 0: it is something else.
+func shortNumber(line []byte) (n int64, width int) {
+	const widthMax = 1 + 8 + 2
+	line = line[:min(len(line), widthMax)]
+	if len(line) < 2 || line[1] == '0' {
+		return 0, 0
+	}
+	for i := 1; i+1 < len(line); i++ {
+		c := line[i] - '0'
+		if c > 9 {
+			if line[i] == '\r' && i > 1 {
+				return n, i + 2
+			}
+			return 0, 0
+		}
+		n = n*10 + int64(c)
+	}
+	return 0, 0
 }
 
 // parseNumber reads what Redis's string2ll takes: no plus sign, no leading

@@ -17,12 +17,16 @@
 package resp
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"lockstep/cluster/secure"
+	"lockstep/proto/poll"
 )
 
 // Guard is a client's connection. Its goroutine calls Next and Write in turn;
@@ -39,6 +43,8 @@ type Guard struct {
 	// err is the protocol error that ends the connection, once what was before it
 	// is answered.
 	err error
+	// early is what arrived while the client was blocked (watch.go).
+	early []byte
 	// deadlineSet tells that the socket has a read deadline.
 	deadlineSet bool
 	// inBytes and buffered are for others to look at.
@@ -50,7 +56,12 @@ type Guard struct {
 func NewGuard(conn net.Conn, limits func() Limits, traffic *Traffic) *Guard {
 	g := &Guard{Conn: conn, limits: limits, traffic: traffic, frames: framer{bulkLeft: -1}}
 	g.out.conn, g.out.limits, g.out.traffic = conn, limits, traffic
-	if sc, ok := conn.(syscall.Conn); ok {
+	if s, ok := conn.(*Sealed); ok {
+		g.out.conn, g.out.seal = s.raw, s
+	}
+	if d, ok := g.out.conn.(directWriter); ok {
+		g.out.direct = d
+	} else if sc, ok := g.out.conn.(syscall.Conn); ok {
 		g.out.raw, _ = sc.SyscallConn()
 		g.out.try = g.out.tryOnce
 	}
@@ -85,11 +96,44 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 			g.traffic.ProtocolErrors.Add(1)
 			return nil, 0, g.err
 		}
-		if err := g.fill(); err != nil {
+		if err := g.fill(g.read, true); err != nil {
 			return nil, 0, err
 		}
 	}
 }
+
+// TryNext is Next for a connection in a loop: it returns no commands where Next
+// would wait, and ErrNothing of package poll if there is nothing more to read now.
+func (g *Guard) TryNext(conn *poll.Conn) (data []byte, n int, err error) {
+	for read := false; ; read = true {
+		if data, n = g.collect(); n > 0 {
+			return data, n, nil
+		}
+		if g.err != nil {
+			g.traffic.ProtocolErrors.Add(1)
+			return nil, 0, g.err
+		}
+		if read {
+			return nil, 0, nil
+		}
+		from := conn.TryRead
+		if len(g.early) > 0 {
+			from = g.read
+		}
+		if err := g.fill(from, false); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// Buffered is how many bytes are here that have not been passed on.
+func (g *Guard) Buffered() int { return len(g.frames.in) - g.frames.begin + len(g.early) }
+
+// Within tells whether there are any, most likely of a command that is not all there.
+func (g *Guard) Within() bool { return g.Buffered() > 0 || g.err != nil }
+
+// Filled tells whether the last read filled the buffer: there may be more.
+func (g *Guard) Filled() bool { return len(g.frames.in) == cap(g.frames.in) || len(g.early) > 0 }
 
 // collect gathers whole commands of one form, arrays that stand next to each
 // other or lines in a row: no more than a batch; and of a client that is not
@@ -147,8 +191,8 @@ func appendCommand(dst []byte, args [][]byte) []byte {
 	return dst
 }
 
-// fill reads once from the socket.
-func (g *Guard) fill() error {
+// fill reads once from the socket. waits: the read may, so that it needs a deadline.
+func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 	limits := g.limits()
 	f := &g.frames
 	f.compact()
@@ -159,15 +203,22 @@ func (g *Guard) fill() error {
 		g.traffic.QueryClosed.Add(1)
 		return ErrQueryBuffer
 	}
-	if err := g.setDeadline(&limits); err != nil {
-		return err
+	if waits {
+		if err := g.setDeadline(&limits); err != nil {
+			return err
+		}
 	}
 	f.makeRoom(limits.QueryBytesMax)
-	n, err := g.Conn.Read(f.in[len(f.in):cap(f.in)])
+	first := g.inBytes.Load() == 0
+	n, err := read(f.in[len(f.in):cap(f.in)])
 	f.in = f.in[:len(f.in)+n]
 	g.inBytes.Add(int64(n))
 	g.traffic.In.Add(uint64(n))
+	g.traffic.Reads.Add(1)
 	g.buffered.Store(int64(cap(f.in)))
+	if first && g.out.seal == nil && secure.SpeaksTLS(f.in) {
+		return ErrSpeaksTLS
+	}
 	if n > 0 {
 		return nil
 	}
@@ -175,6 +226,24 @@ func (g *Guard) fill() error {
 		err = io.ErrNoProgress
 	}
 	return err
+}
+
+// ErrSpeaksTLS: a client speaks TLS where plain commands are expected.
+var ErrSpeaksTLS = errors.New("the client speaks TLS, and this port does not")
+
+// Secured tells whether the connection is under TLS.
+func (g *Guard) Secured() bool { return g.out.seal != nil }
+
+// read takes what arrived early, or reads from the socket.
+func (g *Guard) read(p []byte) (int, error) {
+	if len(g.early) == 0 {
+		return g.Conn.Read(p)
+	}
+	n := copy(p, g.early)
+	if g.early = g.early[n:]; len(g.early) == 0 {
+		g.early = nil
+	}
+	return n, nil
 }
 
 // setDeadline bounds the next read: within a command by progress, between

@@ -59,6 +59,8 @@ const (
 type Traffic struct {
 	// In and Out are bytes on the wire.
 	In, Out atomic.Uint64
+	// Reads and Writes count how often a socket was read and written.
+	Reads, Writes atomic.Uint64
 	// ProtocolErrors counts clients closed for what they sent, QueryClosed and
 	// OutputClosed those closed for the size of what they sent, or did not take.
 	ProtocolErrors, QueryClosed, OutputClosed atomic.Uint64

@@ -1,11 +1,14 @@
 package resp
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"lockstep/proto/poll"
 )
 
 // output writes replies without making their writer wait. What the socket takes
@@ -14,27 +17,40 @@ import (
 // waited would stop reading too, and a client that sends a long pipeline before
 // it reads would wait for ever, as it does not with Redis.
 type output struct {
+	// conn is the socket; seal encrypts what goes there, nil: nothing does.
 	conn    net.Conn
+	seal    *Sealed
 	limits  func() Limits
 	traffic *Traffic
-	// raw and try make one attempt to write that does not wait; nil where the
-	// connection is no socket.
-	raw   syscall.RawConn
-	try   func(fd uintptr) bool
-	block []byte
-	tried int
+	// direct, or raw and try, make one attempt to write that does not wait; nil where
+	// the connection is no socket.
+	direct directWriter
+	raw    syscall.RawConn
+	try    func(fd uintptr) bool
+	block  []byte
+	tried  int
 
 	written, waiting atomic.Int64
 
 	mu sync.Mutex
-	// queue is what waits; draining tells that a goroutine sees to it.
-	queue    []byte
+	// queue is what waits, in pieces, so that nothing is copied as it grows;
+	// queued is its length, and draining tells that a goroutine sees to it.
+	queue    [][]byte
+	queued   int64
 	draining bool
+	// corked: somebody was told to kick.
+	corked bool
 	// idle is closed when the goroutine ends, if somebody waits for that.
 	idle chan struct{}
 	// softSince is when more than the soft limit began to wait.
 	softSince time.Time
 	err       error
+}
+
+// directWriter is a connection that writes what there is room for; poll.Conn is
+// one.
+type directWriter interface {
+	TryWrite(p []byte) (int, error)
 }
 
 // drainBytes is how much is written at once of what waits: progress is measured
@@ -52,9 +68,50 @@ func (g *Guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Finish waits until what was written has been sent, but not for long.
+// WriteLater leaves what belongs to no request to be sent. It does not try the
+// socket, so that who publishes goes on at once; what gathers until Kick goes out
+// in one piece, at its place among what Write sends. kick: nobody else will send
+// it, and nobody was told so before.
+func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
+	o := &g.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return false, o.err
+	}
+	if err := o.sealedLocked(p, o.queueLocked); err != nil {
+		return false, err
+	}
+	kick = !o.draining && !o.corked
+	o.corked = o.corked || kick
+	return kick, nil
+}
+
+// Kick begins to send what WriteLater has left.
+func (g *Guard) Kick() {
+	g.out.mu.Lock()
+	g.out.drainLocked()
+	g.out.mu.Unlock()
+}
+
+// Finish says what ends a connection, and waits as Flush does. Nothing can be
+// written behind it.
 func (g *Guard) Finish(patience time.Duration) {
 	g.out.mu.Lock()
+	if g.out.seal != nil && g.out.err == nil {
+		last := g.out.seal.goodbye()
+		_ = g.out.sendLocked(last)
+		g.out.seal.done(last)
+	}
+	g.out.mu.Unlock()
+	g.Flush(patience)
+}
+
+// Flush waits until what was written has been sent, but not for longer than the
+// patience.
+func (g *Guard) Flush(patience time.Duration) {
+	g.out.mu.Lock()
+	g.out.drainLocked()
 	if !g.out.draining {
 		g.out.mu.Unlock()
 		return
@@ -78,7 +135,35 @@ func (o *output) write(p []byte) error {
 	if o.err != nil {
 		return o.err
 	}
-	if !o.draining {
+	return o.sealedLocked(p, o.sendLocked)
+}
+
+// sealedLocked has p sent as it is, or as TLS makes it. send keeps no part of
+// what it is given.
+func (o *output) sealedLocked(p []byte, send func([]byte) error) error {
+	if o.seal == nil {
+		return send(p)
+	}
+	for len(p) > 0 {
+		part := p[:min(len(p), sealBytes)]
+		p = p[len(part):]
+		sealed, err := o.seal.seal(part)
+		if err != nil {
+			o.failLocked(err)
+			return err
+		}
+		if err := send(sealed); err != nil {
+			return err
+		}
+		o.seal.done(sealed)
+	}
+	return nil
+}
+
+// sendLocked sends what the socket takes at once, and leaves the rest to the
+// goroutine that writes what waits.
+func (o *output) sendLocked(p []byte) error {
+	if o.queued == 0 && !o.draining {
 		n, err := o.attempt(p)
 		if err != nil {
 			o.failLocked(err)
@@ -88,18 +173,43 @@ func (o *output) write(p []byte) error {
 			return nil
 		}
 	}
-	if o.tooMuchLocked(int64(len(o.queue) + len(p))) {
+	if err := o.queueLocked(p); err != nil {
+		return err
+	}
+	o.drainLocked()
+	return nil
+}
+
+// queueLocked puts a copy of p behind what waits, if there is room.
+func (o *output) queueLocked(p []byte) error {
+	if o.tooMuchLocked(o.queued + int64(len(p))) {
 		o.traffic.OutputClosed.Add(1)
 		o.failLocked(ErrOutputBuffer)
 		return ErrOutputBuffer
 	}
-	o.queue = append(o.queue, p...)
-	o.waiting.Store(int64(len(o.queue)))
-	if !o.draining {
+	o.appendLocked(p)
+	return nil
+}
+
+// drainLocked sees to it that somebody writes what waits.
+func (o *output) drainLocked() {
+	o.corked = false
+	if !o.draining && o.queued > 0 {
 		o.draining = true
 		go o.drain()
 	}
-	return nil
+}
+
+// appendLocked puts a copy of p behind what waits.
+func (o *output) appendLocked(p []byte) {
+	last := len(o.queue) - 1
+	if last < 0 || cap(o.queue[last])-len(o.queue[last]) < len(p) {
+		o.queue = append(o.queue, make([]byte, 0, max(len(p), drainBytes)))
+		last++
+	}
+	o.queue[last] = append(o.queue[last], p...)
+	o.queued += int64(len(p))
+	o.waiting.Store(o.queued)
 }
 
 // tooMuchLocked judges how much waits, and for how long.
@@ -124,13 +234,21 @@ func (o *output) failLocked(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	o.queue = nil
+	o.queue, o.queued = nil, 0
 	o.waiting.Store(0)
 	_ = o.conn.Close()
 }
 
 // attempt writes what the socket takes at once.
 func (o *output) attempt(p []byte) (int, error) {
+	if o.direct != nil {
+		n, err := o.direct.TryWrite(p)
+		o.count(n)
+		if errors.Is(err, poll.ErrNothing) {
+			err = nil
+		}
+		return n, err
+	}
 	if o.raw == nil {
 		return 0, nil
 	}
@@ -160,12 +278,12 @@ func (o *output) tryOnce(fd uintptr) bool {
 func (o *output) count(n int) {
 	o.written.Add(int64(n))
 	o.traffic.Out.Add(uint64(n))
+	o.traffic.Writes.Add(1)
 }
 
 // drain writes what waits until nothing does. A client that takes nothing for
 // the stall timeout is given up.
 func (o *output) drain() {
-	var chunk []byte
 	for {
 		o.mu.Lock()
 		if len(o.queue) == 0 || o.err != nil {
@@ -173,18 +291,19 @@ func (o *output) drain() {
 			o.mu.Unlock()
 			return
 		}
-		if o.tooMuchLocked(int64(len(o.queue))) {
+		if o.tooMuchLocked(o.queued) {
 			o.traffic.OutputClosed.Add(1)
 			o.failLocked(ErrOutputBuffer)
 			o.mu.Unlock()
 			continue
 		}
-		n := min(len(o.queue), drainBytes)
-		chunk = append(chunk[:0], o.queue[:n]...)
-		o.queue = o.queue[n:]
-		o.waiting.Store(int64(len(o.queue)))
+		piece := o.queue[0]
+		o.queue[0] = nil
+		o.queue = o.queue[1:]
+		o.queued -= int64(len(piece))
+		o.waiting.Store(o.queued)
 		o.mu.Unlock()
-		if err := o.writeWithin(chunk); err != nil {
+		if err := o.writeWithin(piece); err != nil {
 			o.mu.Lock()
 			o.failLocked(err)
 			o.mu.Unlock()
@@ -199,7 +318,7 @@ func (o *output) writeWithin(chunk []byte) error {
 		if err := o.conn.SetWriteDeadline(time.Now().Add(o.limits().StallTimeout)); err != nil {
 			return err
 		}
-		n, err := o.conn.Write(chunk)
+		n, err := o.conn.Write(chunk[:min(len(chunk), drainBytes)])
 		o.count(n)
 		chunk = chunk[n:]
 		if n == 0 && err != nil {
@@ -212,7 +331,7 @@ func (o *output) writeWithin(chunk []byte) error {
 func (o *output) endDrainLocked() {
 	_ = o.conn.SetWriteDeadline(time.Time{})
 	o.draining = false
-	o.queue = nil
+	o.queue, o.queued = nil, 0
 	o.softSince = time.Time{}
 	if o.idle != nil {
 		close(o.idle)

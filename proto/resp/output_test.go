@@ -2,6 +2,9 @@ package resp
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -76,4 +79,85 @@ func TestFinishDoesNotWaitForEver(t *testing.T) {
 	}
 	g.Finish(time.Millisecond)
 	v.Close()
+}
+
+func TestWhatIsWrittenSoonKeepsItsPlace(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reader, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	g := NewGuard(conn, testLimits, new(Traffic))
+	var want strings.Builder
+	for i := range 2000 {
+		message, reply := fmt.Sprintf("message %d;", i), fmt.Sprintf("reply %d;", i)
+		want.WriteString(message + reply)
+		if _, err := g.WriteLater([]byte(message)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Write([]byte(reply)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make([]byte, want.Len())
+	_ = reader.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if _, err := io.ReadFull(reader, got); err != nil || string(got) != want.String() {
+		t.Errorf("%v: what came out is not what went in", err)
+	}
+}
+
+func TestWhatIsWrittenLaterIsBounded(t *testing.T) {
+	l := testLimits()
+	l.OutputHardMax = 100_000
+	g, v, traffic := valveGuard(l)
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		_, err = g.WriteLater(make([]byte, 10_000))
+	}
+	if !errors.Is(err, ErrOutputBuffer) || !v.closed || traffic.OutputClosed.Load() != 1 {
+		t.Error(err, v.closed)
+	}
+	if _, again := g.WriteLater([]byte("x")); !errors.Is(again, ErrOutputBuffer) {
+		t.Error("an error is final:", again)
+	}
+}
+
+// What is left between two kicks goes out in one piece, and nothing before.
+func TestWhatIsLeftGoesOutInOnePiece(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	traffic := new(Traffic)
+	g := NewGuard(here, testLimits, traffic)
+	defer g.Close()
+	for round := range int64(3) {
+		for i := range 100 {
+			kick, err := g.WriteLater([]byte("message;"))
+			if err != nil || kick != (i == 0) {
+				t.Fatalf("round %d, message %d: kick %v, %v", round, i, kick, err)
+			}
+		}
+		if n := traffic.Writes.Load(); n != uint64(round) {
+			t.Errorf("%d writes before the kick of round %d", n, round)
+		}
+		g.Kick()
+		got := make([]byte, 100*len("message;"))
+		_ = there.SetReadDeadline(time.Now().Add(30 * time.Second))
+		if _, err := io.ReadFull(there, got); err != nil || string(got) != strings.Repeat("message;", 100) {
+			t.Fatalf("%v: %q", err, got)
+		}
+		g.Flush(30 * time.Second)
+		if n := traffic.Writes.Load(); n != uint64(round)+1 {
+			t.Errorf("%d writes in %d rounds", n, round+1)
+		}
+	}
 }

@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,8 +17,11 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
+	"lockstep/proto/acl"
 	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
 	"lockstep/proto/server"
+	"lockstep/proto/tracking"
 	"lockstep/tests/respconn"
 )
 
@@ -27,8 +33,12 @@ type machines struct {
 	all []*machine
 	// fail, when set, is the outcome of every call that would be logged.
 	fail atomic.Pointer[error]
+	// lost, when set, says what becomes of a call for a shard instead.
+	lost atomic.Pointer[func(shard int, c *cluster.Call) error]
 	// batches counts calls of Do.
 	batches atomic.Int64
+	// tracking hears of what the machines change.
+	tracking *tracking.Table
 }
 
 type machine struct {
@@ -52,10 +62,10 @@ func (r *receiver) Deliver(txn int, reply []byte, _ fsm.Outcome) {
 func (m *machine) Receiver(id fsm.EntryID) fsm.Receiver { return m.got[id] }
 
 func newMachines(t testing.TB, n int) *machines {
-	e := &machines{}
-	for range n {
+	e := &machines{tracking: tracking.New(1, 1, 1000)}
+	for i := range n {
 		m := &machine{got: map[fsm.EntryID]*receiver{}}
-		m.m = fsm.New(fsm.Config{Group: testGroup, Engine: engine.Config{LockSlots: 64}, Sink: m, Sched: sched.Config{Permits: 4, Workers: 2}})
+		m.m = fsm.New(fsm.Config{Group: testGroup, Tracker: e.tracking.Shard(i), Engine: engine.Config{LockSlots: 64}, Sink: m, Sched: sched.Config{Permits: 4, Workers: 2}})
 		t.Cleanup(m.m.Close)
 		e.all = append(e.all, m)
 	}
@@ -63,6 +73,26 @@ func newMachines(t testing.TB, n int) *machines {
 }
 
 func (e *machines) Shards() int { return len(e.all) }
+
+// Indexes and Await: there are no replicas here, and so nothing is ever behind.
+func (e *machines) Indexes(_ context.Context, shards []int) ([]uint64, error) {
+	indexes := make([]uint64, len(shards))
+	for i, shard := range shards {
+		indexes[i] = e.all[shard].m.Taken()
+	}
+	return indexes, nil
+}
+
+func (e *machines) Await(ctx context.Context, floors map[int]uint64) bool {
+	for shard, index := range floors {
+		if e.all[shard].m.WaitTaken(ctx, index) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *machines) ShardOfSlot(slot uint16) int { return int(slot) % len(e.all) }
 
 func (e *machines) Do(ctx context.Context, calls []*cluster.Call) {
 	e.batches.Add(1)
@@ -80,13 +110,19 @@ func (e *machines) Do(ctx context.Context, calls []*cluster.Call) {
 			c.Err = cluster.ErrCrossSlot
 			continue
 		}
-		e.one(ctx, e.all[shard], c)
+		e.one(ctx, shard, c)
 	}
 }
 
-func (e *machines) one(ctx context.Context, m *machine, c *cluster.Call) {
+func (e *machines) one(ctx context.Context, shard int, c *cluster.Call) {
+	m := e.all[shard]
+	if lost := e.lost.Load(); lost != nil {
+		if c.Err = (*lost)(shard, c); c.Err != nil {
+			return
+		}
+	}
 	if c.ReadOnly {
-		c.Reply, c.Err = m.m.Read(ctx, &c.Txn, fsm.ReadOptions{})
+		c.Reply, c.Err = m.m.Read(ctx, &c.Txn, fsm.ReadOptions{Uncached: true})
 		return
 	}
 	if fail := e.fail.Load(); fail != nil {
@@ -101,7 +137,11 @@ func (e *machines) one(ctx context.Context, m *machine, c *cluster.Call) {
 	r.left.Add(1)
 	m.got[id] = r
 	b := fsm.NewEntryBuilder(testGroup, id, time.Now().UnixMilli(), 128)
-	b.Add(fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{c.Txn}}))
+	origin := fsm.Origin{Node: 1, Boot: 1}
+	if c.Client != 0 {
+		e.tracking.Sent(shard, fsm.TxnID{Origin: origin, Seq: m.index}, c.Client)
+	}
+	b.Add(fsm.AppendBundle(nil, &fsm.Bundle{Origin: origin, FirstSeq: m.index, AckedBelow: m.index, Txns: []fsm.Txn{c.Txn}}))
 	if c.Err = m.m.Apply(m.index, b.Finish()); c.Err != nil {
 		return
 	}
@@ -112,11 +152,30 @@ func (e *machines) one(ctx context.Context, m *machine, c *cluster.Call) {
 
 // world is the node that the commands of these tests see.
 type world struct {
+	hub      *pubsub.Hub
 	settings atomic.Pointer[client.Settings]
 	mu       sync.Mutex
 	config   map[string]string
 	stopped  atomic.Bool
 	mode     atomic.Value
+	full     atomic.Bool
+	links    []client.ClusterLink
+	// elsewhere holds the addresses of the shards that another node leads.
+	elsewhere sync.Map
+	// nodes and owners are what the CLUSTER commands tell of, if the node is not
+	// unaware of its cluster.
+	nodes   []client.ClusterNode
+	owners  []client.SlotOwner
+	unaware atomic.Bool
+}
+
+// Moved implements client.ClusterView.
+func (w *world) Moved(shard int, stale, _ bool) string {
+	addr, _ := w.elsewhere.Load(shard)
+	if text, ok := addr.(string); ok && !stale {
+		return text
+	}
+	return ""
 }
 
 func (w *world) Settings() *client.Settings { return w.settings.Load() }
@@ -152,6 +211,32 @@ func (w *world) ConfigSet(pairs [][2]string) error {
 	return nil
 }
 
+// Block tries again and again: there are no waiters here.
+func (m *machines) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, _ [][]byte) bool {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		attempt := *call
+		m.Do(context.Background(), []*cluster.Call{&attempt})
+		switch string(attempt.Reply) {
+		case "*-1\r\n", "$-1\r\n", "_\r\n":
+		default:
+			call.Reply, call.Err = attempt.Reply, attempt.Err
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
 func (w *world) ResetStats() {}
 func (w *world) Info(sections []string) string {
 	if len(sections) == 1 && sections[0] == "panic" {
@@ -159,24 +244,42 @@ func (w *world) Info(sections []string) string {
 	}
 	return "# Server\r\n"
 }
+
+// Hub and Publish implement client.Channels for a node that is alone.
+func (w *world) Hub() *pubsub.Hub { return w.hub }
+func (w *world) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) func() int {
+	n := w.hub.PublishLater(kind, string(channel), bytes.Clone(payload), later)
+	return func() int { return n }
+}
+
+// AwaitChanges and AwaitEvents implement client.Feeds.
+func (w *world) AwaitChanges() func()                            { return func() {} }
+func (w *world) AwaitEvents()                                    {}
 func (w *world) Role() string                                    { return "master" }
 func (w *world) Mode() string                                    { return w.mode.Load().(string) }
 func (w *world) Replicas() [][3]string                           { return nil }
 func (w *world) Offset() int64                                   { return 0 }
+func (w *world) MemoryFull() bool                                { return w.full.Load() }
 func (w *world) Synced() int                                     { return 0 }
 func (w *world) ClusterInfo() string                             { return "cluster_state:ok\r\n" }
-func (w *world) ClusterNodes() string                            { return "" }
-func (w *world) SlotOwners() []client.SlotOwner                  { return nil }
+func (w *world) ClusterNodes() []client.ClusterNode              { return w.nodes }
+func (w *world) ClusterLinks() []client.ClusterLink              { return w.links }
+func (w *world) ShardID() string                                 { return strings.Repeat("5", 40) }
+func (w *world) SlotOwners() []client.SlotOwner                  { return w.owners }
+func (w *world) KnowsCluster() bool                              { return !w.unaware.Load() }
 func (w *world) MyID() string                                    { return "0000000000000000000000000000000000000001" }
-func (w *world) Moved(int) string                                { return "" }
 func (w *world) StatusJSON(context.Context) ([]byte, error)      { return []byte("{}"), nil }
+func (w *world) ExamineJSON(context.Context) ([]byte, error)     { return []byte("[]"), nil }
+func (w *world) PlacementJSON(context.Context) ([]byte, error)   { return []byte("{}"), nil }
 func (w *world) Order(context.Context, []string) (string, error) { return "done", nil }
 func (w *world) LockSlots() []client.LockSlot                    { return nil }
 func (w *world) SetActiveExpire(bool)                            {}
 func (w *world) Reload(context.Context) error                    { return nil }
-func (w *world) Snapshot() error                                 { return nil }
-func (w *world) LastSnapshotUnix() int64                         { return 1 }
-func (w *world) Shutdown()                                       { w.stopped.Store(true) }
+func (w *world) BeginSnapshot(bool) (func() error, error) {
+	return func() error { return nil }, nil
+}
+func (w *world) LastSnapshotUnix() int64 { return 1 }
+func (w *world) Shutdown()               { w.stopped.Store(true) }
 
 // node is a server under test.
 type node struct {
@@ -190,19 +293,39 @@ type node struct {
 	protected atomic.Bool
 }
 
+// BackupBegin implements client.Backups: there are none here.
+func (w *world) BackupBegin(context.Context) (*client.Backup, error) { return nil, errNoBackups }
+
+// BackupNext implements client.Backups.
+func (w *world) BackupNext(context.Context, string, uint64) ([]byte, int64, error) {
+	return nil, 0, errNoBackups
+}
+
+// BackupEnd implements client.Backups.
+func (w *world) BackupEnd(context.Context, string, uint64) error { return errNoBackups }
+
+// BackupDone implements client.Backups.
+func (w *world) BackupDone(context.Context, int64) error { return errNoBackups }
+
+// BackupStream implements client.Backups.
+func (w *world) BackupStream(context.Context, *client.Backup, io.Writer) error { return errNoBackups }
+
+var errNoBackups = errors.New("no backups here")
+
 // startNode serves on a free port until the test ends.
 func startNode(t testing.TB, shards int) *node {
 	t.Helper()
-	n := &node{world: &world{config: map[string]string{}}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry()}
+	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry()}
 	n.settings.Store(&client.Settings{
-		SlowerThanUs: 10000, SlowlogLen: 128, DebugFor: "no",
+		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",
 		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
 	})
 	n.clients.Store(100)
 	n.mode.Store("standalone")
 	n.server = server.New(server.Config{
-		Backend: &client.Backend{Executor: n.exec, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n},
-		Stats:   n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Backend: &client.Backend{Executor: n.exec, Starter: &starter{exec: n.exec}, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
+			Access: &acl.Memory{RequirePass: func() string { return n.Settings().RequirePass }}},
+		Stats: n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },
 		ProtectedMode: n.protected.Load,
 		KeepAlive:     func() time.Duration { return 0 },

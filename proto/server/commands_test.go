@@ -487,6 +487,7 @@ func TestNodeCommandsAnswerAsRedisDoes(t *testing.T) {
 			do(t, c, "FLUSHALL")
 			c.Close()
 		}
+		until(t, "earlier connections are gone", func() bool { return n.registry.Len() == 0 })
 		compare(t, n.addr, redis, name, commands(t, script))
 	}
 }
@@ -516,7 +517,24 @@ var clusterScripts = map[string]string{
 		CLUSTER GETKEYSINSLOT 16384 10
 		CLUSTER GETKEYSINSLOT x 10
 		CLUSTER SLOTS x
-		CLUSTER INFO x`,
+		CLUSTER INFO x
+		CLUSTER LINKS
+		CLUSTER LINKS x
+		CLUSTER REPLICAS
+		CLUSTER REPLICAS x
+		CLUSTER REPLICAS 0000000000000000000000000000000000000009
+		CLUSTER SLAVES x
+		CLUSTER SLAVES x y
+		CLUSTER COUNT-FAILURE-REPORTS
+		CLUSTER COUNT-FAILURE-REPORTS x
+		CLUSTER SAVECONFIG
+		CLUSTER SAVECONFIG x
+		CLUSTER ADDSLOTS
+		CLUSTER ADDSLOTSRANGE 1
+		CLUSTER SETSLOT 1
+		CLUSTER FORGET
+		CLUSTER MEET a
+		CLUSTER FLUSHSLOTS x`,
 	"readonly": `
 		READONLY
 		READWRITE

@@ -20,7 +20,7 @@ func startRedis(t testing.TB, options ...string) string {
 	addr := freeAddr(t)
 	_, port := split(addr)
 	args := append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
-		"--logfile", filepath.Join(t.TempDir(), "log")}, options...)
+		"--slowlog-log-slower-than", "10000000", "--logfile", filepath.Join(t.TempDir(), "log")}, options...)
 	cmd := exec.Command(path, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,11 @@
-// Package server accepts clients and gives each a goroutine that reads whole
-// commands (package resp's Guard, then redcon's parser), has them answered
-// (package client) and writes the replies.
+// Package server accepts clients, reads whole commands of each (package resp's
+// Guard, then redcon's parser), has them answered (package client) and writes the
+// replies (talk.go).
+//
+// Clients are served in loops (package poll), some hundred by one goroutine, as long as
+// their commands need no waiting but for the log. A batch that may have to wait, or may take
+// long, is answered by a goroutine, which then gives the connection back; a client whose
+// batches are mostly such keeps a goroutine of its own, as do those under TLS.
 //
 // redcon's own server loop is not used: it parses from a buffer of 4 KiB, so a
 // pipeline of thousands would become hundreds of commits, and it copies every
@@ -12,6 +17,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -21,7 +27,10 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"lockstep/cluster/quiet"
+	"lockstep/cluster/secure"
 	"lockstep/proto/client"
+	"lockstep/proto/poll"
 	"lockstep/proto/resp"
 )
 
@@ -43,9 +52,11 @@ type Config struct {
 	MaxClients    func() int
 	ProtectedMode func() bool
 	KeepAlive     func() time.Duration
-	Stats         *client.Stats
-	Registry      *client.Registry
-	Log           *slog.Logger
+	// Secure is what TLS is spoken with on the ports given to ServeSecure.
+	Secure   func() *tls.Config
+	Stats    *client.Stats
+	Registry *client.Registry
+	Log      *slog.Logger
 }
 
 // Server serves clients.
@@ -59,25 +70,42 @@ type Server struct {
 	conns     map[net.Conn]struct{}
 	closed    bool
 	wait      sync.WaitGroup
+	// leaving: a connection is closed once what it asked for is answered.
+	leaving   atomic.Bool
+	leaveTime time.Duration
 	active    atomic.Int64
+	// loops are those that connections are served in, next the one whose turn it is.
+	loops []*poll.Loop
+	next  atomic.Uint32
+	// hall is where clients are whose TLS handshake is under way.
+	hall secure.Hall
+	// strays and failures keep those from filling the log that come to the wrong
+	// port and those whose handshake fails.
+	strays, failures quiet.Log
 }
 
 // New returns a server.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}}
+	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}, leaveTime: leaveTime}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.beginLoops()
 	return s
 }
 
 // Serve begins to accept clients on a listener.
-func (s *Server) Serve(l net.Listener) {
+func (s *Server) Serve(l net.Listener) { s.listen(l, s.begin) }
+
+// ServeSecure begins to accept clients under TLS on a listener.
+func (s *Server) ServeSecure(l net.Listener) { s.listen(l, s.beginSecure) }
+
+func (s *Server) listen(l net.Listener, begin func(net.Conn)) {
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
-	s.wait.Go(func() { s.accept(l) })
+	s.wait.Go(func() { s.accept(l, begin) })
 }
 
-func (s *Server) accept(l net.Listener) {
+func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 	delay := time.Duration(0)
 	for {
 		conn, err := l.Accept()
@@ -97,14 +125,7 @@ func (s *Server) accept(l net.Listener) {
 			continue
 		}
 		delay = 0
-		if refusal := s.refusal(conn); refusal != "" {
-			s.cfg.Stats.RejectedConns.Add(1)
-			_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = conn.Write([]byte("-" + refusal + "\r\n"))
-			conn.Close()
-			continue
-		}
-		s.begin(conn)
+		begin(conn)
 	}
 }
 
@@ -114,14 +135,26 @@ func (s *Server) isClosed() bool {
 	return s.closed
 }
 
-// refusal says why a connection is not taken; "" if it is.
-func (s *Server) refusal(conn net.Conn) string {
+// refuse tells a client why it is not served.
+func (s *Server) refuse(conn net.Conn, why string) {
+	s.cfg.Stats.RejectedConns.Add(1)
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = conn.Write([]byte("-" + why + "\r\n"))
+	conn.Close()
+}
+
+const errTooManyClients = "ERR max number of clients reached"
+
+// full tells whether there are as many clients as there may be; those whose
+// handshake is under way count.
+func (s *Server) full() bool {
 	s.mu.Lock()
-	open := len(s.conns)
-	s.mu.Unlock()
-	if open >= s.cfg.MaxClients() {
-		return "ERR max number of clients reached"
-	}
+	defer s.mu.Unlock()
+	return len(s.conns) >= s.cfg.MaxClients()
+}
+
+// protected says why a client from elsewhere is not taken; "" if it is.
+func (s *Server) protected(conn net.Conn) string {
 	if s.cfg.ProtectedMode() && !local(conn.RemoteAddr()) {
 		return "DENIED Lockstep is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. " +
 			"To connect from elsewhere set a password (requirepass), or turn protected mode off with 'CONFIG SET protected-mode no' from the loopback interface or in the configuration file."
@@ -134,45 +167,66 @@ func local(a net.Addr) bool {
 	return !ok || tcp.IP.IsLoopback()
 }
 
+// begin serves a client that speaks plainly.
 func (s *Server) begin(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		if d := s.cfg.KeepAlive(); d > 0 {
-			_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: d, Interval: max(d/3, time.Second), Count: 3})
-		} else {
-			_ = tcp.SetKeepAlive(false)
-		}
+	why := s.protected(conn)
+	if s.full() {
+		why = errTooManyClients
 	}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		conn.Close()
+	if why != "" {
+		s.refuse(conn, why)
 		return
+	}
+	s.keepAlive(conn)
+	if polled := s.poll(conn); polled != nil {
+		if s.enter(polled) {
+			polled.Enter(s.newTalk(polled, polled))
+		}
+		return
+	}
+	if s.enter(conn) {
+		go s.serve(conn)
+	}
+}
+
+func (s *Server) keepAlive(conn net.Conn) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if d := s.cfg.KeepAlive(); d > 0 {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: d, Interval: max(d/3, time.Second), Count: 3})
+	} else {
+		_ = tcp.SetKeepAlive(false)
+	}
+}
+
+// enter counts a connection; false: the server is closed, and so is it.
+func (s *Server) enter(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		conn.Close()
+		return false
 	}
 	s.conns[conn] = struct{}{}
 	s.wait.Add(1)
+	return true
+}
+
+// leave undoes enter.
+func (s *Server) leave(conn net.Conn) {
+	s.mu.Lock()
+	delete(s.conns, conn)
 	s.mu.Unlock()
-	guard := resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
-	go s.serve(guard, client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, guard))
+	conn.Close()
+	s.wait.Done()
 }
 
 // serve answers one client until it leaves.
-func (s *Server) serve(guard *resp.Guard, c *client.Client) {
-	defer s.wait.Done()
-	defer func() {
-		s.mu.Lock()
-		delete(s.conns, guard.Conn)
-		s.mu.Unlock()
-		guard.Close()
-		c.Close()
-	}()
-	defer func() {
-		// A fault in what one connection does must not end the node.
-		if p := recover(); p != nil {
-			s.cfg.Log.Error("a client's connection was closed after an internal error", "err", client.Recovered(p))
-		}
-	}()
-	s.loop(guard, c)
-	guard.Finish(finishTimeout)
+func (s *Server) serve(conn net.Conn) {
+	t := s.newTalk(conn, conn)
+	t.run(nil)
 }
 
 // limits are those that the settings of the moment ask for.
@@ -192,39 +246,14 @@ func (s *Server) limits() resp.Limits {
 	return limits
 }
 
-// loop answers batches until the client or the node has had enough.
-func (s *Server) loop(guard *resp.Guard, c *client.Client) {
-	var batch [][][]byte
-	var arena [][]byte
-	for {
-		data, n, err := guard.Next()
-		if err != nil {
-			var told resp.ProtocolError
-			if errors.As(err, &told) {
-				c.Farewell(told.Error())
-			}
-			return
-		}
-		batch, arena = parse(data, batch[:0], arena)
-		if len(batch) != n {
-			s.cfg.Log.Error("guard and parser disagree", "guard", n, "parser", len(batch))
-			return
-		}
-		if !s.answer(c, batch) {
-			return
-		}
-		if cap(arena) > argsKept || len(data) > bytesKept {
-			// They point into what may be large.
-			arena, batch = nil, nil
-		}
+// blocked is told when a client begins and ends to wait for a key: its batch
+// does not count as under way meanwhile, for that may be long.
+func (s *Server) blocked(yes bool) {
+	if yes {
+		s.active.Add(-1)
+	} else {
+		s.active.Add(1)
 	}
-}
-
-// answer has a batch answered; it counts as under way until then.
-func (s *Server) answer(c *client.Client, batch [][][]byte) bool {
-	s.active.Add(1)
-	defer s.active.Add(-1)
-	return c.Handle(batch)
 }
 
 // parse takes whole commands apart; the arguments point into data. The lists
@@ -262,13 +291,26 @@ func (s *Server) StopAccepting() {
 	}
 }
 
-// Close lets batches under way finish, until ctx ends, and closes all
-// connections.
+// leaveTime is how long clients that are there have for one more batch before
+// their connections are closed at any rate.
+const leaveTime = 250 * time.Millisecond
+
+// Close lets clients leave, lets batches under way finish, until ctx ends, and
+// closes all connections.
+//
+// A client that is at work gets its reply and the end of its connection together,
+// and so knows before its next command that there is nobody to send it to. Were it
+// closed between two commands, the second might be on its way, and nobody could
+// tell it that it did not run.
 func (s *Server) Close(ctx context.Context) {
 	s.StopAccepting()
+	patience := time.Now()
+	if !s.leaving.Swap(true) {
+		patience = patience.Add(s.leaveTime)
+	}
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for s.active.Load() > 0 && ctx.Err() == nil {
+	for (s.active.Load() > 0 || s.connected() && time.Now().Before(patience)) && ctx.Err() == nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -281,4 +323,14 @@ func (s *Server) Close(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	s.wait.Wait()
+	for _, l := range s.loops {
+		l.Close()
+	}
+}
+
+// connected tells whether there are clients.
+func (s *Server) connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns) > 0
 }

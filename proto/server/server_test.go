@@ -118,8 +118,10 @@ func TestKilledClientsAreGone(t *testing.T) {
 
 func TestClientListIsReadableForExporters(t *testing.T) {
 	n := startNode(t, 1)
-	a, b := dial(t, n.addr), dial(t, n.addr)
+	// Ids are given when connections are served, not when they are made.
+	a := dial(t, n.addr)
 	do(t, a, "CLIENT", "SETNAME", "me")
+	b := dial(t, n.addr)
 	do(t, b, "CLIENT", "SETINFO", "LIB-NAME", "lib")
 	do(t, b, "MULTI")
 	do(t, b, "PING")
@@ -173,6 +175,38 @@ func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 	if _, err := c.Read(); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
+}
+
+// A client that never rests is not cut off between two commands: its last reply
+// and the end of its connection come together. A transaction that has begun is
+// brought to its end.
+func TestClosingLeavesNoCommandWithoutAnAnswer(t *testing.T) {
+	n := startNode(t, 1)
+	n.server.SetLeaveTime(time.Minute)
+	// Clients are taken in the order in which they come: who is answered is the last.
+	busy, midway := dial(t, n.addr), dial(t, n.addr)
+	do(t, midway, "MULTI")
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		n.server.Close(ctx)
+	}()
+	until(t, "it is closing", n.server.Leaving)
+	if got := do(t, busy, "INCR", "a"); got != ":1" {
+		t.Errorf("the last command: %s", got)
+	}
+	if v, err := busy.Read(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last reply: %s, %v", v, err)
+	}
+	if got := do(t, midway, "INCR", "a"); got != "+QUEUED" {
+		t.Errorf("in the transaction: %s", got)
+	}
+	if got := do(t, midway, "EXEC"); !strings.HasSuffix(got, ":2") {
+		t.Errorf("the transaction: %s", got)
+	}
+	<-closed
 }
 
 func TestCommandsAreCounted(t *testing.T) {

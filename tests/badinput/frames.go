@@ -74,8 +74,8 @@ var frames = []frame{
 	{name: "POST as an array", send: "*1\r\n$4\r\nPOST\r\nPING\r\n"},
 	{
 		name: "TLS hello", send: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n", open: true,
-		differs: "Redis's search for the end of the line stops at the zero byte; it waits for ever",
-		want:    []string{`-ERR unknown command '\x16\x03\x01\x02', with args beginning with: `, "(closed)"},
+		differs: "Redis's search for the end of the line stops at the zero byte; it waits for ever. Here it is known for what it is, and the log says so",
+		want:    []string{"(closed)"},
 	},
 	{name: "a hundred thousand empty lines", send: strings.Repeat("\r\n", 100_000) + "PING\r\n", open: true},
 	{name: "a hundred thousand empty arrays", send: strings.Repeat("*0\r\n", 100_000) + "PING\r\n", open: true},

@@ -19,9 +19,15 @@ import (
 // redisBenchmark runs redis-benchmark and returns requests per second and the
 // median latency in milliseconds.
 func redisBenchmark(s *server, test string, n, clients, pipeline, size int) (rps, p50 float64, err error) {
-	out, err := exec.Command("redis-benchmark", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "--csv",
-		"-t", test, "-n", strconv.Itoa(n), "-c", strconv.Itoa(clients), "-P", strconv.Itoa(pipeline),
-		"-d", strconv.Itoa(size), "-r", "100000").CombinedOutput()
+	return redisBenchmarkOf(s, n, clients, pipeline, "-d", strconv.Itoa(size), "-t", test)
+}
+
+// redisBenchmarkOf is the same for any load: what are its options, or a command
+// in which __rand_int__ is one of 100,000 numbers.
+func redisBenchmarkOf(s *server, n, clients, pipeline int, what ...string) (rps, p50 float64, err error) {
+	args := []string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "--csv", "-r", "100000",
+		"-n", strconv.Itoa(n), "-c", strconv.Itoa(clients), "-P", strconv.Itoa(pipeline)}
+	out, err := exec.Command("redis-benchmark", append(args, what...)...).CombinedOutput()
 	if err != nil {
 		return 0, 0, fmt.Errorf("redis-benchmark: %w: %s", err, out)
 	}
@@ -66,17 +72,22 @@ func (r result) ms(quantile float64) float64 {
 }
 
 func (l load) run(addr string) (result, error) {
+	end := time.Now().Add(l.duration)
+	return l.runWhile(addr, func() bool { return time.Now().Before(end) })
+}
+
+// runWhile sends batches as long as more says so.
+func (l load) runWhile(addr string, more func() bool) (result, error) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
 	var requests, errorReplies atomic.Int64
 	total := hdrhistogram.New(1, 60_000_000, 3)
 	begin := time.Now()
-	end := begin.Add(l.duration)
 	for c := range l.clients {
 		wait.Go(func() {
 			h := hdrhistogram.New(1, 60_000_000, 3)
-			err := l.client(addr, c, end, h, &requests, &errorReplies)
+			err := l.client(addr, c, more, h, &requests, &errorReplies)
 			mu.Lock()
 			defer mu.Unlock()
 			total.Merge(h)
@@ -89,7 +100,7 @@ func (l load) run(addr string) (result, error) {
 	return result{float64(requests.Load()) / time.Since(begin).Seconds(), total, errorReplies.Load()}, failed
 }
 
-func (l load) client(addr string, c int, end time.Time, h *hdrhistogram.Histogram, requests, errorReplies *atomic.Int64) error {
+func (l load) client(addr string, c int, more func() bool, h *hdrhistogram.Histogram, requests, errorReplies *atomic.Int64) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
@@ -97,7 +108,7 @@ func (l load) client(addr string, c int, end time.Time, h *hdrhistogram.Histogra
 	defer conn.Close()
 	r := bufio.NewReaderSize(conn, 64<<10)
 	var buf []byte
-	for i := 0; time.Now().Before(end); i++ {
+	for i := 0; more(); i++ {
 		var replies, n int
 		buf, replies, n = l.batch(buf[:0], c, i)
 		begin := time.Now()
@@ -119,7 +130,7 @@ func (l load) client(addr string, c int, end time.Time, h *hdrhistogram.Histogra
 	return nil
 }
 
-// skipReply reads one simple, bulk or integer reply.
+// skipReply reads one reply, with everything in it.
 func skipReply(r *bufio.Reader) (isError bool, err error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
@@ -139,6 +150,12 @@ func skipReply(r *bufio.Reader) (isError bool, err error) {
 		return false, err
 	case '+', ':', '_', '#', ',':
 		return false, nil
+	case '*', '>', '~':
+		n, err := strconv.Atoi(strings.TrimSpace(string(line[1:])))
+		for i := 0; err == nil && i < n; i++ {
+			_, err = skipReply(r)
+		}
+		return false, err
 	}
 	return false, errors.New("unexpected reply " + string(line))
 }

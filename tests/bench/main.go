@@ -1,7 +1,7 @@
 // Command bench measures Lockstep beside redis-server on this machine: the
 // same loads, alternating rounds, medians, and the ratios against the targets.
 //
-//	go run ./tests/bench -rounds 5                    all of it, about 20 minutes
+//	go run ./tests/bench -rounds 5 -docs              all of it
 //	go run ./tests/bench -quick -scenario one-node    a look, under a minute
 //
 // With -docs it writes the tables into docs/benchmarks.md.
@@ -50,8 +50,7 @@ func (b *bench) main(pattern string, docs bool) error {
 	if err := b.build(); err != nil {
 		return err
 	}
-	var report strings.Builder
-	fmt.Fprintf(&report, "%s\n\n", b.machine())
+	var ran []section
 	for _, s := range scenarios {
 		if !want.MatchString(s.name) {
 			continue
@@ -61,14 +60,12 @@ func (b *bench) main(pattern string, docs bool) error {
 		if err := s.run(b); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		fmt.Fprintf(&report, "### %s\n\n%s\n", s.name, markdown(b.rows))
-		for _, n := range b.notes {
-			fmt.Fprintf(&report, "%s\n\n", n)
-		}
+		text := strings.Join(append([]string{b.when(), markdown(b.rows)}, b.notes...), "\n\n")
+		ran = append(ran, section{s.name, text})
 		fmt.Printf("%s: %v\n%s%s\n\n", s.name, time.Since(begin).Round(time.Second), markdown(b.rows), strings.Join(b.notes, "\n"))
 	}
 	if docs {
-		return writeDocs("docs/benchmarks.md", report.String())
+		return writeDocs("docs/benchmarks.md", b.machine(), ran)
 	}
 	return nil
 }
@@ -96,14 +93,23 @@ func (b *bench) machine() string {
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
 		mem = strings.Join(strings.Fields(strings.SplitN(string(data), "\n", 2)[0])[1:], " ")
 	}
-	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	version, _ := exec.Command("redis-server", "--version").Output()
 	redis := ""
 	if m := regexp.MustCompile(`v=(\S+)`).FindSubmatch(version); m != nil {
 		redis = string(m[1])
 	}
-	return fmt.Sprintf("Measured %s at commit %s: %s, %d cores, %s, fsync of 4 KiB p50 %.2f ms, %s, redis-server %s; servers and load share the cores; %d rounds each.",
-		time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), cpu, runtime.NumCPU(), mem, b.fsyncMs(), runtime.Version(), redis, b.rounds)
+	return fmt.Sprintf("The machine: %s, %d cores, %s, fsync of 4 KiB p50 %.2f ms, %s, redis-server %s; servers and load share the cores.",
+		cpu, runtime.NumCPU(), mem, b.fsyncMs(), runtime.Version(), redis)
+}
+
+// when says of what commit the figures are.
+func (b *bench) when() string {
+	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	quick := ""
+	if b.quick {
+		quick = ", `-quick`: a tenth of the requests"
+	}
+	return fmt.Sprintf("Measured %s at commit %s, %d rounds%s.", time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), b.rounds, quick)
 }
 
 // fsyncMs is the median time of appending and syncing 4 KiB.
@@ -126,24 +132,4 @@ func (b *bench) fsyncMs() float64 {
 		s = append(s, float64(time.Since(begin).Microseconds())/1000)
 	}
 	return s.median()
-}
-
-const (
-	beginMark = "<!-- measured: begin (make bench writes this part) -->"
-	endMark   = "<!-- measured: end -->"
-)
-
-// writeDocs replaces the measured part of a page.
-func writeDocs(path, text string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	page := string(data)
-	begin, end := strings.Index(page, beginMark), strings.Index(page, endMark)
-	if begin < 0 || end < begin {
-		return fmt.Errorf("%s has no place for the figures", path)
-	}
-	page = page[:begin+len(beginMark)] + "\n\n" + text + page[end:]
-	return os.WriteFile(path, []byte(page), 0o644)
 }

@@ -108,31 +108,6 @@ func (b *bench) settledRSS(s *server) float64 {
 	return s.rss()
 }
 
-// idle: processor time of a cluster that nobody uses.
-func idle(b *bench) error {
-	for _, shards := range []int{1, 4} {
-		all, err := b.cluster(3, "wal", "--shards", strconv.Itoa(shards))
-		if err != nil {
-			killAll(all)
-			return err
-		}
-		<-time.After(b.seconds(3))
-		before := 0.0
-		for _, s := range all {
-			before += s.cpuSeconds()
-		}
-		span := b.seconds(15)
-		<-time.After(span)
-		used := -before
-		for _, s := range all {
-			used += s.cpuSeconds()
-		}
-		b.row(row{name: fmt.Sprintf("idle CPU of three nodes, %d shards (of one core)", shards), unit: "%", ours: sample{100 * used / span.Seconds()}})
-		killAll(all)
-	}
-	return nil
-}
-
 // failover: the longest a client on a surviving node waits when the leader is
 // killed.
 func failover(b *bench) error {

@@ -21,7 +21,14 @@ var scenarios = []scenario{
 	{"interference", interference},
 	{"memory", memory},
 	{"idle", idle},
+	{"shards", shards},
 	{"failover", failover},
+	{"collections", collections},
+	{"large-sets", largeSets},
+	{"pubsub", publishing},
+	{"elements", elements},
+	{"big-values", bigValues},
+	{"scripts", scripts},
 }
 
 // n scales a number of requests down for a quick run.
@@ -270,7 +277,7 @@ func interference(b *bench) error {
 	noisy := b.row(row{name: "p99 of GET+SET, 8 clients, one client loops LCS of 3,000 B", unit: "ms", note: "ours at most 2 ms above its own quiet p99"})
 	for range b.rounds {
 		for _, s := range []*server{redis, ours} {
-			q, n, err := b.quietAndNoisy(s)
+			q, n, err := b.quietAndNoisy(s, otherKeys, longestCommon)
 			if err != nil {
 				return err
 			}
@@ -290,21 +297,28 @@ func interference(b *bench) error {
 	return nil
 }
 
-func (b *bench) quietAndNoisy(s *server) (quiet, noisy float64, err error) {
-	mixed := load{8, b.seconds(3), func(dst []byte, c, i int) ([]byte, int, int) {
-		key := "other:" + strconv.Itoa(rand.IntN(1000))
-		if i%2 == 0 {
-			return appendCommand(dst, "SET", key, "value"), 1, 1
-		}
-		return appendCommand(dst, "GET", key), 1, 1
-	}}
+// otherKeys makes batches of one command: SET and GET in turn, of 1,000 keys.
+func otherKeys(dst []byte, _, i int) ([]byte, int, int) {
+	key := "other:" + strconv.Itoa(rand.IntN(1000))
+	if i%2 == 0 {
+		return appendCommand(dst, "SET", key, "value"), 1, 1
+	}
+	return appendCommand(dst, "GET", key), 1, 1
+}
+
+func longestCommon(dst []byte, _, _ int) ([]byte, int, int) {
+	return appendCommand(dst, "LCS", "{heavy}a", "{heavy}b", "LEN"), 1, 1
+}
+
+// quietAndNoisy is the p99 of eight clients' light batches, alone and beside one
+// client's heavy ones, in milliseconds.
+func (b *bench) quietAndNoisy(s *server, light, expensive func([]byte, int, int) ([]byte, int, int)) (quiet, noisy float64, err error) {
+	mixed := load{8, b.seconds(3), light}
 	q, err := mixed.run(s.addr())
 	if err != nil {
 		return 0, 0, err
 	}
-	heavy := load{1, mixed.duration, func(dst []byte, _, _ int) ([]byte, int, int) {
-		return appendCommand(dst, "LCS", "{heavy}a", "{heavy}b", "LEN"), 1, 1
-	}}
+	heavy := load{1, mixed.duration, expensive}
 	done := make(chan error, 1)
 	go func() {
 		_, err := heavy.run(s.addr())

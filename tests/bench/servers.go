@@ -14,6 +14,8 @@ import (
 	"time"
 )
 
+const redisName = "redis-server"
+
 // server is one process under load.
 type server struct {
 	name string
@@ -24,6 +26,8 @@ type server struct {
 }
 
 func (s *server) addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+func (s *server) isRedis() bool { return s.name == redisName }
 
 func (s *server) start() error {
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -146,7 +150,7 @@ func (b *bench) redis(extra ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{name: "redis-server", port: b.ports(), dir: dir}
+	s := &server{name: redisName, port: b.ports(), dir: dir}
 	s.argv = append([]string{"redis-server", "--port", strconv.Itoa(s.port), "--dir", dir, "--save", "", "--bind", "127.0.0.1"}, extra...)
 	if err := s.start(); err != nil {
 		return nil, err

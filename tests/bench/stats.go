@@ -44,6 +44,15 @@ type row struct {
 	note   string
 }
 
+// add keeps a figure on the server's side.
+func (r *row) add(s *server, figure float64) {
+	if s.isRedis() {
+		r.redis = append(r.redis, figure)
+	} else {
+		r.ours = append(r.ours, figure)
+	}
+}
+
 func (r *row) ratio() float64 {
 	if r.redis.median() == 0 {
 		return 0

@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +23,7 @@ func TestMain(m *testing.M) { proc.Main(m) }
 // TestClients starts one cluster for all clients; each gets a follower.
 func TestClients(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	c.WaitLeader()
 	follower := c.Follower()
@@ -40,7 +39,7 @@ func TestClients(t *testing.T) {
 }
 
 func deadline(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -82,7 +81,7 @@ func redisBenchmark(t *testing.T, _ *proc.Cluster, addr string) {
 	host, port := split(t, addr)
 	// --cluster wants more than one master, and there is one shard here.
 	for _, more := range [][]string{{"-P", "1"}, {"-P", "16"}, {"-3"}} {
-		args := append([]string{"-h", host, "-p", port, "-t", "set,get,incr", "-n", "3000", "-c", "10", "-q"}, more...)
+		args := append([]string{"-h", host, "-p", port, "-t", "set,get,incr", "-n", "1000", "-c", "10", "-q"}, more...)
 		out, err := exec.CommandContext(deadline(t), proc.Tool(t, "redis-benchmark"), args...).CombinedOutput()
 		must(t, err)
 		if n := strings.Count(string(out), "requests per second"); n < 3 || strings.Contains(string(out), "Error") {
@@ -172,8 +171,7 @@ func goRedisWatch(t *testing.T, _ *proc.Cluster, addr string) {
 
 func rueidisClient(t *testing.T, cl *proc.Cluster, addr string) {
 	for _, addrs := range [][]string{{addr}, cl.Addrs()} {
-		// Client-side caching, which rueidis wants by default, is not there yet.
-		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs, DisableCache: true})
+		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs})
 		must(t, err)
 		defer c.Close()
 		ctx := deadline(t)
@@ -188,22 +186,7 @@ func rueidisClient(t *testing.T, cl *proc.Cluster, addr string) {
 }
 
 func ioredis(t *testing.T, _ *proc.Cluster, addr string) {
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			proc.Skip(t, tool+" is not installed: ioredis was not tried")
-		}
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "try.js"} {
-		data, err := os.ReadFile(filepath.Join("node", name))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
-	}
-	install := exec.CommandContext(deadline(t), "npm", "ci", "--silent", "--no-audit", "--no-fund")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		proc.Skip(t, fmt.Sprintf("npm ci failed (no registry?): %v %s", err, out))
-	}
+	dir := nodeModules(t)
 	host, port := split(t, addr)
 	run := exec.CommandContext(deadline(t), "node", "try.js", host, port)
 	run.Dir = dir

@@ -2,10 +2,12 @@ package corpus
 
 import (
 	"flag"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"lockstep/tests/corpus/alone"
 	"lockstep/tests/proc"
 )
 
@@ -49,6 +51,31 @@ func TestRedisServerAnswersTheCorpus(t *testing.T) {
 	runAll(t, target)
 }
 
+// needsANode are the cases that an engine alone cannot answer, with the reason.
+var needsANode = map[string]string{
+	"connection: INFO": "tells of the node: its memory, its processor, its cluster",
+}
+
+func TestTheEngineAloneAnswersTheCorpus(t *testing.T) {
+	target, left := TCP(alone.Serve(t), true), maps.Clone(needsANode)
+	for _, s := range scripts(t) {
+		name := strings.TrimSuffix(filepath.Base(s.Path), ".txt")
+		var cases []*scriptCase
+		for _, c := range s.cases {
+			if _, ok := left[name+": "+c.name]; ok {
+				delete(left, name+": "+c.name)
+				continue
+			}
+			cases = append(cases, c)
+		}
+		s.cases = cases
+		t.Run(name, func(t *testing.T) { s.Run(t, target) })
+	}
+	for name := range left {
+		t.Errorf("no script has the case %q any more", name)
+	}
+}
+
 func TestOneNodeAnswersTheCorpus(t *testing.T) {
 	runAll(t, TCP(proc.NewNode(t, proc.Options{}).Addr(), true))
 }
@@ -56,4 +83,15 @@ func TestOneNodeAnswersTheCorpus(t *testing.T) {
 func TestClusterAnswersTheCorpusThroughAFollower(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{})
 	runAll(t, TCP(c.Follower().Addr(), true))
+}
+
+// TestManyShardsAnswerTheWholeKeyspace gives the script on whole keyspaces to a
+// follower of a cluster of four shards.
+func TestManyShardsAnswerTheWholeKeyspace(t *testing.T) {
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 4})
+	s, err := Load("testdata/whole.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Run(t, TCP(c.Follower().Addr(), true))
 }

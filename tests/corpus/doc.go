@@ -1,7 +1,9 @@
 // Package corpus runs scripted tests: commands, and below them the exact
 // replies. The scripts stand in testdata, a file per family of commands; each
-// runs against redis-server, against one lockstepd, and against a cluster
-// through a follower, and all must answer the same bytes.
+// runs against redis-server, against the engine alone (package alone, in this
+// process: when only the others fail, it is not the engine), against one
+// lockstepd, and against a cluster through a follower, and all must answer the
+// same bytes.
 //
 // What is expected is what redis-server 7.0 answered, not what somebody
 // thought it would:

@@ -15,7 +15,7 @@ import (
 
 // Target is what scripts run against.
 type Target struct {
-	// Dial opens a connection: TCP to a process, or a pipe to an engine.
+	// Dial opens a connection: TCP to a process, or to an engine in this one.
 	Dial func() (net.Conn, error)
 	// Ours is true for Lockstep: where a block says that Lockstep differs,
 	// that is what is expected.
@@ -217,12 +217,15 @@ func indented(text string) string { return lineStart.ReplaceAllString(text, "  "
 // scanRoundsMax bounds a SCAN that never comes back to cursor 0.
 const scanRoundsMax = 10000
 
-// scanAll repeats a command SCAN 0 ... and renders all elements, each once,
-// in order.
+// scanAll repeats a command SCAN 0 ... or SSCAN key 0 ... and renders all
+// elements, each once, in order.
 func (r *runner) scanAll(b *block, c command) string {
 	r.t.Helper()
 	seen := map[string]bool{}
-	args := slices.Clone(c.args)
+	args, at := slices.Clone(c.args), 1
+	if !strings.EqualFold(args[0], "SCAN") {
+		at = 2
+	}
 	for range scanRoundsMax {
 		v, err := r.conn(c.conn, c.resp3).Do(args...)
 		if err != nil || len(v.Elems) != 2 {
@@ -231,7 +234,7 @@ func (r *runner) scanAll(b *block, c command) string {
 		for _, e := range v.Elems[1].Elems {
 			seen[e.String()] = true
 		}
-		if args[1] = string(v.Elems[0].Bytes); args[1] == "0" {
+		if args[at] = string(v.Elems[0].Bytes); args[at] == "0" {
 			all := make([]string, 0, len(seen))
 			for e := range seen {
 				all = append(all, e)

@@ -2,7 +2,9 @@
 // to Lockstep, and wants the same bytes back.
 //
 // The stream is a function of a seed, which is printed; LOCKSTEP_SEED repeats a
-// run and LOCKSTEP_OPS sets its length. It is made of forms (forms.go), a small
+// run, LOCKSTEP_OPS sets its length, and LOCKSTEP_LONG=1 makes it a million
+// against a single node and another through a follower of three (`make
+// differential`); a long run is many streams, one after another. It is made of forms (forms.go), a small
 // grammar of every command with every option, over few keys, so that commands
 // meet each other's results; some arguments are spoiled on purpose. Four
 // connections take turns, two of them in RESP3, in pipelines of random length,

@@ -34,6 +34,13 @@ var terms = map[string]term{
 	"pattern":  func(r *rand.Rand) string { return pick(r, "*", "?", "[a-c]", "{t}*", "*x*", "[^a]*", `\*`, "", "a") },
 	"payload":  drawPayload,
 	"alphabet": drawAlphabet,
+	"hll":      drawHLL,
+	"bits":     drawBitField,
+	"bitoff":   drawBitOffset,
+	"bitat":    drawBitAt,
+	"lua":      drawLua,
+	"sha":      drawSHA,
+	"library":  drawLibrary,
 }
 
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }

@@ -7,13 +7,19 @@ import (
 	"time"
 )
 
-const checkPatience = 10 * time.Second
+const checkPatience = time.Minute
 
 func op(client int, name, arg string, call, ret int64, reply string) Op {
 	return Op{Client: client, Name: name, Key: "k", Arg: arg, Call: call, Return: ret, Outcome: Done, Reply: reply, Null: reply == "nil"}
 }
 
 func with(o Op, outcome Outcome) Op { o.Outcome = outcome; return o }
+
+func compareAndSet(expect, value string, call, ret int64, reply string) Op {
+	o := op(2, opCompareAndSet, value, call, ret, reply)
+	o.Expect = expect
+	return o
+}
 
 // registerHistories are small histories and whether they are right.
 var registerHistories = []struct {
@@ -48,6 +54,10 @@ var registerHistories = []struct {
 		op(1, "GET", "", 1, 2, "b"), with(op(2, "SET", "b", 3, 4, ""), Unknown)}},
 	{"a refused write that is seen", false, []Op{
 		with(op(2, "SET", "b", 1, 2, ""), Refused), op(1, "GET", "", 3, 4, "b")}},
+	{"a script that compares and sets", true, []Op{
+		op(1, "SET", "a", 1, 2, "OK"), compareAndSet("a", "b", 3, 4, "1"), compareAndSet("a", "c", 5, 6, "0"), op(1, "GET", "", 7, 8, "b")}},
+	{"two winners of compare and set", false, []Op{
+		op(1, "SET", "a", 1, 2, "OK"), compareAndSet("a", "b", 3, 6, "1"), compareAndSet("a", "c", 4, 5, "1")}},
 	{"an unknown read", true, []Op{
 		op(1, "SET", "a", 1, 2, "OK"), with(op(2, "GET", "", 3, 4, ""), Unknown)}},
 }

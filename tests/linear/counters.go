@@ -14,10 +14,10 @@ type counterVerdict struct {
 }
 
 func (v counterVerdict) String() string {
-	return fmt.Sprintf("%s is %d after %d acknowledged INCRs and %d of unknown outcome", v.key, v.final, v.acked, v.unknown)
+	return fmt.Sprintf("%s is %d after %d acknowledged increments and %d of unknown outcome", v.key, v.final, v.acked, v.unknown)
 }
 
-// checkCounter checks the INCRs of one key that began at zero, given its value
+// checkCounter checks the increments of one key that began at zero, given its value
 // at the end. It needs no search: results are a total order, which must be
 // that of time wherever time has an opinion.
 func checkCounter(key string, history []Op, final int64) (counterVerdict, error) {
@@ -28,7 +28,7 @@ func checkCounter(key string, history []Op, final int64) (counterVerdict, error)
 	}
 	var results []result
 	for _, o := range history {
-		if o.Key != key || o.Name != "INCR" {
+		if o.Key != key || !o.increments() || o.Null {
 			continue
 		}
 		switch o.Outcome {
@@ -37,7 +37,7 @@ func checkCounter(key string, history []Op, final int64) (counterVerdict, error)
 		case Done:
 			n, err := strconv.ParseInt(o.Reply, 10, 64)
 			if err != nil {
-				return v, fmt.Errorf("%s: INCR answered %q", key, o.Reply)
+				return v, fmt.Errorf("%s: %s answered %q", key, o.Name, o.Reply)
 			}
 			results = append(results, result{n, o})
 		}
@@ -65,4 +65,30 @@ func checkCounter(key string, history []Op, final int64) (counterVerdict, error)
 		}
 	}
 	return v, nil
+}
+
+// checkQuota checks what a quota gave: no more than its limit, and nothing to
+// who asked after another was told that there is no more.
+func checkQuota(key string, history []Op, final int64) error {
+	if final > quotaLimit {
+		return fmt.Errorf("%s: %d were given of %d", key, final, quotaLimit)
+	}
+	if _, err := checkCounter(key, history, final); err != nil {
+		return err
+	}
+	spent := int64(-1)
+	for _, o := range history {
+		if o.Key == key && o.Outcome == Done && o.Null && (spent < 0 || o.Return < spent) {
+			spent = o.Return
+		}
+	}
+	if spent >= 0 && final < quotaLimit {
+		return fmt.Errorf("%s: one was refused, and %d were given of %d", key, final, quotaLimit)
+	}
+	for _, o := range history {
+		if o.Key == key && o.Outcome == Done && !o.Null && spent >= 0 && o.Call > spent {
+			return fmt.Errorf("%s: %+v was given after another was refused", key, o)
+		}
+	}
+	return nil
 }

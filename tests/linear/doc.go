@@ -1,15 +1,21 @@
-// Package linear kills, pauses and crowds a cluster of three real processes
-// while clients use it, and checks afterwards that every reply was right.
+// Package linear kills, pauses and crowds a cluster of real processes, and
+// changes its members meanwhile, while clients use it, and checks afterwards that
+// every reply was right.
 //
 // What a client did is a history: each command with the instants between which
-// it must have taken effect, and what was answered. Two checkers read it:
+// it must have taken effect, and what was answered. Checkers read it:
 //
-//   - registers: GET, SET, SETNX, GETSET and DEL of one key must be
-//     linearizable (porcupine). Written values are unique, so a stale read, a
-//     lost or a doubled write has no place in any order.
-//   - counters: each acknowledged INCR has its own result, results grow in the
-//     order of time, and the counter ends between what was acknowledged and that
-//     plus what is unknown.
+//   - registers: GET, SET, SETNX, GETSET, DEL and a script that compares and sets
+//     one key must be linearizable (porcupine). Written values are unique, so a
+//     stale read, a lost or a doubled write has no place in any order.
+//   - counters: each acknowledged INCR, and each transaction that set the counter
+//     it watched one higher, has its own result, results grow in the order of time,
+//     and the counter ends between what was acknowledged and that plus what is unknown.
+//   - pairs: two counters that a transaction increments are never seen apart.
+//   - quotas: counters that a script lets grow up to a limit: nobody is given one
+//     after another was refused.
+//   - lists: what is pushed is given out once, by pops that wait, in the order of
+//     the pushes.
 //
 // An outcome is known, unknown, or known not to have happened. Unknown commands
 // may take effect at any later time, or never; commands that were refused must
@@ -21,5 +27,6 @@
 // porcupine's picture of it. The checkers themselves are tested with histories
 // that have planted faults.
 //
-// Each test has a short form; LOCKSTEP_LONG=1 runs for minutes.
+// Each test has a short form; LOCKSTEP_LONG=1 runs for minutes. What is drawn by
+// chance is drawn from a seed that is printed; LOCKSTEP_SEED gives it again.
 package linear

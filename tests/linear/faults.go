@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -19,10 +20,14 @@ type fault struct {
 	// recovered is how long it took until a write that was called after the
 	// fault was acknowledged.
 	recovered time.Duration
+	// longest is the longest that a client waited for an answer, until the next
+	// fault began.
+	longest time.Duration
 }
 
 func (f fault) String() string {
-	return fmt.Sprintf("%-24s at %6.1fs, writes went on after %v", f.what, float64(f.at)/1e9, f.recovered.Round(time.Millisecond))
+	return fmt.Sprintf("%-24s at %6.1fs, writes went on after %v, longest wait %v",
+		f.what, float64(f.at)/1e9, f.recovered.Round(time.Millisecond), f.longest.Round(time.Millisecond))
 }
 
 // faults does things to nodes while a workload runs.
@@ -65,12 +70,25 @@ func (f *faults) kill(role string, n *proc.Node) {
 	f.awaitNode(n)
 }
 
+// restart ends a node by kill -9 and starts it at once, then waits until clients
+// go on, its own too.
+func (f *faults) restart(n *proc.Node) {
+	f.t.Helper()
+	f.begin("kill -9 of %s, back at once", n.Name)
+	f.w.lives[n.Index].Add(1)
+	n.Kill9()
+	n.Start()
+	f.w.lives[n.Index].Add(1)
+	f.awaitProgress()
+	f.awaitNode(n)
+}
+
 // pause stops a node by SIGSTOP until the others have gone on without it, and
 // for at least as long as hold; then it goes on.
 func (f *faults) pause(n *proc.Node, hold time.Duration) {
 	f.t.Helper()
 	waiting := lieInWait(f.t, f.w, n)
-	f.begin("SIGSTOP of leader %s", n.Name)
+	f.begin("SIGSTOP of %s", n.Name)
 	n.Pause()
 	held := time.After(hold)
 	f.awaitProgress()
@@ -107,9 +125,15 @@ func (f *faults) report() {
 	f.t.Helper()
 	ops := f.w.history.Ops()
 	for i := range f.done {
-		at := f.done[i].at
+		at, next := f.done[i].at, int64(math.MaxInt64)
+		if i+1 < len(f.done) {
+			next = f.done[i+1].at
+		}
 		first := int64(-1)
 		for _, o := range ops {
+			if o.Return >= at && o.Call < next {
+				f.done[i].longest = max(f.done[i].longest, time.Duration(o.Return-o.Call))
+			}
 			if o.Outcome == Done && o.isWrite() && o.Call >= at && (first < 0 || o.Return < first) {
 				first = o.Return
 			}

@@ -26,6 +26,8 @@ type Op struct {
 	Name   string
 	Key    string
 	Arg    string `json:",omitempty"`
+	// Expect is what a register must be for Arg to take its place.
+	Expect string `json:",omitempty"`
 	// Call and Return are nanoseconds since the history began: before the first
 	// byte was sent and after the last was read, by one monotonic clock.
 	Call, Return int64
@@ -33,9 +35,6 @@ type Op struct {
 	Reply        string `json:",omitempty"`
 	Null         bool   `json:",omitempty"`
 }
-
-// isWrite tells writes, whose unknown outcomes count, from reads.
-func (o *Op) isWrite() bool { return o.Name != "GET" }
 
 // History is what all clients did. It may be used by several goroutines.
 type History struct {

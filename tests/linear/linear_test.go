@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ const electionTime = 2 * time.Second
 // TestKill9OfLeaderAndFollowerIsAPause: no error for clients of nodes that live,
 // no lost and no doubled write, linearizable per key.
 func TestKill9OfLeaderAndFollowerIsAPause(t *testing.T) {
+	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	w := startWorkload(c)
 	f := &faults{t: t, w: w}
@@ -47,6 +49,7 @@ func TestKill9OfLeaderAndFollowerIsAPause(t *testing.T) {
 // testPause stops the leader for longer than an election takes, while clients
 // read and write through it and through the others.
 func testPause(t *testing.T, readMode string) {
+	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--read-mode", readMode}})
 	w := startWorkload(c)
 	f := &faults{t: t, w: w}
@@ -63,9 +66,16 @@ func TestPausedLeaderReadsNothingStaleByLease(t *testing.T)  { testPause(t, "lea
 func TestPausedLeaderReadsNothingStaleByQuorum(t *testing.T) { testPause(t, "quorum") }
 
 // TestRestartOfEveryNodeKeepsEverything stops all nodes at once by kill -9: what
-// was acknowledged is on disk.
+// was acknowledged is on disk, also where shards share a log.
 func TestRestartOfEveryNodeKeepsEverything(t *testing.T) {
-	c := proc.NewCluster(t, 3, proc.Options{})
+	for _, shards := range []int{1, 4} {
+		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) { restartEveryNode(t, shards) })
+	}
+}
+
+func restartEveryNode(t *testing.T, shards int) {
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: shards})
 	w := startWorkload(c)
 	f := &faults{t: t, w: w}
 	f.awaitProgress()

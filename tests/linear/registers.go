@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -60,6 +59,11 @@ func stepRegister(state, input, output any) (bool, any) {
 		if !now.present {
 			want, next = register{true, "1"}, register{true, in.Arg}
 		}
+	case opCompareAndSet:
+		want = register{true, "0"}
+		if now == (register{true, in.Expect}) {
+			want, next = register{true, "1"}, register{true, in.Arg}
+		}
 	case "DEL":
 		want, next = register{true, "0"}, register{}
 		if now.present {
@@ -106,14 +110,11 @@ func (v *verdict) String() string {
 	return fmt.Sprintf("%d registers, %d commands, %d of them of unknown outcome, %d registers unchecked", v.keys, v.ops, v.unknown, len(v.unchecked))
 }
 
-// counterPrefix begins the names of counters; other keys are registers.
-const counterPrefix = "counter"
-
 // checkRegisters checks all registers, each for as long as patience.
 func checkRegisters(history []Op, patience time.Duration) *verdict {
 	byKey := map[string][]Op{}
 	for _, o := range history {
-		if !strings.HasPrefix(o.Key, counterPrefix) {
+		if o.isRegister() {
 			byKey[o.Key] = append(byKey[o.Key], o)
 		}
 	}

@@ -15,7 +15,10 @@ import (
 const (
 	clientsPerNode = 3
 	registers      = 8
-	counters       = 3
+	counters       = 6
+	pairs          = 3
+	quotas         = 2
+	lists          = 3
 	// generationNs is how long a set of registers is used: the search for an
 	// order grows with a key's history.
 	generationNs = int64(2 * time.Second)
@@ -33,7 +36,7 @@ type workload struct {
 	// lives of each node: even while it lives, odd from before it is killed
 	// until it has been started again. A client that loses its connection while
 	// the number stands has met an error.
-	lives [16]atomic.Int64
+	lives [128]atomic.Int64
 
 	done chan struct{}
 	wg   sync.WaitGroup
@@ -47,11 +50,21 @@ const errorsMax = 20
 
 func startWorkload(c *proc.Cluster) *workload {
 	w := &workload{history: NewHistory(), cluster: c, done: make(chan struct{})}
-	for i := range len(c.Nodes) * clientsPerNode {
-		w.wg.Go(func() { w.client(i, c.Nodes[i%len(c.Nodes)]) })
+	for _, n := range c.Nodes {
+		w.begin(n)
 	}
 	return w
 }
+
+// begin adds the clients of a node.
+func (w *workload) begin(n *proc.Node) {
+	for i := range clientsPerNode {
+		w.wg.Go(func() { w.client(n.Index*clientsPerNode+i, n) })
+	}
+}
+
+// end marks a node as one that will not be back: its clients wait in vain.
+func (w *workload) end(n *proc.Node) { w.lives[n.Index].Add(1) }
 
 // stop ends the clients and waits for them.
 func (w *workload) stop() {
@@ -83,6 +96,7 @@ func (w *workload) client(id int, node *proc.Node) {
 	r := rand.New(rand.NewPCG(uint64(id), 1))
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
+	seen := ""
 	for sequence := 0; !w.stopping(); {
 		life := w.lives[node.Index].Load()
 		if life%2 == 1 {
@@ -98,7 +112,7 @@ func (w *workload) client(id int, node *proc.Node) {
 		for !w.stopping() {
 			<-tick.C
 			sequence++
-			o := w.draw(r, id, sequence)
+			o := w.draw(r, id, sequence, seen)
 			o.Node = node.Name
 			if err := w.do(conn, &o); err != nil {
 				if w.lives[node.Index].Load() == life {
@@ -106,37 +120,23 @@ func (w *workload) client(id int, node *proc.Node) {
 				}
 				break
 			}
+			if o.isRegister() && o.Arg != "" {
+				seen = o.Arg
+			} else if o.Name == "GET" && !o.Null {
+				seen = o.Reply
+			}
 		}
 		conn.Close()
 	}
 }
 
-// draw chooses a client's next command. Written values are unique.
-func (w *workload) draw(r *rand.Rand, id, sequence int) Op {
-	o := Op{Client: id}
-	if r.IntN(4) == 0 {
-		o.Name, o.Key = "INCR", fmt.Sprint(counterPrefix, r.IntN(counters))
-		return o
-	}
-	o.Key = fmt.Sprintf("r%d-%d", w.history.Now()/generationNs, r.IntN(registers))
-	o.Name = [...]string{"GET", "GET", "GET", "SET", "SET", "GETSET", "SETNX", "DEL"}[r.IntN(8)]
-	switch o.Name {
-	case "SET", "GETSET", "SETNX":
-		o.Arg = fmt.Sprintf("%d.%d", id, sequence)
-	}
-	return o
-}
-
-// do runs the command and notes it. It returns an error if the connection is
-// of no more use.
+// do runs the op and notes it. It returns an error if the connection is of no
+// more use.
 func (w *workload) do(conn *respconn.Conn, o *Op) error {
-	args := []string{o.Name, o.Key}
-	if o.Arg != "" {
-		args = append(args, o.Arg)
-	}
 	o.Call = w.history.Now()
-	v, err := conn.Do(args...)
+	v, err := w.perform(conn, o)
 	o.Return = w.history.Now()
+	known := o.Outcome == Refused
 	switch {
 	case err != nil:
 		o.Outcome = Unknown
@@ -146,6 +146,9 @@ func (w *workload) do(conn *respconn.Conn, o *Op) error {
 		w.report("client %d of %s: %s %s: %s (after %.3fs)", o.Client, o.Node, o.Name, o.Key, o.Reply, float64(o.Return-o.Call)/1e9)
 	default:
 		o.Outcome, o.Reply, o.Null = Done, string(v.Bytes), v.Null
+	}
+	if known {
+		o.Outcome = Refused
 	}
 	w.history.Add(*o)
 	return err

@@ -77,6 +77,38 @@ func pureFloorsStayPure(s *source) []finding {
 	return found
 }
 
+// homes are libraries, and folders of this module, that one folder alone may
+// import: a node needs none of them. "" is tests alone.
+var homes = map[string]string{
+	"github.com/minio":              "cmd/clusterctl/",
+	"lockstep/cmd/clusterctl":       "cmd/clusterctl",
+	"github.com/johannesboyne":      "",
+	"github.com/schollz":            "cmd/clusterctl",
+	"github.com/charmbracelet":      "cmd/clusterctl",
+	"charm.land":                    "cmd/clusterctl",
+	"github.com/HdrHistogram":       "cmd/clusterctl",
+	"github.com/anishathalye":       "",
+	"github.com/redis/rueidis":      "",
+	"github.com/hibiken/asynq":      "",
+	"github.com/go-redsync/redsync": "",
+}
+
+func librariesStayHome(s *source) []finding {
+	if s.isTest() || strings.HasPrefix(s.path, "tests/") {
+		return nil
+	}
+	var found []finding
+	for imported := range s.imports() {
+		for library, home := range homes { // order does not matter: each finding once
+			if (imported == library || strings.HasPrefix(imported, library+"/")) && (home == "" || !strings.HasPrefix(s.path, home)) {
+				found = append(found, finding{s.path, s.path + ":" + imported, fmt.Sprintf("imports %s, which is for %q alone", imported, home)})
+			}
+		}
+	}
+	return found
+}
+
+func TestLibrariesStayHome(t *testing.T)                    { check(t, librariesStayHome) }
 func TestImportsGoDownTheFloors(t *testing.T)               { check(t, importsGoDown) }
 func TestEngineAndMachineAreAFunctionOfTheLog(t *testing.T) { check(t, pureFloorsStayPure) }
 
@@ -85,6 +117,9 @@ func TestFloorRulesFindPlantedOffences(t *testing.T) {
 	wantFindings(t, 1, importsGoDown, "proto/x/a_test.go", `package x; import ("lockstep/node"; "lockstep/tests/proc")`)
 	wantFindings(t, 0, importsGoDown, "node/a.go", `package node; import ("lockstep/fsm"; "lockstep/proto/resp"; "lockstep/node/config")`)
 	wantFindings(t, 0, importsGoDown, "tests/x/a.go", `package x; import "lockstep/cmd/lockstepd"`)
+	wantFindings(t, 2, librariesStayHome, "cmd/lockstepd/a.go", `package main; import ("github.com/minio/minio-go/v7"; "lockstep/cmd/clusterctl/backup")`)
+	wantFindings(t, 1, librariesStayHome, "cmd/clusterctl/a.go", `package main; import ("github.com/minio/minio-go/v7"; "github.com/johannesboyne/gofakes3")`)
+	wantFindings(t, 0, librariesStayHome, "cmd/clusterctl/backup/a_test.go", `package backup; import "github.com/johannesboyne/gofakes3"`)
 	wantFindings(t, 4, pureFloorsStayPure, "fsm/a.go", `package fsm; import ("time"; r "math/rand/v2"; "net/http"; "github.com/hashicorp/raft")`)
 	wantFindings(t, 0, pureFloorsStayPure, "fsm/a_test.go", `package fsm; import "time"`)
 	wantFindings(t, 0, pureFloorsStayPure, "engine/a.go", `package engine; import ("math/bits"; "context"; "sort")`)

@@ -7,19 +7,26 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// askPatience bounds a question to a server: one that is paused or busy
-// electing does not hold up the one who asks.
-const askPatience = 5 * time.Second
+const (
+	// askPatience bounds a question whose answer is wanted: only a server that
+	// hangs takes so long.
+	askPatience = 90 * time.Second
+	// lookPatience bounds a look at a server: one that is paused does not hold up
+	// the one who looks at all.
+	lookPatience = 5 * time.Second
+)
 
 // Ask sends one command over a connection of its own and returns the text of
 // the reply; an error reply or a broken connection is an error.
-func Ask(addr string, args ...string) (string, error) {
-	c, err := respconn.DialTimeout(addr, time.Second)
+func Ask(addr string, args ...string) (string, error) { return ask(addr, askPatience, args...) }
+
+func ask(addr string, patience time.Duration, args ...string) (string, error) {
+	c, err := respconn.DialTimeout(addr, patience)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	c.Patience = askPatience
+	c.Patience = patience
 	v, err := c.Do(args...)
 	if err != nil {
 		return "", err
@@ -27,17 +34,17 @@ func Ask(addr string, args ...string) (string, error) {
 	return v.Text()
 }
 
-// Ping reports whether the server answers PING with PONG.
+// Ping reports whether the server answers PING with PONG, and soon.
 func Ping(addr string) bool {
-	text, err := Ask(addr, "PING")
+	text, err := ask(addr, lookPatience, "PING")
 	return err == nil && text == "PONG"
 }
 
 // Info is the fields of a section of INFO, empty if the server does not
-// answer.
+// answer soon.
 func Info(addr, section string) map[string]string {
 	fields := map[string]string{}
-	text, err := Ask(addr, "INFO", section)
+	text, err := ask(addr, lookPatience, "INFO", section)
 	if err != nil {
 		return fields
 	}

@@ -7,43 +7,122 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
-// built is the path of lockstepd, made once per test binary.
-var built = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("LOCKSTEP_BINARY"); path != "" {
-		return filepath.Abs(path)
+// built and builtCtl are the paths of the programs, made once per test binary.
+var (
+	built = sync.OnceValues(func() (string, error) {
+		if path := os.Getenv("LOCKSTEP_BINARY"); path != "" {
+			return filepath.Abs(path)
+		}
+		return build("lockstepd")
+	})
+	builtCtl = sync.OnceValues(func() (string, error) { return build("clusterctl") })
+)
+
+// OtherLockstepd makes a lockstepd that was linked with other values of string
+// variables, as in "lockstep/cluster/meta.known=3": a program of the past or of
+// the future.
+func OtherLockstepd(t testing.TB, values ...string) string {
+	t.Helper()
+	NeedProcesses(t)
+	path, err := build("lockstepd", values...)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return path
+}
+
+// build makes one of this module's programs; values are for the linker.
+func build(program string, values ...string) (string, error) {
+	args := []string{"build", "-tags", "hashicorpmetrics"}
+	name := program
+	if os.Getenv("LOCKSTEP_RACE") != "" {
+		args = append(args, "-race")
+		name += "-race"
+	}
+	if len(values) > 0 {
+		args = append(args, "-ldflags", "-X "+strings.Join(values, " -X "))
+		name += "-" + strings.NewReplacer("/", "_", "=", "_").Replace(strings.Join(values, "-"))
+	}
+	shared, unlock, err := lockShared()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	// The go command links anew only if what lies there is of another tree.
+	latest := filepath.Join(shared, name)
+	cmd := exec.Command("go", append(args, "-o", latest, "lockstep/cmd/"+program)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
+	}
+	return keep(latest, program)
+}
+
+// lockShared is a folder for the programs of this module, the same for all its
+// test binaries: what one of them has linked, the next need not. One at a time
+// may use it.
+func lockShared() (dir string, unlock func(), err error) {
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("go list -m: %w", err)
+	}
+	dir = filepath.Join(os.TempDir(), "lockstep-test-programs"+strings.ReplaceAll(strings.TrimSpace(string(module)), "/", "-"))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		_ = f.Close()
+		return "", nil, err
+	}
+	return dir, func() { _ = f.Close() }, nil
+}
+
+// keep gives this test binary a program of its own, by another name of the same
+// file: what others build from a tree that has changed goes to a new file.
+func keep(latest, program string) (string, error) {
 	dir, err := os.MkdirTemp("", "lockstep-test-bin-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "lockstepd")
-	args := []string{"build", "-tags", "hashicorpmetrics", "-o", path}
-	if os.Getenv("LOCKSTEP_RACE") != "" {
-		args = append(args, "-race")
-	}
-	cmd := exec.Command("go", append(args, "lockstep/cmd/lockstepd")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		_ = os.RemoveAll(dir)
-		return "", fmt.Errorf("build lockstepd: %w\n%s", err, out)
-	}
-	binaryDir = dir
-	return path, nil
-})
+	binariesMu.Lock()
+	binaryDirs = append(binaryDirs, dir)
+	binariesMu.Unlock()
+	path := filepath.Join(dir, program)
+	return path, os.Link(latest, path)
+}
 
-// binaryDir is the folder of a lockstepd that was built here.
-var binaryDir string
+// binaryDirs are the folders of what was built here.
+var (
+	binariesMu sync.Mutex
+	binaryDirs []string
+)
 
-// Main runs a package's tests and then removes the binary it built: call it
+// Main runs a package's tests and then removes the programs it built: call it
 // from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
-	if binaryDir != "" {
-		_ = os.RemoveAll(binaryDir)
+	for _, dir := range binaryDirs {
+		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
+}
+
+// Clusterctl is the path of the operator's program.
+func Clusterctl(t testing.TB) string {
+	t.Helper()
+	NeedProcesses(t)
+	path, err := builtCtl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Lockstepd is the path of the server under test.
@@ -52,9 +131,6 @@ func Lockstepd(t testing.TB) string {
 	NeedProcesses(t)
 	path, err := built()
 	if err != nil {
-		if strings.Contains(err.Error(), "no Go files") || strings.Contains(err.Error(), "no required module provides") {
-			Skip(t, "there is no lockstepd")
-		}
 		t.Fatal(err)
 	}
 	return path

@@ -5,13 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
 // ElectionPatience is how long a cluster with a quorum may be without a leader
 // on the slowest machine; what is promised on an ordinary one, tests measure.
-const ElectionPatience = 60 * time.Second
+const ElectionPatience = 2 * time.Minute
 
 // Node is a lockstepd.
 type Node struct {
@@ -20,9 +21,12 @@ type Node struct {
 	Index int
 }
 
-// Role is what the node says it is in shard 0: leader, follower, candidate or
-// learner; "" if it does not answer.
+// Role is what the node says it is in its first shard: leader, follower,
+// candidate or learner; "none" if it has no replica, "" if it does not answer.
 func (n *Node) Role() string { return Info(n.Addr(), "raft")["raft_role"] }
+
+// DataDir is the node's data folder; it makes it itself.
+func (n *Node) DataDir() string { return filepath.Join(n.Dir, "data") }
 
 // PeerAddr is where the other nodes connect.
 func (n *Node) PeerAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.Port+peerPortDistance) }
@@ -39,8 +43,16 @@ func (n *Node) WaitReady() {
 		if Ping(n.Addr()) {
 			role = n.Role()
 		}
-		return role == "leader" || role == "follower"
+		// A replica may be on its way to a node that has none.
+		return role == "leader" || role == "follower" || role == "none" && n.placed()
 	})
+}
+
+// placed tells whether all replicas are where they should be, and not all
+// everywhere.
+func (n *Node) placed() bool {
+	report, err := ask(n.Addr(), lookPatience, "LOCKSTEP", "PLACEMENT")
+	return err == nil && strings.Contains(report, `"balanced":true`) && !strings.Contains(report, `"replicas":0,"nodes"`)
 }
 
 // Options say what a cluster is made of. The zero value is the default of the
@@ -50,6 +62,8 @@ type Options struct {
 	LogStore string
 	// Args are added to the command line of every node.
 	Args []string
+	// Before is called with each node before it is started for the first time.
+	Before func(*Node)
 }
 
 func (o Options) args() []string {
@@ -83,30 +97,76 @@ func NewNode(t testing.TB, o Options) *Node {
 	return NewCluster(t, 1, o).Nodes[0]
 }
 
-// NewCluster starts n nodes: the first bootstraps the cluster, the others join
-// it. All lead or follow when it returns.
-func NewCluster(t testing.TB, n int, o Options) *Cluster {
+// NewLone starts a lockstepd that is told its port and its folder and nothing
+// else.
+func NewLone(t testing.TB) *Node {
+	t.Helper()
+	node := newNode(t, "lone", 0)
+	node.Start()
+	node.WaitReady()
+	return node
+}
+
+// newNode is a node that is not started yet.
+func newNode(t testing.TB, name string, index int) *Node {
 	t.Helper()
 	binary := Lockstepd(t)
+	node := &Node{Process: newProcess(t, name, FreePort(t)), Index: index}
+	node.argv = []string{binary, "--port", strconv.Itoa(node.Port), "--dir", node.DataDir()}
+	return node
+}
+
+// NewCluster starts n nodes: the first bootstraps the cluster, the others join
+// it. All lead or follow when it returns, and each shard has as many voters as it
+// is to have, so that one may be killed.
+func NewCluster(t testing.TB, n int, o Options) *Cluster {
+	t.Helper()
 	c := &Cluster{t: t}
-	for i := range n {
-		name := "n" + strconv.Itoa(i+1)
-		node := &Node{Process: newProcess(t, name, FreePort(t)), Index: i}
-		node.argv = append([]string{
-			binary, "--port", strconv.Itoa(node.Port), "--bind", "127.0.0.1",
-			"--peer-port", strconv.Itoa(node.Port + peerPortDistance),
-			"--dir", filepath.Join(node.Dir, "data"), "--node-name", name,
-		}, o.args()...)
-		if i == 0 {
-			node.argv = append(node.argv, "--bootstrap")
-		} else {
-			node.argv = append(node.argv, "--join", c.Nodes[0].PeerAddr())
-		}
-		c.Nodes = append(c.Nodes, node)
-		node.Start()
-		node.WaitReady()
+	for range n {
+		c.Join(o).WaitReady()
 	}
 	c.WaitLeader()
+	c.waitVoters(min(n, replicasUsual))
+	return c
+}
+
+// Join starts one more node, which asks the first to be taken in, and does not
+// wait for it.
+func (c *Cluster) Join(o Options) *Node {
+	c.t.Helper()
+	i := len(c.Nodes)
+	node := newNode(c.t, "n"+strconv.Itoa(i+1), i)
+	node.argv = append(node.argv, "--bind", "127.0.0.1", "--peer-port", strconv.Itoa(node.Port+peerPortDistance), "--node-name", node.Name)
+	node.argv = append(node.argv, o.args()...)
+	if i == 0 {
+		node.argv = append(node.argv, "--bootstrap")
+	} else {
+		node.argv = append(node.argv, "--join", c.Nodes[0].PeerAddr())
+	}
+	c.Nodes = append(c.Nodes, node)
+	if o.Before != nil {
+		o.Before(node)
+	}
+	node.Start()
+	return node
+}
+
+// NewFounders makes n nodes, none of them started, which found a cluster by rule:
+// each is told to expect n and asks all.
+func NewFounders(t testing.TB, n int, o Options) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
+	var peers []string
+	for i := range n {
+		node := newNode(t, "n"+strconv.Itoa(i+1), i)
+		c.Nodes = append(c.Nodes, node)
+		peers = append(peers, node.PeerAddr())
+	}
+	for _, node := range c.Nodes {
+		node.argv = append(node.argv, "--bind", "127.0.0.1", "--peer-port", strconv.Itoa(node.Port+peerPortDistance), "--node-name", node.Name,
+			"--join", strings.Join(peers, ","), "--bootstrap-expect", strconv.Itoa(n))
+		node.argv = append(node.argv, o.args()...)
+	}
 	return c
 }
 
@@ -115,7 +175,7 @@ func NewCluster(t testing.TB, n int, o Options) *Cluster {
 func (c *Cluster) Leader() *Node {
 	var leader *Node
 	for _, n := range c.Nodes {
-		if !n.Running() || n.Role() != "leader" {
+		if !n.Running() || !strings.HasPrefix(Info(n.Addr(), "raft")["raft_shard0"], "role=leader,") {
 			continue
 		}
 		if leader != nil {

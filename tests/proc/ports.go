@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -8,42 +9,60 @@ import (
 	"testing"
 )
 
-// Client ports are drawn from a range that, like the peer ports 10000 above,
-// lies below the ports the kernel hands out by itself, so that no outgoing
-// connection takes one.
+// Client ports are drawn from a range below that of the peer ports, 10000 above
+// them, and both lie below the ports the kernel hands out by itself, so that no
+// outgoing connection takes one.
 const (
 	firstPort        = 11000
-	ports            = 11000
 	peerPortDistance = 10000
+	ports            = peerPortDistance
+	portDraws        = 1000
 )
 
+// taken are the ports that this test binary was given, each held against other
+// test binaries by a socket of the kernel's abstract namespace: it leaves nothing
+// behind, and is gone when the binary is, however that ends.
 var (
-	portsMu sync.Mutex
-	given   = map[int]bool{}
+	takenMu sync.Mutex
+	taken   = map[int]net.Listener{}
 )
 
 // FreePort finds a port that is free, as is the one peerPortDistance above it,
-// and that this test binary has not been given before.
+// and that nobody else is given as long as this test binary runs: not the next
+// who asks here, and no test binary that runs beside it, be the port's server
+// not started yet or dead for the moment.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	portsMu.Lock()
-	defer portsMu.Unlock()
-	for range 1000 {
+	takenMu.Lock()
+	defer takenMu.Unlock()
+	var last error
+	for range portDraws {
 		port := firstPort + rand.IntN(ports)
-		if !given[port] && free(port) && free(port+peerPortDistance) {
-			given[port] = true
-			return port
+		if taken[port] != nil {
+			continue
 		}
+		hold, err := net.Listen("unix", fmt.Sprintf("@lockstep-test-port-%d", port))
+		if err != nil {
+			last = err
+			continue
+		}
+		if err := errors.Join(free(port), free(port+peerPortDistance)); err != nil {
+			last = err
+			_ = hold.Close()
+			continue
+		}
+		taken[port] = hold
+		return port
 	}
-	t.Fatal("no free port in 1000 draws")
+	t.Fatalf("no free port in %d draws: %v", portDraws, last)
 	return 0
 }
 
-func free(port int) bool {
+// free returns why a port is not free, nil if it is.
+func free(port int) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
-		return false
+		return err
 	}
-	l.Close()
-	return true
+	return l.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 )
 
 // StopPatience is how long a process that was told to stop may take.
-const StopPatience = 20 * time.Second
+const StopPatience = time.Minute
 
 // Process is one server process. It may be started, ended and started again;
 // its folder stays. Its methods may be called by several goroutines.
@@ -57,6 +58,17 @@ func (p *Process) cleanUp() {
 	p.t.Logf("%s (port %d) is kept in %s; its log ends:\n%s", p.Name, p.Port, p.Dir, p.LogTail(2000))
 }
 
+// Become lets the next start run another program.
+func (p *Process) Become(binary string) { p.argv[0] = binary }
+
+// Flags adds to the command line of all starts from now on.
+func (p *Process) Flags(flags ...string) { p.argv = append(p.argv, flags...) }
+
+// Limit lets the next starts run under a limit, in the words of prlimit(1).
+func (p *Process) Limit(words ...string) {
+	p.argv = slices.Concat([]string{Tool(p.t, "prlimit")}, words, []string{"--"}, p.argv)
+}
+
 // Addr is where clients connect.
 func (p *Process) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Port)) }
 
@@ -84,15 +96,16 @@ func (p *Process) Log() string {
 	return string(text)
 }
 
-// Start starts the process. It must not be running.
-func (p *Process) Start() {
+// Start starts the process, with more flags for this run if some are given; of
+// a flag that is there twice the last counts. It must not be running.
+func (p *Process) Start(flags ...string) {
 	p.t.Helper()
-	if err := p.start(); err != nil {
+	if err := p.start(flags); err != nil {
 		p.t.Fatalf("start %s: %v", p.Name, err)
 	}
 }
 
-func (p *Process) start() error {
+func (p *Process) start(flags []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil {
@@ -103,7 +116,7 @@ func (p *Process) start() error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd := exec.Command(p.argv[0], slices.Concat(p.argv[1:], flags)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, out, out
 	cmd.Env = environment()
 	// A test binary that is killed takes its servers with it.
@@ -186,12 +199,19 @@ func (p *Process) Stop() int {
 		p.Kill9()
 		p.t.Errorf("%s did not stop within %v of SIGTERM", p.Name, StopPatience)
 	}
+	code, _ := p.Ended()
+	return code
+}
+
+// Ended reports whether the process was started and has ended, and its exit
+// status; a signal counts as -1.
+func (p *Process) Ended() (code int, ended bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == nil {
-		return -1
+		return -1, false
 	}
-	return p.state.ExitCode()
+	return p.state.ExitCode(), true
 }
 
 // RSS is the memory the process occupies, in bytes; 0 while it does not run.

@@ -9,7 +9,7 @@ import (
 
 // startPatience is how long a server may take until it answers; a machine with
 // every core busy is slow.
-const startPatience = 60 * time.Second
+const startPatience = 2 * time.Minute
 
 // RedisServer starts a redis-server that keeps nothing on disk; directives are
 // added to its command line. Without redis-server the test is skipped.
@@ -30,8 +30,7 @@ func RedisServer(t testing.TB, directives ...string) *Process {
 	return p
 }
 
-// Tool is the path of a program of the redis-tools package; without it the
-// test is skipped.
+// Tool is the path of a program of the system; without it the test is skipped.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	NeedProcesses(t)

@@ -16,7 +16,7 @@ import (
 
 // DefaultPatience is how long a reply may take, unless Conn.Patience says
 // otherwise.
-const DefaultPatience = 30 * time.Second
+const DefaultPatience = 90 * time.Second
 
 // Conn is one connection. One goroutine may write while another reads.
 type Conn struct {

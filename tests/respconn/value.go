@@ -121,7 +121,7 @@ func isAggregate(kind byte) bool { return strings.IndexByte("*%~>|", kind) >= 0 
 const (
 	bulkBytesMax = 1 << 30
 	elemsMax     = 1 << 24
-	depthMax     = 64
+	depthMax     = 256
 )
 
 // Parse reads one reply. io.EOF means that the stream ended between replies.

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"lockstep/cluster/meta"
 )
@@ -22,7 +25,15 @@ const (
 	lockFile     = "LOCK"
 	identityFile = "identity.json"
 	raftFolder   = "raft"
+	// JournalFolder is where the log is that the node's shards share.
+	JournalFolder = "journal"
 )
+
+// ErrArchitecture refuses another kind of processor: what it makes of a
+// logarithm, or of a product and a sum in one step, may differ in the last digit,
+// and replicas that run the same log must not differ.
+var ErrArchitecture = errors.New("the nodes of a cluster run on one kind of processor, for others may calculate differently in the last digit; " +
+	"move the data with clusterctl backup and restore")
 
 // Folder is a node's data folder, locked.
 type Folder struct {
@@ -37,6 +48,11 @@ type Folder struct {
 // it. It refuses what would be dangerous to use, in words.
 func Open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the data folder: %w", err)
+	}
+	// Its name must be as durable as what will be in it. Who may not read the
+	// folder above has not made this one.
+	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}
 	lock, err := lockFolder(dir)
@@ -98,6 +114,12 @@ func (f *Folder) load() error {
 		return fmt.Errorf("the data folder %s belongs to node %s, which is no longer part of its cluster: %s; "+
 			"move the folder away to join as a new node", f.dir, id.ID(), id.Why)
 	}
+	if err := meta.CheckVersion(id.ClusterVersion); err != nil {
+		return fmt.Errorf("the data folder %s cannot be opened by this version of lockstep: %w", f.dir, err)
+	}
+	if id.Architecture != "" && id.Architecture != runtime.GOARCH {
+		return fmt.Errorf("the data folder %s was made on %s, and this machine is %s: %w", f.dir, id.Architecture, runtime.GOARCH, ErrArchitecture)
+	}
 	for _, g := range id.Groups {
 		if entries, err := os.ReadDir(f.GroupDir(g)); err != nil || len(entries) == 0 {
 			return fmt.Errorf("%s is missing or empty, but this node has kept a Raft group there; without it the node could vote twice; "+
@@ -105,6 +127,11 @@ func (f *Folder) load() error {
 		}
 	}
 	f.id = id
+	for _, g := range id.Dropping {
+		if err := f.finishDrop(g); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -120,12 +147,43 @@ func (f *Folder) GroupDir(group uint32) string {
 	return filepath.Join(f.dir, raftFolder, name)
 }
 
+// GroupDirs are where the Raft groups keep their data that have any here.
+func (f *Folder) GroupDirs() []string {
+	var dirs []string
+	if id := f.Identity(); id != nil {
+		for _, group := range id.Groups {
+			dirs = append(dirs, f.GroupDir(group))
+		}
+	}
+	return dirs
+}
+
+// JournalDir is where the log is that the node's shards share, if they do.
+func (f *Folder) JournalDir() string { return filepath.Join(f.dir, JournalFolder) }
+
 // Identity returns who lives here, or nil if nobody does yet. What it returns
 // is not changed later.
 func (f *Folder) Identity() *Identity {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.id
+}
+
+// CheckRecovered refuses a folder whose recovery was cut short.
+func (f *Folder) CheckRecovered() error {
+	if id := f.Identity(); id != nil && id.Recovering {
+		return fmt.Errorf("the recovery of the data folder %s has not come to its end; run it again: clusterctl recover --dir %s --lost %s",
+			f.dir, f.dir, joinIDs(id.Lost))
+	}
+	return nil
+}
+
+func joinIDs(ids []meta.NodeID) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return strings.Join(names, ",")
 }
 
 // CheckName refuses a name that is not the one the folder was made with.
@@ -154,7 +212,7 @@ func (f *Folder) Found(name string, creation meta.Creation) error {
 	if err := creation.Validate(); err != nil {
 		return err
 	}
-	return f.save(Identity{ClusterID: NewClusterID(), Name: name, Incarnation: newIncarnation(), Phase: Founding, Creation: &creation})
+	return f.save(Identity{ClusterID: NewClusterID(), Name: name, Incarnation: newIncarnation(), Architecture: runtime.GOARCH, Phase: Founding, Creation: &creation})
 }
 
 // BeginJoin makes the folder that of a node which asks to be taken in. It may
@@ -166,7 +224,51 @@ func (f *Folder) BeginJoin(name string) error {
 	if err := f.mustBeEmpty(name); err != nil {
 		return err
 	}
-	return f.save(Identity{Name: name, Incarnation: newIncarnation(), Phase: Joining})
+	return f.save(Identity{Name: name, Incarnation: newIncarnation(), Architecture: runtime.GOARCH, Phase: Joining})
+}
+
+// Promised is the name of the node that may found the cluster as far as this
+// folder's node is concerned; empty: it has promised nothing.
+func (f *Folder) Promised() string { return f.Identity().Promised }
+
+// Promise notes to whom the right to found the cluster was given. It is given
+// once.
+func (f *Folder) Promise(name string) error {
+	return f.change(func(id *Identity) error {
+		if id.Phase != Joining || id.Promised != "" && id.Promised != name {
+			return fmt.Errorf("node %s has nothing to promise to %s", id.ID(), name)
+		}
+		id.Promised = name
+		return nil
+	})
+}
+
+// Expects notes how many nodes the folder's node waits for, and returns how
+// many it waited for before; 0: it did not.
+func (f *Folder) Expects(nodes int) (before int, err error) {
+	before = f.Identity().Expect
+	if before == nodes {
+		return before, nil
+	}
+	return before, f.change(func(id *Identity) error {
+		id.Expect = nodes
+		return nil
+	})
+}
+
+// FoundPromised makes a node that was looking for a cluster the first of a new
+// one. The right to do so must have been promised to it.
+func (f *Folder) FoundPromised(creation meta.Creation) error {
+	if err := creation.Validate(); err != nil {
+		return err
+	}
+	return f.change(func(id *Identity) error {
+		if id.Phase != Joining || id.Promised != id.Name {
+			return fmt.Errorf("node %s has no right to found a cluster", id.ID())
+		}
+		id.ClusterID, id.Phase, id.Creation = NewClusterID(), Founding, &creation
+		return nil
+	})
 }
 
 func (f *Folder) mustBeEmpty(name string) error {
@@ -193,23 +295,67 @@ func (f *Folder) Joined(clusterID string, creation meta.Creation) error {
 	})
 }
 
-// Started counts a start, and returns the count.
+// Started gives a start its number, and returns that. It is at least the time in
+// microseconds: a folder that was set back, to a copy of it or a volume's snapshot,
+// must not give a number again which shards remember. The first writes under it
+// would be taken for those of that earlier start, and answered without being run.
 func (f *Folder) Started() (boot uint64, err error) {
 	err = f.change(func(id *Identity) error {
-		id.Boot++
+		id.Boot = max(id.Boot+1, uint64(time.Now().UnixMicro()))
 		boot = id.Boot
 		return nil
 	})
 	return boot, err
 }
 
-// Opened notes that these Raft groups have their data on disk now. From now on
-// the folder is refused if one of them is missing.
-func (f *Folder) Opened(groups []uint32) error {
+// Opened notes that a Raft group has its data on disk now. From now on the
+// folder is refused if it is missing.
+func (f *Folder) Opened(group uint32) error {
+	if slices.Contains(f.Identity().Groups, group) {
+		return nil
+	}
 	return f.change(func(id *Identity) error {
-		all := append(slices.Clone(id.Groups), groups...)
+		all := append(slices.Clone(id.Groups), group)
 		slices.Sort(all)
 		id.Groups = slices.Compact(all)
+		return nil
+	})
+}
+
+// DroppedSince is the newest going for which a group's data was deleted; 0: it
+// never was.
+func (f *Folder) DroppedSince(group uint32) uint64 { return f.Identity().Dropped[group] }
+
+// Drop deletes the data of a group that has let go of this node, and notes for
+// which going it did. The group must be closed. What a crash leaves of it is
+// deleted when the folder is opened again.
+func (f *Folder) Drop(group uint32, since uint64) error {
+	err := f.change(func(id *Identity) error {
+		id.Groups = slices.DeleteFunc(slices.Clone(id.Groups), func(g uint32) bool { return g == group })
+		id.Dropping = append(slices.Clone(id.Dropping), group)
+		id.Dropped = maps.Clone(id.Dropped)
+		if id.Dropped == nil {
+			id.Dropped = map[uint32]uint64{}
+		}
+		id.Dropped[group] = max(id.Dropped[group], since)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return f.finishDrop(group)
+}
+
+// finishDrop deletes what Drop has noted.
+func (f *Folder) finishDrop(group uint32) error {
+	if err := os.RemoveAll(f.GroupDir(group)); err != nil {
+		return fmt.Errorf("cannot delete the data of a group that this node has left: %w", err)
+	}
+	if err := syncDir(filepath.Join(f.dir, raftFolder)); err != nil {
+		return err
+	}
+	return f.change(func(id *Identity) error {
+		id.Dropping = slices.DeleteFunc(slices.Clone(id.Dropping), func(g uint32) bool { return g == group })
 		return nil
 	})
 }
@@ -220,6 +366,48 @@ func (f *Folder) Settle() error {
 		if id.Phase == Founding {
 			id.Phase = Settled
 		}
+		return nil
+	})
+}
+
+// SawVersion notes that the cluster is at a version, so that no program opens
+// the folder that does not know it.
+func (f *Folder) SawVersion(version int) error {
+	if id := f.Identity(); id != nil && id.ClusterVersion >= version {
+		return nil
+	}
+	return f.change(func(id *Identity) error {
+		id.ClusterVersion = max(id.ClusterVersion, version)
+		return nil
+	})
+}
+
+// SharesLog notes that shards share a log, before there is anything in it.
+func (f *Folder) SharesLog() error {
+	if f.Identity().SharesLog {
+		return nil
+	}
+	return f.change(func(id *Identity) error {
+		id.SharesLog = true
+		return nil
+	})
+}
+
+// BeginRecovery notes which nodes are given up, before the first group is
+// changed; EndRecovery, that all groups have been.
+func (f *Folder) BeginRecovery(lost []meta.NodeID) error {
+	return f.change(func(id *Identity) error {
+		all := append(slices.Clone(id.Lost), lost...)
+		slices.Sort(all)
+		id.Lost, id.Recovering = slices.Compact(all), true
+		return nil
+	})
+}
+
+// EndRecovery lets the folder be used again.
+func (f *Folder) EndRecovery() error {
+	return f.change(func(id *Identity) error {
+		id.Recovering = false
 		return nil
 	})
 }
@@ -258,7 +446,7 @@ func (f *Folder) save(id Identity) error {
 
 // saveLocked makes id durable, then current. f.mu must be held.
 func (f *Folder) saveLocked(id Identity) error {
-	id.Format = formatVersion
+	id.Format = id.format()
 	b, err := json.MarshalIndent(&id, "", "  ")
 	if err != nil {
 		return err
@@ -285,7 +473,11 @@ func replaceFile(path string, b []byte) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}

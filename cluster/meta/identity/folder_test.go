@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,14 +67,25 @@ func TestAFounderIsTheSameAfterRestart(t *testing.T) {
 	}
 }
 
+// Shards remember what a start has written by its number, so no other start may
+// have it: not the next one, and none of a folder that was set back to a copy of it.
 func TestEveryStartHasItsOwnBoot(t *testing.T) {
 	f := open(t, t.TempDir())
 	ok(t, f.Found("n1", creation()))
-	for want := uint64(1); want <= 3; want++ {
-		boot, err := f.Started()
-		if err != nil || boot != want || f.Identity().Boot != want {
-			t.Fatalf("boot %d, %v; want %d", boot, err, want)
+	path := filepath.Join(f.Dir(), identityFile)
+	before, err := os.ReadFile(path)
+	ok(t, err)
+	last := uint64(0)
+	for n := range 6 {
+		if n >= 3 {
+			ok(t, os.WriteFile(path, before, 0o600))
+			f = reopen(t, f)
 		}
+		boot, err := f.Started()
+		if err != nil || boot <= last || f.Identity().Boot != boot {
+			t.Fatalf("boot %d behind %d, %v", boot, last, err)
+		}
+		last = boot
 		f = reopen(t, f)
 	}
 }
@@ -129,7 +141,8 @@ func TestAGroupThatWentMissingIsRefused(t *testing.T) {
 	for _, g := range []uint32{meta.GroupID, 0} {
 		ok(t, os.MkdirAll(f.GroupDir(g), 0o755))
 		ok(t, os.WriteFile(filepath.Join(f.GroupDir(g), "log"), []byte("x"), 0o644))
-		ok(t, f.Opened([]uint32{g, g}))
+		ok(t, f.Opened(g))
+		ok(t, f.Opened(g))
 	}
 	f = reopen(t, f)
 	if n := len(f.Identity().Groups); n != 2 {
@@ -167,13 +180,14 @@ func TestARemovedNodeStaysRemoved(t *testing.T) {
 
 func TestUnreadableIdentityIsSaid(t *testing.T) {
 	for content, words := range map[string]string{
-		`{"format": 2, "shape": [1]}`: "newer version of lockstep (format 2",
+		`{"format": 3, "shape": [1]}`: "newer version of lockstep (format 3",
 		`{"format": 1, `:              "is damaged",
 		`{"format": 1, "name": 7}`:    "is damaged",
 		`{"format": 1, "name": "n1", "incarnation": "5", "phase": "settled"}`: "makes no sense: no cluster",
 		`{"format": 1, "name": "n1", "incarnation": "5", "phase": "dancing"}`: "unknown phase",
 		`{"format": 1, "name": "n1", "incarnation": "0", "phase": "joining"}`: "no incarnation",
 		`{"name": "n1"}`: "makes no sense: format 0",
+		`{"format": 1, "name": "n1", "incarnation": "5", "phase": "joining", "architecture": "pdp11"}`: "was made on pdp11",
 	} {
 		dir := t.TempDir()
 		ok(t, os.WriteFile(filepath.Join(dir, identityFile), []byte(content), 0o644))
@@ -196,4 +210,133 @@ func TestACrashWhileWritingLeavesTheOldIdentity(t *testing.T) {
 	}
 	_, err := f.Started()
 	ok(t, err)
+}
+
+// A replica that was given up is gone for good, whatever a crash leaves of it,
+// and the folder remembers for which going that was.
+func TestADroppedGroupIsGoneAndIsNotMissed(t *testing.T) {
+	f := open(t, t.TempDir())
+	ok(t, f.Found("n1", creation()))
+	for _, g := range []uint32{meta.GroupID, 0, 1} {
+		ok(t, os.MkdirAll(f.GroupDir(g), 0o755))
+		ok(t, os.WriteFile(filepath.Join(f.GroupDir(g), "stable.db"), []byte("x"), 0o644))
+		ok(t, f.Opened(g))
+	}
+	ok(t, f.Drop(1, 70))
+	if _, err := os.Stat(f.GroupDir(1)); !os.IsNotExist(err) {
+		t.Fatalf("the data is still there: %v", err)
+	}
+	f = reopen(t, f)
+	if f.DroppedSince(1) != 70 || f.DroppedSince(0) != 0 {
+		t.Fatalf("%+v", f.Identity())
+	}
+	// As a crash between the note and the deletion leaves it.
+	ok(t, f.change(func(id *Identity) error {
+		id.Groups, id.Dropping = []uint32{0, meta.GroupID}, []uint32{1}
+		return nil
+	}))
+	ok(t, os.MkdirAll(f.GroupDir(1), 0o755))
+	ok(t, os.WriteFile(filepath.Join(f.GroupDir(1), "log.db"), []byte("x"), 0o644))
+	f = reopen(t, f)
+	if _, err := os.Stat(f.GroupDir(1)); !os.IsNotExist(err) || len(f.Identity().Dropping) > 0 {
+		t.Fatalf("what was to be deleted is still there: %v, %+v", err, f.Identity())
+	}
+	// It may come back, and go again.
+	ok(t, os.MkdirAll(f.GroupDir(1), 0o755))
+	ok(t, os.WriteFile(filepath.Join(f.GroupDir(1), "stable.db"), []byte("x"), 0o644))
+	ok(t, f.Opened(1))
+	ok(t, f.Drop(1, 90))
+	ok(t, f.Drop(1, 80))
+	if f.DroppedSince(1) != 90 {
+		t.Fatal(f.DroppedSince(1))
+	}
+}
+
+// settled is the folder of a node that belongs to a cluster.
+func settled(t *testing.T) *Folder {
+	t.Helper()
+	f := open(t, t.TempDir())
+	ok(t, f.Found("n1", creation()))
+	ok(t, f.Settle())
+	return f
+}
+
+func formatOf(t *testing.T, f *Folder) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.Dir(), identityFile))
+	ok(t, err)
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, `"format"`) {
+			return strings.Trim(line, " ,\n")
+		}
+	}
+	return ""
+}
+
+// What older programs may overlook is written in the format that they read;
+// what they must not, in one that they refuse.
+func TestTheFormatRisesWithWhatIsSaid(t *testing.T) {
+	f := settled(t)
+	ok(t, f.SawVersion(meta.VersionFirst))
+	if got := formatOf(t, f); got != `"format": 1` {
+		t.Errorf("%s while there is nothing new to say", got)
+	}
+	ok(t, f.SawVersion(meta.VersionOperator))
+	if got := formatOf(t, f); got != `"format": 2` {
+		t.Errorf("%s at cluster version %d", got, meta.VersionOperator)
+	}
+	ok(t, f.SawVersion(meta.VersionFirst))
+	if id := reopen(t, f).Identity(); id.ClusterVersion != meta.VersionOperator {
+		t.Errorf("cluster version %d", id.ClusterVersion)
+	}
+	f = settled(t)
+	ok(t, f.SawVersion(meta.KnownVersion()+1))
+	ok(t, f.Close())
+	_, err := Open(f.Dir())
+	says(t, err, "cannot be opened by this version of lockstep", fmt.Sprintf("the cluster is at version %d", meta.KnownVersion()+1))
+}
+
+func TestARecoveryThatWasCutShortIsRemembered(t *testing.T) {
+	f := settled(t)
+	ok(t, f.CheckRecovered())
+	ok(t, f.BeginRecovery([]meta.NodeID{"n3.3", "n2.2"}))
+	f = reopen(t, f)
+	says(t, f.CheckRecovered(), "has not come to its end; run it again", "--lost n2.2,n3.3")
+	ok(t, f.BeginRecovery([]meta.NodeID{"n2.2"}))
+	ok(t, f.EndRecovery())
+	f = reopen(t, f)
+	ok(t, f.CheckRecovered())
+	if id := f.Identity(); len(id.Lost) != 2 || id.Recovering {
+		t.Errorf("%+v", id)
+	}
+}
+
+func TestTheRightToFoundIsGivenOnceAndOutlivesACrash(t *testing.T) {
+	f := open(t, t.TempDir())
+	ok(t, f.BeginJoin("n1"))
+	id := f.Identity().ID()
+	says(t, f.FoundPromised(creation()), "no right to found")
+	if before, err := f.Expects(3); before != 0 || err != nil {
+		t.Fatal(before, err)
+	}
+	ok(t, f.Promise("n1"))
+	f = reopen(t, f)
+	if before, err := f.Expects(5); before != 3 || err != nil || f.Promised() != "n1" {
+		t.Fatal(before, err, f.Promised())
+	}
+	says(t, f.Promise("n0"), "nothing to promise")
+	ok(t, f.FoundPromised(creation()))
+	f = reopen(t, f)
+	if got := f.Identity(); got.ID() != id || got.Phase != Founding || got.ClusterID == "" {
+		t.Fatalf("%+v", got)
+	}
+	says(t, f.FoundPromised(creation()), "no right to found")
+	says(t, f.Promise("n1"), "nothing to promise")
+}
+
+func TestWhoPromisedAnotherDoesNotFound(t *testing.T) {
+	f := open(t, t.TempDir())
+	ok(t, f.BeginJoin("n2"))
+	ok(t, f.Promise("n1"))
+	says(t, f.FoundPromised(creation()), "no right to found")
 }

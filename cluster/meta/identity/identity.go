@@ -11,8 +11,8 @@
 //     system frees when the process ends, however it ends.
 //   - identity.json is whole or absent: it is written beside itself, synced,
 //     renamed, and its folder synced.
-//   - The boot counter is on disk before anybody sees it, so no two starts share
-//     one.
+//   - A start's number is on disk before anybody sees it, and is not below the time,
+//     so no two starts share one.
 //   - Raft's data is never opened without the identity it was made under, and a
 //     group that was once opened is never opened empty: both would let the node
 //     vote twice.
@@ -25,8 +25,12 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// formatVersion is that of identity.json.
-const formatVersion = 1
+// The formats of identity.json. The second says what an older program must not
+// overlook, and is written only where there is something to say.
+const (
+	formatFirst   = 1
+	formatVersion = 2
+)
 
 // Phase is how far the folder's node has come.
 type Phase string
@@ -49,17 +53,43 @@ type Identity struct {
 	ClusterID   string `json:"cluster_id"`
 	Name        string `json:"name"`
 	Incarnation uint64 `json:"incarnation,string"`
-	// Boot counts the starts of the node; the first is 1.
+	// Boot is the number of the node's last start; it grows.
 	Boot  uint64 `json:"boot"`
 	Phase Phase  `json:"phase"`
+	// Architecture is that of the processor (GOARCH) on which the data was made;
+	// absent: an older program made it.
+	Architecture string `json:"architecture,omitempty"`
 	// Why says why the node was removed.
 	Why string `json:"why,omitempty"`
 	// Creation is the cluster's, known unless the node is joining. A founder
 	// needs it again when it dies before the meta group has it; all need it to
 	// open their groups.
 	Creation *meta.Creation `json:"creation,omitempty"`
-	// Groups are the Raft groups that were opened here once.
+	// ClusterVersion is the newest version that this node has seen its cluster at;
+	// absent: the first.
+	ClusterVersion int `json:"cluster_version,omitempty"`
+	// Promised is the name of the node that may found the cluster as far as this
+	// one, which is joining, is concerned, and Expect how many nodes it expected
+	// when it last looked for them.
+	Promised string `json:"promised,omitempty"`
+	Expect   int    `json:"bootstrap_expect,omitempty"`
+	// Lost are nodes that were given up with all their data when this node's
+	// groups were recovered. They must never be listened to again.
+	Lost []meta.NodeID `json:"lost,omitempty"`
+	// Recovering: a recovery has begun and has not ended; the folder must not be
+	// used before it has.
+	Recovering bool `json:"recovering,omitempty"`
+	// SharesLog: the shards' logs are in one that they share, where an older
+	// program would not find them.
+	SharesLog bool `json:"shares_log,omitempty"`
+	// Groups are the Raft groups that have their data here.
 	Groups []uint32 `json:"groups,omitempty"`
+	// Dropping are groups whose data is being deleted.
+	Dropping []uint32 `json:"dropping,omitempty"`
+	// Dropped is, by group, the newest going of the node (meta.Going.Since) for
+	// which its data was deleted. An older view may order the same again, while
+	// there is newer data.
+	Dropped map[uint32]uint64 `json:"dropped,omitempty"`
 }
 
 // ID is the node's id.
@@ -87,8 +117,16 @@ func parse(path string, b []byte) (*Identity, error) {
 	return &id, nil
 }
 
+// format is the least that says all there is to say.
+func (id *Identity) format() int {
+	if id.ClusterVersion > meta.VersionFirst || len(id.Lost) > 0 || id.Recovering || id.SharesLog || len(id.Dropping) > 0 || len(id.Dropped) > 0 {
+		return formatVersion
+	}
+	return formatFirst
+}
+
 func (id *Identity) check() error {
-	if id.Format != formatVersion {
+	if id.Format < formatFirst || id.Format > formatVersion {
 		return fmt.Errorf("format %d", id.Format)
 	}
 	if err := meta.ValidateName(id.Name); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -46,13 +47,16 @@ type Demo struct {
 	downSince time.Time
 }
 
+// nodesMax is how many nodes a demo may have: each has a digit on the keyboard.
+const nodesMax = 9
+
 // startPatience is how long the cluster may take to have a leader everywhere.
 const startPatience = 30 * time.Second
 
 // Start starts the processes and waits until the cluster is healthy.
 func Start(ctx context.Context, opt Options) (*Demo, error) {
-	if opt.Nodes < 1 || opt.Nodes > 9 {
-		return nil, fmt.Errorf("--nodes is 1 to 9, not %d", opt.Nodes)
+	if opt.Nodes < 1 || opt.Nodes > nodesMax {
+		return nil, fmt.Errorf("--nodes is 1 to %d, not %d", nodesMax, opt.Nodes)
 	}
 	if err := checkPorts(opt.Port, opt.Nodes); err != nil {
 		return nil, err
@@ -64,7 +68,7 @@ func Start(ctx context.Context, opt Options) (*Demo, error) {
 			return nil, err
 		}
 		d.Dir, d.temporary = dir, true
-	} else if err := os.MkdirAll(d.Dir, 0o700); err != nil {
+	} else if err := checkKept(d.Dir, opt.Nodes); err != nil {
 		return nil, err
 	}
 	binary := opt.Binary
@@ -116,9 +120,32 @@ func (d *Demo) startAll(ctx context.Context) error {
 			}
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("the cluster is not healthy after %v; logs are in %s", startPatience, d.Dir)
+			return fmt.Errorf("the cluster is not healthy after %v (%s); logs are in %s", startPatience, d.reasons(), d.Dir)
 		}
 		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// page is the address of the page of a node that runs; any shows the whole
+// cluster. "": none has one.
+func (d *Demo) page() string {
+	for _, p := range d.Procs {
+		if p.Page != "" && p.Running() {
+			return p.Page
+		}
+	}
+	return ""
+}
+
+// reasons says why the cluster is not as it should be.
+func (d *Demo) reasons() string {
+	switch c := d.Latest(); {
+	case c == nil:
+		return "no node answers"
+	case c.Health == status.Healthy:
+		return fmt.Sprintf("%d of %d nodes are members", len(c.Nodes), len(d.Procs))
+	default:
+		return strings.Join(c.Reasons, "; ")
 	}
 }
 

@@ -27,6 +27,10 @@ const (
 // is a lost write.
 type Load struct {
 	addrs []string
+	// first is the number that the writes begin with. It is greater than those of
+	// earlier demos, whose data may have been kept: what stood there before must
+	// not pass for a write of this one.
+	first int64
 	on    atomic.Bool
 	// acked[k] is the greatest number acknowledged for key k.
 	acked []atomic.Int64
@@ -39,7 +43,7 @@ type Load struct {
 }
 
 func newLoad(addrs []string) *Load {
-	return &Load{addrs: addrs, acked: make([]atomic.Int64, writers*keysPerWriter)}
+	return &Load{addrs: addrs, first: time.Now().UnixMicro(), acked: make([]atomic.Int64, writers*keysPerWriter)}
 }
 
 // Toggle switches the load on or off and returns what it is now.
@@ -105,12 +109,12 @@ func demoKey(k int) string { return "demo:" + strconv.Itoa(k) }
 func (l *Load) write(ctx context.Context, w int) {
 	conn := &connection{addrs: l.addrs, next: w}
 	defer conn.close()
-	for n := int64(1); ctx.Err() == nil; n++ {
+	for n := l.first; ctx.Err() == nil; n++ {
 		if !l.on.Load() {
 			pause(ctx, 50*time.Millisecond)
 			continue
 		}
-		k := w*keysPerWriter + int(n)%keysPerWriter
+		k := w*keysPerWriter + int(n%keysPerWriter)
 		begin := time.Now()
 		err := conn.get().Set(ctx, demoKey(k), n, 0).Err()
 		if took := time.Since(begin).Milliseconds(); took > l.slowestMs.Load() {
@@ -146,6 +150,10 @@ func (l *Load) check(ctx context.Context) {
 	conn := &connection{addrs: l.addrs}
 	defer conn.close()
 	for first := 0; ctx.Err() == nil; first = (first + checkBatch) % len(l.acked) {
+		if l.Acknowledged.Load() == 0 {
+			pause(ctx, 50*time.Millisecond)
+			continue
+		}
 		if !l.checkKeys(ctx, conn, first) {
 			conn.failed()
 			pause(ctx, 50*time.Millisecond)

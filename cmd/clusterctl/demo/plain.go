@@ -11,6 +11,9 @@ import (
 // RunPlain prints a line a second until ctx ends: for pipes and scripts. The
 // write load is on from the beginning.
 func (d *Demo) RunPlain(ctx context.Context, w io.Writer) error {
+	if page := d.page(); page != "" {
+		fmt.Fprintln(w, "a page of the whole cluster:", page)
+	}
 	d.Load.Toggle()
 	loadCtx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +24,8 @@ import (
 type Process struct {
 	Name string
 	Port int
+	// Page is the address of the node's page; "": it has none.
+	Page string
 
 	binary string
 	args   []string
@@ -32,11 +36,13 @@ type Process struct {
 	exited chan struct{}
 }
 
+func nodeName(i int) string { return "n" + strconv.Itoa(i+1) }
+
 // newProcess describes node number i (from 0); the first bootstraps the
 // cluster and the others join it.
 func newProcess(binary, dir string, firstPort, i int, more []string) *Process {
 	port := firstPort + i
-	name := "n" + strconv.Itoa(i+1)
+	name := nodeName(i)
 	p := &Process{
 		Name: name, Port: port, binary: binary,
 		log: filepath.Join(dir, name+".log"),
@@ -50,12 +56,22 @@ func newProcess(binary, dir string, firstPort, i int, more []string) *Process {
 	} else {
 		p.args = append(p.args, "--join", fmt.Sprintf("127.0.0.1:%d", firstPort+peerPortDistance))
 	}
+	// Where another program has the port there is no page, and all else goes on.
+	if admin := port + pagePortDistance; !slices.ContainsFunc(more, setsAdminPort) && checkPort(admin) == nil {
+		p.args = append(p.args, "--admin-port", strconv.Itoa(admin))
+		p.Page = fmt.Sprintf("http://127.0.0.1:%d/", admin)
+	}
 	p.args = append(p.args, more...)
 	return p
 }
 
-// peerPortDistance is how far a node's peer port is above its client port.
-const peerPortDistance = 10000
+func setsAdminPort(arg string) bool { return strings.HasPrefix(arg, "--admin-port") }
+
+// How far a node's peer port and the port of its page are above its client port.
+const (
+	peerPortDistance = 10000
+	pagePortDistance = 1000
+)
 
 // Addr is the node's client address.
 func (p *Process) Addr() string { return fmt.Sprintf("127.0.0.1:%d", p.Port) }
@@ -143,17 +159,35 @@ func (p *Process) lastWords() string {
 func checkPorts(first, nodes int) error {
 	for i := range nodes {
 		for _, port := range []int{first + i, first + i + peerPortDistance} {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			err := checkPort(port)
 			if errors.Is(err, syscall.EADDRINUSE) {
 				return fmt.Errorf("port %d is taken by another program; choose other ports with --port", port)
 			}
 			if err != nil {
 				return err
 			}
-			l.Close()
 		}
 	}
 	return nil
+}
+
+func checkPort(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// checkKept makes the folder that is to be kept, and refuses one with the data of
+// more nodes: without them those that start may never be a quorum.
+func checkKept(dir string, nodes int) error {
+	for i := nodes; i < nodesMax; i++ {
+		if _, err := os.Stat(filepath.Join(dir, nodeName(i))); err == nil {
+			return fmt.Errorf("%s holds the data of a cluster with a node %s; give --nodes %d or more, or another folder to --keep", dir, nodeName(i), i+1)
+		}
+	}
+	return os.MkdirAll(dir, 0o700)
 }
 
 // buildBinary builds lockstepd from the module this program was started in.

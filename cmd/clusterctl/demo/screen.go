@@ -20,6 +20,8 @@ type screen struct {
 	rate  int64
 	acked int64
 	at    time.Time
+	// width is the terminal's, in columns; 0: not known yet.
+	width int
 }
 
 type tickMsg time.Time
@@ -56,6 +58,8 @@ func (s *screen) Init() tea.Cmd { return s.tick() }
 // Update implements tea.Model.
 func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		s.width = msg.Width
 	case tickMsg:
 		s.measure(time.Time(msg))
 		return s, s.tick()
@@ -112,8 +116,8 @@ func (s *screen) View() tea.View {
 	if !d.temporary {
 		where = "data in " + d.Dir
 	}
-	fmt.Fprintf(&b, "%s · %d nodes · %s\n\n", bold.Render("lockstep demo cluster"), len(d.Procs), where)
-	b.WriteString(bold.Render(fmt.Sprintf("  %-4s %-16s %-10s %6s %10s %6s %9s %8s %7s", "NODE", "CLIENT", "ROLE", "TERM", "EXECUTED", "LAG", "KEYS", "OPS/S", "MEM")))
+	b.WriteString(s.parts("", bold.Render("lockstep demo cluster"), fmt.Sprintf("%d nodes", len(d.Procs)), where) + "\n")
+	b.WriteString(bold.Render(fmt.Sprintf(headForm, "NODE", "CLIENT", "ROLE", "TERM", "EXECUTED", "LAG", "KEYS", "OPS/S", "MEM")))
 	b.WriteByte('\n')
 	c := d.Latest()
 	for _, p := range d.Procs {
@@ -122,12 +126,17 @@ func (s *screen) View() tea.View {
 	first := d.Procs[0].Port
 	last := d.Procs[len(d.Procs)-1].Port
 	fmt.Fprintf(&b, "\n  try it    redis-cli -p %d set greeting hello      (any node takes writes)\n            redis-cli -p %d get greeting\n", first, last)
-	fmt.Fprintf(&b, "  break it  1-%d kill -9 that node, again to start it · l move the leader · w write load (%s) · q quit\n\n", len(d.Procs), onOff(d.Load.On()))
+	if page := d.page(); page != "" {
+		fmt.Fprintf(&b, "  look      %s in a browser shows the whole cluster\n", page)
+	}
+	b.WriteString(s.parts("  break it  ", fmt.Sprintf("1-%d kill -9 that node, again to start it", len(d.Procs)),
+		"l move the leader", "w write load ("+onOff(d.Load.On())+")", "q quit") + "\n")
 	verdict := good.Render(d.Verdict())
 	if d.Load.Lost.Load() > 0 {
 		verdict = bad.Render(d.Verdict())
 	}
-	fmt.Fprintf(&b, "  load      %d writes/s · slowest %d ms · errors %d · %s · %d reads checked\n\n", s.rate, s.slow, d.Load.Errors.Load(), verdict, d.Load.Checked.Load())
+	b.WriteString(s.parts("  load      ", fmt.Sprintf("%d writes/s", s.rate), fmt.Sprintf("slowest %d ms", s.slow),
+		fmt.Sprintf("errors %d", d.Load.Errors.Load()), verdict, fmt.Sprintf("%d reads checked", d.Load.Checked.Load())) + "\n")
 	for i, e := range d.Events() {
 		label := "          "
 		if i == 0 {
@@ -145,6 +154,35 @@ func (s *screen) View() tea.View {
 	return v
 }
 
+// parts is a line of several parts, each whole: what is beyond the terminal's
+// width goes on below, under the first part.
+func (s *screen) parts(label string, parts ...string) string {
+	const between = " · "
+	lines, room := label, s.width-lipgloss.Width(label)
+	for i, p := range parts {
+		w := lipgloss.Width(p)
+		switch {
+		case i == 0:
+		case s.width == 0 || w+lipgloss.Width(between) <= room:
+			lines += between
+			room -= lipgloss.Width(between)
+		default:
+			lines += "\n" + strings.Repeat(" ", lipgloss.Width(label))
+			room = s.width - lipgloss.Width(label)
+		}
+		lines += p
+		room -= w
+	}
+	return lines + "\n"
+}
+
+// headForm and rowForm are the columns of the table: 78 wide, for the narrowest
+// of usual terminals.
+const (
+	headForm = "  %-4s %-15s %-9s %5s %9s %5s %8s %7s %6s"
+	rowForm  = "  %-4s %-15s %s %5d %9d %5d %8d %7d %5dM\n"
+)
+
 func onOff(on bool) string {
 	if on {
 		return "on"
@@ -154,7 +192,7 @@ func onOff(on bool) string {
 
 func nodeRow(p *Process, c *status.Cluster) string {
 	if !p.Running() {
-		return fmt.Sprintf("  %-4s %-16s %s\n", p.Name, p.Addr(), bad.Render("killed"))
+		return fmt.Sprintf("  %-4s %-15s %s\n", p.Name, p.Addr(), bad.Render("killed"))
 	}
 	if c != nil {
 		for i := range c.Nodes {
@@ -163,12 +201,12 @@ func nodeRow(p *Process, c *status.Cluster) string {
 			if n.Name != p.Name || !n.Reachable || g == nil {
 				continue
 			}
-			role := fmt.Sprintf("%-10s", g.Role)
+			role := fmt.Sprintf("%-9s", g.Role)
 			if g.Role == "leader" {
 				role = good.Render(role)
 			}
-			return fmt.Sprintf("  %-4s %-16s %s %6d %10d %6d %9d %8d %6dM\n", p.Name, p.Addr(), role, g.Term, g.Executed, g.Lag, n.Keys, n.OpsPerSec, n.RSSBytes>>20)
+			return fmt.Sprintf(rowForm, p.Name, p.Addr(), role, g.Term, g.Executed, g.Lag, n.Keys, n.OpsPerSec, n.RSSBytes>>20)
 		}
 	}
-	return fmt.Sprintf("  %-4s %-16s %s\n", p.Name, p.Addr(), faint.Render("starting"))
+	return fmt.Sprintf("  %-4s %-15s %s\n", p.Name, p.Addr(), faint.Render("starting"))
 }

@@ -1,0 +1,194 @@
+package feed
+
+import (
+	"sync"
+	"time"
+
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+// hearing is one gateway's feed at its source.
+type hearing struct {
+	source  *Source
+	outlet  *Outlet
+	replica Replica
+	id      uint64
+	want    Want
+	// node and boot are the gateway's.
+	node, boot uint64
+	// from: keyspace events of entries up to here are known to the gateway.
+	from uint64
+
+	mu sync.Mutex
+	// batches are whole items that wait, oldest first, of bytes in all; the last
+	// may still grow.
+	batches [][]byte
+	bytes   int
+	// number is that of the newest batch that was sent; sent is its answer, until
+	// it is confirmed.
+	number uint64
+	sent   []byte
+	// reply answers the poll that is open, nil: none is. polled is when the last
+	// one came.
+	reply  func([]byte)
+	polled time.Time
+	// led is when the replica was last seen fit.
+	led   time.Time
+	ended bool
+}
+
+// changed tells of keys. It is called while the txn runs.
+func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
+	var own *fsm.TxnID
+	if by.Node == x.node && by.Boot == x.boot {
+		own = &by
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(keys) > 0 && !x.ended {
+		b := x.batchLocked()
+		before := len(*b)
+		*b, keys = appendChanged(*b, own, keys)
+		x.grewLocked(len(*b) - before)
+	}
+	x.answerLocked()
+}
+
+// event tells of a keyspace event. It is called while the txn runs.
+func (x *hearing) event(class command.EventClass, event string, db int, key []byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended || x.from > 0 && x.replica.Executed() < x.from {
+		return
+	}
+	x.from = 0
+	b := x.batchLocked()
+	before := len(*b)
+	*b = appendEvent(*b, class, event, db, key)
+	x.grewLocked(len(*b) - before)
+	x.answerLocked()
+}
+
+// batchLocked is the batch that takes the next item.
+func (x *hearing) batchLocked() *[]byte {
+	if n := len(x.batches); n == 0 || len(x.batches[n-1]) >= batchBytesMax {
+		x.batches = append(x.batches, nil)
+	}
+	return &x.batches[len(x.batches)-1]
+}
+
+// grewLocked counts bytes that were added. A gateway that does not take them is
+// cut off.
+func (x *hearing) grewLocked(n int) {
+	x.bytes += n
+	if total := x.source.waiting.Add(int64(n)); x.bytes > x.source.bytesMax || total > sourceBytesMax {
+		x.endLocked()
+	}
+}
+
+// answerLocked answers the poll that is open, if there is something to tell.
+func (x *hearing) answerLocked() {
+	if x.reply == nil || len(x.batches) == 0 {
+		return
+	}
+	batch := x.batches[0]
+	x.batches = x.batches[1:]
+	x.bytes -= len(batch)
+	x.source.waiting.Add(int64(-len(batch)))
+	x.number++
+	x.sent = append(x.headLocked(len(batch)), batch...)
+	x.replyLocked(x.sent)
+}
+
+// headLocked begins an answer. What it tells of has begun to run, so its entry is
+// queued. What has run to the end has been told, unless more waits.
+func (x *hearing) headLocked(room int) []byte {
+	told, leads := uint64(0), uint64(0)
+	if len(x.batches) == 0 {
+		told = x.replica.Executed()
+	}
+	if x.replica.Leader().Self {
+		leads = 1
+	}
+	return appendAll(append(make([]byte, 0, room+32), statusDone), x.number, x.replica.Queued(), told, leads)
+}
+
+func (x *hearing) replyLocked(answer []byte) {
+	if x.reply != nil {
+		x.reply(answer)
+		x.reply = nil
+	}
+}
+
+// poll is the gateway's question for what comes behind a batch. A poll that is
+// still open was asked over a connection that has broken.
+func (x *hearing) poll(received uint64, reply func([]byte)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.polled = time.Now()
+	x.replyLocked(x.headLocked(0))
+	switch {
+	case x.ended:
+		reply([]byte{statusGone})
+		return
+	case received == x.number:
+		x.sent = nil
+	case received+1 == x.number && x.sent != nil:
+		reply(x.sent)
+		return
+	default:
+		x.endLocked()
+		reply([]byte{statusGone})
+		return
+	}
+	x.reply = reply
+	x.answerLocked()
+}
+
+// watch looks after the hearing as long as it lives.
+func (x *hearing) watch() {
+	time.AfterFunc(x.source.beat, func() {
+		if x.tend(time.Now()) {
+			x.watch()
+		} else {
+			x.source.forget(x)
+		}
+	})
+}
+
+// tend answers a poll that has waited for long, and ends a hearing that has no
+// gateway or no source any more; false: it has ended.
+func (x *hearing) tend(now time.Time) bool {
+	isFit := fit(x.replica)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if isFit {
+		x.led = now
+	}
+	switch {
+	case x.ended:
+	case now.Sub(x.led) > leaderless, x.reply == nil && now.Sub(x.polled) > x.source.patience:
+		x.endLocked()
+	case x.reply != nil && now.Sub(x.polled) >= x.source.beat:
+		x.replyLocked(x.headLocked(0))
+	}
+	return !x.ended
+}
+
+func (x *hearing) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.endLocked()
+}
+
+// endLocked ends the hearing; its watch removes it.
+func (x *hearing) endLocked() {
+	if x.ended {
+		return
+	}
+	x.ended = true
+	x.source.waiting.Add(int64(-x.bytes))
+	x.batches, x.bytes, x.sent = nil, 0, nil
+	x.replyLocked([]byte{statusGone})
+}

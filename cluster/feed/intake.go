@@ -1,0 +1,271 @@
+package feed
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster/stepper"
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+// Peers sends requests to other nodes.
+type Peers interface {
+	// Go sends a request and calls done once with the answer, from any goroutine.
+	Go(addr string, kind uint8, payload []byte, done func([]byte, error))
+}
+
+// Sink takes what a gateway hears. Of one shard and kind of feed one goroutine
+// calls it.
+type Sink interface {
+	// Unheard says that keys of a shard may have changed and nobody told.
+	Unheard(shard int)
+	// Changed says that a txn changed keys; nil among them stands for all.
+	Changed(shard int, by fsm.TxnID, keys [][]byte)
+	// Event is a keyspace event.
+	Event(shard int, class command.EventClass, event string, db int, key []byte)
+	// Quiet says whether the events that this node's own replica of a shard gives
+	// are to be dropped: a feed tells of them, or has told.
+	Quiet(shard int, quiet bool)
+}
+
+// Config is what an intake is made with.
+type Config struct {
+	Shards int
+	// Node and Boot are this gateway's.
+	Node, Boot uint64
+	Sink       Sink
+	Peers      Peers
+	// Wants tells whether somebody on this node wants to hear of changes, and which
+	// keyspace events somebody does. Kick must follow when that has changed.
+	Wants func() (changes bool, events command.EventClass)
+	// Own tells whether this node's replica of a shard tells enough.
+	Own func(shard int) bool
+	// Queued is the index of the last entry that this node's replica has begun to
+	// run, Executed the index that this node's replica has run all entries up to; 0:
+	// there is none.
+	Queued, Executed func(shard int) uint64
+	// Leader is the peer address of a shard's leader, "" if it is not known;
+	// Replicas are those of all nodes that should have a replica.
+	Leader   func(shard int) string
+	Replicas func(shard int) []string
+	// Doubt says that what is known of the leader, or that nothing is, does not
+	// help.
+	Doubt func(shard int)
+}
+
+// kinds of feeds of a shard.
+const (
+	kindChanges = iota
+	kindEvents
+	kinds
+)
+
+const (
+	// reviewEvery is how often an intake that is wanted looks which shards it has
+	// a replica of.
+	reviewEvery = 200 * time.Millisecond
+	// handoverMax is how long a replica may take to run what a feed had told.
+	handoverMax = 10 * time.Second
+)
+
+// Intake is a node's side that hears. All methods may be called by any
+// goroutine.
+type Intake struct {
+	// Kick makes it look at what is wanted.
+	*stepper.Stepper
+	cfg  Config
+	pace pace
+	// heard is each shard's newest position.
+	heard []atomic.Uint64
+	// told is each shard's index up to which keyspace events have been told.
+	told []atomic.Uint64
+	// gaps counts the times that a feed had to begin anew, batches what came.
+	gaps, batches atomic.Uint64
+
+	mu    sync.Mutex
+	tails [kinds][]*tail
+	// quiet are the shards whose own replica's events are dropped.
+	quiet []bool
+	// awaited counts who waits for feeds of changes before it will want them.
+	awaited int
+	// moved is closed and replaced when a tail has come to life, or may be needed
+	// no more.
+	moved chan struct{}
+}
+
+// NewIntake returns an intake; Run makes it work.
+func NewIntake(cfg Config) *Intake {
+	in := &Intake{cfg: cfg, pace: usualPace, Stepper: stepper.New(), heard: make([]atomic.Uint64, cfg.Shards), told: make([]atomic.Uint64, cfg.Shards), moved: make(chan struct{}), quiet: make([]bool, cfg.Shards)}
+	for k := range in.tails {
+		in.tails[k] = make([]*tail, cfg.Shards)
+	}
+	return in
+}
+
+// Heard is the index up to which changes of a shard may have been heard of. A
+// read whose result a client may keep must see that entry.
+func (in *Intake) Heard(shard int) uint64 { return in.heard[shard].Load() }
+
+// Told notes that this node's replica of a shard, which is closed, has told
+// keyspace events of entries up to an index.
+func (in *Intake) Told(shard int, index uint64) { raise(&in.told[shard], index) }
+
+// raise makes a position no less than an index.
+func raise(position *atomic.Uint64, index uint64) {
+	for was := position.Load(); was < index; was = position.Load() {
+		if position.CompareAndSwap(was, index) {
+			return
+		}
+	}
+}
+
+// Run works until ctx ends. While nothing is wanted it sleeps.
+func (in *Intake) Run(ctx context.Context) { in.Stepper.Run(ctx, in.review) }
+
+// needsLocked tells what a kind of feed of a shard is to tell; false: there is to be
+// none.
+func (in *Intake) needsLocked(kind, shard int) (Want, bool) {
+	changes, events := in.cfg.Wants()
+	wanted := changes || in.awaited > 0
+	if kind == kindEvents {
+		wanted = events != 0
+	} else {
+		events = 0
+	}
+	return Want{events}, wanted && !in.cfg.Own(shard)
+}
+
+// review starts and stops tails, and says when to look again; 0: there are none,
+// and none is wanted.
+func (in *Intake) review(ctx context.Context) time.Duration {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	changes, events := in.cfg.Wants()
+	busy := changes || events != 0 || in.awaited > 0
+	for kind := range in.tails {
+		for i, t := range in.tails[kind] {
+			want, needed := in.needsLocked(kind, i)
+			switch {
+			case t == nil && needed:
+				in.tails[kind][i] = in.start(ctx, kind, i, want)
+			case t != nil && (!needed || t.want != want):
+				t.cancel()
+			case t == nil && kind == kindEvents:
+				in.quietLocked(i, false) // the replica has come while no feed was open
+			}
+			busy = busy || t != nil
+		}
+	}
+	in.movedLocked()
+	if !busy {
+		return 0
+	}
+	return reviewEvery
+}
+
+// quietLocked drops the events of this node's own replica, or lets them through.
+func (in *Intake) quietLocked(shard int, quiet bool) {
+	if in.quiet[shard] != quiet {
+		in.quiet[shard] = quiet
+		in.cfg.Sink.Quiet(shard, quiet)
+	}
+}
+
+func (in *Intake) setQuiet(shard int, quiet bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.quietLocked(shard, quiet)
+}
+
+func (in *Intake) movedLocked() {
+	close(in.moved)
+	in.moved = make(chan struct{})
+}
+
+func (in *Intake) start(ctx context.Context, kind, shard int, want Want) *tail {
+	t := &tail{in: in, shard: shard, want: want}
+	ctx, t.cancel = context.WithCancel(ctx)
+	go func() {
+		t.run(ctx)
+		in.mu.Lock()
+		in.tails[kind][shard] = nil
+		in.mu.Unlock()
+		in.Kick()
+	}()
+	return t
+}
+
+// AwaitChanges waits until changes in all shards will be heard of; it gives up
+// when ctx ends. The caller will want them when it returns.
+func (in *Intake) AwaitChanges(ctx context.Context) (done func()) {
+	in.mu.Lock()
+	in.awaited++
+	in.mu.Unlock()
+	in.await(ctx, kindChanges)
+	return func() {
+		in.mu.Lock()
+		in.awaited--
+		in.mu.Unlock()
+		in.Kick()
+	}
+}
+
+// AwaitEvents waits until the keyspace events that are wanted will be heard of;
+// it gives up when ctx ends.
+func (in *Intake) AwaitEvents(ctx context.Context) { in.await(ctx, kindEvents) }
+
+func (in *Intake) await(ctx context.Context, kind int) {
+	for {
+		in.mu.Lock()
+		settled, moved := in.settledLocked(kind), in.moved
+		in.mu.Unlock()
+		if settled {
+			return
+		}
+		in.Kick()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (in *Intake) settledLocked(kind int) bool {
+	for i, t := range in.tails[kind] {
+		if want, needed := in.needsLocked(kind, i); needed && (t == nil || t.want != want || !t.live.Load()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Counts are what INFO shows.
+type Counts struct {
+	// Feeds are those that this node listens to; Live are those of them that tell.
+	Feeds, Live int
+	// Batches came so far, and Gaps times a feed began anew.
+	Batches, Gaps uint64
+}
+
+// Counts returns the numbers of the moment.
+func (in *Intake) Counts() Counts {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	c := Counts{Batches: in.batches.Load(), Gaps: in.gaps.Load()}
+	for kind := range in.tails {
+		for _, t := range in.tails[kind] {
+			if t == nil {
+				continue
+			}
+			c.Feeds++
+			if t.live.Load() {
+				c.Live++
+			}
+		}
+	}
+	return c
+}

@@ -1,0 +1,303 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+// pace are the times that tests shorten.
+type pace struct {
+	// open is how long a source may take to begin a hearing, poll how long to
+	// answer a poll; it answers every beat.
+	open, poll time.Duration
+	// resume is for how long a hearing whose connection broke is asked for again.
+	resume time.Duration
+	// first and most bound the pause between two rounds of asking.
+	first, most time.Duration
+}
+
+var usualPace = pace{
+	open: time.Second, poll: 6 * beat, resume: time.Second,
+	first: 10 * time.Millisecond, most: 500 * time.Millisecond,
+}
+
+// preferEvery is how often a feed that is not the leader's looks for the leader.
+const preferEvery = time.Second
+
+// place is a hearing at its source, which tells of every change behind begins.
+type place struct {
+	addr    string
+	hearing uint64
+	begins  uint64
+}
+
+// tail is one feed at its gateway.
+type tail struct {
+	in     *Intake
+	shard  int
+	want   Want
+	cancel context.CancelFunc
+	// live: a hearing is open.
+	live atomic.Bool
+
+	// What follows is run's alone. at is the hearing; next is one at the shard's
+	// leader that is to take over.
+	at, next place
+	// number is that of the newest batch.
+	number uint64
+	// preferAt is when the leader may be looked for again.
+	preferAt time.Time
+}
+
+var (
+	errRefused = errors.New("feed: refused")
+	errGone    = errors.New("feed: the hearing has ended")
+)
+
+// run hears until ctx ends, through as many hearings as it takes.
+func (t *tail) run(ctx context.Context) {
+	events := t.want.Events != 0
+	if events {
+		// From before the hearing begins, so that nothing is told twice.
+		t.in.setQuiet(t.shard, true)
+		t.in.Told(t.shard, t.in.cfg.Queued(t.shard))
+		defer t.handOver(ctx)
+	}
+	for try, begun := 0, false; ctx.Err() == nil; try++ {
+		if !t.open(ctx, try < leaderTries) {
+			t.in.cfg.Doubt(t.shard)
+			pause(ctx, min(t.in.pace.first<<min(try, 10), t.in.pace.most))
+			continue
+		}
+		if begun {
+			t.in.gaps.Add(1)
+		}
+		try, begun = 0, true
+		t.setLive(true)
+		t.follow(ctx)
+		t.setLive(false)
+	}
+}
+
+func (t *tail) setLive(live bool) {
+	t.live.Store(live)
+	t.in.mu.Lock()
+	t.in.movedLocked()
+	t.in.mu.Unlock()
+}
+
+// handOver lets this node's own replica be heard, when it has run what the feed
+// told: its events come from behind that. If there is no replica that is enough
+// another feed goes on.
+func (t *tail) handOver(ctx context.Context) {
+	deadline := time.Now().Add(handoverMax)
+	ctx = context.WithoutCancel(ctx)
+	for time.Now().Before(deadline) {
+		if _, events := t.in.cfg.Wants(); events == 0 || t.in.cfg.Executed(t.shard) >= t.in.told[t.shard].Load() {
+			break
+		}
+		if !t.in.cfg.Own(t.shard) {
+			return
+		}
+		pause(ctx, time.Millisecond)
+	}
+	t.in.setQuiet(t.shard, false)
+}
+
+// leaderTries is how often a source is looked for that leads, before any replica
+// will do. It takes about as long as an election; nothing changes meanwhile.
+const leaderTries = 6
+
+// open begins a hearing at the first source that serves.
+func (t *tail) open(ctx context.Context, leaderOnly bool) bool {
+	for _, addr := range t.sources(leaderOnly) {
+		p, ok := t.ask(ctx, addr, leaderOnly)
+		if !ok {
+			continue
+		}
+		t.at, t.number = p, 0
+		if t.want.Events == 0 {
+			t.in.cfg.Sink.Unheard(t.shard)
+		}
+		return true
+	}
+	return false
+}
+
+// ask begins a hearing at one source.
+func (t *tail) ask(ctx context.Context, addr string, leads bool) (place, bool) {
+	o := open{shard: uint64(t.shard), want: t.want, node: t.in.cfg.Node, boot: t.in.cfg.Boot, leads: leads}
+	if t.want.Events != 0 {
+		o.from = t.in.told[t.shard].Load()
+	}
+	s, err := t.call(ctx, addr, o.append(nil), t.in.pace.open)
+	p := place{addr: addr, hearing: s.number(), begins: s.number()}
+	if err != nil || s.bad {
+		return place{}, false
+	}
+	t.hear(p.begins)
+	return p, true
+}
+
+// prefer lets the shard's leader take over a feed of changes: followers run the
+// log later. Both tell until the old hearing has told all that the new one does
+// not, so there is no gap; to hear of a change twice does no harm. Of keyspace
+// events it would, so they come from the replica they came from.
+func (t *tail) prefer(ctx context.Context, told uint64, leads bool) {
+	switch {
+	case t.next.hearing != 0:
+		if told >= t.next.begins {
+			t.close(t.at)
+			t.at, t.next, t.number = t.next, place{}, 0
+		}
+		return
+	case leads, t.want.Events != 0, time.Now().Before(t.preferAt):
+		return
+	}
+	t.preferAt = time.Now().Add(preferEvery)
+	if leader := t.in.cfg.Leader(t.shard); leader != "" && leader != t.at.addr {
+		if p, ok := t.ask(ctx, leader, true); ok {
+			t.next = p
+			return
+		}
+	}
+	t.in.cfg.Doubt(t.shard)
+}
+
+// close tells a source that nobody listens any more.
+func (t *tail) close(p place) {
+	if p.hearing != 0 {
+		t.in.cfg.Peers.Go(p.addr, Kind, appendAll([]byte{opClose}, p.hearing), func([]byte, error) {})
+	}
+}
+
+// sources are the addresses to ask: the leader's first, and last the one whose
+// hearing was lost.
+func (t *tail) sources(leaderOnly bool) []string {
+	leader := t.in.cfg.Leader(t.shard)
+	if leaderOnly {
+		return []string{leader}[:min(len(leader), 1)]
+	}
+	addrs := slices.DeleteFunc(slices.Clone(t.in.cfg.Replicas(t.shard)), func(addr string) bool { return addr == leader || addr == t.at.addr })
+	if leader != "" && leader != t.at.addr {
+		addrs = slices.Insert(addrs, 0, leader)
+	}
+	if t.at.addr != "" {
+		addrs = append(addrs, t.at.addr)
+	}
+	return addrs
+}
+
+// hear notes a position, before anybody is told what lies up to there.
+func (t *tail) hear(position uint64) {
+	raise(&t.in.heard[t.shard], position)
+	if t.want.Events != 0 {
+		t.in.Told(t.shard, position)
+	}
+}
+
+// follow hears one hearing, until it ends.
+func (t *tail) follow(ctx context.Context) {
+	defer func() {
+		t.close(t.at)
+		t.close(t.next)
+		t.next = place{}
+	}()
+	last := time.Now()
+	for ctx.Err() == nil {
+		s, err := t.call(ctx, t.at.addr, appendAll([]byte{opPoll}, t.at.hearing, t.number), t.in.pace.poll)
+		switch {
+		case err == nil:
+			if t.take(ctx, &s) != nil {
+				return
+			}
+			last = time.Now()
+		case errors.Is(err, errGone), errors.Is(err, errSilent), time.Since(last) > t.in.pace.resume:
+			return
+		default:
+			// The connection broke; the hearing may be there still.
+			pause(ctx, t.in.pace.first)
+		}
+	}
+}
+
+// take hands on what an answer to a poll brings.
+func (t *tail) take(ctx context.Context, s *scanner) error {
+	number, position, told, leads := s.number(), s.number(), s.number(), s.number() == 1
+	if s.bad || number != t.number && number != t.number+1 || number == t.number && len(s.b) > 0 {
+		return errNonsense
+	}
+	t.hear(position)
+	if number != t.number {
+		t.number = number
+		t.in.batches.Add(1)
+		if err := scanItems(s.b, t); err != nil {
+			return err
+		}
+	}
+	t.prefer(ctx, told, leads)
+	return nil
+}
+
+// event implements hearer.
+func (t *tail) event(class command.EventClass, event string, db int, key []byte) {
+	t.in.cfg.Sink.Event(t.shard, class, event, db, key)
+}
+
+// changed implements hearer.
+func (t *tail) changed(own bool, lane uint32, seq uint64, keys [][]byte) {
+	var by fsm.TxnID
+	if own {
+		by = fsm.TxnID{Origin: fsm.Origin{Node: t.in.cfg.Node, Boot: t.in.cfg.Boot, Lane: lane}, Seq: seq}
+	}
+	t.in.cfg.Sink.Changed(t.shard, by, keys)
+}
+
+// errSilent: the source does not answer in time, though it is connected.
+var errSilent = errors.New("feed: no answer in time")
+
+// call sends a request and waits for its answer, whose status it judges.
+func (t *tail) call(ctx context.Context, addr string, payload []byte, patience time.Duration) (scanner, error) {
+	type result struct {
+		answer []byte
+		err    error
+	}
+	done := make(chan result, 1)
+	t.in.cfg.Peers.Go(addr, Kind, payload, func(answer []byte, err error) { done <- result{answer, err} })
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	var r result
+	select {
+	case r = <-done:
+	case <-timer.C:
+		return scanner{}, errSilent
+	case <-ctx.Done():
+		return scanner{}, ctx.Err()
+	}
+	if r.err != nil {
+		return scanner{}, r.err
+	}
+	s := scanner{b: r.answer}
+	switch s.byte() {
+	case statusDone:
+		return s, nil
+	case statusGone:
+		return s, errGone
+	}
+	return s, errRefused
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,210 @@
+package feed
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+// Kind carries the requests of a gateway to a source: what to do u8, then for
+// opOpen: shard, event classes, the gateway's node and boot, 1 if only the
+// shard's leader will do, index up to which keyspace events are known; for opPoll: hearing,
+// number of the last batch that arrived; for opClose: hearing. All are uv.
+//
+// Answer: status u8, then to opOpen: hearing, position; to opPoll: number of the
+// batch, position, the index up to which everything has been told (0: unknown), 1
+// if the source leads, items. An empty batch has the number of the one before.
+const Kind uint8 = 48
+
+const (
+	opOpen uint8 = iota + 1
+	opPoll
+	opClose
+)
+
+// Status of an answer.
+const (
+	statusDone uint8 = iota
+	// statusRefused: this node is no source for the shard at the moment.
+	statusRefused
+	// statusGone: there is no such hearing (any more).
+	statusGone
+)
+
+// Items of a batch: kind u8, then what follows. Bytes stand behind their length
+// uv.
+const (
+	// itemEvent: class, db, event, key.
+	itemEvent uint8 = iota + 1
+	// itemOwn: a txn of the gateway itself: lane, seq, keys.
+	itemOwn
+	// itemChanged: keys. Each stands behind its length plus keyFirst.
+	itemChanged
+)
+
+// In place of a key's length.
+const (
+	keysEnd = iota
+	keyAll
+	keyFirst
+)
+
+// itemKeysBytes is the length of keys at which a txn's go on in another item.
+const itemKeysBytes = 32 << 10
+
+var errNonsense = errors.New("feed: a message makes no sense")
+
+// open is opOpen.
+type open struct {
+	shard      uint64
+	want       Want
+	node, boot uint64
+	// leads: only the shard's leader will do.
+	leads bool
+	// from is the index up to which keyspace events were heard.
+	from uint64
+}
+
+// Want is what a feed is to tell of: keyspace events of these classes, or with
+// none the names of all keys that change.
+type Want struct{ Events command.EventClass }
+
+func (o *open) append(dst []byte) []byte {
+	leads := uint64(0)
+	if o.leads {
+		leads = 1
+	}
+	return appendAll(append(dst, opOpen), o.shard, uint64(o.want.Events), o.node, o.boot, leads, o.from)
+}
+
+func appendAll(dst []byte, numbers ...uint64) []byte {
+	for _, n := range numbers {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	return dst
+}
+
+func appendBytes[T string | []byte](dst []byte, b T) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+func appendEvent(dst []byte, class command.EventClass, event string, db int, key []byte) []byte {
+	dst = appendAll(append(dst, itemEvent), uint64(class), uint64(db))
+	return appendBytes(appendBytes(dst, event), key)
+}
+
+// appendChanged adds as many of the keys as one item takes, and returns the
+// others.
+func appendChanged(dst []byte, own *fsm.TxnID, keys [][]byte) ([]byte, [][]byte) {
+	if own != nil {
+		dst = appendAll(append(dst, itemOwn), uint64(own.Lane), own.Seq)
+	} else {
+		dst = append(dst, itemChanged)
+	}
+	size := 0
+	for len(keys) > 0 && size < itemKeysBytes {
+		key := keys[0]
+		keys = keys[1:]
+		size += len(key) + 1
+		if key == nil {
+			dst = append(dst, keyAll)
+			continue
+		}
+		dst = append(binary.AppendUvarint(dst, uint64(len(key))+keyFirst), key...)
+	}
+	return append(dst, keysEnd), keys
+}
+
+// scanner reads a message. After the first thing that makes no sense it is bad,
+// and gives zeros.
+type scanner struct {
+	b   []byte
+	bad bool
+}
+
+func (s *scanner) byte() uint8 {
+	if len(s.b) == 0 {
+		s.bad = true
+		return 0
+	}
+	c := s.b[0]
+	s.b = s.b[1:]
+	return c
+}
+
+func (s *scanner) number() uint64 {
+	n, width := binary.Uvarint(s.b)
+	if width <= 0 {
+		s.bad, s.b = true, nil
+		return 0
+	}
+	s.b = s.b[width:]
+	return n
+}
+
+func (s *scanner) take(n uint64) []byte {
+	if n > uint64(len(s.b)) {
+		s.bad, s.b = true, nil
+		return nil
+	}
+	part := s.b[:n:n]
+	s.b = s.b[n:]
+	return part
+}
+
+func (s *scanner) bytes() []byte { return s.take(s.number()) }
+
+// keys are those of an item; not nil is a key without a name.
+func (s *scanner) keys() [][]byte {
+	var keys [][]byte
+	for !s.bad {
+		switch n := s.number(); {
+		case s.bad:
+		case n == keysEnd:
+			return keys
+		case n == keyAll:
+			keys = append(keys, nil)
+		default:
+			keys = append(keys, s.take(n-keyFirst))
+		}
+	}
+	return nil
+}
+
+// hearer takes what stands in a batch.
+type hearer interface {
+	event(class command.EventClass, event string, db int, key []byte)
+	changed(own bool, lane uint32, seq uint64, keys [][]byte)
+}
+
+// scanItems hands the items of a batch on.
+func scanItems(b []byte, h hearer) error {
+	s := scanner{b: b}
+	for len(s.b) > 0 && !s.bad {
+		switch s.byte() {
+		case itemEvent:
+			class, db := command.EventClass(s.number()), s.number()
+			event, key := s.bytes(), s.bytes()
+			if !s.bad {
+				h.event(class, string(event), int(db), key)
+			}
+		case itemOwn:
+			lane, seq := s.number(), s.number()
+			if keys := s.keys(); !s.bad {
+				h.changed(true, uint32(lane), seq, keys)
+			}
+		case itemChanged:
+			if keys := s.keys(); !s.bad {
+				h.changed(false, 0, 0, keys)
+			}
+		default:
+			s.bad = true
+		}
+	}
+	if s.bad {
+		return errNonsense
+	}
+	return nil
+}

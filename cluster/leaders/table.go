@@ -1,0 +1,111 @@
+// Package leaders knows who leads each shard, and brings all nodes to know the
+// same.
+//
+// A replica hears from Raft who leads its group. What it heard is a Leadership:
+// a term and a node. A term has one leader at most, so of two the one with the
+// greater term is the newer, whoever tells it, and nodes that tell each other
+// all they know end up with the same (Table). They do so when something has
+// changed, and once a second (Exchange).
+//
+// While a shard has no leader the table names the last one.
+package leaders
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Leadership says that a node led a shard in a term. The zero value says
+// nothing.
+type Leadership struct {
+	Term uint64
+	// Node is the node's incarnation.
+	Node uint64
+}
+
+// Table is who leads each shard, as far as this node has heard.
+type Table struct {
+	mu      sync.Mutex
+	known   []Leadership
+	changes uint64
+	// noted, unless nil, is told of all news, in order.
+	noted func(shard int, l Leadership)
+}
+
+// NewTable returns a table that knows nothing.
+func NewTable(shards int) *Table { return &Table{known: make([]Leadership, shards)} }
+
+// OnNews has f told of all news, in order. It is set before the table is used, does
+// not wait, and does not use the table.
+func (t *Table) OnNews(f func(shard int, l Leadership)) { t.noted = f }
+
+// Learn takes news over if it is newer than what was known, and tells whether it
+// was.
+func (t *Table) Learn(shard int, l Leadership) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l.Node == 0 || l.Term <= t.known[shard].Term {
+		return false
+	}
+	t.known[shard] = l
+	t.changes++
+	if t.noted != nil {
+		t.noted(shard, l)
+	}
+	return true
+}
+
+// Of is who leads a shard, or led it last; the zero value while nothing is
+// known.
+func (t *Table) Of(shard int) Leadership {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[shard]
+}
+
+// All is who leads each shard, and how often that has changed.
+func (t *Table) All() (known []Leadership, changes uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.known), t.changes
+}
+
+// Epoch grows with everything that becomes known: of two nodes, the one that
+// knows more has the greater. It is the sum of the terms.
+func (t *Table) Epoch() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := uint64(0)
+	for _, l := range t.known {
+		sum += l.Term
+	}
+	return sum
+}
+
+// leadershipBytes is the length of one on the wire: term u64, node u64.
+const leadershipBytes = 16
+
+var errLength = errors.New("leaders: a peer's table is not of this cluster's shards")
+
+func encode(known []Leadership) []byte {
+	b := make([]byte, 0, leadershipBytes*len(known))
+	for _, l := range known {
+		b = binary.LittleEndian.AppendUint64(b, l.Term)
+		b = binary.LittleEndian.AppendUint64(b, l.Node)
+	}
+	return b
+}
+
+// learnAll takes over what is newer of a peer's table.
+func (t *Table) learnAll(b []byte) error {
+	if len(b) != leadershipBytes*len(t.known) {
+		return errLength
+	}
+	for shard := range t.known {
+		l := b[leadershipBytes*shard:]
+		t.Learn(shard, Leadership{binary.LittleEndian.Uint64(l), binary.LittleEndian.Uint64(l[8:])})
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"lockstep/cluster/meta"
+)
+
+// careRequest is an order that changes no quorum.
+type careRequest struct {
+	// Node is an id or a name.
+	Node string `json:"node"`
+	// Drain: true or false sets whether the node may lead.
+	Drain *bool `json:"drain,omitempty"`
+	// Promote lets a learner vote.
+	Promote bool `json:"promote,omitempty"`
+}
+
+// MarkDrained keeps leaderships away from a node, by id or name, and lets it
+// give up those that it has, and replicas as far as others can take them; or
+// lets it have them again.
+func (r *Registrar) MarkDrained(ctx context.Context, node string, on bool) (meta.NodeID, error) {
+	return order(ctx, r.cfg.Courier, meta.GroupID, verbCare, careRequest{Node: node, Drain: &on})
+}
+
+// Promote lets a learner vote in every group, as soon as it has caught up.
+func (r *Registrar) Promote(ctx context.Context, node string) (meta.NodeID, error) {
+	return order(ctx, r.cfg.Courier, meta.GroupID, verbCare, careRequest{Node: node, Promote: true})
+}
+
+func (r *Registrar) care(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
+	var req careRequest
+	if err := json.Unmarshal(body, &req); err != nil || req.Promote == (req.Drain != nil) {
+		return nil, ErrBadRequest
+	}
+	if err := r.confirm(ctx); err != nil {
+		return nil, err
+	}
+	n, err := r.find(req.Node)
+	if err != nil {
+		return nil, err
+	}
+	if req.Drain != nil && *req.Drain {
+		if err := r.mayDrain(n); err != nil {
+			return nil, err
+		}
+	}
+	var c meta.Command = &meta.PromoteNode{ID: n.ID}
+	if req.Drain != nil {
+		c = &meta.MarkDrained{ID: n.ID, Drained: *req.Drain}
+	}
+	if _, err := r.cfg.Meta.Do(ctx, c); err != nil {
+		return nil, err
+	}
+	return json.Marshal(n.ID)
+}
+
+// mayDrain refuses to drain the last node that could lead.
+func (r *Registrar) mayDrain(n meta.Node) error {
+	for _, o := range r.cfg.Meta.View().Live() {
+		if o.ID != n.ID && !o.Drained && !o.Learner {
+			return nil
+		}
+	}
+	return ErrNoTarget.With(fmt.Sprintf("%s is the only node that may lead; nobody could take over", n.Name))
+}

@@ -1,0 +1,407 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+)
+
+const (
+	knockMuster  = "muster"
+	knockPromise = "promise"
+
+	// musterAddrsMax bounds the addresses behind the names that are asked.
+	musterAddrsMax = 128
+	// musterTimeout bounds one question, and the look-up of one name.
+	musterTimeout = 2 * time.Second
+	musterPause   = 500 * time.Millisecond
+	// musterJoinTimeout bounds an attempt to join before it is looked anew who is
+	// there: whoever was to be joined may have lost its disk since.
+	musterJoinTimeout = 20 * time.Second
+)
+
+// Present is what a node says of itself at a muster.
+type Present struct {
+	ID   meta.NodeID `json:"id"`
+	Name string      `json:"name"`
+	// ClusterID is the cluster that it belongs to; empty: its folder is.
+	ClusterID string `json:"cluster_id,omitempty"`
+	// Expect is how many nodes it expects, and Join the names that it asks, sorted.
+	Expect int      `json:"expect,omitempty"`
+	Join   []string `json:"join,omitempty"`
+}
+
+// Promise is a node's answer to one that wants to found the cluster.
+type Promise struct {
+	// To is the name of the node that this one has promised to follow.
+	To string `json:"to"`
+}
+
+// Book keeps a promise on disk.
+type Book interface {
+	// Promised is the name of the node that may found the cluster as far as this
+	// one is concerned; empty: it has promised nothing.
+	Promised() string
+	// Promise makes a promise durable.
+	Promise(name string) error
+}
+
+// MusterConfig is what a muster is made with.
+type MusterConfig struct {
+	// Request is what this node joins with; it says who the node is.
+	Request JoinRequest
+	// Expect is the number of nodes that must be there for one to found a cluster.
+	Expect int
+	// Join are "host:port" of peers. All addresses behind a name are asked.
+	Join   []string
+	Caller Caller
+	// LookupHost finds the addresses behind a name; it is called for each try.
+	LookupHost func(ctx context.Context, host string) ([]string, error)
+	Book       Book
+	Log        *slog.Logger
+}
+
+// Muster is how a cluster comes to be where nobody was told to begin it. All
+// nodes are started alike; one with an empty folder asks everybody behind the
+// names that it was given:
+//
+//   - If anybody belongs to a cluster, it joins that one.
+//   - Else, only if every address answers, the nodes are exactly as many as were
+//     expected, and all of them are empty and expect the same, the one with the
+//     lowest name founds the cluster, and the others wait for it to have done so.
+//   - Else it waits, and says why.
+//
+// A node that lost its disk therefore never founds a second cluster while
+// anybody who remembers the first can be reached, and waits while somebody
+// cannot. Two nodes never both found: each needs the promise of all that it
+// counts, a node promises itself to one name only, and promises are kept on
+// disk.
+type Muster struct {
+	cfg  MusterConfig
+	self Present
+	// mu makes one decision of several questions.
+	mu   sync.Mutex
+	open int
+	// pause is between two looks around.
+	pause time.Duration
+	// said is what was last logged, at saidAt.
+	said   string
+	saidAt time.Time
+}
+
+// NewMuster returns a muster. Serve may be called at once.
+func NewMuster(cfg MusterConfig) *Muster {
+	join := slices.Clone(cfg.Join)
+	slices.Sort(join)
+	n := cfg.Request.Node
+	return &Muster{cfg: cfg, pause: musterPause, self: Present{ID: n.ID, Name: n.Name, Expect: cfg.Expect, Join: slices.Compact(join)}}
+}
+
+// Run musters until this node is to found the cluster (nil), has been taken
+// into one, is refused for good, or ctx ends.
+func (m *Muster) Run(ctx context.Context) (*Welcome, error) {
+	m.cfg.Log.Info("the folder is empty: looking for a cluster to join, or for enough nodes to found one",
+		"expected", m.self.Expect, "asked", strings.Join(m.self.Join, ","))
+	for {
+		seen := m.call(ctx)
+		d := decide(m.self, seen)
+		switch {
+		case len(d.join) > 0:
+			w, err := m.join(ctx, d.join)
+			if err == nil || ctx.Err() == nil && errors.As(err, new(*courier.Refusal)) {
+				return w, err
+			}
+			d.wait = err.Error()
+		case d.found:
+			if d.wait = m.collectPromises(ctx, seen); d.wait == "" {
+				m.cfg.Log.Info("all are there and none belongs to a cluster; this node has the lowest name and founds it", "nodes", m.self.Expect)
+				return nil, nil
+			}
+		}
+		m.say(d)
+		if !sleep(ctx, m.pause) {
+			return nil, fmt.Errorf("no cluster to join, and none could be founded: %w (%s)", ctx.Err(), d.wait)
+		}
+	}
+}
+
+// say logs why the node waits: at once when that changes, else now and then.
+func (m *Muster) say(d decision) {
+	if d.wait == m.said && time.Since(m.saidAt) < joinSayEvery {
+		return
+	}
+	m.said, m.saidAt = d.wait, time.Now()
+	if d.loud {
+		m.cfg.Log.Error("no cluster can be founded", "reason", d.wait)
+		return
+	}
+	m.cfg.Log.Info("waiting", "reason", d.wait)
+}
+
+// join asks those of a cluster to take this node in.
+func (m *Muster) join(ctx context.Context, addrs []string) (*Welcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, musterJoinTimeout)
+	defer cancel()
+	w, err := Join(ctx, m.cfg.Caller, addrs, m.cfg.Request, m.cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	return &w, nil
+}
+
+// sighting is what came of asking one address.
+type sighting struct {
+	addr string
+	Present
+	err error
+}
+
+// call asks everybody, all at one time.
+func (m *Muster) call(ctx context.Context) []sighting {
+	addrs, seen := m.resolve(ctx)
+	answers := make(chan sighting, len(addrs))
+	for _, addr := range addrs {
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, musterTimeout)
+			defer cancel()
+			s := sighting{addr: addr}
+			s.err = ask(ctx, m.cfg.Caller, addr, knockMuster, m.self, &s.Present)
+			if s.err == nil && (s.ID == "" || s.Name == "") {
+				s.err = errors.New("it does not say who it is")
+			}
+			answers <- s
+		}()
+	}
+	for range addrs {
+		seen = append(seen, <-answers)
+	}
+	slices.SortFunc(seen, func(a, b sighting) int { return strings.Compare(a.addr, b.addr) })
+	return seen
+}
+
+// resolve finds all addresses behind the names; a name that has none is a
+// sighting of nobody.
+func (m *Muster) resolve(ctx context.Context) (addrs []string, unknown []sighting) {
+	for _, entry := range m.self.Join {
+		host, port, err := net.SplitHostPort(entry)
+		if err != nil {
+			unknown = append(unknown, sighting{addr: entry, err: err})
+			continue
+		}
+		lookup, cancel := context.WithTimeout(ctx, musterTimeout)
+		ips, err := m.cfg.LookupHost(lookup, host)
+		cancel()
+		if err == nil && len(ips) == 0 {
+			err = errors.New("the name has no address")
+		}
+		if err != nil {
+			unknown = append(unknown, sighting{addr: entry, err: err})
+		}
+		for _, ip := range ips {
+			addrs = append(addrs, net.JoinHostPort(ip, port))
+		}
+	}
+	slices.Sort(addrs)
+	addrs = slices.Compact(addrs)
+	if more := len(addrs) - musterAddrsMax; more > 0 {
+		unknown = append(unknown, sighting{addr: "the rest", err: fmt.Errorf("%d addresses are more than the %d that are asked", len(addrs), musterAddrsMax)})
+		addrs = addrs[:musterAddrsMax]
+	}
+	return addrs, unknown
+}
+
+// decision is what follows from a look around: join these, or found, or wait.
+type decision struct {
+	join  []string
+	found bool
+	wait  string
+	// loud: waiting alone will not help.
+	loud bool
+}
+
+// decide is the rule.
+func decide(self Present, seen []sighting) decision {
+	clusters := map[string][]string{}
+	present := map[meta.NodeID]Present{self.ID: self}
+	var silent []string
+	for _, s := range seen {
+		switch {
+		case s.err != nil:
+			silent = append(silent, fmt.Sprintf("%s (%v)", s.addr, s.err))
+		case s.ClusterID != "":
+			clusters[s.ClusterID] = append(clusters[s.ClusterID], s.addr)
+		default:
+			present[s.ID] = s.Present
+		}
+	}
+	switch {
+	case len(clusters) > 1:
+		return decision{loud: true, wait: fmt.Sprintf("the nodes behind %s belong to %d different clusters; leave one in the list to join it",
+			strings.Join(self.Join, ","), len(clusters))}
+	case len(clusters) == 1:
+		for _, addrs := range clusters {
+			return decision{join: addrs}
+		}
+	}
+	if clash := disagreement(self, present); clash != "" {
+		return decision{loud: true, wait: clash}
+	}
+	names := namesOf(present)
+	switch {
+	case len(silent) > 0:
+		return decision{wait: fmt.Sprintf("%d of %d expected nodes are there (%s), and who does not answer may belong to a cluster: %s",
+			len(names), self.Expect, strings.Join(names, ","), strings.Join(silent, ", "))}
+	case len(names) > self.Expect:
+		return decision{loud: true, wait: fmt.Sprintf("%d nodes are there (%s), but bootstrap-expect is %d; give all of them their true number",
+			len(names), strings.Join(names, ","), self.Expect)}
+	case len(names) < self.Expect:
+		return decision{wait: fmt.Sprintf("%d of %d expected nodes are there: %s", len(names), self.Expect, strings.Join(names, ","))}
+	case names[0] != self.Name:
+		return decision{wait: fmt.Sprintf("all %d are there and empty; %s has the lowest name and founds the cluster", self.Expect, names[0])}
+	}
+	return decision{found: true}
+}
+
+// disagreement says who was told something else than this node, "" if nobody.
+func disagreement(self Present, present map[meta.NodeID]Present) string {
+	var found []string
+	byName := map[string]meta.NodeID{}
+	for id, p := range present {
+		if other, taken := byName[p.Name]; taken {
+			found = append(found, fmt.Sprintf("two nodes are called %s (%s, %s)", p.Name, min(id, other), max(id, other)))
+		}
+		byName[p.Name] = id
+		switch {
+		case p.Expect == 0:
+			found = append(found, p.Name+" was started without bootstrap-expect")
+		case p.Expect != self.Expect:
+			found = append(found, fmt.Sprintf("%s has bootstrap-expect %d, and this node %d", p.Name, p.Expect, self.Expect))
+		case !slices.Equal(p.Join, self.Join):
+			found = append(found, fmt.Sprintf("%s was told to ask %s, and this node %s", p.Name, strings.Join(p.Join, ","), strings.Join(self.Join, ",")))
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, "; ")
+}
+
+func namesOf(present map[meta.NodeID]Present) []string {
+	var names []string
+	for _, p := range present {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// collectPromises asks all to follow this node, itself first, and returns why
+// it must not found the cluster, or nothing.
+func (m *Muster) collectPromises(ctx context.Context, seen []sighting) string {
+	if to, err := m.promise(m.self.Name); err != nil || to != m.self.Name {
+		return refusedPromise("this node", to, err)
+	}
+	for _, s := range seen {
+		if s.ID == m.self.ID {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, musterTimeout)
+		var p Promise
+		err := ask(ctx, m.cfg.Caller, s.addr, knockPromise, m.self, &p)
+		cancel()
+		if err != nil || p.To != m.self.Name {
+			return refusedPromise(s.Name, p.To, err)
+		}
+	}
+	return ""
+}
+
+func refusedPromise(who, to string, err error) string {
+	if err != nil {
+		return fmt.Sprintf("%s has not promised to follow: %v", who, err)
+	}
+	return fmt.Sprintf("%s has promised to follow %s; if that node will not found a cluster, empty the folder of %s", who, to, who)
+}
+
+// promise returns whom this node follows, which is name if it was free.
+func (m *Muster) promise(name string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if to := m.cfg.Book.Promised(); to != "" {
+		return to, nil
+	}
+	if err := m.cfg.Book.Promise(name); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// Serve answers a request of KindKnock while the node has no cluster. It does
+// not block; reply is called once, from any goroutine.
+func (m *Muster) Serve(payload []byte, reply func([]byte)) {
+	var k knock
+	var from Present
+	if json.Unmarshal(payload, &k) != nil || len(k.Body) > 0 && json.Unmarshal(k.Body, &from) != nil {
+		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest})
+		return
+	}
+	switch k.Verb {
+	case knockMuster:
+		answerKnock(reply, bodyOf(m.self))
+	case knockPromise:
+		m.servePromise(from, reply)
+	default:
+		answerKnock(reply, knockAnswer{Again: "this node has no cluster yet"})
+	}
+}
+
+// servePromise writes to disk, so it works in the background.
+func (m *Muster) servePromise(to Present, reply func([]byte)) {
+	m.mu.Lock()
+	busy := m.open >= knocksMax
+	if !busy {
+		m.open++
+	}
+	m.mu.Unlock()
+	switch {
+	case busy:
+		answerKnock(reply, knockAnswer{Again: "this node has no time for promises now"})
+		return
+	case to.Expect != m.self.Expect || !slices.Equal(to.Join, m.self.Join) || to.Name == "" || to.Name >= m.self.Name:
+		m.done()
+		answerKnock(reply, knockAnswer{Again: fmt.Sprintf("%q is not to found this node's cluster", to.Name)})
+		return
+	}
+	go func() {
+		defer m.done()
+		name, err := m.promise(to.Name)
+		if err != nil {
+			answerKnock(reply, knockAnswer{Again: err.Error()})
+			return
+		}
+		answerKnock(reply, bodyOf(Promise{To: name}))
+	}()
+}
+
+func (m *Muster) done() {
+	m.mu.Lock()
+	m.open--
+	m.mu.Unlock()
+}
+
+// bodyOf is an answer with a body.
+func bodyOf(body any) knockAnswer {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return knockAnswer{Again: err.Error()}
+	}
+	return knockAnswer{Body: b}
+}

@@ -1,0 +1,34 @@
+package membership
+
+import (
+	"context"
+	"testing"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+)
+
+// reader is a script whose view is that of now once it has caught up.
+type reader struct{ *script }
+
+func (r reader) CatchUp(ctx context.Context) (*meta.View, error) {
+	v, err := r.script.CatchUp(ctx)
+	r.view = v
+	return v, err
+}
+
+// An order is carried out on a view of now, by a leader that has just been started,
+// too.
+func TestAnOrderRestsOnNoOldView(t *testing.T) {
+	for request, orderOf := range map[string]func(*Registrar) courier.Handler{
+		`{"node":"b","force":true}`:       func(r *Registrar) courier.Handler { return r.remove },
+		`{"node":"a","in_favour_of":"b"}`: func(r *Registrar) courier.Handler { return r.replace },
+		`{"node":"b","drain":true}`:       func(r *Registrar) courier.Handler { return r.care },
+	} {
+		s := &script{view: viewOf("a"), newest: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}
+		r := &Registrar{RegistrarConfig{Self: "a", Meta: reader{s}, Group: s}}
+		if _, err := orderOf(r)(t.Context(), meta.GroupID, []byte(request)); err != nil || len(s.commands) != 1 {
+			t.Errorf("%s: %v, %v", request, err, s.commands)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package meta
+
+import (
+	"fmt"
+	"slices"
+)
+
+// PromoteNode lets a learner vote, in every group, as soon as it has caught up.
+type PromoteNode struct {
+	ID NodeID `json:"id"`
+}
+
+func (c *PromoteNode) apply(v *View) (bool, error) {
+	i, err := liveNode(v, c.ID)
+	if err != nil {
+		return false, err
+	}
+	if !v.Nodes[i].Learner {
+		return false, nil
+	}
+	v.Nodes[i].Learner = false
+	return true, nil
+}
+
+// GiveUp returns the view of a cluster that goes on without some of its nodes,
+// which are gone with their data: they are buried at once, for there may be
+// nobody left to agree on it.
+func (v *View) GiveUp(lost []NodeID) (*View, error) {
+	next := v.clone()
+	for _, id := range lost {
+		i, ok := findNode(next.Nodes, id)
+		if !ok {
+			if _, known := next.Node(id); !known {
+				return nil, unknownRefusal(id)
+			}
+			continue
+		}
+		next.Nodes[i].Forced = true
+		next.bury(i)
+		for s := range next.Shards {
+			if at, has := slices.BinarySearch(next.Shards[s].Replicas, id); has {
+				next.Shards[s].Replicas = slices.Delete(slices.Clone(next.Shards[s].Replicas), at, at+1)
+			}
+		}
+	}
+	if len(next.Live()) == 0 {
+		return nil, ErrLastNode.With(fmt.Sprintf("nobody of the cluster %s would be left", v.ClusterID))
+	}
+	next.Epoch++
+	next.finish()
+	return next, nil
+}
+
+// GiveUp replaces the state by that without some nodes. It is for folders of
+// nodes that do not run; no command of the log does it.
+func (m *Machine) GiveUp(lost []NodeID) error {
+	next, err := m.View().GiveUp(lost)
+	if err != nil {
+		return err
+	}
+	m.publish(next, true)
+	return nil
+}

@@ -1,0 +1,118 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+
+	"lockstep/cluster/meta"
+)
+
+// leaderPlan is who leads how many shards.
+type leaderPlan struct {
+	*planner
+	// leads counts the shards that each node leads, of those whose leader may stay.
+	leads map[meta.NodeID]int
+}
+
+// lead plans at most one change of leadership: each is a pause for the clients
+// of its shard.
+func (p *planner) lead() {
+	l := &leaderPlan{planner: p, leads: map[meta.NodeID]int{}}
+	for i := range p.view.Shards {
+		if id := p.facts.shard(i).Leader; id != "" {
+			l.leads[id]++
+		}
+	}
+	if !l.flee() && !l.limits.Still {
+		l.level()
+	}
+}
+
+// mayLead tells whether a node may be given shards to lead.
+func (l *leaderPlan) mayLead(id meta.NodeID) bool {
+	f := l.facts.node(id)
+	return l.isGood(id) && f.Alive && f.Steady
+}
+
+// heirs are the replicas of a shard that could lead it in place of who does.
+func (l *leaderPlan) heirs(i int) []meta.NodeID {
+	f := l.facts.shard(i)
+	if l.taken[i] || f.Leader == "" || !f.Steady {
+		return nil
+	}
+	var list []meta.NodeID
+	for _, id := range l.view.Shards[i].Replicas {
+		if id != f.Leader && f.Votes(id) && l.mayLead(id) {
+			list = append(list, id)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b meta.NodeID) int { return l.leads[a] - l.leads[b] })
+	return list
+}
+
+// flee moves the leadership away from a node that should not have it. A leaving
+// node hands over by itself when it is taken out.
+func (l *leaderPlan) flee() bool {
+	for i := range l.view.Shards {
+		from := l.facts.shard(i).Leader
+		if n, ok := l.view.Node(from); !ok || !n.Drained {
+			continue
+		}
+		if heirs := l.heirs(i); len(heirs) > 0 {
+			l.give(i, heirs[0], fmt.Sprintf("%s is drained", from))
+			return true
+		}
+	}
+	return false
+}
+
+// level finds a chain of changes from the node that leads most shards to one
+// that leads at least two fewer, and plans its last link: then the node before
+// has room, and the next plan finds a shorter chain.
+func (l *leaderPlan) level() {
+	for _, from := range l.busiest() {
+		if l.chain(from) {
+			return
+		}
+	}
+}
+
+// busiest are the nodes that lead anything, those with most first.
+func (l *leaderPlan) busiest() []meta.NodeID {
+	var list []meta.NodeID
+	for _, n := range l.view.Nodes {
+		if l.leads[n.ID] >= 2 {
+			list = append(list, n.ID)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b meta.NodeID) int { return l.leads[b] - l.leads[a] })
+	return list
+}
+
+// chain searches breadth first, so that the chain is the shortest.
+func (l *leaderPlan) chain(from meta.NodeID) bool {
+	seen := map[meta.NodeID]bool{from: true}
+	for queue := []meta.NodeID{from}; len(queue) > 0; queue = queue[1:] {
+		for i := range l.view.Shards {
+			if l.facts.shard(i).Leader != queue[0] {
+				continue
+			}
+			for _, to := range l.heirs(i) {
+				if seen[to] {
+					continue
+				}
+				if l.leads[from]-l.leads[to] >= 2 {
+					l.give(i, to, fmt.Sprintf("%s leads %d shards and %s leads %d", from, l.leads[from], to, l.leads[to]))
+					return true
+				}
+				seen[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	return false
+}
+
+func (l *leaderPlan) give(i int, to meta.NodeID, why string) {
+	l.step(Step{Kind: MoveLeader, Shard: uint32(i), Node: to, Why: why})
+}

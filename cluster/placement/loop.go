@@ -1,0 +1,243 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/stepper"
+)
+
+// verbReport is the courier's verb for Loop.Report; it is done where the meta
+// group is led.
+const verbReport = "placement.report"
+
+const (
+	// idlePause is between two looks at a cluster where nothing is to be done; a
+	// Kick ends it.
+	idlePause = time.Second
+	// busyPause is between two looks while something is under way.
+	busyPause = 100 * time.Millisecond
+	// aliveWithin is how long ago a node's newest acknowledgement may have been sent.
+	aliveWithin = 3 * time.Second
+	// missingAfter is when a node that should take a replica is given up for another.
+	missingAfter = 30 * time.Second
+	// steadyNode and steadyLeader are how long a node must have been alive, and a
+	// leader have led, before leadership is moved for the sake of balance.
+	steadyNode   = 5 * time.Second
+	steadyLeader = 2 * time.Second
+	// leaderPause is between two moves of leadership: each is a pause for clients.
+	leaderPause = time.Second
+	// askTimeout bounds the question to one node, stepTimeout one step.
+	askTimeout  = time.Second
+	stepTimeout = 10 * time.Second
+)
+
+// Meta is what this package needs of the meta group's client.
+type Meta interface {
+	View() *meta.View
+	// Do has a command carried out, by whoever leads the meta group.
+	Do(ctx context.Context, c meta.Command) (meta.Result, error)
+}
+
+// Settings are what an operator can set; they may change at any time.
+type Settings struct {
+	Limits
+	// RepairAfter is for how long a node must have been dead before its replicas
+	// are had elsewhere; 0: for ever.
+	RepairAfter time.Duration
+}
+
+// Config is what a loop is made with.
+type Config struct {
+	Self    meta.NodeID
+	Meta    Meta
+	Courier *courier.Courier
+	// Leads tells whether this node leads the meta group.
+	Leads func() bool
+	// Acked is when the newest request to a node was sent that it has acknowledged,
+	// as this node knows it as the meta group's leader; zero: never.
+	Acked func(id meta.NodeID) time.Time
+	// Ask asks a node which shards it leads, and how they are.
+	Ask func(ctx context.Context, n meta.Node) ([]Led, error)
+	// Transfer moves the leadership of a shard to a node.
+	Transfer func(ctx context.Context, shard uint32, to meta.NodeID) error
+	Settings func() Settings
+	Log      *slog.Logger
+}
+
+// Led is what a node says of a shard that it leads.
+type Led struct {
+	Shard uint32 `json:"shard"`
+	Term  uint64 `json:"term"`
+	// ForMs is for how long it has led it.
+	ForMs     int64    `json:"for_ms"`
+	Members   []Member `json:"members"`
+	LastIndex uint64   `json:"last_index"`
+	Waits     string   `json:"waits,omitempty"`
+}
+
+// Loop keeps the cluster as Plan wants it, on the node that leads the meta
+// group; on the others it rests.
+type Loop struct {
+	*stepper.Stepper
+	cfg Config
+
+	mu sync.Mutex
+	// since is when each node was first seen alive without a break, heard when it
+	// was last, both since this node leads the meta group.
+	since, heard map[meta.NodeID]time.Time
+	// movedLeader is when a leadership was last moved.
+	movedLeader time.Time
+}
+
+// New returns a loop, and gives its verb to the courier; Run makes it work.
+func New(cfg Config) *Loop {
+	l := &Loop{cfg: cfg, Stepper: stepper.New(), since: map[meta.NodeID]time.Time{}, heard: map[meta.NodeID]time.Time{}}
+	cfg.Courier.Handle(verbReport, l.serveReport)
+	return l
+}
+
+// Run works until ctx ends. A kick, when the view has changed, makes it look at
+// once.
+func (l *Loop) Run(ctx context.Context) { l.Stepper.Run(ctx, l.step) }
+
+// step looks once, carries out what may be done, and says when to look again.
+func (l *Loop) step(ctx context.Context) time.Duration {
+	view := l.cfg.Meta.View()
+	if !l.cfg.Leads() {
+		l.forget()
+		return idlePause
+	}
+	if !view.Placed() {
+		return idlePause
+	}
+	facts := l.gather(ctx, view)
+	// What was asked takes a moment; the view of after it is the one to change.
+	view = l.cfg.Meta.View()
+	r := Plan(view, facts, l.cfg.Settings().Limits)
+	acted := false
+	for _, s := range r.Steps {
+		acted = l.carryOut(ctx, s) || acted
+	}
+	if acted || len(r.Moving) > 0 {
+		return busyPause
+	}
+	return idlePause
+}
+
+func (l *Loop) forget() {
+	l.mu.Lock()
+	clear(l.since)
+	clear(l.heard)
+	l.mu.Unlock()
+}
+
+// carryOut does one step; false: not now.
+func (l *Loop) carryOut(ctx context.Context, s Step) bool {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	var err error
+	switch s.Kind {
+	case AddReplica:
+		_, err = l.cfg.Meta.Do(ctx, &meta.PlaceReplica{Shard: s.Shard, Was: s.Was, Add: s.Node})
+	case DropReplica:
+		_, err = l.cfg.Meta.Do(ctx, &meta.PlaceReplica{Shard: s.Shard, Was: s.Was, Drop: s.Node})
+	case MoveLeader:
+		if time.Since(l.movedLeader) < leaderPause {
+			return false
+		}
+		l.movedLeader = time.Now()
+		err = l.cfg.Transfer(ctx, s.Shard, s.Node)
+	}
+	switch {
+	case err == nil:
+		l.cfg.Log.Info("placing", "step", string(s.Kind), "shard", s.Shard, "node", s.Node, "reason", s.Why)
+		return true
+	case errors.Is(err, meta.ErrStale):
+		return true // another look
+	}
+	l.cfg.Log.Warn("a step of the placement failed", "step", string(s.Kind), "shard", s.Shard, "node", s.Node, "error", err)
+	return false
+}
+
+// gather asks every node what it leads, all at one time.
+func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
+	f := &Facts{Nodes: l.nodes(view, time.Now()), Shards: make([]ShardFacts, len(view.Shards))}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	said := make([][]Led, len(view.Nodes))
+	var all sync.WaitGroup
+	for i, n := range view.Nodes {
+		if f.Nodes[n.ID].Alive {
+			all.Go(func() {
+				// Who does not answer leads nothing, as far as is known.
+				said[i], _ = l.cfg.Ask(ctx, n)
+			})
+		}
+	}
+	all.Wait()
+	terms := make([]uint64, len(view.Shards))
+	for i, n := range view.Nodes {
+		for _, led := range said[i] {
+			if uint64(led.Shard) < uint64(len(f.Shards)) && led.Term > terms[led.Shard] {
+				terms[led.Shard] = led.Term
+				f.Shards[led.Shard] = ShardFacts{
+					Leader: n.ID, Steady: led.ForMs >= steadyLeader.Milliseconds(),
+					Members: led.Members, LastIndex: led.LastIndex, Waits: led.Waits,
+				}
+			}
+		}
+	}
+	return f
+}
+
+// nodes tells who is alive, and for how long.
+func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	repairAfter := l.cfg.Settings().RepairAfter
+	facts := map[meta.NodeID]NodeFacts{}
+	for _, n := range view.Nodes {
+		if n.ID == l.cfg.Self || now.Sub(l.cfg.Acked(n.ID)) < aliveWithin {
+			l.heard[n.ID] = now
+			if _, known := l.since[n.ID]; !known {
+				l.since[n.ID] = now
+			}
+			facts[n.ID] = NodeFacts{Alive: true, Steady: now.Sub(l.since[n.ID]) >= steadyNode}
+			continue
+		}
+		delete(l.since, n.ID)
+		last, known := l.heard[n.ID]
+		if !known {
+			last = now
+			l.heard[n.ID] = now
+		}
+		away := now.Sub(last)
+		facts[n.ID] = NodeFacts{Missing: away >= missingAfter, Lost: repairAfter > 0 && away >= repairAfter}
+	}
+	return facts
+}
+
+// Ask asks the meta group's leader where replicas are and what is to be done.
+func Ask(ctx context.Context, c *courier.Courier) (*Report, error) {
+	body, err := c.Do(ctx, meta.GroupID, verbReport, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	return r, json.Unmarshal(body, r)
+}
+
+func (l *Loop) serveReport(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
+	if !l.cfg.Leads() {
+		return nil, courier.ErrNotLeader
+	}
+	view := l.cfg.Meta.View()
+	return json.Marshal(reportOf(view, l.gather(ctx, view), l.cfg.Settings().Limits))
+}

@@ -1,0 +1,30 @@
+// Package quiet keeps strangers from filling the log: whoever knocks at a port
+// decides how often there is something to say.
+package quiet
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// Log lets one line a second through and counts the rest. Its zero value is
+// ready.
+type Log struct {
+	lastSec    atomic.Int64
+	suppressed atomic.Int64
+}
+
+// Warn logs a warning, or counts it for the next that is logged.
+func (q *Log) Warn(log *slog.Logger, msg string, args ...any) {
+	now := time.Now().Unix()
+	last := q.lastSec.Load()
+	if now == last || !q.lastSec.CompareAndSwap(last, now) {
+		q.suppressed.Add(1)
+		return
+	}
+	if n := q.suppressed.Swap(0); n > 0 {
+		args = append(args, "more_like_this", n)
+	}
+	log.Warn(msg, args...)
+}

@@ -1,0 +1,25 @@
+package quiet
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestAFloodIsOneLineAndACount(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	var q Log
+	for range 1000 {
+		q.Warn(log, "knock")
+	}
+	if n := strings.Count(out.String(), "knock"); n < 1 || n > 10 {
+		t.Errorf("%d lines", n)
+	}
+	q.lastSec.Store(1)
+	q.Warn(log, "knock")
+	if !strings.Contains(out.String(), "more_like_this=") {
+		t.Error(out.String())
+	}
+}

@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+
+	"github.com/hashicorp/raft"
+)
+
+// kind is what a record says.
+type kind uint8
+
+const (
+	// entryOf is an entry that its group appended.
+	entryOf kind = 1 + iota
+	// copyOf is one that stood nearer to the front and was written again.
+	copyOf
+	// cutBelow: the group's entries below index are gone.
+	cutBelow
+	// cutFrom: the group's entries from index on are gone.
+	cutFrom
+	// dropped: the group has left the node.
+	dropped
+	kindEnd
+)
+
+// header is what stands in front of a record's Extensions.
+type header struct {
+	kind  kind
+	group uint32
+	// index is the entry's in its group, or where entries were cut.
+	index uint64
+}
+
+// headerBytes: kind, group, index, and a checksum of these and the position.
+const headerBytes = 1 + 4 + 8 + 4
+
+// ErrCorrupt: the journal is not what was written.
+var ErrCorrupt = errors.New("the journal is damaged")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// appendTo writes the header of the record at a position. That the position is
+// in the checksum shows a record that came to the wrong place.
+func (h header) appendTo(b []byte, position uint64) []byte {
+	begin := len(b)
+	b = append(b, byte(h.kind))
+	b = binary.LittleEndian.AppendUint32(b, h.group)
+	b = binary.LittleEndian.AppendUint64(b, h.index)
+	return binary.LittleEndian.AppendUint32(b, checksum(b[begin:], position))
+}
+
+func checksum(head []byte, position uint64) uint32 {
+	var at [8]byte
+	binary.LittleEndian.PutUint64(at[:], position)
+	return crc32.Update(crc32.Checksum(at[:], castagnoli), castagnoli, head)
+}
+
+// splitHeader takes a record's header off its Extensions.
+func splitHeader(r *raft.Log, position uint64) (h header, rest []byte, err error) {
+	b := r.Extensions
+	if r.Index != position || len(b) < headerBytes {
+		return h, nil, ErrCorrupt
+	}
+	const sum = headerBytes - 4
+	if binary.LittleEndian.Uint32(b[sum:]) != checksum(b[:sum], position) {
+		return h, nil, ErrCorrupt
+	}
+	h = header{kind: kind(b[0]), group: binary.LittleEndian.Uint32(b[1:]), index: binary.LittleEndian.Uint64(b[5:])}
+	if h.kind == 0 || h.kind >= kindEnd {
+		return h, nil, ErrCorrupt
+	}
+	return h, b[headerBytes:], nil
+}

@@ -1,0 +1,206 @@
+package journal
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// batchBytesMax bounds what is written at once for several callers; a single
+// append may be longer.
+const batchBytesMax = 16 << 20
+
+// Journal is the log that groups share.
+type Journal struct {
+	store      raft.LogStore
+	slackBytes int64
+
+	// mu guards everything below. It is not held while the store works.
+	mu     sync.RWMutex
+	groups map[uint32]*Log
+	// writing tells that somebody holds the pen; queue is who waits for it.
+	writing bool
+	queue   []*request
+	// gathering tells whether to wait for more before a write.
+	gathering gathering
+	space     space
+	// copied is up to where entries at the front were looked at to be written
+	// again; pruning tells that blocks at the front are being deleted.
+	copied  uint64
+	pruning bool
+	// broken is why nothing can be written any more.
+	broken error
+}
+
+// request is something to be written for one group.
+type request struct {
+	log *Log
+	// entries are the group's, or cut says what is gone.
+	entries []*raft.Log
+	cut     header
+	bytes   int
+	// wake is told when the request is done, and when its caller is to write for
+	// all that wait.
+	wake chan struct{}
+	done bool
+	err  error
+}
+
+// Open reads a journal. Nobody else may use the store from then on.
+func Open(store raft.LogStore) (*Journal, error) {
+	j := &Journal{store: store, slackBytes: slackBytesUsual, groups: map[uint32]*Log{}}
+	if err := j.replay(); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Group returns the log of a group, an empty one if the journal has nothing of
+// it. There is one Log of a group.
+func (j *Journal) Group(id uint32) *Log {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l, ok := j.groups[id]
+	if !ok {
+		l = &Log{journal: j, group: id}
+		j.groups[id] = l
+	}
+	return l
+}
+
+// Drop forgets a group's log: its replica has left the node.
+func (j *Journal) Drop(id uint32) error {
+	l := j.Group(id)
+	if first, _ := l.ends(); first == 0 {
+		return nil
+	}
+	return j.do(&request{log: l, cut: header{kind: dropped, group: id}})
+}
+
+// Groups are those that have entries, in no order.
+func (j *Journal) Groups() []uint32 {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	var ids []uint32
+	for id, l := range j.groups {
+		if !l.places.empty() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// do has a request written and returns when it is.
+func (j *Journal) do(r *request) error {
+	r.wake = make(chan struct{}, 1)
+	j.mu.Lock()
+	j.queue = append(j.queue, r)
+	j.gathering.arrived(len(j.queue))
+	if j.writing {
+		j.mu.Unlock()
+		<-r.wake
+		if r.done {
+			return r.err
+		}
+		j.mu.Lock()
+	}
+	// The pen is ours, and r is the first of the queue.
+	j.writing = true
+	j.gatherLocked()
+	j.writeLocked()
+	if len(j.queue) > 0 {
+		j.queue[0].wake <- struct{}{}
+	} else {
+		j.writing = false
+	}
+	j.mu.Unlock()
+	return r.err
+}
+
+// writeLocked writes what waits. The lock is open while the store works.
+func (j *Journal) writeLocked() {
+	batch, began := j.takeLocked(), time.Now()
+	if j.broken == nil {
+		j.broken = j.writeBatchLocked(batch)
+	}
+	j.gathering.wrote(began, len(batch), len(j.queue))
+	for i, r := range batch {
+		r.done, r.err = true, j.broken
+		if i > 0 {
+			r.wake <- struct{}{}
+		}
+	}
+	if j.broken == nil {
+		j.broken = j.pruneLocked()
+	}
+}
+
+// takeLocked takes the requests of one batch off the queue, the first of which
+// is the caller's own.
+func (j *Journal) takeLocked() []*request {
+	n, bytes := 0, 0
+	for n < len(j.queue) && (n == 0 || bytes+j.queue[n].bytes <= batchBytesMax) {
+		bytes += j.queue[n].bytes
+		n++
+	}
+	batch := slices.Clone(j.queue[:n])
+	j.queue = slices.Delete(j.queue, 0, n)
+	return batch
+}
+
+// writeBatchLocked puts a batch's records together, stores them, and notes where
+// they are.
+func (j *Journal) writeBatchLocked(batch []*request) error {
+	b, records, bytes := builder{next: j.space.end}, 0, 0
+	for _, r := range batch {
+		records, bytes = records+max(1, len(r.entries)), bytes+r.bytes
+	}
+	if err := j.addCopiesLocked(&b, records, bytes); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if r.cut.kind != 0 {
+			b.mark(r.cut)
+		}
+		for _, e := range r.entries {
+			b.entry(entryOf, r.log.group, e)
+		}
+	}
+	j.mu.Unlock()
+	err := j.store.StoreLogs(b.pointers())
+	j.mu.Lock()
+	if err != nil {
+		return err
+	}
+	for i := range b.records {
+		j.wroteLocked(&b, i)
+	}
+	return nil
+}
+
+// wroteLocked notes one record that is on disk now.
+func (j *Journal) wroteLocked(b *builder, i int) {
+	h, at := b.heads[i], b.place(i)
+	j.space.grow(at)
+	l := j.groups[h.group]
+	switch h.kind {
+	case entryOf:
+		// Raft deletes what it takes the place of before; to be sure, here too.
+		j.space.free(l.places.cutFrom(h.index)...)
+		l.places.push(h.index, at)
+		j.space.use(at)
+	case copyOf:
+		old, _ := l.places.find(h.index)
+		j.space.free(old)
+		l.places.move(h.index, at)
+		j.space.use(at)
+	case cutBelow:
+		j.space.free(l.places.cutBelow(h.index)...)
+	case cutFrom:
+		j.space.free(l.places.cutFrom(h.index)...)
+	case dropped:
+		j.space.free(l.places.cutFrom(0)...)
+	}
+}

@@ -1,0 +1,99 @@
+package journal
+
+import "sort"
+
+const (
+	// blockRecordsMax and blockBytesMax bound what is counted together, and so what
+	// a single entry in use keeps on disk; a block has at least one record.
+	blockRecordsMax = 1024
+	blockBytesMax   = 4 << 20
+)
+
+// block counts the records from begin up to where the next one begins.
+type block struct {
+	begin uint64
+	// records are all, live those that hold an entry which is still there.
+	records, live int
+	bytes         int64
+}
+
+func (b *block) full() bool { return b.records >= blockRecordsMax || b.bytes >= blockBytesMax }
+
+// space is how much of the journal is in use, block after block. The last block
+// takes the next record, unless it is full.
+type space struct {
+	// end is the position of the next record; the journal begins at begin.
+	begin, end uint64
+	blocks     []block
+	// bytes are of all records, liveBytes of those in use.
+	bytes, liveBytes int64
+}
+
+func newSpace(begin uint64) space { return space{begin: begin, end: begin} }
+
+// at is the number of the block in which a record stands.
+func (s *space) at(position uint64) int {
+	return sort.Search(len(s.blocks), func(i int) bool { return s.blocks[i].begin > position }) - 1
+}
+
+// grow counts a record that was added at the end.
+func (s *space) grow(p place) {
+	if n := len(s.blocks); n == 0 || s.blocks[n-1].full() {
+		s.blocks = append(s.blocks, block{begin: p.position})
+	}
+	b := &s.blocks[len(s.blocks)-1]
+	b.records++
+	b.bytes += int64(p.bytes)
+	s.bytes += int64(p.bytes)
+	s.end = p.position + 1
+}
+
+// use counts a record as one in use.
+func (s *space) use(p place) {
+	s.blocks[s.at(p.position)].live++
+	s.liveBytes += int64(p.bytes)
+}
+
+// free counts records as used no longer.
+func (s *space) free(gone ...place) {
+	for _, p := range gone {
+		s.blocks[s.at(p.position)].live--
+		s.liveBytes -= int64(p.bytes)
+	}
+}
+
+// nextLive is the first position from one on whose block holds anything in use;
+// s.end if there is none.
+func (s *space) nextLive(position uint64) uint64 {
+	if position >= s.end {
+		return s.end
+	}
+	for i := s.at(position); i < len(s.blocks); i++ {
+		if s.blocks[i].live > 0 {
+			return max(position, s.blocks[i].begin)
+		}
+	}
+	return s.end
+}
+
+// deadFront is how many blocks at the front are full and hold nothing in use,
+// and how long they are.
+func (s *space) deadFront() (n int, bytes int64) {
+	for n < len(s.blocks) && s.blocks[n].live == 0 && s.blocks[n].full() {
+		bytes += s.blocks[n].bytes
+		n++
+	}
+	return n, bytes
+}
+
+// cut takes n blocks off the front.
+func (s *space) cut(n int) {
+	for i := range n {
+		s.bytes -= s.blocks[i].bytes
+	}
+	s.blocks = append([]block(nil), s.blocks[n:]...)
+	s.begin = s.end
+	if len(s.blocks) > 0 {
+		s.begin = s.blocks[0].begin
+	}
+}

@@ -1,0 +1,34 @@
+package raftio
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/transport"
+)
+
+// Members is a group's stream layer that dials members alone. The library goes on
+// calling a server that was taken out: what it has to tell it last waits for the
+// pause between two attempts, which is ten seconds for one that has been dead for a
+// while, and heartbeats go on as long. There may be another node at its address by
+// then. Over a connection that is open it hears what there is to hear.
+type Members struct {
+	raft.StreamLayer
+	// Has tells whether a server is in the latest configuration.
+	Has func(id raft.ServerID) bool
+}
+
+// ErrNoMember refuses to dial a server that is not in the group.
+var ErrNoMember = errors.New("raftio: not a member of the group any more")
+
+// Dial implements raft.StreamLayer; the address is one made by transport.Target.
+func (m Members) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	if id, _ := transport.SplitTarget(string(target)); !m.Has(raft.ServerID(id)) {
+		return nil, fmt.Errorf("%w: %s", ErrNoMember, id)
+	}
+	return m.StreamLayer.Dial(target, timeout)
+}

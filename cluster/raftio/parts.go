@@ -1,0 +1,72 @@
+package raftio
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/metadb"
+)
+
+// A group's files are made in an order: the stable store first, then the log and
+// the folder of snapshots; and before Raft writes a term all of them are there. So
+// what is missing beside the others was there once: a volume that was not mounted,
+// a file that was deleted. To make it anew would be to forget, in silence, what this
+// node has acknowledged and whom it has voted for.
+
+// putBack is what an operator can do: a volume may not be mounted.
+const putBack = "put it back; if it is lost, " + rejoin
+
+// checkFresh refuses a folder without a stable store that is not empty.
+func checkFresh(dir string) error {
+	for _, name := range []string{BoltFile, WALDir, SnapshotsDir} {
+		if there(filepath.Join(dir, name)) {
+			return fmt.Errorf("%s is gone from %s, where %s is, and with it whom this node has voted for; %s", StableFile, dir, name, putBack)
+		}
+	}
+	return nil
+}
+
+// checkNoTerm refuses a folder without a log whose group has been in a term.
+func checkNoTerm(dir string, stable raft.StableStore) error {
+	term, err := stable.GetUint64(keyTerm)
+	switch {
+	case err != nil && !absent(err):
+		return err
+	case term != 0:
+		return fmt.Errorf("the log of %s is gone, and the group has been in term %d; %s", dir, term, putBack)
+	}
+	return nil
+}
+
+// checkNoneShares refuses a folder without a journal where groups have their logs
+// in one.
+func checkNoneShares(dir, kind string, groups []string) error {
+	if hasLog(dir, kind) {
+		return nil
+	}
+	for _, group := range groups {
+		if there(filepath.Join(group, journalMark)) {
+			return fmt.Errorf("the journal is gone from %s, and the log of %s was in it; %s", dir, group, putBack)
+		}
+	}
+	return nil
+}
+
+// keyTerm is where hashicorp/raft keeps the term.
+var keyTerm = []byte("CurrentTerm")
+
+// hasLog tells whether a folder holds a log store of a kind.
+func hasLog(dir, kind string) bool {
+	if kind == StoreWAL {
+		return there(filepath.Join(dir, WALDir, metadb.FileName))
+	}
+	return there(filepath.Join(dir, BoltFile))
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,223 @@
+package raftio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// openWAL opens a raft-wal after its newest file has been mended. Of that file
+// raft-wal 0.4.2 leaves two things standing which a crash may have left there:
+//
+//   - What follows the last whole append: a part of one that was never
+//     acknowledged. The next append overwrites only as much as it is long; after
+//     the next crash the rest may stand where a frame should begin, is taken for
+//     one, and speaks for a last append that was torn as well.
+//   - A seal that the list of files does not know of: every append to the file is
+//     refused from then on, after each start again. The seal is written with an
+//     append or before the end of the log is cut off, the list after it.
+//
+// And it takes a frame that it cannot read for the end of the file, wherever that
+// is: all that was acknowledged behind it would be overwritten. Here the file is
+// refused then (waldamage.go).
+//
+// failed is told when the log could not go on in a new file.
+func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error) {
+	if err := checkFilled(filepath.Join(dir, metadb.FileName)); err != nil {
+		return nil, err
+	}
+	meta := &metadb.BoltMetaDB{}
+	state, err := meta.Load(dir)
+	if err == nil {
+		err = mendTail(dir, meta, state, log)
+	}
+	var w *wal.WAL
+	if err == nil {
+		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithLogger(walLogger{log, failed}))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("log store: %w", err), meta.Close())
+	}
+	return w, nil
+}
+
+// walLogger hears what raft-wal tells nobody else: that a new file could not be
+// begun. All that would follow is that the next append is refused because the
+// old file is sealed, which tells an operator with a full disk nothing.
+type walLogger struct {
+	hclog.Logger
+	failed func(error)
+}
+
+// Error implements hclog.Logger.
+func (l walLogger) Error(msg string, args ...any) {
+	l.Logger.Error(msg, args...)
+	if msg != "rotate error" {
+		return
+	}
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			l.failed(fmt.Errorf("disk: beginning a new file of the log: %w", err))
+		}
+	}
+}
+
+func mendTail(dir string, meta *metadb.BoltMetaDB, state types.PersistentState, log hclog.Logger) error {
+	n := len(state.Segments)
+	if n == 0 || !state.Segments[n-1].SealTime.IsZero() {
+		return nil
+	}
+	tail := &state.Segments[n-1]
+	f, err := os.OpenFile(filepath.Join(dir, segment.FileName(*tail)), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // raft-wal makes it
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	last, stopped, err := lastAppend(f)
+	if err != nil {
+		return err
+	}
+	torn, err := isTorn(f, last.end, stopped, tail.BaseIndex+last.entries)
+	if err != nil {
+		return err
+	}
+	if torn {
+		if err := clearBehind(f, last.end); err != nil {
+			return err
+		}
+		log.Warn("removed the rest of an append that was not finished", "file", f.Name(), "from", last.end)
+	}
+	if last.index == 0 || last.entries == 0 {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	tail.SealTime, tail.IndexStart = time.Now(), uint64(last.index)
+	tail.MaxIndex = tail.BaseIndex + last.entries - 1
+	next := *tail
+	next.ID, next.BaseIndex, next.MinIndex = state.NextSegmentID, tail.MaxIndex+1, tail.MaxIndex+1
+	next.MaxIndex, next.IndexStart, next.CreateTime, next.SealTime = 0, 0, time.Now(), time.Time{}
+	state.Segments = append(state.Segments, next)
+	state.NextSegmentID++
+	return meta.CommitState(state)
+}
+
+// A file of raft-wal is a header and frames, each with a header of its own: a
+// type u8, three bytes, and a length u32, or for a commit the checksum of all
+// since the last one. Frames begin at multiples of frameHeaderBytes.
+const (
+	walHeaderBytes   = 32
+	frameHeaderBytes = 8
+)
+
+// walAppend is an append in a file: where it begins, where its commit stands,
+// where it ends, and what the file holds up to there. index is where the seal's
+// index is, 0: there is none.
+type walAppend struct {
+	begin, commit, end int64
+	crc                uint32
+	entries            uint64
+	index              int64
+}
+
+// lastAppend finds the last append that is whole, by raft-wal's own rules: a
+// file ends where no frame follows; only its last append can be torn, for each
+// was synced before the next; and the checksum tells whether it is. stopped is
+// where no frame follows.
+func lastAppend(f *os.File) (last walAppend, stopped int64, err error) {
+	var before, now walAppend
+	var frame [frameHeaderBytes]byte
+	at := int64(walHeaderBytes)
+	for {
+		if n, err := f.ReadAt(frame[:], at); n < len(frame) {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return last, at, err
+		}
+		value := binary.LittleEndian.Uint32(frame[4:])
+		next := at + frameHeaderBytes
+		if frame[0] == segment.FrameCommit {
+			now.commit, now.end, now.crc = at, next, value
+			before, last = last, now
+			now.begin, at = next, next
+			continue
+		}
+		switch frame[0] {
+		case segment.FrameEntry:
+			now.entries++
+		case segment.FrameIndex:
+			now.index = next
+		default:
+			next = 0
+		}
+		if next == 0 {
+			break
+		}
+		at = next + padded(value)
+	}
+	if now.entries > last.entries {
+		return last, at, nil
+	}
+	whole, err := last.whole(f)
+	if err != nil || whole {
+		return last, at, err
+	}
+	return before, at, nil
+}
+
+// padded is the room that so many bytes of a frame take.
+func padded(n uint32) int64 {
+	return (int64(n) + frameHeaderBytes - 1) / frameHeaderBytes * frameHeaderBytes
+}
+
+// whole tells whether the append's checksum is right.
+func (a *walAppend) whole(f *os.File) (bool, error) {
+	sum := crc32.New(castagnoli)
+	_, err := io.Copy(sum, io.NewSectionReader(f, a.begin, a.commit-a.begin))
+	return sum.Sum32() == a.crc, err
+}
+
+// clearBehind makes the file zero from a place on.
+func clearBehind(f *os.File, from int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(from), f.Truncate(info.Size()), f.Sync())
+}
+
+func zeroFrom(f *os.File, from int64) (bool, error) {
+	var zeros [64 << 10]byte
+	buf := make([]byte, len(zeros))
+	for {
+		n, err := f.ReadAt(buf, from)
+		if !bytes.Equal(buf[:n], zeros[:n]) {
+			return false, nil
+		}
+		from += int64(n)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package raftio
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/metadb"
+)
+
+// sized are entries with data of so many bytes.
+func sized(first, term uint64, sizes ...int) []*raft.Log {
+	var logs []*raft.Log
+	for i, n := range sizes {
+		l := &raft.Log{Index: first + uint64(i), Term: term, Type: raft.LogCommand, Data: make([]byte, n)}
+		for j := range l.Data {
+			l.Data[j] = byte(int(term) + i + j)
+		}
+		logs = append(logs, l)
+	}
+	return logs
+}
+
+// tailFile is raft-wal's newest file in a group's folder.
+func tailFile(t *testing.T, dir string) *os.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, WALDir, "*.wal"))
+	must(t, err)
+	slices.Sort(paths)
+	f, err := os.OpenFile(paths[len(paths)-1], os.O_RDWR, 0)
+	must(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func write(t *testing.T, f *os.File, at int64, b ...byte) {
+	t.Helper()
+	_, err := f.WriteAt(b, at)
+	must(t, err)
+}
+
+// What is left of one torn append stands where the next one ends, and must not
+// make that one pass for whole.
+func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := opened(t, dir, StoreWAL)
+	must(t, s.Log.StoreLogs(sized(1, 1, 100)))
+	must(t, s.Log.StoreLogs(sized(2, 1, 1400, 1400, 1400)))
+	must(t, s.Close())
+	f := tailFile(t, dir)
+	last, _, err := lastAppend(f)
+	must(t, err)
+	write(t, f, last.commit, make([]byte, frameHeaderBytes)...)
+
+	s, _ = opened(t, dir, StoreWAL)
+	bounds(t, s.Log, 1, 1)
+	// Shorter by the length of a commit: that ends where a frame began.
+	must(t, s.Log.StoreLogs(sized(2, 2, 1392)))
+	must(t, s.Close())
+	last, _, err = lastAppend(f)
+	must(t, err)
+	if last.entries != 2 {
+		t.Fatalf("%d entries: what was torn is still there", last.entries)
+	}
+	write(t, f, last.begin+700, 0xff, 0xff, 0xff)
+
+	s, fatal := opened(t, dir, StoreWAL)
+	bounds(t, s.Log, 1, 1)
+	must(t, s.Log.StoreLogs(sized(2, 3, 50)))
+	bounds(t, s.Log, 1, 2)
+	fatal.none(t)
+}
+
+// unlistedSeal makes a log of four entries whose newest file is sealed while
+// the list of files does not know it: the power failed within a cut.
+func unlistedSeal(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, _ := opened(t, dir, StoreWAL)
+	must(t, s.Log.StoreLogs(commands(1, 3, 1)))
+	must(t, s.Log.StoreLogs(commands(4, 4, 1)))
+	must(t, s.Close())
+	list := filepath.Join(dir, WALDir, metadb.FileName)
+	before, err := os.ReadFile(list)
+	must(t, err)
+	s, _ = opened(t, dir, StoreWAL)
+	must(t, s.Log.DeleteRange(4, 4))
+	must(t, s.Close())
+	must(t, os.WriteFile(list, before, 0o600))
+	must(t, os.Remove(tailFile(t, dir).Name()))
+	return dir
+}
+
+func TestSealedFileThatIsNotListedTakesAppendsAgain(t *testing.T) {
+	for _, torn := range []bool{false, true} {
+		t.Run(fmt.Sprint("torn ", torn), func(t *testing.T) {
+			dir := unlistedSeal(t)
+			if torn {
+				f := tailFile(t, dir)
+				last, _, err := lastAppend(f)
+				must(t, err)
+				if last.index == 0 {
+					t.Fatal("there is no seal")
+				}
+				write(t, f, last.index, 0xff)
+			}
+			s, fatal := opened(t, dir, StoreWAL)
+			bounds(t, s.Log, 1, 4)
+			must(t, s.Log.StoreLogs(commands(5, 7, 2)))
+			must(t, s.Close())
+			s, _ = opened(t, dir, StoreWAL)
+			bounds(t, s.Log, 1, 7)
+			var l raft.Log
+			for i := uint64(1); i <= 7; i++ {
+				must(t, s.Log.GetLog(i, &l))
+			}
+			must(t, s.Log.DeleteRange(3, 7))
+			must(t, s.Log.StoreLogs(commands(3, 4, 3)))
+			bounds(t, s.Log, 1, 4)
+			fatal.none(t)
+		})
+	}
+}
+
+func TestFailureToBeginAFileIsTold(t *testing.T) {
+	var told error
+	l := walLogger{silent(), func(err error) { told = err }}
+	l.Error("failed to delete old segment", "err", errors.New("not now"))
+	if told != nil {
+		t.Errorf("told of %v", told)
+	}
+	full := errors.New("no space left")
+	l.Error("rotate error", "err", full)
+	if !errors.Is(told, full) {
+		t.Errorf("told of %v", told)
+	}
+}
+
+func TestBoltFileTornWhileItWasMadeIsMadeAnew(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, StableFile+newSuffix), make([]byte, 9000), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, BoltFile+newSuffix), []byte("torn"), 0o600))
+		s, _ := opened(t, dir, kind)
+		must(t, s.Log.StoreLogs(commands(1, 3, 1)))
+		must(t, s.Stable.SetUint64([]byte("CurrentTerm"), 7))
+		must(t, s.Close())
+		s, _ = opened(t, dir, kind)
+		bounds(t, s.Log, 1, 3)
+	}
+}
+
+// What is damaged in the middle was acknowledged, and so was all behind it: that
+// must not be taken for the rest of a torn append, and cut off.
+func TestDamageBeforeAWholeAppendIsNotATornAppend(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := opened(t, dir, StoreWAL)
+	f := tailFile(t, dir)
+	var appends []walAppend
+	for i := range 5 {
+		must(t, s.Log.StoreLogs(sized(uint64(1+2*i), 1, 200, 300+i)))
+		last, _, err := lastAppend(f)
+		must(t, err)
+		appends = append(appends, last)
+	}
+	must(t, s.Close())
+	sound := make([]byte, appends[4].end)
+	_, err := f.ReadAt(sound, 0)
+	must(t, err)
+
+	for what, damage := range map[string]func(a walAppend){
+		"type of an entry":           func(a walAppend) { write(t, f, max(a.begin, walHeaderBytes), 0x41) },
+		"an entry's head":            func(a walAppend) { write(t, f, max(a.begin, walHeaderBytes), make([]byte, 8)...) },
+		"length of an entry":         func(a walAppend) { write(t, f, max(a.begin, walHeaderBytes)+6, 0x02) },
+		"type of a commit":           func(a walAppend) { write(t, f, a.commit, 0x43) },
+		"everything but the commit":  func(a walAppend) { write(t, f, a.begin, make([]byte, a.commit-a.begin)...) },
+		"the commit and some before": func(a walAppend) { write(t, f, a.commit-64, make([]byte, 72)...) },
+	} {
+		for number, a := range appends[:4] {
+			write(t, f, 0, sound...)
+			damage(a)
+			damaged := make([]byte, len(sound))
+			_, err := f.ReadAt(damaged, 0)
+			must(t, err)
+			t.Log(what, number)
+			broken(t, dir, StoreWAL, "is damaged behind byte")
+			after := make([]byte, len(sound))
+			_, err = f.ReadAt(after, 0)
+			must(t, err)
+			if !bytes.Equal(damaged, after) {
+				t.Error("the file was changed")
+			}
+		}
+	}
+	write(t, f, 0, sound...)
+	s, fatal := opened(t, dir, StoreWAL)
+	bounds(t, s.Log, 1, 10)
+	fatal.none(t)
+}
+
+// An append is torn in any way that a power failure leaves it, and what it was to
+// hold looks like the log.
+func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := opened(t, dir, StoreWAL)
+	f := tailFile(t, dir)
+	must(t, s.Log.StoreLogs(sized(1, 1, 100, 200)))
+	must(t, s.Log.StoreLogs(sized(3, 1, 700)))
+	last, _, err := lastAppend(f)
+	must(t, err)
+	sofar := make([]byte, last.end)
+	_, err = f.ReadAt(sofar, 0)
+	must(t, err)
+	// Entries whose data are a copy of the file so far, at each place within a frame.
+	var logs []*raft.Log
+	for i := range uint64(frameHeaderBytes) {
+		logs = append(logs, &raft.Log{Index: 4 + i, Term: 1, Type: raft.LogCommand, Data: append(make([]byte, i), sofar...)})
+	}
+	must(t, s.Log.StoreLogs(logs))
+	must(t, s.Close())
+	next, _, err := lastAppend(f)
+	must(t, err)
+	whole := make([]byte, next.end)
+	_, err = f.ReadAt(whole, 0)
+	must(t, err)
+	const sector = 512
+	for at := next.begin; at < next.end; at += 3 * sector {
+		write(t, f, 0, whole...)
+		write(t, f, at, make([]byte, min(sector, next.end-at))...)
+		s, fatal := opened(t, dir, StoreWAL)
+		bounds(t, s.Log, 1, 3)
+		fatal.none(t)
+		must(t, s.Close())
+	}
+}

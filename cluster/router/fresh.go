@@ -1,0 +1,144 @@
+package router
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+)
+
+// How fresh this node's own replicas are.
+//
+// No clock of another node says how old a replica is, nor when a message came:
+// a paused process finds old ones waiting. So the replica asks: the leader names
+// an index that holds all that was acknowledged before the question (ReadIndex),
+// and when the replica has taken that index up, it is no older than the
+// question, by this node's own clock. One such question at a time is under way
+// for a shard, and only while there are readers who want a bound.
+
+// age is when this node's replica of a shard was last known to be the leader's
+// equal.
+type age struct {
+	mu    sync.Mutex
+	equal time.Time
+	// of is the replica that equal is said of. One that came in its place is as old
+	// as it says itself.
+	of Shard
+	// asking: a question is under way.
+	asking bool
+}
+
+// probeMax bounds one question, the replica's catching up included.
+const probeMax = time.Second
+
+// freshEnough tells whether a read may run on this node's own replica.
+func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want *cluster.Freshness) bool {
+	if want == nil {
+		return true
+	}
+	if replica.Taken() < want.Floors[index] {
+		return false
+	}
+	if want.MaxAge <= 0 {
+		return true
+	}
+	if replica.Leader().Self {
+		// The way through the read gate costs as little.
+		return false
+	}
+	a := &r.ages[index]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of != replica {
+		a.of, a.equal = replica, time.Time{}
+	}
+	now := time.Since(a.equal)
+	if now > want.MaxAge/2 && !a.asking && ctx.Err() == nil {
+		a.asking = true
+		go r.probe(index, replica)
+	}
+	return now <= want.MaxAge
+}
+
+// probe asks the leader once, and notes how fresh the replica is then.
+func (r *Router) probe(index int, replica Shard) {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), probeMax)
+	defer cancel()
+	res := r.attempt(ctx, asked.Add(probeMax), &request{index: index, kind: KindIndex, n: 1})
+	n, err := indexOf(res.Replies, res.Err)
+	if err == nil {
+		err = replica.WaitTaken(ctx, n)
+	}
+	a := &r.ages[index]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asking = false
+	if err == nil && a.of == replica && asked.After(a.equal) {
+		a.equal = asked
+	}
+}
+
+// Indexes asks the leaders of shards for log indexes that hold all that was
+// acknowledged before the call.
+func (r *Router) Indexes(ctx context.Context, shards []int) ([]uint64, error) {
+	deadline := time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
+	indexes, errs := make([]uint64, len(shards)), make([]error, len(shards))
+	var wait sync.WaitGroup
+	for i, index := range shards {
+		wait.Go(func() {
+			replies, err := r.persist(ctx, deadline, &request{index: index, kind: KindIndex, n: 1})
+			indexes[i], errs[i] = indexOf(replies, err)
+		})
+	}
+	wait.Wait()
+	return indexes, errors.Join(errs...)
+}
+
+// Await waits until this node's own replicas have taken the indexes up; false:
+// not all of them have by the time ctx ends. Where this node has no replica
+// there is nothing to wait for, for reads go to the leader.
+func (r *Router) Await(ctx context.Context, floors map[int]uint64) bool {
+	for index, floor := range floors {
+		if replica := r.cfg.Replica(index); replica != nil && replica.WaitTaken(ctx, floor) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func indexReply(index uint64, err error) ([]shard.Reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []shard.Reply{{Bytes: binary.AppendUvarint(nil, index)}}, nil
+}
+
+func indexOf(replies []shard.Reply, err error) (uint64, error) {
+	if err != nil {
+		if errors.Is(err, cluster.ErrUnknown) {
+			err = cluster.ErrNoLeader
+		}
+		return 0, err
+	}
+	n, width := binary.Uvarint(replies[0].Bytes)
+	if width <= 0 {
+		return 0, cluster.ErrNoLeader
+	}
+	return n, nil
+}
+
+// ServeIndex handles a KindIndex request; it may block.
+func (r *Router) ServeIndex(ctx context.Context, payload []byte, reply func([]byte)) {
+	replica, _ := r.local(payload)
+	if replica == nil {
+		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
+		return
+	}
+	replies, err := indexReply(replica.ReadIndex(ctx))
+	reply(appendResult(nil, shard.Result{Err: err, Replies: replies}))
+}

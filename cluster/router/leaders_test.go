@@ -1,0 +1,146 @@
+package router
+
+import (
+	"sync"
+	"testing"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+)
+
+// town is routers by address, each with a replica or none.
+type town struct {
+	mu      sync.Mutex
+	routers map[string]*Router
+	asked   map[uint8]int
+}
+
+// Go implements Peers.
+func (w *town) Go(addr string, kind uint8, payload []byte, done func([]byte, error)) {
+	w.mu.Lock()
+	w.asked[kind]++
+	to := w.routers[addr]
+	w.mu.Unlock()
+	(&fakePeers{to: to}).Go(addr, kind, payload, done)
+}
+
+func (w *town) count(kind uint8) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked[kind]
+}
+
+// townOf has replicas at b and c, and a gateway without one.
+func townOf(b, c *fakeShard) (*town, *Router) {
+	w := &town{routers: map[string]*Router{}, asked: map[uint8]int{}}
+	w.routers["b"] = routerOf(5000, w, b, b)
+	w.routers["c"] = routerOf(5000, w, c, c)
+	gateway := routerOf(5000, w, nil, nil)
+	w.routers["a"] = gateway
+	return w, gateway
+}
+
+func TestAGatewayWithoutAReplicaFindsTheLeaderAndRemembersIt(t *testing.T) {
+	b, c := &fakeShard{addr: "c", term: 3}, &fakeShard{addr: "c", self: true, term: 3}
+	w, gateway := townOf(b, c)
+	for range 3 {
+		call := callOf(0, "incr", "k")
+		gateway.Do(t.Context(), []*cluster.Call{call})
+		if call.Err != nil {
+			t.Fatal(call.Err)
+		}
+	}
+	if len(c.bundles) != 3 || w.count(KindLeader) != 2 {
+		t.Errorf("%d bundles arrived, %d questions were asked", len(c.bundles), w.count(KindLeader))
+	}
+}
+
+// The leader that is remembered leads no more: it says so, the replicas are
+// asked, and the call goes on under its identity.
+func TestAGatewayWithoutAReplicaFollowsAChangeOfLeader(t *testing.T) {
+	b := &fakeShard{addr: "b", self: true, term: 3}
+	c := &fakeShard{addr: "b", term: 3}
+	_, gateway := townOf(b, c)
+	first := callOf(0, "incr", "k")
+	gateway.Do(t.Context(), []*cluster.Call{first})
+	b.mu.Lock()
+	b.steps = bytesOf(cluster.ErrNotLeader, 100)
+	b.addr, b.self, b.term = "c", false, 4
+	b.mu.Unlock()
+	c.mu.Lock()
+	c.addr, c.self, c.term = "c", true, 4
+	c.mu.Unlock()
+	second := callOf(0, "incr", "k")
+	gateway.Do(t.Context(), []*cluster.Call{second})
+	if first.Err != nil || second.Err != nil || len(c.bundles) != 1 {
+		t.Errorf("%v, %v; %d bundles at the new leader", first.Err, second.Err, len(c.bundles))
+	}
+}
+
+func TestANewLeaderTellsEverybody(t *testing.T) {
+	b, c := &fakeShard{addr: "b", self: true, term: 7}, &fakeShard{addr: "b", term: 7}
+	w, gateway := townOf(b, c)
+	w.routers["c"].Announce(0, []string{"a"}) // it does not lead, and says nothing
+	w.routers["b"].Announce(0, []string{"a"})
+	if l := gateway.Leader(0); l.Addr != "b" || l.Term != 7 || l.Self || w.count(KindLeads) != 1 || w.count(KindLeader) != 0 {
+		t.Errorf("%+v after %d announcements and %d questions", l, w.count(KindLeads), w.count(KindLeader))
+	}
+	gateway.leaders.hear(0, shard.Leader{Addr: "c", Term: 6})
+	if l := gateway.Leader(0); l.Addr != "b" {
+		t.Errorf("an older term is believed: %+v", l)
+	}
+	gateway.leaders.hear(0, shard.Leader{Addr: "c", Term: 8})
+	if l := gateway.Leader(0); l.Addr != "c" {
+		t.Errorf("a newer term is not believed: %+v", l)
+	}
+}
+
+// A replica that has been taken out of its group hears from no leader, and a
+// new one has not heard of one yet.
+func TestWhatTheReplicasSayCountsWhereTheOwnOneKnowsNobody(t *testing.T) {
+	own := &fakeShard{}
+	r := routerOf(100, &fakePeers{to: routerOf(100, nil, own, own)}, own, own)
+	r.leaders.hear(0, shard.Leader{Addr: "b", Term: 5})
+	if l := r.Leader(0); l.Addr != "b" {
+		t.Errorf("%+v", l)
+	}
+	own.term = 6
+	if l := r.Leader(0); l.Addr != "" {
+		t.Errorf("a leader of an earlier term is believed: %+v", l)
+	}
+	own.addr = "c"
+	if l := r.Leader(0); l.Addr != "c" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A stale read goes to a replica that has caught up, and else to the leader.
+func TestStaleReadsOfAGatewayWithoutAReplica(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		b := &fakeShard{addr: "c", term: 3, fresh: fresh}
+		c := &fakeShard{addr: "c", self: true, term: 3, fresh: fresh}
+		w, gateway := townOf(b, c)
+		call := callOf(0, "get", "k")
+		call.Stale = true
+		gateway.Do(t.Context(), []*cluster.Call{call})
+		if call.Err != nil || string(call.Reply) != ":0\r\n" {
+			t.Fatalf("%q, %v", call.Reply, call.Err)
+		}
+		if asked := w.count(KindRead) > 0; asked != fresh {
+			t.Errorf("replicas caught up: %v; the leader was asked: %v", !fresh, asked)
+		}
+	}
+}
+
+func TestLeadersSurviveTheWire(t *testing.T) {
+	l := shard.Leader{ID: "n1.0123", Addr: "n1:7000", Term: 1 << 40}
+	data := appendLeader(nil, l)
+	if got, ok := decodeLeader(data); !ok || got != l {
+		t.Errorf("%+v %v", got, ok)
+	}
+	for _, bad := range [][]byte{nil, {0x80}, {1}, {1, 9, 'x'}} {
+		if _, ok := decodeLeader(bad); ok {
+			t.Errorf("% x was taken", bad)
+		}
+	}
+}

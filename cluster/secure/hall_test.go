@@ -1,0 +1,54 @@
+package secure_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/cluster/secure"
+	"lockstep/tests/certs"
+)
+
+// A full hall lets the newest in and the oldest go, and who means it gets
+// through.
+func TestHallIsBounded(t *testing.T) {
+	a := certs.NewAuthority(t, "own")
+	k := open(t, certs.NewMount(t, a.Issue(certs.Wish{}), a), io.Discard)
+	var hall secure.Hall
+	var wait sync.WaitGroup
+	const guests = secure.HandshakesMax + 10
+	ended := make(chan error, guests)
+	for range guests {
+		in, out := net.Pipe()
+		defer out.Close()
+		wait.Go(func() { ended <- hall.Handshake(context.Background(), tls.Server(in, k.Accepting()), 3*time.Second) })
+	}
+	for range guests - secure.HandshakesMax {
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "the oldest") {
+			t.Errorf("pushed out: %v", err)
+		}
+	}
+	if n := hall.Len(); n > secure.HandshakesMax {
+		t.Errorf("%d in the hall", n)
+	}
+	in, out := net.Pipe()
+	defer out.Close()
+	wait.Go(func() { _ = tls.Client(out, k.Dialling("127.0.0.1")).Handshake() })
+	if err := hall.Handshake(context.Background(), tls.Server(in, k.Accepting()), 20*time.Second); err != nil {
+		t.Error(err)
+	}
+	for err := range ended {
+		if !strings.Contains(err.Error(), "in time") && !strings.Contains(err.Error(), "the oldest") {
+			t.Error(err)
+		}
+		if hall.Len() == 0 && len(ended) == 0 {
+			break
+		}
+	}
+	wait.Wait()
+}

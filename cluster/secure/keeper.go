@@ -1,0 +1,240 @@
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options are what a node wants of TLS.
+type Options struct {
+	Files
+	// Clients and Admin are what is asked of those who come to the port for
+	// clients and to the HTTP port.
+	Clients, Admin tls.ClientAuthType
+	// Protocols and Ciphers are lists in the form of redis.conf.
+	Protocols, Ciphers string
+	// Tickets: clients may resume sessions. Those that showed a certificate never
+	// can.
+	Tickets bool
+	// PeerName is the name that every node's certificate bears, whoever dials;
+	// empty: the host that is dialled, and a certificate that dials must be good
+	// for serving, too, for clients of the same authority are no nodes.
+	PeerName string
+}
+
+// pollEvery is how often files are read.
+const pollEvery = 2 * time.Second
+
+// Keeper has the TLS configurations of a node, as its files and settings are
+// now.
+type Keeper struct {
+	options func() Options
+	log     *slog.Logger
+	now     atomic.Pointer[generation]
+	reloads atomic.Int64
+
+	mu sync.Mutex
+	// problem is why the files could not be used last; empty: they could.
+	problem string
+}
+
+// generation is what one reading of the files made.
+type generation struct {
+	options              Options
+	material             *material
+	front, admin, accept *tls.Config
+	dial                 *tls.Config
+}
+
+// Check tells whether a node could go on with these options.
+func Check(o Options) error {
+	_, err := generate(o)
+	return err
+}
+
+// Open reads the files. options is asked at each reading.
+func Open(options func() Options, log *slog.Logger) (*Keeper, error) {
+	g, err := generate(options())
+	if err != nil {
+		return nil, err
+	}
+	k := &Keeper{options: options, log: log}
+	k.now.Store(g)
+	k.warnOfExpired(g)
+	return k, nil
+}
+
+func generate(o Options) (*generation, error) {
+	m, err := o.read()
+	if err != nil {
+		return nil, err
+	}
+	oldest, newest, err := Protocols(o.Protocols)
+	if err != nil {
+		return nil, err
+	}
+	ciphers, err := Ciphers(o.Ciphers)
+	if err != nil {
+		return nil, err
+	}
+	base := &tls.Config{
+		MinVersion: oldest, MaxVersion: newest, CipherSuites: ciphers, Certificates: []tls.Certificate{*m.node},
+		// A record is as large as it may be, so that a pipeline's replies are few.
+		DynamicRecordSizingDisabled: true,
+	}
+	g := &generation{options: o, material: m}
+	g.front, err = serving(base, m, o.Clients, o.Tickets)
+	if err != nil {
+		return nil, err
+	}
+	if g.admin, err = serving(base, m, o.Admin, o.Tickets); err != nil {
+		return nil, err
+	}
+	g.admin.NextProtos = []string{"http/1.1"}
+	g.accept = base.Clone()
+	g.accept.ClientAuth, g.accept.ClientCAs, g.accept.SessionTicketsDisabled = tls.RequireAndVerifyClientCert, poolOf(m), true
+	g.accept.VerifyConnection = func(s tls.ConnectionState) error { return isNode(s, m.pool, o.PeerName) }
+	g.dial = base.Clone()
+	g.dial.Certificates, g.dial.RootCAs = []tls.Certificate{*m.client}, poolOf(m)
+	return g, nil
+}
+
+// serving is for a port to which clients come.
+func serving(base *tls.Config, m *material, auth tls.ClientAuthType, tickets bool) (*tls.Config, error) {
+	c := base.Clone()
+	c.ClientAuth, c.ClientCAs = auth, poolOf(m)
+	if auth != tls.NoClientCert && m.pool == nil {
+		return nil, errors.New("certificates of clients are asked for, and no authority is named that they could be of")
+	}
+	c.SessionTicketsDisabled = !tickets || auth != tls.NoClientCert
+	return c, nil
+}
+
+// poolOf is never nil, for that would mean the authorities of the machine.
+func poolOf(m *material) *x509.CertPool {
+	if m.pool == nil {
+		return x509.NewCertPool()
+	}
+	return m.pool
+}
+
+// isNode judges the certificate of who has dialled the peer port.
+func isNode(s tls.ConnectionState, authorities *x509.CertPool, name string) error {
+	if len(s.PeerCertificates) == 0 {
+		return errors.New("no certificate")
+	}
+	leaf := s.PeerCertificates[0]
+	if name != "" {
+		return leaf.VerifyHostname(name)
+	}
+	between := x509.NewCertPool()
+	for _, c := range s.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	if err != nil {
+		return fmt.Errorf("not the certificate of a node: %w", err)
+	}
+	return nil
+}
+
+// Front is for the port for clients.
+func (k *Keeper) Front() *tls.Config { return k.now.Load().front }
+
+// Admin is for the HTTP port.
+func (k *Keeper) Admin() *tls.Config { return k.now.Load().admin }
+
+// Accepting is for the port for peers.
+func (k *Keeper) Accepting() *tls.Config { return k.now.Load().accept }
+
+// Dialling is for a connection to another node.
+func (k *Keeper) Dialling(host string) *tls.Config {
+	g := k.now.Load()
+	c := g.dial.Clone()
+	c.ServerName = host
+	if g.options.PeerName != "" {
+		c.ServerName = g.options.PeerName
+	}
+	return c
+}
+
+// Reload reads the files now. After an error what was in force stays so.
+func (k *Keeper) Reload() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o := k.options()
+	g, err := generate(o)
+	if err != nil {
+		if text := err.Error(); text != k.problem {
+			k.problem = text
+			k.log.Error("the certificates cannot be used as they are now; those from before stay in force", "reason", err)
+		}
+		return err
+	}
+	k.problem = ""
+	last := k.now.Load()
+	if g.options == last.options && g.material.digest == last.material.digest {
+		return nil
+	}
+	k.now.Store(g)
+	k.reloads.Add(1)
+	k.log.Info("certificates were read again", "subject", g.material.node.Leaf.Subject.String(), "not_after", g.material.node.Leaf.NotAfter)
+	k.warnOfExpired(g)
+	return nil
+}
+
+func (k *Keeper) warnOfExpired(g *generation) {
+	for _, c := range g.material.about {
+		if time.Now().After(c.NotAfter) {
+			k.log.Warn("a certificate has expired", "use", c.Use, "file", c.File, "subject", c.Subject, "not_after", c.NotAfter)
+		}
+	}
+}
+
+// Run reads the files again and again until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = k.Reload() // it has told the log
+		}
+	}
+}
+
+// Report is what may be told of a node's certificates.
+type Report struct {
+	Certificates []Certificate
+	// Problem is why the files as they are now are not in force; empty: they are.
+	Problem string
+	// Reloads counts the changes since the start.
+	Reloads int64
+}
+
+// Report tells of what is in force.
+func (k *Keeper) Report() Report {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return Report{k.now.Load().material.about, k.problem, k.reloads.Load()}
+}
+
+// FirstAuthority is when the first of the authorities expires; false: there is
+// none.
+func (r *Report) FirstAuthority() (first time.Time, any bool) {
+	for _, c := range r.Certificates {
+		if c.Use == UseAuthority && (!any || c.NotAfter.Before(first)) {
+			first, any = c.NotAfter, true
+		}
+	}
+	return first, any
+}

@@ -1,0 +1,205 @@
+package secure_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/cluster/secure"
+	"lockstep/tests/certs"
+)
+
+func options(m *certs.Mount) func() secure.Options {
+	return func() secure.Options {
+		return secure.Options{Files: secure.Files{Cert: m.Cert(), Key: m.Key(), CAFile: m.CA()}, Clients: tls.RequireAndVerifyClientCert}
+	}
+}
+
+func open(t *testing.T, m *certs.Mount, log io.Writer) *secure.Keeper {
+	t.Helper()
+	k, err := secure.Open(options(m), slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// shake connects two configurations and returns both sides' errors.
+func shake(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, served, dialled error) {
+	t.Helper()
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		s := tls.Server(a, server)
+		_ = s.SetDeadline(time.Now().Add(20 * time.Second))
+		served = s.Handshake()
+		if served == nil {
+			_, _ = s.Write([]byte("x"))
+		}
+		_ = a.Close()
+	})
+	c := tls.Client(b, client)
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	if dialled = c.Handshake(); dialled == nil {
+		// With TLS 1.3 the dialling side learns of a refusal when it reads.
+		_, dialled = c.Read(make([]byte, 1))
+	}
+	state = c.ConnectionState()
+	_ = b.Close()
+	wait.Wait()
+	return state, served, dialled
+}
+
+func TestPeersKnowEachOtherByTheirAuthority(t *testing.T) {
+	own, other := certs.NewAuthority(t, "own"), certs.NewAuthority(t, "other")
+	k := open(t, certs.NewMount(t, own.Issue(certs.Wish{}), own), io.Discard)
+	if _, served, dialled := shake(t, k.Accepting(), k.Dialling("127.0.0.1")); served != nil || dialled != nil {
+		t.Fatal(served, dialled)
+	}
+	for name, m := range map[string]*certs.Mount{
+		"another authority": certs.NewMount(t, other.Issue(certs.Wish{}), own),
+		"an expired one":    certs.NewMount(t, own.Issue(certs.Wish{Lasts: -time.Hour}), own),
+		"a client's":        certs.NewMount(t, own.Issue(certs.Wish{ClientOnly: true}), own),
+	} {
+		if _, served, dialled := shake(t, k.Accepting(), open(t, m, io.Discard).Dialling("127.0.0.1")); served == nil || dialled == nil {
+			t.Errorf("%s comes in: %v, %v", name, served, dialled)
+		}
+	}
+	for name, m := range map[string]*certs.Mount{
+		"another authority": certs.NewMount(t, other.Issue(certs.Wish{}), own),
+		"another name":      certs.NewMount(t, own.Issue(certs.Wish{Names: []string{"elsewhere.example"}}), own),
+	} {
+		if _, _, dialled := shake(t, open(t, m, io.Discard).Accepting(), k.Dialling("127.0.0.1")); dialled == nil {
+			t.Errorf("who is dialled has %s", name)
+		}
+	}
+	if _, served, _ := shake(t, k.Accepting(), certs.ClientTLS(t, nil, own)); served == nil {
+		t.Error("without a certificate")
+	}
+}
+
+// A name that all nodes share stands for the address, and for the right to serve.
+func TestPeerNameIsCheckedInBothDirections(t *testing.T) {
+	a := certs.NewAuthority(t, "own")
+	named := func(w certs.Wish) *secure.Keeper {
+		o := options(certs.NewMount(t, a.Issue(w), a))
+		k, err := secure.Open(func() secure.Options { o := o(); o.PeerName = "peers.example"; return o }, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	k, plain := named(certs.Wish{Names: []string{"peers.example"}}), named(certs.Wish{})
+	if _, served, dialled := shake(t, k.Accepting(), k.Dialling("10.1.2.3")); served != nil || dialled != nil {
+		t.Error(served, dialled)
+	}
+	if _, served, _ := shake(t, k.Accepting(), plain.Dialling("x")); served == nil {
+		t.Error("who dials does not bear the name")
+	}
+	if _, _, dialled := shake(t, plain.Accepting(), k.Dialling("127.0.0.1")); dialled == nil {
+		t.Error("who is dialled does not bear the name")
+	}
+}
+
+func TestBrokenFilesChangeNothing(t *testing.T) {
+	a := certs.NewAuthority(t, "own")
+	first, second := a.Issue(certs.Wish{}), a.Issue(certs.Wish{})
+	m := certs.NewMount(t, first, a)
+	var log bytes.Buffer
+	k := open(t, m, &log)
+	serial := func() string { return k.Front().Certificates[0].Leaf.SerialNumber.String() }
+	for name, p := range map[string]certs.Pair{
+		"of different pairs": {Cert: first.Cert, Key: second.Key}, "cut off": {Cert: first.Cert[:100], Key: first.Key}, "empty": {},
+		"encrypted": {Cert: first.Cert, Key: []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n")},
+	} {
+		log.Reset()
+		m.Set(p, a)
+		for range 2 { // of which one is told in the log
+			if k.Reload() == nil {
+				t.Errorf("files that are %s were taken", name)
+			}
+		}
+		if serial() != first.Serial.String() || k.Report().Problem == "" || strings.Count(log.String(), "\n") != 1 {
+			t.Errorf("files that are %s: %s, %q\n%s", name, serial(), k.Report().Problem, log.String())
+		}
+	}
+	m.Set(second, a)
+	if err := k.Reload(); err != nil || serial() != second.Serial.String() || k.Report().Problem != "" || k.Report().Reloads != 1 {
+		t.Error(err, serial(), k.Report())
+	}
+	if err := k.Reload(); err != nil || k.Report().Reloads != 1 {
+		t.Error("the same files are news")
+	}
+	if err := os.Remove(m.Key()); err != nil || k.Reload() == nil || serial() != second.Serial.String() {
+		t.Error("a file that is gone", err)
+	}
+}
+
+// Connections are made while certificates change: each is of one generation.
+func TestReloadsBesideConnections(t *testing.T) {
+	a := certs.NewAuthority(t, "own")
+	m := certs.NewMount(t, a.Issue(certs.Wish{}), a)
+	k := open(t, m, io.Discard)
+	ctx, stop := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	wait.Go(func() { k.Run(ctx) })
+	for range 4 {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				if _, served, dialled := shake(t, k.Accepting(), k.Dialling("127.0.0.1")); served != nil || dialled != nil {
+					t.Error(served, dialled)
+					return
+				}
+				_, _ = k.Front(), k.Report()
+			}
+		})
+	}
+	for range 10 {
+		m.Set(a.Issue(certs.Wish{}), a)
+		if err := k.Reload(); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	wait.Wait()
+	if n := k.Report().Reloads; n < 10 {
+		t.Errorf("%d reloads", n)
+	}
+}
+
+func TestCiphersAndProtocols(t *testing.T) {
+	for text, n := range map[string]int{
+		"": 0, "DEFAULT:!MEDIUM": 0, "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384": 2, "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": 1,
+	} {
+		if got, err := secure.Ciphers(text); err != nil || len(got) != n {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"RC4-MD5", "AES128-SHA", "!ECDHE-RSA-AES128-GCM-SHA256"} {
+		if _, err := secure.Ciphers(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+	for text, want := range map[string][2]uint16{
+		"": {tls.VersionTLS12, tls.VersionTLS13}, "TLSv1.2": {tls.VersionTLS12, tls.VersionTLS12}, "TLSv1.3": {tls.VersionTLS13, tls.VersionTLS13}, "TLSv1.3 TLSv1.2": {tls.VersionTLS12, tls.VersionTLS13},
+	} {
+		if oldest, newest, err := secure.Protocols(text); err != nil || [2]uint16{oldest, newest} != want {
+			t.Errorf("%q: %x %x %v", text, oldest, newest, err)
+		}
+	}
+	for _, text := range []string{"TLSv1.1 TLSv1.2", "SSLv3"} {
+		if _, _, err := secure.Protocols(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}

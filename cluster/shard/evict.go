@@ -1,0 +1,240 @@
+package shard
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/stepper"
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+const (
+	// evictEvery is the longest the leader goes without looking at the memory, if
+	// that has a limit, and evictEveryWaiting the same while writes wait for it: other
+	// shards, and their leaders on other nodes, free memory without telling.
+	evictEvery        = 100 * time.Millisecond
+	evictEveryWaiting = 2 * time.Millisecond
+	// evictWaitMax is how long a write waits for eviction before it is refused.
+	evictWaitMax = time.Second
+	// evictKeysMax and evictBytesMax bound one entry: the keys it deletes, and
+	// their names.
+	evictKeysMax  = 1024
+	evictBytesMax = 256 << 10
+)
+
+// evictor keeps the memory of a shard's node below maxmemory, while this node
+// leads the shard. The leader chooses the keys, by its own record of their use,
+// and the log carries the deletions: no replica chooses for itself.
+//
+// A write that may need memory is let into the log as long as what the keys use
+// and what is on its way stay below the limit. Beyond, it waits here, in order of
+// arrival, until enough was evicted; where nothing can be evicted it is refused.
+// What is applied is never refused for memory.
+type evictor struct {
+	shard *Shard
+	*stepper.Stepper
+	pool evictPool
+	// going tells that eviction has begun, and is to go on to the end of the
+	// reserve; it begins at its half, so that it goes in batches.
+	going bool
+
+	// waitingBytes is the sum over waiting; readable without the lock.
+	waitingBytes atomic.Int64
+	number       atomic.Int64
+	mu           sync.Mutex
+	// waiting are admitted bundles that are not queued yet; admission bounds them.
+	waiting []waitingCall
+	stopped bool
+}
+
+type waitingCall struct {
+	call *bundleCall
+	// growth is what the bundle may need in memory beyond its bytes.
+	growth int64
+	until  time.Time
+}
+
+func (v *evictor) init(s *Shard) {
+	v.shard = s
+	v.Stepper = stepper.New()
+}
+
+func (v *evictor) usedBytes() int64 { return v.shard.cfg.Memory.UsedBytes() }
+
+// growthBytes is what is on its way into the keys of this shard, at most but for
+// what Go and the tables add.
+func (v *evictor) growthBytes() int64 {
+	_, bytes := v.shard.admit.outstanding()
+	return max(bytes-v.waitingBytes.Load(), 0) + v.shard.admit.growth.Load()
+}
+
+// wait lets a bundle wait until there is room.
+func (v *evictor) wait(c *bundleCall, growth int64) {
+	v.mu.Lock()
+	stopped := v.stopped
+	if !stopped {
+		v.waiting = append(v.waiting, waitingCall{c, growth, time.Now().Add(evictWaitMax)})
+		v.waitingBytes.Add(int64(len(c.bundle)))
+		v.number.Store(int64(len(v.waiting)))
+	}
+	v.mu.Unlock()
+	if stopped {
+		c.finish(Result{Err: cluster.ErrShuttingDown})
+		return
+	}
+	v.Kick()
+}
+
+// loop evicts, and lets waiting writes go on, until the shard is closed.
+func (v *evictor) loop() {
+	v.Run(v.shard.ctx, func(ctx context.Context) time.Duration {
+		for v.round() && ctx.Err() == nil {
+		}
+		settings := v.shard.machine.Settings()
+		switch {
+		case v.number.Load() > 0:
+			return evictEveryWaiting
+		case settings.MemoryBytesMax > 0 && v.shard.Leads():
+			return evictEvery
+		}
+		return idleEvery
+	})
+	v.stop()
+}
+
+func (v *evictor) stop() {
+	v.mu.Lock()
+	v.stopped = true
+	v.mu.Unlock()
+	v.release(func(*waitingCall) (bool, error) { return true, cluster.ErrShuttingDown })
+}
+
+// round evicts once if need be, and tells whether it is worth another look.
+func (v *evictor) round() bool {
+	s := v.shard
+	if !s.Leads() {
+		v.release(func(*waitingCall) (bool, error) { return true, cluster.ErrNotLeader })
+		return false
+	}
+	settings := s.machine.Settings()
+	evicted := false
+	if need := v.needBytes(&settings); need > 0 {
+		evicted = v.evict(&settings, need)
+	}
+	v.admit(&settings)
+	return evicted
+}
+
+// needBytes is this shard's part of what the node uses beyond the limit, less
+// the reserve: shards pay by what they have to give.
+func (v *evictor) needBytes(settings *command.Settings) int64 {
+	limit, policy := settings.MemoryBytesMax, settings.Policy()
+	was := v.going
+	v.going = false
+	if limit == 0 || policy == command.PolicyNone {
+		return 0
+	}
+	reserve := reserveBytes(limit)
+	// A great deal on its way may be overwritten values: it evicts no more than
+	// the reserve.
+	excess := v.usedBytes() + min(v.growthBytes(), reserve) - (limit - reserve)
+	if excess <= 0 || (!was && excess <= reserve/2) {
+		return 0
+	}
+	v.going = true
+	own, all := v.shard.evictable(policy), v.shard.cfg.Memory.evictable(policy)
+	if own == 0 || all == 0 {
+		return 0
+	}
+	return max(int64(float64(excess)*float64(min(own, all))/float64(all)), 1)
+}
+
+// evict deletes keys of about that size, as many as one entry may. It tells
+// whether it did.
+func (v *evictor) evict(settings *command.Settings, needBytes int64) bool {
+	chosen := v.pool.choose(v.shard, settings, needBytes)
+	if len(chosen) == 0 {
+		return false
+	}
+	return v.shard.proposeEviction(chosen) == nil
+}
+
+// proposeEviction puts the deletion of keys into the log and waits until it has
+// executed. A failure means that leadership was lost.
+func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
+	op := fsm.Op{Args: make([][]byte, 0, 1+3*len(chosen))}
+	op.Args = append(op.Args, []byte("lockstep.evict"))
+	for i := range chosen {
+		c := &chosen[i]
+		op.Args = append(op.Args, strconv.AppendInt(nil, int64(c.DB), 10), []byte(c.Key), strconv.AppendUint(nil, c.Version, 10))
+	}
+	t := fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}
+	bundle := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}})
+	result := make(chan Result, 1)
+	// It must not wait for room that only it can make.
+	s.admit.force(1, len(bundle))
+	s.queue(newBundleCall(bundle, 1, func(r Result) { result <- r }, &s.admit))
+	select {
+	case r := <-result:
+		return r.Err
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// admit lets waiting writes go on as far as there is room, and refuses those
+// for which there will be none.
+func (v *evictor) admit(settings *command.Settings) {
+	if v.number.Load() == 0 {
+		return
+	}
+	limit, now := settings.MemoryBytesMax, time.Now()
+	full := v.shard.cfg.Memory.full(settings)
+	v.release(func(w *waitingCall) (bool, error) {
+		used := v.usedBytes()
+		switch {
+		case limit == 0 || used+v.growthBytes() <= limit:
+			return true, nil
+		case full, used > limit && now.After(w.until):
+			return true, cluster.ErrOutOfMemory
+		case now.After(w.until):
+			return true, cluster.ErrOverloaded
+		}
+		return false, nil
+	})
+}
+
+// release takes waiting writes out, oldest first, until one is to stay, and
+// queues or refuses each.
+func (v *evictor) release(decide func(*waitingCall) (goes bool, err error)) {
+	for {
+		v.mu.Lock()
+		if len(v.waiting) == 0 {
+			v.waiting = nil
+			v.mu.Unlock()
+			return
+		}
+		goes, err := decide(&v.waiting[0])
+		if !goes {
+			v.mu.Unlock()
+			return
+		}
+		c, growth := v.waiting[0].call, v.waiting[0].growth
+		v.waiting = v.waiting[1:]
+		v.waitingBytes.Add(-int64(len(c.bundle)))
+		v.number.Store(int64(len(v.waiting)))
+		v.mu.Unlock()
+		if err != nil {
+			c.finish(Result{Err: err})
+		} else {
+			c.grow(growth)
+			v.shard.queue(c)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package shard
+
+import (
+	"math"
+
+	"lockstep/engine/command"
+	"lockstep/engine/sched"
+	"lockstep/fsm"
+)
+
+// verdict is what becomes of a bundle.
+type verdict uint8
+
+const (
+	memoryAllows verdict = iota
+	memoryWaits
+	memoryRefuses
+	// memoryDivides: the bundle's txns may go one by one, and not all at once.
+	memoryDivides
+)
+
+// judge says whether a bundle of n txns that has been admitted may go into the
+// log, and what it may need in memory beyond its bytes.
+//
+// A command is let in while there is room, however much it needs, as by Redis;
+// those behind it count that need. So the limit is exceeded by one command at
+// most, or by a transaction, which may need no more than the limit.
+func (v *evictor) judge(bundle []byte, n int) (verdict, int64) {
+	settings := v.shard.machine.Settings()
+	limit := settings.MemoryBytesMax
+	if limit == 0 {
+		return memoryAllows, 0
+	}
+	used, growth := v.usedBytes(), v.growthBytes()-int64(len(bundle))
+	d := v.demandOf(bundle, &settings, growth, limit-used-growth)
+	if used+growth+int64(len(bundle)) > limit-reserveBytes(limit)/2 && settings.Policy() != command.PolicyNone {
+		v.Kick()
+	}
+	room := limit - used - growth
+	switch {
+	case !d.any:
+		return memoryAllows, d.bytes
+	case used > limit && v.shard.cfg.Memory.evictable(settings.Policy()) == 0:
+		return memoryRefuses, 0
+	case n > 1 && d.bytes > 0 && d.bytes > room:
+		return memoryDivides, 0
+	case d.bytes-d.largest > limit:
+		return memoryRefuses, 0
+	case room >= 0 && v.number.Load() == 0:
+		return memoryAllows, d.bytes
+	}
+	return memoryWaits, d.bytes
+}
+
+// demand is what a bundle asks of the memory.
+type demand struct {
+	// any: one of its txns may need some.
+	any bool
+	// bytes is what they may need beyond their own bytes, and largest the part of
+	// one command.
+	bytes, largest int64
+}
+
+// demandOf works out a bundle's demand. Where that is more than room, it looks at
+// the values: what a command fills may be there already.
+func (v *evictor) demandOf(bundle []byte, settings *command.Settings, growth, room int64) demand {
+	sizes := command.Sizes{ValueBytesMax: settings.ValueBytesMax}
+	of := func(int) *command.Sizes { return &sizes }
+	sum := func() (d demand) {
+		fsm.EachTxn(bundle, func(t *fsm.Txn) {
+			// What the bundle makes itself may be read by what follows in it.
+			sizes.AllBytes = bounded(v.shard.machine.Keyspace().MemoryBytes() + growth + d.bytes)
+			d.any = d.any || t.GrowsMemory()
+			bytes, largest := t.GrowthBytes(of)
+			d.bytes, d.largest = bounded(d.bytes+bounded(bytes)), max(d.largest, largest)
+		})
+		return d
+	}
+	d := sum()
+	if d.bytes > max(room, 0) {
+		of = func(db int) *command.Sizes {
+			sizes.Value = func(key []byte) (int64, bool) { return v.shard.valueBytes(db, key) }
+			return &sizes
+		}
+		d = sum()
+	}
+	return d
+}
+
+// bounded keeps sums of bounds from running over.
+func bounded(bytes int64) int64 {
+	if bytes < 0 || bytes > math.MaxInt64/4 {
+		return math.MaxInt64 / 4
+	}
+	return bytes
+}
+
+// valueBytes is the memory of a key's entry at the moment, 0 if there is none;
+// false: it cannot be had without waiting.
+func (s *Shard) valueBytes(db int, key []byte) (bytes int64, known bool) {
+	ks, locks := s.machine.Keyspace(), s.machine.Sched()
+	slot := ks.LockSlot(key)
+	var ticket sched.Ticket
+	access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}
+	if !locks.TryLock(&ticket, &access) {
+		return 0, false
+	}
+	defer locks.Unlock(&ticket)
+	if e := ks.Find(slot, db, key); e != nil {
+		bytes = int64(e.MemoryBytes())
+	}
+	return bytes, true
+}

@@ -1,0 +1,111 @@
+package shard
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio"
+)
+
+// GroupCounts are a replica's own counters since it was opened; they are not
+// state.
+type GroupCounts struct {
+	// Elections are those in which this node stood, Won those it won, and Changes
+	// how often it heard of a leader that it had not, itself included.
+	Elections, Won, Changes atomic.Uint64
+	// FailedHeartbeats are heartbeats to followers that were not answered.
+	FailedHeartbeats atomic.Uint64
+	// Committed, NotProposed and Unknown are what became of proposals.
+	Committed, NotProposed, Unknown atomic.Uint64
+	// Snapshots were written, SnapshotsFailed were not; SnapshotBytes and
+	// SnapshotUnix are the size of the last that was, and when it was.
+	Snapshots, SnapshotsFailed  atomic.Uint64
+	SnapshotBytes, SnapshotUnix atomic.Int64
+
+	// applying is when the batch under way was begun to be applied, in nanoseconds
+	// of raftio.Now; 0: none is.
+	applying atomic.Int64
+}
+
+// Counts returns the replica's counters.
+func (g *Group) Counts() *GroupCounts { return &g.counts }
+
+// Applying is how long the batch of entries has taken so far that is being
+// applied; 0: none is.
+func (c *GroupCounts) Applying() time.Duration {
+	if began := c.applying.Load(); began != 0 {
+		return raftio.Now() - time.Duration(began)
+	}
+	return 0
+}
+
+func (c *GroupCounts) beginApply() { c.applying.Store(int64(raftio.Now())) }
+func (c *GroupCounts) endApply()   { c.applying.Store(0) }
+
+// answered counts what became of a proposal.
+func (c *GroupCounts) answered(err error) {
+	switch {
+	case err == nil:
+		c.Committed.Add(1)
+	case notProposed(err):
+		c.NotProposed.Add(1)
+	default:
+		c.Unknown.Add(1)
+	}
+}
+
+// wrote counts a snapshot.
+func (c *GroupCounts) wrote(bytes int64, err error) {
+	if err != nil {
+		c.SnapshotsFailed.Add(1)
+		return
+	}
+	c.Snapshots.Add(1)
+	c.SnapshotBytes.Store(bytes)
+	c.SnapshotUnix.Store(time.Now().Unix())
+}
+
+// observe has the library's observations counted. It calls the filter at once,
+// from its own goroutines, and there is no channel behind it that could be full.
+func (c *GroupCounts) observe(r *raft.Raft) {
+	r.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
+		switch seen := o.Data.(type) {
+		case raft.RaftState:
+			switch seen {
+			case raft.Candidate:
+				c.Elections.Add(1)
+			case raft.Leader:
+				c.Won.Add(1)
+			}
+		case raft.LeaderObservation:
+			if seen.LeaderID != "" {
+				c.Changes.Add(1)
+			}
+		case raft.FailedHeartbeatObservation:
+			c.FailedHeartbeats.Add(1)
+		}
+		return false
+	}))
+}
+
+// Waiting is the number of proposals without an answer.
+func (g *Group) Waiting() int {
+	g.proposals.mu.Lock()
+	defer g.proposals.mu.Unlock()
+	return len(g.proposals.open)
+}
+
+// countingSink counts the bytes of a snapshot on their way to the disk.
+type countingSink struct {
+	raft.SnapshotSink
+	bytes int64
+}
+
+// Write implements io.Writer.
+func (s *countingSink) Write(p []byte) (int, error) {
+	n, err := s.SnapshotSink.Write(p)
+	s.bytes += int64(n)
+	return n, err
+}

@@ -1,0 +1,77 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// recover gives a stopped node's replica to the nodes that remain.
+func (n *testNode) recover(remain ...*testNode) {
+	n.w.t.Helper()
+	var servers []Member
+	for _, m := range remain {
+		servers = append(servers, Member{ID: m.id, Addr: raft.ServerAddress(m.door.addr), Voter: true})
+	}
+	n.w.must(RecoverGroup(n.stopped(&counter{}), servers, nil))
+}
+
+// stopped is the configuration under which the folder of a node is read that does
+// not run.
+func (n *testNode) stopped(sm StateMachine) GroupConfig {
+	return GroupConfig{
+		ID: 3, Dir: n.dir, LogStore: n.store, LocalID: n.id, LocalAddr: raft.ServerAddress(n.door.addr), SM: sm,
+		HeartbeatMs: testHeartbeatMs, ElectionMs: testHeartbeatMs, SnapshotEntries: 1 << 20, Fatal: n.fatal, Log: n.log(),
+	}
+}
+
+// Of those that remain, one led once, and took entries that nobody else got: its
+// log is the longer, and the other's the newer. They go on with the newer.
+func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 5, store, nil)
+			w.write(10)
+			w.agree()
+			longer := w.leader()
+			others := w.others(longer)
+			for _, n := range others {
+				n.stop()
+			}
+			last := longer.group.Stats().LastIndex
+			const alone = 20
+			for i := range alone {
+				longer.group.Propose(fmt.Appendf(nil, "alone %d", i), func(error) {})
+			}
+			w.until("entries that nobody gets", func() bool { return longer.group.Stats().LastIndex >= last+alone })
+			longer.stop()
+			for _, n := range others {
+				n.start()
+			}
+			w.write(3, others...)
+			w.agree(others...)
+			for _, n := range others {
+				n.stop()
+			}
+			newer := others[0]
+			before := newer.sm.entries()
+			for _, n := range []*testNode{longer, newer} {
+				n.recover(longer, newer)
+			}
+			w.nodes = []*testNode{longer, newer}
+			longer.start()
+			newer.start()
+			w.write(3)
+			w.agree()
+			// A write whose outcome is not known is made again.
+			if got := longer.sm.entries(); got < before+3 || got >= before+alone {
+				t.Errorf("%d entries after %d, and %d that nobody got", got, before, alone)
+			}
+			// What others have heard of the lost is older than all that comes now.
+			if at := newer.group.Stats(); at.Term <= eraTerms || at.CommitIndex <= eraEntries {
+				t.Errorf("they go on at %+v", at)
+			}
+		})
+	}
+}

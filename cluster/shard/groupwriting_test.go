@@ -1,0 +1,53 @@
+package shard
+
+import (
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"lockstep/cluster/raftio"
+)
+
+// slowSnapshots is a counter whose snapshots are written when it is let go on.
+type slowSnapshots struct {
+	*counter
+	begun, goOn chan struct{}
+}
+
+func (s *slowSnapshots) Snapshot() (Snapshot, error) {
+	inner, err := s.counter.Snapshot()
+	return slowSnapshot{inner, s}, err
+}
+
+type slowSnapshot struct {
+	Snapshot
+	of *slowSnapshots
+}
+
+func (s slowSnapshot) Persist(w io.Writer) error {
+	s.of.begun <- struct{}{}
+	<-s.of.goOn
+	return s.Snapshot.Persist(w)
+}
+
+// The owner of a group is told while a snapshot is written, and not longer.
+func TestTheWritingOfASnapshotIsTold(t *testing.T) {
+	sm := &slowSnapshots{counter: &counter{}, begun: make(chan struct{}, 1), goOn: make(chan struct{})}
+	var writing, times atomic.Int64
+	w := newWorld(t, 1, raftio.StoreBolt, func(c *GroupConfig) {
+		c.SM = sm
+		c.Writing = func(n int) { writing.Add(int64(n)); times.Add(1) }
+	})
+	w.write(3)
+	done := make(chan error, 1)
+	go func() { done <- w.nodes[0].group.TakeSnapshot() }()
+	<-sm.begun
+	if writing.Load() != 1 {
+		t.Errorf("%d are written while one is", writing.Load())
+	}
+	close(sm.goOn)
+	w.must(<-done)
+	if writing.Load() != 0 || times.Load() != 2 {
+		t.Errorf("%d are written, told %d times", writing.Load(), times.Load())
+	}
+}

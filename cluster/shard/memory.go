@@ -1,0 +1,97 @@
+package shard
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"lockstep/engine/command"
+)
+
+// Memory is what the shards of one node take together: maxmemory limits that
+// sum. The zero value is a node without shards.
+type Memory struct {
+	mu     sync.Mutex
+	shards atomic.Pointer[[]*Shard]
+}
+
+// join takes a shard into the sum.
+func (m *Memory) join(s *Shard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := append([]*Shard{s}, m.all()...)
+	m.shards.Store(&all)
+}
+
+// leave takes a shard out of the sum.
+func (m *Memory) leave(s *Shard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := slices.DeleteFunc(slices.Clone(m.all()), func(x *Shard) bool { return x == s })
+	m.shards.Store(&all)
+}
+
+func (m *Memory) all() []*Shard {
+	if all := m.shards.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// UsedBytes is the memory of all keys and values on this node, about.
+func (m *Memory) UsedBytes() int64 {
+	var sum int64
+	for _, s := range m.all() {
+		sum += s.machine.Keyspace().MemoryBytes()
+	}
+	return sum
+}
+
+// evictable is how much of the node's keys a policy may choose from, in
+// whatever unit.
+func (m *Memory) evictable(p command.Policy) int64 {
+	var sum int64
+	for _, s := range m.all() {
+		sum += s.evictable(p)
+	}
+	return sum
+}
+
+// evictable is this shard's part of Memory.evictable: bytes, or where only some
+// keys may go, keys.
+func (s *Shard) evictable(p command.Policy) int64 {
+	ks := s.machine.Keyspace()
+	switch {
+	case p == command.PolicyNone:
+		return 0
+	case p.Volatile():
+		return ks.AllKeys(true)
+	}
+	return ks.MemoryBytes()
+}
+
+// reserveBytes is how far below the limit eviction keeps the memory, so that
+// writes seldom have to wait for it.
+func reserveBytes(limitBytes int64) int64 {
+	const (
+		part = 64
+		most = 4 << 20
+	)
+	return min(limitBytes/part, most)
+}
+
+// Full tells whether a write that may need memory is refused on this node:
+// more is used than maxmemory allows, and nothing can be evicted. It looks at
+// the settings of any shard: all have the same, but for moments.
+func (m *Memory) Full() bool {
+	all := m.all()
+	if len(all) == 0 {
+		return false
+	}
+	settings := all[0].machine.Settings()
+	return m.full(&settings)
+}
+
+func (m *Memory) full(s *command.Settings) bool {
+	return s.MemoryBytesMax > 0 && m.UsedBytes() > s.MemoryBytesMax && m.evictable(s.Policy()) == 0
+}

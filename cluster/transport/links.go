@@ -1,0 +1,62 @@
+package transport
+
+import (
+	"net"
+	"time"
+)
+
+// Link is a connection that carries requests between this node and another.
+type Link struct {
+	// Addr is where an outgoing link was dialled, NodeID who made an incoming one.
+	Addr, NodeID string
+	Outgoing     bool
+	Since        time.Time
+	// QueuedBytes are what waits to be written to it.
+	QueuedBytes int
+	// RoundTrip is how long the last ping of an outgoing link took, with what it
+	// waited behind; 0: none was answered yet.
+	RoundTrip time.Duration
+}
+
+// incoming is an accepted connection of requests.
+type incoming struct {
+	from  Peer
+	since time.Time
+	out   *outbox
+}
+
+// serving notes that a peer's requests are served.
+func (t *Transport) serving(conn net.Conn, from Peer, out *outbox) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, there := t.inbound[conn]; there {
+		t.inbound[conn] = &incoming{from, time.Now(), out}
+	}
+}
+
+// Links returns the links there are now, in no order. Strangers' are left out.
+func (t *Transport) Links() []Link {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []Link
+	for addr, p := range t.peers {
+		p.mu.Lock()
+		if p.failed == nil && !p.since.IsZero() {
+			all = append(all, Link{Addr: addr, Outgoing: true, Since: p.since, QueuedBytes: p.out.queuedBytes(), RoundTrip: time.Duration(p.roundTripNs.Load())})
+		}
+		p.mu.Unlock()
+	}
+	for _, in := range t.inbound {
+		if in != nil && !in.from.Stranger {
+			all = append(all, Link{NodeID: in.from.NodeID, Since: in.since, QueuedBytes: in.out.queuedBytes()})
+		}
+	}
+	return all
+}
+
+// queuedBytes is how much waits to be written.
+func (o *outbox) queuedBytes() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes
+}

@@ -1,0 +1,51 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+)
+
+// secured is a connection between two nodes under TLS. Its end is the raw
+// connection's: frames tell whether something is missing, and to say goodbye
+// could take as long as the other side likes.
+type secured struct{ *tls.Conn }
+
+// Close implements net.Conn.
+func (s secured) Close() error { return s.NetConn().Close() }
+
+// securely puts an accepted connection under TLS, if that is wanted. What it
+// returns takes the connection's place, also with an error.
+func (t *Transport) securely(conn net.Conn) (net.Conn, error) {
+	if t.cfg.Secure == nil {
+		return conn, nil
+	}
+	under := tls.Server(conn, t.cfg.Secure.Accepting())
+	if err := t.hall.Handshake(t.ctx, under, t.pace.preface); err != nil {
+		return conn, err
+	}
+	s := secured{under}
+	if !t.swap(conn, s) {
+		return s, ErrClosed
+	}
+	return s, nil
+}
+
+// dialSecurely puts a connection that was made to addr under TLS, if that is
+// wanted; it closes it if that fails.
+func (t *Transport) dialSecurely(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
+	if t.cfg.Secure == nil {
+		return conn, nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	under := tls.Client(conn, t.cfg.Secure.Dialling(host))
+	if err := under.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("TLS with %s: %w", addr, err)
+	}
+	return secured{under}, nil
+}

@@ -1,0 +1,98 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Pruned is what became of older backups.
+type Pruned struct {
+	// Deleted and Kept are places of backups of the same cluster, the newest first;
+	// the one that was just made is not among them.
+	Deleted []string `json:"deleted"`
+	Kept    []string `json:"kept"`
+	// Damaged are such places that lack a file, or have one too many: they count for
+	// nothing, and stay.
+	Damaged []string `json:"damaged,omitempty"`
+}
+
+// Prune deletes backups that stand beside a new one until keep are left, it among
+// them. A place is deleted if its manifest says that it is an older backup of the
+// same cluster, all of its files are there in their sizes, and nothing else is.
+// Others are left alone and do not count.
+func Prune(ctx context.Context, newest Store, m *Manifest, keep int) (*Pruned, error) {
+	beside, err := newest.Beside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done := &Pruned{Deleted: []string{}, Kept: []string{}}
+	var old []older
+	for _, place := range beside {
+		o, err := lookAt(ctx, place)
+		switch {
+		case err != nil:
+			return done, err
+		case o == nil || o.m.Cluster != m.Cluster || o.m.CutMs >= m.BeganMs:
+		case !maps.Equal(o.files, o.m.sizes(o.files[ManifestName])):
+			done.Damaged = append(done.Damaged, place.String())
+		default:
+			old = append(old, *o)
+		}
+	}
+	slices.SortFunc(old, func(a, b older) int { return cmp.Compare(b.m.CutMs, a.m.CutMs) })
+	for i, o := range old {
+		if i < keep-1 {
+			done.Kept = append(done.Kept, o.place.String())
+			continue
+		}
+		if err := o.place.Delete(ctx, o.names()); err != nil {
+			return done, fmt.Errorf("%s: %w", o.place, err)
+		}
+		done.Deleted = append(done.Deleted, o.place.String())
+	}
+	return done, nil
+}
+
+// older is a backup beside another.
+type older struct {
+	place Store
+	m     *Manifest
+	// files are all that is there, with their sizes.
+	files map[string]int64
+}
+
+// lookAt reads what is in a place; nil: it is no backup that this program knows.
+func lookAt(ctx context.Context, place Store) (*older, error) {
+	m, err := ReadManifest(ctx, place)
+	if errors.Is(err, ErrNoBackup) || errors.As(err, new(damage)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, err := place.Holds(ctx)
+	return &older{place, m, files}, err
+}
+
+// names are all files, the manifest first: without it nobody takes the rest for a
+// backup if this ends on the way.
+func (o *older) names() []string {
+	names := []string{ManifestName}
+	for _, f := range o.m.all() {
+		names = append(names, f.File)
+	}
+	return names
+}
+
+// sizes are the files of a backup and the sizes they should have.
+func (m *Manifest) sizes(manifestBytes int64) map[string]int64 {
+	sizes := map[string]int64{ManifestName: manifestBytes}
+	for _, f := range m.all() {
+		sizes[f.File] = f.Bytes
+	}
+	return sizes
+}

@@ -1,0 +1,210 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Source is where the files of a backup are read from.
+type Source interface {
+	// String is the place, for people.
+	String() string
+	// Open reads a file and tells how long it is; fs.ErrNotExist: it is not there.
+	Open(ctx context.Context, name string) (in io.ReadCloser, bytes int64, err error)
+}
+
+// Store is where a backup is written to: a folder, or a prefix of a bucket.
+type Store interface {
+	Source
+	// Claim makes the place ready for a backup; it refuses one that holds something.
+	Claim(ctx context.Context) error
+	// Write makes a file, which is there as a whole or not at all.
+	Write(ctx context.Context, name string, in io.Reader) error
+	// Undo removes what was written since Claim; it works without the context of
+	// what has failed.
+	Undo() error
+	// Beside are the other places that stand where this one does.
+	Beside(ctx context.Context) ([]Store, error)
+	// Holds are the names of all that is in the place, with their sizes; -1: no file.
+	Holds(ctx context.Context) (map[string]int64, error)
+	// Delete removes files, in their order, and the place if nothing else is in it.
+	Delete(ctx context.Context, names []string) error
+}
+
+// partSuffix is on files of a folder that are not whole yet.
+const partSuffix = ".part"
+
+// Folder is a Store on this machine.
+type Folder struct {
+	Dir string
+	// made: Claim has made the folder.
+	made bool
+	mu   sync.Mutex // guards written, the files
+	// written are names with and without the suffix.
+	written []string
+}
+
+// String implements Source.
+func (f *Folder) String() string { return f.Dir }
+
+// Open implements Source.
+func (f *Folder) Open(_ context.Context, name string) (io.ReadCloser, int64, error) {
+	file, err := os.Open(filepath.Join(f.Dir, name))
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+// Local is a file of this machine, as a source and what is to be read of it.
+func Local(path string) (Source, *Files, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Folder{Dir: filepath.Dir(path)}, &Files{Names: []string{filepath.Base(path)}, Bytes: info.Size()}, nil
+}
+
+// Claim implements Store. The beginning of a manifest keeps others away.
+func (f *Folder) Claim(context.Context) error {
+	held, err := os.ReadDir(f.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+			return err
+		}
+		f.made = true
+		if err := syncDir(filepath.Dir(f.Dir)); err != nil {
+			return errors.Join(err, f.Undo())
+		}
+	case err != nil:
+		return err
+	case len(held) > 0:
+		return fmt.Errorf("%s is not empty (%s is in it); a backup overwrites nothing", f.Dir, held[0].Name())
+	}
+	claim := filepath.Join(f.Dir, ManifestName+partSuffix)
+	file, err := os.OpenFile(claim, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("another backup is being written into %s", f.Dir)
+	}
+	if err != nil {
+		return errors.Join(err, f.Undo())
+	}
+	f.note(ManifestName)
+	return file.Close()
+}
+
+// Write implements Store.
+func (f *Folder) Write(_ context.Context, name string, in io.Reader) error {
+	f.note(name)
+	part := name + partSuffix
+	mode := os.O_CREATE | os.O_EXCL
+	if name == ManifestName {
+		mode = 0 // Claim has made it.
+	}
+	file, err := os.OpenFile(filepath.Join(f.Dir, part), mode|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(file, in, make([]byte, 256<<10))
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(f.Dir, part), filepath.Join(f.Dir, name)); err != nil {
+		return err
+	}
+	return syncDir(f.Dir)
+}
+
+func (f *Folder) note(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.written = append(f.written, name+partSuffix, name)
+}
+
+// Undo implements Store.
+func (f *Folder) Undo() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all error
+	for _, name := range f.written {
+		if err := os.Remove(filepath.Join(f.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			all = errors.Join(all, err)
+		}
+	}
+	f.written = nil
+	if f.made {
+		all = errors.Join(all, os.Remove(f.Dir))
+	}
+	return all
+}
+
+// Beside implements Store.
+func (f *Folder) Beside(context.Context) ([]Store, error) {
+	own, err := filepath.Abs(f.Dir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Dir(own))
+	if err != nil {
+		return nil, err
+	}
+	var places []Store
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != filepath.Base(own) {
+			places = append(places, &Folder{Dir: filepath.Join(filepath.Dir(own), e.Name())})
+		}
+	}
+	return places, nil
+}
+
+// Holds implements Store.
+func (f *Folder) Holds(context.Context) (map[string]int64, error) {
+	entries, err := os.ReadDir(f.Dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]int64{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		if files[e.Name()] = info.Size(); !info.Mode().IsRegular() {
+			files[e.Name()] = -1
+		}
+	}
+	return files, nil
+}
+
+// Delete implements Store.
+func (f *Folder) Delete(_ context.Context, names []string) error {
+	for i, name := range names {
+		err := os.Remove(filepath.Join(f.Dir, name))
+		if err == nil && i == 0 {
+			err = syncDir(f.Dir) // The first is gone before the others.
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return os.Remove(f.Dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

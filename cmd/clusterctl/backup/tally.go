@@ -1,0 +1,85 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+)
+
+// Tally is what a number of keys come to. Equal keys, values and expiries give
+// equal tallies, in whatever order and in however many files they come.
+type Tally struct {
+	Keys     int64            `json:"keys"`
+	Expiring int64            `json:"expiring"`
+	Types    map[string]int64 `json:"types"`
+	// Digest is the sum, bit by bit, of a hash of each key, value and expiry.
+	Digest string `json:"digest"`
+	// AfterMs leaves out what is due by then, in Unix milliseconds.
+	AfterMs int64 `json:"-"`
+	sum     [sha256.Size]byte
+}
+
+// Add adds a key. Those that are due are left out.
+func (t *Tally) Add(db int, e *engine.Entry) {
+	if due := e.DueAtMs(); due != 0 && due <= t.AfterMs {
+		return
+	}
+	t.Keys++
+	if e.ExpireAtMs != 0 {
+		t.Expiring++
+	}
+	if t.Types == nil {
+		t.Types = map[string]int64{}
+	}
+	t.Types[e.Kind().String()]++
+	print := command.FingerprintOf(e)
+	b := binary.BigEndian.AppendUint32(nil, uint32(db))
+	b = binary.BigEndian.AppendUint64(b, uint64(e.ExpireAtMs))
+	hash := sha256.Sum256(append(b, print[:]...))
+	for i := range hash {
+		t.sum[i] ^= hash[i]
+	}
+	t.Digest = hex.EncodeToString(t.sum[:])
+}
+
+// Merge adds another tally.
+func (t *Tally) Merge(o *Tally) {
+	t.Keys += o.Keys
+	t.Expiring += o.Expiring
+	if t.Types == nil {
+		t.Types = map[string]int64{}
+	}
+	for name, n := range o.Types {
+		t.Types[name] += n
+	}
+	for i := range t.sum {
+		t.sum[i] ^= o.sum[i]
+	}
+	t.Digest = hex.EncodeToString(t.sum[:])
+}
+
+// Equal tells whether both are of the same data.
+func (t *Tally) Equal(o *Tally) bool { return t.Keys == o.Keys && t.sum == o.sum }
+
+// Same compares with a tally that was read from a manifest.
+func (t *Tally) Same(o *Tally) bool {
+	return t.Keys == o.Keys && t.Expiring == o.Expiring && t.Digest == o.Digest && maps.Equal(t.Types, o.Types)
+}
+
+func (t *Tally) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(t.Types)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, t.Types[name]))
+	}
+	if len(parts) == 0 {
+		return "no keys"
+	}
+	return fmt.Sprintf("%d keys (%s)", t.Keys, strings.Join(parts, ", "))
+}

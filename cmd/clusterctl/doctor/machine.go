@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"fmt"
+
+	"lockstep/node/status"
+)
+
+// Limits for what machines are like.
+const (
+	// syncSlowUs and syncIllUs are the times of the second slowest of the writes
+	// that were tried: every write waits for such a one.
+	syncSlowUs = 20_000
+	syncIllUs  = 200_000
+	// diskRiskPart and diskIllPart are parts of the file system that are free.
+	diskRiskPart = 0.15
+	diskIllPart  = 0.05
+	diskIllBytes = 512 << 20
+	// clockRiskMs is how far apart clocks may be: expiry follows the leader's.
+	clockRiskMs = 500
+	clockIllMs  = 5_000
+	// filesSpare is what a node needs beside its clients.
+	filesSpare = 128
+	// backlogMin is the queue of connections that are not accepted yet.
+	backlogMin = 511
+	// memoryPart is how much of the machine the data may take: snapshots, buffers
+	// and the runtime need the rest.
+	memoryPart = 0.75
+	// memoryFullPart is how full of data maxmemory may be.
+	memoryFullPart = 0.95
+)
+
+// diskSync looks at how long it takes until a write is on disk.
+func (e *exam) diskSync(check string) {
+	e.each(func(h *status.Host) {
+		if len(h.SyncUs) == 0 {
+			e.find(Ill, check, h.Name, "a file in the data folder could not be written", "look at the node's log and at its disk")
+			return
+		}
+		typical, slow := h.SyncUs[len(h.SyncUs)/2], h.SyncUs[max(0, len(h.SyncUs)-2)]
+		what := fmt.Sprintf("a write takes %s until it is on disk, %s at worst", msText(typical), msText(slow))
+		switch {
+		case slow >= syncIllUs:
+			e.find(Ill, check, h.Name, what, "give the data folder a disk of its own that syncs faster; every write waits for it")
+		case slow >= syncSlowUs:
+			e.find(Risk, check, h.Name, what, "give the data folder a faster disk, or find out what else is busy on this one")
+		}
+	})
+}
+
+func msText(us int64) string { return fmt.Sprintf("%.1f ms", float64(us)/1000) }
+
+func (e *exam) diskSpace(check string) {
+	e.each(func(h *status.Host) {
+		if h.DiskBytes <= 0 {
+			return
+		}
+		part := float64(h.DiskFreeBytes) / float64(h.DiskBytes)
+		what := fmt.Sprintf("%d MB (%.0f%%) are free on the data folder's disk", h.DiskFreeBytes>>20, 100*part)
+		do := "free or add space; a node whose disk is full ends"
+		switch {
+		case part < diskIllPart || h.DiskFreeBytes < diskIllBytes:
+			e.find(Ill, check, h.Name, what, do)
+		case part < diskRiskPart:
+			e.find(Risk, check, h.Name, what, do)
+		}
+	})
+}
+
+// clock compares clocks: each with that of the node that was asked.
+func (e *exam) clock(check string) {
+	e.each(func(h *status.Host) {
+		off := max(h.AheadMs, -h.AheadMs) - h.UnsureMs
+		what := fmt.Sprintf("its clock is %.0f ms off that of %s (give or take %.0f)", h.AheadMs, e.cluster.Seen, h.UnsureMs)
+		do := "synchronise the clocks (chrony, systemd-timesyncd); keys expire by the leader's"
+		switch {
+		case off >= clockIllMs:
+			e.find(Ill, check, h.Name, what, do)
+		case off >= clockRiskMs:
+			e.find(Risk, check, h.Name, what, do)
+		}
+	})
+}
+
+// logClock compares the time of each shard's log with its leader's clock. It was
+// taken from a leader's clock at the beginning of its term, perhaps from a wrong one.
+func (e *exam) logClock(check string) {
+	for i := range e.cluster.Nodes {
+		n := &e.cluster.Nodes[i]
+		for _, g := range n.Groups {
+			off := max(g.ClockAheadMs, -g.ClockAheadMs)
+			if off < clockRiskMs {
+				continue
+			}
+			level := Risk
+			if off >= clockIllMs {
+				level = Ill
+			}
+			title := status.GroupTitle(g.Name)
+			if g.ClockAheadMs > 0 {
+				e.find(level, check, n.Name, fmt.Sprintf("the time of %s is %d ms ahead of its leader's clock: keys that expire at a time of day are gone as much too early", title, off),
+					fmt.Sprintf("if that clock is right now: clusterctl transfer --shard %s; under the next leader the time runs slower by an eighth until it is right", g.Name))
+			} else {
+				e.find(level, check, n.Name, fmt.Sprintf("the time of %s is %d ms behind its leader's clock: keys that expire at a time of day are there as much too long", title, off),
+					fmt.Sprintf("if that clock is right now: clusterctl transfer --shard %s; the next leader begins with its own clock", g.Name))
+			}
+		}
+	}
+}
+
+// files looks at the limit of open files.
+func (e *exam) files(check string) {
+	e.each(func(h *status.Host) {
+		if h.Files < 0 {
+			return
+		}
+		if want := h.MaxClients + filesSpare; h.Files < want {
+			e.find(Risk, check, h.Name, fmt.Sprintf("may open %d files, and maxclients %d needs %d", h.Files, h.MaxClients, want),
+				fmt.Sprintf("raise the limit (ulimit -n, LimitNOFILE=) to %d, or lower maxclients", want))
+		}
+	})
+}
+
+// memory looks at whether the data can outgrow the machine.
+func (e *exam) memory(check string) {
+	e.each(func(h *status.Host) {
+		switch {
+		case h.MemoryBytes <= 0:
+		case h.MaxMemoryBytes == 0:
+			e.find(Advice, check, h.Name, "maxmemory is not set: data that outgrows the machine ends the node",
+				fmt.Sprintf("CONFIG SET maxmemory, to %d MB or less on this machine", int64(memoryPart*float64(h.MemoryBytes))>>20))
+		case float64(h.MaxMemoryBytes) > memoryPart*float64(h.MemoryBytes):
+			e.find(Risk, check, h.Name, fmt.Sprintf("maxmemory is %d MB of the machine's %d MB", h.MaxMemoryBytes>>20, h.MemoryBytes>>20),
+				fmt.Sprintf("set it to %d MB or less", int64(memoryPart*float64(h.MemoryBytes))>>20))
+		}
+		if used := e.usedBytes(h.ID); h.MaxMemoryBytes > 0 && float64(used) > memoryFullPart*float64(h.MaxMemoryBytes) {
+			e.find(Risk, check, h.Name, fmt.Sprintf("its data takes %d%% of maxmemory: beyond it writes are refused, or keys evicted", 100*used/h.MaxMemoryBytes),
+				"delete, let keys expire, or raise maxmemory (and the machine's memory with it)")
+		}
+	})
+}
+
+// usedBytes is what a node's keys and values take.
+func (e *exam) usedBytes(id string) int64 {
+	for i := range e.cluster.Nodes {
+		if e.cluster.Nodes[i].ID == id {
+			return e.cluster.Nodes[i].UsedBytes
+		}
+	}
+	return 0
+}
+
+// kernel looks at settings of the machine.
+func (e *exam) kernel(check string) {
+	e.each(func(h *status.Host) {
+		if h.Overcommit == 2 {
+			e.find(Advice, check, h.Name, "vm.overcommit_memory is 2: reserving address space for the log may fail",
+				"sysctl vm.overcommit_memory=0")
+		}
+		if h.HugePages == "always" {
+			e.find(Advice, check, h.Name, "transparent huge pages are always on: memory grows and pauses come",
+				"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+		}
+		if h.Backlog >= 0 && h.Backlog < backlogMin {
+			e.find(Advice, check, h.Name, fmt.Sprintf("net.core.somaxconn is %d: many clients that connect at one time are turned away", h.Backlog),
+				"sysctl net.core.somaxconn=4096")
+		}
+	})
+}

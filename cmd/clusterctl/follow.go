@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockstep/node/status"
+)
+
+// patience is the flag --wait of a verb whose work takes a while.
+type patience struct{ wait time.Duration }
+
+func (p *patience) flag(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&p.wait, "wait", 10*time.Minute, "how long to wait until it is done; 0: not at all")
+}
+
+// followEvery is how often the cluster is asked how far it has come.
+const followEvery = 300 * time.Millisecond
+
+// follow asks for the status until look says that the work is done, and prints
+// how far it has come whenever that changes. Nodes may fail to answer meanwhile.
+func (p *patience) follow(cmd *cobra.Command, o *options, look func(*status.Cluster) (done bool, progress string)) error {
+	return p.until(cmd, func(ctx context.Context) (bool, string, error) {
+		c, err := o.status(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		done, progress := look(c)
+		return done, progress, nil
+	})
+}
+
+// until asks again and again, and prints the progress whenever it changes. No
+// answer from any node is progress, too; another error ends it.
+func (p *patience) until(cmd *cobra.Command, look func(context.Context) (done bool, progress string, err error)) error {
+	if p.wait <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), p.wait)
+	defer cancel()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	shown := ""
+	for {
+		done, progress, err := look(ctx)
+		switch {
+		case errors.Is(err, errNoAnswer):
+			progress = err.Error()
+		case err != nil:
+			return uncertain{err}
+		case done:
+			return nil
+		}
+		if progress != shown && ctx.Err() == nil {
+			fmt.Fprintln(stderr(cmd), "...", progress)
+			shown = progress
+		}
+		select {
+		case <-ctx.Done():
+			return uncertain{fmt.Errorf("ordered, but not done after %v: %s", p.wait, shown)}
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func newJoin(opt *options) *cobra.Command {
+	var binary string
+	var learner bool
+	cmd := &cobra.Command{
+		Use:   "join -a ADDR -- [lockstepd flags]",
+		Short: "Start a node here that joins the cluster at -a",
+		Long: `Start a node here that joins the cluster at -a.
+
+The peer addresses are asked of the cluster; everything behind -- is given to
+lockstepd, which takes this process's place. The node comes in as a learner and
+is made a voter when it has caught up; clusterctl status shows it. With
+--learner it stays one until clusterctl promote.
+
+  clusterctl join -a 10.0.0.1:6379 -- --dir /var/lib/lockstep --node-name n4`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if learner {
+				args = append([]string{"--learner", "yes"}, args...)
+			}
+			return opt.becomeNode(cmd, binary, args)
+		},
+	}
+	binaryFlag(cmd, &binary)
+	cmd.Flags().BoolVar(&learner, "learner", false, "let it follow without a vote until it is promoted")
+	return cmd
+}
+
+func binaryFlag(cmd *cobra.Command, binary *string) {
+	cmd.Flags().StringVar(binary, "binary", "", "the lockstepd to start (default: beside clusterctl, then in PATH)")
+}
+
+// becomeNode lets lockstepd take this process's place, as a node that joins.
+func (o *options) becomeNode(cmd *cobra.Command, binary string, args []string) error {
+	peers, err := o.peers(cmd.Context())
+	if err != nil {
+		return err
+	}
+	path, err := findBinary(binary)
+	if err != nil {
+		return err
+	}
+	argv := append([]string{path, "--join", strings.Join(peers, ",")}, args...)
+	fmt.Fprintln(stderr(cmd), strings.Join(argv, " "))
+	return syscall.Exec(path, argv, os.Environ())
+}
+
+// peers are the peer addresses of the cluster's nodes.
+func (o *options) peers(ctx context.Context) ([]string, error) {
+	c, err := o.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var peers []string
+	for i := range c.Nodes {
+		peers = append(peers, c.Nodes[i].PeerAddr)
+	}
+	return peers, nil
+}
+
+// findBinary finds lockstepd.
+func findBinary(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "lockstepd")
+		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath("lockstepd")
+	if err != nil {
+		return "", fmt.Errorf("lockstepd is neither beside clusterctl nor in PATH; name it with --binary")
+	}
+	return path, nil
+}

@@ -1,0 +1,284 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockstep/cmd/clusterctl/backup"
+	"lockstep/engine/command"
+	"lockstep/engine/hashslot"
+)
+
+// errUnsure: it is not known what has run on the cluster.
+var errUnsure = errors.New("it is not known whether a command has run on the cluster")
+
+const (
+	batchUnitsMax = 256
+	batchBytesMax = 1 << 20
+)
+
+// unit is what runs at once: a command, or a transaction with its MULTI and EXEC.
+type unit struct {
+	commands [][]any
+	// wide: its keys are of several hash slots, which may be of several shards.
+	wide bool
+}
+
+// applier runs the stream's commands on the cluster.
+type applier struct {
+	in   *streamReader
+	conn *redis.Conn
+	// acknowledge is called when the source asks how far the stream has come.
+	acknowledge func()
+	// applied is the offset up to which all has run.
+	applied *atomic.Int64
+	ran     *atomic.Int64
+	batch   []unit
+	bytes   int
+	// db is the database that the stream has chosen.
+	db string
+}
+
+// run applies until the stream ends, which is an error.
+func (a *applier) run(ctx context.Context) error {
+	for {
+		u, err := a.unit()
+		if err != nil {
+			return err
+		}
+		if len(u.commands) > 0 {
+			if u.wide {
+				if err := a.flush(ctx); err != nil {
+					return err
+				}
+			}
+			a.batch = append(a.batch, u)
+			for _, c := range u.commands {
+				for _, arg := range c {
+					a.bytes += len(arg.(string))
+				}
+			}
+		}
+		if u.wide || len(a.batch) >= batchUnitsMax || a.bytes > batchBytesMax || a.in.in.Buffered() == 0 {
+			if err := a.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// unit reads the next unit; one without commands changes nothing.
+func (a *applier) unit() (unit, error) {
+	var u unit
+	slots, moved := map[int]bool{}, ""
+	for {
+		args, err := a.in.command()
+		if err != nil {
+			return u, err
+		}
+		switch name := strings.ToUpper(args[0].(string)); name {
+		case "PING", "PUBLISH", "SPUBLISH":
+		case "REPLCONF":
+			a.acknowledge()
+		default:
+			if args, err = held(withoutLimit(args), time.Now().UnixMilli()); err != nil {
+				return u, err
+			}
+			u.commands = append(u.commands, args)
+			slotsOf(args, slots)
+			u.wide = len(slots) > 1
+			if name == "SELECT" && len(args) == 2 {
+				a.db = args[1].(string)
+			}
+			if name == "SWAPDB" && len(args) == 3 {
+				moved = markMovedTo(args)
+			}
+			if name != "MULTI" && (name == "EXEC" || strings.ToUpper(u.commands[0][0].(string)) != "MULTI") {
+				if moved != "" {
+					u.commands = append(u.commands, []any{"SELECT", moved}, []any{"DEL", backup.MarkKey}, []any{"SELECT", a.db})
+				}
+				return u, nil
+			}
+			continue
+		}
+		if len(u.commands) == 0 {
+			return u, nil
+		}
+	}
+}
+
+// withoutLimit takes LIMIT out of XADD and XTRIM. A source has trimmed as far as it
+// then says, exactly, and leaves a limit in that it obeys no more; replicas pass it
+// over, and clients are refused it.
+func withoutLimit(args []any) []any {
+	name := strings.ToUpper(args[0].(string))
+	if name != "XADD" && name != "XTRIM" {
+		return args
+	}
+	// key [NOMKSTREAM] MAXLEN|MINID [=|~] threshold [LIMIT count]
+	i := 2
+	if len(args) > i && strings.EqualFold(args[i].(string), "NOMKSTREAM") {
+		i++
+	}
+	if limit := i + 3; len(args) > limit+1 && isTrimming(args[i]) && args[i+1] == "=" && strings.EqualFold(args[limit].(string), "LIMIT") {
+		return slices.Delete(slices.Clone(args), limit, limit+2)
+	}
+	return args
+}
+
+func isTrimming(arg any) bool {
+	word := strings.ToUpper(arg.(string))
+	return word == "MAXLEN" || word == "MINID"
+}
+
+// markMovedTo is the database into which SWAPDB brings the cluster's mark, "" if it
+// does not; a new one is made in its place.
+func markMovedTo(args []any) string {
+	switch "0" {
+	case args[1].(string):
+		return args[2].(string)
+	case args[2].(string):
+		return args[1].(string)
+	}
+	return ""
+}
+
+// slotsOf adds the hash slots of a command's keys.
+func slotsOf(args []any, slots map[int]bool) {
+	words := make([][]byte, len(args))
+	for i, a := range args {
+		words[i] = []byte(a.(string))
+	}
+	spec, _ := command.Lookup(words)
+	if spec == nil || !spec.CheckArity(len(words)) {
+		return
+	}
+	for _, k := range spec.AppendKeys(nil, words) {
+		slots[hashslot.Of(words[k.Pos])] = true
+	}
+}
+
+// flush runs what was gathered, in one pipeline.
+func (a *applier) flush(ctx context.Context) error {
+	batch := a.batch
+	a.batch, a.bytes = nil, 0
+	if len(batch) > 0 {
+		err := a.send(ctx, batch)
+		if errors.Is(err, errAcross) {
+			err = a.split(ctx, &batch[0])
+		}
+		if err != nil {
+			return err
+		}
+		a.ran.Add(int64(len(batch)))
+	}
+	a.applied.Store(a.in.offset)
+	return nil
+}
+
+// errAcross: the unit was refused for its keys are of several shards; none of it
+// has run.
+var errAcross = errors.New("keys of several shards")
+
+func (a *applier) send(ctx context.Context, batch []unit) error {
+	pipe := a.conn.Pipeline()
+	for i := range batch {
+		for _, c := range batch[i].commands {
+			pipe.Do(ctx, c...)
+		}
+	}
+	replies, err := pipe.Exec(ctx)
+	var reply redis.Error
+	if err != nil && !errors.As(err, &reply) {
+		return fmt.Errorf("%w: %w", errUnsure, err)
+	}
+	for _, r := range replies {
+		err := r.Err()
+		if err == nil {
+			err = failedInside(r)
+		}
+		switch {
+		case err == nil, errors.Is(err, redis.Nil):
+			continue
+		case len(batch) == 1 && batch[0].wide && strings.Contains(err.Error(), "CROSSSLOT"):
+			return errAcross
+		case temporary(err):
+			return fmt.Errorf("%w: %w", errUnsure, err)
+		}
+		return fmt.Errorf("the cluster refuses a command of the source, %.60q: %w", fmt.Sprint(r.Args()...), err)
+	}
+	return nil
+}
+
+// failedInside is an error among the answers of a transaction, whose commands the
+// source has run without one.
+func failedInside(r redis.Cmder) error {
+	c, ok := r.(*redis.Cmd)
+	if !ok || !strings.EqualFold(c.Name(), "exec") {
+		return nil
+	}
+	answers, _ := c.Val().([]any)
+	for _, a := range answers {
+		if err, failed := a.(error); failed && !errors.Is(err, redis.Nil) {
+			return err
+		}
+	}
+	return nil
+}
+
+// temporary tells answers behind which others of the same pipeline may have run.
+func temporary(err error) bool {
+	for _, prefix := range []string{"OVERLOADED", "CLUSTERDOWN", "INDETERMINATE", "LOADING", "TRYAGAIN", "EXECABORT"} {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// split runs a unit that no single shard can run: the commands of a transaction
+// one after the other, and those that take keys alone or with their values key by
+// key. What the source did at once is then seen in steps.
+func (a *applier) split(ctx context.Context, u *unit) error {
+	for _, c := range u.commands {
+		name := strings.ToUpper(c[0].(string))
+		if name == "MULTI" || name == "EXEC" {
+			continue
+		}
+		parts := [][]any{c}
+		slots := map[int]bool{}
+		if slotsOf(c, slots); len(slots) > 1 {
+			parts = partsOf(name, c)
+		}
+		for _, p := range parts {
+			err := a.send(ctx, []unit{{commands: [][]any{p}, wide: true}})
+			if errors.Is(err, errAcross) {
+				return fmt.Errorf("the source runs %s on keys that are of several shards here; a cluster of one shard takes it", name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func partsOf(name string, c []any) [][]any {
+	var parts [][]any
+	switch step := map[string]int{"DEL": 1, "UNLINK": 1, "MSET": 2}[name]; {
+	case step == 0 || (len(c)-1)%step != 0:
+		parts = [][]any{c}
+	default:
+		for i := 1; i < len(c); i += step {
+			parts = append(parts, append([]any{c[0]}, c[i:i+step]...))
+		}
+	}
+	return parts
+}

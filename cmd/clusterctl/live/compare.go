@@ -1,0 +1,202 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockstep/cmd/clusterctl/backup"
+	"lockstep/engine/command"
+)
+
+// Difference is what a comparison found.
+type Difference struct {
+	// Counts are how many keys there are by database and type, here and there.
+	Source  map[string]int64 `json:"source"`
+	Cluster map[string]int64 `json:"cluster"`
+	// Compared is the number of values compared, Different names those that differ.
+	Compared  int      `json:"compared"`
+	Different []string `json:"different"`
+	// PauseEnded: the source took writes again before all was compared. What it took
+	// is not in the cluster, and may not show in the numbers above.
+	PauseEnded bool `json:"pause_ended"`
+}
+
+// None tells whether nothing differs.
+func (d *Difference) None() bool {
+	return d.same() && !d.PauseEnded
+}
+
+func (d *Difference) same() bool {
+	return maps.Equal(d.Source, d.Cluster) && len(d.Different) == 0
+}
+
+// comparedAgain is how often a comparison that found something is made again: keys
+// expire meanwhile, here and there not at the same moment.
+const comparedAgain = 3
+
+func compare(ctx context.Context, o *Options) (*Difference, error) {
+	source := redis.NewClient(o.Source)
+	defer source.Close()
+	cluster := o.Load.Target.Dial(0)
+	defer cluster.Close()
+	for tries := 1; ; tries++ {
+		d := &Difference{}
+		var keys []sample
+		var err error
+		if d.Source, keys, err = census(ctx, source, o.Samples); err != nil {
+			return nil, fmt.Errorf("the source: %w", err)
+		}
+		if d.Cluster, _, err = census(ctx, cluster, 0); err != nil {
+			return nil, fmt.Errorf("the cluster: %w", err)
+		}
+		for _, k := range keys {
+			same, err := equal(ctx, source, cluster, k)
+			if err != nil {
+				return nil, err
+			}
+			if d.Compared++; !same {
+				d.Different = append(d.Different, fmt.Sprintf("%d/%s", k.db, k.key))
+			}
+		}
+		if d.same() || tries == comparedAgain {
+			return d, nil
+		}
+		if err := backup.Pause(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sample is a key to compare.
+type sample struct {
+	db  int
+	key string
+}
+
+// census counts keys by database and type, and draws some.
+func census(ctx context.Context, c *redis.Client, samples int) (map[string]int64, []sample, error) {
+	counts, seen := map[string]int64{}, 0
+	var drawn []sample
+	dbs, err := backup.Databases(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, db := range dbs {
+		err := eachKey(ctx, c, db, func(key, kind string) {
+			counts[fmt.Sprintf("db%d %s", db, kind)]++
+			if seen++; len(drawn) < samples {
+				drawn = append(drawn, sample{db, key})
+			} else if i := rand.IntN(seen); i < samples {
+				drawn[i] = sample{db, key}
+			}
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return counts, drawn, nil
+}
+
+// eachKey walks a database. Nothing is written meanwhile; a key may be told twice
+// by SCAN where tables grow, and is then counted twice.
+func eachKey(ctx context.Context, c *redis.Client, db int, f func(key, kind string)) error {
+	conn := c.Conn()
+	defer conn.Close()
+	if err := conn.Select(ctx, db).Err(); err != nil {
+		return err
+	}
+	defer func() { _ = conn.Select(context.WithoutCancel(ctx), 0).Err() }()
+	for cursor := uint64(0); ; {
+		keys, next, err := conn.Scan(ctx, cursor, "*", 1000).Result()
+		if err != nil {
+			return err
+		}
+		pipe := conn.Pipeline()
+		for _, k := range keys {
+			pipe.Type(ctx, k)
+		}
+		if len(keys) > 0 {
+			kinds, err := pipe.Exec(ctx)
+			if err != nil {
+				return err
+			}
+			for i, k := range kinds {
+				if kind := k.(*redis.StatusCmd).Val(); kind != "none" {
+					f(keys[i], kind)
+				}
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// equal compares a value and its expiry.
+func equal(ctx context.Context, source, cluster *redis.Client, k sample) (bool, error) {
+	a, err := look(ctx, source, k)
+	if err != nil {
+		return false, fmt.Errorf("the source's %.60q: %w", k.key, err)
+	}
+	b, err := look(ctx, cluster, k)
+	if err != nil {
+		return false, fmt.Errorf("the cluster's %.60q: %w", k.key, err)
+	}
+	if a.atMs == untold {
+		// Nor does such a source say in its stream at which time a key expires, but in
+		// how long.
+		b.atMs = untold
+	}
+	return a == b, nil
+}
+
+// looked is what is compared of a key.
+type looked struct {
+	print string
+	// volatile: it expires, at atMs.
+	volatile bool
+	atMs     int64
+}
+
+// untold is the time of a server that does not tell times (before Redis 7).
+const untold = -3
+
+// look reads a key.
+func look(ctx context.Context, c *redis.Client, k sample) (looked, error) {
+	conn := c.Conn()
+	defer conn.Close()
+	pipe := conn.Pipeline()
+	pipe.Select(ctx, k.db)
+	dump := pipe.Dump(ctx, k.key)
+	ttl := pipe.Do(ctx, "PTTL", k.key)
+	at := pipe.Do(ctx, "PEXPIRETIME", k.key)
+	pipe.Select(ctx, 0)
+	_, _ = pipe.Exec(ctx)
+	text, err := dump.Result()
+	if errors.Is(err, redis.Nil) {
+		return looked{print: "none"}, nil
+	}
+	if err != nil {
+		return looked{}, err
+	}
+	e, err := command.ReadPayload([]byte(text), []byte(k.key))
+	if err != nil {
+		return looked{}, err
+	}
+	l := looked{print: fmt.Sprintf("%x", command.ValueFingerprint(e)), atMs: untold}
+	left, err := ttl.Int64()
+	if err != nil {
+		return looked{}, err
+	}
+	l.volatile = left >= 0
+	if ms, err := at.Int64(); err == nil {
+		l.atMs = ms
+	}
+	return l, nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"lockstep/cmd/clusterctl/backup"
+)
+
+// restoring are the flags of restore.
+type restoring struct {
+	loading
+	from                string
+	noUsers, noSettings bool
+	bucket              backup.BucketOptions
+}
+
+func newRestore(opt *options) *cobra.Command {
+	var r restoring
+	cmd := &cobra.Command{
+		Use:   "restore [FOLDER | s3://BUCKET/PREFIX]",
+		Short: "Bring a backup into a new cluster",
+		Long: `Bring a backup into a new, empty cluster, of any number of shards. The whole backup
+is checked first. Keys keep the time at which they expire; what has expired since
+is not brought back. In the end the cluster is compared with the backup.
+
+Settings are put into force before the keys come, users are made when all has been
+compared, the default user last. Users that the cluster has already are left as
+they are, unless --force is given.
+
+A restore that broke off goes on when the same command is given again.
+
+  clusterctl restore --from /backups/monday -a new-cluster:6379`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.from == "" && len(args) == 1 {
+				r.from, args = args[0], nil
+			}
+			if r.from == "" || len(args) > 0 {
+				return errors.New("say where from: FOLDER or s3://BUCKET/PREFIX")
+			}
+			from, err := backup.OpenStore(r.from, &r.bucket)
+			if err != nil {
+				return err
+			}
+			return r.restore(cmd, opt, from)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.from, "from", "", "the place of the backup")
+	f.BoolVar(&r.noUsers, "no-users", false, "leave the backup's users out")
+	f.BoolVar(&r.noSettings, "no-settings", false, "leave the backup's settings out")
+	r.flags(cmd)
+	bucketFlags(f, &r.bucket)
+	return cmd
+}
+
+func (r *restoring) restore(cmd *cobra.Command, opt *options, from backup.Source) error {
+	b := newBar(cmd, "checking", true)
+	m, err := backup.Verify(cmd.Context(), from, b.tell)
+	b.end()
+	if err != nil {
+		return refused{fmt.Errorf("nothing was done: %w", err)}
+	}
+	t, err := opt.target(cmd.Context())
+	if err != nil {
+		return err
+	}
+	mark := backup.MarkOf(m, from)
+	ctx, l, err := r.begin(cmd, t, &mark)
+	if err != nil {
+		return err
+	}
+	defer mark.Abandon(t)
+	if !r.noSettings {
+		if l.Settings, err = backup.RestoreSettings(ctx, t, m, from); err != nil {
+			return uncertain{fmt.Errorf("no keys were loaded: %w; --no-settings leaves settings out", err)}
+		}
+	}
+	if err := r.load(ctx, cmd, t, from, m.Files(), &mark, l); err != nil {
+		return err
+	}
+	// Before the users: behind the default one this program may have no way in.
+	if err := endLoading(cmd, t, &mark); err != nil {
+		return err
+	}
+	if !r.noUsers {
+		if l.Users, err = backup.RestoreUsers(cmd.Context(), t, m, from, r.force); err != nil {
+			return uncertain{fmt.Errorf("all keys were loaded, but not all users are back: %w; %s of the backup has them", err, backup.UsersFile)}
+		}
+	}
+	return opt.printLoaded(cmd, l)
+}

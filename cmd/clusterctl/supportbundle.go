@@ -1,0 +1,139 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockstep/node"
+	"lockstep/node/status"
+)
+
+func newSupportBundle(opt *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "support-bundle FILE.tar.gz",
+		Short: "Collect what somebody who helps needs to know, into one file",
+		Long: `Collect what somebody who helps needs to know, into one file: the cluster's status
+and placement, what each machine is like, and of every node that answers INFO, the
+settings, metrics, the end of the log, and what its goroutines do.
+
+There are no keys, no values and no passwords in it; names and addresses of nodes
+are. A file that exists is not overwritten. Nodes that do not answer are named in
+missing.txt.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return opt.supportBundle(cmd, args[0]) },
+	}
+}
+
+func (o *options) supportBundle(cmd *cobra.Command, path string) error {
+	c, err := o.status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return refused{fmt.Errorf("%s is there already and is not overwritten", path)}
+	}
+	if err != nil {
+		return refused{err}
+	}
+	b := newBundle(f, o.password)
+	o.collect(cmd, c, b)
+	if err := errors.Join(b.close(), f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return o.say(cmd, fmt.Sprintf("%s has %d files, of %d of %d nodes", path, b.files, b.nodes, len(c.Nodes)))
+}
+
+// collect puts all that is to be had into the bundle.
+func (o *options) collect(cmd *cobra.Command, c *status.Cluster, b *bundle) {
+	long := *o
+	long.timeout = max(o.timeout, examineTimeout)
+	b.add("about.txt", fmt.Sprintf("clusterctl %s, %s\n", node.Version, time.Now().UTC().Format(time.RFC3339)))
+	b.addJSON("status.json", c)
+	for _, part := range [][2]string{{"placement.json", "PLACEMENT"}, {"machines.json", "EXAMINE"}} {
+		text, err := long.ask(cmd.Context(), "LOCKSTEP", part[1])
+		if err != nil {
+			b.lack(part[0], err)
+			continue
+		}
+		b.add(part[0], text)
+	}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		var s status.Support
+		text, err := long.askOne(cmd.Context(), n.AddrFor(o.secure.use), "LOCKSTEP", "SUPPORT")
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &s)
+		}
+		if err != nil {
+			b.lack(n.Name, err)
+			continue
+		}
+		b.nodes++
+		for _, part := range [][2]string{
+			{"info.txt", s.Info}, {"config.txt", s.Config}, {"metrics.txt", s.Metrics}, {"log.txt", s.Log}, {"goroutines.txt", s.Goroutines},
+		} {
+			b.add("nodes/"+n.Name+"/"+part[0], part[1])
+		}
+	}
+	if len(b.missing) > 0 {
+		b.add("missing.txt", strings.Join(b.missing, "\n")+"\n")
+	}
+}
+
+// bundle is a compressed tar that is being written.
+type bundle struct {
+	zip     *gzip.Writer
+	tar     *tar.Writer
+	hide    *strings.Replacer
+	files   int
+	nodes   int
+	missing []string
+	err     error
+}
+
+func newBundle(w io.Writer, password string) *bundle {
+	b := &bundle{zip: gzip.NewWriter(w), hide: strings.NewReplacer()}
+	if password != "" {
+		b.hide = strings.NewReplacer(password, "(hidden)")
+	}
+	b.tar = tar.NewWriter(b.zip)
+	return b
+}
+
+// add adds a file; the first error is kept for close.
+func (b *bundle) add(name, text string) {
+	text = b.hide.Replace(text)
+	if b.err == nil {
+		b.err = b.tar.WriteHeader(&tar.Header{Name: "lockstep/" + name, Mode: 0o600, Size: int64(len(text)), ModTime: time.Now()})
+	}
+	if b.err == nil {
+		_, b.err = io.WriteString(b.tar, text)
+	}
+	b.files++
+}
+
+func (b *bundle) addJSON(name string, v any) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		b.lack(name, err)
+		return
+	}
+	b.add(name, string(data)+"\n")
+}
+
+// lack notes what could not be had.
+func (b *bundle) lack(what string, err error) {
+	b.missing = append(b.missing, fmt.Sprintf("%s: %v", what, err))
+}
+
+func (b *bundle) close() error { return errors.Join(b.err, b.tar.Close(), b.zip.Close()) }

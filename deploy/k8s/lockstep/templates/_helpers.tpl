@@ -1,0 +1,139 @@
+{{/* The name that all objects begin with; 40 characters leave room for suffixes and ordinals. */}}
+{{- define "lockstep.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" (.Release.Name | trunc (int (sub 39 (len $name))) | trimSuffix "-") $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "lockstep.selector" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | quote }}
+{{- end -}}
+
+{{/* The labels of the nodes' pods alone; jobs have another component. */}}
+{{- define "lockstep.nodeSelector" -}}
+{{ include "lockstep.selector" . }}
+app.kubernetes.io/component: "node"
+{{- end -}}
+
+{{- define "lockstep.labels" -}}
+{{ include "lockstep.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
+{{- range $k, $v := .Values.commonLabels }}
+{{ $k }}: {{ $v | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "lockstep.headless" -}}{{ include "lockstep.fullname" . }}-nodes{{- end -}}
+{{- define "lockstep.domain" -}}{{ include "lockstep.headless" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}{{- end -}}
+{{- define "lockstep.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}{{ default (include "lockstep.fullname" .) .Values.serviceAccount.name }}{{- else -}}{{ default "default" .Values.serviceAccount.name }}{{- end -}}
+{{- end -}}
+{{- define "lockstep.secret" -}}{{ default (printf "%s-auth" (include "lockstep.fullname" .)) .Values.auth.existingSecret }}{{- end -}}
+{{- define "lockstep.tlsSecret" -}}{{ default (printf "%s-tls" (include "lockstep.fullname" .)) .Values.tls.existingSecret }}{{- end -}}
+{{- define "lockstep.image" -}}
+{{- $repo := .Values.image.repository -}}
+{{- if .Values.image.registry }}{{ $repo = printf "%s/%s" .Values.image.registry $repo }}{{ end -}}
+{{- if .Values.image.digest }}{{ printf "%s@%s" $repo .Values.image.digest }}{{ else }}{{ printf "%s:%s" $repo (default .Chart.AppVersion .Values.image.tag) }}{{ end -}}
+{{- end -}}
+
+{{/* Directives that the chart sets itself. */}}
+{{- define "lockstep.ownDirectives" -}}
+port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-preferred-endpoint-type tls-port tls-cluster tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile
+{{- end -}}
+
+{{/* lockstep.conf */}}
+{{- define "lockstep.conf" -}}
+bind *
+{{- if .Values.tls.enabled }}
+port 0
+tls-port 6379
+tls-cluster yes
+tls-cert-file /etc/lockstep/tls/tls.crt
+tls-key-file /etc/lockstep/tls/tls.key
+tls-ca-cert-file /etc/lockstep/tls/ca.crt
+tls-auth-clients {{ .Values.tls.authClients }}
+tls-peer-name {{ include "lockstep.domain" . }}
+{{- else }}
+port 6379
+{{- end }}
+peer-port 16379
+admin-port 8080
+dir /data
+protected-mode no
+join {{ include "lockstep.domain" . }}:16379
+replace yes
+rejoin yes
+cluster-preferred-endpoint-type hostname
+shutdown-delay-ms 5000
+{{- $own := splitList " " (include "lockstep.ownDirectives" . | trim) }}
+{{- range $k, $v := .Values.config }}
+{{- if has (lower $k) $own }}{{ fail (printf "config.%s is set by the chart itself" $k) }}{{ end }}
+{{- if or (contains "\n" (toString $v)) (contains "\n" $k) }}{{ fail (printf "config.%s has more than one line" $k) }}{{ end }}
+{{ $k }} {{ if kindIs "float64" $v }}{{ int64 $v }}{{ else if kindIs "bool" $v }}{{ ternary "yes" "no" $v }}{{ else if eq (toString $v) "" }}""{{ else }}{{ $v }}{{ end }}
+{{- end }}
+{{- end -}}
+
+{{/* How clusterctl reaches any node. */}}
+{{- define "lockstep.ctlFlags" -}}
+--addr {{ printf "%s.%s.svc.%s:%d" (include "lockstep.fullname" .) .Release.Namespace .Values.clusterDomain (int .Values.service.port) }}
+{{- if .Values.tls.enabled }} --tls --cacert /etc/lockstep/tls/ca.crt --cert /etc/lockstep/tls/tls.crt --key /etc/lockstep/tls/tls.key{{ end }}
+{{- end -}}
+{{/* The same, as arguments of a container. */}}
+{{- define "lockstep.ctlArgs" -}}
+{{- range splitList " " (include "lockstep.ctlFlags" .) }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "lockstep.ctlEnv" -}}
+{{- if .Values.auth.enabled }}
+- name: LOCKSTEP_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "lockstep.secret" . | quote }}
+      key: {{ .Values.auth.passwordKey | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* What a pod that runs clusterctl has beside its container. */}}
+{{- define "lockstep.ctlPod" -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext: {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "lockstep.tlsMount" -}}
+{{- if .Values.tls.enabled }}
+- name: tls
+  mountPath: /etc/lockstep/tls
+  readOnly: true
+{{- end }}
+{{- end -}}
+{{- define "lockstep.tlsVolume" -}}
+{{- if .Values.tls.enabled }}
+- name: tls
+  secret:
+    secretName: {{ include "lockstep.tlsSecret" . | quote }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}

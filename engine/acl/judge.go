@@ -1,0 +1,155 @@
+package acl
+
+import (
+	"slices"
+
+	"lockstep/engine/command"
+	"lockstep/engine/glob"
+)
+
+// MayAll tells whether the user may do everything: then there is nothing to
+// judge.
+func (u *User) MayAll() bool { return u.everything }
+
+// Judge says whether the user may run a command with these arguments, whose
+// number is right. Where no selector allows it, the denial is that of the one
+// which came furthest, as in Redis.
+func (u *User) Judge(spec *command.Spec, args [][]byte) command.Denial {
+	if u.everything {
+		return command.Denial{}
+	}
+	worst := command.Denial{Reason: command.DeniedCommand}
+	for _, s := range u.selectors {
+		d := s.judge(spec, args)
+		if d.Reason == command.Allowed {
+			return d
+		}
+		if d.Reason > worst.Reason || d.Reason == worst.Reason && d.Arg > worst.Arg {
+			worst = d
+		}
+	}
+	return worst
+}
+
+func (s *Selector) judge(spec *command.Spec, args [][]byte) command.Denial {
+	if !s.all && !s.allows(spec, args) {
+		return command.Denial{Reason: command.DeniedCommand}
+	}
+	if !s.allKeys {
+		var buf [8]command.KeyRef
+		for _, k := range spec.AppendKeys(buf[:0], args) {
+			if !s.reaches(args[k.Pos], accessOf(spec.FlagsOf(args, k))) {
+				return command.Denial{Reason: command.DeniedKey, Arg: k.Pos}
+			}
+		}
+	}
+	if !s.allChannels {
+		if at := s.deafTo(spec, args); at > 0 {
+			return command.Denial{Reason: command.DeniedChannel, Arg: at}
+		}
+	}
+	return command.Denial{}
+}
+
+// allows tells whether the command is allowed, keys aside. Logging in always is.
+func (s *Selector) allows(spec *command.Spec, args [][]byte) bool {
+	if spec.Is(command.NoAuth) || s.allowed[spec.Number()/wordBits]&(1<<(spec.Number()%wordBits)) != 0 {
+		return true
+	}
+	if len(args) < 2 || spec.Parent() != nil {
+		return false
+	}
+	return slices.ContainsFunc(s.firstArgs[spec.Number()], func(arg string) bool { return equalFold(args[1], arg) })
+}
+
+// equalFold tells whether a equals the lower-case text b, ASCII case aside.
+func equalFold(a []byte, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i, c := range a {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func accessOf(f command.KeyFlag) access {
+	var a access
+	if f&command.KeyAccess != 0 {
+		a |= reads
+	}
+	if f&(command.KeyInsert|command.KeyDelete|command.KeyUpdate) != 0 {
+		a |= writes
+	}
+	return a
+}
+
+// reaches tells whether a key may be accessed so.
+func (s *Selector) reaches(key []byte, a access) bool {
+	for _, p := range s.keys {
+		if p.access&a == a && glob.Match([]byte(p.glob), key, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// deafTo is the place of the first channel that is not allowed, 0: there is
+// none.
+func (s *Selector) deafTo(spec *command.Spec, args [][]byte) (at int) {
+	last, pattern := channelsOf(spec, len(args))
+	for i := 1; i <= last; i++ {
+		if !s.hears(args[i], pattern) {
+			return i
+		}
+	}
+	return 0
+}
+
+// channelsOf tells up to which of n arguments they are channels, and whether they
+// are patterns. Giving up a subscription is always allowed.
+func channelsOf(spec *command.Spec, n int) (last int, pattern bool) {
+	switch spec.Name {
+	case "publish", "spublish":
+		return 1, false
+	case "subscribe", "ssubscribe":
+		return n - 1, false
+	case "psubscribe":
+		return n - 1, true
+	}
+	return 0, false
+}
+
+func (s *Selector) hears(channel []byte, pattern bool) bool {
+	if s.allChannels {
+		return true
+	}
+	return slices.ContainsFunc(s.channels, func(g string) bool {
+		if pattern {
+			return g == string(channel)
+		}
+		return glob.Match([]byte(g), channel, false)
+	})
+}
+
+// Hears tells whether some selector allows a channel, or a pattern of channels:
+// what a client may stay subscribed to.
+func (u *User) Hears(channel string, pattern bool) bool {
+	return slices.ContainsFunc(u.selectors, func(s *Selector) bool { return s.hears([]byte(channel), pattern) })
+}
+
+// MayReadAll tells whether the user may run the command and read every key with
+// it: SORT reads keys by patterns that stand in no argument.
+func (u *User) MayReadAll(spec *command.Spec, args [][]byte) bool {
+	return slices.ContainsFunc(u.selectors, func(s *Selector) bool {
+		if s.judge(spec, args).Reason != command.Allowed {
+			return false
+		}
+		return s.allKeys || slices.ContainsFunc(s.keys, func(p keyPattern) bool { return p.access&reads != 0 && p.glob == "*" })
+	})
+}

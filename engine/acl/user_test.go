@@ -1,0 +1,98 @@
+package acl
+
+import (
+	"strings"
+	"testing"
+
+	"lockstep/engine/command"
+)
+
+func made(t *testing.T, rules string) *User {
+	t.Helper()
+	u := NewUser(false)
+	for _, rule := range strings.Fields(rules) {
+		next, err := u.Apply(rule, false)
+		if err != nil {
+			t.Fatalf("%s: %v", rule, err)
+		}
+		u = next
+	}
+	return u
+}
+
+func judge(u *User, line string) command.Denial {
+	var args [][]byte
+	for _, word := range strings.Fields(line) {
+		args = append(args, []byte(word))
+	}
+	spec, _ := command.Lookup(args)
+	return u.Judge(spec, args)
+}
+
+func TestWhoMayDoEverythingIsNotJudged(t *testing.T) {
+	if !Read(DefaultRules).MayAll() {
+		t.Error("the default user is judged")
+	}
+	for _, less := range []string{"-get", "resetkeys", "resetchannels", "-config|get", "-@write"} {
+		if u := made(t, "~* &* +@all "+less); u.MayAll() {
+			t.Errorf("%s: may do everything", less)
+		}
+	}
+}
+
+func TestTheDenialThatCameFurthestIsTold(t *testing.T) {
+	u, err := made(t, "+get ~a").Apply("(+mget ~b)", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]command.Denial{
+		"get a":    {},
+		"get c":    {Reason: command.DeniedKey, Arg: 1},
+		"mget b c": {Reason: command.DeniedKey, Arg: 2},
+		"set a 1":  {Reason: command.DeniedCommand},
+	} {
+		if got := judge(u, line); got != want {
+			t.Errorf("%s: %v, want %v", line, got, want)
+		}
+	}
+}
+
+func TestRulesAreBounded(t *testing.T) {
+	if _, err := NewUser(false).Apply("~"+strings.Repeat("x", RulesBytesMax), false); err != ErrTooLong {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzRulesReadBack: whatever is accepted is written down so that reading it makes
+// the same user, for logging in and for judging.
+func FuzzRulesReadBack(f *testing.F) {
+	for _, seed := range []string{
+		"on >p ~a* +@read -get", "nopass allkeys &x +config|get (+set %W~w ~*)", "%RW~* ~b +select|0 -select", "reset sanitize-payload #x ( +get )", "+@all -@dangerous &* ~*",
+	} {
+		f.Add(seed)
+	}
+	lines := []string{"get a", "set b 1", "config get x", "config set x y", "select 0", "publish x y", "psubscribe *", "flushall", "eval x 1 a"}
+	f.Fuzz(func(t *testing.T, text string) {
+		u := NewUser(false)
+		words, _ := Merge(strings.Split(text, " "))
+		for _, rule := range words {
+			if next, err := u.Apply(rule, false); err == nil {
+				u = next
+			}
+		}
+		again := Read(u.Rules())
+		if got, want := again.Rules(), u.Rules(); got != want {
+			t.Fatalf("%q reads back as %q", want, got)
+		}
+		carried := Read(u.Permissions())
+		for _, line := range lines {
+			want := judge(u, line)
+			if got := judge(again, line); got != want {
+				t.Fatalf("%q: %s: %v, was %v", u.Rules(), line, got, want)
+			}
+			if got := judge(carried, line); got != want {
+				t.Fatalf("%q: %s: carried %v, was %v", u.Rules(), line, got, want)
+			}
+		}
+	})
+}

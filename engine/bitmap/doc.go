@@ -1,0 +1,44 @@
+// Package bitmap computes on strings as rows of bits, as Redis's bitmap
+// commands do: bit 0 is the highest bit of the first byte. What lies behind the
+// end of a text counts as zero. Nothing here keeps or makes texts but Combine.
+//
+// Long texts are gone through eight bytes at a time. Whoever holds a processor
+// for long is asked to offer it to others: every function that does takes a
+// rest function, which it calls after each RestBytes.
+package bitmap
+
+// RestBytes is the number of bytes between two rests: some tens of
+// microseconds.
+const RestBytes = 256 << 10
+
+// Range is a range of bits, First and Last included; it is empty where First is
+// greater.
+type Range struct{ First, Last int64 }
+
+// Whole is the range of all bits of a text of n bytes.
+func Whole(n int) Range { return Range{0, int64(n)*8 - 1} }
+
+// Bit returns one bit.
+func Bit(text []byte, at int64) int {
+	i := at >> 3
+	if i >= int64(len(text)) {
+		return 0
+	}
+	return int(text[i] >> (7 - at&7) & 1)
+}
+
+// WithBit returns a byte with the bit that stands at place at in it, counted
+// over the whole text, set to bit.
+func WithBit(b byte, at int64, bit int) byte {
+	mask := byte(1) << (7 - at&7)
+	if bit == 0 {
+		return b &^ mask
+	}
+	return b | mask
+}
+
+// edges are the bytes of a range with masks of the bits in its first and last
+// byte.
+func (r Range) edges() (first, last int64, firstMask, lastMask byte) {
+	return r.First >> 3, r.Last >> 3, 0xff >> (r.First & 7), 0xff << (7 - r.Last&7)
+}

@@ -1,0 +1,134 @@
+package command
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockstep/engine"
+)
+
+// versions are those of all keys, by database and name.
+func (r *runner) versions() map[[2]string]uint64 {
+	all := map[[2]string]uint64{}
+	for slot := range int32(r.ks.LockSlots()) {
+		for db := range engine.Databases {
+			r.ks.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
+				all[[2]string{fmt.Sprint(db), e.Key()}] = e.Version
+				return true
+			})
+		}
+	}
+	return all
+}
+
+// Every key whose version a command changes, or that it removes, is among its
+// changes, and no other key.
+func TestChangesAreWhatVersionsSay(t *testing.T) {
+	n := 20_000
+	if testing.Short() {
+		n = 3000
+	}
+	templates := slices.Concat(stringCommands, keyCommands, bitCommands, hllCommands, listCommands, setCommands, hashCommands,
+		sortCommands, geoCommands, sortedSetCommands(true), sortedSetsTogether, streamCommands())
+	r := newRunner(t)
+	r.changes = &Changes{}
+	g := generator{Rand: rand.New(rand.NewSource(3)), future: true}
+	told, alls := 0, 0
+	for i := range n {
+		before := r.versions()
+		r.changes.Reset()
+		args := g.command(templates)
+		switch {
+		case i%97 == 96:
+			// What has an expiry has expired.
+			r.nowMs += 1000
+			args = [][]byte{[]byte("lockstep.expire")}
+			for k := range before {
+				args = append(args, []byte(k[0]), []byte(k[1]))
+			}
+			if len(args) == 1 {
+				continue
+			}
+		case i%89 == 88 && len(before) > 0:
+			args = [][]byte{[]byte("lockstep.evict")}
+			for k, version := range before {
+				args = append(args, []byte(k[0]), []byte(k[1]), []byte(fmt.Sprint(version)))
+				break
+			}
+		case i%501 == 500:
+			args = words("flushdb")
+		}
+		r.exec(args...)
+		after := r.versions()
+		named, all := map[string]bool{}, false
+		for _, key := range r.changes.Keys {
+			named[string(key)] = true
+			all = all || key == nil
+		}
+		changed := map[string]bool{}
+		for k, version := range before {
+			if after[k] != version {
+				changed[k[1]] = true
+			}
+		}
+		for k, version := range after {
+			if before[k] != version {
+				changed[k[1]] = true
+			}
+		}
+		for key := range changed {
+			if !named[key] && !all {
+				t.Fatalf("command %d %.200q changed %q without a word", i, args, key)
+			}
+		}
+		for key := range named {
+			if !changed[key] && !all {
+				t.Fatalf("command %d %.200q says that it changed %q", i, args, key)
+			}
+		}
+		told += len(changed)
+		if all {
+			alls++
+		}
+	}
+	if told < n/10 || alls == 0 {
+		t.Errorf("%d changes and %d of everything: the test shows little", told, alls)
+	}
+}
+
+// The changes of some commands, in order.
+func TestChangesAreNamedInOrder(t *testing.T) {
+	r := newRunner(t)
+	r.changes = &Changes{}
+	for _, c := range [][2]string{
+		{"mset b 1 a 2", "b a"}, {"rename b c", "b c"}, {"get c", ""}, {"del a nokey c", "a c"},
+		{"flushdb", "(all)"}, {"flushall", "(all)"}, {"swapdb 0 0", ""}, {"swapdb 0 1", "(all)"},
+		{"sadd s 1", "s"}, {"sadd s 1", ""}, {"srem s 1", "s s"}, {"expire nokey 1", ""},
+		{"hset h f v", "h"}, {"hpexpire h 1 fields 1 f", "h"}, {"lpush l 1", "l"}, {"lpop l", "l l"},
+		{"set k v", "k"}, {"append k v", "k"}, {"copy k k2", "k2"}, {"move k 1", "k k"},
+		{`set "" v`, `""`}, {"set k2 v px 5", "k2"},
+		{"xadd x 1-1 f v", "x"}, {"xadd x 1-2 f v", "x"}, {"xdel x 1-1", "x"}, {"xdel x 1-1", ""}, {"xtrim x maxlen 0", "x"}, {"xsetid x 5-5", "x"},
+	} {
+		r.changes.Reset()
+		if reply := r.do(c[0]); strings.HasPrefix(reply, "-") {
+			t.Errorf("%s: %s", c[0], reply)
+		}
+		var names []string
+		for _, key := range r.changes.Keys {
+			switch {
+			case key == nil:
+				names = append(names, "(all)")
+			case len(key) == 0:
+				names = append(names, `""`)
+			default:
+				names = append(names, string(key))
+			}
+		}
+		if got := strings.Join(names, " "); got != c[1] {
+			t.Errorf("%s: changed %q, not %q", c[0], got, c[1])
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package command
+
+import "lockstep/engine"
+
+// collection is a value of several elements. A key never holds an empty one.
+type collection interface {
+	engine.Object
+	Len() int
+}
+
+// readAs returns the value of a key for a command that reads it; the zero T
+// if there is no such key. It answers WRONGTYPE itself and returns false when
+// the key holds something else.
+func readAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok bool) {
+	e := c.Read(key)
+	if e == nil {
+		return value, true
+	}
+	if e.Kind() != kind {
+		c.Out.Error(ErrWrongType)
+		return value, false
+	}
+	return e.Object().(T), true
+}
+
+// writeAs is readAs for a command that will change or replace the value. The
+// value is for looking only; a change goes through edit.
+func writeAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e *engine.Entry, ok bool) {
+	e = c.Write(key)
+	if e == nil {
+		return value, nil, true
+	}
+	if e.Kind() != kind {
+		c.Out.Error(ErrWrongType)
+		return value, nil, false
+	}
+	return e.Object().(T), e, true
+}
+
+// edit changes the collection under key in place. Its entry e is what writeAs
+// returned; where that is nil, fresh makes the collection. A collection that
+// change leaves empty takes its key with it. It tells whether the key still
+// exists. The event of the command comes before that of the deletion, so
+// change calls Notify.
+func edit[T collection](c *Ctx, key []byte, kind engine.Kind, e *engine.Entry, fresh func() T, change func(T)) bool {
+	if e == nil {
+		value := fresh()
+		// That the key is new comes before what was done to it.
+		events := c.holdEvents(func() { change(value) })
+		if value.Len() == 0 {
+			return false
+		}
+		c.Put(c.DB, engine.NewObject(key, kind, value))
+		c.release(events)
+		return true
+	}
+	e = c.Mutate(key, e)
+	value := e.Object().(T)
+	change(value)
+	c.Changed(e)
+	if value.Len() > 0 {
+		return true
+	}
+	c.Delete(key)
+	c.Notify(EventGeneric, "del", key)
+	return false
+}
+
+// store puts a collection in the place of whatever is under key, without an
+// expiry, as the STORE forms of commands do; an empty one deletes the key. It
+// gives event, of class, where there is something to store.
+func (c *Ctx) store(key []byte, kind engine.Kind, value collection, class EventClass, event string) {
+	if value.Len() > 0 {
+		c.Put(c.DB, engine.NewObject(key, kind, value))
+		c.Notify(class, event, key)
+		return
+	}
+	if c.Write(key) != nil && c.Delete(key) {
+		c.Notify(EventGeneric, "del", key)
+	}
+}

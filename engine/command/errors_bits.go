@@ -1,0 +1,17 @@
+package command
+
+// Errors of the bitmap and HyperLogLog commands, in Redis's words.
+const (
+	ErrBitOffset     = "ERR bit offset is not an integer or out of range"
+	ErrBitValue      = "ERR bit is not an integer or out of range"
+	ErrBitArgument   = "ERR The bit argument must be 1 or 0."
+	ErrBitNot        = "ERR BITOP NOT must be called with a single source key."
+	ErrFieldType     = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
+	ErrFieldOverflow = "ERR Invalid OVERFLOW type specified"
+	ErrFieldReadOnly = "ERR BITFIELD_RO only supports the GET subcommand"
+
+	ErrNotHLL     = "WRONGTYPE Key is not a valid HyperLogLog string value."
+	ErrCorruptHLL = "INVALIDOBJ Corrupted HLL object detected"
+	ErrHLLNoKey   = "ERR The specified key does not exist"
+	ErrHLLDense   = "ERR HLL encoding is not sparse"
+)

@@ -1,0 +1,117 @@
+package command
+
+import (
+	"slices"
+
+	"lockstep/engine"
+)
+
+// Policy is maxmemory-policy: which keys go when memory is full.
+type Policy int64
+
+// The policies of Redis. The numbers stand in logs and snapshots.
+const (
+	PolicyNone Policy = iota
+	PolicyAllKeysLRU
+	PolicyAllKeysLFU
+	PolicyAllKeysRandom
+	PolicyVolatileLRU
+	PolicyVolatileLFU
+	PolicyVolatileRandom
+	PolicyVolatileTTL
+)
+
+// policyNames are the names in redis.conf, by number.
+var policyNames = []string{
+	"noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random",
+	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
+}
+
+// PolicyNamed is the policy of a name in redis.conf; PolicyNone where there is
+// none of that name.
+func PolicyNamed(name string) Policy { return Policy(max(slices.Index(policyNames, name), 0)) }
+
+// String is the policy's name in redis.conf.
+func (p Policy) String() string { return policyNames[p] }
+
+// LFU tells whether uses are counted, rather than the last one noted.
+func (p Policy) LFU() bool { return p == PolicyAllKeysLFU || p == PolicyVolatileLFU }
+
+// Volatile tells whether only keys with an expiry go.
+func (p Policy) Volatile() bool { return p >= PolicyVolatileLRU }
+
+// Policy is the policy in force.
+func (s *Settings) Policy() Policy { return Policy(s.EvictionPolicy) }
+
+// LFU says how uses are counted under an LFU policy.
+func (s *Settings) LFU() engine.LFU {
+	return engine.LFU{LogFactor: s.LFULogFactor, DecayMin: s.LFUDecayMin}
+}
+
+// runEvict deletes the keys that the leader chose, each given by its database,
+// its name and its version: one that has changed since stays.
+func runEvict(c *Ctx, args [][]byte) {
+	if len(args)%3 != 1 {
+		c.Out.Error(ErrSyntax)
+		return
+	}
+	n := 0
+	for i := 1; i < len(args); i += 3 {
+		db, okDB := parseInt(args[i])
+		version, okVersion := parseInt(args[i+2])
+		if okDB && okVersion && 0 <= db && db < engine.Databases && c.evict(int(db), args[i+1], uint64(version)) {
+			n++
+		}
+	}
+	c.Out.Int(int64(n))
+}
+
+// evict deletes a key if it is still of that version.
+func (c *Ctx) evict(db int, key []byte, version uint64) bool {
+	slot := c.slot(key)
+	e := c.KS.Find(slot, db, key)
+	if e == nil || e.Version != version {
+		return false
+	}
+	if e.ExpiredAt(c.NowMs) {
+		c.expireDue(db, key, purgeMax)
+		return false
+	}
+	c.KS.Remove(slot, db, key, c.TxnNo)
+	c.changed(key)
+	c.KS.Stats.Evicted.Add(1)
+	c.NotifyDB(EventEvicted, "evicted", db, key)
+	return true
+}
+
+// minute is the access clock in an LFU record.
+func (c *Ctx) minute() uint16 { return engine.AccessMinute(c.AccessTick) }
+
+// touch records that a command uses a key, unless the client wants none of it.
+func (c *Ctx) touch(e *engine.Entry) {
+	if c.AccessTick == 0 || c.NoTouch {
+		return
+	}
+	if !c.Settings.Policy().LFU() {
+		e.Touch(c.AccessTick)
+		return
+	}
+	c.touches++
+	c.touched = e
+	chance := Chance{c.Seed + c.touches<<32}
+	e.TouchLFU(c.minute(), chance.Next(), c.Settings.LFU())
+}
+
+// touchStored records that a key got a value. Under an LFU policy a command that
+// has looked at the key has counted already.
+func (c *Ctx) touchStored(e *engine.Entry) {
+	switch {
+	case c.AccessTick == 0:
+	case !c.Settings.Policy().LFU():
+		e.Touch(c.AccessTick)
+	case e.Access() == 0:
+		e.TouchLFU(c.minute(), 0, c.Settings.LFU())
+	case c.touched == nil || c.touched.Key() != e.Key():
+		c.touch(e)
+	}
+}

@@ -1,0 +1,136 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lockstep/engine"
+)
+
+// heardEvents keeps keyspace events.
+type heardEvents []string
+
+// Wants implements Observer.
+func (*heardEvents) Wants(EventClass) bool { return true }
+
+func (h *heardEvents) Event(class EventClass, event string, db int, key []byte) {
+	*h = append(*h, fmt.Sprintf("%d %s %d %s", class, event, db, key))
+}
+func (*heardEvents) Filled(int, []byte, engine.Kind) {}
+
+// Gone implements Observer.
+func (*heardEvents) Gone(int, []byte) {}
+
+// TestEvictTakesWhatHasNotChanged expects lockstep.evict to delete the keys
+// that are still of the version the leader saw.
+func TestEvictTakesWhatHasNotChanged(t *testing.T) {
+	r := newRunner(t)
+	for _, line := range []string{"SET a 1", "SET b 1", "SET c 1", "SET d 1 PX 10", "SELECT 3", "RPUSH l x", "SELECT 0"} {
+		r.do(line)
+	}
+	r.do("SET b 2")
+	var heard heardEvents
+	r.observer = &heard
+	r.nowMs += 1000
+	if got := r.do("lockstep.evict 0 a 1 0 b 2 0 gone 3 0 d 4 3 l 5 99 a 1 0 c x"); got != ":2" {
+		t.Errorf("%s", got)
+	}
+	want := fmt.Sprintf("%d evicted 0 a|%d evicted 3 l", EventEvicted, EventEvicted)
+	evicted := heard[:0:0]
+	for _, e := range heard {
+		if strings.Contains(e, "evicted") {
+			evicted = append(evicted, e)
+		}
+	}
+	if got := strings.Join(evicted, "|"); got != want {
+		t.Errorf("events %s", got)
+	}
+	if got := r.do("MGET a b c d"); got != "*4 $-1 $1 2 $1 1 $-1" {
+		t.Errorf("left %s", got)
+	}
+	if n := r.ks.Stats.Evicted.Load(); n != 2 {
+		t.Errorf("%d counted", n)
+	}
+	if got := r.do("lockstep.evict 0 c 1 0"); got != "-"+ErrSyntax {
+		t.Errorf("%s", got)
+	}
+}
+
+// clocked runs commands at seconds of the access clock.
+type clocked struct {
+	*runner
+	touches uint64
+	noTouch bool
+}
+
+func (r *clocked) at(sec uint32, line string) string {
+	r.out.Reset(0)
+	args := words(line)
+	spec, _ := Lookup(args)
+	r.txnNo++
+	r.touches++
+	spec.Run(&Ctx{
+		KS: r.ks, Out: &r.out, AccessTick: sec * engine.AccessTicks, NoTouch: r.noTouch, TxnNo: r.txnNo, NowMs: r.nowMs,
+		Logged: spec.Writes(args), Settings: &r.settings, Seed: r.touches * 0x9e3779b97f4a7c15,
+	}, args)
+	return flat(r.out.Bytes())
+}
+
+func TestFreqFollowsUse(t *testing.T) {
+	r := &clocked{runner: newRunner(t)}
+	if got := r.at(60, "SET k v"); got != "+OK" {
+		t.Fatal(got)
+	}
+	if got := r.at(60, "OBJECT FREQ k"); got != "-"+ErrNoLFU {
+		t.Errorf("%s", got)
+	}
+	r.settings.EvictionPolicy = int64(PolicyAllKeysLFU)
+	r.at(60, "DEL k")
+	r.at(60, "SET k v")
+	for _, c := range []struct {
+		sec        uint32
+		line, want string
+	}{
+		{60, "OBJECT FREQ k", ":5"}, {60, "OBJECT IDLETIME k", "-" + ErrLFU}, {60, "OBJECT FREQ none", "$-1"},
+		// The first use beyond the beginning always counts.
+		{60, "GET k", "$1 v"}, {60, "OBJECT FREQ k", ":6"},
+		{180, "OBJECT FREQ k", ":4"}, {180, "TOUCH k", ":1"}, {180, "OBJECT FREQ k", ":5"},
+		{180, "SET k a-value-that-is-much-longer-than-the-one-before", "+OK"}, {180, "OBJECT FREQ k", ":6"},
+	} {
+		if got := r.at(c.sec, c.line); got != c.want {
+			t.Errorf("%s at %d: %s", c.line, c.sec, got)
+		}
+	}
+	r.settings.LFULogFactor = 0
+	r.at(180, "DEL k")
+	r.at(180, "SET k 1")
+	// One command is one use, however often it looks at the key.
+	for range 10 {
+		r.at(180, "APPEND k 1")
+	}
+	if got := r.at(180, "OBJECT FREQ k"); got != ":15" {
+		t.Errorf("%s after ten APPENDs", got)
+	}
+}
+
+func TestNoTouchLeavesTheRecord(t *testing.T) {
+	r := &clocked{runner: newRunner(t)}
+	r.at(100, "SET k v")
+	r.noTouch = true
+	r.at(200, "GET k")
+	r.at(200, "STRLEN k")
+	if got := r.at(300, "OBJECT IDLETIME k"); got != ":200" {
+		t.Errorf("idle %s", got)
+	}
+	// TOUCH is what it says, and a new value is new.
+	r.at(300, "TOUCH k")
+	if got := r.at(310, "OBJECT IDLETIME k"); got != ":10" {
+		t.Errorf("idle %s", got)
+	}
+	r.at(320, "SET k w")
+	r.at(320, "SET l w")
+	if k, l := r.at(330, "OBJECT IDLETIME k"), r.at(330, "OBJECT IDLETIME l"); k != ":10" || l != ":10" {
+		t.Errorf("idle %s and %s", k, l)
+	}
+}

@@ -1,0 +1,150 @@
+package command
+
+import (
+	"bytes"
+	"strconv"
+
+	"lockstep/engine/geo"
+	"lockstep/engine/reply"
+)
+
+// geoPlaceArg reads a longitude and a latitude. It answers the error itself.
+func (c *Ctx) geoPlaceArg(args [][]byte) (p geo.Point, ok bool) {
+	if p.Longitude, ok = c.doubleArg(args[0], ErrNotFloat); !ok {
+		return p, false
+	}
+	if p.Latitude, ok = c.doubleArg(args[1], ErrNotFloat); !ok {
+		return p, false
+	}
+	if !p.Valid() {
+		c.Out.Error(errGeoPlace(p))
+		return p, false
+	}
+	return p, true
+}
+
+// runGeoAdd is ZADD with scores made of places.
+func runGeoAdd(c *Ctx, args [][]byte) {
+	var o zaddOptions
+	at := 2
+	for ; at < len(args); at++ {
+		a := args[at]
+		if !equalFold(a, "nx") && !equalFold(a, "xx") && !equalFold(a, "ch") {
+			break
+		}
+		o.nx = o.nx || equalFold(a, "nx")
+		o.xx = o.xx || equalFold(a, "xx")
+	}
+	places := args[at:]
+	if len(places)%3 != 0 || o.nx && o.xx {
+		c.Out.Error(ErrSyntax)
+		return
+	}
+	scored := append([][]byte(nil), args[:at]...)
+	for ; len(places) > 0; places = places[3:] {
+		p, ok := c.geoPlaceArg(places)
+		if !ok {
+			return
+		}
+		score := strconv.AppendUint(nil, uint64(geo.Of(p, geo.StepsMax).Score()), 10)
+		scored = append(scored, score, places[2])
+	}
+	c.zadd(scored, zaddOptions{})
+}
+
+// geoUnit returns the metres of a unit. It answers the error itself.
+func (c *Ctx) geoUnit(text []byte) (float64, bool) {
+	switch {
+	case equalFold(text, "m"):
+		return 1, true
+	case equalFold(text, "km"):
+		return 1000, true
+	case equalFold(text, "ft"):
+		return 0.3048, true
+	case equalFold(text, "mi"):
+		return 1609.34, true
+	}
+	c.Out.Error(ErrGeoUnit)
+	return 0, false
+}
+
+func runGeoDist(c *Ctx, args [][]byte) {
+	unit, ok := 1.0, true
+	switch {
+	case len(args) == 5:
+		if unit, ok = c.geoUnit(args[4]); !ok {
+			return
+		}
+	case len(args) > 5:
+		c.Out.Error(ErrSyntax)
+		return
+	}
+	s, ok := c.readSortedSet(args[1])
+	if !ok {
+		return
+	}
+	if s != nil {
+		a, okA := s.Score(args[2])
+		b, okB := s.Score(args[3])
+		if okA && okB {
+			c.writeDistance(geo.Distance(geo.At(a), geo.At(b)) / unit)
+			return
+		}
+	}
+	c.Out.Null()
+}
+
+func (c *Ctx) writeDistance(f float64) {
+	var buf [64]byte
+	c.Out.Bulk(strconv.AppendFloat(buf[:0], f, 'f', 4, 64))
+}
+
+// writePlace answers a place as Redis prints numbers for humans: 17 digits
+// behind the point, without the zeros at the end.
+func (c *Ctx) writePlace(p geo.Point) {
+	c.Out.Array(2)
+	for _, f := range [2]float64{p.Longitude, p.Latitude} {
+		var buf [64]byte
+		text := bytes.TrimRight(strconv.AppendFloat(buf[:0], f, 'f', 17, 64), "0")
+		text = bytes.TrimSuffix(text, []byte("."))
+		if string(text) == "-0" {
+			text = text[1:]
+		}
+		if c.Out.Proto == reply.RESP3 {
+			c.Out.Raw([]byte{','})
+			c.Out.Raw(text)
+			c.Out.Raw([]byte("\r\n"))
+		} else {
+			c.Out.Bulk(text)
+		}
+	}
+}
+
+func runGeoHash(c *Ctx, args [][]byte) {
+	c.geoMembers(args, c.Out.Null, func(score float64) { c.Out.BulkString(geo.Hash(geo.At(score))) })
+}
+
+func runGeoPos(c *Ctx, args [][]byte) {
+	c.geoMembers(args, c.Out.NullArray, func(score float64) { c.writePlace(geo.At(score)) })
+}
+
+// geoMembers answers something for each member asked for.
+func (c *Ctx) geoMembers(args [][]byte, none func(), some func(score float64)) {
+	s, ok := c.readSortedSet(args[1])
+	if !ok {
+		return
+	}
+	c.Out.Array(len(args) - 2)
+	for _, member := range args[2:] {
+		found := false
+		var score float64
+		if s != nil {
+			score, found = s.Score(member)
+		}
+		if found {
+			some(score)
+		} else {
+			none()
+		}
+	}
+}

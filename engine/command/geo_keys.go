@@ -1,0 +1,36 @@
+package command
+
+import "lockstep/engine/sched"
+
+// sharedKey locks a key for reading in a command that may write another one.
+func sharedKey([][]byte) sched.Mode { return sched.Shared }
+
+// geoStoreKey is the key spec of a key that GEORADIUS stores to: the one behind
+// a word, which is looked for from a place on. The last such word counts, be it
+// STORE or STOREDIST.
+func geoStoreKey(word string, from int) KeySpec {
+	find := func(args [][]byte) (pos int, stores bool) {
+		for i := from - 1; i+1 < len(args); i++ {
+			if equalFold(args[i], "store") || equalFold(args[i], "storedist") {
+				i++
+				pos = i
+			}
+		}
+		return pos, pos > 0
+	}
+	return KeySpec{
+		Flags: KeyOW | KeyUpdate, Step: 1, Keyword: &Keyword{Word: word, From: from},
+		Find: func(dst []int, args [][]byte) []int {
+			if pos, stores := find(args); stores && len(args[pos-1]) == len(word) {
+				return append(dst, pos)
+			}
+			return nil
+		},
+		ModeOf: func(args [][]byte) sched.Mode {
+			if _, stores := find(args); stores {
+				return sched.Exclusive
+			}
+			return sched.Shared
+		},
+	}
+}

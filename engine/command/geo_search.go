@@ -1,0 +1,369 @@
+package command
+
+import (
+	"slices"
+
+	"lockstep/engine"
+	"lockstep/engine/geo"
+	"lockstep/engine/zset"
+)
+
+// geoOrder is how results are sorted.
+type geoOrder uint8
+
+const (
+	geoUnsorted geoOrder = iota
+	geoNearest
+	geoFarthest
+)
+
+// geoQuery is what GEOSEARCH and its relatives are asked for.
+type geoQuery struct {
+	set   *zset.Set // nil: there is none
+	shape geo.Shape
+	// search: GEOSEARCH and GEOSEARCHSTORE, whose options say from where and how
+	// far. store: its result goes to storeKey.
+	search, readOnly, searchStore          bool
+	fromMember, fromPlace, byRadius, byBox bool
+	withDist, withHash, withCoord, any     bool
+	order                                  geoOrder
+	count                                  int64 // 0: all
+	storeKey                               []byte
+	storeDist                              bool
+}
+
+// lengthArg reads a length that is not negative. It answers the error itself.
+func (c *Ctx) lengthArg(text []byte, notNumeric, negative string) (float64, bool) {
+	f, ok := c.doubleArg(text, notNumeric)
+	if ok && f < 0 {
+		c.Out.Error(negative)
+		return 0, false
+	}
+	return f, ok
+}
+
+func (q *geoQuery) radius(c *Ctx, args [][]byte) (ok bool) {
+	if q.shape.Radius, ok = c.lengthArg(args[0], ErrGeoRadius, ErrGeoRadiusSign); !ok {
+		return false
+	}
+	q.shape.Unit, ok = c.geoUnit(args[1])
+	return ok
+}
+
+func (q *geoQuery) box(c *Ctx, args [][]byte) (ok bool) {
+	if q.shape.Width, ok = c.doubleArg(args[0], ErrGeoWidth); !ok {
+		return false
+	}
+	if q.shape.Height, ok = c.doubleArg(args[1], ErrGeoHeight); !ok {
+		return false
+	}
+	if q.shape.Width < 0 || q.shape.Height < 0 {
+		c.Out.Error(ErrGeoBoxSign)
+		return false
+	}
+	q.shape.Box = true
+	q.shape.Unit, ok = c.geoUnit(args[2])
+	return ok
+}
+
+// member takes a member's place for the center. It answers the error itself.
+func (q *geoQuery) member(c *Ctx, member []byte) bool {
+	score, ok := q.set.Score(member)
+	if !ok {
+		c.Out.Error(ErrGeoMember)
+		return false
+	}
+	q.shape.Center = geo.At(score)
+	return true
+}
+
+// options reads the options. It answers the error itself.
+func (q *geoQuery) options(c *Ctx, args [][]byte) bool {
+	for len(args) > 0 {
+		taken := q.flag(args[0])
+		ok := true
+		if taken == 0 {
+			if taken, ok = q.option(c, args); !ok {
+				return false
+			}
+		}
+		if taken == 0 && q.search {
+			if taken, ok = q.searchOption(c, args); !ok {
+				return false
+			}
+		}
+		if taken == 0 {
+			c.Out.Error(ErrSyntax)
+			return false
+		}
+		args = args[taken:]
+	}
+	return true
+}
+
+// flag takes an option of one word, and returns how many arguments it took.
+func (q *geoQuery) flag(a []byte) int {
+	switch {
+	case equalFold(a, "withdist"):
+		q.withDist = true
+	case equalFold(a, "withhash"):
+		q.withHash = true
+	case equalFold(a, "withcoord"):
+		q.withCoord = true
+	case equalFold(a, "any"):
+		q.any = true
+	case equalFold(a, "asc"):
+		q.order = geoNearest
+	case equalFold(a, "desc"):
+		q.order = geoFarthest
+	case q.searchStore && equalFold(a, "storedist"):
+		q.storeDist = true
+	default:
+		return 0
+	}
+	return 1
+}
+
+// option takes an option with a value.
+func (q *geoQuery) option(c *Ctx, args [][]byte) (taken int, ok bool) {
+	if len(args) < 2 {
+		return 0, true
+	}
+	switch a := args[0]; {
+	case equalFold(a, "count"):
+		if q.count, ok = c.intArg(args[1]); !ok {
+			return 0, false
+		}
+		if q.count <= 0 {
+			c.Out.Error(ErrGeoCount)
+			return 0, false
+		}
+	case !q.readOnly && !q.search && (equalFold(a, "store") || equalFold(a, "storedist")):
+		q.storeKey, q.storeDist = args[1], equalFold(a, "storedist")
+	default:
+		return 0, true
+	}
+	return 2, true
+}
+
+// searchOption takes an option of GEOSEARCH alone.
+func (q *geoQuery) searchOption(c *Ctx, args [][]byte) (taken int, ok bool) {
+	switch a := args[0]; {
+	case equalFold(a, "frommember") && len(args) > 1 && !q.fromPlace:
+		if q.set != nil && !q.member(c, args[1]) {
+			return 0, false
+		}
+		q.fromMember = true
+		return 2, true
+	case equalFold(a, "fromlonlat") && len(args) > 2 && !q.fromMember:
+		if q.shape.Center, ok = c.geoPlaceArg(args[1:]); !ok {
+			return 0, false
+		}
+		q.fromPlace = true
+		return 3, true
+	case equalFold(a, "byradius") && len(args) > 2 && !q.byBox:
+		if !q.radius(c, args[1:]) {
+			return 0, false
+		}
+		q.byRadius = true
+		return 3, true
+	case equalFold(a, "bybox") && len(args) > 3 && !q.byRadius:
+		if !q.box(c, args[1:]) {
+			return 0, false
+		}
+		q.byBox = true
+		return 4, true
+	}
+	return 0, true
+}
+
+// problem is the error for options that do not go together.
+func (q *geoQuery) problem(command []byte) string {
+	switch {
+	case q.storeKey != nil && (q.withDist || q.withHash || q.withCoord):
+		if q.searchStore {
+			return ErrGeoSearchStore
+		}
+		return ErrGeoStore
+	case q.search && !q.fromMember && !q.fromPlace:
+		return errGeoFrom(command)
+	case q.search && !q.byRadius && !q.byBox:
+		return errGeoBy(command)
+	case q.any && q.count == 0:
+		return ErrGeoAny
+	}
+	return ""
+}
+
+// geoFound is a member in the shape.
+type geoFound struct {
+	zset.Entry
+	distance float64 // metres
+}
+
+// find returns what was asked for. Where it returns false it has answered.
+func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
+	if q.set == nil {
+		return nil, true
+	}
+	enough := 0
+	if q.any {
+		enough = int(min(q.count, int64(q.set.Len())))
+	}
+	var found []geoFound
+	visited, left := int64(0), c.stepsLeft()
+	for _, cell := range q.shape.Cells() {
+		if enough > 0 && len(found) >= enough {
+			break
+		}
+		low, high := cell.Scores()
+		for _, e := range q.set.From(q.set.Below(low, false)) {
+			// Without steps nothing is gone over: a transaction may ask again.
+			if e.Score >= high || visited > left {
+				break
+			}
+			visited++
+			if distance, ok := q.shape.Contains(geo.At(e.Score)); ok {
+				found = append(found, geoFound{e, distance})
+			}
+			if enough > 0 && len(found) >= enough {
+				break
+			}
+		}
+	}
+	if !c.steps(visited) {
+		return nil, false
+	}
+	q.sort(found)
+	if q.count > 0 {
+		found = found[:min(int64(len(found)), q.count)]
+	}
+	return found, true
+}
+
+// sort sorts by distance; a count without an order wants the nearest. Members
+// at the same distance stay in the order in which they were found.
+func (q *geoQuery) sort(found []geoFound) {
+	order := q.order
+	if order == geoUnsorted && q.count > 0 && !q.any {
+		order = geoNearest
+	}
+	if order == geoUnsorted {
+		return
+	}
+	slices.SortStableFunc(found, func(a, b geoFound) int {
+		if order == geoFarthest {
+			a, b = b, a
+		}
+		switch {
+		case a.distance < b.distance:
+			return -1
+		case a.distance > b.distance:
+			return 1
+		}
+		return 0
+	})
+}
+
+// geoAnswer finds and answers or stores; args begin with the command.
+func (c *Ctx) geoAnswer(q *geoQuery, args, options [][]byte) {
+	if !q.options(c, options) {
+		return
+	}
+	if problem := q.problem(args[0]); problem != "" {
+		c.Out.Error(problem)
+		return
+	}
+	found, ok := q.find(c)
+	if !ok {
+		return
+	}
+	if q.storeKey != nil {
+		c.geoStore(q, found)
+		return
+	}
+	c.Out.Array(len(found))
+	parts := 1
+	for _, with := range [3]bool{q.withDist, q.withHash, q.withCoord} {
+		if with {
+			parts++
+		}
+	}
+	for _, f := range found {
+		if parts > 1 {
+			c.Out.Array(parts)
+		}
+		c.Out.Bulk(f.Member)
+		if q.withDist {
+			c.writeDistance(f.distance / q.shape.Unit)
+		}
+		if q.withHash {
+			c.Out.Int(int64(f.Score))
+		}
+		if q.withCoord {
+			c.writePlace(geo.At(f.Score))
+		}
+	}
+}
+
+func (c *Ctx) geoStore(q *geoQuery, found []geoFound) {
+	entries := make([]zset.Entry, 0, len(found))
+	for _, f := range found {
+		if q.storeDist {
+			f.Score = f.distance / q.shape.Unit
+		}
+		entries = append(entries, f.Entry)
+	}
+	slices.SortFunc(entries, zset.Compare)
+	// In a coarse grid a cell may have been searched twice.
+	entries = slices.CompactFunc(entries, func(a, b zset.Entry) bool { return zset.Compare(a, b) == 0 })
+	event := "georadiusstore"
+	if q.search {
+		event = "geosearchstore"
+	}
+	c.store(q.storeKey, engine.KindSortedSet, zset.Build(entries, zsetLimits(c.Settings)), EventSortedSet, event)
+	c.Out.Int(int64(len(entries)))
+}
+
+func runGeoRadius(c *Ctx, args [][]byte)   { c.geoRadius(args, &geoQuery{}) }
+func runGeoRadiusRO(c *Ctx, args [][]byte) { c.geoRadius(args, &geoQuery{readOnly: true}) }
+
+func (c *Ctx) geoRadius(args [][]byte, q *geoQuery) {
+	var ok bool
+	if q.set, ok = c.readSortedSet(args[1]); !ok {
+		return
+	}
+	if q.shape.Center, ok = c.geoPlaceArg(args[2:]); ok && q.radius(c, args[4:]) {
+		c.geoAnswer(q, args, args[6:])
+	}
+}
+
+func runGeoRadiusByMember(c *Ctx, args [][]byte)   { c.geoByMember(args, &geoQuery{}) }
+func runGeoRadiusByMemberRO(c *Ctx, args [][]byte) { c.geoByMember(args, &geoQuery{readOnly: true}) }
+
+// geoByMember does not look at the radius where there is no set, as Redis.
+func (c *Ctx) geoByMember(args [][]byte, q *geoQuery) {
+	var ok bool
+	if q.set, ok = c.readSortedSet(args[1]); !ok {
+		return
+	}
+	if q.set == nil || q.member(c, args[2]) && q.radius(c, args[3:]) {
+		c.geoAnswer(q, args, args[5:])
+	}
+}
+
+func runGeoSearch(c *Ctx, args [][]byte) {
+	q := geoQuery{search: true}
+	var ok bool
+	if q.set, ok = c.readSortedSet(args[1]); ok {
+		c.geoAnswer(&q, args, args[2:])
+	}
+}
+
+func runGeoSearchStore(c *Ctx, args [][]byte) {
+	q := geoQuery{search: true, searchStore: true, storeKey: args[1]}
+	var ok bool
+	if q.set, ok = c.readSortedSet(args[2]); ok {
+		c.geoAnswer(&q, args, args[3:])
+	}
+}

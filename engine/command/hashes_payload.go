@@ -1,0 +1,256 @@
+package command
+
+import (
+	"encoding/binary"
+	"iter"
+	"strconv"
+
+	"lockstep/engine"
+	"lockstep/engine/hash"
+	"lockstep/engine/rdb"
+)
+
+var hashCodecs = []valueCodec{{
+	kind: engine.KindHash,
+	types: []byte{
+		rdb.TypeHash, rdb.TypeHashZipmap, rdb.TypeHashZiplist, rdb.TypeHashListpack,
+		rdb.TypeHashMetadata, rdb.TypeHashListpackExpiry,
+	},
+	typeOf: hashType, write: writeHashValue, read: readHashValue,
+	redisKind: 4, mix: mixHash,
+}}
+
+// hashType is the type that tells exactly how the hash is kept.
+func hashType(e *engine.Entry) byte {
+	switch h := e.Object().(*hash.Hash); {
+	case h.Large() && h.Timed():
+		return rdb.TypeHashMetadata
+	case h.Large():
+		return rdb.TypeHash
+	case h.Timed():
+		return rdb.TypeHashListpackExpiry
+	}
+	return rdb.TypeHashListpack
+}
+
+func writeHashValue(out *rdb.Value, e *engine.Entry) {
+	h := e.Object().(*hash.Hash)
+	first := h.FirstExpiryMs()
+	if h.Timed() {
+		out.Raw(binary.LittleEndian.AppendUint64(nil, uint64(minExpiry(first))))
+	}
+	if !h.Large() {
+		out.Blob(rdb.AppendListpack(nil, listpackItems(h)))
+		return
+	}
+	out.Length(uint64(h.Len()))
+	for f := range h.All() {
+		if h.Timed() {
+			// Times are counted from one millisecond before the first.
+			since := uint64(0)
+			if f.ExpireAtMs != 0 {
+				since = uint64(f.ExpireAtMs-first) + 1
+			}
+			out.Length(since)
+		}
+		out.Text(f.Name)
+		out.Text(f.Value)
+	}
+}
+
+// noExpiry is how Redis writes the first expiry of a hash in which no field has
+// one any more.
+const noExpiry = 1<<48 - 1
+
+func minExpiry(firstMs int64) int64 {
+	if firstMs == 0 {
+		return noExpiry
+	}
+	return firstMs
+}
+
+// listpackItems are what stands in the listpack of a small hash: fields, values
+// and, if it is timed, expiries, 0 being none.
+func listpackItems(h *hash.Hash) iter.Seq[[]byte] {
+	timed := h.Timed()
+	return func(yield func([]byte) bool) {
+		var buf [20]byte
+		for f := range h.All() {
+			if !yield(f.Name) || !yield(f.Value) {
+				return
+			}
+			if timed && !yield(strconv.AppendInt(buf[:0], f.ExpireAtMs, 10)) {
+				return
+			}
+		}
+	}
+}
+
+// mixHash adds the fields as a set.
+func mixHash(d *digest, e *engine.Entry) {
+	for f := range e.Object().(*hash.Hash).All() {
+		var element digest
+		element.mix(f.Name)
+		element.mix(f.Value)
+		if f.ExpireAtMs != 0 {
+			element.xor([]byte("!!hexpire!!"))
+		}
+		d.xor(element[:])
+	}
+}
+
+func readHashValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error) {
+	// Without limits nothing that is read as a plain hash is small.
+	h, keep := hash.NewLarge(), hash.Limits{}
+	if limits != nil {
+		h, keep = hash.New(), hash.Limits{EntriesMax: limits.HashPackEntriesMax, ValueBytesMax: limits.HashPackValueBytesMax}
+	}
+	var err error
+	switch typ {
+	case rdb.TypeHash, rdb.TypeHashMetadata:
+		err = readPlainHash(in, typ == rdb.TypeHashMetadata, h, keep)
+	default:
+		if h, err = readSmallHash(in, typ); err == nil && limits != nil {
+			h.Fit(keep)
+			if typ == rdb.TypeHashZipmap || typ == rdb.TypeHashListpackExpiry {
+				h.FitTexts(keep)
+			}
+		}
+	}
+	if err == nil && h.Len() == 0 {
+		err = rdb.ErrFormat
+	}
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewObject(key, engine.KindHash, h), nil
+}
+
+// readPlainHash reads the fields one by one.
+func readPlainHash(in *rdb.Source, timed bool, h *hash.Hash, keep hash.Limits) error {
+	first := int64(0)
+	if timed {
+		var err error
+		if first, err = readMinExpiry(in); err != nil {
+			return err
+		}
+	}
+	n, err := in.Length()
+	if err != nil {
+		return err
+	}
+	if n > uint64(max(keep.EntriesMax, 0)) && !h.Large() {
+		*h = *hash.NewLarge()
+	}
+	for ; n > 0; n-- {
+		f, err := readField(in, timed, first)
+		if err != nil {
+			return err
+		}
+		if !h.Set(f, keep) {
+			return rdb.ErrFormat // it comes twice
+		}
+	}
+	return nil
+}
+
+// readField reads a field, with its expiry if it is timed, counted from first.
+func readField(in *rdb.Source, timed bool, first int64) (f hash.Field, err error) {
+	if timed {
+		since, err := in.Length()
+		if err != nil {
+			return f, err
+		}
+		if since > noExpiry {
+			return f, rdb.ErrFormat
+		}
+		if since > 0 {
+			f.ExpireAtMs = first + int64(since) - 1
+		}
+		if f.ExpireAtMs < 0 || f.ExpireAtMs >= noExpiry {
+			return f, rdb.ErrFormat
+		}
+	}
+	name, err := in.Text()
+	if err != nil {
+		return f, err
+	}
+	f.Name = append([]byte(nil), name...) // it is valid until the next read
+	f.Value, err = in.Text()
+	return f, err
+}
+
+func readMinExpiry(in *rdb.Source) (int64, error) {
+	b, err := in.Bytes(8)
+	if err != nil {
+		return 0, err
+	}
+	at := binary.LittleEndian.Uint64(b)
+	if at > noExpiry {
+		return 0, rdb.ErrFormat
+	}
+	return int64(at), nil
+}
+
+// readSmallHash reads a hash that is one blob.
+func readSmallHash(in *rdb.Source, typ byte) (*hash.Hash, error) {
+	timed := typ == rdb.TypeHashListpackExpiry
+	if timed {
+		if _, err := readMinExpiry(in); err != nil {
+			return nil, err
+		}
+	}
+	blob, err := in.Text()
+	if err != nil {
+		return nil, err
+	}
+	read := rdb.ReadListpack
+	switch typ {
+	case rdb.TypeHashZipmap:
+		read = rdb.ReadZipmap
+	case rdb.TypeHashZiplist:
+		read = rdb.ReadZiplist
+	}
+	fields := fieldReader{timed: timed}
+	if !read(blob, fields.take) || fields.at != 0 {
+		return nil, rdb.ErrFormat
+	}
+	h, ok := hash.NewSmall(fields.all, timed)
+	if !ok {
+		return nil, rdb.ErrFormat
+	}
+	return h, nil
+}
+
+// fieldReader gathers the items of a blob.
+type fieldReader struct {
+	timed bool
+	all   []hash.Field
+	// at is the part of the last field that comes next: 0 is a new field.
+	at int
+}
+
+func (r *fieldReader) take(item []byte) bool {
+	parts := 2
+	if r.timed {
+		parts = 3
+	}
+	if r.at == 0 {
+		r.all = append(r.all, hash.Field{})
+	}
+	f := &r.all[len(r.all)-1]
+	switch r.at {
+	case 0:
+		f.Name = append([]byte(nil), item...)
+	case 1:
+		f.Value = append([]byte(nil), item...)
+	case 2:
+		at, ok := parseInt(item)
+		if !ok || at < 0 || at >= noExpiry {
+			return false
+		}
+		f.ExpireAtMs = at
+	}
+	r.at = (r.at + 1) % parts
+	return true
+}

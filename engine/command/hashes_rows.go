@@ -1,0 +1,89 @@
+package command
+
+// fieldExpiryFamily are the commands on the expiry of a hash's fields, of Redis
+// 7.4 and 8. Handlers stand in hashes_expire.go and hashes_ex.go.
+var fieldExpiryFamily = []*Spec{
+	expireFieldsRow("hexpire", "seconds", "integer", runHExpire, "Lets fields of a hash expire after a number of seconds."),
+	expireFieldsRow("hpexpire", "milliseconds", "integer", runHPExpire, "Lets fields of a hash expire after a number of milliseconds."),
+	expireFieldsRow("hexpireat", "unix-time-seconds", "unix-time", runHExpireAt, "Lets fields of a hash expire at a time given in seconds."),
+	expireFieldsRow("hpexpireat", "unix-time-milliseconds", "unix-time", runHPExpireAt, "Lets fields of a hash expire at a time given in milliseconds."),
+	{
+		Name: "hpersist", Arity: -5, Flags: Write | Fast, Cats: CatHash,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runHPersist,
+		Group: "hash", Since: "7.4.0",
+		Summary: "Takes the expiry off fields of a hash.", Complexity: "O(N) with N the number of fields",
+		Args: []Arg{argKey("key", 1), argFields()},
+	},
+	fieldLifetimeRow("httl", runHTTL, "Returns in how many seconds fields of a hash expire."),
+	fieldLifetimeRow("hpttl", runHPTTL, "Returns in how many milliseconds fields of a hash expire."),
+	fieldLifetimeRow("hexpiretime", runHExpireTime, "Returns when fields of a hash expire, in seconds."),
+	fieldLifetimeRow("hpexpiretime", runHPExpireTime, "Returns when fields of a hash expire, in milliseconds."),
+	{
+		Name: "hgetdel", Arity: -5, Flags: Write | Fast, Cats: CatHash,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runHGetDel,
+		Group: "hash", Since: "8.0.0",
+		Summary: "Returns the values of fields of a hash and deletes the fields.", Complexity: "O(N) with N the number of fields",
+		Args: []Arg{argKey("key", 1), argFields()},
+	},
+	{
+		Name: "hgetex", Arity: -5, Flags: Write | Fast, Cats: CatHash,
+		Keys:  []KeySpec{{Flags: KeyRW | KeyAccess | KeyUpdate, First: 1, Last: 1, Step: 1, ModeOf: hGetExMode}},
+		Run:   runHGetEx,
+		Group: "hash", Since: "8.0.0",
+		Summary: "Returns the values of fields of a hash and may change when they expire.", Complexity: "O(N) with N the number of fields",
+		Args: []Arg{argKey("key", 1), argFieldExpiry(argToken("persist", "PERSIST")), argFields()},
+	},
+	{
+		Name: "hsetex", Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runHSetEx,
+		Group: "hash", Since: "8.0.0",
+		Summary: "Sets fields of a hash and may set when they expire.", Complexity: "O(N) with N the number of fields",
+		Args: []Arg{
+			argKey("key", 1),
+			argOneOf("condition", argToken("fnx", "FNX"), argToken("fxx", "FXX")).optional(),
+			argFieldExpiry(argToken("keepttl", "KEEPTTL")),
+			argBlock("fields", arg("numfields", "integer"), argBlock("data", arg("field", "string"), arg("value", "string")).multiple()).token("FIELDS"),
+		},
+	},
+}
+
+func expireFieldsRow(name, unit, unitType string, run func(*Ctx, [][]byte), summary string) *Spec {
+	return &Spec{
+		Name: name, Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: run,
+		Group: "hash", Since: "7.4.0",
+		Summary: summary, Complexity: "O(N) with N the number of fields",
+		Args: []Arg{
+			argKey("key", 1),
+			arg(unit, unitType),
+			argOneOf("condition", argToken("nx", "NX"), argToken("xx", "XX"), argToken("gt", "GT"), argToken("lt", "LT")).optional(),
+			argFields(),
+		},
+	}
+}
+
+func fieldLifetimeRow(name string, run func(*Ctx, [][]byte), summary string) *Spec {
+	return &Spec{
+		Name: name, Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash,
+		Keys: oneKey(KeyRO | KeyAccess), Run: run,
+		Group: "hash", Since: "7.4.0",
+		Summary: summary, Complexity: "O(N) with N the number of fields",
+		Args: []Arg{argKey("key", 1), argFields()},
+	}
+}
+
+// argFields is FIELDS, their number and the fields.
+func argFields() Arg {
+	return argBlock("fields", arg("numfields", "integer"), arg("field", "string").multiple()).token("FIELDS")
+}
+
+// argFieldExpiry is an expiry in one of four forms, or something else.
+func argFieldExpiry(other Arg) Arg {
+	return argOneOf("expiration",
+		arg("seconds", "integer").token("EX"),
+		arg("milliseconds", "integer").token("PX"),
+		arg("unix-time-seconds", "unix-time").token("EXAT"),
+		arg("unix-time-milliseconds", "unix-time").token("PXAT"),
+		other,
+	).optional()
+}

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"math"
+
+	"lockstep/engine"
+	"lockstep/engine/hash"
+)
+
+func (c *Ctx) hashLimits() hash.Limits {
+	return hash.Limits{EntriesMax: c.Settings.HashPackEntriesMax, ValueBytesMax: c.Settings.HashPackValueBytesMax}
+}
+
+// readHash returns the hash under key, nil if there is none. It answers
+// WRONGTYPE itself and returns false when the key holds something else.
+//
+// Fields whose expiry has come are still in it: look with liveField, Live and
+// LenAt.
+func (c *Ctx) readHash(key []byte) (h *hash.Hash, ok bool) {
+	h, ok = readAs[*hash.Hash](c, key, engine.KindHash)
+	if h != nil && c.LeaderMs > c.NowMs && h.LenAt(c.LeaderMs) < h.LenAt(c.NowMs) {
+		c.Due = true
+	}
+	return h, ok
+}
+
+// writeHash is readHash for a command that may change the hash with editHash,
+// to which it passes the entry on, nil if there is none. Nothing changes yet,
+// not even a key that has expired.
+func (c *Ctx) writeHash(key []byte) (h *hash.Hash, e *engine.Entry, ok bool) {
+	e = c.Peek(key)
+	if e == nil {
+		return nil, nil, true
+	}
+	if e.Kind() != engine.KindHash {
+		c.Out.Error(ErrWrongType)
+		return nil, nil, false
+	}
+	c.touch(e)
+	return e.Object().(*hash.Hash), e, true
+}
+
+// liveField returns a field of a hash, which may be nil.
+func (c *Ctx) liveField(h *hash.Hash, name []byte) (hash.Field, bool) {
+	if h == nil {
+		return hash.Field{}, false
+	}
+	f, ok := h.Get(name)
+	if !ok || f.GoneAt(c.NowMs) {
+		return hash.Field{}, false
+	}
+	return f, true
+}
+
+// editHash changes the hash under key, whose entry is e or nil, as edit does.
+// Before change runs, a key and fields whose expiry has come are taken out.
+func (c *Ctx) editHash(key []byte, e *engine.Entry, change func(h *hash.Hash)) {
+	if e == nil {
+		c.Write(key)
+	}
+	edit(c, key, engine.KindHash, e, hash.New, func(h *hash.Hash) {
+		if h.Purge(c.NowMs, math.MaxInt) > 0 {
+			c.Notify(EventHash, "hexpired", key)
+		}
+		change(h)
+	})
+}
+
+// purgeFields takes up to limit fields out of an entry, if it is a hash, whose
+// expiry has come, and the key with the last of them. It returns how many.
+func (c *Ctx) purgeFields(db int, key []byte, e *engine.Entry, limit int) int {
+	if at := e.DueAtMs(); e.Kind() != engine.KindHash || at == 0 || at > c.NowMs {
+		return 0
+	}
+	slot := c.slot(key)
+	e = c.KS.Mutable(slot, db, e, c.TxnNo)
+	h := e.Object().(*hash.Hash)
+	n := h.Purge(c.NowMs, limit)
+	c.KS.Changed(db, e, c.TxnNo)
+	c.changed(key)
+	c.NotifyDB(EventHash, "hexpired", db, key)
+	if h.Len() == 0 {
+		c.KS.Remove(slot, db, key, c.TxnNo)
+		c.NotifyDB(EventGeneric, "del", db, key)
+	}
+	return n
+}

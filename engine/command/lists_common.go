@@ -1,0 +1,125 @@
+package command
+
+import (
+	"lockstep/engine"
+	"lockstep/engine/list"
+)
+
+// listEnd is an end of a list.
+type listEnd bool
+
+const (
+	listLeft  listEnd = false
+	listRight listEnd = true
+)
+
+// pushed and popped are the events of a push and a pop at the end.
+func (end listEnd) pushed() string {
+	if end == listLeft {
+		return "lpush"
+	}
+	return "rpush"
+}
+
+func (end listEnd) popped() string {
+	if end == listLeft {
+		return "lpop"
+	}
+	return "rpop"
+}
+
+// listEndArg reads LEFT or RIGHT. It answers the error itself.
+func (c *Ctx) listEndArg(arg []byte) (listEnd, bool) {
+	switch {
+	case equalFold(arg, "left"):
+		return listLeft, true
+	case equalFold(arg, "right"):
+		return listRight, true
+	}
+	c.Out.Error(ErrSyntax)
+	return listLeft, false
+}
+
+// readList returns the list under a key, nil if there is none. It answers
+// WRONGTYPE itself and returns false when the key holds something else.
+func (c *Ctx) readList(key []byte) (*list.List, bool) {
+	return readAs[*list.List](c, key, engine.KindList)
+}
+
+// writeList is readList for a command that will change the list, with its
+// entry. The list is for looking only; editList changes it.
+func (c *Ctx) writeList(key []byte) (*list.List, *engine.Entry, bool) {
+	return writeAs[*list.List](c, key, engine.KindList)
+}
+
+// editList changes the list under key, whose entry e writeList returned, and
+// gives the event, before that of the deletion if the list becomes empty.
+func (c *Ctx) editList(key []byte, e *engine.Entry, event string, change func(*list.List)) {
+	edit(c, key, engine.KindList, e, list.New, func(l *list.List) {
+		change(l)
+		c.Notify(EventList, event, key)
+	})
+}
+
+func (c *Ctx) listLimit() list.Limit { return list.Limit(c.Settings.ListPackSize) }
+
+// pushTexts adds texts at an end, one after the other.
+func (c *Ctx) pushTexts(l *list.List, end listEnd, texts [][]byte) {
+	sum := 0
+	for _, text := range texts {
+		sum += len(text)
+	}
+	l.Reserve(c.listLimit(), sum, len(texts))
+	for _, text := range texts {
+		pushText(l, end, text)
+	}
+}
+
+func pushText(l *list.List, end listEnd, text []byte) {
+	if end == listLeft {
+		l.PushFront(text)
+	} else {
+		l.PushBack(text)
+	}
+}
+
+// endPlace is the place of the element at an end of a list that has some.
+func endPlace(l *list.List, end listEnd) int {
+	if end == listLeft {
+		return 0
+	}
+	return l.Len() - 1
+}
+
+// listElement writes an element as a reply.
+func (c *Ctx) listElement(l *list.List, i int) {
+	var buf list.Buffer
+	c.Out.Bulk(l.At(i, &buf))
+}
+
+// listElements writes count elements from an end on as replies.
+func (c *Ctx) listElements(l *list.List, end listEnd, count int) {
+	if count == 0 {
+		return
+	}
+	walk := l.From
+	if end == listRight {
+		walk = l.Backward
+	}
+	for _, text := range walk(endPlace(l, end)) {
+		c.Out.Bulk(text)
+		if count--; count == 0 {
+			return
+		}
+	}
+}
+
+// dropElements removes count elements at an end.
+func (c *Ctx) dropElements(l *list.List, end listEnd, count int) {
+	if end == listLeft {
+		l.Delete(0, count)
+	} else {
+		l.Delete(l.Len()-count, count)
+	}
+	l.Shrink(c.listLimit())
+}

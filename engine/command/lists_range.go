@@ -1,0 +1,183 @@
+package command
+
+import (
+	"math"
+
+	"lockstep/engine/list"
+)
+
+func runLLen(c *Ctx, args [][]byte) {
+	l, ok := c.readList(args[1])
+	switch {
+	case !ok:
+	case l == nil:
+		c.Out.Int(0)
+	default:
+		c.Out.Int(int64(l.Len()))
+	}
+}
+
+func runLIndex(c *Ctx, args [][]byte) {
+	l, ok := c.readList(args[1])
+	if !ok {
+		return
+	}
+	if l == nil {
+		c.Out.Null()
+		return
+	}
+	index, ok := c.intArg(args[2])
+	if !ok {
+		return
+	}
+	if i, ok := placeOf(l, index); ok {
+		c.listElement(l, i)
+	} else {
+		c.Out.Null()
+	}
+}
+
+// placeOf is the place that an index means, which counts from the end if it is
+// negative; false: there is no such element.
+func placeOf(l *list.List, index int64) (int, bool) {
+	n := int64(l.Len())
+	if index < 0 {
+		index += n
+	}
+	return int(index), 0 <= index && index < n
+}
+
+func runLSet(c *Ctx, args [][]byte) {
+	key, text := args[1], args[3]
+	l, e, ok := c.writeList(key)
+	if !ok {
+		return
+	}
+	if l == nil {
+		c.Out.Error(ErrNoSuchKey)
+		return
+	}
+	index, ok := c.intArg(args[2])
+	if !ok {
+		return
+	}
+	i, ok := placeOf(l, index)
+	if !ok {
+		c.Out.Error(ErrIndexOutOfRange)
+		return
+	}
+	c.editList(key, e, "lset", func(l *list.List) {
+		l.Reserve(c.listLimit(), len(text), 1)
+		l.Set(i, text)
+		l.Shrink(c.listLimit())
+	})
+	c.Out.OK()
+}
+
+// listRange turns a first and a last index into a first place and a number of
+// elements, which may be none.
+func listRange(l *list.List, first, last int64) (i, count int) {
+	n := int64(l.Len())
+	if first < 0 {
+		first = max(first+n, 0)
+	}
+	if last < 0 {
+		last += n
+	}
+	last = min(last, n-1)
+	if first > last {
+		return 0, 0
+	}
+	return int(first), int(last - first + 1)
+}
+
+func runLRange(c *Ctx, args [][]byte) {
+	first, last, ok := c.rangeArgs(args[2], args[3])
+	if !ok {
+		return
+	}
+	l, ok := c.readList(args[1])
+	if !ok {
+		return
+	}
+	if l == nil {
+		c.Out.Array(0)
+		return
+	}
+	i, count := listRange(l, first, last)
+	c.Out.Array(count)
+	if count == 0 {
+		return
+	}
+	for _, text := range l.From(i) {
+		c.Out.Bulk(text)
+		if count--; count == 0 {
+			return
+		}
+	}
+}
+
+// rangeArgs reads two integers. It answers the error itself.
+func (c *Ctx) rangeArgs(firstArg, lastArg []byte) (first, last int64, ok bool) {
+	if first, ok = c.intArg(firstArg); ok {
+		last, ok = c.intArg(lastArg)
+	}
+	return first, last, ok
+}
+
+func runLTrim(c *Ctx, args [][]byte) {
+	first, last, ok := c.rangeArgs(args[2], args[3])
+	if !ok {
+		return
+	}
+	l, e, ok := c.writeList(args[1])
+	if !ok {
+		return
+	}
+	if l != nil {
+		i, count := listRange(l, first, last)
+		c.editList(args[1], e, "ltrim", func(l *list.List) {
+			l.Trim(i, count)
+			l.Shrink(c.listLimit())
+		})
+	}
+	c.Out.OK()
+}
+
+func runLRem(c *Ctx, args [][]byte) {
+	key, text := args[1], args[3]
+	count, ok := c.symmetricIntArg(args[2])
+	if !ok {
+		return
+	}
+	l, e, ok := c.writeList(key)
+	if !ok {
+		return
+	}
+	if l != nil && !c.steps(int64(l.Len())/stepListElements) {
+		return
+	}
+	if l == nil || l.Index(text) < 0 {
+		c.Out.Int(0)
+		return
+	}
+	c.editList(key, e, "lrem", func(l *list.List) {
+		most := l.Len()
+		if count != 0 {
+			most = int(min(max(count, -count), int64(most)))
+		}
+		c.Out.Int(int64(l.Remove(text, most, count < 0)))
+		l.Shrink(c.listLimit())
+	})
+}
+
+// symmetricIntArg is intArg for a number that can be negated. It answers the
+// error itself.
+func (c *Ctx) symmetricIntArg(arg []byte) (int64, bool) {
+	n, ok := c.intArg(arg)
+	if ok && n == math.MinInt64 {
+		c.Out.Error(ErrNotInt64)
+		ok = false
+	}
+	return n, ok
+}

@@ -1,0 +1,187 @@
+package command
+
+import (
+	"bytes"
+	"sync"
+
+	"lockstep/engine/script"
+)
+
+// Programs are what a shard keeps beside its keys: what EVALSHA and FCALL find.
+// It is part of the replicated state. Any goroutine may read it.
+type Programs struct {
+	// Scripts change at the places in the log where Spec.Plan is called, by one
+	// goroutine.
+	Scripts script.Cache
+	// Functions change when the txns that change them run.
+	Functions script.Functions
+	// Engine and Running are this replica's own: its interpreters, and what runs
+	// on them.
+	Engine  script.Engine
+	Running Running
+}
+
+// Plan is what is settled of a call before it takes its locks: at its place in
+// the log, or, for a read, when it comes.
+type Plan struct {
+	// Access says which locks the call takes.
+	Access PlanAccess
+	// Shared: it takes its keys shared. What takes the whole shard shares nothing.
+	Shared bool
+	// Writes: it may change data, and runs from the log alone.
+	Writes bool
+	// Uncached: it is a read of a script that should be put into the cache, for
+	// which it must enter the log (lockstep.keep).
+	Uncached []byte
+	// ChangesFunctions: it has announced a change of the functions, which is to be
+	// settled when its txn has ended.
+	ChangesFunctions bool
+	// OfChange is the number of the change of functions that a read goes by, 0: it
+	// does not go by them. If it is not the last one when the read has its locks,
+	// the read is to be planned again.
+	OfChange uint64
+	// Run runs the call under its locks, instead of the row's handler.
+	Run func(c *Ctx, args [][]byte)
+}
+
+// OutOfDate tells whether the functions have changed since the call was planned.
+func (p *Plan) OutOfDate(programs *Programs) bool {
+	return p.OfChange != 0 && p.OfChange != programs.Functions.Changes()
+}
+
+// PlanAccess is what a planned call locks.
+type PlanAccess uint8
+
+const (
+	// PlanNothing: a permit is all it needs.
+	PlanNothing PlanAccess = iota
+	// PlanKeys: the keys its row finds.
+	PlanKeys
+	// PlanGlobal: the whole shard.
+	PlanGlobal
+)
+
+// planError plans a call that answers an error and does nothing.
+func planError(text string) Plan {
+	return Plan{Run: func(c *Ctx, _ [][]byte) { c.Out.Error(text) }}
+}
+
+// Planning is what a call is planned with.
+type Planning struct {
+	Programs *Programs
+	Settings *Settings
+	// Logged: the call stands in the log, and may change the programs.
+	Logged bool
+	// InExec: it is part of a transaction.
+	InExec bool
+	// Script is what the call evaluates, where the log names it by its SHA1; nil: the
+	// text is among the arguments.
+	Script *script.Script
+}
+
+// program is a compiled text with its flags, which a call runs on its keys.
+type program struct {
+	// script or function, as kind says.
+	script   *script.Script
+	function *script.Function
+	kind     ProgramKind
+	// readOnly: called by a command that lets nothing write.
+	readOnly bool
+}
+
+func (p *program) name() string {
+	if p.kind == KindFunction {
+		return p.function.Name
+	}
+	return p.script.SHA
+}
+
+// ProgramKind tells scripts and functions apart.
+type ProgramKind uint8
+
+// The kinds of programs.
+const (
+	KindScript ProgramKind = iota
+	KindFunction
+)
+
+// Running is what runs on a replica at the moment. The zero value is ready.
+type Running struct {
+	mu   sync.Mutex
+	runs map[*RunningProgram]struct{}
+}
+
+// RunningProgram is a program that runs.
+type RunningProgram struct {
+	kind ProgramKind
+	// killable: it runs from no log, so it can be ended.
+	killable bool
+	killed   chan struct{}
+	// name is the function's, command the call; both are only good while it runs.
+	name    string
+	command [][]byte
+	beganMs int64
+}
+
+// begin notes that a program runs, until end.
+func (r *Running) begin(p *RunningProgram) *RunningProgram {
+	if p.killable {
+		p.killed = make(chan struct{})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runs == nil {
+		r.runs = map[*RunningProgram]struct{}{}
+	}
+	r.runs[p] = struct{}{}
+	return p
+}
+
+func (r *Running) end(p *RunningProgram) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.runs, p)
+}
+
+// oldest tells of the program of a kind that has run for longest, and of its
+// call, nil if there is none.
+func (r *Running) oldest(kind ProgramKind) *RunningProgram {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *RunningProgram
+	for p := range r.runs { // order does not matter: what runs is no state
+		if p.kind == kind && (first == nil || p.beganMs < first.beganMs) {
+			first = p
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	told := &RunningProgram{name: first.name, beganMs: first.beganMs}
+	for _, a := range first.command {
+		told.command = append(told.command, bytes.Clone(a))
+	}
+	return told
+}
+
+// kill ends all programs of a kind that can be ended. It tells how many of that
+// kind ran, and how many of them are being ended.
+func (r *Running) kill(kind ProgramKind) (running, killed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.runs { // order does not matter: all are ended
+		if p.kind != kind {
+			continue
+		}
+		running++
+		if p.killable {
+			killed++
+			select {
+			case <-p.killed:
+			default:
+				close(p.killed)
+			}
+		}
+	}
+	return running, killed
+}

@@ -1,0 +1,210 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"lockstep/engine/hashslot"
+	"lockstep/engine/reply"
+)
+
+// What a script's command is refused with.
+const (
+	errScriptUnknown = "ERR Unknown Redis command called from script"
+	errScriptArity   = "ERR Wrong number of args calling Redis command from script"
+	errScriptRefused = "ERR This Redis command is not allowed from script"
+	errScriptWrites  = "ERR Write commands are not allowed from read-only scripts."
+	errScriptWhole   = "ERR This Redis command is not allowed from script when 'allow-key-locking' flag is set"
+	errScriptDynamic = "ERR Dynamic keys are not allowed in Lua scripts when 'allow-key-locking' flag is set. Key was: "
+	errScriptForeign = "ERR Script attempted to access a non local key in a cluster node"
+)
+
+// ScriptHost runs a script's commands within the txn of Ctx, under the locks
+// that it holds; it is the script package's Host. Nothing waits there: a
+// blocking command answers as in a transaction.
+type ScriptHost struct {
+	// Ctx is the context of the command that runs the script. Commands see its
+	// time, txn and seed, and begin in its database.
+	Ctx *Ctx
+	// ReadOnly refuses what writes.
+	ReadOnly bool
+	// KeyLocking refuses each key that is not among Keys, and what needs the
+	// whole keyspace: nothing but Keys is locked.
+	KeyLocking bool
+	Keys       [][]byte
+	// MemoryFull refuses what may need memory, until the script has written
+	// something: in the middle it cannot be stopped.
+	MemoryFull bool
+	// Owns tells whether the shard has a hash slot, nil: it has all.
+	Owns func(hashSlot int) bool
+
+	sub   Ctx
+	ready bool
+	wrote bool
+	refs  []KeyRef
+	calls uint64
+	// index holds Keys where they are many.
+	index map[string]struct{}
+	// denial is why the user may not run the command at hand.
+	denial Denial
+}
+
+func scriptSpec(args [][]byte) *Spec {
+	spec, _ := Lookup(args)
+	if spec == nil || spec.Internal() {
+		return nil
+	}
+	return spec
+}
+
+// Call runs a command or says why not.
+func (h *ScriptHost) Call(args [][]byte, bytesMax int, w *reply.Writer) (instructions int) {
+	spec := scriptSpec(args)
+	h.denial = Denial{}
+	if refusal := h.refusal(spec, args); refusal != "" {
+		if h.Ctx.Witness != nil && spec != nil {
+			h.Ctx.Witness.Refused(h.Ctx.User, spec, args, h.denial)
+		}
+		w.Error(refusal)
+		return 0
+	}
+	h.prepare()
+	if h.Ctx.Witness == nil {
+		return h.perform(spec, args, bytesMax, w)
+	}
+	mark := h.Ctx.Witness.Began()
+	instructions = h.perform(spec, args, bytesMax, w)
+	b := w.Bytes()
+	h.Ctx.Witness.Ended(mark, spec, args, h.sub.DB, len(b) > 0 && b[0] == '-')
+	return instructions
+}
+
+// perform runs a command that is not refused.
+func (h *ScriptHost) perform(spec *Spec, args [][]byte, bytesMax int, w *reply.Writer) (instructions int) {
+	if run := aside[spec.Name]; run != nil {
+		run(h, args, w)
+		return len(args[len(args)-1]) / costBytes
+	}
+	defer h.recover(args[0], w)
+	h.sub.Out = w
+	h.sub.Begin(h.sub.DB)
+	// Commands of one script that draw by chance do not draw the same.
+	h.calls++
+	h.sub.Seed = (&Chance{h.Ctx.Seed ^ h.calls*0x9e3779b97f4a7c15}).Next()
+	cost := h.cost(spec, args)
+	h.run(spec, args, bytesMax)
+	h.Ctx.Due = h.Ctx.Due || h.sub.Due
+	return max(cost, h.cost(spec, args))
+}
+
+// run runs a command. What only reads is given up when its reply is too long.
+func (h *ScriptHost) run(spec *Spec, args [][]byte, bytesMax int) {
+	writes := spec.Writes(args)
+	h.wrote = h.wrote || writes
+	h.sub.Out.Bound(bytesMax, !writes)
+	spec.Run(&h.sub, args)
+}
+
+// recover answers a panic as everywhere: it must not become an error of the
+// script's own, which could catch it.
+func (h *ScriptHost) recover(name []byte, w *reply.Writer) {
+	if p := recover(); p != nil && p != any(reply.ErrTooLong) {
+		h.Ctx.Panics++
+		h.Ctx.ChangedAll()
+		w.Reset(w.Proto)
+		w.Error(ErrPanic(name))
+	}
+}
+
+// ErrPanic is answered to a command that broke down.
+func ErrPanic(name []byte) string {
+	return fmt.Sprintf("ERR internal error in '%s'; please report it", name)
+}
+
+// refusal is why a command cannot run from the script, "" if it can. The order
+// is Redis's.
+func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
+	switch {
+	case spec == nil:
+		return errScriptUnknown
+	case !spec.CheckArity(len(args)):
+		return errScriptArity
+	case spec.Flags&(NoScript|Local) != 0 || spec.Run == nil && aside[spec.Name] == nil:
+		return errScriptRefused
+	}
+	if text := h.userRefusal(spec, args); text != "" {
+		return text
+	}
+	switch {
+	case h.ReadOnly && (spec.Writes(args) || spec.Is(MayReplicate)):
+		return errScriptWrites
+	case h.MemoryFull && spec.Is(DenyOOM) && !h.wrote:
+		return ErrOOM
+	case aside[spec.Name] != nil:
+		return ""
+	case spec.Is(Blocking) && blocks(spec, args):
+		return "ERR " + spec.Name + " command is not allowed with BLOCK option from scripts"
+	case h.KeyLocking && spec.Scope != ScopeKeys:
+		return errScriptWhole
+	}
+	return h.keysRefusal(spec, args)
+}
+
+func blocks(spec *Spec, args [][]byte) bool {
+	_, yes := BlockMs(spec, args)
+	return yes
+}
+
+// keysRefusal is why a command may not reach its keys.
+func (h *ScriptHost) keysRefusal(spec *Spec, args [][]byte) string {
+	if !h.KeyLocking && h.Owns == nil {
+		return ""
+	}
+	h.refs = spec.AppendKeys(h.refs[:0], args)
+	for _, k := range h.refs {
+		switch key := args[k.Pos]; {
+		case h.KeyLocking && !h.declared(key):
+			return errScriptDynamic + string(key)
+		case h.Owns != nil && !h.Owns(hashslot.Of(key)):
+			return errScriptForeign
+		}
+	}
+	return ""
+}
+
+// searchedKeys is how many keys are searched one by one.
+const searchedKeys = 16
+
+// declared tells whether a key is among Keys. A call may have a hundred thousand
+// keys, and ask for each of them in every command: that must not cost a search
+// through all.
+func (h *ScriptHost) declared(key []byte) bool {
+	if len(h.Keys) <= searchedKeys {
+		return slices.ContainsFunc(h.Keys, func(k []byte) bool { return bytes.Equal(k, key) })
+	}
+	if h.index == nil {
+		h.index = make(map[string]struct{}, len(h.Keys))
+		for _, k := range h.Keys {
+			h.index[string(k)] = struct{}{}
+		}
+	}
+	_, found := h.index[string(key)]
+	return found
+}
+
+// MayCall answers for the user who runs the script.
+func (h *ScriptHost) MayCall(args [][]byte) (allowed, known bool) {
+	spec := scriptSpec(args)
+	if spec == nil || !spec.CheckArity(len(args)) {
+		return spec != nil, false
+	}
+	return h.Ctx.User == nil || h.Ctx.User.Judge(spec, args).Reason == Allowed, true
+}
+
+// Log hands on what the script says.
+func (h *ScriptHost) Log(level int, text string) {
+	if h.Ctx.Witness != nil {
+		h.Ctx.Witness.Log(level, text)
+	}
+}

@@ -1,0 +1,65 @@
+package command
+
+import (
+	"bytes"
+
+	"lockstep/engine"
+	"lockstep/engine/reply"
+)
+
+// aside are commands whose place is the connection or the node, and which
+// scripts have all the same. What they answer here depends on the log alone.
+var aside = map[string]func(h *ScriptHost, args [][]byte, w *reply.Writer){
+	"select":  (*ScriptHost).selectDB,
+	"time":    (*ScriptHost).time,
+	"ping":    (*ScriptHost).ping,
+	"echo":    func(_ *ScriptHost, args [][]byte, w *reply.Writer) { w.Bulk(args[1]) },
+	"publish": (*ScriptHost).publish, "spublish": (*ScriptHost).publish,
+}
+
+// prepare makes the context that the script's commands run in.
+func (h *ScriptHost) prepare() {
+	if !h.ready {
+		h.sub, h.ready = *h.Ctx, true
+		h.sub.InExec, h.sub.Walk = true, HeldWalker{}
+	}
+}
+
+func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {
+	db, ok := parseInt(args[1])
+	switch {
+	case !ok:
+		w.Error("ERR value is not an integer or out of range")
+	case db < 0 || db >= engine.Databases:
+		w.Error(ErrDBIndex)
+	default:
+		h.sub.Begin(int(db))
+		w.OK()
+	}
+}
+
+// time is the log's, which stands still while the script runs, as Redis's does.
+func (h *ScriptHost) time(_ [][]byte, w *reply.Writer) {
+	w.Array(2)
+	w.BulkInt(h.Ctx.NowMs / 1000)
+	w.BulkInt(h.Ctx.NowMs % 1000 * 1000)
+}
+
+func (*ScriptHost) ping(args [][]byte, w *reply.Writer) {
+	switch len(args) {
+	case 1:
+		w.Status("PONG")
+	case 2:
+		w.Bulk(args[1])
+	default:
+		w.Error("ERR wrong number of arguments for 'ping' command")
+	}
+}
+
+// publish answers 0: how many listen is no part of the state.
+func (h *ScriptHost) publish(args [][]byte, w *reply.Writer) {
+	if m := h.Ctx.Witness; m != nil {
+		m.Publish(len(args[0]) == len("spublish"), string(args[1]), bytes.Clone(args[2]))
+	}
+	w.Int(0)
+}

@@ -1,0 +1,197 @@
+package command
+
+import (
+	"iter"
+	"slices"
+
+	"lockstep/engine"
+	"lockstep/engine/set"
+)
+
+// readSets is readSet for several keys. What does not exist is nil; where it
+// returns false it has answered.
+func (c *Ctx) readSets(keys [][]byte) ([]*set.Set, bool) {
+	sets := make([]*set.Set, len(keys))
+	for i, key := range keys {
+		s, ok := c.readSet(key)
+		if !ok {
+			return nil, false
+		}
+		sets[i] = s
+	}
+	return sets, true
+}
+
+// interOf walks over the members that all sets have; a nil is an empty one. Where
+// it returns false it has answered.
+func (c *Ctx) interOf(sets []*set.Set) (iter.Seq[[]byte], bool) {
+	for _, s := range sets {
+		if s == nil {
+			return func(func([]byte) bool) {}, true
+		}
+	}
+	sets = distinct(sets)
+	return set.Inter(sets), c.steps(int64(set.Smallest(sets).Len()) * int64(len(sets)))
+}
+
+// diffOf walks over the members of the first set that no other has. Where it
+// returns false it has answered.
+func (c *Ctx) diffOf(sets []*set.Set) (iter.Seq[[]byte], bool) {
+	if sets[0] == nil {
+		return func(func([]byte) bool) {}, true
+	}
+	others := present(distinct(sets[1:]))
+	return sets[0].Diff(others), c.steps(int64(sets[0].Len()) * int64(1+len(others)))
+}
+
+// unionOf returns the members of all sets. Where it returns false it has answered.
+func (c *Ctx) unionOf(sets []*set.Set) (*set.Set, bool) {
+	sets = distinct(sets)
+	sum := int64(0)
+	for _, s := range sets {
+		sum += int64(s.Len())
+	}
+	if !c.steps(sum) {
+		return nil, false
+	}
+	return set.Union(sets, c.Settings.set()), true
+}
+
+// present leaves out sets that do not exist.
+func present(sets []*set.Set) []*set.Set {
+	var all []*set.Set
+	for _, s := range sets {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// writeSeq answers members whose number is known only at the end.
+func (c *Ctx) writeSeq(members iter.Seq[[]byte]) {
+	begin, n := c.Out.Len(), 0
+	for member := range members {
+		c.Out.Bulk(member)
+		n++
+	}
+	body := slices.Clone(c.Out.Bytes()[begin:])
+	c.Out.Truncate(begin)
+	c.Out.Set(n)
+	c.Out.Raw(body)
+}
+
+func runSInter(c *Ctx, args [][]byte) {
+	sets, ok := c.readSets(args[1:])
+	if !ok {
+		return
+	}
+	if members, ok := c.interOf(sets); ok {
+		c.writeSeq(members)
+	}
+}
+
+func runSInterCard(c *Ctx, args [][]byte) {
+	numKeys, ok := parseInt(args[1])
+	if !ok || numKeys <= 0 {
+		c.Out.Error(ErrNumKeys)
+		return
+	}
+	if numKeys > int64(len(args)-2) {
+		c.Out.Error(ErrNumKeysArgs)
+		return
+	}
+	keys, options := args[2:2+numKeys], args[2+numKeys:]
+	limit := int64(0) // none
+	for ; len(options) > 0; options = options[2:] {
+		if !equalFold(options[0], "limit") || len(options) == 1 {
+			c.Out.Error(ErrSyntax)
+			return
+		}
+		if limit, ok = parseInt(options[1]); !ok || limit < 0 {
+			c.Out.Error(ErrLimit)
+			return
+		}
+	}
+	sets, ok := c.readSets(keys)
+	if !ok {
+		return
+	}
+	members, ok := c.interOf(sets)
+	if !ok {
+		return
+	}
+	n := int64(0)
+	for range members {
+		if n++; n == limit {
+			break
+		}
+	}
+	c.Out.Int(n)
+}
+
+func runSUnion(c *Ctx, args [][]byte) {
+	sets, ok := c.readSets(args[1:])
+	if !ok {
+		return
+	}
+	sets = present(sets)
+	if len(sets) == 1 {
+		c.writeMembers(sets[0])
+		return
+	}
+	if sum, ok := c.unionOf(sets); ok {
+		c.writeMembers(sum)
+	}
+}
+
+func runSDiff(c *Ctx, args [][]byte) {
+	sets, ok := c.readSets(args[1:])
+	if !ok {
+		return
+	}
+	if members, ok := c.diffOf(sets); ok {
+		c.writeSeq(members)
+	}
+}
+
+func runSInterStore(c *Ctx, args [][]byte) {
+	sets, ok := c.readSets(args[2:])
+	if !ok {
+		return
+	}
+	// Redis begins with a listpack unless the smallest set is an intset, and
+	// makes an intset of numbers at the end.
+	form := set.Packed
+	if set.Smallest(present(sets)).Form() == set.Ints {
+		form = set.Ints
+	}
+	if members, ok := c.interOf(sets); ok {
+		c.storeSet(args[1], set.Collect(members, form, true, c.Settings.set()), "sinterstore")
+	}
+}
+
+func runSUnionStore(c *Ctx, args [][]byte) {
+	sets, ok := c.readSets(args[2:])
+	if !ok {
+		return
+	}
+	if sum, ok := c.unionOf(present(sets)); ok {
+		c.storeSet(args[1], sum, "sunionstore")
+	}
+}
+
+func runSDiffStore(c *Ctx, args [][]byte) {
+	sets, ok := c.readSets(args[2:])
+	if !ok {
+		return
+	}
+	if members, ok := c.diffOf(sets); ok {
+		c.storeSet(args[1], set.Collect(members, set.Ints, false, c.Settings.set()), "sdiffstore")
+	}
+}
+
+func (c *Ctx) storeSet(key []byte, s *set.Set, event string) {
+	c.Out.Int(int64(s.Len()))
+	c.store(key, engine.KindSet, s, EventSet, event)
+}

@@ -1,0 +1,189 @@
+package command
+
+import (
+	"slices"
+
+	"lockstep/engine"
+	"lockstep/engine/rdb"
+	"lockstep/engine/set"
+)
+
+// setCodecs is how sets are written: intsets as such; sets in the form of a
+// listpack with a length in the long form (rdb.Value.LongLength), which Redis
+// 7.0 reads too; others plainly.
+var setCodecs = []valueCodec{{
+	kind: engine.KindSet, types: []byte{rdb.TypeSet, rdb.TypeSetIntset, rdb.TypeSetListpack},
+	typeOf: func(e *engine.Entry) byte {
+		if setOf(e).Form() == set.Ints {
+			return rdb.TypeSetIntset
+		}
+		return rdb.TypeSet
+	},
+	write:     writeSetValue,
+	read:      readSetValue,
+	redisKind: 2,
+	mix: func(d *digest, e *engine.Entry) {
+		for member := range setOf(e).All() {
+			d.xor(member)
+		}
+	},
+}}
+
+func setOf(e *engine.Entry) *set.Set { return e.Object().(*set.Set) }
+
+func writeSetValue(out *rdb.Value, e *engine.Entry) {
+	s := setOf(e)
+	switch s.Form() {
+	case set.Ints:
+		out.Blob(rdb.AppendIntset(nil, s.Numbers()))
+		return
+	case set.Packed:
+		out.LongLength(uint64(s.Len()))
+	default:
+		out.Length(uint64(s.Len()))
+	}
+	for member := range s.All() {
+		out.Text(member)
+	}
+}
+
+// readSetValue refuses sets that are empty or name a member twice, as Redis
+// does.
+func readSetValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error) {
+	var s *set.Set
+	var err error
+	switch typ {
+	case rdb.TypeSetIntset:
+		s, err = readIntset(in, limits)
+	case rdb.TypeSetListpack:
+		s, err = readPackedSet(in, limits)
+	default:
+		s, err = readPlainSet(in, limits)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Len() == 0 {
+		return nil, rdb.ErrFormat
+	}
+	return engine.NewObject(key, engine.KindSet, s), nil
+}
+
+func readIntset(in *rdb.Source, limits *Settings) (*set.Set, error) {
+	blob, err := in.Text()
+	if err != nil {
+		return nil, err
+	}
+	numbers, ok := rdb.ReadIntset(blob)
+	if !ok {
+		return nil, rdb.ErrFormat
+	}
+	return set.OfInts(numbers, limits.set()), nil
+}
+
+// readPackedSet reads a listpack, which stays one whatever the length of its
+// members.
+func readPackedSet(in *rdb.Source, limits *Settings) (*set.Set, error) {
+	blob, err := in.Text()
+	if err != nil {
+		return nil, err
+	}
+	var members [][]byte
+	ok := rdb.ReadListpack(blob, func(member []byte) bool {
+		members = append(members, slices.Clone(member))
+		return limits == nil || int64(len(member)) <= limits.ValueBytesMax
+	})
+	if !ok {
+		return nil, rdb.ErrFormat
+	}
+	if l := limits.set(); int64(len(members)) > l.PackEntriesMax {
+		b := set.NewBuilder()
+		for _, member := range members {
+			if !b.Add(member) {
+				return nil, rdb.ErrFormat
+			}
+		}
+		return b.Set(), nil
+	}
+	return packedSet(members)
+}
+
+// packedSet makes a set in the form of a listpack.
+func packedSet(members [][]byte) (*set.Set, error) {
+	s, ok := set.Pack(members)
+	if !ok {
+		return nil, rdb.ErrFormat
+	}
+	return s, nil
+}
+
+// readPlainSet reads a set member by member. From a snapshot the form is the
+// one it was written in; else it is the one it gets as it grows.
+func readPlainSet(in *rdb.Source, limits *Settings) (*set.Set, error) {
+	n, long, err := in.LengthForm()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case limits == nil && long:
+		return readPlainPack(in, n)
+	case limits == nil || n > uint64(limits.SetIntsetEntriesMax):
+		return readLargeSet(in, n, limits)
+	}
+	s := set.Empty(set.Ints)
+	for range n {
+		member, err := memberText(in, limits)
+		if err != nil {
+			return nil, err
+		}
+		if !s.Add(member, limits.set()) {
+			return nil, rdb.ErrFormat
+		}
+	}
+	return s, nil
+}
+
+func readPlainPack(in *rdb.Source, n uint64) (*set.Set, error) {
+	var members [][]byte
+	for range n {
+		member, err := in.Text()
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, slices.Clone(member))
+	}
+	return packedSet(members)
+}
+
+func readLargeSet(in *rdb.Source, n uint64, limits *Settings) (*set.Set, error) {
+	b := set.NewBuilder()
+	for range n {
+		member, err := memberText(in, limits)
+		if err != nil {
+			return nil, err
+		}
+		if !b.Add(member) {
+			return nil, rdb.ErrFormat
+		}
+	}
+	return b.Set(), nil
+}
+
+func memberText(in *rdb.Source, limits *Settings) ([]byte, error) {
+	member, err := in.Text()
+	if err == nil && limits != nil && int64(len(member)) > limits.ValueBytesMax {
+		err = errTooLong
+	}
+	return member, err
+}
+
+// set is the limits of sets; there are none without settings.
+func (s *Settings) set() set.Limits {
+	if s == nil {
+		return set.NoLimits
+	}
+	return set.Limits{
+		IntsetEntriesMax: s.SetIntsetEntriesMax,
+		PackEntriesMax:   s.SetPackEntriesMax, PackValueBytesMax: s.SetPackValueBytesMax,
+	}
+}

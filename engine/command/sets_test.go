@@ -1,0 +1,575 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockstep/engine"
+	"lockstep/engine/reply"
+	"lockstep/engine/set"
+)
+
+// member draws from few, so that sets have members in common.
+func (g generator) member() string {
+	switch g.Intn(12) {
+	case 0:
+		return g.value()
+	case 1:
+		return g.pick("32767", "32768", "-2147483649", "9223372036854775807", "01", "-0", "", strings.Repeat("l", 64), strings.Repeat("l", 65))
+	case 2, 3, 4:
+		return g.pick("a", "b", "c", "d", "e", "f")
+	default:
+		return fmt.Sprint(g.Intn(12))
+	}
+}
+
+func (g generator) members(most int) string {
+	var all []string
+	for range 1 + g.Intn(most) {
+		all = append(all, g.member())
+	}
+	return strings.Join(all, "\x01")
+}
+
+// number makes a run of numbers, which may go beyond the limits of an intset.
+func (g generator) run() string {
+	var all []string
+	from := g.Intn(20)
+	for i := range []int{5, 100, 140, 510, 520}[g.Intn(5)] {
+		all = append(all, fmt.Sprint(from+i))
+	}
+	return strings.Join(all, "\x01")
+}
+
+func (g generator) setKeys() string {
+	var all []string
+	for range 1 + g.Intn(4) {
+		all = append(all, g.key())
+	}
+	return strings.Join(all, "\x01")
+}
+
+var setCommands = []func(generator) []string{
+	func(g generator) []string { return []string{"sadd", g.key(), "\x02" + g.members(6)} },
+	func(g generator) []string { return []string{"sadd", g.key(), "\x02" + g.members(6)} },
+	func(g generator) []string { return []string{"sadd", g.key(), fmt.Sprint(g.Intn(30) - 10)} },
+	func(g generator) []string {
+		if g.Intn(3) > 0 {
+			return []string{"scard", g.key()}
+		}
+		return []string{"sadd", g.key(), "\x02" + g.run()}
+	},
+	func(g generator) []string { return []string{"srem", g.key(), "\x02" + g.members(5)} },
+	func(g generator) []string { return []string{"scard", g.key()} },
+	func(g generator) []string { return []string{"sismember", g.key(), g.member()} },
+	func(g generator) []string { return []string{"smismember", g.key(), "\x02" + g.members(5)} },
+	func(g generator) []string { return []string{"smembers", g.key()} },
+	func(g generator) []string { return []string{"smove", g.key(), g.key(), g.member()} },
+	func(g generator) []string { return []string{"spop", g.key()} },
+	func(g generator) []string {
+		return []string{"spop", g.key(), g.pick("0", "1", "2", "3", "10", "100", "-1", "x", "", "9223372036854775808")}
+	},
+	func(g generator) []string { return []string{"srandmember", g.key()} },
+	func(g generator) []string {
+		return []string{"srandmember", g.key(), g.pick("0", "1", "2", "3", "100", "-1", "-3", "-20", "x", "", "-9223372036854775808", "-9223372036854775809")}
+	},
+	func(g generator) []string {
+		return []string{"sscan", g.key(), g.pick("0", "0", "0", "x", "", "+0", " 0"), "\x02" + g.some(3, "count\x011000", "COUNT\x01"+g.pick("0", "x", "-1"), "match\x01"+g.pattern(), "match", "type\x01set", "x")}
+	},
+	func(g generator) []string { return []string{"sscan", g.key(), "0", "count", "1000"} },
+	func(g generator) []string { return []string{g.pick("sinter", "sunion", "sdiff"), "\x02" + g.setKeys()} },
+	func(g generator) []string {
+		return []string{g.pick("sinterstore", "sunionstore", "sdiffstore"), g.key(), "\x02" + g.setKeys()}
+	},
+	func(g generator) []string {
+		return []string{"sintercard", g.pick("1", "2", "2", "3", "0", "-1", "x", "9"), g.key(), g.key(), "\x02" + g.some(2, "limit\x01"+g.pick("0", "1", "2", "-1", "x"), "LIMIT", g.key())}
+	},
+	func(g generator) []string { return []string{"object", "encoding", g.key()} },
+	func(g generator) []string { return []string{g.pick("del", "exists", "type"), g.key()} },
+	func(g generator) []string { return []string{g.pick("copy", "rename"), g.key(), g.key()} },
+	func(g generator) []string { return []string{"pexpireat", g.key(), g.expiry(false)} },
+	func(g generator) []string { return []string{"pexpiretime", g.key()} },
+	func(g generator) []string {
+		return []string{g.pick("set", "append", "getset", "get"), g.key(), "\x02" + g.some(1, "v")}
+	},
+	func(generator) []string { return []string{"debug-digest"} },
+}
+
+func TestSetsAnswerAsRedisDoes(t *testing.T) {
+	n := 20_000
+	if testing.Short() {
+		n = 3000
+	}
+	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 5, n, setCommands) })
+	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 6, n, setCommands) })
+}
+
+// bothSets is both for a command whose answer depends on the order of members,
+// on chance, or on what came with Redis 7.2. It reports false for others.
+func bothSets(r *runner, o *oracle, args [][]byte) (got, want []byte, ok bool) {
+	switch strings.ToLower(string(args[0])) {
+	case "sscan":
+		return wholeScan(r.exec, args), wholeScan(o.exec, args), true
+	case "smembers", "sinter", "sunion", "sdiff":
+		return sortedReply(r.exec(args...)), sortedReply(o.exec(args...)), true
+	case "spop":
+		got, want = bothPop(r, o, args)
+		return got, want, true
+	case "srandmember":
+		// Redis would go on for ever.
+		if n, ok := parseInt(slices.Concat(args[1:], [][]byte{nil, nil})[1]); ok && n < -1000 && n > math.MinInt64 {
+			args = [][]byte{args[0], args[1], []byte("-1000")}
+		}
+		got, want = r.exec(args...), o.exec(args...)
+		return randomReply(r, args, got), randomReply(r, args, want), true
+	case "object":
+		return encodingClass(r.exec(args...)), encodingClass(o.exec(args...)), true
+	}
+	return nil, nil, false
+}
+
+// splitReply cuts an array into its header and its elements.
+func splitReply(raw []byte) (head []byte, elements [][]byte) {
+	if len(raw) == 0 || raw[0] != '*' && raw[0] != '~' {
+		return raw, nil
+	}
+	in := bufio.NewReader(bytes.NewReader(raw))
+	head, _ = in.ReadBytes('\n')
+	for {
+		element, err := readReply(nil, in)
+		if err != nil {
+			return head, elements
+		}
+		elements = append(elements, element)
+	}
+}
+
+// sortedReply sorts the elements of an array.
+func sortedReply(raw []byte) []byte {
+	head, elements := splitReply(raw)
+	slices.SortFunc(elements, bytes.Compare)
+	return append(slices.Clone(head), bytes.Join(elements, nil)...)
+}
+
+// wholeScan goes on with SSCAN to the end and returns all elements, sorted.
+func wholeScan(exec func(...[]byte) []byte, args [][]byte) []byte {
+	args = slices.Clone(args)
+	var all [][]byte
+	for range 10_000 {
+		raw := exec(args...)
+		_, parts := splitReply(raw)
+		if len(parts) != 2 {
+			return raw
+		}
+		_, elements := splitReply(parts[1])
+		all = append(all, elements...)
+		if args[2] = bulksOf(parts[0])[0]; string(args[2]) == "0" {
+			slices.SortFunc(all, bytes.Compare)
+			return bytes.Join(slices.CompactFunc(all, bytes.Equal), nil)
+		}
+	}
+	return []byte("no end")
+}
+
+// bothPop runs SPOP here, and in Redis on a copy of the set. The members that
+// went here are then removed there, so that both go on with the same.
+func bothPop(r *runner, o *oracle, args [][]byte) (got, want []byte) {
+	got = r.exec(args...)
+	copied := []byte("copy for spop")
+	if len(args) < 2 || flat(o.exec([]byte("copy"), args[1], copied)) != ":1" {
+		return got, o.exec(args...)
+	}
+	there := slices.Clone(args)
+	there[1] = copied
+	want = o.exec(there...)
+	o.exec([]byte("del"), copied)
+	popped := bulksOf(got)
+	if len(popped) == 0 {
+		return got, want
+	}
+	removed := flat(o.exec(append([][]byte{[]byte("srem"), args[1]}, popped...)...))
+	if removed != fmt.Sprintf(":%d", len(popped)) {
+		return got, fmt.Appendf(nil, "popped %q, of which Redis has %s", popped, removed)
+	}
+	return headOf(got), headOf(want)
+}
+
+// headOf is the header of an array, or the first byte of a bulk string.
+func headOf(raw []byte) []byte {
+	if raw[0] == '$' {
+		return raw[:1]
+	}
+	head, _ := splitReply(raw)
+	return head
+}
+
+// bulksOf returns the texts of a bulk string or of an array of them.
+func bulksOf(raw []byte) [][]byte {
+	var texts [][]byte
+	_, elements := splitReply(raw)
+	if raw[0] == '$' && raw[1] != '-' {
+		elements = [][]byte{raw}
+	}
+	for _, e := range elements {
+		texts = append(texts, e[bytes.IndexByte(e, '\n')+1:len(e)-2])
+	}
+	return texts
+}
+
+// randomReply is what two answers of SRANDMEMBER must have in common: the
+// header, that all are members, and that they are different ones if they have
+// to be.
+func randomReply(r *runner, args [][]byte, raw []byte) []byte {
+	picked := bulksOf(raw)
+	if len(picked) == 0 {
+		return raw
+	}
+	for _, member := range picked {
+		if flat(r.exec([]byte("sismember"), args[1], member)) != ":1" {
+			return fmt.Appendf(nil, "%q is no member", member)
+		}
+	}
+	different := len(slices.CompactFunc(slices.SortedFunc(slices.Values(picked), bytes.Compare), bytes.Equal)) == len(picked)
+	return fmt.Appendf(nil, "%s, different: %v", headOf(raw), different || len(args) > 2 && args[2][0] == '-')
+}
+
+// encodingClass takes listpack for hashtable: sets in listpacks came with 7.2.
+func encodingClass(raw []byte) []byte {
+	return bytes.Replace(raw, []byte("$8\r\nlistpack\r\n"), []byte("$9\r\nhashtable\r\n"), 1)
+}
+
+// TestSetEncodingsAreThoseOfRedis72 goes by redis.io and the release notes of
+// 7.2: redis-server 7.0 knows no sets in listpacks.
+func TestSetEncodingsAreThoseOfRedis72(t *testing.T) {
+	r := newRunner(t)
+	many := func(n int, format string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(format, i))
+		}
+		return strings.Join(all, " ")
+	}
+	encoding := func(want string) string { return "object encoding s => $" + fmt.Sprint(len(want), " ", want) + "\n" }
+	for _, c := range []struct{ what, script string }{
+		{"numbers", "sadd s 1 2 3 => :3\n" + encoding("intset")},
+		{"a word among numbers", "sadd s 1 2 3 => :3\nsadd s a => :1\n" + encoding("listpack") + "smembers s => *4 $1 1 $1 2 $1 3 $1 a"},
+		{"words", "sadd s c a b => :3\n" + encoding("listpack") + "smembers s => *3 $1 c $1 a $1 b"},
+		{"numbers after words", "sadd s a 1 => :2\nsrem s a => :1\n" + encoding("listpack")},
+		{"512 numbers", "sadd s " + many(512, "%d") + " => :512\n" + encoding("intset") + "sadd s 512 => :1\n" + encoding("hashtable")},
+		{"128 words", "sadd s " + many(128, "w%d") + " => :128\n" + encoding("listpack") + "sadd s w => :1\n" + encoding("hashtable")},
+		{"128 numbers and a word", "sadd s " + many(128, "%d") + " => :128\nsadd s w => :1\n" + encoding("hashtable")},
+		{"65 bytes", "sadd s a => :1\nsadd s " + strings.Repeat("x", 64) + " => :1\n" + encoding("listpack") + "sadd s " + strings.Repeat("x", 65) + " => :1\n" + encoding("hashtable")},
+		{"129 times the same word at first", "sadd s" + strings.Repeat(" a", 129) + " => :1\n" + encoding("hashtable")},
+		{"129 times a word that is there", "sadd s a => :1\nsadd s" + strings.Repeat(" a", 129) + " => :0\n" + encoding("hashtable")},
+		{"129 times a word that is new", "sadd s a => :1\nsadd s" + strings.Repeat(" b", 129) + " => :1\n" + encoding("hashtable")},
+		{"no way back", "sadd s " + many(129, "w%d") + " => :129\nsrem s " + many(128, "w%d") + " => :128\n" + encoding("hashtable")},
+		{"an intersection of numbers", "sadd a 1 2 x => :3\nsadd b 2 1 y => :3\nsinterstore s a b => :2\n" + encoding("intset")},
+		{"an intersection with a word", "sadd a 1 2 x => :3\nsadd b 2 1 x => :3\nsinterstore s a b => :3\n" + encoding("listpack")},
+		{"an intersection of 129", "sadd a " + many(129, "w%d") + " => :129\nsinterstore s a a => :129\n" + encoding("hashtable")},
+		{"a union that grows", "sadd a " + many(100, "%d") + " => :100\nsadd b " + many(29, "w%d") + " => :29\nsunionstore s a b => :129\n" + encoding("hashtable")},
+		{"a difference that is small", "sadd a " + many(129, "w%d") + " => :129\nsadd b " + many(128, "w%d") + " => :128\nsdiffstore s a b => :1\n" + encoding("listpack")},
+		{"what is left of a large set", "sadd s " + many(200, "w%d") + " => :200\n" + encoding("hashtable")},
+	} {
+		r.do("flushall")
+		r.script(c.script)
+		if t.Failed() {
+			t.Fatalf("in %q", c.what)
+		}
+	}
+	// A pop that leaves a sixth or less makes a new set of what stays.
+	r.do("spop s 160")
+	r.script(encoding("hashtable"))
+	r.do("spop s 34")
+	r.script("scard s => :6\n" + encoding("listpack"))
+}
+
+// observed records keyspace events.
+type observed struct{ events []string }
+
+// Wants implements Observer.
+func (*observed) Wants(EventClass) bool { return true }
+
+func (o *observed) Event(class EventClass, event string, db int, key []byte) {
+	if class&(EventNew|EventMiss) != 0 {
+		return // event_test.go looks at these
+	}
+	o.events = append(o.events, fmt.Sprintf("%s:%s", event, key))
+}
+
+func (o *observed) Filled(int, []byte, engine.Kind) {}
+
+// Gone implements Observer.
+func (o *observed) Gone(int, []byte) {}
+
+func TestSetEventsAreRedisEvents(t *testing.T) {
+	for line, want := range map[string]string{
+		"sadd new a":              "sadd:new",
+		"sadd s a":                "",
+		"sadd s a x":              "sadd:s",
+		"srem s x":                "",
+		"srem s x a":              "srem:s",
+		"srem s a b c":            "srem:s del:s",
+		"spop s":                  "spop:s",
+		"spop s 0":                "",
+		"spop s 2":                "spop:s",
+		"spop s 3":                "spop:s del:s",
+		"spop one":                "spop:one del:one",
+		"smove s new a":           "srem:s sadd:new",
+		"smove one s x":           "srem:one del:one sadd:s",
+		"smove s t b":             "srem:s",
+		"smove s s a":             "",
+		"smove s t x":             "",
+		"sinterstore d s t":       "sinterstore:d",
+		"sinterstore t s one":     "del:t",
+		"sinterstore none s one":  "",
+		"sunionstore s s t":       "sunionstore:s",
+		"sunionstore t none":      "del:t",
+		"sdiffstore text s t":     "sdiffstore:text",
+		"sdiffstore text one one": "del:text",
+		"smembers s":              "",
+	} {
+		r := newRunner(t)
+		for _, prepare := range []string{"sadd s a b c", "sadd t b d", "sadd one x", "set text v"} {
+			r.do(prepare)
+		}
+		o := &observed{}
+		r.observer = o
+		r.do(line)
+		if got := strings.Join(o.events, " "); got != want {
+			t.Errorf("%s: events %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestSetVersions expects the version of a key to change when its set does,
+// and only then, for WATCH goes by it.
+func TestSetVersions(t *testing.T) {
+	r := newRunner(t)
+	r.do("sadd s a b")
+	version := func() uint64 { return r.ks.Find(r.ks.LockSlot([]byte("s")), 0, []byte("s")).Version }
+	for _, line := range []string{"sadd s a", "sadd s" + strings.Repeat(" a", 200), "srem s x", "smove s s a", "smove s t x", "spop s 0", "srandmember s"} {
+		before := version()
+		r.do(line)
+		if version() != before {
+			t.Errorf("%.20s changed the version", line)
+		}
+	}
+	for _, line := range []string{"sadd s c", "srem s c x", "spop s 1", "sunionstore s s"} {
+		before := version()
+		r.do(line)
+		if version() == before {
+			t.Errorf("%s did not change the version", line)
+		}
+	}
+}
+
+// TestPicksAreFair draws often and expects every place as often as any other.
+func TestPicksAreFair(t *testing.T) {
+	for _, c := range []struct{ count, n int }{{1, 7}, {3, 7}, {7, 7}, {2, 64}, {3, 64}, {4, 64}, {40, 64}} {
+		const draws = 20_000
+		hits := make([]int, c.n)
+		chance := &Chance{uint64(c.count)}
+		for range draws {
+			picked := chance.picks(c.count, c.n)
+			if len(picked) != c.count || !slices.IsSorted(picked) || len(slices.Compact(slices.Clone(picked))) != c.count {
+				t.Fatalf("%d of %d: %v", c.count, c.n, picked)
+			}
+			for _, i := range picked {
+				hits[i]++
+			}
+		}
+		want := float64(draws*c.count) / float64(c.n)
+		for i, n := range hits {
+			if f := float64(n); f < 0.8*want || f > 1.2*want {
+				t.Errorf("%d of %d: place %d came up %d times, %.0f were due", c.count, c.n, i, n, want)
+			}
+		}
+	}
+}
+
+// TestRandomMembersAreBounded asks for more than fits into an answer.
+func TestRandomMembersAreBounded(t *testing.T) {
+	r := newRunner(t)
+	r.settings.ValueBytesMax = 1 << 20
+	r.exec([]byte("sadd"), []byte("s"), bytes.Repeat([]byte("x"), 1<<16))
+	r.script(`
+		srandmember s -1000000000 => -ERR value is out of range
+		srandmember s -17 => -ERR value is out of range
+		srandmember none -1000000000 => *0
+	`)
+	if got := len(r.do("srandmember s -15")); got < 15<<16 {
+		t.Errorf("15 members in %d bytes", got)
+	}
+}
+
+// FuzzRestoreSet is FuzzRestore with payloads of sets.
+func FuzzRestoreSet(f *testing.F) {
+	r := newRunner(f)
+	for i, line := range []string{"sadd s 1 2 300", "sadd s a 1 b", "sadd s 1 99999999999", "sadd s " + strings.Repeat("x", 65) + " y"} {
+		r.do("flushall")
+		r.do(line)
+		e := r.ks.Find(r.ks.LockSlot([]byte("s")), 0, []byte("s"))
+		if e == nil {
+			f.Fatal(i, line)
+		}
+		p := appendPayload(nil, e)
+		f.Add(p[:len(p)-10])
+	}
+	f.Add([]byte("\x14\x0c\x0c\x00\x00\x00\x02\x00\x81a\x02\x05\x01\xff"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) == 0 {
+			return
+		}
+		for _, limits := range []*Settings{nil, &DefaultSettings, {ValueBytesMax: 100, SetIntsetEntriesMax: 2, SetPackEntriesMax: 2, SetPackValueBytesMax: 2}} {
+			e, err := readPayload(body[0], body[1:], []byte("k"), limits)
+			if err != nil {
+				continue
+			}
+			s, ok := e.Object().(*set.Set)
+			if !ok {
+				continue
+			}
+			p := appendPayload(nil, e)
+			again, err := readPayload(p[0], p[1:len(p)-10], []byte("k"), nil)
+			if err != nil || !bytes.Equal(appendPayload(nil, again), p) || setOf(again).Form() != s.Form() {
+				t.Fatalf("%q comes back as another: %v", p, err)
+			}
+			n := 0
+			for member := range s.All() {
+				if n++; !s.Has(member) {
+					t.Fatalf("%q is lost", member)
+				}
+			}
+			if n != s.Len() || n == 0 {
+				t.Fatalf("%d members of %d", n, s.Len())
+			}
+		}
+	})
+}
+
+// setSizes are about the limits of every form.
+var setSizes = []int{1, 2, 127, 128, 129, 512, 513, 20_000}
+
+// TestSetDumpsGoBothWays restores here what redis-server dumps, compressed or
+// not, and there what we dump; and then compares members and digests.
+func TestSetDumpsGoBothWays(t *testing.T) {
+	o, r := startOracle(t), newRunner(t)
+	r.nowMs = wallMs()
+	rng := rand.New(rand.NewSource(3))
+	kinds := []func(i int) string{
+		func(i int) string { return fmt.Sprint(i - 50) },
+		func(i int) string { return fmt.Sprint(i*1_000_003 - 40_000) },
+		func(i int) string { return fmt.Sprint(int64(i) * 1_000_000_000_003) },
+		func(i int) string { return fmt.Sprintf("member:%d", i) },
+		func(i int) string { return strings.Repeat("long ", 15) + fmt.Sprint(i) },
+		func(i int) string { return fmt.Sprintf("\x00\xff%d\r\n", rng.Intn(1<<30)*1024+i) },
+	}
+	key := []byte("k")
+	same := func(what string) {
+		t.Helper()
+		if got, want := flat(r.digest()), flat(o.exec([]byte("debug"), []byte("digest"))); got != want {
+			t.Fatalf("%s: digest %s, Redis has %s", what, got, want)
+		}
+		got, want := sortedReply(r.exec([]byte("smembers"), key)), sortedReply(o.exec([]byte("smembers"), key))
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%s: other members", what)
+		}
+	}
+	for _, n := range setSizes {
+		for k, member := range kinds {
+			what := fmt.Sprintf("%d members of kind %d", n, k)
+			o.do("config set rdbcompression " + []string{"yes", "no"}[rng.Intn(2)])
+			o.do("flushall")
+			r.do("flushall")
+			args := [][]byte{[]byte("sadd"), key}
+			for i := range n {
+				args = append(args, []byte(member(i)))
+			}
+			o.exec(args...)
+			payload := bulk(t, o.exec([]byte("dump"), key))
+			if got := flat(r.exec([]byte("restore"), key, []byte("0"), payload)); got != "+OK" {
+				t.Fatalf("%s: restore: %s", what, got)
+			}
+			same(what)
+			r.do("del k")
+			r.exec(args...)
+			payload = bulk(t, r.exec([]byte("dump"), key))
+			if got := flat(o.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+				t.Fatalf("%s: redis-server refuses our dump: %s", what, got)
+			}
+			same(what + ", our dump")
+		}
+	}
+}
+
+// TestHostileSetsAreRefused restores sets with a right checksum and a wrong
+// content.
+func TestHostileSetsAreRefused(t *testing.T) {
+	for name, body := range map[string]string{
+		"an empty set":            "\x02\x00",
+		"a member twice":          "\x02\x02\x01a\x01a",
+		"a number twice":          "\x02\x02\x011\xc0\x01",
+		"fewer members than said": "\x02\x03\x01a\x01b",
+		"a huge number of them":   "\x02\x81\x00\xff\xff\xff\xff\xff\xff\xff\x01a",
+		"more than said":          "\x02\x01\x01a\x01b",
+		"an empty intset":         "\x0b\x08\x02\x00\x00\x00\x00\x00\x00\x00",
+		"an intset not sorted":    "\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x02\x00\x01\x00",
+		"an intset with a twin":   "\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x01\x00\x01\x00",
+		"an intset of width 3":    "\x0b\x0b\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00",
+		"an intset cut":           "\x0b\x09\x02\x00\x00\x00\x01\x00\x00\x00\x01",
+		"an empty listpack":       "\x14\x07\x07\x00\x00\x00\x00\x00\xff",
+		"a listpack with a twin":  "\x14\x0d\x0d\x00\x00\x00\x02\x00\x81a\x02\x81a\x02\xff",
+		"a listpack cut":          "\x14\x0a\x0d\x00\x00\x00\x02\x00\x81a\x02\xff",
+	} {
+		r := newRunner(t)
+		if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payloadOf(body))); got != "-"+ErrBadDumpBody {
+			t.Errorf("%s: %s", name, got)
+		}
+		// The same with all limits so low that another form takes it.
+		r.settings.SetIntsetEntriesMax, r.settings.SetPackEntriesMax = 0, 0
+		if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payloadOf(body))); got != "-"+ErrBadDumpBody {
+			t.Errorf("%s, large: %s", name, got)
+		}
+	}
+}
+
+// TestRestoredSetsGetTheFormOfTheLimits restores the types of Redis 7.2 under
+// limits of all kinds.
+func TestRestoredSetsGetTheFormOfTheLimits(t *testing.T) {
+	const listpack = "\x14\x0d\x0d\x00\x00\x00\x02\x00\x81b\x02\x05\x01\xff"
+	listpackFixed := strings.Replace(listpack, "\x0d", "\x0c", 2)
+	for _, c := range []struct {
+		body                string
+		ints, entries, size int64
+		want                string
+		members             string
+	}{
+		{listpackFixed, 512, 128, 64, "listpack", "*2 $1 b $1 5"},
+		{listpackFixed, 512, 2, 0, "listpack", "*2 $1 b $1 5"},
+		{listpackFixed, 512, 1, 64, "hashtable", ""},
+		{"\x02\x02\x01b\xc0\x05", 512, 128, 64, "listpack", "*2 $1 b $1 5"},
+		{"\x02\x02\x01b\xc0\x05", 1, 128, 64, "hashtable", ""},
+		{"\x02\x02\xc0\x07\xc0\x05", 2, 128, 64, "intset", "*2 $1 5 $1 7"},
+		{"\x02\x02\x01b\xc0\x05", 512, 1, 64, "hashtable", ""},
+		{"\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x05\x00\x07\x00", 2, 128, 64, "intset", "*2 $1 5 $1 7"},
+		{"\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x05\x00\x07\x00", 1, 128, 64, "hashtable", ""},
+	} {
+		r := newRunner(t)
+		r.settings.SetIntsetEntriesMax, r.settings.SetPackEntriesMax, r.settings.SetPackValueBytesMax = c.ints, c.entries, c.size
+		if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payloadOf(c.body))); got != "+OK" {
+			t.Fatalf("%q: %s", c.body, got)
+		}
+		if got := r.do("object encoding k"); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%q under %d, %d, %d: %s, want %s", c.body, c.ints, c.entries, c.size, got, c.want)
+		}
+		if got := r.do("smembers k"); c.members != "" && got != c.members {
+			t.Errorf("%q: %s, want %s", c.body, got, c.members)
+		}
+	}
+}

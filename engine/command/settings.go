@@ -1,0 +1,180 @@
+package command
+
+import (
+	"math"
+	"strconv"
+
+	"lockstep/engine/script"
+)
+
+// Settings are limits that replicas must agree on: what a command answers, or
+// how a value is kept, depends on them. They change by log entries alone. Names
+// and defaults are redis.conf's.
+type Settings struct {
+	// ValueBytesMax is the greatest length of a string (proto-max-bulk-len).
+	ValueBytesMax int64
+	// A hash of at most HashPackEntriesMax fields, none of which nor their
+	// values is longer than HashPackValueBytesMax, is kept packed.
+	HashPackEntriesMax, HashPackValueBytesMax int64
+	// The same for sets; one of integers alone is kept as such up to
+	// SetIntsetEntriesMax.
+	SetPackEntriesMax, SetPackValueBytesMax, SetIntsetEntriesMax int64
+	// The same for sorted sets.
+	ZSetPackEntriesMax, ZSetPackValueBytesMax int64
+	// ListPackSize limits a list that is kept packed: a number of elements, or
+	// if it is negative, a number of bytes (-1: 4 KiB ... -5 and below: 64 KiB).
+	ListPackSize int64
+	// StreamNodeBytesMax and StreamNodeEntriesMax say when a stream's node is
+	// full, 0: never. Approximate trimming goes by whole nodes.
+	StreamNodeBytesMax, StreamNodeEntriesMax int64
+	// HLLSparseBytesMax is the size beyond which a sparse HyperLogLog becomes
+	// dense.
+	HLLSparseBytesMax int64
+	// TxnStepsMax bounds the steps of a txn (Ctx.steps), 0: no bound.
+	TxnStepsMax int64
+	// StepsCounted is 1 where Ctx.laterSteps counts, too. It is no directive: the
+	// cluster's version brings it.
+	StepsCounted int64
+	// MemoryBytesMax is what the keys of all shards of a node may take together,
+	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
+	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
+	// engine.LFU.
+	MemoryBytesMax, EvictionPolicy, EvictionSamples, LFULogFactor, LFUDecayMin int64
+	// What a txn's scripts may use together: see script.Limits.
+	ScriptInstructionsMax, ScriptBytesMax, ScriptPatternStepsMax, ScriptCoroutinesMax, ScriptReplyBytesMax, ScriptSourceBytesMax int64
+	// FunctionLibrariesMax, FunctionsMax and FunctionBytesMax bound the libraries of
+	// functions: see script.FunctionLimits.
+	FunctionLibrariesMax, FunctionsMax, FunctionBytesMax int64
+	// ScriptCacheScriptsMax and ScriptCacheBytesMax bound the script cache.
+	ScriptCacheScriptsMax, ScriptCacheBytesMax int64
+}
+
+// scriptLimits are the limits of one txn's scripts.
+func (s *Settings) scriptLimits() script.Limits {
+	return script.Limits{
+		Instructions: s.ScriptInstructionsMax, Bytes: s.ScriptBytesMax, PatternSteps: s.ScriptPatternStepsMax,
+		Coroutines: int(s.ScriptCoroutinesMax), ReplyBytes: int(s.ScriptReplyBytesMax), SourceBytes: int(s.ScriptSourceBytesMax),
+	}
+}
+
+func (s *Settings) scriptCacheLimits() script.CacheLimits {
+	return script.CacheLimits{Scripts: int(s.ScriptCacheScriptsMax), Bytes: int(s.ScriptCacheBytesMax)}
+}
+
+// setting is a row of the table of settings.
+type setting struct {
+	name     string
+	of       func(*Settings) *int64
+	min, max int64
+	preset   int64
+	// later: it came with a cluster version. Before that it has its preset, and
+	// is not written into snapshots: programs that do not know it read them.
+	later bool
+}
+
+// settings lists them.
+var settings = []setting{
+	{"proto-max-bulk-len", func(s *Settings) *int64 { return &s.ValueBytesMax }, 1, math.MaxInt64, 512 << 20, false},
+	{"hash-max-listpack-entries", func(s *Settings) *int64 { return &s.HashPackEntriesMax }, 0, math.MaxInt32, 512, false},
+	{"hash-max-listpack-value", func(s *Settings) *int64 { return &s.HashPackValueBytesMax }, 0, math.MaxInt32, 64, false},
+	{"set-max-intset-entries", func(s *Settings) *int64 { return &s.SetIntsetEntriesMax }, 0, math.MaxInt32, 512, false},
+	{"set-max-listpack-entries", func(s *Settings) *int64 { return &s.SetPackEntriesMax }, 0, math.MaxInt32, 128, false},
+	{"set-max-listpack-value", func(s *Settings) *int64 { return &s.SetPackValueBytesMax }, 0, math.MaxInt32, 64, false},
+	{"zset-max-listpack-entries", func(s *Settings) *int64 { return &s.ZSetPackEntriesMax }, 0, math.MaxInt32, 128, false},
+	{"zset-max-listpack-value", func(s *Settings) *int64 { return &s.ZSetPackValueBytesMax }, 0, math.MaxInt32, 64, false},
+	{"list-max-listpack-size", func(s *Settings) *int64 { return &s.ListPackSize }, math.MinInt32, math.MaxInt32, -2, false},
+	{"stream-node-max-bytes", func(s *Settings) *int64 { return &s.StreamNodeBytesMax }, 0, math.MaxInt32, 4096, false},
+	{"stream-node-max-entries", func(s *Settings) *int64 { return &s.StreamNodeEntriesMax }, 0, math.MaxInt32, 100, false},
+	{"hll-sparse-max-bytes", func(s *Settings) *int64 { return &s.HLLSparseBytesMax }, 0, math.MaxInt32, 3000, false},
+	{"txn-steps-max", func(s *Settings) *int64 { return &s.TxnStepsMax }, 0, math.MaxInt64, 25_000_000, false},
+	{"maxmemory", func(s *Settings) *int64 { return &s.MemoryBytesMax }, 0, math.MaxInt64, 0, false},
+	{"maxmemory-policy", func(s *Settings) *int64 { return &s.EvictionPolicy }, int64(PolicyNone), int64(PolicyVolatileTTL), int64(PolicyNone), false},
+	{"maxmemory-samples", func(s *Settings) *int64 { return &s.EvictionSamples }, 1, math.MaxInt32, 5, false},
+	{"lfu-log-factor", func(s *Settings) *int64 { return &s.LFULogFactor }, 0, math.MaxInt32, 10, false},
+	{"script-max-instructions", func(s *Settings) *int64 { return &s.ScriptInstructionsMax }, 1000, 1 << 40, script.DefaultLimits.Instructions, false},
+	{"script-max-memory", func(s *Settings) *int64 { return &s.ScriptBytesMax }, 1 << 20, 1 << 36, script.DefaultLimits.Bytes, false},
+	{"script-max-pattern-steps", func(s *Settings) *int64 { return &s.ScriptPatternStepsMax }, 1000, 1 << 40, script.DefaultLimits.PatternSteps, false},
+	{"script-max-coroutines", func(s *Settings) *int64 { return &s.ScriptCoroutinesMax }, 0, 1 << 16, int64(script.DefaultLimits.Coroutines), false},
+	{"script-max-reply", func(s *Settings) *int64 { return &s.ScriptReplyBytesMax }, 1 << 10, 1 << 30, int64(script.DefaultLimits.ReplyBytes), false},
+	{"script-max-source", func(s *Settings) *int64 { return &s.ScriptSourceBytesMax }, 1 << 10, 16 << 20, int64(script.DefaultLimits.SourceBytes), false},
+	{"script-cache-max-scripts", func(s *Settings) *int64 { return &s.ScriptCacheScriptsMax }, 1, 1 << 20, 10_000, false},
+	{"script-cache-max-bytes", func(s *Settings) *int64 { return &s.ScriptCacheBytesMax }, 1 << 10, 1 << 30, 16 << 20, false},
+	{"function-max-libraries", func(s *Settings) *int64 { return &s.FunctionLibrariesMax }, 0, 1 << 20, 1000, false},
+	{"function-max-functions", func(s *Settings) *int64 { return &s.FunctionsMax }, 0, 1 << 20, 10_000, false},
+	{"function-max-bytes", func(s *Settings) *int64 { return &s.FunctionBytesMax }, 0, 1 << 30, 16 << 20, false},
+	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1, false},
+	{stepsCounted, func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
+}
+
+// stepsCounted is the name of StepsCounted in the log.
+const stepsCounted = "lockstep.steps-counted"
+
+// DefaultSettings are in force until an entry changes them.
+var DefaultSettings = func() (s Settings) {
+	for i := range settings {
+		*settings[i].of(&s) = settings[i].preset
+	}
+	return s
+}()
+
+// SettingNames lists the names of all settings.
+func SettingNames() []string {
+	names := make([]string, len(settings))
+	for i := range settings {
+		names[i] = settings[i].name
+	}
+	return names
+}
+
+// IsDirective tells whether a setting is one of the configuration's. Others come
+// with the cluster's version.
+func IsDirective(name string) bool { return name != stepsCounted }
+
+// Each calls f for each setting that a snapshot must tell: those that came with
+// a cluster version only where they are not what they were before.
+func (s *Settings) Each(f func(name string, value int64)) {
+	for i := range settings {
+		row := &settings[i]
+		if value := *row.of(s); !row.later || value != row.preset {
+			f(row.name, value)
+		}
+	}
+}
+
+// Set changes one setting; it reports false, and changes nothing, when there
+// is none of that name or the value is not one it can have.
+func (s *Settings) Set(name, value string) bool {
+	for i := range settings {
+		row := &settings[i]
+		if row.name != name {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < row.min || n > row.max {
+			return false
+		}
+		*row.of(s) = n
+		return true
+	}
+	return false
+}
+
+// Ref returns where a setting is kept. There must be one of that name.
+func (s *Settings) Ref(name string) *int64 {
+	for i := range settings {
+		if settings[i].name == name {
+			return settings[i].of(s)
+		}
+	}
+	panic("command: no setting " + name)
+}
+
+// Get returns the value of a setting; false: there is none of that name.
+func (s *Settings) Get(name string) (int64, bool) {
+	for i := range settings {
+		if settings[i].name == name {
+			return *settings[i].of(s), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,87 @@
+package command
+
+import "lockstep/engine/sched"
+
+// sortKeys are the key specs of SORT: the key, those that patterns lead to, which
+// no argument names, and, if withStore is set, the key of STORE.
+func sortKeys(withStore bool) []KeySpec {
+	readMode := func([][]byte) sched.Mode { return sched.Shared }
+	keys := []KeySpec{
+		{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: readMode},
+		{
+			Flags: KeyRO | KeyAccess, ModeOf: readMode,
+			Find: func(dst []int, _ [][]byte) []int { return dst },
+		},
+	}
+	if !withStore {
+		return keys
+	}
+	return append(keys, KeySpec{
+		Flags: KeyOW | KeyUpdate,
+		// Without STORE nothing is changed.
+		ModeOf: func(args [][]byte) sched.Mode {
+			if sortStorePlace(args) == 0 {
+				return sched.Shared
+			}
+			return sched.Exclusive
+		},
+		Find: func(dst []int, args [][]byte) []int {
+			if at := sortStorePlace(args); at > 0 {
+				dst = append(dst, at)
+			}
+			return dst
+		},
+	})
+}
+
+// sortStorePlace is the place of the key behind the last STORE, 0 if there is
+// none.
+func sortStorePlace(args [][]byte) (at int) {
+	for i := 2; i < len(args); i++ {
+		switch {
+		case equalFold(args[i], "limit"):
+			i += 2
+		case equalFold(args[i], "by"), equalFold(args[i], "get"):
+			i++
+		case equalFold(args[i], "store") && i+1 < len(args):
+			i++
+			at = i
+		}
+	}
+	return at
+}
+
+// sortArgs are the arguments of SORT_RO; SORT has one more.
+func sortArgs(more ...Arg) []Arg {
+	pattern := Arg{Name: "pattern", Type: "pattern", KeySpec: 2}
+	get := pattern.token("GET").optional().multiple()
+	get.MultipleToken = true
+	return append([]Arg{
+		argKey("key", 1),
+		pattern.token("BY").optional(),
+		argBlock("offset_count", arg("offset", "integer"), arg("count", "integer")).token("LIMIT").optional(),
+		get,
+		argOneOf("order", argToken("asc", "ASC"), argToken("desc", "DESC")).optional(),
+		argToken("sorting", "ALPHA").optional(),
+	}, more...)
+}
+
+// sortFamily are the commands on SORT. Handlers stand in sort_*.go.
+var sortFamily = []*Spec{
+	{
+		Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys | Heavy | ReachesMore, Cats: CatSet | CatSortedSet | CatList | CatDangerous,
+		Keys: sortKeys(true), Run: runSort,
+		Group: "generic", Since: "1.0.0",
+		Summary:    "Returns or stores the elements of a list, a set or a sorted set, sorted.",
+		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",
+		Args:       sortArgs(argKey("destination", 3).token("STORE").optional()),
+	},
+	{
+		Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys | Heavy | ReachesMore, Cats: CatSet | CatSortedSet | CatList | CatDangerous,
+		Keys: sortKeys(false), Run: runSortRO,
+		Group: "generic", Since: "7.0.0",
+		Summary:    "Returns the elements of a list, a set or a sorted set, sorted; SORT without STORE.",
+		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",
+		Args:       sortArgs(),
+	},
+}

@@ -1,0 +1,195 @@
+package command
+
+import (
+	"math"
+
+	"lockstep/engine"
+	"lockstep/engine/zset"
+)
+
+func (c *Ctx) readSortedSet(key []byte) (*zset.Set, bool) {
+	return readAs[*zset.Set](c, key, engine.KindSortedSet)
+}
+
+func (c *Ctx) writeSortedSet(key []byte) (*zset.Set, *engine.Entry, bool) {
+	return writeAs[*zset.Set](c, key, engine.KindSortedSet)
+}
+
+// changeSortedSet is edit for a sorted set that exists.
+func (c *Ctx) changeSortedSet(key []byte, e *engine.Entry, change func(*zset.Set)) {
+	edit(c, key, engine.KindSortedSet, e, zset.New, change)
+}
+
+// zaddOptions are the options of ZADD.
+type zaddOptions struct{ nx, xx, gt, lt, ch, incr bool }
+
+// parse reads the options and returns what follows them.
+func (o *zaddOptions) parse(args [][]byte) [][]byte {
+	for ; len(args) > 0; args = args[1:] {
+		switch a := args[0]; {
+		case equalFold(a, "nx"):
+			o.nx = true
+		case equalFold(a, "xx"):
+			o.xx = true
+		case equalFold(a, "ch"):
+			o.ch = true
+		case equalFold(a, "incr"):
+			o.incr = true
+		case equalFold(a, "gt"):
+			o.gt = true
+		case equalFold(a, "lt"):
+			o.lt = true
+		default:
+			return args
+		}
+	}
+	return args
+}
+
+// problem is the error for options, and a number of arguments behind them, that
+// do not go together.
+func (o *zaddOptions) problem(rest int) string {
+	switch {
+	case rest == 0 || rest%2 != 0:
+		return ErrSyntax
+	case o.nx && o.xx:
+		return ErrZAddNXXX
+	case o.gt && o.nx, o.lt && o.nx, o.gt && o.lt:
+		return ErrZAddGTLT
+	case o.incr && rest > 2:
+		return ErrZAddIncr
+	}
+	return ""
+}
+
+// zaddOutcome is what ZADD does with one member.
+type zaddOutcome uint8
+
+const (
+	zaddRefused zaddOutcome = iota // the options are against it
+	zaddSame                       // it has that score
+	zaddUpdated
+	zaddAdded
+)
+
+// outcome tells what is to be done with a member and the score it then has,
+// which may be NaN. The set may be nil.
+func (o *zaddOptions) outcome(s *zset.Set, e zset.Entry) (zaddOutcome, float64) {
+	var old float64
+	exists := false
+	if s != nil {
+		old, exists = s.Score(e.Member)
+	}
+	if !exists {
+		if o.xx {
+			return zaddRefused, 0
+		}
+		return zaddAdded, e.Score
+	}
+	if o.nx {
+		return zaddRefused, 0
+	}
+	score := e.Score
+	if o.incr {
+		score += old
+	}
+	switch {
+	case o.lt && score >= old, o.gt && score <= old:
+		return zaddRefused, 0
+	case score == old:
+		return zaddSame, score
+	}
+	return zaddUpdated, score
+}
+
+func runZAdd(c *Ctx, args [][]byte)    { c.zadd(args, zaddOptions{}) }
+func runZIncrBy(c *Ctx, args [][]byte) { c.zadd(args, zaddOptions{incr: true}) }
+
+func (c *Ctx) zadd(args [][]byte, o zaddOptions) {
+	key, rest := args[1], o.parse(args[2:])
+	if problem := o.problem(len(rest)); problem != "" {
+		c.Out.Error(problem)
+		return
+	}
+	entries := make([]zset.Entry, 0, len(rest)/2)
+	for ; len(rest) > 0; rest = rest[2:] {
+		score, ok := c.doubleArg(rest[0], ErrNotFloat)
+		if !ok {
+			return
+		}
+		entries = append(entries, zset.Entry{Member: rest[1], Score: score})
+	}
+	s, e, ok := c.writeSortedSet(key)
+	if !ok {
+		return
+	}
+	if o.incr {
+		c.zaddIncr(key, s, e, entries[0], &o)
+		return
+	}
+	added, updated := c.zaddAll(key, s, e, entries, &o)
+	if o.ch {
+		added += updated
+	}
+	c.Out.Int(int64(added))
+}
+
+// zaddIncr is ZADD with INCR.
+func (c *Ctx) zaddIncr(key []byte, s *zset.Set, e *engine.Entry, entry zset.Entry, o *zaddOptions) {
+	outcome, score := o.outcome(s, entry)
+	switch {
+	case outcome == zaddRefused:
+		c.Out.Null()
+		return
+	case math.IsNaN(score):
+		c.Out.Error(ErrScoreNaN)
+		return
+	}
+	c.zaddAll(key, s, e, []zset.Entry{entry}, o)
+	c.Out.Double(score)
+}
+
+// zaddAll gives members their scores. A key that nothing happens to is left
+// alone, so that WATCH sees no change.
+func (c *Ctx) zaddAll(key []byte, s *zset.Set, e *engine.Entry, entries []zset.Entry, o *zaddOptions) (added, updated int) {
+	first := 0
+	for ; first < len(entries); first++ {
+		if outcome, _ := o.outcome(s, entries[first]); outcome >= zaddUpdated {
+			break
+		}
+	}
+	if first == len(entries) {
+		return 0, 0
+	}
+	event := "zadd"
+	if o.incr {
+		event = "zincr"
+	}
+	limits := zsetLimits(c.Settings)
+	fresh := func() *zset.Set { return newSortedSet(len(entries), len(entries[0].Member), limits) }
+	edit(c, key, engine.KindSortedSet, e, fresh, func(s *zset.Set) {
+		for _, entry := range entries[first:] {
+			outcome, score := o.outcome(s, entry)
+			switch outcome {
+			case zaddAdded:
+				added++
+			case zaddUpdated:
+				updated++
+			default:
+				continue
+			}
+			s.Put(entry.Member, score, limits)
+		}
+		c.Notify(EventSortedSet, event, key)
+	})
+	return added, updated
+}
+
+// newSortedSet makes an empty set for so many members, the first of which has
+// a length. Redis 7.2 decides beforehand whether it will be a large one.
+func newSortedSet(entries, memberBytes int, limits zset.Limits) *zset.Set {
+	if int64(entries) > limits.EntriesMax || int64(memberBytes) > limits.MemberBytesMax {
+		return zset.NewLarge()
+	}
+	return zset.New()
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"fmt"
+	"math"
+
+	"lockstep/engine"
+	"lockstep/engine/rdb"
+	"lockstep/engine/reply"
+	"lockstep/engine/zset"
+)
+
+var sortedSetCodecs = []valueCodec{{
+	kind:      engine.KindSortedSet,
+	types:     []byte{rdb.TypeZSet, rdb.TypeZSetText, rdb.TypeZSetListpack, rdb.TypeZSetZiplist},
+	typeOf:    sortedSetType,
+	write:     writeSortedSetValue,
+	read:      readSortedSetValue,
+	redisKind: 3,
+	mix:       mixSortedSet,
+}}
+
+func sortedSetType(e *engine.Entry) byte {
+	if e.Object().(*zset.Set).Large() {
+		return rdb.TypeZSet
+	}
+	return rdb.TypeZSetListpack
+}
+
+// writeSortedSetValue writes a large set from behind, as Redis does.
+func writeSortedSetValue(out *rdb.Value, e *engine.Entry) {
+	s := e.Object().(*zset.Set)
+	if !s.Large() {
+		out.Blob(rdb.AppendListpack(nil, func(yield func([]byte) bool) {
+			var buf [32]byte
+			for _, e := range s.From(0) {
+				if !yield(e.Member) || !yield(appendPackedScore(buf[:0], e.Score)) {
+					return
+				}
+			}
+		}))
+		return
+	}
+	out.Length(uint64(s.Len()))
+	for _, e := range s.Backward(s.Len() - 1) {
+		out.Text(e.Member)
+		out.Double(e.Score)
+	}
+}
+
+func readSortedSetValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error) {
+	var s *zset.Set
+	var err error
+	packed := typ == rdb.TypeZSetListpack || typ == rdb.TypeZSetZiplist
+	if packed {
+		s, err = readPackedSortedSet(in, typ)
+	} else {
+		s, err = readPlainSortedSet(in, typ)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Len() == 0:
+		return nil, fmt.Errorf("%w: an empty sorted set", rdb.ErrFormat)
+	case limits == nil:
+	case packed:
+		// A member that is too long does not count here, in Redis neither.
+		s.Expand(zsetLimits(limits))
+	default:
+		s.Compact(zsetLimits(limits))
+	}
+	return engine.NewObject(key, engine.KindSortedSet, s), nil
+}
+
+// readPackedSortedSet reads members and scores that take turns in one blob.
+func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
+	blob, err := in.Text()
+	if err != nil {
+		return nil, err
+	}
+	s := zset.New()
+	var member []byte
+	isScore, valid := false, true
+	item := func(text []byte) bool {
+		if !isScore {
+			member = append(member[:0], text...)
+		} else if score, ok := parseDouble(text); !ok || !s.Put(member, score, everythingSmall) {
+			valid = false
+		}
+		isScore = !isScore
+		return valid
+	}
+	ok := false
+	if typ == rdb.TypeZSetListpack {
+		ok = rdb.ReadListpack(blob, item)
+	} else {
+		ok = rdb.ReadZiplist(blob, item)
+	}
+	if !ok || !valid || isScore {
+		return nil, fmt.Errorf("%w: a packed sorted set", rdb.ErrFormat)
+	}
+	return s, nil
+}
+
+// everythingSmall keeps what was packed packed.
+var everythingSmall = zset.Limits{EntriesMax: math.MaxInt64, MemberBytesMax: math.MaxInt64}
+
+func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
+	n, err := in.Length()
+	if err != nil {
+		return nil, err
+	}
+	s := zset.NewLarge()
+	var member []byte
+	for range n {
+		text, err := in.Text()
+		if err != nil {
+			return nil, err
+		}
+		member = append(member[:0], text...)
+		var score float64
+		if typ == rdb.TypeZSetText {
+			score, err = in.TextDouble()
+		} else {
+			score, err = in.Double()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if math.IsNaN(score) || !s.Put(member, score, zset.Limits{}) {
+			return nil, fmt.Errorf("%w: a score that is no number, or a member twice", rdb.ErrFormat)
+		}
+	}
+	return s, nil
+}
+
+func mixSortedSet(d *digest, e *engine.Entry) {
+	var buf [32]byte
+	for _, entry := range e.Object().(*zset.Set).From(0) {
+		var one digest
+		one.mix(entry.Member)
+		one.mix(reply.AppendDouble(buf[:0], entry.Score))
+		d.xor(one[:])
+	}
+}

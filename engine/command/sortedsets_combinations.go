@@ -1,0 +1,89 @@
+package command
+
+// sortedSetCombinations are those that put several sorted sets together.
+var sortedSetCombinations = []*Spec{
+	{
+		Name: "zunion", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Run:   runZUnion,
+		Group: "sorted-set", Since: "6.2.0",
+		Summary: "Returns the members of any of several sorted sets.", Complexity: "O(N+M*log(M)) with N members given and M returned",
+		Args: []Arg{
+			arg("numkeys", "integer"),
+			argKey("key", 1).multiple(),
+			arg("weight", "integer").token("WEIGHTS").optional().multiple(),
+			argOneOf("aggregate", argToken("sum", "SUM"), argToken("min", "MIN"), argToken("max", "MAX")).token("AGGREGATE").optional(),
+			argToken("withscores", "WITHSCORES").optional(),
+		},
+	},
+	{
+		Name: "zinter", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Run:   runZInter,
+		Group: "sorted-set", Since: "6.2.0",
+		Summary: "Returns the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the smallest of K sets and M returned",
+		Args: []Arg{
+			arg("numkeys", "integer"),
+			argKey("key", 1).multiple(),
+			arg("weight", "integer").token("WEIGHTS").optional().multiple(),
+			argOneOf("aggregate", argToken("sum", "SUM"), argToken("min", "MIN"), argToken("max", "MAX")).token("AGGREGATE").optional(),
+			argToken("withscores", "WITHSCORES").optional(),
+		},
+	},
+	{
+		Name: "zdiff", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Run:   runZDiff,
+		Group: "sorted-set", Since: "6.2.0",
+		Summary: "Returns the members of a sorted set that none of several others has.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the first of K sets and M returned",
+		Args: []Arg{arg("numkeys", "integer"), argKey("key", 1).multiple(), argToken("withscores", "WITHSCORES").optional()},
+	},
+	{
+		Name: "zintercard", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Run:   runZInterCard,
+		Group: "sorted-set", Since: "7.0.0",
+		Summary: "Counts the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)) with N members in the smallest of K sets",
+		Args: []Arg{
+			arg("numkeys", "integer"),
+			argKey("key", 1).multiple(),
+			arg("limit", "integer").token("LIMIT").optional(),
+		},
+	},
+	{
+		Name: "zunionstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{{Flags: KeyOW | KeyUpdate, First: 1, Last: 1, Step: 1}, countedKeys(KeyRO|KeyAccess, 2)},
+		Run:   runZUnionStore,
+		Group: "sorted-set", Since: "2.0.0",
+		Summary: "Stores the members of any of several sorted sets.", Complexity: "O(N+M*log(M)) with N members given and M stored",
+		Args: []Arg{
+			argKey("destination", 1),
+			arg("numkeys", "integer"),
+			argKey("key", 2).multiple(),
+			arg("weight", "integer").token("WEIGHTS").optional().multiple(),
+			argOneOf("aggregate", argToken("sum", "SUM"), argToken("min", "MIN"), argToken("max", "MAX")).token("AGGREGATE").optional(),
+		},
+	},
+	{
+		Name: "zinterstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{{Flags: KeyOW | KeyUpdate, First: 1, Last: 1, Step: 1}, countedKeys(KeyRO|KeyAccess, 2)},
+		Run:   runZInterStore,
+		Group: "sorted-set", Since: "2.0.0",
+		Summary: "Stores the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the smallest of K sets and M stored",
+		Args: []Arg{
+			argKey("destination", 1),
+			arg("numkeys", "integer"),
+			argKey("key", 2).multiple(),
+			arg("weight", "integer").token("WEIGHTS").optional().multiple(),
+			argOneOf("aggregate", argToken("sum", "SUM"), argToken("min", "MIN"), argToken("max", "MAX")).token("AGGREGATE").optional(),
+		},
+	},
+	{
+		Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
+		Keys:  []KeySpec{{Flags: KeyOW | KeyUpdate, First: 1, Last: 1, Step: 1}, countedKeys(KeyRO|KeyAccess, 2)},
+		Run:   runZDiffStore,
+		Group: "sorted-set", Since: "6.2.0",
+		Summary: "Stores the members of a sorted set that none of several others has.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the first of K sets and M stored",
+		Args: []Arg{argKey("destination", 1), arg("numkeys", "integer"), argKey("key", 2).multiple()},
+	},
+}

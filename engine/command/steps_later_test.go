@@ -1,0 +1,227 @@
+package command
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// laterKeys are what the commands below go over for little or no answer.
+func laterKeys(r *runner) {
+	const n = 2000
+	for i := range n {
+		r.do(fmt.Sprintf("xadd stream %d-1 f v", i+1))
+	}
+	r.do("xgroup create stream g 0")
+	r.do("xreadgroup group g c streams stream >")
+	for i := range 100 {
+		r.do(fmt.Sprint("xgroup createconsumer stream g c", i))
+	}
+	text := strings.Repeat("a", 2000)
+	for _, command := range []string{"set " + text + " v", "sadd set " + text, "hset hash " + text + " v", "zadd zset 1 " + text} {
+		r.do(command)
+	}
+	for i := range n {
+		r.do(fmt.Sprintf("hset gone f%d v", i))
+		r.do(fmt.Sprintf("hpexpireat gone %d fields 1 f%d", r.nowMs+1000, i))
+	}
+	r.do("hset gone stays v")
+	r.do("set sparse HYLL\x01" + strings.Repeat("\x00", 10_000))
+	r.do("pfmerge hll")
+	r.do("set {t}long " + strings.Repeat("x", 2000))
+	r.do(again("rpush {t}same", "long", 200))
+	r.do("rpush {t}texts " + strings.Repeat("x", 9000) + " " + strings.Repeat("y", 9000))
+	r.exec([]byte("function"), []byte("load"), []byte("#!lua name=lib\nfor i = 1, 100 do redis.register_function('f' .. i, function() return 1 end) end"))
+}
+
+// later are commands that have counted no steps at first, or not all.
+var later = []string{
+	"xpending stream g idle 100000000 - + 10", "xpending stream g idle 100000000 - + 10 c", "xpending stream g",
+	"xautoclaim stream g c 100000000 0 count 1000000", "hgetall gone", "hkeys gone", "hvals gone", "hrandfield gone", "hrandfield gone 3",
+	"pfadd sparse x", "pfmerge sparse hll", "pfselftest",
+	"sort {t}same by {t}* alpha limit 0 1", "sort {t}texts alpha limit 0 1", "sort_ro {t}same by {t}* alpha limit 0 1",
+	"sort {t}same by nosort get {t}* store {t}d", "function delete nosuch", "function list libraryname nosuch", "fcall f1 0",
+	"keys *" + strings.Repeat("a", 900) + "b", "scan 0 match *" + strings.Repeat("a", 900) + "b",
+	"sscan set 0 match *" + strings.Repeat("a", 900) + "b", "hscan hash 0 match *" + strings.Repeat("a", 900) + "b",
+	"zscan zset 0 match *" + strings.Repeat("a", 900) + "b",
+}
+
+// TestLaterStepsAreCounted: what goes over much and answers little is refused
+// beyond txn-steps-max, and has changed nothing; but only since the cluster's
+// version says so, for entries must do what they did.
+func TestLaterStepsAreCounted(t *testing.T) {
+	for i, line := range later {
+		t.Run(fmt.Sprintf("%d %.30s", i, line), func(t *testing.T) {
+			r := newRunner(t)
+			laterKeys(r)
+			r.nowMs += 2000 // fields are gone, and nobody has taken them out
+			r.settings.TxnStepsMax = 20
+			before := r.do("lockstep.digest")
+			r.settings.StepsCounted = 1
+			if got := r.do(line); got != "-"+ErrSteps {
+				t.Errorf("it answers %.100s", got)
+			}
+			if after := r.do("lockstep.digest"); after != before {
+				t.Error("it was refused and changed something")
+			}
+			r.settings.TxnStepsMax = DefaultSettings.TxnStepsMax
+			counted := r.do(line)
+			if strings.HasPrefix(counted, "-"+ErrSteps) {
+				t.Error("it is refused with all the steps of a txn")
+			}
+			r = newRunner(t)
+			laterKeys(r)
+			r.nowMs += 2000
+			if r.settings.StepsCounted != 0 {
+				t.Error("steps are counted before the cluster's version says so")
+			}
+			r.settings.TxnStepsMax = 1000 // more than what was always counted
+			if got := r.do(line); strings.Contains(got, ErrSteps) {
+				t.Errorf("before the version it answers %.100s", got)
+			}
+		})
+	}
+}
+
+// TestLoadingLibrariesCounts: each may take as many instructions as FUNCTION LOAD
+// gives it, and a transaction may load tens of thousands.
+func TestLoadingLibrariesCounts(t *testing.T) {
+	r := newRunner(t)
+	r.settings.StepsCounted = 1
+	load := [][]byte{[]byte("function"), []byte("load"), []byte("replace"), []byte("#!lua name=lib\nredis.register_function('f', function() return 1 end)")}
+	if got := flat(r.exec(load...)); got != "$3 lib" {
+		t.Fatal(got)
+	}
+	dumped := parseReply(t, r.exec(words("function dump")...)).(string)
+	r.settings.TxnStepsMax = 2000 // little more than the library itself
+	if got := flat(r.exec(load...)); got != "-"+ErrSteps {
+		t.Error(got)
+	}
+	r.settings.TxnStepsMax = 10_000
+	for _, body := range []string{"for i = 1, 50000 do end redis.register_function('f', function() return 1 end)", "while true do end"} {
+		load[3] = []byte("#!lua name=lib\n" + body)
+		if got := flat(r.exec(load...)); got != "-"+ErrSteps {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+	r.settings.TxnStepsMax = 2000
+	if got := flat(r.exec([]byte("function"), []byte("restore"), []byte(dumped), []byte("replace"))); got != "-"+ErrSteps {
+		t.Error(got)
+	}
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestSortCopiesNoValues: a text that a hundred elements are sorted by is there
+// once. A million copies would end every replica.
+func TestSortCopiesNoValues(t *testing.T) {
+	const longBytes = 1 << 20
+	r := newRunner(t)
+	r.do("set {t}long " + strings.Repeat("x", longBytes))
+	r.do("hset {t}h f " + strings.Repeat("x", longBytes))
+	r.do(again("rpush {t}list", "long", 50))
+	r.do(again("rpush {t}list2", "h", 50))
+	for _, line := range []string{"sort {t}list by {t}* alpha store {t}d", "sort {t}list2 by {t}*->f alpha store {t}d"} {
+		if got := allocated(func() { r.do(line) }); got > 2*longBytes {
+			t.Errorf("%s allocates %d KB", line, got>>10)
+		}
+	}
+}
+
+// TestNothingIsGoneOverWithoutSteps: a transaction that has used up its steps is
+// refused the next walk before it, not behind it.
+func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
+	r := newRunner(t)
+	stepsKeys(r, 5000)
+	for i := range 5000 {
+		r.do(fmt.Sprintf("set key%d v", i))
+	}
+	for _, counted := range []int64{0, 1} {
+		r.settings.TxnStepsMax, r.settings.StepsCounted = 1, counted
+		for _, line := range []string{"keys *", "geosearch geo fromlonlat 0 0 byradius 22000 km"} {
+			got := ""
+			bytes := allocated(func() { got = r.do(line) })
+			if got != "-"+ErrSteps {
+				t.Fatalf("%s: %.100s", line, got)
+			}
+			if bytes > 64<<10 {
+				t.Errorf("%s allocates %d KB before it is refused", line, bytes>>10)
+			}
+		}
+	}
+}
+
+// TestRandomKeyPaysForWhatHasExpired: keys that are due and still there are
+// passed over.
+func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
+	r := newRunner(t)
+	r.settings.StepsCounted, r.settings.TxnStepsMax = 1, 100
+	for i := range 2000 {
+		r.do(fmt.Sprintf("set key%d v pxat %d", i, r.nowMs+1000))
+	}
+	if got := r.do("randomkey"); got[0] != '$' {
+		t.Fatal(got)
+	}
+	r.nowMs += 2000
+	if got := r.do("randomkey"); got != "-"+ErrSteps {
+		t.Error(got)
+	}
+}
+
+// TestSortTellsOfMissesOnce: to count what would be stored is no use of keys.
+func TestSortTellsOfMissesOnce(t *testing.T) {
+	r := newRunner(t)
+	r.do("rpush {t}list a b c")
+	misses := r.ks.Stats.Misses.Load()
+	r.do("sort {t}list by nosort get {t}nosuch* store {t}d")
+	if got := r.ks.Stats.Misses.Load() - misses; got != 3 {
+		t.Errorf("%d misses of 3 elements", got)
+	}
+}
+
+// TestLongTimeoutsAreQuicklyRefused: the timeout of a command that waits is looked
+// at before the command runs, also where a script makes it.
+func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
+	digits := []byte(strings.Repeat("1", 4<<20))
+	for _, line := range []string{"blpop k", "blmpop", "bzmpop"} {
+		args := words(line)
+		if len(args) == 1 {
+			args = append(args, digits, []byte("1"), []byte("k"), []byte("left"))
+		} else {
+			args = append(args, digits)
+		}
+		spec, _ := Lookup(args)
+		begin := time.Now()
+		if _, blocks := BlockMs(spec, args); blocks {
+			t.Errorf("%s waits", line)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%s is looked at for %v", line, took)
+		}
+	}
+	// What is long and still a number is one.
+	spec, args := Get("blpop"), words("blpop k "+strings.Repeat("0", 6000)+"2.5")
+	if ms, blocks := BlockMs(spec, args); !blocks || ms != 2500 {
+		t.Errorf("waits %d ms, %v", ms, blocks)
+	}
+}
+
+// TestScriptsCannotBuyHoursWithTimeouts is the same from a script, which runs on
+// every replica.
+func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
+	r := newRunner(t)
+	begin := time.Now()
+	r.exec([]byte("eval"), []byte("return redis.pcall('blmpop', string.rep('1', 4000000), 1, 'k', 'left')"), []byte("0"))
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("it takes %v", took)
+	}
+}

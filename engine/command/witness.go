@@ -1,0 +1,19 @@
+package command
+
+// Witness is told what a script does that is no part of the state, on the one
+// replica that runs it for a client: when other replicas run it, or this one again
+// after a restart, nobody is. It must not block; arguments must not be kept.
+type Witness interface {
+	// Publish hands on a message, which may be kept; sharded: to a shard channel.
+	Publish(sharded bool, channel string, payload []byte)
+	// Log takes what redis.log says; level is 0 (debug) to 3 (warning).
+	Log(level int, text string)
+	// Began is asked when a command of the script begins: what it returns is given
+	// to Ended.
+	Began() (mark int64)
+	// Ended says that a command has run, and in which database the script is now.
+	Ended(mark int64, spec *Spec, args [][]byte, db int, failed bool)
+	// Refused says that a command did not run. If that is for the user's sake, d
+	// says why.
+	Refused(user User, spec *Spec, args [][]byte, d Denial)
+}

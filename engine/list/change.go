@@ -1,0 +1,142 @@
+package list
+
+import (
+	"slices"
+
+	"lockstep/engine/pack"
+)
+
+// Insert makes element i, moving what is behind it. The text is copied.
+func (l *List) Insert(i int, text []byte) {
+	var buf Buffer
+	record := buf.record(text)
+	l.elementBytes += listpackBytes(text)
+	if l.large != nil {
+		l.large.Insert(i, record)
+	} else {
+		l.small.Insert(i, record)
+	}
+}
+
+// PushFront adds an element at the beginning.
+func (l *List) PushFront(text []byte) { l.Insert(0, text) }
+
+// PushBack adds an element at the end.
+func (l *List) PushBack(text []byte) { l.Insert(l.Len(), text) }
+
+// Set gives element i another text, which is copied.
+func (l *List) Set(i int, text []byte) {
+	l.elementBytes += listpackBytes(text) - recordListpackBytes(l.record(i))
+	var buf Buffer
+	record := buf.record(text)
+	if l.large != nil {
+		l.large.Replace(i, record)
+	} else {
+		l.small.Replace(i, record)
+	}
+}
+
+// Delete removes count elements from element i on.
+func (l *List) Delete(i, count int) {
+	if count == 0 {
+		return
+	}
+	// Of what goes and what stays, the less is measured.
+	switch n := l.Len(); {
+	case count == 1:
+		l.elementBytes -= recordListpackBytes(l.record(i))
+	case count <= n/2:
+		l.elementBytes -= l.measure(i, i+count)
+	default:
+		l.elementBytes = l.measure(0, i) + l.measure(i+count, n)
+	}
+	if l.large != nil {
+		l.large.Delete(i, count)
+	} else {
+		l.small.Delete(i, count)
+	}
+}
+
+// measure is the length in a listpack of the elements from i to before end.
+func (l *List) measure(i, end int) (sum int) {
+	if i >= end {
+		return 0
+	}
+	for at, record := range l.recordsFrom(i) {
+		if at == end {
+			break
+		}
+		sum += recordListpackBytes(record)
+	}
+	return sum
+}
+
+// Trim keeps count elements from element i on.
+func (l *List) Trim(i, count int) {
+	l.Delete(i+count, l.Len()-i-count)
+	l.Delete(0, i)
+}
+
+// Remove removes the elements that equal a text, the first max of them, or if
+// backward is set the last; it returns how many there were.
+func (l *List) Remove(text []byte, max int, backward bool) int {
+	var found []run
+	removed := 0
+	for i := range l.Matches(text, backward, l.Len()) {
+		removed++
+		if n := len(found); n > 0 && found[n-1].joins(i) {
+			found[n-1].add(i)
+		} else {
+			found = append(found, run{i, 1})
+		}
+		if removed == max {
+			break
+		}
+	}
+	if backward {
+		slices.Reverse(found)
+	}
+	if len(found) > l.Len()/16 {
+		l.keepAllBut(found)
+		return removed
+	}
+	// From the end, so that places stay what they are.
+	for _, r := range slices.Backward(found) {
+		l.Delete(r.first, r.count)
+	}
+	return removed
+}
+
+// keepAllBut builds the list anew without some runs, which are in order. For many
+// of them it takes less than to remove one after the other.
+func (l *List) keepAllBut(gone []run) {
+	kept := List{}
+	if !l.Packed() {
+		kept.large = &pack.Tree{}
+	}
+	for i, record := range l.recordsFrom(0) {
+		for len(gone) > 0 && i >= gone[0].first+gone[0].count {
+			gone = gone[1:]
+		}
+		if len(gone) > 0 && i >= gone[0].first {
+			continue
+		}
+		kept.elementBytes += recordListpackBytes(record)
+		if kept.large != nil {
+			kept.large.Append(record)
+		} else {
+			kept.small.Append(record)
+		}
+	}
+	*l = kept
+}
+
+// run is a run of places.
+type run struct{ first, count int }
+
+func (r *run) joins(i int) bool { return i == r.first+r.count || i == r.first-1 }
+
+func (r *run) add(i int) {
+	r.first = min(r.first, i)
+	r.count++
+}

@@ -1,0 +1,231 @@
+package pack
+
+// mine returns a node that only this tree refers to: the node itself or a copy.
+func (t *Tree) mine(n *node) *node {
+	o := t.owner.Load()
+	if o == nil {
+		o = new(owner)
+		t.owner.Store(o)
+	}
+	if n.owner == o {
+		return n
+	}
+	c := &node{owner: o}
+	if n.kids != nil {
+		c.kids = append(make([]kid, 0, kidsMax+1), n.kids...)
+	} else {
+		c.leaf = n.leaf.Clone()
+	}
+	t.memory += c.memoryBytes() - n.memoryBytes()
+	return c
+}
+
+// newNode makes a node of this tree's own.
+func (t *Tree) newNode(leaf Pack, kids []kid) *node {
+	n := &node{owner: t.owner.Load(), leaf: leaf, kids: kids}
+	t.memory += n.memoryBytes()
+	return n
+}
+
+// Append adds a record at the end.
+func (t *Tree) Append(record []byte) { t.Insert(t.Len(), record) }
+
+// Insert makes record i, moving what is behind it. The record is copied.
+func (t *Tree) Insert(i int, record []byte) {
+	if t.root == nil {
+		t.root = &node{}
+		t.memory = t.root.memoryBytes()
+	}
+	t.root = t.mine(t.root)
+	t.grow(t.insert(t.root, i, record))
+}
+
+// Replace gives record i other bytes. Where order counts they must sort as
+// the old ones.
+func (t *Tree) Replace(i int, record []byte) {
+	t.root = t.mine(t.root)
+	t.grow(t.replace(t.root, i, record))
+}
+
+// grow gives the tree another level when the root was split.
+func (t *Tree) grow(right *node) {
+	if right == nil {
+		return
+	}
+	kids := append(make([]kid, 0, kidsMax+1), kidOf(t.root), kidOf(right))
+	t.root = t.newNode(Pack{}, kids)
+}
+
+// insert returns the right half of the node if it was split.
+func (t *Tree) insert(n *node, i int, record []byte) *node {
+	if n.kids == nil {
+		return t.changeLeaf(n, i, func(leaf *Pack) { leaf.Insert(i, record) })
+	}
+	k, i := n.kidAt(i)
+	return t.changeKid(n, k, func(child *node) *node { return t.insert(child, i, record) })
+}
+
+func (t *Tree) replace(n *node, i int, record []byte) *node {
+	if n.kids == nil {
+		return t.changeLeaf(n, i, func(leaf *Pack) { leaf.Replace(i, record) })
+	}
+	k, i := n.kidAt(i)
+	return t.changeKid(n, k, func(child *node) *node { return t.replace(child, i, record) })
+}
+
+// changeKid changes a child and takes in what it was split into.
+func (t *Tree) changeKid(n *node, k int, change func(*node) *node) *node {
+	child := t.mine(n.kids[k].node)
+	right := change(child)
+	n.kids[k] = kidOf(child)
+	if right == nil {
+		return nil
+	}
+	last := k == len(n.kids)-1
+	n.kids = append(n.kids, kidOf(right))
+	if !last {
+		copy(n.kids[k+2:], n.kids[k+1:])
+		n.kids[k+1] = kidOf(right)
+	}
+	if len(n.kids) <= kidsMax {
+		return nil
+	}
+	// What only grows at the end leaves full nodes behind.
+	half := len(n.kids) / 2
+	if last {
+		half = len(n.kids) - 1
+	}
+	tail := append(make([]kid, 0, kidsMax+1), n.kids[half:]...)
+	clear(n.kids[half:])
+	n.kids = n.kids[:half]
+	return t.newNode(Pack{}, tail)
+}
+
+// changeLeaf changes a leaf around record i and splits it if it is too long.
+func (t *Tree) changeLeaf(n *node, i int, change func(*Pack)) *node {
+	before := n.memoryBytes()
+	change(&n.leaf)
+	var right Pack
+	if n.leaf.n > 1 && (len(n.leaf.data) > leafBytesMax || n.leaf.n > leafRecordsMax) {
+		right = n.leaf.split(i)
+	}
+	t.memory += n.memoryBytes() - before
+	if right.n == 0 {
+		return nil
+	}
+	return t.newNode(right, nil)
+}
+
+// split takes the second half of a pack, by bytes, off. A change at either end
+// leaves the other side full: what grows at one end is packed densely.
+func (p *Pack) split(changed int) Pack {
+	half, at := 0, 0
+	switch changed {
+	case p.n - 1:
+		half = p.n - 1
+	case 0:
+		half = 1
+	}
+	if half == 0 {
+		for half < p.n-1 && at < len(p.data)/2 {
+			_, at = next(p.data, at)
+			half++
+		}
+	}
+	half = max(half, 1)
+	at = seek(p.data, half)
+	right := Pack{append([]byte(nil), p.data[at:]...), p.n - half}
+	p.data = append([]byte(nil), p.data[:at]...)
+	p.n = half
+	return right
+}
+
+// Delete removes count records from record i on.
+func (t *Tree) Delete(i, count int) {
+	if count == 0 {
+		return
+	}
+	t.root = t.mine(t.root)
+	t.delete(t.root, i, count)
+	for t.root != nil && len(t.root.kids) == 1 {
+		t.memory -= t.root.memoryBytes()
+		t.root = t.root.kids[0].node
+	}
+	if t.root.count() == 0 {
+		t.root, t.memory = nil, 0
+	}
+}
+
+func (t *Tree) delete(n *node, i, count int) {
+	if n.kids == nil {
+		before := n.memoryBytes()
+		n.leaf.Delete(i, count)
+		t.memory += n.memoryBytes() - before
+		return
+	}
+	k, i := n.kidAt(i)
+	from := k
+	for ; count > 0; k++ {
+		here := min(count, n.kids[k].count-i)
+		if here < n.kids[k].count {
+			child := t.mine(n.kids[k].node)
+			t.delete(child, i, here)
+			n.kids[k] = kidOf(child)
+		} else {
+			t.memory -= t.memoryUnder(n.kids[k].node)
+			n.kids[k].node = nil
+		}
+		i, count = 0, count-here
+	}
+	n.dropEmpty(from, k)
+	for k = min(from+1, len(n.kids)-1); k >= max(from-1, 0) && k+1 <= len(n.kids); k-- {
+		t.merge(n, k)
+	}
+}
+
+// memoryUnder is the memory of a whole subtree.
+func (t *Tree) memoryUnder(n *node) int {
+	sum := n.memoryBytes()
+	for i := range n.kids {
+		sum += t.memoryUnder(n.kids[i].node)
+	}
+	return sum
+}
+
+// dropEmpty takes children without a node out of kids[from:to].
+func (n *node) dropEmpty(from, to int) {
+	kept := n.kids[:from]
+	for _, k := range n.kids[from:to] {
+		if k.node != nil {
+			kept = append(kept, k)
+		}
+	}
+	kept = append(kept, n.kids[to:]...)
+	clear(n.kids[len(kept):])
+	n.kids = kept
+}
+
+// merge joins child k with the next one if both are small.
+func (t *Tree) merge(n *node, k int) {
+	if k+1 >= len(n.kids) {
+		return
+	}
+	a, b := n.kids[k].node, n.kids[k+1].node
+	if a.kids != nil {
+		if len(a.kids)+len(b.kids) > kidsMax/2 {
+			return
+		}
+	} else if len(a.leaf.data)+len(b.leaf.data) > leafBytesMax/2 || a.leaf.n+b.leaf.n > leafRecordsMax/2 {
+		return
+	}
+	a = t.mine(a)
+	t.memory -= a.memoryBytes() + b.memoryBytes()
+	if a.kids != nil {
+		a.kids = append(a.kids, b.kids...)
+	} else {
+		a.leaf = Pack{append(a.leaf.data, b.leaf.data...), a.leaf.n + b.leaf.n}
+	}
+	t.memory += a.memoryBytes()
+	n.kids[k] = kidOf(a)
+	n.kids = append(n.kids[:k+1], n.kids[k+2:]...)
+}

@@ -1,0 +1,307 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+)
+
+// store is what Pack and Tree share.
+type store interface {
+	Len() int
+	At(i int) []byte
+	Insert(i int, record []byte)
+	Replace(i int, record []byte)
+	Delete(i, count int)
+	Rank(probe []byte) int
+}
+
+func records(t *testing.T, s store) [][]byte {
+	t.Helper()
+	var forth, back [][]byte
+	take := func(to *[][]byte) func(int, []byte) bool {
+		return func(i int, record []byte) bool { *to = append(*to, bytes.Clone(record)); return true }
+	}
+	switch s := s.(type) {
+	case *Pack:
+		s.From(0)(take(&forth))
+		s.Backward(s.Len() - 1)(take(&back))
+	case *Tree:
+		s.From(0)(take(&forth))
+		s.Backward(s.Len() - 1)(take(&back))
+		s.check(t)
+	}
+	slices.Reverse(back)
+	if !slices.EqualFunc(forth, back, bytes.Equal) {
+		t.Fatalf("forth %q, back %q", forth, back)
+	}
+	return forth
+}
+
+// check says whether counts, fronts, sizes and accounted memory are right.
+func (t *Tree) check(tb testing.TB) {
+	tb.Helper()
+	if t.root == nil {
+		if t.memory != 0 {
+			tb.Fatalf("an empty tree accounts %d bytes", t.memory)
+		}
+		return
+	}
+	var walk func(n *node, depth int) (leafDepth int)
+	walk = func(n *node, depth int) int {
+		if n.kids == nil {
+			longest := 0
+			for _, record := range n.leaf.From(0) {
+				longest = max(longest, recordBytes(record))
+			}
+			if n.leaf.n == 0 || len(n.leaf.data)-longest > leafBytesMax || n.leaf.n > leafRecordsMax {
+				tb.Fatalf("a leaf of %d records, %d bytes", n.leaf.n, len(n.leaf.data))
+			}
+			return depth
+		}
+		if len(n.kids) == 0 || len(n.kids) > kidsMax {
+			tb.Fatalf("%d kids", len(n.kids))
+		}
+		leafDepth := -1
+		for _, k := range n.kids {
+			if k.count != k.node.count() || k.front != front(k.node.first()) {
+				tb.Fatal("a kid's count or front is not the node's")
+			}
+			if d := walk(k.node, depth+1); leafDepth >= 0 && d != leafDepth {
+				tb.Fatal("leaves at different depths")
+			} else {
+				leafDepth = d
+			}
+		}
+		return leafDepth
+	}
+	walk(t.root, 0)
+	if sum := t.memoryUnder(t.root); sum != t.memory {
+		tb.Fatalf("accounts %d bytes, has %d", t.memory, sum)
+	}
+}
+
+func randomRecord(r *rand.Rand) []byte {
+	length := r.IntN(20)
+	switch r.IntN(50) {
+	case 0:
+		length = 100 + r.IntN(200)
+	case 1:
+		length = r.IntN(3 * leafBytesMax)
+	}
+	b := make([]byte, length)
+	for i := range b {
+		b[i] = byte(r.IntN(4))
+	}
+	return b
+}
+
+// What places do to a tree or pack, they do to a slice.
+func TestPlacesAreThoseOfASlice(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		for _, s := range []store{&Pack{}, &Tree{}} {
+			var want [][]byte
+			for step := range 3000 {
+				shrinking := step/500%2 == 1
+				switch op := r.IntN(10); {
+				case len(want) == 0 || (op < 6) != shrinking:
+					i, record := r.IntN(len(want)+1), randomRecord(r)
+					if r.IntN(3) == 0 {
+						i = []int{0, len(want)}[r.IntN(2)]
+					}
+					s.Insert(i, record)
+					want = slices.Insert(want, i, record)
+				case op == 9:
+					i, record := r.IntN(len(want)), randomRecord(r)
+					s.Replace(i, record)
+					want[i] = record
+				default:
+					i := r.IntN(len(want))
+					count := 1
+					if r.IntN(20) == 0 {
+						count = r.IntN(len(want) - i + 1)
+					}
+					s.Delete(i, count)
+					want = slices.Delete(want, i, i+count)
+				}
+				if s.Len() != len(want) {
+					t.Fatalf("seed %d step %d: %d records, not %d", seed, step, s.Len(), len(want))
+				}
+				if len(want) > 0 {
+					if i := r.IntN(len(want)); !bytes.Equal(s.At(i), want[i]) {
+						t.Fatalf("seed %d step %d: record %d is %q, not %q", seed, step, i, s.At(i), want[i])
+					}
+				}
+				if step%100 == 0 {
+					if got := records(t, s); !slices.EqualFunc(got, want, bytes.Equal) {
+						t.Fatalf("seed %d step %d: %q, not %q", seed, step, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// In byte order a tree finds, ranks and replaces as a sorted slice does, and a
+// clone is not touched by what happens to the original, nor the reverse.
+func TestByteOrderAndClones(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		tree, want := &Tree{}, map[string]string{}
+		type frozen struct {
+			tree *Tree
+			want []string
+		}
+		var clones []frozen
+		sorted := func() []string {
+			var all []string
+			for member, value := range want {
+				all = append(all, string(append(AppendHashed(nil, []byte(member)), value...)))
+			}
+			sort.Strings(all)
+			return all
+		}
+		for step := range 4000 {
+			member := fmt.Sprint(r.IntN(1500))
+			front := AppendHashed(nil, []byte(member))
+			_, there := want[member]
+			if r.IntN(3) == 0 {
+				if tree.Remove(front) != there {
+					t.Fatal("Remove")
+				}
+				delete(want, member)
+			} else {
+				value := fmt.Sprint(r.IntN(1 << r.IntN(30)))
+				if tree.Put(append(bytes.Clone(front), value...), len(front)) != there {
+					t.Fatal("Put")
+				}
+				want[member] = value
+			}
+			record, rank := tree.Find(front)
+			value, there := want[member]
+			if (record != nil) != there || rank != tree.Rank(front) {
+				t.Fatalf("found %q", record)
+			}
+			if there {
+				gotMember, rest := CutHashed(record)
+				if string(gotMember) != member || string(rest) != value || !bytes.Equal(tree.At(rank), record) {
+					t.Fatalf("%q: %q at %d", member, record, rank)
+				}
+			}
+			if step%400 == 399 {
+				clones = append(clones, frozen{tree.Clone(), sorted()})
+				if r.IntN(2) == 0 { // go on with the clone, freeze the original
+					last := &clones[len(clones)-1]
+					tree, last.tree = last.tree, tree
+				}
+			}
+		}
+		clones = append(clones, frozen{tree, sorted()})
+		for _, c := range clones {
+			got := records(t, c.tree)
+			if len(got) != len(c.want) {
+				t.Fatalf("%d records, not %d", len(got), len(c.want))
+			}
+			for i := range got {
+				if string(got[i]) != c.want[i] {
+					t.Fatalf("record %d is %q, not %q", i, got[i], c.want[i])
+				}
+			}
+		}
+	}
+}
+
+// Walks begin at any place and end where they are told to.
+func TestWalksBeginAnywhere(t *testing.T) {
+	tree := &Tree{}
+	for i := range 5000 {
+		tree.Append(binary.BigEndian.AppendUint32(nil, uint32(i)))
+	}
+	for _, from := range []int{0, 1, 127, 128, 2500, 4998, 4999} {
+		want := from
+		for i, record := range tree.From(from) {
+			if i != want || binary.BigEndian.Uint32(record) != uint32(i) {
+				t.Fatalf("from %d: %d %v", from, i, record)
+			}
+			if want++; want == from+300 {
+				break
+			}
+		}
+		if want != min(from+300, 5000) {
+			t.Fatalf("from %d: ended at %d", from, want)
+		}
+		want = from
+		for i, record := range tree.Backward(from) {
+			if i != want || binary.BigEndian.Uint32(record) != uint32(i) {
+				t.Fatalf("back from %d: %d %v", from, i, record)
+			}
+			want--
+		}
+		if want != -1 {
+			t.Fatalf("back from %d: ended at %d", from, want)
+		}
+	}
+}
+
+// What grows at one end only is packed densely.
+func TestOneEndPacksDensely(t *testing.T) {
+	const n, length = 100_000, 16
+	for _, atFront := range []bool{false, true} {
+		tree := &Tree{}
+		for range n {
+			i := tree.Len()
+			if atFront {
+				i = 0
+			}
+			tree.Insert(i, make([]byte, length))
+		}
+		if per := tree.MemoryBytes() / n; per > length*14/10 {
+			t.Errorf("front %v: %d bytes for a record of %d", atFront, per, length)
+		}
+	}
+}
+
+func TestScoresSortAsBytes(t *testing.T) {
+	scores := []float64{math.Inf(-1), -math.MaxFloat64, -1.5, -1, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1, 1.5, math.MaxFloat64, math.Inf(1)}
+	for i, score := range scores {
+		b := AppendScore(nil, score)
+		if got, rest := CutScore(b); got != score || len(rest) != 0 {
+			t.Errorf("%v became %v", score, got)
+		}
+		if i > 0 && bytes.Compare(AppendScore(nil, scores[i-1]), b) >= 0 {
+			t.Errorf("%v does not sort before %v", scores[i-1], score)
+		}
+	}
+	if !bytes.Equal(AppendScore(nil, math.Copysign(0, -1)), AppendScore(nil, 0)) {
+		t.Error("-0 is not 0")
+	}
+}
+
+func BenchmarkTreePut(b *testing.B) {
+	tree := &Tree{}
+	var buf []byte
+	for i := 0; b.Loop(); i++ {
+		buf = AppendHashed(buf[:0], fmt.Appendf(nil, "field:%d", i%1_000_000))
+		buf = append(buf, "value"...)
+		tree.Put(buf, len(buf)-5)
+	}
+}
+
+func BenchmarkTreeFind(b *testing.B) {
+	tree := &Tree{}
+	var buf []byte
+	for i := range 1_000_000 {
+		tree.Put(AppendHashed(nil, fmt.Appendf(nil, "field:%d", i)), 0+len(AppendHashed(nil, fmt.Appendf(nil, "field:%d", i))))
+	}
+	b.ReportMetric(float64(tree.MemoryBytes())/1e6, "B/record")
+	for i := 0; b.Loop(); i++ {
+		buf = AppendHashed(buf[:0], fmt.Appendf(nil, "field:%d", i%1_000_000))
+		tree.Find(buf)
+	}
+}

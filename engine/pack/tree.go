@@ -1,0 +1,225 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	// leafBytesMax is the size at which a leaf of several records is split.
+	// Changes move half of it on average, and a search reads half of it.
+	leafBytesMax = 1 << 10
+	// leafRecordsMax bounds the steps of a search in a leaf of tiny records.
+	leafRecordsMax = 128
+	// kidsMax is the greatest number of children of an inner node.
+	kidsMax = 32
+)
+
+// Tree is a counted B+tree of records; see the package comment. The zero Tree
+// is empty.
+type Tree struct {
+	root *node
+	// owner marks the nodes that this tree alone refers to and may change. It
+	// is nil after Clone, which may be called by several readers at once.
+	owner  atomic.Pointer[owner]
+	memory int
+}
+
+// owner is compared by address; it has a size, so that addresses differ.
+type owner struct{ _ byte }
+
+// node is a leaf, with the records, or an inner node, with kids.
+type node struct {
+	owner *owner
+	leaf  Pack
+	kids  []kid
+}
+
+// kid is a subtree: how many records it has, and the first eight bytes of the
+// first of them (zero bytes where it is shorter).
+type kid struct {
+	node  *node
+	count int
+	front uint64
+}
+
+const (
+	nodeBytes = int(unsafe.Sizeof(node{}))
+	kidBytes  = int(unsafe.Sizeof(kid{}))
+)
+
+// Len is the number of records.
+func (t *Tree) Len() int {
+	if t.root == nil {
+		return 0
+	}
+	return t.root.count()
+}
+
+// MemoryBytes is the memory behind the struct, about. Clones count what they
+// share, each for itself.
+func (t *Tree) MemoryBytes() int { return t.memory }
+
+// Clone returns a tree with the same records; it takes no longer for a large
+// one. Either may be changed afterwards.
+func (t *Tree) Clone() *Tree {
+	t.owner.Store(nil)
+	return &Tree{root: t.root, memory: t.memory}
+}
+
+func (n *node) count() int {
+	if n.kids == nil {
+		return n.leaf.n
+	}
+	sum := 0
+	for i := range n.kids {
+		sum += n.kids[i].count
+	}
+	return sum
+}
+
+func (n *node) memoryBytes() int {
+	return nodeBytes + cap(n.leaf.data) + kidBytes*cap(n.kids)
+}
+
+// first is the first record under the node.
+func (n *node) first() []byte {
+	for n.kids != nil {
+		n = n.kids[0].node
+	}
+	record, _ := next(n.leaf.data, 0)
+	return record
+}
+
+// front is the beginning of a record as a number that sorts as its bytes do.
+func front(record []byte) uint64 {
+	if len(record) >= 8 {
+		return binary.BigEndian.Uint64(record)
+	}
+	var padded [8]byte
+	copy(padded[:], record)
+	return binary.BigEndian.Uint64(padded[:])
+}
+
+func kidOf(n *node) kid { return kid{n, n.count(), front(n.first())} }
+
+// At returns record i.
+func (t *Tree) At(i int) []byte {
+	n, i := t.leafAt(i)
+	return n.leaf.At(i)
+}
+
+// leafAt returns the leaf that holds record i, and the record's place in it.
+func (t *Tree) leafAt(i int) (*node, int) {
+	n := t.root
+	for n.kids != nil {
+		k, rest := n.kidAt(i)
+		n, i = n.kids[k].node, rest
+	}
+	return n, i
+}
+
+// kidAt returns the child that holds record i, and the record's place in it. A
+// place behind the last record is in the last child.
+func (n *node) kidAt(i int) (k, rest int) {
+	for k = range n.kids {
+		if i < n.kids[k].count {
+			return k, i
+		}
+		if k == len(n.kids)-1 {
+			break
+		}
+		i -= n.kids[k].count
+	}
+	return k, i
+}
+
+// Rank is the number of records before the probe, in a tree in byte order.
+func (t *Tree) Rank(probe []byte) int {
+	rank, _ := t.search(probe)
+	return rank
+}
+
+// Find returns the first record that begins with the prefix, and its place, in
+// a tree in byte order; nil and the place it would have if there is none.
+func (t *Tree) Find(prefix []byte) (record []byte, rank int) {
+	rank, record = t.search(prefix)
+	if record == nil || !bytes.HasPrefix(record, prefix) {
+		return nil, rank
+	}
+	return record, rank
+}
+
+// search returns the number of records before the probe, and the record that
+// follows, nil if there is none.
+func (t *Tree) search(probe []byte) (rank int, found []byte) {
+	n := t.root
+	if n == nil {
+		return 0, nil
+	}
+	var after *node // the subtree to the right of the path
+	want := front(probe)
+	for n.kids != nil {
+		k := n.kidFor(probe, want)
+		for _, before := range n.kids[:k] {
+			rank += before.count
+		}
+		if k+1 < len(n.kids) {
+			after = n.kids[k+1].node
+		}
+		n = n.kids[k].node
+	}
+	here, at := rankIn(n.leaf.data, n.leaf.n, probe)
+	switch {
+	case here < n.leaf.n:
+		found, _ = next(n.leaf.data, at)
+	case after != nil:
+		found = after.first()
+	}
+	return rank + here, found
+}
+
+// kidFor returns the last child whose first record is before the probe, or
+// the first one. What equals the probe then stands there or right behind.
+func (n *node) kidFor(probe []byte, want uint64) int {
+	low, high := 1, len(n.kids)
+	for low < high {
+		mid := int(uint(low+high) / 2)
+		k := &n.kids[mid]
+		before := k.front < want
+		if k.front == want {
+			before = bytes.Compare(k.node.first(), probe) < 0
+		}
+		if before {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low - 1
+}
+
+// Put stores a record in byte order, in place of the one that has the same
+// first keyLen bytes; it returns false if there was none. The record is copied.
+func (t *Tree) Put(record []byte, keyLen int) (replaced bool) {
+	old, rank := t.Find(record[:keyLen])
+	if old == nil {
+		t.Insert(rank, record)
+		return false
+	}
+	t.Replace(rank, record)
+	return true
+}
+
+// Remove deletes the first record that begins with the prefix and tells
+// whether there was one.
+func (t *Tree) Remove(prefix []byte) bool {
+	record, rank := t.Find(prefix)
+	if record == nil {
+		return false
+	}
+	t.Delete(rank, 1)
+	return true
+}

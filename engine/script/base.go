@@ -1,0 +1,439 @@
+package script
+
+import (
+	"fmt"
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+var baseLibrary []entry
+
+func init() {
+	baseLibrary = []entry{
+		{"assert", baseAssert}, {"collectgarbage", baseCollect}, {"error", baseError}, {"gcinfo", baseCollect},
+		{"getmetatable", baseGetMetatable}, {"ipairs", baseIpairs}, {"load", baseLoad}, {"loadstring", baseLoadString},
+		{"next", baseNext}, {"pairs", basePairs}, {"pcall", basePCall}, {"rawequal", baseRawEqual}, {"rawget", baseRawGet},
+		{"rawset", baseRawSet}, {"select", baseSelect}, {"setmetatable", baseSetMetatable}, {"tonumber", baseToNumber},
+		{"tostring", baseToString}, {"type", baseType}, {"unpack", baseUnpack}, {"xpcall", baseXPCall},
+	}
+}
+
+// tostring is a value's text. Redis prints addresses of tables and functions;
+// they would differ between replicas, so all have the same.
+func (m *meter) tostring(v lua.LValue) []byte {
+	switch v := v.(type) {
+	case lua.LString:
+		return []byte(v)
+	case lua.LNumber:
+		return appendNumber(nil, float64(v))
+	case lua.LBool, *lua.LNilType:
+		return []byte(v.String())
+	case *lua.LUserData:
+		return []byte("userdata: (nil)")
+	}
+	return []byte(v.Type().String() + ": 0x0")
+}
+
+func baseAssert(L *lua.LState) int {
+	if lua.LVIsFalse(some(L, "assert", 1)) {
+		if s, ok := L.Get(2).(lua.LString); ok {
+			meterOf(L).text(L, 2*len(s))
+			L.RaiseError("%s", string(s))
+		}
+		L.RaiseError("assertion failed!")
+	}
+	return L.GetTop()
+}
+
+// baseCollect: what is in use is the collector's affair and not to be seen.
+func baseCollect(L *lua.LState) int { return pushNumber(L, 0) }
+
+func baseError(L *lua.LState) int {
+	level := optInteger(L, "error", 2, 1)
+	v := L.Get(1)
+	if n, ok := v.(lua.LNumber); ok {
+		v = lua.LString(appendNumber(nil, float64(n)))
+	}
+	if s, ok := v.(lua.LString); ok {
+		meterOf(L).text(L, len(s))
+		v = lua.LString(position(L, level)) + s
+	}
+	L.Error(v, 0)
+	return 0
+}
+
+// position is the place of the function at a level of the stack, "" for one of
+// the library.
+func position(L *lua.LState, level int) string {
+	if level <= 0 || level > callDepthMax {
+		return ""
+	}
+	dbg, ok := L.GetStack(level)
+	if !ok {
+		return ""
+	}
+	if _, err := L.GetInfo("Sl", dbg, lua.LNil); err != nil || dbg.CurrentLine <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d: ", dbg.Source, dbg.CurrentLine)
+}
+
+func (m *meter) real(t *lua.LTable) *lua.LTable {
+	if t == m.space.env {
+		return m.space.globals
+	}
+	return t
+}
+
+func baseGetMetatable(L *lua.LState) int {
+	switch v := some(L, "getmetatable", 1).(type) {
+	case *lua.LTable:
+		if meterOf(L).inst.guards[v] == guardShared {
+			L.Push(lua.LNil)
+			return 1
+		}
+		mt, ok := v.Metatable.(*lua.LTable)
+		if !ok {
+			L.Push(lua.LNil)
+		} else if p := mt.RawGetString("__metatable"); p != lua.LNil {
+			L.Push(p)
+		} else {
+			L.Push(mt)
+		}
+	case lua.LString:
+		L.Push(meterOf(L).inst.stringMeta)
+	default:
+		L.Push(lua.LNil)
+	}
+	return 1
+}
+
+func baseSetMetatable(L *lua.LState) int {
+	t := tab(L, "setmetatable", 1)
+	mt := L.Get(2)
+	if _, ok := mt.(*lua.LTable); !ok && (mt != lua.LNil || L.GetTop() < 2) {
+		badArg(L, "setmetatable", 2, "nil or table expected")
+	}
+	m := meterOf(L)
+	if m.refuses(t) {
+		m.raise(L, "Attempt to modify a readonly table")
+	}
+	if old, ok := t.Metatable.(*lua.LTable); ok && old.RawGetString("__metatable") != lua.LNil {
+		L.RaiseError("cannot change a protected metatable")
+	}
+	t.Metatable = mt
+	L.SetTop(1)
+	return 1
+}
+
+var ipairsStep = native(func(L *lua.LState) int {
+	t, i := tab(L, "ipairs", 1), integer(L, "ipairs", 2)+1
+	v := at(meterOf(L).real(t), i)
+	if v == lua.LNil {
+		L.Push(lua.LNil)
+		return 1
+	}
+	L.Push(lua.LNumber(i))
+	L.Push(v)
+	return 2
+})
+
+func baseIpairs(L *lua.LState) int {
+	t := tab(L, "ipairs", 1)
+	L.Push(ipairsStep)
+	L.Push(t)
+	L.Push(lua.LNumber(0))
+	return 3
+}
+
+var nextFunction = native(baseNext)
+
+func baseNext(L *lua.LState) int {
+	t := tab(L, "next", 1)
+	m := meterOf(L)
+	k, v := m.next(L, m.real(t), L.Get(2))
+	L.Push(k)
+	if k == lua.LNil {
+		return 1
+	}
+	L.Push(v)
+	return 2
+}
+
+func basePairs(L *lua.LState) int {
+	t := tab(L, "pairs", 1)
+	L.Push(nextFunction)
+	L.Push(t)
+	L.Push(lua.LNil)
+	return 3
+}
+
+func arguments(L *lua.LState, from int) []lua.LValue {
+	var args []lua.LValue
+	for i := from; i <= L.GetTop(); i++ {
+		args = append(args, L.Get(i))
+	}
+	return args
+}
+
+func basePCall(L *lua.LState) int {
+	fn := some(L, "pcall", 1)
+	m := meterOf(L)
+	args := arguments(L, 2)
+	m.step(L, len(args)/4)
+	L.SetTop(0)
+	if err := m.protected(L, lua.MultRet, fn, args...); err != nil {
+		m.passOn(L)
+		L.Push(lua.LFalse)
+		v := m.object(err)
+		if t, ok := v.(*lua.LTable); ok {
+			// Redis gives a script the text of its errors, as it did before they
+			// were tables.
+			if text := t.RawGetString("err"); isText(text) {
+				v = text
+			}
+		}
+		L.Push(v)
+		return 2
+	}
+	L.Insert(lua.LTrue, 1)
+	return L.GetTop()
+}
+
+func (m *meter) object(err error) lua.LValue {
+	if ae, ok := err.(*lua.ApiError); ok {
+		return ae.Object
+	}
+	return lua.LString(err.Error())
+}
+
+func baseXPCall(L *lua.LState) int {
+	fn, handler := L.Get(1), L.Get(2)
+	m := meterOf(L)
+	L.SetTop(0)
+	err := m.protected(L, lua.MultRet, fn)
+	if err == nil {
+		L.Insert(lua.LTrue, 1)
+		return L.GetTop()
+	}
+	m.passOn(L)
+	L.Push(lua.LFalse)
+	if err := m.protected(L, 1, handler, m.object(err)); err != nil {
+		m.passOn(L)
+		L.Push(lua.LString("error in error handling"))
+	}
+	return 2
+}
+
+func baseRawEqual(L *lua.LState) int {
+	a, b := some(L, "rawequal", 1), some(L, "rawequal", 2)
+	if s, ok := a.(lua.LString); ok {
+		meterOf(L).step(L, len(s)/128)
+	}
+	return boolean(L, a == b)
+}
+
+func baseRawGet(L *lua.LState) int {
+	m := meterOf(L)
+	t, k := m.real(tab(L, "rawget", 1)), some(L, "rawget", 2)
+	if s, ok := k.(lua.LString); ok {
+		m.step(L, len(s)/128)
+	}
+	L.Push(t.RawGet(k))
+	return 1
+}
+
+func baseRawSet(L *lua.LState) int {
+	t := tab(L, "rawset", 1)
+	k, v := some(L, "rawset", 2), some(L, "rawset", 3)
+	m := meterOf(L)
+	if m.refuses(t) {
+		m.raise(L, "Attempt to modify a readonly table")
+	}
+	m.put(L, t, k, v)
+	L.SetTop(1)
+	return 1
+}
+
+func baseSelect(L *lua.LState) int {
+	n := L.GetTop()
+	meterOf(L).step(L, n/4)
+	if s, ok := L.Get(1).(lua.LString); ok && len(s) > 0 && s[0] == '#' {
+		return pushNumber(L, float64(n-1))
+	}
+	i := integer(L, "select", 1)
+	if i < 0 {
+		i += n
+	} else if i > n {
+		i = n
+	}
+	if i < 1 {
+		badArg(L, "select", 1, "index out of range")
+	}
+	return n - i
+}
+
+func baseToNumber(L *lua.LState) int {
+	base := optInteger(L, "tonumber", 2, 10)
+	if base == 10 {
+		if f, ok := meterOf(L).number(L, some(L, "tonumber", 1)); ok {
+			return pushNumber(L, f)
+		}
+		L.Push(lua.LNil)
+		return 1
+	}
+	s := str(L, "tonumber", 1)
+	if base < 2 || base > 36 {
+		badArg(L, "tonumber", 2, "base out of range")
+	}
+	meterOf(L).step(L, len(s)/16)
+	if f, ok := parseBase(s, base); ok {
+		return pushNumber(L, f)
+	}
+	L.Push(lua.LNil)
+	return 1
+}
+
+func baseToString(L *lua.LState) int {
+	v := some(L, "tostring", 1)
+	m := meterOf(L)
+	if fn := metamethod(L, v, "__tostring"); fn != lua.LNil {
+		m.call(L, 1, fn, v)
+		return 1
+	}
+	if _, ok := v.(lua.LString); ok {
+		L.Push(v)
+		return 1
+	}
+	b := m.tostring(v)
+	m.text(L, len(b))
+	L.Push(lua.LString(b))
+	return 1
+}
+
+func baseType(L *lua.LState) int { return pushText(L, some(L, "type", 1).Type().String()) }
+
+func baseUnpack(L *lua.LState) int {
+	t := tab(L, "unpack", 1)
+	m := meterOf(L)
+	i := optInteger(L, "unpack", 2, 1)
+	j := 0
+	if L.Get(3) == lua.LNil {
+		j = m.length(L, t)
+	} else {
+		j = integer(L, "unpack", 3)
+	}
+	if i > j {
+		return 0
+	}
+	n := j - i + 1
+	if n <= 0 || n >= unpackMax || i < math.MinInt32 || j > math.MaxInt32 {
+		L.RaiseError("too many results to unpack")
+	}
+	m.step(L, n/2)
+	for ; i <= j; i++ {
+		L.Push(at(t, i))
+	}
+	return n
+}
+
+func baseLoadString(L *lua.LState) int {
+	return loadChunk(L, str(L, "loadstring", 1))
+}
+
+// baseLoad joins what a function returns until it returns nothing.
+func baseLoad(L *lua.LState) int {
+	fn, ok := L.Get(1).(*lua.LFunction)
+	if !ok {
+		badType(L, "load", 1, "function")
+	}
+	m := meterOf(L)
+	var text []byte
+	for {
+		m.call(L, 1, fn)
+		v := L.Get(-1)
+		L.Pop(1)
+		if v == lua.LNil {
+			break
+		}
+		s, ok := v.(lua.LString)
+		if !ok {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("reader function must return a string"))
+			return 2
+		}
+		if s == "" {
+			break
+		}
+		m.text(L, len(s)*2)
+		text = append(text, s...)
+	}
+	return loadChunk(L, string(text))
+}
+
+// loadChunk compiles text. Compiling costs much more than its length.
+func loadChunk(L *lua.LState, text string) int {
+	m := meterOf(L)
+	if len(text) > m.limits.SourceBytes {
+		L.RaiseError("chunk is too long")
+	}
+	m.use(L, 16<<10+len(text)*256)
+	m.step(L, 1000+len(text)*32)
+	proto, _, err := compile(text, chunkName(text))
+	if err != nil {
+		L.Push(lua.LNil)
+		L.Push(lua.LString(err.Error()))
+		return 2
+	}
+	L.Push(&lua.LFunction{Env: m.space.env, Proto: proto})
+	return 1
+}
+
+// chunkName is what Lua calls a chunk that was a string.
+func chunkName(text string) string {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\n' {
+			return `[string "` + text[:min(i, 40)] + `..."]`
+		}
+	}
+	if len(text) > 40 {
+		return `[string "` + text[:40] + `..."]`
+	}
+	return `[string "` + text + `"]`
+}
+
+func parseBase(s string, base int) (float64, bool) {
+	for len(s) > 0 && isSpace(s[0]) {
+		s = s[1:]
+	}
+	for len(s) > 0 && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	negative := false
+	if len(s) > 0 && (s[0] == '-' || s[0] == '+') {
+		negative = s[0] == '-'
+		s = s[1:]
+	}
+	if base == 16 && len(s) > 2 && s[0] == '0' && lower(s[1]) == 'x' {
+		s = s[2:]
+	}
+	if s == "" {
+		return 0, false
+	}
+	n := uint64(0)
+	for i := 0; i < len(s); i++ {
+		d := digit(s[i])
+		if d >= base {
+			return 0, false
+		}
+		if n > (math.MaxUint64-uint64(d))/uint64(base) {
+			return math.MaxUint64, true
+		}
+		n = n*uint64(base) + uint64(d)
+	}
+	if negative {
+		n = -n
+	}
+	return float64(n), true
+}

@@ -1,0 +1,270 @@
+package script
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockstep/engine/reply"
+)
+
+// decoder makes Lua values of a reply.
+type decoder struct {
+	m   *meter
+	L   *lua.LState
+	buf []byte
+	at  int
+}
+
+func (d *decoder) line() []byte {
+	end := bytes.IndexByte(d.buf[d.at:], '\r')
+	l := d.buf[d.at : d.at+end]
+	d.at += end + 2
+	return l
+}
+
+func (d *decoder) bulk(n int) lua.LString {
+	d.m.use(d.L, n+stringCost)
+	s := lua.LString(d.buf[d.at : d.at+n])
+	d.at += n + 2
+	return s
+}
+
+// one is a table with one field.
+func (d *decoder) one(name string, v lua.LValue) lua.LValue {
+	d.m.use(d.L, tableCost+hashCost)
+	t := d.L.CreateTable(0, 1)
+	t.RawSetString(name, v)
+	return t
+}
+
+func (d *decoder) value() lua.LValue {
+	l := d.line()
+	body := l[1:]
+	n, _ := strconv.ParseInt(string(body), 10, 64)
+	switch l[0] {
+	case ':':
+		return lua.LNumber(n)
+	case '+':
+		return d.one("ok", lua.LString(body))
+	case '-':
+		return d.m.errorTable(d.L, string(body), true)
+	case '$':
+		if n < 0 {
+			return lua.LFalse
+		}
+		return d.bulk(int(n))
+	case '*', '>':
+		if n < 0 {
+			return lua.LFalse
+		}
+		return d.array(int(n))
+	case '_':
+		return lua.LNil
+	case '#':
+		return lua.LBool(string(body) == "t")
+	case ',':
+		f, _ := parseNumber(string(body))
+		return d.one("double", lua.LNumber(f))
+	case '(':
+		return d.one("big_number", lua.LString(body))
+	case '=':
+		s := d.bulk(int(n))
+		t := d.one("format", s[:3]).(*lua.LTable)
+		t.RawSetString("string", s[4:])
+		return d.one("verbatim_string", t)
+	case '%':
+		t := d.pairs(int(n), true)
+		return d.one("map", t)
+	case '~':
+		t := d.pairs(int(n), false)
+		return d.one("set", t)
+	}
+	return lua.LNil
+}
+
+func (d *decoder) array(n int) lua.LValue {
+	d.m.charge(d.L, n, 0)
+	t := d.L.CreateTable(n, 0)
+	for i := 1; i <= n; i++ {
+		t.RawSetInt(i, d.value())
+	}
+	trim(t, n)
+	return t
+}
+
+func (d *decoder) pairs(n int, isMap bool) *lua.LTable {
+	d.m.use(d.L, tableCost)
+	t := d.L.CreateTable(0, 0)
+	for range n {
+		k := d.value()
+		v := lua.LValue(lua.LTrue)
+		if isMap {
+			v = d.value()
+		}
+		if k != lua.LNil {
+			d.m.put(d.L, t, k, v)
+		}
+	}
+	return t
+}
+
+var errReplyEnds = errors.New("script: the reply ends here")
+
+// writeReply writes what a script returned. When a bound is met m.over says so.
+func (m *meter) writeReply(L *lua.LState, out *reply.Writer, v lua.LValue) {
+	e := encoder{m: m, L: L, out: out, start: out.Len()}
+	defer func() {
+		if r := recover(); r != nil && r != any(errReplyEnds) {
+			panic(r)
+		}
+	}()
+	e.value(v, 0)
+}
+
+type encoder struct {
+	m     *meter
+	L     *lua.LState
+	out   *reply.Writer
+	start int
+}
+
+// room ends the reply if n bytes more are too many.
+func (e *encoder) room(n int) {
+	if e.out.Len()-e.start+n > e.m.limits.ReplyBytes {
+		e.m.exceeded(int64(e.m.limits.ReplyBytes), "bytes of reply")
+		panic(errReplyEnds)
+	}
+}
+
+// step charges n instructions.
+func (e *encoder) step(n int) {
+	if e.m.count(n); e.m.over != nil {
+		panic(errReplyEnds)
+	}
+}
+
+func (e *encoder) value(v lua.LValue, depth int) {
+	e.room(0)
+	e.step(1)
+	switch v := v.(type) {
+	case lua.LString:
+		e.room(len(v))
+		e.out.BulkString(string(v))
+	case lua.LNumber:
+		e.out.Int(toInt64(float64(v)))
+	case lua.LBool:
+		e.bool(bool(v))
+	case *lua.LTable:
+		if depth > replyDepthMax {
+			e.out.Error("ERR reached lua stack limit")
+			return
+		}
+		e.table(v, depth)
+	default:
+		e.out.Null()
+	}
+}
+
+// bool: to a script that spoke RESP2, true is 1 and false is nil.
+func (e *encoder) bool(b bool) {
+	switch {
+	case e.m.proto == reply.RESP3:
+		e.out.Bool(b)
+	case b:
+		e.out.Int(1)
+	default:
+		e.out.Null()
+	}
+}
+
+// cText is a text as C has it: it ends at a zero byte.
+func cText(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return s
+}
+
+func field(t *lua.LTable, name string) lua.LValue { return t.RawGetString(name) }
+
+func (e *encoder) table(t *lua.LTable, depth int) {
+	if s, ok := field(t, "err").(lua.LString); ok {
+		e.room(len(s))
+		e.out.Error(cText(string(s)))
+		return
+	}
+	if s, ok := field(t, "ok").(lua.LString); ok {
+		e.room(len(s))
+		e.out.Status(cText(string(s)))
+		return
+	}
+	if f, ok := field(t, "double").(lua.LNumber); ok {
+		e.out.Double(float64(f))
+		return
+	}
+	if m, ok := field(t, "map").(*lua.LTable); ok {
+		e.pairs(m, depth, true)
+		return
+	}
+	if s, ok := field(t, "set").(*lua.LTable); ok {
+		e.pairs(s, depth, false)
+		return
+	}
+	if s, ok := field(t, "big_number").(lua.LString); ok {
+		e.room(len(s))
+		e.bigNumber(string(s))
+		return
+	}
+	if v, ok := field(t, "verbatim_string").(*lua.LTable); ok {
+		s, ok1 := field(v, "string").(lua.LString)
+		f, ok2 := field(v, "format").(lua.LString)
+		if ok1 && ok2 && len(f) >= 3 {
+			e.room(len(s))
+			e.out.Verbatim(string(f[:3]), string(s))
+			return
+		}
+	}
+	start, n := e.out.Len(), 0
+	for v := at(t, 1); v != lua.LNil; v = at(t, n+1) {
+		n++
+		e.value(v, depth+1)
+	}
+	e.out.ArrayFrom(start, n)
+}
+
+func (e *encoder) bigNumber(s string) {
+	if e.out.Proto != reply.RESP3 {
+		e.out.BulkString(s)
+		return
+	}
+	b := []byte("(" + s)
+	for i, c := range b {
+		if c == '\r' || c == '\n' {
+			b[i] = ' '
+		}
+	}
+	e.out.Raw(append(b, '\r', '\n'))
+}
+
+func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {
+	if w := e.m.walkOf(t); w != nil {
+		e.step(w.holes)
+	}
+	n := 0
+	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+		n++
+	}
+	if isMap {
+		e.out.Map(n)
+	} else {
+		e.out.Set(n)
+	}
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		e.value(k, depth+1)
+		if isMap {
+			e.value(v, depth+1)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package script
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// openCoroutines takes the interpreter's functions, which ours go through: a
+// thread is given the run's meter, for the interpreter would give it a context
+// of its own, which counts nothing.
+func (in *interpreter) openCoroutines() {
+	L := in.L
+	L.Push(L.NewFunction(lua.OpenCoroutine))
+	L.Call(0, 1)
+	t := L.Get(-1).(*lua.LTable)
+	L.SetTop(0)
+	for _, name := range []string{"create", "yield", "resume", "running", "status"} {
+		in.co[name] = t.RawGetString(name).(*lua.LFunction)
+	}
+}
+
+var coroutineLibrary []entry
+
+func init() {
+	coroutineLibrary = []entry{
+		{"create", coCreate}, {"resume", coResume}, {"running", coRunning}, {"status", coStatus},
+		{"wrap", coWrap}, {"yield", coYield},
+	}
+}
+
+func (m *meter) thread(L *lua.LState, name string) *lua.LState {
+	fn, ok := L.Get(1).(*lua.LFunction)
+	if !ok || fn.IsG {
+		badArg(L, name, 1, "Lua function expected")
+	}
+	if m.coroutines--; m.coroutines < 0 {
+		m.exceeded(int64(m.limits.Coroutines), "coroutines")
+		m.passOn(L)
+	}
+	m.use(L, threadCost)
+	options := L.Options
+	L.Options.CallStackSize, L.Options.RegistrySize = threadDepthMax, threadRegisters
+	L.Push(m.inst.co["create"])
+	L.Push(fn)
+	L.Call(1, 1)
+	L.Options = options
+	th := L.Get(-1).(*lua.LState)
+	L.Pop(1)
+	th.SetContext(m)
+	return th
+}
+
+func coCreate(L *lua.LState) int {
+	L.Push(meterOf(L).thread(L, "create"))
+	return 1
+}
+
+// resume runs a thread until it yields, ends or fails; it leaves what the
+// interpreter's resume returns on the stack.
+func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
+	m.enter(L)
+	outer := m.goDepth
+	m.threads = append(m.threads, m.goDepth)
+	top := L.GetTop()
+	L.Push(m.inst.co["resume"])
+	L.Push(th)
+	for _, a := range args {
+		L.Push(a)
+	}
+	L.Call(len(args)+1, lua.MultRet)
+	m.threads = m.threads[:len(m.threads)-1]
+	m.goDepth = outer - 1
+	m.passOn(L)
+	return L.GetTop() - top
+}
+
+func coResume(L *lua.LState) int {
+	th, ok := L.Get(1).(*lua.LState)
+	if !ok {
+		badArg(L, "resume", 1, "coroutine expected")
+	}
+	m := meterOf(L)
+	if text := m.refusal(th); text != "" {
+		L.Push(lua.LFalse)
+		L.Push(lua.LString("cannot resume " + text + " coroutine"))
+		return 2
+	}
+	return m.resume(L, th, arguments(L, 2))
+}
+
+func (m *meter) refusal(th *lua.LState) string {
+	switch {
+	case th.Dead:
+		return "dead"
+	case th.G.CurrentThread == th:
+		return "running"
+	case th.Parent != nil || th == th.G.MainThread:
+		return "normal"
+	}
+	return ""
+}
+
+func coWrap(L *lua.LState) int {
+	m := meterOf(L)
+	th := m.thread(L, "wrap")
+	m.use(L, closureCost)
+	L.Push(native(func(L *lua.LState) int {
+		m := meterOf(L)
+		if text := m.refusal(th); text != "" {
+			L.RaiseError("%s", "cannot resume "+text+" coroutine")
+		}
+		base := L.GetTop()
+		n := m.resume(L, th, arguments(L, 1))
+		if L.Get(base+1) != lua.LTrue {
+			L.Error(L.Get(base+2), 0)
+		}
+		return n - 1
+	}))
+	return 1
+}
+
+func coRunning(L *lua.LState) int {
+	if L.G.CurrentThread == L.G.MainThread {
+		L.Push(lua.LNil)
+	} else {
+		L.Push(L.G.CurrentThread)
+	}
+	return 1
+}
+
+func coStatus(L *lua.LState) int {
+	th, ok := L.Get(1).(*lua.LState)
+	if !ok {
+		badArg(L, "status", 1, "coroutine expected")
+	}
+	switch text := meterOf(L).refusal(th); text {
+	case "":
+		return pushText(L, "suspended")
+	default:
+		return pushText(L, text)
+	}
+}
+
+// coYield: the interpreter cannot yield through its library.
+func coYield(L *lua.LState) int {
+	m := meterOf(L)
+	n := len(m.threads)
+	if n == 0 || m.goDepth != m.threads[n-1] {
+		L.RaiseError("attempt to yield across metamethod/C-call boundary")
+	}
+	return -1
+}

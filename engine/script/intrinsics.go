@@ -1,0 +1,373 @@
+package script
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// intrinsics are the functions that the rewriter calls.
+var intrinsics map[string]*lua.LFunction
+
+func init() {
+	intrinsics = map[string]*lua.LFunction{
+		"concat":  native(iConcat),
+		"get":     native(iGet),
+		"set":     native(iSet),
+		"len":     native(iLen),
+		"eq":      native(func(L *lua.LState) int { return boolean(L, equal(L, L.Get(1), L.Get(2))) }),
+		"ne":      native(func(L *lua.LState) int { return boolean(L, !equal(L, L.Get(1), L.Get(2))) }),
+		"lt":      native(func(L *lua.LState) int { return boolean(L, less(L, L.Get(1), L.Get(2))) }),
+		"gt":      native(func(L *lua.LState) int { return boolean(L, less(L, L.Get(2), L.Get(1))) }),
+		"le":      native(func(L *lua.LState) int { return boolean(L, atMost(L, L.Get(1), L.Get(2))) }),
+		"ge":      native(func(L *lua.LState) int { return boolean(L, atMost(L, L.Get(2), L.Get(1))) }),
+		"table":   native(iTable),
+		"fill":    native(iFill),
+		"closure": native(iClosure),
+		"spread":  native(iSpread),
+		"arg":     native(iArg),
+		"number":  native(iNumber),
+		"mod":     native(iMod),
+	}
+}
+
+// native is a function that belongs to no interpreter.
+func native(fn lua.LGFunction) *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: fn, Env: &lua.LTable{Metatable: lua.LNil}}
+}
+
+func boolean(L *lua.LState, b bool) int {
+	L.Push(lua.LBool(b))
+	return 1
+}
+
+// iConcat: the names of the operands, and the operands. From the right, two by
+// two where a metamethod is asked, else at once.
+func iConcat(L *lua.LState) int {
+	m := meterOf(L)
+	n := L.GetTop()
+	total := 0
+	for i := 2; i <= n; i++ {
+		v := L.Get(i)
+		if !isText(v) {
+			return m.concatPairs(L, n)
+		}
+		total += textLength(v)
+	}
+	m.text(L, total)
+	buf := make([]byte, 0, total)
+	for i := 2; i <= n; i++ {
+		buf = appendText(buf, L.Get(i))
+	}
+	L.Push(lua.LString(buf))
+	return 1
+}
+
+func appendText(dst []byte, v lua.LValue) []byte {
+	if s, ok := v.(lua.LString); ok {
+		return append(dst, s...)
+	}
+	return appendNumber(dst, float64(v.(lua.LNumber)))
+}
+
+// textLength is the length in bytes of what appendText writes, or a little more.
+func textLength(v lua.LValue) int {
+	if s, ok := v.(lua.LString); ok {
+		return len(s)
+	}
+	return 24
+}
+
+func isText(v lua.LValue) bool { return lua.LVCanConvToString(v) }
+
+func (m *meter) concatPairs(L *lua.LState, n int) int {
+	descs := strings.Split(string(L.Get(1).(lua.LString)), "|")
+	right := L.Get(n)
+	for i := n - 1; i >= 2; i-- {
+		left := L.Get(i)
+		if isText(left) && isText(right) {
+			m.text(L, textLength(left)+textLength(right))
+			right = lua.LString(appendText(appendText(nil, left), right))
+			continue
+		}
+		fn := metamethod(L, left, "__concat")
+		if fn == lua.LNil {
+			fn = metamethod(L, right, "__concat")
+		}
+		if fn == lua.LNil {
+			bad, at := left, i-2
+			if isText(left) {
+				bad, at = right, i-1
+			}
+			desc := ""
+			if at < len(descs) {
+				desc = descs[at]
+			}
+			L.RaiseError("%s", "attempt to concatenate "+named(desc, bad.Type().String()))
+		}
+		m.call(L, 1, fn, left, right)
+		right = L.Get(-1)
+		L.Pop(1)
+	}
+	L.Push(right)
+	return 1
+}
+
+func metamethod(L *lua.LState, v lua.LValue, event string) lua.LValue {
+	switch v := v.(type) {
+	case *lua.LTable:
+		if mt, ok := v.Metatable.(*lua.LTable); ok {
+			return mt.RawGetString(event)
+		}
+	case lua.LString:
+		return meterOf(L).inst.stringMeta.RawGetString(event)
+	}
+	return lua.LNil
+}
+
+func iGet(L *lua.LState) int {
+	m := meterOf(L)
+	obj, key := L.Get(1), L.Get(2)
+	for range lua.MaxTableGetLoop {
+		m.hashed(L, key)
+		t, isTable := obj.(*lua.LTable)
+		if isTable {
+			if v := t.RawGet(key); v != lua.LNil || t.Metatable == lua.LNil {
+				L.Push(v)
+				return 1
+			}
+		}
+		mm := metamethod(L, obj, "__index")
+		if mm == lua.LNil {
+			if !isTable {
+				L.RaiseError("%s", "attempt to index "+named(L.ToString(3), obj.Type().String()))
+			}
+			L.Push(lua.LNil)
+			return 1
+		}
+		if fn, ok := mm.(*lua.LFunction); ok {
+			m.call(L, 1, fn, obj, key)
+			return 1
+		}
+		obj = mm
+	}
+	L.RaiseError("loop in gettable")
+	return 0
+}
+
+func iSet(L *lua.LState) int {
+	m := meterOf(L)
+	obj, key, value := L.Get(1), L.Get(2), L.Get(3)
+	for range lua.MaxTableGetLoop {
+		m.hashed(L, key)
+		t, isTable := obj.(*lua.LTable)
+		if isTable && (t.Metatable == lua.LNil || t.RawGet(key) != lua.LNil) {
+			m.put(L, t, key, value)
+			return 0
+		}
+		mm := metamethod(L, obj, "__newindex")
+		if mm == lua.LNil {
+			if !isTable {
+				L.RaiseError("%s", "attempt to index "+named(L.ToString(4), obj.Type().String()))
+			}
+			m.put(L, t, key, value)
+			return 0
+		}
+		if fn, ok := mm.(*lua.LFunction); ok {
+			m.call(L, 0, fn, obj, key, value)
+			return 0
+		}
+		obj = mm
+	}
+	L.RaiseError("loop in settable")
+	return 0
+}
+
+func iLen(L *lua.LState) int {
+	m := meterOf(L)
+	switch v := L.Get(1).(type) {
+	case lua.LString:
+		L.Push(lua.LNumber(len(v)))
+	case *lua.LTable:
+		// Lua 5.1 asks no metamethod for the length of a table.
+		L.Push(lua.LNumber(m.length(L, v)))
+	default:
+		L.RaiseError("%s", "attempt to get length of "+named(L.ToString(2), v.Type().String()))
+	}
+	return 1
+}
+
+func equal(L *lua.LState, a, b lua.LValue) bool {
+	switch x := a.(type) {
+	case lua.LString:
+		y, ok := b.(lua.LString)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		meterOf(L).step(L, len(x)/128)
+		return x == y
+	case *lua.LTable:
+		y, ok := b.(*lua.LTable)
+		if !ok || x == y {
+			return ok
+		}
+		m := meterOf(L)
+		m.enter(L)
+		eq := L.Equal(x, y)
+		m.goDepth--
+		return eq
+	}
+	return a == b
+}
+
+// compared charges for comparing two strings.
+func compared(L *lua.LState, a, b lua.LString) {
+	meterOf(L).step(L, min(len(a), len(b))/64)
+}
+
+func less(L *lua.LState, a, b lua.LValue) bool {
+	switch x := a.(type) {
+	case lua.LNumber:
+		if y, ok := b.(lua.LNumber); ok {
+			return x < y
+		}
+	case lua.LString:
+		if y, ok := b.(lua.LString); ok {
+			compared(L, x, y)
+			return x < y
+		}
+	}
+	return ordered(L, a, b, "__lt")
+}
+
+func atMost(L *lua.LState, a, b lua.LValue) bool {
+	switch x := a.(type) {
+	case lua.LNumber:
+		if y, ok := b.(lua.LNumber); ok {
+			return x <= y
+		}
+	case lua.LString:
+		if y, ok := b.(lua.LString); ok {
+			compared(L, x, y)
+			return x <= y
+		}
+	}
+	if fn := metamethod(L, a, "__le"); fn == lua.LNil {
+		if fn := metamethod(L, a, "__lt"); fn != lua.LNil && fn == metamethod(L, b, "__lt") {
+			return !ordered(L, b, a, "__lt")
+		}
+	}
+	return ordered(L, a, b, "__le")
+}
+
+func ordered(L *lua.LState, a, b lua.LValue, event string) bool {
+	fn := metamethod(L, a, event)
+	if a.Type() != b.Type() || fn == lua.LNil || fn != metamethod(L, b, event) {
+		if a.Type() == b.Type() {
+			L.RaiseError("attempt to compare two %s values", a.Type())
+		}
+		L.RaiseError("attempt to compare %s with %s", a.Type(), b.Type())
+	}
+	meterOf(L).call(L, 1, fn, a, b)
+	v := lua.LVAsBool(L.Get(-1))
+	L.Pop(1)
+	return v
+}
+
+// iTable charges for a table that was made: its positions, its fields. Nil at
+// the end goes.
+func iTable(L *lua.LState) int {
+	m := meterOf(L)
+	t := L.Get(1).(*lua.LTable)
+	positions, fields := int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber))
+	m.charge(L, positions, fields)
+	trim(t, positions)
+	m.constructed(L, t, fields)
+	L.Push(t)
+	return 1
+}
+
+// constructed notes the keys that a constructor of many fields may have taken
+// away again, as {a=1, a=nil} does.
+func (m *meter) constructed(L *lua.LState, t *lua.LTable, fields int) {
+	if fields > fieldsFew {
+		m.step(L, fields)
+		m.beginWalk(t, fields)
+	}
+}
+
+// fieldsFew is how many lost keys a walk may step over for nothing.
+const fieldsFew = 32
+
+func (m *meter) charge(L *lua.LState, positions, fields int) {
+	n := tableCost + positions*elementCost + fields*keyCost
+	if fields > 0 {
+		n += hashCost
+	}
+	m.use(L, n)
+}
+
+func trim(t *lua.LTable, positions int) {
+	for n := t.Len(); positions > n; positions-- {
+		if positions < arrayIndexMax {
+			t.Remove(-1)
+		}
+	}
+}
+
+func iFill(L *lua.LState) int {
+	m := meterOf(L)
+	t := L.Get(1).(*lua.LTable)
+	positions, fields := int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber))
+	n := L.GetTop() - 3
+	m.charge(L, positions+n, fields)
+	m.step(L, n)
+	for i := 1; i <= n; i++ {
+		t.RawSetInt(positions+i, L.Get(3+i))
+	}
+	trim(t, positions+n)
+	m.constructed(L, t, fields)
+	L.Push(t)
+	return 1
+}
+
+func iClosure(L *lua.LState) int {
+	meterOf(L).use(L, closureCost+int(L.Get(2).(lua.LNumber))*upvalueCost)
+	L.SetTop(1)
+	return 1
+}
+
+func iSpread(L *lua.LState) int {
+	n := L.GetTop()
+	meterOf(L).step(L, n/4)
+	return n
+}
+
+func iArg(L *lua.LState) int {
+	m := meterOf(L)
+	n := L.GetTop()
+	m.charge(L, n, 1)
+	m.step(L, n)
+	t := L.CreateTable(n, 0)
+	for i := 1; i <= n; i++ {
+		t.RawSetInt(i, L.Get(i))
+	}
+	trim(t, n)
+	t.RawSetString("n", lua.LNumber(n))
+	L.Push(t)
+	return 1
+}
+
+// iNumber is a bound of a for loop; a string that is a number is one.
+func iNumber(L *lua.LState) int {
+	if n, ok := meterOf(L).number(L, L.Get(1)); ok {
+		L.Push(lua.LNumber(n))
+		return 1
+	}
+	what := L.ToString(2)
+	if what == "initial" {
+		what = "initial value"
+	}
+	L.RaiseError("'for' %s must be a number", what)
+	return 0
+}

@@ -1,0 +1,217 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Library is a compiled library of functions. Its functions can be called many
+// times at once.
+type Library struct {
+	Name   string
+	Source []byte
+	// Functions are its functions by name.
+	Functions []*Function
+
+	proto *lua.FunctionProto
+	names *names
+	// bytes and instructions are what loading it takes, as charged.
+	bytes, instructions int64
+	// stateful: a function assigns to a variable that outlives the call.
+	stateful bool
+}
+
+// Function is a function of a library.
+type Function struct {
+	Name string
+	// Folded is the name in lower case: case does not matter to who calls.
+	Folded string
+	// Description is "" for none.
+	Description string
+	Flags       Flags
+	Library     *Library
+}
+
+// IsRedis tells whether Redis has all flags of the library's functions.
+func (l *Library) IsRedis() bool {
+	for _, f := range l.Functions {
+		if f.Flags&AllowKeyLocking != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Bounds of a library's loading. They are no settings: what could be loaded once
+// is loaded again for calls, after a restart and from a snapshot.
+const (
+	functionsMax     = 1024 // of one library
+	loadInstructions = LoadInstructions
+	loadBytes        = 4 << 20
+)
+
+// LoadInstructions is what loading a library takes at most.
+const LoadInstructions = 250_000
+
+// LoadInstructions is what loading this one takes: a call may have to do so.
+func (l *Library) LoadInstructions() int64 { return l.instructions }
+
+var loadLimits = Limits{Instructions: loadInstructions, Bytes: loadBytes, PatternSteps: loadInstructions}
+
+var errLoadTimeout = errors.New("FUNCTION LOAD timeout")
+
+// CompileLibrary compiles and loads a library: its text runs, and registers
+// functions. An error is the whole text of the reply.
+func CompileLibrary(source []byte, sourceBytesMax int) (*Library, error) {
+	if len(source) > sourceBytesMax {
+		return nil, fmt.Errorf("ERR Error compiling function: user_function: library is longer than %d bytes", sourceBytesMax)
+	}
+	name, body, err := parseLibraryHeader(source)
+	if err != nil {
+		return nil, err
+	}
+	l := &Library{Name: name, Source: append([]byte(nil), source...)}
+	if l.proto, l.names, err = compile(string(body), libraryChunk); err != nil {
+		return nil, fmt.Errorf("ERR Error compiling function: %w", err)
+	}
+	in := newInterpreter()
+	inst, err := in.load(l)
+	if err != nil {
+		return nil, err
+	}
+	if len(inst.registered) == 0 {
+		return nil, errors.New("ERR No functions registered")
+	}
+	for folded, r := range inst.registered { // order does not matter: they are sorted below
+		f := r.function
+		f.Library, f.Folded = l, folded
+		l.Functions = append(l.Functions, &f)
+	}
+	slices.SortFunc(l.Functions, func(a, b *Function) int { return strings.Compare(a.Name, b.Name) })
+	l.bytes, l.instructions, l.stateful = inst.bytes, inst.instructions, inst.stateful()
+	return l, nil
+}
+
+// nameIsGood tells whether a library or a function can be called so.
+func nameIsGood(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+const textBadName = "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
+
+// registered is a function that a library registered, and what to call.
+type registered struct {
+	function Function
+	callback *lua.LFunction
+}
+
+// registerFunction is redis.register_function: a name and a function, or a table
+// of arguments.
+func registerFunction(L *lua.LState) int {
+	m := meterOf(L)
+	if m.loading == nil {
+		m.raise(L, "redis.register_function can only be called on FUNCTION LOAD command")
+	}
+	var r registered
+	switch n := L.GetTop(); {
+	case n < 1 || n > 2:
+		m.raise(L, "wrong number of arguments to redis.register_function")
+	case n == 1:
+		r = m.namedArguments(L)
+	default:
+		if !isText(L.Get(1)) {
+			m.raise(L, "first argument to redis.register_function must be a string")
+		}
+		fn, ok := L.Get(2).(*lua.LFunction)
+		if !ok {
+			m.raise(L, "second argument to redis.register_function must be a function")
+		}
+		r.function.Name, r.callback = string(m.tostring(L.Get(1))), fn
+	}
+	m.register(L, r)
+	return 0
+}
+
+func (m *meter) register(L *lua.LState, r registered) {
+	m.step(L, 20)
+	m.use(L, keyCost+len(r.function.Name)+len(r.function.Description))
+	if !nameIsGood(r.function.Name) {
+		m.raise(L, textBadName)
+	}
+	inst := m.loading
+	folded := strings.ToLower(r.function.Name)
+	if _, there := inst.registered[folded]; there {
+		m.raise(L, "Function already exists in the library")
+	}
+	if len(inst.registered) >= functionsMax {
+		m.raise(L, fmt.Sprintf("a library has at most %d functions", functionsMax))
+	}
+	inst.registered[folded] = r
+}
+
+// namedArguments reads the table form of register_function's arguments.
+func (m *meter) namedArguments(L *lua.LState) registered {
+	t, ok := L.Get(1).(*lua.LTable)
+	if !ok {
+		m.raise(L, "calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).")
+	}
+	var r registered
+	named := false
+	for k, v := m.next(L, t, lua.LNil); k != lua.LNil; k, v = m.next(L, t, k) {
+		key, _ := k.(lua.LString)
+		switch key {
+		case "function_name":
+			r.function.Name, named = m.textArgument(L, "function_name", v), true
+		case "description":
+			r.function.Description = m.textArgument(L, "description", v)
+		case "callback":
+			if r.callback, ok = v.(*lua.LFunction); !ok {
+				m.raise(L, "callback argument given to redis.register_function must be a function")
+			}
+		case "flags":
+			r.function.Flags = m.flagsArgument(L, v)
+		default:
+			m.raise(L, "unknown argument given to redis.register_function")
+		}
+	}
+	if !named {
+		m.raise(L, "redis.register_function must get a function name argument")
+	}
+	if r.callback == nil {
+		m.raise(L, "redis.register_function must get a callback argument")
+	}
+	return r
+}
+
+func (m *meter) textArgument(L *lua.LState, name string, v lua.LValue) string {
+	if !isText(v) {
+		m.raise(L, name+" argument given to redis.register_function must be a string")
+	}
+	return string(m.tostring(v))
+}
+
+func (m *meter) flagsArgument(L *lua.LState, v lua.LValue) (flags Flags) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		m.raise(L, "flags argument to redis.register_function must be a table representing function flags")
+	}
+	for i := 1; at(t, i) != lua.LNil; i++ {
+		m.step(L, 1)
+		name, _ := at(t, i).(lua.LString)
+		f, ok := ParseFlag(strings.ToLower(string(name)))
+		if !ok {
+			m.raise(L, "unknown flag given")
+		}
+		flags |= f
+	}
+	return flags
+}

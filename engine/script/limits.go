@@ -1,0 +1,46 @@
+package script
+
+// Limits bound one run. They decide where a script fails, so they must be the
+// same on every replica.
+type Limits struct {
+	// Instructions is how many instructions may run; library functions charge
+	// for work in the same unit.
+	Instructions int64
+	// Bytes is how much may be allocated, whether or not it is still in use.
+	Bytes int64
+	// PatternSteps is how many steps all pattern matching may take together.
+	PatternSteps int64
+	// Coroutines is how many may be created.
+	Coroutines int
+	// ReplyBytes is how long the reply may be.
+	ReplyBytes int
+	// SourceBytes is how long a script may be.
+	SourceBytes int
+}
+
+// DefaultLimits suit scripts that Redis would finish within its
+// busy-reply-threshold.
+var DefaultLimits = Limits{
+	Instructions: 50_000_000,
+	Bytes:        256 << 20,
+	PatternSteps: 50_000_000,
+	Coroutines:   1000,
+	ReplyBytes:   64 << 20,
+	SourceBytes:  1 << 20,
+}
+
+// Fixed bounds: sizes of the interpreter's own stacks are part of its meaning.
+const (
+	callDepthMax     = 4000 // frames of Lua functions
+	goDepthMax       = 190  // Lua called from the library, called from Lua ...
+	registersInitial = 2048
+	registersMax     = 1 << 18
+	registersGrowBy  = 4096
+	threadDepthMax   = 1000
+	threadRegisters  = 256
+	unpackMax        = 8000
+	replyDepthMax    = 128
+	syntaxDepthMax   = 200 // levels of nesting in the source
+	chainMax         = 2000
+	arrayIndexMax    = 1 << 16
+)

@@ -1,0 +1,145 @@
+package script
+
+import (
+	"context"
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// meter counts what a run uses. It is the interpreter's context: Done is asked
+// before each instruction.
+type meter struct {
+	context.Context
+	limits                       *Limits
+	instructions, bytes, pattern int64 // left
+	coroutines                   int   // left
+	over                         error // set for good when a budget is spent
+	stop                         func() error
+	stopped                      bool  // over is what stop said
+	stopAt                       int64 // instructions left when stop is asked next
+	goDepth                      int
+	threads                      []int // goDepth where each running thread began
+	line                         int   // of the newest error
+	host                         Host
+	chunk, title                 string    // what errors call the text, and what runs
+	space                        *space    // the global variables
+	loading                      *instance // the one whose functions are being registered
+	dirty                        bool      // a table was changed that later calls see
+	proto                        int
+	seed                         rng
+	inst                         *interpreter
+	walks                        map[*lua.LTable]*walk
+	library                      *instance // the one whose function runs
+	names                        *names
+	readOnly                     bool
+}
+
+var ended = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+const stopEvery = 4096
+
+// Done counts an instruction.
+func (m *meter) Done() <-chan struct{} {
+	m.count(1)
+	if m.over != nil {
+		return ended
+	}
+	return nil
+}
+
+// count counts n instructions, and asks now and then whether to stop.
+func (m *meter) count(n int) {
+	m.instructions -= int64(n)
+	if m.instructions <= 0 {
+		m.exceeded(m.limits.Instructions, "instructions")
+	} else if m.stop != nil && m.instructions <= m.stopAt && m.over == nil {
+		m.stopAt = m.instructions - stopEvery
+		m.over = m.stop()
+		m.stopped = m.over != nil
+	}
+}
+
+// exceeded ends the run for good: a budget is spent.
+func (m *meter) exceeded(limit int64, what string) {
+	if m.over == nil {
+		m.over = fmt.Errorf("script exceeded its limit of %d %s", limit, what)
+	}
+}
+
+// Err is why the run must end.
+func (m *meter) Err() error { return m.over }
+
+// meterOf is the meter of the run L belongs to.
+func meterOf(L *lua.LState) *meter { return L.Context().(*meter) }
+
+// step charges n instructions.
+func (m *meter) step(L *lua.LState, n int) {
+	m.count(n)
+	m.passOn(L)
+}
+
+// passOn raises the end of the run: no pcall ends it.
+func (m *meter) passOn(L *lua.LState) {
+	if m.over != nil {
+		L.RaiseError("%s", m.over.Error())
+	}
+}
+
+// use charges n bytes, before they are allocated.
+func (m *meter) use(L *lua.LState, n int) {
+	if m.bytes -= int64(n); m.bytes < 0 {
+		m.exceeded(m.limits.Bytes, "bytes of memory")
+		m.passOn(L)
+	}
+}
+
+// match charges n pattern steps.
+func (m *meter) match(L *lua.LState, n int) {
+	if m.pattern -= int64(n); m.pattern < 0 {
+		m.exceeded(m.limits.PatternSteps, "pattern steps")
+		m.passOn(L)
+	}
+}
+
+// text charges for a new string of n bytes and the work on it.
+func (m *meter) text(L *lua.LState, n int) {
+	m.use(L, n+stringCost)
+	m.step(L, n/64)
+}
+
+// What things cost in bytes.
+const (
+	stringCost  = 32
+	tableCost   = 128
+	hashCost    = 3072 // the first string key of a table
+	elementCost = 64
+	keyCost     = 128
+	closureCost = 128
+	upvalueCost = 64
+	threadCost  = 128 << 10
+)
+
+// enter counts a call from the library into Lua; leave with goDepth--.
+func (m *meter) enter(L *lua.LState) {
+	if m.goDepth >= goDepthMax {
+		L.RaiseError("C stack overflow")
+	}
+	m.goDepth++
+}
+
+// call calls a function from the library. The function and its arguments are
+// given, nret results are left on the stack.
+func (m *meter) call(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) {
+	m.enter(L)
+	L.Push(fn)
+	for _, a := range args {
+		L.Push(a)
+	}
+	L.Call(len(args), nret)
+	m.goDepth--
+}

@@ -1,0 +1,234 @@
+package script
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// redisLibrary is what scripts and functions find in redis, scriptsOnly what
+// scripts find besides, loadLibrary what there is while a library is loaded.
+var redisLibrary, scriptsOnly, loadLibrary []entry
+
+func init() {
+	redisLibrary = []entry{
+		{"call", func(L *lua.LState) int { return redisCall(L, true) }},
+		{"pcall", func(L *lua.LState) int { return redisCall(L, false) }},
+		{"error_reply", redisErrorReply}, {"status_reply", redisStatusReply}, {"sha1hex", redisSHA1},
+		{"log", redisLog}, {"setresp", redisSetResp}, {"set_repl", redisSetRepl}, {"acl_check_cmd", redisACL},
+	}
+	scriptsOnly = []entry{
+		{"breakpoint", func(L *lua.LState) int { return boolean(L, false) }},
+		{"debug", func(*lua.LState) int { return 0 }},
+		{"replicate_commands", func(L *lua.LState) int { return boolean(L, true) }},
+	}
+	loadLibrary = []entry{{"register_function", registerFunction}, {"log", redisLog}}
+}
+
+// raise raises an error as redis's own functions do: a table with err.
+func (m *meter) raise(L *lua.LState, text string) {
+	L.Error(m.errorTable(L, "ERR "+text, false), 1)
+}
+
+func (m *meter) errorTable(L *lua.LState, text string, called bool) *lua.LTable {
+	m.use(L, tableCost+hashCost+len(text))
+	t := L.CreateTable(0, 2)
+	if called {
+		t.RawSetString("ignore_error_stats_update", lua.LTrue)
+	}
+	t.RawSetString("err", lua.LString(text))
+	return t
+}
+
+// commandArgs are the arguments of redis.call as bytes, nil if one is neither
+// string nor number.
+func commandArgs(L *lua.LState) [][]byte {
+	n := L.GetTop()
+	total := 0
+	for i := 1; i <= n; i++ {
+		if v := L.Get(i); isText(v) {
+			total += textLength(v) + stringCost
+		} else {
+			return nil
+		}
+	}
+	m := meterOf(L)
+	m.use(L, total)
+	m.step(L, total/64)
+	// The list is used again, the bytes are not: what is told of changes at the
+	// txn's end points into them.
+	args, room := m.inst.args[:0], make([]byte, 0, total)
+	for i := 1; i <= n; i++ {
+		begin := len(room)
+		switch v := L.Get(i).(type) {
+		case lua.LString:
+			room = append(room, v...)
+		case lua.LNumber:
+			room = appendG(room, float64(v), 17)
+		}
+		args = append(args, room[begin:len(room):len(room)])
+	}
+	m.inst.args = args
+	return args
+}
+
+func redisCall(L *lua.LState, raises bool) int {
+	m := meterOf(L)
+	fail := func(text string) int {
+		t := m.errorTable(L, text, true)
+		if raises {
+			L.Error(t, 1)
+		}
+		L.Push(t)
+		return 1
+	}
+	if L.GetTop() == 0 {
+		return fail("ERR Please specify at least one argument for this redis lib call")
+	}
+	args := commandArgs(L)
+	if args == nil {
+		return fail("ERR Lua redis lib command arguments must be strings or integers")
+	}
+	m.step(L, 100)
+	w := &m.inst.replies
+	w.Reset(m.proto)
+	m.step(L, m.host.Call(args, int(m.bytes)+1, w))
+	if w.TooLong() {
+		m.use(L, int(m.bytes)+1)
+	}
+	d := decoder{m: m, L: L, buf: w.Bytes()}
+	if len(d.buf) > 0 && d.buf[0] == '-' {
+		return fail(string(d.line()[1:]))
+	}
+	m.step(L, len(d.buf)/32)
+	L.Push(d.value())
+	return 1
+}
+
+func redisErrorReply(L *lua.LState) int {
+	m := meterOf(L)
+	s, ok := L.Get(1).(lua.LString)
+	if !ok || L.GetTop() != 1 {
+		L.Push(m.errorTable(L, "ERR wrong number or type of arguments", false))
+		return 1
+	}
+	text := string(s)
+	// Redis takes a text without a code for one: it gets ERR.
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
+	}
+	hasCode := false
+	for i := 0; i < len(text); i++ {
+		hasCode = hasCode || text[i] == ' '
+	}
+	if !hasCode {
+		text = "ERR " + text
+	}
+	L.Push(m.errorTable(L, text, false))
+	return 1
+}
+
+func redisStatusReply(L *lua.LState) int {
+	m := meterOf(L)
+	s, ok := L.Get(1).(lua.LString)
+	if !ok || L.GetTop() != 1 {
+		L.Push(m.errorTable(L, "ERR wrong number or type of arguments", false))
+		return 1
+	}
+	m.use(L, tableCost+hashCost)
+	t := L.CreateTable(0, 1)
+	t.RawSetString("ok", s)
+	L.Push(t)
+	return 1
+}
+
+func redisSHA1(L *lua.LState) int {
+	m := meterOf(L)
+	if L.GetTop() != 1 {
+		m.raise(L, "wrong number of arguments")
+	}
+	var text []byte
+	if isText(L.Get(1)) {
+		text = appendText(nil, L.Get(1))
+	}
+	m.text(L, 40+len(text)/4)
+	return pushText(L, SHA1(text))
+}
+
+// logMax is how much of a text redis.log takes, in bytes: as much as Redis does.
+const logMax = 1024
+
+func redisLog(L *lua.LState) int {
+	m := meterOf(L)
+	if L.GetTop() < 2 {
+		m.raise(L, "redis.log() requires two arguments or more.")
+	}
+	n, ok := L.Get(1).(lua.LNumber)
+	if !ok {
+		m.raise(L, "First argument must be a number (log level).")
+	}
+	level := toInt(float64(n))
+	if level < 0 || level > 3 {
+		m.raise(L, "Invalid debug level.")
+	}
+	var text []byte
+	for i := 2; i <= L.GetTop(); i++ {
+		if i > 2 {
+			text = append(text, ' ')
+		}
+		switch v := L.Get(i).(type) {
+		case lua.LString:
+			text = append(text, v[:min(len(v), logMax-min(len(text), logMax))]...)
+		case lua.LNumber:
+			text = appendText(text, v)
+		}
+	}
+	m.step(L, 100+L.GetTop())
+	if m.loading != nil {
+		// A library is loaded again and again.
+		return 0
+	}
+	m.host.Log(level, string(text[:min(len(text), logMax)]))
+	return 0
+}
+
+func redisSetResp(L *lua.LState) int {
+	m := meterOf(L)
+	if L.GetTop() != 1 {
+		m.raise(L, "redis.setresp() requires one argument.")
+	}
+	n, _ := m.number(L, L.Get(1))
+	if n != 2 && n != 3 {
+		m.raise(L, "RESP version must be 2 or 3.")
+	}
+	m.proto = int(n)
+	return 0
+}
+
+// redisSetRepl: all that a script does is in the log; there is nothing to
+// choose.
+func redisSetRepl(L *lua.LState) int {
+	m := meterOf(L)
+	if L.GetTop() != 1 {
+		m.raise(L, "redis.set_repl() requires one argument.")
+	}
+	n, _ := m.number(L, L.Get(1))
+	if flags := toInt(n); flags < 0 || flags > 3 {
+		m.raise(L, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
+	}
+	return 0
+}
+
+func redisACL(L *lua.LState) int {
+	m := meterOf(L)
+	if L.GetTop() == 0 {
+		m.raise(L, "Please specify at least one argument for this redis.acl_check_cmd() call")
+	}
+	args := commandArgs(L)
+	if args == nil {
+		m.raise(L, "redis.acl_check_cmd() command arguments must be strings or integers")
+	}
+	allowed, known := m.host.MayCall(args)
+	if !known {
+		m.raise(L, "Invalid command passed to redis.acl_check_cmd()")
+	}
+	return boolean(L, allowed)
+}

@@ -1,0 +1,226 @@
+package script
+
+import "github.com/yuin/gopher-lua/ast"
+
+func (r *rewriter) block(list []ast.Stmt) []ast.Stmt {
+	r.push(&scope{})
+	out := make([]ast.Stmt, 0, len(list))
+	for _, s := range list {
+		r.enter(s.Line())
+		out = r.stmt(out, s)
+		r.depth--
+	}
+	r.pop()
+	return out
+}
+
+// stmt rewrites a statement and appends what becomes of it.
+func (r *rewriter) stmt(out []ast.Stmt, s ast.Stmt) []ast.Stmt {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		return append(out, r.assign(s))
+	case *ast.LocalAssignStmt:
+		return r.local(out, s)
+	case *ast.FuncCallStmt:
+		s.Expr = r.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		s.Stmts = r.block(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = r.single(s.Condition)
+		s.Stmts = r.block(s.Stmts)
+	case *ast.RepeatStmt:
+		r.repeat(s)
+	case *ast.IfStmt:
+		r.branches(s)
+	case *ast.NumberForStmt:
+		r.numberFor(s)
+	case *ast.GenericForStmt:
+		s.Exprs = r.exprs(s.Exprs)
+		r.push(&scope{names: s.Names})
+		s.Stmts = r.block(s.Stmts)
+		r.pop()
+	case *ast.FuncDefStmt:
+		return append(out, r.define(s))
+	case *ast.ReturnStmt:
+		s.Exprs = r.exprs(s.Exprs)
+	case *ast.LabelStmt, *ast.GotoStmt:
+		// Lua 5.1 has no goto.
+		panic(&syntaxError{s.Line(), "'=' expected near 'goto'"})
+	}
+	return append(out, s)
+}
+
+// repeat: the condition sees the locals of the body.
+func (r *rewriter) repeat(s *ast.RepeatStmt) {
+	r.push(&scope{})
+	var body []ast.Stmt
+	for _, b := range s.Stmts {
+		r.enter(b.Line())
+		body = r.stmt(body, b)
+		r.depth--
+	}
+	s.Stmts = body
+	s.Condition = r.single(s.Condition)
+	r.pop()
+}
+
+// branches follows a chain of elseif, which is nested in the tree alone.
+func (r *rewriter) branches(s *ast.IfStmt) {
+	for n := 0; ; n++ {
+		if n > chainMax {
+			panic(&syntaxError{s.Line(), "chunk has too many syntax levels"})
+		}
+		s.Condition = r.single(s.Condition)
+		s.Then = r.block(s.Then)
+		if len(s.Else) == 1 {
+			if next, ok := s.Else[0].(*ast.IfStmt); ok {
+				s = next
+				continue
+			}
+		}
+		s.Else = r.block(s.Else)
+		return
+	}
+}
+
+func (r *rewriter) numberFor(s *ast.NumberForStmt) {
+	s.Init = r.single(s.Init)
+	s.Limit = r.call(s.Limit, "number", r.single(s.Limit), r.text(s.Limit, "limit"))
+	s.Init = r.call(s.Init, "number", s.Init, r.text(s.Init, "initial"))
+	if s.Step != nil {
+		s.Step = r.call(s.Step, "number", r.single(s.Step), r.text(s.Step, "step"))
+	}
+	r.push(&scope{names: []string{s.Name}})
+	s.Stmts = r.block(s.Stmts)
+	r.pop()
+}
+
+// local: "local function f" may call itself, "local f = function" may not; the
+// parser tells them apart by the last line alone.
+func (r *rewriter) local(out []ast.Stmt, s *ast.LocalAssignStmt) []ast.Stmt {
+	if len(s.Names) == 1 && len(s.Exprs) == 1 {
+		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok && s.LastLine() != 0 {
+			declare := &ast.LocalAssignStmt{Names: s.Names}
+			declare.SetLine(s.Line())
+			r.declare(s.Names...)
+			set := &ast.AssignStmt{Lhs: []ast.Expr{ident(fn, s.Names[0])}, Rhs: []ast.Expr{r.function(fn)}}
+			set.SetLine(s.Line())
+			return append(out, declare, set)
+		}
+	}
+	s.Exprs = r.exprs(s.Exprs)
+	r.declare(s.Names...)
+	return append(out, s)
+}
+
+func ident(at ast.Expr, name string) ast.Expr {
+	e := &ast.IdentExpr{Value: name}
+	e.SetLine(at.Line())
+	return e
+}
+
+// assign: fields are set by an intrinsic. Of several targets all expressions
+// are evaluated first, as the interpreter does, and kept in locals.
+func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
+	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		if field, ok := s.Lhs[0].(*ast.AttrGetExpr); ok {
+			return r.setField(field, r.single(s.Rhs[0]))
+		}
+	}
+	anyField := false
+	for _, l := range s.Lhs {
+		if id, ok := l.(*ast.IdentExpr); ok {
+			r.identifier(id.Line(), id.Value)
+			r.mention(id.Value)
+		} else {
+			anyField = true
+		}
+	}
+	if !anyField {
+		s.Rhs = r.exprs(s.Rhs)
+		return s
+	}
+	return r.assignMany(s)
+}
+
+// The names of locals that hold what is to be assigned: no script can spell
+// them.
+const hidden = "\x00"
+
+func (r *rewriter) assignMany(s *ast.AssignStmt) ast.Stmt {
+	var body []ast.Stmt
+	bind := func(names []string, exprs []ast.Expr) {
+		l := &ast.LocalAssignStmt{Names: names, Exprs: exprs}
+		l.SetLine(s.Line())
+		body = append(body, l)
+	}
+	var descs []string
+	for i, l := range s.Lhs {
+		desc := ""
+		if field, ok := l.(*ast.AttrGetExpr); ok {
+			desc = r.describe(field.Object)
+			n := string(rune('a' + i%26))
+			for range i / 26 {
+				n += "_"
+			}
+			bind([]string{hidden + "o" + n, hidden + "k" + n}, []ast.Expr{r.single(field.Object), r.single(field.Key)})
+		}
+		descs = append(descs, desc)
+	}
+	values := make([]string, len(s.Lhs))
+	for i := range values {
+		values[i] = hidden + "v" + string(rune('a'+i%26))
+		for range i / 26 {
+			values[i] += "_"
+		}
+	}
+	bind(values, r.exprs(s.Rhs))
+	for i := len(s.Lhs) - 1; i >= 0; i-- {
+		v := ident(s.Lhs[i], values[i])
+		if _, ok := s.Lhs[i].(*ast.AttrGetExpr); ok {
+			n := values[i][len(hidden)+1:]
+			set := r.call(s.Lhs[i], "set", ident(v, hidden+"o"+n), ident(v, hidden+"k"+n), v, r.text(v, descs[i]))
+			body = append(body, statement(set))
+			continue
+		}
+		a := &ast.AssignStmt{Lhs: []ast.Expr{s.Lhs[i]}, Rhs: []ast.Expr{v}}
+		a.SetLine(s.Line())
+		body = append(body, a)
+	}
+	do := &ast.DoBlockStmt{Stmts: body}
+	do.SetLine(s.Line())
+	return do
+}
+
+func statement(c *ast.FuncCallExpr) ast.Stmt {
+	c.AdjustRet = false
+	st := &ast.FuncCallStmt{Expr: c}
+	st.SetLine(c.Line())
+	return st
+}
+
+func (r *rewriter) setField(field *ast.AttrGetExpr, value ast.Expr) ast.Stmt {
+	desc := r.describe(field.Object)
+	return statement(r.call(field, "set", r.single(field.Object), r.single(field.Key), value, r.text(field, desc)))
+}
+
+// define is "function a.b:c()".
+func (r *rewriter) define(s *ast.FuncDefStmt) ast.Stmt {
+	name := s.Name
+	if name.Func == nil {
+		s.Func.ParList.Names = append([]string{"self"}, s.Func.ParList.Names...)
+		field := &ast.AttrGetExpr{Object: name.Receiver, Key: r.text(name.Receiver, name.Method)}
+		field.SetLine(s.Line())
+		return r.setField(field, r.function(s.Func))
+	}
+	fn := r.function(s.Func)
+	if field, ok := name.Func.(*ast.AttrGetExpr); ok {
+		return r.setField(field, fn)
+	}
+	if id, ok := name.Func.(*ast.IdentExpr); ok {
+		r.identifier(s.Line(), id.Value)
+	}
+	a := &ast.AssignStmt{Lhs: []ast.Expr{name.Func}, Rhs: []ast.Expr{fn}}
+	a.SetLine(s.Line())
+	return a
+}

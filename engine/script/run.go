@@ -1,0 +1,286 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockstep/engine/reply"
+)
+
+// Host is what a script reaches of the world: commands, under the locks that
+// the run holds.
+type Host interface {
+	// Call runs a command for redis.call and writes its reply, or the error
+	// that refuses it, to w, in the protocol w speaks: bytesMax bytes at most. It
+	// returns what the command's work is worth in instructions. args must not be
+	// kept.
+	Call(args [][]byte, bytesMax int, w *reply.Writer) (instructions int)
+	// MayCall answers redis.acl_check_cmd; known is false for what is no command.
+	MayCall(args [][]byte) (allowed, known bool)
+	// Log takes what redis.log says; level is 0 (debug) to 3 (warning).
+	Log(level int, text string)
+}
+
+// Run says how a script is to be run.
+type Run struct {
+	Keys, Args [][]byte
+	Host       Host
+	Limits     *Limits
+	// Left, when set, takes what the run left of Limits, for another run of the
+	// same txn.
+	Left *Limits
+	// Seed is for math.random. With 0 it begins as that of a Redis that has just
+	// been started does.
+	Seed uint64
+	// ReadOnly: set_repl and the like are of no use; the Host refuses writes.
+	ReadOnly bool
+	// Stop is asked every few thousand instructions whether to end the run, nil:
+	// never. Only for what does not run from the log.
+	Stop func() error
+}
+
+// Engine keeps interpreters for use again. The zero value is ready. It may be
+// used by many goroutines.
+type Engine struct {
+	mu   sync.Mutex
+	idle []*interpreter
+}
+
+const idleMax = 64
+
+func (e *Engine) take() *interpreter {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(e.idle); n > 0 {
+		in := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		return in
+	}
+	return nil
+}
+
+func (e *Engine) give(in *interpreter) {
+	in.rest()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.idle) < idleMax {
+		e.idle = append(e.idle, in)
+	}
+}
+
+// Run runs a script and writes its reply, or the error it ended with, to out.
+func (e *Engine) Run(s *Script, r *Run, out *reply.Writer) {
+	if err := s.Compile(); err != nil {
+		out.Error(err.Error())
+		return
+	}
+	in := e.take()
+	if in == nil {
+		in = newInterpreter()
+	}
+	if in.run(s, r, out) {
+		e.give(in)
+	}
+}
+
+func newMeter(r *Run, n *names) meter {
+	l := r.Limits
+	return meter{
+		Context: context.Background(), limits: l, instructions: l.Instructions, bytes: l.Bytes,
+		pattern: l.PatternSteps, coroutines: l.Coroutines, stop: r.Stop, stopAt: l.Instructions - stopEvery, host: r.Host,
+		proto: reply.RESP2, names: n, readOnly: r.ReadOnly, seed: newRNG(r.Seed),
+	}
+}
+
+// begin makes m the meter of what the interpreter runs next.
+func (in *interpreter) begin(m *meter, s *space, chunk, title string) {
+	m.inst, m.space, m.chunk, m.title = in, s, chunk, title
+	in.L.SetContext(m)
+}
+
+// run tells whether the interpreter may be used again.
+func (in *interpreter) run(s *Script, r *Run, out *reply.Writer) bool {
+	in.meter = newMeter(r, s.names)
+	m := &in.meter
+	in.begin(m, &in.scripts, scriptChunk, s.SHA)
+	in.scripts.globals.RawSetString("KEYS", m.list(r.Keys))
+	in.scripts.globals.RawSetString("ARGV", m.list(r.Args))
+	return m.answer(out, r, &lua.LFunction{Env: in.scripts.env, Proto: s.proto})
+}
+
+// rest lets go of what the last run was given.
+func (in *interpreter) rest() {
+	in.L.RemoveContext()
+	in.scripts.globals.RawSetString("KEYS", lua.LNil)
+	in.scripts.globals.RawSetString("ARGV", lua.LNil)
+	in.meter = meter{}
+	in.replies.Release(roomKept)
+	if cap(in.args) > argsKept {
+		in.args = nil
+	}
+}
+
+// roomKept is how many bytes, and argsKept how many arguments of a call an
+// interpreter keeps room for.
+const (
+	roomKept = 64 << 10
+	argsKept = 256
+)
+
+// answer calls a function and writes what it returns, or the error it ended
+// with, to out. It tells whether the interpreter may be used again.
+func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua.LValue) bool {
+	L, start := m.inst.L, out.Len()
+	err := m.protected(L, 1, fn, args...)
+	if err == nil && m.over == nil {
+		m.writeReply(L, out, L.Get(-1))
+	}
+	m.left(r)
+	if err == nil && m.over == nil {
+		L.SetTop(0)
+		return m.limits.Bytes-m.bytes <= usedMax
+	}
+	text := m.final(err)
+	if len(text) > m.limits.ReplyBytes {
+		text = fmt.Sprintf("ERR script exceeded its limit of %d bytes of reply", m.limits.ReplyBytes)
+	}
+	out.Truncate(start)
+	out.Error(text)
+	return false
+}
+
+// usedMax is how much a run may have allocated, in bytes, for its interpreter to
+// be kept: what lies in the registers is not given back.
+const usedMax = 8 << 20
+
+// left tells what is left of the limits.
+func (m *meter) left(r *Run) {
+	if r.Left != nil {
+		*r.Left = *m.limits
+		r.Left.Instructions, r.Left.Bytes = max(m.instructions, 1), max(m.bytes, 0)
+		r.Left.PatternSteps, r.Left.Coroutines = max(m.pattern, 0), max(m.coroutines, 0)
+	}
+}
+
+// final is the text of the error a script ended with, and where.
+func (m *meter) final(err error) string {
+	var ae *lua.ApiError
+	switch {
+	case err == nil:
+		// It ended well, and its reply did not.
+		return "ERR " + m.over.Error()
+	case m.over == nil && !errors.As(err, &ae):
+		return "ERR " + err.Error()
+	}
+	if m.line == 0 {
+		// A function of Redis's own was called directly.
+		return m.failure(err)
+	}
+	return fmt.Sprintf("%s script: %s, on @%s:%d.", m.failure(err), m.title, m.chunk, m.line)
+}
+
+// failure is the text of an error.
+func (m *meter) failure(err error) string {
+	if m.stopped {
+		return "ERR " + m.over.Error()
+	}
+	if m.over != nil {
+		return fmt.Sprintf("ERR %s:%d: %s", m.chunk, m.line, m.over)
+	}
+	text := "ERR unknown error"
+	switch v := m.object(err).(type) {
+	case *lua.LTable:
+		if s, ok := v.RawGetString("err").(lua.LString); ok {
+			text = string(s)
+		}
+	default:
+		text = "ERR " + string(m.tostring(v))
+	}
+	return strings.TrimRight(cText(text), "\r\n")
+}
+
+// list is KEYS or ARGV. Its bytes are not charged: they are the caller's.
+func (m *meter) list(args [][]byte) *lua.LTable {
+	t := m.inst.L.CreateTable(len(args), 0)
+	for i, a := range args {
+		t.RawSetInt(i+1, lua.LString(a))
+	}
+	return t
+}
+
+// protected calls fn and returns the error it ends with. The interpreter would
+// put a trace of the stack together for each error, which costs the square of
+// the depth: an error that has one already is left alone.
+func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) error {
+	if m.goDepth >= goDepthMax {
+		L.RaiseError("C stack overflow")
+	}
+	depth := m.goDepth
+	m.goDepth++
+	L.Push(trampoline)
+	L.Push(fn)
+	for _, a := range args {
+		L.Push(a)
+	}
+	err := L.PCall(len(args)+1, nret, nil)
+	m.goDepth = depth
+	if err != nil {
+		L.G.CurrentThread = L
+		if ae, ok := err.(*lua.ApiError); ok {
+			if text, ok := ae.Object.(lua.LString); ok && ae.StackTrace != quietTrace {
+				ae.Object = lua.LString(m.ownPanic(string(text)))
+			}
+		}
+	}
+	return err
+}
+
+const quietTrace = "-"
+
+// ownPanic is the text for an error that did not come from the script: the
+// interpreter ran into a fault of its own.
+func (m *meter) ownPanic(text string) string {
+	if strings.Contains(text, "callstack overflow") {
+		return "stack overflow"
+	}
+	return text
+}
+
+var trampoline = native(func(L *lua.LState) int {
+	L.Panic = quiet
+	n := L.GetTop()
+	L.Call(n-1, lua.MultRet)
+	return L.GetTop()
+})
+
+// quiet raises the value on top of the stack, and notes the line.
+func quiet(L *lua.LState) {
+	m := meterOf(L)
+	m.line = currentLine(L, m.line)
+	v := L.Get(-1)
+	if s, ok := v.(lua.LString); ok && m.names != nil && len(s) < 4096 {
+		if n := m.names.translate(string(s), m.line); n != string(s) {
+			v = lua.LString(n)
+		}
+	}
+	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
+}
+
+// currentLine is where the innermost function of the script is.
+func currentLine(L *lua.LState, otherwise int) int {
+	for level := 0; level < 4; level++ {
+		dbg, ok := L.GetStack(level)
+		if !ok {
+			break
+		}
+		if _, err := L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.What != "G" && dbg.CurrentLine > 0 {
+			return dbg.CurrentLine
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,112 @@
+package script_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand"
+	"strings"
+	"sync"
+	"testing"
+
+	"lockstep/engine/reply"
+	"lockstep/engine/script"
+)
+
+// TestRunsDoNotSeeEachOther: an interpreter that ran other scripts, well or
+// badly, answers as a fresh one does.
+func TestRunsDoNotSeeEachOther(t *testing.T) {
+	sources := []string{
+		`local t = {} for k in pairs(_G) do t[#t+1] = k end return t`,
+		`return {tostring({}), tostring(print == nil), 1}`, `return math.random(1000000)`, `math.randomseed(7) return math.random(1000000)`,
+		`redis.setresp(3) return redis.call('get', 'nokey')`, `return redis.call('get', 'nokey')`,
+		`return {KEYS[1], ARGV[1]}`, `KEYS[1] = 'changed' return KEYS[1]`, `error('x')`, `local function f() f() end return f()`,
+		`local function f() return 1 + f() end return f()`, `coroutine.wrap(function() error('in') end)()`,
+		`local f = coroutine.wrap(function() coroutine.yield(1) end) f() return tostring(coroutine.running())`,
+		`return select('#', unpack({}, 1, 7000))`, `local a, b = 1 local f = function() return a, b end a = 2 return {f()}`,
+	}
+	want := make([][]byte, len(sources))
+	for i, s := range sources {
+		want[i] = eval(t, &script.Engine{}, newHost(), reply.RESP2, &small, s, []string{"k"}, []string{"a"})
+	}
+	var e script.Engine
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			d := rand.New(rand.NewSource(int64(g)))
+			for range 500 {
+				i := d.Intn(len(sources))
+				if got := eval(t, &e, newHost(), reply.RESP2, &small, sources[i], []string{"k"}, []string{"a"}); !bytes.Equal(got, want[i]) {
+					t.Errorf("%s\n got %q\nwant %q", sources[i], got, want[i])
+				}
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// TestABoundIsReachedAtTheSameInstruction: however small the budget, what was
+// done before it was spent is the same each time, and grows with it.
+func TestABoundIsReachedAtTheSameInstruction(t *testing.T) {
+	const source = `while true do redis.call('incr', 'n') pcall(function() local s = 'a' .. 'b' end) end`
+	last := ""
+	for n := int64(1000); n <= 20_000; n += 1000 {
+		limits := small
+		limits.Instructions = n
+		var first string
+		for range 3 {
+			h := newHost()
+			var e script.Engine
+			got := eval(t, &e, h, reply.RESP2, &limits, source, nil, nil)
+			if !strings.Contains(string(got), "instructions") {
+				t.Fatalf("%q", got)
+			}
+			var w reply.Writer
+			h.Call(byteList([]string{"get", "n"}), 1<<30, &w)
+			if count := string(w.Bytes()); first == "" {
+				first = count
+			} else if count != first {
+				t.Fatalf("%d instructions: %q and %q", n, first, count)
+			}
+		}
+		if first == last {
+			t.Errorf("%d instructions do no more than 1000 fewer", n)
+		}
+		last = first
+	}
+}
+
+func TestARunCanBeStopped(t *testing.T) {
+	s, err := script.Compile([]byte(`while true do pcall(function() end) end`), &script.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	var e script.Engine
+	var w reply.Writer
+	e.Run(s, &script.Run{Host: newHost(), Limits: &script.DefaultLimits, Stop: func() error {
+		if asked++; asked == 3 {
+			return errors.New("killed by the test")
+		}
+		return nil
+	}}, &w)
+	if !strings.Contains(string(w.Bytes()), "killed by the test") || asked != 3 {
+		t.Errorf("asked %d times: %q", asked, w.Bytes())
+	}
+}
+
+func BenchmarkTwoCalls(b *testing.B) {
+	s, err := script.Compile([]byte(`local n = redis.call('incr', KEYS[1]) if n > 5 then redis.call('set', KEYS[1], 0) end return n`), &script.DefaultLimits)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var e script.Engine
+	var w reply.Writer
+	r := &script.Run{Keys: byteList([]string{"k"}), Host: newHost(), Limits: &script.DefaultLimits}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Reset(reply.RESP2)
+		e.Run(s, r, &w)
+	}
+}

@@ -1,0 +1,241 @@
+package script
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+var tableLibrary []entry
+
+func init() {
+	tableLibrary = []entry{
+		{"concat", tabConcat}, {"foreach", tabForeach}, {"foreachi", tabForeachi}, {"getn", tabGetn}, {"insert", tabInsert},
+		{"maxn", tabMaxn}, {"remove", tabRemove}, {"setn", tabSetn}, {"sort", tabSort},
+	}
+}
+
+func tabConcat(L *lua.LState) int {
+	t := tab(L, "concat", 1)
+	m := meterOf(L)
+	sep := ""
+	if L.Get(2) != lua.LNil {
+		sep = str(L, "concat", 2)
+	}
+	i := optInteger(L, "concat", 3, 1)
+	j := 0
+	if L.Get(4) != lua.LNil {
+		j = integer(L, "concat", 4)
+	} else {
+		j = m.length(L, t)
+	}
+	var out []byte
+	for k := i; k <= j; k++ {
+		v := at(t, k)
+		if !isText(v) {
+			L.RaiseError("invalid value (%s) at index %d in table for 'concat'", v.Type(), k)
+		}
+		before := len(out)
+		if s, ok := v.(lua.LString); ok {
+			m.use(L, len(s)+len(sep))
+		} else {
+			m.use(L, 24+len(sep))
+		}
+		out = appendText(out, v)
+		if k < j {
+			out = append(out, sep...)
+		}
+		m.step(L, 1+(len(out)-before)/64)
+	}
+	m.text(L, len(out))
+	return pushText(L, string(out))
+}
+
+func tabForeach(L *lua.LState) int {
+	t := tab(L, "foreach", 1)
+	m := meterOf(L)
+	for k, v := m.next(L, m.real(t), lua.LNil); k != lua.LNil; k, v = m.next(L, m.real(t), k) {
+		m.call(L, 1, L.Get(2), k, v)
+		if L.Get(-1) != lua.LNil {
+			return 1
+		}
+		L.Pop(1)
+	}
+	return 0
+}
+
+func tabForeachi(L *lua.LState) int {
+	t := tab(L, "foreachi", 1)
+	m := meterOf(L)
+	n := m.length(L, t)
+	for i := 1; i <= n; i++ {
+		m.call(L, 1, L.Get(2), lua.LNumber(i), at(t, i))
+		if L.Get(-1) != lua.LNil {
+			return 1
+		}
+		L.Pop(1)
+	}
+	return 0
+}
+
+func tabGetn(L *lua.LState) int {
+	return pushNumber(L, float64(meterOf(L).length(L, tab(L, "getn", 1))))
+}
+
+func tabSetn(L *lua.LState) int {
+	L.RaiseError("'setn' is obsolete")
+	return 0
+}
+
+func tabMaxn(L *lua.LState) int {
+	t := tab(L, "maxn", 1)
+	m := meterOf(L)
+	most := 0.0
+	for k, _ := m.next(L, t, lua.LNil); k != lua.LNil; k, _ = m.next(L, t, k) {
+		m.step(L, 1)
+		if n, ok := k.(lua.LNumber); ok && float64(n) > most {
+			most = float64(n)
+		}
+	}
+	return pushNumber(L, most)
+}
+
+func tabInsert(L *lua.LState) int {
+	t := tab(L, "insert", 1)
+	m := meterOf(L)
+	n := m.length(L, t) + 1
+	switch L.GetTop() {
+	case 2:
+		m.put(L, t, lua.LNumber(n), L.Get(2))
+	case 3:
+		pos := integer(L, "insert", 2)
+		n = max(n, pos)
+		for i := n; i > pos; i-- {
+			m.step(L, 1)
+			m.put(L, t, lua.LNumber(i), at(t, i-1))
+		}
+		m.put(L, t, lua.LNumber(pos), L.Get(3))
+	default:
+		L.RaiseError("wrong number of arguments to 'insert'")
+	}
+	return 0
+}
+
+func tabRemove(L *lua.LState) int {
+	t := tab(L, "remove", 1)
+	m := meterOf(L)
+	n := m.length(L, t)
+	pos := optInteger(L, "remove", 2, n)
+	if pos < 1 || pos > n {
+		return 0
+	}
+	v := at(t, pos)
+	for ; pos < n; pos++ {
+		m.step(L, 1)
+		m.put(L, t, lua.LNumber(pos), at(t, pos+1))
+	}
+	m.put(L, t, lua.LNumber(n), lua.LNil)
+	L.Push(v)
+	return 1
+}
+
+// tabSort is Lua 5.1's quicksort, compare by compare: a script may see the
+// order in which its function is asked, and of what is equal.
+func tabSort(L *lua.LState) int {
+	t := tab(L, "sort", 1)
+	m := meterOf(L)
+	if m.refuses(t) {
+		m.raise(L, "Attempt to modify a readonly table")
+	}
+	s := sorter{m: m, L: L, t: t, less: L.Get(2)}
+	if s.less != lua.LNil {
+		if _, ok := s.less.(*lua.LFunction); !ok {
+			badType(L, "sort", 2, "function")
+		}
+	}
+	s.sort(1, m.length(L, t))
+	return 0
+}
+
+type sorter struct {
+	m    *meter
+	L    *lua.LState
+	t    *lua.LTable
+	less lua.LValue
+}
+
+func (s *sorter) before(a, b lua.LValue) bool {
+	s.m.step(s.L, 2)
+	if s.less == lua.LNil {
+		return less(s.L, a, b)
+	}
+	s.m.call(s.L, 1, s.less, a, b)
+	v := lua.LVAsBool(s.L.Get(-1))
+	s.L.Pop(1)
+	return v
+}
+
+func (s *sorter) set(i int, v lua.LValue) { s.m.put(s.L, s.t, lua.LNumber(i), v) }
+
+// order puts the elements at i and j in order.
+func (s *sorter) order(i, j int) bool {
+	a, b := at(s.t, i), at(s.t, j)
+	if s.before(b, a) {
+		s.set(i, b)
+		s.set(j, a)
+		return true
+	}
+	return false
+}
+
+func (s *sorter) sort(lo, up int) {
+	for lo < up {
+		s.order(lo, up)
+		if up-lo == 1 {
+			return
+		}
+		mid := (lo + up) / 2
+		if !s.order(lo, mid) {
+			s.order(mid, up)
+		}
+		if up-lo == 2 {
+			return
+		}
+		pivot := at(s.t, mid)
+		s.set(mid, at(s.t, up-1))
+		s.set(up-1, pivot)
+		i := s.partition(pivot, lo, up)
+		// The smaller half first: the depth is the logarithm.
+		if i-lo < up-i {
+			s.sort(lo, i-1)
+			lo = i + 1
+		} else {
+			s.sort(i+1, up)
+			up = i - 1
+		}
+	}
+}
+
+func (s *sorter) partition(pivot lua.LValue, lo, up int) int {
+	i, j := lo, up-1
+	for {
+		for i++; s.before(at(s.t, i), pivot); i++ {
+			if i > up {
+				s.L.RaiseError("invalid order function for sorting")
+			}
+		}
+		for j--; s.before(pivot, at(s.t, j)); j-- {
+			if j < lo {
+				s.L.RaiseError("invalid order function for sorting")
+			}
+		}
+		if j < i {
+			break
+		}
+		a, b := at(s.t, i), at(s.t, j)
+		s.set(i, b)
+		s.set(j, a)
+	}
+	a, b := at(s.t, up-1), at(s.t, i)
+	s.set(up-1, b)
+	s.set(i, a)
+	return i
+}

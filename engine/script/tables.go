@@ -1,0 +1,191 @@
+package script
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// The array part of a table ends with an element that is not nil, except inside
+// one function here. So the length is known without a search: the
+// interpreter's Len looks from the end. Whoever sets nil at the end takes what
+// is nil before it away, too.
+
+// length is the border of a table, as Lua's #.
+func (m *meter) length(L *lua.LState, t *lua.LTable) int {
+	n := t.Len()
+	if n < arrayIndexMax-1 {
+		return n
+	}
+	// The rest stands in the hash part: double, then halve.
+	lo, hi := n, n+1
+	for t.RawGetH(lua.LNumber(hi)) != lua.LNil {
+		m.step(L, 4)
+		lo, hi = hi, hi*2
+		if hi > math.MaxInt32 {
+			return lo
+		}
+	}
+	for hi-lo > 1 {
+		m.step(L, 4)
+		if mid := (lo + hi) / 2; t.RawGetH(lua.LNumber(mid)) != lua.LNil {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+func at(t *lua.LTable, i int) lua.LValue { return t.RawGet(lua.LNumber(i)) }
+
+// put sets t[key] without metamethods, and charges.
+func (m *meter) put(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
+	if m.refuses(t) {
+		L.RaiseError("Attempt to modify a readonly table")
+	}
+	switch k := key.(type) {
+	case lua.LNumber:
+		f := float64(k)
+		if f != f {
+			L.RaiseError("table index is NaN")
+		}
+		if f >= 1 && f < arrayIndexMax && f == math.Trunc(f) {
+			m.putIndex(L, t, int(f), value)
+			return
+		}
+	case *lua.LNilType:
+		L.RaiseError("table index is nil")
+	}
+	m.hashed(L, key)
+	m.putHash(L, t, key, value)
+}
+
+func (m *meter) putIndex(L *lua.LState, t *lua.LTable, i int, value lua.LValue) {
+	n := t.Len()
+	switch {
+	case value != lua.LNil:
+		if i > n {
+			m.use(L, elementCost+16*(i-n-1))
+			m.step(L, (i-n)/8)
+		}
+		t.RawSetInt(i, value)
+	case i < n:
+		t.RawSetInt(i, lua.LNil)
+	case i == n:
+		t.Remove(-1)
+		for n--; n > 0 && t.RawGetInt(n) == lua.LNil; n-- {
+			m.step(L, 1)
+			t.Remove(-1)
+		}
+	}
+}
+
+func (m *meter) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
+	old := t.RawGetH(key)
+	switch {
+	case value == lua.LNil && old != lua.LNil:
+		m.hole(t, key)
+	case value == lua.LNil:
+		return
+	case old == lua.LNil:
+		if m.walkOf(t) == nil && !hasHash(t) {
+			m.use(L, hashCost)
+		}
+		m.use(L, keyCost)
+	}
+	t.RawSetH(key, value)
+}
+
+// hasHash tells whether a table that lost no keys has any outside its array: the
+// first one is found at once.
+func hasHash(t *lua.LTable) bool {
+	from := lua.LValue(lua.LNil)
+	if n := t.Len(); n > 0 {
+		from = lua.LNumber(n)
+	}
+	k, _ := t.Next(from)
+	return k != lua.LNil
+}
+
+// hashed charges for a key that is looked up.
+func (m *meter) hashed(L *lua.LState, key lua.LValue) {
+	if s, ok := key.(lua.LString); ok {
+		m.step(L, len(s)/128)
+	}
+}
+
+// walk is what is known of a table that lost keys: the interpreter keeps the
+// place of a lost key, and a walk steps over it each time. holes is how many
+// there are at most; a long one counts for many.
+type walk struct {
+	holes int
+	last  lua.LValue // the key that next returned last
+}
+
+func (m *meter) hole(t *lua.LTable, key lua.LValue) {
+	w := m.walkOf(t)
+	if w == nil {
+		w = m.beginWalk(t, 0)
+	}
+	w.holes++
+	if s, ok := key.(lua.LString); ok {
+		w.holes += len(s) / 32
+	}
+}
+
+func (m *meter) beginWalk(t *lua.LTable, holes int) *walk {
+	if m.walks == nil {
+		m.walks = map[*lua.LTable]*walk{}
+	}
+	w := &walk{holes: holes}
+	m.walks[t] = w
+	return w
+}
+
+// walkOf is what is known of a table that lost keys, in this run or when its
+// library was loaded; nil: it lost none.
+func (m *meter) walkOf(t *lua.LTable) *walk {
+	if w := m.walks[t]; w != nil {
+		return w
+	}
+	if m.library != nil {
+		if holes := m.library.holes[t]; holes > 0 {
+			return m.beginWalk(t, holes)
+		}
+	}
+	return nil
+}
+
+// next is Lua's next. A walk from key to key passes each lost key once and pays
+// for them when it begins; who jumps about pays each time.
+func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, lua.LValue) {
+	w := m.walkOf(t)
+	m.hashed(L, key)
+	if w != nil && (key == lua.LNil || key != w.last) {
+		m.step(L, w.holes/4)
+	}
+	from := 0
+	if k, ok := key.(lua.LNumber); ok && float64(k) >= 1 && float64(k) < arrayIndexMax && float64(k) == math.Trunc(float64(k)) {
+		n := t.Len()
+		from = int(k)
+		if from > n {
+			// The end of the array was taken away behind the walk.
+			from = n
+			if key = lua.LNumber(n); n == 0 {
+				key = lua.LNil
+			}
+		}
+	} else if key != lua.LNil && w == nil && t.RawGetH(key) == lua.LNil {
+		L.RaiseError("invalid key to 'next'")
+	}
+	k, v := t.Next(key)
+	if i, ok := k.(lua.LNumber); ok && int(i)-from > 1 && float64(i) < arrayIndexMax {
+		m.step(L, (int(i)-from)/8)
+	}
+	m.hashed(L, k)
+	if w != nil {
+		w.last = k
+	}
+	return k, v
+}

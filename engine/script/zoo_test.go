@@ -1,0 +1,61 @@
+package script_test
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/engine/reply"
+	"lockstep/engine/script"
+	"lockstep/tests/scripts/zoo"
+)
+
+// small bounds make the zoo quick; the kinds of bound are the same.
+var small = script.Limits{Instructions: 3_000_000, Bytes: 64 << 20, PatternSteps: 2_000_000, Coroutines: 100,
+	ReplyBytes: 4 << 20, SourceBytes: 1 << 20}
+
+// tookMax is generous: a machine may have other things to do. A script without a
+// bound takes for ever.
+const tookMax = time.Minute
+
+func TestHostileScriptsEndWithAnError(t *testing.T) {
+	var e script.Engine
+	limits, otherBound := small, "none"
+	if testing.Short() {
+		// Most then end by this bound that would have ended by another.
+		limits.Instructions, otherBound = limits.Instructions/100, "exceeded its limit of"
+	}
+	for _, z := range zoo.Animals {
+		t.Run(z.Name, func(t *testing.T) {
+			var first []byte
+			for range 2 {
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				began := time.Now()
+				got := eval(t, &e, newHost(), reply.RESP2, &limits, z.Source, []string{"k"}, nil)
+				took := time.Since(began)
+				runtime.ReadMemStats(&after)
+				if z.Want != "" && (got[0] != '-' || !strings.Contains(string(got), z.Want) && !strings.Contains(string(got), otherBound)) {
+					t.Fatalf("ended with %.300q, want an error with %q", got, z.Want)
+				}
+				if bytes.Contains(got, []byte("0x")) || bytes.Contains(got, []byte("runtime error")) {
+					t.Errorf("%.300q", got)
+				}
+				if made := after.TotalAlloc - before.TotalAlloc; made > 16*uint64(limits.Bytes) {
+					t.Errorf("allocated %d MB", made>>20)
+				}
+				if took > tookMax {
+					t.Errorf("took %v", took)
+				}
+				if first == nil {
+					first = got
+				} else if !bytes.Equal(first, got) {
+					t.Errorf("ended with %.300q and then with %.300q", first, got)
+				}
+			}
+		})
+	}
+}

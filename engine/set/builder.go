@@ -1,0 +1,39 @@
+package set
+
+import (
+	"bytes"
+
+	"lockstep/engine/pack"
+)
+
+// Builder makes a set of form Large. Members that come in the order of such a
+// set cost a step each.
+type Builder struct {
+	tree *pack.Tree
+	// last is the greatest record, record room for the next.
+	last, record []byte
+}
+
+// NewBuilder begins a set.
+func NewBuilder() *Builder { return &Builder{tree: &pack.Tree{}} }
+
+// Add adds a member, which is copied, and tells whether it is new.
+func (b *Builder) Add(member []byte) bool {
+	b.record = pack.AppendHashed(b.record[:0], member)
+	switch order := bytes.Compare(b.record, b.last); {
+	case order > 0:
+		b.tree.Append(b.record)
+		b.last, b.record = b.record, b.last
+		return true
+	case order == 0:
+		return false
+	}
+	found, rank := b.tree.Find(b.record)
+	if found == nil {
+		b.tree.Insert(rank, b.record)
+	}
+	return found == nil
+}
+
+// Set ends the set; the builder is then used up.
+func (b *Builder) Set() *Set { return &Set{b.tree} }

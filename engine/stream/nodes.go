@@ -1,0 +1,216 @@
+package stream
+
+import (
+	"bytes"
+
+	"lockstep/engine/pack"
+)
+
+// nodes are a stream's nodes in the order of their IDs. A record is the first
+// ID that its node ever had, and the node's listpack.
+type nodes struct {
+	sealed *pack.Tree
+	// tail is the last record, nil if there is none.
+	tail []byte
+	// radix is the number of nodes that Redis's radix tree of these IDs has.
+	radix int
+}
+
+// tailKept is the size of a buffer worth keeping for the next tail.
+const tailKept = 16 << 10
+
+func newNodes() nodes { return nodes{sealed: &pack.Tree{}, radix: 1} }
+
+func (n *nodes) clone() nodes {
+	return nodes{sealed: n.sealed.Clone(), tail: bytes.Clone(n.tail), radix: n.radix}
+}
+
+func (n *nodes) memoryBytes() int { return n.sealed.MemoryBytes() + cap(n.tail) }
+
+func (n *nodes) len() int {
+	if n.tail == nil {
+		return 0
+	}
+	return n.sealed.Len() + 1
+}
+
+// at returns record i.
+func (n *nodes) at(i int) []byte {
+	if i == n.sealed.Len() {
+		return n.tail
+	}
+	return n.sealed.At(i)
+}
+
+// rank is the number of records before the probe.
+func (n *nodes) rank(probe []byte) int {
+	rank := n.sealed.Rank(probe)
+	if rank == n.sealed.Len() && n.tail != nil && bytes.Compare(n.tail, probe) < 0 {
+		rank++
+	}
+	return rank
+}
+
+// seek is the place of the node where an ID would stand: the last one that does
+// not begin behind it, or the first.
+func (n *nodes) seek(id ID) int {
+	var buf [IDBytes]byte
+	rank := n.rank(id.AppendKey(buf[:0]))
+	if rank < n.len() && IDOf(n.at(rank)) == id {
+		return rank
+	}
+	return max(rank-1, 0)
+}
+
+// from walks over records from place i on.
+func (n *nodes) from(i int, yield func(record []byte) bool) {
+	for _, record := range n.sealed.From(i) {
+		if !yield(record) {
+			return
+		}
+	}
+	if n.tail != nil {
+		yield(n.tail)
+	}
+}
+
+// back walks over records from place i down.
+func (n *nodes) back(i int, yield func(record []byte) bool) {
+	if i == n.sealed.Len() && n.tail != nil {
+		if !yield(n.tail) {
+			return
+		}
+		i--
+	}
+	for _, record := range n.sealed.Backward(i) {
+		if !yield(record) {
+			return
+		}
+	}
+}
+
+// add puts a record behind all others and takes it over.
+func (n *nodes) add(record []byte) {
+	n.radix += n.radixAdds(record, n.len())
+	if n.tail != nil {
+		n.sealed.Append(n.tail)
+	}
+	n.tail = record
+}
+
+// begin makes the record of a new node, which build appends to a buffer, the
+// last one.
+func (n *nodes) begin(id ID, build func(dst []byte) []byte) {
+	if n.tail != nil && id.Compare(IDOf(n.tail)) <= 0 {
+		n.insert(build(nil))
+		return
+	}
+	var buffer []byte
+	if n.tail != nil {
+		n.sealed.Append(n.tail)
+		if cap(n.tail) <= tailKept {
+			buffer = n.tail[:0]
+		}
+		n.tail = nil
+	}
+	record := build(buffer)
+	n.radix += n.radixAdds(record, n.sealed.Len())
+	n.tail = record
+}
+
+// insert puts a record before the tail, in place of one with the same ID. That
+// comes about when the tail's entries are deleted and XSETID has gone back.
+func (n *nodes) insert(record []byte) {
+	i := n.rank(record[:IDBytes])
+	if IDOf(n.at(i)) == IDOf(record) {
+		n.change(i, func([]byte) []byte { return record })
+		return
+	}
+	n.radix += n.radixAdds(record, i)
+	n.sealed.Insert(i, record)
+}
+
+// change gives record i other bytes; its ID stays.
+func (n *nodes) change(i int, change func(record []byte) []byte) {
+	if i == n.sealed.Len() {
+		n.tail = change(n.tail)
+		return
+	}
+	n.sealed.Replace(i, change(bytes.Clone(n.sealed.At(i))))
+}
+
+// remove takes record i out.
+func (n *nodes) remove(i int) {
+	key := bytes.Clone(n.at(i)[:IDBytes])
+	switch sealed := n.sealed.Len(); {
+	case i < sealed:
+		n.sealed.Delete(i, 1)
+	case sealed == 0:
+		n.tail = nil
+	default:
+		n.tail = bytes.Clone(n.sealed.At(sealed - 1))
+		n.sealed.Delete(sealed-1, 1)
+	}
+	n.radix -= n.radixAdds(key, i)
+}
+
+// radixAdds is the number of nodes that a radix tree of the records' IDs has
+// more with one more ID, which stands before record i. The tree is one as
+// Redis builds it: a node for each ID's end, one for each place where IDs part,
+// and one for each run of bytes that leads to either without parting.
+func (n *nodes) radixAdds(key []byte, i int) int {
+	count := n.len()
+	if n.tail == nil {
+		count = n.sealed.Len()
+	}
+	if count == 0 {
+		return 1
+	}
+	shared := -1
+	if i > 0 {
+		shared = sharedBytes(n.at(i-1), key)
+	}
+	if i < count {
+		shared = max(shared, sharedBytes(n.at(i), key))
+	}
+	// Those that share the most bytes with the new ID.
+	low, high := n.rank(key[:shared]), n.rankBehind(key[:shared], count)
+	first, last := n.at(low), n.at(high-1)
+	adds := 1 // the ID's end
+	if shared < IDBytes-1 {
+		adds++ // the run that leads there
+	}
+	if first[shared] != last[shared] {
+		return adds // they part here already
+	}
+	// A run is cut in two: what is left of it before and behind.
+	begin, end := 0, IDBytes
+	if low > 0 {
+		begin = sharedBytes(n.at(low-1), first) + 1
+	}
+	if high < count {
+		begin = max(begin, sharedBytes(last, n.at(high))+1)
+	}
+	if high-low > 1 {
+		end = sharedBytes(first, last)
+	}
+	if shared > begin {
+		adds++
+	}
+	if end > shared+1 {
+		adds++
+	}
+	return adds
+}
+
+// rankBehind is the number of records before the first behind all that begin
+// with the prefix.
+func (n *nodes) rankBehind(prefix []byte, count int) int {
+	behind := bytes.Clone(prefix)
+	for at := len(behind) - 1; at >= 0; at-- {
+		if behind[at]++; behind[at] != 0 {
+			return n.rank(behind)
+		}
+	}
+	return count
+}

@@ -1,0 +1,116 @@
+package stream
+
+import "encoding/binary"
+
+// Pending is an entry that was delivered and not acknowledged.
+type Pending struct {
+	ID ID
+	// DeliveredMs is when it was last delivered, Deliveries how often.
+	DeliveredMs int64
+	Deliveries  uint64
+	// Consumer is the number of the consumer that has it.
+	Consumer int
+}
+
+// appendRecord appends the record of a group's tree.
+func (p *Pending) appendRecord(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint64(p.ID.AppendKey(dst), uint64(p.DeliveredMs))
+	dst = binary.AppendUvarint(dst, p.Deliveries)
+	return binary.AppendUvarint(dst, uint64(p.Consumer))
+}
+
+func pendingOf(record []byte) (p Pending) {
+	p.ID = IDOf(record)
+	p.DeliveredMs = int64(binary.BigEndian.Uint64(record[IDBytes:]))
+	record = record[IDBytes+8:]
+	n, width := binary.Uvarint(record)
+	p.Deliveries = n
+	n, _ = binary.Uvarint(record[width:])
+	p.Consumer = int(n)
+	return p
+}
+
+// Pending is the number of the group's pending entries.
+func (g *Group) Pending() int { return g.pending.Len() }
+
+// FindPending returns the pending entry of an ID; false if there is none.
+func (g *Group) FindPending(id ID) (Pending, bool) {
+	var buf [IDBytes]byte
+	record, _ := g.pending.Find(id.AppendKey(buf[:0]))
+	if record == nil {
+		return Pending{}, false
+	}
+	return pendingOf(record), true
+}
+
+// PendingFrom walks over pending entries from an ID on. The stream must not
+// change meanwhile.
+func (g *Group) PendingFrom(from ID, yield func(p Pending) bool) {
+	var buf [IDBytes]byte
+	for _, record := range g.pending.From(g.pending.Rank(from.AppendKey(buf[:0]))) {
+		if !yield(pendingOf(record)) {
+			return
+		}
+	}
+}
+
+// PendingOf is PendingFrom for the entries of one consumer.
+func (g *Group) PendingOf(no int, from ID, yield func(p Pending) bool) {
+	var buf [IDBytes]byte
+	tree := g.consumers[no].pending
+	for _, key := range tree.From(tree.Rank(from.AppendKey(buf[:0]))) {
+		record, _ := g.pending.Find(key)
+		if !yield(pendingOf(record)) {
+			return
+		}
+	}
+}
+
+// NextPending is the first pending entry from an ID on; false if there is none.
+func (g *Group) NextPending(from ID) (next Pending, ok bool) {
+	g.PendingFrom(from, func(p Pending) bool { next, ok = p, true; return false })
+	return next, ok
+}
+
+// LastPending is the last pending entry; false if there is none.
+func (g *Group) LastPending() (Pending, bool) {
+	if n := g.pending.Len(); n > 0 {
+		return pendingOf(g.pending.At(n - 1)), true
+	}
+	return Pending{}, false
+}
+
+// SetPending makes a pending entry or changes it; it may be another consumer's
+// up to now.
+func (s *Stream) SetPending(g *Group, p Pending) {
+	old, exists := g.FindPending(p.ID)
+	var buf [IDBytes + 8 + 2*binary.MaxVarintLen64]byte
+	record := p.appendRecord(buf[:0])
+	if !exists || old.Consumer != p.Consumer {
+		if exists {
+			s.forget(g, old)
+		}
+		c := s.changeConsumer(g, p.Consumer)
+		s.resize(c.pending, func() { c.pending.Put(record[:IDBytes], IDBytes) })
+	}
+	s.resize(g.pending, func() { g.pending.Put(record, IDBytes) })
+}
+
+// forget takes a pending entry from its consumer.
+func (s *Stream) forget(g *Group, p Pending) {
+	var buf [IDBytes]byte
+	c := s.changeConsumer(g, p.Consumer)
+	s.resize(c.pending, func() { c.pending.Remove(p.ID.AppendKey(buf[:0])) })
+}
+
+// RemovePending takes a pending entry out; false if there is none of that ID.
+func (s *Stream) RemovePending(g *Group, id ID) bool {
+	p, ok := g.FindPending(id)
+	if !ok {
+		return false
+	}
+	var buf [IDBytes]byte
+	s.forget(g, p)
+	s.resize(g.pending, func() { g.pending.Remove(id.AppendKey(buf[:0])) })
+	return true
+}

@@ -1,0 +1,114 @@
+package zset
+
+import "lockstep/engine/pack"
+
+// Put gives a member a score, and tells whether the member is new. A set that
+// the limits no longer admit as a small one becomes large. Member is copied.
+func (s *Set) Put(member []byte, score float64, limits Limits) (added bool) {
+	if s.Large() {
+		return s.putLarge(Entry{member, score})
+	}
+	i, old := s.find(member)
+	switch {
+	case i >= 0 && old == score:
+		return false
+	case i >= 0:
+		s.small.Delete(i, 1)
+	case !limits.admit(s.Len()+1, len(member), s.small.Bytes()+pack.ScoreBytes+len(member)):
+		s.grow()
+		return s.putLarge(Entry{member, score})
+	}
+	var buf [128]byte
+	record := appendOrdered(buf[:0], Entry{member, score})
+	s.small.Insert(s.small.Rank(record), record)
+	return i < 0
+}
+
+// grow makes a small set a large one.
+func (s *Set) grow() {
+	entries := make([]Entry, 0, s.Len())
+	for _, e := range s.From(0) {
+		entries = append(entries, e)
+	}
+	*s = *buildLarge(entries)
+}
+
+func (s *Set) putLarge(e Entry) (added bool) {
+	var buf, orderBuf [128]byte
+	indexed := appendIndexed(buf[:0], e)
+	found, rank := s.index.Find(indexed[:len(indexed)-pack.ScoreBytes])
+	if found == nil {
+		s.index.Insert(rank, indexed)
+	} else {
+		_, rest := pack.CutHashed(found)
+		old := indexScore(rest)
+		if old == e.Score {
+			return false
+		}
+		s.order.Remove(appendOrdered(orderBuf[:0], Entry{e.Member, old}))
+		s.countZero(old, -1)
+		s.index.Replace(rank, indexed)
+	}
+	ordered := appendOrdered(orderBuf[:0], e)
+	s.order.Insert(s.order.Rank(ordered), ordered)
+	s.countZero(e.Score, 1)
+	return found == nil
+}
+
+func (s *Set) countZero(score float64, n int) {
+	if isMinusZero(score) {
+		s.minusZeros += n
+	}
+}
+
+// Remove deletes a member and tells whether there was one.
+func (s *Set) Remove(member []byte) bool {
+	rank, _, ok := s.Rank(member)
+	if ok {
+		s.RemoveRange(rank, 1)
+	}
+	return ok
+}
+
+// RemoveRange deletes count members from a place on.
+func (s *Set) RemoveRange(from, count int) {
+	switch {
+	case count <= 0:
+	case !s.Large():
+		s.small.Delete(from, count)
+	case count == s.Len():
+		*s = *NewLarge()
+	default:
+		var buf []byte
+		for i, e := range s.From(from) {
+			if i == from+count {
+				break
+			}
+			buf = pack.AppendHashed(buf[:0], e.Member)
+			s.countZero(e.Score, -1)
+			s.index.Remove(buf)
+		}
+		s.order.Delete(from, count)
+	}
+}
+
+// Compact makes a large set small if the limits admit it.
+func (s *Set) Compact(limits Limits) {
+	if !s.Large() || int64(s.Len()) > limits.EntriesMax {
+		return
+	}
+	entries := make([]Entry, 0, s.Len())
+	for _, e := range s.From(0) {
+		entries = append(entries, e)
+	}
+	if n := Build(entries, limits); !n.Large() {
+		*s = *n
+	}
+}
+
+// Expand makes a small set large if it has more members than the limit.
+func (s *Set) Expand(limits Limits) {
+	if !s.Large() && int64(s.Len()) > limits.EntriesMax {
+		s.grow()
+	}
+}

@@ -1,0 +1,82 @@
+package fsm
+
+import (
+	"context"
+	"io"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/rdb"
+)
+
+// StampMs is the log's time at the snapshot, in Unix milliseconds: keys whose
+// expiry is not later are gone, whether they have been deleted or not.
+func (s *Snapshot) StampMs() int64 { return s.header.stampMs }
+
+// PersistKeys writes the snapshot's keys as an RDB file that any redis-server
+// opens: without what only a replica of the shard needs (versions, the duplicate
+// table, the place in the log). With programs the libraries of functions are in
+// it, and the scripts that were loaded, in auxiliary fields. told is called after
+// each database of a lock slot with the number of keys written. An error of w
+// ends it.
+func (s *Snapshot) PersistKeys(w io.Writer, programs bool, told func(keys int)) error {
+	if err := s.m.progress.wait(context.Background(), s.header.index); err != nil {
+		return err
+	}
+	out := rdb.NewWriter(w)
+	if programs {
+		s.writePrograms(out, false)
+	}
+	for slot := range int32(s.st.ks.LockSlots()) {
+		if err := s.capture(slot); err != nil {
+			return err
+		}
+		for db := range engine.Databases {
+			n := s.cut.Count(slot, db)
+			if n == 0 {
+				continue
+			}
+			out.SelectDB(db)
+			err := s.cut.Each(slot, db, func(e *engine.Entry) error {
+				command.WriteEntry(out, e)
+				return out.Err()
+			})
+			if err != nil {
+				return err
+			}
+			told(n)
+		}
+		s.cut.Release(slot)
+	}
+	return out.Close()
+}
+
+// Keys is how many keys there are about now; it is exact if nothing changes.
+func (s *Snapshot) Keys() int64 {
+	sum := 0
+	for db := range engine.Databases {
+		sum += s.st.ks.Keys(db)
+	}
+	return int64(sum)
+}
+
+// writePrograms writes scripts and libraries of functions. What came into the
+// script cache by EVAL alone is there only with evaluated.
+func (s *Snapshot) writePrograms(out *rdb.Writer, evaluated bool) {
+	for _, c := range s.scripts {
+		loaded := byte(0)
+		if c.Loaded {
+			loaded = 1
+		}
+		if c.Loaded || evaluated {
+			out.Aux(AuxScript, append([]byte{loaded}, c.Source...))
+		}
+	}
+	for _, l := range s.functions.Libraries() {
+		if l.IsRedis() {
+			out.Function(l.Source)
+		} else {
+			out.Aux(AuxLibrary, l.Source)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package fsm
+
+import (
+	"fmt"
+
+	"lockstep/engine/command"
+)
+
+// checkCommands refuses an entry with a command this node does not know,
+// before any of it has run.
+func checkCommands(e *Entry) error {
+	for i := range e.Bundles {
+		for j := range e.Bundles[i].Txns {
+			if err := e.Bundles[i].Txns[j].check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CheckCalls says why a gateway's txns must not enter the log, nil if they may.
+// An entry that a replica cannot run ends it, and every other, again and again: so
+// whoever leads looks before. What only leaders make is no gateway's.
+func CheckCalls(txns []Txn) error {
+	for i := range txns {
+		t := &txns[i]
+		if t.Kind != KindCommand && t.Kind != KindExec {
+			return fmt.Errorf("%w: a txn of kind %d", ErrCommand, t.Kind)
+		}
+		if err := t.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckReads says why txns cannot be run as reads, nil if they can.
+func CheckReads(txns []Txn) error {
+	if err := CheckCalls(txns); err != nil {
+		return err
+	}
+	for i := range txns {
+		t := &txns[i]
+		if t.Kind != KindCommand {
+			return fmt.Errorf("%w: a transaction is no read", ErrCommand)
+		}
+		// What programs do is judged where they are planned.
+		if spec := t.Ops[0].lookup(); spec.Plan == nil && spec.Writes(t.Ops[0].Args) {
+			return ErrLogged
+		}
+	}
+	return nil
+}
+
+// check tells whether a replica can run the txn.
+func (t *Txn) check() error {
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if spec := op.lookup(); spec == nil || spec.Run == nil || !spec.CheckArity(len(op.Args)) || op.Sum != nil && !spec.Evaluates {
+			return fmt.Errorf("%w: %.40q with %d arguments", ErrCommand, op.Args[0], len(op.Args))
+		}
+	}
+	single := t.Kind != KindExec && t.Kind != KindTick
+	if single && len(t.Ops) != 1 || t.Kind == KindSetting && t.Ops[0].lookup() != settingSpec {
+		return fmt.Errorf("%w: a txn of kind %d with %d ops", ErrCorrupt, t.Kind, len(t.Ops))
+	}
+	return nil
+}
+
+// settingSpec is the row of what changes a setting.
+var settingSpec = command.Get("lockstep.set")

@@ -1,0 +1,166 @@
+package fsm
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+// gateways ask one machine for txns, an entry each.
+type gateways struct{ *lockedMachine }
+
+func newGateways(t *testing.T) *gateways { return &gateways{newLockedMachine(t)} }
+
+// begin brings a txn into the log and does not wait for it.
+func (g *gateways) begin(o Origin, seq, ackedBelow uint64, txn Txn) {
+	g.t.Helper()
+	g.index++
+	b := Bundle{Origin: o, FirstSeq: seq, AckedBelow: ackedBelow, Txns: []Txn{txn}}
+	if err := g.Apply(g.index, entryOf(g.index, b)); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// ask brings a command into the log and returns the outcome and the reply.
+func (g *gateways) ask(o Origin, seq, ackedBelow uint64, args ...string) string {
+	g.t.Helper()
+	return g.askTxn(o, seq, ackedBelow, txnOf(0, args...))
+}
+
+func (g *gateways) askTxn(o Origin, seq, ackedBelow uint64, txn Txn) string {
+	g.t.Helper()
+	g.begin(o, seq, ackedBelow, txn)
+	g.executed(g.index)
+	g.replies.mu.Lock()
+	defer g.replies.mu.Unlock()
+	return g.replies.replies[EntryID{1, 1, g.index}][0]
+}
+
+func (g *gateways) want(what, got, want string) {
+	g.t.Helper()
+	if got != want {
+		g.t.Errorf("%s: %.40q, not %q", what, got, want)
+	}
+}
+
+// image is the machine's snapshot.
+func (g *gateways) image() *bytes.Buffer {
+	g.t.Helper()
+	s, err := g.Snapshot()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer s.Release()
+	var image bytes.Buffer
+	if err := s.Persist(&image); err != nil {
+		g.t.Fatal(err)
+	}
+	return &image
+}
+
+// become puts a machine in the place of this one that has a snapshot.
+func (g *gateways) become(image io.Reader) {
+	g.t.Helper()
+	g.Machine = testMachine(g.t, g.replies)
+	if err := g.Restore(image); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// Outcomes as the recorder writes them.
+const (
+	lostReply  = "1 "
+	staleReply = "2 "
+)
+
+// bothWays runs a test on a machine that goes on and on one that is restored from
+// its snapshot whenever reload is called.
+func bothWays(t *testing.T, test func(t *testing.T, g *gateways, reload func())) {
+	t.Run("without a snapshot", func(t *testing.T) { test(t, newGateways(t), func() {}) })
+	t.Run("with a snapshot", func(t *testing.T) {
+		g := newGateways(t)
+		test(t, g, func() { g.become(g.image()) })
+	})
+}
+
+func TestATxnOfAnEarlierBootDoesNotRun(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		before, after := Origin{Node: 5, Boot: 2, Lane: 1}, Origin{Node: 5, Boot: 3, Lane: 1}
+		g.want("the first boot", g.ask(before, 0, 0, "incr", "n"), "0 :1\r\n")
+		g.want("the second boot", g.ask(after, 0, 0, "incr", "n"), "0 :2\r\n")
+		reload()
+		g.want("the first boot, late", g.ask(before, 1, 0, "incr", "n"), staleReply)
+		g.want("the first boot, again", g.ask(before, 0, 0, "incr", "n"), staleReply)
+		g.want("the first boot, in another lane", g.ask(Origin{Node: 5, Boot: 2, Lane: 9}, 0, 0, "incr", "n"), staleReply)
+		g.want("the second boot, again", g.ask(after, 0, 0, "incr", "n"), "0 :2\r\n")
+		g.want("the second boot, anew", g.ask(after, 1, 0, "incr", "n"), "0 :3\r\n")
+	})
+}
+
+func TestATxnThatItsGatewayGaveUpDoesNotRun(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		o := Origin{Node: 5, Boot: 2, Lane: 1}
+		g.want("a later one", g.ask(o, 7, 5, "incr", "n"), "0 :1\r\n")
+		reload()
+		g.want("the one given up", g.ask(o, 4, 0, "incr", "n"), staleReply)
+		g.want("the oldest that is not", g.ask(o, 5, 0, "incr", "n"), "0 :2\r\n")
+	})
+}
+
+func TestATxnBeyondTheWindowDoesNotRun(t *testing.T) {
+	g := newGateways(t)
+	o := Origin{Node: 5, Boot: 2, Lane: 1}
+	g.want("the last of the window", g.ask(o, 10+LaneWindow-1, 10, "incr", "n"), "0 :1\r\n")
+	g.want("the one behind it", g.ask(o, 10+LaneWindow, 10, "incr", "n"), staleReply)
+	g.want("the one behind it, when the window has moved", g.ask(o, 10+LaneWindow, 11, "incr", "n"), "0 :2\r\n")
+	g.want("a lane that there is not", g.ask(Origin{Node: 5, Boot: 2, Lane: Lanes}, 0, 0, "incr", "n"), staleReply)
+}
+
+func TestTheGatewayThatIsSilentForLongestIsForgotten(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		of := func(node uint64) Origin { return Origin{Node: node, Boot: 1} }
+		for node := range uint64(originsMax) {
+			g.ask(of(node+1), 0, 0, "set", "k", "v", "get")
+		}
+		first := g.ask(of(1), 0, 0, "set", "k", "v", "get")
+		reload()
+		g.ask(of(originsMax+1), 0, 0, "set", "k", "new", "get")
+		g.want("the first, which has spoken again", g.ask(of(1), 0, 0, "set", "k", "v", "get"), first)
+		g.want("the third", g.ask(of(3), 0, 0, "set", "k", "v", "get"), "0 $1\r\nv\r\n")
+		g.want("the second, which is forgotten", g.ask(of(2), 0, 0, "set", "k", "v", "get"), "0 $3\r\nnew\r\n")
+	})
+}
+
+func TestALongReplyIsNotKept(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		const around = len("$16000\r\n\r\n")
+		for i, length := range []int{replyKeptMax - around, replyKeptMax - around + 1} {
+			o := Origin{Node: 5, Boot: 2, Lane: uint32(i)}
+			text := strings.Repeat("x", length)
+			g.ask(o, 0, 0, "set", "k", text)
+			reply := g.ask(o, 1, 0, "getdel", "k")
+			g.want("a kept reply", reply[len(reply)-5:], "xxx\r\n")
+			reload()
+			want := lostReply
+			if i == 0 {
+				want = reply
+			}
+			if got := g.ask(o, 1, 0, "getdel", "k"); got != want {
+				t.Errorf("a reply of %d bytes: %.20q of %d, again %.20q of %d", len(reply)-2, reply, len(reply), got, len(got))
+			}
+		}
+	})
+}
+
+// The table of a shard whose gateways ask for nothing again does not grow.
+func TestTheDuplicateTableForgetsWhatIsAcknowledged(t *testing.T) {
+	g := newGateways(t)
+	o := Origin{Node: 5, Boot: 2, Lane: 1}
+	for seq := range uint64(100) {
+		g.ask(o, seq, seq, "incr", "n")
+	}
+	if l := g.state.Load().dup.origins[5].lanes[1]; len(l.records) != 1 || l.base != 99 {
+		t.Errorf("%d records from %d on", len(l.records), l.base)
+	}
+}

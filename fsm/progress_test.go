@@ -1,0 +1,34 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+)
+
+// Reads ask for the queued index while entries are begun and done, and wait for
+// nobody.
+func TestQueuedWaitsForNobody(t *testing.T) {
+	m := &Machine{}
+	p := &m.progress
+	e := p.begin(7)
+	p.mu.Lock()
+	got := make(chan uint64, 1)
+	go func() { got <- m.Queued() }()
+	select {
+	case queued := <-got:
+		if queued != 7 || m.Executed() != 0 {
+			t.Errorf("queued %d, executed %d", queued, m.Executed())
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the lock")
+	}
+	p.mu.Unlock()
+	p.done(e, 1)
+	if m.Executed() != 7 {
+		t.Errorf("executed %d", m.Executed())
+	}
+	p.reset(12)
+	if m.Queued() != 12 || m.Executed() != 12 {
+		t.Errorf("after a snapshot: queued %d, executed %d", m.Queued(), m.Executed())
+	}
+}

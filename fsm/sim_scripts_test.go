@@ -1,0 +1,187 @@
+package fsm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/engine/script"
+)
+
+// simScripts are scripts of the determinism run: what depends on chance, on
+// time, on the order of tables; what writes and fails in the middle; and what
+// does not end by itself.
+var simScripts = []string{
+	`return redis.call('incr', KEYS[1])`,
+	`#!lua flags=allow-key-locking
+	redis.call('append', KEYS[1], ARGV[1]) return redis.call('strlen', KEYS[1])`,
+	`#!lua flags=allow-key-locking
+	return redis.pcall('set', ARGV[1], ARGV[2])`,
+	`#!lua flags=no-writes,allow-key-locking
+	return redis.call('get', KEYS[1])`,
+	`#!lua flags=no-writes
+	return {redis.call('dbsize'), redis.call('keys', '*')}`,
+	`redis.call('sadd', KEYS[1], ARGV[1], ARGV[2]) return redis.call('spop', KEYS[1])`,
+	`local t = redis.call('time') redis.call('set', KEYS[1], t[1] .. t[2] .. math.random(1e9) .. tostring({}), 'px', ARGV[1]) return t`,
+	`local out = {} for k, v in pairs({a = 1, b = 2, c = 3, 4, 5}) do out[#out + 1] = tostring(k) .. tostring(v) end redis.call('set', KEYS[1], cjson.encode(out) .. cmsgpack.pack(out))`,
+	`redis.call('select', ARGV[1]) redis.call('rpush', KEYS[1], redis.call('randomkey') or 'none') return redis.call('lrange', KEYS[1], 0, -1)`,
+	`redis.call('set', KEYS[1], 1) redis.call('lpush', KEYS[1], 2)`,
+	`redis.call('set', KEYS[1], 1) error({err = 'MINE in the middle'})`,
+	`local n = 0 while true do n = n + 1 redis.call('set', KEYS[1], n) end`,
+	`local n = 0 while true do n = n + 1 pcall(redis.call, 'hset', KEYS[1], n % 50, n) end`,
+	`local s = 'x' while true do s = s .. s redis.call('set', KEYS[1], #s) end`,
+	`local t = {} for i = 1, 1e9 do t[i] = i redis.call('set', KEYS[1], i) end`,
+	`return string.find(string.rep('a', 300000), '.-.-.-b')`,
+	`local f f = function() redis.call('incr', KEYS[1]) return 1 + f() end return f()`,
+	`redis.call('flushdb') return redis.call('publish', 'channel', KEYS[1])`,
+	`redis.setresp(3) return redis.call('hgetall', KEYS[1])`,
+	`return redis.call('scan', 0, 'count', 1000)`,
+	`return redis.call('zunionstore', KEYS[1], 2, KEYS[1], KEYS[2] or KEYS[1])`,
+	`return redis.call('xadd', KEYS[1], '*', 'a', ARGV[1] or 'x')`,
+	`return redis.call('blpop', KEYS[1], 0)`,
+	simAsk(`{'object', 'encoding', key}, {'object', 'freq', key}, {'object', 'idletime', key}, {'memory', 'usage', key}, {'xinfo', 'stream', key}`),
+	simAsk(`{'srandmember', key, -3}, {'hrandfield', key, 2}, {'zrandmember', key, -3}, {'sscan', key, ARGV[2], 'count', 3}, {'zscan', key, 0}, {'spop', key}`),
+	`syntax error (`, "#!lua flags=none\nreturn 1", "#!ruby\nreturn 1", "#!lua",
+}
+
+// simAsk is a script that writes down what commands tell of how values are kept:
+// that must not depend on whether they came from a snapshot.
+func simAsk(commands string) string {
+	return `local kinds, out = {'set', 'h', 'list', 'bigset', 'bigints', 'bighash', 'bigzset', 'bigstream'}, {}
+	local key = '{k' .. ARGV[1] % 7 .. '}' .. kinds[ARGV[2] % #kinds + 1]
+	for _, command in ipairs({` + commands + `}) do out[#out + 1] = cjson.encode(redis.pcall(unpack(command))) end
+	redis.call('set', KEYS[1], table.concat(out))`
+}
+
+// program draws the tail of EVAL and its like: number of keys, keys, arguments.
+func (l *simLog) program() []string {
+	keys := 1 + l.rng.IntN(3)
+	args := []string{strconv.Itoa(keys)}
+	if l.rng.IntN(30) == 0 {
+		args[0] = string(l.word())
+	}
+	for range keys {
+		args = append(args, string(l.word()))
+	}
+	for range 2 + l.rng.IntN(2) {
+		args = append(args, fmt.Sprint(l.rng.IntN(20)))
+	}
+	return args
+}
+
+func (l *simLog) script() string { return simScripts[l.rng.IntN(len(simScripts))] }
+
+func (l *simLog) sha() string { return script.SHA1([]byte(l.script())) }
+
+func init() {
+	source := func(l *simLog) []string { return append([]string{l.script()}, l.program()...) }
+	bySHA := func(l *simLog) []string { return append([]string{l.sha()}, l.program()...) }
+	sensible["eval"], sensible["eval_ro"] = source, source
+	sensible["evalsha"], sensible["evalsha_ro"] = bySHA, bySHA
+	sensible["script|load"] = func(l *simLog) []string { return []string{l.script()} }
+	sensible["script|show"] = func(l *simLog) []string { return []string{l.sha()} }
+	sensible["script|exists"] = func(l *simLog) []string { return []string{l.sha(), l.sha(), "nonsense"} }
+	sensible["script|flush"] = func(l *simLog) []string { return nil }
+	sensible["script|kill"] = func(l *simLog) []string { return nil }
+	sensible["lockstep.keep"] = func(l *simLog) []string { return []string{l.script()} }
+}
+
+func settingTxn(name, value string) Txn {
+	return Txn{Kind: KindSetting, Proto: 2, Ops: []Op{{Args: [][]byte{[]byte("lockstep.set"), []byte(name), []byte(value)}}}}
+}
+
+// simScriptLimits are the limits that a log begins with.
+func simScriptLimits() []Txn {
+	return []Txn{
+		settingTxn("script-max-instructions", "20000"), settingTxn("script-max-memory", "1048576"),
+		settingTxn("script-max-pattern-steps", "20000"),
+	}
+}
+
+// simThresholds decide how values are kept. Those that are there stay as they are
+// until they are changed, wherever they came from.
+var simThresholds = [][]string{
+	{"hash-max-listpack-entries", "0", "4", "512"}, {"hash-max-listpack-value", "4", "64"},
+	{"set-max-intset-entries", "0", "4", "512"}, {"set-max-listpack-entries", "0", "4", "128"}, {"set-max-listpack-value", "3", "64"},
+	{"zset-max-listpack-entries", "0", "4", "128"}, {"zset-max-listpack-value", "3", "64"},
+	{"list-max-listpack-size", "-5", "-2", "0", "3", "100"}, {"hll-sparse-max-bytes", "0", "100", "3000"},
+	{"stream-node-max-bytes", "0", "100", "4096"}, {"stream-node-max-entries", "0", "3", "100"},
+	{"maxmemory-policy", "0", "2", "1"}, {"proto-max-bulk-len", "100", "536870912"},
+}
+
+// scriptTxn is a call of a script, or a change of what bounds them: small
+// enough that a log is full of scripts which come to their ends.
+func (l *simLog) scriptTxn(t *Txn) {
+	if l.rng.IntN(20) == 0 {
+		settings := [][]string{
+			{"script-max-instructions", "3000", "20000", "100000"}, {"script-max-memory", "1048576", "4194304"},
+			{"script-cache-max-scripts", "3", "8", "100"}, {"script-max-pattern-steps", "1000", "20000"},
+		}
+		if l.rng.IntN(2) == 0 {
+			settings = simThresholds
+		}
+		s := settings[l.rng.IntN(len(settings))]
+		*t = settingTxn(s[0], s[1+l.rng.IntN(len(s)-1)])
+		return
+	}
+	t.MemoryFull, t.Draws = l.rng.IntN(20) == 0, l.rng.IntN(2) == 0
+	names := []string{"eval", "eval", "eval", "evalsha", "evalsha", "eval_ro", "evalsha_ro", "script|load", "script|exists", "script|show"}
+	if l.rng.IntN(40) == 0 {
+		names = []string{"script|flush"}
+	}
+	t.Ops = []Op{l.opOf(names[l.rng.IntN(len(names))])}
+	if l.rng.IntN(6) == 0 {
+		t.Kind = KindExec
+		t.Ops = append(t.Ops, l.opOf("eval"), l.op())
+	}
+	for i := range t.Ops {
+		if op := &t.Ops[i]; op.Evaluates() && l.rng.IntN(3) == 0 {
+			op.Sum = sumOf(op.Args[1])
+		}
+	}
+}
+
+// Scripts that ask how values are kept come to their end, as a rule, and write
+// down more than errors.
+func TestSimulatedQuestionsAreAnswered(t *testing.T) {
+	l, s := newSimLog(3), newSimMachine("questions", 2, 4)
+	defer s.m.Close()
+	index := uint64(0)
+	apply := func(data []byte) {
+		t.Helper()
+		index++
+		if err := s.m.Apply(index, data); err != nil {
+			t.Fatal(err)
+		}
+		s.await(t, index)
+	}
+	for range 150 {
+		apply(l.entry())
+	}
+	asked, answered, told := 0, 0, 0
+	for _, source := range simScripts {
+		if !strings.Contains(source, "unpack(command)") {
+			continue
+		}
+		for n := range 7 * 8 {
+			asked++
+			l.n++
+			b := NewEntryBuilder(simGroup, EntryID{1, 1, l.n}, l.stamp, 512)
+			question := txnOf(0, "eval", source, "1", "answer", fmt.Sprint(n%7), fmt.Sprint(n/7))
+			b.Add(AppendBundle(nil, &Bundle{Txns: append(simScriptLimits(), settingTxn("proto-max-bulk-len", "536870912"), question, txnOf(0, "get", "answer"))}))
+			apply(b.Finish())
+			s.recorder.mu.Lock()
+			replies := s.recorder.replies[EntryID{1, 1, l.n}]
+			s.recorder.mu.Unlock()
+			if !strings.HasPrefix(replies[4], "0 -") {
+				answered++
+				told += strings.Count(replies[5], "listpack") + strings.Count(replies[5], "hashtable") + strings.Count(replies[5], `["`)
+			}
+		}
+	}
+	if asked == 0 || answered < asked*3/4 || told < asked/4 {
+		t.Errorf("%d questions, %d answered, which told of %d values", asked, answered, told)
+	}
+	t.Logf("%d questions, %d answered, which told of %d values", asked, answered, told)
+}

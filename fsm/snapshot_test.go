@@ -1,0 +1,165 @@
+package fsm
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"lockstep/engine/sched"
+)
+
+// A key whose time had come before the snapshot is gone behind it as well, though
+// nobody had deleted it, and no entry came since.
+func TestTheTimeOfTheLogIsInSnapshots(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		o := Origin{Node: 5, Boot: 2}
+		g.ask(o, 0, 0, "set", "k", "v", "pxat", "1002")
+		g.ask(o, 1, 0, "set", "other", "v")
+		if g.StampMs() != 1002 {
+			t.Fatalf("the log's time is %d", g.StampMs())
+		}
+		reload()
+		if got := readText(t, g.Machine, "get", "k"); got != "$-1\r\n" {
+			t.Errorf("the key is back: %q", got)
+		}
+		if g.StampMs() != 1002 {
+			t.Errorf("the log's time is %d", g.StampMs())
+		}
+	})
+}
+
+// EXEC fails if what it watches has changed, whatever changed it, also where a
+// snapshot came in between.
+func TestWatchesSeeWhatASnapshotHolds(t *testing.T) {
+	set := []string{"set", "k", "v"}
+	for _, c := range []struct {
+		name    string
+		before  [][]string
+		changes [][]string
+		holds   bool
+	}{
+		{"nothing", [][]string{set}, nil, true},
+		{"no key and nothing", nil, nil, true},
+		{"another key", [][]string{set}, [][]string{{"set", "other", "v"}}, true},
+		{"the same text", [][]string{set}, [][]string{set}, false},
+		{"a key that came", nil, [][]string{set}, false},
+		{"a key that went", [][]string{set}, [][]string{{"del", "k"}}, false},
+		{"a key that came and went", nil, [][]string{set, {"del", "k"}}, false},
+		{"a key that came and was flushed", nil, [][]string{set, {"flushdb"}}, false},
+		{"a swap of empty databases", nil, [][]string{{"swapdb", "0", "1"}}, false},
+		{"a swap there and back", [][]string{set}, [][]string{{"swapdb", "0", "1"}, {"swapdb", "0", "1"}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+				o, seq := Origin{Node: 5, Boot: 2}, uint64(0)
+				run := func(commands [][]string) {
+					for _, args := range commands {
+						g.ask(o, seq, seq, args...)
+						seq++
+					}
+				}
+				run(c.before)
+				w := Watch{Key: []byte("k"), SeenAt: g.TxnNo()}
+				if len(c.before) > 0 {
+					w.Version = g.TxnNo()
+				}
+				run(c.changes)
+				reload()
+				exec := txnOf(0, "set", "done", "1")
+				exec.Kind, exec.Watches = KindExec, []Watch{w}
+				want := "0 *-1\r\n"
+				if c.holds {
+					want = "0 *1\r\n+OK\r\n"
+				}
+				g.want("EXEC", g.askTxn(o, seq, seq, exec), want)
+			})
+		})
+	}
+}
+
+func TestTheSettingsAreInSnapshots(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		setting := txnOf(0, "lockstep.set", "proto-max-bulk-len", "1048576")
+		setting.Kind = KindSetting
+		g.askTxn(Origin{Node: 5, Boot: 2}, 0, 0, setting)
+		reload()
+		if got := g.Settings(); got.ValueBytesMax != 1<<20 {
+			t.Errorf("behind the snapshot it is %d", got.ValueBytesMax)
+		}
+		got := g.ask(Origin{Node: 5, Boot: 2}, 1, 1, "setrange", "k", "1048576", "x")
+		g.want("a value beyond it", got, "0 -ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n")
+	})
+}
+
+// A txn that had not run when the snapshot was begun is in it all the same, with
+// its reply: asked again behind the snapshot, it does not run once more.
+func TestASnapshotWaitsForTheTxnsItHolds(t *testing.T) {
+	g := newGateways(t)
+	o := Origin{Node: 5, Boot: 2}
+	goOn := g.hold("n", sched.Exclusive)
+	g.begin(o, 0, 0, txnOf(0, "incr", "n"))
+	s, err := g.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release()
+	var image bytes.Buffer
+	persisted := make(chan error, 1)
+	go func() { persisted <- s.Persist(&image) }()
+	g.eventually("the snapshot waits", func() bool {
+		g.progress.mu.Lock()
+		defer g.progress.mu.Unlock()
+		return len(g.progress.mu.waiters) == 1
+	})
+	goOn()
+	if err := <-persisted; err != nil {
+		t.Fatal(err)
+	}
+	g.become(&image)
+	g.want("asked again", g.ask(o, 0, 0, "incr", "n"), "0 :1\r\n")
+}
+
+// firstRead tells when somebody begins to read.
+type firstRead struct {
+	io.Reader
+	begun atomic.Bool
+}
+
+func (r *firstRead) Read(p []byte) (int, error) {
+	r.begun.Store(true)
+	return r.Reader.Read(p)
+}
+
+// A snapshot takes the place of a state in which nothing runs any more: what came
+// to its end later would set back how far the machine has come.
+func TestARestoreWaitsForWhatRuns(t *testing.T) {
+	from := newGateways(t)
+	for seq := range uint64(9) {
+		from.ask(Origin{Node: 5, Boot: 2}, seq, 0, "incr", "n")
+	}
+	image := from.image()
+	g := newGateways(t)
+	goOn := g.hold("n", sched.Exclusive)
+	g.begin(Origin{Node: 5, Boot: 2}, 0, 0, txnOf(0, "incr", "n"))
+	reader := &firstRead{Reader: image}
+	restored := make(chan error, 1)
+	go func() { restored <- g.Restore(reader) }()
+	for range 1000 {
+		runtime.Gosched()
+	}
+	if reader.begun.Load() {
+		t.Error("the snapshot is read while a txn is open")
+	}
+	goOn()
+	if err := <-restored; err != nil {
+		t.Fatal(err)
+	}
+	if g.Executed() != 9 || g.Queued() != 9 {
+		t.Errorf("executed %d, queued %d", g.Executed(), g.Queued())
+	}
+	if got := readText(t, g.Machine, "get", "n"); got != "$1\r\n9\r\n" {
+		t.Errorf("%q", got)
+	}
+}

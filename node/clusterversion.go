@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/node/config"
+)
+
+// raiseEvery is how often the meta group's leader looks whether every node
+// knows a newer cluster version.
+const raiseEvery = time.Second
+
+// watchVersion writes the cluster's version into the folder as it rises, and
+// raises it where this node leads the meta group and is to do so by itself.
+func (n *Node) watchVersion() {
+	t := time.NewTicker(raiseEvery)
+	defer t.Stop()
+	said := ""
+	for {
+		if err := n.folder.SawVersion(n.machine.View().Version()); err != nil {
+			n.die(fmt.Errorf("the cluster's version could not be noted: %w", err))
+			return
+		}
+		if why := n.raiseByItself(); why != "" && why != said {
+			n.log.Info("the cluster's version is not raised yet", "reason", why)
+			said = why
+		}
+		select {
+		case <-t.C:
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+// raiseByItself raises the version if that is this node's task and every node
+// knows the next one; else it says why not, or nothing.
+func (n *Node) raiseByItself() string {
+	view := n.machine.View()
+	if !view.Created() || view.Version() >= meta.KnownVersion() || !n.metaGroup.IsLeader() ||
+		n.cfg.Current().ClusterVersionRaise != config.RaiseAuto {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, startTimeout)
+	defer cancel()
+	if err := n.raise(ctx, meta.KnownVersion()); err != nil {
+		return err.Error()
+	}
+	n.log.Info("the cluster's version was raised", "to", meta.KnownVersion())
+	return ""
+}
+
+// raise raises the cluster's version, or says which node stands in the way.
+func (n *Node) raise(ctx context.Context, to int) error {
+	for _, node := range n.Status(ctx).Nodes {
+		switch {
+		case node.Membership == string(meta.Leaving):
+		case !node.Reachable:
+			return fmt.Errorf("node %s does not answer, so it is not known whether it could go on; start it, or remove it", node.Name)
+		case max(node.KnowsVersion, meta.VersionFirst) < to:
+			return fmt.Errorf("node %s runs lockstep %s, which knows cluster versions up to %d, not %d; upgrade it first",
+				node.Name, node.Version, max(node.KnowsVersion, meta.VersionFirst), to)
+		}
+	}
+	_, err := n.meta.Do(ctx, &meta.RaiseVersion{To: to})
+	return err
+}
+
+// upgradeOrder raises the version to the newest that every node knows, or to
+// the one that is asked for.
+func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) {
+	view := n.machine.View()
+	to := view.Version()
+	if len(args) == 1 {
+		var err error
+		if to, err = strconv.Atoi(args[0]); err != nil {
+			return "", errors.New("a cluster version is a number")
+		}
+		if to < view.Version() {
+			return "", fmt.Errorf("the cluster is at version %d already; a version is never taken back", view.Version())
+		}
+	} else {
+		to = max(to, n.knownByAll(ctx))
+	}
+	if to == view.Version() {
+		return fmt.Sprintf("the cluster is at version %d, the newest that all its nodes know", to), nil
+	}
+	if err := n.raise(ctx, to); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the cluster is at version %d now, it was at %d", to, view.Version()), nil
+}
+
+// knownByAll is the newest version that every node knows that answers.
+func (n *Node) knownByAll(ctx context.Context) int {
+	least := 0
+	for _, node := range n.Status(ctx).Nodes {
+		if node.Reachable && (least == 0 || node.KnowsVersion < least) {
+			least = max(node.KnowsVersion, meta.VersionFirst)
+		}
+	}
+	return least
+}
+
+// outcast says why a node of this cluster is no longer listened to.
+func (n *Node) outcast(id string) string {
+	if own := n.folder.Identity(); own != nil && slices.Contains(own.Lost, meta.NodeID(id)) {
+		return fmt.Sprintf("node %s was given up when its cluster was recovered; its data folder cannot be used again", id)
+	}
+	if n.machine == nil {
+		return ""
+	}
+	if node, ok := n.machine.View().Node(meta.NodeID(id)); ok && node.State == meta.Removed {
+		return fmt.Sprintf("node %s was removed from the cluster; its data folder cannot be used again", id)
+	}
+	return ""
+}
+
+// joining is this node as it asks to be taken in.
+func (n *Node) joining(s *config.Settings) meta.Node {
+	me := n.me()
+	me.Learner = s.Learner
+	return me
+}

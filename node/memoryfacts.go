@@ -1,0 +1,145 @@
+package node
+
+import (
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"lockstep/engine"
+	"lockstep/proto/client"
+)
+
+// peakEvery is how often the memory of the data is looked at for its peak.
+const peakEvery = time.Second
+
+func (n *Node) watchPeak() {
+	t := time.NewTicker(peakEvery)
+	defer t.Stop()
+	for {
+		n.notePeak(n.usedBytes())
+		select {
+		case <-t.C:
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+// notePeak raises the peak to used, and returns it.
+func (n *Node) notePeak(used int64) int64 {
+	for {
+		peak := n.peakBytes.Load()
+		if used <= peak {
+			return peak
+		}
+		if n.peakBytes.CompareAndSwap(peak, used) {
+			return used
+		}
+	}
+}
+
+// MemoryFacts implements client.Introspection. Used is what maxmemory limits:
+// keys and values; the allocator is Go's, with all that the process holds.
+func (n *Node) MemoryFacts() client.MemoryFacts {
+	used := n.usedBytes()
+	heap := runtimeNumbers(metricInUse, metricUnused, metricHeapFree)
+	f := client.MemoryFacts{
+		UsedBytes: used, PeakBytes: n.notePeak(used), RSSBytes: residentBytes(),
+		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
+		ClientBytes: n.front.registry.Buffers().Bytes,
+	}
+	for db := range engine.Databases {
+		d := client.DatabaseMemory{DB: db}
+		for _, s := range n.shards() {
+			d.Keys += int64(s.Machine().Keyspace().Keys(db))
+			d.Volatile += int64(s.Machine().Keyspace().Volatile(db))
+		}
+		if d.Keys > 0 {
+			d.MainBytes, d.ExpiryBytes = d.Keys*int64(engine.OverheadBytes), d.Volatile*int64(engine.OverheadExpiryBytes)
+			f.Keys += d.Keys
+			f.OverheadBytes += d.MainBytes + d.ExpiryBytes
+			f.Databases = append(f.Databases, d)
+		}
+	}
+	f.OverheadBytes = min(f.OverheadBytes, used)
+	return f
+}
+
+// FreeMemory implements client.Introspection.
+func (n *Node) FreeMemory() { debug.FreeOSMemory() }
+
+// MallocStats implements client.Introspection: what the Go runtime counts.
+func (n *Node) MallocStats() string {
+	var names []string
+	for _, d := range metrics.All() {
+		if d.Kind == metrics.KindUint64 && (strings.HasPrefix(d.Name, "/memory/") || strings.HasPrefix(d.Name, "/gc/")) {
+			names = append(names, d.Name)
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	b.WriteString("___ Begin Go runtime statistics ___\n")
+	for i, v := range runtimeNumbers(names...) {
+		fmt.Fprintf(&b, "%s: %d\n", names[i], v)
+	}
+	b.WriteString("--- End Go runtime statistics ---\n")
+	return b.String()
+}
+
+// infoAllocator tells of the process's memory beyond that of the data.
+func infoAllocator(t *infoText, f *client.MemoryFacts) {
+	t.add("allocator_allocated", f.AllocatedBytes)
+	t.add("allocator_active", f.ActiveBytes)
+	t.add("allocator_resident", f.ResidentBytes)
+	t.add("allocator_frag_ratio", fmt.Sprintf("%.2f", client.Ratio(f.ActiveBytes, f.AllocatedBytes)))
+	t.add("allocator_frag_bytes", f.ActiveBytes-f.AllocatedBytes)
+	t.add("allocator_rss_ratio", fmt.Sprintf("%.2f", client.Ratio(f.ResidentBytes, f.ActiveBytes)))
+	t.add("allocator_rss_bytes", f.ResidentBytes-f.ActiveBytes)
+	t.add("rss_overhead_ratio", fmt.Sprintf("%.2f", client.Ratio(f.RSSBytes, f.ResidentBytes)))
+	t.add("rss_overhead_bytes", f.RSSBytes-f.ResidentBytes)
+}
+
+// infoPrograms tells of scripts and functions: their texts. What interpreters
+// take is the process's memory.
+func (n *Node) infoPrograms(t *infoText) {
+	scripts, scriptBytes := 0, 0
+	for _, s := range n.shards() {
+		count, bytes := s.Machine().Programs().Scripts.Size()
+		scripts, scriptBytes = scripts+count, scriptBytes+bytes
+	}
+	// All shards have the same libraries.
+	libraries, functions, functionBytes := 0, 0, 0
+	if shards := n.shards(); len(shards) > 0 {
+		libraries, functions, functionBytes = shards[0].Machine().Programs().Functions.Count()
+		functionBytes *= len(shards)
+	}
+	for _, vm := range []string{"used_memory_lua", "used_memory_vm_eval", "used_memory_vm_functions", "used_memory_vm_total"} {
+		t.add(vm, 0)
+	}
+	t.add("used_memory_scripts_eval", scriptBytes)
+	t.add("number_of_cached_scripts", scripts)
+	t.add("number_of_functions", functions)
+	t.add("number_of_libraries", libraries)
+	t.add("used_memory_functions", functionBytes)
+	t.add("used_memory_scripts", scriptBytes+functionBytes)
+	for _, name := range []string{"used_memory_lua_human", "used_memory_vm_total_human"} {
+		t.add(name, human(0))
+	}
+	t.add("used_memory_scripts_human", human(int64(scriptBytes+functionBytes)))
+}
+
+// infoBuffers tells of memory beside the data.
+func infoBuffers(t *infoText, f *client.MemoryFacts) {
+	t.add("mem_fragmentation_bytes", f.RSSBytes-f.AllocatedBytes)
+	for _, name := range []string{"mem_not_counted_for_evict", "mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"} {
+		t.add(name, 0)
+	}
+	t.add("mem_clients_normal", f.ClientBytes)
+	t.add("mem_cluster_links", 0)
+	t.add("mem_aof_buffer", 0)
+	t.add("active_defrag_running", 0)
+	t.add("lazyfreed_objects", 0)
+}

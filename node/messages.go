@@ -1,0 +1,159 @@
+package node
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
+)
+
+// kindPublish carries a published message between nodes: kind u8, length of the
+// channel uv, channel, payload. Answer: number of receivers, uv.
+const kindPublish uint8 = 33
+
+// receiversWait is how long PUBLISH waits for other nodes to count their
+// receivers. Only the count depends on it, not whether they get the message.
+const receiversWait = time.Second
+
+// messages brings published messages to the subscribers of all nodes. The
+// connection to a peer keeps order, so messages of one publisher arrive in the
+// order they were published. A node that cannot be reached misses them, as a
+// client that is not connected does.
+type messages struct {
+	n   *Node
+	hub *pubsub.Hub
+	// silent holds the peers, by address, that did not answer last time: they
+	// are sent messages, and not waited for.
+	silent sync.Map
+	// dropped counts messages that did not reach a peer.
+	dropped atomic.Uint64
+	// others are the other nodes of a view, kept until there is another view.
+	others atomic.Pointer[otherNodes]
+}
+
+type otherNodes struct {
+	view  *meta.View
+	addrs []string
+}
+
+// othersOf are the addresses of the nodes of a view but self.
+func (m *messages) othersOf(view *meta.View, self meta.NodeID) []string {
+	if kept := m.others.Load(); kept != nil && kept.view == view {
+		return kept.addrs
+	}
+	o := &otherNodes{view: view}
+	for _, node := range view.Nodes {
+		if node.ID != self {
+			o.addrs = append(o.addrs, node.PeerAddr)
+		}
+	}
+	m.others.Store(o)
+	return o.addrs
+}
+
+func newMessages(n *Node) *messages { return &messages{n: n, hub: pubsub.New()} }
+
+// newWitness is told what scripts do that run here for a client.
+func (n *Node) newWitness() *client.ScriptWitness {
+	return &client.ScriptWitness{
+		Stats: n.stats, Registry: n.registry, Logger: n.log,
+		Deliver: func(kind pubsub.Kind, channel, payload []byte) {
+			var later pubsub.Later
+			n.messages.Publish(kind, channel, payload, &later)
+			later.Kick()
+		},
+		Logs: func() (slowerThanUs int64, slowlogLen, aclLogLen int) {
+			s := n.cfg.Current()
+			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
+		},
+	}
+}
+
+// Hub implements client.Channels.
+func (m *messages) Hub() *pubsub.Hub { return m.hub }
+
+// Publish implements client.Channels.
+func (m *messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) (receivers func() int) {
+	peers := m.othersOf(m.n.machine.View(), m.n.self.ID())
+	count := &receiverCount{done: make(chan struct{})}
+	count.open.Store(1)
+	if len(peers) > 0 {
+		b := append(make([]byte, 0, len(channel)+len(payload)+12), byte(kind))
+		b = binary.AppendUvarint(b, uint64(len(channel)))
+		b = append(append(b, channel...), payload...)
+		for _, addr := range peers {
+			m.send(addr, b, count)
+		}
+	}
+	count.sum.Add(int64(m.hub.PublishLater(kind, string(channel), bytes.Clone(payload), later)))
+	count.leave()
+	return count.wait
+}
+
+func (m *messages) send(addr string, b []byte, count *receiverCount) {
+	_, silent := m.silent.Load(addr)
+	if !silent {
+		count.open.Add(1)
+	}
+	begun := time.Now()
+	m.n.transport.Go(addr, kindPublish, b, func(answer []byte, err error) {
+		switch {
+		case err != nil:
+			m.dropped.Add(1)
+			m.silent.Store(addr, true)
+		case time.Since(begun) > receiversWait:
+			m.silent.Store(addr, true)
+		case silent:
+			m.silent.Delete(addr)
+		}
+		if n, width := binary.Uvarint(answer); err == nil && width > 0 {
+			count.sum.Add(int64(n))
+		}
+		if !silent {
+			count.leave()
+		}
+	})
+}
+
+// serve hands out a message from another node. It does not block.
+func (m *messages) serve(payload []byte, reply func([]byte)) {
+	n := 0
+	if len(payload) > 1 && pubsub.Kind(payload[0]) != pubsub.Pattern {
+		length, width := binary.Uvarint(payload[1:])
+		if rest := payload[1+max(width, 0):]; width > 0 && length <= uint64(len(rest)) {
+			n = m.hub.Publish(pubsub.Kind(payload[0]), string(rest[:length]), rest[length:])
+		}
+	}
+	reply(binary.AppendUvarint(nil, uint64(n)))
+}
+
+// receiverCount adds up the receivers of one message.
+type receiverCount struct {
+	sum, open atomic.Int64
+	done      chan struct{}
+}
+
+func (c *receiverCount) leave() {
+	if c.open.Add(-1) == 0 {
+		close(c.done)
+	}
+}
+
+func (c *receiverCount) wait() int {
+	select {
+	case <-c.done:
+	default:
+		t := time.NewTimer(receiversWait)
+		defer t.Stop()
+		select {
+		case <-c.done:
+		case <-t.C:
+		}
+	}
+	return int(c.sum.Load())
+}

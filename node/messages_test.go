@@ -1,0 +1,23 @@
+package node
+
+import (
+	"slices"
+	"testing"
+
+	"lockstep/cluster/meta"
+)
+
+// The list of other nodes is made once for each view, and is right for each.
+func TestOtherNodesAreListedOncePerView(t *testing.T) {
+	m := &messages{}
+	one := &meta.View{Nodes: []meta.Node{{ID: "a", PeerAddr: "host-a:1"}, {ID: "b", PeerAddr: "host-b:1"}, {ID: "c", PeerAddr: "host-c:1", State: meta.Leaving}}}
+	two := &meta.View{Nodes: []meta.Node{{ID: "a", PeerAddr: "host-a:1"}, {ID: "b", PeerAddr: "elsewhere:1"}}}
+	for view, want := range map[*meta.View][]string{one: {"host-b:1", "host-c:1"}, two: {"elsewhere:1"}, {}: nil} {
+		if got := m.othersOf(view, "a"); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if n := testing.AllocsPerRun(100, func() { m.othersOf(view, "a") }); n != 0 {
+			t.Errorf("%v allocations for each message", n)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package node
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lockstep/node/metrics"
+)
+
+var update = flag.Bool("update", false, "rewrite the list in docs/monitoring.md from the tables")
+
+const (
+	monitoringPath = "../docs/monitoring.md"
+	listBegins     = "<!-- The list below is generated from the tables in node by make docs. Do not edit. -->\n"
+)
+
+// TestDocumentationIsTheMetrics fails when the list in docs/monitoring.md is
+// stale; `make docs` writes it anew.
+func TestDocumentationIsTheMetrics(t *testing.T) {
+	data, err := os.ReadFile(monitoringPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := strings.Cut(string(data), listBegins)
+	if !found {
+		t.Fatalf("%s has no line %q", monitoringPath, listBegins)
+	}
+	want := head + listBegins + metricsList()
+	if *update {
+		if err := os.WriteFile(monitoringPath, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(data) != want {
+		t.Error("the list of metrics is not what the tables say: run `make docs`")
+	}
+}
+
+func metricsList() string {
+	var b strings.Builder
+	for _, table := range metricTables {
+		fmt.Fprintf(&b, "\n### %s\n\n| metric | type | labels | what it is | from |\n|---|---|---|---|---|\n", table.title)
+		for i := range table.rows {
+			m := &table.rows[i]
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), strings.ReplaceAll(m.Help, "|", `\|`), m.from)
+		}
+	}
+	return b.String()
+}
+
+// Names follow Prometheus's rules, each is declared once, and each has its help.
+func TestMetricsAreWellNamed(t *testing.T) {
+	name := regexp.MustCompile(`^(lockstep|redis|process|go)_[a-z0-9_]+$`)
+	seen := map[string]bool{}
+	for _, table := range metricTables {
+		for i := range table.rows {
+			m := &table.rows[i]
+			if seen[m.Name] || !name.MatchString(m.Name) {
+				t.Errorf("%s is declared twice or is no name", m.Name)
+			}
+			seen[m.Name] = true
+			if m.Help == "" || m.from == "" || m.read == nil || strings.Contains(m.Help, "\n") {
+				t.Errorf("%s lacks something", m.Name)
+			}
+			ours := strings.HasPrefix(m.Name, "lockstep_")
+			if total := strings.HasSuffix(m.Name, "_total"); ours && total && m.Kind != metrics.Counter {
+				t.Errorf("%s ends in _total and is a %s", m.Name, m.Kind)
+			}
+			for _, l := range m.Labels {
+				if l == "le" || l == "quantile" || l == "instance" || l == "job" {
+					t.Errorf("%s has the label %s, which is Prometheus's own", m.Name, l)
+				}
+			}
+		}
+	}
+}

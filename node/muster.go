@@ -1,0 +1,116 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"lockstep/cluster/membership"
+	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/transport"
+	"lockstep/node/config"
+)
+
+// setAside makes room for a new node in the folder of one that was removed, if
+// the settings allow it.
+func (n *Node) setAside(context.Context) error {
+	s := n.cfg.Current()
+	if !s.Rejoin || len(s.Join) == 0 {
+		return nil
+	}
+	where, err := identity.SetAside(s.Dir)
+	if err == nil && where != "" {
+		n.log.Warn("the node that lived in this folder was removed from its cluster; its data is set aside, and a new node begins here", "dir", where)
+	}
+	return err
+}
+
+// muster looks for a cluster, or for enough nodes to found one, where this node
+// has an empty folder and was told how many to expect. It leaves a node that has
+// been taken in, or one that is to found its cluster.
+//
+// It has a peer port of its own that knows no more than how to look around, so
+// that nobody meets a node that is half open.
+func (n *Node) muster(ctx context.Context) error {
+	s := n.cfg.Current()
+	if n.self.Phase != identity.Joining || s.BootstrapExpect == 0 {
+		return nil
+	}
+	before, err := n.folder.Expects(s.BootstrapExpect)
+	if err != nil {
+		return err
+	}
+	if before != 0 && before != s.BootstrapExpect {
+		n.log.Error("bootstrap-expect is not what this node was started with before; all nodes must be given the same number",
+			"before", before, "now", s.BootstrapExpect, "promised_to", n.folder.Promised())
+	}
+	cfg := n.peerPort(s)
+	t, err := transport.Listen(cfg)
+	if err != nil {
+		return inWords(err, "peer-port", s.PeerPort)
+	}
+	defer func() { _ = t.Close() }()
+	m := membership.NewMuster(membership.MusterConfig{
+		Request: membership.JoinRequest{Node: n.joining(s), Replace: s.Replace},
+		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.folder, Log: n.log,
+		LookupHost: net.DefaultResolver.LookupHost,
+	})
+	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { m.Serve(payload, reply) })
+	t.Serve()
+	w, err := m.Run(ctx)
+	switch {
+	case err != nil:
+		return err
+	case w == nil:
+		err = errors.Join(n.folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
+	default:
+		err = n.takenIn(w)
+	}
+	n.self = n.folder.Identity()
+	return err
+}
+
+// peerPort is how this node's end of all peer connections is made.
+func (n *Node) peerPort(s *config.Settings) transport.Config {
+	var private transport.Secure
+	if s.SecuresPeers() {
+		private = n.tls
+	}
+	return transport.Config{
+		Secure: private,
+		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.self.ID()),
+		ClusterID: func() string { return n.folder.Identity().ClusterID },
+		Outcast:   n.outcast, OpenKinds: []uint8{membership.KindKnock}, Log: n.log,
+	}
+}
+
+// takenIn notes what the cluster has said that took this node in.
+func (n *Node) takenIn(w *membership.Welcome) error {
+	if err := errors.Join(n.folder.Joined(w.ClusterID, w.Creation), n.folder.SawVersion(w.Version)); err != nil {
+		return err
+	}
+	n.self = n.folder.Identity()
+	n.log.Info("taken in", "cluster", w.ClusterID)
+	return nil
+}
+
+// Retire ends a node that was removed from its cluster, all but the port for
+// health checks, which says that the node lives and is not ready. Where a
+// supervisor starts anew what ends, and a removed node may join again when it is
+// started, ending would undo the removal.
+func (n *Node) Retire(ctx context.Context) error {
+	n.draining.Store(true)
+	n.ready.Store(false)
+	admin := n.admin
+	n.admin = nil
+	n.abort()
+	if admin == nil {
+		return errors.New("there is no admin-port to stay up for")
+	}
+	n.log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
+	<-ctx.Done()
+	closing, cancel := context.WithTimeout(context.Background(), adminPatience)
+	defer cancel()
+	admin.close(closing)
+	return nil
+}

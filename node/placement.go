@@ -1,0 +1,121 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"lockstep/cluster/membership"
+	"lockstep/cluster/meta"
+	"lockstep/cluster/placement"
+	"lockstep/node/config"
+)
+
+// kindLed asks a node which shards it leads, between nodes. Answer: JSON of
+// []placement.Led.
+const kindLed uint8 = 40
+
+// place begins to keep replicas and leaders where they should be.
+func (n *Node) place() {
+	m := n.manager.Load()
+	metaReplica := membership.NewReplica(n.metaGroup)
+	n.placement = placement.New(placement.Config{
+		Self: n.self.ID(), Meta: n.meta, Courier: n.courier, Leads: metaReplica.Leads,
+		Acked: func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
+		Ask:   n.askLed,
+		Transfer: func(ctx context.Context, shard uint32, to meta.NodeID) error {
+			_, err := m.Transfer(ctx, shard, string(to))
+			return err
+		},
+		Settings: func() placement.Settings { return placementSettings(n.cfg.Current()) },
+		Log:      n.log,
+	})
+	n.machine.OnChange(func(*meta.View) { n.placement.Kick() })
+	go n.placement.Run(n.ctx)
+}
+
+func placementSettings(s *config.Settings) placement.Settings {
+	return placement.Settings{
+		Limits:      placement.Limits{CopiesMax: s.ReplicaCopiesMax, Still: !s.Rebalance},
+		RepairAfter: time.Duration(s.ReplicaRepairAfterMs) * time.Millisecond,
+	}
+}
+
+// repairAfter is for how long a node must have been dead to be given up.
+func (n *Node) repairAfter() time.Duration { return placementSettings(n.cfg.Current()).RepairAfter }
+
+// askLed asks a node, or this one, which shards it leads.
+func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
+	if node.ID == n.self.ID() {
+		return n.led(), nil
+	}
+	answer, err := n.transport.Call(ctx, node.PeerAddr, kindLed, nil)
+	if err != nil {
+		return nil, err
+	}
+	var led []placement.Led
+	return led, json.Unmarshal(answer, &led)
+}
+
+func (n *Node) serveLed(reply func([]byte)) {
+	if !n.serving.Load() {
+		reply(nil)
+		return
+	}
+	data, err := json.Marshal(n.led())
+	if err != nil {
+		data = nil
+	}
+	reply(data)
+}
+
+// led tells of the shards that this node leads.
+func (n *Node) led() []placement.Led {
+	var all []placement.Led
+	m := n.manager.Load()
+	for _, s := range n.shards() {
+		if !s.Leads() {
+			continue
+		}
+		g := membership.NewReplica(s.Group())
+		servers, _, err := g.Servers()
+		if err != nil {
+			continue
+		}
+		led := placement.Led{
+			Shard: s.ID(), Term: s.Group().Term(), LastIndex: g.LastIndex(),
+			ForMs: time.Now().UnixMilli() - n.replicas.leads[s.ID()].Load(),
+		}
+		if m != nil {
+			led.Waits = m.Waits(s.ID())
+		}
+		for _, server := range servers {
+			led.Members = append(led.Members, placement.Member{Node: server.ID, Voter: server.Voter, Match: g.Progress(server.ID).Match})
+		}
+		all = append(all, led)
+	}
+	return all
+}
+
+// PlacementJSON implements client.Operator: a placement.Report.
+func (n *Node) PlacementJSON(ctx context.Context) ([]byte, error) {
+	r, err := placement.Ask(ctx, n.courier)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(r)
+}
+
+// replicasOrder is LOCKSTEP REPLICAS: how many replicas each shard is to have.
+func (n *Node) replicasOrder(ctx context.Context, args []string) (string, error) {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return "", fmt.Errorf("%q is not a number of replicas", args[0])
+	}
+	if _, err := n.meta.Do(ctx, &meta.SetReplicas{Count: want}); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("each shard is to have %d replicas", want), nil
+}

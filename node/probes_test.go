@@ -1,0 +1,60 @@
+package node
+
+import (
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func ask(n *Node, target string) (code int, text string) {
+	w := httptest.NewRecorder()
+	n.adminHandler().ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+	return w.Code, w.Body.String()
+}
+
+func TestNodeThatStartsIsAliveAndNotReady(t *testing.T) {
+	n := &Node{}
+	n.readiness.init(n)
+	for target, want := range map[string]int{
+		"/livez": 200, "/startupz": 503, "/readyz": 503, "/readyz?noleader": 503, "/readyz?leader": 503, "/readyz?stale": 503, "/metrics": 503, "/nothing": 404,
+	} {
+		if code, text := ask(n, target); code != want {
+			t.Errorf("%s is %d (%s), want %d", target, code, text, want)
+		}
+	}
+	if _, text := ask(n, "/readyz?verbose"); text != "[-] started: is starting\n" {
+		t.Errorf("verbose is %q", text)
+	}
+}
+
+func TestLivenessEndsWithTheDisk(t *testing.T) {
+	n := &Node{fatal: make(chan error, 1)}
+	n.die(ErrShutdown)
+	if code, _ := ask(n, "/livez"); code != 200 {
+		t.Error("a node that was told to stop is not alive")
+	}
+	n.die(errors.New("disk: sync has taken more than 5s"))
+	if code, text := ask(n, "/livez"); code != 503 || !strings.Contains(text, "disk: sync") {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+// What the time says of a shard without a leader.
+func TestGraceIsFromTheLastLeaderOn(t *testing.T) {
+	began := time.Now()
+	r := &readiness{led: []time.Time{began, began.Add(-time.Minute)}}
+	if err := r.within([]int{0}, 15*time.Second, began.Add(14*time.Second)); err != nil {
+		t.Errorf("within the grace: %v", err)
+	}
+	if err := r.within([]int{0}, 15*time.Second, began.Add(15*time.Second)); err == nil {
+		t.Error("after the grace there is no error")
+	}
+	if err := r.within([]int{0, 1}, 15*time.Second, began); err == nil || !strings.Contains(err.Error(), "shard 1 has had no leader for 1m0s") {
+		t.Errorf("the second shard: %v", err)
+	}
+	if err := r.within(nil, 0, began); err != nil {
+		t.Errorf("all are led: %v", err)
+	}
+}

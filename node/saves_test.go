@@ -1,0 +1,44 @@
+package node
+
+import (
+	"errors"
+	"testing"
+
+	"lockstep/proto/client"
+)
+
+// INFO tells of a snapshot while one is written, whoever asked for it, and a
+// client's save waits for no other in the background.
+func TestSavesUnderWay(t *testing.T) {
+	var s saves
+	busy := func(what string, want bool) {
+		t.Helper()
+		if v := s.look(); v.busy != want || (v.runningSec >= 0) != want {
+			t.Errorf("%s: %+v", what, v)
+		}
+	}
+	busy("at first", false)
+	s.writing(1)
+	busy("a group writes", true)
+	end, err := s.begin(5, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.writing(-1)
+	busy("a client's save", true)
+	for _, background := range []bool{true, false} {
+		if _, err := s.begin(6, background); !errors.Is(err, client.ErrSaving) {
+			t.Errorf("another one beside it: %v", err)
+		}
+	}
+	end(nil)
+	busy("it has ended", false)
+	end, err = s.begin(9, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(errors.New("disk full"))
+	if v := s.look(); v.done != 1 || v.status != "err" || v.txns != 5 || v.busy {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,149 @@
+package node
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/shard"
+	"lockstep/engine/sched"
+	"lockstep/node/config"
+	"lockstep/node/metrics"
+	"lockstep/node/status"
+	"lockstep/proto/client"
+)
+
+// metric is a row of the tables of metrics.
+type metric struct {
+	metrics.Desc
+	// from says where the number comes from, as the documentation has it.
+	from string
+	// read writes the metric's series.
+	read func(*look, *metrics.Page)
+}
+
+// look is what one scrape looks at: each part is asked once. Nothing here waits
+// for a command, nor for another node.
+type look struct {
+	n *Node
+	s *config.Settings
+	// groups are this node's replicas, the meta group last.
+	groups  []groupLook
+	view    *meta.View
+	memory  client.MemoryFacts
+	buffers client.Buffers
+}
+
+// groupLook is one replica; shard and sched are those of a shard alone.
+type groupLook struct {
+	label  string
+	group  *shard.Group
+	stats  shard.GroupStats
+	status status.Group
+	counts *shard.GroupCounts
+	shard  *shard.Shard
+	sched  sched.Stats
+}
+
+func (n *Node) look() *look {
+	l := &look{n: n, s: n.cfg.Current(), view: n.machine.View(), memory: n.MemoryFacts(), buffers: n.front.registry.Buffers()}
+	add := func(label string, g *shard.Group, s *shard.Shard) {
+		gl := groupLook{label: label, group: g, stats: g.Stats(), status: n.groupStatus(label, g, s), counts: g.Counts(), shard: s}
+		if s != nil {
+			gl.sched = s.Machine().Sched().Stats()
+		}
+		l.groups = append(l.groups, gl)
+	}
+	for _, s := range n.shards() {
+		add(strconv.Itoa(int(s.ID())), s.Group(), s)
+	}
+	add("meta", n.metaGroup, nil)
+	return l
+}
+
+// timings are how long what the node does often took.
+type timings struct{ sync, commit, snapshot metrics.Histogram }
+
+func (t *timings) took(what shard.Work, took time.Duration) {
+	switch what {
+	case shard.Commit:
+		t.commit.Observe(took)
+	case shard.Snapshotting:
+		t.snapshot.Observe(took)
+	}
+}
+
+// metricTables are all metrics, in the order of a scrape and of the
+// documentation.
+var metricTables = []struct {
+	title string
+	rows  []metric
+}{
+	{"The node", nodeMetrics},
+	{"Raft", raftMetrics},
+	{"Execution and locks", executionMetrics},
+	{"Clients and routing", clientMetrics},
+	{"Memory, disk and process", processMetrics},
+	{"The names of redis_exporter", redisMetrics},
+}
+
+// metricsPage is what a scrape of this moment answers.
+func (n *Node) metricsPage() []byte {
+	l, page := n.look(), &metrics.Page{}
+	for _, table := range metricTables {
+		for i := range table.rows {
+			page.Begin(&table.rows[i].Desc)
+			table.rows[i].read(l, page)
+		}
+	}
+	return page.Bytes()
+}
+
+// serveMetrics answers a scrape.
+func (n *Node) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if !n.ready.Load() {
+		http.Error(w, "starting", http.StatusServiceUnavailable)
+		return
+	}
+	page, ok := n.scrapes.page(r.Context(), n.metricsPage)
+	if !ok {
+		return // who asked has gone
+	}
+	w.Header().Set("Content-Type", metrics.ContentType)
+	_, _ = w.Write(page)
+}
+
+// one reads a metric of one series.
+func one[N int | int64 | uint64 | float64](value func(*look) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) { p.Add(float64(value(l))) }
+}
+
+// perGroup reads a metric with one series for each replica, the meta group's
+// included.
+func perGroup[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) {
+		for i := range l.groups {
+			p.Add(float64(value(&l.groups[i])), l.groups[i].label)
+		}
+	}
+}
+
+// perShard reads a metric with one series for each replica of a shard.
+func perShard[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) {
+		for i := range l.groups {
+			if g := &l.groups[i]; g.shard != nil {
+				p.Add(float64(value(g)), g.label)
+			}
+		}
+	}
+}
+
+// yes is 1 for true.
+func yes(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"time"
+
+	"lockstep/cluster/secure"
+	"lockstep/node/config"
+	"lockstep/node/status"
+)
+
+// openTLS reads the certificates, if any port wants them, and goes on reading
+// them.
+func (n *Node) openTLS(context.Context) error {
+	if !n.cfg.Current().Secures() {
+		return nil
+	}
+	k, err := secure.Open(func() secure.Options { return tlsOptions(n.cfg.Current()) }, n.log)
+	if err != nil {
+		return err
+	}
+	n.tls = k
+	n.cfg.CheckWith(func(s *config.Settings, pairs []config.Pair) error {
+		if !setsTLS(pairs) {
+			return nil
+		}
+		return secure.Check(tlsOptions(s))
+	})
+	go k.Run(n.ctx)
+	return nil
+}
+
+// CheckTLS tells whether the certificates that settings name could be used.
+func CheckTLS(s *config.Settings) error {
+	if !s.Secures() {
+		return nil
+	}
+	return secure.Check(tlsOptions(s))
+}
+
+func setsTLS(pairs []config.Pair) bool {
+	for _, p := range pairs {
+		if strings.HasPrefix(strings.ToLower(p.Name), "tls-") {
+			return true
+		}
+	}
+	return false
+}
+
+// tlsOptions are what the settings want of TLS.
+func tlsOptions(s *config.Settings) secure.Options {
+	o := secure.Options{
+		Files: secure.Files{
+			Cert: s.TLSCertFile, Key: s.TLSKeyFile, ClientCert: s.TLSClientCertFile, ClientKey: s.TLSClientKeyFile,
+			CAFile: s.TLSCACertFile, CADir: s.TLSCACertDir,
+		},
+		Protocols: s.TLSProtocols, Ciphers: s.TLSCiphers, Tickets: s.TLSSessionCaching, PeerName: s.TLSPeerName,
+	}
+	if s.TLSPort != 0 {
+		o.Clients = map[config.ClientAuth]tls.ClientAuthType{
+			config.AuthYes: tls.RequireAndVerifyClientCert, config.AuthOptional: tls.VerifyClientCertIfGiven,
+		}[s.TLSAuthClients]
+	}
+	if s.AdminPort != 0 && s.TLSAdmin == config.AdminMutual {
+		o.Admin = tls.RequireAndVerifyClientCert
+	}
+	return o
+}
+
+// afterSet reads the certificates at once when CONFIG SET named one of the
+// settings of TLS, be it with the value that it had.
+func (n *Node) afterSet(pairs []config.Pair) {
+	if n.tls != nil && setsTLS(pairs) {
+		_ = n.tls.Reload() // it was checked before; what came between is in the log
+	}
+}
+
+// secureListener accepts connections under TLS. The handshake is done by who
+// first reads.
+type secureListener struct {
+	net.Listener
+	config func() *tls.Config
+}
+
+// Accept implements net.Listener.
+func (l secureListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return tls.Server(conn, l.config()), nil
+}
+
+// secureAdmin is a listener of the HTTP port, under TLS if that is wanted.
+func (n *Node) secureAdmin(l net.Listener) net.Listener {
+	if n.cfg.Current().TLSAdmin == config.AdminPlain {
+		return l
+	}
+	return secureListener{l, n.tls.Admin}
+}
+
+// announcedTLSPort is the TLS port that clients are told of; 0: none.
+func announcedTLSPort(s *config.Settings) int {
+	if s.TLSPort != 0 && s.ClusterAnnounceTLSPort != 0 {
+		return s.ClusterAnnounceTLSPort
+	}
+	return s.TLSPort
+}
+
+// infoTLS tells of the ports that speak TLS, and of when certificates expire.
+func infoTLS(n *Node, t *infoText) {
+	s := n.cfg.Current()
+	yesNo := map[bool]string{true: "yes", false: "no"}
+	t.add("tls_port", s.TLSPort)
+	t.add("tls_cluster", yesNo[s.SecuresPeers()])
+	t.add("tls_admin", s.TLSAdmin)
+	if n.tls == nil {
+		return
+	}
+	r := n.tls.Report()
+	for _, c := range r.Certificates {
+		name := map[string]string{secure.UseNode: "tls_cert", secure.UseClient: "tls_client_cert"}[c.Use]
+		if name == "" {
+			continue
+		}
+		t.add(name+"_subject", c.Subject)
+		t.add(name+"_expires_unix", c.NotAfter.Unix())
+		t.add(name+"_expires_in_seconds", int64(time.Until(c.NotAfter).Seconds()))
+	}
+	if first, ok := r.FirstAuthority(); ok {
+		t.add("tls_ca_expires_unix", first.Unix())
+		t.add("tls_ca_expires_in_seconds", int64(time.Until(first).Seconds()))
+	}
+	t.add("tls_reloads", r.Reloads)
+	t.add("tls_reload_problem", r.Problem)
+}
+
+// certificates are those of this node, for the doctor.
+func (n *Node) certificates(h *status.Host) {
+	if n.tls == nil {
+		return
+	}
+	r := n.tls.Report()
+	h.TLSProblem = r.Problem
+	for _, c := range r.Certificates {
+		h.Certificates = append(h.Certificates, status.Certificate{Use: c.Use, File: c.File, Subject: c.Subject, ExpiresMs: c.NotAfter.UnixMilli()})
+	}
+}

@@ -1,0 +1,199 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/node/config"
+	"lockstep/proto/acl"
+)
+
+// users are the cluster's users as this node's clients see them: the meta
+// group's records, and for a default user without one the node's requirepass.
+type users struct {
+	n  *Node
+	mu sync.Mutex
+	// now was made of the records after changes changes, and of the password pass.
+	now atomic.Pointer[usersAt]
+	// kept: the file in the data folder says what was after keptAt changes.
+	kept   bool
+	keptAt uint64
+}
+
+type usersAt struct {
+	*acl.Users
+	records []acl.Record
+	changes uint64
+	pass    string
+}
+
+// changeUsersMax bounds how often a change is worked out again because others
+// came between, and how long it is tried.
+const (
+	changeUsersMax  = 64
+	changeUsersWait = 10 * time.Second
+)
+
+func (n *Node) openUsers(ctx context.Context) error {
+	n.users = &users{n: n}
+	if err := n.users.remember(ctx); err != nil {
+		return err
+	}
+	n.machine.OnChange(func(v *meta.View) {
+		if now := n.users.now.Load(); now == nil || now.changes != v.UserChanges {
+			go n.users.rejudge()
+		}
+	})
+	n.cfg.OnChange("requirepass", func(*config.Settings) { go n.users.rejudge() })
+	return nil
+}
+
+// Users implements client.Access.
+func (u *users) Users() *acl.Users {
+	v, pass := u.n.machine.View(), u.n.cfg.Current().RequirePass
+	if now := u.now.Load(); now != nil && now.changes >= v.UserChanges && now.pass == pass {
+		return now.Users
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	next := &usersAt{records: recordsOf(v), changes: v.UserChanges, pass: pass}
+	var before *acl.Users
+	if now := u.now.Load(); now != nil {
+		before = now.Users
+		if now.changes >= v.UserChanges {
+			next.records, next.changes = now.records, now.changes
+		}
+	}
+	next.Users = acl.NewUsers(next.records, pass, before)
+	u.now.Store(next)
+	return next.Users
+}
+
+func recordsOf(v *meta.View) []acl.Record {
+	records := make([]acl.Record, len(v.Users))
+	for i, r := range v.Users {
+		records[i] = acl.Record{Name: string(r.Name), Rules: string(r.Rules), Made: r.Made}
+	}
+	return records
+}
+
+// rejudge has the clients of this node go by the users of the moment.
+func (u *users) rejudge() {
+	now := u.Users()
+	if err := u.keep(); err != nil {
+		u.n.log.Error("the users could not be written into the data folder; after a restart this node begins with older ones", "err", err)
+	}
+	if f := u.n.front; f != nil {
+		f.registry.Rejudge(now)
+	}
+}
+
+// ChangeUsers implements client.Access.
+func (u *users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
+	ctx, cancel := context.WithTimeout(u.n.ctx, changeUsersWait)
+	defer cancel()
+	for range changeUsersMax {
+		v := u.n.machine.View()
+		change, err := work(acl.NewUsers(recordsOf(v), u.n.cfg.Current().RequirePass, u.Users()))
+		if err != nil {
+			return err
+		}
+		_, err = u.n.meta.Do(ctx, commandOf(change, v.UserChanges))
+		if errors.Is(err, meta.ErrStale) {
+			// This node may be behind; then its view moves on by itself.
+			_, _ = u.n.machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
+			continue
+		}
+		if err != nil {
+			return textOfUsers(err)
+		}
+		u.rejudge()
+		return nil
+	}
+	return textOfUsers(meta.ErrStale)
+}
+
+func commandOf(change acl.Change, after uint64) *meta.ChangeUsers {
+	c := &meta.ChangeUsers{After: after}
+	for _, r := range change.Set {
+		c.Set = append(c.Set, meta.UserRules{Name: meta.Text(r.Name), Rules: meta.Text(r.Rules)})
+	}
+	for _, name := range change.Delete {
+		c.Delete = append(c.Delete, meta.Text(name))
+	}
+	return c
+}
+
+// textOfUsers is the reply for a change that was refused, or of which nobody
+// could say whether it was made.
+func textOfUsers(err error) error {
+	var refusal *meta.Refusal
+	if errors.As(err, &refusal) {
+		return fmt.Errorf("ERR the users were not changed: %w", err)
+	}
+	return fmt.Errorf("INDETERMINATE the users may have been changed: %w", err)
+}
+
+// setPassword gives the default user the password of CONFIG SET requirepass:
+// there is one truth, the cluster's. In a cluster whose version has no users yet
+// the setting of each node is all there is.
+func (u *users) setPassword(pairs []config.Pair) error {
+	i := slices.IndexFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "requirepass") })
+	if i < 0 || u.n.machine.View().Version() < meta.VersionUsers {
+		return nil
+	}
+	rules := []string{"resetpass", ">" + pairs[i].Value}
+	if pairs[i].Value == "" {
+		rules = []string{"nopass"}
+	}
+	return u.ChangeUsers(func(all *acl.Users) (acl.Change, error) {
+		r, err := all.WithRules(acl.Default, rules, acl.Options{})
+		return acl.Change{Set: []acl.Record{r}}, err
+	})
+}
+
+// foundUsers brings the users of the ACL file or of the configuration into a
+// cluster that has none yet. Clients are not served before.
+func (n *Node) foundUsers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := n.openUsers(ctx); err != nil {
+		return err
+	}
+	s := n.cfg.Current()
+	if s.ACLFile == "" && len(s.Users) == 0 {
+		return nil
+	}
+	if _, err := n.machine.Wait(ctx, func(v *meta.View) bool { return v.Created() }); err != nil {
+		return fmt.Errorf("the cluster's users could not be looked at: %w", err)
+	}
+	if n.users.Users(); n.users.now.Load().changes > 0 {
+		n.log.Info("the cluster has users already; those of the file or the configuration are not read")
+		return nil
+	}
+	opt := acl.Options{AllChannels: s.ACLPubSubDefault == config.HearAll}
+	records, err := acl.Parse(s.Users, opt)
+	if s.ACLFile != "" {
+		records, err = acl.ReadFile(s.ACLFile, opt)
+	}
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	c := commandOf(acl.Change{Set: records}, 0)
+	c.First = true
+	if _, err := n.meta.Do(ctx, c); err != nil {
+		return fmt.Errorf("the users of the file or the configuration could not be brought into the cluster: %w", err)
+	}
+	n.log.Info("the cluster has users", "number", len(records))
+	return nil
+}

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"lockstep/cluster/meta"
+)
+
+// usersFile keeps, in the data folder, the users as they were last. A node serves
+// clients before the meta group's log has come to it again, and must not take a
+// default user without a password for the cluster's meanwhile.
+const usersFile = "users.json"
+
+// keptUsers is what the file says. Passwords are in it as SHA-256 alone.
+type keptUsers struct {
+	Changes uint64      `json:"changes"`
+	Users   []meta.User `json:"users"`
+}
+
+// remember begins with the users of the file. Where there is none, this node
+// never had any: then it asks the meta group, and does not go on without an
+// answer.
+func (u *users) remember(ctx context.Context) error {
+	data, err := os.ReadFile(filepath.Join(u.n.folder.Dir(), usersFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return u.ask(ctx)
+	}
+	var kept keptUsers
+	if err == nil {
+		err = json.Unmarshal(data, &kept)
+	}
+	if err != nil {
+		return fmt.Errorf("%s, which holds the cluster's users, cannot be read: %w; without the file the node asks the others", usersFile, err)
+	}
+	view := &meta.View{Users: kept.Users, UserChanges: kept.Changes}
+	u.now.Store(&usersAt{records: recordsOf(view), changes: kept.Changes, pass: "\x00"})
+	u.Users()
+	return nil
+}
+
+// ask waits until this node has seen every user that the meta group had when it
+// asked: an entry that changes nothing comes after theirs.
+func (u *users) ask(ctx context.Context) error {
+	_, err := u.n.meta.Do(ctx, &meta.ChangeUsers{First: true})
+	switch {
+	case errors.Is(err, meta.ErrClusterVersion):
+		// There are no users in a cluster of that version.
+	case err != nil:
+		return fmt.Errorf("the cluster's users could not be asked for: %w", err)
+	}
+	u.Users()
+	return u.keep()
+}
+
+// keep writes the users into the file, if it says something older.
+func (u *users) keep() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.now.Load()
+	if u.kept && u.keptAt == now.changes {
+		return nil
+	}
+	k := keptUsers{Changes: now.changes}
+	for _, r := range now.records {
+		k.Users = append(k.Users, meta.User{Name: meta.Text(r.Name), Rules: meta.Text(r.Rules), Made: r.Made})
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	if err := replaceInFolder(u.n.folder.Dir(), usersFile, data); err != nil {
+		return err
+	}
+	u.kept, u.keptAt = true, now.changes
+	return nil
+}
+
+// replaceInFolder puts a file into a folder, whole or not at all, for the owner
+// alone.
+func replaceInFolder(dir, name string, data []byte) error {
+	f, err := os.CreateTemp(dir, name+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

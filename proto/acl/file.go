@@ -1,0 +1,99 @@
+package acl
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockstep/engine/acl"
+)
+
+// FileBytesMax bounds an ACL file.
+const FileBytesMax = 8 << 20
+
+// ReadFile reads the users of an ACL file: lines of "user NAME RULE...".
+func ReadFile(path string, opt Options) ([]Record, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// A device or a pipe does not say how much it has.
+	data, err := io.ReadAll(io.LimitReader(f, FileBytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > FileBytesMax {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, FileBytesMax)
+	}
+	records, err := Parse(strings.Split(string(data), "\n"), opt)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	return records, nil
+}
+
+// Parse reads lines of "user NAME RULE...". Empty ones and those that begin with
+// "#" are left out. An error begins with the number of the line, from 1.
+func Parse(lines []string, opt Options) ([]Record, error) {
+	var (
+		records []Record
+		seen    = map[string]bool{}
+		nobody  = &Users{}
+	)
+	for i, line := range lines {
+		words := acl.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		switch {
+		case words[0] != "user" || len(words) < 2:
+			return nil, fmt.Errorf("%d: line should start with user keyword followed by the username", i+1)
+		case seen[words[1]]:
+			return nil, fmt.Errorf("%d: user '%s' stands there twice", i+1, words[1])
+		}
+		seen[words[1]] = true
+		r, err := nobody.WithRules(words[1], words[2:], opt)
+		if err != nil {
+			return nil, fmt.Errorf("%d: %s", i+1, reasonOf(err))
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// reasonOf is an error without what is said of ACL SETUSER, nor the rule, which
+// may be a password.
+func reasonOf(err error) string {
+	var rule *RuleError
+	if errors.As(err, &rule) {
+		return rule.Err.Error()
+	}
+	return strings.TrimPrefix(err.Error(), "ERR ")
+}
+
+// Line is a user as ACL LIST and files have it.
+func (r Record) Line() string { return "user " + r.Name + " " + r.Rules }
+
+// WriteFile puts the users into a file, in the place of what was there, or
+// leaves it as it was.
+func (u *Users) WriteFile(path string) error {
+	var b strings.Builder
+	for _, a := range u.list {
+		b.WriteString(a.Line() + "\n")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(b.String())
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

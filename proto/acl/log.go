@@ -1,0 +1,71 @@
+package acl
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Entry is something that was refused.
+type Entry struct {
+	// Reason is "auth", "command", "key" or "channel"; Context "toplevel" or
+	// "multi"; Object the command, key or channel.
+	Reason, Context, Object string
+	User                    string
+	// Client describes the connection as CLIENT LIST does.
+	Client string
+	Count  int
+	At     time.Time
+}
+
+// Log keeps what one node refused of late, newest first. The zero value is
+// ready.
+type Log struct {
+	mu      sync.Mutex
+	entries []Entry
+}
+
+const (
+	// groupWithin: the same refusal again within this time is counted.
+	groupWithin = time.Minute
+	// groupAmong is how many of the newest entries are looked at for that.
+	groupAmong = 10
+	// textMax bounds an object in the log, in bytes.
+	textMax = 4 << 10
+)
+
+// Add notes a refusal. The log keeps at most max entries.
+func (l *Log) Add(e Entry, max int) {
+	e.Object, e.User = clip(e.Object), clip(e.User)
+	e.Count = 1
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.entries[:min(groupAmong, len(l.entries))] {
+		old := l.entries[i]
+		if old.Reason == e.Reason && old.Context == e.Context && old.Object == e.Object && old.User == e.User && e.At.Sub(old.At) <= groupWithin {
+			e.Count += old.Count
+			l.entries = slices.Delete(l.entries, i, i+1)
+			break
+		}
+	}
+	l.entries = slices.Insert(l.entries, 0, e)
+	if len(l.entries) > max {
+		l.entries = slices.Delete(l.entries, max, len(l.entries))
+	}
+}
+
+func clip(text string) string { return text[:min(len(text), textMax)] }
+
+// Newest returns the newest n entries.
+func (l *Log) Newest(n int) []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries[:min(max(n, 0), len(l.entries))])
+}
+
+// Reset empties the log.
+func (l *Log) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = nil
+}

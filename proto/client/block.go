@@ -1,0 +1,207 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/engine/command"
+	"lockstep/fsm"
+	"lockstep/proto/resp"
+)
+
+// Why a blocked client goes on without a reply of its command; causes of its
+// context's end.
+var (
+	errUnblocked         = errors.New("UNBLOCKED client unblocked via CLIENT UNBLOCK")
+	errUnblockedNil      = errors.New("unblocked as if the time were over")
+	errNotAllowedAnyMore = errors.New("NOPERM the user may not run this command any more")
+	errConnectionEnd     = errors.New("the connection has ended")
+)
+
+// blocks runs a command that waits; false: it does not wait.
+func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
+	timeoutMs, yes := command.BlockMs(spec, args)
+	if yes {
+		c.block(spec, args, timeoutMs)
+	}
+	return yes
+}
+
+// block runs a command that may wait for keys to be filled. What came before it
+// is answered first. The client's connection is watched meanwhile: who goes
+// away waits no longer.
+func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
+	c.settle()
+	if args = c.fixLatest(spec, args); args == nil {
+		return
+	}
+	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
+	c.carry(&call.Txn, spec)
+	call.Client = c.caching.author(c)
+	addSlots(call, spec, args)
+	if text := c.moved(call.Slots); text != "" {
+		c.errorReply(text)
+		return
+	}
+	c.used(call)
+	if !c.write() {
+		c.closing = true
+		return
+	}
+	c.seen(spec, args, c.db)
+	begin := c.out.Len()
+	c.remember(spec, args)
+	c.waits(queued{spec: spec, args: args})
+	answered, why := c.waitFor(call, command.BlockKeys(spec, args), timeoutMs)
+	c.waits(queued{})
+	c.doubt(spec, args)
+	switch {
+	case answered && call.Err != nil:
+		c.out.Raw(c.callError(call.Err, false))
+	case answered:
+		c.out.Raw(call.Reply)
+	case errors.Is(why, errUnblocked):
+		c.out.Error(why.Error())
+	case errors.Is(why, errNotAllowedAnyMore):
+		c.renew()
+		c.out.Error(cmp.Or(c.denial(spec, args), why.Error()))
+	case errors.Is(why, errConnectionEnd):
+		c.closing, c.silent = true, true
+	default:
+		c.out.NullArray()
+	}
+	written := c.out.Bytes()[begin:]
+	failed := len(written) > 0 && written[0] == '-'
+	if failed {
+		c.stats.countError(written)
+	}
+	// The time was spent waiting, which says nothing of the command.
+	c.stats.ran(spec, 0, failed)
+	c.mute(begin)
+}
+
+// waits notes what a blocked client waits to run.
+func (c *Client) waits(q queued) {
+	c.shared.mu.Lock()
+	c.shared.wait = q
+	c.shared.mu.Unlock()
+}
+
+// fixLatest puts the last IDs of the moment in the place of XREAD's "$", for the
+// command may be tried several times. It answers an error itself and returns
+// nil.
+func (c *Client) fixLatest(spec *command.Spec, args [][]byte) [][]byte {
+	if spec.Name != "xread" {
+		return args
+	}
+	places, keys := command.LatestIDs(args)
+	if len(places) == 0 {
+		return args
+	}
+	call := c.internal(append([][]byte{[]byte("lockstep.stream-ends")}, keys...)...)
+	ends := c.one(call)
+	if len(ends) == 0 || ends[0] != '*' {
+		c.out.Raw(ends)
+		return nil
+	}
+	fixed := slices.Clone(args)
+	rest := ends[bytes.IndexByte(ends, '\n')+1:]
+	for _, place := range places {
+		n := resp.Skip(rest)
+		text := rest[bytes.IndexByte(rest[:n], '\n')+1 : n-2]
+		fixed[place], rest = text, rest[n:]
+	}
+	return fixed
+}
+
+// waitFor has the call run when its time has come; false: it has not come, and
+// why.
+func (c *Client) waitFor(call *cluster.Call, keys [][]byte, timeoutMs int64) (answered bool, why error) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	lost, stop := c.conn.Watch()
+	defer stop()
+	go func() {
+		select {
+		case <-lost:
+			cancel(errConnectionEnd)
+		case <-ctx.Done():
+		}
+	}()
+	c.setBlocked(cancel)
+	defer c.setBlocked(nil)
+	if c.shared.killed.Load() {
+		cancel(errConnectionEnd)
+	}
+	if timeoutMs > 0 {
+		c.stats.BlockedFor.Add(1)
+		defer c.stats.BlockedFor.Add(-1)
+	}
+	if c.pushed {
+		c.pushes.release()
+		defer c.pushes.hold()
+	}
+	answered = c.backend.Block(ctx, time.Duration(timeoutMs)*time.Millisecond, call, keys)
+	why = context.Cause(ctx)
+	if why != nil && c.ctx.Err() != nil {
+		why = errConnectionEnd
+	}
+	return answered, why
+}
+
+// setBlocked notes that the client is blocked, and how it is let go on.
+func (c *Client) setBlocked(letGo context.CancelCauseFunc) {
+	s := &c.shared
+	s.mu.Lock()
+	s.letGo = letGo
+	s.last = c.last
+	s.lastUsed = time.Now()
+	s.mu.Unlock()
+	if letGo != nil {
+		c.stats.Blocked.Add(1)
+	} else {
+		c.stats.Blocked.Add(-1)
+	}
+	if c.OnBlock != nil {
+		c.OnBlock(letGo != nil)
+	}
+}
+
+// clientUnblock is CLIENT UNBLOCK.
+func clientUnblock(c *Client, args [][]byte) {
+	why := errUnblockedNil
+	if len(args) == 4 {
+		switch fold(args[3]) {
+		case "timeout":
+		case "error":
+			why = errUnblocked
+		default:
+			c.out.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+			return
+		}
+	}
+	id, ok := parseInt(args[2])
+	if !ok {
+		c.out.Error(command.ErrNotInteger)
+		return
+	}
+	for _, other := range c.registry.sorted() {
+		if other.id != uint64(id) {
+			continue
+		}
+		other.shared.mu.Lock()
+		letGo := other.shared.letGo
+		other.shared.mu.Unlock()
+		if letGo != nil {
+			letGo(why)
+			c.out.Int(1)
+			return
+		}
+	}
+	c.out.Int(0)
+}

@@ -1,0 +1,152 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/proto/resp"
+)
+
+// How much a READONLY connection's reads must see. LOCKSTEP STALENESS bounds
+// their age. LOCKSTEP TOKEN names, for each shard that a connection has used, a
+// log index that holds all it has seen and done; LOCKSTEP WAITFOR makes another
+// connection's reads see at least that. What this node's replica does not have
+// yet, the leader answers: a read never fails for being stale, and never waits
+// longer than an ordinary one.
+
+// freshnessFunctions are the subcommands of LOCKSTEP on freshness.
+var freshnessFunctions = group{
+	"lockstep|staleness": staleness, "lockstep|token": token, "lockstep|waitfor": waitFor,
+}
+
+const (
+	// shardsMax is the greatest number of shards.
+	shardsMax = 256
+	// waitForMs is how long LOCKSTEP WAITFOR waits if it is not told, waitForMaxMs
+	// the longest it may be told.
+	waitForMs    = 1000
+	waitForMaxMs = 60_000
+	// stalenessMaxMs is the greatest bound that can be asked for.
+	stalenessMaxMs = 24 * 3600 * 1000
+)
+
+// shardSet is a set of shards.
+type shardSet [shardsMax / 64]uint64
+
+func (s *shardSet) add(shard int) { s[shard/64] |= 1 << (shard % 64) }
+
+func (s *shardSet) has(shard int) bool { return s[shard/64]&(1<<(shard%64)) != 0 }
+
+// used notes the shard of a call.
+func (c *Client) used(call *cluster.Call) {
+	shard := call.Shard
+	if len(call.Slots) > 0 {
+		shard = c.backend.ShardOfSlot(call.Slots[0])
+	}
+	c.shards.add(shard)
+}
+
+// mayBeStale lets a call run on this node's replica, if the connection said so.
+func (c *Client) mayBeStale(call *cluster.Call) {
+	if call.ReadOnly && c.readonly {
+		call.Stale, call.Fresh = true, c.fresh
+	}
+}
+
+// refresh asks for another freshness from now on.
+func (c *Client) refresh(change func(*cluster.Freshness)) {
+	next := cluster.Freshness{Floors: map[int]uint64{}}
+	if c.fresh != nil {
+		next.MaxAge = c.fresh.MaxAge
+		maps.Copy(next.Floors, c.fresh.Floors)
+	}
+	change(&next)
+	c.fresh = &next
+}
+
+// staleness is LOCKSTEP STALENESS milliseconds: no read of this connection sees
+// what is older; 0 takes the bound away.
+func staleness(c *Client, args [][]byte) {
+	ms, ok := parseInt(args[2])
+	if !ok || ms < 0 || ms > stalenessMaxMs {
+		c.out.Error(fmt.Sprintf("ERR the staleness is a number of milliseconds from 0 (no bound) to %d", stalenessMaxMs))
+		return
+	}
+	c.refresh(func(f *cluster.Freshness) { f.MaxAge = time.Duration(ms) * time.Millisecond })
+	c.out.OK()
+}
+
+// token is LOCKSTEP TOKEN: "shard:index,...", empty for a connection that has
+// used no shard.
+func token(c *Client, _ [][]byte) {
+	var shards []int
+	for shard := range c.backend.Shards() {
+		if c.shards.has(shard) {
+			shards = append(shards, shard)
+		}
+	}
+	indexes, err := c.backend.Indexes(c.ctx, shards)
+	if err != nil {
+		c.out.Error(resp.ErrorText(err))
+		return
+	}
+	parts := make([]string, len(shards))
+	for i, shard := range shards {
+		parts[i] = fmt.Sprintf("%d:%d", shard, indexes[i])
+	}
+	c.out.BulkString(strings.Join(parts, ","))
+}
+
+// parseToken reads a token of a cluster with so many shards.
+func parseToken(text string, shards int) (map[int]uint64, bool) {
+	floors := map[int]uint64{}
+	if text == "" {
+		return floors, true
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		a, b, _ := strings.Cut(part, ":")
+		shard, err := strconv.ParseUint(a, 10, 16)
+		index, err2 := strconv.ParseUint(b, 10, 64)
+		if _, twice := floors[int(shard)]; err != nil || err2 != nil || int(shard) >= shards || twice {
+			return nil, false
+		}
+		floors[int(shard)] = index
+	}
+	return floors, true
+}
+
+// waitFor is LOCKSTEP WAITFOR token [milliseconds]: 1 if this node's replicas
+// have what the token names, 0 if they have not in that time. Either way no
+// later read of this connection is answered without it.
+func waitFor(c *Client, args [][]byte) {
+	floors, ok := parseToken(string(args[2]), c.backend.Shards())
+	ms := int64(waitForMs)
+	if !ok || len(args) > 4 {
+		c.out.Error("ERR the token is not one that LOCKSTEP TOKEN of this cluster gave")
+		return
+	}
+	if len(args) == 4 {
+		if ms, ok = parseInt(args[3]); !ok || ms < 0 || ms > waitForMaxMs {
+			c.out.Error(fmt.Sprintf("ERR the time to wait is a number of milliseconds from 0 to %d", waitForMaxMs))
+			return
+		}
+	}
+	c.refresh(func(f *cluster.Freshness) {
+		for shard, index := range floors {
+			f.Floors[shard] = max(f.Floors[shard], index)
+			c.shards.add(shard)
+		}
+	})
+	ctx, cancel := context.WithTimeout(c.ctx, time.Duration(ms)*time.Millisecond)
+	defer cancel()
+	reached := int64(0)
+	if c.backend.Await(ctx, floors) {
+		reached = 1
+	}
+	c.out.Int(reached)
+}

@@ -1,0 +1,165 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/engine/command"
+)
+
+// monitors are the clients that see what others run (MONITOR). Without any, a
+// command costs one look at a pointer that is nil.
+type monitors struct {
+	// all is replaced as a whole; nil: nobody monitors.
+	all atomic.Pointer[[]*pushes]
+	mu  sync.Mutex
+}
+
+// add makes a client see commands.
+func (m *monitors) add(p *pushes) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var next []*pushes
+	if old := m.all.Load(); old != nil {
+		next = slices.Clone(*old)
+	}
+	next = append(next, p)
+	m.all.Store(&next)
+}
+
+// remove ends that.
+func (m *monitors) remove(p *pushes) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.all.Load()
+	if old == nil {
+		return
+	}
+	next := slices.DeleteFunc(slices.Clone(*old), func(other *pushes) bool { return other == p })
+	if len(next) == 0 {
+		m.all.Store(nil)
+		return
+	}
+	m.all.Store(&next)
+}
+
+// watched tells whether somebody monitors.
+func (m *monitors) watched() bool { return m.all.Load() != nil }
+
+// monitor is MONITOR. A client that monitors already gets no answer, as in
+// Redis.
+func monitor(c *Client, _ [][]byte) {
+	if c.monitoring {
+		return
+	}
+	c.listen()
+	c.monitoring = true
+	c.registry.monitors.add(c.pushes)
+	c.out.OK()
+}
+
+// unmonitor ends MONITOR.
+func (c *Client) unmonitor() {
+	if c.monitoring {
+		c.monitoring = false
+		c.registry.monitors.remove(c.pushes)
+	}
+}
+
+const (
+	// errMonitorInMulti is the answer to MONITOR in a transaction.
+	errMonitorInMulti = "ERR MONITOR isn't allowed for DENY BLOCKING client"
+	// errShardSubscribeInMulti is that to SSUBSCRIBE, though SUBSCRIBE may be there.
+	errShardSubscribeInMulti = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"
+	// errMonitoring is the answer to commands on data of a client that monitors;
+	// to Redis it is a kind of replica.
+	errMonitoring = "ERR Replica can't interact with the keyspace"
+)
+
+// seen shows a command that runs to those who monitor.
+func (c *Client) seen(spec *command.Spec, args [][]byte, db int) {
+	if all := c.registry.monitors.all.Load(); all != nil {
+		c.show(*all, spec, args, db)
+	}
+}
+
+func (c *Client) show(all []*pushes, spec *command.Spec, args [][]byte, db int) {
+	show(all, c.conn.RemoteAddr().String(), spec, args, db)
+}
+
+// show shows a command of who is at addr.
+func show(all []*pushes, addr string, spec *command.Spec, args [][]byte, db int) {
+	if spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram() {
+		return
+	}
+	line := monitorLine(time.Now(), db, addr, spec, args)
+	for _, p := range all {
+		p.line(line)
+	}
+}
+
+// line sends a client a line at once, or after its batch at hand. Who does not
+// read them is cut off at the output limit.
+func (p *pushes) line(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sendLocked(b)
+}
+
+// seenTransaction shows the commands of a transaction that ran, and EXEC.
+func (c *Client) seenTransaction(tx *transaction, ran bool) {
+	all := c.registry.monitors.all.Load()
+	if all == nil {
+		return
+	}
+	db := c.db
+	if ran {
+		for _, q := range tx.queue {
+			db = selected(&q, db)
+			c.show(*all, q.spec, q.args, db)
+		}
+	}
+	c.show(*all, execSpec, [][]byte{[]byte("EXEC")}, db)
+}
+
+// monitorLine is Redis's: when, where, who, and the quoted arguments.
+func monitorLine(now time.Time, db int, addr string, spec *command.Spec, args [][]byte) []byte {
+	b := make([]byte, 0, 128)
+	b = fmt.Appendf(b, "+%d.%06d [%d %s]", now.Unix(), now.Nanosecond()/1000, db, addr)
+	hidden := secrets(spec, args)
+	for i, a := range args {
+		b = append(b, ' ')
+		if slices.Contains(hidden, i) {
+			b = append(b, `"(redacted)"`...)
+			continue
+		}
+		b = appendQuoted(b, a)
+	}
+	return append(b, "\r\n"...)
+}
+
+// appendQuoted writes an argument as Redis quotes it.
+func appendQuoted(b, arg []byte) []byte {
+	const letters, escapes = "\\\"\n\r\t\a\b", `\"nrtab`
+	b = append(b, '"')
+	for _, ch := range arg {
+		switch i := strings.IndexByte(letters, ch); {
+		case i >= 0:
+			b = append(b, '\\', escapes[i])
+		case ch < ' ' || ch > '~':
+			b = append(b, `\x`...)
+			if ch < 0x10 {
+				b = append(b, '0')
+			}
+			b = strconv.AppendUint(b, uint64(ch), 16)
+		default:
+			b = append(b, ch)
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,177 @@
+package client
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lockstep/engine/command"
+)
+
+// pause holds this node's clients back (CLIENT PAUSE). A client that is held
+// has its earlier commands answered, and waits with the one at hand. Without a
+// pause a command costs one look at a pointer that is nil.
+type pause struct{ now atomic.Pointer[pauseState] }
+
+// pauseState never changes; over is closed when another one, or none, takes its
+// place.
+type pauseState struct {
+	until      time.Time
+	writesOnly bool
+	over       chan struct{}
+}
+
+// pauseMax bounds a pause: a client may ask for any number of milliseconds.
+const pauseMax = 100 * 365 * 24 * time.Hour
+
+// begin pauses clients. Of a pause under way and this one the later end holds
+// and the stricter mode.
+func (p *pause) begin(d time.Duration, writesOnly bool) {
+	for {
+		old := p.now.Load()
+		next := &pauseState{time.Now().Add(d), writesOnly, make(chan struct{})}
+		if old != nil && time.Now().Before(old.until) {
+			next.writesOnly = next.writesOnly && old.writesOnly
+			if old.until.After(next.until) {
+				next.until = old.until
+			}
+		}
+		if p.replace(old, next) {
+			return
+		}
+	}
+}
+
+// end lets all clients go on.
+func (p *pause) end() {
+	for {
+		if old := p.now.Load(); old == nil || p.replace(old, nil) {
+			return
+		}
+	}
+}
+
+func (p *pause) replace(old, next *pauseState) bool {
+	if !p.now.CompareAndSwap(old, next) {
+		return false
+	}
+	if old != nil {
+		close(old.over)
+	}
+	return true
+}
+
+// holds is the pause that holds a command of a client back now; nil: none.
+func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState {
+	s := p.now.Load()
+	if s == nil {
+		return nil
+	}
+	if !time.Now().Before(s.until) {
+		p.replace(s, nil)
+		return nil
+	}
+	switch {
+	case c.monitoring, spec.Name == "client|unpause":
+		return nil
+	case s.writesOnly && !c.mayWrite(spec, args):
+		return nil
+	}
+	return s
+}
+
+// mayWrite tells whether a command may change something, EXEC by what is queued. A
+// script or function does unless it says otherwise.
+func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
+	switch {
+	case spec == execSpec:
+		return slices.ContainsFunc(c.tx.queue, func(q queued) bool { return c.mayWrite(q.spec, q.args) })
+	case spec.RunsProgram():
+		return c.logs(spec, args)
+	}
+	return spec.Flags&(command.Write|command.MayReplicate) != 0
+}
+
+// pass waits until no pause holds the command; false: the connection has ended
+// meanwhile.
+func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
+	// A batch that Begin has begun was there before a pause that it does not know of.
+	if c.hurried || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
+		return true
+	}
+	c.settle()
+	if !c.write() {
+		c.closing = true
+		return false
+	}
+	lost, stop := c.conn.Watch()
+	defer stop()
+	c.setHeld(true)
+	defer c.setHeld(false)
+	if c.pushed {
+		c.pushes.release()
+		defer c.pushes.hold()
+	}
+	for {
+		s := c.registry.pause.holds(c, spec, args)
+		if s == nil {
+			return true
+		}
+		timer := time.NewTimer(time.Until(s.until))
+		select {
+		case <-s.over:
+		case <-timer.C:
+		case <-lost:
+			c.closing, c.silent = true, true
+		case <-c.ctx.Done():
+			c.closing, c.silent = true, true
+		}
+		timer.Stop()
+		if c.closing {
+			return false
+		}
+	}
+}
+
+// setHeld notes that the client is held back; it counts as blocked.
+func (c *Client) setHeld(yes bool) {
+	c.shared.mu.Lock()
+	c.shared.held, c.shared.last = yes, c.last
+	c.shared.mu.Unlock()
+	if yes {
+		c.stats.Blocked.Add(1)
+	} else {
+		c.stats.Blocked.Add(-1)
+	}
+	if c.OnBlock != nil {
+		c.OnBlock(yes)
+	}
+}
+
+// pauseFunctions are CLIENT PAUSE and UNPAUSE.
+var pauseFunctions = group{"client|pause": clientPause, "client|unpause": clientUnpause}
+
+func clientPause(c *Client, args [][]byte) {
+	writesOnly := false
+	switch {
+	case len(args) > 4:
+		c.out.Error("ERR unknown subcommand or wrong number of arguments for 'PAUSE'. Try CLIENT HELP.")
+		return
+	case len(args) == 4 && fold(args[3]) == "write":
+		writesOnly = true
+	case len(args) == 4 && fold(args[3]) != "all":
+		c.out.Error("ERR CLIENT PAUSE mode must be WRITE or ALL")
+		return
+	}
+	ms, ok := c.timeout(args[2])
+	if !ok {
+		return
+	}
+	c.registry.pause.begin(time.Duration(min(ms, pauseMax.Milliseconds()))*time.Millisecond, writesOnly)
+	c.out.OK()
+}
+
+func clientUnpause(c *Client, _ [][]byte) {
+	c.registry.pause.end()
+	c.out.OK()
+}

@@ -1,0 +1,208 @@
+package client
+
+import (
+	"time"
+
+	"lockstep/engine/command"
+	"lockstep/fsm"
+	"lockstep/proto/acl"
+	"lockstep/proto/pubsub"
+)
+
+// Access is behind AUTH and ACL.
+type Access interface {
+	// Users are those of the moment.
+	Users() *acl.Users
+	// ChangeUsers changes the users of the cluster, all of the change or none. work
+	// is called with the users of the moment, again if somebody came between. When
+	// ChangeUsers returns, Users has the change. The error's text is the reply.
+	ChangeUsers(work func(*acl.Users) (acl.Change, error)) error
+}
+
+const (
+	errNoAuth = "NOAUTH Authentication required."
+	// reasonAuth is what ACL LOG calls a failed login.
+	reasonAuth = "auth"
+)
+
+// errDenied are Redis's texts; the first takes the command's name.
+var errDenied = [...]string{
+	command.DeniedKey:     "NOPERM this user has no permissions to access one of the keys used as arguments",
+	command.DeniedChannel: "NOPERM this user has no permissions to access one of the channels used as arguments",
+}
+
+// errDeniedAtExec are the reasons for which a command that was queued is not run.
+var errDeniedAtExec = [...]string{
+	command.DeniedCommand: "no permission to execute the command or subcommand",
+	command.DeniedKey:     "no permission to touch the specified keys",
+	command.DeniedChannel: "no permission to access one of the channels used as a parameter",
+}
+
+// become makes the client a user, logged in or not.
+func (c *Client) become(user *acl.Account, authed bool) {
+	c.goOnAs(user, authed)
+	c.shared.mu.Lock()
+	c.shared.judged = user
+	c.shared.mu.Unlock()
+}
+
+func (c *Client) goOnAs(user *acl.Account, authed bool) {
+	c.user, c.authed = user, authed
+	c.conn.SetAuthenticated(authed || c.users.Open())
+	c.shared.mu.Lock()
+	c.shared.user = user
+	c.shared.mu.Unlock()
+}
+
+// begin makes the client what a fresh connection is.
+func (c *Client) begin() { c.become(c.users.Default(), c.users.Open()) }
+
+// renew takes over what has become of the users; false: the client's is gone.
+func (c *Client) renew() bool {
+	now := c.backend.Users()
+	if now == c.users {
+		return true
+	}
+	c.users = now
+	user := now.Successor(c.user)
+	if user == nil {
+		return false
+	}
+	c.goOnAs(user, c.authed)
+	return true
+}
+
+// mustLogIn tells whether the client has to log in first.
+func (c *Client) mustLogIn() bool { return !c.authed && !c.users.Open() }
+
+// logIn is AUTH; false: the password is wrong.
+func (c *Client) logIn(verb []byte, name, password string) bool {
+	user := c.users.LogIn(name, password)
+	if user == nil {
+		c.logRefusal(reasonAuth, string(verb), name)
+		return false
+	}
+	c.become(user, true)
+	return true
+}
+
+// denial is why the user may not run a command, "" if it may.
+func (c *Client) denial(spec *command.Spec, args [][]byte) string {
+	if c.user.MayAll() {
+		return ""
+	}
+	d := c.user.Judge(spec, args)
+	switch d.Reason {
+	case command.Allowed:
+		return ""
+	case command.DeniedCommand:
+		c.logRefusal("command", spec.Name, c.user.Name)
+		return "NOPERM this user has no permissions to run the '" + spec.Name + "' command"
+	}
+	c.logDenial(d, args)
+	return errDenied[d.Reason]
+}
+
+func (c *Client) logDenial(d command.Denial, args [][]byte) {
+	reason := "key"
+	if d.Reason == command.DeniedChannel {
+		reason = "channel"
+	}
+	c.logRefusal(reason, string(args[d.Arg]), c.user.Name)
+}
+
+// denialAtExec is denial for a command that was queued.
+func (c *Client) denialAtExec(q *queued) string {
+	if c.user.MayAll() {
+		return ""
+	}
+	d := c.user.Judge(q.spec, q.args)
+	switch d.Reason {
+	case command.Allowed:
+		return ""
+	case command.DeniedCommand:
+		c.logRefusal("command", q.spec.Name, c.user.Name)
+	default:
+		c.logDenial(d, q.args)
+	}
+	return "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
+		"This command is no longer allowed for the following reason: " + errDeniedAtExec[d.Reason]
+}
+
+// logRefusal puts a refusal into the node's ACL LOG.
+func (c *Client) logRefusal(reason, object, user string) {
+	now := time.Now()
+	context := "toplevel"
+	if c.tx.open {
+		context = "multi"
+	}
+	c.note(now)
+	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.line(now), At: now}, c.settings.ACLLogLen)
+}
+
+// carry puts the user's rules into a txn with a command that must know them.
+func (c *Client) carry(t *fsm.Txn, spec *command.Spec) {
+	if spec.NeedsUser() {
+		t.User = c.user.Carried
+	}
+}
+
+// Rejudge cuts off the clients whose user is gone, and those that listen to what
+// their user may not hear any more; who waits for something that its user may
+// not do any more waits no longer.
+func (r *Registry) Rejudge(now *acl.Users) {
+	for _, c := range r.sorted() {
+		if c.rejudge(now) {
+			c.dismiss()
+		}
+	}
+}
+
+// dismiss ends a connection; what it is being answered, it is still told, unless
+// it waits for it.
+func (c *Client) dismiss() {
+	c.shared.killed.Store(true)
+	c.shared.mu.Lock()
+	blocked := c.shared.letGo != nil
+	c.shared.mu.Unlock()
+	if blocked || !c.shared.busy.Load() {
+		c.kill()
+	}
+}
+
+// changeUsers changes the cluster's users. The client may be cut off by it, after
+// its reply.
+func (c *Client) changeUsers(work func(*acl.Users) (acl.Change, error)) error {
+	err := c.backend.ChangeUsers(work)
+	c.closing = !c.renew() || c.closing
+	return err
+}
+
+// rejudge tells whether a client must go.
+func (c *Client) rejudge(now *acl.Users) (out bool) {
+	s := &c.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user := now.Successor(s.judged)
+	if user == nil {
+		return true
+	}
+	if user == s.judged {
+		return false
+	}
+	s.judged = user
+	if user.MayAll() {
+		return false
+	}
+	if w := s.wait; w.spec != nil && s.letGo != nil && user.Judge(w.spec, w.args).Reason != command.Allowed {
+		s.letGo(errNotAllowedAnyMore)
+	}
+	for kind, names := range c.subs {
+		for name := range names {
+			if !user.Hears(name, pubsub.Kind(kind) == pubsub.Pattern) {
+				return true
+			}
+		}
+	}
+	return false
+}

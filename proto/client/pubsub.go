@@ -1,0 +1,274 @@
+package client
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockstep/engine/command"
+	"lockstep/engine/reply"
+	"lockstep/proto/pubsub"
+)
+
+var pubSubFunctions = group{
+	"subscribe":    func(c *Client, args [][]byte) { c.subscribe(pubsub.Channel, args[1:]) },
+	"psubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Pattern, args[1:]) },
+	"ssubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Shard, args[1:]) },
+	"unsubscribe":  func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Channel, args[1:]) },
+	"punsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Pattern, args[1:]) },
+	"sunsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Shard, args[1:]) },
+	"publish":      publish, "spublish": publish,
+	"pubsub|channels": pubSubChannels, "pubsub|shardchannels": pubSubChannels,
+	"pubsub|numsub": pubSubNumSub, "pubsub|shardnumsub": pubSubNumSub,
+	"pubsub|numpat": func(c *Client, _ [][]byte) { c.out.Int(int64(c.backend.Hub().Names(pubsub.Pattern))) },
+	"pubsub|help":   pubSubHelp,
+}
+
+// subscriptionsMax bounds one client's subscriptions of all kinds together, and
+// subscriptionBytesMax their names.
+const (
+	subscriptionsMax     = 1 << 18
+	subscriptionBytesMax = 64 << 20
+)
+
+const (
+	errTooManySubscriptions = "ERR too many subscriptions: a connection may have 262144, of 64 MB"
+	errNoMoreSubscriptions  = "ERR too many subscriptions: this node takes no more; the ones before are confirmed"
+)
+
+// subscriptions are a client's, by kind.
+type subscriptions [3]map[string]struct{}
+
+func (s *subscriptions) total() int { return len(s[0]) + len(s[1]) + len(s[2]) }
+
+// verbs are the first words of the replies, by kind.
+var verbs = [3][2]string{{"subscribe", "unsubscribe"}, {"psubscribe", "punsubscribe"}, {"ssubscribe", "sunsubscribe"}}
+
+// confirms tells whether a command's replies are confirmations, which reach even a
+// client that wants no replies (CLIENT REPLY), as messages do.
+func confirms(spec *command.Spec) bool { return strings.HasSuffix(spec.Name, "subscribe") }
+
+// confirm answers for one name of (UN)SUBSCRIBE. The count is that of channels
+// and patterns, or that of shard channels.
+func (c *Client) confirm(verb string, kind pubsub.Kind, name []byte) {
+	c.out.Push(3)
+	c.out.BulkString(verb)
+	if name == nil {
+		c.out.Null()
+	} else {
+		c.out.Bulk(name)
+	}
+	n := len(c.subs[pubsub.Channel]) + len(c.subs[pubsub.Pattern])
+	if kind == pubsub.Shard {
+		n = len(c.subs[pubsub.Shard])
+	}
+	c.out.Int(int64(n))
+}
+
+func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
+	if !c.subs.takes(kind, names, c.subBytes) {
+		c.out.Error(errTooManySubscriptions)
+		return
+	}
+	c.listen()
+	watched := false
+	for _, name := range names {
+		if !c.backend.Hub().Subscribe(c.pushes, kind, string(name)) {
+			c.out.Error(errNoMoreSubscriptions)
+			break
+		}
+		c.hear(kind, string(name), true)
+		watched = watched || c.backend.Hub().IsWatched(kind, string(name))
+		c.confirm(verbs[kind][0], kind, name)
+	}
+	c.pushes.listen(c.subs.total() > 0)
+	if watched {
+		c.backend.AwaitEvents()
+	}
+}
+
+// hear notes a subscription or its end. Others look at them (Rejudge), so that
+// they change under the lock of what is shared.
+func (c *Client) hear(kind pubsub.Kind, name string, yes bool) {
+	c.shared.mu.Lock()
+	defer c.shared.mu.Unlock()
+	if _, there := c.subs[kind][name]; there == yes {
+		return
+	}
+	if !yes {
+		delete(c.subs[kind], name)
+		c.subBytes -= len(name)
+		return
+	}
+	if c.subs[kind] == nil {
+		c.subs[kind] = map[string]struct{}{}
+	}
+	c.subs[kind][name] = struct{}{}
+	c.subBytes += len(name)
+}
+
+// takes tells whether a client whose names have had bytes may have these
+// subscriptions, too.
+func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
+	bytes := had
+	for _, name := range names {
+		bytes += len(name)
+	}
+	if s.total()+len(names) <= subscriptionsMax && bytes <= subscriptionBytesMax {
+		return true
+	}
+	more := map[string]struct{}{}
+	bytes = had
+	for _, name := range names {
+		if _, there := s[kind][string(name)]; there {
+			continue
+		}
+		if _, twice := more[string(name)]; !twice {
+			more[string(name)] = struct{}{}
+			bytes += len(name)
+		}
+	}
+	return s.total()+len(more) <= subscriptionsMax && bytes <= subscriptionBytesMax
+}
+
+// listen prepares the client for pushes; they wait until the batch at hand is
+// answered.
+func (c *Client) listen() {
+	c.pushed = true
+	c.pushes.hold()
+}
+
+func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
+	verb := verbs[kind][1]
+	if len(names) == 0 {
+		for name := range c.subs[kind] {
+			names = append(names, []byte(name))
+		}
+		slices.SortFunc(names, bytes.Compare)
+		if len(names) == 0 {
+			c.confirm(verb, kind, nil)
+			return
+		}
+	}
+	for _, name := range names {
+		if _, ok := c.subs[kind][string(name)]; ok {
+			c.hear(kind, string(name), false)
+			c.backend.Hub().Unsubscribe(c.pushes, kind, string(name))
+		}
+		c.confirm(verb, kind, name)
+	}
+	c.pushes.listen(c.subs.total() > 0)
+}
+
+// unsubscribeAll gives up all subscriptions without a word.
+func (c *Client) unsubscribeAll() {
+	for kind := range c.subs {
+		for name := range c.subs[kind] {
+			c.backend.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
+		}
+		c.shared.mu.Lock()
+		c.subs[kind] = nil
+		c.shared.mu.Unlock()
+	}
+	c.subBytes = 0
+	c.pushes.listen(false)
+}
+
+// listeningOnly tells whether the client speaks RESP2 and listens: then nearly
+// nothing else is allowed, for messages could not be told from replies.
+func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.subs.total() > 0 }
+
+// whileListening tells whether a command is allowed then.
+func whileListening(s *command.Spec) bool {
+	switch s.Name {
+	case "ping", "quit", "reset", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
+		return true
+	}
+	return false
+}
+
+func errListening(s *command.Spec) string {
+	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+}
+
+// isPublish tells whether a command sends a message.
+func isPublish(s *command.Spec) bool { return s.Name == "publish" || s.Name == "spublish" }
+
+func (c *Client) send(args [][]byte) (receivers func() int) {
+	kind := pubsub.Channel
+	if args[0][0]|0x20 == 's' {
+		kind = pubsub.Shard
+	}
+	return c.backend.Publish(kind, args[1], args[2], &c.later)
+}
+
+// publish is PUBLISH in a transaction; elsewhere see gatherPublish.
+func publish(c *Client, args [][]byte) {
+	receivers := c.send(args)
+	c.later.Kick()
+	c.out.Int(int64(receivers()))
+}
+
+// gatherPublish sends a message after the data commands before it have run, and
+// waits for the number of receivers with the calls of the batch: a pipeline of
+// messages costs one round trip.
+func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
+	if c.calls.data {
+		c.settle()
+	}
+	s := c.nextSlot(spec)
+	c.seen(spec, args, c.db)
+	s.op[0].Args = args
+	s.receivers = c.send(args)
+}
+
+// countReceivers answers the messages among the calls.
+func (b *calls) countReceivers() {
+	for i := range b.slots {
+		if s := &b.slots[i]; s.receivers != nil {
+			s.call.Reply = append(strconv.AppendInt([]byte{':'}, int64(s.receivers()), 10), "\r\n"...)
+		}
+	}
+}
+
+func pubSubKind(args [][]byte) pubsub.Kind {
+	if args[1][0]|0x20 == 's' {
+		return pubsub.Shard
+	}
+	return pubsub.Channel
+}
+
+func pubSubChannels(c *Client, args [][]byte) {
+	if len(args) > 3 {
+		c.out.Error("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try PUBSUB HELP.")
+		return
+	}
+	pattern := ""
+	if len(args) == 3 {
+		pattern = string(args[2])
+	}
+	names := c.backend.Hub().Channels(pubSubKind(args), pattern)
+	c.out.Array(len(names))
+	for _, name := range names {
+		c.out.BulkString(name)
+	}
+}
+
+func pubSubNumSub(c *Client, args [][]byte) {
+	names := args[2:]
+	c.out.Array(2 * len(names))
+	for _, name := range names {
+		c.out.Bulk(name)
+		c.out.Int(int64(c.backend.Hub().Listeners(pubSubKind(args), string(name))))
+	}
+}
+
+func pubSubHelp(c *Client, _ [][]byte) {
+	c.help("PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"CHANNELS [<pattern>]", "    The channels that clients of this node listen on, of those that match <pattern>.",
+		"NUMPAT", "    The number of patterns that clients of this node listen for.",
+		"NUMSUB [<channel> ...]", "    The number of clients of this node that listen on the channels.",
+		"SHARDCHANNELS [<pattern>]", "    The same as CHANNELS for shard channels.",
+		"SHARDNUMSUB [<shardchannel> ...]", "    The same as NUMSUB for shard channels.")
+}

@@ -1,0 +1,182 @@
+package client
+
+import (
+	"sync"
+
+	"lockstep/engine/reply"
+	"lockstep/proto/pubsub"
+	"lockstep/proto/tracking"
+)
+
+// pushes are the messages that reach a client outside the order of its
+// requests: of channels it listens on, and invalidations. They are written
+// between replies. While a batch is answered they wait (they are held), so that
+// a confirmation of SUBSCRIBE stands before the first message, and a value before
+// the news that it has changed.
+type pushes struct {
+	conn     Conn
+	registry *Registry
+	mu       sync.Mutex
+	// proto is the protocol the client speaks, listens that it has subscribed to
+	// something.
+	proto   int
+	listens bool
+	held    bool
+	waiting []byte
+	// redirect is the client that gets the invalidations, 0: this one. broken tells
+	// that it is gone.
+	redirect uint64
+	broken   bool
+	// redirected are invalidations that wait for another client, of about
+	// redirectedBytes.
+	redirected      []redirected
+	redirectedBytes int
+}
+
+// redirected is an invalidation for another client.
+type redirected struct {
+	to uint64
+	m  *tracking.Message
+}
+
+// pushesHeldMax bounds what waits while a batch is answered; a client that
+// reaches it is cut off, as it is when it does not read.
+const pushesHeldMax = 32 << 20
+
+// Push implements pubsub.Subscriber.
+func (p *pushes) Push(m *pubsub.Message) (kick bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaveLocked(m.Bytes(p.proto))
+}
+
+// Kick implements pubsub.Subscriber.
+func (p *pushes) Kick() { p.conn.Kick() }
+
+// sendLocked sends a message at once.
+func (p *pushes) sendLocked(b []byte) {
+	if p.leaveLocked(b) {
+		p.conn.Kick()
+	}
+}
+
+// leaveLocked leaves a message to be sent; kick: somebody is to see to it.
+func (p *pushes) leaveLocked(b []byte) (kick bool) {
+	if !p.held {
+		// An error ends the connection; its own goroutine notices.
+		kick, _ = p.conn.WriteLater(b)
+		return kick
+	}
+	if len(p.waiting)+len(b) > pushesHeldMax {
+		_ = p.conn.Close()
+		return false
+	}
+	p.waiting = append(p.waiting, b...)
+	return false
+}
+
+// Invalidate implements tracking.Listener. What goes to another client waits,
+// too, until this one has its replies.
+func (p *pushes) Invalidate(m *tracking.Message) {
+	p.mu.Lock()
+	to := p.redirect
+	switch {
+	case to == 0:
+		if p.proto == reply.RESP3 {
+			p.sendLocked(m.Bytes(p.proto))
+		}
+	case p.held:
+		if p.redirectedBytes += m.Size(); p.redirectedBytes > pushesHeldMax {
+			_ = p.conn.Close()
+			break
+		}
+		p.redirected = append(p.redirected, redirected{to, m})
+	default:
+		p.mu.Unlock()
+		p.pass(to, m)
+		return
+	}
+	p.mu.Unlock()
+}
+
+// pass hands an invalidation to another client. If that is gone, this one is
+// told.
+func (p *pushes) pass(to uint64, m *tracking.Message) {
+	if other := p.registry.find(to); other != nil {
+		other.pushes.take(m)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.redirect != to {
+		return
+	}
+	p.broken = true
+	if p.proto == reply.RESP3 {
+		w := reply.NewWriter(p.proto)
+		w.Push(2)
+		w.BulkString("tracking-redir-broken")
+		w.Int(int64(to))
+		p.sendLocked(w.Bytes())
+	}
+}
+
+// take sends an invalidation that another client was to get. A client of RESP2
+// takes it as a message, and none while it listens to nothing.
+func (p *pushes) take(m *tracking.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proto == reply.RESP3 || p.listens {
+		p.sendLocked(m.Bytes(p.proto))
+	}
+}
+
+// hold makes pushes wait until release.
+func (p *pushes) hold() {
+	p.mu.Lock()
+	p.held = true
+	p.mu.Unlock()
+}
+
+// release writes what waited, and lets further ones through.
+func (p *pushes) release() {
+	p.mu.Lock()
+	p.held = false
+	if len(p.waiting) > 0 {
+		_, _ = p.conn.Write(p.waiting)
+		p.waiting = nil
+	}
+	list := p.redirected
+	p.redirected, p.redirectedBytes = nil, 0
+	p.mu.Unlock()
+	for _, r := range list {
+		p.pass(r.to, r.m)
+	}
+}
+
+// speak notes the protocol.
+func (p *pushes) speak(proto int) {
+	p.mu.Lock()
+	p.proto = proto
+	p.mu.Unlock()
+}
+
+// listen notes whether the client listens to anything.
+func (p *pushes) listen(yes bool) {
+	p.mu.Lock()
+	p.listens = yes
+	p.mu.Unlock()
+}
+
+// aim chooses who gets the invalidations.
+func (p *pushes) aim(redirect uint64) {
+	p.mu.Lock()
+	p.redirect, p.broken = redirect, false
+	p.mu.Unlock()
+}
+
+func (p *pushes) isBroken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}

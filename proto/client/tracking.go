@@ -1,0 +1,322 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockstep/engine/command"
+	"lockstep/proto/tracking"
+)
+
+var trackingFunctions = group{
+	"client|tracking": clientTracking, "client|caching": clientCaching,
+	"client|getredir": clientGetRedir, "client|trackinginfo": clientTrackingInfo,
+}
+
+// caching is what CLIENT TRACKING and CLIENT CACHING have chosen.
+type caching struct {
+	on       bool
+	redirect uint64
+	opt      tracking.Options
+	// given is CLIENT CACHING's YES in OPTIN mode, or its NO in OPTOUT mode, for
+	// the next command or transaction.
+	given bool
+}
+
+// Bounds of the prefixes of one client.
+const (
+	trackedPrefixesMax    = 1 << 12
+	trackedPrefixBytesMax = 1 << 20
+)
+
+// trackingSpec is CLIENT TRACKING's row.
+var trackingSpec = func() *command.Spec {
+	spec, _ := command.Lookup([][]byte{[]byte("client"), []byte("tracking")})
+	return spec
+}()
+
+// redir is the client that gets the invalidations, 0: this one, -1: there are
+// none.
+func (k *caching) redir() int64 {
+	if !k.on {
+		return -1
+	}
+	return int64(k.redirect)
+}
+
+// author is the id to send with what the client writes, 0: none.
+func (k *caching) author(c *Client) uint64 {
+	if k.on && k.opt.NoLoop {
+		return c.id
+	}
+	return 0
+}
+
+// wants tells whether the keys of a command are to be registered: it reads, and
+// the mode asks for it. A script may read what it names.
+func (k *caching) wants(spec *command.Spec) bool {
+	return k.on && !k.opt.BCast && (!k.opt.OptIn || k.given) && (!k.opt.OptOut || !k.given) &&
+		(spec.Is(command.ReadOnly) || spec.Cats&command.CatScripting != 0) && !spec.Is(command.PubSub)
+}
+
+// remember registers the keys of a command about to be sent.
+func (c *Client) remember(spec *command.Spec, args [][]byte) {
+	if c.caching.wants(spec) {
+		c.backend.Tracking.Register(c.id, keysOf(spec, args)...)
+	}
+}
+
+func keysOf(spec *command.Spec, args [][]byte) [][]byte {
+	var buf [8]command.KeyRef
+	refs := spec.AppendKeys(buf[:0], args)
+	keys := make([][]byte, len(refs))
+	for i, ref := range refs {
+		keys[i] = args[ref.Pos]
+	}
+	return keys
+}
+
+// rememberQueue registers the keys of a transaction about to be sent. CLIENT
+// CACHING in it runs later, but counts at its place. What stands behind a CLIENT
+// TRACKING is left to doubt.
+func (c *Client) rememberQueue(tx *transaction) {
+	if !c.caching.on {
+		return
+	}
+	given := c.caching.given
+	for _, q := range tx.queue {
+		switch {
+		case q.spec == trackingSpec:
+			c.caching.given = given
+			return
+		case q.spec.Name == "client|caching":
+			c.caching.cache(q.args[2])
+		default:
+			c.remember(q.spec, q.args)
+		}
+	}
+	c.caching.given = given
+}
+
+// doubt declares changed what was read while no registration could stand: the
+// client may cache it for no time at all. The news stands behind the reply.
+func (c *Client) doubt(spec *command.Spec, args [][]byte) {
+	if c.caching.wants(spec) {
+		for _, key := range keysOf(spec, args) {
+			c.pushes.Invalidate(tracking.Doubt(key))
+		}
+	}
+}
+
+// forgetCaching ends what CLIENT CACHING has chosen, behind a command that is
+// none of CLIENT's, or a whole transaction.
+func (c *Client) forgetCaching(spec *command.Spec) {
+	if c.caching.given && !c.tx.open && (spec == nil || !strings.HasPrefix(spec.Name, "client|")) {
+		c.caching.given = false
+	}
+}
+
+// untrack turns tracking off.
+func (c *Client) untrack() {
+	if c.caching.on {
+		c.backend.Tracking.Remove(c.id)
+		c.pushes.aim(0)
+	}
+	c.caching = caching{}
+}
+
+func clientTracking(c *Client, args [][]byte) {
+	next, refusal := c.parseTracking(args[3:])
+	mode := fold(args[2])
+	if refusal == "" && mode == "on" {
+		refusal = c.caching.refuses(&next)
+	}
+	switch {
+	case refusal != "":
+		c.out.Error(refusal)
+		return
+	case mode == "on":
+		c.track(next)
+	case mode == "off":
+		c.untrack()
+	default:
+		c.out.Error(command.ErrSyntax)
+		return
+	}
+	c.out.OK()
+}
+
+// parseTracking reads the options.
+func (c *Client) parseTracking(args [][]byte) (next caching, refusal string) {
+	next.on = true
+	for i := 0; i < len(args); i++ {
+		more := i+1 < len(args)
+		switch word := fold(args[i]); {
+		case word == "redirect" && more:
+			i++
+			if next.redirect != 0 {
+				return next, "ERR A client can only redirect to a single other client"
+			}
+			id, ok := parseInt(args[i])
+			if !ok {
+				return next, command.ErrNotInteger
+			}
+			if c.registry.find(uint64(id)) == nil {
+				return next, "ERR The client ID you want redirect to does not exist"
+			}
+			next.redirect = uint64(id)
+		case word == "bcast":
+			next.opt.BCast = true
+		case word == "optin":
+			next.opt.OptIn = true
+		case word == "optout":
+			next.opt.OptOut = true
+		case word == "noloop":
+			next.opt.NoLoop = true
+		case word == "prefix" && more:
+			i++
+			next.opt.Prefixes = append(next.opt.Prefixes, string(args[i]))
+		default:
+			return next, command.ErrSyntax
+		}
+	}
+	return next, ""
+}
+
+// refuses says why the choice cannot follow the one at hand; "" if it can.
+func (k *caching) refuses(next *caching) string {
+	const reenable = " before disabling tracking for this client, and then re-enabling it with a different mode."
+	was, opt := k.opt, next.opt
+	switch {
+	case !opt.BCast && len(opt.Prefixes) > 0:
+		return "ERR PREFIX option requires BCAST mode to be enabled"
+	case k.on && was.BCast != opt.BCast:
+		return "ERR You can't switch BCAST mode on/off" + reenable
+	case opt.BCast && (opt.OptIn || opt.OptOut):
+		return "ERR OPTIN and OPTOUT are not compatible with BCAST"
+	case opt.OptIn && opt.OptOut:
+		return "ERR You can't specify both OPTIN mode and OPTOUT mode"
+	case opt.OptIn && was.OptOut, opt.OptOut && was.OptIn:
+		return "ERR You can't switch OPTIN/OPTOUT mode" + reenable
+	case len(was.Prefixes)+len(opt.Prefixes) > trackedPrefixesMax, textBytes(was.Prefixes)+textBytes(opt.Prefixes) > trackedPrefixBytesMax:
+		return "ERR too many prefixes"
+	}
+	return overlaps(was.Prefixes, opt.Prefixes)
+}
+
+func textBytes(texts []string) int {
+	sum := 0
+	for _, t := range texts {
+		sum += len(t)
+	}
+	return sum
+}
+
+// overlaps says which of the prefixes of a client to be, or of those and the ones
+// it has, overlap; "" if none do. It looks at all pairs only if there is one: in
+// order, a prefix stands right before the first text that begins with it.
+func overlaps(was, next []string) string {
+	sorted := slices.Concat(was, next)
+	slices.Sort(sorted)
+	i := 1
+	for i < len(sorted) && !strings.HasPrefix(sorted[i], sorted[i-1]) {
+		i++
+	}
+	if i >= len(sorted) {
+		return ""
+	}
+	for i, p := range next {
+		for _, other := range was {
+			if overlap(p, other) {
+				return fmt.Sprintf("ERR Prefix '%s' overlaps with an existing prefix '%s'. Prefixes for a single client must not overlap.", p, other)
+			}
+		}
+		for _, other := range next[i+1:] {
+			if overlap(p, other) {
+				return fmt.Sprintf("ERR Prefix '%s' overlaps with another provided prefix '%s'. Prefixes for a single client must not overlap.", p, other)
+			}
+		}
+	}
+	return ""
+}
+
+func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// track turns tracking on, or changes how. From here on pushes are held while a
+// batch is answered.
+func (c *Client) track(next caching) {
+	next.given = c.caching.given
+	if next.opt.BCast {
+		if len(next.opt.Prefixes) == 0 {
+			next.opt.Prefixes = []string{""}
+		}
+		next.opt.Prefixes = slices.Concat(c.caching.opt.Prefixes, next.opt.Prefixes)
+		slices.Sort(next.opt.Prefixes)
+		next.opt.Prefixes = slices.Compact(next.opt.Prefixes)
+	}
+	c.caching = next
+	c.listen()
+	c.pushes.aim(next.redirect)
+	defer c.backend.AwaitChanges()()
+	c.backend.Tracking.Set(c.id, c.pushes, next.opt)
+}
+
+// cache is CLIENT CACHING; it returns why it is refused, "" if it is not.
+func (k *caching) cache(arg []byte) (refusal string) {
+	switch word := fold(arg); {
+	case !k.on:
+		return "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
+	case word == "yes" && !k.opt.OptIn:
+		return "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."
+	case word == "no" && !k.opt.OptOut:
+		return "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."
+	case word != "yes" && word != "no":
+		return command.ErrSyntax
+	}
+	k.given = true
+	return ""
+}
+
+func clientCaching(c *Client, args [][]byte) {
+	if refusal := c.caching.cache(args[2]); refusal != "" {
+		c.out.Error(refusal)
+		return
+	}
+	c.out.OK()
+}
+
+func clientGetRedir(c *Client, _ [][]byte) { c.out.Int(c.caching.redir()) }
+
+func clientTrackingInfo(c *Client, _ [][]byte) {
+	k := &c.caching
+	flags := []string{"off"}
+	if k.on {
+		flags[0] = "on"
+	}
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{
+		{k.opt.BCast, "bcast"}, {k.opt.OptIn, "optin"}, {k.opt.OptIn && k.given, "caching-yes"},
+		{k.opt.OptOut, "optout"}, {k.opt.OptOut && k.given, "caching-no"}, {k.opt.NoLoop, "noloop"},
+		{k.on && c.pushes.isBroken(), "broken_redirect"},
+	} {
+		if f.on {
+			flags = append(flags, f.name)
+		}
+	}
+	c.out.Map(3)
+	c.out.BulkString("flags")
+	c.out.Set(len(flags))
+	for _, f := range flags {
+		c.out.BulkString(f)
+	}
+	c.out.BulkString("redirect")
+	c.out.Int(k.redir())
+	c.out.BulkString("prefixes")
+	c.out.Array(len(k.opt.Prefixes))
+	for _, p := range k.opt.Prefixes {
+		c.out.BulkString(p)
+	}
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lockstep/engine/command"
+	"lockstep/proto/acl"
+	"lockstep/proto/pubsub"
+)
+
+// ScriptWitness is a node's command.Witness. What the scripts do that run here
+// for a client, wherever that is connected, shows in this node's MONITOR, SLOWLOG,
+// INFO commandstats, ACL LOG and log; what they publish is for all nodes.
+type ScriptWitness struct {
+	Stats    *Stats
+	Registry *Registry
+	Logger   *slog.Logger
+	// Deliver hands a message to the subscribers of all nodes.
+	Deliver func(kind pubsub.Kind, channel, payload []byte)
+	// Logs are slowlog-log-slower-than in microseconds, slowlog-max-len and
+	// acllog-max-len.
+	Logs func() (slowerThanUs int64, slowlogLen, aclLogLen int)
+
+	lines lineLimit
+}
+
+// scriptAddr is the address that MONITOR shows for a script's commands, slowAddr
+// the one in SLOWLOG.
+const (
+	scriptAddr = "lua"
+	slowAddr   = "?:0"
+)
+
+var processBegan = time.Now()
+
+// Began implements command.Witness.
+func (w *ScriptWitness) Began() int64 { return int64(time.Since(processBegan)) }
+
+// Ended implements command.Witness.
+func (w *ScriptWitness) Ended(mark int64, spec *command.Spec, args [][]byte, db int, failed bool) {
+	took := time.Since(processBegan) - time.Duration(mark)
+	w.Stats.ran(spec, took, failed)
+	if slower, length, _ := w.Logs(); isSlow(spec, took, slower, length) {
+		w.Stats.Slowlog.add(SlowEntry{UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: slowArgs(spec, args), Addr: slowAddr}, length)
+	}
+	if all := w.Registry.monitors.all.Load(); all != nil {
+		show(*all, scriptAddr, spec, args, db)
+	}
+}
+
+// Refused implements command.Witness.
+func (w *ScriptWitness) Refused(user command.User, spec *command.Spec, args [][]byte, d command.Denial) {
+	w.Stats.of(spec).rejected.Add(1)
+	e := acl.Entry{Context: scriptAddr, Client: "addr=" + slowAddr + " cmd=" + spec.Name, At: time.Now()}
+	switch d.Reason {
+	case command.Allowed:
+		return
+	case command.DeniedCommand:
+		e.Reason, e.Object = "command", spec.Name
+	case command.DeniedKey:
+		e.Reason, e.Object = "key", string(args[d.Arg])
+	case command.DeniedChannel:
+		e.Reason, e.Object = "channel", string(args[d.Arg])
+	}
+	if named, ok := user.(interface{ UserName() string }); ok {
+		e.User = named.UserName()
+	}
+	_, _, length := w.Logs()
+	w.Stats.ACLLog.Add(e, length)
+}
+
+// Publish implements command.Witness.
+func (w *ScriptWitness) Publish(sharded bool, channel string, payload []byte) {
+	kind := pubsub.Channel
+	if sharded {
+		kind = pubsub.Shard
+	}
+	w.Deliver(kind, []byte(channel), payload)
+}
+
+// scriptLevels are redis.log's levels here.
+var scriptLevels = [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}
+
+// Log implements command.Witness.
+func (w *ScriptWitness) Log(level int, text string) {
+	ctx := context.Background()
+	if !w.Logger.Enabled(ctx, scriptLevels[level]) {
+		return
+	}
+	admitted, dropped := w.lines.admit(time.Now().Unix())
+	if dropped > 0 {
+		w.Logger.Warn("scripts said more than the log takes", "lines", dropped)
+	}
+	if admitted {
+		w.Logger.Log(ctx, scriptLevels[level], "a script says", "text", text)
+	}
+}
+
+// lineLimit bounds the lines of a second.
+type lineLimit struct {
+	mu         sync.Mutex
+	second     int64
+	n, dropped int
+}
+
+// linesMax is how many lines of scripts the log takes in a second.
+const linesMax = 100
+
+// admit tells whether there is room for a line, and how many found none in the
+// last second that had any.
+func (l *lineLimit) admit(second int64) (ok bool, dropped int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if second != l.second {
+		dropped = l.dropped
+		l.second, l.n, l.dropped = second, 0, 0
+	}
+	if l.n++; l.n > linesMax {
+		l.dropped++
+		return false, dropped
+	}
+	return true, dropped
+}

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"lockstep/engine/acl"
+	"lockstep/engine/command"
+	"lockstep/proto/pubsub"
+)
+
+func newWitness(log *bytes.Buffer, level slog.Level) *ScriptWitness {
+	return &ScriptWitness{
+		Stats: NewStats(), Registry: NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})),
+		Logs: func() (int64, int, int) { return 0, 10, 10 },
+	}
+}
+
+func commandOf(t *testing.T, line string) (*command.Spec, [][]byte) {
+	t.Helper()
+	var args [][]byte
+	for w := range strings.FieldsSeq(line) {
+		args = append(args, []byte(w))
+	}
+	spec, _ := command.Lookup(args)
+	if spec == nil {
+		t.Fatal(line)
+	}
+	return spec, args
+}
+
+// What scripts do is counted and logged as in Redis: SLOWLOG without a client's
+// address, ACL LOG in the context lua.
+func TestScriptsAreCounted(t *testing.T) {
+	w := newWitness(&bytes.Buffer{}, slog.LevelInfo)
+	set, args := commandOf(t, "set k v")
+	w.Ended(w.Began(), set, args, 0, false)
+	w.Ended(w.Began(), set, args, 0, true)
+	w.Refused(nil, set, args, command.Denial{})
+	w.Refused(acl.ReadCarried("as=ann -@all"), set, args, command.Denial{Reason: command.DeniedCommand})
+	w.Refused(acl.ReadCarried("as=ann ~x +@all"), set, args, command.Denial{Reason: command.DeniedKey, Arg: 1})
+	if got := fmt.Sprint(w.Stats.PerCommand()); !strings.HasPrefix(got, "[{set 2 ") || !strings.HasSuffix(got, " 3 1}]") {
+		t.Errorf("commandstats: %s", got)
+	}
+	if slow := w.Stats.Slowlog.Get(-1); len(slow) != 2 || slow[0].Addr != "?:0" || fmt.Sprint(slow[0].Args) != "[set k v]" {
+		t.Errorf("SLOWLOG: %+v", slow)
+	}
+	var denied []string
+	for _, e := range w.Stats.ACLLog.Newest(10) {
+		denied = append(denied, fmt.Sprintf("%s %s %s %s", e.Reason, e.Context, e.Object, e.User))
+	}
+	if got := strings.Join(denied, ", "); got != "key lua k ann, command lua set ann" {
+		t.Errorf("ACL LOG: %s", got)
+	}
+}
+
+// redis.log reaches the log at its level, a bounded number of times a second.
+func TestScriptsTalkWithinBounds(t *testing.T) {
+	var log bytes.Buffer
+	w := newWitness(&log, slog.LevelInfo)
+	w.Log(1, "verbose")
+	w.Log(3, "a\nb")
+	if got := log.String(); strings.Contains(got, "verbose") || !strings.Contains(got, `level=WARN msg="a script says" text="a\nb"`) {
+		t.Errorf("%s", got)
+	}
+	var l lineLimit
+	admitted := 0
+	for range 3 * linesMax {
+		if ok, _ := l.admit(7); ok {
+			admitted++
+		}
+	}
+	ok, dropped := l.admit(8)
+	if admitted != linesMax || !ok || dropped != 2*linesMax {
+		t.Errorf("%d of %d are admitted, then %t, and %d were dropped", admitted, 3*linesMax, ok, dropped)
+	}
+	if _, dropped := l.admit(8); dropped != 0 {
+		t.Errorf("%d are told of again", dropped)
+	}
+}
+
+func TestScriptsPublishToAllNodes(t *testing.T) {
+	w := newWitness(&bytes.Buffer{}, slog.LevelInfo)
+	var got []string
+	w.Deliver = func(kind pubsub.Kind, channel, payload []byte) {
+		got = append(got, fmt.Sprintf("%d %s %s", kind, channel, payload))
+	}
+	w.Publish(false, "c", []byte("m"))
+	w.Publish(true, "s", []byte("n"))
+	if want := fmt.Sprintf("[%d c m %d s n]", pubsub.Channel, pubsub.Shard); fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}

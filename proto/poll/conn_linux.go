@@ -1,0 +1,292 @@
+package poll
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Conn is a TCP connection of a Loop. It is a net.Conn, for one reader and many
+// writers at a time.
+type Conn struct {
+	loop          *Loop
+	local, remote net.Addr
+
+	// use is held, shared, by who uses the descriptor; Close takes it whole.
+	use sync.RWMutex
+	fd  int
+	// file is set once the connection has left its loop for good: Go's runtime waits
+	// for it then.
+	file atomic.Pointer[os.File]
+	// gone is closed when the connection is.
+	gone chan struct{}
+
+	// input and room hold a token when the kernel has told that there is something
+	// to read, or room to write, since somebody last looked.
+	input, room chan struct{}
+	// writing is the number of writers that wait for room.
+	writing           atomic.Int32
+	readEnd, writeEnd deadline
+
+	// What follows belongs to the loop's goroutine. inside: the guest is called.
+	// asked: it is to be called once more. hung: the other side sends nothing more.
+	guest  Guest
+	inside bool
+	hung   bool
+	// clocked: the guest wants ticks.
+	clocked bool
+	// place is where the loop keeps it, and turn tells it from an earlier one there.
+	place int
+	turn  int32
+	// wanted is what is to be done at the loop's next turn, guarded by loop.mu.
+	wanted wish
+}
+
+// wish is what the loop is to do with a connection.
+type wish uint8
+
+const (
+	wishEnter wish = 1 << iota
+	wishCall
+	wishReady
+	wishClosed
+)
+
+// LocalAddr implements net.Conn.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements net.Conn.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// Enter puts the connection into the loop: from now on guest is called, and nobody
+// else may read. It is called by who served the connection outside.
+func (c *Conn) Enter(guest Guest) { c.loop.wish(c, wishEnter, guest) }
+
+// Clock has the guest's Tick called, or not any more. It is called from the guest's
+// methods.
+func (c *Conn) Clock(yes bool) {
+	if yes == c.clocked {
+		return
+	}
+	c.clocked = yes
+	if yes {
+		c.loop.ticking[c] = struct{}{}
+	} else {
+		delete(c.loop.ticking, c)
+	}
+}
+
+// Gave tells the loop that another goroutine was given something to do for the
+// connection. It is called from the guest's methods.
+func (c *Conn) Gave() { c.loop.gave = true }
+
+// Leave takes the connection out of the loop. It is called from the guest's methods;
+// who it is handed to may use it as a net.Conn.
+func (c *Conn) Leave() {
+	c.inside = false
+	c.loop.gave = true
+	c.Clock(false)
+}
+
+// LeaveForGood takes the connection off its loop for good: who reads it waits for it
+// himself from now on, as for any net.Conn, and need not be woken by the loop. It is
+// called by who serves the connection outside the loop, who must not call Enter any
+// more.
+func (c *Conn) LeaveForGood() {
+	c.use.Lock()
+	defer c.use.Unlock()
+	if c.fd < 0 || c.file.Load() != nil || !c.loop.drop(c.fd) {
+		return
+	}
+	c.file.Store(os.NewFile(uintptr(c.fd), "client"))
+	// Who waits goes on waiting with the file.
+	put(c.input)
+	for range c.writing.Load() {
+		put(c.room)
+	}
+}
+
+// LeftForGood tells whether the connection has left its loop for good.
+func (c *Conn) LeftForGood() bool { return c.file.Load() != nil }
+
+// Call has the guest's Called called, from anywhere, even where the connection has left the loop
+// meanwhile.
+func (c *Conn) Call() { c.loop.wish(c, wishCall, nil) }
+
+// Again has the guest's Ready called at the loop's next turn: there is more to do, but
+// others are to have their turn first.
+func (c *Conn) Again() { c.loop.wish(c, wishReady, nil) }
+
+// do makes one call that does not wait.
+func (c *Conn) do(call func(fd int) (int, error)) (n int, err error) {
+	c.use.RLock()
+	defer c.use.RUnlock()
+	if c.fd < 0 {
+		return 0, net.ErrClosed
+	}
+	for {
+		n, err = call(c.fd)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err == syscall.EAGAIN {
+		err = ErrNothing
+	}
+	return max(n, 0), err
+}
+
+// TryRead reads what is there; ErrNothing: nothing is.
+func (c *Conn) TryRead(p []byte) (int, error) {
+	n, err := c.do(func(fd int) (int, error) { return syscall.Read(fd, p) })
+	if n == 0 && err == nil && len(p) > 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// TryWrite writes as much as there is room for; ErrNothing: there is none.
+func (c *Conn) TryWrite(p []byte) (int, error) {
+	return c.do(func(fd int) (int, error) { return syscall.Write(fd, p) })
+}
+
+// Drained tells the guest that a read which did not fill its buffer took all that
+// there was, so that there is nothing to read until Ready is called again.
+func (c *Conn) Drained() bool { return !c.hung }
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	for {
+		if f := c.file.Load(); f != nil {
+			return f.Read(p)
+		}
+		if c.readEnd.past() {
+			return 0, os.ErrDeadlineExceeded
+		}
+		n, err := c.TryRead(p)
+		if err != ErrNothing {
+			return n, err
+		}
+		if err := c.await(c.input, &c.readEnd); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		if f := c.file.Load(); f != nil {
+			n, err := f.Write(p[done:])
+			return done + n, err
+		}
+		if c.writeEnd.past() {
+			return done, os.ErrDeadlineExceeded
+		}
+		n, err := c.TryWrite(p[done:])
+		done += n
+		if err == nil {
+			continue
+		}
+		if err != ErrNothing {
+			return done, err
+		}
+		if err := c.awaitRoom(p[done:], &done); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// awaitRoom waits until there is room; it looks once more after it has said that it
+// waits, for the loop tells only those.
+func (c *Conn) awaitRoom(p []byte, done *int) error {
+	c.writing.Add(1)
+	defer c.writing.Add(-1)
+	n, err := c.TryWrite(p)
+	*done += n
+	if err != ErrNothing {
+		return err
+	}
+	return c.await(c.room, &c.writeEnd)
+}
+
+func (c *Conn) await(token chan struct{}, end *deadline) error {
+	select {
+	case <-token:
+		return nil
+	case <-end.reached():
+		return os.ErrDeadlineExceeded
+	case <-c.gone:
+		return net.ErrClosed
+	}
+}
+
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error {
+	_ = c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	if f := c.file.Load(); f != nil {
+		return f.SetReadDeadline(t)
+	}
+	c.readEnd.set(t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	if f := c.file.Load(); f != nil {
+		return f.SetWriteDeadline(t)
+	}
+	c.writeEnd.set(t)
+	return nil
+}
+
+// CloseWrite tells the other side that nothing more is sent.
+func (c *Conn) CloseWrite() error {
+	_, err := c.do(func(fd int) (int, error) { return 0, syscall.Shutdown(fd, syscall.SHUT_WR) })
+	return err
+}
+
+// Control calls f with the descriptor.
+func (c *Conn) Control(f func(fd uintptr)) error {
+	_, err := c.do(func(fd int) (int, error) { f(uintptr(fd)); return 0, nil })
+	return err
+}
+
+// Close implements net.Conn. A guest in the loop is called once more.
+func (c *Conn) Close() error {
+	c.use.Lock()
+	fd := c.fd
+	c.fd = -1
+	c.use.Unlock()
+	if fd < 0 {
+		return net.ErrClosed
+	}
+	close(c.gone)
+	// Closing takes it off the loop's list, too.
+	var err error
+	if f := c.file.Load(); f != nil {
+		err = f.Close()
+	} else {
+		err = syscall.Close(fd)
+	}
+	c.loop.wish(c, wishClosed, nil)
+	return err
+}
+
+func put(token chan struct{}) {
+	select {
+	case token <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,75 @@
+package poll
+
+import (
+	"sync"
+	"time"
+)
+
+// deadline is a time after which somebody who waits is to give up. It may be moved
+// while somebody waits.
+type deadline struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	// over is closed when the time has come; nil: nobody has asked yet.
+	over chan struct{}
+	// passed: over is closed, or is to be when somebody asks.
+	passed bool
+	// no is the number of the setting in force: a timer of another one says nothing.
+	no uint64
+}
+
+// set moves the time; zero: there is none.
+func (d *deadline) set(t time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+	d.no++
+	if d.passed {
+		d.passed, d.over = false, nil
+	}
+	if t.IsZero() {
+		return
+	}
+	wait := time.Until(t)
+	if wait <= 0 {
+		d.passLocked()
+		return
+	}
+	no := d.no
+	d.timer = time.AfterFunc(wait, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.no == no {
+			d.passLocked()
+		}
+	})
+}
+
+func (d *deadline) passLocked() {
+	d.passed = true
+	if d.over != nil {
+		close(d.over)
+	}
+}
+
+// reached is closed when the time has come.
+func (d *deadline) reached() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over == nil {
+		d.over = make(chan struct{})
+		if d.passed {
+			close(d.over)
+		}
+	}
+	return d.over
+}
+
+func (d *deadline) past() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.passed
+}

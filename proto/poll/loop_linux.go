@@ -1,0 +1,298 @@
+package poll
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// eventsMax is how many connections one turn of a loop takes on.
+	eventsMax = 256
+	// TickEvery is about how often Tick is called, while there is anybody to call.
+	TickEvery = 50 * time.Millisecond
+	// wakePlace stands for the loop's own descriptor, by which it is woken.
+	wakePlace = -1
+)
+
+// Loop waits for connections.
+type Loop struct {
+	epoll, waker int
+	events       []unix.EpollEvent
+
+	mu sync.Mutex
+	// conns are the connections by their places, free the places that are not taken.
+	conns []*Conn
+	free  []int
+	turns int32
+	// wishes are those of other goroutines; todo and spare are the same memory by
+	// turns.
+	wishes []*Conn
+	spare  []*Conn
+	// asleep: the loop waits, and must be woken.
+	asleep, closed bool
+	done           chan struct{}
+
+	// ticking are the connections whose guests want to be called by the clock, and
+	// ticked is when they were called last. They belong to the loop's goroutine.
+	ticking map[*Conn]struct{}
+	// gave: other goroutines were given something to do.
+	gave   bool
+	ticked time.Time
+}
+
+// New begins a loop.
+func New() (*Loop, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	waker, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		_ = unix.Close(epoll)
+		return nil, err
+	}
+	l := &Loop{epoll: epoll, waker: waker, events: make([]unix.EpollEvent, eventsMax), done: make(chan struct{}), ticking: map[*Conn]struct{}{}}
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, waker, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakePlace}); err != nil {
+		l.closeFiles()
+		return nil, err
+	}
+	go l.run()
+	return l, nil
+}
+
+// Take takes a connection over: what is returned stands for it, outside the loop, and conn
+// is closed. After an error conn is as it was.
+func (l *Loop) Take(conn *net.TCPConn) (*Conn, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	var dupErr error
+	if err := raw.Control(func(old uintptr) { fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return nil, err
+	}
+	if dupErr != nil {
+		return nil, dupErr
+	}
+	c := &Conn{
+		loop: l, fd: fd, local: conn.LocalAddr(), remote: conn.RemoteAddr(),
+		gone: make(chan struct{}), input: make(chan struct{}, 1), room: make(chan struct{}, 1),
+	}
+	if err := l.add(c); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	// The descriptor underneath lives on.
+	_ = conn.Close()
+	return c, nil
+}
+
+func (l *Loop) add(c *Conn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return net.ErrClosed
+	}
+	if n := len(l.free); n > 0 {
+		c.place, l.free = l.free[n-1], l.free[:n-1]
+	} else {
+		c.place = len(l.conns)
+		l.conns = append(l.conns, nil)
+	}
+	l.turns++
+	c.turn = l.turns
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.turn}
+	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
+		l.free = append(l.free, c.place)
+		return err
+	}
+	l.conns[c.place] = c
+	return nil
+}
+
+// drop takes a descriptor off the list; false: the loop keeps it.
+func (l *Loop) drop(fd int) bool { return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil) == nil }
+
+// wish notes what is to be done with a connection, and wakes the loop if it sleeps.
+func (l *Loop) wish(c *Conn, w wish, guest Guest) {
+	l.mu.Lock()
+	if guest != nil {
+		c.guest = guest
+	}
+	if c.wanted == 0 {
+		l.wishes = append(l.wishes, c)
+	}
+	c.wanted |= w
+	wake := l.asleep
+	l.asleep = false
+	l.mu.Unlock()
+	if wake {
+		l.wake()
+	}
+}
+
+func (l *Loop) wake() {
+	one := [8]byte{1}
+	_, _ = unix.Write(l.waker, one[:])
+}
+
+// Close ends the loop. Its connections must have been closed.
+func (l *Loop) Close() {
+	l.mu.Lock()
+	closed := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if !closed {
+		l.wake()
+	}
+	<-l.done
+}
+
+func (l *Loop) closeFiles() {
+	_ = unix.Close(l.epoll)
+	_ = unix.Close(l.waker)
+}
+
+func (l *Loop) run() {
+	defer close(l.done)
+	defer l.closeFiles()
+	for {
+		n, err := l.wait()
+		if err != nil {
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			return
+		}
+		for i := range n {
+			l.tell(&l.events[i])
+		}
+		if !l.grant() {
+			return
+		}
+		l.tick()
+	}
+}
+
+// wait returns at once if there is something to do.
+func (l *Loop) wait() (int, error) {
+	n, err := unix.EpollWait(l.epoll, l.events, 0)
+	if n != 0 || err != nil {
+		return n, err
+	}
+	if l.gave {
+		// Who was given something has his turn before this goroutine sleeps, and the
+		// processor with it: else another thread would have to be woken for him.
+		l.gave = false
+		runtime.Gosched()
+	}
+	l.mu.Lock()
+	idle := len(l.wishes) == 0 && !l.closed
+	l.asleep = idle
+	l.mu.Unlock()
+	if !idle {
+		return 0, nil
+	}
+	timeoutMs := -1
+	if len(l.ticking) > 0 {
+		timeoutMs = int(TickEvery.Milliseconds())
+	}
+	n, err = unix.EpollWait(l.epoll, l.events, timeoutMs)
+	l.mu.Lock()
+	l.asleep = false
+	l.mu.Unlock()
+	return n, err
+}
+
+// tell tells a connection what the kernel says of it.
+func (l *Loop) tell(e *unix.EpollEvent) {
+	if e.Fd == wakePlace {
+		var count [8]byte
+		_, _ = unix.Read(l.waker, count[:])
+		return
+	}
+	l.mu.Lock()
+	c := l.conns[e.Fd]
+	l.mu.Unlock()
+	if c == nil || c.turn != e.Pad {
+		return
+	}
+	const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if e.Events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.writing.Load() > 0 {
+		put(c.room)
+	}
+	if e.Events&(unix.EPOLLIN|ends) == 0 {
+		return
+	}
+	c.hung = c.hung || e.Events&ends != 0
+	if c.inside {
+		c.guest.Ready()
+	} else {
+		put(c.input)
+	}
+}
+
+// grant does what others have wished for; false: the loop is to end.
+func (l *Loop) grant() bool {
+	l.mu.Lock()
+	todo := l.wishes
+	l.wishes, l.spare = l.spare[:0], nil
+	closed := l.closed
+	l.mu.Unlock()
+	for i, c := range todo {
+		todo[i] = nil
+		l.mu.Lock()
+		w := c.wanted
+		c.wanted = 0
+		l.mu.Unlock()
+		if w&wishEnter != 0 {
+			c.inside = true
+		}
+		if w&wishCall != 0 {
+			c.guest.Called()
+		}
+		if c.inside && w&(wishEnter|wishReady|wishClosed) != 0 {
+			c.guest.Ready()
+		}
+		if w&wishClosed != 0 {
+			delete(l.ticking, c)
+			l.forget(c)
+		}
+	}
+	l.mu.Lock()
+	l.spare = todo[:0]
+	l.mu.Unlock()
+	return !closed
+}
+
+// forget frees the place of a connection that is closed.
+func (l *Loop) forget(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns[c.place] == c {
+		l.conns[c.place] = nil
+		l.free = append(l.free, c.place)
+	}
+}
+
+// tick calls those that want to be called by the clock.
+func (l *Loop) tick() {
+	if len(l.ticking) == 0 {
+		return
+	}
+	now := time.Now()
+	if now.Sub(l.ticked) < TickEvery {
+		return
+	}
+	l.ticked = now
+	for c := range l.ticking {
+		c.guest.Tick()
+	}
+}

@@ -1,0 +1,340 @@
+package poll
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// echo is a guest that sends back what comes. Now and then it leaves the loop, and
+// goes on by a goroutine for a while.
+type echo struct {
+	conn  *Conn
+	r     *rand.Rand
+	ended chan struct{}
+	// inside is set while the guest is called: never twice at a time.
+	inside atomic.Bool
+	ticks  atomic.Int64
+	// flying: an answer is on its way, which Called sends.
+	flying bool
+	more   bool
+	answer []byte
+	buf    [512]byte
+}
+
+func (e *echo) enter(t *testing.T) func() {
+	if e.inside.Swap(true) {
+		t.Error("two call the guest at a time")
+	}
+	return func() { e.inside.Store(false) }
+}
+
+type testedEcho struct {
+	*echo
+	t *testing.T
+	// mayEnd: the connection may be closed at any time.
+	mayEnd bool
+}
+
+// sent judges how sending went.
+func (e testedEcho) sent(err error) {
+	if err != nil && !e.mayEnd {
+		e.t.Error(err)
+	}
+}
+
+func (e testedEcho) Ready() {
+	defer e.enter(e.t)()
+	e.step()
+}
+
+func (e *echo) Tick() { e.ticks.Add(1) }
+
+func (e testedEcho) step() {
+	if e.flying {
+		e.more = true
+		return
+	}
+	for {
+		n, err := e.conn.TryRead(e.buf[:])
+		switch {
+		case errors.Is(err, ErrNothing):
+			return
+		case err != nil:
+			e.conn.Leave()
+			e.conn.Close()
+			close(e.ended)
+			return
+		}
+		switch e.r.Intn(4) {
+		case 0:
+			// A goroutine goes on, and comes back.
+			e.conn.Leave()
+			data := append([]byte(nil), e.buf[:n]...)
+			go e.outside(data)
+			return
+		case 1:
+			e.flying, e.more, e.answer = true, n == len(e.buf), append([]byte(nil), e.buf[:n]...)
+			go e.conn.Call()
+			return
+		}
+		_, err = e.conn.TryWrite(e.buf[:n])
+		e.sent(err)
+		if n < len(e.buf) && e.conn.Drained() {
+			return
+		}
+	}
+}
+
+func (e testedEcho) outside(data []byte) {
+	_, err := e.conn.Write(data)
+	e.sent(err)
+	forGood := e.r.Intn(60) == 0
+	if forGood {
+		e.conn.LeaveForGood()
+	}
+	for forGood || e.r.Intn(2) == 0 {
+		n, err := e.conn.Read(e.buf[:])
+		if err != nil {
+			e.conn.Close()
+			close(e.ended)
+			return
+		}
+		_, err = e.conn.Write(e.buf[:n])
+		e.sent(err)
+	}
+	e.conn.Enter(e)
+}
+
+func (e testedEcho) Called() {
+	defer e.enter(e.t)()
+	_, err := e.conn.TryWrite(e.answer)
+	e.sent(err)
+	e.flying = false
+	if e.more || !e.conn.Drained() {
+		e.more = false
+		e.step()
+	}
+}
+
+func newLoop(t *testing.T) *Loop {
+	t.Helper()
+	l, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// pair is a connection of a loop, outside it, and its other end.
+func pair(t *testing.T, l *Loop) (*Conn, *net.TCPConn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	far, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Take(near.(*net.TCPConn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close(); c.Close() })
+	return c, far.(*net.TCPConn)
+}
+
+// Everything that comes is answered, in order, whoever has the connection just then,
+// and its end is noticed even where it comes together with the last bytes.
+func TestNothingIsOverlooked(t *testing.T) {
+	l := newLoop(t)
+	var all sync.WaitGroup
+	for i := range 20 {
+		c, far := pair(t, l)
+		e := testedEcho{&echo{conn: c, r: rand.New(rand.NewSource(int64(i))), ended: make(chan struct{})}, t, false}
+		c.Enter(e)
+		all.Go(func() { converse(t, far, int64(i)); <-e.ended })
+	}
+	all.Wait()
+	l.Close()
+}
+
+func converse(t *testing.T, far *net.TCPConn, seed int64) {
+	r := rand.New(rand.NewSource(seed))
+	_ = far.SetDeadline(time.Now().Add(60 * time.Second))
+	for i := range 300 {
+		sent := fmt.Appendf(nil, "%d:%s", i, bytes.Repeat([]byte{'x'}, r.Intn(1200)))
+		if _, err := far.Write(sent); err != nil {
+			t.Error(err)
+			return
+		}
+		got := make([]byte, len(sent))
+		if _, err := io.ReadFull(far, got); err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("request %d: %v", i, err)
+			return
+		}
+	}
+	if _, err := far.Write([]byte("last")); err != nil {
+		t.Error(err)
+	}
+	_ = far.CloseWrite()
+	if rest, err := io.ReadAll(far); err != nil || string(rest) != "last" {
+		t.Errorf("the last answer: %q, %v", rest, err)
+	}
+}
+
+func TestACloseIsNoticedInTheLoop(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	e := testedEcho{&echo{conn: c, r: rand.New(rand.NewSource(1)), ended: make(chan struct{})}, t, true}
+	c.Enter(e)
+	c.Close()
+	within(t, e.ended)
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := c.TryWrite([]byte("x")); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func within(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+// A descriptor that was closed is another's soon: what the old connection does must
+// not reach it.
+func TestAPlaceIsUsedAgain(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	for i := range 200 {
+		c, far := pair(t, l)
+		e := testedEcho{&echo{conn: c, r: rand.New(rand.NewSource(int64(i))), ended: make(chan struct{})}, t, true}
+		c.Enter(e)
+		if _, err := far.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			c.Close()
+		} else {
+			far.Close()
+		}
+		within(t, e.ended)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.conns) > 3 {
+		t.Errorf("%d places for one connection at a time", len(l.conns))
+	}
+}
+
+func TestDeadlinesEndWaiting(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, far := pair(t, l)
+	var b [8]byte
+	_ = c.SetReadDeadline(time.Unix(1, 0))
+	if _, err := c.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+	if _, err := c.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	waits := make(chan error)
+	go func() {
+		_, err := c.Read(b[:])
+		waits <- err
+	}()
+	_ = c.SetReadDeadline(time.Unix(1, 0))
+	if err := <-waits; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	_ = c.SetDeadline(time.Time{})
+	if _, err := far.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(b[:]); err != nil || string(b[:n]) != "hello" {
+		t.Error(n, err)
+	}
+	go func() {
+		_, err := c.Read(b[:])
+		waits <- err
+	}()
+	c.Close()
+	if err := <-waits; !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// Who does not read makes a writer wait, no longer than its deadline; who reads
+// again gets everything.
+func TestAWriterWaitsForRoom(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, far := pair(t, l)
+	big := bytes.Repeat([]byte("0123456789"), 2<<20)
+	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	done, err := c.Write(big)
+	if !errors.Is(err, os.ErrDeadlineExceeded) || done == 0 || done == len(big) {
+		t.Fatalf("%d of %d bytes, %v", done, len(big), err)
+	}
+	_ = c.SetWriteDeadline(time.Time{})
+	go func() {
+		if _, err := c.Write(big[done:]); err != nil {
+			t.Error(err)
+		}
+		_ = c.CloseWrite()
+	}()
+	if got, err := io.ReadAll(far); err != nil || !bytes.Equal(got, big) {
+		t.Errorf("%d of %d bytes, %v", len(got), len(big), err)
+	}
+}
+
+func TestTicksComeWhileTheyAreAskedFor(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	g := &ticked{conn: c, done: make(chan struct{})}
+	c.Enter(g)
+	within(t, g.done)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+}
+
+// ticked asks for three ticks.
+type ticked struct {
+	conn *Conn
+	n    int
+	done chan struct{}
+}
+
+func (g *ticked) Ready()  { g.conn.Clock(true) }
+func (g *ticked) Called() {}
+func (g *ticked) Tick() {
+	if g.n++; g.n == 3 {
+		g.conn.Clock(false)
+		close(g.done)
+	}
+}

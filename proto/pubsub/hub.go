@@ -1,0 +1,287 @@
+// Package pubsub knows which clients of this node listen on which channels and
+// hands messages to them.
+//
+// A message reaches the clients of the node it was published on, and of every
+// other node, which node sees to (package node): hubs do not know each other.
+// Messages of one publisher to one channel arrive in the order they were
+// published. As in Redis, who does not listen at that moment misses a message,
+// and nothing is kept.
+//
+// A hub never waits for a subscriber: what one does not read gathers in its
+// connection's output, up to the limit at which the connection is closed.
+package pubsub
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"lockstep/engine/glob"
+)
+
+// Kind is what a subscription is on. Channels of different kinds have nothing
+// to do with each other.
+type Kind uint8
+
+const (
+	// Channel is SUBSCRIBE's.
+	Channel Kind = iota
+	// Pattern is PSUBSCRIBE's: all channels whose names match.
+	Pattern
+	// Shard is SSUBSCRIBE's.
+	Shard
+	kinds = 3
+)
+
+// Subscriber is a client. Push takes a message; it is called by publishers, must
+// not block, and must not call the hub. If it returns true, what it took is sent
+// when Kick is called, which the publisher must do.
+type Subscriber interface {
+	Push(m *Message) (kick bool)
+	Kick()
+}
+
+// Later are the subscribers that a publisher has messages for and has not kicked
+// yet: who publishes much in a row lets each send all of it in one piece. It
+// belongs to one goroutine.
+type Later struct{ subscribers []Subscriber }
+
+// Kick has the messages sent.
+func (l *Later) Kick() {
+	for _, s := range l.subscribers {
+		s.Kick()
+	}
+	clear(l.subscribers)
+	l.subscribers = l.subscribers[:0]
+	if cap(l.subscribers) > laterKept {
+		l.subscribers = nil
+	}
+}
+
+// push hands a message to a subscriber.
+func (l *Later) push(s Subscriber, m *Message) {
+	if s.Push(m) {
+		l.subscribers = append(l.subscribers, s)
+	}
+}
+
+// laterKept is for how many subscribers an idle publisher keeps room.
+const laterKept = 64
+
+const (
+	// subscriptionsMax bounds the subscriptions of all clients together.
+	subscriptionsMax = 1 << 22
+	// patternsMax bounds the patterns of all clients together, each counted
+	// once: a message may have to be compared with all of them.
+	patternsMax = 1 << 17
+	// bytesMax bounds the names of all subscriptions together.
+	bytesMax = 256 << 20
+)
+
+// Hub is one node's subscriptions. All methods may be called by any goroutine.
+type Hub struct {
+	// names is the number of names of each kind that somebody listens on.
+	names [kinds]atomic.Int64
+
+	mu sync.RWMutex
+	// listeners are the subscribers of each name, by kind; those of patterns
+	// stand in patterns.
+	listeners [kinds]map[string]map[Subscriber]struct{}
+	patterns  patterns
+	// total is the number of subscriptions, bytes the length of their names.
+	total, bytes int
+	// subscriptionsMax, patternsMax and bytesMax are the constants; tests have less
+	// room.
+	subscriptionsMax, patternsMax, bytesMax int
+	// prefixes are the watched ones; onWatch hears when the first name comes on
+	// which a channel with such a prefix is heard, and when the last has gone.
+	prefixes []string
+	onWatch  func()
+	// watched counts those names.
+	watched atomic.Int64
+}
+
+// New returns a hub without subscriptions.
+func New() *Hub {
+	h := &Hub{patterns: newPatterns(), subscriptionsMax: subscriptionsMax, patternsMax: patternsMax, bytesMax: bytesMax}
+	for k := range h.listeners {
+		h.listeners[k] = map[string]map[Subscriber]struct{}{}
+	}
+	return h
+}
+
+// Watch lets changed be called when the first comes who may hear a channel that
+// begins with one of the prefixes, and when the last has gone. It must not block
+// nor call the hub, and is set before there are subscriptions.
+func (h *Hub) Watch(changed func(), prefixes ...string) { h.onWatch, h.prefixes = changed, prefixes }
+
+// Watched tells whether somebody may hear a channel that is watched; who would
+// publish need not put a message together if nobody does.
+func (h *Hub) Watched() bool { return h.watched.Load() > 0 }
+
+// IsWatched tells whether a name of a kind may stand for a watched channel.
+func (h *Hub) IsWatched(kind Kind, name string) bool {
+	if kind == Shard {
+		return false
+	}
+	head, isPattern := name, false
+	if i := strings.IndexAny(name, `*?[\`); i >= 0 && kind == Pattern {
+		head, isPattern = name[:i], true
+	}
+	for _, p := range h.prefixes {
+		if strings.HasPrefix(head, p) || isPattern && strings.HasPrefix(p, head) {
+			return true
+		}
+	}
+	return false
+}
+
+// Subscribe adds a subscription; false: the node has as many as it takes. Adding
+// one that is there changes nothing.
+func (h *Hub) Subscribe(s Subscriber, kind Kind, name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.of(kind, name)
+	if _, twice := all[s]; twice {
+		return true
+	}
+	if h.total >= h.subscriptionsMax || len(name) > h.bytesMax-h.bytes || kind == Pattern && all == nil && len(h.patterns.all) >= h.patternsMax {
+		return false
+	}
+	if all == nil {
+		all = h.begin(kind, name)
+	}
+	all[s] = struct{}{}
+	h.total++
+	h.bytes += len(name)
+	return true
+}
+
+// of are the subscribers of a name; nil: there are none.
+func (h *Hub) of(kind Kind, name string) map[Subscriber]struct{} {
+	if kind != Pattern {
+		return h.listeners[kind][name]
+	}
+	if p := h.patterns.all[name]; p != nil {
+		return p.listeners
+	}
+	return nil
+}
+
+// begin makes a name known.
+func (h *Hub) begin(kind Kind, name string) map[Subscriber]struct{} {
+	h.names[kind].Add(1)
+	if h.IsWatched(kind, name) && h.watched.Add(1) == 1 {
+		h.onWatch()
+	}
+	if kind == Pattern {
+		return h.patterns.get(name).listeners
+	}
+	all := map[Subscriber]struct{}{}
+	h.listeners[kind][name] = all
+	return all
+}
+
+// Unsubscribe takes a subscription back.
+func (h *Hub) Unsubscribe(s Subscriber, kind Kind, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.of(kind, name)
+	if _, there := all[s]; !there {
+		return
+	}
+	delete(all, s)
+	h.total--
+	h.bytes -= len(name)
+	switch {
+	case len(all) > 0:
+		return
+	case kind == Pattern:
+		h.patterns.remove(name)
+	default:
+		delete(h.listeners[kind], name)
+	}
+	h.names[kind].Add(-1)
+	if h.IsWatched(kind, name) && h.watched.Add(-1) == 0 {
+		h.onWatch()
+	}
+}
+
+// Publish hands a message to the subscribers of a channel (kind Channel or
+// Shard) on this node and counts them; who listens twice is counted twice.
+func (h *Hub) Publish(kind Kind, channel string, payload []byte) int {
+	var later Later
+	n := h.PublishLater(kind, channel, payload, &later)
+	later.Kick()
+	return n
+}
+
+// PublishLater is Publish, but for the sending, which begins with later's Kick.
+func (h *Hub) PublishLater(kind Kind, channel string, payload []byte, later *Later) int {
+	if h.Idle(kind) {
+		return 0
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	n := 0
+	if direct := h.listeners[kind][channel]; len(direct) > 0 {
+		m := &Message{Kind: kind, Channel: channel, Payload: payload}
+		for s := range direct {
+			later.push(s, m)
+			n++
+		}
+	}
+	if kind != Channel {
+		return n
+	}
+	for _, p := range h.patterns.matching(channel) {
+		m := &Message{Kind: Pattern, Pattern: string(p.text), Channel: channel, Payload: payload}
+		for s := range p.listeners {
+			later.push(s, m)
+			n++
+		}
+	}
+	return n
+}
+
+// Idle tells that nobody listens on channels of the kind, or by patterns; who
+// would publish need not put a message together.
+func (h *Hub) Idle(kind Kind) bool {
+	return h.names[kind].Load() == 0 && (kind != Channel || h.names[Pattern].Load() == 0)
+}
+
+// Channels returns the names of a kind that somebody listens on and that match
+// the pattern, all if it is empty, sorted.
+func (h *Hub) Channels(kind Kind, pattern string) []string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	var names []string
+	take := func(name string) {
+		if pattern == "" || glob.MatchSoon([]byte(pattern), []byte(name)) {
+			names = append(names, name)
+		}
+	}
+	for name := range h.listeners[kind] {
+		take(name)
+	}
+	if kind == Pattern {
+		for name := range h.patterns.all {
+			take(name)
+		}
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}
+
+// Listeners is the number of subscribers of a name.
+func (h *Hub) Listeners(kind Kind, name string) int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return len(h.of(kind, name))
+}
+
+// Names is the number of names of a kind that somebody listens on.
+func (h *Hub) Names(kind Kind) int {
+	return int(h.names[kind].Load())
+}

@@ -1,0 +1,109 @@
+package pubsub
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"lockstep/engine/glob"
+)
+
+// prefixBytesMax bounds the literal beginning of a pattern that it is kept
+// under; the rest of a longer one is left to the match.
+const prefixBytesMax = 64
+
+// patterns are the patterns that somebody listens for. A message looks only at
+// those whose literal beginning is that of its channel: one look for each length
+// that such a beginning has. Of these it is compared with those that end as it
+// does.
+type patterns struct {
+	all map[string]*pattern
+	// byPrefix are the patterns with the same literal beginning, in no order;
+	// lengths counts the beginnings in byPrefix by their length.
+	byPrefix map[string][]*pattern
+	lengths  [prefixBytesMax + 1]int
+}
+
+type pattern struct {
+	text []byte
+	// suffix is the literal end, as far as that is easily told.
+	suffix    []byte
+	listeners map[Subscriber]struct{}
+	// at is the place among the patterns with the same beginning.
+	at int
+}
+
+func newPatterns() patterns {
+	return patterns{all: map[string]*pattern{}, byPrefix: map[string][]*pattern{}}
+}
+
+// prefixOf is the literal beginning of a pattern.
+func prefixOf(text string) string {
+	if i := strings.IndexAny(text, `*?[\`); i >= 0 {
+		text = text[:i]
+	}
+	return text[:min(len(text), prefixBytesMax)]
+}
+
+// suffixOf is the literal end of a pattern, if it has no classes.
+func suffixOf(text string) string {
+	if strings.IndexByte(text, '[') >= 0 {
+		return ""
+	}
+	return text[strings.LastIndexAny(text, `*?\`)+1:]
+}
+
+// get returns a pattern, which is made if it is not there.
+func (p *patterns) get(text string) *pattern {
+	x := p.all[text]
+	if x == nil {
+		prefix := prefixOf(text)
+		list := p.byPrefix[prefix]
+		if len(list) == 0 {
+			p.lengths[len(prefix)]++
+		}
+		x = &pattern{text: []byte(text), suffix: []byte(suffixOf(text)), listeners: map[Subscriber]struct{}{}, at: len(list)}
+		p.all[text] = x
+		p.byPrefix[prefix] = append(list, x)
+	}
+	return x
+}
+
+// remove takes a pattern out.
+func (p *patterns) remove(text string) {
+	x, prefix := p.all[text], prefixOf(text)
+	delete(p.all, text)
+	list := p.byPrefix[prefix]
+	last := len(list) - 1
+	list[x.at] = list[last]
+	list[x.at].at = x.at
+	list[last] = nil
+	if last == 0 {
+		delete(p.byPrefix, prefix)
+		p.lengths[len(prefix)]--
+		return
+	}
+	p.byPrefix[prefix] = list[:last]
+}
+
+// matching returns the patterns that match a channel, sorted: messages to
+// several patterns of one client come in this order.
+func (p *patterns) matching(channel string) []*pattern {
+	if len(p.all) == 0 {
+		return nil
+	}
+	var found []*pattern
+	name := []byte(channel)
+	for length, n := range p.lengths[:min(len(channel), prefixBytesMax)+1] {
+		if n == 0 {
+			continue
+		}
+		for _, x := range p.byPrefix[channel[:length]] {
+			if bytes.HasSuffix(name, x.suffix) && glob.MatchSoon(x.text, name) {
+				found = append(found, x)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *pattern) int { return bytes.Compare(a.text, b.text) })
+	return found
+}

@@ -1,0 +1,125 @@
+package resp
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Sealed is a client's connection under TLS. Once the handshake is done TLS
+// writes to memory alone, never to the socket: the guard sends what it made the
+// way it sends plain replies, without waiting, in one write, and within the same
+// bounds. What TLS has to say by itself (an answer to a change of keys) goes out
+// before the next reply.
+type Sealed struct {
+	*tls.Conn
+	raw net.Conn
+	box *box
+}
+
+// Seal puts an accepted connection under TLS. The handshake is the caller's to
+// do, and Begin after it.
+func Seal(raw net.Conn, cfg *tls.Config) *Sealed {
+	b := &box{Conn: raw}
+	return &Sealed{Conn: tls.Server(b, cfg), raw: raw, box: b}
+}
+
+// Begin ends the time in which TLS writes to the socket.
+func (s *Sealed) Begin() {
+	s.box.mu.Lock()
+	s.box.holding = true
+	s.box.mu.Unlock()
+}
+
+// NetConn is the connection underneath.
+func (s *Sealed) NetConn() net.Conn { return s.raw }
+
+// Close closes the socket. The client is told goodbye by Finish.
+func (s *Sealed) Close() error { return s.raw.Close() }
+
+// heldMax bounds what TLS has to say by itself between two replies.
+const heldMax = 64 << 10
+
+// sealBytes is how much is encrypted at once, and sealedKept how large a buffer
+// is kept for it.
+const (
+	sealBytes  = 128 << 10
+	sealedKept = 16 << 10
+)
+
+// seal encrypts p. What it returns must be given back with done.
+func (s *Sealed) seal(p []byte) ([]byte, error) {
+	s.box.fill(true)
+	_, err := s.Conn.Write(p)
+	s.box.fill(false)
+	return s.box.take(), err
+}
+
+// goodbye is what ends a connection properly.
+func (s *Sealed) goodbye() []byte {
+	_ = s.CloseWrite()
+	return s.box.take()
+}
+
+// done gives a buffer of seal or goodbye back.
+func (s *Sealed) done(buf []byte) {
+	if cap(buf) <= sealedKept {
+		s.box.mu.Lock()
+		s.box.spare = buf[:0]
+		s.box.mu.Unlock()
+	}
+}
+
+// box is the socket as TLS sees it. Its lock is never held while another is
+// taken: the goroutine that reads may make TLS write.
+type box struct {
+	net.Conn
+	mu sync.Mutex
+	// holding: what is written stays here; filling: it is a reply, as long as it
+	// may be.
+	holding, filling bool
+	held, spare      []byte
+}
+
+var errHeld = errors.New("too many messages of TLS without a reply")
+
+// Write implements net.Conn.
+func (b *box) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.holding {
+		return b.Conn.Write(p)
+	}
+	if !b.filling && len(b.held)+len(p) > heldMax {
+		return 0, errHeld
+	}
+	b.held = append(b.held, p...)
+	return len(p), nil
+}
+
+// SetWriteDeadline implements net.Conn: once nothing is written here, the
+// deadline is the guard's.
+func (b *box) SetWriteDeadline(t time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holding {
+		return nil
+	}
+	return b.Conn.SetWriteDeadline(t)
+}
+
+func (b *box) fill(yes bool) {
+	b.mu.Lock()
+	b.filling = yes
+	b.mu.Unlock()
+}
+
+func (b *box) take() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := b.held
+	b.held, b.spare = b.spare[:0], nil
+	return held
+}

@@ -1,0 +1,59 @@
+package resp
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// earlyBytesMax is how much is read of a client that sends while it is blocked;
+// the rest waits in its socket.
+const earlyBytesMax = 64 << 10
+
+// Watch looks after the connection while its goroutine waits for something
+// else: lost is closed if the client goes away. What the client sends meanwhile
+// is kept for Next, in a buffer of its own, for the caller still uses the one
+// that Next gave it. stop ends the watch and must be called before Next.
+func (g *Guard) Watch() (lost <-chan struct{}, stop func()) {
+	w := &watch{guard: g, lost: make(chan struct{}), done: make(chan struct{})}
+	_ = g.SetReadDeadline(time.Time{})
+	go w.run()
+	return w.lost, w.stop
+}
+
+type watch struct {
+	guard      *Guard
+	stopping   atomic.Bool
+	lost, done chan struct{}
+}
+
+func (w *watch) run() {
+	defer close(w.done)
+	g := w.guard
+	var buf [4 << 10]byte
+	for len(g.early) < earlyBytesMax && !w.stopping.Load() {
+		n, err := g.Conn.Read(buf[:])
+		g.early = append(g.early, buf[:n]...)
+		if n > 0 {
+			continue
+		}
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) && w.stopping.Load() {
+			return
+		}
+		close(w.lost)
+		return
+	}
+}
+
+func (w *watch) stop() {
+	w.stopping.Store(true)
+	_ = w.guard.SetReadDeadline(time.Unix(1, 0))
+	<-w.done
+	_ = w.guard.SetReadDeadline(time.Time{})
+	w.guard.deadlineSet = false
+}

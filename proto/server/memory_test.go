@@ -1,0 +1,24 @@
+package server_test
+
+import "testing"
+
+// TestQueueingWithoutMemory expects MULTI to refuse what needs memory, and EXEC
+// with it, while the node's memory is full.
+func TestQueueingWithoutMemory(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	n.full.Store(true)
+	const oom = "-OOM command not allowed when used memory > 'maxmemory'."
+	for _, step := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"MULTI"}, "+OK"}, {[]string{"SET", "k", "v"}, oom}, {[]string{"GET", "k"}, "+QUEUED"},
+		{[]string{"EXEC"}, "-EXECABORT Transaction discarded because of previous errors."},
+		{[]string{"MULTI"}, "+OK"}, {[]string{"DEL", "k"}, "+QUEUED"}, {[]string{"EXEC"}, "*1\n  :0"},
+	} {
+		if got := do(t, c, step.args...); got != step.want {
+			t.Errorf("%s: %s, want %s", step.args, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"net"
+	"time"
+
+	"lockstep/proto/resp"
+)
+
+// handshakeTimeout is how long a client's TLS handshake may take.
+const handshakeTimeout = 10 * time.Second
+
+// beginSecure serves a client under TLS. It counts from here on, and who is one
+// too many is closed without a word: there is no way to say one yet.
+func (s *Server) beginSecure(conn net.Conn) {
+	if s.full() {
+		s.cfg.Stats.RejectedConns.Add(1)
+		conn.Close()
+		return
+	}
+	s.keepAlive(conn)
+	if s.enter(conn) {
+		go s.serveSecure(conn)
+	}
+}
+
+func (s *Server) serveSecure(conn net.Conn) {
+	sealed := resp.Seal(conn, s.cfg.Secure())
+	if err := s.hall.Handshake(s.ctx, sealed, handshakeTimeout); err != nil {
+		s.cfg.Stats.RejectedConns.Add(1)
+		s.failures.Warn(s.cfg.Log, "a client was closed", "from", conn.RemoteAddr().String(), "reason", err)
+		s.leave(conn)
+		return
+	}
+	if why := s.protected(conn); why != "" {
+		s.refuse(sealed, why)
+		s.leave(conn)
+		return
+	}
+	sealed.Begin()
+	s.newTalk(sealed, conn).run(nil)
+}

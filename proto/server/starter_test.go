@@ -1,0 +1,74 @@
+package server_test
+
+import (
+	"context"
+	"sync/atomic"
+
+	"lockstep/cluster"
+)
+
+// starter begins calls in each way there is, by turns: not at all, at once, so that
+// they land well, ill, or late.
+type starter struct {
+	exec  *machines
+	turns atomic.Int64
+	// ways counts them.
+	ways [waysMax]atomic.Int64
+}
+
+const (
+	wayNone = iota
+	wayDone
+	wayInside
+	wayWell
+	wayIll
+	wayLate
+	waysMax
+)
+
+// way is a flight of a starter.
+type way struct {
+	how  int
+	done chan struct{}
+}
+
+// Start implements client.Starter.
+func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Started {
+	turn := s.turns.Add(1)
+	how := int(turn % waysMax)
+	if how == wayLate && turn%25 != 0 {
+		how = wayWell
+	}
+	s.ways[how].Add(1)
+	switch how {
+	case wayNone:
+		return cluster.StartedNone
+	case wayDone:
+		s.exec.Do(context.Background(), calls)
+		return cluster.StartedDone
+	}
+	w := &way{how: how, done: make(chan struct{})}
+	f.Way = w
+	run := func() {
+		s.exec.Do(context.Background(), calls)
+		close(w.done)
+		if how != wayLate {
+			f.Landed()
+		}
+	}
+	if how == wayInside {
+		run()
+	} else {
+		go run()
+	}
+	return cluster.StartedFlight
+}
+
+// Land implements client.Starter.
+func (s *starter) Land(f *cluster.Flight) bool {
+	w := f.Way.(*way)
+	return w.how != wayIll
+}
+
+// Finish implements client.Starter.
+func (s *starter) Finish(_ context.Context, f *cluster.Flight) { <-f.Way.(*way).done }

@@ -1,0 +1,378 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/proto/client"
+	"lockstep/proto/poll"
+	"lockstep/proto/resp"
+)
+
+// talk is one client's connection being served: in a loop while its batches need no
+// waiting, else by a goroutine of its own. One of the two has it at a time.
+type talk struct {
+	s *Server
+	// conn is what the guard reads, raw what is underneath it, and polled the same
+	// where it can be in a loop; nil: it cannot.
+	conn, raw net.Conn
+	polled    *poll.Conn
+	guard     *resp.Guard
+	client    *client.Client
+	batch     [][][]byte
+	arena     [][]byte
+	dataBytes int
+	// slow tells how often batches have had to leave the loop as of late.
+	slow int
+
+	// The rest belongs to the loop. flight is a batch on its way, since flownAt.
+	flight cluster.Flight
+	flying bool
+	// busy: it counts as under way.
+	busy    bool
+	flownAt time.Time
+	// more: there may be something to read that was not looked at.
+	more bool
+	// deadline is when the client must have sent something; zero: never.
+	deadline time.Time
+}
+
+// newTalk begins to serve a connection; raw is the one underneath.
+func (s *Server) newTalk(conn, raw net.Conn) *talk {
+	t := &talk{s: s, conn: conn, raw: raw}
+	t.polled, _ = conn.(*poll.Conn)
+	t.guard = resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
+	t.client = client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, t.guard)
+	t.client.OnBlock = s.blocked
+	if t.polled != nil {
+		t.flight.Landed = t.polled.Call
+	}
+	return t
+}
+
+// beginLoops begins the loops for connections. Half of the processors are theirs:
+// the others are for the log, what it brings, and what takes long. Where there can be
+// none, each connection has a goroutine.
+func (s *Server) beginLoops() {
+	for range max(1, runtime.NumCPU()/2) {
+		l, err := poll.New()
+		if err != nil {
+			return
+		}
+		s.loops = append(s.loops, l)
+	}
+}
+
+// poll makes a connection one of a loop; nil: it stays what it is.
+func (s *Server) poll(conn net.Conn) *poll.Conn {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok || len(s.loops) == 0 {
+		return nil
+	}
+	polled, err := s.loops[s.next.Add(1)%uint32(len(s.loops))].Take(tcp)
+	if err != nil {
+		return nil
+	}
+	return polled
+}
+
+// run serves the client by this goroutine: first what left the loop, if anything did,
+// and then until it ends or can go back into the loop.
+func (t *talk) run(first func() bool) {
+	back := false
+	defer func() {
+		// A fault in what one connection does must not end the node.
+		if p := recover(); p != nil {
+			t.s.cfg.Log.Error("a client's connection was closed after an internal error", "err", client.Recovered(p))
+			back = false
+		}
+		if !back {
+			t.close()
+		}
+	}()
+	if first != nil && !t.first(first) {
+		t.finish()
+		return
+	}
+	if back = first != nil && t.loops() || t.serve(); back {
+		t.polled.Enter(t)
+	} else {
+		t.finish()
+	}
+}
+
+// first does what left the loop; it has been counted as under way there.
+func (t *talk) first(do func() bool) bool {
+	defer t.s.active.Add(-1)
+	return do()
+}
+
+// close ends the connection.
+func (t *talk) close() {
+	t.guard.Close()
+	t.client.Close()
+	t.s.leave(t.raw)
+}
+
+// finish sends what is left to be sent.
+func (t *talk) finish() {
+	t.guard.Finish(finishTimeout)
+	if t.s.leaving.Load() {
+		seeOff(t.raw)
+	}
+}
+
+// serve answers batches until the client or the node has had enough, or the
+// connection can go into a loop; that is true.
+func (t *talk) serve() (back bool) {
+	for {
+		data, n, err := t.guard.Next()
+		if err != nil {
+			t.farewell(err)
+			return false
+		}
+		if !t.parse(data, n) {
+			return false
+		}
+		if !t.answer(t.handle) {
+			return false
+		}
+		if t.loops() {
+			return true
+		}
+	}
+}
+
+// loops tells whether the connection can go into a loop.
+func (t *talk) loops() bool { return t.polled != nil && !t.polled.LeftForGood() }
+
+const (
+	// slowWeight is how many batches that need no waiting make up for one that does;
+	// where the sum goes beyond slowMax the connection stays with its goroutine, for to
+	// go to and fro costs more than it saves.
+	slowWeight, slowMax = 8, 64
+)
+
+// waited takes note of a batch that left the loop because it may have to wait.
+func (t *talk) waited() {
+	if t.slow += slowWeight; t.slow > slowMax {
+		t.polled.LeaveForGood()
+	}
+}
+
+// farewell tells the client why it is not served any more, if it is to know.
+func (t *talk) farewell(err error) {
+	var told resp.ProtocolError
+	if errors.As(err, &told) {
+		t.client.Farewell(told.Error())
+	}
+	if errors.Is(err, resp.ErrSpeaksTLS) {
+		t.s.strays.Warn(t.s.cfg.Log, "a client was closed", "from", t.guard.RemoteAddr().String(), "reason", err)
+	}
+}
+
+// parse makes a batch of n whole commands.
+func (t *talk) parse(data []byte, n int) bool {
+	t.dataBytes = len(data)
+	t.batch, t.arena = parse(data, t.batch[:0], t.arena)
+	if len(t.batch) != n {
+		t.s.cfg.Log.Error("guard and parser disagree", "guard", n, "parser", len(t.batch))
+		return false
+	}
+	return true
+}
+
+// handle has the batch answered; false: the connection is to be closed.
+func (t *talk) handle() bool {
+	last := t.s.leaving.Load()
+	if last {
+		hold(t.raw)
+	}
+	goOn := t.client.Handle(t.batch) && !(last && !t.client.InTransaction())
+	if cap(t.arena) > argsKept || t.dataBytes > bytesKept {
+		// They point into what may be large.
+		t.arena, t.batch = nil, nil
+	}
+	return goOn
+}
+
+// answer has a batch answered; it counts as under way until then.
+func (t *talk) answer(how func() bool) bool {
+	t.s.active.Add(1)
+	defer t.s.active.Add(-1)
+	return how()
+}
+
+// Ready implements poll.Guest.
+func (t *talk) Ready() {
+	if t.flying {
+		t.more = true
+		return
+	}
+	t.step()
+}
+
+// step answers what is there, until nothing is, or somebody else has to go on.
+func (t *talk) step() {
+	defer t.guarded()
+	for range stepsMax {
+		t.more = false
+		data, n, err := t.guard.TryNext(t.polled)
+		switch {
+		case errors.Is(err, poll.ErrNothing):
+			t.rest()
+			return
+		case err != nil:
+			t.outside(func() bool { t.farewell(err); return false })
+			return
+		case n == 0:
+			if t.guard.Buffered() > loopBytesMax {
+				t.outside(nil)
+				return
+			}
+			if !t.guard.Filled() && t.polled.Drained() {
+				t.rest()
+				return
+			}
+			continue
+		}
+		if !t.parse(data, n) {
+			t.outside(func() bool { return false })
+			return
+		}
+		if t.s.leaving.Load() || len(data) > loopBytesMax {
+			t.outside(t.handle)
+			return
+		}
+		if !t.begin() {
+			return
+		}
+		if !t.guard.Within() && !t.guard.Filled() && t.polled.Drained() {
+			t.rest()
+			return
+		}
+	}
+	t.polled.Again()
+}
+
+const (
+	// stepsMax is how many reads or batches of one client are taken before others have
+	// their turn.
+	stepsMax = 8
+	// loopBytesMax is how many bytes of one command, or of one batch, are taken in a
+	// loop: what is longer takes long, and is for a goroutine.
+	loopBytesMax = 64 << 10
+)
+
+// begin begins a batch; false: somebody else goes on.
+func (t *talk) begin() bool {
+	t.busy = true
+	t.s.active.Add(1)
+	switch t.client.Begin(t.batch, &t.flight) {
+	case client.Answered:
+		t.idle()
+		t.slow = max(0, t.slow-1)
+		return true
+	case client.Flying:
+		t.flying, t.flownAt = true, time.Now()
+		t.polled.Clock(true)
+		t.polled.Gave()
+	case client.Untouched:
+		t.outside(func() bool { t.waited(); return t.handle() })
+	case client.Halfway:
+		t.outside(t.client.Conclude)
+	case client.Ended:
+		t.outside(func() bool { return false })
+	}
+	return false
+}
+
+// idle: nothing is under way any more.
+func (t *talk) idle() {
+	t.busy, t.flying = false, false
+	t.s.active.Add(-1)
+}
+
+// rest waits for the client to send something. Within a command it must be soon.
+func (t *talk) rest() {
+	limits := t.s.limits()
+	wait := limits.IdleTimeout
+	if t.guard.Within() {
+		wait = limits.StallTimeout
+	}
+	t.deadline = time.Time{}
+	if wait > 0 {
+		t.deadline = time.Now().Add(wait)
+		t.polled.Clock(true)
+	}
+}
+
+// outside takes the connection out of the loop: a goroutine goes on, with what is to
+// be done first, or else with what the client sends.
+func (t *talk) outside(first func() bool) {
+	t.deadline = time.Time{}
+	t.polled.Leave()
+	if first != nil && !t.busy {
+		t.s.active.Add(1)
+	}
+	t.busy = false
+	go t.run(first)
+}
+
+// Called implements poll.Guest: the batch that flies has landed.
+func (t *talk) Called() {
+	if !t.flying {
+		return
+	}
+	defer t.guarded()
+	switch t.client.Landed(&t.flight) {
+	case client.Flying:
+		t.late()
+	case client.Answered:
+		t.idle()
+		t.slow = max(0, t.slow-1)
+		if t.more || t.guard.Within() || t.guard.Filled() || !t.polled.Drained() {
+			t.step()
+		} else {
+			t.rest()
+		}
+	default:
+		t.flying = false
+		t.outside(func() bool { return false })
+	}
+}
+
+// late leaves a batch that flies to a goroutine, which may wait.
+func (t *talk) late() {
+	t.flying = false
+	t.outside(func() bool {
+		t.client.FinishFlight(&t.flight)
+		return t.client.Conclude()
+	})
+}
+
+// Tick implements poll.Guest.
+func (t *talk) Tick() {
+	now := time.Now()
+	switch {
+	case t.flying:
+		if now.Sub(t.flownAt) > poll.TickEvery {
+			t.late()
+		}
+	case t.deadline.IsZero():
+		t.polled.Clock(false)
+	case now.After(t.deadline):
+		t.outside(func() bool { return false })
+	}
+}
+
+// guarded ends the connection after a fault in the loop.
+func (t *talk) guarded() {
+	if p := recover(); p != nil {
+		t.flying = false
+		t.outside(func() bool { panic(p) })
+	}
+}

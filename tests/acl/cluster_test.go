@@ -1,0 +1,190 @@
+package acl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+const patience = 60 * time.Second
+
+// as logs in at a node.
+func as(t *testing.T, n *proc.Node, user, password string) *respconn.Conn {
+	t.Helper()
+	c := proc.Dial(t, n.Addr())
+	if got := proc.Do(t, c, "auth", user, password); got != "+OK" {
+		t.Fatalf("%s at %s: %s", user, n.Name, got)
+	}
+	return c
+}
+
+// everywhere waits until a command has the same answer on every node.
+func everywhere(t *testing.T, c *proc.Cluster, want string, args ...string) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		conn := proc.Dial(t, n.Addr())
+		proc.Wait(t, patience, n.Name+" answers "+want, func() bool { return proc.Do(t, conn, args...) == want })
+	}
+}
+
+func expect(t *testing.T, c *respconn.Conn, want string, args ...string) {
+	t.Helper()
+	if got := proc.Do(t, c, args...); got != want {
+		t.Fatalf("%q\n got %s\nwant %s", args, got, want)
+	}
+}
+
+// gone waits until the server has closed a connection.
+func gone(t *testing.T, c *respconn.Conn, what string) {
+	t.Helper()
+	proc.Wait(t, patience, what+" is cut off", func() bool { _, err := c.Do("ping"); return err != nil })
+}
+
+const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments"
+
+func TestUsersAreTheClusters(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	first := proc.Dial(t, c.Nodes[1].Addr())
+	expect(t, first, "+OK", "acl", "setuser", "ann", "on", ">pw", "~a*", "+@all", "-flushall", "&news.*")
+	everywhere(t, c, "+OK", "acl", "dryrun", "ann", "get", "a1")
+	var anns []*respconn.Conn
+	for _, n := range c.Nodes {
+		ann := as(t, n, "ann", "pw")
+		expect(t, ann, `"ann"`, "acl", "whoami")
+		expect(t, ann, "+OK", "set", "a1", "x")
+		expect(t, ann, noKey, "set", "b1", "x")
+		expect(t, ann, "-NOPERM this user has no permissions to run the 'flushall' command", "flushall")
+		anns = append(anns, ann)
+	}
+	scripts(t, anns)
+
+	// A new leader, and a restart of every node.
+	c.WaitLeader().Kill9()
+	for _, n := range c.Nodes {
+		if !n.Running() {
+			n.Start()
+		}
+	}
+	c.WaitLeader()
+	for _, n := range c.Nodes {
+		n.Stop()
+	}
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	c.WaitLeader()
+	for i, n := range c.Nodes {
+		n.WaitReady()
+		anns[i] = as(t, n, "ann", "pw")
+		expect(t, anns[i], noKey, "get", "b1")
+	}
+	changes(t, c, anns)
+}
+
+// scripts shows that what a script runs is judged by who runs it, on every node,
+// and that replicas agree.
+func scripts(t *testing.T, anns []*respconn.Conn) {
+	const write = "redis.call('set', KEYS[1], 'by script') return redis.pcall('set', 'b1', 'x')"
+	for _, ann := range anns {
+		expect(t, ann, "-ERR The user executing the script can't access at least one of the keys mentioned in the command arguments", "eval", write, "1", "a1")
+		expect(t, ann, `"by script"`, "get", "a1")
+		expect(t, ann, noKey, "eval", write, "1", "b1")
+		expect(t, ann, ":1", "eval", "return redis.acl_check_cmd('get', 'a2')", "0")
+		expect(t, ann, "(nil)", "eval", "return redis.acl_check_cmd('get', 'b2')", "0")
+		expect(t, ann, "-ERR The user executing the script can't publish to the channel mentioned in the command", "eval", "return redis.pcall('publish', 'c', 'x')", "0")
+		expect(t, ann, ":0", "eval", "return redis.call('publish', 'news.1', 'x')", "0")
+	}
+}
+
+// changes shows what becomes of connections whose user changes.
+func changes(t *testing.T, c *proc.Cluster, anns []*respconn.Conn) {
+	admin := proc.Dial(t, c.Nodes[2].Addr())
+	listening := as(t, c.Nodes[0], "ann", "pw")
+	if _, err := listening.Do("subscribe", "news.1"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := as(t, c.Nodes[1], "ann", "pw")
+	if err := waiting.Write([]byte("blpop a-list 0\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait(t, patience, "ann waits", func() bool { return proc.Info(c.Nodes[1].Addr(), "clients")["blocked_clients"] == "1" })
+	expect(t, anns[0], "+OK", "multi")
+	expect(t, anns[0], "+QUEUED", "set", "a1", "queued")
+	expect(t, anns[0], "+QUEUED", "incr", "a-counter")
+	expect(t, admin, "+OK", "acl", "setuser", "ann", "resetchannels", "-set", "-blpop")
+	everywhere(t, c, `"This user has no permissions to run the 'set' command"`, "acl", "dryrun", "ann", "set", "a1", "x")
+	gone(t, listening, "who listens to what it may not hear")
+	if got := proc.Read(t, waiting); got != "-NOPERM this user has no permissions to run the 'blpop' command" {
+		t.Errorf("who waited: %s", got)
+	}
+	got := proc.Do(t, anns[0], "exec")
+	if !strings.Contains(got, "-NOPERM ACLs rules changed") || !strings.Contains(got, ":1") {
+		t.Errorf("exec: %s", got)
+	}
+	expect(t, admin, ":1", "acl", "deluser", "ann", "nobody")
+	for _, ann := range anns {
+		gone(t, ann, "a deleted user")
+	}
+	late := proc.Dial(t, c.Nodes[0].Addr())
+	expect(t, late, "-WRONGPASS invalid username-password pair or user is disabled.", "auth", "ann", "pw")
+}
+
+func TestOnePasswordOfTheDefaultUser(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	admin, other := proc.Dial(t, c.Nodes[0].Addr()), proc.Dial(t, c.Nodes[1].Addr())
+	expect(t, admin, "+OK", "config", "set", "requirepass", "one")
+	fresh := func(n *proc.Node) string { return proc.Do(t, proc.Dial(t, n.Addr()), "ping") }
+	for _, n := range c.Nodes {
+		proc.Wait(t, patience, n.Name+" wants the password", func() bool { return strings.HasPrefix(fresh(n), "-NOAUTH") })
+		expect(t, as(t, n, "default", "one"), "+PONG", "ping")
+	}
+	expect(t, other, "+PONG", "ping") // it was there before
+	expect(t, other, "+OK", "acl", "setuser", "default", "resetpass", ">two")
+	expect(t, as(t, c.Nodes[1], "default", "two"), "+OK", "config", "set", "requirepass", "")
+	for _, n := range c.Nodes {
+		proc.Wait(t, patience, n.Name+" wants no password", func() bool { return fresh(n) == "+PONG" })
+	}
+}
+
+func TestAnACLFileIsWhatAClusterBeginsWith(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "users.acl")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# people\nuser default on nopass ~* &* +@all\nuser bob on >b ~* &* +@all\n")
+	n := proc.NewNode(t, proc.Options{Args: []string{"--aclfile", path}})
+	bob := as(t, n, "bob", "b")
+	expect(t, bob, "+OK", "acl", "setuser", "eve", "on", "nopass")
+	expect(t, bob, "+OK", "acl", "save")
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), "user eve on nopass resetchannels -@all\n") || strings.Contains(string(text), ">b") {
+		t.Errorf("the file: %q %v", text, err)
+	}
+	write("user bob on >b ~* &* +@all\nuser eve on\nuser eve off\n")
+	if got := proc.Do(t, bob, "acl", "load"); !strings.Contains(got, "twice") {
+		t.Errorf("a user twice: %s", got)
+	}
+	write("user default on nopass ~* &* +@all\nuser ann on nopass\n")
+	expect(t, proc.Dial(t, n.Addr()), "+OK", "acl", "load")
+	gone(t, bob, "who is not in the file")
+	expect(t, proc.Dial(t, n.Addr()), "*2 \"ann\" \"default\"", "acl", "users")
+	// The cluster has users now: the file is not what it begins with.
+	n.Stop()
+	write("user default on nopass ~* &* +@all\nuser other on nopass\n")
+	n.Start()
+	n.WaitReady()
+	expect(t, proc.Dial(t, n.Addr()), "*2 \"ann\" \"default\"", "acl", "users")
+}

@@ -1,0 +1,310 @@
+// Package backup makes backups of real clusters, brings them into others, and
+// lets redis-server read them.
+package backup
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const patience = 60 * time.Second
+
+// ctl runs clusterctl against a node.
+func ctl(t *testing.T, addr string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.Command(proc.Clusterctl(t), append([]string{"-a", addr}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func mustCtl(t *testing.T, addr string, args ...string) string {
+	t.Helper()
+	out, code := ctl(t, addr, args...)
+	if code != 0 {
+		t.Fatalf("clusterctl %q: exit %d: %s", args, code, out)
+	}
+	return out
+}
+
+func ask(t *testing.T, addr string, args ...string) string {
+	t.Helper()
+	text, err := proc.Ask(addr, args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return text
+}
+
+// fill writes keys of all types in their small and large forms, some in another
+// database, some that expire.
+func fill(t *testing.T, addr string) {
+	t.Helper()
+	c := proc.Dial(t, addr)
+	do := func(args ...string) {
+		t.Helper()
+		if v, err := c.Do(args...); err != nil || v.IsError() {
+			t.Fatalf("%q: %v %v", args, v, err)
+		}
+	}
+	for _, db := range []string{"0", "5"} {
+		do("SELECT", db)
+		for i := range 400 {
+			n := strconv.Itoa(i)
+			do("SET", "string"+n, strings.Repeat("v", i))
+			do("RPUSH", "list"+strconv.Itoa(i%3), n, strings.Repeat("w", i%90))
+			do("SADD", "numbers"+strconv.Itoa(i%3), n)
+			do("SADD", "texts"+strconv.Itoa(i%3), "m"+n)
+			do("HSET", "hash"+strconv.Itoa(i%2), "f"+n, n)
+			do("ZADD", "scores"+strconv.Itoa(i%2), fmt.Sprint(float64(i)*0.37), "m"+n)
+			do("XADD", "stream", n+"-1", "f", n)
+		}
+		do("RPUSH", "few", "1", "b")
+		do("HSET", "small", "a", "1")
+		do("ZADD", "short", "1", "a", "-inf", "b")
+		do("XGROUP", "CREATE", "stream", "g", "0")
+		do("XREADGROUP", "GROUP", "g", "c", "COUNT", "3", "STREAMS", "stream", ">")
+		do("PFADD", "hll", "a", "b")
+		do("SET", "later", "1", "PXAT", "4000000000000")
+		do("SET", "soon", "1", "PX", "300000")
+		do("SET", "number", "-12345")
+	}
+	do("FUNCTION", "LOAD", "#!lua name=mine\nredis.register_function('f', function() return 7 end)")
+}
+
+// redisWith is a redis-server that has loaded an RDB file.
+func redisWith(t *testing.T, file string) *proc.Process {
+	t.Helper()
+	return proc.RedisServer(t, "--dir", filepath.Dir(file), "--dbfilename", filepath.Base(file))
+}
+
+// digest is DEBUG DIGEST. What Lockstep adds to it for functions is taken away
+// first.
+func digest(t *testing.T, addr string) string {
+	t.Helper()
+	ask(t, addr, "FUNCTION", "FLUSH")
+	return ask(t, addr, "DEBUG", "DIGEST")
+}
+
+func TestABackupComesBackInClustersOfOtherShapesAndInRedis(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source := proc.NewNode(t, proc.Options{Shards: 3})
+	fill(t, source.Addr())
+	dir := filepath.Join(t.TempDir(), "made", "here")
+	out := mustCtl(t, source.Addr(), "backup", "--to", dir)
+	if !strings.Contains(out, "stream 2") {
+		t.Error(out)
+	}
+	mustCtl(t, source.Addr(), "backup", "--verify", dir)
+	if out, code := ctl(t, source.Addr(), "backup", "--to", dir); code == 0 || !strings.Contains(out, "not empty") {
+		t.Errorf("a backup was overwritten: %s", out)
+	}
+	whole := filepath.Join(t.TempDir(), "whole.rdb")
+	copied, err := exec.Command(proc.Tool(t, "redis-cli"), "-p", strconv.Itoa(source.Port), "--rdb", whole).CombinedOutput()
+	if err != nil {
+		t.Fatalf("redis-cli --rdb: %v: %s", err, copied)
+	}
+	redis := redisWith(t, whole)
+	if got := ask(t, redis.Addr(), "FCALL", "f", "0"); got != "7" {
+		t.Errorf("the function answers %q in redis-server", got)
+	}
+	for _, file := range []string{"shard-0000.rdb", "shard-0001.rdb", "shard-0002.rdb"} {
+		part := redisWith(t, filepath.Join(dir, file))
+		if ask(t, part.Addr(), "DBSIZE") == "0" {
+			t.Errorf("redis-server found nothing in %s", file)
+		}
+	}
+	for _, shards := range []int{1, 4} {
+		other := proc.NewNode(t, proc.Options{Shards: shards})
+		if out := mustCtl(t, other.Addr(), "restore", "--from", dir); !strings.Contains(out, "compared") {
+			t.Error(out)
+		}
+		if got := ask(t, other.Addr(), "FCALL", "f", "0"); got != "7" {
+			t.Errorf("the function answers %q in %d shards", got, shards)
+		}
+		if got := ask(t, other.Addr(), "PEXPIRETIME", "later"); got != "4000000000000" {
+			t.Errorf("later expires at %s", got)
+		}
+		if out, code := ctl(t, other.Addr(), "restore", "--from", dir); code != 4 || !strings.Contains(out, "not empty") {
+			t.Errorf("restored into a cluster that holds something: exit %d, %s", code, out)
+		}
+		mustCtl(t, other.Addr(), "restore", "--from", dir, "--force")
+		if a, b := digest(t, other.Addr()), digest(t, redis.Addr()); a != b {
+			t.Errorf("%d shards have the digest %s, redis-server %s", shards, a, b)
+		}
+	}
+	if a, b := digest(t, source.Addr()), digest(t, redis.Addr()); a != b {
+		t.Errorf("the source has the digest %s, redis-server %s", a, b)
+	}
+}
+
+// Every increment acknowledged before the backup began is in it, and none sent
+// after it ended.
+func TestABackupUnderLoadHasWhatWasAcknowledgedBefore(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2})
+	const writers = 6
+	var acked [writers]atomic.Int64
+	var stop atomic.Bool
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer stop.Store(true)
+	for w := range writers {
+		conn := proc.Dial(t, c.Nodes[w%3].Addr())
+		wait.Go(func() {
+			for !stop.Load() {
+				v, err := conn.Do("INCR", fmt.Sprint("count", w))
+				if err != nil || v.IsError() {
+					t.Errorf("writer %d: %v %v", w, v, err)
+					return
+				}
+				acked[w].Add(1)
+			}
+		})
+	}
+	for round := range 3 {
+		proc.Wait(t, patience, "all writers write", func() bool {
+			for w := range writers {
+				if acked[w].Load() < int64(20*(round+1)) {
+					return false
+				}
+			}
+			return true
+		})
+		var before [writers]int64
+		for w := range writers {
+			before[w] = acked[w].Load()
+		}
+		dir := filepath.Join(t.TempDir(), "b")
+		mustCtl(t, c.Nodes[round].Addr(), "backup", "--to", dir)
+		other := proc.NewNode(t, proc.Options{Shards: 1})
+		mustCtl(t, other.Addr(), "restore", "--from", dir)
+		for w := range writers {
+			n, err := strconv.ParseInt(ask(t, other.Addr(), "GET", fmt.Sprint("count", w)), 10, 64)
+			if after := acked[w].Load() + 1; err != nil || n < before[w] || n > after {
+				t.Errorf("round %d: writer %d has %d in the backup, %d before, %d after (%v)", round, w, n, before[w], after, err)
+			}
+		}
+	}
+}
+
+// Whatever byte is changed, cut off or missing, restore refuses in words and does
+// nothing.
+func TestADamagedBackupIsRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source := proc.NewNode(t, proc.Options{Shards: 1})
+	for i := range 50 {
+		ask(t, source.Addr(), "SET", fmt.Sprint("k", i), strings.Repeat("v", i))
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	mustCtl(t, source.Addr(), "backup", "--to", dir)
+	file, manifest := filepath.Join(dir, "shard-0000.rdb"), filepath.Join(dir, "manifest.json")
+	rdb, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := proc.NewNode(t, proc.Options{Shards: 1})
+	flipped := bytes.Clone(rdb)
+	flipped[len(flipped)/2] ^= 1
+	for what, damage := range map[string]func(){
+		"a bit":         func() { write(t, file, flipped) },
+		"cut off":       func() { write(t, file, rdb[:len(rdb)-9]) },
+		"longer":        func() { write(t, file, append(bytes.Clone(rdb), 0)) },
+		"empty":         func() { write(t, file, nil) },
+		"a file":        func() { remove(t, file) },
+		"no manifest":   func() { remove(t, manifest) },
+		"half manifest": func() { write(t, manifest, text[:len(text)/2]) },
+		"other format":  func() { write(t, manifest, bytes.Replace(text, []byte(`"format": 2`), []byte(`"format": 9`), 1)) },
+		"other slots":   func() { write(t, manifest, bytes.Replace(text, []byte("16383"), []byte("16000"), 1)) },
+		"other counts":  func() { write(t, manifest, bytes.ReplaceAll(text, []byte(`"keys": 50`), []byte(`"keys": 49`))) },
+	} {
+		write(t, file, rdb)
+		write(t, manifest, text)
+		damage()
+		out, code := ctl(t, target.Addr(), "restore", "--from", dir)
+		if code != 4 || !strings.Contains(out, "nothing was done") || !strings.Contains(out, "damaged") && !strings.Contains(out, "no backup") && !strings.Contains(out, "format") {
+			t.Errorf("%s: exit %d: %s", what, code, out)
+		}
+		if ask(t, target.Addr(), "DBSIZE") != "0" {
+			t.Fatalf("%s: something was restored", what)
+		}
+	}
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A disk that is full while a backup is written leaves nothing behind; the limit
+// on the size of files stands in for the disk.
+func TestAFullDiskLeavesNoBackup(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source := proc.NewNode(t, proc.Options{Shards: 2})
+	for i := range 40 {
+		ask(t, source.Addr(), "SET", fmt.Sprint("k", i), strings.Repeat("v", 100_000))
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	line := fmt.Sprintf("trap '' XFSZ; ulimit -f 200; exec %s -a %s backup --to %s", proc.Clusterctl(t), source.Addr(), dir)
+	out, err := exec.Command("bash", "-c", line).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no backup was made") || !strings.Contains(string(out), "file too large") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there (%v)", err)
+	}
+	mustCtl(t, source.Addr(), "backup", "--to", dir)
+}
+
+func TestAnRDBFileOfRedisIsImported(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	redis := proc.RedisServer(t)
+	fill(t, redis.Addr())
+	ask(t, redis.Addr(), "SAVE")
+	node := proc.NewNode(t, proc.Options{Shards: 3})
+	if out := mustCtl(t, node.Addr(), "import", "--rdb", filepath.Join(redis.Dir, "dump.rdb")); !strings.Contains(out, "compared") {
+		t.Error(out)
+	}
+	if got := ask(t, node.Addr(), "FCALL", "f", "0"); got != "7" {
+		t.Errorf("the function answers %q", got)
+	}
+	if a, b := digest(t, node.Addr()), digest(t, redis.Addr()); a != b {
+		t.Errorf("the cluster has the digest %s, redis-server %s", a, b)
+	}
+	if out, code := ctl(t, proc.NewNode(t, proc.Options{}).Addr(), "import", "--rdb", os.Args[0]); code == 0 || !strings.Contains(out, "no header") {
+		t.Errorf("what is no RDB file: exit %d: %s", code, out)
+	}
+}

@@ -1,0 +1,327 @@
+package backup
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// output is what a running program has said.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// importer is a clusterctl import that follows a redis-server.
+type importer struct {
+	out   output
+	stdin io.WriteCloser
+	cmd   *exec.Cmd
+}
+
+func startImport(t *testing.T, redis *proc.Process, node *proc.Node, args ...string) *importer {
+	t.Helper()
+	i := &importer{}
+	args = append([]string{"-a", node.Addr(), "import", "--from", "redis://" + redis.Addr(), "--spool", t.TempDir()}, args...)
+	i.cmd = exec.Command(proc.Clusterctl(t), args...)
+	i.cmd.Stdout, i.cmd.Stderr = &i.out, &i.out
+	var err error
+	if i.stdin, err = i.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = i.cmd.Process.Kill() })
+	return i
+}
+
+func (i *importer) says(t *testing.T, text string, times int) {
+	t.Helper()
+	proc.Wait(t, patience, fmt.Sprintf("import says %q", text), func() bool {
+		if i.cmd.ProcessState != nil {
+			t.Fatal(i.out.String())
+		}
+		return strings.Count(i.out.String(), text) >= times
+	})
+}
+
+// writeAll writes commands of many kinds until stop is set or writes are
+// refused.
+func writeAll(t *testing.T, addr string, w int, rounds *atomic.Int64, stop *atomic.Bool) {
+	c := proc.Dial(t, addr)
+	// The importer must get a chance to keep up on a slow machine.
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; !stop.Load(); i++ {
+		<-tick.C
+		n, own := strconv.Itoa(i), fmt.Sprintf("{w%d}", w)
+		for _, args := range [][]string{
+			{"INCR", own + "count"}, {"SELECT", strconv.Itoa(i % 2 * 3)}, {"RPUSH", own + "list", n}, {"SPOP", own + "set"}, {"SADD", own + "set", n},
+			{"SET", own + "gone", n, "PX", "1"}, {"SET", own + "later", n, "EX", "5000"}, {"XADD", own + "stream", "MAXLEN", "~", "200", "*", "f", n}, {"XADD", own + "stream", "MAXLEN", "~", "200", "LIMIT", "100", "*", "f", n},
+			{"MULTI"}, {"INCR", own + "a"}, {"INCR", own + "b"}, {"EXEC"},
+			{"MULTI"}, {"INCR", own + "x"}, {"INCR", "elsewhere" + strconv.Itoa(w)}, {"EXEC"},
+			{"MSET", "m1" + own, n, "m2" + strconv.Itoa(w), n}, {"DEL", "m1" + own, "m2" + strconv.Itoa(w-1)},
+			{"EVAL", "redis.call('hset', KEYS[1], 'f', math.random(1000)) return redis.call('lpop', KEYS[2])", "2", own + "hash", own + "list"},
+			{"ZADD", own + "scores", n, "m" + strconv.Itoa(i%50)}, {"EXPIRE", own + "scores", "1000"},
+		} {
+			if v, err := c.Do(args...); err != nil || v.IsError() {
+				if !stop.Load() {
+					t.Errorf("%q: %v %v", args, v, err)
+				}
+				return
+			}
+		}
+		rounds.Add(1)
+	}
+}
+
+// A redis-server that is written to all the time, whose replicas are cut off in the
+// middle, is copied without a difference.
+func TestARunningRedisIsCopiedUntilTheCutOver(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	redis := proc.RedisServer(t, "--repl-backlog-size", "64mb")
+	fill(t, redis.Addr())
+	node := proc.NewNode(t, proc.Options{Shards: 3})
+	var rounds atomic.Int64
+	var stop atomic.Bool
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer stop.Store(true)
+	for w := range 3 {
+		wait.Go(func() { writeAll(t, redis.Addr(), w, &rounds, &stop) })
+	}
+	i := startImport(t, redis, node, "--pause", "2m")
+	i.says(t, "following", 1)
+	at := rounds.Load()
+	proc.Wait(t, patience, "more is written", func() bool { return rounds.Load() > at+50 })
+	ask(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
+	i.says(t, "goes on where it ended", 1)
+	at = rounds.Load()
+	proc.Wait(t, patience, "more is written", func() bool { return rounds.Load() > at+50 })
+	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	err := i.cmd.Wait()
+	if out := i.out.String(); err != nil || !strings.Contains(out, " 0 differ") || strings.Contains(out, "anew") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if keys := sameKeys(t, redis, node); keys < 100 {
+		t.Errorf("%d keys", keys)
+	}
+	stop.Store(true)
+	ask(t, redis.Addr(), "CLIENT", "UNPAUSE")
+	t.Logf("%d rounds of 22 commands; %s", rounds.Load(), lastLine(i.out.String()))
+}
+
+// sameKeys compares all that can be read on both, key by key, and tells how many
+// keys there are. A digest of the whole would not do: a redis-server whose
+// writes are paused deletes no key that has expired, and counts it in.
+func sameKeys(t *testing.T, redis, node interface{ Addr() string }) (keys int) {
+	t.Helper()
+	a, b := proc.Dial(t, redis.Addr()), proc.Dial(t, node.Addr())
+	do := func(c *respconn.Conn, args ...string) respconn.Value {
+		t.Helper()
+		v, err := c.Do(args...)
+		if err != nil || v.IsError() {
+			t.Fatalf("%q: %s, %v", args, v, err)
+		}
+		return v
+	}
+	for db := range 16 {
+		do(a, "SELECT", strconv.Itoa(db))
+		do(b, "SELECT", strconv.Itoa(db))
+		all := do(a, "KEYS", "*").Elems
+		if n := len(do(b, "KEYS", "*").Elems); n != len(all) {
+			t.Errorf("database %d has %d keys, redis-server's %d", db, n, len(all))
+		}
+		for _, k := range all {
+			key := string(k.Bytes)
+			if got, want := do(b, "DEBUG", "DIGEST-VALUE", key), do(a, "DEBUG", "DIGEST-VALUE", key); got.String() != want.String() {
+				t.Errorf("database %d, %q: the digests are %s and %s", db, key, got, want)
+			}
+			if got, want := do(b, "PEXPIRETIME", key), do(a, "PEXPIRETIME", key); got.String() != want.String() {
+				t.Errorf("database %d, %q: expires at %s and %s", db, key, got, want)
+			}
+			keys++
+		}
+	}
+	return keys
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// Where the source has forgotten what is missing, the copy begins anew, and ends
+// equal all the same.
+func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	// As before Redis 7: it does not tell at which time a key expires.
+	redis := proc.RedisServer(t, "--rename-command", "PEXPIRETIME", "")
+	node := proc.NewNode(t, proc.Options{Shards: 2})
+	if out, code := ctl(t, node.Addr(), "import", "--from", "redis://:wrong@"+redis.Addr()); code != 4 || !strings.Contains(out, "nothing was done: the source refuses the password") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	ask(t, redis.Addr(), "SET", "old", "1")
+	i := startImport(t, redis, node, "--pause", "2m")
+	i.says(t, "following", 1)
+	ask(t, redis.Addr(), "SET", "stays", "1", "EX", "1000")
+	// Another history: what was replicated is not the beginning of it any more.
+	ask(t, redis.Addr(), "DEBUG", "CHANGE-REPL-ID")
+	ask(t, redis.Addr(), "DEL", "old")
+	ask(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
+	i.says(t, "beginning anew", 1)
+	i.says(t, "following", 2)
+	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, i.out.String())
+	}
+	if got := ask(t, node.Addr(), "DBSIZE"); got != "1" {
+		t.Errorf("%s keys: %s", got, i.out.String())
+	}
+}
+
+// cutOver tells an import that it is time, and wants it to end well.
+func (i *importer) cutOver(t *testing.T) {
+	t.Helper()
+	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, i.out.String())
+	}
+}
+
+// A copy that is behind must let nothing expire before the source says so: what
+// the source has prolonged in between would be gone, or come back as a half.
+func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	redis := proc.RedisServer(t)
+	node := proc.NewNode(t, proc.Options{Shards: 2})
+	ask(t, redis.Addr(), "SET", "loaded", "1", "PX", "500000")
+	i := startImport(t, redis, node, "--pause", "2m")
+	i.says(t, "following", 1)
+	if out, code := ctl(t, node.Addr(), "backup", t.TempDir()); code != 4 || !strings.Contains(out, "does not hold all of the copy of the running server") {
+		t.Errorf("a backup of half a copy: exit %d, %s", code, out)
+	}
+	if err := i.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"HSET", "session", "user", "ann"}, {"PEXPIRE", "session", "800"}, {"PEXPIRE", "session", "900000"}, {"HSET", "session", "cart", "3"},
+		{"SET", "counter", "1", "PX", "800"}, {"GETEX", "counter", "EX", "900"}, {"INCR", "counter"},
+		{"SETEX", "kept", "1", "1"}, {"PERSIST", "kept"}, {"COPY", "kept", "of{kept}"}, {"EXPIRE", "of{kept}", "900", "NX"}, {"EXPIRE", "of{kept}", "1000", "LT"},
+		{"EVAL", "redis.call('set', KEYS[1], '1', 'px', '800') return redis.call('expire', KEYS[1], 900)", "1", "scripted"},
+		{"SET", "short", "1", "PX", "900"}, {"SET", "witness", "1", "PX", "1000"},
+	} {
+		ask(t, redis.Addr(), args...)
+	}
+	proc.Wait(t, patience, "what was not prolonged is gone", func() bool { return ask(t, redis.Addr(), "EXISTS", "witness") == "0" })
+	if err := i.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	i.cutOver(t)
+	if keys := sameKeys(t, redis, node); keys != 6 {
+		t.Errorf("%d keys", keys)
+	}
+	if got := ask(t, node.Addr(), "HGET", "session", "user"); got != "ann" {
+		t.Errorf("half a session: %q", got)
+	}
+	mustCtl(t, node.Addr(), "backup", t.TempDir())
+}
+
+// What cannot be copied whole, or not be stopped in the end, is refused in the
+// beginning.
+func TestASourceThatCannotBeCutOverIsRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	redis := proc.RedisServer(t)
+	replica := proc.RedisServer(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(redis.Port))
+	node := proc.NewNode(t, proc.Options{})
+	ask(t, redis.Addr(), "ACL", "SETUSER", "copier", "on", ">word", "allkeys", "+@all", "-client|pause")
+	for _, c := range []struct{ from, says string }{
+		{"redis://" + replica.Addr(), "nothing was done: the source is a replica of 127.0.0.1:" + strconv.Itoa(redis.Port)},
+		{"redis://copier:word@" + redis.Addr(), "nothing was done: the source does not stop writes"},
+	} {
+		if out, code := ctl(t, node.Addr(), "import", "--from", c.from); code != 4 || !strings.Contains(out, c.says) {
+			t.Errorf("%s: exit %d, %s", c.from, code, out)
+		}
+	}
+	// Who has stopped the writers may copy the replica.
+	proc.Wait(t, patience, "the replica follows", func() bool {
+		return strings.Contains(ask(t, replica.Addr(), "INFO", "replication"), "master_link_status:up")
+	})
+	i := startImport(t, replica, node, "--pause", "0")
+	i.says(t, "following", 1)
+	i.cutOver(t)
+}
+
+// One part of a Redis Cluster is not the whole.
+func TestOneMasterOfARedisClusterIsRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	var all []*proc.Process
+	var ports []string
+	for _, slots := range []string{"0 8191", "8192 16383"} {
+		port := strconv.Itoa(proc.FreePort(t))
+		p := proc.RedisServer(t, "--cluster-enabled", "yes", "--cluster-port", port)
+		ask(t, p.Addr(), append([]string{"CLUSTER", "ADDSLOTSRANGE"}, strings.Fields(slots)...)...)
+		all, ports = append(all, p), append(ports, port)
+	}
+	ask(t, all[0].Addr(), "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(all[1].Port), ports[1])
+	proc.Wait(t, patience, "the two have met", func() bool { return strings.Contains(ask(t, all[0].Addr(), "CLUSTER", "INFO"), "cluster_size:2") })
+	node := proc.NewNode(t, proc.Options{})
+	if out, code := ctl(t, node.Addr(), "import", "--from", "redis://"+all[0].Addr()); code != 4 || !strings.Contains(out, "one of 2 masters of a Redis Cluster") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}
+
+// A command that fails inside a transaction fails the copy: the source has run it.
+func TestAnErrorInsideATransactionEndsTheCopy(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	redis := proc.RedisServer(t)
+	node := proc.NewNode(t, proc.Options{})
+	ask(t, node.Addr(), "CONFIG", "SET", "proto-max-bulk-len", "1mb")
+	i := startImport(t, redis, node)
+	i.says(t, "following", 1)
+	c := proc.Dial(t, redis.Addr())
+	for _, args := range [][]string{{"MULTI"}, {"SET", "small", "1"}, {"SETRANGE", "large", "2000000", "x"}, {"EXEC"}} {
+		proc.Do(t, c, args...)
+	}
+	err := i.cmd.Wait()
+	if out := i.out.String(); i.cmd.ProcessState.ExitCode() != 5 || !strings.Contains(out, "the cluster refuses a command of the source") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

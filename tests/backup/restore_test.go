@@ -1,0 +1,239 @@
+package backup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+func readFull(in io.Reader, into []byte) (int, error) { return io.ReadFull(in, into) }
+
+// loginAs runs clusterctl as a user.
+func loginAs(t *testing.T, addr, user, password string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), append([]string{"-a", addr, "--user", user}, args...)...)
+	cmd.Env = append(os.Environ(), "LOCKSTEP_PASSWORD="+password)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// Users and settings come back with the keys, passwords as hashes alone; who and
+// what the new cluster has already is left as it is.
+func TestUsersAndSettingsComeBack(t *testing.T) {
+	open, closed := backupsWithUsers(t)
+	t.Run("into an empty cluster", func(t *testing.T) { usersIntoEmpty(t, closed) })
+	t.Run("beside others", func(t *testing.T) { usersBesideOthers(t, open) })
+}
+
+const sesame = "open-sesame-7"
+
+// linesOf are a cluster's users, as somebody who knows the word.
+func linesOf(t *testing.T, addr string) string {
+	t.Helper()
+	c := proc.Dial(t, addr)
+	proc.Do(t, c, "AUTH", sesame)
+	return proc.Do(t, c, "ACL", "LIST")
+}
+
+// madeUsers is a cluster's backup and what its users were.
+type madeUsers struct{ dir, lines string }
+
+// backupsWithUsers makes two backups of a cluster: before and after its default
+// user got a password.
+func backupsWithUsers(t *testing.T) (open, closed madeUsers) {
+	t.Helper()
+	source := proc.NewCluster(t, 3, proc.Options{Shards: 2})
+	at := source.Nodes[1].Addr()
+	for _, args := range [][]string{
+		{"SET", "a", "1"},
+		{"CONFIG", "SET", "notify-keyspace-events", "Kx"},
+		{"CONFIG", "SET", "proto-max-bulk-len", "32mb"},
+		{"ACL", "SETUSER", "ann", "on", ">" + sesame, "~app:*", "&news:*", "+@read", "-get", "+config|get", "(%R~x* +get)"},
+		{"ACL", "SETUSER", "admin", "on", ">" + sesame, "allkeys", "allchannels", "+@all"},
+		{"ACL", "SETUSER", "off", "resetchannels"},
+	} {
+		ask(t, at, args...)
+	}
+	// Whatever node is asked, what another one has acknowledged is in it.
+	dir := filepath.Join(t.TempDir(), "b")
+	if out, code := loginAs(t, source.Nodes[2].Addr(), "admin", sesame, "backup", "--to", dir); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	if out, code := loginAs(t, at, "ann", sesame, "backup", "--to", dir+"2"); code != 4 || !strings.Contains(out, "NOPERM") {
+		t.Errorf("a backup by who may not: exit %d, %s", code, out)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err != nil || strings.Contains(string(text), sesame) {
+			t.Errorf("%s holds a password in words (%v)", f.Name(), err)
+		}
+	}
+	ask(t, at, "ACL", "SETUSER", "default", ">"+sesame, "resetpass", ">"+sesame)
+	later := filepath.Join(t.TempDir(), "closed")
+	if out, code := loginAs(t, at, "admin", sesame, "backup", "--to", later); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	return madeUsers{dir: dir}, madeUsers{later, linesOf(t, at)}
+}
+
+func usersIntoEmpty(t *testing.T, made madeUsers) {
+	one := proc.NewNode(t, proc.Options{})
+	out := mustCtl(t, one.Addr(), "restore", "--from", made.dir)
+	for _, want := range []string{"settings put into force: notify-keyspace-events, proto-max-bulk-len", "users put back, with their passwords: admin, ann, off, default"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("restore does not say %q: %s", want, out)
+		}
+	}
+	if got := linesOf(t, one.Addr()); got != made.lines {
+		t.Errorf("users of the backup: %s\nand of the restored: %s", made.lines, got)
+	}
+	if out, code := ctl(t, one.Addr(), "status"); code != 4 || !strings.Contains(out, "NOAUTH") {
+		t.Errorf("the restored cluster is open: exit %d, %s", code, out)
+	}
+}
+
+// Who has its own users keeps them, and is told.
+func usersBesideOthers(t *testing.T, made madeUsers) {
+	dir := made.dir
+	two := proc.NewNode(t, proc.Options{})
+	ask(t, two.Addr(), "ACL", "SETUSER", "ann", "on", "nopass", "+ping")
+	limit := func() string { return proc.Do(t, proc.Dial(t, two.Addr()), "CONFIG", "GET", "proto-max-bulk-len") }
+	was := limit()
+	out := mustCtl(t, two.Addr(), "restore", dir, "--no-settings")
+	if !strings.Contains(out, "put back, with their passwords: admin, off") || !strings.Contains(out, "as they were: ann") {
+		t.Error(out)
+	}
+	if got := limit(); got != was {
+		t.Errorf("%s, was %s", got, was)
+	}
+	ask(t, two.Addr(), "FLUSHALL")
+	ask(t, two.Addr(), "ACL", "DELUSER", "admin")
+	if out := mustCtl(t, two.Addr(), "restore", dir, "--no-users"); strings.Contains(out, "users") || strings.Contains(proc.Do(t, proc.Dial(t, two.Addr()), "ACL", "USERS"), "admin") {
+		t.Error("users came back: ", out)
+	}
+	damaged := filepath.Join(dir, "users.acl")
+	text, err := os.ReadFile(damaged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, damaged, []byte(strings.Replace(string(text), "-get", "+get", 1)))
+	if out, code := ctl(t, two.Addr(), "restore", dir, "--force"); code != 4 || !strings.Contains(out, "users.acl has another content") {
+		t.Errorf("users were changed on the way: exit %d, %s", code, out)
+	}
+}
+
+// A restore whose cluster is emptied meanwhile, or whose mark somebody else takes,
+// ends, before it writes over what is written next.
+func TestARestoreEndsWithItsMark(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source, target := proc.NewNode(t, proc.Options{}), proc.NewNode(t, proc.Options{})
+	c := proc.Dial(t, source.Addr())
+	for i := range 1000 {
+		proc.Do(t, c, "SET", fmt.Sprint("k", i), "v")
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	mustCtl(t, source.Addr(), "backup", dir)
+	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dir, "--rate", "100")
+	var said output
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait(t, patience, "the restore has begun", func() bool { return ask(t, target.Addr(), "EXISTS", "lockstep:loading") == "1" })
+	ask(t, target.Addr(), "FLUSHALL")
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 5 || !strings.Contains(said.String(), "is not this program's any more") {
+		t.Errorf("exit %d, %s", code, said.String())
+	}
+	if got := ask(t, target.Addr(), "EXISTS", "lockstep:loading"); got != "0" {
+		t.Error("the mark is there again")
+	}
+}
+
+// A restore that is killed leaves a cluster that says so: no backup is made of it,
+// nothing else is loaded into it, and the same restore goes on to the end.
+func TestARestoreThatWasKilledGoesOn(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source := proc.NewNode(t, proc.Options{})
+	c := proc.Dial(t, source.Addr())
+	const keys = 1500
+	for i := range keys {
+		proc.Do(t, c, "SET", fmt.Sprint("k", i), "v")
+	}
+	dirs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
+	for _, dir := range dirs {
+		mustCtl(t, source.Addr(), "backup", dir)
+		ask(t, source.Addr(), "SET", "more", "1")
+	}
+	target := proc.NewNode(t, proc.Options{})
+	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dirs[0], "--rate", "150")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait(t, patience, "some keys are there", func() bool { return len(ask(t, target.Addr(), "DBSIZE")) > 2 })
+	for _, force := range []string{"--force=true", "--force=false"} {
+		if out, code := ctl(t, target.Addr(), "restore", dirs[0], force); code != 4 || !strings.Contains(out, fmt.Sprintf("is being loaded into this cluster at this moment, by process %d", cmd.Process.Pid)) {
+			t.Errorf("a second one beside it, %s: exit %d, %s", force, code, out)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	file := filepath.Join(dirs[0], "shard-0000.rdb")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"restore", dirs[1]}, "go on with that one"},
+		{[]string{"import", "--rdb", file}, "go on with that one"},
+		{[]string{"backup", filepath.Join(t.TempDir(), "half")}, "does not hold all of the backup of cluster"},
+	} {
+		if out, code := ctl(t, target.Addr(), c.args...); code != 4 || !strings.Contains(out, c.says) {
+			t.Errorf("%v: exit %d, %s", c.args, code, out)
+		}
+	}
+	// What a client writes meanwhile is not hidden.
+	ask(t, target.Addr(), "SET", "foreign", "1")
+	if out, code := ctl(t, target.Addr(), "restore", dirs[0]); code != 5 || !strings.Contains(out, "does not hold what the files hold") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	ask(t, target.Addr(), "DEL", "foreign")
+	out := mustCtl(t, target.Addr(), "restore", dirs[0], "-o", "json")
+	for _, want := range []string{`"resumed": true`, `"compared": true`, fmt.Sprintf(`"keys": %d`, keys)} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in %s", want, out)
+		}
+	}
+	if got := ask(t, target.Addr(), "DBSIZE"); got != fmt.Sprint(keys) {
+		t.Errorf("%s keys", got)
+	}
+	if out, code := ctl(t, target.Addr(), "restore", dirs[0]); code != 4 || !strings.Contains(out, "not empty") {
+		t.Errorf("a restore that ended begins again: exit %d, %s", code, out)
+	}
+	// A file that is damaged somewhere in the middle is refused before its first key.
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.rdb")
+	write(t, bad, data[:len(data)-100])
+	empty := proc.NewNode(t, proc.Options{})
+	if out, code := ctl(t, empty.Addr(), "import", "--rdb", bad); code != 4 || !strings.Contains(out, "nothing was done") || ask(t, empty.Addr(), "DBSIZE") != "0" {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}

@@ -1,0 +1,91 @@
+package badinput
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"lockstep/engine/rdb"
+	"lockstep/tests/proc"
+)
+
+// lzfText is a text of n times the same byte as RDB packs it, in about n/88
+// bytes. It claims to be of claimed bytes.
+func lzfText(n, claimed uint64) []byte {
+	packed := []byte{0, 'a'}
+	const run = 264 // what three bytes stand for at most
+	for made := uint64(1); made+run <= n; made += run {
+		packed = append(packed, 0xe0, 0xff, 0)
+	}
+	n = 1 + (n-1)/run*run
+	if claimed == 0 {
+		claimed = n
+	}
+	out := append([]byte{0xc3}, length(uint64(len(packed)))...)
+	return append(append(out, length(claimed)...), packed...)
+}
+
+// length is a length as RDB writes one of 64 bits.
+func length(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{0x81}, n) }
+
+// bombs are bodies of payloads that claim, or are, far more than they say.
+func bombs() map[string][]byte {
+	const great = 1 << 60
+	all := map[string][]byte{
+		"a text that claims a gigabyte":         append([]byte{rdb.TypeString}, lzfText(1000, 1<<30)...),
+		"a text that claims 2^60 bytes":         append([]byte{rdb.TypeString}, lzfText(1000, great)...),
+		"a packed text of 2^60 bytes":           append([]byte{rdb.TypeString, 0xc3}, length(great)...),
+		"a text beyond the limit of values":     append([]byte{rdb.TypeString}, lzfText(100<<20, 0)...),
+		"a list of texts of 4 GB together":      append(append([]byte{rdb.TypeList}, length(64)...), bytes.Repeat(lzfText(63<<20, 0), 64)...),
+		"a set of texts of 4 GB together":       append(append([]byte{rdb.TypeSet}, length(64)...), bytes.Repeat(lzfText(63<<20, 0), 64)...),
+		"a list of nodes of 4 GB together":      append(append([]byte{rdb.TypeListQuicklist2}, length(64)...), bytes.Repeat(append(length(1), lzfText(63<<20, 0)...), 64)...),
+		"a hash of texts of 4 GB together":      append(append([]byte{rdb.TypeHash}, length(32)...), bytes.Repeat(lzfText(63<<20, 0), 64)...),
+		"a stream of listpacks of 4 GB":         append(append([]byte{rdb.TypeStreamListpacks2}, length(64)...), bytes.Repeat(append(append([]byte{16}, make([]byte, 16)...), lzfText(63<<20, 0)...), 64)...),
+		"a sorted set of texts of 4 GB":         append(append([]byte{rdb.TypeZSet}, length(64)...), bytes.Repeat(append(lzfText(63<<20, 0), make([]byte, 8)...), 64)...),
+		"an intset that claims 2^31 members":    append([]byte{rdb.TypeSetIntset, 8}, 2, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f),
+		"a listpack that claims 2^32-1 bytes":   append([]byte{rdb.TypeHashListpack, 7}, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
+		"a ziplist that claims 2^32-1 bytes":    append([]byte{rdb.TypeHashZiplist, 11}, 0xff, 0xff, 0xff, 0xff, 10, 0, 0, 0, 0xff, 0xff, 0xff),
+		"a stream of 2^60 entries and groups":   append(append([]byte{rdb.TypeStreamListpacks2, 0}, length(great)...), bytes.Repeat(length(great), 8)...),
+		"a hash of fields that expire, of 2^60": append(append([]byte{rdb.TypeHashMetadata}, make([]byte, 8)...), length(great)...),
+	}
+	for typ := range 30 {
+		all[fmt.Sprintf("type %d of 2^60", typ)] = append(append([]byte{byte(typ)}, length(great)...), 1, 'a', 1, 'b')
+		all[fmt.Sprintf("type %d of 2^63-1", typ)] = append(append([]byte{byte(typ)}, length(1<<63-1)...), 1, 'a', 1, 'b')
+		all[fmt.Sprintf("type %d of nothing", typ)] = []byte{byte(typ), 0}
+		all[fmt.Sprintf("type %d without a body", typ)] = []byte{byte(typ)}
+	}
+	return all
+}
+
+// TestBombsAreRefused: payloads with right checksums that claim, or unpack to,
+// more than there is memory.
+func TestBombsAreRefused(t *testing.T) {
+	const grownMax = 2560 * mb
+	n := proc.NewNode(t, proc.Options{})
+	pid := n.Pid()
+	c := dial(t, n.Addr())
+	c.Patience = patience
+	all := bombs()
+	for _, name := range sortedKeys(all) {
+		begin := time.Now()
+		grown := watchRSS(n, func() {
+			v, err := c.Do("RESTORE", "k", "0", mended(all[name]), "REPLACE")
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, n.LogTail(3000))
+			}
+			// A string of nothing is a string.
+			if got := v.String(); got != "-ERR Bad data format" && (got != "+OK" || len(all[name]) != 2) {
+				t.Errorf("%s: RESTORE answers %s", name, got)
+			}
+		})
+		if grown > grownMax {
+			t.Errorf("%s: it took %d MB", name, grown/mb)
+		}
+		if took := time.Since(begin); grown > 200*mb || took > time.Second {
+			t.Logf("%s: it took %v and %d MB", name, took, grown/mb)
+		}
+	}
+	mustLive(t, n, pid)
+}

@@ -1,0 +1,83 @@
+package badinput
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"lockstep/tests/respconn"
+)
+
+// sweepDifference is an answer that is not redis-server 7.0's, with the reason.
+type sweepDifference struct {
+	// commands are the names in the table, or what they begin with.
+	commands []string
+	// ours is what stands in our answer.
+	ours, reason string
+}
+
+// waiting are the commands that take a time to wait.
+var waiting = []string{"blpop", "brpop", "blmpop", "blmove", "brpoplpush", "bzpop", "bzmpop", "xread"}
+
+// sweepDifferences are all that the sweep may find.
+var sweepDifferences = []sweepDifference{
+	{[]string{"lrem", "lpos"}, "-ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807", "as Redis 7.2, which refuses -2^63; 7.0 changes its sign, which leaves it as it is"},
+	{waiting, "-ERR timeout is out of range", "as Redis 7.2; in 7.0 such a time overflows, and is negative or past"},
+	{[]string{"xread"}, "-ERR Unbalanced 'xread", "as Redis 7.2, whose text names the command"},
+	{[]string{"sort"}, "option of SORT denied in cluster mode.", "patterns reach keys of the same hash tag alone (docs/compatibility.md)"},
+	{[]string{"cluster", "readonly", "readwrite", "asking"}, "", "redis-server runs without cluster mode here"},
+	{[]string{"eval", "script|load"}, "-ERR Error compiling script", "a syntax error is told in the interpreter's words (docs/compatibility.md)"},
+	{[]string{"script|debug"}, "-ERR Use SCRIPT DEBUG YES/SYNC/NO", "redis-server wants no pipeline around it"},
+	{[]string{"script|debug"}, "+OK", "as before"},
+	{[]string{"command|getkeys"}, "-ERR Unbalanced", "as Redis 7.2, whose text names the command"},
+}
+
+// differenceOf is the listed difference that an answer falls under, nil if none.
+func differenceOf(name string, ours respconn.Value) *sweepDifference {
+	for i := range sweepDifferences {
+		d := &sweepDifferences[i]
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if slices.ContainsFunc(d.commands, begins) && strings.Contains(ours.String(), d.ours) {
+			return d
+		}
+	}
+	return nil
+}
+
+// byKind are commands of whose answers only the kind is compared, where they are
+// no errors: they are drawn by chance, come in the order of a hash table, go by a
+// clock, or tell of the server.
+var byKind = strings.Fields(`spop srandmember hrandfield zrandmember randomkey smembers sscan sinter sunion sdiff
+	hgetall hkeys hvals hscan zscan scan time role lastsave info ttl pttl expiretime pexpiretime dump dbsize keys
+	object|idletime object|freq object|refcount object|encoding memory|usage memory|stats memory|doctor memory|purge
+	memory|malloc-stats command command|count command|docs command|info command|list config|get slowlog|get slowlog|len
+	latency|latest latency|histogram latency|history latency|graph latency|doctor latency|reset client|id client|info
+	client|list client|trackinginfo xinfo|consumers xinfo|groups xinfo|stream xinfo|help xgroup|help object|help
+	xpending xautoclaim publish spublish acl|genpass acl|log acl|cat`)
+
+// sameAnswer compares two answers of a command. An error that quotes a zero byte
+// ends there in Redis, whose texts are C's.
+func sameAnswer(name string, ours, theirs respconn.Value) bool {
+	if bytes.Equal(ours.Raw, theirs.Raw) {
+		return true
+	}
+	if ours.IsError() && theirs.IsError() {
+		head, tail, cut := bytes.Cut(ours.Bytes, []byte{0})
+		return cut && bytes.Equal(append(bytes.Clone(head), tail...), theirs.Bytes)
+	}
+	return ours.IsError() == theirs.IsError() && ours.Kind == theirs.Kind && slices.Contains(byKind, name)
+}
+
+// endless are commands that would keep redis-server busy for ever: it answers a
+// negative count of members with as many as are asked for, and waits for replicas
+// that do not come.
+func endless(name string, v variant) bool {
+	const short = 5
+	switch name {
+	case "srandmember", "hrandfield", "zrandmember":
+		return len(v.args) > 2 && len(v.args[2]) > short && v.args[2][0] == '-'
+	case "wait":
+		return len(v.args) > 2 && v.args[1] != "0" && v.args[2] != "1"
+	}
+	return false
+}

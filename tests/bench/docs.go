@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+const (
+	beginMark = "<!-- measured: begin (make bench writes this part) -->"
+	endMark   = "<!-- measured: end -->"
+	heading   = "### "
+)
+
+// section is what a scenario has for the page.
+type section struct {
+	name, text string
+}
+
+// writeDocs puts sections into the measured part of a page. Those of scenarios
+// that did not run stay as they are; machine, a line, stands above all.
+func writeDocs(path, machine string, ran []section) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	page := string(data)
+	begin, end := strings.Index(page, beginMark), strings.Index(page, endMark)
+	if begin < 0 || end < begin {
+		return fmt.Errorf("%s has no place for the figures", path)
+	}
+	measured := mergeSections(page[begin+len(beginMark):end], ran)
+	page = page[:begin+len(beginMark)] + "\n\n" + machine + "\n\n" + measured + page[end:]
+	return os.WriteFile(path, []byte(page), 0o644)
+}
+
+// mergeSections are the old sections with those that ran in their places, in the
+// order of the scenarios.
+func mergeSections(old string, ran []section) string {
+	texts := map[string]string{}
+	for _, part := range strings.Split("\n"+old, "\n"+heading)[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		texts[strings.TrimSpace(name)] = strings.TrimSpace(text)
+	}
+	for _, s := range ran {
+		texts[s.name] = strings.TrimSpace(s.text)
+	}
+	var b strings.Builder
+	for _, s := range scenarios {
+		if texts[s.name] != "" {
+			fmt.Fprintf(&b, "%s%s\n\n%s\n\n", heading, s.name, texts[s.name])
+		}
+	}
+	return b.String()
+}

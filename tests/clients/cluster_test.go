@@ -1,0 +1,501 @@
+package clients
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+const (
+	shards = 4
+	// patience bounds every wait of these tests: they share a machine.
+	patience = 60 * time.Second
+	keys     = 50
+	// steps is how many operations a client must get through between two
+	// disturbances: some on every key.
+	steps = keys + 10
+)
+
+// spread gives shard i to node i mod 3, and waits until all nodes say so.
+func spread(t *testing.T, c *proc.Cluster) {
+	t.Helper()
+	for shard := range shards {
+		give(t, c, shard, shard%len(c.Nodes))
+	}
+}
+
+// give makes a node the leader of a shard.
+func give(t *testing.T, c *proc.Cluster, shard, node int) {
+	t.Helper()
+	said := ""
+	proc.Wait(t, patience, fmt.Sprintf("%s leads shard %d", c.Nodes[node].Name, shard), func() bool {
+		if leads(c, shard) == c.Nodes[node].Port {
+			return true
+		}
+		said, _ = proc.Ask(c.Nodes[node].Addr(), "LOCKSTEP", "TRANSFER", fmt.Sprint(shard), c.Nodes[node].Name)
+		return false
+	})
+	_ = said
+}
+
+// leads is the client port of a shard's leader, if all running nodes name the
+// same one; else 0.
+func leads(c *proc.Cluster, shard int) int {
+	port := 0
+	for _, n := range c.Nodes {
+		if !n.Running() {
+			continue
+		}
+		ports := leaderPorts(n.Addr())
+		if len(ports) != shards || port != 0 && ports[shard] != port {
+			return 0
+		}
+		port = ports[shard]
+	}
+	return port
+}
+
+// slotRange is a range of hash slots and the client ports of its nodes, the leader's
+// first.
+type slotRange struct {
+	first, last string
+	ports       []int
+}
+
+// slots is what a node says of who has which hash slots; nil if it does not.
+func slots(addr string) []slotRange {
+	c, err := respconn.DialTimeout(addr, time.Second)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	v, err := c.Do("CLUSTER", "SLOTS")
+	if err != nil || v.IsError() {
+		return nil
+	}
+	var all []slotRange
+	for _, e := range v.Elems {
+		r := slotRange{first: string(e.Elems[0].Bytes), last: string(e.Elems[1].Bytes)}
+		for _, node := range e.Elems[2:] {
+			port, _ := strconv.Atoi(string(node.Elems[1].Bytes))
+			r.ports = append(r.ports, port)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// leaderPorts are the leaders of all shards as a node tells of them.
+func leaderPorts(addr string) []int {
+	var ports []int
+	for _, r := range slots(addr) {
+		ports = append(ports, r.ports[0])
+	}
+	return ports
+}
+
+// load is a client at work.
+type load struct {
+	ops    atomic.Int64
+	mu     sync.Mutex
+	errors []string
+	stop   func()
+}
+
+func (l *load) failed(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.errors) < 10 {
+		l.errors = append(l.errors, text)
+	}
+}
+
+// goOn waits until the client has got some steps further.
+func (l *load) goOn(t *testing.T, c *proc.Cluster, when string) {
+	t.Helper()
+	from := l.ops.Load()
+	if !proc.Poll(patience, func() bool { return l.ops.Load() >= from+steps }) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, n := range c.Nodes {
+			t.Logf("%s sees:\n%s", n.Name, view(n.Addr()))
+		}
+		t.Fatalf("%s: %d operations and no more; errors: %q", when, l.ops.Load(), l.errors)
+	}
+}
+
+// loop is a load of a Go client: it writes a key and reads it back.
+func loop(name string, set func(ctx context.Context, key, value string) error, get func(ctx context.Context, key string) (string, error)) *load {
+	ctx, cancel := context.WithCancel(context.Background())
+	l, done := &load{}, make(chan struct{})
+	l.stop = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			key, value := fmt.Sprintf("%s:%d", name, i%keys), fmt.Sprint(i)
+			if err := set(ctx, key, value); err != nil && ctx.Err() == nil {
+				l.failed(fmt.Sprintf("SET %s: %v", key, err))
+				continue
+			}
+			if got, err := get(ctx, key); ctx.Err() == nil && (err != nil || got != value) {
+				l.failed(fmt.Sprintf("GET %s: %q and not %q, %v", key, got, value, err))
+			}
+			l.ops.Add(1)
+		}
+	}()
+	return l
+}
+
+func goRedisLoad(t *testing.T, c redis.UniversalClient, name string) *load {
+	t.Cleanup(func() { c.Close() })
+	return loop(name,
+		func(ctx context.Context, key, value string) error { return c.Set(ctx, key, value, 0).Err() },
+		func(ctx context.Context, key string) (string, error) { return c.Get(ctx, key).Result() })
+}
+
+// clusterClients are the libraries that follow the slots. go-redis asks where the
+// slots are when it is told MOVED and every ClusterStateReloadInterval, which is a
+// minute where it is not set, and a UniversalClient has no way to set it; until
+// then it tries a dead node again and again. rueidis never sends a write twice by
+// itself.
+var clusterClients = []struct {
+	name  string
+	start func(*testing.T, *proc.Cluster) *load
+	// gives are the errors that the library gives to who uses it, instead of trying
+	// again, when the connection to a node breaks; nil: none.
+	gives *regexp.Regexp
+	// waits: it does not look for the new leader either, and goes on when the node
+	// is back.
+	waits bool
+}{
+	{"go-redis ClusterClient", func(t *testing.T, c *proc.Cluster) *load {
+		return goRedisLoad(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 20, ClusterStateReloadInterval: time.Second}), "clusterclient")
+	}, nil, false},
+	{"go-redis UniversalClient", func(t *testing.T, c *proc.Cluster) *load {
+		return goRedisLoad(t, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: c.Addrs()}), "universal")
+	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe"), true},
+	{"rueidis", func(t *testing.T, c *proc.Cluster) *load {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.Addrs()})
+		must(t, err)
+		t.Cleanup(client.Close)
+		return loop("rueidis",
+			func(ctx context.Context, key, value string) error {
+				return client.Do(ctx, client.B().Set().Key(key).Value(value).Build()).Error()
+			},
+			func(ctx context.Context, key string) (string, error) {
+				return client.Do(ctx, client.B().Get().Key(key).Build()).ToString()
+			})
+	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe|closing"), false},
+	{"ioredis.Cluster", func(t *testing.T, c *proc.Cluster) *load { return nodeLoad(t, "ioredis", c) }, nil, false},
+	{"node-redis createCluster", func(t *testing.T, c *proc.Cluster) *load { return nodeLoad(t, "redis", c) }, regexp.MustCompile(`ECONNRESET|EPIPE|Socket closed|ECONNREFUSED`), true},
+}
+
+// nodeLoad runs cluster.js.
+func nodeLoad(t *testing.T, library string, c *proc.Cluster) *load {
+	dir := nodeModules(t)
+	run := exec.Command("node", append([]string{"cluster.js", library}, c.Addrs()...)...)
+	run.Dir = dir
+	in, err := run.StdinPipe()
+	must(t, err)
+	out, err := run.StdoutPipe()
+	must(t, err)
+	run.Stderr = run.Stdout
+	must(t, run.Start())
+	l, done := &load{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		l.readLines(out)
+		_ = run.Wait()
+	}()
+	l.stop = sync.OnceFunc(func() {
+		in.Close()
+		select {
+		case <-done:
+		case <-time.After(patience):
+			l.failed("it does not end")
+			_ = run.Process.Kill()
+			<-done
+		}
+	})
+	t.Cleanup(l.stop)
+	return l
+}
+
+// readLines reads what cluster.js prints.
+func (l *load) readLines(out io.Reader) {
+	ended := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		var n int64
+		switch {
+		case word == "done":
+			ended = true
+		case word == "n" && func() bool { _, err := fmt.Sscan(rest, &n); return err == nil }():
+			l.ops.Store(n)
+		default:
+			l.failed(lines.Text())
+		}
+	}
+	if !ended {
+		l.failed("it ended by itself")
+	}
+}
+
+// disturb moves the leadership of each shard, and then kills the node that leads
+// shard 0 and starts it again, each time when the client has got further.
+func disturb(t *testing.T, c *proc.Cluster, l *load, waits bool) {
+	t.Helper()
+	spread(t, c)
+	l.goOn(t, c, "at the start")
+	for shard := range shards {
+		give(t, c, shard, (shard+1)%len(c.Nodes))
+		l.goOn(t, c, fmt.Sprintf("shard %d has moved", shard))
+	}
+	victim := c.Nodes[1]
+	victim.Kill9()
+	if !waits {
+		l.goOn(t, c, victim.Name+" is dead")
+	}
+	victim.Start()
+	victim.WaitReady()
+	l.goOn(t, c, victim.Name+" is back")
+}
+
+// TestClusterClientsThroughChangesOfLeader runs every cluster-aware client through
+// transfers of leadership and the death of a leader, with both ways of routing.
+// Nobody sees an error, but for what a library does not try again by itself.
+func TestClusterClientsThroughChangesOfLeader(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	for _, routing := range []string{"forward", "redirect"} {
+		t.Run(routing, func(t *testing.T) {
+			t.Parallel()
+			c := proc.NewCluster(t, 3, proc.Options{Shards: shards, Args: []string{"--routing", routing}})
+			for _, client := range clusterClients {
+				t.Run(client.name, func(t *testing.T) {
+					l := client.start(t, c)
+					defer l.stop()
+					disturb(t, c, l, client.waits)
+					l.stop()
+					t.Logf("%d operations", l.ops.Load())
+					for _, text := range l.errors {
+						if client.gives == nil || !client.gives.MatchString(text) {
+							t.Errorf("it gave the error %s", text)
+						}
+					}
+				})
+			}
+			t.Run("redis-cli -c", func(t *testing.T) { redisCLICluster(t, c) })
+			t.Run("redis-cli --cluster", func(t *testing.T) { redisCLITools(t, c) })
+			t.Run("redis-benchmark --cluster", func(t *testing.T) { benchmarkCluster(t, c) })
+		})
+	}
+}
+
+// redisCLICluster gives a session of redis-cli -c commands on all shards while
+// their leaders change.
+func redisCLICluster(t *testing.T, c *proc.Cluster) {
+	spread(t, c)
+	host, port := split(t, c.Nodes[0].Addr())
+	run := exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
+	in, err := run.StdinPipe()
+	must(t, err)
+	out, err := run.StdoutPipe()
+	must(t, err)
+	run.Stderr = run.Stdout
+	must(t, run.Start())
+	lines := bufio.NewScanner(out)
+	for i := range 5 * keys {
+		if i%keys == 0 {
+			give(t, c, i/keys%shards, (i/keys+2)%len(c.Nodes))
+		}
+		_, err := fmt.Fprintf(in, "SET cli:%d %d\nGET cli:%d\n", i%keys, i, i%keys)
+		must(t, err)
+		for _, want := range []string{"OK", fmt.Sprint(i)} {
+			got := "-> Redirected"
+			for ok := true; ok && (strings.HasPrefix(got, "-> Redirected") || got == ""); got = lines.Text() {
+				ok = lines.Scan()
+			}
+			if got != want {
+				t.Fatalf("command %d: %q, not %q", i, got, want)
+			}
+		}
+	}
+	in.Close()
+	must(t, run.Wait())
+}
+
+// redisCLITools runs what redis-cli knows of clusters, against every node.
+func redisCLITools(t *testing.T, c *proc.Cluster) {
+	spread(t, c)
+	for _, n := range c.Nodes {
+		out, err := exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "--cluster", "check", n.Addr()).CombinedOutput()
+		for _, want := range []string{"[OK] All nodes agree about slots configuration.", "[OK] All 16384 slots covered."} {
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("--cluster check %s: %v\n%s", n.Name, err, out)
+			}
+		}
+		out, err = exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "--cluster", "info", n.Addr()).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "3 masters") || !regexp.MustCompile(`\| 8192 slots \|`).Match(out) {
+			t.Errorf("--cluster info %s: %v\n%s", n.Name, err, out)
+		}
+	}
+	// Without one of them: the others still agree and cover all slots.
+	c.Nodes[2].Kill9()
+	proc.Wait(t, patience, "the others lead all shards", func() bool {
+		ports := leaderPorts(c.Nodes[0].Addr())
+		return len(ports) == shards && !slices.Contains(ports, c.Nodes[2].Port)
+	})
+	proc.Wait(t, patience, "redis-cli finds the cluster whole", func() bool {
+		out, err := exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "--cluster", "check", c.Nodes[0].Addr()).CombinedOutput()
+		return err == nil && strings.Contains(string(out), "All nodes agree") && strings.Contains(string(out), "All 16384 slots covered")
+	})
+	c.Nodes[2].Start()
+	c.Nodes[2].WaitReady()
+}
+
+// benchmarkCluster runs redis-benchmark --cluster, again and again, until every
+// shard's leader has changed beside it. It ends at the first broken connection, so
+// no node is killed.
+func benchmarkCluster(t *testing.T, c *proc.Cluster) {
+	spread(t, c)
+	host, port := split(t, c.Nodes[0].Addr())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	tool := proc.Tool(t, "redis-benchmark")
+	var changes atomic.Int64
+	ended := make(chan string, 1)
+	go func() {
+		for {
+			out, err := exec.CommandContext(ctx, tool, "--cluster", "-h", host, "-p", port, "-t", "set,get,incr", "-n", "2000", "-c", "12", "-q").CombinedOutput()
+			switch {
+			case err != nil || strings.Count(string(out), "requests per second") < 3 || strings.Contains(string(out), "Error"):
+				ended <- fmt.Sprintf("after %d changes of leader: %v\n%s", changes.Load(), err, out)
+				return
+			case changes.Load() >= shards:
+				ended <- ""
+				return
+			}
+		}
+	}()
+	for i := 0; ; i++ {
+		select {
+		case wrong := <-ended:
+			if wrong != "" {
+				t.Error(wrong)
+			}
+			return
+		default:
+			give(t, c, i%shards, (i+1+i/shards)%len(c.Nodes))
+			changes.Add(1)
+		}
+	}
+}
+
+// TestAllNodesGiveTheSameView compares what the nodes tell of the cluster after
+// each change.
+func TestAllNodesGiveTheSameView(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: shards})
+	epoch := 0
+	for round := range 6 {
+		switch {
+		case round == 4:
+			c.Nodes[0].Kill9()
+		case round == 5:
+			c.Nodes[0].Start()
+			c.Nodes[0].WaitReady()
+		default:
+			give(t, c, round, (round+1)%len(c.Nodes))
+		}
+		var views []string
+		proc.Wait(t, patience, fmt.Sprintf("all nodes give the same view after change %d", round), func() bool {
+			views = views[:0]
+			for _, n := range c.Nodes {
+				if n.Running() {
+					views = append(views, view(n.Addr()))
+				}
+			}
+			settled := round != 4 || strings.Count(views[0], "fail") == 1 && !strings.Contains(views[0], fmt.Sprintf("leads %d", c.Nodes[0].Port))
+			return settled && len(slices.Compact(slices.Clone(views))) == 1 && !strings.Contains(views[0], "none")
+		})
+		now := 0
+		text, err := proc.Ask(c.Nodes[1].Addr(), "CLUSTER", "INFO")
+		must(t, err)
+		_, err = fmt.Sscanf(text[strings.Index(text, "cluster_current_epoch:"):], "cluster_current_epoch:%d", &now)
+		must(t, err)
+		if now < epoch || !strings.Contains(text, "cluster_state:ok") && round != 4 {
+			t.Errorf("change %d: the epoch was %d, and then\n%s", round, epoch, text)
+		}
+		epoch = now
+	}
+}
+
+// view is what a node tells of the cluster, without what is told of itself; none
+// stands where it told nothing.
+func view(addr string) string {
+	text := ""
+	nodes, err := proc.Ask(addr, "CLUSTER", "NODES")
+	if err != nil {
+		return "none"
+	}
+	lines := strings.Split(strings.ReplaceAll(nodes, "myself,", ""), "\n")
+	slices.Sort(lines)
+	text += strings.Join(lines, "\n")
+	ranges := slots(addr)
+	if len(ranges) != shards {
+		return "none"
+	}
+	for _, r := range ranges {
+		text += fmt.Sprintf("\n%s-%s leads %d, then %v", r.first, r.last, r.ports[0], r.ports[1:])
+	}
+	return text
+}
+
+// nodeModules is a folder with the scripts and what they need, made once.
+func nodeModules(t *testing.T) string {
+	t.Helper()
+	dir, why := installed()
+	if why != "" {
+		proc.Skip(t, why)
+	}
+	return dir
+}
+
+var installed = sync.OnceValues(func() (dir, why string) {
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "", tool + " is not installed: no client of Node.js was tried"
+		}
+	}
+	dir, err := filepath.Abs("node")
+	if err != nil {
+		return "", err.Error()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	install := exec.CommandContext(ctx, "npm", "ci", "--silent", "--no-audit", "--no-fund")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Sprintf("npm ci failed (no registry?): %v %s", err, out)
+	}
+	return dir, ""
+})

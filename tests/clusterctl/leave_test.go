@@ -1,0 +1,60 @@
+package clusterctl
+
+import (
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// A node that leaves hands over what it leads, ends by itself and is never let
+// in again from its folder; the others stay a whole cluster with all the data.
+func TestANodeLeaves(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	leaver := c.WaitLeader()
+	const keys = 20
+	fill(t, leaver.Addr(), "stays", keys)
+	id := nodeOf(t, healthy(t, leaver.Addr(), 3, keys), leaver.Name).ID
+
+	if out, code := ctl(t, leaver.Addr(), "leave"); code == 0 || !leaver.Running() {
+		t.Fatalf("it left without being asked: exit %d, %s", code, out)
+	}
+	before := len(leaver.Log())
+	out, code := ctl(t, leaver.Addr(), "leave", "--yes")
+	if code != 0 {
+		t.Fatalf("leave: exit %d, %s", code, out)
+	}
+	says(t, out, "this node is leaving")
+	code, log := ends(t, leaver, before)
+	if code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	says(t, log, "removed from the cluster", "by an operator")
+
+	for _, n := range c.Nodes {
+		if n == leaver {
+			continue
+		}
+		left := healthy(t, n.Addr(), 2, keys)
+		if len(left.Removed) != 1 || left.Removed[0].ID != id {
+			t.Errorf("removed are %+v, not %s", left.Removed, id)
+		}
+		table, _ := ctl(t, n.Addr(), "status")
+		says(t, table, "healthy, 2 nodes", "removed: "+id)
+		holds(t, n.Addr(), "stays", keys)
+		fill(t, n.Addr(), "new:"+n.Name, 1)
+		holds(t, n.Addr(), "new:"+n.Name, 1)
+		if _, err := proc.Ask(n.Addr(), "DEL", "new:"+n.Name+":0"); err != nil {
+			t.Error(err)
+		}
+	}
+
+	before = len(leaver.Log())
+	leaver.Start()
+	code, log = ends(t, leaver, before)
+	if code == 0 {
+		t.Error("it started from a folder that its cluster has let go of")
+	}
+	says(t, log, "no longer part of its cluster", "move the folder away to join as a new node")
+}

@@ -1,0 +1,215 @@
+package clusterctl
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+// Under a write load through two nodes that stay, every verb that changes the
+// cluster is carried out, one after the other. The clients' connections never
+// break and no call is answered with an error; every increment that was
+// acknowledged was done, and done once.
+func TestEveryVerbUnderAWriteLoad(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2, Args: []string{"--replicas", "7"}})
+	addr := c.Nodes[0].Addr()
+	healthy(t, addr, 3, 0)
+	var clients []*counting
+	for _, n := range c.Nodes[:2] {
+		for i := range 4 {
+			clients = append(clients, count(t, n.Addr(), fmt.Sprintf("count:%s:%d", n.Name, i)))
+		}
+	}
+	u := &underLoad{t: t, addr: addr, clients: clients, keys: int64(len(clients)) + 1}
+	u.grow()
+	u.drain()
+	u.roll(c.Nodes)
+	u.kill(c.Nodes[2])
+	u.shrink()
+	total := endAll(t, append(u.clients, u.gone...), addr)
+	t.Logf("%d increments, none lost, none doubled", 2*total)
+}
+
+// underLoad is a cluster that is written to while verbs change it.
+type underLoad struct {
+	t       *testing.T
+	addr    string
+	clients []*counting
+	// gone are clients that ended before their node did.
+	gone []*counting
+	// keys is how many there are.
+	keys int64
+}
+
+// verb carries out a step between rounds of all clients, and prints how long
+// they waited at most.
+func (u *underLoad) verb(what string, do func()) {
+	u.t.Helper()
+	advance(u.t, u.clients, 10)
+	longestOf(u.clients)
+	began := time.Now()
+	do()
+	took := time.Since(began)
+	advance(u.t, u.clients, 10)
+	u.t.Logf("%-32s took %6.2f s, longest pause %4d ms, 0 errors", what, took.Seconds(), longestOf(u.clients).Milliseconds())
+}
+
+// run runs a verb of clusterctl that must succeed.
+func (u *underLoad) run(args ...string) {
+	u.t.Helper()
+	if out, code := ctl(u.t, u.addr, args...); code != 0 {
+		u.t.Errorf("%v: exit %d, %s", args, code, out)
+	}
+}
+
+// whole waits for a healthy cluster of so many nodes.
+func (u *underLoad) whole(nodes int) {
+	u.t.Helper()
+	healthy(u.t, u.addr, nodes, u.keys)
+}
+
+func (u *underLoad) grow() {
+	t, addr := u.t, u.addr
+	u.verb("join", func() { join(t, addr, "n4"); u.whole(4) })
+	u.verb("join --learner", func() {
+		join(t, addr, "n5", "--learner", "yes")
+		proc.Wait(t, patience, "n5 follows and does not vote", func() bool {
+			s := statusOf(t, addr)
+			if len(s.Nodes) != 5 || s.Health != "healthy" || !nodeOf(t, s, "n5").Learner {
+				return false
+			}
+			n := nodeOf(t, s, "n5")
+			return n.Group("meta").Role == "learner" && n.Group("meta").Voters == 4
+		})
+	})
+	u.verb("promote", func() { u.run("promote", "n5"); u.whole(5) })
+	u.verb("transfer to n1", func() { u.run("transfer", "--shard", "all", "--to", "n1") })
+}
+
+func (u *underLoad) drain() {
+	t, addr := u.t, u.addr
+	u.verb("drain n1", func() {
+		u.run("drain", "n1")
+		for _, g := range nodeOf(t, statusOf(t, addr), "n1").Groups {
+			if g.Role == "leader" {
+				t.Errorf("n1 leads %s", g.Name)
+			}
+		}
+		if out, code := ctl(t, addr, "transfer", "--to", "n1"); code != 4 {
+			t.Errorf("leadership was given to a drained node: exit %d, %s", code, out)
+		}
+	})
+	u.verb("drain n1 --off", func() {
+		u.run("drain", "n1", "--off")
+		proc.Wait(t, patience, "n1 leads again", func() bool { _, code := ctl(t, addr, "transfer", "--to", "n1"); return code == 0 })
+	})
+	u.verb("snapshot", func() { u.run("snapshot") })
+}
+
+// roll restarts nodes one after the other, each while it leads everything. Its own
+// clients end before and begin anew behind it; those of the others notice nothing.
+func (u *underLoad) roll(nodes []*proc.Node) {
+	for _, n := range nodes {
+		had := u.leave(n)
+		u.verb("rolling restart: "+n.Name+", which leads", func() {
+			u.addr = nodes[(n.Index+1)%len(nodes)].Addr()
+			u.run("transfer", "--shard", "all", "--to", n.Name)
+			n.Stop()
+			n.Start()
+			n.WaitReady()
+			u.whole(5)
+		})
+		for i := range had {
+			u.clients = append(u.clients, count(u.t, n.Addr(), fmt.Sprintf("again:%s:%d", n.Name, i)))
+		}
+		u.keys += int64(had)
+	}
+	u.addr = nodes[0].Addr()
+}
+
+// leave ends the clients of a node and tells how many there were.
+func (u *underLoad) leave(n *proc.Node) int {
+	u.t.Helper()
+	var stay []*counting
+	had := 0
+	for _, c := range u.clients {
+		if c.conn.Net().RemoteAddr().String() != n.Addr() {
+			stay = append(stay, c)
+			continue
+		}
+		c.stop.Store(true)
+		proc.Wait(u.t, patience, c.own+" ends", func() bool { return len(c.ended) == 1 })
+		u.gone = append(u.gone, c)
+		had++
+	}
+	u.clients = stay
+	return had
+}
+
+func (u *underLoad) kill(n3 *proc.Node) {
+	u.verb("kill -9 of n3, which leads", func() { u.run("transfer", "--shard", "all", "--to", "n3"); n3.Kill9() })
+	u.verb("remove n3 (dead)", func() { u.run("remove", "n3", "--yes"); u.whole(4) })
+}
+
+func (u *underLoad) shrink() {
+	t, addr := u.t, u.addr
+	successor := join(t, addr, "n6")
+	u.whole(5)
+	u.verb("replace n4, which leads, by n6", func() {
+		u.run("transfer", "--shard", "all", "--to", "n4")
+		u.run("replace", "n4", "n6", "--yes")
+		u.whole(4)
+	})
+	u.verb("remove n5, which leads", func() {
+		u.run("transfer", "--shard", "all", "--to", "n5")
+		u.run("remove", "n5", "--yes")
+		u.whole(3)
+	})
+	u.verb("leave of n6, which leads", func() {
+		u.run("transfer", "--shard", "all", "--to", "n6")
+		if out, code := ctl(t, nodeOf(t, statusOf(t, addr), "n6").ClientAddr, "leave", "--yes"); code != 0 {
+			t.Errorf("leave: exit %d, %s", code, out)
+		}
+		u.whole(2)
+		proc.Wait(t, patience, "n6 ends", successor.exited)
+	})
+}
+
+// A dead node is replaced by a new one of the same name with one command, which
+// becomes the new node.
+func TestADeadNodeIsReplacedInPlace(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	addr := c.Nodes[0].Addr()
+	const keys = 20
+	fill(t, addr, "k", keys)
+	was := nodeOf(t, healthy(t, addr, 3, keys), "n3")
+	out, code := ctl(t, addr, "replace", "n3", "--yes", "--binary", proc.Lockstepd(t), "--", "--port", "1")
+	if code != 4 {
+		t.Errorf("exit %d", code)
+	}
+	says(t, out, "node n3 still answers")
+	c.Nodes[2].Kill9()
+	proc.Wait(t, patience, "n3 does not answer", func() bool { return !nodeOf(t, statusOf(t, addr), "n3").Reachable })
+	ctlStart(t, addr, "replace", "n3", "--yes", "--binary", proc.Lockstepd(t), "--")
+	s := healthy(t, addr, 3, keys)
+	if now := nodeOf(t, s, "n3"); now.ID == was.ID || len(s.Removed) != 1 || s.Removed[0].ReplacedBy != now.ID {
+		t.Errorf("%+v after %+v, removed %+v", now, was, s.Removed)
+	}
+	holds(t, nodeOf(t, s, "n3").ClientAddr, "k", keys)
+
+	// The one that was replaced comes back with its old data.
+	before := len(c.Nodes[2].Log())
+	c.Nodes[2].Start()
+	code, log := ends(t, c.Nodes[2], before)
+	if code == 0 {
+		t.Error("exit status 0 of a node that was replaced")
+	}
+	says(t, log, "it was replaced by node n3.", "move the folder")
+	healthy(t, addr, 3, keys)
+}

@@ -1,0 +1,47 @@
+package clusterctl
+
+import (
+	"fmt"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// A lockstepd that is told nothing but port and folder is a cluster at once,
+// and stays the same one whatever it is told later.
+func TestALoneNodeIsAClusterByItself(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewLone(t)
+	const keys = 20
+	fill(t, n.Addr(), "kept", keys)
+	first := healthy(t, n.Addr(), 1, keys)
+	if first.ClusterID == "" {
+		t.Error("no cluster id")
+	}
+
+	again := func(flags ...string) {
+		t.Helper()
+		before := len(n.Log())
+		n.Start(flags...)
+		n.WaitReady()
+		now := healthy(t, n.Addr(), 1, keys)
+		if now.ClusterID != first.ClusterID || now.Nodes[0].ID != first.Nodes[0].ID {
+			t.Errorf("%v: node %s of cluster %s was node %s of cluster %s", flags, now.Nodes[0].ID, now.ClusterID, first.Nodes[0].ID, first.ClusterID)
+		}
+		holds(t, n.Addr(), "kept", keys)
+		if len(flags) > 0 {
+			says(t, n.Log()[before:], "the data folder has a node of a cluster already", first.ClusterID)
+		}
+		fill(t, n.Addr(), "kept", keys) // and takes writes
+	}
+	nobody := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	for _, flags := range [][]string{nil, {"--bootstrap"}, {"--join", nobody}, {"--join", nobody, "--replace"}} {
+		if code := n.Stop(); code != 0 {
+			t.Errorf("exit status %d", code)
+		}
+		again(flags...)
+	}
+	n.Kill9()
+	again()
+}

@@ -1,0 +1,88 @@
+package clusterctl
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// After all peer addresses have changed while nobody was up, no node knows
+// where another is, but for one that all were told to join.
+func TestAClusterComesUpAtOtherAddresses(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2})
+	const keys = 10
+	fill(t, c.Nodes[0].Addr(), "k", keys)
+	was := healthy(t, c.Nodes[0].Addr(), 3, keys)
+	for _, n := range c.Nodes {
+		if code := n.Stop(); code != 0 {
+			t.Errorf("%s: exit status %d", n.Name, code)
+		}
+	}
+
+	ports := []string{strconv.Itoa(proc.FreePort(t)), strconv.Itoa(proc.FreePort(t)), strconv.Itoa(proc.FreePort(t))}
+	meeting := "127.0.0.1:" + ports[2]
+	for i, n := range c.Nodes {
+		n.Start("--peer-port", ports[i], "--join", meeting, "--bootstrap", "no")
+	}
+	check := func() {
+		t.Helper()
+		for _, n := range c.Nodes {
+			n.WaitReady()
+		}
+		proc.Wait(t, patience, "every node has told the others where it is", func() bool {
+			now := statusOf(t, c.Nodes[0].Addr())
+			moved := 0
+			for i := range now.Nodes {
+				if now.Nodes[i].PeerAddr == "127.0.0.1:"+ports[i] {
+					moved++
+				}
+			}
+			return moved == len(c.Nodes)
+		})
+		now := healthy(t, c.Nodes[0].Addr(), 3, keys)
+		if now.ClusterID != was.ClusterID {
+			t.Errorf("cluster %s was %s", now.ClusterID, was.ClusterID)
+		}
+		for _, n := range c.Nodes {
+			if got, before := nodeOf(t, now, n.Name).ID, nodeOf(t, was, n.Name).ID; got != before {
+				t.Errorf("%s is node %s, it was %s", n.Name, got, before)
+			}
+			holds(t, n.Addr(), "k", keys)
+		}
+		fill(t, c.Follower().Addr(), "k", keys)
+	}
+	check()
+
+	// The new addresses are the cluster's own now: it needs no hint any more.
+	for _, n := range c.Nodes {
+		n.Kill9()
+	}
+	for i, n := range c.Nodes {
+		n.Start("--peer-port", ports[i])
+	}
+	check()
+}
+
+// One node that moves is found by the others and tells them where it is.
+func TestANodeMovesToAnotherAddress(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	const keys = 10
+	fill(t, c.Nodes[0].Addr(), "k", keys)
+	healthy(t, c.Nodes[0].Addr(), 3, keys)
+	moved := c.Follower()
+	moved.Kill9()
+	port := proc.FreePort(t)
+	moved.Start("--peer-port", strconv.Itoa(port))
+	proc.Wait(t, patience, "the others know where it is", func() bool {
+		return nodeOf(t, statusOf(t, c.WaitLeader().Addr()), moved.Name).PeerAddr == fmt.Sprintf("127.0.0.1:%d", port)
+	})
+	healthy(t, c.WaitLeader().Addr(), 3, keys)
+	proc.Wait(t, patience, "the node that moved serves clients", func() bool { return proc.Ping(moved.Addr()) })
+	holds(t, moved.Addr(), "k", keys)
+}

@@ -1,0 +1,204 @@
+package clusterctl
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/node/status"
+	"lockstep/tests/proc"
+)
+
+// ctl runs the program and returns what it said and its exit code.
+func ctl(t *testing.T, addr string, args ...string) (string, int) {
+	t.Helper()
+	out, err := exec.Command(proc.Clusterctl(t), append([]string{"-a", addr}, args...)...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	code := 0
+	if exit != nil {
+		code = exit.ExitCode()
+	}
+	return string(out), code
+}
+
+func statusOf(t *testing.T, addr string) status.Cluster {
+	t.Helper()
+	out, _ := ctl(t, addr, "status", "-o", "json")
+	var c status.Cluster
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return c
+}
+
+const patience = 90 * time.Second
+
+// healthy waits until the node at addr sees a healthy cluster of so many
+// nodes, in which each has every key, and returns what it sees.
+func healthy(t *testing.T, addr string, nodes int, keys int64) status.Cluster {
+	t.Helper()
+	var c status.Cluster
+	whole := proc.Poll(patience, func() bool {
+		c = statusOf(t, addr)
+		if c.Health != status.Healthy || len(c.Nodes) != nodes {
+			return false
+		}
+		for i := range c.Nodes {
+			// Who has every shard has every key.
+			if n := &c.Nodes[i]; len(n.Groups) == c.Shards+1 && n.Keys != keys {
+				return false
+			}
+			for _, g := range c.Nodes[i].Groups {
+				if g.Voters != voters(&c, g.Name) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	if !whole {
+		t.Fatalf("not a healthy cluster of %d nodes with %d keys: %+v", nodes, keys, c)
+	}
+	return c
+}
+
+// voters is how many voters a group should have.
+func voters(c *status.Cluster, group string) int {
+	const metaVotersMax = 5
+	able := 0
+	for i := range c.Nodes {
+		if !c.Nodes[i].Learner {
+			able++
+		}
+	}
+	switch {
+	case group == "meta":
+		return min(able, metaVotersMax)
+	case c.Wanted > 0:
+		return min(able, c.Wanted)
+	}
+	return able
+}
+
+// nodeOf is what a status says of a node, by name.
+func nodeOf(t *testing.T, c status.Cluster, name string) status.Node {
+	t.Helper()
+	for i := range c.Nodes {
+		if c.Nodes[i].Name == name {
+			return c.Nodes[i]
+		}
+	}
+	t.Fatalf("no node %s in %+v", name, c)
+	return status.Node{}
+}
+
+// fill writes keys from:0 to from:<n-1>, each with its own name as value.
+func fill(t *testing.T, addr, from string, n int) {
+	t.Helper()
+	for i := range n {
+		key := from + ":" + strconv.Itoa(i)
+		if _, err := proc.Ask(addr, "SET", key, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds checks what fill wrote, through a node.
+func holds(t *testing.T, addr, from string, n int) {
+	t.Helper()
+	for i := range n {
+		key := from + ":" + strconv.Itoa(i)
+		if v, err := proc.Ask(addr, "GET", key); v != key || err != nil {
+			t.Fatalf("%s through %s: %q, %v", key, addr, v, err)
+		}
+	}
+}
+
+// ends waits until a process ends by itself, and returns its exit status and
+// what it has written since the log was from bytes long.
+func ends(t *testing.T, n *proc.Node, from int) (int, string) {
+	t.Helper()
+	proc.Wait(t, patience, n.Name+" ends", func() bool { return !n.Running() })
+	code, _ := n.Ended()
+	return code, n.Log()[from:]
+}
+
+// says fails the test unless the text has all the words.
+func says(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not said in:\n%s", w, text)
+		}
+	}
+}
+
+// joiner is a node started by clusterctl join.
+type joiner struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// exited reports whether the node's process has ended.
+func (p *joiner) exited() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// join starts a node that joins the cluster at addr; flags are added to
+// lockstepd's.
+func join(t *testing.T, addr, name string, flags ...string) *joiner {
+	t.Helper()
+	return ctlStart(t, addr, append([]string{"join", "--binary", proc.Lockstepd(t), "--", "--node-name", name}, flags...)...)
+}
+
+// ctlStart runs a verb that becomes a node, which gets a port and a folder of
+// its own.
+func ctlStart(t *testing.T, addr string, args ...string) *joiner {
+	t.Helper()
+	port := proc.FreePort(t)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(proc.Clusterctl(t), append([]string{"-a", addr}, args...)...)
+	cmd.Args = append(cmd.Args, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", filepath.Join(t.TempDir(), "data"))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &joiner{cmd, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-p.done
+		log.Close()
+	})
+	return p
+}
+
+// identityOf is what a node's folder says of it.
+func identityOf(t *testing.T, n *proc.Node) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(n.DataDir(), "identity.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,83 @@
+package clusterctl
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lockstep/node/status"
+	"lockstep/tests/proc"
+)
+
+// A removal that would leave no quorum is refused in words, also when the node
+// that would be missing died a moment ago and still looks alive. The dead one
+// itself may go at any time.
+func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	leader := c.WaitLeader()
+	followers := c.Followers()
+	dead, alive := followers[0], followers[1]
+	healthy(t, leader.Addr(), 3, 0)
+	dead.Kill9()
+	out, code := ctl(t, leader.Addr(), "remove", alive.Name, "--yes")
+	if code == 0 {
+		t.Errorf("exit 0: %s", out)
+	}
+	says(t, out, fmt.Sprintf("without %s, 1 of 2 voters would be alive, and 2 are needed", alive.Name), "force it if they are gone for good")
+	if s := statusOf(t, leader.Addr()); s.Health != status.Degraded || nodeOf(t, s, alive.Name).Membership != "member" {
+		t.Errorf("%+v", s)
+	}
+
+	dead.Start()
+	dead.WaitReady()
+	id := nodeOf(t, healthy(t, leader.Addr(), 3, 0), dead.Name).ID
+	dead.Kill9()
+	out, code = ctl(t, alive.Addr(), "remove", dead.Name, "--yes")
+	if code != 0 {
+		t.Errorf("remove of a node that has just died: exit %d, %s", code, out)
+	}
+	says(t, out, id+" was removed")
+	healthy(t, alive.Addr(), 2, 0)
+	table, _ := ctl(t, leader.Addr(), "status")
+	says(t, table, "removed: "+id)
+	if out, code := ctl(t, leader.Addr(), "remove", id, "--yes"); code == 0 && !strings.Contains(out, "was removed") {
+		t.Errorf("removed again: exit %d, %s", code, out)
+	}
+
+	// The node that is to go may be asked itself: it says that it is gone, and ends.
+	id = nodeOf(t, healthy(t, leader.Addr(), 2, 0), alive.Name).ID
+	out, code = ctl(t, alive.Addr(), "remove", alive.Name, "--yes")
+	if code != 0 {
+		t.Errorf("a node that removes itself: exit %d, %s", code, out)
+	}
+	says(t, out, id+" was removed")
+	if code, log := ends(t, alive, 0); code != 0 {
+		t.Errorf("it ended with %d: %s", code, log)
+	}
+}
+
+// A change of members that cannot go on says why in status, and the node that
+// holds it up can be taken out again.
+func TestAChangeOfMembersThatWaitsSaysWhy(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 1, proc.Options{})
+	addr := c.Nodes[0].Addr()
+	// It tells the others an address at which nobody is.
+	lost := join(t, addr, "n2", "--peer-address", fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t)))
+	proc.Wait(t, patience, "status says what is waited for", func() bool {
+		out, code := ctl(t, addr, "status")
+		return code == 1 && strings.Contains(out, "joining") &&
+			strings.Contains(out, "shard 0 has 1 of 2 replicas") &&
+			strings.Contains(out, "the meta group waits with a change of its members: n2.")
+	})
+	out, code := ctl(t, addr, "remove", "n2", "--yes")
+	if code != 0 {
+		t.Fatalf("remove: exit %d, %s", code, out)
+	}
+	says(t, out, "was removed")
+	proc.Wait(t, patience, "the removed node ends", func() bool { return lost.exited() })
+	healthy(t, addr, 1, 0)
+}

@@ -1,0 +1,147 @@
+package clusterctl
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// past is a program that does not know what came with the second cluster
+// version.
+func past(t *testing.T) string { return proc.OtherLockstepd(t, "lockstep/cluster/meta.known=1") }
+
+// Nodes are exchanged one by one under load; until the version is raised the
+// older program can come back, and then not any more.
+func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	old, now := past(t), proc.Lockstepd(t)
+	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) { n.Become(old) }})
+	addr := c.Nodes[0].Addr()
+	const keys = 10
+	fill(t, addr, "k", keys)
+	if v := healthy(t, addr, 3, keys).Version; v != 1 {
+		t.Fatalf("version %d", v)
+	}
+	if _, err := proc.Ask(addr, "CONFIG", "SET", "cluster-version-raise", "manual"); err != nil {
+		t.Fatal(err)
+	}
+	out, code := ctl(t, addr, "drain", "n2")
+	if code != 4 {
+		t.Errorf("drain: exit %d", code)
+	}
+	says(t, out, "the cluster is at version 1 and this needs version 2; upgrade every node")
+
+	become := func(n *proc.Node, program string) {
+		t.Helper()
+		if code := n.Stop(); code != 0 {
+			t.Errorf("%s: exit status %d", n.Name, code)
+		}
+		n.Become(program)
+		n.Start()
+		n.WaitReady()
+		healthy(t, n.Addr(), 3, keys)
+		holds(t, n.Addr(), "k", keys)
+	}
+	become(c.Nodes[0], now)
+	become(c.Nodes[1], now)
+	out, code = ctl(t, addr, "upgrade", "--to", "4")
+	if code != 4 {
+		t.Errorf("upgrade before the last node: exit %d", code)
+	}
+	says(t, out, "node n3 runs lockstep", "knows cluster versions up to 1, not 4; upgrade it first")
+	become(c.Nodes[1], old) // back again
+	become(c.Nodes[1], now)
+	become(c.Nodes[2], now)
+	if v := statusOf(t, addr).Version; v != 1 {
+		t.Errorf("version %d before it was raised", v)
+	}
+	out, code = ctl(t, addr, "upgrade")
+	if code != 0 {
+		t.Fatalf("upgrade: exit %d, %s", code, out)
+	}
+	says(t, out, "the cluster is at version 5 now, it was at 1")
+	out, _ = ctl(t, addr, "upgrade")
+	says(t, out, "at version 5, the newest that all its nodes know")
+	out, code = ctl(t, addr, "upgrade", "--to", "1")
+	if code != 4 {
+		t.Errorf("exit %d: %s", code, out)
+	}
+
+	forgets(t, c, old, now, keys)
+}
+
+// forgets lets a node of a cluster at the second version run a program that
+// does not know it: it opens neither the folder nor comes in anew.
+func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
+	t.Helper()
+	last := c.Nodes[2]
+	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": 5`) })
+	last.Kill9()
+	last.Become(old)
+	before := len(last.Log())
+	last.Start()
+	code, log := ends(t, last, before)
+	if code == 0 {
+		t.Error("exit status 0 of a program that does not know the version")
+	}
+	says(t, log, "cannot be opened by this version of lockstep", "the cluster is at version 5, this lockstepd knows versions up to 1")
+	before = len(last.Log())
+	last.Start("--dir", filepath.Join(last.Dir, "other"), "--node-name", "n9")
+	code, log = ends(t, last, before)
+	if code == 0 {
+		t.Error("exit status 0 of a program that does not know the version and would join")
+	}
+	says(t, log, "the cluster is at version 5", "knows versions up to 1; start a newer one")
+	last.Become(now)
+	last.Start()
+	last.WaitReady()
+	healthy(t, c.Nodes[0].Addr(), 3, keys)
+}
+
+// evaluate has a script run twice, and returns how many of its calls have entered
+// the log without their text since the node began.
+func evaluate(t *testing.T, addr string) string {
+	t.Helper()
+	text := "return redis.call('incr', KEYS[1]) --" + strings.Repeat("x", 100)
+	for range 2 {
+		if _, err := proc.Ask(addr, "EVAL", text, "1", "evaluated"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return proc.Info(addr, "stats")["script_texts_left_out"]
+}
+
+// By itself the version follows the programs.
+func TestTheVersionRisesByItself(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	old, now := past(t), proc.Lockstepd(t)
+	n := proc.NewNode(t, proc.Options{Before: func(n *proc.Node) { n.Become(old) }})
+	if v := statusOf(t, n.Addr()).Version; v != 1 {
+		t.Fatalf("version %d", v)
+	}
+	if got := evaluate(t, n.Addr()); got != "0" {
+		t.Errorf("%s texts were left out that an older program looks for", got)
+	}
+	n.Stop()
+	n.Become(now)
+	n.Start()
+	n.WaitReady()
+	proc.Wait(t, patience, "version 5", func() bool { return statusOf(t, n.Addr()).Version == 5 })
+	if got := evaluate(t, n.Addr()); got != "2" {
+		t.Errorf("%s texts were left out, not 2", got)
+	}
+	n.Stop()
+	n.Become(old)
+	before := len(n.Log())
+	n.Start()
+	code, log := ends(t, n, before)
+	says(t, log, fmt.Sprintf("the cluster is at version %d", 5))
+	if code == 0 {
+		t.Error("exit status 0")
+	}
+}

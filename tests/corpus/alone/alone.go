@@ -1,0 +1,138 @@
+// Package alone is the engine without a cluster, in this process: one state
+// machine whose log exists in memory only, behind the same connections, parser
+// and settings that a node has. There are no Raft, no disk and no other nodes, so
+// what goes wrong here is the engine's.
+package alone
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/sched"
+	"lockstep/fsm"
+	"lockstep/node/config"
+	"lockstep/proto/acl"
+	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
+	"lockstep/proto/server"
+)
+
+// Serve serves clients until the test ends, and returns the address.
+func Serve(t testing.TB) string {
+	t.Helper()
+	cfg, _, err := config.Load([]string{"--enable-debug-command", "local"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := &surroundings{cfg: cfg, hub: pubsub.New()}
+	a := &shard{wanted: around.engine, changed: make(chan struct{})}
+	a.machine = fsm.New(fsm.Config{
+		Group: group, Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 4, Workers: 2}, Sink: a, Observer: a,
+	})
+	s := server.New(server.Config{
+		Backend: &client.Backend{Executor: a, Source: around, ConfigStore: around, Facts: around, ClusterView: around, Operator: around, Channels: around, Feeds: around,
+			Access:   &acl.Memory{RequirePass: func() string { return cfg.Current().RequirePass }},
+			Programs: func(int) *command.Programs { return a.machine.Programs() }},
+		Stats: client.NewStats(), Registry: client.NewRegistry(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		MaxClients:    func() int { return around.cfg.Current().MaxClients },
+		ProtectedMode: func() bool { return false },
+		KeepAlive:     func() time.Duration { return 0 },
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Serve(l)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		s.Close(ctx)
+		a.machine.Close()
+	})
+	return l.Addr().String()
+}
+
+// surroundings are what clients ask a node for, as far as an engine has it. What
+// is not there is nil: a command that needs it is caught by the server, which
+// closes the connection, so that its script fails.
+type surroundings struct {
+	client.Facts
+	client.ClusterView
+	client.Operator
+	cfg *config.Config
+	hub *pubsub.Hub
+}
+
+// Settings implements client.Source.
+func (s *surroundings) Settings() *client.Settings {
+	c := s.cfg.Current()
+	return &client.Settings{
+		RequirePass: c.RequirePass, SlowerThanUs: c.SlowlogLogSlowerThan, SlowlogLen: int(c.SlowlogMaxLen),
+		ACLLogLen: int(c.ACLLogMaxLen), PubSubAllChannels: c.ACLPubSubDefault == config.HearAll, DebugFor: string(c.EnableDebugCommand), BulkBytesMax: int(c.ProtoMaxBulkLen), QueryBytesMax: int(c.ClientQueryBufferLimit),
+		ServerVersion: "0", RedisVersion: "7.0.15",
+	}
+}
+
+// engine are the settings that the engine works by.
+func (s *surroundings) engine() command.Settings {
+	c := s.cfg.Current()
+	e := c.Engine
+	e.ValueBytesMax = c.ProtoMaxBulkLen
+	e.EvictionPolicy = int64(command.PolicyNamed(string(c.MaxMemoryPolicy)))
+	return e
+}
+
+// ConfigGet implements client.ConfigStore.
+func (s *surroundings) ConfigGet(patterns []string) [][2]string {
+	var pairs [][2]string
+	for _, p := range s.cfg.Get(patterns...) {
+		pairs = append(pairs, [2]string{p.Name, p.Value})
+	}
+	return pairs
+}
+
+// ConfigSet implements client.ConfigStore.
+func (s *surroundings) ConfigSet(pairs [][2]string) error {
+	list := make([]config.Pair, len(pairs))
+	for i, p := range pairs {
+		list[i] = config.Pair{Name: strings.ToLower(p[0]), Value: p[1]}
+	}
+	return s.cfg.Set(list)
+}
+
+// ResetStats implements client.ConfigStore.
+func (s *surroundings) ResetStats() {}
+
+// ConfigRewrite implements client.ConfigStore: there is no file.
+func (s *surroundings) ConfigRewrite() error {
+	return errors.New("The server is running without a config file")
+}
+
+// Role, Mode, MemoryFull and the others implement client.Facts for a node that
+// has no others.
+func (s *surroundings) Role() string          { return "master" }
+func (s *surroundings) Mode() string          { return "cluster" }
+func (s *surroundings) Replicas() [][3]string { return nil }
+func (s *surroundings) Offset() int64         { return 0 }
+func (s *surroundings) MemoryFull() bool      { return false }
+func (s *surroundings) Synced() int           { return 0 }
+
+// Hub and Publish implement client.Channels for a node that has no others.
+func (s *surroundings) Hub() *pubsub.Hub { return s.hub }
+func (s *surroundings) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) func() int {
+	n := s.hub.PublishLater(kind, string(channel), append([]byte(nil), payload...), later)
+	return func() int { return n }
+}
+
+// AwaitChanges and AwaitEvents implement client.Feeds for a node that has
+// everything.
+func (s *surroundings) AwaitChanges() func() { return func() {} }
+func (s *surroundings) AwaitEvents()         {}

@@ -1,0 +1,226 @@
+package alone
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/sched"
+	"lockstep/fsm"
+)
+
+// shard is the state machine and its log. It is a client.Executor. One call runs
+// at a time.
+type shard struct {
+	// wanted are the settings that the machine is to have.
+	wanted func() command.Settings
+
+	mu      sync.Mutex
+	machine *fsm.Machine
+	index   uint64
+	stampMs int64
+	receive *receiver
+
+	// changed is closed, and made anew, when a key that commands wait for is
+	// filled.
+	changedMu sync.Mutex
+	changed   chan struct{}
+}
+
+const (
+	group = 7
+	// dueMax is how many due keys one entry deletes.
+	dueMax = 512
+	// patience is how long a txn may run.
+	patience = 30 * time.Second
+	// readTriesMax bounds how often a read meets a key that came due just then.
+	readTriesMax = 8
+)
+
+// receiver takes the reply of an entry's only txn.
+type receiver struct {
+	reply []byte
+	done  chan struct{}
+}
+
+// Deliver implements fsm.Receiver.
+func (r *receiver) Deliver(_ int, reply []byte, _ fsm.Outcome) {
+	r.reply = reply
+	close(r.done)
+}
+
+// Receiver implements fsm.Sink: entries come one after the other.
+func (a *shard) Receiver(fsm.EntryID) fsm.Receiver { return a.receive }
+
+// Wants implements command.Observer.
+func (a *shard) Wants(command.EventClass) bool { return false }
+
+// Event implements command.Observer.
+func (a *shard) Event(command.EventClass, string, int, []byte) {}
+
+// Filled implements command.Observer.
+func (a *shard) Filled(int, []byte, engine.Kind) { a.stir() }
+
+// Gone implements command.Observer.
+func (a *shard) Gone(int, []byte) { a.stir() }
+
+// stir lets all who wait try.
+func (a *shard) stir() {
+	a.changedMu.Lock()
+	defer a.changedMu.Unlock()
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+func (a *shard) nextChange() <-chan struct{} {
+	a.changedMu.Lock()
+	defer a.changedMu.Unlock()
+	return a.changed
+}
+
+// Shards implements client.Executor.
+func (a *shard) Shards() int { return 1 }
+
+// ShardOfSlot implements client.Executor.
+func (a *shard) ShardOfSlot(uint16) int { return 0 }
+
+// Indexes implements client.Executor.
+func (a *shard) Indexes(_ context.Context, shards []int) ([]uint64, error) {
+	indexes := make([]uint64, len(shards))
+	for i := range indexes {
+		indexes[i] = a.machine.Taken()
+	}
+	return indexes, nil
+}
+
+// Await implements client.Executor: this is the only replica.
+func (a *shard) Await(ctx context.Context, floors map[int]uint64) bool {
+	return a.machine.WaitTaken(ctx, floors[0]) == nil
+}
+
+// Do implements client.Executor.
+func (a *shard) Do(ctx context.Context, calls []*cluster.Call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range calls {
+		if c.Err = a.prepareLocked(ctx); c.Err != nil {
+			continue
+		}
+		if c.ReadOnly {
+			c.Reply, c.Err = a.readLocked(ctx, &c.Txn)
+		} else {
+			c.Reply, c.Err = a.applyLocked(c.Txn)
+		}
+	}
+}
+
+// Block implements client.Executor: the command is tried again whenever a key
+// was filled.
+func (a *shard) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, _ [][]byte) bool {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	for {
+		changed := a.nextChange()
+		attempt := *call
+		a.Do(context.Background(), []*cluster.Call{&attempt})
+		switch string(attempt.Reply) {
+		case "*-1\r\n", "$-1\r\n", "_\r\n":
+		default:
+			call.Reply, call.Err = attempt.Reply, attempt.Err
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+		}
+	}
+}
+
+// applyLocked logs a txn, runs it and returns its reply.
+func (a *shard) applyLocked(t fsm.Txn) ([]byte, error) {
+	a.index++
+	a.stampMs = max(a.stampMs, time.Now().UnixMilli())
+	a.receive = &receiver{done: make(chan struct{})}
+	b := fsm.NewEntryBuilder(group, fsm.EntryID{Node: 1, Boot: 1, N: a.index}, a.stampMs, 128)
+	b.Add(fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}}))
+	if err := a.machine.Apply(a.index, b.Finish()); err != nil {
+		return nil, err
+	}
+	select {
+	case <-a.receive.done:
+		return a.receive.reply, nil
+	case <-time.After(patience):
+		return nil, cluster.ErrUnknown
+	}
+}
+
+// readLocked runs a read; the log's time moves on when that meets a key which
+// is due, and a script that it runs is put into the cache.
+func (a *shard) readLocked(ctx context.Context, t *fsm.Txn) ([]byte, error) {
+	for range readTriesMax {
+		reply, err := a.machine.Read(ctx, t, fsm.ReadOptions{LeaderMs: max(a.stampMs, time.Now().UnixMilli()), Seed: a.index})
+		var uncached *fsm.UncachedError
+		needed := fsm.Txn{Kind: fsm.KindTick}
+		switch {
+		case errors.As(err, &uncached):
+			needed = fsm.KeepScript(uncached.Source)
+		case !errors.Is(err, fsm.ErrDue):
+			return reply, err
+		}
+		if _, err := a.applyLocked(needed); err != nil {
+			return nil, err
+		}
+	}
+	return nil, cluster.ErrOverloaded
+}
+
+// prepareLocked does what a shard's leader does by the way: it brings changed
+// settings into the log, and deletes what is due.
+func (a *shard) prepareLocked(ctx context.Context) error {
+	want, have := a.wanted(), a.machine.Settings()
+	for _, name := range command.SettingNames() {
+		if value := *want.Ref(name); value != *have.Ref(name) {
+			args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
+			if _, err := a.applyLocked(fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
+				return err
+			}
+		}
+	}
+	due, err := a.dueLocked(ctx, time.Now().UnixMilli())
+	if err != nil || len(due) == 0 {
+		return err
+	}
+	args := [][]byte{[]byte("lockstep.expire")}
+	for _, d := range due {
+		args = append(args, strconv.AppendInt(nil, int64(d.DB), 10), []byte(d.Key))
+	}
+	_, err = a.applyLocked(fsm.Txn{Kind: fsm.KindExpire, Ops: []fsm.Op{{Args: args}}})
+	return err
+}
+
+func (a *shard) dueLocked(ctx context.Context, nowMs int64) ([]engine.Due, error) {
+	var due []engine.Due
+	ks, locks := a.machine.Keyspace(), a.machine.Sched()
+	for slot := range int32(ks.LockSlots()) {
+		if at := ks.SlotDueMs(slot); at == 0 || at > nowMs {
+			continue
+		}
+		var ticket sched.Ticket
+		access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}
+		if err := locks.Lock(ctx, &ticket, &access); err != nil {
+			return nil, err
+		}
+		due = ks.AppendDue(due, slot, nowMs, dueMax-len(due))
+		locks.Unlock(&ticket)
+	}
+	return due, nil
+}

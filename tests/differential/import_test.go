@@ -1,0 +1,92 @@
+package differential
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// importOps is how many commands are copied on their way; one in ten or so changes
+// nothing.
+const importOps = 4000
+
+// notCopied are commands that wait, or concern the connection or the server.
+var notCopied = map[string]bool{
+	"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "MONITOR": true, "HELLO": true, "RESET": true, "QUIT": true, "CLIENT": true, "CONFIG": true, "DEBUG": true,
+	"BLPOP": true, "BRPOP": true, "BLMOVE": true, "BRPOPLPUSH": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true, "WAIT": true,
+}
+
+func isBlock(arg string) bool { return strings.EqualFold(arg, "BLOCK") }
+
+// What a redis-server sends its replicas, of every command there is, makes the same
+// keys here: clusterctl import follows it.
+func TestImportFollowsEveryCommand(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	seed, _ := seedAndOps(t)
+	redis, node := proc.RedisServer(t, "--repl-backlog-size", "64mb"), proc.NewNode(t, proc.Options{})
+	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", node.Addr(), "import", "--from", "redis://"+redis.Addr(), "--pause", "2m", "--spool", t.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.Contains(lines.Text(), "following") {
+	}
+	a, b := proc.Dial(t, redis.Addr()), proc.Dial(t, node.Addr())
+	do := func(c *respconn.Conn, args ...string) respconn.Value {
+		t.Helper()
+		v, err := c.Do(args...)
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return v
+	}
+	for _, o := range stream(seed, importOps) {
+		if !notCopied[o.name()] && !slices.ContainsFunc(o.args, isBlock) {
+			do(a, o.args...)
+		}
+	}
+	do(a, "DISCARD")
+	_, sent := io.WriteString(in, "\n")
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if err := errors.Join(cmd.Wait(), sent); err != nil {
+		t.Fatalf("%v: %s", err, last)
+	}
+	keys := 0
+	for db := range 16 {
+		do(a, "SELECT", strconv.Itoa(db))
+		do(b, "SELECT", strconv.Itoa(db))
+		all := do(a, "KEYS", "*").Elems
+		if n := len(do(b, "KEYS", "*").Elems); n != len(all) {
+			t.Errorf("database %d has %d keys, redis-server's %d", db, n, len(all))
+		}
+		for _, k := range all {
+			keys++
+			for _, args := range [][]string{{"TYPE", string(k.Bytes)}, {"DEBUG", "DIGEST-VALUE", string(k.Bytes)}, {"PEXPIRETIME", string(k.Bytes)}} {
+				if got, want := do(b, args...).String(), do(a, args...).String(); got != want {
+					t.Errorf("database %d: %q: %s, redis-server's is %s", db, args, got, want)
+				}
+			}
+		}
+	}
+	t.Logf("%d keys", keys)
+}

@@ -1,0 +1,457 @@
+package evict
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	patience = 90 * time.Second
+	mb       = 1 << 20
+	oom      = "OOM command not allowed when used memory > 'maxmemory'."
+)
+
+func dial(t *testing.T, addr string) *respconn.Conn {
+	t.Helper()
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// run sends commands in pipelines and fails on an error reply.
+func run(t *testing.T, c *respconn.Conn, commands ...[]string) []respconn.Value {
+	t.Helper()
+	const pipeline = 200
+	var all []respconn.Value
+	for len(commands) > 0 {
+		n := min(pipeline, len(commands))
+		replies, err := c.Pipeline(commands[:n]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range replies {
+			if r.IsError() {
+				t.Fatalf("%.80q: %s", commands[i], r)
+			}
+		}
+		all, commands = append(all, replies...), commands[n:]
+	}
+	return all
+}
+
+// say sends one command and returns its reply in readable form.
+func say(t *testing.T, c *respconn.Conn, args ...string) string {
+	t.Helper()
+	v, err := c.Do(args...)
+	if err != nil {
+		t.Fatalf("%.80q: %v", args, err)
+	}
+	if text, err := v.Text(); err == nil {
+		return text
+	}
+	return v.String()
+}
+
+func used(addr string) int64 { return number(addr, "memory", "used_memory") }
+
+func number(addr, section, field string) int64 {
+	n, err := strconv.ParseInt(proc.Info(addr, section)[field], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// watchUsed samples used_memory of the nodes until stop is called, which returns
+// the highest.
+func watchUsed(addrs []string) (stop func() int64) {
+	done := make(chan struct{})
+	var highest int64
+	var all sync.WaitGroup
+	all.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			for _, addr := range addrs {
+				highest = max(highest, used(addr))
+			}
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() int64 { close(done); all.Wait(); return highest }
+}
+
+// exists counts how many of the keys prefix0, prefix1, ... are there, without
+// using them.
+func exists(t *testing.T, c *respconn.Conn, prefix string, from, to int) int {
+	t.Helper()
+	say(t, c, "CLIENT", "NO-TOUCH", "ON")
+	var commands [][]string
+	for i := from; i < to; i++ {
+		commands = append(commands, []string{"EXISTS", prefix + strconv.Itoa(i)})
+	}
+	n := 0
+	for _, v := range run(t, c, commands...) {
+		if text, _ := v.Text(); text == "1" {
+			n++
+		}
+	}
+	say(t, c, "CLIENT", "NO-TOUCH", "OFF")
+	return n
+}
+
+// converged waits until all nodes have executed the same, and compares them.
+func converged(t *testing.T, c *proc.Cluster) {
+	t.Helper()
+	proc.Wait(t, patience, "all nodes have the same state", func() bool {
+		digests := map[string]bool{}
+		for _, n := range c.Nodes {
+			conn, err := respconn.Dial(n.Addr())
+			if err != nil {
+				return false
+			}
+			// The node's own replica answers a READONLY connection.
+			replies, err := conn.Pipeline([]string{"READONLY"}, []string{"DEBUG", "DIGEST"})
+			conn.Close()
+			if err != nil || replies[1].IsError() {
+				return false
+			}
+			digests[replies[1].String()+proc.Info(n.Addr(), "keyspace")["db0"]] = true
+		}
+		return len(digests) == 1
+	})
+}
+
+// TestACacheStaysBelowItsLimit writes three times maxmemory through every node of
+// a cluster, while a tenth of the keys is read again and again.
+func TestACacheStaysBelowItsLimit(t *testing.T) {
+	proc.NeedProcesses(t)
+	const limit, hot, cold = 4 * mb, 250, 12_000
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru", "--notify-keyspace-events", "Ee"}})
+	value := strings.Repeat("v", 1000)
+	evictions := listen(t, c)
+	setUp := dial(t, c.Nodes[0].Addr())
+	for i := range hot {
+		run(t, setUp, []string{"SET", "hot" + strconv.Itoa(i), value})
+	}
+	highest := watchUsed(c.Addrs())
+	var all sync.WaitGroup
+	for w, n := range c.Nodes {
+		conn := dial(t, n.Addr())
+		all.Go(func() {
+			for i := w; i < cold; i += 3 * 100 {
+				var commands [][]string
+				for k := i; k < min(i+300, cold); k += 3 {
+					commands = append(commands, []string{"SET", "cold" + strconv.Itoa(k), value}, []string{"GET", "hot" + strconv.Itoa(k%hot)})
+				}
+				replies, err := conn.Pipeline(commands...)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for k, r := range replies {
+					if r.IsError() {
+						t.Errorf("%.40q: %s", commands[k], r)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := highest(); got > limit+mb/2 || got < limit*3/4 {
+		t.Errorf("used_memory was %d at most, the limit is %d", got, limit)
+	} else {
+		t.Logf("used_memory was %.1f%% of the limit at most", 100*float64(got)/limit)
+	}
+	conn := dial(t, c.WaitLeader().Addr())
+	kept, first, last := exists(t, conn, "hot", 0, hot), exists(t, conn, "cold", 0, cold/2), exists(t, conn, "cold", cold-1000, cold)
+	t.Logf("%d of %d hot keys, %d of the first %d and %d of the last 1000 cold ones are left", kept, hot, first, cold/2, last)
+	if kept < hot*9/10 || first > cold/200 || last < 750 {
+		t.Error("others went")
+	}
+	converged(t, c)
+	// The last evictions may still be on their way to the replicas.
+	var told string
+	same := proc.Poll(patience, func() bool {
+		told = ""
+		evicted := number(c.Nodes[0].Addr(), "stats", "evicted_keys")
+		same := evicted >= cold/2
+		for i, n := range c.Nodes {
+			says, heard := number(n.Addr(), "stats", "evicted_keys"), evictions[i]()
+			told += fmt.Sprintf("%s says that %d keys were evicted, and told of %d\n", n.Name, says, heard)
+			same = same && says == evicted && heard == evicted
+		}
+		return same
+	})
+	if !same {
+		t.Error(told)
+	}
+}
+
+// listen counts the evicted events of each node.
+func listen(t *testing.T, c *proc.Cluster) (heard []func() int64) {
+	for _, n := range c.Nodes {
+		conn := dial(t, n.Addr())
+		if err := conn.Send("SUBSCRIBE", "__keyevent@0__:evicted"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(); err != nil {
+			t.Fatal(err)
+		}
+		conn.Patience = 10 * time.Minute
+		var mu sync.Mutex
+		var count int64
+		go func() {
+			for {
+				if _, err := conn.Read(); err != nil {
+					return
+				}
+				mu.Lock()
+				count++
+				mu.Unlock()
+			}
+		}()
+		heard = append(heard, func() int64 { mu.Lock(); defer mu.Unlock(); return count })
+	}
+	return heard
+}
+
+// TestFullMemoryRefusesWritesAndServesReads follows Redis's answers where
+// nothing may be evicted, on the node asked and through MULTI.
+func TestFullMemoryRefusesWritesAndServesReads(t *testing.T) {
+	proc.NeedProcesses(t)
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb"}})
+	value := strings.Repeat("v", 10_000)
+	for _, n := range []*proc.Node{c.WaitLeader(), c.Follower()} {
+		conn := dial(t, n.Addr())
+		refused := ""
+		for i := 0; refused == "" && i < 1000; i++ {
+			if got := say(t, conn, "SET", "k"+strconv.Itoa(i), value); strings.HasPrefix(got, "(error)") || strings.Contains(got, "OOM") {
+				refused = got
+			}
+		}
+		if !strings.Contains(refused, oom) {
+			t.Fatalf("refused with %q", refused)
+		}
+		proc.Wait(t, patience, "the node itself knows", func() bool { return used(n.Addr()) > 4*mb })
+		if got := used(n.Addr()); got > 4*mb+mb/4 {
+			t.Errorf("%s uses %d", n.Name, got)
+		}
+		if got := say(t, conn, "GET", "k0"); got != value {
+			t.Errorf("GET answers %.40q", got)
+		}
+		queueFails(t, conn)
+		execFails(t, n.Addr())
+		// A pipeline: what needs no memory runs, and what it frees can be used.
+		replies, err := conn.Pipeline([]string{"SET", "x", "1"}, []string{"EXPIRE", "k1", "1000"}, []string{"LPUSH", "l", "1"},
+			[]string{"DEL", "k2", "k3", "k4", "k5"}, []string{"SET", "x", "2"}, []string{"GET", "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range replies {
+			text, err := r.Text()
+			if err != nil {
+				text = strings.TrimPrefix(err.Error(), "error reply: ")
+			}
+			got = append(got, text)
+		}
+		if want := oom + "|1|" + oom + "|4|OK|2"; strings.Join(got, "|") != want {
+			t.Errorf("the pipeline answers %q", got)
+		}
+		if got := say(t, conn, "FLUSHALL"); got != "OK" {
+			t.Error(got)
+		}
+	}
+	converged(t, c)
+}
+
+// queueFails expects a command that needs memory to be refused in MULTI, and
+// EXEC with it.
+func queueFails(t *testing.T, conn *respconn.Conn) {
+	t.Helper()
+	for _, step := range [][2]string{
+		{"MULTI", "OK"}, {"SET q 1", oom}, {"GET k0", "QUEUED"}, {"EXEC", "EXECABORT Transaction discarded because of previous errors."},
+		{"MULTI", "OK"}, {"STRLEN k0", "QUEUED"}, {"EXEC", ":10000"},
+	} {
+		if got := say(t, conn, strings.Fields(step[0])...); !strings.Contains(strings.ReplaceAll(got, "(integer) ", ":"), step[1]) {
+			t.Errorf("%s: %q, want %q", step[0], got, step[1])
+		}
+	}
+}
+
+// execFails expects EXEC to be refused that was queued while there was room.
+func execFails(t *testing.T, addr string) {
+	t.Helper()
+	conn, other := dial(t, addr), dial(t, addr)
+	say(t, other, "CONFIG", "SET", "maxmemory", "0")
+	say(t, conn, "MULTI")
+	say(t, conn, "SET", "q", "1")
+	say(t, other, "CONFIG", "SET", "maxmemory", "4mb")
+	if got, want := say(t, conn, "EXEC"), "EXECABORT Transaction discarded because of: "+oom; !strings.Contains(got, want) {
+		t.Errorf("EXEC: %q", got)
+	}
+	if got := say(t, conn, "EXISTS", "q"); !strings.HasSuffix(got, "0") {
+		t.Errorf("it ran: %q", got)
+	}
+}
+
+// TestVolatilePoliciesEvictOnlyWhatExpires fills a node with keys of both kinds.
+func TestVolatilePoliciesEvictOnlyWhatExpires(t *testing.T) {
+	proc.NeedProcesses(t)
+	n := proc.NewNode(t, proc.Options{Args: []string{"--maxmemory", "4mb"}})
+	conn := dial(t, n.Addr())
+	value := strings.Repeat("v", 1000)
+	for _, policy := range []string{"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"} {
+		say(t, conn, "FLUSHALL")
+		if got := say(t, conn, "CONFIG", "SET", "maxmemory-policy", policy); got != "OK" {
+			t.Fatal(got)
+		}
+		const keep, expiring = 1000, 6000
+		var commands [][]string
+		for i := range keep {
+			commands = append(commands, []string{"SET", "keep" + strconv.Itoa(i), value})
+		}
+		for i := range expiring {
+			// The later it is written, the sooner it is due.
+			commands = append(commands, []string{"SET", "k" + strconv.Itoa(i), value, "EX", strconv.Itoa(100_000 - i)})
+		}
+		run(t, conn, commands...)
+		if got := exists(t, conn, "keep", 0, keep); got != keep {
+			t.Errorf("%s: %d of %d keys that never expire are left", policy, got, keep)
+		}
+		if got := used(n.Addr()); got > 4*mb+mb/4 {
+			t.Errorf("%s: %d bytes are used", policy, got)
+		}
+		early, late := exists(t, conn, "k", 0, 1000), exists(t, conn, "k", expiring-1000, expiring)
+		t.Logf("%s: of 1000 %d of the first and %d of the last written are left", policy, early, late)
+		if policy == "volatile-ttl" && early < 990 || policy == "volatile-lru" && late < 800 {
+			t.Errorf("%s: others went", policy)
+		}
+		// With nothing left that expires, memory is full.
+		full := ""
+		for i := 0; full == "" && i < 5000; i += 20 {
+			full = firstError(t, conn, "more"+strconv.Itoa(i)+":", value)
+		}
+		if !strings.Contains(full, oom) || exists(t, conn, "k", 0, expiring) != 0 {
+			t.Errorf("%s: the end is %q, %d keys that expire are left", policy, full, exists(t, conn, "k", 0, expiring))
+		}
+	}
+}
+
+// firstError writes twenty keys and returns the first error, or "".
+func firstError(t *testing.T, conn *respconn.Conn, prefix, value string) string {
+	t.Helper()
+	var commands [][]string
+	for i := range 20 {
+		commands = append(commands, []string{"SET", prefix + strconv.Itoa(i), value})
+	}
+	replies, err := conn.Pipeline(commands...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range replies {
+		if r.IsError() {
+			return r.String()
+		}
+	}
+	return ""
+}
+
+func TestClientsThatDoNotTouch(t *testing.T) {
+	proc.NeedProcesses(t)
+	n := proc.NewNode(t, proc.Options{})
+	conn, quiet := dial(t, n.Addr()), dial(t, n.Addr())
+	say(t, conn, "SET", "k", "v")
+	say(t, quiet, "CLIENT", "NO-TOUCH", "ON")
+	idle := func() bool { return !strings.HasSuffix(say(t, conn, "OBJECT", "IDLETIME", "k"), "0") }
+	proc.Wait(t, patience, "the key is idle", idle)
+	for _, args := range [][]string{{"GET", "k"}, {"STRLEN", "k"}, {"SET", "k", "w", "NX"}} {
+		say(t, quiet, args...)
+		if !idle() {
+			t.Errorf("%s counts as a use", args)
+		}
+	}
+	if say(t, conn, "GET", "k"); idle() {
+		t.Error("GET of another client is no use")
+	}
+	if got := say(t, conn, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"); got != "OK" {
+		t.Fatal(got)
+	}
+	say(t, conn, "SET", "f", "v")
+	if got := say(t, conn, "OBJECT", "FREQ", "f"); !strings.HasSuffix(got, "5") {
+		t.Errorf("%q of a new key", got)
+	}
+	say(t, quiet, "GET", "f")
+	say(t, conn, "GET", "f")
+	if got := say(t, conn, "OBJECT", "FREQ", "f"); !strings.HasSuffix(got, "6") {
+		t.Errorf("%q after a use", got)
+	}
+	if got := say(t, conn, "OBJECT", "IDLETIME", "f"); !strings.Contains(got, "An LFU maxmemory policy is selected") {
+		t.Errorf("%q", got)
+	}
+}
+
+func keyOf(n uint64) string { return fmt.Sprintf("key:%d", n) }
+
+// TestFarWritesDoNotPassTheLimitTogether sends, through a follower, a pipeline of
+// commands of some bytes that ask for megabytes each: as by Redis, those are
+// refused that come when the memory is full.
+func TestFarWritesDoNotPassTheLimitTogether(t *testing.T) {
+	proc.NeedProcesses(t)
+	const limit, count, value = 16 * mb, 100, 2 * mb
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", strconv.Itoa(limit)}})
+	conn := dial(t, c.Follower().Addr())
+	var pipeline [][]string
+	for i := range count {
+		pipeline = append(pipeline, []string{"SETRANGE", "far" + strconv.Itoa(i), strconv.Itoa(value), "x"})
+	}
+	replies, err := conn.Pipeline(pipeline...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	for i, r := range replies {
+		switch {
+		case !r.IsError():
+			done++
+		case !strings.Contains(r.String(), oom):
+			t.Fatalf("SETRANGE %d: %s", i, r)
+		}
+	}
+	leader := c.Leader()
+	if got := used(leader.Addr()); done < limit/(2*value) || got > limit+2*value {
+		t.Errorf("%d were done, and %d MB are used of %d", done, got/mb, limit/mb)
+	}
+	// Within what is there nothing grows.
+	say(t, conn, "CONFIG", "SET", "maxmemory", strconv.FormatInt(used(leader.Addr())+mb, 10))
+	for i := range pipeline {
+		pipeline[i] = []string{"SETBIT", "far0", strconv.Itoa(8 * (value/2 + i)), "1"}
+	}
+	replies, err = conn.Pipeline(pipeline...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range replies {
+		if r.IsError() {
+			t.Fatalf("SETBIT %d: %s", i, r)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package fulldisk
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	patience   = 60 * time.Second
+	valueBytes = 64 << 10
+	// leaveBytes is what the ballast leaves for writes.
+	leaveBytes = 4 << 20
+	// writesMax bounds how many writes a full disk may take: bbolt's free pages
+	// and raft-wal's files of 64 MB, made beforehand, have room for some.
+	writesMax = 8000
+)
+
+// stores are the kinds of log stores and the disks they get: raft-wal makes
+// files of 64 MB, one for each of two groups.
+var stores = []struct {
+	kind      string
+	sizeBytes int64
+}{{"boltdb", 64 << 20}, {"wal", 256 << 20}}
+
+func key(n int) string { return fmt.Sprint("k", n) }
+
+// value is the key's number, and enough behind it to fill a disk.
+func value(n int) string { return fmt.Sprintf("%d %s", n, strings.Repeat("x", valueBytes)) }
+
+func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
+	for _, s := range stores {
+		t.Run(s.kind, func(t *testing.T) {
+			var d *disk
+			n := proc.NewNode(t, proc.Options{LogStore: s.kind, Before: func(n *proc.Node) { d = mountUnder(t, n, s.sizeBytes) }})
+			acked := writeUntilRefused(t, n.Addr(), 0, 20)
+			d.fill(leaveBytes)
+			acked = writeUntilRefused(t, n.Addr(), acked, writesMax)
+			ended(t, n)
+			t.Logf("%s: %d writes of %d bytes acknowledged; it ended with: %s", s.kind, acked, valueBytes, lastLine(n))
+
+			// With the disk still full it starts or says why not.
+			n.Start()
+			proc.Wait(t, patience, "the node serves or ends", func() bool { return !n.Running() || proc.Ping(n.Addr()) })
+			if n.Running() {
+				n.Kill9()
+			} else {
+				t.Logf("%s: with the disk still full: %s", s.kind, lastLine(n))
+				namesTheDisk(t, n)
+			}
+			d.empty()
+			n.Start()
+			n.WaitReady()
+			allThere(t, n.Addr(), acked)
+			if got := writeUntilRefused(t, n.Addr(), acked, acked+20); got != acked+20 {
+				t.Errorf("with room again it took %d writes of 20", got-acked)
+			}
+		})
+	}
+}
+
+// writeUntilRefused writes keys from the from-th to the to-th, and returns the
+// first that was not acknowledged.
+func writeUntilRefused(t *testing.T, addr string, from, to int) int {
+	t.Helper()
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for n := from; n < to; n++ {
+		v, err := c.Do("SET", key(n), value(n))
+		if err != nil {
+			return n
+		}
+		if text, err := v.Text(); err != nil || text != "OK" {
+			return n
+		}
+	}
+	return to
+}
+
+// ended waits until the node has ended by itself, and looks at what it said.
+func ended(t *testing.T, n *proc.Node) {
+	t.Helper()
+	proc.Wait(t, patience, "the node on the full disk ends", func() bool { return !n.Running() })
+	if code := n.Stop(); code <= 0 {
+		t.Errorf("%s ended with status %d", n.Name, code)
+	}
+	namesTheDisk(t, n)
+}
+
+func namesTheDisk(t *testing.T, n *proc.Node) {
+	t.Helper()
+	if last := lastLine(n); !strings.Contains(last, "no space left on device") {
+		t.Errorf("the last that %s says does not name the disk: %s", n.Name, last)
+	}
+}
+
+func lastLine(n *proc.Node) string {
+	lines := strings.Split(strings.TrimSpace(n.LogTail(4000)), "\n")
+	return lines[len(lines)-1]
+}
+
+// allThere reads the first so many keys.
+func allThere(t *testing.T, addr string, count int) {
+	t.Helper()
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	lost := 0
+	for n := range count {
+		v, err := c.Do("GET", key(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := v.Text(); err != nil || text != value(n) {
+			lost++
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost", lost, count)
+	}
+}
+
+func TestFullDiskOfOneNodeIsNoMatterToClientsOfTheOthers(t *testing.T) {
+	for _, s := range stores {
+		for _, who := range []string{"leader", "follower"} {
+			t.Run(s.kind+"/"+who, func(t *testing.T) { oneOfThree(t, s.kind, s.sizeBytes, who == "leader") })
+		}
+	}
+}
+
+func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
+	full := 0
+	if !leader {
+		full = 2
+	}
+	var d *disk
+	c := proc.NewCluster(t, 3, proc.Options{LogStore: kind, Before: func(n *proc.Node) {
+		if n.Index == full {
+			d = mountUnder(t, n, sizeBytes)
+		}
+	}})
+	victim := c.Nodes[full]
+	if leads := c.WaitLeader() == victim; leads != leader {
+		t.Fatalf("%s leads: %v", victim.Name, leads)
+	}
+	var acked [3]atomic.Int64
+	var stop atomic.Bool
+	var writers sync.WaitGroup
+	for i, n := range c.Nodes {
+		if i != full {
+			writers.Go(func() { writeWithoutError(t, n.Addr(), i, &acked[i], &stop) })
+		}
+	}
+	defer writers.Wait()
+	defer stop.Store(true)
+	d.fill(leaveBytes)
+	ended(t, victim)
+	before := [3]int64{acked[0].Load(), acked[1].Load(), acked[2].Load()}
+	proc.Wait(t, patience, "the others acknowledge 50 more writes each", func() bool {
+		for i := range c.Nodes {
+			if i != full && acked[i].Load() < before[i]+50 {
+				return t.Failed()
+			}
+		}
+		return true
+	})
+	stop.Store(true)
+	writers.Wait()
+	d.empty()
+	victim.Start()
+	victim.WaitReady()
+	for i := range c.Nodes {
+		if i != full {
+			strandIsThere(t, victim.Addr(), i, acked[i].Load())
+		}
+	}
+	t.Logf("%s ended with its disk full; the others acknowledged %d and went on to %d", victim.Name, sum(before), sum([3]int64{acked[0].Load(), acked[1].Load(), acked[2].Load()}))
+}
+
+func sum(n [3]int64) int64 { return n[0] + n[1] + n[2] }
+
+// strandKeys is how many keys each writer writes in turn: the log grows, the
+// keyspace does not.
+const strandKeys = 20
+
+func strandKey(writer, n int) string { return fmt.Sprintf("w%d:%d", writer, n%strandKeys) }
+
+// writeWithoutError writes numbered values until it is told to stop. Any error
+// is one that a client would have seen.
+func writeWithoutError(t *testing.T, addr string, writer int, acked *atomic.Int64, stop *atomic.Bool) {
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close()
+	c.Patience = patience
+	for n := 0; !stop.Load(); n++ {
+		v, err := c.Do("SET", strandKey(writer, n), value(n))
+		if err == nil {
+			var text string
+			if text, err = v.Text(); err == nil && text != "OK" {
+				err = fmt.Errorf("answer %q", text)
+			}
+		}
+		if err != nil {
+			t.Errorf("a client of another node saw: %v", err)
+			return
+		}
+		acked.Add(1)
+	}
+}
+
+// strandIsThere checks the newest value of each key of a writer.
+func strandIsThere(t *testing.T, addr string, writer int, acked int64) {
+	t.Helper()
+	for n := max(0, int(acked)-strandKeys); n < int(acked); n++ {
+		if got, err := proc.Ask(addr, "GET", strandKey(writer, n)); err != nil || got != value(n) {
+			t.Errorf("write %d of client %d is lost: %.20q, %v", n, writer, got, err)
+		}
+	}
+}

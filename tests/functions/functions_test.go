@@ -1,0 +1,245 @@
+package functions
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const patience = 60 * time.Second
+
+const library = `#!lua name=shop
+local function left(key) return tonumber(redis.call('get', key) or '0') end
+redis.register_function{function_name='take', flags={'allow-key-locking'}, callback=function(keys, args)
+  if left(keys[1]) < tonumber(args[1]) then return redis.error_reply('SOLD out') end
+  return redis.call('decrby', keys[1], args[1])
+end}
+redis.register_function{function_name='look', flags={'no-writes', 'allow-key-locking'}, callback=function(keys) return left(keys[1]) end}
+redis.register_function('count', function() return redis.call('dbsize') end)`
+
+// do asks a node until it has an answer that is no refusal for want of a leader.
+func do(t *testing.T, n *proc.Node, args ...string) string {
+	t.Helper()
+	var got string
+	proc.Wait(t, patience, fmt.Sprintf("an answer to %.60q", args), func() bool {
+		conn, err := respconn.Dial(n.Addr())
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		v, err := conn.Do(args...)
+		got = strings.Join(strings.Fields(v.String()), " ")
+		return err == nil && !strings.HasPrefix(got, "-CLUSTERDOWN") && !strings.HasPrefix(got, "-LOADING")
+	})
+	return got
+}
+
+// everywhere asks all nodes.
+func everywhere(t *testing.T, c *proc.Cluster, want string, args ...string) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		if !n.Running() {
+			continue
+		}
+		if got := do(t, n, args...); got != want {
+			t.Errorf("node %d: %.80q says %.300s, want %.300s", n.Index, args, got, want)
+		}
+	}
+}
+
+// restart ends all nodes at once, and starts them again.
+func restart(c *proc.Cluster) {
+	for _, n := range c.Nodes {
+		n.Kill9()
+	}
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	for _, n := range c.Nodes {
+		n.WaitReady()
+	}
+}
+
+const listed = `*1 *6 "library_name" "shop" "engine" "LUA" "functions" *3 *6 "name" "count" "description" (nil) "flags" *0 ` +
+	`*6 "name" "look" "description" (nil) "flags" *2 +no-writes +allow-key-locking *6 "name" "take" "description" (nil) "flags" *1 +allow-key-locking`
+
+// counted expects INFO to count the library in two shards.
+func counted(t *testing.T, c *proc.Cluster) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		proc.Wait(t, patience, fmt.Sprintf("INFO of node %d counts the library", n.Index), func() bool {
+			info := proc.Info(n.Addr(), "memory")
+			return info["number_of_functions"] == "3" && info["number_of_libraries"] == "1" && info["used_memory_functions"] == fmt.Sprint(2*len(library))
+		})
+	}
+}
+
+// TestLibrariesAreKnownOnAllNodesAndStay over the loss of the leader, restarts and
+// snapshots, in two shards.
+func TestLibrariesAreKnownOnAllNodesAndStay(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2})
+	follower := c.Follower()
+	if got := do(t, follower, "FUNCTION", "LOAD", library); got != `"shop"` {
+		t.Fatal(got)
+	}
+	everywhere(t, c, listed, "FUNCTION", "LIST")
+	counted(t, c)
+	keys := []string{"a", "b", "c", "d", "e", "f"}
+	for _, key := range keys {
+		do(t, follower, "SET", key, "100")
+	}
+	left := 100
+	sell := func() {
+		t.Helper()
+		for _, n := range c.Nodes {
+			if !n.Running() {
+				continue
+			}
+			left--
+			for _, key := range keys {
+				if got := do(t, n, "FCALL", "take", "1", key, "1"); got != fmt.Sprint(":", left) {
+					t.Fatalf("take %s: %s, want %d", key, got, left)
+				}
+			}
+		}
+		for _, key := range keys {
+			everywhere(t, c, fmt.Sprint(":", left), "FCALL_RO", "look", "1", key)
+			everywhere(t, c, fmt.Sprint(":", left), "FCALL", "look", "1", key)
+		}
+	}
+	sell()
+	leader := c.WaitLeader() // another than before, perhaps: leaders are spread
+	leader.Kill9()
+	if follower == leader {
+		follower = c.Follower()
+	}
+	sell()
+	everywhere(t, c, listed, "FUNCTION", "LIST")
+	leader.Start()
+	leader.WaitReady()
+	everywhere(t, c, listed, "FUNCTION", "LIST")
+	sell()
+	for round, snapshot := range []bool{false, true} {
+		if snapshot {
+			for _, n := range c.Nodes {
+				if got := do(t, n, "SAVE"); got != "+OK" {
+					t.Errorf("SAVE: %s", got)
+				}
+			}
+		}
+		restart(c)
+		everywhere(t, c, listed, "FUNCTION", "LIST")
+		sell()
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	if got := do(t, follower, "FUNCTION", "DELETE", "shop"); got != "+OK" {
+		t.Error(got)
+	}
+	everywhere(t, c, "-ERR Function not found", "FCALL", "look", "1", "a")
+	everywhere(t, c, "*0", "FUNCTION", "LIST")
+}
+
+// TestLibrariesGoToRedisServerAndBack by FUNCTION DUMP and RESTORE.
+func TestLibrariesGoToRedisServerAndBack(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	redis := proc.Dial(t, proc.RedisServer(t).Addr())
+	node := proc.Dial(t, proc.NewNode(t, proc.Options{}).Addr())
+	text := "#!lua name=l\nredis.register_function('f', function(keys, args) return redis.sha1hex(args[1]) end)" + strings.Repeat("\n-- a long comment", 200)
+	for from, to := range map[*respconn.Conn]*respconn.Conn{redis: node, node: redis} {
+		for _, c := range []*respconn.Conn{redis, node} {
+			proc.Do(t, c, "FUNCTION", "FLUSH")
+		}
+		proc.Do(t, from, "FUNCTION", "LOAD", text)
+		dump, err := from.Do("FUNCTION", "DUMP")
+		if err != nil || dump.IsError() {
+			t.Fatal(dump, err)
+		}
+		if got := proc.Do(t, to, "FUNCTION", "RESTORE", string(dump.Bytes)); got != "+OK" {
+			t.Fatal(got)
+		}
+		if got, want := proc.Do(t, to, "FCALL", "f", "0", "x"), proc.Do(t, from, "FCALL", "f", "0", "x"); got != want || got[0] != '"' {
+			t.Errorf("%s there, %s here", want, got)
+		}
+	}
+}
+
+// TestWhatRunsIsSeenAndEndedFromAnyNode in whichever shard it runs.
+func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2})
+	node := c.Follower()
+	text := "#!lua name=l\nredis.register_function{function_name='spin', flags={'no-writes', 'allow-key-locking'}, callback=function() while true do end end}"
+	do(t, node, "FUNCTION", "LOAD", text)
+	do(t, node, "CONFIG", "SET", "script-max-instructions", "1000000000000")
+	for _, key := range []string{"a", "b"} { // one in each shard
+		spinning := proc.Dial(t, node.Addr())
+		if err := spinning.Send("FCALL", "spin", "1", key); err != nil {
+			t.Fatal(err)
+		}
+		running := fmt.Sprintf(`"running_script" *6 "name" "spin" "command" *4 "fcall" "spin" "1" "%s"`, key)
+		proc.Wait(t, patience, "FUNCTION STATS tells of what runs", func() bool {
+			return strings.Contains(strings.ToLower(do(t, c.Nodes[0], "FUNCTION", "STATS")), running)
+		})
+		other := proc.Dial(t, node.Addr())
+		if got := proc.Do(t, other, "SET", "elsewhere", "1"); got != "+OK" {
+			t.Errorf("another key while it runs: %s", got)
+		}
+		if got := do(t, c.Nodes[1], "FUNCTION", "KILL"); got != "+OK" {
+			t.Errorf("FUNCTION KILL: %s", got)
+		}
+		if got := proc.Read(t, spinning); !strings.Contains(got, "killed by user") {
+			t.Errorf("what was killed says %s", got)
+		}
+		if got := do(t, node, "FUNCTION", "KILL"); !strings.HasPrefix(got, "-NOTBUSY") {
+			t.Errorf("FUNCTION KILL with nothing to end: %s", got)
+		}
+	}
+}
+
+// TestHostileLibrariesTakeNoNodeDown: each ends with an error that says why, on a
+// cluster that goes on, and that comes back after it has run them again.
+func TestHostileLibrariesTakeNoNodeDown(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	node := c.Follower()
+	for name, h := range map[string]struct{ body, want string }{
+		"endless":     {`while true do end`, "FUNCTION LOAD timeout"},
+		"recursion":   {`local function f() return 1 + f() end f()`, "stack overflow"},
+		"strings":     {`local s = 'x' while true do s = s .. s end`, "bytes of memory"},
+		"tables":      {`local t = {} while true do t = {t} end`, "bytes of memory"},
+		"functions":   {`for i = 1, 1e9 do redis.register_function('f' .. i, function() end) end`, "at most 1024 functions"},
+		"brackets":    {"local x = " + strings.Repeat("(", 150_000) + "1" + strings.Repeat(")", 150_000), "too many"},
+		"description": {`redis.register_function{function_name='f', callback=function() end, description=('x'):rep(1e9)}`, "bytes of memory"},
+	} {
+		if got := do(t, node, "FUNCTION", "LOAD", "#!lua name=h\n"+h.body); !strings.HasPrefix(got, "-ERR") || !strings.Contains(got, h.want) {
+			t.Errorf("%s: %.300s, want %s", name, got, h.want)
+		}
+	}
+	inside := "#!lua name=h\nlocal r = redis.register_function redis.register_function('f', function() return r('g', function() end) end)"
+	if got := do(t, node, "FUNCTION", "LOAD", inside); got != `"h"` {
+		t.Error(got)
+	}
+	if got := do(t, node, "FCALL", "f", "0"); !strings.HasPrefix(got, "-ERR redis.register_function can only be called on FUNCTION LOAD command") {
+		t.Error(got)
+	}
+	for _, n := range c.Nodes {
+		if code, ended := n.Ended(); ended {
+			t.Fatalf("node %d has ended with %d", n.Index, code)
+		}
+	}
+	restart(c)
+	everywhere(t, c, `*1 *6 "library_name" "h" "engine" "LUA" "functions" *1 *6 "name" "f" "description" (nil) "flags" *0`, "FUNCTION", "LIST")
+}

@@ -1,0 +1,51 @@
+package grow
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+// Replicas are on their way to two new nodes while one node after the other is
+// killed and started again, among them those that copy, those that are copied
+// from, and those that delete. What is half done is done again or undone.
+func TestReplicasMoveWhileNodesAreKilled(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	o := proc.Options{Shards: shards, Args: []string{"--raft-snapshot-entries", "256", "--raft-trailing-entries", "64"}}
+	c := proc.NewCluster(t, 3, o)
+	l := &load{t: t}
+	balanced(t, l, c.Nodes[0], "n1", "n2", "n3")
+	for _, n := range c.Nodes[:2] {
+		l.begin(n, 4)
+	}
+	l.advance(10)
+	began := time.Now()
+	n4, n5 := c.Join(o), c.Join(o)
+	kills := 0
+	rounds := 1
+	if os.Getenv("LOCKSTEP_LONG") != "" {
+		rounds = 4
+	}
+	for _, victim := range slices.Repeat([]*proc.Node{n4, c.Nodes[2], n5}, rounds) {
+		// It is in the middle of something: it has just been taken in, or is back.
+		proc.Wait(t, patience, victim.Name+" answers", func() bool { return proc.Ping(victim.Addr()) })
+		l.advance(3)
+		victim.Kill9()
+		kills++
+		l.advance(1)
+		victim.Start()
+	}
+	balanced(t, l, c.Nodes[0], "n1", "n2", "n3", "n4", "n5")
+	l.advance(5)
+	t.Logf("%d kills; settled after %v, longest wait of a client %v", kills, time.Since(began).Round(time.Millisecond), l.pause().Round(time.Millisecond))
+	l.end(nil)
+	for _, n := range c.Nodes {
+		proc.Wait(t, patience, n.Name+" has deleted what it gave up", func() bool { return folders(n) == shards*replicas/5 })
+		l.verify(n)
+	}
+	verifyReplicas(t, l, c.Nodes)
+}

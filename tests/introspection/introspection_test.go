@@ -1,0 +1,217 @@
+// Package introspection asks a real node what it tells of itself, beside
+// redis-server where that can tell the same.
+package introspection
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const patience = 90 * time.Second
+
+func dial(t *testing.T, addr string) *respconn.Conn {
+	t.Helper()
+	c, err := respconn.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// ask runs a command whose reply is text.
+func ask(t *testing.T, c *respconn.Conn, args ...string) string {
+	t.Helper()
+	v, err := c.Do(args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	text, err := v.Text()
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return text
+}
+
+// fields are the lines of INFO, without section titles.
+func fields(info string) map[string]string {
+	list := map[string]string{}
+	for line := range strings.SplitSeq(info, "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "#") {
+			list[name] = value
+		}
+	}
+	return list
+}
+
+func titles(info string) []string {
+	var list []string
+	for line := range strings.SplitSeq(info, "\r\n") {
+		if title, ok := strings.CutPrefix(line, "# "); ok {
+			list = append(list, title)
+		}
+	}
+	return list
+}
+
+// absent are fields of redis-server's INFO that speak of its being a C program
+// with one thread.
+var absent = []string{"atomicvar_api", "gcc_version", "used_cpu_sys_main_thread", "used_cpu_user_main_thread"}
+
+func TestInfoHasTheFieldsOfRedis(t *testing.T) {
+	proc.NeedProcesses(t)
+	redis, ours := dial(t, proc.RedisServer(t).Addr()), dial(t, proc.NewLone(t).Addr())
+	for _, c := range []*respconn.Conn{redis, ours} {
+		for _, command := range [][]string{{"SET", "a", "1"}, {"EXPIRE", "a", "100"}, {"CONFIG", "GET", "port"}} {
+			if _, err := c.Do(command...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v, err := c.Do("NOTHING"); err != nil || !v.IsError() {
+			t.Fatal(v, err)
+		}
+	}
+	want, got := ask(t, redis, "INFO", "everything"), ask(t, ours, "INFO", "everything")
+	have := fields(got)
+	for name := range fields(want) {
+		if _, ok := have[name]; !ok && !slices.Contains(absent, name) && !strings.HasPrefix(name, "cmdstat_info") {
+			t.Errorf("INFO has no %s", name)
+		}
+	}
+	for _, title := range titles(want) {
+		if !slices.Contains(titles(got), title) {
+			t.Errorf("INFO has no section %s", title)
+		}
+	}
+	for _, sections := range [][]string{{}, {"default"}, {"all"}, {"server", "KEYSPACE"}, {"clients", "default"}, {"nothing"}, {"nothing", "memory"}, {"commandstats"}, {"latencystats", "errorstats"}} {
+		args := append([]string{"INFO"}, sections...)
+		want, got := titles(ask(t, redis, args...)), titles(ask(t, ours, args...))
+		for _, title := range got {
+			if !slices.Contains(want, title) && !slices.Contains([]string{"Raft", "Locks", "TLS"}, title) {
+				t.Errorf("%q: has a section %s", args, title)
+			}
+		}
+		for _, title := range want {
+			if !slices.Contains(got, title) {
+				t.Errorf("%q: has no section %s", args, title)
+			}
+		}
+	}
+}
+
+func TestInfoTellsOfCommandsErrorsAndKeys(t *testing.T) {
+	proc.NeedProcesses(t)
+	c := dial(t, proc.NewLone(t).Addr())
+	for _, command := range []string{"SET a 1 PX 100000", "SET b 1", "HSET h f v g w", "HEXPIRE h 100 FIELDS 1 f", "GET a", "GET nokey", "LPUSH a x", "GET", "SELECT 3", "SET c 1"} {
+		if _, err := c.Do(strings.Fields(command)...); err != nil {
+			t.Fatal(command, err)
+		}
+	}
+	proc.Wait(t, patience, "who waited for the node has gone", func() bool {
+		return fields(ask(t, c, "INFO", "clients"))["connected_clients"] == "1"
+	})
+	info := fields(ask(t, c, "INFO", "everything"))
+	for name, want := range map[string]string{
+		"errorstat_WRONGTYPE": "count=1", "errorstat_ERR": "count=1", "total_error_replies": "2",
+		"keyspace_hits": "1", "keyspace_misses": "1",
+	} {
+		if info[name] != want {
+			t.Errorf("%s is %q, not %q", name, info[name], want)
+		}
+	}
+	for name, parts := range map[string][]string{
+		"db0":                              {"keys=3,expires=1,avg_ttl=", ",subexpiry=1"},
+		"db3":                              {"keys=1,expires=0,avg_ttl=0,subexpiry=0"},
+		"cmdstat_get":                      {"calls=2,usec=", ",usec_per_call=", ",rejected_calls=1,failed_calls=0"},
+		"cmdstat_lpush":                    {"calls=1,", "failed_calls=1"},
+		"latency_percentiles_usec_hexpire": {"p50=", ",p99=", ",p99.9="},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(info[name], part) {
+				t.Errorf("%s is %q, without %q", name, info[name], part)
+			}
+		}
+	}
+	if got := ask(t, c, "CONFIG", "SET", "latency-tracking-info-percentiles", "25 100"); got != "OK" {
+		t.Fatal(got)
+	}
+	if got := fields(ask(t, c, "INFO", "latencystats"))["latency_percentiles_usec_get"]; !strings.HasPrefix(got, "p25=") || !strings.Contains(got, ",p100=") {
+		t.Errorf("percentiles 25 and 100 are %q", got)
+	}
+	if got := ask(t, c, "CONFIG", "SET", "latency-tracking", "no"); got != "OK" {
+		t.Fatal(got)
+	}
+	_ = ask(t, c, "CONFIG", "RESETSTAT")
+	_ = ask(t, c, "GET", "c")
+	if got := fields(ask(t, c, "INFO", "latencystats")); len(got) != 0 {
+		t.Errorf("without latency-tracking there is %v", got)
+	}
+	if got := fields(ask(t, c, "INFO", "stats")); got["total_error_replies"] != "0" || got["keyspace_hits"] != "1" {
+		t.Errorf("after RESETSTAT: %v errors, %v hits", got["total_error_replies"], got["keyspace_hits"])
+	}
+}
+
+// A client that waits is counted, and its waiting is no time of the command.
+func TestInfoCountsWhoWaits(t *testing.T) {
+	proc.NeedProcesses(t)
+	addr := proc.NewLone(t).Addr()
+	c, waiting := dial(t, addr), dial(t, addr)
+	if err := waiting.Write(respconn.AppendCommand(nil, "BLPOP", "list", "30")); err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait(t, patience, "the client waits", func() bool {
+		info := fields(ask(t, c, "INFO", "clients"))
+		return info["blocked_clients"] == "1" && info["clients_in_timeout_table"] == "1"
+	})
+	if v, err := c.Do("RPUSH", "list", "x"); err != nil || v.IsError() {
+		t.Fatal(v, err)
+	}
+	if v, err := waiting.Read(); err != nil || len(v.Elems) != 2 {
+		t.Fatal(v, err)
+	}
+	proc.Wait(t, patience, "the client goes on", func() bool {
+		info := fields(ask(t, c, "INFO", "everything"))
+		return info["blocked_clients"] == "0" && info["clients_in_timeout_table"] == "0" && strings.Contains(info["cmdstat_blpop"], "calls=1,usec=0,")
+	})
+}
+
+// The node's own events are kept from the threshold on, and no sooner.
+func TestLatencyTellsOfTheNodesEvents(t *testing.T) {
+	proc.NeedProcesses(t)
+	c := dial(t, proc.NewLone(t).Addr())
+	events := func() string {
+		v, err := c.Do("LATENCY", "LATEST")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.String()
+	}
+	_ = ask(t, c, "SET", "a", "1")
+	if got := events(); got != "*0" {
+		t.Fatalf("without a threshold there is %s", got)
+	}
+	if got := ask(t, c, "CONFIG", "SET", "latency-monitor-threshold", "1"); got != "OK" {
+		t.Fatal(got)
+	}
+	// A value that takes a while to log and to write out.
+	value := strings.Repeat("x", 16<<20)
+	proc.Wait(t, patience, "events of the log, of commands and of snapshots are kept", func() bool {
+		_ = ask(t, c, "SET", "a", value)
+		_ = ask(t, c, "SAVE")
+		got := events()
+		return strings.Contains(got, `"command"`) && strings.Contains(got, `"raft-fsync"`) && strings.Contains(got, `"raft-commit"`) && strings.Contains(got, `"raft-snapshot"`)
+	})
+	if got := ask(t, c, "LATENCY", "DOCTOR"); !strings.Contains(got, "raft-fsync: ") {
+		t.Error(got)
+	}
+	if got := ask(t, c, "LATENCY", "GRAPH", "raft-commit"); !strings.HasPrefix(got, "raft-commit - high ") {
+		t.Error(got)
+	}
+}

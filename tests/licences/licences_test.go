@@ -1,0 +1,47 @@
+package licences
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write THIRD_PARTY.md anew")
+
+const path = "../../THIRD_PARTY.md"
+
+func TestTheListIsTrue(t *testing.T) {
+	all, err := linked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := page(all)
+	// The list can be wrong: these are linked for certain.
+	for _, sure := range []string{"github.com/hashicorp/raft |", "go.etcd.io/bbolt |", "golang.org/x/sys |"} {
+		if !strings.Contains(text, "| "+sure) {
+			t.Errorf("%s is not in the list", sure)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != text {
+		t.Errorf("THIRD_PARTY.md is not the list of what is linked (%v): make docs writes it anew", err)
+	}
+}
+
+func TestLicencesAreKnownByTheirWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"Apache License\n   Version 2.0, January 2004":                                                    "Apache-2.0",
+		"MIT License\n\nPermission is hereby granted, free\nof charge, to any person obtaining a copy of": "MIT",
+		"GNU GENERAL PUBLIC LICENSE":                                                                      "",
+		"":                                                                                                "",
+	} {
+		if got := name(text); got != want {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+}

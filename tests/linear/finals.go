@@ -1,0 +1,99 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// checkFinals reads everything that is not a register at the end, and checks
+// its history against that.
+func checkFinals(t *testing.T, addr string, ops []Op) []error {
+	t.Helper()
+	conn := proc.Dial(t, addr)
+	var keys []string
+	for _, o := range ops {
+		if !o.isRegister() {
+			keys = append(keys, o.Key)
+		}
+	}
+	slices.Sort(keys)
+	var wrong []error
+	spent := 0
+	for _, key := range slices.Compact(keys) {
+		var err error
+		var verdict fmt.Stringer
+		switch {
+		case strings.HasPrefix(key, listPrefix):
+			verdict, err = finalList(conn, key, ops)
+		case strings.HasPrefix(key, quotaPrefix):
+			var final int64
+			if final, err = finalCounter(conn, key); err == nil {
+				err = checkQuota(key, ops, final)
+			}
+			if final == quotaLimit {
+				spent++
+			}
+		default:
+			verdict, err = finalCounters(conn, key, ops)
+		}
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		if verdict != nil {
+			t.Log(verdict)
+		}
+	}
+	t.Logf("%d quotas were used up", spent)
+	return wrong
+}
+
+// finalCounters checks a counter, or a pair of them that must be equal.
+func finalCounters(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, error) {
+	names := []string{key}
+	if strings.HasPrefix(key, pairPrefix) {
+		a, b := pairKeys(key)
+		names = []string{a, b}
+	}
+	var verdict counterVerdict
+	for _, name := range names {
+		final, err := finalCounter(conn, name)
+		if err != nil {
+			return verdict, err
+		}
+		if verdict, err = checkCounter(key, ops, final); err != nil {
+			return verdict, err
+		}
+	}
+	return verdict, nil
+}
+
+// finalCounter reads a counter; one that was never incremented is zero.
+func finalCounter(conn *respconn.Conn, key string) (int64, error) {
+	v, err := conn.Do("GET", key)
+	if err != nil || v.Null {
+		return 0, err
+	}
+	text, err := v.Text()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+func finalList(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, error) {
+	v, err := conn.Do("LRANGE", key, "0", "-1")
+	if err != nil || v.IsError() {
+		return listVerdict{key: key}, fmt.Errorf("%s: %s, %w", key, v, err)
+	}
+	var left []string
+	for _, e := range v.Elems {
+		left = append(left, string(e.Bytes))
+	}
+	return checkList(key, ops, left)
+}

@@ -1,0 +1,179 @@
+package linear
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"lockstep/tests/respconn"
+)
+
+// Names of what takes more than one command, or a script; the others are Redis's.
+const (
+	// opCompareAndSet is a script: the register gets Arg if it is Expect.
+	opCompareAndSet = "COMPAREANDSET"
+	// opQuota is a script: the counter grows by one up to quotaLimit.
+	opQuota = "QUOTA"
+	// opWatched is WATCH, GET and a transaction that sets the counter one higher.
+	opWatched = "WATCHED"
+	// opPair is a transaction that increments two counters; opPairRead reads both.
+	opPair     = "PAIR"
+	opPairRead = "PAIRREAD"
+)
+
+const (
+	// quotaLimit is how often a quota is given.
+	quotaLimit = 15
+	// popTimeoutSec is how long a pop waits, in the words of BLPOP.
+	popTimeoutSec = "0.1"
+
+	compareAndSetScript = `#!lua flags=allow-key-locking
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[2])
+return 1`
+	quotaScript = `#!lua flags=allow-key-locking
+if tonumber(redis.call('get', KEYS[1]) or '0') >= tonumber(ARGV[1]) then return false end
+return redis.call('incr', KEYS[1])`
+)
+
+// The first letters of keys say what they are; all others are registers.
+const (
+	counterPrefix = "counter"
+	quotaPrefix   = "quota"
+	pairPrefix    = "pair"
+	listPrefix    = "list"
+)
+
+// isRegister tells the keys that the register checker is for.
+func (o *Op) isRegister() bool {
+	for _, prefix := range []string{counterPrefix, quotaPrefix, pairPrefix, listPrefix} {
+		if strings.HasPrefix(o.Key, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// increments tells what makes a counter one higher and answers its value.
+func (o *Op) increments() bool {
+	return o.Name == "INCR" || o.Name == opWatched || o.Name == opPair || o.Name == opQuota
+}
+
+// isWrite tells writes, whose unknown outcomes count, from reads.
+func (o *Op) isWrite() bool { return o.Name != "GET" && o.Name != opPairRead }
+
+// draw chooses a client's next command; seen is the value of a register that
+// the client saw last. Written values are unique.
+func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
+	o := Op{Client: id}
+	generation := w.history.Now() / generationNs
+	kind := r.IntN(20)
+	switch {
+	case kind < 4:
+		o.Name, o.Key = "INCR", fmt.Sprint(counterPrefix, r.IntN(counters))
+	case kind < 5:
+		o.Name, o.Key = opWatched, fmt.Sprint(counterPrefix, r.IntN(counters))
+	case kind < 6:
+		o.Name, o.Key = [...]string{opPair, opPairRead}[r.IntN(2)], fmt.Sprint(pairPrefix, r.IntN(pairs))
+	case kind < 7:
+		o.Name, o.Key = opQuota, fmt.Sprintf("%s%d-%d", quotaPrefix, generation, r.IntN(quotas))
+	case kind < 9:
+		o.Name, o.Key = [...]string{"RPUSH", "BLPOP"}[r.IntN(2)], fmt.Sprint(listPrefix, r.IntN(lists))
+	default:
+		o.Key = fmt.Sprintf("r%d-%d", generation, r.IntN(registers))
+		o.Name = [...]string{"GET", "GET", "GET", "SET", "SET", "GETSET", "SETNX", "DEL", opCompareAndSet}[r.IntN(9)]
+	}
+	switch o.Name {
+	case opCompareAndSet:
+		o.Expect = seen
+		fallthrough
+	case "SET", "GETSET", "SETNX", "RPUSH":
+		o.Arg = fmt.Sprintf("%d.%d", id, sequence)
+	}
+	return o
+}
+
+// perform runs an op and returns what it answered. Of a transaction on watched
+// keys that did not run the outcome is set.
+func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
+	switch o.Name {
+	case opCompareAndSet:
+		return conn.Do("EVAL", compareAndSetScript, "1", o.Key, o.Expect, o.Arg)
+	case opQuota:
+		return conn.Do("EVAL", quotaScript, "1", o.Key, strconv.Itoa(quotaLimit))
+	case "BLPOP":
+		v, err := conn.Do("BLPOP", o.Key, popTimeoutSec)
+		if err == nil && len(v.Elems) == 2 {
+			v = v.Elems[1]
+		}
+		return v, err
+	case opWatched:
+		return w.watched(conn, o)
+	case opPair:
+		a, b := pairKeys(o.Key)
+		return w.transaction(conn, o, []string{"INCR", a}, []string{"INCR", b})
+	case opPairRead:
+		a, b := pairKeys(o.Key)
+		v, err := conn.Do("MGET", a, b)
+		return w.both(o, v), err
+	}
+	args := []string{o.Name, o.Key}
+	if o.Arg != "" {
+		args = append(args, o.Arg)
+	}
+	return conn.Do(args...)
+}
+
+// pairKeys are two keys of one hash slot.
+func pairKeys(pair string) (a, b string) { return "{" + pair + "}a", "{" + pair + "}b" }
+
+// both is the one value that the two counters of a pair have.
+func (w *workload) both(o *Op, v respconn.Value) respconn.Value {
+	if v.IsError() || len(v.Elems) == 0 {
+		return v
+	}
+	if a, b := v.Elems[0], v.Elems[len(v.Elems)-1]; a.String() != b.String() {
+		w.report("client %d of %s: %s %s: %s beside %s: half of a transaction", o.Client, o.Node, o.Name, o.Key, a, b)
+	}
+	return v.Elems[0]
+}
+
+// watched sets a counter one higher than it was read, if nobody wrote it
+// meanwhile. Nothing happens before EXEC, with which the op begins.
+func (w *workload) watched(conn *respconn.Conn, o *Op) (respconn.Value, error) {
+	o.Outcome = Refused
+	if v, err := conn.Do("WATCH", o.Key); err != nil || v.IsError() {
+		return v, err
+	}
+	v, err := conn.Do("GET", o.Key)
+	if err != nil || v.IsError() {
+		return v, err
+	}
+	old, _ := strconv.ParseInt(string(v.Bytes), 10, 64)
+	o.Outcome, o.Call = "", w.history.Now()
+	next := strconv.FormatInt(old+1, 10)
+	v, err = w.transaction(conn, o, []string{"SET", o.Key, next})
+	if v.Null {
+		o.Outcome = Refused
+	} else if err == nil && !v.IsError() {
+		v = respconn.Value{Kind: ':', Bytes: []byte(next)}
+	}
+	return v, err
+}
+
+// transaction runs commands by MULTI and EXEC, whose first and last answers
+// must agree.
+func (w *workload) transaction(conn *respconn.Conn, o *Op, commands ...[]string) (respconn.Value, error) {
+	all := append(append([][]string{{"MULTI"}}, commands...), []string{"EXEC"})
+	replies, err := conn.Pipeline(all...)
+	if err != nil {
+		return respconn.Value{}, err
+	}
+	for _, v := range replies[:len(replies)-1] {
+		if v.IsError() {
+			return v, nil
+		}
+	}
+	return w.both(o, replies[len(replies)-1]), nil
+}

@@ -1,0 +1,118 @@
+// Package messages shows that published messages and keyspace events reach the
+// clients of every node.
+package messages
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const patience = 90 * time.Second
+
+// A message reaches every node's listeners, once each, in order, and PUBLISH
+// counts them all.
+func TestMessagesReachAllNodes(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	var ears []*respconn.Conn
+	for _, n := range c.Nodes {
+		plain, pattern := proc.Dial(t, n.Addr()), proc.Dial(t, n.Addr())
+		proc.Do(t, plain, "SUBSCRIBE", "news")
+		proc.Do(t, pattern, "HELLO", "3")
+		proc.Do(t, pattern, "PSUBSCRIBE", "n*")
+		ears = append(ears, plain, pattern)
+	}
+	const messages = 200
+	for i, n := range c.Nodes {
+		speaker := proc.Dial(t, n.Addr())
+		for j := range messages {
+			if got := proc.Do(t, speaker, "PUBLISH", "news", fmt.Sprintf("%d-%03d", i, j)); got != ":6" {
+				t.Fatalf("message %d of node %d had receivers %s, not 6", j, i, got)
+			}
+		}
+	}
+	for e, ear := range ears {
+		next := [3]int{}
+		for range 3 * messages {
+			var i, j int
+			got := proc.Read(t, ear)
+			if _, err := fmt.Sscanf(got[strings.LastIndex(got, " ")+1:], `"%d-%d"`, &i, &j); err != nil {
+				t.Fatalf("%s: %v", got, err)
+			}
+			if j != next[i] {
+				t.Fatalf("listener %d heard message %d of node %d, not %d", e, j, i, next[i])
+			}
+			next[i]++
+		}
+	}
+}
+
+// Messages go on between the nodes that are left, and reach the third again when
+// it is back.
+func TestANodeThatComesBackHearsMessagesAgain(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	gone := c.Follower()
+	var other *proc.Node
+	for _, n := range c.Nodes {
+		if n != gone {
+			other = n
+		}
+	}
+	ear, speaker := proc.Dial(t, other.Addr()), proc.Dial(t, c.WaitLeader().Addr())
+	proc.Do(t, ear, "SUBSCRIBE", "c")
+	gone.Kill9()
+	for i := range 20 {
+		proc.Do(t, speaker, "PUBLISH", "c", fmt.Sprint(i))
+		if got := proc.Read(t, ear); !strings.HasSuffix(got, fmt.Sprintf(`"%d"`, i)) {
+			t.Fatalf("message %d: %s", i, got)
+		}
+	}
+	gone.Start()
+	gone.WaitReady()
+	back := proc.Dial(t, gone.Addr())
+	proc.Do(t, back, "SUBSCRIBE", "c")
+	proc.Wait(t, patience, "both listeners are counted", func() bool { return proc.Do(t, speaker, "PUBLISH", "c", "x") == ":2" })
+}
+
+// Keyspace events are published on every node, once, by what is applied there.
+func TestKeyspaceEventsOnEveryNode(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	client := proc.Dial(t, c.Follower().Addr())
+	proc.Do(t, client, "CONFIG", "SET", "notify-keyspace-events", "KEA")
+	var ears []*respconn.Conn
+	for _, n := range c.Nodes {
+		ear := proc.Dial(t, n.Addr())
+		proc.Wait(t, patience, "the setting has arrived", func() bool {
+			return strings.Contains(proc.Do(t, ear, "CONFIG", "GET", "notify-keyspace-events"), `"AKE"`)
+		})
+		proc.Do(t, ear, "PSUBSCRIBE", "__key*__:*")
+		ears = append(ears, ear)
+	}
+	proc.Do(t, client, "RPUSH", "l", "a", "b")
+	proc.Do(t, client, "LPOP", "l", "2")
+	proc.Do(t, client, "SADD", "s", "m")
+	proc.Do(t, client, "HSET", "h", "f", "v")
+	for i, ear := range ears {
+		for _, want := range []string{"l rpush", "l lpop", "l del", "s sadd", "h hset"} {
+			key, event, _ := strings.Cut(want, " ")
+			if got := proc.Read(t, ear); !strings.HasSuffix(got, fmt.Sprintf(`"__keyspace@0__:%s" %q`, key, event)) {
+				t.Fatalf("node %d: %s, not %s", i, got, want)
+			}
+			if got := proc.Read(t, ear); !strings.HasSuffix(got, fmt.Sprintf(`"__keyevent@0__:%s" %q`, event, key)) {
+				t.Fatalf("node %d: %s, not %s", i, got, want)
+			}
+		}
+	}
+}

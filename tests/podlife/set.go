@@ -1,0 +1,288 @@
+package podlife
+
+import (
+	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/node/status"
+	"lockstep/tests/certs"
+	"lockstep/tests/proc"
+)
+
+// patience is how long a change may take on the slowest machine.
+const patience = 90 * time.Second
+
+// set is the StatefulSet and what stands around it.
+type set struct {
+	t     testing.TB
+	chart *chart
+	lan   *lan
+	image string
+
+	mu sync.Mutex
+	// claims are kept when pods go, as volumes are.
+	claims map[int]*claim
+	pods   map[int]*pod
+	jobs   int
+	// tls is what the Secret of certificates is made of; nil: there is none.
+	tls *trust
+}
+
+// trust is who signs, what is in the Secret, where it is mounted, and what
+// clients go by.
+type trust struct {
+	authority *certs.Authority
+	pair      certs.Pair
+	mounts    []*certs.Mount
+	client    *tls.Config
+}
+
+// newSet makes the release of a set of values, without pods.
+func newSet(t testing.TB, values string) *set {
+	t.Helper()
+	s := &set{t: t, lan: newLan(t), chart: readChart(t, values), claims: map[int]*claim{}, pods: map[int]*pod{}}
+	s.image = newImage(t)
+	if s.chart.secure() {
+		s.trust()
+	}
+	serveNames(t, s.lan.gateway(), s.lookup)
+	t.Cleanup(s.end)
+	return s
+}
+
+// trust has an authority sign the certificates of the Secret, with the names that
+// cert-manager would be asked for.
+func (s *set) trust() {
+	s.t.Helper()
+	s.tls = &trust{authority: certs.NewAuthority(s.t, "issuer")}
+	s.tls.pair = s.tls.authority.Issue(certs.Wish{Names: s.chart.dnsNames})
+	client := s.tls.authority.Issue(certs.Wish{ClientOnly: true, Names: []string{"client"}})
+	s.tls.client = certs.ClientTLS(s.t, &client, s.tls.authority)
+	s.tls.client.ServerName = s.chart.name + "." + s.chart.domain()
+}
+
+// renew has the authority sign anew, and the Secret's mounts change.
+func (s *set) renew() {
+	s.t.Helper()
+	s.tls.pair = s.tls.authority.Issue(certs.Wish{Names: s.chart.dnsNames})
+	for _, m := range s.tls.mounts {
+		m.Set(s.tls.pair, s.tls.authority)
+	}
+}
+
+// root makes a container's root with what the pod mounts.
+func (s *set) root() string {
+	s.t.Helper()
+	root := newRoot(s.t, s.chart.user, s.lan.gateway(), s.image)
+	if s.tls != nil {
+		s.tls.mounts = append(s.tls.mounts, certs.NewMountAt(s.t, filepath.Join(root, "etc/lockstep/tls"), s.chart.user, s.tls.pair, s.tls.authority))
+	}
+	return root
+}
+
+// end kills what runs, and shows the logs of a test that failed.
+func (s *set) end() {
+	for i := range s.ordinals() {
+		s.pod(i).crash()
+	}
+	if !s.t.Failed() {
+		return
+	}
+	for _, c := range s.claims {
+		text := c.log()
+		s.t.Logf("%s is kept in %s; its log ends:\n%s", c.name, c.root, text[max(0, len(text)-3000):])
+	}
+}
+
+// lookup is the cluster's DNS.
+func (s *set) lookup(name string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, p := range s.pods {
+		switch {
+		case name == s.chart.host(p.name), name == s.chart.headless+"."+s.chart.domain():
+			all = append(all, p.leg.addr)
+		case name == s.chart.name+"."+s.chart.domain() && p.isReady():
+			all = append(all, p.leg.addr)
+		}
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// service is the address of a pod that is ready, by chance; "": there is none.
+func (s *set) service() string {
+	if all := s.lookup(s.chart.name + "." + s.chart.domain()); len(all) > 0 {
+		return s.client(all[0])
+	}
+	return ""
+}
+
+// client is the client port at an address.
+func (s *set) client(addr string) string { return fmt.Sprintf("%s:%d", addr, s.chart.port("client")) }
+
+// pod is the pod with an ordinal, nil if there is none.
+func (s *set) pod(i int) *pod {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pods[i]
+}
+
+// ordinals are those of the pods that exist.
+func (s *set) ordinals() map[int]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[int]bool{}
+	for i := range s.pods {
+		all[i] = true
+	}
+	return all
+}
+
+// claim is the one of an ordinal, made when it is first asked for.
+func (s *set) claim(i int) *claim {
+	s.t.Helper()
+	if s.claims[i] == nil {
+		s.claims[i] = &claim{s, fmt.Sprintf("%s-%d", s.chart.name, i), s.root()}
+	}
+	return s.claims[i]
+}
+
+// create makes pods, in the order given.
+func (s *set) create(ordinals ...int) {
+	s.t.Helper()
+	for _, i := range ordinals {
+		p := newPod(s.claim(i))
+		s.mu.Lock()
+		s.pods[i] = p
+		s.mu.Unlock()
+		p.start()
+	}
+}
+
+// forget takes a pod out of the DNS.
+func (s *set) forget(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, i)
+}
+
+// remove deletes a pod in good order and tells how long that took.
+func (s *set) remove(i int) time.Duration {
+	s.t.Helper()
+	took := s.pod(i).finish(s.chart.grace)
+	s.forget(i)
+	return took
+}
+
+// crash ends pods with no chance to clean up, all at once.
+func (s *set) crash(ordinals ...int) {
+	s.t.Helper()
+	var all sync.WaitGroup
+	for _, i := range ordinals {
+		all.Go(func() {
+			s.pod(i).crash()
+			s.forget(i)
+		})
+	}
+	all.Wait()
+}
+
+// whole waits until so many pods exist, all are ready, and the cluster has so
+// many members and is healthy, as clusterctl in each pod sees it.
+func (s *set) whole(replicas int) {
+	s.t.Helper()
+	proc.Wait(s.t, patience, fmt.Sprintf("%d pods are ready and see %d members, all well", replicas, replicas), func() bool {
+		if len(s.ordinals()) != replicas {
+			return false
+		}
+		for i := range s.ordinals() {
+			if !s.pod(i).isReady() {
+				return false
+			}
+		}
+		for i := range s.ordinals() {
+			if c := s.status(s.pod(i)); c == nil || len(c.Nodes) != replicas || c.Health != status.Healthy {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// roll deletes and makes anew one pod after the other, the highest first, each
+// when the one before is ready: what an upgrade does, without minReadySeconds.
+func (s *set) roll(replicas int) (longest time.Duration) {
+	s.t.Helper()
+	for i := replicas - 1; i >= 0; i-- {
+		longest = max(longest, s.remove(i))
+		s.create(i)
+		s.waitReady(i)
+	}
+	return longest
+}
+
+// size is how many pods there are to be, in words.
+func (s *set) size() string {
+	return s.chart.values[[3]string{"ConfigMap", s.chart.name + "-size", "replicas"}]
+}
+
+func (s *set) waitReady(i int) {
+	s.t.Helper()
+	proc.Wait(s.t, patience, s.claim(i).name+" is ready", func() bool { return s.pod(i).isReady() })
+}
+
+// upgrade is helm upgrade with another replicaCount: the Job first, then the
+// StatefulSet grows or shrinks.
+func (s *set) upgrade(replicas int) {
+	s.t.Helper()
+	s.chart.resize(replicas)
+	if out, err := s.job(); err != nil {
+		s.t.Fatalf("the hook before the upgrade to %d failed: %v\n%s", replicas, err, out)
+	}
+	var ends sync.WaitGroup
+	for i := range s.ordinals() {
+		if i >= replicas {
+			ends.Go(func() { s.remove(i) })
+		}
+	}
+	ends.Wait()
+	for i := range replicas {
+		if s.pod(i) == nil {
+			s.create(i)
+		}
+	}
+	s.whole(replicas)
+}
+
+// job runs the Job that comes before an upgrade.
+func (s *set) job() (string, error) {
+	s.t.Helper()
+	s.jobs++
+	c := &claim{s, fmt.Sprintf("%s-scale-down-%d", s.chart.name, s.jobs), s.root()}
+	return s.runIn(c, &s.chart.job)
+}
+
+// runIn runs a container to its end in a pod of its own.
+func (s *set) runIn(c *claim, in *container) (string, error) {
+	s.t.Helper()
+	g := s.lan.join()
+	defer g.leave()
+	cmd := s.command(in, c)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := startIn(cmd, g.namespace); err != nil {
+		return "", err
+	}
+	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	err := cmd.Wait()
+	return out.String(), err
+}

@@ -1,0 +1,90 @@
+package podlife
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"time"
+
+	"lockstep/node/status"
+	"lockstep/tests/respconn"
+)
+
+// dialPatience and askPatience bound how long a pod may take to answer.
+const (
+	dialPatience = 2 * time.Second
+	askPatience  = 20 * time.Second
+)
+
+// dial connects to a pod as a client does, and says the password.
+func (s *set) dial(addr string) (*respconn.Conn, error) {
+	conn, err := net.DialTimeout("tcp", addr, dialPatience)
+	if err != nil {
+		return nil, err
+	}
+	if s.chart.secure() {
+		sealed := tls.Client(conn, s.tls.client)
+		_ = conn.SetDeadline(time.Now().Add(askPatience))
+		if err := sealed.Handshake(); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		_ = conn.SetDeadline(time.Time{})
+		conn = sealed
+	}
+	c := respconn.New(conn)
+	c.Patience = askPatience
+	if v, err := c.Do("AUTH", s.chart.password()); err != nil || v.String() != "+OK" {
+		c.Close()
+		return nil, fmt.Errorf("AUTH: %s %w", v, err)
+	}
+	return c, nil
+}
+
+// shown is the serial number of the certificate that a pod shows a new client.
+func (s *set) shown(p *pod) string {
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: dialPatience}, "tcp", s.client(p.leg.addr), s.tls.client)
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+// ask sends one command to a pod.
+func (s *set) ask(p *pod, args ...string) (respconn.Value, error) {
+	c, err := s.dial(s.client(p.leg.addr))
+	if err != nil {
+		return respconn.Value{}, err
+	}
+	defer c.Close()
+	return c.Do(args...)
+}
+
+// status is the cluster as a pod sees it; nil: it does not say.
+func (s *set) status(p *pod) *status.Cluster {
+	v, err := s.ask(p, "LOCKSTEP", "STATUS")
+	var c status.Cluster
+	if err != nil || json.Unmarshal(v.Bytes, &c) != nil {
+		return nil
+	}
+	return &c
+}
+
+// leader is the ordinal of the pod that leads the first shard, as the others see
+// it; -1: nobody says.
+func (s *set) leader() int {
+	for i := range s.ordinals() {
+		c := s.status(s.pod(i))
+		if c == nil || len(c.Layout) == 0 {
+			continue
+		}
+		for j := range s.ordinals() {
+			if s.pod(j).name == c.Layout[0].Leader {
+				return j
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,298 @@
+package powercut
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// sector is what a disk writes whole or not at all, in bytes.
+const sector = 512
+
+// disk is a folder twice: as its processes see it, and as it would be found
+// after a power cut.
+type disk struct {
+	root string
+	// live is what processes see; safe is what a power cut leaves of the names,
+	// and steps are the changes to names between the two, in their order.
+	live, safe tree
+	steps      []step
+	// deafFiles and deafFolders make the disk forget what it was told to sync:
+	// a test of the test.
+	deafFiles, deafFolders bool
+}
+
+// tree has a file, or nil for a folder, under each path.
+type tree map[string]*file
+
+// step is one change to names.
+type step struct {
+	verb string
+	// path is the name that comes or goes, or is renamed to to.
+	path, to string
+	file     *file
+	ended    int
+}
+
+const (
+	stepMake   = "make"
+	stepRemove = "remove"
+	stepRename = "rename"
+)
+
+func newDisk(root string) *disk { return &disk{root: root, live: tree{}, safe: tree{}} }
+
+func (t tree) take(s step) {
+	switch s.verb {
+	case stepMake:
+		t[s.path] = s.file
+	case stepRemove:
+		delete(t, s.path)
+	case stepRename:
+		moved := tree{}
+		for path, f := range t {
+			if path == s.path || strings.HasPrefix(path, s.path+"/") {
+				moved[s.to+path[len(s.path):]] = f
+				delete(t, path)
+			}
+		}
+		for path, f := range moved {
+			t[path] = f
+		}
+	}
+}
+
+// file is a file's content: what is safe, and what has been done to it since.
+type file struct {
+	safe    image
+	changes []change
+}
+
+// change is a write, or a new length where data is nil.
+type change struct {
+	offset int64
+	data   []byte
+	size   int64
+	ended  int
+}
+
+// image is a file's bytes by sectors; those that are missing are zero.
+type image struct {
+	sectors map[int64][]byte
+	size    int64
+}
+
+func (m *image) clone() image {
+	c := image{sectors: make(map[int64][]byte, len(m.sectors)), size: m.size}
+	for n, s := range m.sectors {
+		c.sectors[n] = s
+	}
+	return c
+}
+
+// put writes one sector's part of a write. Sectors are replaced, not changed:
+// images share them.
+func (m *image) put(n, from int64, data []byte) {
+	s := make([]byte, sector)
+	copy(s, m.sectors[n])
+	copy(s[from:], data)
+	if m.sectors == nil {
+		m.sectors = map[int64][]byte{}
+	}
+	m.sectors[n] = s
+}
+
+// resize sets the length; what is cut off is zero when it comes again.
+func (m *image) resize(size int64) {
+	if size < m.size {
+		m.crop(size)
+	}
+	m.size = size
+}
+
+// crop makes all behind size zero.
+func (m *image) crop(size int64) {
+	for n, s := range m.sectors {
+		switch {
+		case n*sector >= size:
+			delete(m.sectors, n)
+		case (n+1)*sector > size:
+			cut := slices.Clone(s)
+			clear(cut[size-n*sector:])
+			m.sectors[n] = cut
+		}
+	}
+}
+
+// take applies a change as far as lands says: sector by sector, and the length.
+func (m *image) take(c *change, lands func(sector int64) bool, length bool) {
+	if c.data == nil {
+		if length {
+			m.resize(c.size)
+		}
+		return
+	}
+	for done := 0; done < len(c.data); {
+		n := (c.offset + int64(done)) / sector
+		from := c.offset + int64(done) - n*sector
+		part := min(int(sector-from), len(c.data)-done)
+		if lands(n) {
+			m.put(n, from, c.data[done:done+part])
+		}
+		done += part
+	}
+	if length {
+		m.size = max(m.size, c.offset+int64(len(c.data)))
+	}
+}
+
+func always(int64) bool { return true }
+
+// cached is the file as processes see it.
+func (f *file) cached() image {
+	m := f.safe.clone()
+	for i := range f.changes {
+		m.take(&f.changes[i], always, true)
+	}
+	return m
+}
+
+// length is the file's length as processes see it.
+func (f *file) length() int64 {
+	size := f.safe.size
+	for i := range f.changes {
+		if c := &f.changes[i]; c.data == nil {
+			size = c.size
+		} else {
+			size = max(size, c.offset+int64(len(c.data)))
+		}
+	}
+	return size
+}
+
+// sync makes safe what had ended before a call began.
+func (f *file) sync(began int) {
+	var left []change
+	for i := range f.changes {
+		if f.changes[i].ended < began {
+			f.safe.take(&f.changes[i], always, true)
+		} else {
+			left = append(left, f.changes[i])
+		}
+	}
+	f.changes = left
+}
+
+// syncNames makes names safe: those that were changed before a folder's sync
+// began, in all folders, for what the last of them needs was written before it.
+func (d *disk) syncNames(began int) {
+	for len(d.steps) > 0 && d.steps[0].ended < began {
+		d.safe.take(d.steps[0])
+		d.steps = d.steps[1:]
+	}
+}
+
+// fate is how much of what was not synced a power cut lets through.
+type fate int
+
+const (
+	// nothing: only what was synced.
+	nothing fate = iota
+	// everything: as if the process had been killed.
+	everything
+	// half: of each sector any of its versions. Of the names, here and below, all
+	// or any first part.
+	half
+	// most: each sector with nine chances of ten.
+	most
+	// few: each sector with one chance of ten.
+	few
+	// lastOnly: the sectors of each file's last write, and nothing before it:
+	// the disk turned the order round.
+	lastOnly
+)
+
+var allFates = []fate{nothing, everything, half, most, few, lastOnly}
+
+func (f fate) String() string {
+	return [...]string{"nothing", "everything", "half", "most", "few", "the last write only"}[f]
+}
+
+// survivor is the file as it may be after a power cut.
+func (f *file) survivor(rng *rand.Rand, how fate) image {
+	m := f.safe.clone()
+	if len(f.changes) == 0 || how == nothing {
+		return m
+	}
+	// A sector holds the version after some change to it; a length likewise.
+	until := map[int64]int{}
+	draw := func() int {
+		switch chance := rng.IntN(10); {
+		case how == everything, how == most && chance > 0, how == few && chance == 0:
+			return len(f.changes)
+		case how == half:
+			return rng.IntN(len(f.changes) + 1)
+		}
+		return 0
+	}
+	length := draw()
+	if how == lastOnly {
+		length = len(f.changes)
+	}
+	for i := range f.changes {
+		last := i == len(f.changes)-1
+		m.take(&f.changes[i], func(n int64) bool {
+			if how == lastOnly {
+				return last
+			}
+			if _, drawn := until[n]; !drawn {
+				until[n] = draw()
+			}
+			return i < until[n]
+		}, i < length)
+	}
+	m.crop(m.size)
+	return m
+}
+
+// cut writes into the folder to what a power cut may leave now.
+func (d *disk) cut(rng *rand.Rand, how fate, to string) error {
+	names := tree{}
+	for path, f := range d.safe {
+		names[path] = f
+	}
+	kept := len(d.steps)
+	if how == nothing {
+		kept = 0
+	} else if how != everything && rng.IntN(2) == 0 {
+		kept = rng.IntN(len(d.steps) + 1)
+	}
+	for _, s := range d.steps[:kept] {
+		names.take(s)
+	}
+	for _, path := range names.sorted() {
+		target := filepath.Join(to, strings.TrimPrefix(path, d.root))
+		if names[path] == nil {
+			if err := os.MkdirAll(target, 0o700); err != nil {
+				return err
+			}
+			continue
+		}
+		m := names[path].survivor(rng, how)
+		if err := m.write(target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t tree) sorted() []string {
+	paths := make([]string, 0, len(t))
+	for path := range t {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}

@@ -1,0 +1,157 @@
+package powercut
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"lockstep/cluster/raftio"
+)
+
+// TestMain makes the test binary a worker when it is run as one.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(workerEnv); text != "" {
+		if err := work(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var kinds = []string{raftio.StoreBolt, raftio.StoreWAL, raftio.StoreBolt + sharedSuffix, raftio.StoreWAL + sharedSuffix}
+
+const (
+	generations    = 3
+	cutsPerSession = 20
+	opsPerSession  = 30
+)
+
+// lineages is how many lineages each kind of store lives through.
+func lineages() uint64 {
+	if os.Getenv("LOCKSTEP_LONG") != "" {
+		return 60
+	}
+	return 2
+}
+
+// TestAcknowledgedIsThereAfterThePowerFailed: each generation is killed, opened
+// again in the same folder with nothing synced in between, and ends by a power
+// cut, of which the next makes a beginning.
+func TestAcknowledgedIsThereAfterThePowerFailed(t *testing.T) {
+	needStrace(t)
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			cuts, acked, entries, lost := 0, 0, 0, uint64(0)
+			for seed := range lineages() {
+				l := newLineage(t, kind, seed)
+				for g := 0; g < generations && l.live(g); g++ {
+				}
+				acked += l.acked
+				entries += l.entries
+				if err := errors.Join(l.wrong...); err != nil {
+					t.Fatal(err)
+				}
+				if l.lost {
+					lost++
+				}
+				cuts += l.cuts
+			}
+			if lost > 1+lineages()/8 {
+				t.Errorf("%d of %d lineages were given up", lost, lineages())
+			}
+			t.Logf("%s: %d power cuts, %d acknowledgements, %d entries; none lost or wrong", kind, cuts, acked, entries)
+		})
+	}
+}
+
+// live is one generation. It tells whether there can be a next.
+func (l *lineage) live(generation int) bool {
+	l.t.Helper()
+	l.play(l.session(order{Ops: opsPerSession, KillAfter: 4 + l.rng.IntN(opsPerSession-4)}), 0, cutsPerSession)
+	if l.lost || len(l.wrong) > 0 {
+		return false
+	}
+	next := l.play(l.session(order{Ops: opsPerSession}), 0, cutsPerSession)
+	if len(l.wrong) > 0 {
+		return false
+	}
+	if generation < generations-1 {
+		l.restart(next)
+	}
+	return true
+}
+
+// TestPowerCutsWhileTheFilesAreMade cuts the power after every call of the first
+// opening: what comes up is good or not there at all.
+func TestPowerCutsWhileTheFilesAreMade(t *testing.T) {
+	needStrace(t)
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			l := newLineage(t, kind, 1)
+			l.fates, l.cutsPerPlace = []fate{half, few, half, most}, 4
+			l.play(l.session(order{Ops: 1}), 0, 1000)
+			if err := errors.Join(l.wrong...); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d power cuts", l.cuts)
+		})
+	}
+}
+
+// TestPowerCutsWhileANewFileIsBegun fills the first file of raft-wal, of 64 MiB,
+// and cuts the power around the place where it is sealed and the next is begun.
+func TestPowerCutsWhileANewFileIsBegun(t *testing.T) {
+	needStrace(t)
+	t.Parallel()
+	l := newLineage(t, raftio.StoreWAL, 99)
+	const entryBytes = 23 << 20
+	calls := l.session(order{Fill: 3, FillBytes: entryBytes, Ops: 3})
+	last := 0
+	for i, c := range calls {
+		if c.name == "pwrite64" && c.ret > entryBytes {
+			last = i
+		}
+	}
+	if last == 0 {
+		t.Fatal("the worker wrote no long entries")
+	}
+	l.play(calls, last, 18)
+	if err := errors.Join(l.wrong...); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	for path := range l.disk.live {
+		if len(path) > 4 && path[len(path)-4:] == ".wal" {
+			files++
+		}
+	}
+	if files < 2 {
+		t.Errorf("%d files: no new one was begun", files)
+	}
+}
+
+// TestDiskThatDoesNotSyncIsNoticed: a test that finds nothing wrong with a disk
+// which forgets what it was told to keep would find nothing at all.
+func TestDiskThatDoesNotSyncIsNoticed(t *testing.T) {
+	needStrace(t)
+	for _, kind := range kinds {
+		for _, deaf := range []string{"files", "folders"} {
+			t.Run(kind+", "+deaf, func(t *testing.T) {
+				t.Parallel()
+				l := newLineage(t, kind, 5)
+				l.disk.deafFiles, l.disk.deafFolders = deaf == "files", deaf == "folders"
+				// All else may make bbolt panic where no test can catch it.
+				l.fates = []fate{nothing}
+				l.play(l.session(order{Ops: opsPerSession}), 0, 40)
+				if len(l.wrong) == 0 {
+					t.Errorf("that %s are never synced was not noticed in %d power cuts", deaf, l.cuts)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package proc
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/respconn"
+)
+
+// talkPatience is how long a reply may take; tests share a machine with others.
+const talkPatience = 90 * time.Second
+
+// Dial connects to a node for as long as the test lasts.
+func Dial(t testing.TB, addr string) *respconn.Conn {
+	t.Helper()
+	c, err := respconn.DialTimeout(addr, talkPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Do runs a command and returns its reply, readable and in one line.
+func Do(t testing.TB, c *respconn.Conn, args ...string) string {
+	t.Helper()
+	v, err := c.Do(args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return oneLine(v)
+}
+
+// Read returns the next reply, readable and in one line.
+func Read(t testing.TB, c *respconn.Conn) string {
+	t.Helper()
+	v, err := c.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oneLine(v)
+}
+
+func oneLine(v respconn.Value) string { return strings.Join(strings.Fields(v.String()), " ") }

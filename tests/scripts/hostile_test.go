@@ -1,0 +1,204 @@
+package scripts
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+	"lockstep/tests/scripts/zoo"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	patience = 3 * time.Minute
+	// replayPatience is how long three nodes may take to run all hostile scripts
+	// again, on the slowest machine.
+	replayPatience = 4 * time.Minute
+	mb             = 1 << 20
+	// rssMax is what a node may take while hostile scripts run, in bytes: what they
+	// may allocate, several times over, for a garbage collector runs when it likes.
+	rssMax = 2048 * mb
+)
+
+// limits make a hostile script end within some hundred milliseconds.
+var limits = []string{"CONFIG", "SET", "script-max-instructions", "2000000", "script-max-memory", "40mb",
+	"script-max-pattern-steps", "1500000", "script-max-coroutines", "100", "script-max-reply", "4mb"}
+
+func say(t *testing.T, c *respconn.Conn, args ...string) string {
+	t.Helper()
+	c.Patience = patience
+	v, err := c.Do(args...)
+	if err != nil {
+		t.Fatalf("%.80q: %v", args, err)
+	}
+	return v.String()
+}
+
+// variants are the ways in which a script is run: under the global lock, under
+// its key's, and as a read that enters no log.
+var variants = map[string]func(source string) []string{
+	"global":  func(s string) []string { return []string{"EVAL", s, "1", "{zoo}k"} },
+	"flagged": func(s string) []string { return []string{"EVAL", "#!lua flags=allow-key-locking\n" + s, "1", "{zoo}k"} },
+	"reading": func(s string) []string { return []string{"EVAL_RO", s, "1", "{zoo}k"} },
+}
+
+// TestHostileScriptsEndOnACluster: each ends with an error that names a bound,
+// on all nodes alike; no process dies, others are served meanwhile; and so it is
+// again when all nodes are killed and replay their logs.
+func TestHostileScriptsEndOnACluster(t *testing.T) {
+	cluster := proc.NewCluster(t, 3, proc.Options{})
+	c := proc.Dial(t, cluster.Follower().Addr())
+	if got := say(t, c, limits...); got != "+OK" {
+		t.Fatal(got)
+	}
+	pids := pidsOf(cluster)
+	watch := watchNodes(cluster)
+	probe := startProbe(t, cluster.WaitLeader().Addr())
+	for variant, call := range variants {
+		for _, a := range zoo.Animals {
+			if variant == "reading" && a.Name == "growing key" {
+				continue // it is refused its first write
+			}
+			began := time.Now()
+			got := say(t, c, call(a.Source)...)
+			if a.Want != "" && (got[0] != '-' || !strings.Contains(got, a.Want)) {
+				t.Errorf("%s, %s: %.300s", a.Name, variant, got)
+			}
+			if took := time.Since(began); took > patience/2 {
+				t.Errorf("%s, %s: took %v", a.Name, variant, took)
+			}
+		}
+	}
+	probe.stop(t)
+	for name, bytes := range watch() {
+		t.Logf("%s: %d MB at its highest", name, bytes/mb)
+		if bytes > rssMax {
+			t.Errorf("%s took %d MB", name, bytes/mb)
+		}
+	}
+	if now := pidsOf(cluster); !slices.Equal(now, pids) {
+		t.Errorf("processes were %v and are %v", pids, now)
+	}
+	say(t, c, "SET", "{zoo}last", "1")
+	before, executed := same(t, cluster, 0)
+	for _, n := range cluster.Nodes {
+		n.Kill9()
+	}
+	for _, n := range cluster.Nodes {
+		n.Start()
+	}
+	for _, n := range cluster.Nodes {
+		n.WaitReady()
+	}
+	cluster.WaitLeader()
+	if after, _ := same(t, cluster, executed); after != before {
+		t.Errorf("the state was %s, and is %s after a restart", before, after)
+	}
+}
+
+func pidsOf(c *proc.Cluster) []int {
+	var pids []int
+	for _, n := range c.Nodes {
+		pids = append(pids, n.Pid())
+	}
+	return pids
+}
+
+// watchNodes measures the nodes' memory until it is asked for the most.
+func watchNodes(c *proc.Cluster) (most func() map[string]int64) {
+	highest, done := map[string]int64{}, make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				for _, n := range c.Nodes {
+					highest[n.Name] = max(highest[n.Name], n.RSS())
+				}
+			}
+		}
+	})
+	return func() map[string]int64 {
+		close(done)
+		wg.Wait()
+		return highest
+	}
+}
+
+// probe reads and writes a key that no script has.
+type probe struct {
+	took []time.Duration
+	done chan struct{}
+	wg   sync.WaitGroup
+	err  string
+}
+
+func startProbe(t *testing.T, addr string) *probe {
+	p := &probe{done: make(chan struct{})}
+	c := proc.Dial(t, addr)
+	c.Patience = patience
+	p.wg.Go(func() {
+		for n := 1; ; n++ {
+			select {
+			case <-p.done:
+				return
+			default:
+			}
+			began := time.Now()
+			v, err := c.Do("INCR", "elsewhere")
+			if err != nil || v.String() != ":"+strconv.Itoa(n) {
+				p.err = v.String()
+				return
+			}
+			p.took = append(p.took, time.Since(began))
+		}
+	})
+	return p
+}
+
+func (p *probe) stop(t *testing.T) {
+	t.Helper()
+	close(p.done)
+	p.wg.Wait()
+	if p.err != "" || len(p.took) == 0 {
+		t.Fatalf("another key: %d INCRs, and then %q", len(p.took), p.err)
+	}
+	slices.Sort(p.took)
+	t.Logf("another key meanwhile: %d INCRs, p50 %v, p99 %v, at most %v", len(p.took), p.took[len(p.took)/2], p.took[len(p.took)*99/100], p.took[len(p.took)-1])
+}
+
+// same waits until all nodes have executed the same, and the entry atLeast, and
+// returns the digest of what each of them has.
+func same(t *testing.T, c *proc.Cluster, atLeast int) (state string, executed int) {
+	t.Helper()
+	proc.Wait(t, replayPatience, "all nodes have the same state", func() bool {
+		seen := map[string]bool{}
+		for _, n := range c.Nodes {
+			conn, err := respconn.Dial(n.Addr())
+			if err != nil {
+				return false
+			}
+			replies, err := conn.Pipeline([]string{"READONLY"}, []string{"DEBUG", "DIGEST"})
+			conn.Close()
+			if err != nil || replies[1].IsError() {
+				return false
+			}
+			index := proc.Info(n.Addr(), "raft")["raft_executed"]
+			state = replies[1].String()
+			executed, _ = strconv.Atoi(index)
+			seen[state+index] = true
+		}
+		return len(seen) == 1 && executed >= atLeast
+	})
+	return state, executed
+}

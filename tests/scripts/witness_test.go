@@ -1,0 +1,90 @@
+package scripts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// telling is a script that does what shows.
+const telling = `redis.log(redis.LOG_WARNING, 'said', 'once') redis.call('select', 3) redis.call('set', KEYS[1], 'v')
+redis.pcall('lpush', KEYS[1], 'x') redis.pcall('nosuch') redis.pcall('auth', 'x') redis.pcall('get', 'other') return 1`
+
+// told runs the script through one node, as a user who may not do all of it, and
+// returns what the node tells of it where it runs.
+func told(t *testing.T, addr, runs string) string {
+	t.Helper()
+	admin, ear, there, ann := proc.Dial(t, addr), proc.Dial(t, runs), proc.Dial(t, runs), proc.Dial(t, addr)
+	say(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~k", "+@all")
+	proc.Wait(t, patience, "ann can log in", func() bool { return say(t, ann, "AUTH", "ann", "pw") == "+OK" })
+	say(t, there, "CONFIG", "SET", "slowlog-log-slower-than", "0")
+	for _, reset := range [][]string{{"CONFIG", "RESETSTAT"}, {"SLOWLOG", "RESET"}, {"ACL", "LOG", "RESET"}} {
+		say(t, there, reset...)
+	}
+	say(t, ear, "MONITOR")
+	if got := say(t, ann, "EVAL", telling, "1", "k"); got != ":1" {
+		t.Errorf("%s: %s", addr, got)
+	}
+	var lines []string
+	for len(lines) < 3 {
+		v, err := ear.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, command, ok := strings.Cut(v.String(), " lua] "); ok {
+			lines = append(lines, command)
+		}
+	}
+	stats := say(t, there, "INFO", "commandstats")
+	for _, name := range []string{"set", "lpush", "select", "auth", "get"} {
+		_, line, _ := strings.Cut(stats, "cmdstat_"+name+":")
+		calls, line, _ := strings.Cut(line, ",")
+		_, line, _ = strings.Cut(line, "rejected_calls=")
+		lines = append(lines, fmt.Sprintf("%s %s rejected %.16s", name, calls, line))
+	}
+	slow := say(t, there, "SLOWLOG", "GET", "-1")
+	log := strings.Join(strings.Fields(say(t, there, "ACL", "LOG")), " ")
+	return fmt.Sprintf("%s\n%d slow\nkey in lua by ann: %t", strings.Join(lines, "\n"), strings.Count(slow, `"?:0"`),
+		strings.Contains(log, `"reason" "key" "context" "lua" "object" "other" "username" "ann"`))
+}
+
+// TestWhatScriptsDoShowsWhereTheyRun: through a follower; the leader's MONITOR,
+// commandstats, SLOWLOG, ACL LOG and log have what redis-server's have, once, and a
+// follower's have nothing. A restart, which runs all scripts again, says nothing.
+func TestWhatScriptsDoShowsWhereTheyRun(t *testing.T) {
+	proc.NeedProcesses(t)
+	cluster := proc.NewCluster(t, 3, proc.Options{})
+	redis := proc.RedisServer(t)
+	leader, follower := cluster.WaitLeader(), cluster.Follower()
+	quiet := proc.Dial(t, follower.Addr())
+	say(t, quiet, "CONFIG", "RESETSTAT")
+	want, got := told(t, redis.Addr(), redis.Addr()), told(t, follower.Addr(), leader.Addr())
+	if got != want {
+		t.Errorf("the leader tells\n%s\nand redis-server\n%s", got, want)
+	}
+	if stats := say(t, quiet, "INFO", "commandstats"); strings.Contains(stats, "cmdstat_lpush") {
+		t.Errorf("a follower counts what scripts do: %s", stats)
+	}
+	_, executed := same(t, cluster, 0)
+	for _, n := range cluster.Nodes {
+		n.Kill9()
+	}
+	for _, n := range cluster.Nodes {
+		n.Start()
+	}
+	for _, n := range cluster.Nodes {
+		n.WaitReady()
+	}
+	same(t, cluster, executed)
+	for _, n := range cluster.Nodes {
+		want := 0
+		if n == leader {
+			want = 1
+		}
+		if got := strings.Count(n.Log(), `text="said once"`); got != want {
+			t.Errorf("%s said it %d times, not %d", n.Name, got, want)
+		}
+	}
+}

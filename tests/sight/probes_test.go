@@ -1,0 +1,103 @@
+package sight
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// A node that waits for a cluster to take it in is alive, and not started.
+func TestProbesOfANodeThatStarts(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	lone := proc.NewCluster(t, 1, proc.Options{})
+	lone.Nodes[0].Pause()
+	n := join(t, lone)
+	n.await(t, "/livez", http.StatusOK)
+	n.expect(t, "/startupz", http.StatusServiceUnavailable)
+	n.expect(t, "/readyz", http.StatusServiceUnavailable)
+	n.expect(t, "/readyz?stale", http.StatusServiceUnavailable)
+	n.expect(t, "/metrics", http.StatusServiceUnavailable)
+	lone.Nodes[0].Continue()
+	n.await(t, "/startupz", http.StatusOK)
+	n.await(t, "/readyz", http.StatusOK)
+	n.expect(t, "/livez", http.StatusOK)
+}
+
+// Liveness never speaks of a quorum; readiness does, after the grace.
+func TestProbesWithoutAQuorum(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c, nodes := three(t, "--ready-leader-grace-ms", "2500")
+	leader, others := byRole(t, c, nodes)
+	proc.Wait(t, patience, "the leader is ready as one", func() bool { code, _ := leader.get("/readyz?leader"); return code == http.StatusOK })
+	for _, n := range others {
+		n.expect(t, "/readyz?leader", http.StatusServiceUnavailable)
+	}
+	last := others[0]
+	leader.Kill9()
+	others[1].Kill9()
+	last.await(t, "/readyz", http.StatusServiceUnavailable)
+	if _, text := last.get("/readyz?verbose"); !strings.Contains(text, "[-] leaders: shard 0 has had no leader for ") || !strings.Contains(text, "[+] caught-up: ok") {
+		t.Errorf("verbose is %q", text)
+	}
+	for _, path := range []string{"/livez", "/startupz", "/readyz?noleader", "/readyz?stale", "/metrics"} {
+		last.expect(t, path, http.StatusOK)
+	}
+	if last.scrape(t).sum("lockstep_ready") != 0 {
+		t.Error("lockstep_ready is not 0")
+	}
+	// One that starts without a leader has started, and has not caught up.
+	last.Kill9()
+	last.Start()
+	last.await(t, "/startupz", http.StatusOK)
+	last.expect(t, "/livez", http.StatusOK)
+	for _, path := range []string{"/readyz", "/readyz?noleader"} {
+		last.expect(t, path, http.StatusServiceUnavailable)
+	}
+	last.expect(t, "/readyz?stale", http.StatusOK)
+	leader.Start()
+	others[1].Start()
+	for _, n := range nodes {
+		n.await(t, "/readyz", http.StatusOK)
+	}
+}
+
+// A node that is told to stop says so first, and serves on for a while.
+func TestProbesOfANodeThatStops(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	port := proc.FreePort(t)
+	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port), "--shutdown-delay-ms", "15000"}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
+	n.await(t, "/readyz", http.StatusOK)
+	stopped := make(chan int, 1)
+	go func() { stopped <- n.Stop() }()
+	n.await(t, "/readyz", http.StatusServiceUnavailable)
+	if _, text := n.get("/readyz"); !strings.Contains(text, "is stopping") {
+		t.Errorf("it says %q", text)
+	}
+	n.expect(t, "/livez", http.StatusOK)
+	ask(t, n, "SET", "while", "stopping")
+	if code := <-stopped; code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}
+
+// Profiles are there when they are asked for.
+func TestProfilesAreOff(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	port := proc.FreePort(t)
+	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port)}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
+		n.expect(t, path, http.StatusNotFound)
+	}
+	ask(t, n, "CONFIG", "SET", "admin-pprof", "yes")
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
+		n.expect(t, path, http.StatusOK)
+	}
+}

@@ -1,0 +1,160 @@
+package tls
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/certs"
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// Who comes to the wrong port is closed, and the log says why in words.
+func TestTheWrongPort(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	h := newHouse(t, 1, certs.Wish{})
+	plain, err := net.Dial("tcp", h.addr(0))
+	must(t, err)
+	defer plain.Close()
+	_, err = plain.Write([]byte("*1\r\n$4\r\nPING\r\n"))
+	must(t, err)
+	_ = plain.SetReadDeadline(time.Now().Add(patience))
+	if got, err := io.ReadAll(plain); len(got) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q, %v", got, err)
+	}
+	proc.Wait(t, patience, "the log says why", func() bool { return strings.Contains(h.Nodes[0].Log(), "it does not speak TLS") })
+
+	if conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", h.Nodes[0].Addr(), h.client(t)); err == nil || strings.Contains(err.Error(), "timeout") {
+		t.Errorf("TLS to the plain port: %v %v", conn, err)
+	}
+	proc.Wait(t, patience, "the log says why", func() bool {
+		return strings.Contains(h.Nodes[0].Log(), "the client speaks TLS, and this port does not")
+	})
+}
+
+// A flood of connections that never shake hands is bounded, and keeps nobody
+// out.
+func TestHandshakeFlood(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	h := newHouse(t, 1, certs.Wish{})
+	const flood, most = 700, 512
+	var all []net.Conn
+	for range flood {
+		conn, err := net.Dial("tcp", h.addr(0))
+		must(t, err)
+		defer conn.Close()
+		// Half a record: it is on its way, and never comes.
+		_, _ = conn.Write([]byte{22, 3, 1, 2, 0})
+		all = append(all, conn)
+	}
+	began := time.Now()
+	conn, err := tls.Dial("tcp", h.addr(0), h.client(t))
+	must(t, err)
+	c := respconn.New(conn)
+	defer c.Close()
+	if v, err := c.Do("PING"); err != nil || v.String() != "+PONG" {
+		t.Error(v, err)
+	}
+	t.Logf("a client came in within %v of a flood", time.Since(began))
+	// The oldest were closed at once; the others at the end of their time.
+	for i, conn := range all {
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("connection %d of %d stays open", i, flood)
+		}
+		if i == flood-most-50 && time.Since(began) > 9*time.Second {
+			t.Error("more handshakes than there may be were under way")
+		}
+	}
+}
+
+// A node without a plain port, its HTTP port under TLS.
+func TestTLSAlone(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	own := certs.NewAuthority(t, "own")
+	m := certs.NewMount(t, own.Issue(certs.Wish{}), own)
+	port, admin := proc.FreePort(t), proc.FreePort(t)
+	args := append([]string{"--port", "0", "--tls-port", strconv.Itoa(port), "--admin-port", strconv.Itoa(admin), "--tls-admin", "yes", "--tls-auth-clients", "optional",
+		"--dir", t.TempDir(), "--bind", "127.0.0.1"}, tlsArgs(m)...)
+	if out, err := exec.Command(proc.Lockstepd(t), append(args, "--check-config")...).CombinedOutput(); err != nil {
+		t.Fatal(string(out))
+	}
+	wrong := append(args, "--tls-key-file", m.CA(), "--check-config")
+	if out, err := exec.Command(proc.Lockstepd(t), wrong...).CombinedOutput(); err == nil {
+		t.Error("a key that is none:", string(out))
+	}
+	cmd := exec.CommandContext(t.Context(), proc.Lockstepd(t), args...)
+	must(t, cmd.Start())
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	cfg := certs.ClientTLS(t, nil, own)
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	proc.Wait(t, patience, "it answers", func() bool {
+		conn, err := tls.Dial("tcp", addr, cfg)
+		if err != nil {
+			return false
+		}
+		c := respconn.New(conn)
+		defer c.Close()
+		v, err := c.Do("SET", "a", "1")
+		return err == nil && v.String() == "+OK"
+	})
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: cfg}, Timeout: patience}
+	for _, path := range []string{"/livez", "/", "/ui/state"} {
+		r, err := web.Get(fmt.Sprintf("https://127.0.0.1:%d%s", admin, path))
+		must(t, err)
+		r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			t.Error(path, r.Status)
+		}
+	}
+	if r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/livez", admin)); err == nil {
+		defer r.Body.Close()
+		if r.StatusCode == http.StatusOK {
+			t.Error("plain HTTP is answered")
+		}
+	}
+}
+
+// TestRatio prints what TLS costs one pipelining and one asking client.
+func TestRatio(t *testing.T) {
+	h := newHouse(t, 1, certs.Wish{})
+	conn, err := tls.Dial("tcp", h.addr(0), h.client(t))
+	must(t, err)
+	sealed := respconn.New(conn)
+	plain, err := respconn.Dial(h.Nodes[0].Addr())
+	must(t, err)
+	defer sealed.Close()
+	defer plain.Close()
+	for _, depth := range []int{1, 100} {
+		var commands [][]string
+		for range depth {
+			commands = append(commands, []string{"GET", "a"})
+		}
+		speed := func(c *respconn.Conn) float64 {
+			began, n := time.Now(), 0
+			for ; time.Since(began) < time.Second; n += depth {
+				_, err := c.Pipeline(commands...)
+				must(t, err)
+			}
+			return float64(n) / time.Since(began).Seconds()
+		}
+		without, with := speed(plain), speed(sealed)
+		t.Logf("pipeline of %d: %.0f/s plain, %.0f/s under TLS, ratio %.2f", depth, without, with, with/without)
+		if with < without/20 {
+			t.Errorf("TLS costs more than it can")
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Package tracking shows that clients which cache what they read are told of
+// every change, on every node, and keep nothing stale through changes of leader
+// (CLIENT TRACKING).
+package tracking
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const patience = 90 * time.Second
+
+func dial(t testing.TB, addr string) *respconn.Conn {
+	t.Helper()
+	c, err := respconn.DialTimeout(addr, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func do(t testing.TB, c *respconn.Conn, args ...string) string {
+	t.Helper()
+	v, err := c.Do(args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return v.String()
+}
+
+func open(t testing.TB, n *proc.Node, m mode) *cache {
+	t.Helper()
+	c := &cache{name: fmt.Sprintf("%s on node %d", m.name, n.Index), addr: n.Addr(), mode: m}
+	if err := c.connect(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+// long is whether to take minutes.
+func long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
+
+const names = 24
+
+func nameOf(i int) string { return fmt.Sprintf("k%d", i) }
+
+// Clients on every node cache what they read, writers on every node change it,
+// and leaders die meanwhile. In the end everything cached is what is there.
+func TestNothingStaleStaysThroughFailovers(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	for _, shards := range []int{1, 2} {
+		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) { failovers(t, shards) })
+	}
+}
+
+func failovers(t *testing.T, shards int) {
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: shards})
+	w := newCrowd(t, c)
+	w.more(t)
+	for range 2 {
+		leader := c.WaitLeader()
+		leader.Kill9()
+		w.more(t)
+		leader.Start()
+		leader.WaitReady()
+		w.more(t)
+	}
+	w.end(t)
+}
+
+// How long after the acknowledgement of a write each node's client has heard of
+// it. A follower learns with the next entry that the last one is committed, or, in
+// a calm cluster, when Raft's leader says so by itself.
+func TestHowSoonClientsHearOfChanges(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	howSoon(t, c, "calm")
+	var stop atomic.Bool
+	var wait sync.WaitGroup
+	for i := range 2 {
+		other := dial(t, c.WaitLeader().Addr())
+		wait.Go(func() {
+			for !stop.Load() {
+				if _, err := other.Do("INCR", fmt.Sprint("other", i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	howSoon(t, c, "busy")
+	stop.Store(true)
+	wait.Wait()
+}
+
+func howSoon(t *testing.T, c *proc.Cluster, when string) {
+	t.Helper()
+	howSoonOn(t, c.WaitLeader(), c.Nodes, when)
+}
+
+// howSoonOn measures on some nodes; leader is where is written.
+func howSoonOn(t *testing.T, leader *proc.Node, nodes []*proc.Node, when string) {
+	t.Helper()
+	rounds := 40
+	if long() {
+		rounds = 1000
+	}
+	type news struct {
+		node int
+		at   time.Time
+	}
+	heard := make(chan news, 16)
+	var caches []*cache
+	for i, n := range nodes {
+		k := open(t, n, modes[0])
+		k.heard = func(string) { heard <- news{i, time.Now()} }
+		caches = append(caches, k)
+	}
+	writer := dial(t, leader.Addr())
+	took := make([][]time.Duration, len(nodes))
+	for i := range rounds {
+		for _, k := range caches {
+			if _, ok := k.look("k"); !ok {
+				t.Fatal("a connection ended")
+			}
+		}
+		do(t, writer, "SET", "k", fmt.Sprint(i))
+		acked := time.Now()
+		for range caches {
+			select {
+			case n := <-heard:
+				took[n.node] = append(took[n.node], n.at.Sub(acked))
+			case <-time.After(patience):
+				t.Fatalf("write %d: not everybody was told", i)
+			}
+		}
+	}
+	for i, all := range took {
+		if len(all) != rounds {
+			t.Fatalf("%s was told %d times of %d writes", nodes[i].Name, len(all), rounds)
+		}
+		slices.Sort(all)
+		t.Logf("%s: %s (%s): from the acknowledgement to the invalidation, median %v, 99 of 100 within %v, most %v (negative: before it)",
+			when, nodes[i].Name, nodes[i].Role(), all[rounds/2], all[rounds*99/100], all[rounds-1])
+	}
+}

@@ -1,0 +1,198 @@
+package tracking
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// ears are what a cache has been told of, in order.
+type ears struct {
+	mu    sync.Mutex
+	heard []string
+}
+
+func (e *ears) hear(key string) {
+	if key == "" {
+		key = "(all)"
+	}
+	e.mu.Lock()
+	e.heard = append(e.heard, key)
+	e.mu.Unlock()
+}
+
+// soFar is what was heard since it was last taken.
+func (e *ears) soFar() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return strings.Join(e.heard, " ")
+}
+
+func (e *ears) take() {
+	e.mu.Lock()
+	e.heard = nil
+	e.mu.Unlock()
+}
+
+func listenTo(c *cache) *ears {
+	e := &ears{}
+	c.mu.Lock()
+	c.heard = e.hear
+	c.mu.Unlock()
+	return e
+}
+
+func (e *ears) wants(t *testing.T, want string) {
+	t.Helper()
+	var got string
+	if !proc.Poll(patience, func() bool {
+		got = e.soFar()
+		return got == want
+	}) {
+		t.Errorf("told %q, not %q", got, want)
+	}
+	e.take()
+}
+
+// Every way in which a key changes is told of on every node: what it was
+// written through, that it has expired, that its database was emptied or
+// exchanged, and that a node took its state from a snapshot.
+func TestEveryWayOfChangeIsToldOnEveryNode(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 1})
+	writer := dial(t, c.Follower().Addr())
+	var caches []*cache
+	var told []*ears
+	for _, n := range c.Nodes {
+		k := open(t, n, modes[0])
+		caches, told = append(caches, k), append(told, listenTo(k))
+	}
+	for _, change := range []struct{ command, want string }{
+		{"SET k 1", "k"}, {"INCR k", "k"}, {"RENAME k other", "k"}, {"SET k 5 PX 60000", "k"}, {"PEXPIRE k 2000", "k"}, {"", "k"},
+		{"SET k 1 PX 2000", "k"}, {"", "k"}, {"MULTI", ""}, {"SET k 1", ""}, {"SET k 2", ""}, {"EXEC", "k"},
+		{"FLUSHDB", "(all)"}, {"SWAPDB 0 1", "(all)"}, {"FLUSHALL", "(all)"},
+	} {
+		for _, k := range caches {
+			if _, ok := k.look("k"); !ok {
+				t.Fatal("a connection ended")
+			}
+		}
+		if change.command != "" {
+			if got := do(t, writer, strings.Fields(change.command)...); strings.HasPrefix(got, "-") {
+				t.Fatalf("%s: %s", change.command, got)
+			}
+		}
+		for i, e := range told {
+			if change.want != "" {
+				e.wants(t, change.want)
+			}
+			if t.Failed() {
+				t.Fatalf("node %d, behind %q", i, change.command)
+			}
+		}
+	}
+	for i, n := range c.Nodes {
+		other := dial(t, n.Addr())
+		do(t, other, "DEBUG", "RELOAD")
+		told[i].wants(t, "(all)")
+	}
+}
+
+// A follower that was paused gets a snapshot instead of the log: its clients
+// drop everything, for no change in between was seen.
+func TestASnapshotFromTheLeaderInvalidatesEverything(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: []string{"--raft-snapshot-entries", "100", "--raft-trailing-entries", "10"}})
+	paused := c.Follower()
+	k := open(t, paused, modes[0])
+	told := listenTo(k)
+	writer := dial(t, c.WaitLeader().Addr())
+	do(t, writer, "SET", "k", "old")
+	proc.Wait(t, patience, "the value is cached", func() bool {
+		v, ok := k.look("k")
+		return ok && v == `"old"`
+	})
+	told.take()
+	paused.Pause()
+	do(t, writer, "SET", "k", "new")
+	for i := range 400 {
+		do(t, writer, "SET", "other", fmt.Sprint(i))
+	}
+	do(t, writer, "LOCKSTEP", "SNAPSHOT")
+	for i := range 400 {
+		do(t, writer, "SET", "other", fmt.Sprint(i))
+	}
+	do(t, writer, "LOCKSTEP", "SNAPSHOT")
+	paused.Continue()
+	// Entries that were on their way to it when it was paused come first.
+	proc.Wait(t, patience, "everything is invalid", func() bool { return strings.HasSuffix(told.soFar(), "(all)") })
+	if v, ok := k.look("k"); !ok || v != `"new"` {
+		t.Errorf("behind the snapshot: %s", v)
+	}
+}
+
+// What a client with NOLOOP writes through a follower comes back to that node
+// by the log, later than its reply; it is known for the client's own.
+func TestNoLoopOnAFollower(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	k := open(t, c.Follower(), mode{name: "noloop", options: []string{"NOLOOP"}})
+	told := listenTo(k)
+	writer := dial(t, c.WaitLeader().Addr())
+	k.look("mark")
+	for i := range 200 {
+		k.look(nameOf(i))
+		k.do(t, "SET", nameOf(i), "1")
+	}
+	k.do(t, "MULTI")
+	k.do(t, "SET", nameOf(0), "2")
+	k.do(t, "EXEC")
+	do(t, writer, "SET", "mark", "1")
+	told.wants(t, "mark")
+	// What others change it hears of, and its registrations stand.
+	do(t, writer, "SET", nameOf(7), "2")
+	told.wants(t, nameOf(7))
+	broad := open(t, c.Follower(), mode{name: "bcast", options: []string{"BCAST", "NOLOOP"}})
+	told = listenTo(broad)
+	for i := range 50 {
+		broad.do(t, "SET", nameOf(i), "1")
+	}
+	do(t, writer, "SET", "mark", "2")
+	told.wants(t, "mark")
+}
+
+// The table keeps its bound, and INFO tells of it.
+func TestTheTableIsBoundedAndShown(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 1, proc.Options{Args: []string{"--tracking-table-max-keys", "10"}})
+	k, wide := open(t, c.Nodes[0], modes[0]), open(t, c.Nodes[0], modes[2])
+	told := listenTo(k)
+	for i := range names {
+		k.look(nameOf(i))
+	}
+	proc.Wait(t, patience, "what went is told of", func() bool {
+		return len(strings.Fields(told.soFar())) == names-10
+	})
+	stats, clients := proc.Info(c.Nodes[0].Addr(), "stats"), proc.Info(c.Nodes[0].Addr(), "clients")
+	got := fmt.Sprint(clients["tracking_clients"], stats["tracking_total_keys"], stats["tracking_total_items"], stats["tracking_total_prefixes"])
+	if got != "210101" {
+		t.Errorf("INFO: %s", got)
+	}
+	other := dial(t, c.Nodes[0].Addr())
+	do(t, other, "CONFIG", "SET", "tracking-table-max-keys", "3")
+	proc.Wait(t, patience, "the new bound holds", func() bool {
+		return proc.Info(c.Nodes[0].Addr(), "stats")["tracking_total_keys"] == "3"
+	})
+	wide.close()
+	k.close()
+	proc.Wait(t, patience, "nobody tracks", func() bool {
+		return proc.Info(c.Nodes[0].Addr(), "clients")["tracking_clients"] == "0" && proc.Info(c.Nodes[0].Addr(), "stats")["tracking_total_keys"] == "0"
+	})
+}

@@ -27,8 +27,8 @@
 //     is left.
 //   - folder.go: files of bbolt are made whole or not at all; what is found in a
 //     folder, and its names, are synced before anybody counts on them.
-//   - watchdog.go: a store that fails or hangs ends the process
-//     (hashicorp/raft#503, #666, #614).
+//   - watchdog.go: a leader whose store hangs is not heard, and a store that fails or
+//     hangs for good ends the process (hashicorp/raft#503, #666, #614).
 //   - cache.go: recent entries are kept in memory up to a number of bytes.
 //   - configuration.go: the latest configuration together with its index, which
 //     the library does not tell.

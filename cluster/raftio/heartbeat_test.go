@@ -13,8 +13,15 @@ import (
 	"lockstep/cluster/transport"
 )
 
+func neverHangs() bool { return false }
+
 // networked is a Raft transport over a real port.
 func networked(t *testing.T, id string, acks *Acks) (*Transport, string) {
+	t.Helper()
+	return networkedOn(t, id, acks, neverHangs)
+}
+
+func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Transport, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -31,7 +38,7 @@ func networked(t *testing.T, id string, acks *Acks) (*Transport, string) {
 	})
 	t.Cleanup(func() { nt.Close() })
 	tr.Serve()
-	return NewTransport(nt, acks), addr
+	return NewTransport(nt, acks, hangs), addr
 }
 
 func TestHeartbeatsGoThroughTheMainLoop(t *testing.T) {

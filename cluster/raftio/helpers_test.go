@@ -115,3 +115,15 @@ func bounds(t *testing.T, s raft.LogStore, first, last uint64) {
 		t.Fatalf("the log is %d to %d (%v, %v), not %d to %d", f, l, err1, err2, first, last)
 	}
 }
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !condition(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}

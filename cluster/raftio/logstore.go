@@ -17,7 +17,8 @@ type Guards struct {
 	// Verify checks the content of an entry that holds a command, where it is
 	// written and where it is read; nil: no check.
 	Verify func(*raft.Log) error
-	// StallLimit is how long one call may take.
+	// StallLimit is how long one call may take. After a sixth of it the disk hangs,
+	// and this node is not heard as a leader (Watchdog).
 	StallLimit time.Duration
 	// Fatal is told, once, that a store failed, hangs, or holds a damaged entry.
 	// The process must end.

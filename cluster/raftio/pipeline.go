@@ -19,6 +19,7 @@ type pipeline struct {
 	raft.AppendPipeline
 	id     raft.ServerID
 	acks   *Acks
+	hangs  func() bool
 	out    chan raft.AppendFuture
 	closed chan struct{}
 	once   sync.Once
@@ -29,14 +30,17 @@ type pipeline struct {
 	sent []time.Duration
 }
 
-func newPipeline(inner raft.AppendPipeline, id raft.ServerID, acks *Acks) *pipeline {
-	p := &pipeline{AppendPipeline: inner, id: id, acks: acks, out: make(chan raft.AppendFuture), closed: make(chan struct{})}
+func newPipeline(inner raft.AppendPipeline, id raft.ServerID, acks *Acks, hangs func() bool) *pipeline {
+	p := &pipeline{AppendPipeline: inner, id: id, acks: acks, hangs: hangs, out: make(chan raft.AppendFuture), closed: make(chan struct{})}
 	go p.relay()
 	return p
 }
 
 // AppendEntries implements raft.AppendPipeline.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if p.hangs() {
+		return nil, errHangs
+	}
 	trim(args)
 	p.mu.Lock()
 	p.sent = append(p.sent, Now())

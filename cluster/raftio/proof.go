@@ -1,6 +1,7 @@
 package raftio
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -148,10 +149,16 @@ func trim(args *raft.AppendEntriesRequest) {
 // term would change the term on the network goroutine, beside the main loop
 // (hashicorp/raft#695). Through the main loop a follower answers a little
 // later. Each request names the node it is for, so that no other can answer it.
+//
+// While the disk hangs it says nothing as a leader.
 type Transport struct {
 	*raft.NetworkTransport
-	acks *Acks
+	acks  *Acks
+	hangs func() bool
 }
+
+// errHangs answers for a leader whose disk hangs.
+var errHangs = errors.New("this node's disk hangs, and it says nothing as a leader")
 
 // Without pre-vote a node that was cut off would unseat the leader on its
 // return; the library turns it off for a transport that does not show it.
@@ -162,7 +169,11 @@ var (
 )
 
 // NewTransport wraps a transport.
-func NewTransport(t *raft.NetworkTransport, acks *Acks) *Transport { return &Transport{t, acks} }
+//
+// hangs tells whether this node's disk hangs.
+func NewTransport(t *raft.NetworkTransport, acks *Acks, hangs func() bool) *Transport {
+	return &Transport{t, acks, hangs}
+}
 
 func named(id raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
 	return raft.ServerAddress(transport.Target(string(id), string(addr)))
@@ -173,6 +184,9 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries implements raft.Transport.
 func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if t.hangs() {
+		return errHangs
+	}
 	trim(args)
 	sent := Now()
 	err := t.NetworkTransport.AppendEntries(id, named(id, addr), args, resp)
@@ -214,5 +228,5 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddr
 	if err != nil {
 		return nil, err
 	}
-	return newPipeline(inner, id, t.acks), nil
+	return newPipeline(inner, id, t.acks, t.hangs), nil
 }

@@ -118,7 +118,7 @@ func (p *fakePipeline) Close() error                       { return nil }
 func TestAnswersInAPipelineProveFromTheirOwnSending(t *testing.T) {
 	acks := NewAcks()
 	inner := &fakePipeline{make(chan *fakeFuture, 8), make(chan raft.AppendFuture)}
-	p := newPipeline(inner, "b", acks)
+	p := newPipeline(inner, "b", acks, neverHangs)
 	defer p.Close()
 	var after [3]time.Duration
 	for i := range after {
@@ -143,7 +143,7 @@ func TestAnswersInAPipelineProveFromTheirOwnSending(t *testing.T) {
 
 func TestPipelineDoesNotWedgeBehindAFailure(t *testing.T) {
 	inner := &fakePipeline{make(chan *fakeFuture, 8), make(chan raft.AppendFuture)}
-	p := newPipeline(inner, "b", NewAcks())
+	p := newPipeline(inner, "b", NewAcks(), neverHangs)
 	defer p.Close()
 	for range 5 {
 		if _, err := p.AppendEntries(heartbeat(1), &raft.AppendEntriesResponse{}); err != nil {

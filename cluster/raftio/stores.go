@@ -219,6 +219,9 @@ func checkKind(dir, kind string) error {
 // opened.
 func (s *Stores) AppendedBytes() uint64 { return s.log.AppendedBytes() }
 
+// Hangs tells whether the disk hangs.
+func (s *Stores) Hangs() bool { return s.dog.Hangs() }
+
 // EmptyLog deletes all entries of the log.
 func (s *Stores) EmptyLog() error { return s.cache.Empty() }
 

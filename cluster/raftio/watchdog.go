@@ -3,21 +3,31 @@ package raftio
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// Watchdog ends the process when its disk fails or hangs. Raft does neither:
-// with a hung disk its main loop stands still while heartbeats go out, so that
-// nobody else is elected; after an error it steps down and is often elected
-// again. And what an error left on disk is unknown, for a retry may report a
-// success that is none (the kernel marks pages clean that it could not write).
+// Watchdog ends the process when its disk fails, and silences the leader whose
+// disk hangs. Raft does neither: with a hung disk its main loop stands still while
+// heartbeats go out, so that nobody else is elected; after an error it steps down
+// and is often elected again. And what an error left on disk is unknown, for a
+// retry may report a success that is none (the kernel marks pages clean that it
+// could not write).
+//
+// A disk that hangs for some seconds and goes on is no failure: busy machines and
+// the volumes of clouds have such moments, on several nodes at once. The leader is
+// not heard meanwhile, so that another is elected if the others can, and is a
+// follower afterwards. Only after the limit does the process end.
 type Watchdog struct {
 	fatal func(error)
 	limit time.Duration
 	stop  chan struct{}
+	// hanging tells that a call has been under way for looksPerSilence looks.
+	hanging atomic.Bool
 
 	mu     sync.Mutex
 	calls  []storeCall
@@ -32,11 +42,15 @@ type storeCall struct {
 	ticks int
 }
 
-// looksPerLimit is how often the watchdog looks within its limit.
-const looksPerLimit = 8
+const (
+	// looksPerLimit is how often the watchdog looks within its limit, and
+	// looksPerSilence within the part of it after which a disk hangs.
+	looksPerLimit   = 6 * looksPerSilence
+	looksPerSilence = 8
+)
 
-// NewWatchdog returns a watchdog; no call may take longer than limit. fatal is
-// told, once, why the process must end.
+// NewWatchdog returns a watchdog; no call may take longer than limit, and one that
+// takes a sixth of it hangs. fatal is told, once, why the process must end.
 func NewWatchdog(limit time.Duration, fatal func(error)) *Watchdog {
 	w := &Watchdog{fatal: fatal, limit: limit, stop: make(chan struct{})}
 	go w.watch()
@@ -67,12 +81,16 @@ func (w *Watchdog) fail(err error) {
 	}
 }
 
+// Hangs tells whether a call takes so long that this node should not lead.
+func (w *Watchdog) Hangs() bool { return w.hanging.Load() }
+
 // run makes a call under watch.
 func (w *Watchdog) run(what string, call func() error) error {
 	i := w.begin(what)
 	err := call()
 	w.mu.Lock()
 	w.calls[i] = storeCall{}
+	w.noteHangingLocked()
 	w.mu.Unlock()
 	if err != nil && !absent(err) {
 		err = fmt.Errorf("disk: %s: %w", what, err)
@@ -108,14 +126,15 @@ func (w *Watchdog) watch() {
 		case <-w.stop:
 			return
 		case <-t.C:
-			if what := w.overdue(); what != "" {
+			if what := w.look(); what != "" {
 				w.fail(fmt.Errorf("disk: %s has taken more than %v", what, w.limit))
 			}
 		}
 	}
 }
 
-func (w *Watchdog) overdue() string {
+// look counts a look at each call under way, and returns one that is overdue.
+func (w *Watchdog) look() (overdue string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.calls {
@@ -124,8 +143,16 @@ func (w *Watchdog) overdue() string {
 			continue
 		}
 		if c.ticks++; c.ticks > looksPerLimit {
-			return c.what
+			overdue = c.what
 		}
 	}
-	return ""
+	w.noteHangingLocked()
+	return overdue
+}
+
+func (w *Watchdog) noteHangingLocked() {
+	hanging := slices.ContainsFunc(w.calls, func(c storeCall) bool { return c.ticks > looksPerSilence })
+	if hanging != w.hanging.Load() {
+		w.hanging.Store(hanging)
+	}
 }

@@ -2,7 +2,9 @@ package raftio
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,11 +81,11 @@ func TestPauseOfTheProcessIsNotTakenForTheDisks(t *testing.T) {
 	defer dog.Close()
 	dog.begin("a write")
 	for range looksPerLimit {
-		if what := dog.overdue(); what != "" {
+		if what := dog.look(); what != "" {
 			t.Fatal("too early")
 		}
 	}
-	if dog.overdue() != "a write" {
+	if dog.look() != "a write" {
 		t.Error("never")
 	}
 }
@@ -95,4 +97,95 @@ func TestClosedStoresTellNothing(t *testing.T) {
 		t.Error("a closed store takes entries")
 	}
 	f.none(t)
+}
+
+// hangStore is a log store whose disk hangs while mu is held.
+type hangStore struct {
+	*raft.InmemStore
+	mu sync.Mutex
+}
+
+func (h *hangStore) StoreLogs(logs []*raft.Log) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.InmemStore.StoreLogs(logs)
+}
+
+// hangable is a member of a group whose disk can be made to hang.
+type hangable struct {
+	id    raft.ServerID
+	addr  raft.ServerAddress
+	disk  *hangStore
+	raft  *raft.Raft
+	dog   *Watchdog
+	trans *Transport
+}
+
+func newHangable(t *testing.T, id string) *hangable {
+	f := newFatals()
+	t.Cleanup(func() { f.none(t) })
+	h := &hangable{id: raft.ServerID(id), disk: &hangStore{InmemStore: raft.NewInmemStore()}}
+	h.dog = NewWatchdog(time.Minute/8, f.fatal)
+	t.Cleanup(h.dog.Close)
+	trans, addr := networkedOn(t, id, NewAcks(), h.dog.Hangs)
+	h.trans, h.addr = trans, raft.ServerAddress(addr)
+	return h
+}
+
+func (h *hangable) start(t *testing.T, all raft.Configuration) {
+	log, err := guardLog(h.disk, Guards{}, h.dog, NewConfigurations(nil))
+	must(t, err)
+	cfg := raft.DefaultConfig()
+	cfg.LocalID, cfg.Logger = h.id, silent()
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = 300*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
+	snapshots, stable := raft.NewInmemSnapshotStore(), raft.NewInmemStore()
+	must(t, raft.BootstrapCluster(cfg, log, stable, snapshots, h.trans, all))
+	h.raft, err = raft.NewRaft(cfg, &raft.MockFSM{}, log, stable, snapshots, h.trans)
+	must(t, err)
+	t.Cleanup(func() { _ = h.raft.Shutdown().Error() })
+}
+
+// leaderOf waits until one of some leads.
+func leaderOf(t *testing.T, of []*hangable) *hangable {
+	t.Helper()
+	var leader *hangable
+	eventually(t, "one leads", func() bool {
+		i := slices.IndexFunc(of, func(h *hangable) bool { return h.raft.State() == raft.Leader })
+		if i >= 0 {
+			leader = of[i]
+		}
+		return i >= 0
+	})
+	return leader
+}
+
+// A leader whose disk hangs is replaced, and follows when its disk goes on; its
+// process lives.
+func TestALeaderWhoseDiskHangsIsReplacedAndComesBack(t *testing.T) {
+	var members []*hangable
+	var all raft.Configuration
+	for _, id := range []string{"a", "b", "c"} {
+		h := newHangable(t, id)
+		members = append(members, h)
+		all.Servers = append(all.Servers, raft.Server{ID: h.id, Address: h.addr})
+	}
+	for _, h := range members {
+		h.start(t, all)
+	}
+	old := leaderOf(t, members)
+	old.disk.mu.Lock()
+	release := sync.OnceFunc(old.disk.mu.Unlock)
+	t.Cleanup(release)
+	old.raft.Apply([]byte("stuck"), 0)
+	others := slices.DeleteFunc(slices.Clone(members), func(h *hangable) bool { return h == old })
+	successor := leaderOf(t, others)
+	must(t, successor.raft.Apply([]byte("goes on"), 0).Error())
+	if old.raft.State() != raft.Leader {
+		t.Fatal("the disk did not hang")
+	}
+	release()
+	eventually(t, "the old leader follows the new", func() bool {
+		_, leader := old.raft.LeaderWithID()
+		return old.raft.State() == raft.Follower && leader == successor.id && old.raft.AppliedIndex() >= successor.raft.CommitIndex()
+	})
 }

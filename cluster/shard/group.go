@@ -157,8 +157,9 @@ const (
 	// idleConns is how many connections to a peer are kept for requests that do
 	// not go through the pipeline.
 	idleConns = 3
-	// stallMin is the least time a disk is given.
-	stallMin = 5 * time.Second
+	// stallMin is the least time a disk is given before the process ends; a sixth of
+	// it, before another node is to lead.
+	stallMin = 30 * time.Second
 )
 
 func (g *Group) openLocked() error {
@@ -167,7 +168,7 @@ func (g *Group) openLocked() error {
 	stores, err := raftio.OpenStores(&raftio.StoresConfig{
 		Dir: g.cfg.Dir, Kind: g.cfg.LogStore, Journal: g.cfg.Journal, Group: g.cfg.ID,
 		Guards: raftio.Guards{
-			Verify: g.verify, StallLimit: max(stallMin, 2*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
+			Verify: g.verify, StallLimit: max(stallMin, 12*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
 		},
 		Changed: g.configured, Log: log,
 	})
@@ -189,7 +190,7 @@ func (g *Group) openLocked() error {
 		Stream: p.stream, MaxPool: idleConns, Timeout: rpcTimeout, Logger: log,
 	})
 	nt.TimeoutScale = bytesPerTimeout
-	p.trans = raftio.NewTransport(nt, g.acks)
+	p.trans = raftio.NewTransport(nt, g.acks, stores.Hangs)
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own}
 	p.raft, err = raft.NewRaft(raftConfig(&g.cfg, p.notify, log), p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
 	if err == nil && p.fsm.broken.Load() {

@@ -59,7 +59,7 @@ func openStopped(cfg *GroupConfig) (*raftio.Stores, error) {
 
 // recoverStall is how long one access to a disk may take while nobody waits for
 // an answer.
-const recoverStall = 10 * stallMin
+const recoverStall = 2 * stallMin
 
 // readAll reads the newest snapshot and all entries behind it.
 func readAll(stores *raftio.Stores, sm StateMachine) (GroupState, error) {

@@ -35,7 +35,7 @@ func balanced(t *testing.T, l *load, asked *proc.Node, names ...string) *placeme
 		return why == ""
 	})
 	if !ok {
-		text, _ := json.MarshalIndent(r, "", " ")
+		text, _ := json.Marshal(r)
 		t.Fatalf("not balanced over %v: %s\n%s", names, why, text)
 	}
 	return r

@@ -34,6 +34,8 @@ type Process struct {
 	cmd    *exec.Cmd     // nil while it does not run
 	exited chan struct{} // closed when cmd has ended
 	state  *os.ProcessState
+	// told is set once the process was told to end.
+	told bool
 }
 
 // newProcess makes a folder for the process and sees to it that both are gone
@@ -125,11 +127,14 @@ func (p *Process) start(flags []string) error {
 		return err
 	}
 	exited := make(chan struct{})
-	p.cmd, p.exited, p.state = cmd, exited, nil
+	p.cmd, p.exited, p.state, p.told = cmd, exited, nil, false
 	go func() {
 		_ = cmd.Wait()
 		p.mu.Lock()
 		p.cmd, p.state = nil, cmd.ProcessState
+		if !p.told {
+			p.t.Logf("%s ended by itself (%v); its log ends:\n%s", p.Name, cmd.ProcessState, p.LogTail(500))
+		}
 		p.mu.Unlock()
 		close(exited)
 	}()
@@ -175,6 +180,7 @@ func (p *Process) signal(s syscall.Signal) <-chan struct{} {
 		close(done)
 		return done
 	}
+	p.told = p.told || s == syscall.SIGKILL || s == syscall.SIGTERM
 	_ = p.cmd.Process.Signal(s)
 	return p.exited
 }

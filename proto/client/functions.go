@@ -19,10 +19,12 @@ type group map[string]func(*Client, [][]byte)
 
 // function is what a command that needs no data does. A light one neither looks
 // at what commands before it do to data nor changes what others see: it need not
-// wait for them.
+// wait for them. One that waits for others than the shards has what came before it
+// answered first.
 type function struct {
 	run   func(*Client, [][]byte)
 	light bool
+	waits bool
 }
 
 // functions are the commands that need no data, EXEC aside. A test holds them
@@ -38,6 +40,9 @@ var light = []string{
 	"client|no-evict", "client|no-touch", "client|reply", "lockstep|staleness", "cluster|keyslot", "cluster|myid",
 }
 
+// waiting names the functions that wait.
+var waiting = []string{"sync", "psync"}
+
 func init() {
 	own := group{
 		"ping": ping, "echo": echo, "quit": quit, "reset": reset, "hello": hello, "auth": auth, "select": selectDB,
@@ -49,7 +54,7 @@ func init() {
 	}
 	for _, g := range []group{own, clientFunctions, commandFunctions, configFunctions, slowlogFunctions, trackingFunctions, clusterFunctions, lockstepFunctions, aclFunctions, pubSubFunctions, latencyFunctions, memoryFunctions, moduleFunctions, pauseFunctions, scriptFunctions, libraryFunctions, freshnessFunctions} {
 		for name, run := range g {
-			functions[name] = function{run, slices.Contains(light, name)}
+			functions[name] = function{run, slices.Contains(light, name), slices.Contains(waiting, name)}
 		}
 	}
 }

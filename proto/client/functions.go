@@ -33,7 +33,7 @@ var functions = map[string]function{}
 
 // light names the light functions.
 var light = []string{
-	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time",
+	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time", "lolwut",
 	"client|caching", "client|getredir", "client|trackinginfo",
 	"readonly", "readwrite", "asking", "command", "command|count", "command|info", "command|docs", "command|list",
 	"command|getkeys", "command|getkeysandflags", "client|id", "client|getname", "client|setname", "client|setinfo",
@@ -41,13 +41,13 @@ var light = []string{
 }
 
 // waiting names the functions that wait.
-var waiting = []string{"sync", "psync"}
+var waiting = []string{"migrate", "sync", "psync"}
 
 func init() {
 	own := group{
 		"ping": ping, "echo": echo, "quit": quit, "reset": reset, "hello": hello, "auth": auth, "select": selectDB,
 		"multi": multi, "discard": discard, "watch": watch, "unwatch": unwatch,
-		"time": timeCommand, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
+		"time": timeCommand, "lolwut": lolwut, "migrate": migrate, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
 		"save": save, "bgsave": bgsave, "lastsave": lastSave, "debug": debugCommand,
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
 		"monitor": monitor, "sync": syncCommand, "psync": psync, "replconf": replconf,

@@ -163,6 +163,13 @@ func TestTheDuplicateTableForgetsWhatIsAcknowledged(t *testing.T) {
 	if l := g.state.Load().dup.origins[5].lanes[1]; len(l.records) != 1 || l.base != 99 {
 		t.Errorf("%d records from %d on", len(l.records), l.base)
 	}
+	// Nor does the room of forgotten ones hold on to them.
+	o.Lane = 2
+	g.fill(o, 100)
+	g.ask(o, 100, 100, "incr", "n")
+	if l := g.state.Load().dup.origins[5].lanes[2]; seen(l.records[:cap(l.records)]) != 1 {
+		t.Errorf("%d records are held", seen(l.records[:cap(l.records)]))
+	}
 }
 
 // keptBytes is the length of the replies that the table holds of a gateway.

@@ -15,9 +15,10 @@ const entryTxnsMax = 8192
 
 // proposer turns waiting bundles into entries, one on its way at a time: what
 // arrives meanwhile becomes the next entry. The next one leaves when the one
-// before it is committed and begins to be applied here, so the disks work while
-// it executes. More entries in flight were measured and are slower, on one node
-// as on three: they are smaller, and each costs the same in Raft.
+// before it is committed and begins to be applied here, or a moment later, when
+// those who wait for that one are back (gathering). More entries in flight were
+// measured and are slower, on one node as on three: they are smaller, and each
+// costs the same in Raft.
 //
 // It has no goroutine: who brings the first bundle sends an entry, and who learns
 // that one has landed sends the next. Waking another to do it would cost more than

@@ -45,7 +45,6 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_keyspace_misses_total", Kind: metrics.Counter, Help: "Reads that found none."}, "INFO stats", one(func(l *look) int64 { return l.n.keyspaceSums().misses })},
 	{metrics.Desc{Name: "redis_expired_keys_total", Kind: metrics.Counter, Help: "Keys that expired on this node's replicas."}, "INFO stats", one(func(l *look) int64 { return l.n.keyspaceSums().expired })},
 	{metrics.Desc{Name: "redis_evicted_keys_total", Kind: metrics.Counter, Help: "Keys that were evicted on this node's replicas."}, "INFO stats", one(func(l *look) int64 { return l.n.keyspaceSums().evicted })},
-	{metrics.Desc{Name: "redis_evicted_clients_total", Kind: metrics.Counter, Help: "Clients closed for what all together held (maxmemory-clients)."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.EvictedClients.Load() })},
 	{metrics.Desc{Name: "redis_db_keys", Kind: metrics.Gauge, Labels: ofDatabase, Help: "Keys of this node's replicas."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.Keys) })},
 	{metrics.Desc{Name: "redis_db_keys_expiring", Kind: metrics.Gauge, Labels: ofDatabase, Help: "Those of them that expire."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.Volatile) })},
 	{metrics.Desc{Name: "redis_db_avg_ttl_seconds", Kind: metrics.Gauge, Labels: ofDatabase, Help: "How long those have, on average."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.MeanTTLMs(time.Now().Unix())) / 1000 })},

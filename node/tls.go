@@ -41,6 +41,15 @@ func CheckTLS(s *config.Settings) error {
 	return secure.Check(tlsOptions(s))
 }
 
+// targetTLS is TLS for a connection to a server that is no node of this cluster
+// (MIGRATE). As with Redis it is plain unless the nodes speak TLS with each other.
+func (n *Node) targetTLS(host string) *tls.Config {
+	if n.tls == nil || !n.cfg.Current().SecuresPeers() {
+		return nil
+	}
+	return n.tls.Dialling(host)
+}
+
 func setsTLS(pairs []config.Pair) bool {
 	for _, p := range pairs {
 		if strings.HasPrefix(strings.ToLower(p.Name), "tls-") {

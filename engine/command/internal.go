@@ -15,6 +15,10 @@ var internalFamily = []*Spec{
 		Run: runVersions, Group: "internal", Summary: "Answers the versions of keys, for WATCH.",
 	},
 	{
+		Name: "lockstep.dump", Arity: 2, Flags: ReadOnly | Heavy, Keys: oneKey(KeyRO),
+		Run: runDumpToMigrate, Group: "internal", Summary: "Answers a key's version, time to live and dump, for MIGRATE.",
+	},
+	{
 		Name: "lockstep.stream-ends", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
 		Run: runStreamEnds, Group: "internal", Summary: "Answers the last IDs of streams, for XREAD with $.",
 	},

@@ -145,6 +145,7 @@ var keyFamily = []*Spec{
 		Args: []Arg{argKey("key", 1)},
 	},
 	objectCommand,
+	migrateCommand,
 	{
 		Name: "dump", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatKeyspace,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runDump,

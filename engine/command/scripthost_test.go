@@ -41,6 +41,8 @@ func TestWhatAScriptMayNotCall(t *testing.T) {
 		{"any", ScriptHost{}, "set a 1", ""},
 		{"any", ScriptHost{}, "nothing a", errScriptUnknown},
 		{"any", ScriptHost{}, "lockstep.expire 0 a", errScriptUnknown},
+		{"any", ScriptHost{}, "migrate 127.0.0.1 1 a 0 10", errScriptUnknown},
+		{"any", ScriptHost{}, "lolwut", errScriptUnknown},
 		{"any", ScriptHost{}, "get", errScriptArity},
 		{"any", ScriptHost{}, "multi", errScriptRefused},
 		{"any", ScriptHost{}, "eval return 0", errScriptRefused},

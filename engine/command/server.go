@@ -68,6 +68,13 @@ var serverFamily = []*Spec{
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
+		Name: "lolwut", Arity: -1, Scope: ScopeNode,
+		Flags: ReadOnly | Fast,
+		Group: "server", Since: "5.0.0",
+		Summary: "Draws a picture of characters and tells the version.", Complexity: "O(N) with N the size of the picture",
+		Args: []Arg{arg("version", "integer").token("VERSION").optional()},
+	},
+	{
 		Name: "role", Arity: 1, Scope: ScopeNode,
 		Flags: NoScript | Loading | Stale | Fast, Cats: CatAdmin | CatDangerous,
 		Group: "server", Since: "2.8.12",

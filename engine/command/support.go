@@ -33,6 +33,7 @@ var partly = map[string]string{
 	"lastsave":                      "it tells of SAVE and BGSAVE, not of the snapshots that the log makes necessary",
 	"memory|doctor":                 "it speaks of what a Go process can know",
 	"memory|malloc-stats":           "the Go runtime's numbers",
+	"migrate":                       "not in MULTI, where it is refused as it is queued, and not in scripts",
 	"save":                          "it takes a snapshot of every shard; there is no RDB file",
 	"script|debug":                  "there is no debugger",
 	"shutdown":                      "all is on disk already: SAVE, NOSAVE, NOW and FORCE change nothing, and ABORT finds nothing to stop",
@@ -61,8 +62,6 @@ var missing = map[string]string{
 	"replicaof":      noReplicaOf, "slaveof": noReplicaOf,
 	"failover":     "`clusterctl transfer`, or LOCKSTEP TRANSFER, hands a shard's leadership over",
 	"bgrewriteaof": "there is no AOF; snapshots cut the log",
-	"migrate":      "DUMP here and RESTORE there do it; a command does not open connections to other servers",
-	"lolwut":       "it draws a picture",
 }
 
 // refused says why a command is there and does nothing but refuse.

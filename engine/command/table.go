@@ -182,7 +182,7 @@ type KeyRef struct {
 func (s *Spec) AppendKeys(dst []KeyRef, args [][]byte) []KeyRef {
 	for i := range s.Keys {
 		k := &s.Keys[i]
-		if k.Flags&KeyNotKey != 0 {
+		if k.Flags&KeyNotKey != 0 || k.Absent != nil && k.Absent(args) {
 			continue
 		}
 		mode := sched.Exclusive

@@ -441,6 +441,10 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	if !f.light {
 		c.settle()
 	}
+	if f.waits && !c.write() {
+		c.closing = true
+		return
+	}
 	begin := c.out.Len()
 	started := time.Now()
 	f.run(c, args)

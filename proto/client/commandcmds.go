@@ -277,8 +277,10 @@ func (c *Client) documentArgs(args []command.Arg) {
 				flags = append(flags, f.name)
 			}
 		}
+		// A word may be the empty one.
+		token := a.Token != "" || a.Type == "pure-token"
 		n := 2
-		for _, there := range []bool{a.KeySpec > 0, a.Token != "", a.Since != "", len(flags) > 0, len(a.Sub) > 0} {
+		for _, there := range []bool{a.KeySpec > 0, token, a.Since != "", len(flags) > 0, len(a.Sub) > 0} {
 			if there {
 				n++
 			}
@@ -290,7 +292,7 @@ func (c *Client) documentArgs(args []command.Arg) {
 			c.out.BulkString("key_spec_index")
 			c.out.Int(int64(a.KeySpec - 1))
 		}
-		if a.Token != "" {
+		if token {
 			c.pair("token", a.Token)
 		}
 		if a.Since != "" {
@@ -412,7 +414,8 @@ func commandGetKeysAndFlags(c *Client, args [][]byte) {
 	for _, k := range keys {
 		c.out.Array(2)
 		c.out.Bulk(args[2+k.Pos])
-		names := spec.FlagsOf(args[2:], k).Names()
+		// How the keys are found is said of the row, not of a key that was.
+		names := (spec.FlagsOf(args[2:], k) &^ command.KeyIncomplete).Names()
 		c.out.Set(len(names))
 		for _, f := range names {
 			c.out.Status(f)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"time"
 
@@ -282,6 +283,16 @@ type Backend struct {
 	Tracking *tracking.Table
 	// Programs are this node's of a shard; nil: it has none.
 	Programs func(shard int) *command.Programs
+	// TargetTLS is TLS for a connection to another server (MIGRATE) at a host; nil,
+	// or if it returns nil: there the connection is plain.
+	TargetTLS func(host string) *tls.Config
+}
+
+func (b *Backend) targetTLS(host string) *tls.Config {
+	if b.TargetTLS == nil {
+		return nil
+	}
+	return b.TargetTLS(host)
 }
 
 func (b *Backend) programs(shard int) *command.Programs {

@@ -19,10 +19,12 @@ type group map[string]func(*Client, [][]byte)
 
 // function is what a command that needs no data does. A light one neither looks
 // at what commands before it do to data nor changes what others see: it need not
-// wait for them.
+// wait for them. One that waits for others than the shards has what came before it
+// answered first.
 type function struct {
 	run   func(*Client, [][]byte)
 	light bool
+	waits bool
 }
 
 // functions are the commands that need no data, EXEC aside. A test holds them
@@ -31,25 +33,28 @@ var functions = map[string]function{}
 
 // light names the light functions.
 var light = []string{
-	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time",
+	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time", "lolwut",
 	"client|caching", "client|getredir", "client|trackinginfo",
 	"readonly", "readwrite", "asking", "command", "command|count", "command|info", "command|docs", "command|list",
 	"command|getkeys", "command|getkeysandflags", "client|id", "client|getname", "client|setname", "client|setinfo",
 	"client|no-evict", "client|no-touch", "client|reply", "lockstep|staleness", "cluster|keyslot", "cluster|myid",
 }
 
+// waiting names the functions that wait.
+var waiting = []string{"migrate", "sync", "psync"}
+
 func init() {
 	own := group{
 		"ping": ping, "echo": echo, "quit": quit, "reset": reset, "hello": hello, "auth": auth, "select": selectDB,
 		"multi": multi, "discard": discard, "watch": watch, "unwatch": unwatch,
-		"time": timeCommand, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
+		"time": timeCommand, "lolwut": lolwut, "migrate": migrate, "role": role, "wait": wait, "waitaof": waitAOF, "info": info, "shutdown": shutdown,
 		"save": save, "bgsave": bgsave, "lastsave": lastSave, "debug": debugCommand,
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
 		"monitor": monitor, "sync": syncCommand, "psync": psync, "replconf": replconf,
 	}
 	for _, g := range []group{own, clientFunctions, commandFunctions, configFunctions, slowlogFunctions, trackingFunctions, clusterFunctions, lockstepFunctions, aclFunctions, pubSubFunctions, latencyFunctions, memoryFunctions, moduleFunctions, pauseFunctions, scriptFunctions, libraryFunctions, freshnessFunctions} {
 		for name, run := range g {
-			functions[name] = function{run, slices.Contains(light, name)}
+			functions[name] = function{run, slices.Contains(light, name), slices.Contains(waiting, name)}
 		}
 	}
 }

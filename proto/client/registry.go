@@ -15,12 +15,15 @@ type Registry struct {
 	mu     sync.Mutex
 	all    map[uint64]*Client
 
-	monitors monitors
-	pause    pause
+	monitors   monitors
+	pause      pause
+	migrations migrations
 }
 
 // NewRegistry returns an empty registry.
-func NewRegistry() *Registry { return &Registry{all: map[uint64]*Client{}} }
+func NewRegistry() *Registry {
+	return &Registry{all: map[uint64]*Client{}, migrations: make(migrations, migrationsMax)}
+}
 
 func (r *Registry) add(c *Client) {
 	c.id = r.nextID.Add(1)

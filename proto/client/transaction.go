@@ -98,6 +98,9 @@ const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this co
 // notHere says why a command cannot be part of a transaction on this node; "" if
 // it can. Redis says so when the command is queued, too.
 func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
+	if spec == migrateSpec {
+		return errMigrateInMulti
+	}
 	if spec.Merge != command.MergeNone && c.backend.Shards() > 1 {
 		return errWholeInMulti
 	}

@@ -167,6 +167,8 @@ type world struct {
 	nodes   []client.ClusterNode
 	owners  []client.SlotOwner
 	unaware atomic.Bool
+	// copied is what SYNC sends; nil: nothing can be copied.
+	copied []byte
 }
 
 // Moved implements client.ClusterView.
@@ -293,8 +295,13 @@ type node struct {
 	protected atomic.Bool
 }
 
-// BackupBegin implements client.Backups: there are none here.
-func (w *world) BackupBegin(context.Context) (*client.Backup, error) { return nil, errNoBackups }
+// BackupBegin implements client.Backups: there are none here but for SYNC.
+func (w *world) BackupBegin(context.Context) (*client.Backup, error) {
+	if w.copied == nil {
+		return nil, errNoBackups
+	}
+	return &client.Backup{}, nil
+}
 
 // BackupNext implements client.Backups.
 func (w *world) BackupNext(context.Context, string, uint64) ([]byte, int64, error) {
@@ -308,7 +315,10 @@ func (w *world) BackupEnd(context.Context, string, uint64) error { return errNoB
 func (w *world) BackupDone(context.Context, int64) error { return errNoBackups }
 
 // BackupStream implements client.Backups.
-func (w *world) BackupStream(context.Context, *client.Backup, io.Writer) error { return errNoBackups }
+func (w *world) BackupStream(_ context.Context, _ *client.Backup, to io.Writer) error {
+	_, err := to.Write(w.copied)
+	return err
+}
 
 var errNoBackups = errors.New("no backups here")
 

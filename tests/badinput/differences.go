@@ -48,7 +48,7 @@ func differenceOf(name string, ours respconn.Value) *sweepDifference {
 // no errors: they are drawn by chance, come in the order of a hash table, go by a
 // clock, or tell of the server.
 var byKind = strings.Fields(`spop srandmember hrandfield zrandmember randomkey smembers sscan sinter sunion sdiff
-	hgetall hkeys hvals hscan zscan scan time role lastsave info ttl pttl expiretime pexpiretime dump dbsize keys
+	hgetall hkeys hvals hscan zscan scan time lolwut role lastsave info ttl pttl expiretime pexpiretime dump dbsize keys
 	object|idletime object|freq object|refcount object|encoding memory|usage memory|stats memory|doctor memory|purge
 	memory|malloc-stats command command|count command|docs command|info command|list config|get slowlog|get slowlog|len
 	latency|latest latency|histogram latency|history latency|graph latency|doctor latency|reset client|id client|info

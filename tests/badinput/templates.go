@@ -76,7 +76,7 @@ var templates = []string{
 	"ACL SETUSER tried on >secret ~key:* %R~r:* +@read -get &channel (+@write ~w:*)", "ACL GETUSER nosuch", "ACL DELUSER nosuch", "ACL LIST",
 	"ACL USERS", "ACL WHOAMI", "ACL CAT nosuch", "ACL DRYRUN default GET $string", "ACL GENPASS 32", "ACL LOG 0", "ACL LOAD", "ACL SAVE",
 	// The server. What answers of the server itself is compared by kind.
-	"PING hello", "ECHO hello", "TIME", "ROLE", "LASTSAVE", "WAIT 0 1", "WAITAOF 0 0 1", "INFO server", "COMMAND COUNT", "COMMAND DOCS get", "COMMAND INFO get",
+	"PING hello", "ECHO hello", "TIME", "LOLWUT VERSION 5 10 10", "ROLE", "LASTSAVE", "WAIT 0 1", "WAITAOF 0 0 1", "INFO server", "COMMAND COUNT", "COMMAND DOCS get", "COMMAND INFO get",
 	"COMMAND GETKEYS GET $string", "COMMAND GETKEYSANDFLAGS GET $string", "COMMAND LIST FILTERBY PATTERN nosuch*", "CONFIG GET maxmemory-samples",
 	"CONFIG SET maxmemory-samples 5", "CONFIG RESETSTAT", "SLOWLOG GET 0", "SLOWLOG LEN", "SLOWLOG RESET", "LATENCY LATEST", "LATENCY HISTORY command",
 	"LATENCY RESET command", "LATENCY HISTOGRAM nosuch", "LATENCY GRAPH command", "LATENCY DOCTOR", "MEMORY STATS", "MEMORY DOCTOR", "MEMORY PURGE", "MODULE LIST",
@@ -105,7 +105,7 @@ var notSwept = map[string]string{
 	"lockstep|replicas": "the operator's", "lockstep|upgrade": "the operator's", "lockstep|placement": "the operator's", "lockstep|examine": "the operator's", "lockstep|replace": "the operator's", "lockstep|promote": "the operator's", "lockstep|drain": "the operator's",
 	"lockstep|snapshot": "the operator's", "lockstep|backup": "the operator's", "lockstep|support": "the operator's",
 	"module|load": "it is refused, in our own words", "module|loadex": "as MODULE LOAD", "module|unload": "as MODULE LOAD",
-	"sync": "it takes the connection over", "psync": "as SYNC", "replconf": "it speaks of a copy that SYNC begins",
+	"migrate": "it asks other servers, and waits for them", "sync": "it takes the connection over", "psync": "as SYNC", "replconf": "it speaks of a copy that SYNC begins",
 }
 
 // sweepState makes the keys that templates name.

@@ -463,3 +463,24 @@ func TestRotation(t *testing.T) {
 	}
 	h.await(t, pair, current.Load())
 }
+
+// TestMigrateOverTLS: where nodes speak TLS with each other, MIGRATE speaks it,
+// too, as in Redis, shows the node's certificate and looks at the target's.
+func TestMigrateOverTLS(t *testing.T) {
+	h := newHouse(t, 1, certs.Wish{})
+	own, strange := h.ports[0], newHouse(t, 1, certs.Wish{}).ports[0]
+	for _, step := range [][2]string{
+		{"SET a 1", "OK"},
+		{"MIGRATE 127.0.0.1 " + strange + " a 0 20000", "IOERR error or timeout connecting to the client"},
+		{"MIGRATE 127.0.0.1 " + own + " a 5 20000", "OK"},
+		{"EXISTS a", "0"},
+	} {
+		got, err := proc.Ask(h.Nodes[0].Addr(), strings.Fields(step[0])...)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, step[1]) {
+			t.Errorf("%s: %s", step[0], got)
+		}
+	}
+}

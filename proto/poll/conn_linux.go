@@ -16,7 +16,8 @@ type Conn struct {
 	loop          *Loop
 	local, remote net.Addr
 
-	// use is held, shared, by who uses the descriptor; Close takes it whole.
+	// use is held, shared, by who uses the descriptor or sets a deadline; Close and
+	// LeaveForGood take it whole.
 	use sync.RWMutex
 	fd  int
 	// file is set once the connection has left its loop for good: Go's runtime waits
@@ -102,7 +103,10 @@ func (c *Conn) LeaveForGood() {
 	if c.fd < 0 || c.file.Load() != nil || !c.loop.drop(c.fd) {
 		return
 	}
-	c.file.Store(os.NewFile(uintptr(c.fd), "client"))
+	f := os.NewFile(uintptr(c.fd), "client")
+	_ = f.SetReadDeadline(c.readEnd.time())
+	_ = f.SetWriteDeadline(c.writeEnd.time())
+	c.file.Store(f)
 	// Who waits goes on waiting with the file.
 	put(c.input)
 	for range c.writing.Load() {
@@ -213,6 +217,10 @@ func (c *Conn) awaitRoom(p []byte, done *int) error {
 	if err != ErrNothing {
 		return err
 	}
+	if c.LeftForGood() {
+		// That was told before anybody waited.
+		return nil
+	}
 	return c.await(c.room, &c.writeEnd)
 }
 
@@ -235,6 +243,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.use.RLock()
+	defer c.use.RUnlock()
 	if f := c.file.Load(); f != nil {
 		return f.SetReadDeadline(t)
 	}
@@ -244,6 +254,8 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.use.RLock()
+	defer c.use.RUnlock()
 	if f := c.file.Load(); f != nil {
 		return f.SetWriteDeadline(t)
 	}

@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/tests/respconn"
+)
+
+// loopsHaveTurned returns when each loop has taken what was sent before the call: the
+// kernel tells of events in the order in which they came about.
+func loopsHaveTurned(t *testing.T, n *node) {
+	t.Helper()
+	for range max(1, runtime.NumCPU()/2) {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		do(t, c, "PING")
+		c.Close()
+	}
+}
+
+// What a client sends while somebody is at work for it is answered, too, where there is
+// more of what it sent before: the loop tells of input once.
+func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
+	for _, c := range []struct {
+		name, first string
+		way         int64
+	}{
+		{"outside the loop", "*4\r\n$6\r\nLRANGE\r\n$1\r\nk\r\n$1\r\n0\r\n$2\r\n-1\r\n", 0},
+		{"in flight", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", wayWell},
+		{"in flight, and late", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", wayIll},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := startNode(t, 1)
+			n.starter.always.Store(c.way)
+			under, goOn := make(chan struct{}), make(chan struct{})
+			wait := func(int, *cluster.Call) error { close(under); <-goOn; return nil }
+			n.exec.lost.Store(&wait)
+			conn := dial(t, n.addr)
+			conn.Patience = 10 * time.Second
+			// Of another form, so that it is no part of the same batch.
+			if err := conn.Write([]byte(c.first + "PING\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			<-under
+			if err := conn.Write([]byte("ECHO last\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			loopsHaveTurned(t, n)
+			close(goOn)
+			for i := range 3 {
+				if v, err := conn.Read(); err != nil {
+					t.Fatalf("reply %d: %v, %v", i, v, err)
+				}
+			}
+		})
+	}
+}
+
+// A client that is killed is gone, even if what it asked for never lands.
+func TestAKilledClientDoesNotWaitForItsFlight(t *testing.T) {
+	n := startNode(t, 1)
+	c, other := dial(t, n.addr), dial(t, n.addr)
+	id := do(t, c, "CLIENT", "ID")
+	for range 20 {
+		n.starter.always.Store(wayNever)
+		if err := c.Send("SET", "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it flies", func() bool { return n.server.Active() == 1 })
+		if got := do(t, other, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
+			t.Fatal(got)
+		}
+		until(t, "it is gone", func() bool { return n.registry.Len() == 1 && n.server.Active() == 0 })
+		n.starter.always.Store(wayDone)
+		c = dial(t, n.addr)
+		id = do(t, c, "CLIENT", "ID")
+	}
+}
+
+// A server that is closed at once closes even those whose calls never land.
+func TestClosingDoesNotWaitForFlights(t *testing.T) {
+	n := startNode(t, 1)
+	n.starter.always.Store(wayNever)
+	c := dial(t, n.addr)
+	if err := c.Send("SET", "k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it flies", func() bool { return n.server.Active() == 1 })
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := make(chan struct{})
+	go func() { n.server.Close(ended); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+// A client that never rests is not idle.
+func TestABusyClientIsNotIdle(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	c := dial(t, n.addr)
+	do(t, c, "PING")
+	piece := []byte(strings.Repeat(string(respconn.Command("ECHO", strings.Repeat("x", 200))), 100))
+	go func() { _, _ = io.Copy(io.Discard, c.Net()) }()
+	begun := time.Now()
+	for time.Since(begun) < 2500*time.Millisecond {
+		if err := c.Write(piece); err != nil {
+			t.Fatal(fmt.Errorf("after %v: %w", time.Since(begun), err))
+		}
+	}
+}

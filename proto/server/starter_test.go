@@ -28,6 +28,8 @@ const (
 	waysMax
 	// wayNever does not land.
 	wayNever
+	wayPanics
+	wayLandsInPanic
 )
 
 // way is a flight of a starter.
@@ -47,8 +49,15 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 	if always := int(s.always.Load()); always != 0 {
 		how = always
 	}
-	if how == wayNever {
+	switch how {
+	case wayNever:
 		f.Way = &way{how: how, calls: calls}
+		return cluster.StartedFlight
+	case wayPanics:
+		panic("asked for")
+	case wayLandsInPanic:
+		f.Way = &way{how: how}
+		f.Landed()
 		return cluster.StartedFlight
 	}
 	s.ways[how].Add(1)
@@ -79,6 +88,9 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 // Land implements client.Starter.
 func (s *starter) Land(f *cluster.Flight) bool {
 	w := f.Way.(*way)
+	if w.how == wayLandsInPanic {
+		panic("asked for")
+	}
 	return w.how != wayIll && w.how != wayNever
 }
 

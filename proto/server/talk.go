@@ -45,13 +45,22 @@ type talk struct {
 func (s *Server) newTalk(conn, raw net.Conn) *talk {
 	t := &talk{s: s, conn: conn, raw: raw}
 	t.polled, _ = conn.(*poll.Conn)
-	t.guard = resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
+	t.guard = resp.NewGuard(conn, t.limits, &s.cfg.Stats.Traffic)
 	t.client = client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, t.guard)
 	t.client.OnBlock = s.blocked
 	if t.polled != nil {
 		t.flight.Landed = t.polled.Call
 	}
 	return t
+}
+
+// limits are those of the moment for this client.
+func (t *talk) limits() resp.Limits {
+	limits := t.s.limits()
+	if limits.IdleTimeout > 0 && t.client.Listens() {
+		limits.IdleTimeout = 0
+	}
+	return limits
 }
 
 // beginLoops begins the loops for connections. Half of the processors are theirs:
@@ -307,7 +316,7 @@ func (t *talk) idle() {
 
 // rest waits for the client to send something. Within a command it must be soon.
 func (t *talk) rest() {
-	limits := t.s.limits()
+	limits := t.limits()
 	wait := limits.IdleTimeout
 	if t.guard.Within() {
 		wait = limits.StallTimeout

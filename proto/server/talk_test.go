@@ -119,3 +119,74 @@ func TestABusyClientIsNotIdle(t *testing.T) {
 		}
 	}
 }
+
+// Who listens is not idle, be it in a loop or not.
+func TestWhoListensIsNotIdle(t *testing.T) {
+	n := startNode(t, 1)
+	var idle, listening []*respconn.Conn
+	for _, batches := range []int{0, 20} {
+		for _, first := range [][]string{{"PING"}, {"SUBSCRIBE", "a"}, {"MONITOR"}} {
+			c := dial(t, n.addr)
+			for range batches {
+				// So many batches that wait take it out of its loop.
+				do(t, c, "LRANGE", "none", "0", "-1")
+			}
+			do(t, c, first...)
+			if first[0] == "PING" {
+				idle = append(idle, c)
+			} else {
+				listening = append(listening, c)
+			}
+		}
+	}
+	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	for _, c := range idle {
+		do(t, c, "PING")
+	}
+	for _, c := range listening {
+		if err := c.Send("PING"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range idle {
+		if _, err := c.ReadToEnd(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The others had as long, and a look of the clock more.
+	again := dial(t, n.addr)
+	if _, err := again.ReadToEnd(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "those who listen are left", func() bool { return n.registry.Len() == len(listening) })
+	for _, c := range listening {
+		if err := c.Send("PING"); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := c.Read(); err != nil {
+			t.Error(v, err)
+		}
+	}
+}
+
+// A fault in what a loop does for one client ends that one alone.
+func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
+	n := startNode(t, 1)
+	other := dial(t, n.addr)
+	for _, way := range []int64{wayPanics, wayLandsInPanic} {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		n.starter.always.Store(way)
+		if err := c.Send("SET", "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		if values, err := c.ReadToEnd(); err != nil || len(values) != 0 {
+			t.Fatal(values, err)
+		}
+		n.starter.always.Store(0)
+		until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 && n.server.Active() == 0 })
+		if got := do(t, other, "INCR", "a"); !strings.HasPrefix(got, ":") {
+			t.Error(got)
+		}
+	}
+}

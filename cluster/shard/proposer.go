@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"lockstep/cluster"
 	"lockstep/fsm"
@@ -14,9 +15,10 @@ const entryTxnsMax = 8192
 
 // proposer turns waiting bundles into entries, one on its way at a time: what
 // arrives meanwhile becomes the next entry. The next one leaves when the one
-// before it is committed and begins to be applied here, so the disks work while
-// it executes. More entries in flight were measured and are slower, on one node
-// as on three: they are smaller, and each costs the same in Raft.
+// before it is committed and begins to be applied here, or a moment later, when
+// those who wait for that one are back (gathering). More entries in flight were
+// measured and are slower, on one node as on three: they are smaller, and each
+// costs the same in Raft.
 //
 // It has no goroutine: who brings the first bundle sends an entry, and who learns
 // that one has landed sends the next. Waking another to do it would cost more than
@@ -28,7 +30,9 @@ type proposer struct {
 	queue   []*bundleCall
 	stopped bool
 	// flying: an entry is on its way, neither committed nor known to have failed.
-	flying  bool
+	flying bool
+	// gather holds the next entry back; one that is held back counts as flying.
+	gather  gathering
 	entries uint64
 }
 
@@ -93,10 +97,10 @@ func (p *proposer) push(c *bundleCall) bool {
 		return false
 	}
 	p.queue = append(p.queue, c)
-	idle := !p.flying
+	leaves := !p.flying || p.gather.full(len(p.queue))
 	p.flying = true
 	p.mu.Unlock()
-	if idle {
+	if leaves {
 		p.next()
 	}
 	return true
@@ -148,11 +152,12 @@ func (p *proposer) next() {
 	}
 	s := p.shard
 	p.entries++
+	began := time.Now()
 	e := &pendingEntry{
 		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: p.entries},
 		calls: calls,
 		first: make([]int, len(calls)),
-		land:  sync.OnceFunc(p.next),
+		land:  sync.OnceFunc(func() { p.landed(len(calls), time.Since(began)) }),
 	}
 	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
 	txns := 0
@@ -168,6 +173,27 @@ func (p *proposer) next() {
 		}
 		e.land()
 	})
+}
+
+// landed sends what waits, or leaves it to who comes next: those are awaited whose
+// n bundles were in the entry that landed, which took so long.
+func (p *proposer) landed(n int, took time.Duration) {
+	p.mu.Lock()
+	held := !p.stopped && p.gather.hold(n+len(p.queue), len(p.queue), took, p.late)
+	p.mu.Unlock()
+	if !held {
+		p.next()
+	}
+}
+
+// late sends what waits, if it still waits for others.
+func (p *proposer) late() {
+	p.mu.Lock()
+	vain := p.gather.vain()
+	p.mu.Unlock()
+	if vain {
+		p.next()
+	}
 }
 
 // proposeError tells what became of an entry that Raft did not apply.

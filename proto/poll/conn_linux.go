@@ -34,10 +34,10 @@ type Conn struct {
 	readEnd, writeEnd deadline
 
 	// What follows belongs to the loop's goroutine. inside: the guest is called.
-	// asked: it is to be called once more. hung: the other side sends nothing more.
+	// broken: the other side sends nothing more, or has sent urgent bytes.
 	guest  Guest
 	inside bool
-	hung   bool
+	broken bool
 	// clocked: the guest wants ticks.
 	clocked bool
 	// place is where the loop keeps it, and turn tells it from an earlier one there.
@@ -160,7 +160,7 @@ func (c *Conn) TryWrite(p []byte) (int, error) {
 
 // Drained tells the guest that a read which did not fill its buffer took all that
 // there was, so that there is nothing to read until Ready is called again.
-func (c *Conn) Drained() bool { return !c.hung }
+func (c *Conn) Drained() bool { return !c.broken }
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {

@@ -111,7 +111,7 @@ func (l *Loop) add(c *Conn) error {
 	}
 	l.turns++
 	c.turn = l.turns
-	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.turn}
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.turn}
 	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
 		l.free = append(l.free, c.place)
 		return err
@@ -240,14 +240,16 @@ func (l *Loop) tell(e *unix.EpollEvent) {
 	if c == nil || c.turn != e.Pad {
 		return
 	}
-	const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	// Where the input ends, or an urgent byte stands, a read is short though there is
+	// more to learn.
+	const breaks = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR | unix.EPOLLPRI
 	if e.Events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.writing.Load() > 0 {
 		put(c.room)
 	}
-	if e.Events&(unix.EPOLLIN|ends) == 0 {
+	if e.Events&(unix.EPOLLIN|breaks) == 0 {
 		return
 	}
-	c.hung = c.hung || e.Events&ends != 0
+	c.broken = c.broken || e.Events&breaks != 0
 	if c.inside {
 		c.guest.Ready()
 	} else {

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // echo is a guest that sends back what comes. Now and then it leaves the loop, and
@@ -453,4 +455,58 @@ func TestTicksOutliveAClose(t *testing.T) {
 	c.Enter(g)
 	c.Close()
 	within(t, g.done)
+}
+
+// reader is a guest that trusts a short read where it may.
+type reader struct {
+	conn *Conn
+	mu   sync.Mutex
+	got  []byte
+}
+
+func (g *reader) Tick()   {}
+func (g *reader) Called() {}
+func (g *reader) Ready() {
+	var buf [64]byte
+	for {
+		n, err := g.conn.TryRead(buf[:])
+		g.mu.Lock()
+		g.got = append(g.got, buf[:n]...)
+		g.mu.Unlock()
+		if err != nil || n < len(buf) && g.conn.Drained() {
+			return
+		}
+	}
+}
+
+// A read ends where an urgent byte stood, though there is more behind it.
+func TestUrgentBytesHideNothing(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, far := pair(t, l)
+	raw, err := far.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []struct {
+		text  string
+		flags int
+	}{{"before", 0}, {"!", unix.MSG_OOB}, {"behind", 0}} {
+		if err := raw.Control(func(fd uintptr) { err = unix.Sendto(int(fd), []byte(part.text), part.flags, nil) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &reader{conn: c}
+	c.Enter(g)
+	for begun := time.Now(); ; runtime.Gosched() {
+		g.mu.Lock()
+		got := string(g.got)
+		g.mu.Unlock()
+		if got == "beforebehind" {
+			return
+		}
+		if time.Since(begun) > 5*time.Second {
+			t.Fatalf("it read %q", got)
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -188,5 +190,43 @@ func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
 		if got := do(t, other, "INCR", "a"); !strings.HasPrefix(got, ":") {
 			t.Error(got)
 		}
+	}
+}
+
+// A server that is closed under load answers all that it runs, and takes nothing that
+// it does not answer.
+func TestClosingUnderLoadAnswersWhatItRuns(t *testing.T) {
+	n := startNode(t, 1)
+	n.server.SetLeaveTime(time.Minute)
+	var ran, answered atomic.Int64
+	count := func(int, *cluster.Call) error { ran.Add(1); return nil }
+	n.exec.lost.Store(&count)
+	var clients sync.WaitGroup
+	for i := range 30 {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		raw := []byte(strings.Repeat(string(respconn.Command("INCR", "n")), 1+i%3))
+		clients.Go(func() {
+			for c.Write(raw) == nil {
+				for range 1 + i%3 {
+					v, err := c.Read()
+					if err != nil {
+						return
+					}
+					if v.IsError() {
+						t.Error(v)
+					}
+					answered.Add(1)
+				}
+			}
+		})
+	}
+	until(t, "they are at work", func() bool { return answered.Load() > 1000 })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n.server.Close(ctx)
+	clients.Wait()
+	if ctx.Err() != nil || ran.Load() != answered.Load() {
+		t.Errorf("%d ran, %d were answered (%v)", ran.Load(), answered.Load(), ctx.Err())
 	}
 }

@@ -13,9 +13,11 @@ const (
 	// Lanes is the number of lanes a gateway has for each shard.
 	Lanes = 64
 	// replyKeptMax is the length in bytes up to which a reply is kept for a
-	// repeated question. Which replies are kept must depend on nothing but the
-	// reply, or replicas would differ.
-	replyKeptMax = 16 << 10
+	// repeated question, replyKeptLeast the length up to which every reply is.
+	replyKeptMax   = 16 << 10
+	replyKeptLeast = 128
+	// repliesKeptBytes is what a gateway's records share: see replyRoom.
+	repliesKeptBytes = 8 << 20
 	// originsMax is how many gateways a shard remembers; the one silent for
 	// longest goes first. Cluster membership keeps far below it.
 	originsMax = 256
@@ -36,12 +38,33 @@ type dupOrigin struct {
 	boot uint64
 	// usedAt is the index of the last entry with a txn of this gateway.
 	usedAt uint64
-	lanes  [Lanes]*dupLane
+	// held is the number of records in all lanes.
+	held  int
+	lanes [Lanes]*dupLane
+}
+
+// replyRoom is the length in bytes up to which the reply of a new record is kept,
+// the held-th that its gateway has. It must depend on nothing but the log before
+// it, or replicas would differ; how long replies are is known only when they have
+// run. So a gateway's records share as if all were as long as they may be.
+//
+// However records come and go, the k-th oldest of those that are held was at
+// least the k-th when it came. With n records a gateway's replies are therefore no
+// longer than the sum of replyRoom(1) to replyRoom(n): 8 MiB for 512 of them, 30 MiB
+// for 8192, and 71 MiB for the 262144 that Lanes and LaneWindow let it have, where
+// replyKeptMax alone would be 4 GiB.
+//
+// It came later than the rest, and needs no cluster version: nothing that a txn
+// does depends on it. Where replicas run two programs, one of them may have kept a
+// reply of which the other says that it is lost; both tell the truth.
+func replyRoom(held int) int {
+	return min(replyKeptMax, max(replyKeptLeast, repliesKeptBytes/max(held, 1)))
 }
 
 // dupLane is a window of records: records[i] belongs to base+i, nil where the
 // number was not seen.
 type dupLane struct {
+	origin  *dupOrigin
 	base    uint64
 	records []*dupRecord
 }
@@ -50,6 +73,9 @@ type dupLane struct {
 type dupRecord struct {
 	mu   sync.Mutex
 	done bool
+	// room is the length up to which the reply is kept; it is set before the txn
+	// runs.
+	room int32
 	// reply is the answer; lost is set instead when it was too long to keep.
 	reply []byte
 	lost  bool
@@ -101,7 +127,7 @@ func (d *dupTable) lane(b *Bundle, index uint64) *dupLane {
 	o.usedAt = index
 	l := o.lanes[b.Origin.Lane]
 	if l == nil {
-		l = &dupLane{base: b.AckedBelow}
+		l = &dupLane{origin: o, base: b.AckedBelow}
 		o.lanes[b.Origin.Lane] = l
 	}
 	l.forgetBelow(b.AckedBelow)
@@ -138,15 +164,22 @@ func (l *dupLane) forgetBelow(seq uint64) {
 	if seq <= l.base {
 		return
 	}
-	n := seq - l.base
-	if n >= uint64(len(l.records)) {
-		l.records = l.records[:0]
-	} else {
-		kept := copy(l.records, l.records[n:])
-		clear(l.records[kept:])
-		l.records = l.records[:kept]
-	}
+	n := min(seq-l.base, uint64(len(l.records)))
+	l.origin.held -= seen(l.records[:n])
+	kept := copy(l.records, l.records[n:])
+	clear(l.records[kept:])
+	l.records = l.records[:kept]
 	l.base = seq
+}
+
+// seen is how many of the records there are.
+func seen(records []*dupRecord) (n int) {
+	for _, r := range records {
+		if r != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // unrepeated stands for the lane of what leaders propose for themselves
@@ -170,6 +203,8 @@ func (l *dupLane) judge(seq uint64, fresh *dupRecord) (*dupRecord, verdict) {
 		return r, verdictKnown
 	}
 	l.records[i] = fresh
+	l.origin.held++
+	fresh.room = int32(replyRoom(l.origin.held))
 	return fresh, verdictRun
 }
 
@@ -181,7 +216,7 @@ func (r *dupRecord) finish(reply []byte, outcome Outcome) {
 	r.mu.Lock()
 	r.done = true
 	r.gone = outcome == OutcomeScriptGone
-	if len(reply) <= replyKeptMax {
+	if len(reply) <= int(r.room) {
 		r.reply = reply
 	} else {
 		r.lost = true

@@ -163,4 +163,103 @@ func TestTheDuplicateTableForgetsWhatIsAcknowledged(t *testing.T) {
 	if l := g.state.Load().dup.origins[5].lanes[1]; len(l.records) != 1 || l.base != 99 {
 		t.Errorf("%d records from %d on", len(l.records), l.base)
 	}
+	// Nor does the room of forgotten ones hold on to them.
+	o.Lane = 2
+	g.fill(o, 100)
+	g.ask(o, 100, 100, "incr", "n")
+	if l := g.state.Load().dup.origins[5].lanes[2]; seen(l.records[:cap(l.records)]) != 1 {
+		t.Errorf("%d records are held", seen(l.records[:cap(l.records)]))
+	}
+}
+
+// keptBytes is the length of the replies that the table holds of a gateway.
+func (g *gateways) keptBytes(node uint64) (n int) {
+	for _, l := range g.state.Load().dup.origins[node].lanes {
+		if l == nil {
+			continue
+		}
+		for _, r := range l.records {
+			if r != nil {
+				n += len(r.reply)
+			}
+		}
+	}
+	return n
+}
+
+// longReply is a txn with a short request and a reply about as long as any that is
+// kept. It counts how often it runs.
+func longReply() Txn {
+	return Txn{Kind: KindExec, Ops: append(txnOf(0, "incr", "ran").Ops, txnOf(0, "get", "long").Ops...)}
+}
+
+// fill has longReply run so many times, as one bundle, of which nothing is
+// acknowledged.
+func (g *gateways) fill(o Origin, txns int) {
+	g.t.Helper()
+	b := Bundle{Origin: o}
+	for range txns {
+		b.Txns = append(b.Txns, longReply())
+	}
+	g.index++
+	if err := g.Apply(g.index, entryOf(g.index, b)); err != nil {
+		g.t.Fatal(err)
+	}
+	g.executed(g.index)
+}
+
+// A client needs 40 bytes to ask for a reply of 16000, and all of a gateway's lanes
+// hold their last bundle for as long as it is silent.
+func TestTheRepliesKeptForAGatewayAreBoundInBytes(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		// 125 MiB of replies.
+		const lanes, txns, bound = 8, 1024, 31 << 20
+		g.ask(Origin{Node: 6, Boot: 1}, 0, 0, "set", "long", strings.Repeat("x", 16000))
+		for lane := range uint32(lanes) {
+			g.fill(Origin{Node: 5, Boot: 1, Lane: lane}, txns)
+		}
+		reload()
+		if n := g.keptBytes(5); n > bound || n < repliesKeptBytes/2 {
+			t.Errorf("%d bytes of replies are kept of %d txns, not up to %d", n, lanes*txns, bound)
+		}
+		first, last := Origin{Node: 5, Boot: 1}, Origin{Node: 5, Boot: 1, Lane: lanes - 1}
+		if again := g.askTxn(first, 0, 0, longReply()); len(again) < 16000 {
+			t.Errorf("the first txn, again: %.40q", again)
+		}
+		g.want("the last txn, again", g.askTxn(last, txns-1, 0, longReply()), lostReply)
+		// What few say all of is kept whatever others do.
+		o := Origin{Node: 5, Boot: 1, Lane: lanes}
+		g.want("how often they ran", g.ask(o, 0, 0, "get", "ran"), "0 $4\r\n8192\r\n")
+		g.want("how often they ran, again", g.ask(o, 0, 0, "get", "ran"), "0 $4\r\n8192\r\n")
+
+		for lane := range uint32(lanes) {
+			g.ask(Origin{Node: 5, Boot: 1, Lane: lane}, txns, txns, "incr", "n")
+		}
+		if n := g.keptBytes(5); n > 1<<10 {
+			t.Errorf("%d bytes of replies are kept of what is acknowledged", n)
+		}
+		g.askTxn(o, 1, 0, longReply())
+		if again := g.askTxn(o, 1, 0, longReply()); len(again) < 16000 {
+			t.Errorf("behind what is acknowledged: %.40q", again)
+		}
+	})
+}
+
+// A replica that was restored keeps the same replies as those that were not.
+func TestWhichRepliesAreKeptIsTheSameBehindASnapshot(t *testing.T) {
+	images := make([][]byte, 0, 2)
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		o := Origin{Node: 5, Boot: 1}
+		g.ask(Origin{Node: 6, Boot: 1}, 0, 0, "set", "long", strings.Repeat("x", 16000))
+		g.fill(o, 600)
+		// The window has holes, and begins behind where it began.
+		g.ask(o, 700, 100, "incr", "n")
+		g.ask(Origin{Node: 5, Boot: 1, Lane: 3}, 4, 0, "incr", "n")
+		reload()
+		g.fill(Origin{Node: 5, Boot: 1, Lane: 1}, 100)
+		images = append(images, g.image().Bytes())
+	})
+	if !bytes.Equal(images[0], images[1]) {
+		t.Errorf("images of %d and %d bytes differ", len(images[0]), len(images[1]))
+	}
 }

@@ -71,13 +71,15 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 		a.works = make([]work, 0, max(e.Txns, 2*cap(a.works)))
 	}
 	works := a.works[:0]
-	records := make([]dupRecord, e.Txns)
 	ordinal := 0
 	for i := range e.Bundles {
 		b := &e.Bundles[i]
 		lane := r.st.dup.lane(b, r.index)
+		// A bundle's records are forgotten together: had they their memory from those of
+		// others, theirs would stay for as long.
+		records := make([]dupRecord, len(b.Txns))
 		for j := range b.Txns {
-			record, verdict := lane.judge(b.FirstSeq+uint64(j), &records[ordinal])
+			record, verdict := lane.judge(b.FirstSeq+uint64(j), &records[j])
 			switch verdict {
 			case verdictStale:
 				r.m.counters.Stale.Add(1)

@@ -61,7 +61,8 @@ func dupTableOf(images []originImage) *dupTable {
 	for _, image := range images {
 		o := &dupOrigin{boot: image.boot, usedAt: image.usedAt}
 		for _, l := range image.lanes {
-			o.lanes[l.lane] = &dupLane{base: l.base, records: l.records}
+			o.lanes[l.lane] = &dupLane{origin: o, base: l.base, records: l.records}
+			o.held += seen(l.records)
 		}
 		d.origins[image.node] = o
 	}

@@ -34,7 +34,7 @@ func (n *Node) openFront(context.Context) error {
 	f.refresh(n.cfg.Current())
 	for _, name := range []string{
 		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "client-query-buffer-limit", "timeout", "routing", "cluster-preferred-endpoint-type",
-		"latency-tracking", "latency-monitor-threshold", "acl-pubsub-default", "acllog-max-len",
+		"latency-tracking", "latency-monitor-threshold", "acl-pubsub-default", "acllog-max-len", "maxmemory-clients",
 	} {
 		n.cfg.OnChange(name, f.refresh)
 	}
@@ -115,7 +115,8 @@ func (f *front) refresh(s *config.Settings) {
 		PubSubAllChannels: s.ACLPubSubDefault == config.HearAll, ACLLogLen: int(s.ACLLogMaxLen), ACLFile: s.ACLFile,
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
 		OutputBytesMax: int(normal.HardBytes), OutputSoftBytesMax: int(normal.SoftBytes), OutputSoftSec: normal.SoftSeconds,
-		IdleTimeoutSec: s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
+		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax),
+		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
 		ServerVersion: Version, RedisVersion: RedisVersion,
 	})
 }

@@ -22,7 +22,6 @@ func (s Support) String() string { return [...]string{"full", "partial", "no"}[s
 var partly = map[string]string{
 	"asking":                        "it does nothing: slots do not move, and nobody answers ASK",
 	"bgsave":                        "it takes a snapshot of every shard; there is no RDB file",
-	"client|no-evict":               "it is kept and shown; clients are not evicted",
 	"client|unblock":                "it finds clients of this node",
 	"cluster|count-failure-reports": "0 of every node: nodes do not report failures, Raft finds its leaders by itself",
 	"cluster|links":                 "the connections of requests; Raft's own are not told of",

@@ -197,25 +197,52 @@ func percentiles() codec[[]string] {
 // anyWords takes whatever comes; for directives whose value is never used.
 func anyWords() codec[[]string] { return list("words", func(string) error { return nil }) }
 
-// memoryOrPercent is maxmemory-clients' form.
-func memoryOrPercent() codec[string] {
-	return one("bytes or N%", func(a string) (string, error) {
+// ClientsMemory is maxmemory-clients: bytes, or else a percentage of maxmemory.
+type ClientsMemory struct {
+	Bytes   int64
+	Percent int
+}
+
+// clientsMemoryMin is what clients may have together at least: with less nobody
+// could tell the node to let them have more.
+const clientsMemoryMin = 128 << 10
+
+// Of returns the bytes where maxmemory is so many; 0: there is no limit. That is so
+// for a percentage of no limit, too.
+func (m ClientsMemory) Of(maxMemory int64) int64 {
+	bytes := m.Bytes
+	if m.Percent > 0 {
+		bytes = int64(float64(maxMemory) * float64(m.Percent) / 100)
+	}
+	if bytes == 0 {
+		return 0
+	}
+	return max(bytes, clientsMemoryMin)
+}
+
+func clientsMemory() codec[ClientsMemory] {
+	return one("bytes or N%", func(a string) (ClientsMemory, error) {
 		if digits, ok := strings.CutSuffix(a, "%"); ok {
 			n, err := strconv.ParseUint(digits, 10, 31)
-			if err != nil {
-				return "", errors.New("argument must be a memory or percent value")
+			if err != nil || digits != strconv.FormatUint(n, 10) {
+				return ClientsMemory{}, errors.New("argument must be a memory or percent value")
 			}
 			if n > 100 {
-				return "", errors.New("percentage argument must be less or equal to 100")
+				return ClientsMemory{}, errors.New("percentage argument must be less or equal to 100")
 			}
-			return a, nil
+			return ClientsMemory{Percent: int(n)}, nil
 		}
 		n, err := parseMemory(a)
 		if err != nil {
-			return "", errors.New("argument must be a memory or percent value")
+			return ClientsMemory{}, errors.New("argument must be a memory or percent value")
 		}
-		return strconv.FormatInt(n, 10), nil
-	}, func(v string) string { return v })
+		return ClientsMemory{Bytes: n}, nil
+	}, func(m ClientsMemory) string {
+		if m.Percent > 0 {
+			return strconv.Itoa(m.Percent) + "%"
+		}
+		return strconv.FormatInt(m.Bytes, 10)
+	})
 }
 
 // checkHostname is Redis's rule for cluster-announce-hostname.

@@ -141,7 +141,7 @@ func TestConfigSetAnswersInRedisWords(t *testing.T) {
 		{"save", "3600 1 300"}, {"save", "x y"}, {"save", "0 1"}, {"save", "3600 1 300 0"}, {"save", ""},
 		{"client-query-buffer-limit", "1"},
 		{"latency-tracking-info-percentiles", "50 101"}, {"latency-tracking-info-percentiles", "a"}, {"latency-tracking-info-percentiles", "50 99"},
-		{"maxmemory-clients", "101%"}, {"maxmemory-clients", "5%"}, {"active-expire-effort", "11"}, {"maxmemory-samples", "0"},
+		{"maxmemory-clients", "101%"}, {"maxmemory-clients", "5%"}, {"maxmemory-clients", "0%"}, {"maxmemory-clients", "05%"}, {"maxmemory-clients", "-1"}, {"maxmemory-clients", "%"}, {"maxmemory-clients", "2mb"}, {"active-expire-effort", "11"}, {"maxmemory-samples", "0"},
 		{"repl-backlog-size", "0"}, {"list-max-ziplist-size", "abc"}, {"hash-max-ziplist-entries", "7"}, {"zset-max-listpack-value", "-1"},
 		{"min-slaves-to-write", "-1"}, {"tcp-keepalive", "-1"}, {"shutdown-timeout", "-1"},
 	} {

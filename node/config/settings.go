@@ -232,6 +232,7 @@ type Settings struct {
 	ProtoMaxBulkLen          int64
 	ClientQueryBufferLimit   int64
 	ClientOutputBufferLimits OutputLimits
+	MaxMemoryClients         ClientsMemory
 	// TrackingTableMaxKeys is 0 where there is no limit.
 	TrackingTableMaxKeys int64
 	RequirePass          string

@@ -86,6 +86,11 @@ var clientDirectives = []*Directive{
 		Differs: "normal clients have no limit in Redis; here everything has one",
 		kind:    into(outputLimits(), func(s *Settings) *OutputLimits { return &s.ClientOutputBufferLimits }),
 	},
+	{
+		Name: "maxmemory-clients", Default: "0",
+		Doc:  "Bytes that all clients of a node together may hold: requests, transactions, and what waits for those that do not read; also as a percentage of maxmemory. Beyond, those are closed that hold most, but for those of CLIENT NO-EVICT. 0 is no limit but that of each (client-output-buffer-limit); less than 128kb counts as that much.",
+		kind: into(clientsMemory(), func(s *Settings) *ClientsMemory { return &s.MaxMemoryClients }),
+	},
 	trackingDirective,
 }
 

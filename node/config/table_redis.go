@@ -209,8 +209,7 @@ func engineDirectives() []*Directive {
 		ignored("lazyfree-lazy-user-del", "no", onOff()),
 		ignored("lazyfree-lazy-user-flush", "no", onOff()),
 	)
-	eviction := because("eviction goes on beside the commands, as fast as the log takes it; clients are bounded one by one",
-		ignored("maxmemory-clients", "0", unread(memoryOrPercent())),
+	eviction := because("eviction goes on beside the commands, as fast as the log takes it",
 		ignored("maxmemory-eviction-tenacity", "10", unread(integer(0, 100))),
 	)
 	return concat(compress, timers, collected, eviction)

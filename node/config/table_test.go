@@ -102,6 +102,8 @@ func fieldPlace(k kind, s *Settings) uintptr {
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[OutputLimits]:
 		return reflect.ValueOf(k.field(s)).Pointer()
+	case fieldKind[ClientsMemory]:
+		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[EventClasses]:
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[ClientAuth]:

@@ -289,9 +289,12 @@ func (c *Client) Listens() bool { return c.shared.listens.Load() }
 func (c *Client) flags() [2]string {
 	return [2]string{
 		letters(flag{c.monitoring, 'O'}, flag{c.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
-		letters(flag{c.readonly, 'r'}, flag{c.noEvict, 'e'}, flag{c.noTouch, 'T'}),
+		letters(flag{c.readonly, 'r'}, flag{c.noEvict, noEvictFlag[0]}, flag{c.noTouch, 'T'}),
 	}
 }
+
+// noEvictFlag is the letter of a client that has asked not to be evicted.
+const noEvictFlag = "e"
 
 // flag is a letter in CLIENT LIST that stands there when on.
 type flag struct {

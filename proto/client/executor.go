@@ -55,6 +55,9 @@ type Settings struct {
 	// OutputBytesMax is how much may wait to be read by a client, and
 	// OutputSoftBytesMax how much for longer than OutputSoftSec; 0: the default.
 	OutputBytesMax, OutputSoftBytesMax, OutputSoftSec int
+	// ClientsBytesMax is how much all clients together may hold; 0: there is no such
+	// limit (maxmemory-clients).
+	ClientsBytesMax int64
 	// Redirect answers MOVED for keys of shards that another node leads, instead
 	// of forwarding the command.
 	Redirect bool

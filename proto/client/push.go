@@ -154,6 +154,13 @@ func (p *pushes) release() {
 	}
 }
 
+// bytes is what waits here for the batch at hand to be answered.
+func (p *pushes) bytes() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.waiting) + p.redirectedBytes)
+}
+
 // speak notes the protocol.
 func (p *pushes) speak(proto int) {
 	p.mu.Lock()

@@ -55,10 +55,11 @@ type Buffers struct {
 // Buffers adds up what the connections hold.
 func (r *Registry) Buffers() Buffers {
 	var b Buffers
-	for _, c := range r.sorted() {
+	for _, c := range r.each() {
 		use := c.conn.Usage()
 		b.QueryMax, b.WaitingMax = max(b.QueryMax, use.QueryBytes), max(b.WaitingMax, use.WaitingBytes)
-		b.Bytes += use.QueryBytes + use.WaitingBytes
+		bytes, _ := c.heldBytes()
+		b.Bytes += bytes
 		c.shared.mu.Lock()
 		if c.shared.sub+c.shared.psub+c.shared.ssub > 0 {
 			b.Listening++
@@ -69,6 +70,17 @@ func (r *Registry) Buffers() Buffers {
 		c.shared.mu.Unlock()
 	}
 	return b
+}
+
+// each returns the clients, in no order.
+func (r *Registry) each() []*Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*Client, 0, len(r.all))
+	for _, c := range r.all {
+		all = append(all, c)
+	}
+	return all
 }
 
 // Total is the number of connections there have been.
@@ -83,12 +95,7 @@ func (r *Registry) find(id uint64) *Client {
 
 // sorted returns the clients by id.
 func (r *Registry) sorted() []*Client {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := make([]*Client, 0, len(r.all))
-	for _, c := range r.all {
-		all = append(all, c)
-	}
+	all := r.each()
 	slices.SortFunc(all, func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
 	return all
 }
@@ -113,6 +120,7 @@ func (c *Client) kind() string {
 // without blanks. What a Go server has no number for is 0.
 func (c *Client) line(now time.Time) string {
 	use := c.conn.Usage()
+	held, _ := c.heldBytes()
 	s := &c.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,6 +134,6 @@ func (c *Client) line(now time.Time) string {
 		" lib-name=%s lib-ver=%s tot-net-in=%d tot-net-out=%d",
 		c.id, c.conn.RemoteAddr(), c.conn.LocalAddr(), -1, s.name, int(now.Sub(s.created).Seconds()), int(now.Sub(s.lastUsed).Seconds()),
 		flags, s.db, s.sub, s.psub, s.ssub, s.multi, s.watch,
-		use.QueryBytes, s.txBytes, use.WaitingBytes, use.QueryBytes+use.WaitingBytes, last, s.user.Name, s.redirect, s.proto,
+		use.QueryBytes, s.txBytes, use.WaitingBytes, held, last, s.user.Name, s.redirect, s.proto,
 		s.libName, s.libVer, use.InBytes, use.OutBytes)
 }

@@ -26,6 +26,8 @@ type Stats struct {
 	Measuring atomic.Bool
 	// RejectedConns counts connections that were not taken.
 	RejectedConns atomic.Uint64
+	// EvictedClients counts clients closed for what all together held.
+	EvictedClients atomic.Uint64
 	// Blocked is the number of clients that wait for a key to be filled,
 	// BlockedFor the number of those that wait for a limited time.
 	Blocked, BlockedFor atomic.Int64
@@ -50,6 +52,7 @@ const prefixesMax = 128
 func NewStats() *Stats {
 	s := &Stats{commands: map[*command.Spec]*commandStat{}, prefixes: map[string]uint64{}}
 	s.Measuring.Store(true)
+	s.Crowded = make(chan struct{}, 1)
 	for _, spec := range command.All() {
 		s.commands[spec] = &commandStat{}
 		for _, sub := range spec.Sub {
@@ -144,6 +147,7 @@ func (s *Stats) Reset() {
 	s.total.Store(0)
 	s.errors.Store(0)
 	s.RejectedConns.Store(0)
+	s.EvictedClients.Store(0)
 	s.In.Store(0)
 	s.Out.Store(0)
 	s.Reads.Store(0)

@@ -25,6 +25,9 @@ type Limits struct {
 	// bound (client-output-buffer-limit).
 	OutputHardMax, OutputSoftMax int64
 	OutputSoftTime               time.Duration
+	// TogetherMax is how many bytes may wait for all clients together before
+	// Traffic.Crowded is told; 0: any number (maxmemory-clients).
+	TogetherMax int64
 }
 
 // DefaultLimits suit a node that was told nothing.
@@ -64,6 +67,21 @@ type Traffic struct {
 	// ProtocolErrors counts clients closed for what they sent, QueryClosed and
 	// OutputClosed those closed for the size of what they sent, or did not take.
 	ProtocolErrors, QueryClosed, OutputClosed atomic.Uint64
+	// Waiting is the number of bytes that wait for all clients together. Crowded is
+	// sent to, without waiting, when they become more than Limits.TogetherMax.
+	Waiting atomic.Int64
+	Crowded chan struct{}
+}
+
+// judge tells who sees to it when too much waits for all clients together.
+func (t *Traffic) judge(limits *Limits) {
+	if limits.TogetherMax <= 0 || t.Waiting.Load() < limits.TogetherMax {
+		return
+	}
+	select {
+	case t.Crowded <- struct{}{}:
+	default:
+	}
 }
 
 // ProtocolError is what a client is told before its connection is closed.

@@ -35,8 +35,11 @@ type output struct {
 	mu sync.Mutex
 	// queue is what waits, in pieces, so that nothing is copied as it grows;
 	// queued is its length, and draining tells that a goroutine sees to it.
-	queue    [][]byte
-	queued   int64
+	queue  [][]byte
+	queued int64
+	// leaving is the length of what the goroutine writes and is in no queue any more;
+	// it waits like what is queued.
+	leaving  int64
 	draining bool
 	// corked: somebody was told to kick.
 	corked bool
@@ -182,12 +185,14 @@ func (o *output) sendLocked(p []byte) error {
 
 // queueLocked puts a copy of p behind what waits, if there is room.
 func (o *output) queueLocked(p []byte) error {
-	if o.tooMuchLocked(o.queued + int64(len(p))) {
+	limits := o.limits()
+	if o.tooMuchLocked(&limits, o.queued+int64(len(p))) {
 		o.traffic.OutputClosed.Add(1)
 		o.failLocked(ErrOutputBuffer)
 		return ErrOutputBuffer
 	}
 	o.appendLocked(p)
+	o.traffic.judge(&limits)
 	return nil
 }
 
@@ -208,13 +213,17 @@ func (o *output) appendLocked(p []byte) {
 		last++
 	}
 	o.queue[last] = append(o.queue[last], p...)
-	o.queued += int64(len(p))
-	o.waiting.Store(o.queued)
+	o.holdLocked(o.queued+int64(len(p)), o.leaving)
+}
+
+// holdLocked notes how much waits now.
+func (o *output) holdLocked(queued, leaving int64) {
+	o.queued, o.leaving = queued, leaving
+	o.traffic.Waiting.Add(queued + leaving - o.waiting.Swap(queued+leaving))
 }
 
 // tooMuchLocked judges how much waits, and for how long.
-func (o *output) tooMuchLocked(waiting int64) bool {
-	limits := o.limits()
+func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
 		return true
 	}
@@ -234,8 +243,8 @@ func (o *output) failLocked(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	o.queue, o.queued = nil, 0
-	o.waiting.Store(0)
+	o.queue = nil
+	o.holdLocked(0, 0)
 	_ = o.conn.Close()
 }
 
@@ -291,7 +300,7 @@ func (o *output) drain() {
 			o.mu.Unlock()
 			return
 		}
-		if o.tooMuchLocked(o.queued) {
+		if limits := o.limits(); o.tooMuchLocked(&limits, o.queued) {
 			o.traffic.OutputClosed.Add(1)
 			o.failLocked(ErrOutputBuffer)
 			o.mu.Unlock()
@@ -300,14 +309,15 @@ func (o *output) drain() {
 		piece := o.queue[0]
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
-		o.queued -= int64(len(piece))
-		o.waiting.Store(o.queued)
+		o.holdLocked(o.queued-int64(len(piece)), int64(len(piece)))
 		o.mu.Unlock()
-		if err := o.writeWithin(piece); err != nil {
-			o.mu.Lock()
+		err := o.writeWithin(piece)
+		o.mu.Lock()
+		o.holdLocked(o.queued, 0)
+		if err != nil {
 			o.failLocked(err)
-			o.mu.Unlock()
 		}
+		o.mu.Unlock()
 	}
 }
 
@@ -331,7 +341,8 @@ func (o *output) writeWithin(chunk []byte) error {
 func (o *output) endDrainLocked() {
 	_ = o.conn.SetWriteDeadline(time.Time{})
 	o.draining = false
-	o.queue, o.queued = nil, 0
+	o.queue = nil
+	o.holdLocked(0, 0)
 	o.softSince = time.Time{}
 	if o.idle != nil {
 		close(o.idle)

@@ -89,6 +89,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}, leaveTime: leaveTime}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.beginLoops()
+	s.wait.Go(s.evict)
 	return s
 }
 
@@ -229,12 +230,20 @@ func (s *Server) serve(conn net.Conn) {
 	t.run(nil)
 }
 
+// evict closes clients while all of them together hold too much.
+func (s *Server) evict() {
+	client.EvictClients(s.ctx, s.cfg.Registry, s.cfg.Stats, s.cfg.Backend.Settings, func(e client.Evicted) {
+		s.cfg.Log.Warn("clients evicted", "clients", e.Clients, "bytes", e.Bytes, "held_by_all", e.HeldBytes, "maxmemory_clients", s.cfg.Backend.Settings().ClientsBytesMax)
+	})
+}
+
 // limits are those that the settings of the moment ask for.
 func (s *Server) limits() resp.Limits {
 	set := s.cfg.Backend.Settings()
 	limits := resp.DefaultLimits
 	limits.BulkBytesMax = int64(set.BulkBytesMax)
 	limits.QueryBytesMax = int64(set.QueryBytesMax)
+	limits.TogetherMax = set.ClientsBytesMax
 	limits.IdleTimeout = time.Duration(set.IdleTimeoutSec) * time.Second
 	if set.OutputBytesMax > 0 {
 		limits.OutputHardMax = int64(set.OutputBytesMax)

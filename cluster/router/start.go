@@ -78,7 +78,8 @@ func (r *Router) depart(w *writing, f *cluster.Flight) {
 	f.Way = w
 }
 
-// Land takes the answer of a flight; false: there is none yet, or none that ends it.
+// Land takes the answer of a flight; false: there is none yet, or none that ends it:
+// it failed, or lacks large replies, which are to be asked for.
 func (r *Router) Land(f *cluster.Flight) bool {
 	w := f.Way.(*writing)
 	if w.answered {
@@ -91,7 +92,7 @@ func (r *Router) Land(f *cluster.Flight) bool {
 	default:
 		return false
 	}
-	if w.res.Err != nil || firstGone(w.res.Replies) < len(w.res.Replies) {
+	if w.res.Err != nil || firstGone(w.res.Replies) < len(w.calls) {
 		return false
 	}
 	f.Way = nil

@@ -99,6 +99,28 @@ func TestALateFlightIsFinished(t *testing.T) {
 	}
 }
 
+// A leader leaves the last of several reads for later where their replies are large:
+// who asks for those may have to wait, so that such a flight is left to Finish.
+func TestAFlightWithoutAllItsAnswersIsNotOver(t *testing.T) {
+	there := &fakeShard{addr: "a", self: true, largest: 2}
+	here := &fakeShard{addr: "a"}
+	r := routerOf(5000, &fakePeers{to: routerOf(5000, nil, there, there)}, here, here)
+	told := make(chan struct{}, 1)
+	f := &cluster.Flight{Landed: func() { told <- struct{}{} }}
+	calls := []*cluster.Call{callOf(0, "get", "k"), callOf(0, "get", "k"), callOf(0, "get", "k")}
+	if got := r.Start(calls, f); got != cluster.StartedFlight {
+		t.Fatalf("started: %v", got)
+	}
+	<-told
+	if r.Land(f) {
+		t.Fatal("it has landed")
+	}
+	r.Finish(t.Context(), f)
+	if !calls[1].Answered() || calls[2].Answered() {
+		t.Errorf("%v, %v", calls[1].Answered(), calls[2].Answered())
+	}
+}
+
 // What would have to wait is not started: several phases or shards, reads that may be
 // old, and what nobody is known for.
 func TestWhatIsNotStarted(t *testing.T) {

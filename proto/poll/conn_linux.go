@@ -16,7 +16,8 @@ type Conn struct {
 	loop          *Loop
 	local, remote net.Addr
 
-	// use is held, shared, by who uses the descriptor; Close takes it whole.
+	// use is held, shared, by who uses the descriptor or sets a deadline; Close and
+	// LeaveForGood take it whole.
 	use sync.RWMutex
 	fd  int
 	// file is set once the connection has left its loop for good: Go's runtime waits
@@ -33,10 +34,10 @@ type Conn struct {
 	readEnd, writeEnd deadline
 
 	// What follows belongs to the loop's goroutine. inside: the guest is called.
-	// asked: it is to be called once more. hung: the other side sends nothing more.
+	// broken: the other side sends nothing more, or has sent urgent bytes.
 	guest  Guest
 	inside bool
-	hung   bool
+	broken bool
 	// clocked: the guest wants ticks.
 	clocked bool
 	// place is where the loop keeps it, and turn tells it from an earlier one there.
@@ -102,7 +103,10 @@ func (c *Conn) LeaveForGood() {
 	if c.fd < 0 || c.file.Load() != nil || !c.loop.drop(c.fd) {
 		return
 	}
-	c.file.Store(os.NewFile(uintptr(c.fd), "client"))
+	f := os.NewFile(uintptr(c.fd), "client")
+	_ = f.SetReadDeadline(c.readEnd.time())
+	_ = f.SetWriteDeadline(c.writeEnd.time())
+	c.file.Store(f)
 	// Who waits goes on waiting with the file.
 	put(c.input)
 	for range c.writing.Load() {
@@ -156,7 +160,7 @@ func (c *Conn) TryWrite(p []byte) (int, error) {
 
 // Drained tells the guest that a read which did not fill its buffer took all that
 // there was, so that there is nothing to read until Ready is called again.
-func (c *Conn) Drained() bool { return !c.hung }
+func (c *Conn) Drained() bool { return !c.broken }
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
@@ -213,6 +217,10 @@ func (c *Conn) awaitRoom(p []byte, done *int) error {
 	if err != ErrNothing {
 		return err
 	}
+	if c.LeftForGood() {
+		// That was told before anybody waited.
+		return nil
+	}
 	return c.await(c.room, &c.writeEnd)
 }
 
@@ -235,6 +243,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.use.RLock()
+	defer c.use.RUnlock()
 	if f := c.file.Load(); f != nil {
 		return f.SetReadDeadline(t)
 	}
@@ -244,6 +254,8 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.use.RLock()
+	defer c.use.RUnlock()
 	if f := c.file.Load(); f != nil {
 		return f.SetWriteDeadline(t)
 	}

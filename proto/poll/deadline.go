@@ -10,6 +10,8 @@ import (
 type deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer
+	// at is the time; zero: there is none.
+	at time.Time
 	// over is closed when the time has come; nil: nobody has asked yet.
 	over chan struct{}
 	// passed: over is closed, or is to be when somebody asks.
@@ -27,6 +29,7 @@ func (d *deadline) set(t time.Time) {
 		d.timer = nil
 	}
 	d.no++
+	d.at = t
 	if d.passed {
 		d.passed, d.over = false, nil
 	}
@@ -53,6 +56,13 @@ func (d *deadline) passLocked() {
 	if d.over != nil {
 		close(d.over)
 	}
+}
+
+// time is when it is; zero: never.
+func (d *deadline) time() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at
 }
 
 // reached is closed when the time has come.

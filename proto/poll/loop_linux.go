@@ -36,7 +36,10 @@ type Loop struct {
 	spare  []*Conn
 	// asleep: the loop waits, and must be woken.
 	asleep, closed bool
-	done           chan struct{}
+	// waking are those who are about to write to waker: it is closed behind them, for
+	// its number may be another file's soon.
+	waking sync.WaitGroup
+	done   chan struct{}
 
 	// ticking are the connections whose guests want to be called by the clock, and
 	// ticked is when they were called last. They belong to the loop's goroutine.
@@ -108,7 +111,7 @@ func (l *Loop) add(c *Conn) error {
 	}
 	l.turns++
 	c.turn = l.turns
-	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.turn}
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.turn}
 	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
 		l.free = append(l.free, c.place)
 		return err
@@ -123,7 +126,8 @@ func (l *Loop) drop(fd int) bool { return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_
 // wish notes what is to be done with a connection, and wakes the loop if it sleeps.
 func (l *Loop) wish(c *Conn, w wish, guest Guest) {
 	l.mu.Lock()
-	if guest != nil {
+	if guest != nil && c.guest != guest {
+		// The same one may be called just now.
 		c.guest = guest
 	}
 	if c.wanted == 0 {
@@ -131,16 +135,21 @@ func (l *Loop) wish(c *Conn, w wish, guest Guest) {
 	}
 	c.wanted |= w
 	wake := l.asleep
-	l.asleep = false
+	if wake {
+		l.asleep = false
+		l.waking.Add(1)
+	}
 	l.mu.Unlock()
 	if wake {
 		l.wake()
 	}
 }
 
+// wake wakes the loop, for who has added itself to l.waking.
 func (l *Loop) wake() {
 	one := [8]byte{1}
 	_, _ = unix.Write(l.waker, one[:])
+	l.waking.Done()
 }
 
 // Close ends the loop. Its connections must have been closed.
@@ -148,6 +157,9 @@ func (l *Loop) Close() {
 	l.mu.Lock()
 	closed := l.closed
 	l.closed = true
+	if !closed {
+		l.waking.Add(1)
+	}
 	l.mu.Unlock()
 	if !closed {
 		l.wake()
@@ -162,19 +174,23 @@ func (l *Loop) closeFiles() {
 
 func (l *Loop) run() {
 	defer close(l.done)
-	defer l.closeFiles()
 	for {
 		n, err := l.wait()
 		if err != nil {
 			if errors.Is(err, syscall.EINTR) {
 				continue
 			}
-			return
+			// Only a descriptor that is not this loop's any more makes it so. To go on
+			// would leave all its connections waiting without a word.
+			panic("poll: " + err.Error())
 		}
 		for i := range n {
 			l.tell(&l.events[i])
 		}
 		if !l.grant() {
+			// Nobody finds the loop asleep from now on.
+			l.waking.Wait()
+			l.closeFiles()
 			return
 		}
 		l.tick()
@@ -224,14 +240,16 @@ func (l *Loop) tell(e *unix.EpollEvent) {
 	if c == nil || c.turn != e.Pad {
 		return
 	}
-	const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	// Where the input ends, or an urgent byte stands, a read is short though there is
+	// more to learn.
+	const breaks = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR | unix.EPOLLPRI
 	if e.Events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.writing.Load() > 0 {
 		put(c.room)
 	}
-	if e.Events&(unix.EPOLLIN|ends) == 0 {
+	if e.Events&(unix.EPOLLIN|breaks) == 0 {
 		return
 	}
-	c.hung = c.hung || e.Events&ends != 0
+	c.broken = c.broken || e.Events&breaks != 0
 	if c.inside {
 		c.guest.Ready()
 	} else {
@@ -262,7 +280,7 @@ func (l *Loop) grant() bool {
 			c.guest.Ready()
 		}
 		if w&wishClosed != 0 {
-			delete(l.ticking, c)
+			// A guest that has yet to leave goes on being called by the clock.
 			l.forget(c)
 		}
 	}

@@ -8,10 +8,13 @@ import (
 	"math/rand"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // echo is a guest that sends back what comes. Now and then it leaves the loop, and
@@ -336,5 +339,174 @@ func (g *ticked) Tick() {
 	if g.n++; g.n == 3 {
 		g.conn.Clock(false)
 		close(g.done)
+	}
+}
+
+// A deadline holds for who writes when the connection leaves its loop for good, too.
+func TestADeadlineOutlivesTheLoop(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	_ = c.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	waits := make(chan error, 1)
+	go func() {
+		_, err := c.Write(make([]byte, 20<<20))
+		waits <- err
+	}()
+	for begun := time.Now(); c.writing.Load() == 0; runtime.Gosched() {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("it does not wait")
+		}
+	}
+	c.LeaveForGood()
+	select {
+	case err := <-waits:
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for ever")
+	}
+}
+
+// A writer that finds no room, and then that the connection has left its loop, waits
+// for nothing that the loop would tell.
+func TestAWriterDoesNotWaitForALoopThatWasLeft(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	big := make([]byte, 1<<20)
+	for {
+		if _, err := c.TryWrite(big); errors.Is(err, ErrNothing) {
+			break
+		}
+	}
+	c.LeaveForGood()
+	done, back := 0, make(chan struct{})
+	go func() {
+		_ = c.awaitRoom(big, &done)
+		close(back)
+	}()
+	within(t, back)
+}
+
+// counted is a guest that counts how often it is called.
+type counted struct{ readies, calls, ticks atomic.Int64 }
+
+func (g *counted) Ready()  { g.readies.Add(1) }
+func (g *counted) Called() { g.calls.Add(1) }
+func (g *counted) Tick()   { g.ticks.Add(1) }
+
+// A guest may be called for while it comes back into the loop.
+func TestACallMeetsAnEntry(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	g := &counted{}
+	c.Enter(g)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for range 2000 {
+				c.Call()
+				c.Enter(g)
+			}
+		})
+	}
+	both.Wait()
+	for begun := time.Now(); g.calls.Load() == 0 || g.readies.Load() == 0; runtime.Gosched() {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("it was not called")
+		}
+	}
+}
+
+// clocked is a guest that wants ticks until it has had three of a closed connection.
+type clocked struct {
+	conn *Conn
+	shut bool
+	n    int
+	done chan struct{}
+}
+
+func (g *clocked) Called() {}
+func (g *clocked) Ready() {
+	g.conn.Clock(true)
+	_, err := g.conn.TryRead(make([]byte, 1))
+	g.shut = errors.Is(err, net.ErrClosed)
+}
+
+func (g *clocked) Tick() {
+	if !g.shut {
+		return
+	}
+	if g.n++; g.n == 3 {
+		g.conn.Leave()
+		close(g.done)
+	}
+}
+
+// A connection that is closed is called by the clock until its guest has left.
+func TestTicksOutliveAClose(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	g := &clocked{conn: c, done: make(chan struct{})}
+	c.Enter(g)
+	c.Close()
+	within(t, g.done)
+}
+
+// reader is a guest that trusts a short read where it may.
+type reader struct {
+	conn *Conn
+	mu   sync.Mutex
+	got  []byte
+}
+
+func (g *reader) Tick()   {}
+func (g *reader) Called() {}
+func (g *reader) Ready() {
+	var buf [64]byte
+	for {
+		n, err := g.conn.TryRead(buf[:])
+		g.mu.Lock()
+		g.got = append(g.got, buf[:n]...)
+		g.mu.Unlock()
+		if err != nil || n < len(buf) && g.conn.Drained() {
+			return
+		}
+	}
+}
+
+// A read ends where an urgent byte stood, though there is more behind it.
+func TestUrgentBytesHideNothing(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, far := pair(t, l)
+	raw, err := far.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []struct {
+		text  string
+		flags int
+	}{{"before", 0}, {"!", unix.MSG_OOB}, {"behind", 0}} {
+		if err := raw.Control(func(fd uintptr) { err = unix.Sendto(int(fd), []byte(part.text), part.flags, nil) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &reader{conn: c}
+	c.Enter(g)
+	for begun := time.Now(); ; runtime.Gosched() {
+		g.mu.Lock()
+		got := string(g.got)
+		g.mu.Unlock()
+		if got == "beforebehind" {
+			return
+		}
+		if time.Since(begun) > 5*time.Second {
+			t.Fatalf("it read %q", got)
+		}
 	}
 }

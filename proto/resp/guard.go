@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"lockstep/cluster/secure"
-	"lockstep/proto/poll"
 )
 
 // Guard is a client's connection. Its goroutine calls Next and Write in turn;
@@ -102,9 +101,14 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 	}
 }
 
+// TryReader is a connection that reads what is there; poll.Conn is one.
+type TryReader interface {
+	TryRead(p []byte) (int, error)
+}
+
 // TryNext is Next for a connection in a loop: it returns no commands where Next
 // would wait, and ErrNothing of package poll if there is nothing more to read now.
-func (g *Guard) TryNext(conn *poll.Conn) (data []byte, n int, err error) {
+func (g *Guard) TryNext(conn TryReader) (data []byte, n int, err error) {
 	for read := false; ; read = true {
 		if data, n = g.collect(); n > 0 {
 			return data, n, nil

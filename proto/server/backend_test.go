@@ -287,6 +287,7 @@ func (w *world) Shutdown()               { w.stopped.Store(true) }
 type node struct {
 	*world
 	exec      *machines
+	starter   *starter
 	stats     *client.Stats
 	registry  *client.Registry
 	server    *server.Server
@@ -326,6 +327,7 @@ var errNoBackups = errors.New("no backups here")
 func startNode(t testing.TB, shards int) *node {
 	t.Helper()
 	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry()}
+	n.starter = &starter{exec: n.exec}
 	n.settings.Store(&client.Settings{
 		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",
 		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
@@ -333,7 +335,7 @@ func startNode(t testing.TB, shards int) *node {
 	n.clients.Store(100)
 	n.mode.Store("standalone")
 	n.server = server.New(server.Config{
-		Backend: &client.Backend{Executor: n.exec, Starter: &starter{exec: n.exec}, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
+		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
 			Access: &acl.Memory{RequirePass: func() string { return n.Settings().RequirePass }}},
 		Stats: n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },

@@ -14,6 +14,8 @@ type starter struct {
 	turns atomic.Int64
 	// ways counts them.
 	ways [waysMax]atomic.Int64
+	// always, when set, is the one way.
+	always atomic.Int64
 }
 
 const (
@@ -24,12 +26,17 @@ const (
 	wayIll
 	wayLate
 	waysMax
+	// wayNever does not land.
+	wayNever
+	wayPanics
+	wayLandsInPanic
 )
 
 // way is a flight of a starter.
 type way struct {
-	how  int
-	done chan struct{}
+	how   int
+	done  chan struct{}
+	calls []*cluster.Call
 }
 
 // Start implements client.Starter.
@@ -38,6 +45,20 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 	how := int(turn % waysMax)
 	if how == wayLate && turn%25 != 0 {
 		how = wayWell
+	}
+	if always := int(s.always.Load()); always != 0 {
+		how = always
+	}
+	switch how {
+	case wayNever:
+		f.Way = &way{how: how, calls: calls}
+		return cluster.StartedFlight
+	case wayPanics:
+		panic("asked for")
+	case wayLandsInPanic:
+		f.Way = &way{how: how}
+		f.Landed()
+		return cluster.StartedFlight
 	}
 	s.ways[how].Add(1)
 	switch how {
@@ -67,8 +88,20 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 // Land implements client.Starter.
 func (s *starter) Land(f *cluster.Flight) bool {
 	w := f.Way.(*way)
-	return w.how != wayIll
+	if w.how == wayLandsInPanic {
+		panic("asked for")
+	}
+	return w.how != wayIll && w.how != wayNever
 }
 
 // Finish implements client.Starter.
-func (s *starter) Finish(_ context.Context, f *cluster.Flight) { <-f.Way.(*way).done }
+func (s *starter) Finish(_ context.Context, f *cluster.Flight) {
+	w := f.Way.(*way)
+	if w.how != wayNever {
+		<-w.done
+		return
+	}
+	for _, c := range w.calls {
+		c.Err = cluster.ErrUnknown
+	}
+}

@@ -34,7 +34,8 @@ type talk struct {
 	// busy: it counts as under way.
 	busy    bool
 	flownAt time.Time
-	// more: there may be something to read that was not looked at.
+	// more: the loop has told of something, and the socket was not read since. To take
+	// what is in the guard is not to read: the loop does not tell twice.
 	more bool
 	// deadline is when the client must have sent something; zero: never.
 	deadline time.Time
@@ -44,13 +45,22 @@ type talk struct {
 func (s *Server) newTalk(conn, raw net.Conn) *talk {
 	t := &talk{s: s, conn: conn, raw: raw}
 	t.polled, _ = conn.(*poll.Conn)
-	t.guard = resp.NewGuard(conn, s.limits, &s.cfg.Stats.Traffic)
+	t.guard = resp.NewGuard(conn, t.limits, &s.cfg.Stats.Traffic)
 	t.client = client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, t.guard)
 	t.client.OnBlock = s.blocked
 	if t.polled != nil {
 		t.flight.Landed = t.polled.Call
 	}
 	return t
+}
+
+// limits are those of the moment for this client.
+func (t *talk) limits() resp.Limits {
+	limits := t.s.limits()
+	if limits.IdleTimeout > 0 && t.client.Listens() {
+		limits.IdleTimeout = 0
+	}
+	return limits
 }
 
 // beginLoops begins the loops for connections. Half of the processors are theirs:
@@ -208,19 +218,27 @@ func (t *talk) answer(how func() bool) bool {
 
 // Ready implements poll.Guest.
 func (t *talk) Ready() {
-	if t.flying {
-		t.more = true
-		return
+	t.more = true
+	if !t.flying {
+		t.step()
 	}
-	t.step()
 }
+
+// TryRead reads for the guard while the connection is in the loop.
+func (t *talk) TryRead(p []byte) (int, error) {
+	t.more = false
+	return t.polled.TryRead(p)
+}
+
+// drained tells whether there is nothing to be looked at until the loop tells of more.
+func (t *talk) drained() bool { return !t.more && !t.guard.Filled() && t.polled.Drained() }
 
 // step answers what is there, until nothing is, or somebody else has to go on.
 func (t *talk) step() {
 	defer t.guarded()
+	t.deadline = time.Time{}
 	for range stepsMax {
-		t.more = false
-		data, n, err := t.guard.TryNext(t.polled)
+		data, n, err := t.guard.TryNext(t)
 		switch {
 		case errors.Is(err, poll.ErrNothing):
 			t.rest()
@@ -233,7 +251,7 @@ func (t *talk) step() {
 				t.outside(nil)
 				return
 			}
-			if !t.guard.Filled() && t.polled.Drained() {
+			if t.drained() {
 				t.rest()
 				return
 			}
@@ -250,7 +268,7 @@ func (t *talk) step() {
 		if !t.begin() {
 			return
 		}
-		if !t.guard.Within() && !t.guard.Filled() && t.polled.Drained() {
+		if !t.guard.Within() && t.drained() {
 			t.rest()
 			return
 		}
@@ -298,7 +316,7 @@ func (t *talk) idle() {
 
 // rest waits for the client to send something. Within a command it must be soon.
 func (t *talk) rest() {
-	limits := t.s.limits()
+	limits := t.limits()
 	wait := limits.IdleTimeout
 	if t.guard.Within() {
 		wait = limits.StallTimeout
@@ -334,7 +352,7 @@ func (t *talk) Called() {
 	case client.Answered:
 		t.idle()
 		t.slow = max(0, t.slow-1)
-		if t.more || t.guard.Within() || t.guard.Filled() || !t.polled.Drained() {
+		if t.guard.Within() || !t.drained() {
 			t.step()
 		} else {
 			t.rest()

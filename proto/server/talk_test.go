@@ -1,0 +1,232 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/tests/respconn"
+)
+
+// loopsHaveTurned returns when each loop has taken what was sent before the call: the
+// kernel tells of events in the order in which they came about.
+func loopsHaveTurned(t *testing.T, n *node) {
+	t.Helper()
+	for range max(1, runtime.NumCPU()/2) {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		do(t, c, "PING")
+		c.Close()
+	}
+}
+
+// What a client sends while somebody is at work for it is answered, too, where there is
+// more of what it sent before: the loop tells of input once.
+func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
+	for _, c := range []struct {
+		name, first string
+		way         int64
+	}{
+		{"outside the loop", "*4\r\n$6\r\nLRANGE\r\n$1\r\nk\r\n$1\r\n0\r\n$2\r\n-1\r\n", 0},
+		{"in flight", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", wayWell},
+		{"in flight, and late", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", wayIll},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := startNode(t, 1)
+			n.starter.always.Store(c.way)
+			under, goOn := make(chan struct{}), make(chan struct{})
+			wait := func(int, *cluster.Call) error { close(under); <-goOn; return nil }
+			n.exec.lost.Store(&wait)
+			conn := dial(t, n.addr)
+			conn.Patience = 10 * time.Second
+			// Of another form, so that it is no part of the same batch.
+			if err := conn.Write([]byte(c.first + "PING\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			<-under
+			if err := conn.Write([]byte("ECHO last\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			loopsHaveTurned(t, n)
+			close(goOn)
+			for i := range 3 {
+				if v, err := conn.Read(); err != nil {
+					t.Fatalf("reply %d: %v, %v", i, v, err)
+				}
+			}
+		})
+	}
+}
+
+// A client that is killed is gone, even if what it asked for never lands.
+func TestAKilledClientDoesNotWaitForItsFlight(t *testing.T) {
+	n := startNode(t, 1)
+	c, other := dial(t, n.addr), dial(t, n.addr)
+	id := do(t, c, "CLIENT", "ID")
+	for range 20 {
+		n.starter.always.Store(wayNever)
+		if err := c.Send("SET", "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it flies", func() bool { return n.server.Active() == 1 })
+		if got := do(t, other, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
+			t.Fatal(got)
+		}
+		until(t, "it is gone", func() bool { return n.registry.Len() == 1 && n.server.Active() == 0 })
+		n.starter.always.Store(wayDone)
+		c = dial(t, n.addr)
+		id = do(t, c, "CLIENT", "ID")
+	}
+}
+
+// A server that is closed at once closes even those whose calls never land.
+func TestClosingDoesNotWaitForFlights(t *testing.T) {
+	n := startNode(t, 1)
+	n.starter.always.Store(wayNever)
+	c := dial(t, n.addr)
+	if err := c.Send("SET", "k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it flies", func() bool { return n.server.Active() == 1 })
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := make(chan struct{})
+	go func() { n.server.Close(ended); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+// A client that never rests is not idle.
+func TestABusyClientIsNotIdle(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	c := dial(t, n.addr)
+	do(t, c, "PING")
+	piece := []byte(strings.Repeat(string(respconn.Command("ECHO", strings.Repeat("x", 200))), 100))
+	go func() { _, _ = io.Copy(io.Discard, c.Net()) }()
+	begun := time.Now()
+	for time.Since(begun) < 2500*time.Millisecond {
+		if err := c.Write(piece); err != nil {
+			t.Fatal(fmt.Errorf("after %v: %w", time.Since(begun), err))
+		}
+	}
+}
+
+// Who listens is not idle, be it in a loop or not.
+func TestWhoListensIsNotIdle(t *testing.T) {
+	n := startNode(t, 1)
+	var idle, listening []*respconn.Conn
+	for _, batches := range []int{0, 20} {
+		for _, first := range [][]string{{"PING"}, {"SUBSCRIBE", "a"}, {"MONITOR"}} {
+			c := dial(t, n.addr)
+			for range batches {
+				// So many batches that wait take it out of its loop.
+				do(t, c, "LRANGE", "none", "0", "-1")
+			}
+			do(t, c, first...)
+			if first[0] == "PING" {
+				idle = append(idle, c)
+			} else {
+				listening = append(listening, c)
+			}
+		}
+	}
+	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	for _, c := range idle {
+		do(t, c, "PING")
+	}
+	for _, c := range listening {
+		if err := c.Send("PING"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range idle {
+		if _, err := c.ReadToEnd(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The others had as long, and a look of the clock more.
+	again := dial(t, n.addr)
+	if _, err := again.ReadToEnd(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "those who listen are left", func() bool { return n.registry.Len() == len(listening) })
+	for _, c := range listening {
+		if err := c.Send("PING"); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := c.Read(); err != nil {
+			t.Error(v, err)
+		}
+	}
+}
+
+// A fault in what a loop does for one client ends that one alone.
+func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
+	n := startNode(t, 1)
+	other := dial(t, n.addr)
+	for _, way := range []int64{wayPanics, wayLandsInPanic} {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		n.starter.always.Store(way)
+		if err := c.Send("SET", "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		if values, err := c.ReadToEnd(); err != nil || len(values) != 0 {
+			t.Fatal(values, err)
+		}
+		n.starter.always.Store(0)
+		until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 && n.server.Active() == 0 })
+		if got := do(t, other, "INCR", "a"); !strings.HasPrefix(got, ":") {
+			t.Error(got)
+		}
+	}
+}
+
+// A server that is closed under load answers all that it runs, and takes nothing that
+// it does not answer.
+func TestClosingUnderLoadAnswersWhatItRuns(t *testing.T) {
+	n := startNode(t, 1)
+	n.server.SetLeaveTime(time.Minute)
+	var ran, answered atomic.Int64
+	count := func(int, *cluster.Call) error { ran.Add(1); return nil }
+	n.exec.lost.Store(&count)
+	var clients sync.WaitGroup
+	for i := range 30 {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		raw := []byte(strings.Repeat(string(respconn.Command("INCR", "n")), 1+i%3))
+		clients.Go(func() {
+			for c.Write(raw) == nil {
+				for range 1 + i%3 {
+					v, err := c.Read()
+					if err != nil {
+						return
+					}
+					if v.IsError() {
+						t.Error(v)
+					}
+					answered.Add(1)
+				}
+			}
+		})
+	}
+	until(t, "they are at work", func() bool { return answered.Load() > 1000 })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n.server.Close(ctx)
+	clients.Wait()
+	if ctx.Err() != nil || ran.Load() != answered.Load() {
+		t.Errorf("%d ran, %d were answered (%v)", ran.Load(), answered.Load(), ctx.Err())
+	}
+}

@@ -3,45 +3,61 @@ package shard
 import "time"
 
 const (
-	// gatherMin and gatherMax bound the wait for clients that were just answered. It is
-	// as long as the entry before took: with a shorter one, all that leave together are
-	// written no later than halves that take turns would be.
+	// gatherMin and gatherMax bound the wait for clients that were just answered; else
+	// it is twice as long as the entry before took.
 	gatherMin = time.Millisecond
 	gatherMax = 4 * time.Millisecond
 	// gatherLaggards: one of so many is not waited for, but taken along by the next.
 	gatherLaggards = 8
-	// gatherEnough is how many bundles are worth an entry in any case.
-	gatherEnough = 64
 	// gatherRestMax bounds how many entries leave without waiting after waiting was in
 	// vain.
 	gatherRestMax = 1024
 	// gatherTrust is how many waits that were of use outweigh about one in vain: a
 	// client that pauses now and then must not cost the others that time each time.
 	gatherTrust = 16
+	// paceShare is the part that the newest wait has in the pace.
+	paceShare = 8
 )
 
 // gathering lets clients that write all the time leave together.
 //
 // Who was answered sends its next write a moment later. If an entry left at once,
 // with what had come while the one before it was written, the clients would fall
-// into groups that take turns, and there would be an entry for each; an entry costs
-// as much as a dozen writes in it. So an entry waits for as many bundles as were in
-// the one before it and behind it. Where they do not come, for these clients have
-// something else to do, this is tried less and less often.
+// into several groups that take turns, and there would be an entry for each; an
+// entry costs as much as a dozen writes in it. So an entry waits for bundles as they
+// were in the one before it and behind it.
+//
+// It waits for all of them: as much is written in the same time as by groups that
+// take turns, in fewer entries. Where a node votes alone, and commits faster than
+// clients are back, it waits for half of them, and the disk works for one half while
+// the other is answered; with followers an entry costs too much for that. Where they
+// do not come, for these clients have something else to do, this is tried less and
+// less often.
 type gathering struct {
 	// holding: an entry waits, until want bundles are queued or the timer ends.
 	holding bool
 	want    int
 	timer   *time.Timer
+	// began is when the wait began, with so many bundles queued.
+	began  time.Time
+	queued int
+	// pace is about how long it takes until one more has come.
+	pace time.Duration
 	// rest is how many entries do not wait; restNext is how many when next in vain,
 	// times gatherTrust.
 	rest, restNext int
 }
 
-// hold makes the next entry wait until want bundles are queued, or late is called;
-// false: it should leave at once.
-func (g *gathering) hold(want, queued int, took time.Duration, late func()) bool {
-	want = min(want-want/gatherLaggards, gatherEnough)
+// hold makes the next entry wait for those who come back, or until late is called;
+// false: it should leave at once. n bundles were in the one that landed now, which
+// took so long, and so many are queued.
+func (g *gathering) hold(n, queued int, alone bool, took time.Duration, now time.Time, late func()) bool {
+	want := n + queued
+	if alone && took < time.Duration(want)*g.pace {
+		want = (want + 1) / 2
+	} else {
+		want -= want / gatherLaggards
+	}
 	if queued >= want || want < 2 {
 		return false
 	}
@@ -49,8 +65,8 @@ func (g *gathering) hold(want, queued int, took time.Duration, late func()) bool
 		g.rest--
 		return false
 	}
-	g.holding, g.want = true, want
-	limit := min(max(took, gatherMin), gatherMax)
+	g.holding, g.want, g.began, g.queued = true, want, now, queued
+	limit := min(max(2*took, gatherMin), gatherMax)
 	if g.timer == nil {
 		g.timer = time.AfterFunc(limit, late)
 	} else {
@@ -66,17 +82,24 @@ func (g *gathering) full(queued int) bool {
 	}
 	g.timer.Stop()
 	g.holding = false
+	g.learn(queued, time.Now())
 	g.restNext -= g.restNext / gatherTrust
 	return true
 }
 
 // vain ends the wait, if there is one, for not all have come.
-func (g *gathering) vain() bool {
+func (g *gathering) vain(queued int, now time.Time) bool {
 	if !g.holding {
 		return false
 	}
 	g.holding = false
+	g.learn(queued, now)
 	g.rest = g.restNext / gatherTrust
 	g.restNext = min(max(2*g.restNext, gatherTrust), gatherRestMax*gatherTrust)
 	return true
+}
+
+func (g *gathering) learn(queued int, now time.Time) {
+	each := now.Sub(g.began) / time.Duration(max(queued-g.queued, 1))
+	g.pace += (each - g.pace) / paceShare
 }

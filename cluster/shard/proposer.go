@@ -157,7 +157,7 @@ func (p *proposer) next() {
 		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: p.entries},
 		calls: calls,
 		first: make([]int, len(calls)),
-		land:  sync.OnceFunc(func() { p.landed(len(calls), time.Since(began)) }),
+		land:  sync.OnceFunc(func() { p.landed(len(calls), began) }),
 	}
 	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
 	txns := 0
@@ -176,10 +176,11 @@ func (p *proposer) next() {
 }
 
 // landed sends what waits, or leaves it to who comes next: those are awaited whose
-// n bundles were in the entry that landed, which took so long.
-func (p *proposer) landed(n int, took time.Duration) {
+// n bundles were in the entry that landed, which left at began.
+func (p *proposer) landed(n int, began time.Time) {
+	now, alone := time.Now(), p.shard.group.Voters() == 1
 	p.mu.Lock()
-	held := !p.stopped && p.gather.hold(n+len(p.queue), len(p.queue), took, p.late)
+	held := !p.stopped && p.gather.hold(n, len(p.queue), alone, now.Sub(began), now, p.late)
 	p.mu.Unlock()
 	if !held {
 		p.next()
@@ -189,7 +190,7 @@ func (p *proposer) landed(n int, took time.Duration) {
 // late sends what waits, if it still waits for others.
 func (p *proposer) late() {
 	p.mu.Lock()
-	vain := p.gather.vain()
+	vain := p.gather.vain(len(p.queue), time.Now())
 	p.mu.Unlock()
 	if vain {
 		p.next()

@@ -13,7 +13,10 @@ TESTFLAGS   ?=
 # rest of the engine side by side are fsm and cluster/shard.
 CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
 
-.PHONY: run build chart test race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife docs screenshots deb check clean
+# What tests use beside Go, and do without where it is not installed.
+TOOLS := redis-server redis-cli redis-benchmark strace ip chromium npm python3 sidekiq prometheus-redis-exporter
+
+.PHONY: run build chart test missing race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife docs screenshots deb check clean
 
 run: ## three real nodes on this machine, with a live view
 	go run ./cmd/clusterctl demo
@@ -21,8 +24,14 @@ run: ## three real nodes on this machine, with a live view
 build: ## both programs, into bin/
 	go build -o bin/ ./cmd/...
 
-test: ## everything that needs no root and no network beyond loopback
+test: missing ## everything that needs no root and no network beyond loopback
 	go test -timeout 15m $(TESTFLAGS) ./...
+	@$(MAKE) -s --no-print-directory missing
+
+# go test says nothing of what was skipped where a package passes.
+missing: ## which tests are skipped on this machine, and for want of what
+	@for tool in $(TOOLS); do command -v $$tool >/dev/null || echo "SKIPPED: the tests that need $$tool, which is not installed"; done
+	@[ "$$(id -u)" = 0 ] || echo "SKIPPED: the tests that need root: full disks, network namespaces"
 
 race: ## the concurrent packages under the race detector
 	go test -race -short -timeout 15m $(TESTFLAGS) $(CONCURRENT)

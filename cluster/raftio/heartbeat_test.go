@@ -1,6 +1,7 @@
 package raftio
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -74,6 +75,27 @@ func TestAnInstallProvesHowFarALogReachesAndNothingOfATime(t *testing.T) {
 	must(t, leader.InstallSnapshot("b", raft.ServerAddress(addr), req, &raft.InstallSnapshotResponse{}, strings.NewReader("abc")))
 	if sent, match := acks.Sent("b", 4), acks.Match("b", 4); sent != 0 || match != 17 {
 		t.Errorf("sent at %v, and the log reaches to %d", sent, match)
+	}
+}
+
+// Each of these would be a sign of life, and keep a follower from voting.
+func TestALeaderWhoseDiskHangsSaysNothing(t *testing.T) {
+	hangs := false
+	leader, _ := networkedOn(t, "a", NewAcks(), func() bool { return hangs })
+	_, addr := networked(t, "b", NewAcks())
+	pipeline, err := leader.AppendEntriesPipeline("b", raft.ServerAddress(addr))
+	must(t, err)
+	defer pipeline.Close()
+	hangs = true
+	_, piped := pipeline.AppendEntries(heartbeat(4), &raft.AppendEntriesResponse{})
+	for what, err := range map[string]error{
+		"a heartbeat":  leader.AppendEntries("b", raft.ServerAddress(addr), heartbeat(4), &raft.AppendEntriesResponse{}),
+		"the pipeline": piped,
+		"an install":   leader.InstallSnapshot("b", raft.ServerAddress(addr), &raft.InstallSnapshotRequest{RPCHeader: heartbeat(4).RPCHeader, Term: 4, Size: 3}, &raft.InstallSnapshotResponse{}, strings.NewReader("abc")),
+	} {
+		if !errors.Is(err, errHangs) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -215,6 +215,9 @@ func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *
 // nothing about the time it was sent, which may be minutes ago; the log reaches
 // to the snapshot's end.
 func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if t.hangs() {
+		return errHangs
+	}
 	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, data)
 	if err == nil && resp.Success && resp.Term == args.Term {
 		t.acks.note(id, args.Term, 0, args.LastLogIndex)

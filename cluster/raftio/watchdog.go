@@ -90,7 +90,9 @@ func (w *Watchdog) run(what string, call func() error) error {
 	err := call()
 	w.mu.Lock()
 	w.calls[i] = storeCall{}
-	w.noteHangingLocked()
+	if w.hanging.Load() {
+		w.noteHangingLocked()
+	}
 	w.mu.Unlock()
 	if err != nil && !absent(err) {
 		err = fmt.Errorf("disk: %s: %w", what, err)
@@ -151,8 +153,5 @@ func (w *Watchdog) look() (overdue string) {
 }
 
 func (w *Watchdog) noteHangingLocked() {
-	hanging := slices.ContainsFunc(w.calls, func(c storeCall) bool { return c.ticks > looksPerSilence })
-	if hanging != w.hanging.Load() {
-		w.hanging.Store(hanging)
-	}
+	w.hanging.Store(slices.ContainsFunc(w.calls, func(c storeCall) bool { return c.ticks > looksPerSilence }))
 }

@@ -15,7 +15,7 @@ func startRedis(t testing.TB, options ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("NOT COMPARED: redis-server is not installed (apt-get install redis-server)")
+		t.Skip("SKIPPED: redis-server is not installed (apt-get install redis-server)")
 	}
 	addr := freeAddr(t)
 	_, port := split(addr)

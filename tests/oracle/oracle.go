@@ -34,7 +34,7 @@ func Start(t testing.TB) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("NOT COMPARED: redis-server is not installed (apt-get install redis-server)")
+		t.Skip("SKIPPED: redis-server is not installed (apt-get install redis-server)")
 	}
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no",

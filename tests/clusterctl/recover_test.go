@@ -1,10 +1,15 @@
 package clusterctl
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +70,11 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 		says(t, out, r.words)
 	}
 	lost[0].Kill9()
+	const owner = 10060
+	isRoot := os.Geteuid() == 0
+	if isRoot {
+		eachFile(t, survivor.DataDir(), func(path string) error { return os.Lchown(path, owner, owner) })
+	}
 	out, code := recovery(t, survivor, "--lost", names)
 	if code != 4 {
 		t.Errorf("without a yes: exit %d", code)
@@ -76,6 +86,15 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
+	if isRoot {
+		eachFile(t, survivor.DataDir(), func(path string) error {
+			info, err := os.Lstat(path)
+			if err == nil && info.Sys().(*syscall.Stat_t).Uid != owner {
+				err = fmt.Errorf("%s is root's: the node could not write it", path)
+			}
+			return err
+		})
+	}
 
 	survivor.Start()
 	survivor.WaitReady()
@@ -95,6 +114,15 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	join(t, survivor.Addr(), "n4")
 	join(t, survivor.Addr(), "n5")
 	healthy(t, survivor.Addr(), 3, all+5)
+}
+
+// eachFile does something to a folder and all that is in it.
+func eachFile(t *testing.T, dir string, do func(path string) error) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, do(path)) })
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // stayAway starts lost nodes: together they would be a quorum of the past.

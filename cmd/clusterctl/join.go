@@ -21,7 +21,7 @@ func newJoin(opt *options) *cobra.Command {
 		Long: `Start a node here that joins the cluster at -a.
 
 The peer addresses are asked of the cluster; everything behind -- is given to
-lockstepd, which takes this process's place. The node comes in as a learner and
+lockstepd, which takes this process's place, a configuration file first. The node comes in as a learner and
 is made a voter when it has caught up; clusterctl status shows it. With
 --learner it stays one until clusterctl promote.
 

@@ -70,11 +70,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 		says(t, out, r.words)
 	}
 	lost[0].Kill9()
-	const owner = 10060
-	isRoot := os.Geteuid() == 0
-	if isRoot {
-		eachFile(t, survivor.DataDir(), func(path string) error { return os.Lchown(path, owner, owner) })
-	}
+	allIsTheirs := givenAway(t, survivor.DataDir())
 	out, code := recovery(t, survivor, "--lost", names)
 	if code != 4 {
 		t.Errorf("without a yes: exit %d", code)
@@ -86,15 +82,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
-	if isRoot {
-		eachFile(t, survivor.DataDir(), func(path string) error {
-			info, err := os.Lstat(path)
-			if err == nil && info.Sys().(*syscall.Stat_t).Uid != owner {
-				err = fmt.Errorf("%s is root's: the node could not write it", path)
-			}
-			return err
-		})
-	}
+	allIsTheirs()
 
 	survivor.Start()
 	survivor.WaitReady()
@@ -116,12 +104,31 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	healthy(t, survivor.Addr(), 3, all+5)
 }
 
-// eachFile does something to a folder and all that is in it.
-func eachFile(t *testing.T, dir string, do func(path string) error) {
+// givenAway gives a folder to somebody else, where root tests, and returns what
+// checks that all that is in it is still theirs.
+func givenAway(t *testing.T, dir string) (check func()) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, do(path)) })
-	if err != nil {
-		t.Error(err)
+	const owner = 10060
+	if os.Geteuid() != 0 {
+		return func() {}
+	}
+	each := func(do func(path string) error) {
+		t.Helper()
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, do(path)) })
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	each(func(path string) error { return os.Lchown(path, owner, owner) })
+	return func() {
+		t.Helper()
+		each(func(path string) error {
+			info, err := os.Lstat(path)
+			if err == nil && info.Sys().(*syscall.Stat_t).Uid != owner {
+				err = fmt.Errorf("%s is root's: the node could not write it", path)
+			}
+			return err
+		})
 	}
 }
 

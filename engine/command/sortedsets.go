@@ -1,6 +1,10 @@
 package command
 
-import "slices"
+import (
+	"slices"
+
+	"lockstep/engine"
+)
 
 // sortedSetFamily are the commands on sorted sets. Handlers stand in
 // sortedsets_*.go.
@@ -86,16 +90,16 @@ var sortedSetChanges = []*Spec{
 	},
 	{
 		Name: "bzpopmin", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
-		Keys:  []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}},
-		Run:   runBZPopMin,
+		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}},
+		Run:  runBZPopMin, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the lowest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
 	},
 	{
 		Name: "bzpopmax", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
-		Keys:  []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}},
-		Run:   runBZPopMax,
+		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}},
+		Run:  runBZPopMax, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the highest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
@@ -103,7 +107,7 @@ var sortedSetChanges = []*Spec{
 	{
 		Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet,
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)},
-		Run:  runBZMPop, HeavyIf: popsCounted,
+		Run:  runBZMPop, Waits: &Waiting{engine.KindSortedSet, timeoutOfPop(sortedSetEnds)}, HeavyIf: popsCounted,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Removes and returns members from the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+M*log(N)) with K keys and M of N members removed",
 		Args: []Arg{

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine/sched"
+import (
+	"lockstep/engine"
+	"lockstep/engine/sched"
+)
 
 // argTrim is how XADD and XTRIM say what goes.
 var argTrim = argBlock("trim",
@@ -88,7 +91,7 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xread", Arity: -4, Flags: ReadOnly | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(1, sched.Shared), Run: runXRead,
+		Keys: streamsKey(1, sched.Shared), Run: runXRead, Waits: &Waiting{engine.KindStream, timeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries behind an ID, of several streams, and may wait for some.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []Arg{argReadCount, argReadBlock, argStreams},
@@ -109,7 +112,7 @@ var streamFamily = []*Spec{
 	xgroupCommand,
 	{
 		Name: "xreadgroup", Arity: -7, Flags: Write | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup,
+		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup, Waits: &Waiting{engine.KindStream, timeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Delivers new entries of several streams to a consumer of a group, or returns its pending ones.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []Arg{

@@ -48,7 +48,11 @@ func parseCountedPop(args [][]byte, ends [2]string) (p countedPop, problem strin
 	return p, ""
 }
 
-// popsCounted tells whether such a command is given a count.
+// hasCount tells whether a command that picks one element has the argument
+// that makes it pick several (LPOP, SRANDMEMBER).
+func hasCount(args [][]byte) bool { return len(args) > 2 }
+
+// popsCounted tells whether LMPOP or its like is given a count.
 func popsCounted(args [][]byte) bool {
 	return len(args) > 2 && equalFold(args[len(args)-2], "count")
 }

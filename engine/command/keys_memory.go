@@ -40,7 +40,7 @@ var memoryCommand = &Spec{
 		},
 		{
 			Name: "memory|usage", Arity: -3, Flags: ReadOnly | Heavy,
-			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runMemoryUsage,
+			Keys: secondKey(KeyRO), Run: runMemoryUsage,
 			Group: "server", Since: "4.0.0",
 			Summary: "Returns about how many bytes a key and its value take.", Complexity: "O(1)",
 			Args: []Arg{argKey("key", 1), {Name: "count", Type: "integer", Token: "SAMPLES", Optional: true}},

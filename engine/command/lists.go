@@ -2,11 +2,6 @@ package command
 
 import "lockstep/engine"
 
-// twoKeys is the key spec of commands that take from a key and give to another.
-func twoKeys(from, to KeyFlag) []KeySpec {
-	return []KeySpec{{Flags: from, First: 1, Last: 1, Step: 1}, {Flags: to, First: 2, Last: 2, Step: 1}}
-}
-
 // argListEnd is LEFT or RIGHT.
 func argListEnd(name string) Arg {
 	return argOneOf(name, argToken("left", "LEFT"), argToken("right", "RIGHT"))
@@ -111,14 +106,14 @@ var listFamily = []*Spec{
 	},
 	{
 		Name: "lpop", Arity: -2, Flags: Write | Fast, Cats: CatList,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runLPop, HeavyIf: popsSeveral,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runLPop, HeavyIf: hasCount,
 		Group: "list", Since: "1.0.0",
 		Summary: "Takes elements off the beginning of a list.", Complexity: "O(N) with N the number of elements returned",
 		Args: []Arg{argKey("key", 1), arg("count", "integer").since("6.2.0").optional()},
 	},
 	{
 		Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runRPop, HeavyIf: popsSeveral,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runRPop, HeavyIf: hasCount,
 		Group: "list", Since: "1.0.0",
 		Summary: "Takes elements off the end of a list.", Complexity: "O(N) with N the number of elements returned",
 		Args: []Arg{argKey("key", 1), arg("count", "integer").since("6.2.0").optional()},
@@ -128,12 +123,7 @@ var listFamily = []*Spec{
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 1)}, Run: runLMPop, HeavyIf: popsCounted,
 		Group: "list", Since: "7.0.0",
 		Summary: "Takes elements off an end of the first of several lists that is there.", Complexity: "O(N+M) with N the number of keys and M the number of elements returned",
-		Args: []Arg{
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			argListEnd("where"),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argListEnd("where"), argCount},
 	},
 	{
 		Name: "lmove", Arity: 5, Flags: Write | DenyOOM, Cats: CatList,
@@ -151,14 +141,14 @@ var listFamily = []*Spec{
 	},
 	{
 		Name: "blpop", Arity: -3, Flags: Write | NoScript | Blocking, Cats: CatList,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}}, Run: runBLPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
+		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete), Run: runBLPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.0.0",
 		Summary: "Takes the first element off the first of several lists that is there, and waits for one if need be.", Complexity: "O(N) with N the number of keys",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
 	},
 	{
 		Name: "brpop", Arity: -3, Flags: Write | NoScript | Blocking, Cats: CatList,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}}, Run: runBRPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
+		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete), Run: runBRPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.0.0",
 		Summary: "Takes the last element off the first of several lists that is there, and waits for one if need be.", Complexity: "O(N) with N the number of keys",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
@@ -168,13 +158,7 @@ var listFamily = []*Spec{
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)}, Run: runBLMPop, Waits: &Waiting{engine.KindList, timeoutOfPop(listEnds)}, HeavyIf: popsCounted,
 		Group: "list", Since: "7.0.0",
 		Summary: "Takes elements off an end of the first of several lists that is there, and waits for one if need be.", Complexity: "O(N+M) with N the number of keys and M the number of elements returned",
-		Args: []Arg{
-			arg("timeout", "double"),
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			argListEnd("where"),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{arg("timeout", "double"), argNumKeys, argKey("key", 1).multiple(), argListEnd("where"), argCount},
 	},
 	{
 		Name: "blmove", Arity: 6, Flags: Write | DenyOOM | NoScript | Blocking, Cats: CatList,

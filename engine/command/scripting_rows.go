@@ -32,7 +32,7 @@ func programRow(name, subject, since, summary string, plan func(*Planning, [][]b
 		Keys: programKeys(KeyRW | KeyAccess | KeyUpdate), Plan: plan, Logged: logged, Run: runPlanned,
 		Group: "scripting", Since: since,
 		Summary: summary, Complexity: "Depends on the " + what + " that is executed.",
-		Args: []Arg{arg(subject, "string"), arg("numkeys", "integer"), argKey("key", 1).optional().multiple(), arg("arg", "string").optional().multiple()},
+		Args: []Arg{arg(subject, "string"), argNumKeys, argKey("key", 1).optional().multiple(), arg("arg", "string").optional().multiple()},
 	}
 	if readOnly {
 		s.Flags |= ReadOnly

@@ -16,9 +16,6 @@ const (
 	popNested                // ZMPOP: key and pairs
 )
 
-// popsSeveral tells whether ZPOPMIN or its like is given a count.
-func popsSeveral(args [][]byte) bool { return len(args) > 2 }
-
 func runZPopMin(c *Ctx, args [][]byte) { c.zpop(args, false) }
 func runZPopMax(c *Ctx, args [][]byte) { c.zpop(args, true) }
 

@@ -32,7 +32,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	names := lost[0].Name + "," + lost[1].Name
 	// What the leader has acknowledged is in its own log.
 	proc.Wait(t, patience, "the survivor leads", func() bool {
-		_, code := ctl(t, survivor.Addr(), "transfer", "--shard", "all", "--to", survivor.Name)
+		_, code := proc.Ctl(t, survivor.Addr(), "transfer", "--shard", "all", "--to", survivor.Name)
 		return code == 0
 	})
 	var clients []*counting
@@ -214,7 +214,7 @@ func TestAShardIsRecoveredBesideALiveMetaGroup(t *testing.T) {
 	for i := range 4 {
 		to := holders[1+i%2].Name
 		proc.Wait(t, patience, to+" leads", func() bool {
-			_, code := ctl(t, others[0].Addr(), "transfer", "--shard", "0", "--to", to)
+			_, code := proc.Ctl(t, others[0].Addr(), "transfer", "--shard", "0", "--to", to)
 			return code == 0
 		})
 	}
@@ -242,7 +242,7 @@ func TestAShardIsRecoveredBesideALiveMetaGroup(t *testing.T) {
 		}
 	}
 	for _, n := range holders[1:] {
-		proc.Wait(t, patience, n.Name+" is removed", func() bool { _, code := ctl(t, others[0].Addr(), "remove", n.Name, "--yes"); return code == 0 })
+		proc.Wait(t, patience, n.Name+" is removed", func() bool { _, code := proc.Ctl(t, others[0].Addr(), "remove", n.Name, "--yes"); return code == 0 })
 	}
 	healthy(t, others[1].Addr(), 3, keys)
 	for _, n := range append(others, survivor) {

@@ -20,18 +20,30 @@ var errNoAnswer = errors.New("no node answers")
 
 // ask sends one command to the first node that answers.
 func (o *options) ask(ctx context.Context, args ...any) (string, error) {
+	_, reply, err := o.askFirst(ctx, args...)
+	return reply, err
+}
+
+// answering is the first address at which a node answers.
+func (o *options) answering(ctx context.Context) (string, error) {
+	addr, _, err := o.askFirst(ctx, "PING")
+	return addr, err
+}
+
+// askFirst is ask; addr is where the node is that answered.
+func (o *options) askFirst(ctx context.Context, args ...any) (addr, reply string, err error) {
 	var reasons []string
 	for _, addr := range o.addrs {
 		reply, err := o.askOne(ctx, addr, args...)
 		if err == nil {
-			return reply, nil
+			return addr, reply, nil
 		}
 		if isReply(err) {
-			return "", err
+			return "", "", err
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %v", addr, explained(err)))
 	}
-	return "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
+	return "", "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
 }
 
 // explained adds how to look all the same, where a node's certificate has expired:
@@ -42,22 +54,6 @@ func explained(err error) error {
 		return fmt.Errorf("%w; --insecure, without --cacert, looks all the same", err)
 	}
 	return err
-}
-
-// answering is the first address at which a node answers.
-func (o *options) answering(ctx context.Context) (string, error) {
-	var reasons []string
-	for _, addr := range o.addrs {
-		_, err := o.askOne(ctx, addr, "PING")
-		if err == nil {
-			return addr, nil
-		}
-		if isReply(err) {
-			return "", err
-		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", addr, explained(err)))
-	}
-	return "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
 }
 
 // isReply tells an error reply of a node from a failure to reach it.

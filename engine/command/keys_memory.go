@@ -14,12 +14,7 @@ var memoryCommand = &Spec{
 			Summary: "Tells in words what stands out in the node's memory.", Complexity: "O(1)",
 			Tips: memoryTips,
 		},
-		{
-			Name: "memory|help", Arity: 2, Scope: ScopeNode,
-			Flags: Loading | Stale,
-			Group: "server", Since: "4.0.0",
-			Summary: "Describes the subcommands.", Complexity: "O(1)",
-		},
+		helpRow("memory", "server", "4.0.0", 0),
 		{
 			Name: "memory|malloc-stats", Arity: 2, Scope: ScopeNode,
 			Group: "server", Since: "4.0.0",

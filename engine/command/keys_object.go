@@ -24,7 +24,7 @@ var objectCommand = &Spec{
 			Name: "object|help", Arity: 2, Flags: Loading | Stale, Cats: CatKeyspace,
 			Run:   runObjectHelp,
 			Group: "generic", Since: "6.2.0",
-			Summary: "Lists the subcommands.", Complexity: "O(1)",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
 		{
 			Name: "object|freq", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,

@@ -210,7 +210,7 @@ var xinfoCommand = &Spec{
 			Name: "xinfo|help", Arity: 2, Flags: Loading | Stale, Cats: CatStream,
 			Run:   runXInfoHelp,
 			Group: "stream", Since: "5.0.0",
-			Summary: "Lists the subcommands.", Complexity: "O(1)",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
 	},
 }
@@ -270,7 +270,7 @@ var xgroupCommand = &Spec{
 			Name: "xgroup|help", Arity: 2, Flags: Loading | Stale, Cats: CatStream,
 			Run:   runXGroupHelp,
 			Group: "stream", Since: "5.0.0",
-			Summary: "Lists the subcommands.", Complexity: "O(1)",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
 	},
 }

@@ -61,7 +61,7 @@ func (u *underLoad) verb(what string, do func()) {
 // run runs a verb of clusterctl that must succeed.
 func (u *underLoad) run(args ...string) {
 	u.t.Helper()
-	if out, code := ctl(u.t, u.addr, args...); code != 0 {
+	if out, code := proc.Ctl(u.t, u.addr, args...); code != 0 {
 		u.t.Errorf("%v: exit %d, %s", args, code, out)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // recovery runs clusterctl recover on a stopped node's folder.
 func recovery(t *testing.T, n *proc.Node, more ...string) (string, int) {
 	t.Helper()
-	return ctl(t, "127.0.0.1:1", append([]string{"recover", "--dir", n.DataDir()}, more...)...)
+	return proc.Ctl(t, "127.0.0.1:1", append([]string{"recover", "--dir", n.DataDir()}, more...)...)
 }
 
 // Two of three nodes are lost for good: the third goes on with all that was

@@ -113,7 +113,7 @@ func (k *Keyspace) Config() Config { return k.cfg }
 // LockSlots is the number of lock slots.
 func (k *Keyspace) LockSlots() int { return len(k.slots) }
 
-// LockSlot returns the lock slot of a key (B3, B8).
+// LockSlot returns the lock slot of a key.
 func (k *Keyspace) LockSlot(key []byte) int32 {
 	return int32(hashslot.Of(key) % len(k.slots))
 }

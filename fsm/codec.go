@@ -130,12 +130,6 @@ func CheckEntry(group uint32, data []byte) error {
 	return nil
 }
 
-// DecodeEntry checks and decodes an entry. What it returns points into data.
-func DecodeEntry(group uint32, data []byte) (Entry, error) {
-	var d entryDecoder
-	return d.decode(group, data)
-}
-
 // entryDecoder decodes one entry after another into the same memory: an entry is
 // valid until the next.
 type entryDecoder struct {
@@ -143,6 +137,7 @@ type entryDecoder struct {
 	bundles []Bundle
 }
 
+// decode checks and decodes an entry. What it returns points into data.
 func (d *entryDecoder) decode(group uint32, data []byte) (Entry, error) {
 	if err := CheckEntry(group, data); err != nil {
 		return Entry{}, err

@@ -8,28 +8,33 @@ import (
 	"testing"
 )
 
+func decodeEntry(group uint32, data []byte) (Entry, error) {
+	var d entryDecoder
+	return d.decode(group, data)
+}
+
 func TestADamagedEntryIsRefused(t *testing.T) {
 	whole := entryOf(1, Bundle{Txns: []Txn{txnOf(0, "set", "a", "1")}})
-	if _, err := DecodeEntry(7, whole); err != nil {
+	if _, err := decodeEntry(7, whole); err != nil {
 		t.Fatal(err)
 	}
 	for i := range whole {
 		bad := bytes.Clone(whole)
 		bad[i] ^= 1
-		if _, err := DecodeEntry(7, bad); err == nil {
+		if _, err := decodeEntry(7, bad); err == nil {
 			t.Errorf("a flipped bit in byte %d was not noticed", i)
 		}
-		if _, err := DecodeEntry(7, whole[:i]); err == nil {
+		if _, err := decodeEntry(7, whole[:i]); err == nil {
 			t.Errorf("an entry cut at %d was taken", i)
 		}
 	}
-	if _, err := DecodeEntry(8, whole); !errors.Is(err, ErrGroup) {
+	if _, err := decodeEntry(8, whole); !errors.Is(err, ErrGroup) {
 		t.Errorf("another group's entry: %v", err)
 	}
 	next := bytes.Clone(whole[:len(whole)-entryCRCSize])
 	next[3]++
 	next = binary.LittleEndian.AppendUint32(next, crc32.Checksum(next, castagnoli))
-	if _, err := DecodeEntry(7, next); !errors.Is(err, ErrVersion) {
+	if _, err := decodeEntry(7, next); !errors.Is(err, ErrVersion) {
 		t.Errorf("an entry of the next version: %v", err)
 	}
 }
@@ -55,7 +60,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	f.Add(entryOf(2, Bundle{Origin: Origin{1, 2, 3}, FirstSeq: 4, AckedBelow: 2, Txns: []Txn{exec}}, Bundle{Txns: []Txn{{Kind: KindTick}}}))
 	f.Add(entryOf(3, Bundle{Txns: []Txn{bySum("return 1", "0")}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := DecodeEntry(7, data)
+		e, err := decodeEntry(7, data)
 		if err != nil {
 			return
 		}
@@ -63,7 +68,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		for i := range e.Bundles {
 			b.Add(AppendBundle(nil, &e.Bundles[i]))
 		}
-		again, err := DecodeEntry(7, b.Finish())
+		again, err := decodeEntry(7, b.Finish())
 		if err != nil || again.Txns != e.Txns || len(again.Bundles) != len(e.Bundles) {
 			t.Fatalf("%d bundles of %d txns came back as %d of %d: %v", len(e.Bundles), e.Txns, len(again.Bundles), again.Txns, err)
 		}

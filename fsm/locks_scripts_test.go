@@ -117,7 +117,7 @@ func TestWhichScriptsOverlap(t *testing.T) {
 }
 
 // TestHowManyScriptsRunAtOnce measures it: scripts that stop in the middle are
-// counted there (D15 to D18, D32).
+// counted there.
 func TestHowManyScriptsRunAtOnce(t *testing.T) {
 	const all = 4
 	each := func(flag string, keys ...string) (txns []Txn) {

@@ -211,11 +211,6 @@ func (m *Machine) WaitTaken(ctx context.Context, index uint64) error {
 	return m.progress.waitTaken(ctx, index)
 }
 
-// WaitExecuted waits until Executed has reached index.
-func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
-	return m.progress.wait(ctx, index)
-}
-
 // Apply takes the tickets of an entry's txns and runs those that are cheap and
 // free at once. After an error the node must stop: this replica cannot follow
 // the log.

@@ -1,9 +1,15 @@
 package fsm
 
 import (
+	"context"
 	"testing"
 	"time"
 )
+
+// WaitExecuted waits until Executed has reached index.
+func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
+	return m.progress.wait(ctx, index)
+}
 
 // Reads ask for the queued index while entries are begun and done, and wait for
 // nobody.

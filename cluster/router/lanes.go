@@ -36,7 +36,7 @@ func (l *lanes) open(b *fsm.Bundle) (unanswered, bool) {
 	start := l.turn.Add(1)
 	for i := range uint32(fsm.Lanes) {
 		index := (start + i) % fsm.Lanes
-		if t, ok := l.all[index].open1(b, n); ok {
+		if t, ok := l.all[index].number(b, n); ok {
 			b.Origin = fsm.Origin{Node: l.node, Boot: l.boot, Lane: index}
 			return t, true
 		}
@@ -44,7 +44,8 @@ func (l *lanes) open(b *fsm.Bundle) (unanswered, bool) {
 	return unanswered{}, false
 }
 
-func (l *lane) open1(b *fsm.Bundle, n uint64) (unanswered, bool) {
+// number is open, in one lane.
+func (l *lane) number(b *fsm.Bundle, n uint64) (unanswered, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	acked := l.next

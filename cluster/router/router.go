@@ -154,7 +154,7 @@ func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 			others.Go(func() { r.doShard(ctx, deadline, index, part) })
 		}
 	}
-	r.land(ctx, deadline, launched, &others)
+	r.awaitLaunched(ctx, deadline, launched, &others)
 	others.Wait()
 }
 

@@ -158,9 +158,9 @@ func (r *Router) launch(index int, calls []*cluster.Call) *writing {
 	return w
 }
 
-// land waits for what was launched. What is not answered soon, or without
+// awaitLaunched waits for what launch has proposed. What is not answered soon, or without
 // success, goes on beside the others, each by itself.
-func (r *Router) land(ctx context.Context, deadline time.Time, all []*writing, others *sync.WaitGroup) {
+func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*writing, others *sync.WaitGroup) {
 	if len(all) == 0 {
 		return
 	}

@@ -24,7 +24,13 @@ func (o *options) ask(ctx context.Context, args ...any) (string, error) {
 	return reply, err
 }
 
-// askFirst tells also which node has answered.
+// answering is the first address at which a node answers.
+func (o *options) answering(ctx context.Context) (string, error) {
+	addr, _, err := o.askFirst(ctx, "PING")
+	return addr, err
+}
+
+// askFirst is ask; addr is where the node is that answered.
 func (o *options) askFirst(ctx context.Context, args ...any) (addr, reply string, err error) {
 	var reasons []string
 	for _, addr := range o.addrs {
@@ -50,12 +56,6 @@ func explained(err error) error {
 		return fmt.Errorf("%w; --insecure, without --cacert, looks all the same", err)
 	}
 	return err
-}
-
-// answering is the first address at which a node answers.
-func (o *options) answering(ctx context.Context) (string, error) {
-	addr, _, err := o.askFirst(ctx, "PING")
-	return addr, err
 }
 
 // isReply tells an error reply of a node from a failure to reach it.

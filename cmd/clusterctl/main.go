@@ -1,7 +1,7 @@
 // Command clusterctl looks at and changes a Lockstep cluster, and runs a demo
 // cluster on this machine. It speaks to any node through its client port.
 //
-// Each verb has a file. What a verb prints goes to standard output, as text or,
+// Each verb has a file; nodes, shards and slots share views.go. What a verb prints goes to standard output, as text or,
 // with -o json, as one JSON document; questions, progress and errors go to
 // standard error. Verbs that destroy something ask at a terminal, and need
 // --yes where there is none. docs/clusterctl.md is made from these commands.

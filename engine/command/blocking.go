@@ -12,48 +12,36 @@ import (
 // once and answers null when it finds nothing, which no success answers. So a
 // null asks for another try when a key is filled.
 
+// Waiting says what a blocking command waits for.
+type Waiting struct {
+	// Kind is the kind of value that is to be under one of the keys.
+	Kind engine.Kind
+	// TimeoutMs tells for how long at most, 0: for ever. waits is false for
+	// arguments with which the command does not wait.
+	TimeoutMs func(args [][]byte) (ms int64, waits bool)
+}
+
 // BlockMs tells whether a command with these arguments waits for keys to be
 // filled, and for how long at most; 0: for ever. Arguments that are wrong do not
 // wait: the handler answers the error.
 func BlockMs(s *Spec, args [][]byte) (ms int64, blocks bool) {
-	if s.Flags&Blocking == 0 || s.Scope != ScopeKeys {
+	if s.Waits == nil {
 		return 0, false
 	}
-	switch s.Name {
-	case "blpop", "brpop", "blmove", "brpoplpush", "bzpopmin", "bzpopmax":
-		at := len(args) - 1
-		return blockSec(args[at])
-	case "blmpop":
-		ms, blocks = blockSec(args[1])
-		return ms, blocks && popsRight(args[2:], "left", "right")
-	case "bzmpop":
-		ms, blocks = blockSec(args[1])
-		return ms, blocks && popsRight(args[2:], "min", "max")
-	case "xread", "xreadgroup":
-		return blockOption(args)
-	}
-	return 0, false
+	return s.Waits.TimeoutMs(args)
 }
 
-// popsRight tells whether the arguments of BLMPOP or BZMPOP, from the number of
-// keys on, are right: keys, one of the ends, and perhaps a count.
-func popsRight(args [][]byte, oneEnd, other string) bool {
-	n, ok := parseInt(args[0])
-	if !ok || n < 1 || n >= int64(len(args)-1) {
-		return false
+// timeoutAtEnd is the TimeoutMs of BLPOP and others whose last argument it is.
+func timeoutAtEnd(args [][]byte) (ms int64, waits bool) { return blockSec(args[len(args)-1]) }
+
+// timeoutOfPop is the TimeoutMs of BLMPOP and BZMPOP.
+func timeoutOfPop(ends [2]string) func(args [][]byte) (ms int64, waits bool) {
+	return func(args [][]byte) (ms int64, waits bool) {
+		if _, problem := parseCountedPop(args[2:], ends); problem != "" {
+			return 0, false
+		}
+		return blockSec(args[1])
 	}
-	if end := args[1+n]; !equalFold(end, oneEnd) && !equalFold(end, other) {
-		return false
-	}
-	args = args[2+n:]
-	if len(args) == 0 {
-		return true
-	}
-	if len(args) != 2 || !equalFold(args[0], "count") {
-		return false
-	}
-	count, ok := parseInt(args[1])
-	return ok && count > 0
 }
 
 // blockSec reads a timeout in seconds, which may have a fraction. What is not
@@ -80,11 +68,12 @@ func blockSec(text []byte) (ms int64, ok bool) {
 	return int64(math.Ceil(sec * 1000)), true
 }
 
-// blockOption finds BLOCK among the options before STREAMS.
-func blockOption(args [][]byte) (ms int64, ok bool) {
+// timeoutOption is the TimeoutMs of XREAD and XREADGROUP: BLOCK, among the options
+// before STREAMS.
+func timeoutOption(args [][]byte) (ms int64, waits bool) {
 	for i := 1; i+1 < len(args) && !equalFold(args[i], "streams"); i++ {
 		if equalFold(args[i], "block") {
-			ms, ok = parseInt(args[i+1])
+			ms, ok := parseInt(args[i+1])
 			return ms, ok && ms >= 0
 		}
 	}
@@ -107,13 +96,8 @@ func BlockKeys(s *Spec, args [][]byte) [][]byte {
 // BlockKind is the kind of value that a blocking command waits for.
 func BlockKind(args [][]byte) engine.Kind {
 	s, _ := Lookup(args)
-	switch {
-	case s == nil:
+	if s == nil || s.Waits == nil {
 		return engine.KindString
-	case s.Name == "xread" || s.Name == "xreadgroup":
-		return engine.KindStream
-	case s.Name == "bzpopmin" || s.Name == "bzpopmax" || s.Name == "bzmpop":
-		return engine.KindSortedSet
 	}
-	return engine.KindList
+	return s.Waits.Kind
 }

@@ -24,3 +24,11 @@ func TestWhatIsWrongDoesNotWait(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryBlockingRowSaysWhatItWaitsFor(t *testing.T) {
+	for _, s := range All() {
+		if (s.Waits != nil) != s.Is(Blocking) {
+			t.Errorf("%s: Waits is set: %v, Blocking: %v", s.Name, s.Waits != nil, s.Is(Blocking))
+		}
+	}
+}

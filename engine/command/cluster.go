@@ -19,12 +19,7 @@ var clusterLooks = []*Spec{
 		Args: []Arg{{Name: "slot", Type: "integer"}, {Name: "count", Type: "integer"}},
 		Tips: []string{"nondeterministic_output"},
 	},
-	{
-		Name: "cluster|help", Arity: 2, Scope: ScopeNode,
-		Flags: Loading | Stale,
-		Group: "cluster", Since: "5.0.0",
-		Summary: "Describes the subcommands.", Complexity: "O(1)",
-	},
+	helpRow("cluster", "cluster", "5.0.0", 0),
 	{
 		Name: "cluster|info", Arity: 2, Scope: ScopeNode,
 		Flags: Stale,

@@ -141,12 +141,7 @@ var connectionFamily = []*Spec{
 				Group: "connection", Since: "2.6.9",
 				Summary: "Returns the connection's name.", Complexity: "O(1)",
 			},
-			{
-				Name: "client|help", Arity: 2, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
-				Group: "connection", Since: "5.0.0",
-				Summary: "Describes the subcommands.", Complexity: "O(1)",
-			},
+			helpRow("client", "connection", "5.0.0", CatConnection),
 			{
 				Name: "client|id", Arity: 2, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,

@@ -27,3 +27,12 @@ func (a Arg) multiple() Arg { a.Multiple = true; return a }
 
 // multipleToken lets the argument come several times, each with its token.
 func (a Arg) multipleToken() Arg { a.Multiple, a.MultipleToken = true, true; return a }
+
+// Arguments that several commands have.
+var (
+	argNumKeys = arg("numkeys", "integer")
+	argCount   = arg("count", "integer").token("COUNT").optional()
+	argMatch   = arg("pattern", "pattern").token("MATCH").optional()
+	argLimit   = argBlock("offset_count", arg("offset", "integer"), arg("count", "integer")).token("LIMIT").optional()
+	argOrder   = argOneOf("order", argToken("asc", "ASC"), argToken("desc", "DESC")).optional()
+)

@@ -1,33 +1,16 @@
 package command
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"lockstep/tests/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/commands.md from the table")
-
-const docsPath = "../../docs/commands.md"
-
-// TestDocumentationIsTheTable fails when docs/commands.md is stale; `make docs`
-// writes it anew.
+// docs/commands.md is made from the table: `make docs`.
 func TestDocumentationIsTheTable(t *testing.T) {
-	want := documentation()
-	if *update {
-		if err := os.WriteFile(docsPath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(docsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Fatal("docs/commands.md is not what the table says: run `make docs`")
-	}
+	golden.Check(t, "../../docs/commands.md", documentation())
 }
 
 // Every command of Redis is there, or it is said why not; what is said of a

@@ -28,8 +28,6 @@ const (
 	ErrReadNewID         = "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."
 	ErrReadLastID        = "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."
 	ErrReadTimeout       = "ERR timeout is not an integer or out of range"
-	ErrReadTimeoutMinus  = "ERR timeout is negative"
-	ErrReadTimeoutRange  = "ERR timeout is out of range"
 	ErrGroupNoKey        = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically."
 	ErrGroupBusy         = "BUSYGROUP Consumer Group name already exists"
 	ErrGroupEntriesRead  = "ERR value for ENTRIESREAD must be positive or -1"

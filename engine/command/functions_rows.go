@@ -37,11 +37,7 @@ var functionSubcommands = []*Spec{
 		Args: []Arg{argOneOf("async", argToken("async", "ASYNC"), argToken("sync", "SYNC")).optional()},
 		Tips: functionChangeTips,
 	},
-	{
-		Name: "function|help", Arity: 2, Scope: ScopeNode, Flags: Loading | Stale, Cats: CatScripting,
-		Group: "scripting", Since: "7.0.0",
-		Summary: "Describes the subcommands.", Complexity: "O(1)",
-	},
+	helpRow("function", "scripting", "7.0.0", CatScripting),
 	{
 		Name: "function|kill", Arity: 2, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript | AllowBusy, Cats: CatScripting,
 		Plan: functionWatch(functionKill), Logged: neverLogged, Run: runPlanned,

@@ -121,30 +121,9 @@ func (c *Ctx) writePlace(p geo.Point) {
 }
 
 func runGeoHash(c *Ctx, args [][]byte) {
-	c.geoMembers(args, c.Out.Null, func(score float64) { c.Out.BulkString(geo.Hash(geo.At(score))) })
+	c.eachScore(args, c.Out.Null, func(score float64) { c.Out.BulkString(geo.Hash(geo.At(score))) })
 }
 
 func runGeoPos(c *Ctx, args [][]byte) {
-	c.geoMembers(args, c.Out.NullArray, func(score float64) { c.writePlace(geo.At(score)) })
-}
-
-// geoMembers answers something for each member asked for.
-func (c *Ctx) geoMembers(args [][]byte, none func(), some func(score float64)) {
-	s, ok := c.readSortedSet(args[1])
-	if !ok {
-		return
-	}
-	c.Out.Array(len(args) - 2)
-	for _, member := range args[2:] {
-		found := false
-		var score float64
-		if s != nil {
-			score, found = s.Score(member)
-		}
-		if found {
-			some(score)
-		} else {
-			none()
-		}
-	}
+	c.eachScore(args, c.Out.NullArray, func(score float64) { c.writePlace(geo.At(score)) })
 }

@@ -2,9 +2,6 @@ package command
 
 import "lockstep/engine/sched"
 
-// sharedKey locks a key for reading in a command that may write another one.
-func sharedKey([][]byte) sched.Mode { return sched.Shared }
-
 // geoStoreKey is the key spec of a key that GEORADIUS stores to: the one behind
 // a word, which is looked for from a place on. The last such word counts, be it
 // STORE or STOREDIST.

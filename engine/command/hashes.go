@@ -119,13 +119,7 @@ var hashFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHScan,
 		Group: "hash", Since: "2.8.0",
 		Summary: "Walks through the fields of a hash, some at a time.", Complexity: "O(1) for a call, O(N) for the whole walk",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("cursor", "integer"),
-			arg("pattern", "pattern").token("MATCH").optional(),
-			arg("count", "integer").token("COUNT").optional(),
-			argToken("novalues", "NOVALUES").since("7.4.0").optional(),
-		},
+		Args: []Arg{argKey("key", 1), arg("cursor", "integer"), argMatch, argCount, argToken("novalues", "NOVALUES").since("7.4.0").optional()},
 		Tips: []string{"nondeterministic_output"},
 	},
 }

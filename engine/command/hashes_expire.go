@@ -79,7 +79,7 @@ func (c *Ctx) expireFields(args [][]byte, kind expiryKind, command string) {
 	}
 	x := fieldExpiry{kind, atMs}
 	var only expireIf
-	if fieldCondition(&only, rest[0]) {
+	if only.take(rest[0]) {
 		rest = rest[1:]
 	}
 	names, ok := c.fieldList(rest, ErrNumFieldsZero)
@@ -99,23 +99,6 @@ func (c *Ctx) expireFields(args [][]byte, kind expiryKind, command string) {
 		return fieldChanged
 	}
 	c.changeFields(key, h, e, names, judge, x.event(c), func(h *hash.Hash, name []byte) { x.apply(c, h, name) })
-}
-
-// fieldCondition reads the condition of HEXPIRE and its kin; false: it is none.
-func fieldCondition(f *expireIf, arg []byte) bool {
-	switch {
-	case equalFold(arg, "nx"):
-		f.nx = true
-	case equalFold(arg, "xx"):
-		f.xx = true
-	case equalFold(arg, "gt"):
-		f.gt = true
-	case equalFold(arg, "lt"):
-		f.lt = true
-	default:
-		return false
-	}
-	return true
 }
 
 func runHPersist(c *Ctx, args [][]byte) {

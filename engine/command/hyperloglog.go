@@ -1,11 +1,5 @@
 package command
 
-import "lockstep/engine/sched"
-
-// shared is the access of keys that a command only reads, though Redis's row
-// says that it may write.
-func shared([][]byte) sched.Mode { return sched.Shared }
-
 // hyperLogLogFamily are the commands on HyperLogLogs. Handlers stand in
 // hyperloglog_*.go; what a HyperLogLog is, in package hll.
 var hyperLogLogFamily = []*Spec{
@@ -18,25 +12,21 @@ var hyperLogLogFamily = []*Spec{
 	},
 	{
 		Name: "pfcount", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatHyperLogLog,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess, First: 1, Last: -1, Step: 1, ModeOf: shared}}, Run: runPFCount,
+		Keys: []KeySpec{{Flags: KeyRW | KeyAccess, First: 1, Last: -1, Step: 1, ModeOf: sharedKey}}, Run: runPFCount,
 		Group: "hyperloglog", Since: "2.8.9",
 		Summary: "Estimates how many different elements were added to HyperLogLogs.", Complexity: "O(N) with N the number of keys, 16384 registers each",
 		Args: []Arg{argKey("key", 1).multiple()},
 	},
 	{
 		Name: "pfmerge", Arity: -2, Flags: Write | DenyOOM | Heavy, Cats: CatHyperLogLog,
-		Keys: []KeySpec{
-			{Flags: KeyRW | KeyAccess | KeyInsert, First: 1, Last: 1, Step: 1},
-			{Flags: KeyRO | KeyAccess, First: 2, Last: -1, Step: 1},
-		},
-		Run:   runPFMerge,
+		Keys: storeKeys(KeyRW | KeyAccess | KeyInsert), Run: runPFMerge,
 		Group: "hyperloglog", Since: "2.8.9",
 		Summary: "Adds to a HyperLogLog all that was added to others.", Complexity: "O(N) with N the number of keys, 16384 registers each",
 		Args: []Arg{argKey("destkey", 1), argKey("sourcekey", 2).multiple()},
 	},
 	{
 		Name: "pfdebug", System: true, Arity: 3, Flags: Write | DenyOOM | Admin | Heavy, Cats: CatHyperLogLog,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess, First: 2, Last: 2, Step: 1}}, Run: runPFDebug,
+		Keys: secondKey(KeyRW | KeyAccess), Run: runPFDebug,
 		Group: "hyperloglog", Since: "2.8.9",
 		Summary: "Looks into a HyperLogLog.", Complexity: "O(1), 16384 registers",
 		Args: []Arg{arg("subcommand", "string"), argKey("key", 1)},

@@ -49,12 +49,7 @@ var introspectionFamily = []*Spec{
 				Args: []Arg{{Name: "event", Type: "string"}},
 				Tips: latencyTips,
 			},
-			{
-				Name: "latency|help", Arity: 2, Scope: ScopeNode,
-				Flags: Loading | Stale,
-				Group: "server", Since: "2.8.13",
-				Summary: "Describes the subcommands.", Complexity: "O(1)",
-			},
+			helpRow("latency", "server", "2.8.13", 0),
 			{
 				Name: "latency|histogram", Arity: -2, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale,

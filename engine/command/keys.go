@@ -48,21 +48,21 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "rename", Arity: 3, Flags: Write, Cats: CatKeyspace,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: 1, Step: 1}, {Flags: KeyOW | KeyUpdate, First: 2, Last: 2, Step: 1}}, Run: runRename,
+		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyUpdate), Run: runRename,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Gives a key another name, in place of what was there.", Complexity: "O(1)",
 		Args: []Arg{argKey("key", 1), argKey("newkey", 2)},
 	},
 	{
 		Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: 1, Step: 1}, {Flags: KeyOW | KeyInsert, First: 2, Last: 2, Step: 1}}, Run: runRenameNX,
+		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyInsert), Run: runRenameNX,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Gives a key another name unless that name is taken.", Complexity: "O(1)",
 		Args: []Arg{argKey("key", 1), argKey("newkey", 2)},
 	},
 	{
 		Name: "copy", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatKeyspace,
-		Keys: []KeySpec{{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1}, {Flags: KeyOW | KeyUpdate, First: 2, Last: 2, Step: 1}}, Run: runCopy,
+		Keys: twoKeys(KeyRO|KeyAccess, KeyOW|KeyUpdate), Run: runCopy,
 		Group: "generic", Since: "6.2.0",
 		Summary: "Copies a key's value to another key.", Complexity: "O(N) with N the size of the value",
 		Args: []Arg{

@@ -5,22 +5,30 @@ func runPExpire(c *Ctx, args [][]byte)   { c.expire(args, expiryPX, "pexpire") }
 func runExpireAt(c *Ctx, args [][]byte)  { c.expire(args, expiryEXAT, "expireat") }
 func runPExpireAt(c *Ctx, args [][]byte) { c.expire(args, expiryPXAT, "pexpireat") }
 
-// expireIf is the condition under which EXPIRE changes anything.
+// expireIf is the condition under which EXPIRE, or HEXPIRE, changes anything.
 type expireIf struct{ nx, xx, gt, lt bool }
+
+// take reads one word of the condition; false: it is none.
+func (f *expireIf) take(arg []byte) bool {
+	switch {
+	case equalFold(arg, "nx"):
+		f.nx = true
+	case equalFold(arg, "xx"):
+		f.xx = true
+	case equalFold(arg, "gt"):
+		f.gt = true
+	case equalFold(arg, "lt"):
+		f.lt = true
+	default:
+		return false
+	}
+	return true
+}
 
 // parse reads the condition. It answers the error itself.
 func (f *expireIf) parse(c *Ctx, args [][]byte) bool {
 	for _, a := range args {
-		switch {
-		case equalFold(a, "nx"):
-			f.nx = true
-		case equalFold(a, "xx"):
-			f.xx = true
-		case equalFold(a, "gt"):
-			f.gt = true
-		case equalFold(a, "lt"):
-			f.lt = true
-		default:
+		if !f.take(a) {
 			c.Out.Error("ERR Unsupported option " + string(clip(a, len(a))))
 			return false
 		}

@@ -14,12 +14,7 @@ var memoryCommand = &Spec{
 			Summary: "Tells in words what stands out in the node's memory.", Complexity: "O(1)",
 			Tips: memoryTips,
 		},
-		{
-			Name: "memory|help", Arity: 2, Scope: ScopeNode,
-			Flags: Loading | Stale,
-			Group: "server", Since: "4.0.0",
-			Summary: "Describes the subcommands.", Complexity: "O(1)",
-		},
+		helpRow("memory", "server", "4.0.0", 0),
 		{
 			Name: "memory|malloc-stats", Arity: 2, Scope: ScopeNode,
 			Group: "server", Since: "4.0.0",
@@ -40,7 +35,7 @@ var memoryCommand = &Spec{
 		},
 		{
 			Name: "memory|usage", Arity: -3, Flags: ReadOnly | Heavy,
-			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runMemoryUsage,
+			Keys: secondKey(KeyRO), Run: runMemoryUsage,
 			Group: "server", Since: "4.0.0",
 			Summary: "Returns about how many bytes a key and its value take.", Complexity: "O(1)",
 			Args: []Arg{argKey("key", 1), {Name: "count", Type: "integer", Token: "SAMPLES", Optional: true}},

@@ -14,7 +14,7 @@ var objectCommand = &Spec{
 	Sub: []*Spec{
 		{
 			Name: "object|idletime", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,
-			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runObjectIdleTime,
+			Keys: secondKey(KeyRO), Run: runObjectIdleTime,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the seconds since a key was last used on this replica.", Complexity: "O(1)",
 			Args: []Arg{argKey("key", 1)},
@@ -24,11 +24,11 @@ var objectCommand = &Spec{
 			Name: "object|help", Arity: 2, Flags: Loading | Stale, Cats: CatKeyspace,
 			Run:   runObjectHelp,
 			Group: "generic", Since: "6.2.0",
-			Summary: "Lists the subcommands.", Complexity: "O(1)",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
 		{
 			Name: "object|freq", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,
-			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runObjectFreq,
+			Keys: secondKey(KeyRO), Run: runObjectFreq,
 			Group: "generic", Since: "4.0.0",
 			Summary: "Returns how often a key was used of late.", Complexity: "O(1)",
 			Args: []Arg{argKey("key", 1)},
@@ -36,7 +36,7 @@ var objectCommand = &Spec{
 		},
 		{
 			Name: "object|encoding", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace,
-			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runObjectEncoding,
+			Keys: secondKey(KeyRO), Run: runObjectEncoding,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the encoding Redis would keep a value in.", Complexity: "O(1)",
 			Args: []Arg{argKey("key", 1)},
@@ -44,7 +44,7 @@ var objectCommand = &Spec{
 		},
 		{
 			Name: "object|refcount", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace,
-			Keys: []KeySpec{{Flags: KeyRO, First: 2, Last: 2, Step: 1}}, Run: runObjectRefCount,
+			Keys: secondKey(KeyRO), Run: runObjectRefCount,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the number of references Redis would hold to a value.", Complexity: "O(1)",
 			Args: []Arg{argKey("key", 1)},

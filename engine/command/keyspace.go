@@ -18,12 +18,7 @@ var keyspaceFamily = []*Spec{
 		Scope: ScopeScan, Merge: MergeCursor, Run: runScan,
 		Group: "generic", Since: "2.8.0",
 		Summary: "Walks through the names of all keys, a few at a time.", Complexity: "O(1) for a call with a small COUNT, O(N) for the whole walk",
-		Args: []Arg{
-			arg("cursor", "integer"),
-			arg("pattern", "pattern").token("MATCH").optional(),
-			arg("count", "integer").token("COUNT").optional(),
-			arg("type", "string").token("TYPE").since("6.0.0").optional(),
-		},
+		Args: []Arg{arg("cursor", "integer"), argMatch, argCount, arg("type", "string").token("TYPE").since("6.0.0").optional()},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{

@@ -46,69 +46,30 @@ func (c *Ctx) writeKeys(keys []string) {
 	}
 }
 
-const (
-	// scanDefault is the number of keys SCAN visits if it is told none.
-	scanDefault = 10
-	// scanMax is the greatest number it visits, whatever it is told.
-	scanMax = 100_000
-)
-
-// scanOptions are the options of SCAN.
-type scanOptions struct {
-	count  int
-	filter keyFilter
-}
-
-// parse reads the options. It answers the error itself.
-func (o *scanOptions) parse(c *Ctx, args [][]byte) bool {
-	o.count = scanDefault
-	var pattern, kind []byte
-	for ; len(args) >= 2; args = args[2:] {
-		switch {
-		case equalFold(args[0], "count"):
-			n, ok := c.intArg(args[1])
-			if !ok {
-				return false
-			}
-			if n < 1 {
-				c.Out.Error(ErrSyntax)
-				return false
-			}
-			o.count = int(min(n, scanMax))
-		case equalFold(args[0], "match"):
-			pattern = args[1]
-		case equalFold(args[0], "type"):
-			kind = args[1]
-		default:
-			c.Out.Error(ErrSyntax)
-			return false
-		}
-	}
-	if len(args) > 0 {
-		c.Out.Error(ErrSyntax)
-		return false
-	}
-	o.filter = newKeyFilter(pattern, kind)
-	return true
-}
-
 // runScan walks on from a cursor, which is a place in the database. So a scan
 // that is carried on by another node, or after a restart, misses no key that
 // was there all the time, and gives none twice that was not renamed.
 func runScan(c *Ctx, args [][]byte) {
-	from, ok := parseCursor(args[1])
+	from, ok := c.cursorArg(args[1])
 	if !ok {
-		c.Out.Error(ErrInvalidCursor)
 		return
 	}
 	var o scanOptions
-	if !o.parse(c, args[2:]) || !c.steps(int64(o.count)/stepKeys) {
+	var kind []byte
+	ofKind := func(args [][]byte) (taken int) {
+		if len(args) > 1 && equalFold(args[0], "type") {
+			kind, taken = args[1], 2
+		}
+		return taken
+	}
+	if !o.parse(c, args[2:], ofKind) || !c.steps(int64(o.count)/stepKeys) {
 		return
 	}
+	filter := newKeyFilter(o.pattern, kind)
 	begin, walked := c.Out.Len(), c.walked
 	var keys []string
 	next, more, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {
-		if o.filter.admits(c, e) {
+		if filter.admits(c, e) {
 			keys = append(keys, e.Key())
 		}
 		return !c.triesOver
@@ -132,10 +93,11 @@ func runScan(c *Ctx, args [][]byte) {
 	c.writeKeys(keys)
 }
 
-// cursor is the place as SCAN prints it; "0" is both beginning and end.
-func (p place) cursor() string {
-	return strconv.FormatUint(uint64(p.slot)<<32|uint64(p.hash), 10)
-}
+// number is the place as a number, 0 both the beginning and the end.
+func (p place) number() uint64 { return uint64(p.slot)<<32 | uint64(p.hash) }
+
+// cursor is the place as SCAN prints it.
+func (p place) cursor() string { return strconv.FormatUint(p.number(), 10) }
 
 // parseCursor reads a cursor. A place that there is not is one behind the end.
 func parseCursor(text []byte) (place, bool) {

@@ -1,9 +1,6 @@
 package command
 
-// twoKeys is the key spec of commands that take from a key and give to another.
-func twoKeys(from, to KeyFlag) []KeySpec {
-	return []KeySpec{{Flags: from, First: 1, Last: 1, Step: 1}, {Flags: to, First: 2, Last: 2, Step: 1}}
-}
+import "lockstep/engine"
 
 // argListEnd is LEFT or RIGHT.
 func argListEnd(name string) Arg {
@@ -109,14 +106,14 @@ var listFamily = []*Spec{
 	},
 	{
 		Name: "lpop", Arity: -2, Flags: Write | Fast, Cats: CatList,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runLPop, HeavyIf: popsSeveral,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runLPop, HeavyIf: hasCount,
 		Group: "list", Since: "1.0.0",
 		Summary: "Takes elements off the beginning of a list.", Complexity: "O(N) with N the number of elements returned",
 		Args: []Arg{argKey("key", 1), arg("count", "integer").since("6.2.0").optional()},
 	},
 	{
 		Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runRPop, HeavyIf: popsSeveral,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runRPop, HeavyIf: hasCount,
 		Group: "list", Since: "1.0.0",
 		Summary: "Takes elements off the end of a list.", Complexity: "O(N) with N the number of elements returned",
 		Args: []Arg{argKey("key", 1), arg("count", "integer").since("6.2.0").optional()},
@@ -126,12 +123,7 @@ var listFamily = []*Spec{
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 1)}, Run: runLMPop, HeavyIf: popsCounted,
 		Group: "list", Since: "7.0.0",
 		Summary: "Takes elements off an end of the first of several lists that is there.", Complexity: "O(N+M) with N the number of keys and M the number of elements returned",
-		Args: []Arg{
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			argListEnd("where"),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argListEnd("where"), argCount},
 	},
 	{
 		Name: "lmove", Arity: 5, Flags: Write | DenyOOM, Cats: CatList,
@@ -149,41 +141,35 @@ var listFamily = []*Spec{
 	},
 	{
 		Name: "blpop", Arity: -3, Flags: Write | NoScript | Blocking, Cats: CatList,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}}, Run: runBLPop,
+		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete), Run: runBLPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.0.0",
 		Summary: "Takes the first element off the first of several lists that is there, and waits for one if need be.", Complexity: "O(N) with N the number of keys",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
 	},
 	{
 		Name: "brpop", Arity: -3, Flags: Write | NoScript | Blocking, Cats: CatList,
-		Keys: []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}}, Run: runBRPop,
+		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete), Run: runBRPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.0.0",
 		Summary: "Takes the last element off the first of several lists that is there, and waits for one if need be.", Complexity: "O(N) with N the number of keys",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
 	},
 	{
 		Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList,
-		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)}, Run: runBLMPop, HeavyIf: popsCounted,
+		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)}, Run: runBLMPop, Waits: &Waiting{engine.KindList, timeoutOfPop(listEnds)}, HeavyIf: popsCounted,
 		Group: "list", Since: "7.0.0",
 		Summary: "Takes elements off an end of the first of several lists that is there, and waits for one if need be.", Complexity: "O(N+M) with N the number of keys and M the number of elements returned",
-		Args: []Arg{
-			arg("timeout", "double"),
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			argListEnd("where"),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{arg("timeout", "double"), argNumKeys, argKey("key", 1).multiple(), argListEnd("where"), argCount},
 	},
 	{
 		Name: "blmove", Arity: 6, Flags: Write | DenyOOM | NoScript | Blocking, Cats: CatList,
-		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runBLMove,
+		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runBLMove, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "6.2.0",
 		Summary: "Takes an element off an end of a list, adds it at an end of another one and returns it; waits for one if need be.", Complexity: "O(1)",
 		Args: []Arg{argKey("source", 1), argKey("destination", 2), argListEnd("wherefrom"), argListEnd("whereto"), arg("timeout", "double")},
 	},
 	{
 		Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | NoScript | Blocking, Cats: CatList,
-		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runBRPopLPush,
+		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runBRPopLPush, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`BLMOVE` with the `RIGHT` and `LEFT` arguments",
 		Summary: "Takes the last element off a list, adds it at the beginning of another one and returns it; waits for one if need be.", Complexity: "O(1)",
 		Args: []Arg{argKey("source", 1), argKey("destination", 2), arg("timeout", "double")},

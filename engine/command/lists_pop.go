@@ -53,70 +53,33 @@ func (c *Ctx) popList(key []byte, e *engine.Entry, end listEnd, count int64, arr
 }
 
 func runLMPop(c *Ctx, args [][]byte) {
-	p, ok := c.popManyArgs(args[1:])
-	if ok && !p.run(c) {
+	p, problem := parseCountedPop(args[1:], listEnds)
+	if problem != "" {
+		c.Out.Error(problem)
+	} else if !c.popFirstList(&p) {
 		c.Out.NullArray()
 	}
 }
 
 func runBLMPop(c *Ctx, args [][]byte) {
-	p, ok := c.popManyArgs(args[2:])
-	if ok && c.timeoutArg(args[1]) && !p.run(c) {
+	p, problem := parseCountedPop(args[2:], listEnds)
+	if problem != "" {
+		c.Out.Error(problem)
+	} else if c.timeoutArg(args[1]) && !c.popFirstList(&p) {
 		c.Out.NullArray()
 	}
 }
 
-// popMany is what LMPOP and BLMPOP are told.
-type popMany struct {
-	keys  [][]byte
-	end   listEnd
-	count int64
-}
-
-// popManyArgs reads the arguments from the number of keys on. It answers the
-// error itself.
-func (c *Ctx) popManyArgs(args [][]byte) (p popMany, ok bool) {
-	n, ok := parseInt(args[0])
-	if !ok || n < 1 {
-		c.Out.Error(ErrNumKeys)
-		return p, false
-	}
-	if n > int64(len(args)-2) {
-		c.Out.Error(ErrSyntax)
-		return p, false
-	}
-	p.keys, p.count = args[1:1+n], 1
-	if p.end, ok = c.listEndArg(args[1+n]); !ok {
-		return p, false
-	}
-	switch rest := args[2+n:]; {
-	case len(rest) == 0:
-	case !equalFold(rest[0], "count") || len(rest) == 1:
-		c.Out.Error(ErrSyntax)
-		return p, false
-	default:
-		if p.count, ok = parseInt(rest[1]); !ok || p.count < 1 {
-			c.Out.Error(ErrCountPositive)
-			return p, false
-		}
-		if len(rest) > 2 {
-			c.Out.Error(ErrSyntax)
-			return p, false
-		}
-	}
-	return p, true
-}
-
-// run pops from the first list there is. It answers nothing and returns false
-// when there is none.
-func (p *popMany) run(c *Ctx) bool {
+// popFirstList pops from the first list there is. It answers nothing and returns
+// false when there is none.
+func (c *Ctx) popFirstList(p *countedPop) bool {
 	key, e, ok := c.firstList(p.keys)
 	if e == nil {
 		return !ok
 	}
 	c.Out.Array(2)
 	c.Out.Bulk(key)
-	c.popList(key, e, p.end, p.count, true)
+	c.popList(key, e, listEnd(p.second), p.count, true)
 	return true
 }
 

@@ -7,12 +7,7 @@ var moduleFamily = []*Spec{{
 	Group: "server", Since: "4.0.0",
 	Summary: "A container for commands on modules.", Complexity: "Depends on subcommand.",
 	Sub: []*Spec{
-		{
-			Name: "module|help", Arity: 2, Scope: ScopeNode,
-			Flags: Loading | Stale,
-			Group: "server", Since: "5.0.0",
-			Summary: "Describes the subcommands.", Complexity: "O(1)",
-		},
+		helpRow("module", "server", "5.0.0", 0),
 		{
 			Name: "module|list", Arity: 2, Scope: ScopeNode,
 			Flags: Admin | NoScript,

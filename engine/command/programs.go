@@ -15,10 +15,10 @@ type Programs struct {
 	Scripts script.Cache
 	// Functions change when the txns that change them run.
 	Functions script.Functions
-	// Engine and Running are this replica's own: its interpreters, and what runs
+	// Interpreters and Running are this replica's own: who runs programs, and what runs
 	// on them.
-	Engine  script.Engine
-	Running Running
+	Interpreters script.Interpreters
+	Running      Running
 }
 
 // Plan is what is settled of a call before it takes its locks: at its place in

@@ -97,11 +97,7 @@ var pubSubFamily = []*Spec{
 				Summary: "Counts the clients of this node that listen on shard channels.", Complexity: "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
 				Args: []Arg{arg("shardchannel", "string").optional().multiple()},
 			},
-			{
-				Name: "pubsub|help", Arity: 2, Scope: ScopeNode, Flags: Loading | Stale,
-				Group: "pubsub", Since: "6.2.0",
-				Summary: "Lists the subcommands.", Complexity: "O(1)",
-			},
+			helpRow("pubsub", "pubsub", "6.2.0", 0),
 		},
 	},
 }

@@ -104,9 +104,9 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		r.run.Stop = func() error { return c.stopped(running) }
 	}
 	if pg.kind == KindFunction {
-		c.Programs.Engine.Call(pg.function, &r.run, c.Out)
+		c.Programs.Interpreters.Call(pg.function, &r.run, c.Out)
 	} else {
-		c.Programs.Engine.Run(pg.script, &r.run, c.Out)
+		c.Programs.Interpreters.Run(pg.script, &r.run, c.Out)
 	}
 	c.Budget = &r.left
 }

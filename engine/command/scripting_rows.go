@@ -32,7 +32,7 @@ func programRow(name, subject, since, summary string, plan func(*Planning, [][]b
 		Keys: programKeys(KeyRW | KeyAccess | KeyUpdate), Plan: plan, Logged: logged, Run: runPlanned,
 		Group: "scripting", Since: since,
 		Summary: summary, Complexity: "Depends on the " + what + " that is executed.",
-		Args: []Arg{arg(subject, "string"), arg("numkeys", "integer"), argKey("key", 1).optional().multiple(), arg("arg", "string").optional().multiple()},
+		Args: []Arg{arg(subject, "string"), argNumKeys, argKey("key", 1).optional().multiple(), arg("arg", "string").optional().multiple()},
 	}
 	if readOnly {
 		s.Flags |= ReadOnly
@@ -64,11 +64,7 @@ var scriptSubcommands = []*Spec{
 		Args: []Arg{argOneOf("async", argToken("async", "ASYNC"), argToken("sync", "SYNC")).since("6.2.0").optional()},
 		Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 	},
-	{
-		Name: "script|help", Arity: 2, Scope: ScopeNode, Flags: Loading | Stale, Cats: CatScripting,
-		Group: "scripting", Since: "5.0.0",
-		Summary: "Lists the subcommands.", Complexity: "O(1)",
-	},
+	helpRow("script", "scripting", "5.0.0", CatScripting),
 	{
 		Name: "script|kill", Arity: 2, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript | AllowBusy, Cats: CatScripting,
 		Plan: scriptKillPlan, Logged: neverLogged, Run: runPlanned,

@@ -36,12 +36,7 @@ var serverFamily = []*Spec{
 				Group: "server", Since: "7.0.0",
 				Summary: "Finds the keys in a whole command and how they are used.", Complexity: "O(N) where N is the number of arguments to the command",
 			},
-			{
-				Name: "command|help", Arity: 2, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
-				Group: "server", Since: "5.0.0",
-				Summary: "Describes the subcommands.", Complexity: "O(1)",
-			},
+			helpRow("command", "server", "5.0.0", CatConnection),
 			{
 				Name: "command|info", Arity: -2, Scope: ScopeNode,
 				Flags: Loading | Stale, Cats: CatConnection,
@@ -100,12 +95,7 @@ var serverFamily = []*Spec{
 				Summary: "Returns settings that match patterns.", Complexity: "O(N) when N is the number of configuration parameters provided",
 				Args: []Arg{{Name: "parameter", Type: "block", Multiple: true, Sub: []Arg{{Name: "parameter", Type: "string"}}}},
 			},
-			{
-				Name: "config|help", Arity: 2, Scope: ScopeNode,
-				Flags: Loading | Stale,
-				Group: "server", Since: "5.0.0",
-				Summary: "Describes the subcommands.", Complexity: "O(1)",
-			},
+			helpRow("config", "server", "5.0.0", 0),
 			{
 				Name: "config|resetstat", Arity: 2, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale,
@@ -149,12 +139,7 @@ var serverFamily = []*Spec{
 				Args: []Arg{{Name: "count", Type: "integer", Optional: true}},
 				Tips: []string{"request_policy:all_nodes", "nondeterministic_output"},
 			},
-			{
-				Name: "slowlog|help", Arity: 2, Scope: ScopeNode,
-				Flags: Loading | Stale,
-				Group: "server", Since: "6.2.0",
-				Summary: "Describes the subcommands.", Complexity: "O(1)",
-			},
+			helpRow("slowlog", "server", "6.2.0", 0),
 			{
 				Name: "slowlog|len", Arity: 2, Scope: ScopeNode,
 				Flags: Admin | Loading | Stale,

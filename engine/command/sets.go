@@ -1,14 +1,5 @@
 package command
 
-// storeKeys is the key spec of commands that store what they make of several
-// keys: the destination comes first.
-func storeKeys(flags KeyFlag) []KeySpec {
-	return []KeySpec{
-		{Flags: flags, First: 1, Last: 1, Step: 1},
-		{Flags: KeyRO | KeyAccess, First: 2, Last: -1, Step: 1},
-	}
-}
-
 // setFamily are the commands on sets. Handlers stand in sets_*.go.
 var setFamily = []*Spec{
 	{
@@ -56,11 +47,7 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "smove", Arity: 4, Flags: Write | Fast, Cats: CatSet,
-		Keys: []KeySpec{
-			{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: 1, Step: 1},
-			{Flags: KeyRW | KeyInsert, First: 2, Last: 2, Step: 1},
-		},
-		Run:   runSMove,
+		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runSMove,
 		Group: "set", Since: "1.0.0",
 		Summary: "Moves a member from one set to another.", Complexity: "O(1); logarithmic in large sets",
 		Args: []Arg{argKey("source", 1), argKey("destination", 2), arg("member", "string")},
@@ -86,12 +73,7 @@ var setFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runSScan,
 		Group: "set", Since: "2.8.0",
 		Summary: "Walks over the members of a set in parts.", Complexity: "O(N) with N the count; O(M) for a whole walk over M members",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("cursor", "integer"),
-			arg("pattern", "pattern").token("MATCH").optional(),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{argKey("key", 1), arg("cursor", "integer"), argMatch, argCount},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -108,11 +90,7 @@ var setFamily = []*Spec{
 		Run:   runSInterCard,
 		Group: "set", Since: "7.0.0",
 		Summary: "Counts the members that several sets have in common.", Complexity: "O(N*M) with N the size of the smallest set and M the number of sets",
-		Args: []Arg{
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			arg("limit", "integer").token("LIMIT").optional(),
-		},
+		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), arg("limit", "integer").token("LIMIT").optional()},
 	},
 	{
 		Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatSet,
@@ -152,7 +130,3 @@ var setFamily = []*Spec{
 		Args: []Arg{argKey("destination", 1), argKey("key", 2).multiple()},
 	},
 }
-
-// hasCount tells whether a command that picks one element has the argument
-// that makes it pick several.
-func hasCount(args [][]byte) bool { return len(args) > 2 }

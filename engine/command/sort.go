@@ -5,11 +5,10 @@ import "lockstep/engine/sched"
 // sortKeys are the key specs of SORT: the key, those that patterns lead to, which
 // no argument names, and, if withStore is set, the key of STORE.
 func sortKeys(withStore bool) []KeySpec {
-	readMode := func([][]byte) sched.Mode { return sched.Shared }
 	keys := []KeySpec{
-		{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: readMode},
+		{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: sharedKey},
 		{
-			Flags: KeyRO | KeyAccess, ModeOf: readMode,
+			Flags: KeyRO | KeyAccess, ModeOf: sharedKey,
 			Find: func(dst []int, _ [][]byte) []int { return dst },
 		},
 	}
@@ -59,9 +58,9 @@ func sortArgs(more ...Arg) []Arg {
 	return append([]Arg{
 		argKey("key", 1),
 		pattern.token("BY").optional(),
-		argBlock("offset_count", arg("offset", "integer"), arg("count", "integer")).token("LIMIT").optional(),
+		argLimit,
 		get,
-		argOneOf("order", argToken("asc", "ASC"), argToken("desc", "DESC")).optional(),
+		argOrder,
 		argToken("sorting", "ALPHA").optional(),
 	}, more...)
 }

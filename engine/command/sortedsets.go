@@ -1,6 +1,18 @@
 package command
 
-import "slices"
+import (
+	"slices"
+
+	"lockstep/engine"
+)
+
+// Arguments that several commands on sorted sets have.
+var (
+	argWithScores = argToken("withscores", "WITHSCORES").optional()
+	argWeights    = arg("weight", "integer").token("WEIGHTS").optional().multiple()
+	argAggregate  = argOneOf("aggregate", argToken("sum", "SUM"), argToken("min", "MIN"), argToken("max", "MAX")).token("AGGREGATE").optional()
+	argScoreEnd   = argOneOf("where", argToken("min", "MIN"), argToken("max", "MAX"))
+)
 
 // sortedSetFamily are the commands on sorted sets. Handlers stand in
 // sortedsets_*.go.
@@ -59,14 +71,14 @@ var sortedSetChanges = []*Spec{
 	},
 	{
 		Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runZPopMin, HeavyIf: popsSeveral,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runZPopMin, HeavyIf: hasCount,
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the members of a sorted set with the lowest scores.", Complexity: "O(M*log(N)) with M of N members removed",
 		Args: []Arg{argKey("key", 1), arg("count", "integer").optional()},
 	},
 	{
 		Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runZPopMax, HeavyIf: popsSeveral,
+		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runZPopMax, HeavyIf: hasCount,
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the members of a sorted set with the highest scores.", Complexity: "O(M*log(N)) with M of N members removed",
 		Args: []Arg{argKey("key", 1), arg("count", "integer").optional()},
@@ -77,25 +89,20 @@ var sortedSetChanges = []*Spec{
 		Run:  runZMPop, HeavyIf: popsCounted,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Removes and returns members from the first of several sorted sets that has any.", Complexity: "O(K+M*log(N)) with K keys and M of N members removed",
-		Args: []Arg{
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			argOneOf("where", argToken("min", "MIN"), argToken("max", "MAX")),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argScoreEnd, argCount},
 	},
 	{
 		Name: "bzpopmin", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
-		Keys:  []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}},
-		Run:   runBZPopMin,
+		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete),
+		Run:  runBZPopMin, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the lowest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
 	},
 	{
 		Name: "bzpopmax", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
-		Keys:  []KeySpec{{Flags: KeyRW | KeyAccess | KeyDelete, First: 1, Last: -2, Step: 1}},
-		Run:   runBZPopMax,
+		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete),
+		Run:  runBZPopMax, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the highest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
@@ -103,15 +110,9 @@ var sortedSetChanges = []*Spec{
 	{
 		Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet,
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)},
-		Run:  runBZMPop, HeavyIf: popsCounted,
+		Run:  runBZMPop, Waits: &Waiting{engine.KindSortedSet, timeoutOfPop(sortedSetEnds)}, HeavyIf: popsCounted,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Removes and returns members from the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+M*log(N)) with K keys and M of N members removed",
-		Args: []Arg{
-			arg("timeout", "double"),
-			arg("numkeys", "integer"),
-			argKey("key", 1).multiple(),
-			argOneOf("where", argToken("min", "MIN"), argToken("max", "MAX")),
-			arg("count", "integer").token("COUNT").optional(),
-		},
+		Args: []Arg{arg("timeout", "double"), argNumKeys, argKey("key", 1).multiple(), argScoreEnd, argCount},
 	},
 }

@@ -25,7 +25,11 @@ func runZScore(c *Ctx, args [][]byte) {
 	c.Out.Null()
 }
 
-func runZMScore(c *Ctx, args [][]byte) {
+func runZMScore(c *Ctx, args [][]byte) { c.eachScore(args, c.Out.Null, c.Out.Double) }
+
+// eachScore answers something for each member asked for: some where it is there,
+// none where it is not.
+func (c *Ctx) eachScore(args [][]byte, none func(), some func(score float64)) {
 	s, ok := c.readSortedSet(args[1])
 	if !ok {
 		return
@@ -38,9 +42,9 @@ func runZMScore(c *Ctx, args [][]byte) {
 			score, found = s.Score(member)
 		}
 		if found {
-			c.Out.Double(score)
+			some(score)
 		} else {
-			c.Out.Null()
+			none()
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"math"
-
 	"lockstep/engine"
 	"lockstep/engine/reply"
 	"lockstep/engine/zset"
@@ -17,13 +15,6 @@ const (
 	popKeyed                 // BZPOPMIN: key, member, score
 	popNested                // ZMPOP: key and pairs
 )
-
-// popsSeveral and popsCounted tell whether a command is given a count.
-func popsSeveral(args [][]byte) bool { return len(args) > 2 }
-
-func popsCounted(args [][]byte) bool {
-	return len(args) > 2 && equalFold(args[len(args)-2], "count")
-}
 
 func runZPopMin(c *Ctx, args [][]byte) { c.zpop(args, false) }
 func runZPopMax(c *Ctx, args [][]byte) { c.zpop(args, true) }
@@ -98,109 +89,49 @@ func (c *Ctx) popFrom(key []byte, e *engine.Entry, count int64, highest bool, fo
 
 // popFirst pops from the first key that holds a sorted set. It returns false,
 // having answered nothing, when there is none.
-func (c *Ctx) popFirst(keys [][]byte, count int64, highest bool, form popForm) bool {
-	for _, key := range keys {
+func (c *Ctx) popFirst(p *countedPop, form popForm) bool {
+	for _, key := range p.keys {
 		s, e, ok := c.writeSortedSet(key)
 		switch {
 		case !ok:
 			return true
 		case s != nil:
-			c.popFrom(key, e, count, highest, form)
+			c.popFrom(key, e, p.count, p.second, form)
 			return true
 		}
 	}
 	return false
 }
 
-// popQuery is what ZMPOP is asked for.
-type popQuery struct {
-	keys    [][]byte
-	highest bool
-	count   int64
-}
-
-// parse reads the arguments from the number of keys on. It answers the error
-// itself.
-func (q *popQuery) parse(c *Ctx, args [][]byte) bool {
-	n, ok := parseInt(args[0])
-	if !ok || n < 1 {
-		c.Out.Error(ErrZPopKeyCount)
-		return false
-	}
-	if n >= int64(len(args)-1) {
-		c.Out.Error(ErrSyntax)
-		return false
-	}
-	q.keys, args = args[1:1+n], args[1+n:]
-	switch {
-	case equalFold(args[0], "min"):
-	case equalFold(args[0], "max"):
-		q.highest = true
-	default:
-		c.Out.Error(ErrSyntax)
-		return false
-	}
-	q.count = -1
-	for args = args[1:]; len(args) > 0; args = args[2:] {
-		if q.count != -1 || len(args) == 1 || !equalFold(args[0], "count") {
-			c.Out.Error(ErrSyntax)
-			return false
-		}
-		if q.count, ok = parseInt(args[1]); !ok || q.count < 1 {
-			c.Out.Error(ErrZPopCount)
-			return false
-		}
-	}
-	q.count = max(q.count, 1)
-	return true
-}
-
 func runZMPop(c *Ctx, args [][]byte) {
-	var q popQuery
-	if q.parse(c, args[1:]) && !c.popFirst(q.keys, q.count, q.highest, popNested) {
+	p, problem := parseCountedPop(args[1:], sortedSetEnds)
+	if problem != "" {
+		c.Out.Error(problem)
+	} else if !c.popFirst(&p, popNested) {
 		c.Out.NullArray()
 	}
 }
 
 // popOrBlock pops, or answers that there was nothing in time.
-func (c *Ctx) popOrBlock(q popQuery, timeout []byte, form popForm) {
-	if c.checkWait(timeout) && !c.popFirst(q.keys, q.count, q.highest, form) {
+func (c *Ctx) popOrBlock(p *countedPop, timeout []byte, form popForm) {
+	if c.roundedTimeoutArg(timeout) && !c.popFirst(p, form) {
 		c.Out.NullArray()
 	}
 }
 
-func runBZPopMin(c *Ctx, args [][]byte) {
-	last := len(args) - 1
-	c.popOrBlock(popQuery{args[1:last], false, 1}, args[last], popKeyed)
-}
+func runBZPopMin(c *Ctx, args [][]byte) { c.bzpop(args, false) }
+func runBZPopMax(c *Ctx, args [][]byte) { c.bzpop(args, true) }
 
-func runBZPopMax(c *Ctx, args [][]byte) {
+func (c *Ctx) bzpop(args [][]byte, highest bool) {
 	last := len(args) - 1
-	c.popOrBlock(popQuery{args[1:last], true, 1}, args[last], popKeyed)
+	c.popOrBlock(&countedPop{args[1:last], highest, 1}, args[last], popKeyed)
 }
 
 func runBZMPop(c *Ctx, args [][]byte) {
-	var q popQuery
-	if q.parse(c, args[2:]) {
-		c.popOrBlock(q, args[1], popNested)
+	p, problem := parseCountedPop(args[2:], sortedSetEnds)
+	if problem != "" {
+		c.Out.Error(problem)
+	} else {
+		c.popOrBlock(&p, args[1], popNested)
 	}
-}
-
-// checkWait checks a timeout in seconds. It answers the error itself.
-func (c *Ctx) checkWait(timeout []byte) bool {
-	n, ok := parseExtended(timeout)
-	if !ok {
-		c.Out.Error(ErrWaitNotFloat)
-		return false
-	}
-	sec, _ := n.f.Float64()
-	switch ms := math.Ceil(sec * 1000); {
-	case ms > math.MaxInt64-float64(c.NowMs):
-		c.Out.Error(ErrWaitOutOfRange)
-	case ms < 0:
-		c.Out.Error(ErrWaitNegative)
-	default:
-		return true
-	}
-	return false
 }

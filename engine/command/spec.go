@@ -156,6 +156,8 @@ type Spec struct {
 	Evaluates bool
 	// Merge is set for a command that runs on every shard; see there.
 	Merge Merge
+	// Waits is set for a command that may wait for keys to be filled (BLPOP).
+	Waits *Waiting
 	// Run is the handler of a command that runs in the engine, nil for
 	// ScopeNode and for containers.
 	Run func(*Ctx, [][]byte)

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine/sched"
+import (
+	"lockstep/engine"
+	"lockstep/engine/sched"
+)
 
 // argTrim is how XADD and XTRIM say what goes.
 var argTrim = argBlock("trim",
@@ -13,10 +16,8 @@ var argTrim = argBlock("trim",
 // argStreams are the streams of XREAD and XREADGROUP.
 var argStreams = argBlock("streams", argKey("key", 1).multiple(), arg("id", "string").multiple()).token("STREAMS")
 
-var (
-	argReadCount = arg("count", "integer").token("COUNT").optional()
-	argReadBlock = arg("milliseconds", "integer").token("BLOCK").optional()
-)
+// argReadBlock is for how long they wait.
+var argReadBlock = arg("milliseconds", "integer").token("BLOCK").optional()
 
 // streamsKey is the key spec of XREAD and XREADGROUP, whose keys follow a word
 // that COMMAND INFO says to look for from an argument on.
@@ -27,11 +28,6 @@ func streamsKey(from int, mode sched.Mode) []KeySpec {
 		ModeOf:  func([][]byte) sched.Mode { return mode },
 		Keyword: &Keyword{Word: "STREAMS", From: from, Share: 2},
 	}}
-}
-
-// secondKey is the key spec of subcommands: the argument behind them.
-func secondKey(flags KeyFlag) []KeySpec {
-	return []KeySpec{{Flags: flags, First: 2, Last: 2, Step: 1}}
 }
 
 // streamFamily are the commands on streams. Handlers stand in streams_*.go.
@@ -62,14 +58,14 @@ var streamFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runXRange,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries from an ID to another.", Complexity: "O(log N + M) with N the size of the stream and M the entries returned",
-		Args: []Arg{argKey("key", 1), arg("start", "string"), arg("end", "string"), argReadCount},
+		Args: []Arg{argKey("key", 1), arg("start", "string"), arg("end", "string"), argCount},
 	},
 	{
 		Name: "xrevrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatStream,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runXRevRange,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries from an ID to another, the last one first.", Complexity: "O(log N + M) with N the size of the stream and M the entries returned",
-		Args: []Arg{argKey("key", 1), arg("end", "string"), arg("start", "string"), argReadCount},
+		Args: []Arg{argKey("key", 1), arg("end", "string"), arg("start", "string"), argCount},
 	},
 	{
 		Name: "xdel", Arity: -3, Flags: Write | Fast, Cats: CatStream,
@@ -88,10 +84,10 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xread", Arity: -4, Flags: ReadOnly | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(1, sched.Shared), Run: runXRead,
+		Keys: streamsKey(1, sched.Shared), Run: runXRead, Waits: &Waiting{engine.KindStream, timeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries behind an ID, of several streams, and may wait for some.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
-		Args: []Arg{argReadCount, argReadBlock, argStreams},
+		Args: []Arg{argCount, argReadBlock, argStreams},
 	},
 	{
 		Name: "xsetid", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatStream,
@@ -109,12 +105,12 @@ var streamFamily = []*Spec{
 	xgroupCommand,
 	{
 		Name: "xreadgroup", Arity: -7, Flags: Write | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup,
+		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup, Waits: &Waiting{engine.KindStream, timeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Delivers new entries of several streams to a consumer of a group, or returns its pending ones.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []Arg{
 			argBlock("group_consumer", arg("group", "string"), arg("consumer", "string")).token("GROUP"),
-			argReadCount,
+			argCount,
 			argReadBlock,
 			argToken("noack", "NOACK").optional(),
 			argStreams,
@@ -176,7 +172,7 @@ var streamFamily = []*Spec{
 			arg("consumer", "string"),
 			arg("min-idle-time", "string"),
 			arg("start", "string"),
-			argReadCount,
+			argCount,
 			argToken("justid", "JUSTID").optional(),
 		},
 		Tips: []string{"nondeterministic_output"},
@@ -208,13 +204,13 @@ var xinfoCommand = &Spec{
 			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoStream,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Returns what a stream holds and remembers.", Complexity: "O(1), with FULL O(N) with N the entries, groups and consumers returned",
-			Args: []Arg{argKey("key", 1), argBlock("full", argReadCount).token("FULL").optional()},
+			Args: []Arg{argKey("key", 1), argBlock("full", argCount).token("FULL").optional()},
 		},
 		{
 			Name: "xinfo|help", Arity: 2, Flags: Loading | Stale, Cats: CatStream,
 			Run:   runXInfoHelp,
 			Group: "stream", Since: "5.0.0",
-			Summary: "Lists the subcommands.", Complexity: "O(1)",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
 	},
 }
@@ -274,7 +270,7 @@ var xgroupCommand = &Spec{
 			Name: "xgroup|help", Arity: 2, Flags: Loading | Stale, Cats: CatStream,
 			Run:   runXGroupHelp,
 			Group: "stream", Since: "5.0.0",
-			Summary: "Lists the subcommands.", Complexity: "O(1)",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
 	},
 }

@@ -114,9 +114,9 @@ func (c *Ctx) blockTimeout(text []byte) bool {
 	case !ok:
 		c.Out.Error(ErrReadTimeout)
 	case ms < 0:
-		c.Out.Error(ErrReadTimeoutMinus)
+		c.Out.Error(ErrTimeoutNegative)
 	case ms > math.MaxInt64-c.NowMs:
-		c.Out.Error(ErrReadTimeoutRange)
+		c.Out.Error(ErrTimeoutRange)
 	default:
 		return true
 	}

@@ -1,11 +1,5 @@
 package command
 
-// oneKey is the key spec of most commands: the first argument.
-func oneKey(flags KeyFlag) []KeySpec { return []KeySpec{{Flags: flags, First: 1, Last: 1, Step: 1}} }
-
-// allKeys is the key spec of commands whose arguments all are keys.
-func allKeys(flags KeyFlag) []KeySpec { return []KeySpec{{Flags: flags, First: 1, Last: -1, Step: 1}} }
-
 // stringFamily are the commands on strings. Handlers stand in strings_*.go.
 var stringFamily = []*Spec{
 	{

@@ -1,10 +1,9 @@
 package hll
 
 const (
-	zerosMax     = 64    // registers of a run of zeros of one byte
-	longZerosMax = 16384 // and of two
-	runMax       = 4     // registers of a run of a value
-	sparseMax    = 32    // greatest value of such a run
+	zerosMax  = 64 // registers of a run of zeros of one byte
+	runMax    = 4  // registers of a run of a value
+	sparseMax = 32 // greatest value of such a run
 )
 
 // run is a run of registers of the same value: its bytes in the text and its

@@ -71,19 +71,6 @@ func (p *Pack) Index(record []byte, i, step int) int {
 	return -1
 }
 
-// IndexPrefix returns the place of the first record that begins with the
-// bytes, and the record, or -1.
-func (p *Pack) IndexPrefix(prefix []byte) (int, []byte) {
-	for i, at := 0, 0; i < p.n; i++ {
-		record, end := next(p.data, at)
-		if bytes.HasPrefix(record, prefix) {
-			return i, record
-		}
-		at = end
-	}
-	return -1, nil
-}
-
 // Rank is the number of records, of a pack in byte order, that stand before
 // the bytes.
 func (p *Pack) Rank(probe []byte) int {

@@ -1,8 +1,8 @@
 package sched
 
-// permits caps how many tickets run at once: one each, whatever they lock
-// (B10). Who finds none waits its turn; it holds its slots meanwhile, but who
-// has a permit never waits for a slot, so the wait ends.
+// permits caps how many tickets run at once: one each, whatever they lock. Who
+// finds none waits its turn; it holds its slots meanwhile, but who has a permit
+// never waits for a slot, so the wait ends.
 type permits struct {
 	free, limit int
 	head, tail  *Ticket

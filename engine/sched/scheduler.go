@@ -9,7 +9,7 @@ import (
 type Config struct {
 	// Slots is the number of lock slots.
 	Slots int
-	// Permits caps how many commands run at once (B10); 0: 64.
+	// Permits caps how many commands run at once; 0: 64.
 	Permits int
 	// Workers caps the goroutines for work that was handed over; 0: as many as
 	// permits.

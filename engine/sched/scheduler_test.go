@@ -60,7 +60,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// D6, B13: readers of one key run together.
+// Readers of one key run together.
 func TestReadersOfOneSlotOverlap(t *testing.T) {
 	s := newTable(t, Config{})
 	a, b := lock(t, s, access(reads(3))), lock(t, s, access(reads(3), reads(4)))
@@ -68,7 +68,7 @@ func TestReadersOfOneSlotOverlap(t *testing.T) {
 	s.Unlock(b)
 }
 
-// D7, B12: a writer waits for the readers that run, and bars those that come
+// A writer waits for the readers that run, and bars those that come
 // after it.
 func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
 	s := newTable(t, Config{})
@@ -98,7 +98,7 @@ func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// B3, D2: what waits for one slot holds up no other, and Submit never waits.
+// What waits for one slot holds up no other, and Submit never waits.
 func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	s := newTable(t, Config{})
 	holder := lock(t, s, access(writes(1)))
@@ -112,7 +112,7 @@ func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	eventually(t, "the blocked task runs", func() bool { return blocked.Load() == 1 })
 }
 
-// B14, B15: each slot once, in one order, with the stronger mode.
+// Each slot once, in one order, with the stronger mode.
 func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	a := access(reads(5), writes(2), writes(5), reads(2), reads(9))
 	if got := fmt.Sprint(a.Slots); got != "[{2 1} {5 1} {9 0}]" {
@@ -124,7 +124,7 @@ func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	}
 }
 
-// D8, B17: global work waits for those who run, and new ones wait for it.
+// Global work waits for those who run, and new ones wait for it.
 func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	s := newTable(t, Config{})
 	keyed := lock(t, s, access(writes(1)))
@@ -141,7 +141,7 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	if err := s.Wait(t.Context(), &global); err != nil {
 		t.Fatal(err)
 	}
-	// B18: scan-like work takes no row.
+	// Scan-like work takes no row.
 	scan := lock(t, s, Access{})
 	s.Unlock(scan)
 	s.Unlock(&global)
@@ -151,7 +151,7 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// B10, B11: permits cap how many run at once, one each however many keys.
+// Permits cap how many run at once, one each however many keys.
 func TestPermitsCapParallelism(t *testing.T) {
 	s := newTable(t, Config{Permits: 2})
 	a, b := lock(t, s, access(reads(1), reads(2), reads(3))), lock(t, s, Access{})

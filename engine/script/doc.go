@@ -27,13 +27,13 @@
 // it likes. Arrays have an invariant that makes their length cheap: the last
 // element is never nil (tables.go).
 //
-// One run goes through Engine.Run: it takes an interpreter from a pool,
+// One run goes through Interpreters.Run: it takes an interpreter from a pool,
 // gives it KEYS and ARGV and a Host, which runs commands, and writes the reply.
 // Everything a script can reach apart from what it makes is read-only, as in
 // Redis 7, so an interpreter can be used again; after an error it is thrown away.
 //
 // A library of functions (Library) runs once when it is loaded, within bounds of
-// its own, and registers them; Engine.Call calls one. Redis keeps what a library
+// its own, and registers them; Interpreters.Call calls one. Redis keeps what a library
 // holds in local variables from call to call; here each call finds the library as
 // it was loaded (instance.go), for what is not in the state must not matter.
 // Functions holds the libraries of a shard.

@@ -131,7 +131,7 @@ func (d drawer) expression() string {
 // on both sides.
 func TestDrawnExpressionsGiveWhatRedisGives(t *testing.T) {
 	o := startOracle(t)
-	var e script.Engine
+	var e script.Interpreters
 	h := newHost()
 	d := drawer{rand.New(rand.NewSource(1))}
 	bad := 0

@@ -182,7 +182,7 @@ func (p Pay) compile(source []byte, sourceBytesMax int) (*Library, error) {
 	if p == nil {
 		return lib, err
 	}
-	took := int64(LoadInstructions)
+	took := int64(loadInstructions)
 	if err == nil {
 		took = lib.instructions
 	}

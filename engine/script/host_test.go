@@ -19,7 +19,7 @@ func newHost() *command.ScriptHost {
 }
 
 // eval runs a script and returns the bytes of its reply.
-func eval(t testing.TB, e *script.Engine, h script.Host, proto int, limits *script.Limits, source string, keys, args []string) []byte {
+func eval(t testing.TB, e *script.Interpreters, h script.Host, proto int, limits *script.Limits, source string, keys, args []string) []byte {
 	t.Helper()
 	out := reply.NewWriter(proto)
 	s, err := script.Compile([]byte(source), limits)
@@ -56,13 +56,13 @@ func TestKeysMustBeDeclaredUnderKeyLocking(t *testing.T) {
 		{`return redis.call('flushall')`, "-ERR This Redis command is not allowed from script"},
 		{`return redis.call('dbsize')`, "-ERR This Redis command is not allowed from script"},
 	} {
-		var e script.Engine
+		var e script.Interpreters
 		got := eval(t, &e, newHost(), reply.RESP2, &small, flag+c.source, []string{"k1", "k2"}, []string{"a"})
 		if !bytes.HasPrefix(got, []byte(c.want)) {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)
 		}
 	}
-	var e script.Engine
+	var e script.Interpreters
 	if got := eval(t, &e, newHost(), reply.RESP2, &small, flag[:len(flag)-1]+",no-writes\nreturn redis.call('set', KEYS[1], 1)", []string{"k1"}, nil); !bytes.HasPrefix(got, []byte("-ERR Write commands are not allowed")) {
 		t.Errorf("%q", got)
 	}

@@ -179,7 +179,7 @@ func (in *interpreter) drop(l *Library) {
 
 // Call calls a function and writes its reply, or the error it ended with, to
 // out.
-func (e *Engine) Call(f *Function, r *Run, out *reply.Writer) {
+func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
 	in := e.take()
 	if in == nil {
 		in = newInterpreter()

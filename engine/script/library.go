@@ -50,12 +50,9 @@ func (l *Library) IsRedis() bool {
 // is loaded again for calls, after a restart and from a snapshot.
 const (
 	functionsMax     = 1024 // of one library
-	loadInstructions = LoadInstructions
+	loadInstructions = 250_000
 	loadBytes        = 4 << 20
 )
-
-// LoadInstructions is what loading a library takes at most.
-const LoadInstructions = 250_000
 
 // LoadInstructions is what loading this one takes: a call may have to do so.
 func (l *Library) LoadInstructions() int64 { return l.instructions }

@@ -11,7 +11,7 @@ import (
 )
 
 // call calls a function of a library and returns the bytes of its reply.
-func call(t testing.TB, e *script.Engine, h *command.ScriptHost, proto int, limits *script.Limits, l *script.Library, name string, keys, args []string) []byte {
+func call(t testing.TB, e *script.Interpreters, h *command.ScriptHost, proto int, limits *script.Limits, l *script.Library, name string, keys, args []string) []byte {
 	t.Helper()
 	for _, f := range l.Functions {
 		if f.Name != name {
@@ -40,7 +40,7 @@ func library(t testing.TB, body string) *script.Library {
 // function f of each twice.
 func TestLibrariesLoadAndAnswerAsInRedis(t *testing.T) {
 	loaded := 0
-	compareCorpus(t, "testdata/libraries.txt", func(o redisServer, e *script.Engine, h *command.ScriptHost, proto int, source string) (want, got []byte) {
+	compareCorpus(t, "testdata/libraries.txt", func(o redisServer, e *script.Interpreters, h *command.ScriptHost, proto int, source string) (want, got []byte) {
 		o.exec("FUNCTION", "FLUSH")
 		want = o.exec("FUNCTION", "LOAD", source)
 		out := reply.NewWriter(proto)
@@ -88,7 +88,7 @@ func TestNoCallSeesAnotherOne(t *testing.T) {
 		{`local t = {n = 0} local g = function() return t end redis.register_function('f', function() g().n = g().n + 1 return g().n end)`, ":1"},
 	} {
 		l := library(t, c.body+` redis.register_function('bad', function() error('x') end)`)
-		var e script.Engine
+		var e script.Interpreters
 		h := newHost()
 		for i := range 4 {
 			if got := call(t, &e, h, reply.RESP2, &small, l, "f", nil, nil); string(got) != c.want+"\r\n" {
@@ -108,7 +108,7 @@ func TestLoadingIsNotChargedToCalls(t *testing.T) {
 		redis.register_function('f', function() local n = 0 while true do n = n + t[n % 1000 + 1] redis.call('incr', 'n') end end)`)
 	limits := small
 	limits.Instructions = 20_000
-	count := func(e *script.Engine) string {
+	count := func(e *script.Interpreters) string {
 		h := newHost()
 		got := call(t, e, h, reply.RESP2, &limits, l, "f", nil, nil)
 		if !strings.Contains(string(got), "instructions") {
@@ -118,9 +118,9 @@ func TestLoadingIsNotChargedToCalls(t *testing.T) {
 		h.Call(byteList([]string{"get", "n"}), 100, &w)
 		return string(w.Bytes())
 	}
-	var used script.Engine
+	var used script.Interpreters
 	g := library(t, `redis.register_function('g', function() return 1 end)`)
-	fresh := count(&script.Engine{})
+	fresh := count(&script.Interpreters{})
 	for range 3 {
 		// What ends badly takes its interpreter with it: have one ready.
 		call(t, &used, newHost(), reply.RESP2, &small, g, "g", nil, nil)
@@ -167,7 +167,7 @@ func BenchmarkFunctionOfTwoCalls(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			f := library(b, body).Functions[0]
-			var e script.Engine
+			var e script.Interpreters
 			var w reply.Writer
 			r := &script.Run{Keys: byteList([]string{"k"}), Host: newHost(), Limits: &script.DefaultLimits}
 			b.ReportAllocs()

@@ -44,16 +44,16 @@ type Run struct {
 	Stop func() error
 }
 
-// Engine keeps interpreters for use again. The zero value is ready. It may be
-// used by many goroutines.
-type Engine struct {
+// Interpreters are kept for use again. The zero value is ready. It may be used by
+// many goroutines.
+type Interpreters struct {
 	mu   sync.Mutex
 	idle []*interpreter
 }
 
 const idleMax = 64
 
-func (e *Engine) take() *interpreter {
+func (e *Interpreters) take() *interpreter {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if n := len(e.idle); n > 0 {
@@ -64,7 +64,7 @@ func (e *Engine) take() *interpreter {
 	return nil
 }
 
-func (e *Engine) give(in *interpreter) {
+func (e *Interpreters) give(in *interpreter) {
 	in.rest()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +74,7 @@ func (e *Engine) give(in *interpreter) {
 }
 
 // Run runs a script and writes its reply, or the error it ended with, to out.
-func (e *Engine) Run(s *Script, r *Run, out *reply.Writer) {
+func (e *Interpreters) Run(s *Script, r *Run, out *reply.Writer) {
 	if err := s.Compile(); err != nil {
 		out.Error(err.Error())
 		return

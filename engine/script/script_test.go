@@ -26,9 +26,9 @@ func TestRunsDoNotSeeEachOther(t *testing.T) {
 	}
 	want := make([][]byte, len(sources))
 	for i, s := range sources {
-		want[i] = eval(t, &script.Engine{}, newHost(), reply.RESP2, &small, s, []string{"k"}, []string{"a"})
+		want[i] = eval(t, &script.Interpreters{}, newHost(), reply.RESP2, &small, s, []string{"k"}, []string{"a"})
 	}
-	var e script.Engine
+	var e script.Interpreters
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Add(1)
@@ -57,7 +57,7 @@ func TestABoundIsReachedAtTheSameInstruction(t *testing.T) {
 		var first string
 		for range 3 {
 			h := newHost()
-			var e script.Engine
+			var e script.Interpreters
 			got := eval(t, &e, h, reply.RESP2, &limits, source, nil, nil)
 			if !strings.Contains(string(got), "instructions") {
 				t.Fatalf("%q", got)
@@ -83,7 +83,7 @@ func TestARunCanBeStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	var e script.Engine
+	var e script.Interpreters
 	var w reply.Writer
 	e.Run(s, &script.Run{Host: newHost(), Limits: &script.DefaultLimits, Stop: func() error {
 		if asked++; asked == 3 {
@@ -101,7 +101,7 @@ func BenchmarkTwoCalls(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var e script.Engine
+	var e script.Interpreters
 	var w reply.Writer
 	r := &script.Run{Keys: byteList([]string{"k"}), Host: newHost(), Limits: &script.DefaultLimits}
 	b.ReportAllocs()

@@ -21,7 +21,7 @@ var small = script.Limits{Instructions: 3_000_000, Bytes: 64 << 20, PatternSteps
 const tookMax = time.Minute
 
 func TestHostileScriptsEndWithAnError(t *testing.T) {
-	var e script.Engine
+	var e script.Interpreters
 	limits, otherBound := small, "none"
 	if testing.Short() {
 		// Most then end by this bound that would have ended by another.

@@ -84,11 +84,9 @@ func (d *Directive) Has(f Flags) bool { return d.Flags&f == f }
 // Names are the directive's name and its aliases.
 func (d *Directive) Names() []string { return append([]string{d.Name}, d.Aliases...) }
 
-// EnvName is the environment variable that sets the directive.
-func (d *Directive) EnvName() string { return envName(d.Name) }
-
 const envPrefix = "LOCKSTEP_"
 
+// envName is the environment variable that sets a directive.
 func envName(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }

@@ -1,33 +1,16 @@
 package config
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"lockstep/tests/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/configuration.md from the table")
-
-const docsPath = "../../docs/configuration.md"
-
-// TestDocumentationIsTheTable fails when docs/configuration.md is stale;
-// `make docs` writes it anew.
+// docs/configuration.md is made from the table: `make docs`.
 func TestDocumentationIsTheTable(t *testing.T) {
-	want := documentation()
-	if *update {
-		if err := os.WriteFile(docsPath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(docsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Fatal("docs/configuration.md is not what the table says: run `make docs`")
-	}
+	golden.Check(t, "../../docs/configuration.md", documentation())
 }
 
 const docsHead = `# Configuration

@@ -2,100 +2,48 @@ package config
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os/exec"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
+
+	redis "lockstep/tests/oracle"
+	"lockstep/tests/respconn"
 )
 
-// oracle is a real redis-server that answers CONFIG.
+// oracle is a redis-server with its own defaults.
 type oracle struct {
-	conn net.Conn
-	in   *bufio.Reader
+	t      *testing.T
+	server *redis.Server
 }
 
-// startOracle starts redis-server with its own defaults, or skips the test.
 func startOracle(t *testing.T) *oracle {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("SKIPPED: redis-server is not installed, nothing to compare with")
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	free.Close()
-	cmd := exec.Command("redis-server", "--port", port, "--dir", t.TempDir())
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	watchdog := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer watchdog.Stop()
-	for log := bufio.NewScanner(out); ; {
-		if !log.Scan() {
-			t.Fatal("redis-server did not start")
-		}
-		if strings.Contains(log.Text(), "eady to accept connections") {
-			break
-		}
-	}
-	go io.Copy(io.Discard, out)
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
-	return &oracle{conn, bufio.NewReader(conn)}
+	return &oracle{t, redis.StartWith(t)}
 }
 
 // do sends a command and returns the strings of the reply, or the error reply.
 func (o *oracle) do(args ...string) ([]string, error) {
-	fmt.Fprintf(o.conn, "*%d\r\n", len(args))
+	o.t.Helper()
+	var words [][]byte
 	for _, a := range args {
-		fmt.Fprintf(o.conn, "$%d\r\n%s\r\n", len(a), a)
+		words = append(words, []byte(a))
 	}
-	return o.reply()
-}
-
-func (o *oracle) reply() ([]string, error) {
-	line, err := o.in.ReadString('\n')
+	v, err := respconn.Parse(bufio.NewReader(bytes.NewReader(o.server.Exec(words...))))
 	if err != nil {
-		return nil, err
+		o.t.Fatal(err)
 	}
-	body := strings.TrimRight(line[1:], "\r\n")
-	switch line[0] {
-	case '-':
-		return nil, errors.New(body)
-	case '$':
-		n, _ := strconv.Atoi(body)
-		bulk := make([]byte, n+2)
-		_, err := io.ReadFull(o.in, bulk)
-		return []string{string(bulk[:n])}, err
-	case '*':
-		var all []string
-		for n, _ := strconv.Atoi(body); n > 0; n-- {
-			one, err := o.reply()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, one...)
-		}
-		return all, nil
+	if v.IsError() {
+		return nil, errors.New(string(v.Bytes))
 	}
-	return []string{body}, nil
+	if len(v.Elems) == 0 {
+		return []string{string(v.Bytes)}, nil
+	}
+	var all []string
+	for _, e := range v.Elems {
+		all = append(all, string(e.Bytes))
+	}
+	return all, nil
 }
 
 // TestEveryDirectiveOfRedisIsKnownWithItsDefault: what differs says why.
@@ -104,7 +52,7 @@ func TestEveryDirectiveOfRedisIsKnownWithItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := map[string]bool{"port": true, "dir": true}
+	own := map[string]bool{"port": true, "unixsocket": true, "dir": true}
 	current := Default().Current()
 	for i := 0; i < len(reply); i += 2 {
 		name, value := reply[i], reply[i+1]

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Memory keeps users without a cluster, for a server that has none.
+// Memory keeps users without a cluster, for tests of a server that has none.
 type Memory struct {
 	// RequirePass is the default user's password until it has rules.
 	RequirePass func() string

@@ -2,8 +2,8 @@ package resp
 
 import "bytes"
 
-// SplitArgs takes a line apart into arguments by the rules of redis-cli and of
-// inline commands: blanks part them; "..." knows the escapes \n \r \t \b \a
+// SplitArgs takes a line apart into arguments by the rules of redis-cli, of inline
+// commands and of redis.conf (sdssplitargs): blanks part them; "..." knows the escapes \n \r \t \b \a
 // \xHH and \<any>; '...' knows \' alone. A zero byte ends the line, as in C.
 // False: a quote is not closed, or not followed by a blank.
 func SplitArgs(line []byte) ([][]byte, bool) {

@@ -287,9 +287,6 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 	return batch, arena
 }
 
-// Active is the number of batches being answered.
-func (s *Server) Active() int { return int(s.active.Load()) }
-
 // StopAccepting closes the listeners; clients that are there go on.
 func (s *Server) StopAccepting() {
 	s.mu.Lock()

@@ -22,33 +22,13 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const patience = 60 * time.Second
 
-// ctl runs clusterctl against a node.
-func ctl(t *testing.T, addr string, args ...string) (string, int) {
-	t.Helper()
-	cmd := exec.Command(proc.Clusterctl(t), append([]string{"-a", addr}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return string(out), cmd.ProcessState.ExitCode()
-}
-
 func mustCtl(t *testing.T, addr string, args ...string) string {
 	t.Helper()
-	out, code := ctl(t, addr, args...)
+	out, code := proc.Ctl(t, addr, args...)
 	if code != 0 {
 		t.Fatalf("clusterctl %q: exit %d: %s", args, code, out)
 	}
 	return out
-}
-
-func ask(t *testing.T, addr string, args ...string) string {
-	t.Helper()
-	text, err := proc.Ask(addr, args...)
-	if err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
-	return text
 }
 
 // fill writes keys of all types in their small and large forms, some in another
@@ -97,8 +77,8 @@ func redisWith(t *testing.T, file string) *proc.Process {
 // first.
 func digest(t *testing.T, addr string) string {
 	t.Helper()
-	ask(t, addr, "FUNCTION", "FLUSH")
-	return ask(t, addr, "DEBUG", "DIGEST")
+	proc.MustAsk(t, addr, "FUNCTION", "FLUSH")
+	return proc.MustAsk(t, addr, "DEBUG", "DIGEST")
 }
 
 func TestABackupComesBackInClustersOfOtherShapesAndInRedis(t *testing.T) {
@@ -112,7 +92,7 @@ func TestABackupComesBackInClustersOfOtherShapesAndInRedis(t *testing.T) {
 		t.Error(out)
 	}
 	mustCtl(t, source.Addr(), "backup", "--verify", dir)
-	if out, code := ctl(t, source.Addr(), "backup", "--to", dir); code == 0 || !strings.Contains(out, "not empty") {
+	if out, code := proc.Ctl(t, source.Addr(), "backup", "--to", dir); code == 0 || !strings.Contains(out, "not empty") {
 		t.Errorf("a backup was overwritten: %s", out)
 	}
 	whole := filepath.Join(t.TempDir(), "whole.rdb")
@@ -121,12 +101,12 @@ func TestABackupComesBackInClustersOfOtherShapesAndInRedis(t *testing.T) {
 		t.Fatalf("redis-cli --rdb: %v: %s", err, copied)
 	}
 	redis := redisWith(t, whole)
-	if got := ask(t, redis.Addr(), "FCALL", "f", "0"); got != "7" {
+	if got := proc.MustAsk(t, redis.Addr(), "FCALL", "f", "0"); got != "7" {
 		t.Errorf("the function answers %q in redis-server", got)
 	}
 	for _, file := range []string{"shard-0000.rdb", "shard-0001.rdb", "shard-0002.rdb"} {
 		part := redisWith(t, filepath.Join(dir, file))
-		if ask(t, part.Addr(), "DBSIZE") == "0" {
+		if proc.MustAsk(t, part.Addr(), "DBSIZE") == "0" {
 			t.Errorf("redis-server found nothing in %s", file)
 		}
 	}
@@ -135,13 +115,13 @@ func TestABackupComesBackInClustersOfOtherShapesAndInRedis(t *testing.T) {
 		if out := mustCtl(t, other.Addr(), "restore", "--from", dir); !strings.Contains(out, "compared") {
 			t.Error(out)
 		}
-		if got := ask(t, other.Addr(), "FCALL", "f", "0"); got != "7" {
+		if got := proc.MustAsk(t, other.Addr(), "FCALL", "f", "0"); got != "7" {
 			t.Errorf("the function answers %q in %d shards", got, shards)
 		}
-		if got := ask(t, other.Addr(), "PEXPIRETIME", "later"); got != "4000000000000" {
+		if got := proc.MustAsk(t, other.Addr(), "PEXPIRETIME", "later"); got != "4000000000000" {
 			t.Errorf("later expires at %s", got)
 		}
-		if out, code := ctl(t, other.Addr(), "restore", "--from", dir); code != 4 || !strings.Contains(out, "not empty") {
+		if out, code := proc.Ctl(t, other.Addr(), "restore", "--from", dir); code != 4 || !strings.Contains(out, "not empty") {
 			t.Errorf("restored into a cluster that holds something: exit %d, %s", code, out)
 		}
 		mustCtl(t, other.Addr(), "restore", "--from", dir, "--force")
@@ -197,7 +177,7 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBefore(t *testing.T) {
 		other := proc.NewNode(t, proc.Options{Shards: 1})
 		mustCtl(t, other.Addr(), "restore", "--from", dir)
 		for w := range writers {
-			n, err := strconv.ParseInt(ask(t, other.Addr(), "GET", fmt.Sprint("count", w)), 10, 64)
+			n, err := strconv.ParseInt(proc.MustAsk(t, other.Addr(), "GET", fmt.Sprint("count", w)), 10, 64)
 			if after := acked[w].Load() + 1; err != nil || n < before[w] || n > after {
 				t.Errorf("round %d: writer %d has %d in the backup, %d before, %d after (%v)", round, w, n, before[w], after, err)
 			}
@@ -212,7 +192,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	source := proc.NewNode(t, proc.Options{Shards: 1})
 	for i := range 50 {
-		ask(t, source.Addr(), "SET", fmt.Sprint("k", i), strings.Repeat("v", i))
+		proc.MustAsk(t, source.Addr(), "SET", fmt.Sprint("k", i), strings.Repeat("v", i))
 	}
 	dir := filepath.Join(t.TempDir(), "b")
 	mustCtl(t, source.Addr(), "backup", "--to", dir)
@@ -243,11 +223,11 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 		write(t, file, rdb)
 		write(t, manifest, text)
 		damage()
-		out, code := ctl(t, target.Addr(), "restore", "--from", dir)
+		out, code := proc.Ctl(t, target.Addr(), "restore", "--from", dir)
 		if code != 4 || !strings.Contains(out, "nothing was done") || !strings.Contains(out, "damaged") && !strings.Contains(out, "no backup") && !strings.Contains(out, "format") {
 			t.Errorf("%s: exit %d: %s", what, code, out)
 		}
-		if ask(t, target.Addr(), "DBSIZE") != "0" {
+		if proc.MustAsk(t, target.Addr(), "DBSIZE") != "0" {
 			t.Fatalf("%s: something was restored", what)
 		}
 	}
@@ -274,7 +254,7 @@ func TestAFullDiskLeavesNoBackup(t *testing.T) {
 	t.Parallel()
 	source := proc.NewNode(t, proc.Options{Shards: 2})
 	for i := range 40 {
-		ask(t, source.Addr(), "SET", fmt.Sprint("k", i), strings.Repeat("v", 100_000))
+		proc.MustAsk(t, source.Addr(), "SET", fmt.Sprint("k", i), strings.Repeat("v", 100_000))
 	}
 	dir := filepath.Join(t.TempDir(), "b")
 	line := fmt.Sprintf("trap '' XFSZ; ulimit -f 200; exec %s -a %s backup --to %s", proc.Clusterctl(t), source.Addr(), dir)
@@ -293,18 +273,18 @@ func TestAnRDBFileOfRedisIsImported(t *testing.T) {
 	t.Parallel()
 	redis := proc.RedisServer(t)
 	fill(t, redis.Addr())
-	ask(t, redis.Addr(), "SAVE")
+	proc.MustAsk(t, redis.Addr(), "SAVE")
 	node := proc.NewNode(t, proc.Options{Shards: 3})
 	if out := mustCtl(t, node.Addr(), "import", "--rdb", filepath.Join(redis.Dir, "dump.rdb")); !strings.Contains(out, "compared") {
 		t.Error(out)
 	}
-	if got := ask(t, node.Addr(), "FCALL", "f", "0"); got != "7" {
+	if got := proc.MustAsk(t, node.Addr(), "FCALL", "f", "0"); got != "7" {
 		t.Errorf("the function answers %q", got)
 	}
 	if a, b := digest(t, node.Addr()), digest(t, redis.Addr()); a != b {
 		t.Errorf("the cluster has the digest %s, redis-server %s", a, b)
 	}
-	if out, code := ctl(t, proc.NewNode(t, proc.Options{}).Addr(), "import", "--rdb", os.Args[0]); code == 0 || !strings.Contains(out, "no header") {
+	if out, code := proc.Ctl(t, proc.NewNode(t, proc.Options{}).Addr(), "import", "--rdb", os.Args[0]); code == 0 || !strings.Contains(out, "no header") {
 		t.Errorf("what is no RDB file: exit %d: %s", code, out)
 	}
 }

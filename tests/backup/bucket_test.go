@@ -151,9 +151,9 @@ func TestABackupInABucket(t *testing.T) {
 	if out, code := s.run(t, target.Addr(), "restore", place); code != 0 || !strings.Contains(out, "compared: 40 keys") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	ask(t, target.Addr(), "FLUSHALL")
+	proc.MustAsk(t, target.Addr(), "FLUSHALL")
 	s.change(t, "one/monday/shard-0001.rdb", func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
-	if out, code := s.run(t, target.Addr(), "restore", place); code != 4 || !strings.Contains(out, "nothing was done: the backup is damaged") || ask(t, target.Addr(), "DBSIZE") != "0" {
+	if out, code := s.run(t, target.Addr(), "restore", place); code != 4 || !strings.Contains(out, "nothing was done: the backup is damaged") || proc.MustAsk(t, target.Addr(), "DBSIZE") != "0" {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if n := s.strangers.Load(); n > 0 {

@@ -120,7 +120,7 @@ func TestARunningRedisIsCopiedUntilTheCutOver(t *testing.T) {
 	i.says(t, "following", 1)
 	at := rounds.Load()
 	proc.Wait(t, patience, "more is written", func() bool { return rounds.Load() > at+50 })
-	ask(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
+	proc.MustAsk(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
 	i.says(t, "goes on where it ended", 1)
 	at = rounds.Load()
 	proc.Wait(t, patience, "more is written", func() bool { return rounds.Load() > at+50 })
@@ -135,7 +135,7 @@ func TestARunningRedisIsCopiedUntilTheCutOver(t *testing.T) {
 		t.Errorf("%d keys", keys)
 	}
 	stop.Store(true)
-	ask(t, redis.Addr(), "CLIENT", "UNPAUSE")
+	proc.MustAsk(t, redis.Addr(), "CLIENT", "UNPAUSE")
 	t.Logf("%d rounds of 22 commands; %s", rounds.Load(), lastLine(i.out.String()))
 }
 
@@ -187,17 +187,17 @@ func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 	// As before Redis 7: it does not tell at which time a key expires.
 	redis := proc.RedisServer(t, "--rename-command", "PEXPIRETIME", "")
 	node := proc.NewNode(t, proc.Options{Shards: 2})
-	if out, code := ctl(t, node.Addr(), "import", "--from", "redis://:wrong@"+redis.Addr()); code != 4 || !strings.Contains(out, "nothing was done: the source refuses the password") {
+	if out, code := proc.Ctl(t, node.Addr(), "import", "--from", "redis://:wrong@"+redis.Addr()); code != 4 || !strings.Contains(out, "nothing was done: the source refuses the password") {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	ask(t, redis.Addr(), "SET", "old", "1")
+	proc.MustAsk(t, redis.Addr(), "SET", "old", "1")
 	i := startImport(t, redis, node, "--pause", "2m")
 	i.says(t, "following", 1)
-	ask(t, redis.Addr(), "SET", "stays", "1", "EX", "1000")
+	proc.MustAsk(t, redis.Addr(), "SET", "stays", "1", "EX", "1000")
 	// Another history: what was replicated is not the beginning of it any more.
-	ask(t, redis.Addr(), "DEBUG", "CHANGE-REPL-ID")
-	ask(t, redis.Addr(), "DEL", "old")
-	ask(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
+	proc.MustAsk(t, redis.Addr(), "DEBUG", "CHANGE-REPL-ID")
+	proc.MustAsk(t, redis.Addr(), "DEL", "old")
+	proc.MustAsk(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
 	i.says(t, "beginning anew", 1)
 	i.says(t, "following", 2)
 	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
@@ -206,7 +206,7 @@ func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 	if err := i.cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, i.out.String())
 	}
-	if got := ask(t, node.Addr(), "DBSIZE"); got != "1" {
+	if got := proc.MustAsk(t, node.Addr(), "DBSIZE"); got != "1" {
 		t.Errorf("%s keys: %s", got, i.out.String())
 	}
 }
@@ -229,10 +229,10 @@ func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
 	t.Parallel()
 	redis := proc.RedisServer(t)
 	node := proc.NewNode(t, proc.Options{Shards: 2})
-	ask(t, redis.Addr(), "SET", "loaded", "1", "PX", "500000")
+	proc.MustAsk(t, redis.Addr(), "SET", "loaded", "1", "PX", "500000")
 	i := startImport(t, redis, node, "--pause", "2m")
 	i.says(t, "following", 1)
-	if out, code := ctl(t, node.Addr(), "backup", t.TempDir()); code != 4 || !strings.Contains(out, "does not hold all of the copy of the running server") {
+	if out, code := proc.Ctl(t, node.Addr(), "backup", t.TempDir()); code != 4 || !strings.Contains(out, "does not hold all of the copy of the running server") {
 		t.Errorf("a backup of half a copy: exit %d, %s", code, out)
 	}
 	if err := i.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -245,9 +245,9 @@ func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
 		{"EVAL", "redis.call('set', KEYS[1], '1', 'px', '800') return redis.call('expire', KEYS[1], 900)", "1", "scripted"},
 		{"SET", "short", "1", "PX", "900"}, {"SET", "witness", "1", "PX", "1000"},
 	} {
-		ask(t, redis.Addr(), args...)
+		proc.MustAsk(t, redis.Addr(), args...)
 	}
-	proc.Wait(t, patience, "what was not prolonged is gone", func() bool { return ask(t, redis.Addr(), "EXISTS", "witness") == "0" })
+	proc.Wait(t, patience, "what was not prolonged is gone", func() bool { return proc.MustAsk(t, redis.Addr(), "EXISTS", "witness") == "0" })
 	if err := i.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
 	if keys := sameKeys(t, redis, node); keys != 6 {
 		t.Errorf("%d keys", keys)
 	}
-	if got := ask(t, node.Addr(), "HGET", "session", "user"); got != "ann" {
+	if got := proc.MustAsk(t, node.Addr(), "HGET", "session", "user"); got != "ann" {
 		t.Errorf("half a session: %q", got)
 	}
 	mustCtl(t, node.Addr(), "backup", t.TempDir())
@@ -269,18 +269,18 @@ func TestASourceThatCannotBeCutOverIsRefused(t *testing.T) {
 	redis := proc.RedisServer(t)
 	replica := proc.RedisServer(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(redis.Port))
 	node := proc.NewNode(t, proc.Options{})
-	ask(t, redis.Addr(), "ACL", "SETUSER", "copier", "on", ">word", "allkeys", "+@all", "-client|pause")
+	proc.MustAsk(t, redis.Addr(), "ACL", "SETUSER", "copier", "on", ">word", "allkeys", "+@all", "-client|pause")
 	for _, c := range []struct{ from, says string }{
 		{"redis://" + replica.Addr(), "nothing was done: the source is a replica of 127.0.0.1:" + strconv.Itoa(redis.Port)},
 		{"redis://copier:word@" + redis.Addr(), "nothing was done: the source does not stop writes"},
 	} {
-		if out, code := ctl(t, node.Addr(), "import", "--from", c.from); code != 4 || !strings.Contains(out, c.says) {
+		if out, code := proc.Ctl(t, node.Addr(), "import", "--from", c.from); code != 4 || !strings.Contains(out, c.says) {
 			t.Errorf("%s: exit %d, %s", c.from, code, out)
 		}
 	}
 	// Who has stopped the writers may copy the replica.
 	proc.Wait(t, patience, "the replica follows", func() bool {
-		return strings.Contains(ask(t, replica.Addr(), "INFO", "replication"), "master_link_status:up")
+		return strings.Contains(proc.MustAsk(t, replica.Addr(), "INFO", "replication"), "master_link_status:up")
 	})
 	i := startImport(t, replica, node, "--pause", "0")
 	i.says(t, "following", 1)
@@ -296,13 +296,15 @@ func TestOneMasterOfARedisClusterIsRefused(t *testing.T) {
 	for _, slots := range []string{"0 8191", "8192 16383"} {
 		port := strconv.Itoa(proc.FreePort(t))
 		p := proc.RedisServer(t, "--cluster-enabled", "yes", "--cluster-port", port)
-		ask(t, p.Addr(), append([]string{"CLUSTER", "ADDSLOTSRANGE"}, strings.Fields(slots)...)...)
+		proc.MustAsk(t, p.Addr(), append([]string{"CLUSTER", "ADDSLOTSRANGE"}, strings.Fields(slots)...)...)
 		all, ports = append(all, p), append(ports, port)
 	}
-	ask(t, all[0].Addr(), "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(all[1].Port), ports[1])
-	proc.Wait(t, patience, "the two have met", func() bool { return strings.Contains(ask(t, all[0].Addr(), "CLUSTER", "INFO"), "cluster_size:2") })
+	proc.MustAsk(t, all[0].Addr(), "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(all[1].Port), ports[1])
+	proc.Wait(t, patience, "the two have met", func() bool {
+		return strings.Contains(proc.MustAsk(t, all[0].Addr(), "CLUSTER", "INFO"), "cluster_size:2")
+	})
 	node := proc.NewNode(t, proc.Options{})
-	if out, code := ctl(t, node.Addr(), "import", "--from", "redis://"+all[0].Addr()); code != 4 || !strings.Contains(out, "one of 2 masters of a Redis Cluster") {
+	if out, code := proc.Ctl(t, node.Addr(), "import", "--from", "redis://"+all[0].Addr()); code != 4 || !strings.Contains(out, "one of 2 masters of a Redis Cluster") {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }
@@ -313,7 +315,7 @@ func TestAnErrorInsideATransactionEndsTheCopy(t *testing.T) {
 	t.Parallel()
 	redis := proc.RedisServer(t)
 	node := proc.NewNode(t, proc.Options{})
-	ask(t, node.Addr(), "CONFIG", "SET", "proto-max-bulk-len", "1mb")
+	proc.MustAsk(t, node.Addr(), "CONFIG", "SET", "proto-max-bulk-len", "1mb")
 	i := startImport(t, redis, node)
 	i.says(t, "following", 1)
 	c := proc.Dial(t, redis.Addr())

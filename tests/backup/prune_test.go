@@ -43,7 +43,7 @@ func TestOnlyOlderBackupsOfTheSameClusterAreDeleted(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	node, other := proc.NewNode(t, proc.Options{Shards: 2}), proc.NewNode(t, proc.Options{})
-	ask(t, node.Addr(), "SET", "a", "1")
+	proc.MustAsk(t, node.Addr(), "SET", "a", "1")
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	var m made
@@ -77,7 +77,7 @@ func TestOnlyOlderBackupsOfTheSameClusterAreDeleted(t *testing.T) {
 	if got := strings.Join(left, " "); got != "e file foreign lacks link no-backup strange" {
 		t.Error(got)
 	}
-	if out, code := ctl(t, node.Addr(), "backup", in("e"), "--keep", "1"); code != 4 || !strings.Contains(out, "not empty") {
+	if out, code := proc.Ctl(t, node.Addr(), "backup", in("e"), "--keep", "1"); code != 4 || !strings.Contains(out, "not empty") {
 		t.Errorf("a backup that failed: exit %d, %s", code, out)
 	}
 	mustCtl(t, node.Addr(), "backup", "--verify", in("e"))

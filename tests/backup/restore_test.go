@@ -61,7 +61,7 @@ func backupsWithUsers(t *testing.T) (open, closed madeUsers) {
 		{"ACL", "SETUSER", "admin", "on", ">" + sesame, "allkeys", "allchannels", "+@all"},
 		{"ACL", "SETUSER", "off", "resetchannels"},
 	} {
-		ask(t, at, args...)
+		proc.MustAsk(t, at, args...)
 	}
 	// Whatever node is asked, what another one has acknowledged is in it.
 	dir := filepath.Join(t.TempDir(), "b")
@@ -80,7 +80,7 @@ func backupsWithUsers(t *testing.T) (open, closed madeUsers) {
 			t.Errorf("%s holds a password in words (%v)", f.Name(), err)
 		}
 	}
-	ask(t, at, "ACL", "SETUSER", "default", ">"+sesame, "resetpass", ">"+sesame)
+	proc.MustAsk(t, at, "ACL", "SETUSER", "default", ">"+sesame, "resetpass", ">"+sesame)
 	later := filepath.Join(t.TempDir(), "closed")
 	if out, code := loginAs(t, at, "admin", sesame, "backup", "--to", later); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)
@@ -99,7 +99,7 @@ func usersIntoEmpty(t *testing.T, made madeUsers) {
 	if got := linesOf(t, one.Addr()); got != made.lines {
 		t.Errorf("users of the backup: %s\nand of the restored: %s", made.lines, got)
 	}
-	if out, code := ctl(t, one.Addr(), "status"); code != 4 || !strings.Contains(out, "NOAUTH") {
+	if out, code := proc.Ctl(t, one.Addr(), "status"); code != 4 || !strings.Contains(out, "NOAUTH") {
 		t.Errorf("the restored cluster is open: exit %d, %s", code, out)
 	}
 }
@@ -108,7 +108,7 @@ func usersIntoEmpty(t *testing.T, made madeUsers) {
 func usersBesideOthers(t *testing.T, made madeUsers) {
 	dir := made.dir
 	two := proc.NewNode(t, proc.Options{})
-	ask(t, two.Addr(), "ACL", "SETUSER", "ann", "on", "nopass", "+ping")
+	proc.MustAsk(t, two.Addr(), "ACL", "SETUSER", "ann", "on", "nopass", "+ping")
 	limit := func() string { return proc.Do(t, proc.Dial(t, two.Addr()), "CONFIG", "GET", "proto-max-bulk-len") }
 	was := limit()
 	out := mustCtl(t, two.Addr(), "restore", dir, "--no-settings")
@@ -118,8 +118,8 @@ func usersBesideOthers(t *testing.T, made madeUsers) {
 	if got := limit(); got != was {
 		t.Errorf("%s, was %s", got, was)
 	}
-	ask(t, two.Addr(), "FLUSHALL")
-	ask(t, two.Addr(), "ACL", "DELUSER", "admin")
+	proc.MustAsk(t, two.Addr(), "FLUSHALL")
+	proc.MustAsk(t, two.Addr(), "ACL", "DELUSER", "admin")
 	if out := mustCtl(t, two.Addr(), "restore", dir, "--no-users"); strings.Contains(out, "users") || strings.Contains(proc.Do(t, proc.Dial(t, two.Addr()), "ACL", "USERS"), "admin") {
 		t.Error("users came back: ", out)
 	}
@@ -129,7 +129,7 @@ func usersBesideOthers(t *testing.T, made madeUsers) {
 		t.Fatal(err)
 	}
 	write(t, damaged, []byte(strings.Replace(string(text), "-get", "+get", 1)))
-	if out, code := ctl(t, two.Addr(), "restore", dir, "--force"); code != 4 || !strings.Contains(out, "users.acl has another content") {
+	if out, code := proc.Ctl(t, two.Addr(), "restore", dir, "--force"); code != 4 || !strings.Contains(out, "users.acl has another content") {
 		t.Errorf("users were changed on the way: exit %d, %s", code, out)
 	}
 }
@@ -152,13 +152,13 @@ func TestARestoreEndsWithItsMark(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	proc.Wait(t, patience, "the restore has begun", func() bool { return ask(t, target.Addr(), "EXISTS", "lockstep:loading") == "1" })
-	ask(t, target.Addr(), "FLUSHALL")
+	proc.Wait(t, patience, "the restore has begun", func() bool { return proc.MustAsk(t, target.Addr(), "EXISTS", "lockstep:loading") == "1" })
+	proc.MustAsk(t, target.Addr(), "FLUSHALL")
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 5 || !strings.Contains(said.String(), "is not this program's any more") {
 		t.Errorf("exit %d, %s", code, said.String())
 	}
-	if got := ask(t, target.Addr(), "EXISTS", "lockstep:loading"); got != "0" {
+	if got := proc.MustAsk(t, target.Addr(), "EXISTS", "lockstep:loading"); got != "0" {
 		t.Error("the mark is there again")
 	}
 }
@@ -177,16 +177,16 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	dirs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
 	for _, dir := range dirs {
 		mustCtl(t, source.Addr(), "backup", dir)
-		ask(t, source.Addr(), "SET", "more", "1")
+		proc.MustAsk(t, source.Addr(), "SET", "more", "1")
 	}
 	target := proc.NewNode(t, proc.Options{})
 	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dirs[0], "--rate", "150")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	proc.Wait(t, patience, "some keys are there", func() bool { return len(ask(t, target.Addr(), "DBSIZE")) > 2 })
+	proc.Wait(t, patience, "some keys are there", func() bool { return len(proc.MustAsk(t, target.Addr(), "DBSIZE")) > 2 })
 	for _, force := range []string{"--force=true", "--force=false"} {
-		if out, code := ctl(t, target.Addr(), "restore", dirs[0], force); code != 4 || !strings.Contains(out, fmt.Sprintf("is being loaded into this cluster at this moment, by process %d", cmd.Process.Pid)) {
+		if out, code := proc.Ctl(t, target.Addr(), "restore", dirs[0], force); code != 4 || !strings.Contains(out, fmt.Sprintf("is being loaded into this cluster at this moment, by process %d", cmd.Process.Pid)) {
 			t.Errorf("a second one beside it, %s: exit %d, %s", force, code, out)
 		}
 	}
@@ -203,26 +203,26 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 		{[]string{"import", "--rdb", file}, "go on with that one"},
 		{[]string{"backup", filepath.Join(t.TempDir(), "half")}, "does not hold all of the backup of cluster"},
 	} {
-		if out, code := ctl(t, target.Addr(), c.args...); code != 4 || !strings.Contains(out, c.says) {
+		if out, code := proc.Ctl(t, target.Addr(), c.args...); code != 4 || !strings.Contains(out, c.says) {
 			t.Errorf("%v: exit %d, %s", c.args, code, out)
 		}
 	}
 	// What a client writes meanwhile is not hidden.
-	ask(t, target.Addr(), "SET", "foreign", "1")
-	if out, code := ctl(t, target.Addr(), "restore", dirs[0]); code != 5 || !strings.Contains(out, "does not hold what the files hold") {
+	proc.MustAsk(t, target.Addr(), "SET", "foreign", "1")
+	if out, code := proc.Ctl(t, target.Addr(), "restore", dirs[0]); code != 5 || !strings.Contains(out, "does not hold what the files hold") {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	ask(t, target.Addr(), "DEL", "foreign")
+	proc.MustAsk(t, target.Addr(), "DEL", "foreign")
 	out := mustCtl(t, target.Addr(), "restore", dirs[0], "-o", "json")
 	for _, want := range []string{`"resumed": true`, `"compared": true`, fmt.Sprintf(`"keys": %d`, keys)} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %s in %s", want, out)
 		}
 	}
-	if got := ask(t, target.Addr(), "DBSIZE"); got != fmt.Sprint(keys) {
+	if got := proc.MustAsk(t, target.Addr(), "DBSIZE"); got != fmt.Sprint(keys) {
 		t.Errorf("%s keys", got)
 	}
-	if out, code := ctl(t, target.Addr(), "restore", dirs[0]); code != 4 || !strings.Contains(out, "not empty") {
+	if out, code := proc.Ctl(t, target.Addr(), "restore", dirs[0]); code != 4 || !strings.Contains(out, "not empty") {
 		t.Errorf("a restore that ended begins again: exit %d, %s", code, out)
 	}
 	// A file that is damaged somewhere in the middle is refused before its first key.
@@ -233,7 +233,7 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.rdb")
 	write(t, bad, data[:len(data)-100])
 	empty := proc.NewNode(t, proc.Options{})
-	if out, code := ctl(t, empty.Addr(), "import", "--rdb", bad); code != 4 || !strings.Contains(out, "nothing was done") || ask(t, empty.Addr(), "DBSIZE") != "0" {
+	if out, code := proc.Ctl(t, empty.Addr(), "import", "--rdb", bad); code != 4 || !strings.Contains(out, "nothing was done") || proc.MustAsk(t, empty.Addr(), "DBSIZE") != "0" {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }

@@ -18,21 +18,11 @@ func TestMain(m *testing.M) { proc.Main(m) }
 // else wants the machine.
 const patience = 2 * time.Minute
 
-func dial(t *testing.T, addr string) *respconn.Conn {
-	t.Helper()
-	c, err := respconn.Dial(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
 // answers sends a frame over a new connection and returns all replies, up to
 // the end.
 func answers(t *testing.T, addr string, f frame) []string {
 	t.Helper()
-	c := dial(t, addr)
+	c := proc.Dial(t, addr)
 	defer c.Close()
 	c.Patience = patience
 	// The server may close while we write: what it said is read all the same.
@@ -119,19 +109,19 @@ func TestMaxclientsIsSaidAndKept(t *testing.T) {
 	for _, addr := range []string{redis.Addr(), n.Addr()} {
 		var held []*respconn.Conn
 		for range most {
-			c := dial(t, addr)
+			c := proc.Dial(t, addr)
 			if v, err := c.Do("PING"); err != nil || v.IsError() {
 				t.Fatalf("%v, %v", v, err)
 			}
 			held = append(held, c)
 		}
-		got := render(dial(t, addr).ReadToEnd())
+		got := render(proc.Dial(t, addr).ReadToEnd())
 		if want := []string{"-ERR max number of clients reached", "(closed)"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", addr, got, want)
 		}
 		held[0].Close()
 		proc.Wait(t, patience, "a place is free again", func() bool {
-			c := dial(t, addr)
+			c := proc.Dial(t, addr)
 			defer c.Close()
 			v, err := c.Do("PING")
 			return err == nil && !v.IsError()
@@ -145,7 +135,7 @@ func TestMaxclientsIsSaidAndKept(t *testing.T) {
 func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{Args: []string{"--timeout", "1"}})
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	if _, err := c.Do("PING"); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +151,7 @@ func TestRandomBytesKillNothing(t *testing.T) {
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, seed))
 	for range 300 {
-		c := dial(t, n.Addr())
+		c := proc.Dial(t, n.Addr())
 		_ = c.Write(junk(r, 1+r.IntN(5000)))
 		_ = c.Net().(*net.TCPConn).CloseWrite()
 		for {
@@ -180,7 +170,7 @@ func TestOneByteAtATime(t *testing.T) {
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	value := strings.Repeat("v", 200_000)
 	for _, raw := range [][]byte{respconn.Command("SET", "k", value), []byte("ECHO " + strings.Repeat("i", 50_000) + "\r\n")} {
 		for i := range raw {

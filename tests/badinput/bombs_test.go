@@ -65,7 +65,7 @@ func TestBombsAreRefused(t *testing.T) {
 	const grownMax = 2560 * mb
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	c.Patience = patience
 	all := bombs()
 	for _, name := range sortedKeys(all) {

@@ -46,7 +46,7 @@ func TestClaimsCostNothing(t *testing.T) {
 	pid := n.Pid()
 	grown := watchRSS(n, func() {
 		for i := range 300 {
-			c := dial(t, n.Addr())
+			c := proc.Dial(t, n.Addr())
 			claim := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000000\r\nabc"
 			if i%3 == 1 {
 				claim = "*1000000000\r\n$3\r\nDEL\r\n"
@@ -78,7 +78,7 @@ func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	const requests = 1000
 	var hoarder *respconn.Conn
 	grown := watchRSS(n, func() {
-		hoarder = dial(t, n.Addr())
+		hoarder = proc.Dial(t, n.Addr())
 		// A small receive buffer, so that the kernel hoards little.
 		_ = hoarder.Net().(*net.TCPConn).SetReadBuffer(64 << 10)
 		var raw []byte
@@ -130,7 +130,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 	if _, err := proc.Ask(n.Addr(), "SET", "k", strings.Repeat("x", 10_000)); err != nil {
 		t.Fatal(err)
 	}
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	const requests = 2000
 	var raw []byte
 	for range requests {
@@ -162,7 +162,7 @@ func TestTransactionWithoutEndIsBounded(t *testing.T) {
 	value := strings.Repeat("x", 10_000)
 	refused := ""
 	grown := watchRSS(n, func() {
-		c := dial(t, n.Addr())
+		c := proc.Dial(t, n.Addr())
 		if _, err := c.Do("MULTI"); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestValuesAboveTheLimitAreRefusedAndClosed(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	// And at the limit it is taken.
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	if v, err := c.Do("SET", "k", strings.Repeat("x", 16*mb)); err != nil || v.IsError() {
 		t.Errorf("16 MB: %v, %v", v, err)
 	}

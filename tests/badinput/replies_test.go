@@ -15,7 +15,7 @@ const replyErr = "-ERR the reply is longer than 268435456 bytes"
 func loadBig(t *testing.T, n *proc.Node) {
 	t.Helper()
 	big := strings.Repeat("y", mb)
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	replies, err := c.Pipeline(
 		[]string{"SET", "string", big}, []string{"HSET", "hash", "f", big}, []string{"RPUSH", "list", big},
 		[]string{"SADD", "set", big}, []string{"ZADD", "zset", "1", big}, []string{"XADD", "stream", "1-1", "f", big},
@@ -54,7 +54,7 @@ func TestRepliesAreBounded(t *testing.T) {
 		again(10_000, "1-1", "XCLAIM", "stream", "g", "c", "0"),
 	} {
 		t.Run(args[0], func(t *testing.T) {
-			c := dial(t, n.Addr())
+			c := proc.Dial(t, n.Addr())
 			c.Patience = patience
 			grown := watchRSS(n, func() {
 				v, err := c.Do(args...)
@@ -81,7 +81,7 @@ func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	loadBig(t, n)
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	c.Patience = patience
 	const reads = 20_000
 	var v respconn.Value
@@ -118,7 +118,7 @@ func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 func TestRepliesOfTheNodeAreBoundedTogether(t *testing.T) {
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	c.Patience = patience
 	one, err := c.Do("COMMAND", "DOCS")
 	if err != nil {

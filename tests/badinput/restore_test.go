@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func dumpedKeys() [][]string {
 // payloads are the DUMPs of a server's keys, by name.
 func payloads(t *testing.T, addr string, more ...[]string) map[string]string {
 	t.Helper()
-	c := dial(t, addr)
+	c := proc.Dial(t, addr)
 	for _, args := range append(dumpedKeys(), more...) {
 		if v, err := c.Do(args...); err != nil || v.IsError() {
 			t.Fatalf("%.60q: %v, %v", args, v, err)
@@ -227,7 +226,7 @@ func TestRestoreOfDamagedPayloads(t *testing.T) {
 	t.Parallel()
 	const grownMax = 1024 * mb
 	each := 25
-	if os.Getenv("LOCKSTEP_LONG") != "" {
+	if proc.Long() {
 		each = 400
 	}
 	n := proc.NewNode(t, proc.Options{})
@@ -241,7 +240,7 @@ func TestRestoreOfDamagedPayloads(t *testing.T) {
 	if _, err := proc.Ask(n.Addr(), "FLUSHALL"); err != nil {
 		t.Fatal(err)
 	}
-	x := &restored{c: dial(t, n.Addr()), n: n, taken: map[string]int{}}
+	x := &restored{c: proc.Dial(t, n.Addr()), n: n, taken: map[string]int{}}
 	x.c.Patience = patience
 	grown := watchRSS(n, func() {
 		for _, source := range []string{"ours", "redis", "redis2"} {

@@ -62,7 +62,7 @@ func (e *ends) blockAll(t *testing.T, addrs []string) []string {
 	t.Helper()
 	ids := make([]string, stormClients)
 	for i := range ids {
-		c := dial(t, addrs[i%len(addrs)])
+		c := proc.Dial(t, addrs[i%len(addrs)])
 		c.Patience = patience
 		id, err := c.Do("CLIENT", "ID")
 		if err != nil {
@@ -82,7 +82,7 @@ func (e *ends) blockAll(t *testing.T, addrs []string) []string {
 func endHalf(t *testing.T, addrs, ids []string) {
 	var wg sync.WaitGroup
 	for n := range addrs {
-		c := dial(t, addrs[n])
+		c := proc.Dial(t, addrs[n])
 		c.Patience = patience
 		wg.Go(func() {
 			var commands [][]string
@@ -121,7 +121,7 @@ func TestAStormOfBlockedClients(t *testing.T) {
 	endHalf(t, cluster.Addrs(), ids)
 	proc.Wait(t, patience, "half of them are gone", func() bool { return blocked(cluster) == half && e.total() == half })
 	leader, follower := cluster.WaitLeader(), cluster.Follower()
-	c := dial(t, follower.Addr())
+	c := proc.Dial(t, follower.Addr())
 	c.Patience = patience
 	for i := range half + spare {
 		if i == stormQuarter {
@@ -157,7 +157,7 @@ func TestEndlessTransactionsAndWatches(t *testing.T) {
 	const limit, endless, piece = 1 << 16, 200_000, 10_000
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
-	c := dial(t, n.Addr())
+	c := proc.Dial(t, n.Addr())
 	c.Patience = patience
 	// many sends so many commands in pieces, and returns how many were answered
 	// with what, by the answers.

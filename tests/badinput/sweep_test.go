@@ -2,8 +2,6 @@ package badinput
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +22,7 @@ type sweepSide struct {
 func newSweepSide(t *testing.T, addr string) *sweepSide {
 	s := &sweepSide{addr: addr}
 	for i := range s.conns {
-		s.conns[i] = dial(t, addr)
+		s.conns[i] = proc.Dial(t, addr)
 	}
 	if v, err := s.conns[1].Do("HELLO", "3"); err != nil || v.IsError() {
 		t.Fatalf("%s: HELLO 3: %v, %v", addr, v, err)
@@ -63,18 +61,12 @@ func sweepCommands(row commandRow, all []variant) (commands [][]string, of []var
 }
 
 func sweepSeed(t *testing.T) (*rand.Rand, int) {
-	seed, share := uint64(1), sweepShare
-	if os.Getenv("LOCKSTEP_LONG") != "" {
+	t.Helper()
+	seed, share := proc.Seed(t, 1), sweepShare
+	if proc.Long() {
 		share = 1
 	}
-	if text := os.Getenv("LOCKSTEP_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("LOCKSTEP_SEED=%d, one hostile value of %d", seed, share)
+	t.Logf("one hostile value of %d", share)
 	return rand.New(rand.NewPCG(seed, seed)), share
 }
 

@@ -81,7 +81,7 @@ func TestFewBytesDoNotBuyHours(t *testing.T) {
 		{"far SETRANGEs in a transaction", refused, farther},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := dial(t, n.Addr())
+			c := proc.Dial(t, n.Addr())
 			c.Patience = patience
 			var last respconn.Value
 			grown := watchRSS(n, func() {

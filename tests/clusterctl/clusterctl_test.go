@@ -17,22 +17,22 @@ func TestStatusTellsHealthByItsExitCode(t *testing.T) {
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	addr := c.Nodes[0].Addr()
-	proc.Wait(t, patience, "healthy", func() bool { _, code := ctl(t, addr, "status"); return code == 0 })
-	out, _ := ctl(t, addr, "status")
+	proc.Wait(t, patience, "healthy", func() bool { _, code := proc.Ctl(t, addr, "status"); return code == 0 })
+	out, _ := proc.Ctl(t, addr, "status")
 	for _, word := range []string{"healthy", "n1", "n2", "n3", "leader", "follower", "meta"} {
 		if !strings.Contains(out, word) {
 			t.Errorf("the table does not say %q:\n%s", word, out)
 		}
 	}
 	c.Nodes[2].Kill9()
-	proc.Wait(t, patience, "degraded", func() bool { _, code := ctl(t, addr, "status"); return code == 1 })
+	proc.Wait(t, patience, "degraded", func() bool { _, code := proc.Ctl(t, addr, "status"); return code == 1 })
 	if s := statusOf(t, addr); s.Health != status.Degraded || len(s.Reasons) == 0 {
 		t.Errorf("%+v", s)
 	}
 	c.Nodes[1].Kill9()
-	proc.Wait(t, patience, "no quorum", func() bool { _, code := ctl(t, addr, "status"); return code == 2 })
+	proc.Wait(t, patience, "no quorum", func() bool { _, code := proc.Ctl(t, addr, "status"); return code == 2 })
 	c.Nodes[0].Kill9()
-	if out, code := ctl(t, addr, "status"); code != 2 {
+	if out, code := proc.Ctl(t, addr, "status"); code != 2 {
 		t.Errorf("with nobody there: exit %d, %s", code, out)
 	}
 }
@@ -48,19 +48,19 @@ func TestANodeJoinsLeadsAndIsRemoved(t *testing.T) {
 		return s.Health == status.Healthy && len(s.Nodes) == 4
 	})
 	proc.Wait(t, patience, "n4 leads", func() bool {
-		out, code := ctl(t, addr, "transfer", "--to", "n4")
+		out, code := proc.Ctl(t, addr, "transfer", "--to", "n4")
 		return code == 0 && strings.Contains(out, "n4")
 	})
 	if _, err := proc.Ask(addr, "SET", "through", "n4"); err != nil {
 		t.Error(err)
 	}
-	if out, code := ctl(t, addr, "snapshot"); code != 0 {
+	if out, code := proc.Ctl(t, addr, "snapshot"); code != 0 {
 		t.Errorf("snapshot: exit %d, %s", code, out)
 	}
-	if out, code := ctl(t, addr, "remove", "n4"); code == 0 {
+	if out, code := proc.Ctl(t, addr, "remove", "n4"); code == 0 {
 		t.Errorf("removed without being asked: %s", out)
 	}
-	if out, code := ctl(t, addr, "remove", "n4", "--yes"); code != 0 {
+	if out, code := proc.Ctl(t, addr, "remove", "n4", "--yes"); code != 0 {
 		t.Fatalf("remove: exit %d, %s", code, out)
 	}
 	proc.Wait(t, patience, "the removed node ends", func() bool { return joiner.exited() })
@@ -70,7 +70,7 @@ func TestANodeJoinsLeadsAndIsRemoved(t *testing.T) {
 	if v, err := proc.Ask(addr, "GET", "through"); v != "n4" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}
-	if out, code := ctl(t, addr, "remove", "nobody", "--yes"); code == 0 || !strings.Contains(out, "nobody") {
+	if out, code := proc.Ctl(t, addr, "remove", "nobody", "--yes"); code == 0 || !strings.Contains(out, "nobody") {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }

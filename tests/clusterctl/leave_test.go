@@ -17,11 +17,11 @@ func TestANodeLeaves(t *testing.T) {
 	fill(t, leaver.Addr(), "stays", keys)
 	id := nodeOf(t, healthy(t, leaver.Addr(), 3, keys), leaver.Name).ID
 
-	if out, code := ctl(t, leaver.Addr(), "leave"); code == 0 || !leaver.Running() {
+	if out, code := proc.Ctl(t, leaver.Addr(), "leave"); code == 0 || !leaver.Running() {
 		t.Fatalf("it left without being asked: exit %d, %s", code, out)
 	}
 	before := len(leaver.Log())
-	out, code := ctl(t, leaver.Addr(), "leave", "--yes")
+	out, code := proc.Ctl(t, leaver.Addr(), "leave", "--yes")
 	if code != 0 {
 		t.Fatalf("leave: exit %d, %s", code, out)
 	}
@@ -40,7 +40,7 @@ func TestANodeLeaves(t *testing.T) {
 		if len(left.Removed) != 1 || left.Removed[0].ID != id {
 			t.Errorf("removed are %+v, not %s", left.Removed, id)
 		}
-		table, _ := ctl(t, n.Addr(), "status")
+		table, _ := proc.Ctl(t, n.Addr(), "status")
 		says(t, table, "healthy, 2 nodes", "removed: "+id)
 		holds(t, n.Addr(), "stays", keys)
 		fill(t, n.Addr(), "new:"+n.Name, 1)

@@ -61,7 +61,7 @@ func (u *underLoad) verb(what string, do func()) {
 // run runs a verb of clusterctl that must succeed.
 func (u *underLoad) run(args ...string) {
 	u.t.Helper()
-	if out, code := ctl(u.t, u.addr, args...); code != 0 {
+	if out, code := proc.Ctl(u.t, u.addr, args...); code != 0 {
 		u.t.Errorf("%v: exit %d, %s", args, code, out)
 	}
 }
@@ -99,13 +99,13 @@ func (u *underLoad) drain() {
 				t.Errorf("n1 leads %s", g.Name)
 			}
 		}
-		if out, code := ctl(t, addr, "transfer", "--to", "n1"); code != 4 {
+		if out, code := proc.Ctl(t, addr, "transfer", "--to", "n1"); code != 4 {
 			t.Errorf("leadership was given to a drained node: exit %d, %s", code, out)
 		}
 	})
 	u.verb("drain n1 --off", func() {
 		u.run("drain", "n1", "--off")
-		proc.Wait(t, patience, "n1 leads again", func() bool { _, code := ctl(t, addr, "transfer", "--to", "n1"); return code == 0 })
+		proc.Wait(t, patience, "n1 leads again", func() bool { _, code := proc.Ctl(t, addr, "transfer", "--to", "n1"); return code == 0 })
 	})
 	u.verb("snapshot", func() { u.run("snapshot") })
 }
@@ -171,7 +171,7 @@ func (u *underLoad) shrink() {
 	})
 	u.verb("leave of n6, which leads", func() {
 		u.run("transfer", "--shard", "all", "--to", "n6")
-		if out, code := ctl(t, nodeOf(t, statusOf(t, addr), "n6").ClientAddr, "leave", "--yes"); code != 0 {
+		if out, code := proc.Ctl(t, nodeOf(t, statusOf(t, addr), "n6").ClientAddr, "leave", "--yes"); code != 0 {
 			t.Errorf("leave: exit %d, %s", code, out)
 		}
 		u.whole(2)
@@ -189,7 +189,7 @@ func TestADeadNodeIsReplacedInPlace(t *testing.T) {
 	const keys = 20
 	fill(t, addr, "k", keys)
 	was := nodeOf(t, healthy(t, addr, 3, keys), "n3")
-	out, code := ctl(t, addr, "replace", "n3", "--yes", "--binary", proc.Lockstepd(t), "--", "--port", "1")
+	out, code := proc.Ctl(t, addr, "replace", "n3", "--yes", "--binary", proc.Lockstepd(t), "--", "--port", "1")
 	if code != 4 {
 		t.Errorf("exit %d", code)
 	}

@@ -101,13 +101,13 @@ func TestTheClusterIsLookedAt(t *testing.T) {
 		"shards": {"SHARD", "8192-16383", "leader", "follower"},
 		"slots":  {"0-8191", "8192", "n1 n2 n3"},
 	} {
-		out, code := ctl(t, addr, verb)
+		out, code := proc.Ctl(t, addr, verb)
 		if code != 0 {
 			t.Errorf("%s: exit %d", verb, code)
 		}
 		says(t, out, words...)
 	}
-	out, code := ctl(t, addr, "top", "--count", "2", "--every", "200ms")
+	out, code := proc.Ctl(t, addr, "top", "--count", "2", "--every", "200ms")
 	if code != 0 || strings.Count(out, "OPS/S") != 2 {
 		t.Errorf("top: exit %d, %s", code, out)
 	}
@@ -167,13 +167,13 @@ func TestShellsAreToldWhatMayFollow(t *testing.T) {
 	addr := c.Nodes[0].Addr()
 	healthy(t, addr, 2, 0)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if out, code := ctl(t, addr, "completion", shell); code != 0 || !strings.Contains(out, "clusterctl") {
+		if out, code := proc.Ctl(t, addr, "completion", shell); code != 0 || !strings.Contains(out, "clusterctl") {
 			t.Errorf("%s: exit %d", shell, code)
 		}
 	}
-	out, _ := ctl(t, addr, "__complete", "drain", "")
+	out, _ := proc.Ctl(t, addr, "__complete", "drain", "")
 	says(t, out, "n1\n", "n2\n")
-	out, _ = ctl(t, addr, "__complete", "re")
+	out, _ = proc.Ctl(t, addr, "__complete", "re")
 	says(t, out, "remove", "replace", "recover")
 }
 
@@ -205,7 +205,7 @@ func TestTheDoctorExamines(t *testing.T) {
 	dead := c.Nodes[1]
 	dead.Kill9()
 	proc.Wait(t, patience, "degraded", func() bool { return statusOf(t, addr).Health == status.Degraded })
-	out, code := ctl(t, addr, "doctor")
+	out, code := proc.Ctl(t, addr, "doctor")
 	if code != 1 {
 		t.Errorf("exit %d", code)
 	}
@@ -213,7 +213,7 @@ func TestTheDoctorExamines(t *testing.T) {
 		"risk (members): n2: does not answer at "+dead.PeerAddr(), "start the nodes that are down, or replace them",
 		"risk (files): n3: may open 512 files, and maxclients 10000 needs 10128", "LimitNOFILE=")
 	few.Kill9()
-	proc.Wait(t, patience, "no quorum", func() bool { _, code := ctl(t, addr, "doctor"); return code == 2 })
-	out, _ = ctl(t, addr, "doctor")
+	proc.Wait(t, patience, "no quorum", func() bool { _, code := proc.Ctl(t, addr, "doctor"); return code == 2 })
+	out, _ = proc.Ctl(t, addr, "doctor")
 	says(t, out, "ill (quorum): the cluster: without a quorum or a leader: the meta group, shard 0", "clusterctl recover")
 }

@@ -2,7 +2,6 @@ package clusterctl
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,24 +14,9 @@ import (
 	"lockstep/tests/proc"
 )
 
-// ctl runs the program and returns what it said and its exit code.
-func ctl(t *testing.T, addr string, args ...string) (string, int) {
-	t.Helper()
-	out, err := exec.Command(proc.Clusterctl(t), append([]string{"-a", addr}, args...)...).CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	code := 0
-	if exit != nil {
-		code = exit.ExitCode()
-	}
-	return string(out), code
-}
-
 func statusOf(t *testing.T, addr string) status.Cluster {
 	t.Helper()
-	out, _ := ctl(t, addr, "status", "-o", "json")
+	out, _ := proc.Ctl(t, addr, "status", "-o", "json")
 	var c status.Cluster
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -48,7 +48,7 @@ func TestAClusterIsRebalancedWhenAsked(t *testing.T) {
 	if v, err := proc.Ask(addr, "CONFIG", "GET", "rebalance"); !strings.Contains(v, "no") && err == nil {
 		t.Errorf("the setting is %q", v)
 	}
-	out, _ = ctl(t, addr, "rebalance", "--dry-run")
+	out, _ = proc.Ctl(t, addr, "rebalance", "--dry-run")
 	says(t, out, "nothing is to be done", "n4")
 	t.Logf("rebalance took %.2f s, longest pause %d ms, 0 errors of %d increments", took.Seconds(), longest.Milliseconds(), 2*total)
 }

@@ -20,7 +20,7 @@ import (
 // recovery runs clusterctl recover on a stopped node's folder.
 func recovery(t *testing.T, n *proc.Node, more ...string) (string, int) {
 	t.Helper()
-	return ctl(t, "127.0.0.1:1", append([]string{"recover", "--dir", n.DataDir()}, more...)...)
+	return proc.Ctl(t, "127.0.0.1:1", append([]string{"recover", "--dir", n.DataDir()}, more...)...)
 }
 
 // Two of three nodes are lost for good: the third goes on with all that was
@@ -37,7 +37,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	names := lost[0].Name + "," + lost[1].Name
 	// What the leader has acknowledged is in its own log.
 	proc.Wait(t, patience, "the survivor leads", func() bool {
-		_, code := ctl(t, survivor.Addr(), "transfer", "--shard", "all", "--to", survivor.Name)
+		_, code := proc.Ctl(t, survivor.Addr(), "transfer", "--shard", "all", "--to", survivor.Name)
 		return code == 0
 	})
 	var clients []*counting
@@ -249,7 +249,7 @@ func TestAShardIsRecoveredBesideALiveMetaGroup(t *testing.T) {
 	for i := range 4 {
 		to := holders[1+i%2].Name
 		proc.Wait(t, patience, to+" leads", func() bool {
-			_, code := ctl(t, others[0].Addr(), "transfer", "--shard", "0", "--to", to)
+			_, code := proc.Ctl(t, others[0].Addr(), "transfer", "--shard", "0", "--to", to)
 			return code == 0
 		})
 	}
@@ -277,7 +277,7 @@ func TestAShardIsRecoveredBesideALiveMetaGroup(t *testing.T) {
 		}
 	}
 	for _, n := range holders[1:] {
-		proc.Wait(t, patience, n.Name+" is removed", func() bool { _, code := ctl(t, others[0].Addr(), "remove", n.Name, "--yes"); return code == 0 })
+		proc.Wait(t, patience, n.Name+" is removed", func() bool { _, code := proc.Ctl(t, others[0].Addr(), "remove", n.Name, "--yes"); return code == 0 })
 	}
 	healthy(t, others[1].Addr(), 3, keys)
 	for _, n := range append(others, survivor) {

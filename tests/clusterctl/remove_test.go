@@ -21,7 +21,7 @@ func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
 	dead, alive := followers[0], followers[1]
 	healthy(t, leader.Addr(), 3, 0)
 	dead.Kill9()
-	out, code := ctl(t, leader.Addr(), "remove", alive.Name, "--yes")
+	out, code := proc.Ctl(t, leader.Addr(), "remove", alive.Name, "--yes")
 	if code == 0 {
 		t.Errorf("exit 0: %s", out)
 	}
@@ -34,21 +34,21 @@ func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
 	dead.WaitReady()
 	id := nodeOf(t, healthy(t, leader.Addr(), 3, 0), dead.Name).ID
 	dead.Kill9()
-	out, code = ctl(t, alive.Addr(), "remove", dead.Name, "--yes")
+	out, code = proc.Ctl(t, alive.Addr(), "remove", dead.Name, "--yes")
 	if code != 0 {
 		t.Errorf("remove of a node that has just died: exit %d, %s", code, out)
 	}
 	says(t, out, id+" was removed")
 	healthy(t, alive.Addr(), 2, 0)
-	table, _ := ctl(t, leader.Addr(), "status")
+	table, _ := proc.Ctl(t, leader.Addr(), "status")
 	says(t, table, "removed: "+id)
-	if out, code := ctl(t, leader.Addr(), "remove", id, "--yes"); code == 0 && !strings.Contains(out, "was removed") {
+	if out, code := proc.Ctl(t, leader.Addr(), "remove", id, "--yes"); code == 0 && !strings.Contains(out, "was removed") {
 		t.Errorf("removed again: exit %d, %s", code, out)
 	}
 
 	// The node that is to go may be asked itself: it says that it is gone, and ends.
 	id = nodeOf(t, healthy(t, leader.Addr(), 2, 0), alive.Name).ID
-	out, code = ctl(t, alive.Addr(), "remove", alive.Name, "--yes")
+	out, code = proc.Ctl(t, alive.Addr(), "remove", alive.Name, "--yes")
 	if code != 0 {
 		t.Errorf("a node that removes itself: exit %d, %s", code, out)
 	}
@@ -68,12 +68,12 @@ func TestAChangeOfMembersThatWaitsSaysWhy(t *testing.T) {
 	// It tells the others an address at which nobody is.
 	lost := join(t, addr, "n2", "--peer-address", fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t)))
 	proc.Wait(t, patience, "status says what is waited for", func() bool {
-		out, code := ctl(t, addr, "status")
+		out, code := proc.Ctl(t, addr, "status")
 		return code == 1 && strings.Contains(out, "joining") &&
 			strings.Contains(out, "shard 0 has 1 of 2 replicas") &&
 			strings.Contains(out, "the meta group waits with a change of its members: n2.")
 	})
-	out, code := ctl(t, addr, "remove", "n2", "--yes")
+	out, code := proc.Ctl(t, addr, "remove", "n2", "--yes")
 	if code != 0 {
 		t.Fatalf("remove: exit %d, %s", code, out)
 	}

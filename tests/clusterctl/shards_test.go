@@ -92,7 +92,7 @@ func spread(t *testing.T, c *proc.Cluster) {
 	for s := range shards {
 		leader := c.Nodes[s%len(c.Nodes)].Name
 		proc.Wait(t, patience, fmt.Sprintf("shard %d is led by %s", s, leader), func() bool {
-			_, code := ctl(t, addr, "transfer", "--shard", strconv.Itoa(s), "--to", leader)
+			_, code := proc.Ctl(t, addr, "transfer", "--shard", strconv.Itoa(s), "--to", leader)
 			return code == 0
 		})
 	}

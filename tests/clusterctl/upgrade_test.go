@@ -29,7 +29,7 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	if _, err := proc.Ask(addr, "CONFIG", "SET", "cluster-version-raise", "manual"); err != nil {
 		t.Fatal(err)
 	}
-	out, code := ctl(t, addr, "drain", "n2")
+	out, code := proc.Ctl(t, addr, "drain", "n2")
 	if code != 4 {
 		t.Errorf("drain: exit %d", code)
 	}
@@ -48,7 +48,7 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	}
 	become(c.Nodes[0], now)
 	become(c.Nodes[1], now)
-	out, code = ctl(t, addr, "upgrade", "--to", "4")
+	out, code = proc.Ctl(t, addr, "upgrade", "--to", "4")
 	if code != 4 {
 		t.Errorf("upgrade before the last node: exit %d", code)
 	}
@@ -59,14 +59,14 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	if v := statusOf(t, addr).Version; v != 1 {
 		t.Errorf("version %d before it was raised", v)
 	}
-	out, code = ctl(t, addr, "upgrade")
+	out, code = proc.Ctl(t, addr, "upgrade")
 	if code != 0 {
 		t.Fatalf("upgrade: exit %d, %s", code, out)
 	}
 	says(t, out, "the cluster is at version 5 now, it was at 1")
-	out, _ = ctl(t, addr, "upgrade")
+	out, _ = proc.Ctl(t, addr, "upgrade")
 	says(t, out, "at version 5, the newest that all its nodes know")
-	out, code = ctl(t, addr, "upgrade", "--to", "1")
+	out, code = proc.Ctl(t, addr, "upgrade", "--to", "1")
 	if code != 4 {
 		t.Errorf("exit %d: %s", code, out)
 	}

@@ -41,7 +41,7 @@ func TestAWipedNodeComesBackAsAnother(t *testing.T) {
 	}
 
 	// One way: the dead one is removed.
-	out, code := ctl(t, addr, "remove", lost.Name, "--yes")
+	out, code := proc.Ctl(t, addr, "remove", lost.Name, "--yes")
 	if code != 0 {
 		t.Fatalf("remove: exit %d, %s", code, out)
 	}

@@ -8,19 +8,9 @@ import (
 	"lockstep/tests/respconn"
 )
 
-func dial(t *testing.T, addr string) *respconn.Conn {
-	t.Helper()
-	c, err := respconn.Dial(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
 func tableOf(t *testing.T, addr string) map[string]commandRow {
 	t.Helper()
-	rows, err := commandRows(dial(t, addr))
+	rows, err := commandRows(proc.Dial(t, addr))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +71,7 @@ func TestEveryCommandOfTheIssueIsInTheTable(t *testing.T) {
 // TestCommandDocsReadAlike compares COMMAND DOCS where it is a matter of fact:
 // since, group, arguments. Summaries are Lockstep's own words.
 func TestCommandDocsReadAlike(t *testing.T) {
-	ours, redis := dial(t, proc.NewNode(t, proc.Options{}).Addr()), dial(t, proc.RedisServer(t).Addr())
+	ours, redis := proc.Dial(t, proc.NewNode(t, proc.Options{}).Addr()), proc.Dial(t, proc.RedisServer(t).Addr())
 	for _, name := range strings.Fields(issueCommands) {
 		if name == "waitaof" || name == "zrank" || name == "zrevrank" {
 			continue // newer than the oracle, or with a newer option

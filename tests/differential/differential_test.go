@@ -24,16 +24,9 @@ const (
 // seedAndOps are this run's, from the environment or by default.
 func seedAndOps(t *testing.T) (uint64, int) {
 	t.Helper()
-	seed, n := rand.Uint64N(1_000_000), defaultOps
-	if os.Getenv("LOCKSTEP_LONG") != "" {
+	seed, n := proc.Seed(t, rand.Uint64N(1_000_000)), defaultOps
+	if proc.Long() {
 		n = longOps
-	}
-	if text := os.Getenv("LOCKSTEP_SEED"); text != "" {
-		v, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = v
 	}
 	if text := os.Getenv("LOCKSTEP_OPS"); text != "" {
 		v, err := strconv.Atoi(text)
@@ -42,7 +35,7 @@ func seedAndOps(t *testing.T) (uint64, int) {
 		}
 		n = v
 	}
-	t.Logf("LOCKSTEP_SEED=%d LOCKSTEP_OPS=%d", seed, n)
+	t.Logf("LOCKSTEP_OPS=%d", n)
 	return seed, n
 }
 

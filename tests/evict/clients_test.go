@@ -15,11 +15,11 @@ func TestClientsTogetherHoldAPartOfMaxmemory(t *testing.T) {
 	c := proc.NewCluster(t, 1, proc.Options{Args: []string{"--maxmemory-clients", "10%"}})
 	addr := c.Nodes[0].Addr()
 	for range monitors {
-		if got := say(t, dial(t, addr), "MONITOR"); got != "OK" {
+		if got := say(t, proc.Dial(t, addr), "MONITOR"); got != "OK" {
 			t.Fatal(got)
 		}
 	}
-	w := dial(t, addr)
+	w := proc.Dial(t, addr)
 	say(t, w, "CLIENT", "NO-EVICT", "ON")
 	value := strings.Repeat("x", 256<<10)
 	proc.Wait(t, patience, "more waits than there may later", func() bool {

@@ -20,16 +20,6 @@ const (
 	oom      = "OOM command not allowed when used memory > 'maxmemory'."
 )
 
-func dial(t *testing.T, addr string) *respconn.Conn {
-	t.Helper()
-	c, err := respconn.Dial(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
 // run sends commands in pipelines and fails on an error reply.
 func run(t *testing.T, c *respconn.Conn, commands ...[]string) []respconn.Value {
 	t.Helper()
@@ -146,14 +136,14 @@ func TestACacheStaysBelowItsLimit(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru", "--notify-keyspace-events", "Ee"}})
 	value := strings.Repeat("v", 1000)
 	evictions := listen(t, c)
-	setUp := dial(t, c.Nodes[0].Addr())
+	setUp := proc.Dial(t, c.Nodes[0].Addr())
 	for i := range hot {
 		run(t, setUp, []string{"SET", "hot" + strconv.Itoa(i), value})
 	}
 	highest := watchUsed(c.Addrs())
 	var all sync.WaitGroup
 	for w, n := range c.Nodes {
-		conn := dial(t, n.Addr())
+		conn := proc.Dial(t, n.Addr())
 		all.Go(func() {
 			for i := w; i < cold; i += 3 * 100 {
 				var commands [][]string
@@ -180,7 +170,7 @@ func TestACacheStaysBelowItsLimit(t *testing.T) {
 	} else {
 		t.Logf("used_memory was %.1f%% of the limit at most", 100*float64(got)/limit)
 	}
-	conn := dial(t, c.WaitLeader().Addr())
+	conn := proc.Dial(t, c.WaitLeader().Addr())
 	kept, first, last := exists(t, conn, "hot", 0, hot), exists(t, conn, "cold", 0, cold/2), exists(t, conn, "cold", cold-1000, cold)
 	t.Logf("%d of %d hot keys, %d of the first %d and %d of the last 1000 cold ones are left", kept, hot, first, cold/2, last)
 	if kept < hot*9/10 || first > cold/200 || last < 750 {
@@ -208,7 +198,7 @@ func TestACacheStaysBelowItsLimit(t *testing.T) {
 // listen counts the evicted events of each node.
 func listen(t *testing.T, c *proc.Cluster) (heard []func() int64) {
 	for _, n := range c.Nodes {
-		conn := dial(t, n.Addr())
+		conn := proc.Dial(t, n.Addr())
 		if err := conn.Send("SUBSCRIBE", "__keyevent@0__:evicted"); err != nil {
 			t.Fatal(err)
 		}
@@ -240,10 +230,10 @@ func TestFullMemoryRefusesWritesAndServesReads(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb"}})
 	value := strings.Repeat("v", 10_000)
 	for _, n := range []*proc.Node{c.WaitLeader(), c.Follower()} {
-		conn := dial(t, n.Addr())
+		conn := proc.Dial(t, n.Addr())
 		refused := ""
 		for i := 0; refused == "" && i < 1000; i++ {
-			if got := say(t, conn, "SET", "k"+strconv.Itoa(i), value); strings.HasPrefix(got, "(error)") || strings.Contains(got, "OOM") {
+			if got := say(t, conn, "SET", "k"+strconv.Itoa(i), value); got != "OK" {
 				refused = got
 			}
 		}
@@ -291,7 +281,7 @@ func queueFails(t *testing.T, conn *respconn.Conn) {
 		{"MULTI", "OK"}, {"SET q 1", oom}, {"GET k0", "QUEUED"}, {"EXEC", "EXECABORT Transaction discarded because of previous errors."},
 		{"MULTI", "OK"}, {"STRLEN k0", "QUEUED"}, {"EXEC", ":10000"},
 	} {
-		if got := say(t, conn, strings.Fields(step[0])...); !strings.Contains(strings.ReplaceAll(got, "(integer) ", ":"), step[1]) {
+		if got := say(t, conn, strings.Fields(step[0])...); !strings.Contains(got, step[1]) {
 			t.Errorf("%s: %q, want %q", step[0], got, step[1])
 		}
 	}
@@ -300,7 +290,7 @@ func queueFails(t *testing.T, conn *respconn.Conn) {
 // execFails expects EXEC to be refused that was queued while there was room.
 func execFails(t *testing.T, addr string) {
 	t.Helper()
-	conn, other := dial(t, addr), dial(t, addr)
+	conn, other := proc.Dial(t, addr), proc.Dial(t, addr)
 	say(t, other, "CONFIG", "SET", "maxmemory", "0")
 	say(t, conn, "MULTI")
 	say(t, conn, "SET", "q", "1")
@@ -317,7 +307,7 @@ func execFails(t *testing.T, addr string) {
 func TestVolatilePoliciesEvictOnlyWhatExpires(t *testing.T) {
 	proc.NeedProcesses(t)
 	n := proc.NewNode(t, proc.Options{Args: []string{"--maxmemory", "4mb"}})
-	conn := dial(t, n.Addr())
+	conn := proc.Dial(t, n.Addr())
 	value := strings.Repeat("v", 1000)
 	for _, policy := range []string{"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"} {
 		say(t, conn, "FLUSHALL")
@@ -378,7 +368,7 @@ func firstError(t *testing.T, conn *respconn.Conn, prefix, value string) string 
 func TestClientsThatDoNotTouch(t *testing.T) {
 	proc.NeedProcesses(t)
 	n := proc.NewNode(t, proc.Options{})
-	conn, quiet := dial(t, n.Addr()), dial(t, n.Addr())
+	conn, quiet := proc.Dial(t, n.Addr()), proc.Dial(t, n.Addr())
 	say(t, conn, "SET", "k", "v")
 	say(t, quiet, "CLIENT", "NO-TOUCH", "ON")
 	idle := func() bool { return !strings.HasSuffix(say(t, conn, "OBJECT", "IDLETIME", "k"), "0") }
@@ -418,7 +408,7 @@ func TestFarWritesDoNotPassTheLimitTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	const limit, count, value = 16 * mb, 100, 2 * mb
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", strconv.Itoa(limit)}})
-	conn := dial(t, c.Follower().Addr())
+	conn := proc.Dial(t, c.Follower().Addr())
 	var pipeline [][]string
 	for i := range count {
 		pipeline = append(pipeline, []string{"SETRANGE", "far" + strconv.Itoa(i), strconv.Itoa(value), "x"})

@@ -51,15 +51,6 @@ func logged(t *testing.T, n *proc.Node, words string) {
 	proc.Wait(t, patience, n.Name+" says: "+words, func() bool { return strings.Contains(n.Log(), words) })
 }
 
-func ask(t *testing.T, n *proc.Node, args ...string) string {
-	t.Helper()
-	reply, err := proc.Ask(n.Addr(), args...)
-	if err != nil {
-		t.Fatalf("%v: %v", args, err)
-	}
-	return reply
-}
-
 func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -80,7 +71,7 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	if !strings.Contains(a.Log(), "this node has the lowest name and founds it") || strings.Contains(b.Log()+last.Log(), "and founds it") {
 		t.Fatal("another node than n1 founded the cluster")
 	}
-	ask(t, b, "SET", "greeting", "hello")
+	proc.MustAsk(t, b.Addr(), "SET", "greeting", "hello")
 
 	// The founder loses its disk, and one of the others is down: it waits for a
 	// quorum of the cluster that there is, and founds none.
@@ -96,7 +87,7 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	if whole.ClusterID != born.ClusterID {
 		t.Fatalf("cluster %s became %s", born.ClusterID, whole.ClusterID)
 	}
-	if got := ask(t, a, "GET", "greeting"); got != "hello" {
+	if got := proc.MustAsk(t, a.Addr(), "GET", "greeting"); got != "hello" {
 		t.Fatalf("read %q", got)
 	}
 
@@ -140,8 +131,8 @@ func TestARemovedNodeJoinsAnewWhenItIsStartedAgain(t *testing.T) {
 	}
 	born := together(t, c.Nodes)
 	gone := c.Nodes[2]
-	ask(t, c.Nodes[0], "SET", "greeting", "hello")
-	ask(t, c.Nodes[0], "LOCKSTEP", "REMOVE", gone.Name)
+	proc.MustAsk(t, c.Nodes[0].Addr(), "SET", "greeting", "hello")
+	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "REMOVE", gone.Name)
 	logged(t, gone, "stays up without serving")
 	together(t, c.Nodes[:2])
 	if !gone.Running() || proc.Ping(gone.Addr()) {
@@ -153,7 +144,7 @@ func TestARemovedNodeJoinsAnewWhenItIsStartedAgain(t *testing.T) {
 	if whole.ClusterID != born.ClusterID {
 		t.Fatalf("cluster %s became %s", born.ClusterID, whole.ClusterID)
 	}
-	if got := ask(t, gone, "GET", "greeting"); got != "hello" {
+	if got := proc.MustAsk(t, gone.Addr(), "GET", "greeting"); got != "hello" {
 		t.Fatalf("read %q", got)
 	}
 	if !strings.Contains(gone.Log(), "its data is set aside, and a new node begins here") {

@@ -1,7 +1,6 @@
 package grow
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ func TestReplicasMoveWhileNodesAreKilled(t *testing.T) {
 	n4, n5 := c.Join(o), c.Join(o)
 	kills := 0
 	rounds := 1
-	if os.Getenv("LOCKSTEP_LONG") != "" {
+	if proc.Long() {
 		rounds = 4
 	}
 	for _, victim := range slices.Repeat([]*proc.Node{n4, c.Nodes[2], n5}, rounds) {

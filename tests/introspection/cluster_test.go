@@ -15,10 +15,10 @@ func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: []string{"--cluster-enabled", "yes"}})
 	leader := c.WaitLeader()
-	master := ask(t, dial(t, leader.Addr()), "CLUSTER", "MYID")
+	master := ask(t, proc.Dial(t, leader.Addr()), "CLUSTER", "MYID")
 	shard := ""
 	for _, n := range c.Nodes {
-		conn := dial(t, n.Addr())
+		conn := proc.Dial(t, n.Addr())
 		id := ask(t, conn, "CLUSTER", "MYSHARDID")
 		if len(id) != 40 || shard != "" && id != shard {
 			t.Errorf("%s: shard %s, others %s", n.Name, id, shard)
@@ -44,7 +44,7 @@ func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 		if v, err := conn.Do("CLUSTER", "LINKS"); err != nil || !strings.Contains(unindented(v.String()), to) {
 			t.Errorf("%s: links %s, %v", n.Name, v.String(), err)
 		}
-		if v, err := dial(t, leader.Addr()).Do("CLUSTER", "LINKS"); err != nil || !strings.Contains(unindented(v.String()), fmt.Sprintf("%q %q %q %q", "direction", "from", "node", own)) {
+		if v, err := proc.Dial(t, leader.Addr()).Do("CLUSTER", "LINKS"); err != nil || !strings.Contains(unindented(v.String()), fmt.Sprintf("%q %q %q %q", "direction", "from", "node", own)) {
 			t.Errorf("the leader has no link from %s: %s, %v", n.Name, v.String(), err)
 		}
 	}
@@ -57,13 +57,13 @@ func unindented(text string) string { return strings.Join(strings.Fields(text), 
 func TestALoneNodeIsBackAtOnce(t *testing.T) {
 	proc.NeedProcesses(t)
 	n := proc.NewCluster(t, 1, proc.Options{Args: []string{"--raft-heartbeat-ms", "30000", "--raft-election-ms", "30000"}}).Nodes[0]
-	_ = ask(t, dial(t, n.Addr()), "SET", "k", "v")
+	_ = ask(t, proc.Dial(t, n.Addr()), "SET", "k", "v")
 	for range 2 {
 		n.Kill9()
 		begun := time.Now()
 		n.Start()
 		n.WaitReady()
-		if got := ask(t, dial(t, n.Addr()), "GET", "k"); got != "v" {
+		if got := ask(t, proc.Dial(t, n.Addr()), "GET", "k"); got != "v" {
 			t.Fatalf("k is %q", got)
 		}
 		if took := time.Since(begun); took > 25*time.Second {

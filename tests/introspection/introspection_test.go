@@ -16,16 +16,6 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const patience = 90 * time.Second
 
-func dial(t *testing.T, addr string) *respconn.Conn {
-	t.Helper()
-	c, err := respconn.Dial(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
 // ask runs a command whose reply is text.
 func ask(t *testing.T, c *respconn.Conn, args ...string) string {
 	t.Helper()
@@ -67,7 +57,7 @@ var absent = []string{"atomicvar_api", "gcc_version", "used_cpu_sys_main_thread"
 
 func TestInfoHasTheFieldsOfRedis(t *testing.T) {
 	proc.NeedProcesses(t)
-	redis, ours := dial(t, proc.RedisServer(t).Addr()), dial(t, proc.NewLone(t).Addr())
+	redis, ours := proc.Dial(t, proc.RedisServer(t).Addr()), proc.Dial(t, proc.NewLone(t).Addr())
 	for _, c := range []*respconn.Conn{redis, ours} {
 		for _, command := range [][]string{{"SET", "a", "1"}, {"EXPIRE", "a", "100"}, {"CONFIG", "GET", "port"}} {
 			if _, err := c.Do(command...); err != nil {
@@ -108,7 +98,7 @@ func TestInfoHasTheFieldsOfRedis(t *testing.T) {
 
 func TestInfoTellsOfCommandsErrorsAndKeys(t *testing.T) {
 	proc.NeedProcesses(t)
-	c := dial(t, proc.NewLone(t).Addr())
+	c := proc.Dial(t, proc.NewLone(t).Addr())
 	for _, command := range []string{"SET a 1 PX 100000", "SET b 1", "HSET h f v g w", "HEXPIRE h 100 FIELDS 1 f", "GET a", "GET nokey", "LPUSH a x", "GET", "SELECT 3", "SET c 1"} {
 		if _, err := c.Do(strings.Fields(command)...); err != nil {
 			t.Fatal(command, err)
@@ -162,7 +152,7 @@ func TestInfoTellsOfCommandsErrorsAndKeys(t *testing.T) {
 func TestInfoCountsWhoWaits(t *testing.T) {
 	proc.NeedProcesses(t)
 	addr := proc.NewLone(t).Addr()
-	c, waiting := dial(t, addr), dial(t, addr)
+	c, waiting := proc.Dial(t, addr), proc.Dial(t, addr)
 	if err := waiting.Write(respconn.AppendCommand(nil, "BLPOP", "list", "30")); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +175,7 @@ func TestInfoCountsWhoWaits(t *testing.T) {
 // The node's own events are kept from the threshold on, and no sooner.
 func TestLatencyTellsOfTheNodesEvents(t *testing.T) {
 	proc.NeedProcesses(t)
-	c := dial(t, proc.NewLone(t).Addr())
+	c := proc.Dial(t, proc.NewLone(t).Addr())
 	events := func() string {
 		v, err := c.Do("LATENCY", "LATEST")
 		if err != nil {

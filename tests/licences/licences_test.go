@@ -1,15 +1,11 @@
 package licences
 
 import (
-	"flag"
-	"os"
 	"strings"
 	"testing"
+
+	"lockstep/tests/golden"
 )
-
-var update = flag.Bool("update", false, "write THIRD_PARTY.md anew")
-
-const path = "../../THIRD_PARTY.md"
 
 func TestTheListIsTrue(t *testing.T) {
 	all, err := linked()
@@ -23,14 +19,7 @@ func TestTheListIsTrue(t *testing.T) {
 			t.Errorf("%s is not in the list", sure)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != text {
-		t.Errorf("THIRD_PARTY.md is not the list of what is linked (%v): make docs writes it anew", err)
-	}
+	golden.Check(t, "../../THIRD_PARTY.md", text)
 }
 
 func TestLicencesAreKnownByTheirWords(t *testing.T) {

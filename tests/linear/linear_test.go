@@ -2,7 +2,6 @@ package linear
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -11,12 +10,9 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// long is whether to run for minutes.
-func long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
-
 // rounds is a number of faults, short or long.
 func rounds(short, long_ int) int {
-	if long() {
+	if proc.Long() {
 		return long_
 	}
 	return short

@@ -3,7 +3,6 @@ package linear
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -33,11 +32,7 @@ type members struct {
 // testMembers is a series of changes, each with a fault in its middle.
 func testMembers(t *testing.T, readMode string) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("LOCKSTEP_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("LOCKSTEP_SEED=%d", seed)
+	seed := proc.Seed(t, uint64(time.Now().UnixNano()))
 	m := &members{t: t, r: rand.New(rand.NewPCG(seed, 0)), o: proc.Options{Shards: 4, Args: []string{
 		"--read-mode", readMode, "--raft-log-shared", "yes", "--replica-repair-after-ms", "3000",
 		"--raft-snapshot-entries", "256", "--raft-trailing-entries", "64", "--raft-heartbeat-ms", "500", "--raft-election-ms", "500",

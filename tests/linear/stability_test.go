@@ -20,7 +20,7 @@ func TestBusyMachineChangesNoLeader(t *testing.T) {
 	term := proc.Info(leader.Addr(), "raft")["raft_term"]
 
 	d := 10 * time.Second
-	if long() {
+	if proc.Long() {
 		d = time.Minute
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), d)

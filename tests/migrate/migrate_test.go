@@ -15,25 +15,6 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-func dial(t *testing.T, addr string) *respconn.Conn {
-	t.Helper()
-	c, err := respconn.Dial(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
-func ask(t *testing.T, c *respconn.Conn, args ...string) string {
-	t.Helper()
-	v, err := c.Do(args...)
-	if err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
-	return v.String()
-}
-
 func to(port int, rest ...string) []string {
 	return append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(port)}, rest...)
 }
@@ -44,38 +25,38 @@ func TestThereAndBack(t *testing.T) {
 	redis := proc.RedisServer(t)
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 3})
 	c.WaitLeader()
-	source, in, out := dial(t, redis.Addr()), dial(t, c.Nodes[1].Addr()), dial(t, c.Nodes[2].Addr())
+	source, in, out := proc.Dial(t, redis.Addr()), proc.Dial(t, c.Nodes[1].Addr()), proc.Dial(t, c.Nodes[2].Addr())
 	for conn, password := range map[*respconn.Conn]string{source: "secret", in: "other"} {
-		if got := ask(t, conn, "ACL", "SETUSER", "default", "resetpass", ">"+password); got != "+OK" {
+		if got := proc.Do(t, conn, "ACL", "SETUSER", "default", "resetpass", ">"+password); got != "+OK" {
 			t.Fatal(got)
 		}
 	}
 	var keys []string
 	for i := range 1000 {
 		keys = append(keys, fmt.Sprint("key", i))
-		ask(t, source, "SET", keys[i], strings.Repeat("v", i), "PX", "1000000")
+		proc.Do(t, source, "SET", keys[i], strings.Repeat("v", i), "PX", "1000000")
 		if i%2 == 0 {
-			ask(t, source, "DEL", keys[i])
-			ask(t, source, "ZADD", keys[i], strconv.Itoa(i), "m", "1", "n")
+			proc.Do(t, source, "DEL", keys[i])
+			proc.Do(t, source, "ZADD", keys[i], strconv.Itoa(i), "m", "1", "n")
 		}
 	}
-	digest := ask(t, source, append([]string{"DEBUG", "DIGEST-VALUE"}, keys...)...)
-	if got := ask(t, source, to(c.Nodes[0].Port, append([]string{"", "0", "30000", "AUTH", "other", "KEYS"}, keys...)...)...); got != "+OK" {
+	digest := proc.Do(t, source, append([]string{"DEBUG", "DIGEST-VALUE"}, keys...)...)
+	if got := proc.Do(t, source, to(c.Nodes[0].Port, append([]string{"", "0", "30000", "AUTH", "other", "KEYS"}, keys...)...)...); got != "+OK" {
 		t.Fatalf("into the cluster: %s", got)
 	}
-	if here, there := ask(t, source, "DBSIZE"), ask(t, in, "DBSIZE"); here != ":0" || there != ":1000" {
+	if here, there := proc.Do(t, source, "DBSIZE"), proc.Do(t, in, "DBSIZE"); here != ":0" || there != ":1000" {
 		t.Errorf("%s are there, %s are left", there, here)
 	}
-	if got := ask(t, in, to(redis.Port, append([]string{"", "0", "30000", "AUTH2", "default", "secret", "KEYS"}, keys[:500]...)...)...); got != "+OK" {
+	if got := proc.Do(t, in, to(redis.Port, append([]string{"", "0", "30000", "AUTH2", "default", "secret", "KEYS"}, keys[:500]...)...)...); got != "+OK" {
 		t.Fatalf("back: %s", got)
 	}
-	if got := ask(t, out, to(redis.Port, append([]string{"", "0", "30000", "AUTH", "secret", "KEYS"}, keys[500:]...)...)...); got != "+OK" {
+	if got := proc.Do(t, out, to(redis.Port, append([]string{"", "0", "30000", "AUTH", "secret", "KEYS"}, keys[500:]...)...)...); got != "+OK" {
 		t.Fatalf("back: %s", got)
 	}
-	if here, there := ask(t, in, "DBSIZE"), ask(t, source, "DBSIZE"); here != ":0" || there != ":1000" {
+	if here, there := proc.Do(t, in, "DBSIZE"), proc.Do(t, source, "DBSIZE"); here != ":0" || there != ":1000" {
 		t.Errorf("%s are back, %s are left", there, here)
 	}
-	if again := ask(t, source, append([]string{"DEBUG", "DIGEST-VALUE"}, keys...)...); again != digest {
+	if again := proc.Do(t, source, append([]string{"DEBUG", "DIGEST-VALUE"}, keys...)...); again != digest {
 		t.Error("the values have changed")
 	}
 }
@@ -88,7 +69,7 @@ func TestNothingWrittenIsLost(t *testing.T) {
 	redis := proc.RedisServer(t)
 	c := proc.NewCluster(t, 3, proc.Options{})
 	c.WaitLeader()
-	writer, mover, target := dial(t, c.Nodes[1].Addr()), dial(t, c.Nodes[2].Addr()), dial(t, redis.Addr())
+	writer, mover, target := proc.Dial(t, c.Nodes[1].Addr()), proc.Dial(t, c.Nodes[2].Addr()), proc.Dial(t, redis.Addr())
 	stop, written := make(chan struct{}), make(chan []string)
 	go func() {
 		var all []string
@@ -118,7 +99,7 @@ func TestNothingWrittenIsLost(t *testing.T) {
 		}
 	}
 	for tries := 0; (moved < 5 || changed < 5) && tries < 20_000; tries++ {
-		switch got := ask(t, mover, to(redis.Port, "k", "0", "30000")...); {
+		switch got := proc.Do(t, mover, to(redis.Port, "k", "0", "30000")...); {
 		case got == "+NOKEY":
 			continue
 		case got == "+OK":
@@ -129,7 +110,7 @@ func TestNothingWrittenIsLost(t *testing.T) {
 		default:
 			t.Fatal(got)
 		}
-		ask(t, target, "FLUSHALL")
+		proc.Do(t, target, "FLUSHALL")
 	}
 	close(stop)
 	all := <-written

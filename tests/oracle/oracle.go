@@ -28,17 +28,23 @@ const (
 	replyPatience = 30 * time.Second
 )
 
-// Start starts a redis-server. Where none is installed the test is skipped, and
-// says so.
+// Start starts a redis-server that keeps nothing on disk and is quick to notice
+// what has expired. Where none is installed the test is skipped, and says so.
 func Start(t testing.TB) *Server {
+	t.Helper()
+	return StartWith(t, "--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--hz", "500", "--rdbcompression", "no")
+}
+
+// StartWith is Start with other directives, beside those that say where it listens
+// and where its folder is.
+func StartWith(t testing.TB, directives ...string) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("SKIPPED: redis-server is not installed (apt-get install redis-server)")
 	}
 	socket := filepath.Join(t.TempDir(), "redis.sock")
-	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no",
-		"--enable-debug-command", "yes", "--hz", "500", "--rdbcompression", "no", "--dir", filepath.Dir(socket))
+	cmd := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--dir", filepath.Dir(socket)}, directives...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package podlife
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +105,7 @@ func TestPodsComeAndGo(t *testing.T) {
 // long skips what is not for every day.
 func long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("LOCKSTEP_LONG") == "" {
+	if !proc.Long() {
 		proc.Skip(t, "LOCKSTEP_LONG=1 plays the other stories, too (make podlife)")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/raftio"
+	"lockstep/tests/proc"
 )
 
 // TestMain makes the test binary a worker when it is run as one.
@@ -31,7 +32,7 @@ const (
 
 // lineages is how many lineages each kind of store lives through.
 func lineages() uint64 {
-	if os.Getenv("LOCKSTEP_LONG") != "" {
+	if proc.Long() {
 		return 60
 	}
 	return 2

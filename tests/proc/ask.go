@@ -2,6 +2,7 @@ package proc
 
 import (
 	"strings"
+	"testing"
 	"time"
 
 	"lockstep/tests/respconn"
@@ -19,6 +20,16 @@ const (
 // Ask sends one command over a connection of its own and returns the text of
 // the reply; an error reply or a broken connection is an error.
 func Ask(addr string, args ...string) (string, error) { return ask(addr, askPatience, args...) }
+
+// MustAsk is Ask, and the end of the test where that fails.
+func MustAsk(t testing.TB, addr string, args ...string) string {
+	t.Helper()
+	text, err := Ask(addr, args...)
+	if err != nil {
+		t.Fatalf("%.200q: %v", args, err)
+	}
+	return text
+}
 
 func ask(addr string, patience time.Duration, args ...string) (string, error) {
 	c, err := respconn.DialTimeout(addr, patience)

@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -44,4 +46,23 @@ func NeedProcesses(t testing.TB) {
 	if testing.Short() {
 		Skip(t, "-short: no processes")
 	}
+}
+
+// Long tells whether tests are to take minutes, for more than CI has time for.
+func Long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
+
+// Seed is that of a test that draws by chance: LOCKSTEP_SEED, to do again what was
+// done, or else the usual one. It is printed.
+func Seed(t testing.TB, usual uint64) uint64 {
+	t.Helper()
+	seed := usual
+	if text := os.Getenv("LOCKSTEP_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = n
+	}
+	t.Logf("LOCKSTEP_SEED=%d", seed)
+	return seed
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // DefaultPatience is how long a reply may take, unless Conn.Patience says
-// otherwise.
+// otherwise: tests share a machine with others.
 const DefaultPatience = 90 * time.Second
 
 // Conn is one connection. One goroutine may write while another reads.

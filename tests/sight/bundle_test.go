@@ -8,25 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
 )
-
-// ctl runs clusterctl and returns what it says and its exit code.
-func ctl(t *testing.T, args ...string) (text string, code int) {
-	t.Helper()
-	cmd := exec.Command(proc.Clusterctl(t), args...)
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return string(out), cmd.ProcessState.ExitCode()
-}
 
 // unpacked are the files of a bundle, by name.
 func unpacked(t *testing.T, path string) map[string]string {
@@ -65,25 +52,21 @@ func TestBundleHasAllButSecrets(t *testing.T) {
 	_, nodes := three(t)
 	const secret, key, value = "open-Sesame-7391", "private-key-5518", "private-value-8824"
 	for _, n := range nodes {
-		ask(t, n, "CONFIG", "SET", "slowlog-log-slower-than", "0", "masterauth", "another-"+secret)
-		ask(t, n, "SET", key, value)
+		proc.MustAsk(t, n.Addr(), "CONFIG", "SET", "slowlog-log-slower-than", "0", "masterauth", "another-"+secret)
+		proc.MustAsk(t, n.Addr(), "SET", key, value)
 	}
-	ask(t, nodes[0], "ACL", "SETUSER", "alice", "on", ">"+secret+"-too", "+@all", "~*")
-	ask(t, nodes[0], "CONFIG", "SET", "requirepass", secret)
+	proc.MustAsk(t, nodes[0].Addr(), "ACL", "SETUSER", "alice", "on", ">"+secret+"-too", "+@all", "~*")
+	proc.MustAsk(t, nodes[0].Addr(), "CONFIG", "SET", "requirepass", secret)
 	hash := func(password string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(password))) }
-	conn, err := respconn.Dial(nodes[0].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := proc.Dial(t, nodes[0].Addr())
 	for _, args := range [][]string{{"AUTH", "default", secret + "x"}, {"AUTH", secret}, {"GET", key}, {"NOSUCH", secret}} {
 		if _, err := conn.Do(args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	flags := []string{"-a", nodes[0].Addr(), "--password", secret, "support-bundle", path}
-	if text, code := ctl(t, flags...); code != 0 {
+	flags := []string{"--password", secret, "support-bundle", path}
+	if text, code := proc.Ctl(t, nodes[0].Addr(), flags...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -113,7 +96,7 @@ func TestBundleHasAllButSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, code := ctl(t, flags...); code == 0 || !strings.Contains(text, "is not overwritten") {
+	if text, code := proc.Ctl(t, nodes[0].Addr(), flags...); code == 0 || !strings.Contains(text, "is not overwritten") {
 		t.Errorf("the second time: exit code %d: %s", code, text)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
@@ -122,7 +105,7 @@ func TestBundleHasAllButSecrets(t *testing.T) {
 	gone := nodes[2]
 	gone.Kill9()
 	path = filepath.Join(t.TempDir(), "less.tar.gz")
-	if text, code := ctl(t, "-a", nodes[0].Addr(), "--password", secret, "support-bundle", path); code != 0 {
+	if text, code := proc.Ctl(t, nodes[0].Addr(), "--password", secret, "support-bundle", path); code != 0 {
 		t.Fatalf("without a node: exit code %d: %s", code, text)
 	}
 	if missing := unpacked(t, path)["lockstep/missing.txt"]; !strings.HasPrefix(missing, gone.Name+": ") {

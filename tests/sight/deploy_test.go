@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"lockstep/tests/proc"
 )
 
 const deployed = "../../deploy/monitoring/"
@@ -158,7 +160,7 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 	all := expressions(t)
 	c, nodes := three(t)
 	leader, _ := byRole(t, c, nodes)
-	ask(t, leader, "SET", "k", "v")
+	proc.MustAsk(t, leader.Addr(), "SET", "k", "v")
 	// Added by Prometheus itself.
 	always := map[string]bool{"job": true, "instance": true, "le": true}
 	scraped, labelled := page{}, map[string]bool{}

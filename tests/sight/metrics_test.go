@@ -25,10 +25,10 @@ func TestNumbersMoveWithWhatHappens(t *testing.T) {
 	before, atLeader := gateway.scrape(t), leader.scrape(t)
 	const writes = 100
 	for i := range writes {
-		ask(t, gateway, "SET", "{sight}"+strconv.Itoa(i), "v")
+		proc.MustAsk(t, gateway.Addr(), "SET", "{sight}"+strconv.Itoa(i), "v")
 	}
-	ask(t, gateway, "EXPIRE", "{sight}1", "1000")
-	ask(t, gateway, "GET", "{sight}1")
+	proc.MustAsk(t, gateway.Addr(), "EXPIRE", "{sight}1", "1000")
+	proc.MustAsk(t, gateway.Addr(), "GET", "{sight}1")
 	_, _ = proc.Ask(gateway.Addr(), "LPUSH", "{sight}1", "x")
 	grows(t, gateway, before, writes, "lockstep_forwarded_calls_total")
 	grows(t, gateway, before, writes, "redis_commands_total", "cmd=set")
@@ -49,7 +49,7 @@ func TestNumbersMoveWithWhatHappens(t *testing.T) {
 			return p.sum("redis_db_keys", "db=db0") == writes && p.sum("redis_db_keys_expiring") == 1 && p.sum("lockstep_raft_lag_entries") == 0
 		})
 	}
-	ask(t, leader, "LOCKSTEP", "SNAPSHOT")
+	proc.MustAsk(t, leader.Addr(), "LOCKSTEP", "SNAPSHOT")
 	grows(t, leader, atLeader, 1, "lockstep_raft_snapshots_total", "shard=0")
 	grows(t, leader, atLeader, 1, "lockstep_raft_snapshot_seconds")
 	grows(t, leader, page{}, 100, "lockstep_raft_snapshot_size_bytes", "shard=0")
@@ -114,7 +114,7 @@ func leaderDies(t *testing.T, c *proc.Cluster, leader *seen, others []*seen) {
 		p := next.scrape(t)
 		return p.sum("lockstep_raft_voters_answering", "shard=0") == 2 && p.sum("lockstep_raft_voters", "shard=0") == 3
 	})
-	ask(t, next, "SET", "{sight}after", "v")
+	proc.MustAsk(t, next.Addr(), "SET", "{sight}after", "v")
 	leader.Start()
 	leader.WaitReady()
 	leader.await(t, "/readyz", http.StatusOK)
@@ -182,7 +182,7 @@ func TestNamesAreTheExporters(t *testing.T) {
 	proc.NeedProcesses(t)
 	port := proc.FreePort(t)
 	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port), "--cluster-enabled", "yes"}}), "http://127.0.0.1:" + strconv.Itoa(port)}
-	ask(t, n, "SET", "k", "v", "EX", "100")
+	proc.MustAsk(t, n.Addr(), "SET", "k", "v", "EX", "100")
 	listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(proc.FreePort(t)))
 	exporter := exec.Command(path, "-redis.addr", "redis://"+n.Addr(), "-web.listen-address", listen, "-is-cluster", "-include-system-metrics")
 	if err := exporter.Start(); err != nil {

@@ -81,7 +81,7 @@ func TestProbesOfANodeThatStops(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 	n.expect(t, "/livez", http.StatusOK)
-	ask(t, n, "SET", "while", "stopping")
+	proc.MustAsk(t, n.Addr(), "SET", "while", "stopping")
 	if code := <-stopped; code != 0 {
 		t.Errorf("it ended with %d", code)
 	}
@@ -96,7 +96,7 @@ func TestProfilesAreOff(t *testing.T) {
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
 		n.expect(t, path, http.StatusNotFound)
 	}
-	ask(t, n, "CONFIG", "SET", "admin-pprof", "yes")
+	proc.MustAsk(t, n.Addr(), "CONFIG", "SET", "admin-pprof", "yes")
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
 		n.expect(t, path, http.StatusOK)
 	}

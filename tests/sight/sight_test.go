@@ -143,12 +143,3 @@ func byRole(t *testing.T, c *proc.Cluster, nodes []*seen) (leader *seen, others 
 	}
 	return leader, others
 }
-
-func ask(t *testing.T, n *seen, args ...string) string {
-	t.Helper()
-	text, err := proc.Ask(n.Addr(), args...)
-	if err != nil {
-		t.Fatalf("%s: %v: %v", n.Name, args, err)
-	}
-	return text
-}

@@ -50,10 +50,10 @@ func wantSeries(t *testing.T, series string, patterns ...string) {
 // What Prometheus scrapes: the exporter of Debian, with all it can look at
 // without a script.
 func exporter(t *testing.T, addr string) {
-	ask(t, addr, "RPUSH", "exporter:list", "a", "b", "c")
-	ask(t, addr, "SET", "exporter:number", "42", "EX", "100")
-	ask(t, addr, "XADD", "exporter:stream", "1-1", "f", "v")
-	ask(t, addr, "XGROUP", "CREATE", "exporter:stream", "g", "0")
+	proc.MustAsk(t, addr, "RPUSH", "exporter:list", "a", "b", "c")
+	proc.MustAsk(t, addr, "SET", "exporter:number", "42", "EX", "100")
+	proc.MustAsk(t, addr, "XADD", "exporter:stream", "1-1", "f", "v")
+	proc.MustAsk(t, addr, "XGROUP", "CREATE", "exporter:stream", "g", "0")
 	series, log := scrape(t, addr,
 		"-check-keys", "exporter:*", "-check-single-keys", "exporter:list", "-check-streams", "exporter:s*", "-count-keys", "exporter:*",
 		"-export-client-list", "-include-config-metrics", "-include-system-metrics", "-ping-on-connect", "-is-cluster")
@@ -83,7 +83,7 @@ func exporter(t *testing.T, addr string) {
 // script that walks all keys.
 func exporterGroups(t *testing.T, addr string) {
 	for _, key := range []string{"group:a:1", "group:a:2", "group:b:1"} {
-		ask(t, addr, "SET", key, strings.Repeat("v", 100))
+		proc.MustAsk(t, addr, "SET", key, strings.Repeat("v", 100))
 	}
 	series, log := scrape(t, addr, "-check-key-groups", "^(group:[a-z]+),^(nobody:.*)")
 	wantSeries(t, series,

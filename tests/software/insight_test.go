@@ -31,7 +31,7 @@ func redisInsight(t *testing.T, addr string) {
 	for _, n := range slots[0].([]any)[2:] {
 		n := n.([]any)
 		named := net.JoinHostPort(n[0].(string), fmt.Sprint(n[1]))
-		if pong := ask(t, named, "PING"); pong != "PONG" {
+		if pong := proc.MustAsk(t, named, "PING"); pong != "PONG" {
 			t.Errorf("%s, which CLUSTER SLOTS names, says %s", named, pong)
 		}
 	}
@@ -108,7 +108,7 @@ func insightProfiler(t *testing.T, addr string) {
 	if ok := proc.Do(t, profiler, "MONITOR"); ok != "+OK" {
 		t.Errorf("MONITOR: %s", ok)
 	}
-	ask(t, addr, "GET", "insight:text")
+	proc.MustAsk(t, addr, "GET", "insight:text")
 	if line := proc.Read(t, profiler); !strings.HasSuffix(line, `"GET" "insight:text"`) {
 		t.Errorf("MONITOR shows %s", line)
 	}

@@ -12,12 +12,12 @@ import (
 
 // redis-cli, in the modes that look at a whole server.
 func redisCLI(t *testing.T, addr string) {
-	ask(t, addr, "SET", "cli:string", "12345")
-	ask(t, addr, "RPUSH", "cli:list", "a", "b", "c", "d")
-	ask(t, addr, "SADD", "cli:set", "a", "b")
-	ask(t, addr, "ZADD", "cli:zset", "1", "a")
-	ask(t, addr, "HSET", "cli:hash", "f", "v", "g", "w")
-	ask(t, addr, "XADD", "cli:stream", "*", "f", "v")
+	proc.MustAsk(t, addr, "SET", "cli:string", "12345")
+	proc.MustAsk(t, addr, "RPUSH", "cli:list", "a", "b", "c", "d")
+	proc.MustAsk(t, addr, "SADD", "cli:set", "a", "b")
+	proc.MustAsk(t, addr, "ZADD", "cli:zset", "1", "a")
+	proc.MustAsk(t, addr, "HSET", "cli:hash", "f", "v", "g", "w")
+	proc.MustAsk(t, addr, "XADD", "cli:stream", "*", "f", "v")
 	for _, mode := range []struct {
 		name string
 		run  func(*testing.T, string)
@@ -54,9 +54,9 @@ func cliScan(t *testing.T, addr string) {
 	var keys []string
 	for i := range 1000 {
 		keys = append(keys, fmt.Sprint("scanned:", i))
-		ask(t, addr, "SET", keys[i], "x")
+		proc.MustAsk(t, addr, "SET", keys[i], "x")
 	}
-	defer ask(t, addr, append([]string{"DEL"}, keys...)...)
+	defer proc.MustAsk(t, addr, append([]string{"DEL"}, keys...)...)
 	out, err := cli(t, addr, "--scan", "--pattern", "scanned:*").Output()
 	must(t, err)
 	seen := map[string]bool{}
@@ -85,10 +85,10 @@ func cliMemkeys(t *testing.T, addr string) {
 
 // cliHotkeys needs a policy that counts how often a key is used.
 func cliHotkeys(t *testing.T, addr string) {
-	ask(t, addr, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu")
-	defer ask(t, addr, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	proc.MustAsk(t, addr, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu")
+	defer proc.MustAsk(t, addr, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 	for range 200 {
-		ask(t, addr, "GET", "cli:string")
+		proc.MustAsk(t, addr, "GET", "cli:string")
 	}
 	wantOutput(t, cli(t, addr, "--hotkeys"), `Sampled 6 keys in the keyspace!`, `hot key found with counter: \d+\tkeyname: "cli:string"`)
 }

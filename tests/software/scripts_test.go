@@ -25,7 +25,7 @@ func TestSoftwareWithScripts(t *testing.T) {
 	} {
 		t.Run(p.name+", redis-server", func(t *testing.T) { p.run(t, proc.RedisServer(t).Addr()) })
 		t.Run(p.name, func(t *testing.T) {
-			ask(t, follower.Addr(), "FLUSHALL")
+			proc.MustAsk(t, follower.Addr(), "FLUSHALL")
 			p.run(t, follower.Addr())
 		})
 	}

@@ -49,7 +49,7 @@ func TestSoftware(t *testing.T) {
 		{"rate-limiter-flexible", rateLimiter}, {"connect-redis", connectRedis},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			ask(t, follower.Addr(), "FLUSHALL")
+			proc.MustAsk(t, follower.Addr(), "FLUSHALL")
 			p.run(t, follower.Addr())
 		})
 	}
@@ -73,13 +73,6 @@ func split(t *testing.T, addr string) (host, port string) {
 	host, port, err := net.SplitHostPort(addr)
 	must(t, err)
 	return host, port
-}
-
-func ask(t *testing.T, addr string, args ...string) string {
-	t.Helper()
-	reply, err := proc.Ask(addr, args...)
-	must(t, err)
-	return reply
 }
 
 // lacks reports whether the server does not know the command.

@@ -208,35 +208,32 @@ func (h *house) announcements(t *testing.T, at int) {
 
 func (h *house) clusterctl(t *testing.T, at int) {
 	ca, cert, key := h.files(t)
-	ctl := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(t.Context(), proc.Clusterctl(t), append([]string{"-a", h.addr(at)}, args...)...).CombinedOutput()
-		return string(out), err
-	}
+	ctl := func(args ...string) (string, int) { return proc.Ctl(t, h.addr(at), args...) }
 	with := []string{"--tls", "--cacert", ca, "--cert", cert, "--key", key}
-	if out, err := ctl(append(with, "status")...); err != nil || !strings.Contains(out, "healthy") {
-		t.Error(out, err)
+	if out, code := ctl(append(with, "status")...); code != 0 || !strings.Contains(out, "healthy") {
+		t.Error(out, code)
 	}
-	if out, err := ctl(append(with, "bench", "--for", "300ms", "-c", "4")...); err != nil || !strings.Contains(out, "calls/s") {
-		t.Error(out, err)
+	if out, code := ctl(append(with, "bench", "--for", "300ms", "-c", "4")...); code != 0 || !strings.Contains(out, "calls/s") {
+		t.Error(out, code)
 	}
 	folder := filepath.Join(t.TempDir(), "b")
-	if out, err := ctl(append(with, "backup", "--to", folder)...); err != nil || !strings.Contains(out, "written to") {
-		t.Error(out, err)
+	if out, code := ctl(append(with, "backup", "--to", folder)...); code != 0 || !strings.Contains(out, "written to") {
+		t.Error(out, code)
 	}
-	if out, err := ctl(append(with, "restore", "--from", folder)...); err == nil || !strings.Contains(out, "not empty") {
-		t.Error(out, err)
+	if out, code := ctl(append(with, "restore", "--from", folder)...); code == 0 || !strings.Contains(out, "not empty") {
+		t.Error(out, code)
 	}
-	if out, err := ctl(append(with, "support-bundle", filepath.Join(folder, "bundle.tar.gz"))...); err != nil || !strings.Contains(out, "of 3 of 3 nodes") {
-		t.Error(out, err)
+	if out, code := ctl(append(with, "support-bundle", filepath.Join(folder, "bundle.tar.gz"))...); code != 0 || !strings.Contains(out, "of 3 of 3 nodes") {
+		t.Error(out, code)
 	}
-	if out, err := ctl("--tls", "status"); err == nil || !strings.Contains(out, "certificate") {
+	if out, code := ctl("--tls", "status"); code == 0 || !strings.Contains(out, "certificate") {
 		t.Error("an unknown authority:", out)
 	}
-	if out, err := ctl("--insecure", "status"); err == nil || !strings.Contains(out, "--tls") {
+	if out, code := ctl("--insecure", "status"); code == 0 || !strings.Contains(out, "--tls") {
 		t.Error("--insecure alone:", out)
 	}
-	if out, err := ctl("--tls", "--insecure", "--cert", cert, "--key", key, "status"); err != nil || !strings.Contains(out, "not checked") {
-		t.Error(out, err)
+	if out, code := ctl("--tls", "--insecure", "--cert", cert, "--key", key, "status"); code != 0 || !strings.Contains(out, "not checked") {
+		t.Error(out, code)
 	}
 	out, _ := ctl(append(with, "doctor", "-o", "json")...)
 	var report struct {

@@ -142,14 +142,14 @@ func (w *crowd) more(t *testing.T) {
 // there, and returns how much that is. Keys that expire do so meanwhile.
 func (w *crowd) judge(t *testing.T) int {
 	t.Helper()
-	reader := dial(t, w.cluster.WaitLeader().Addr())
+	reader := proc.Dial(t, w.cluster.WaitLeader().Addr())
 	defer reader.Close()
 	var wrong []string
 	cached := 0
 	fresh := proc.Poll(patience, func() bool {
 		store := map[string]string{}
 		for i := range names {
-			store[nameOf(i)] = do(t, reader, "GET", nameOf(i))
+			store[nameOf(i)] = proc.Do(t, reader, "GET", nameOf(i))
 		}
 		wrong, cached = nil, 0
 		for _, k := range w.caches {

@@ -30,7 +30,7 @@ func TestEveryWayOfChangeIsToldWithoutAReplica(t *testing.T) {
 	c := five(t)
 	where := c.Where(t, c.Nodes[0], "{k}")
 	far := where.Far[0]
-	writer := dial(t, where.Near[0].Addr())
+	writer := proc.Dial(t, where.Near[0].Addr())
 	var caches []*cache
 	var told []*ears
 	for _, m := range append(modes, mode{name: "broad redirect", redirect: true, options: []string{"BCAST"}}) {
@@ -52,7 +52,7 @@ func TestEveryWayOfChangeIsToldWithoutAReplica(t *testing.T) {
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "~", " ")
 			}
-			if got := do(t, writer, args...); strings.HasPrefix(got, "-") {
+			if got := proc.Do(t, writer, args...); strings.HasPrefix(got, "-") {
 				t.Fatalf("%s: %s", change.command, got)
 			}
 		}
@@ -96,15 +96,15 @@ func TestOptInAndNoLoopWithoutAReplica(t *testing.T) {
 	c := five(t)
 	where := c.Where(t, c.Nodes[0], "mark")
 	far := where.Far[1]
-	writer := dial(t, far.Addr())
+	writer := proc.Dial(t, far.Addr())
 	k := open(t, far, mode{name: "optin", options: []string{"OPTIN"}})
 	told := listenTo(k)
 	for range 5 {
 		k.do(t, "GET", "{mark}silent")
 		k.do(t, "CLIENT", "CACHING", "YES")
 		k.do(t, "GET", "mark")
-		do(t, writer, "SET", "{mark}silent", "1")
-		do(t, writer, "SET", "mark", "1")
+		proc.Do(t, writer, "SET", "{mark}silent", "1")
+		proc.Do(t, writer, "SET", "mark", "1")
 		told.wants(t, "mark")
 	}
 	own := open(t, far, mode{name: "noloop", options: []string{"NOLOOP"}})
@@ -114,9 +114,9 @@ func TestOptInAndNoLoopWithoutAReplica(t *testing.T) {
 		own.look("{mark}" + nameOf(i))
 		own.do(t, "SET", "{mark}"+nameOf(i), "1")
 	}
-	do(t, writer, "SET", "mark", "2")
+	proc.Do(t, writer, "SET", "mark", "2")
 	heard.wants(t, "mark")
-	do(t, writer, "SET", "{mark}"+nameOf(7), "2")
+	proc.Do(t, writer, "SET", "{mark}"+nameOf(7), "2")
 	heard.wants(t, "{mark}"+nameOf(7))
 }
 
@@ -139,7 +139,7 @@ func TestNothingStaleStaysWithoutReplicas(t *testing.T) {
 	}
 	// A drained node's replicas move to others, and others come back.
 	drained := c.Nodes[3:4]
-	if long() {
+	if proc.Long() {
 		drained = c.Nodes[1:]
 	}
 	for _, n := range drained {
@@ -169,7 +169,7 @@ func TestHowSoonClientsHearWithoutAReplica(t *testing.T) {
 	var stop atomic.Bool
 	var wait sync.WaitGroup
 	for i := range 2 {
-		other := dial(t, where.Leader.Addr())
+		other := proc.Dial(t, where.Leader.Addr())
 		wait.Go(func() {
 			r := rand.New(rand.NewSource(int64(i)))
 			for !stop.Load() {

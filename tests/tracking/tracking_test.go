@@ -5,7 +5,6 @@ package tracking
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,31 +12,11 @@ import (
 	"time"
 
 	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
 const patience = 90 * time.Second
-
-func dial(t testing.TB, addr string) *respconn.Conn {
-	t.Helper()
-	c, err := respconn.DialTimeout(addr, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
-func do(t testing.TB, c *respconn.Conn, args ...string) string {
-	t.Helper()
-	v, err := c.Do(args...)
-	if err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
-	return v.String()
-}
 
 func open(t testing.TB, n *proc.Node, m mode) *cache {
 	t.Helper()
@@ -48,9 +27,6 @@ func open(t testing.TB, n *proc.Node, m mode) *cache {
 	t.Cleanup(c.close)
 	return c
 }
-
-// long is whether to take minutes.
-func long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
 
 const names = 24
 
@@ -93,7 +69,7 @@ func TestHowSoonClientsHearOfChanges(t *testing.T) {
 	var stop atomic.Bool
 	var wait sync.WaitGroup
 	for i := range 2 {
-		other := dial(t, c.WaitLeader().Addr())
+		other := proc.Dial(t, c.WaitLeader().Addr())
 		wait.Go(func() {
 			for !stop.Load() {
 				if _, err := other.Do("INCR", fmt.Sprint("other", i)); err != nil {
@@ -117,7 +93,7 @@ func howSoon(t *testing.T, c *proc.Cluster, when string) {
 func howSoonOn(t *testing.T, leader *proc.Node, nodes []*proc.Node, when string) {
 	t.Helper()
 	rounds := 40
-	if long() {
+	if proc.Long() {
 		rounds = 1000
 	}
 	type news struct {
@@ -131,7 +107,7 @@ func howSoonOn(t *testing.T, leader *proc.Node, nodes []*proc.Node, when string)
 		k.heard = func(string) { heard <- news{i, time.Now()} }
 		caches = append(caches, k)
 	}
-	writer := dial(t, leader.Addr())
+	writer := proc.Dial(t, leader.Addr())
 	took := make([][]time.Duration, len(nodes))
 	for i := range rounds {
 		for _, k := range caches {
@@ -139,7 +115,7 @@ func howSoonOn(t *testing.T, leader *proc.Node, nodes []*proc.Node, when string)
 				t.Fatal("a connection ended")
 			}
 		}
-		do(t, writer, "SET", "k", fmt.Sprint(i))
+		proc.Do(t, writer, "SET", "k", fmt.Sprint(i))
 		acked := time.Now()
 		for range caches {
 			select {

@@ -64,7 +64,7 @@ func TestEveryWayOfChangeIsToldOnEveryNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 1})
-	writer := dial(t, c.Follower().Addr())
+	writer := proc.Dial(t, c.Follower().Addr())
 	var caches []*cache
 	var told []*ears
 	for _, n := range c.Nodes {
@@ -82,7 +82,7 @@ func TestEveryWayOfChangeIsToldOnEveryNode(t *testing.T) {
 			}
 		}
 		if change.command != "" {
-			if got := do(t, writer, strings.Fields(change.command)...); strings.HasPrefix(got, "-") {
+			if got := proc.Do(t, writer, strings.Fields(change.command)...); strings.HasPrefix(got, "-") {
 				t.Fatalf("%s: %s", change.command, got)
 			}
 		}
@@ -96,8 +96,8 @@ func TestEveryWayOfChangeIsToldOnEveryNode(t *testing.T) {
 		}
 	}
 	for i, n := range c.Nodes {
-		other := dial(t, n.Addr())
-		do(t, other, "DEBUG", "RELOAD")
+		other := proc.Dial(t, n.Addr())
+		proc.Do(t, other, "DEBUG", "RELOAD")
 		told[i].wants(t, "(all)")
 	}
 }
@@ -111,23 +111,23 @@ func TestASnapshotFromTheLeaderInvalidatesEverything(t *testing.T) {
 	paused := c.Follower()
 	k := open(t, paused, modes[0])
 	told := listenTo(k)
-	writer := dial(t, c.WaitLeader().Addr())
-	do(t, writer, "SET", "k", "old")
+	writer := proc.Dial(t, c.WaitLeader().Addr())
+	proc.Do(t, writer, "SET", "k", "old")
 	proc.Wait(t, patience, "the value is cached", func() bool {
 		v, ok := k.look("k")
 		return ok && v == `"old"`
 	})
 	told.take()
 	paused.Pause()
-	do(t, writer, "SET", "k", "new")
+	proc.Do(t, writer, "SET", "k", "new")
 	for i := range 400 {
-		do(t, writer, "SET", "other", fmt.Sprint(i))
+		proc.Do(t, writer, "SET", "other", fmt.Sprint(i))
 	}
-	do(t, writer, "LOCKSTEP", "SNAPSHOT")
+	proc.Do(t, writer, "LOCKSTEP", "SNAPSHOT")
 	for i := range 400 {
-		do(t, writer, "SET", "other", fmt.Sprint(i))
+		proc.Do(t, writer, "SET", "other", fmt.Sprint(i))
 	}
-	do(t, writer, "LOCKSTEP", "SNAPSHOT")
+	proc.Do(t, writer, "LOCKSTEP", "SNAPSHOT")
 	paused.Continue()
 	// Entries that were on their way to it when it was paused come first.
 	proc.Wait(t, patience, "everything is invalid", func() bool { return strings.HasSuffix(told.soFar(), "(all)") })
@@ -144,7 +144,7 @@ func TestNoLoopOnAFollower(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{})
 	k := open(t, c.Follower(), mode{name: "noloop", options: []string{"NOLOOP"}})
 	told := listenTo(k)
-	writer := dial(t, c.WaitLeader().Addr())
+	writer := proc.Dial(t, c.WaitLeader().Addr())
 	k.look("mark")
 	for i := range 200 {
 		k.look(nameOf(i))
@@ -153,17 +153,17 @@ func TestNoLoopOnAFollower(t *testing.T) {
 	k.do(t, "MULTI")
 	k.do(t, "SET", nameOf(0), "2")
 	k.do(t, "EXEC")
-	do(t, writer, "SET", "mark", "1")
+	proc.Do(t, writer, "SET", "mark", "1")
 	told.wants(t, "mark")
 	// What others change it hears of, and its registrations stand.
-	do(t, writer, "SET", nameOf(7), "2")
+	proc.Do(t, writer, "SET", nameOf(7), "2")
 	told.wants(t, nameOf(7))
 	broad := open(t, c.Follower(), mode{name: "bcast", options: []string{"BCAST", "NOLOOP"}})
 	told = listenTo(broad)
 	for i := range 50 {
 		broad.do(t, "SET", nameOf(i), "1")
 	}
-	do(t, writer, "SET", "mark", "2")
+	proc.Do(t, writer, "SET", "mark", "2")
 	told.wants(t, "mark")
 }
 
@@ -185,8 +185,8 @@ func TestTheTableIsBoundedAndShown(t *testing.T) {
 	if got != "210101" {
 		t.Errorf("INFO: %s", got)
 	}
-	other := dial(t, c.Nodes[0].Addr())
-	do(t, other, "CONFIG", "SET", "tracking-table-max-keys", "3")
+	other := proc.Dial(t, c.Nodes[0].Addr())
+	proc.Do(t, other, "CONFIG", "SET", "tracking-table-max-keys", "3")
 	proc.Wait(t, patience, "the new bound holds", func() bool {
 		return proc.Info(c.Nodes[0].Addr(), "stats")["tracking_total_keys"] == "3"
 	})

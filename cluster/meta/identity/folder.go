@@ -195,15 +195,6 @@ func (f *Folder) CheckName(name string) error {
 	return nil
 }
 
-// CheckCluster refuses a cluster that is not the folder's.
-func (f *Folder) CheckCluster(clusterID, saidBy string) error {
-	if id := f.Identity(); id != nil && id.ClusterID != "" && id.ClusterID != clusterID {
-		return fmt.Errorf("the data folder %s holds data of cluster %s, but %s belongs to cluster %s; "+
-			"if the data is not needed any more, move the folder away and start again", f.dir, id.ClusterID, saidBy, clusterID)
-	}
-	return nil
-}
-
 // Found makes the folder that of a new cluster's first node.
 func (f *Folder) Found(name string, creation meta.Creation) error {
 	if err := f.mustBeEmpty(name); err != nil {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newLeave(opt *options) *cobra.Command {
+	var sure confirmation
+	var wait patience
+	cmd := &cobra.Command{
+		Use:   "leave",
+		Short: "Let the node at -a leave its cluster for good",
+		Long: `Let the node at -a leave its cluster for good.
+
+It hands over what it leads, every group lets go of it, and its process ends.
+It is refused when the nodes that would be left are no quorum. The others are
+asked how far it is, once it answers no more.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := sure.ask(cmd, fmt.Sprintf("Let the node at %s leave the cluster?", opt.addrs[0])); err != nil {
+				return err
+			}
+			return opt.leave(cmd, &wait)
+		},
+	}
+	sure.flag(cmd)
+	wait.flag(cmd)
+	return cmd
+}
+
+// leave lets the node at the first address go.
+func (o *options) leave(cmd *cobra.Command, wait *patience) error {
+	here := *o
+	here.addrs = o.addrs[:1]
+	c, err := here.status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	self := nodeNamed(c, c.Seen)
+	if self == nil {
+		return refused{fmt.Errorf("node %s at %s belongs to its cluster no more", c.Seen, o.addrs[0])}
+	}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.Reachable && n.ID != self.ID {
+			here.addrs = append(here.addrs, n.AddrFor(o.secure.use))
+		}
+	}
+	return here.letGoAndSay(cmd, wait, departure{node: self.ID})
+}

@@ -1,0 +1,30 @@
+// Package golden holds what is generated and kept as a file against what it is
+// generated from, for the tests of those who generate it. With -update the file
+// is written anew; make docs does that for all of them.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what is generated anew")
+
+// Check fails the test where a file is stale: it does not hold text.
+func Check(t testing.TB, path, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != text {
+		t.Errorf("%s is not what it is generated from: run `make docs`", filepath.Base(path))
+	}
+}

@@ -176,7 +176,6 @@ func (k *Keyspace) overwrite(s *slotSpace, db int, e *Entry, text []byte, expire
 	if k.held(e, txnNo) {
 		return false
 	}
-	before := e.MemoryBytes()
 	if !e.setText(text) {
 		return false
 	}

@@ -477,6 +477,13 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 	}
 }
 
+// SeenAt is what a client has seen that read versions in a slot when it had seen
+// txn seenAt: that, or the last txn that deleted something there or swapped the
+// database. It needs the slot shared.
+func (k *Keyspace) SeenAt(slot int32, db int, seenAt uint64) uint64 {
+	return max(seenAt, k.slots[slot].deleted.last(), k.swappedAt[db])
+}
+
 // SwappedAt returns, per database, the number of the last txn that swapped its
 // content.
 func (k *Keyspace) SwappedAt() [Databases]uint64 { return k.swappedAt }

@@ -87,7 +87,7 @@ func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
 	d.horizon, data = horizon, data[n:]
 	for len(data) > 0 {
 		txnNo, n := binary.Uvarint(data)
-		if n <= 0 || len(data) < n+5 || len(d.ring) == deletionsMax {
+		if n <= 0 || len(data) < n+5 || len(d.ring) == deletionsMax || data[n+4] >= Databases {
 			return false
 		}
 		d.ring = append(d.ring, deletion{txnNo, binary.LittleEndian.Uint32(data[n:]), data[n+4]})

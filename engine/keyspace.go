@@ -42,6 +42,9 @@ type Config struct {
 	Seed [16]byte
 }
 
+// Possible tells whether a keyspace can be made with it.
+func (c Config) Possible() bool { return 1 <= c.LockSlots && c.LockSlots <= hashslot.Count }
+
 // Keyspace is one shard's keys and values.
 type Keyspace struct {
 	cfg          Config
@@ -84,7 +87,7 @@ type slotSpace struct {
 
 // New returns an empty keyspace.
 func New(cfg Config) *Keyspace {
-	if cfg.LockSlots < 1 || cfg.LockSlots > hashslot.Count {
+	if !cfg.Possible() {
 		panic(fmt.Sprintf("engine: %d lock slots", cfg.LockSlots))
 	}
 	k := &Keyspace{cfg: cfg, slots: make([]slotSpace, cfg.LockSlots)}
@@ -178,9 +181,6 @@ func (k *Keyspace) overwrite(s *slotSpace, db int, e *Entry, text []byte, expire
 	}
 	if !e.setText(text) {
 		return false
-	}
-	if n := e.MemoryBytes() - before; n != 0 {
-		k.memory[db].Add(int64(n))
 	}
 	e.flags, e.Version = 0, txnNo
 	if e.ExpireAtMs != expireAtMs {

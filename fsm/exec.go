@@ -225,7 +225,7 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 		heavy = heavy || spec.TakesLong(args) || len(args) > heavyArgs
 		for _, k := range spec.AppendKeys(buf[:0], args) {
 			slot := ks.LockSlot(args[k.Pos])
-			a.Add(slot, k.Mode)
+			a.Add(slot, loggedMode(spec, k))
 			if first.Key == nil {
 				*first = engine.Lookup{Slot: slot, DB: t.Ops[i].DB, Key: args[k.Pos]}
 			}
@@ -238,6 +238,16 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 		a.Raise()
 	}
 	return heavy
+}
+
+// loggedMode is how a logged command takes a key. With some arguments a command
+// that writes only reads its key (GETEX); but in the log it deletes on its way
+// what has expired, and so it takes the key exclusively all the same.
+func loggedMode(spec *command.Spec, k command.KeyRef) sched.Mode {
+	if spec.Is(command.Write) && k.Flags&command.KeyRO == 0 {
+		return sched.Exclusive
+	}
+	return k.Mode
 }
 
 // lockPlanned adds what a planned op locks. A script in a transaction locks

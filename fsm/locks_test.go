@@ -143,6 +143,7 @@ func TestWhatTheLogsTxnsShare(t *testing.T) {
 		{"a watch beside a reader", exec(txnOf(0, "set", "k", "v"), "s"), sched.Shared, true},
 		{"a watch beside a writer", exec(txnOf(0, "set", "k", "v"), "s"), sched.Exclusive, true},
 		{"another key beside a writer", txnOf(0, "set", "k", "v"), sched.Exclusive, false},
+		{"a write that only reads beside a reader", txnOf(0, "getex", "s"), sched.Shared, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newLockedMachine(t)
@@ -453,4 +454,41 @@ func loadReader(ctx context.Context, t *testing.T, m *Machine, seed uint64, read
 func halves(reply string) bool {
 	body := strings.TrimPrefix(reply, "*2\r\n")
 	return len(body) < len(reply) && len(body)%2 == 0 && body[:len(body)/2] == body[len(body)/2:]
+}
+
+// A command that writes deletes what it finds expired, even where it has nothing
+// else to change: not while somebody reads. A script that shares its keys with
+// readers deletes nothing.
+func TestWhatHasExpiredIsNotDeletedBesideAReader(t *testing.T) {
+	const sharing = "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('getex', KEYS[1])"
+	for _, c := range []struct {
+		name  string
+		txn   Txn
+		waits bool
+	}{
+		{"a command", txnOf(0, "getex", "k"), true},
+		{"a script", txnOf(0, "eval", sharing, "1", "k"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newLockedMachine(t)
+			m.executed(m.apply(txnOf(0, "set", "k", "v", "pxat", "1002")))
+			letGo := m.hold("k", sched.Shared)
+			entry := m.apply(c.txn)
+			if !c.waits {
+				m.executed(entry)
+			}
+			if n := m.Keyspace().Keys(0); n != 1 {
+				t.Errorf("%d keys while a reader is there", n)
+			}
+			letGo()
+			m.executed(entry)
+			left := 0
+			if !c.waits {
+				left = 1
+			}
+			if n := m.Keyspace().Keys(0); n != left || m.reply(entry) != "$-1\r\n" {
+				t.Errorf("%d keys, the reply is %q", n, m.reply(entry))
+			}
+		})
+	}
 }

@@ -45,6 +45,8 @@ type work struct {
 // anew in other memory.
 type applying struct {
 	decoder entryDecoder
+	// run is used again for entries whose txns have all run at the end.
+	run     *run
 	works   []work
 	tasks   []*sched.Task
 	lookups []engine.Lookup
@@ -56,6 +58,14 @@ const (
 	keptBytes = 64 << 10
 	keptTxns  = 2048
 )
+
+// begin returns the run of the next entry.
+func (a *applying) begin() *run {
+	if a.run == nil {
+		a.run = new(run)
+	}
+	return a.run
+}
 
 // end makes the memory ready for the next entry, or gives it up.
 func (a *applying) end(free bool, bytes int) {

@@ -492,3 +492,49 @@ func TestWhatHasExpiredIsNotDeletedBesideAReader(t *testing.T) {
 		})
 	}
 }
+
+// A replica that runs txns more slowly than they come takes over no more of them
+// than it has room for. What has run takes no room, however far the watermark is
+// behind it.
+func TestWhatIsOpenIsBounded(t *testing.T) {
+	const openTxns, txns = 100, 1000
+	m := &lockedMachine{t: t, replies: newRecorder()}
+	m.Machine = New(Config{
+		Group: 7, Engine: engine.Config{LockSlots: 64}, Sink: m.replies, Sched: sched.Config{Permits: 8, Workers: 4},
+		OpenBytesMax: openTxns * OpenTxnBytes,
+	})
+	t.Cleanup(m.Close)
+	letGo := m.hold("k", sched.Exclusive)
+	m.apply(txnOf(0, "append", "k", "x"))
+	beside := m.elsewhere("k", 1)[0]
+	for range txns {
+		m.apply(txnOf(0, "set", beside, "v"))
+	}
+	applied := make(chan error, 1)
+	go func() {
+		var err error
+		for index := m.index + 1; index <= m.index+txns && err == nil; index++ {
+			err = m.Apply(index, entryOf(index, Bundle{Txns: []Txn{txnOf(0, "append", "k", "x")}}))
+		}
+		applied <- err
+	}()
+	m.eventually("it waits for room", func() bool {
+		m.progress.mu.Lock()
+		defer m.progress.mu.Unlock()
+		return m.progress.mu.room != nil
+	})
+	if n := m.Sched().Stats().WaitingTickets; n > openTxns+1 || n < openTxns/2 {
+		t.Errorf("%d txns are open", n)
+	}
+	letGo()
+	if err := <-applied; err != nil {
+		t.Fatal(err)
+	}
+	m.executed(m.index + txns)
+	if got := readText(t, m.Machine, "strlen", "k"); got != fmt.Sprintf(":%d\r\n", txns+1) {
+		t.Errorf("%q", got)
+	}
+	if n := m.progress.mu.openBytes; n != 0 {
+		t.Errorf("%d bytes are open in the end", n)
+	}
+}

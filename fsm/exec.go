@@ -193,16 +193,17 @@ func (r *run) findScripts(t *Txn) bool {
 // leaveOut ends a txn that does not run because a script has gone.
 func (w *work) leaveOut() {
 	w.run.m.counters.ScriptsGone.Add(1)
-	w.record.finish(nil, OutcomeScriptGone)
+	w.record.finish(nil, OutcomeScriptGone, false)
 	w.run.deliver(w.ordinal, nil, OutcomeScriptGone)
 	w.run.m.progress.done(w.run.entry, 1)
 }
 
 // settle plans the txn's calls of programs at their place in the log.
 func (r *run) settle(t *Txn) {
-	p := command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec}
 	for i := range t.Ops {
-		t.Ops[i].settle(&p)
+		if op := &t.Ops[i]; op.lookup().Plan != nil {
+			op.settle(&command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec})
+		}
 	}
 }
 
@@ -329,9 +330,8 @@ func (w *work) Run() {
 	if len(x.changes.Keys) > 0 {
 		tracker.Changed(TxnID{*w.origin, w.seq}, x.changes.Keys)
 	}
-	answer := shared(x.out.Bytes())
+	answer := w.record.finish(x.out.Bytes(), OutcomeDone, w.run.receiver != nil)
 	m.executions.put(x)
-	w.record.finish(answer, OutcomeDone)
 	w.run.deliver(w.ordinal, answer, OutcomeDone)
 	m.counters.Txns.Add(1)
 	m.progress.done(w.run.entry, 1)

@@ -13,7 +13,9 @@ import (
 // the slot, whichever comes first. To capture a slot is to keep its list of
 // segments; a later txn copies a segment of a captured slot, and an entry in
 // it, before it changes them. So nothing waits for the snapshot longer than
-// it takes to copy one segment, and memory grows only by what is changed.
+// it takes to copy one segment, and a string that is changed in place, for other
+// large values share what does not change; and memory grows only by what is
+// changed.
 //
 // The slot must be held when it is captured: exclusively by the txn, or shared
 // by the snapshot's writer in a ticket that is not older than the cut. Since

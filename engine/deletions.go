@@ -38,6 +38,15 @@ func (d *deletions) add(db int, hash uint32, txnNo uint64) {
 // raise forgets everything up to txnNo.
 func (d *deletions) raise(txnNo uint64) { d.horizon = max(d.horizon, txnNo) }
 
+// last is the number of the newest txn that deleted something, as far as is known.
+func (d *deletions) last() uint64 {
+	n := len(d.ring)
+	if n == 0 {
+		return d.horizon
+	}
+	return max(d.horizon, d.ring[(d.next+n-1)%n].txnNo)
+}
+
 // since tells whether a key with this hash may have been deleted after seenAt.
 func (d *deletions) since(db int, hash uint32, seenAt uint64) bool {
 	if d.horizon > seenAt {
@@ -78,7 +87,7 @@ func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
 	d.horizon, data = horizon, data[n:]
 	for len(data) > 0 {
 		txnNo, n := binary.Uvarint(data)
-		if n <= 0 || len(data) < n+5 || len(d.ring) == deletionsMax {
+		if n <= 0 || len(data) < n+5 || len(d.ring) == deletionsMax || data[n+4] >= Databases {
 			return false
 		}
 		d.ring = append(d.ring, deletion{txnNo, binary.LittleEndian.Uint32(data[n:]), data[n+4]})

@@ -57,6 +57,8 @@ type Entry struct {
 	access uint32
 	kind   Kind
 	flags  uint8
+	// spare is how many words a packed string's memory has beyond its text.
+	spare uint8
 }
 
 const (
@@ -98,6 +100,11 @@ func NewString(key, value []byte) *Entry {
 
 // packedWords is the size of a packed string in words of eight bytes.
 func packedWords(keyLen, textLen int) int { return (entryBytes + keyLen + textLen + 7) / 8 }
+
+// packedWords is the size of the entry's memory, if it is a packed string.
+func (e *Entry) packedWords() int {
+	return packedWords(int(e.keyLen), int(e.textLen)) + int(e.spare)
+}
 
 // behind is part of the memory behind a packed string's head.
 func (e *Entry) behind(at, length int) []byte {
@@ -168,11 +175,11 @@ func (e *Entry) setText(text []byte) bool {
 		return false
 	}
 	const wasteMaxWords = 2
-	spare := packedWords(int(e.keyLen), int(e.textLen)) - packedWords(int(e.keyLen), len(text))
+	spare := e.packedWords() - packedWords(int(e.keyLen), len(text))
 	if spare < 0 || spare > wasteMaxWords {
 		return false
 	}
-	e.textLen = uint32(len(text))
+	e.textLen, e.spare = uint32(len(text)), uint8(spare)
 	copy(e.behind(int(e.keyLen), len(text)), text)
 	return true
 }
@@ -192,7 +199,7 @@ func (e *Entry) MemoryBytes() int {
 		o := e.head()
 		return placeBytes + entryBytes + headersBytes + len(o.key) + o.object.MemoryBytes()
 	}
-	return placeBytes + 8*packedWords(int(e.keyLen), int(e.textLen))
+	return placeBytes + 8*e.packedWords()
 }
 
 // clone returns a copy of the entry for a txn to change while a snapshot
@@ -204,6 +211,7 @@ func (e *Entry) clone() *Entry {
 	}
 	c := NewString(e.KeyBytes(), e.Text())
 	*c = *e
+	c.spare = 0
 	return c
 }
 

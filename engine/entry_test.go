@@ -57,3 +57,33 @@ func TestOverwritingReusesMemory(t *testing.T) {
 		t.Error("one byte keeps the memory of a hundred")
 	}
 }
+
+// TestATextThatShrinksGivesItsMemoryBack expects a text that becomes a little
+// shorter again and again not to keep what it began with, and memory to be counted
+// as it is.
+func TestATextThatShrinksGivesItsMemoryBack(t *testing.T) {
+	k := New(Config{LockSlots: 1})
+	key, text := []byte("key"), make([]byte, packedMax)
+	first := k.SetString(0, 0, key, text, 0, 1)
+	for txnNo := uint64(2); len(text) > 8; txnNo++ {
+		text = text[:len(text)-8]
+		k.SetString(0, 0, key, text, 0, txnNo)
+	}
+	e := k.Find(0, 0, key)
+	if e == first {
+		t.Errorf("%d bytes keep the memory of %d", len(text), packedMax)
+	}
+	if n := k.MemoryBytes(); n != int64(e.MemoryBytes()) || n > 128 {
+		t.Errorf("%d bytes are counted, %d of the entry", n, e.MemoryBytes())
+	}
+	// What is spare is used again.
+	e = k.SetString(0, 0, key, make([]byte, 100), 0, 1)
+	k.SetString(0, 0, key, make([]byte, 90), 0, 2)
+	if k.SetString(0, 0, key, make([]byte, 100), 0, 3) != e {
+		t.Error("a text that is as long as once before gets other memory")
+	}
+	k.Remove(0, 0, key, 4)
+	if n := k.MemoryBytes(); n != 0 {
+		t.Errorf("%d bytes of nothing", n)
+	}
+}

@@ -42,6 +42,9 @@ type Config struct {
 	Seed [16]byte
 }
 
+// Possible tells whether a keyspace can be made with it.
+func (c Config) Possible() bool { return 1 <= c.LockSlots && c.LockSlots <= hashslot.Count }
+
 // Keyspace is one shard's keys and values.
 type Keyspace struct {
 	cfg          Config
@@ -84,7 +87,7 @@ type slotSpace struct {
 
 // New returns an empty keyspace.
 func New(cfg Config) *Keyspace {
-	if cfg.LockSlots < 1 || cfg.LockSlots > hashslot.Count {
+	if !cfg.Possible() {
 		panic(fmt.Sprintf("engine: %d lock slots", cfg.LockSlots))
 	}
 	k := &Keyspace{cfg: cfg, slots: make([]slotSpace, cfg.LockSlots)}
@@ -176,12 +179,8 @@ func (k *Keyspace) overwrite(s *slotSpace, db int, e *Entry, text []byte, expire
 	if k.held(e, txnNo) {
 		return false
 	}
-	before := e.MemoryBytes()
 	if !e.setText(text) {
 		return false
-	}
-	if n := e.MemoryBytes() - before; n != 0 {
-		k.memory[db].Add(int64(n))
 	}
 	e.flags, e.Version = 0, txnNo
 	if e.ExpireAtMs != expireAtMs {
@@ -476,6 +475,13 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 	default:
 		return !s.deleted.since(db, k.hash(key), seenAt)
 	}
+}
+
+// SeenAt is what a client has seen that read versions in a slot when it had seen
+// txn seenAt: that, or the last txn that deleted something there or swapped the
+// database. It needs the slot shared.
+func (k *Keyspace) SeenAt(slot int32, db int, seenAt uint64) uint64 {
+	return max(seenAt, k.slots[slot].deleted.last(), k.swappedAt[db])
 }
 
 // SwappedAt returns, per database, the number of the last txn that swapped its

@@ -69,25 +69,27 @@ type dupLane struct {
 	records []*dupRecord
 }
 
-// dupRecord is the outcome of one txn.
+// dupRecord is the outcome of one txn. There is one for each txn of the log: its
+// fields stand so that they take little.
 type dupRecord struct {
-	mu   sync.Mutex
-	done bool
+	mu sync.Mutex
 	// room is the length up to which the reply is kept; it is set before the txn
 	// runs.
 	room int32
-	// reply is the answer; lost is set instead when it was too long to keep.
-	reply []byte
-	lost  bool
-	// gone: it did not run, for OutcomeScriptGone.
-	gone bool
-	// others wait for the same txn, met again before it had run.
-	others []waiting
+	done bool
+	// lost: the reply was too long to keep; gone: the txn did not run, for
+	// OutcomeScriptGone.
+	lost, gone bool
+	reply      []byte
+	// others wait for the same txn, met again before it had run; the last comes
+	// first.
+	others *waiting
 }
 
 type waiting struct {
 	receiver Receiver
 	txn      int
+	next     *waiting
 }
 
 func newDupTable() *dupTable { return &dupTable{origins: map[uint64]*dupOrigin{}} }
@@ -208,25 +210,34 @@ func (l *dupLane) judge(seq uint64, fresh *dupRecord) (*dupRecord, verdict) {
 	return fresh, verdictRun
 }
 
-// finish stores the outcome and answers whoever asked meanwhile.
-func (r *dupRecord) finish(reply []byte, outcome Outcome) {
+// finish stores the outcome and answers whoever asked meanwhile. It returns a
+// copy of the reply, if that is wanted: a long one that nobody waits for and no
+// record keeps is not copied.
+func (r *dupRecord) finish(reply []byte, outcome Outcome, wanted bool) []byte {
 	if r == nil {
-		return
+		return copyIf(wanted, reply)
 	}
 	r.mu.Lock()
-	r.done = true
-	r.gone = outcome == OutcomeScriptGone
-	if len(reply) <= int(r.room) {
+	kept := len(reply) <= int(r.room)
+	reply = copyIf(kept || wanted || r.others != nil, reply)
+	r.done, r.lost, r.gone = true, !kept, outcome == OutcomeScriptGone
+	if kept {
 		r.reply = reply
-	} else {
-		r.lost = true
 	}
 	others := r.others
 	r.others = nil
 	r.mu.Unlock()
-	for _, w := range others {
+	for w := others; w != nil; w = w.next {
 		w.receiver.Deliver(w.txn, reply, outcome)
 	}
+	return reply
+}
+
+func copyIf(wanted bool, reply []byte) []byte {
+	if !wanted {
+		return nil
+	}
+	return shared(reply)
 }
 
 // answer gives the outcome to a receiver, now or when it is there.
@@ -236,7 +247,7 @@ func (r *dupRecord) answer(receiver Receiver, txn int) {
 	}
 	r.mu.Lock()
 	if !r.done {
-		r.others = append(r.others, waiting{receiver, txn})
+		r.others = &waiting{receiver, txn, r.others}
 		r.mu.Unlock()
 		return
 	}

@@ -263,3 +263,35 @@ func TestWhichRepliesAreKeptIsTheSameBehindASnapshot(t *testing.T) {
 		t.Errorf("images of %d and %d bytes differ", len(images[0]), len(images[1]))
 	}
 }
+
+// A reply that is too long to keep is copied for who waits for it, and else not
+// at all.
+func TestALongReplyIsCopiedForWhoWaits(t *testing.T) {
+	long, short := []byte(strings.Repeat("x", 100)), []byte("short")
+	for _, c := range []struct {
+		name           string
+		record         *dupRecord
+		reply          []byte
+		wanted, copied bool
+	}{
+		{"a long one that nobody waits for", &dupRecord{room: 10}, long, false, false},
+		{"a long one that somebody waits for", &dupRecord{room: 10}, long, true, true},
+		{"a short one that nobody waits for", &dupRecord{room: 10}, short, false, true},
+		{"one without a record that nobody waits for", nil, short, false, false},
+		{"one without a record that somebody waits for", nil, long, true, true},
+	} {
+		got := c.record.finish(c.reply, OutcomeDone, c.wanted)
+		if c.copied != bytes.Equal(got, c.reply) || !c.copied && got != nil {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+	r, later := &dupRecord{room: 10}, make(waitingReceiver, 2)
+	r.answer(later, 0)
+	r.answer(later, 1)
+	r.finish(long, OutcomeDone, false)
+	for range 2 {
+		if got := <-later; got != string(long) {
+			t.Errorf("who asked again gets %q", got)
+		}
+	}
+}

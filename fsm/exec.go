@@ -45,6 +45,8 @@ type work struct {
 // anew in other memory.
 type applying struct {
 	decoder entryDecoder
+	// run is used again for entries whose txns have all run at the end.
+	run     *run
 	works   []work
 	tasks   []*sched.Task
 	lookups []engine.Lookup
@@ -56,6 +58,14 @@ const (
 	keptBytes = 64 << 10
 	keptTxns  = 2048
 )
+
+// begin returns the run of the next entry.
+func (a *applying) begin() *run {
+	if a.run == nil {
+		a.run = new(run)
+	}
+	return a.run
+}
 
 // end makes the memory ready for the next entry, or gives it up.
 func (a *applying) end(free bool, bytes int) {
@@ -183,16 +193,17 @@ func (r *run) findScripts(t *Txn) bool {
 // leaveOut ends a txn that does not run because a script has gone.
 func (w *work) leaveOut() {
 	w.run.m.counters.ScriptsGone.Add(1)
-	w.record.finish(nil, OutcomeScriptGone)
+	w.record.finish(nil, OutcomeScriptGone, false)
 	w.run.deliver(w.ordinal, nil, OutcomeScriptGone)
 	w.run.m.progress.done(w.run.entry, 1)
 }
 
 // settle plans the txn's calls of programs at their place in the log.
 func (r *run) settle(t *Txn) {
-	p := command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec}
 	for i := range t.Ops {
-		t.Ops[i].settle(&p)
+		if op := &t.Ops[i]; op.lookup().Plan != nil {
+			op.settle(&command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec})
+		}
 	}
 }
 
@@ -225,7 +236,7 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 		heavy = heavy || spec.TakesLong(args) || len(args) > heavyArgs
 		for _, k := range spec.AppendKeys(buf[:0], args) {
 			slot := ks.LockSlot(args[k.Pos])
-			a.Add(slot, k.Mode)
+			a.Add(slot, loggedMode(spec, k))
 			if first.Key == nil {
 				*first = engine.Lookup{Slot: slot, DB: t.Ops[i].DB, Key: args[k.Pos]}
 			}
@@ -238,6 +249,16 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 		a.Raise()
 	}
 	return heavy
+}
+
+// loggedMode is how a logged command takes a key. With some arguments a command
+// that writes only reads its key (GETEX); but in the log it deletes on its way
+// what has expired, and so it takes the key exclusively all the same.
+func loggedMode(spec *command.Spec, k command.KeyRef) sched.Mode {
+	if spec.Is(command.Write) && k.Flags&command.KeyRO == 0 {
+		return sched.Exclusive
+	}
+	return k.Mode
 }
 
 // lockPlanned adds what a planned op locks. A script in a transaction locks
@@ -309,9 +330,8 @@ func (w *work) Run() {
 	if len(x.changes.Keys) > 0 {
 		tracker.Changed(TxnID{*w.origin, w.seq}, x.changes.Keys)
 	}
-	answer := shared(x.out.Bytes())
+	answer := w.record.finish(x.out.Bytes(), OutcomeDone, w.run.receiver != nil)
 	m.executions.put(x)
-	w.record.finish(answer, OutcomeDone)
 	w.run.deliver(w.ordinal, answer, OutcomeDone)
 	m.counters.Txns.Add(1)
 	m.progress.done(w.run.entry, 1)

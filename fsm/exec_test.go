@@ -126,6 +126,42 @@ func TestAWatchOfTheMiddleOfAnEntry(t *testing.T) {
 	}
 }
 
+// A client has the reply to its DEL while the rest of the entry is being applied,
+// and watches the key: nobody changes it since, so its EXEC runs.
+func TestAWatchBehindADeletionInTheMiddleOfAnEntry(t *testing.T) {
+	g := standstill.New("gate")
+	m := &lockedMachine{t: t, replies: newRecorder()}
+	m.Machine = New(Config{Group: 7, Engine: engine.Config{LockSlots: 64}, Sink: m.replies, Observer: g, Sched: sched.Config{Permits: 8, Workers: 4}})
+	t.Cleanup(m.Close)
+	keys := m.elsewhere("gate", 2)
+	w, other := keys[0], keys[1]
+	m.executed(m.apply(txnOf(0, "set", w, "v")))
+	// More txns than run together: the slots of the first ones are free when the last
+	// one runs.
+	txns := []Txn{txnOf(0, "del", w)}
+	for len(txns) < 64 {
+		txns = append(txns, txnOf(0, "set", other, "v"))
+	}
+	txns = append(txns, txnOf(0, "set", "gate", "v"))
+	applied := make(chan uint64, 1)
+	go func() { applied <- m.apply(txns...) }()
+	<-g.Entered
+	var version, seenAt uint64
+	seen := readText(t, m.Machine, "lockstep.versions", w)
+	if _, err := fmt.Sscanf(seen, "*2\r\n:%d\r\n:%d\r\n", &version, &seenAt); err != nil || version != 0 {
+		t.Fatalf("%q: %v", seen, err)
+	}
+	close(g.Open)
+	m.executed(<-applied)
+	exec := txnOf(0, "set", "done", "1")
+	exec.Kind, exec.Watches = KindExec, []Watch{{Key: []byte(w), SeenAt: seenAt}}
+	entry := m.apply(exec)
+	m.executed(entry)
+	if got := m.reply(entry); got != "*1\r\n+OK\r\n" {
+		t.Errorf("EXEC answers %q; the key was seen at %d", got, seenAt)
+	}
+}
+
 func TestTheUsersThatAreKeptAreBounded(t *testing.T) {
 	var c userCache
 	for i := range 3 * usersMax {

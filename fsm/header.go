@@ -173,7 +173,7 @@ func decodeHeader(data []byte) (header, error) {
 	for i := range h.origins {
 		h.origins[i].decode(&d)
 	}
-	if d.failed || len(d.rest) != 0 {
+	if d.failed || len(d.rest) != 0 || !h.engine.Possible() {
 		return header{}, fmt.Errorf("%w: snapshot header", ErrCorrupt)
 	}
 	return h, nil

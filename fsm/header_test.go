@@ -1,10 +1,24 @@
 package fsm
 
 import (
+	"errors"
+	"math"
 	"testing"
 
 	"lockstep/engine/command"
 )
+
+// TestAHeaderOfAnImpossibleKeyspaceIsRefused: a damaged number of lock slots ends
+// in words.
+func TestAHeaderOfAnImpossibleKeyspaceIsRefused(t *testing.T) {
+	for _, lockSlots := range []int{0, -1, 1 << 20, math.MaxInt} {
+		h := header{settings: command.DefaultSettings}
+		h.engine.LockSlots = lockSlots
+		if _, err := decodeHeader(h.append(nil)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d lock slots: %v", lockSlots, err)
+		}
+	}
+}
 
 // TestHeadersTellLateSettings: a setting that came with a cluster version is in a
 // snapshot where it is not what it was before, and only there: a program that does

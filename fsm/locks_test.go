@@ -143,6 +143,7 @@ func TestWhatTheLogsTxnsShare(t *testing.T) {
 		{"a watch beside a reader", exec(txnOf(0, "set", "k", "v"), "s"), sched.Shared, true},
 		{"a watch beside a writer", exec(txnOf(0, "set", "k", "v"), "s"), sched.Exclusive, true},
 		{"another key beside a writer", txnOf(0, "set", "k", "v"), sched.Exclusive, false},
+		{"a write that only reads beside a reader", txnOf(0, "getex", "s"), sched.Shared, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newLockedMachine(t)
@@ -453,4 +454,87 @@ func loadReader(ctx context.Context, t *testing.T, m *Machine, seed uint64, read
 func halves(reply string) bool {
 	body := strings.TrimPrefix(reply, "*2\r\n")
 	return len(body) < len(reply) && len(body)%2 == 0 && body[:len(body)/2] == body[len(body)/2:]
+}
+
+// A command that writes deletes what it finds expired, even where it has nothing
+// else to change: not while somebody reads. A script that shares its keys with
+// readers deletes nothing.
+func TestWhatHasExpiredIsNotDeletedBesideAReader(t *testing.T) {
+	const sharing = "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('getex', KEYS[1])"
+	for _, c := range []struct {
+		name  string
+		txn   Txn
+		waits bool
+	}{
+		{"a command", txnOf(0, "getex", "k"), true},
+		{"a script", txnOf(0, "eval", sharing, "1", "k"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newLockedMachine(t)
+			m.executed(m.apply(txnOf(0, "set", "k", "v", "pxat", "1002")))
+			letGo := m.hold("k", sched.Shared)
+			entry := m.apply(c.txn)
+			if !c.waits {
+				m.executed(entry)
+			}
+			if n := m.Keyspace().Keys(0); n != 1 {
+				t.Errorf("%d keys while a reader is there", n)
+			}
+			letGo()
+			m.executed(entry)
+			left := 0
+			if !c.waits {
+				left = 1
+			}
+			if n := m.Keyspace().Keys(0); n != left || m.reply(entry) != "$-1\r\n" {
+				t.Errorf("%d keys, the reply is %q", n, m.reply(entry))
+			}
+		})
+	}
+}
+
+// A replica that runs txns more slowly than they come takes over no more of them
+// than it has room for. What has run takes no room, however far the watermark is
+// behind it.
+func TestWhatIsOpenIsBounded(t *testing.T) {
+	const openTxns, txns = 100, 1000
+	m := &lockedMachine{t: t, replies: newRecorder()}
+	m.Machine = New(Config{
+		Group: 7, Engine: engine.Config{LockSlots: 64}, Sink: m.replies, Sched: sched.Config{Permits: 8, Workers: 4},
+		OpenBytesMax: openTxns * OpenTxnBytes,
+	})
+	t.Cleanup(m.Close)
+	letGo := m.hold("k", sched.Exclusive)
+	m.apply(txnOf(0, "append", "k", "x"))
+	beside := m.elsewhere("k", 1)[0]
+	for range txns {
+		m.apply(txnOf(0, "set", beside, "v"))
+	}
+	applied := make(chan error, 1)
+	go func() {
+		var err error
+		for index := m.index + 1; index <= m.index+txns && err == nil; index++ {
+			err = m.Apply(index, entryOf(index, Bundle{Txns: []Txn{txnOf(0, "append", "k", "x")}}))
+		}
+		applied <- err
+	}()
+	m.eventually("it waits for room", func() bool {
+		m.progress.mu.Lock()
+		defer m.progress.mu.Unlock()
+		return m.progress.mu.room != nil
+	})
+	if n := m.Sched().Stats().WaitingTickets; n > openTxns+1 || n < openTxns/2 {
+		t.Errorf("%d txns are open", n)
+	}
+	letGo()
+	if err := <-applied; err != nil {
+		t.Fatal(err)
+	}
+	m.executed(m.index + txns)
+	if got := readText(t, m.Machine, "strlen", "k"); got != fmt.Sprintf(":%d\r\n", txns+1) {
+		t.Errorf("%q", got)
+	}
+	if n := m.progress.mu.openBytes; n != 0 {
+		t.Errorf("%d bytes are open in the end", n)
+	}
 }

@@ -102,7 +102,14 @@ type Config struct {
 	Tracker Tracker
 	// AccessTick, when set, reads this replica's access clock. It is not state.
 	AccessTick func() uint32
+	// OpenBytesMax bounds what entries may take of which a txn has not run: their
+	// bytes, and OpenTxnBytes for each of their txns. 0: no bound.
+	OpenBytesMax int64
 }
+
+// OpenTxnBytes is about what a txn that has not run takes beside its bytes in the
+// entry.
+const OpenTxnBytes = 768
 
 // Machine is one replica of a shard's state machine. Apply, Snapshot and
 // Restore are called by one goroutine, as Raft does; everything else may be
@@ -214,7 +221,15 @@ func (m *Machine) WaitTaken(ctx context.Context, index uint64) error {
 // Apply takes the tickets of an entry's txns and runs those that are cheap and
 // free at once. After an error the node must stop: this replica cannot follow
 // the log.
+//
+// It waits for nothing but memory. What a leader takes on is bounded where it
+// enters the log; but a follower that runs txns more slowly than its leader, or
+// a node that reads its log again, would take tickets until there is no memory
+// left.
 func (m *Machine) Apply(index uint64, data []byte) error {
+	if m.cfg.OpenBytesMax > 0 {
+		m.progress.awaitRoom(m.cfg.OpenBytesMax)
+	}
 	e, err := m.applying.decoder.decode(m.cfg.Group, data)
 	if err != nil {
 		return fmt.Errorf("index %d: %w", index, err)
@@ -225,10 +240,11 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 	m.counters.Entries.Add(1)
 	stampMs := max(m.stampMs.Load(), e.StampMs)
 	m.stampMs.Store(stampMs)
-	r := &run{
+	r := m.applying.begin()
+	*r = run{
 		m: m, st: m.state.Load(), index: index, stampMs: stampMs,
 		receiver: m.sink.Receiver(e.ID),
-		entry:    m.progress.begin(index),
+		entry:    m.progress.begin(index, int64(len(data))+int64(e.Txns)*OpenTxnBytes),
 	}
 	m.applying.end(r.apply(&e, &m.applying), len(data))
 	return nil

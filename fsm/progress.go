@@ -21,6 +21,12 @@ type progress struct {
 		waiters []waiter
 		// took is closed when taken moves; nil: nobody waits for that.
 		took chan struct{}
+		// openBytes is what the entries take of which a txn has not run, wherever the
+		// watermark is.
+		openBytes int64
+		// room is closed when openBytes has fallen to roomAt; nil: nobody waits for that.
+		room   chan struct{}
+		roomAt int64
 	}
 }
 
@@ -28,6 +34,8 @@ type progress struct {
 // tickets are still being taken.
 type openEntry struct {
 	index uint64
+	// bytes is about what the entry takes until all of them have run.
+	bytes int64
 	left  atomic.Int64
 }
 
@@ -36,15 +44,32 @@ type waiter struct {
 	done  chan struct{}
 }
 
-// begin opens the entry at index. The caller ends it with done(entry, 1).
-func (p *progress) begin(index uint64) *openEntry {
-	e := &openEntry{index: index}
+// begin opens the entry at index, which takes about so many bytes. The caller
+// ends it with done(entry, 1).
+func (p *progress) begin(index uint64, bytes int64) *openEntry {
+	e := &openEntry{index: index, bytes: bytes}
 	e.left.Store(1)
 	p.mu.Lock()
 	p.mu.open = append(p.mu.open, e)
+	p.mu.openBytes += bytes
 	p.queued.Store(index)
 	p.mu.Unlock()
 	return e
+}
+
+// awaitRoom waits while open entries take more than max bytes, and then until
+// they take half of that: who goes on and stops with every entry is slow. It is
+// for the goroutine that begins entries.
+func (p *progress) awaitRoom(max int64) {
+	p.mu.Lock()
+	if p.mu.openBytes <= max {
+		p.mu.Unlock()
+		return
+	}
+	room := make(chan struct{})
+	p.mu.room, p.mu.roomAt = room, max/2
+	p.mu.Unlock()
+	<-room
 }
 
 // done takes n off what the entry waits for, and moves the watermark when the
@@ -54,6 +79,11 @@ func (p *progress) done(e *openEntry, n int64) {
 		return
 	}
 	p.mu.Lock()
+	p.mu.openBytes -= e.bytes
+	if p.mu.room != nil && p.mu.openBytes <= p.mu.roomAt {
+		close(p.mu.room)
+		p.mu.room = nil
+	}
 	passed := 0
 	for passed < len(p.mu.open) && p.mu.open[passed].left.Load() == 0 {
 		p.executed.Store(p.mu.open[passed].index)
@@ -65,7 +95,9 @@ func (p *progress) done(e *openEntry, n int64) {
 	} else {
 		p.mu.open = p.mu.open[passed:]
 	}
-	p.wakeLocked()
+	if passed > 0 {
+		p.wakeLocked()
+	}
 	p.mu.Unlock()
 }
 

@@ -101,10 +101,11 @@ func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions) error {
 		// Texts are left out in the log alone.
 		return ErrLogged
 	}
+	if op.lookup().Plan == nil {
+		return nil
+	}
 	op.settle(&command.Planning{Programs: st.programs, Settings: m.settings.Load()})
 	switch {
-	case op.plan == nil:
-		return nil
 	case op.plan.Writes:
 		return ErrLogged
 	case op.plan.Uncached != nil && !opt.Uncached:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"lockstep/engine"
 	"lockstep/engine/command"
@@ -165,7 +166,7 @@ func (c *chunk) flush() error {
 		command.WriteEntry(c.out, e)
 	}
 	c.entries = c.entries[:0]
-	return nil
+	return c.out.Err()
 }
 
 // rawBit is what OBJECT ENCODING tells of a string's past.
@@ -253,7 +254,7 @@ func (l *loader) aux(name string, value []byte) error {
 		l.st.dup = dupTableOf(h.origins)
 	case auxSlot:
 		slot, n := binary.Uvarint(value)
-		if l.st == nil || n <= 0 || !l.st.ks.RestoreDeletions(int32(slot), value[n:]) {
+		if l.st == nil || n <= 0 || slot > math.MaxInt32 || !l.st.ks.RestoreDeletions(int32(slot), value[n:]) {
 			return fmt.Errorf("%w: lock slot", ErrCorrupt)
 		}
 	case AuxScript:

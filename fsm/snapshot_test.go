@@ -2,8 +2,11 @@ package fsm
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -161,5 +164,37 @@ func TestARestoreWaitsForWhatRuns(t *testing.T) {
 	}
 	if got := readText(t, g.Machine, "get", "n"); got != "$1\r\n9\r\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+var errFullDisk = errors.New("no space left")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }
+
+// A snapshot that cannot be written is given up at once: the rest of the state is
+// not made for nothing.
+func TestASnapshotThatCannotBeWrittenIsGivenUp(t *testing.T) {
+	g := newGateways(t)
+	slots := map[int32]bool{}
+	text := strings.Repeat("x", 100_000)
+	for i := uint64(0); len(slots) < g.Keyspace().LockSlots(); i++ {
+		key := fmt.Sprint("key:", i)
+		slots[g.Keyspace().LockSlot([]byte(key))] = true
+		g.ask(Origin{Node: 5, Boot: 2}, i, i, "set", key, text)
+	}
+	s, err := g.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release()
+	before := g.Sched().Stats().Tickets
+	if err := s.Persist(fullDisk{}); !errors.Is(err, errFullDisk) {
+		t.Errorf("the error is %v", err)
+	}
+	if n := g.Sched().Stats().Tickets - before; n > 4 {
+		t.Errorf("%d lock slots were written", n)
 	}
 }

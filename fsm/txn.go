@@ -55,11 +55,9 @@ func (o *Op) Evaluates() bool {
 
 // settle plans a call whose row asks for it.
 func (o *Op) settle(p *command.Planning) {
-	if spec := o.lookup(); spec.Plan != nil {
-		p.Script = o.script
-		plan := spec.Plan(p, o.Args)
-		o.plan = &plan
-	}
+	p.Script = o.script
+	plan := o.lookup().Plan(p, o.Args)
+	o.plan = &plan
 }
 
 // writes tells whether the op may change data.

@@ -17,9 +17,9 @@ import (
 // StateMachine is what a group replicates. Its methods are called by one
 // goroutine, but for Snapshot.Persist.
 type StateMachine interface {
-	// Apply takes a committed entry over; it must not wait for slow work, nor keep
-	// or change data, which Raft still sends to followers. After an error the node
-	// must stop.
+	// Apply takes a committed entry over; it must not wait for slow work, unless so
+	// much of it is open that memory would run out, nor keep or change data, which
+	// Raft still sends to followers. After an error the node must stop.
 	Apply(index uint64, data []byte) error
 	// Snapshot captures the state after the last applied entry; it is cheap.
 	Snapshot() (Snapshot, error)

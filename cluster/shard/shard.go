@@ -112,6 +112,7 @@ func Open(cfg Config) (*Shard, error) {
 	s.waiters.init(s)
 	cfg.Machine.Observer = &observer{&s.waiters, cfg.Machine.Observer}
 	cfg.Machine.Group = cfg.Group.ID
+	cfg.Machine.OpenBytesMax = openBytesMax(&cfg)
 	s.machine = fsm.New(cfg.Machine)
 	gcfg := cfg.Group
 	gcfg.SM = machineAdapter{s.machine}
@@ -137,6 +138,15 @@ func Open(cfg Config) (*Shard, error) {
 	go s.expireLoop()
 	go s.waiters.loop()
 	return s, nil
+}
+
+// openBytesMax bounds what a replica has taken over from the log and has not run.
+// On a leader admission is the bound, and a log that waits for memory keeps
+// everybody waiting: so this is more than admission ever lets in, with some room
+// for the heads of entries and for what leaders propose for themselves.
+func openBytesMax(cfg *Config) int64 {
+	const roomBytes = 64 << 20
+	return cfg.OutstandingBytesMax + cfg.OutstandingTxnsMax*fsm.OpenTxnBytes + roomBytes
 }
 
 // ID is the shard's number, which is its group's.

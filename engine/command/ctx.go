@@ -95,6 +95,9 @@ type Ctx struct {
 	// waits.
 	InExec bool
 
+	// sharesKeys tells that a script runs whose keys are held shared: nothing may
+	// be deleted, not even what has expired.
+	sharesKeys bool
 	// programRuns counts the programs that the txn has run.
 	programRuns uint64
 	// walked counts the keys that walks have visited.
@@ -195,7 +198,7 @@ func (c *Ctx) Write(key []byte) *engine.Entry {
 		return nil
 	}
 	if e.ExpiredAt(c.NowMs) {
-		if c.Logged {
+		if c.Logged && !c.sharesKeys {
 			c.expireDue(c.DB, key, math.MaxInt)
 		}
 		return nil

@@ -72,7 +72,7 @@ func runSetSetting(c *Ctx, _ [][]byte) { c.Out.OK() }
 func (s *Spec) Internal() bool { return s.Group == "internal" }
 
 // runVersions answers, for each key, its version (0: no such key) and the
-// number of the last txn executed: fsm.Watch's Version and SeenAt.
+// number of the last txn seen: fsm.Watch's Version and SeenAt.
 func runVersions(c *Ctx, args [][]byte) {
 	c.Out.Array(2 * (len(args) - 1))
 	for _, key := range args[1:] {
@@ -81,9 +81,14 @@ func runVersions(c *Ctx, args [][]byte) {
 			version = e.Version
 		}
 		c.Out.Int(int64(version))
-		c.Out.Int(int64(c.TxnNo))
+		c.Out.Int(int64(c.seenAt(key)))
 	}
 }
+
+// seenAt is the number of the last txn that who looks at a key now has seen.
+// TxnNo alone may be behind: an entry counts when all of it was taken, and who
+// has the reply of its first txn may watch a key which that one has deleted.
+func (c *Ctx) seenAt(key []byte) uint64 { return c.KS.SeenAt(c.slot(key), c.DB, c.TxnNo) }
 
 // purgeMax is how many keys and fields one lockstep.expire takes out. What it
 // leaves is found again.

@@ -72,7 +72,7 @@ func findMigrateList(dst []int, args [][]byte) []int {
 }
 
 // runDumpToMigrate answers a key's version and the number of the last txn
-// executed, as lockstep.versions does, its time to live in milliseconds (0: it has
+// seen, as lockstep.versions does, its time to live in milliseconds (0: it has
 // none) and its dump, all of one instant; a null array where there is no such key.
 func runDumpToMigrate(c *Ctx, args [][]byte) {
 	e := c.Read(args[1])
@@ -86,7 +86,7 @@ func runDumpToMigrate(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(4)
 	c.Out.Int(int64(e.Version))
-	c.Out.Int(int64(c.TxnNo))
+	c.Out.Int(int64(c.seenAt(args[1])))
 	c.Out.Int(leftMs)
 	c.Out.Bulk(appendPayload(nil, e))
 }

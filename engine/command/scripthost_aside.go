@@ -21,8 +21,16 @@ var aside = map[string]func(h *ScriptHost, args [][]byte, w *reply.Writer){
 func (h *ScriptHost) prepare() {
 	if !h.ready {
 		h.sub, h.ready = *h.Ctx, true
+		h.sub.sharesKeys = h.sharesKeys()
 		h.sub.InExec, h.sub.Walk = true, HeldWalker{}
 	}
+}
+
+// sharesKeys tells whether others may look at the script's keys while it runs. A
+// transaction shares nothing.
+func (h *ScriptHost) sharesKeys() bool {
+	p := h.Ctx.Plan
+	return p != nil && p.Access == PlanKeys && p.Shared && !h.Ctx.InExec
 }
 
 func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {

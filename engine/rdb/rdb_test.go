@@ -210,3 +210,41 @@ func FuzzOpenPayload(f *testing.F) {
 		}
 	})
 }
+
+// A long text goes into a file without a copy of it: what a snapshot needs beside
+// the state does not depend on the longest value.
+func TestALongTextDoesNotPassThroughTheBuffer(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), 40*bufferBytes)
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	value := w.Key([]byte("key"), 0, TypeList)
+	value.Length(3)
+	value.Text([]byte("12"))
+	value.Text(long)
+	value.Blob(long)
+	value.End()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := cap(w.buf); n > 2*bufferBytes {
+		t.Errorf("the buffer has %d bytes", n)
+	}
+	r, err := NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := r.Next(); err != nil || string(e.Key) != "key" {
+		t.Fatalf("%q, %v", e.Key, err)
+	}
+	if n, err := r.Length(); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, want := range [][]byte{[]byte("12"), long, long} {
+		if got, err := r.Text(); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes came back as %d, %v", len(want), len(got), err)
+		}
+	}
+	if e, err := r.Next(); err != nil || !e.EOF {
+		t.Errorf("the end: %+v, %v", e, err)
+	}
+}

@@ -120,14 +120,18 @@ func (v *Value) Length(n uint64) { v.buf = AppendLength(v.buf, n) }
 
 // Text writes a text.
 func (v *Value) Text(text []byte) {
+	if len(text) >= bufferBytes {
+		v.Blob(text)
+		return
+	}
 	v.buf = AppendText(v.buf, text)
 	v.written()
 }
 
 // Blob writes a text that is no number.
 func (v *Value) Blob(blob []byte) {
-	v.buf = append(AppendLength(v.buf, uint64(len(blob))), blob...)
-	v.written()
+	v.buf = AppendLength(v.buf, uint64(len(blob)))
+	v.Raw(blob)
 }
 
 // Double writes a number in eight bytes.
@@ -136,8 +140,15 @@ func (v *Value) Double(f float64) {
 	v.written()
 }
 
-// Raw writes bytes as they are.
+// Raw writes bytes as they are. Long ones go to a file by themselves: the buffer
+// stays short.
 func (v *Value) Raw(b []byte) {
+	if v.out != nil && len(b) >= bufferBytes {
+		v.out.write(v.buf)
+		v.out.write(b)
+		v.buf = v.buf[:0]
+		return
+	}
 	v.buf = append(v.buf, b...)
 	v.written()
 }

@@ -16,7 +16,7 @@ func (p *permits) take(t *Ticket) bool {
 		t.running = true
 		return true
 	}
-	t.next = nil
+	t.next, t.prev = nil, p.tail
 	if p.tail == nil {
 		p.head = t
 	} else {
@@ -29,29 +29,22 @@ func (p *permits) take(t *Ticket) bool {
 
 func (p *permits) pop() *Ticket {
 	t := p.head
-	p.head = t.next
-	if p.head == nil {
-		p.tail = nil
-	}
-	t.next = nil
-	p.waiting--
+	p.drop(t)
 	return t
 }
 
 // drop takes a ticket out of the queue.
 func (p *permits) drop(t *Ticket) {
-	var before *Ticket
-	for q := p.head; q != t; q = q.next {
-		before = q
+	if t.prev == nil {
+		p.head = t.next
+	} else {
+		t.prev.next = t.next
 	}
-	if before == nil {
-		p.pop()
-		return
+	if t.next == nil {
+		p.tail = t.prev
+	} else {
+		t.next.prev = t.prev
 	}
-	before.next = t.next
-	if p.tail == t {
-		p.tail = before
-	}
-	t.next = nil
+	t.next, t.prev = nil, nil
 	p.waiting--
 }

@@ -542,3 +542,76 @@ func BenchmarkLockUnlockShared(b *testing.B) {
 		s.Unlock(&ticket)
 	}
 }
+
+// Tickets are given up from the front, the middle and the end of the queue of a
+// slot and of that for permits: the others go on in their order.
+func TestTicketsGivenUpAnywhereLeaveTheOthersInOrder(t *testing.T) {
+	const n = 8
+	for gone := range 1 << n {
+		for _, c := range []struct {
+			name    string
+			holder  Access
+			waiting func(i int) Access
+		}{
+			{"a slot", access(writes(1)), func(int) Access { return access(writes(1)) }},
+			{"permits", access(writes(1)), func(i int) Access { return access(writes(int32(2 + i))) }},
+		} {
+			s := newTable(t, Config{Permits: 1})
+			before := lock(t, s, c.holder)
+			var tickets [n]Ticket
+			for i := range tickets {
+				a := c.waiting(i)
+				s.Enqueue(&tickets[i], &a)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			// Every other one from the end, so that neighbours go in both orders.
+			for _, i := range []int{1, 0, 5, 7, 6, 2, 3, 4} {
+				if gone&(1<<i) == 0 {
+					continue
+				}
+				if err := s.Wait(ctx, &tickets[i]); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+			}
+			for i := range tickets {
+				if gone&(1<<i) != 0 {
+					continue
+				}
+				s.Unlock(before)
+				before = &tickets[i]
+				if len(before.ready) != 1 {
+					t.Fatalf("%s, %08b given up: ticket %d is not next", c.name, gone, i)
+				}
+				if err := s.Wait(t.Context(), before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Unlock(before)
+			if st := s.Stats(); st.WaitingTickets+st.WaitingPermits+st.PermitsInUse != 0 {
+				t.Fatalf("%s, %08b given up: left behind: %+v", c.name, gone, st)
+			}
+		}
+	}
+}
+
+// BenchmarkGiveUp10000 has so many readers of one slot give up, the last that came
+// first.
+func BenchmarkGiveUp10000(b *testing.B) {
+	s := newTable(b, Config{})
+	lock(b, s, access(writes(1)))
+	ctx, cancel := context.WithCancel(b.Context())
+	cancel()
+	tickets := make([]Ticket, 10_000)
+	for b.Loop() {
+		for i := range tickets {
+			a := access(reads(1))
+			s.Enqueue(&tickets[i], &a)
+		}
+		for i := len(tickets) - 1; i >= 0; i-- {
+			if err := s.Wait(ctx, &tickets[i]); err == nil {
+				b.Fatal("granted")
+			}
+		}
+	}
+}

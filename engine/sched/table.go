@@ -21,7 +21,8 @@ type place struct {
 	mode   Mode
 	// granted is false while the place is in the row's queue.
 	granted bool
-	next    *place
+	// next and prev are the neighbours in the queue.
+	next, prev *place
 }
 
 func (r *row) fits(m Mode) bool {
@@ -50,7 +51,7 @@ func (r *row) letGo(p *place) {
 }
 
 func (r *row) push(p *place) {
-	p.granted, p.next = false, nil
+	p.granted, p.next, p.prev = false, nil, r.tail
 	if r.tail == nil {
 		r.head = p
 	} else {
@@ -61,29 +62,23 @@ func (r *row) push(p *place) {
 
 func (r *row) pop() *place {
 	p := r.head
-	r.head = p.next
-	if r.head == nil {
-		r.tail = nil
-	}
-	p.next = nil
+	r.drop(p)
 	return p
 }
 
 // drop takes a place out of the queue, wherever it stands.
 func (r *row) drop(p *place) {
-	var before *place
-	for q := r.head; q != p; q = q.next {
-		before = q
+	if p.prev == nil {
+		r.head = p.next
+	} else {
+		p.prev.next = p.next
 	}
-	if before == nil {
-		r.pop()
-		return
+	if p.next == nil {
+		r.tail = p.prev
+	} else {
+		p.next.prev = p.prev
 	}
-	before.next = p.next
-	if r.tail == p {
-		r.tail = before
-	}
-	p.next = nil
+	p.next, p.prev = nil, nil
 }
 
 // Ticket is a place in the queues of all lock slots of an access, taken at one
@@ -103,8 +98,8 @@ type Ticket struct {
 	ready   chan struct{}
 	running bool
 	sinceNs int64
-	// next is the next ticket that waits for a permit.
-	next *Ticket
+	// next and prev are the neighbours among the tickets that wait for a permit.
+	next, prev *Ticket
 }
 
 // fill sets the places of an access.
@@ -124,7 +119,7 @@ func (t *Ticket) fill(s *Scheduler, a *Access) {
 			t.places = append(t.places, place{ticket: t, row: x.Slot, mode: x.Mode})
 		}
 	}
-	t.missing, t.running, t.sinceNs, t.next = 0, false, 0, nil
+	t.missing, t.running, t.sinceNs, t.next, t.prev = 0, false, 0, nil, nil
 }
 
 // Runner does a task's work.

@@ -214,7 +214,7 @@ var executionDirectives = []*Directive{
 	},
 	{
 		Name: "outstanding-txns-max", Default: "65536", Flags: Immutable,
-		Doc:  "Transactions a leader has taken on and not answered, per shard; above it they are refused before they enter the log.",
+		Doc:  "Transactions a leader has taken on and not answered, per shard; above it they are refused before they enter the log. A replica that runs them more slowly than its leader takes over about as many, and then leaves entries in its log until half of them have run.",
 		kind: into(integer(1, 1<<24), func(s *Settings) *int { return &s.OutstandingTxnsMax }),
 	},
 	{

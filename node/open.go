@@ -88,7 +88,6 @@ func (n *Node) handleCalls(t *transport.Transport) {
 	handle(leaders.Kind, func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) })
 	handle(router.KindWait, func(payload []byte, reply func([]byte)) { n.router.ServeWait(payload, reply) })
 	handle(router.KindLeader, func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) })
-	handle(router.KindLeads, func(payload []byte, reply func([]byte)) { n.router.ServeLeads(payload, reply) })
 }
 
 // inWords explains why a port could not be opened.
@@ -287,6 +286,8 @@ func (n *Node) reconcile(context.Context) error {
 			return nil
 		},
 		Replicas: n.replicaAddrs,
+		Known:    n.knownLeader,
+		Learn:    n.learnLeader,
 		Heard:    n.feeds.intake.Heard,
 		Scripts:  n.knownScripts,
 		Draws:    func() bool { return n.machine.View().Version() >= meta.VersionSums },
@@ -319,9 +320,6 @@ func (n *Node) reconcile(context.Context) error {
 	n.machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
 	go n.replicas.keep(n.ctx)
 	go n.feeds.intake.Run(n.ctx)
-	for _, s := range n.shards() {
-		n.announce(int(s.ID()))
-	}
 	return nil
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
+	"lockstep/cluster/shard"
+	"lockstep/cluster/stepper"
 	"lockstep/engine/hashslot"
 	"lockstep/node/config"
 	"lockstep/proto/client"
@@ -34,7 +36,7 @@ func splitAddr(addr string) (host string, port int) {
 func (n *Node) openLeaders() {
 	n.leaders = leaders.NewTable(n.shardCount())
 	n.leaders.OnNews(n.seeLeader)
-	n.exchange = &leaders.Exchange{Table: n.leaders, Peers: n.transport, Addrs: n.peerAddrs, Heard: n.heardLeader}
+	n.exchange = &leaders.Exchange{Stepper: stepper.New(), Table: n.leaders, Peers: n.transport, Addrs: n.peerAddrs, Heard: n.heardLeader}
 	n.exchange.Look()
 }
 
@@ -70,14 +72,33 @@ func (n *Node) knowsLeaders() bool {
 // KnowsCluster implements client.ClusterView.
 func (n *Node) KnowsCluster() bool { return n.machine.View().Created() }
 
-// heardLeader is what this node knows of a shard's leader: from its replica, or
-// as the router has heard.
-func (n *Node) heardLeader(shard int) leaders.Leadership {
-	l := n.router.Heard(shard)
+// heardLeader is who leads a shard as this node's replica knows it.
+func (n *Node) heardLeader(i int) leaders.Leadership {
+	if s := n.replica(i); s != nil {
+		return n.leadership(s.Leader())
+	}
+	return leaders.Leadership{}
+}
+
+// learnLeader takes over what another node's replica knows.
+func (n *Node) learnLeader(i int, said shard.Leader) { n.leaders.Learn(i, n.leadership(said)) }
+
+// leadership is what a replica knows of its leader, in the words of all nodes.
+func (n *Node) leadership(l shard.Leader) leaders.Leadership {
 	if node, known := n.machine.View().Node(meta.NodeID(l.ID)); known {
 		return leaders.Leadership{Term: l.Term, Node: node.Incarnation}
 	}
 	return leaders.Leadership{}
+}
+
+// knownLeader is who leads a shard as nodes have told each other.
+func (n *Node) knownLeader(i int) shard.Leader {
+	of := n.leaders.Of(i)
+	node, known := n.machine.View().ByIncarnation(of.Node)
+	if !known {
+		return shard.Leader{}
+	}
+	return shard.Leader{ID: string(node.ID), Addr: node.PeerAddr, Term: of.Term}
 }
 
 // leaderOf is the node that leads a shard; of an election in progress, the one
@@ -264,11 +285,12 @@ func (n *Node) ClusterInfo() string {
 
 // orphaned tells whether the node that leads a shard, as far as is known, does
 // so no more: it cannot be reached, or this node's replica hears nothing of it.
-func (n *Node) orphaned(shard int, leader *meta.Node) bool {
+func (n *Node) orphaned(i int, leader *meta.Node) bool {
+	own := n.replica(i)
 	if leader.ID == n.self.ID() {
-		return !n.router.Heard(shard).Self
+		return own == nil || !own.Leader().Self
 	}
-	return n.router.Heard(shard).Addr == "" || n.transport.Lost(leader.PeerAddr)
+	return own != nil && own.Leader().Addr == "" || n.transport.Lost(leader.PeerAddr)
 }
 
 // MyID implements client.ClusterView.

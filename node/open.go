@@ -88,7 +88,6 @@ func (n *Node) handleCalls(t *transport.Transport) {
 	handle(leaders.Kind, func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) })
 	handle(router.KindWait, func(payload []byte, reply func([]byte)) { n.router.ServeWait(payload, reply) })
 	handle(router.KindLeader, func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) })
-	handle(router.KindLeads, func(payload []byte, reply func([]byte)) { n.router.ServeLeads(payload, reply) })
 }
 
 // inWords explains why a port could not be opened.
@@ -180,6 +179,7 @@ func (n *Node) openMeta(context.Context) error {
 	cfg := n.groupConfig(meta.GroupID)
 	cfg.SM = metaAdapter{n.machine}
 	cfg.Verify = meta.VerifyCommand
+	cfg.ProbeEvery = shard.ProbeUsual
 	cfg.OnLeader = func(uint64) { n.kick(meta.GroupID) }
 	cfg.OnLost = func(uint64) {}
 	if n.metaGroup, err = shard.OpenGroup(cfg); err != nil {
@@ -287,6 +287,8 @@ func (n *Node) reconcile(context.Context) error {
 			return nil
 		},
 		Replicas: n.replicaAddrs,
+		Known:    n.knownLeader,
+		Learn:    n.learnLeader,
 		Heard:    n.feeds.intake.Heard,
 		Scripts:  n.knownScripts,
 		Draws:    func() bool { return n.machine.View().Version() >= meta.VersionSums },
@@ -319,9 +321,6 @@ func (n *Node) reconcile(context.Context) error {
 	n.machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
 	go n.replicas.keep(n.ctx)
 	go n.feeds.intake.Run(n.ctx)
-	for _, s := range n.shards() {
-		n.announce(int(s.ID()))
-	}
 	return nil
 }
 

@@ -229,16 +229,11 @@ func (r *replicas) close(group uint32) error {
 	return nil
 }
 
-// led notes that this node leads a shard, and tells the others.
+// led notes that this node leads a shard, and has the others be told.
 func (r *replicas) led(group uint32) {
 	r.leads[group].Store(time.Now().UnixMilli())
-	r.n.announce(int(group))
-}
-
-// announce tells the other nodes that this one leads a shard, if it does.
-func (n *Node) announce(i int) {
-	if n.serving.Load() {
-		go n.router.Announce(i, n.peerAddrs())
+	if r.n.serving.Load() {
+		r.n.exchange.Kick()
 	}
 }
 

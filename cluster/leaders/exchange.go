@@ -3,6 +3,8 @@ package leaders
 import (
 	"context"
 	"time"
+
+	"lockstep/cluster/stepper"
 )
 
 // Kind is the peer request that carries a table; the answer is the receiver's.
@@ -25,6 +27,8 @@ type Peers interface {
 
 // Exchange keeps a table like those of the other nodes.
 type Exchange struct {
+	// Kick has it look at once: a replica of this node has begun to lead.
+	*stepper.Stepper
 	Table *Table
 	Peers Peers
 	// Addrs are the peer addresses of the other nodes.
@@ -36,21 +40,15 @@ type Exchange struct {
 
 // Run works until ctx ends.
 func (e *Exchange) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	told, toldChanges := time.Time{}, uint64(0)
-	for {
+	e.Stepper.Run(ctx, func(context.Context) time.Duration {
 		e.Look()
 		if known, changes := e.Table.All(); changes != toldChanges || time.Since(told) >= tellEvery {
 			told, toldChanges = time.Now(), changes
 			e.tell(known)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return lookEvery
+	})
 }
 
 // Look takes over what this node's own replicas have heard.

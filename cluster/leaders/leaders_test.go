@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"lockstep/cluster/stepper"
 )
 
 // TestTablesAgreeInWhateverOrder tells several tables the same news in different
@@ -90,7 +92,7 @@ func TestNodesConverge(t *testing.T) {
 	var running sync.WaitGroup
 	for i, addr := range addrs {
 		e := &Exchange{
-			Table: NewTable(shards), Peers: w,
+			Stepper: stepper.New(), Table: NewTable(shards), Peers: w,
 			Addrs: func() []string { return addrs },
 			Heard: func(shard int) Leadership {
 				l, _ := heard.Load([2]int{i, shard})

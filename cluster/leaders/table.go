@@ -5,7 +5,8 @@
 // a term and a node. A term has one leader at most, so of two the one with the
 // greater term is the newer, whoever tells it, and nodes that tell each other
 // all they know end up with the same (Table). They do so when something has
-// changed, and once a second (Exchange).
+// changed, and once a second (Exchange). The router goes by the table where its
+// node's own replicas do not tell, and adds what it learns when it asks others.
 //
 // While a shard has no leader the table names the last one.
 package leaders
@@ -13,8 +14,8 @@ package leaders
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Leadership says that a node led a shard in a term. The zero value says
@@ -27,15 +28,23 @@ type Leadership struct {
 
 // Table is who leads each shard, as far as this node has heard.
 type Table struct {
-	mu      sync.Mutex
-	known   []Leadership
+	// mu lets one piece of news in at a time.
+	mu sync.Mutex
+	// known is changed under mu, and read without it for each call of a client.
+	known   []atomic.Pointer[Leadership]
 	changes uint64
 	// noted, unless nil, is told of all news, in order.
 	noted func(shard int, l Leadership)
 }
 
 // NewTable returns a table that knows nothing.
-func NewTable(shards int) *Table { return &Table{known: make([]Leadership, shards)} }
+func NewTable(shards int) *Table {
+	t := &Table{known: make([]atomic.Pointer[Leadership], shards)}
+	for i := range t.known {
+		t.known[i].Store(&Leadership{})
+	}
+	return t
+}
 
 // OnNews has f told of all news, in order. It is set before the table is used, does
 // not wait, and does not use the table.
@@ -46,10 +55,10 @@ func (t *Table) OnNews(f func(shard int, l Leadership)) { t.noted = f }
 func (t *Table) Learn(shard int, l Leadership) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.Node == 0 || l.Term <= t.known[shard].Term {
+	if l.Node == 0 || l.Term <= t.known[shard].Load().Term {
 		return false
 	}
-	t.known[shard] = l
+	t.known[shard].Store(&l)
 	t.changes++
 	if t.noted != nil {
 		t.noted(shard, l)
@@ -59,27 +68,25 @@ func (t *Table) Learn(shard int, l Leadership) bool {
 
 // Of is who leads a shard, or led it last; the zero value while nothing is
 // known.
-func (t *Table) Of(shard int) Leadership {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.known[shard]
-}
+func (t *Table) Of(shard int) Leadership { return *t.known[shard].Load() }
 
 // All is who leads each shard, and how often that has changed.
 func (t *Table) All() (known []Leadership, changes uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.known), t.changes
+	known = make([]Leadership, len(t.known))
+	for i := range t.known {
+		known[i] = t.Of(i)
+	}
+	return known, t.changes
 }
 
 // Epoch grows with everything that becomes known: of two nodes, the one that
 // knows more has the greater. It is the sum of the terms.
 func (t *Table) Epoch() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	sum := uint64(0)
-	for _, l := range t.known {
-		sum += l.Term
+	for i := range t.known {
+		sum += t.Of(i).Term
 	}
 	return sum
 }

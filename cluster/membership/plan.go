@@ -308,7 +308,7 @@ func (p *planner) yield() (Action, bool) {
 	return Action{}, false
 }
 
-// drains tells whether a server should lead nothing.
+// drained tells whether a server should lead nothing.
 func (p *planner) drained(m Peer) bool {
 	n, known := p.view.Node(m.ID)
 	return known && n.Drained

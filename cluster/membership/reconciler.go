@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -166,6 +167,17 @@ func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) 
 	}
 	if err := r.cfg.Group.Confirm(ctx); err != nil {
 		return err
+	}
+	// What was seen before may have been taken back since, by another leader.
+	servers, _, err := r.cfg.Group.Servers()
+	if err != nil {
+		return err
+	}
+	gone := func(p Peer) bool {
+		return !slices.ContainsFunc(servers, func(s Server) bool { return s.ID == p.ID })
+	}
+	if len(servers) != len(peers) || slices.ContainsFunc(peers, gone) {
+		return errors.New("the members have changed meanwhile")
 	}
 	for _, c := range news {
 		if _, err := r.cfg.Meta.Do(ctx, c); err != nil {

@@ -23,6 +23,8 @@ type script struct {
 	err      error
 	changes  []Action
 	commands []meta.Command
+	// confirming, when set, happens while leadership is proved.
+	confirming func()
 }
 
 func (s *script) View() *meta.View { return s.view }
@@ -40,7 +42,12 @@ func (s *script) Do(_ context.Context, c meta.Command) (meta.Result, error) {
 func (s *script) Leads() bool                        { return s.leads }
 func (s *script) Servers() ([]Server, uint64, error) { return s.servers, 7, nil }
 func (s *script) LastIndex() uint64                  { return 10000 }
-func (s *script) Confirm(context.Context) error      { return s.err }
+func (s *script) Confirm(context.Context) error {
+	if s.confirming != nil {
+		s.confirming()
+	}
+	return s.err
+}
 func (s *script) Progress(id meta.NodeID) Progress {
 	return Progress{Match: s.match[id], Acked: time.Now()}
 }
@@ -96,6 +103,25 @@ func TestAnOldViewSendsNobodyAway(t *testing.T) {
 		if len(s.changes) != 1 {
 			t.Errorf("%s, and that is how it is: %v", what, s.changes)
 		}
+	}
+}
+
+// A removal that is not committed may be taken back by another leader, and this node
+// lead again: then the one that was to go still votes, and must not be told to delete
+// its data.
+func TestWhoWasTakenBackIsNotLetGo(t *testing.T) {
+	both := []Server{{"a", "a", true}, {"b", "b", true}}
+	s := &script{view: viewOf("a b:going"), leads: true, servers: both[:1]}
+	s.confirming = func() { s.servers = both }
+	r := scripted(s, 0)
+	r.step(t.Context())
+	if len(s.commands) > 0 {
+		t.Fatalf("%v", s.commands)
+	}
+	s.confirming, s.servers = nil, both[:1]
+	r.step(t.Context())
+	if _, ok := s.commands[0].(*meta.LetGo); !ok {
+		t.Errorf("%v", s.commands)
 	}
 }
 

@@ -13,6 +13,8 @@
 //     (hashicorp/raft#612).
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
+//   - transfer.go: an order to lead that comes late breaks no lease, and one that is
+//     not answered does not keep a leader from taking entries.
 //   - hush.go: a node that restarts keeps silent until no lease rests any more
 //     on a promise it has forgotten.
 //   - logstore.go, checksum.go: every entry bears a checksum, which is examined

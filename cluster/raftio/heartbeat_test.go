@@ -37,9 +37,10 @@ func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Trans
 	nt := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: tr.StreamLayer(0), MaxPool: 2, Timeout: 10 * time.Second, Logger: silent(),
 	})
-	t.Cleanup(func() { nt.Close() })
 	tr.Serve()
-	return NewTransport(nt, acks, hangs), addr
+	rt := NewTransport(nt, TransportConfig{Acks: acks, Hangs: hangs, TurnOff: func(uint64) {}, Heartbeat: leaseHeartbeat})
+	t.Cleanup(func() { rt.Close() })
+	return rt, addr
 }
 
 func TestHeartbeatsGoThroughTheMainLoop(t *testing.T) {

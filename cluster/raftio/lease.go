@@ -20,8 +20,9 @@ import (
 // What would break that is closed elsewhere or here: a follower that restarts
 // forgets its leader, so it keeps silent at first (Hush); a transfer lets a
 // candidate pass the stickiness, so the lease is off for the rest of the term
-// (TurnOff); while voters change it is off (Suspend). It is checked at each
-// read, never by a timer: a paused process has paused timers.
+// (TurnOff), and a transfer of an earlier term comes too late for that (transfers);
+// while voters change it is off (Suspend). It is checked at each read, never by a
+// timer: a paused process has paused timers.
 type Lease struct {
 	self   raft.ServerID
 	length time.Duration

@@ -149,12 +149,19 @@ func trim(args *raft.AppendEntriesRequest) {
 // term would change the term on the network goroutine, beside the main loop
 // (hashicorp/raft#695). Through the main loop a follower answers a little
 // later. Each request names the node it is for, so that no other can answer it.
+// Orders to lead, and requests for votes, are judged by what was heard (transfers).
 //
 // While the disk hangs it says nothing as a leader.
 type Transport struct {
 	*raft.NetworkTransport
-	acks  *Acks
-	hangs func() bool
+	acks      *Acks
+	hangs     func() bool
+	turnOff   func(term uint64)
+	transfers transfers
+	// incoming are requests on their way to Raft, until closed.
+	incoming chan raft.RPC
+	closed   chan struct{}
+	once     sync.Once
 }
 
 // errHangs answers for a leader whose disk hangs.
@@ -168,11 +175,25 @@ var (
 	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// NewTransport wraps a transport.
-//
-// hangs tells whether this node's disk hangs.
-func NewTransport(t *raft.NetworkTransport, acks *Acks, hangs func() bool) *Transport {
-	return &Transport{t, acks, hangs}
+// TransportConfig is what a transport is made with.
+type TransportConfig struct {
+	Acks *Acks
+	// Hangs tells whether this node's disk hangs.
+	Hangs func() bool
+	// TurnOff turns the lease of a term off, for good (Lease).
+	TurnOff func(term uint64)
+	// Heartbeat is Raft's heartbeat timeout.
+	Heartbeat time.Duration
+}
+
+// NewTransport wraps a transport, which is closed with it.
+func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
+	t := &Transport{
+		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff,
+		transfers: transfers{heartbeat: cfg.Heartbeat}, incoming: make(chan raft.RPC), closed: make(chan struct{}),
+	}
+	go t.relay()
+	return t
 }
 
 func named(id raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
@@ -188,27 +209,13 @@ func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 		return errHangs
 	}
 	trim(args)
+	t.transfers.leads(args.Term)
 	sent := Now()
 	err := t.NetworkTransport.AppendEntries(id, named(id, addr), args, resp)
 	if err == nil {
 		t.acks.take(id, args, resp, sent)
 	}
 	return err
-}
-
-// RequestVote implements raft.Transport.
-func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
-	return t.NetworkTransport.RequestVote(id, named(id, addr), args, resp)
-}
-
-// RequestPreVote implements raft.WithPreVote.
-func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
-	return t.NetworkTransport.RequestPreVote(id, named(id, addr), args, resp)
-}
-
-// TimeoutNow implements raft.Transport.
-func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
-	return t.NetworkTransport.TimeoutNow(id, named(id, addr), args, resp)
 }
 
 // InstallSnapshot implements raft.Transport. The answer to an install proves

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,6 +40,8 @@ type Snapshots struct {
 	Contradicted func(index uint64)
 	// own is the index of the snapshot that this replica is about to write.
 	own atomic.Uint64
+	// ending lets one snapshot at a time take its place.
+	ending sync.Mutex
 }
 
 // Own announces a snapshot of this replica's own state: what arrives from a leader
@@ -175,12 +178,9 @@ var (
 // each of those that remain had in its log: who has the newer log leads, and the
 // other, whose log may be the longer one, must follow.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
-	all, err := s.List()
+	all, err := s.notOlder(index, term)
 	if err != nil {
 		return nil, err
-	}
-	if len(all) > 0 && cmp.Or(cmp.Compare(term, all[0].Term), cmp.Compare(index, all[0].Index)) < 0 {
-		return nil, fmt.Errorf("%w: index %d of term %d, and there is %d of term %d", errOlder, index, term, all[0].Index, all[0].Term)
 	}
 	if !s.own.CompareAndSwap(index, 0) && s.covers(index, term, all) {
 		return nil, fmt.Errorf("%w: index %d of term %d", errCovered, index, term)
@@ -192,12 +192,22 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	in := Configuration{configurationIndex, configuration.Servers}
 	w := &watchedSink{
 		SnapshotSink: sink, folder: filepath.Join(s.dir, sink.ID()),
-		stored: func() { s.stored(index, term, in) },
+		ending: &s.ending, stored: func() { s.stored(index, term, in) },
+		overtaken: func() error { _, err := s.notOlder(index, term); return err },
 	}
 	if w.state, err = os.OpenFile(filepath.Join(w.folder+unfinishedSuffix, stateFile), os.O_WRONLY, 0); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
 	return w, nil
+}
+
+// notOlder lists the snapshots, or says that a newer one than this is there.
+func (s *Snapshots) notOlder(index, term uint64) ([]*raft.SnapshotMeta, error) {
+	all, err := s.List()
+	if err == nil && len(all) > 0 && cmp.Or(cmp.Compare(term, all[0].Term), cmp.Compare(index, all[0].Index)) < 0 {
+		err = fmt.Errorf("%w: index %d of term %d, and there is %d of term %d", errOlder, index, term, all[0].Index, all[0].Term)
+	}
+	return all, err
 }
 
 // covers tells whether the log goes beyond a snapshot and agrees with it.
@@ -241,14 +251,24 @@ type watchedSink struct {
 	folder string
 	state  *os.File
 	stored func()
-	over   bool
-	err    error
+	// ending is held while the snapshot takes its place, unless it was overtaken: one
+	// that a leader sent came while this replica wrote its own, and the library would
+	// count its log from the older one on.
+	ending    *sync.Mutex
+	overtaken func() error
+	over      bool
+	err       error
 }
 
 // Close implements raft.SnapshotSink.
 func (w *watchedSink) Close() error {
 	if w.over {
 		return w.err
+	}
+	w.ending.Lock()
+	defer w.ending.Unlock()
+	if err := w.overtaken(); err != nil {
+		return w.discard(errors.Join(err, w.SnapshotSink.Cancel()))
 	}
 	if err := w.SnapshotSink.Close(); err != nil {
 		return w.discard(err)

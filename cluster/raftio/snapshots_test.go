@@ -149,6 +149,33 @@ func TestAnOlderSnapshotIsRefused(t *testing.T) {
 	snapshot(t, s, 3000, 6, 1, "a")
 }
 
+// A replica that lags may be sent a snapshot while it writes its own, which is older
+// by the time that it is whole.
+func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
+	dir := t.TempDir()
+	s, f := opened(t, dir, StoreBolt)
+	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	s.Snapshots.Own(100)
+	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	_, err = own.Write([]byte("the state"))
+	must(t, err)
+	snapshot(t, s, 200, 1, 1, "a")
+	if err := own.Close(); !errors.Is(err, errOlder) {
+		t.Errorf("it took its place: %v", err)
+	}
+	must(t, own.Cancel())
+	if all, err := s.Snapshots.List(); err != nil || len(all) != 1 || all[0].Index != 200 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, SnapshotsDir, "*"+unfinishedSuffix)); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	f.none(t)
+}
+
 // noRoom lets no file of this process grow beyond so many bytes until the
 // returned function is called.
 func noRoom(t *testing.T, bytes uint64) (end func()) {

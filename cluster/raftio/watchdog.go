@@ -84,6 +84,15 @@ func (w *Watchdog) fail(err error) {
 // Hangs tells whether a call takes so long that this node should not lead.
 func (w *Watchdog) Hangs() bool { return w.hanging.Load() }
 
+// keyProbe is where Probe writes.
+var keyProbe = []byte("lockstep.probe")
+
+// Probe writes a little, under watch: so a disk that hangs is found before there is
+// something to write.
+func (s *Stores) Probe() error {
+	return s.Stable.SetUint64(keyProbe, 1)
+}
+
 // run makes a call under watch.
 func (w *Watchdog) run(what string, call func() error) error {
 	i := w.begin(what)

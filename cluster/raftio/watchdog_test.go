@@ -121,6 +121,8 @@ type hangable struct {
 	trans *Transport
 }
 
+const hangableHeartbeat = 300 * time.Millisecond
+
 func newHangable(t *testing.T, id string) *hangable {
 	f := newFatals()
 	t.Cleanup(func() { f.none(t) })
@@ -129,6 +131,7 @@ func newHangable(t *testing.T, id string) *hangable {
 	t.Cleanup(h.dog.Close)
 	trans, addr := networkedOn(t, id, NewAcks(), h.dog.Hangs)
 	h.trans, h.addr = trans, raft.ServerAddress(addr)
+	trans.transfers.heartbeat = hangableHeartbeat
 	return h
 }
 
@@ -137,7 +140,7 @@ func (h *hangable) start(t *testing.T, all raft.Configuration) {
 	must(t, err)
 	cfg := raft.DefaultConfig()
 	cfg.LocalID, cfg.Logger = h.id, silent()
-	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = 300*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = hangableHeartbeat, hangableHeartbeat, 200*time.Millisecond
 	snapshots, stable := raft.NewInmemSnapshotStore(), raft.NewInmemStore()
 	must(t, raft.BootstrapCluster(cfg, log, stable, snapshots, h.trans, all))
 	h.raft, err = raft.NewRaft(cfg, &raft.MockFSM{}, log, stable, snapshots, h.trans)
@@ -188,4 +191,30 @@ func TestALeaderWhoseDiskHangsIsReplacedAndComesBack(t *testing.T) {
 		_, leader := old.raft.LeaderWithID()
 		return old.raft.State() == raft.Follower && leader == successor.id && old.raft.AppliedIndex() >= successor.raft.CommitIndex()
 	})
+}
+
+// hangingStable hangs at each write.
+type hangingStable struct {
+	raft.StableStore
+	hang chan struct{}
+}
+
+func (h *hangingStable) SetUint64([]byte, uint64) error {
+	<-h.hang
+	return nil
+}
+
+func TestAProbeFindsADiskThatHangs(t *testing.T) {
+	dog := NewWatchdog(time.Second, newFatals().fatal)
+	defer dog.Close()
+	hang := make(chan struct{})
+	s := &Stores{dog: dog, Stable: guardStable(&hangingStable{raft.NewInmemStore(), hang}, dog)}
+	probed := make(chan error, 1)
+	go func() { probed <- s.Probe() }()
+	eventually(t, "the disk to hang", s.Hangs)
+	close(hang)
+	must(t, <-probed)
+	if s.Hangs() {
+		t.Error("it hangs still")
+	}
 }

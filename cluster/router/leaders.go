@@ -8,15 +8,10 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// Kinds of requests about who leads a shard.
-const (
-	// KindLeader asks a replica who leads its shard: shard u32. Answer: term uv,
-	// length of the id uv, id, address; an empty id if it knows of nobody.
-	KindLeader uint8 = 4
-	// KindLeads tells that the sender leads a shard: shard u32, and behind it what
-	// KindLeader answers. The answer is empty.
-	KindLeads uint8 = 5
-)
+// KindLeader asks a replica who leads its shard: shard u32. Answer: term uv, length
+// of the id uv, id, address; an empty id if it knows of nobody. (5 was the kind by
+// which leaders told other nodes of themselves; older ones still do, in vain.)
+const KindLeader uint8 = 4
 
 const (
 	// askEvery is the least time between two rounds of questions about one shard.
@@ -29,17 +24,15 @@ const (
 	doubtAfter = 250 * time.Millisecond
 )
 
-// leaders is who leads each shard as this node has heard, for the shards of
-// which it has no replica. New leaders tell everybody; who has missed that, or
-// whose knowledge has turned out wrong, asks the replicas. Of two answers the
-// one of the newer term is believed.
+// leaders finds out who leads each shard: this node's replica tells, or what nodes
+// have told each other (package leaders), whichever is of the newer term. Where that
+// has turned out wrong, or says nothing, the replicas are asked.
 type leaders struct {
 	router *Router
 	rows   []leaderRow
 }
 
 type leaderRow struct {
-	heard atomic.Pointer[shard.Leader]
 	// asked is when the last round of questions began, in Unix nanoseconds.
 	asked atomic.Int64
 	// open counts the questions without an answer.
@@ -57,39 +50,20 @@ func (r *Router) Leader(index int) shard.Leader {
 	return l
 }
 
-// Heard is who leads a shard as far as this node has heard; it asks nobody.
-func (r *Router) Heard(index int) shard.Leader { return r.leaders.of(index) }
-
 func (l *leaders) of(index int) shard.Leader {
 	var own shard.Leader
 	if replica := l.router.cfg.Replica(index); replica != nil {
-		own = replica.Leader()
+		if own = replica.Leader(); own.Self {
+			return own
+		}
 	}
-	heard := l.rows[index].heard.Load()
-	switch {
-	case own.Self, heard == nil:
+	if l.router.cfg.Known == nil {
 		return own
-	case heard.Term > own.Term, heard.Term == own.Term && own.Addr == "":
-		return *heard
+	}
+	if known := l.router.cfg.Known(index); known.Term > own.Term || known.Term == own.Term && own.Addr == "" {
+		return known
 	}
 	return own
-}
-
-// hear takes note of an answer.
-func (l *leaders) hear(index int, said shard.Leader) {
-	if said.Addr == "" {
-		return
-	}
-	row := &l.rows[index]
-	for {
-		was := row.heard.Load()
-		if was != nil && (was.Term > said.Term || *was == said) {
-			return
-		}
-		if row.heard.CompareAndSwap(was, &said) {
-			return
-		}
-	}
 }
 
 // ask asks all replicas of a shard, unless it did so a moment ago.
@@ -105,8 +79,8 @@ func (l *leaders) ask(index int) {
 		row.open.Add(1)
 		l.router.cfg.Peers.Go(addr, KindLeader, payload, func(reply []byte, err error) {
 			row.open.Add(-1)
-			if said, ok := decodeLeader(reply); err == nil && ok {
-				l.hear(index, said)
+			if said, ok := decodeLeader(reply); err == nil && ok && said.Addr != "" {
+				l.router.cfg.Learn(index, said)
 			}
 		})
 	}
@@ -123,32 +97,6 @@ func (r *Router) ServeLeader(payload []byte, reply func([]byte)) {
 		return
 	}
 	reply(appendLeader(nil, replica.Leader()))
-}
-
-// Announce tells the nodes at addrs that this node leads a shard, if it does.
-func (r *Router) Announce(index int, addrs []string) {
-	replica := r.cfg.Replica(index)
-	if replica == nil {
-		return
-	}
-	l := replica.Leader()
-	if !l.Self {
-		return
-	}
-	payload := appendLeader(binary.LittleEndian.AppendUint32(nil, uint32(index)), l)
-	for _, addr := range addrs {
-		r.cfg.Peers.Go(addr, KindLeads, payload, func([]byte, error) {})
-	}
-}
-
-// ServeLeads handles a KindLeads request. It does not block.
-func (r *Router) ServeLeads(payload []byte, reply func([]byte)) {
-	if index, body, ok := r.shardNumber(payload); ok {
-		if said, ok := decodeLeader(body); ok {
-			r.leaders.hear(index, said)
-		}
-	}
-	reply(nil)
 }
 
 func appendLeader(dst []byte, l shard.Leader) []byte {

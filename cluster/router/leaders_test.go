@@ -77,30 +77,12 @@ func TestAGatewayWithoutAReplicaFollowsAChangeOfLeader(t *testing.T) {
 	}
 }
 
-func TestANewLeaderTellsEverybody(t *testing.T) {
-	b, c := &fakeShard{addr: "b", self: true, term: 7}, &fakeShard{addr: "b", term: 7}
-	w, gateway := townOf(b, c)
-	w.routers["c"].Announce(0, []string{"a"}) // it does not lead, and says nothing
-	w.routers["b"].Announce(0, []string{"a"})
-	if l := gateway.Leader(0); l.Addr != "b" || l.Term != 7 || l.Self || w.count(KindLeads) != 1 || w.count(KindLeader) != 0 {
-		t.Errorf("%+v after %d announcements and %d questions", l, w.count(KindLeads), w.count(KindLeader))
-	}
-	gateway.leaders.hear(0, shard.Leader{Addr: "c", Term: 6})
-	if l := gateway.Leader(0); l.Addr != "b" {
-		t.Errorf("an older term is believed: %+v", l)
-	}
-	gateway.leaders.hear(0, shard.Leader{Addr: "c", Term: 8})
-	if l := gateway.Leader(0); l.Addr != "c" {
-		t.Errorf("a newer term is not believed: %+v", l)
-	}
-}
-
 // A replica that has been taken out of its group hears from no leader, and a
 // new one has not heard of one yet.
 func TestWhatTheReplicasSayCountsWhereTheOwnOneKnowsNobody(t *testing.T) {
 	own := &fakeShard{}
 	r := routerOf(100, &fakePeers{to: routerOf(100, nil, own, own)}, own, own)
-	r.leaders.hear(0, shard.Leader{Addr: "b", Term: 5})
+	r.cfg.Learn(0, shard.Leader{Addr: "b", Term: 5})
 	if l := r.Leader(0); l.Addr != "b" {
 		t.Errorf("%+v", l)
 	}

@@ -82,6 +82,10 @@ type Config struct {
 	// Replicas are the peer addresses of the other nodes that should have a
 	// replica of a shard.
 	Replicas func(index int) []string
+	// Known is who leads a shard as nodes have told each other; without an address:
+	// nobody is known. Learn takes over what a replica says of it.
+	Known func(index int) shard.Leader
+	Learn func(index int, said shard.Leader)
 	// Heard, when set, is the index up to which this node has heard of changes from
 	// other nodes' replicas of a shard.
 	Heard func(index int) uint64

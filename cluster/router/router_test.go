@@ -188,8 +188,6 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 		p.to.ServePropose(payload, reply)
 	case KindLeader:
 		p.to.ServeLeader(payload, reply)
-	case KindLeads:
-		p.to.ServeLeads(payload, reply)
 	case KindStale:
 		go p.to.ServeStale(context.Background(), payload, reply)
 	case KindIndex:
@@ -200,7 +198,22 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 }
 
 func routerOf(timeoutMs int, peers Peers, shards ...*fakeShard) *Router {
+	// What nodes have told each other.
+	var mu sync.Mutex
+	told := map[int]shard.Leader{}
 	return New(Config{
+		Known: func(i int) shard.Leader {
+			mu.Lock()
+			defer mu.Unlock()
+			return told[i]
+		},
+		Learn: func(i int, said shard.Leader) {
+			mu.Lock()
+			defer mu.Unlock()
+			if said.Term > told[i].Term || told[i].Addr == "" {
+				told[i] = said
+			}
+		},
 		Node: 1, Boot: 1, Layout: halves{}, Peers: peers, TimeoutMs: func() int { return timeoutMs },
 		Replica: func(i int) Shard {
 			if shards[i] == nil {

@@ -34,6 +34,9 @@ type GroupConfig struct {
 	// SnapshotBytes is after how many bytes of entries a snapshot is taken, and
 	// how many stay behind one, however few entries that are; 0: a default.
 	SnapshotBytes uint64
+	// ProbeEvery is how often a leader that has nothing to write writes a little all
+	// the same, to find out that its disk hangs before there is something; 0: never.
+	ProbeEvery time.Duration
 	// Verify checks an entry's bytes where they are written and read; may be nil.
 	Verify func(data []byte) error
 	// OnLeader and OnLost are told of this node's leadership, in order, each
@@ -160,6 +163,8 @@ const (
 	// stallMin is the least time a disk is given before the process ends; a sixth of
 	// it, before another node is to lead.
 	stallMin = 30 * time.Second
+	// ProbeUsual is GroupConfig.ProbeEvery of a group that seldom writes.
+	ProbeUsual = stallMin / 6
 )
 
 func (g *Group) openLocked() error {
@@ -190,7 +195,9 @@ func (g *Group) openLocked() error {
 		Stream: p.stream, MaxPool: idleConns, Timeout: rpcTimeout, Logger: log,
 	})
 	nt.TimeoutScale = bytesPerTimeout
-	p.trans = raftio.NewTransport(nt, g.acks, stores.Hangs)
+	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
+		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, Heartbeat: ms(g.cfg.HeartbeatMs),
+	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own}
 	p.raft, err = raft.NewRaft(raftConfig(&g.cfg, p.notify, log), p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
 	if err == nil && p.fsm.broken.Load() {
@@ -199,13 +206,16 @@ func (g *Group) openLocked() error {
 		_ = p.raft.Shutdown().Error()
 	}
 	if err != nil {
-		return errors.Join(err, nt.Close(), stores.Close())
+		return errors.Join(err, p.trans.Close(), stores.Close())
 	}
 	g.counts.observe(p.raft)
 	g.raft.Store(p.raft)
 	g.parts = p
 	p.running.Go(func() { g.watchLeadership(p) })
 	p.running.Go(func() { g.boundLog(p) })
+	if g.cfg.ProbeEvery > 0 {
+		p.running.Go(func() { g.probeDisk(p) })
+	}
 	if err := g.standAlone(p); err != nil {
 		g.cfg.Log.Warn("this start waits for an election", "group", g.cfg.ID, "err", err)
 	}

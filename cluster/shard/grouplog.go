@@ -69,6 +69,30 @@ func (g *Group) boundLog(p *groupParts) {
 	}
 }
 
+// probeDisk has a leader whose log rests look whether its disk goes on. One that
+// hangs is noticed by calls that wait for it, and this leader would be replaced only
+// when somebody waits already.
+func (g *Group) probeDisk(p *groupParts) {
+	tick := time.NewTicker(g.cfg.ProbeEvery)
+	defer tick.Stop()
+	written := p.stores.AppendedBytes()
+	for {
+		select {
+		case <-tick.C:
+		case <-p.stop:
+			return
+		}
+		before := written
+		written = p.stores.AppendedBytes()
+		if written != before || p.raft.State() != raft.Leader {
+			continue
+		}
+		if err := p.stores.Probe(); err != nil {
+			return // the watchdog has told
+		}
+	}
+}
+
 // boundTrailing lets as many entries stay behind a snapshot as have
 // SnapshotBytes, at the size of the latest.
 func (g *Group) boundTrailing(r *raft.Raft, bytes, entries uint64) {

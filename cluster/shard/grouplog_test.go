@@ -112,3 +112,18 @@ func TestChangedEntryEndsTheNodeAndTheOthersGoOn(t *testing.T) {
 	w.write(5, rest...)
 	w.agree(rest...)
 }
+
+func TestALeaderThatRestsProbesItsDisk(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, func(c *GroupConfig) { c.ProbeEvery = time.Millisecond })
+	probed := func(n *testNode) bool {
+		at, err := n.group.parts.stores.Stable.GetUint64([]byte("lockstep.probe"))
+		return err == nil && at > 0
+	}
+	leader := w.leader()
+	w.until("a probe", func() bool { return probed(leader) })
+	for _, n := range w.others(leader) {
+		if probed(n) && n.group.counts.Won.Load() == 0 {
+			t.Errorf("%s, which has led nothing, has probed its disk", n.id)
+		}
+	}
+}

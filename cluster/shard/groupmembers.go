@@ -109,11 +109,11 @@ func (g *Group) LastAck(id raft.ServerID) (age time.Duration, ok bool) {
 }
 
 // TransferTo gives the leadership to a server, or, with an empty id, to the
-// one that is furthest. The lease is off for the rest of the term: the new
-// leader is elected past the followers' promise.
+// one that is furthest. From the order to lead on the lease is off for the rest of
+// the term (package raftio, transfer.go): the new leader is elected past the
+// followers' promise.
 func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
 	r := g.raft.Load()
-	g.lease.TurnOff(r.CurrentTerm())
 	var f raft.Future
 	if id == "" {
 		f = r.LeadershipTransfer()

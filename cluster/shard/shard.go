@@ -197,7 +197,7 @@ func (s *Shard) lead(term uint64) {
 		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
-				s.readyTerm.Store(term)
+				s.ready(term)
 				s.expiry.Kick()
 				s.SyncSettings(s.ctx)
 				if !s.group.IsLeader() || s.group.Term() != term {
@@ -208,6 +208,16 @@ func (s *Shard) lead(term uint64) {
 			pause(s.ctx, 10*time.Millisecond)
 		}
 	}()
+}
+
+// ready notes that this node may serve a term. Who says so may have been held up
+// until another term was served.
+func (s *Shard) ready(term uint64) {
+	for was := s.readyTerm.Load(); was < term; was = s.readyTerm.Load() {
+		if s.readyTerm.CompareAndSwap(was, term) {
+			return
+		}
+	}
 }
 
 // SyncSettings brings the settings that apply looks at into the log, if this

@@ -276,3 +276,14 @@ func TestALeadersClockIsNotBehindTheLog(t *testing.T) {
 		t.Errorf("in another term it is %d ms ahead", now-time.Now().UnixMilli())
 	}
 }
+
+// Who notes that a term may be served may have been held up until a later one was.
+func TestALaterTermIsServedWhateverComesLateOfAnEarlierOne(t *testing.T) {
+	s := &Shard{}
+	s.ready(5)
+	s.ready(7)
+	s.ready(5)
+	if term := s.readyTerm.Load(); term != 7 {
+		t.Errorf("term %d is served", term)
+	}
+}

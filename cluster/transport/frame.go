@@ -54,14 +54,15 @@ func appendFrameHead(dst []byte, id uint64, code uint8, n int, sum uint32) []byt
 	return append(dst, head[:]...)
 }
 
-// readFrame reads one frame; the payload belongs to the caller.
-func readFrame(r *bufio.Reader) (id uint64, code uint8, payload []byte, err error) {
+// readFrame reads one frame, which may be that long; the payload belongs to the
+// caller.
+func readFrame(r *bufio.Reader, bytesMax int) (id uint64, code uint8, payload []byte, err error) {
 	var head [frameHead + bodyHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, 0, nil, err
 	}
 	n := binary.LittleEndian.Uint32(head[:])
-	if n < bodyHead || n > FrameBytesMax {
+	if n < bodyHead || n > uint32(bytesMax) {
 		return 0, 0, nil, fmt.Errorf("a frame of %d bytes", n)
 	}
 	if payload, err = readBytes(r, int(n)-bodyHead); err != nil {

@@ -20,11 +20,11 @@ func TestFlippedBitDoesNotGetThrough(t *testing.T) {
 	for bit := range 8 * len(whole) {
 		damaged := bytes.Clone(whole)
 		damaged[bit/8] ^= 1 << (bit % 8)
-		if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(damaged))); err == nil {
+		if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(damaged)), FrameBytesMax); err == nil {
 			t.Fatalf("bit %d", bit)
 		}
 	}
-	if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(append(whole[:len(whole)-1], 'X')))); !errors.Is(err, errDamaged) {
+	if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(append(whole[:len(whole)-1], 'X'))), FrameBytesMax); !errors.Is(err, errDamaged) {
 		t.Error(err)
 	}
 }
@@ -33,14 +33,14 @@ func TestClaimedLengthTakesNoMemory(t *testing.T) {
 	head := appendFrameHead(nil, 1, kindEcho, FrameBytesMax-bodyHead, 0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(head))); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(head)), FrameBytesMax); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 4<<20 {
 		t.Errorf("%d bytes", grown)
 	}
-	if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader([]byte("\xff\xff\xff\xff0123456789abcdef")))); err == nil {
+	if _, _, _, err := readFrame(bufio.NewReader(bytes.NewReader([]byte("\xff\xff\xff\xff0123456789abcdef"))), FrameBytesMax); err == nil {
 		t.Error("a frame of 4 GiB")
 	}
 }
@@ -52,7 +52,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bufio.NewReader(bytes.NewReader(data))
 		for rest := data; ; {
-			id, code, payload, err := readFrame(r)
+			id, code, payload, err := readFrame(r, FrameBytesMax)
 			if err != nil {
 				return
 			}
@@ -81,7 +81,7 @@ func TestAFrameOfAWrongLengthIsRefusedUnread(t *testing.T) {
 	for _, n := range []uint32{0, bodyHead - 1, FrameBytesMax + 1, 1<<32 - 1} {
 		head := binary.LittleEndian.AppendUint32(nil, n)
 		head = append(head, make([]byte, frameHead+bodyHead-len(head))...)
-		_, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(head)))
+		_, _, _, err := readFrame(bufio.NewReader(bytes.NewReader(head)), FrameBytesMax)
 		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errDamaged) {
 			t.Errorf("%d bytes: %v", n, err)
 		}

@@ -48,14 +48,18 @@ func newOutbox() *outbox {
 	return o
 }
 
-// push adds a frame; false: the box is full or closed. must puts it in even if
-// full, for frames that are small and few. The payload must not be changed
+// push adds a frame; false: the box is full or closed. A frame that must go, and is
+// small, has room where others have none. The payload must not be changed
 // afterwards.
 func (o *outbox) push(id uint64, code uint8, payload []byte, must bool) bool {
 	sum := crc32.Checksum(payload, castagnoli)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || (o.bytes > 0 && o.bytes+len(payload) > queueBytesMax && !must) {
+	most := queueBytesMax
+	if must {
+		most += smallBytesMax
+	}
+	if o.closed || o.bytes > 0 && o.bytes+len(payload) > most {
 		return false
 	}
 	if !o.open || len(o.pieces[len(o.pieces)-1]) > pieceMax {

@@ -203,7 +203,7 @@ func (p *peer) run() {
 func (p *peer) read(conn net.Conn) error {
 	r := bufio.NewReaderSize(heardReader{conn, &p.heard}, readBufferBytes)
 	for {
-		id, code, payload, err := readFrame(r)
+		id, code, payload, err := readFrame(r, FrameBytesMax)
 		if err != nil {
 			return err
 		}

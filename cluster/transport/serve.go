@@ -14,19 +14,27 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 	defer out.close()
 	t.serving(conn, from, out)
 	r := bufio.NewReaderSize(conn, readBufferBytes)
+	most := FrameBytesMax
+	if from.Stranger {
+		most = strangerBytesMax
+	}
 	var open atomic.Int64
 	for {
-		id, kind, payload, err := readFrame(r)
+		id, kind, payload, err := readFrame(r, most)
 		if err != nil {
 			return
 		}
 		if kind == kindPing {
 			// A ping bears the id of the request before it, which has its own answer.
-			out.push(pingAnswered, answerDone, nil, true)
+			if !out.push(pingAnswered, answerDone, nil, true) {
+				return
+			}
 			continue
 		}
 		if refusal := t.refusal(kind, from); refusal != "" {
-			out.push(id, answerRefused, []byte(refusal), true)
+			if !out.push(id, answerRefused, []byte(refusal), true) {
+				return
+			}
 			continue
 		}
 		if open.Add(1) > outstandingMax {
@@ -38,7 +46,9 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 			// The peer takes its answers too slowly; this one is given up, so that
 			// all others need not be.
 			if len(answer)+bodyHead > FrameBytesMax || !out.push(id, answerDone, answer, false) {
-				out.push(id, answerLost, nil, true)
+				if !out.push(id, answerLost, nil, true) {
+					conn.Close()
+				}
 			}
 		})
 	}

@@ -67,9 +67,13 @@ const (
 	// FrameBytesMax is the longest request or answer: the longest command and
 	// room around it.
 	FrameBytesMax = 96 << 20
+	// strangerBytesMax is the longest request of a node without a cluster.
+	strangerBytesMax = 1 << 20
 	// queueBytesMax bounds what waits to be written to one peer. A longest frame
-	// fits.
+	// fits. smallBytesMax is the room beyond for small frames that must go: who lets
+	// that many wait is given up.
 	queueBytesMax = 128 << 20
+	smallBytesMax = 4 << 20
 	// outstandingMax bounds the requests to one peer that have no answer yet.
 	outstandingMax = 1 << 16
 	// inboundMax bounds the connections other nodes may open to this one.

@@ -350,6 +350,23 @@ func TestWhatWaitsToBeWrittenIsBounded(t *testing.T) {
 	if !o.push(0, answerLost, nil, true) {
 		t.Error("no room for the word that there is no room")
 	}
+	for n = 0; o.push(0, answerLost, nil, true); n++ {
+		if n > smallBytesMax {
+			t.Fatal("there is no end to what must go")
+		}
+	}
+}
+
+// Who has no cluster needs no room for a long command.
+func TestAStrangersFramesAreShort(t *testing.T) {
+	_, addr := open(t, "a", "one", echoes)
+	b, _ := open(t, "b", "", nil)
+	if _, err := b.Call(within(t), addr, kindKnock, make([]byte, strangerBytesMax-bodyHead)); err != nil {
+		t.Errorf("the longest: %v", err)
+	}
+	if _, err := b.Call(within(t), addr, kindKnock, make([]byte, strangerBytesMax)); !errors.Is(err, ErrMaybeSent) {
+		t.Errorf("a longer one: %v", err)
+	}
 }
 
 func TestAddressesStayNames(t *testing.T) {

@@ -1,0 +1,185 @@
+package raftio
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// transfers keeps transfers of leadership from breaking a lease.
+//
+// A leader hands over by ordering a follower to stand at once (TimeoutNow), and
+// that one's requests for votes pass the voters' stickiness, on which every lease
+// rests. The library takes an order however old it is, and whoever leads by then. So
+// an order bears the term of its leader here, and:
+//
+//   - Its leader's lease of that term is off before the order leaves.
+//   - Who has heard a leader of a later term refuses it.
+//   - A request for votes passes the stickiness in the term behind the order's alone,
+//     for which every voter is too late that follows a later leader.
+//
+// And a candidate that was ordered to stand takes the requests of a leader of its
+// own term as a follower does, and stays a candidate; it could stand anew against
+// the promise it has just made. So who has heard a leader within the heartbeat
+// timeout asks for no vote in the next term, but by an order.
+//
+// The term rides behind the sender's id, which nobody looks at in an order. One
+// without a term comes from an older program, and goes as it went.
+type transfers struct {
+	heartbeat time.Duration
+	// led is the newest term in which this node has sent a request as a leader.
+	led atomic.Uint64
+
+	mu sync.Mutex
+	// heard is the newest term of a leader that has sent a request here, heardAt when
+	// the last one came.
+	heard   uint64
+	heardAt time.Duration
+	// ordered is the term of the last order that was handed on; 0: it bears none.
+	ordered uint64
+}
+
+var (
+	errLateOrder = errors.New("an order to lead from a term that is over")
+	errPromised  = errors.New("this node has just heard the leader, and asks for no votes")
+	errUnheard   = errors.New("the node that is to lead does not answer")
+)
+
+// leads notes that this node sends a request as the leader of a term.
+func (x *transfers) leads(term uint64) {
+	for was := x.led.Load(); was < term; was = x.led.Load() {
+		if x.led.CompareAndSwap(was, term) {
+			return
+		}
+	}
+}
+
+// receive takes note of a request before Raft has it, or says why Raft must not.
+func (x *transfers) receive(command any) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		if c.Term >= x.heard {
+			x.heard, x.heardAt = c.Term, Now()
+		}
+	case *raft.TimeoutNowRequest:
+		term, says := termOfOrder(c.ID)
+		if says && term < x.heard {
+			return fmt.Errorf("%w: %d, and this is %d", errLateOrder, term, x.heard)
+		}
+		x.ordered = term
+	}
+	return nil
+}
+
+// ask tells whether a request for votes in a term may pass the stickiness, or why it
+// must not go out; transfer: Raft says that it was ordered.
+func (x *transfers) ask(term uint64, transfer bool) (passes bool, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case transfer && (x.ordered == 0 || x.ordered+1 == term):
+		return true, nil
+	case x.heard != 0 && term <= x.heard+1 && Now()-x.heardAt < x.heartbeat:
+		return false, errPromised
+	}
+	return false, nil
+}
+
+// orderMark stands between an id and a term; no node's name has it.
+const orderMark = '@'
+
+func appendOrder(id []byte, term uint64) []byte {
+	return strconv.AppendUint(append(bytes.Clone(id), orderMark), term, 10)
+}
+
+// termOfOrder reads the term of an order; false: it has none.
+func termOfOrder(id []byte) (term uint64, says bool) {
+	_, text, says := bytes.Cut(id, []byte{orderMark})
+	term, err := strconv.ParseUint(string(text), 10, 64)
+	return term, says && err == nil
+}
+
+// RequestVote implements raft.Transport.
+func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	passes, err := t.transfers.ask(args.Term, args.LeadershipTransfer)
+	if err != nil {
+		return err
+	}
+	request := *args // the library sends one request to all
+	request.LeadershipTransfer = passes
+	return t.NetworkTransport.RequestVote(id, named(id, addr), &request, resp)
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if _, err := t.transfers.ask(args.Term, false); err != nil {
+		return err
+	}
+	return t.NetworkTransport.RequestPreVote(id, named(id, addr), args, resp)
+}
+
+// TimeoutNow implements raft.Transport. It waits no longer than for an election: as
+// long as it does the library takes no entries, also when it has given the transfer
+// up. What is under way then may still arrive.
+func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	term := t.transfers.led.Load()
+	t.turnOff(term)
+	order := *args
+	order.ID = appendOrder(args.ID, term)
+	type answer struct {
+		resp raft.TimeoutNowResponse
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		var a answer
+		a.err = t.NetworkTransport.TimeoutNow(id, named(id, addr), &order, &a.resp)
+		answered <- a
+	}()
+	timer := time.NewTimer(t.transfers.heartbeat)
+	defer timer.Stop()
+	select {
+	case a := <-answered:
+		*resp = a.resp
+		return a.err
+	case <-timer.C:
+		return errUnheard
+	}
+}
+
+// Consumer implements raft.Transport.
+func (t *Transport) Consumer() <-chan raft.RPC { return t.incoming }
+
+// relay hands requests on to Raft, in their order.
+func (t *Transport) relay() {
+	for {
+		select {
+		case rpc := <-t.NetworkTransport.Consumer():
+			if err := t.transfers.receive(rpc.Command); err != nil {
+				rpc.Respond(nil, err)
+				continue
+			}
+			select {
+			case t.incoming <- rpc:
+			case <-t.closed:
+				return
+			}
+		case <-t.closed:
+			return
+		}
+	}
+}
+
+// Close implements raft.WithClose.
+func (t *Transport) Close() error {
+	t.once.Do(func() { close(t.closed) })
+	return t.NetworkTransport.Close()
+}

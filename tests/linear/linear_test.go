@@ -43,6 +43,7 @@ func TestKill9OfLeaderAndFollowerIsAPause(t *testing.T) {
 	}
 	w.stop()
 	f.report()
+	f.soon("of leader")
 	verify(t, w)
 }
 
@@ -59,6 +60,7 @@ func testPause(t *testing.T, readMode string) {
 	}
 	w.stop()
 	f.report()
+	f.soon("SIGSTOP")
 	verify(t, w)
 }
 
@@ -98,5 +100,6 @@ func restartEveryNode(t *testing.T, shards int) {
 	}
 	w.stop()
 	f.report()
+	f.soon("of all")
 	verify(t, w)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockstep/tests/ports"
 )
 
 // oracle is a real redis-server that answers CONFIG.
@@ -25,13 +27,8 @@ func startOracle(t *testing.T) *oracle {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("SKIPPED: redis-server is not installed, nothing to compare with")
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
+	addr := ports.FreeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
-	free.Close()
 	cmd := exec.Command("redis-server", "--port", port, "--dir", t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -39,6 +40,8 @@ func Start(t testing.TB) *Server {
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no",
 		"--enable-debug-command", "yes", "--hz", "500", "--rdbcompression", "no", "--dir", filepath.Dir(socket))
+	// A test binary that is killed takes it along.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,7 @@ func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{Args: []string{"--timeout", "1"}})
 	c := dial(t, n.Addr())
+	c.Patience = 30 * time.Second
 	if _, err := c.Do("PING"); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const (
 )
 
 // TestWhichFunctionsOverlap holds a function in the middle and looks whether
-// another txn can run beside it.
+// another txn can run beside it (D28, D29, D32, D33).
 func TestWhichFunctionsOverlap(t *testing.T) {
 	library := loadLibrary(lockKeys, stopHere+incrKey, "", stopHere+incrKey, lockKeys, incrKey, "", incrKey, readKeys, getKey, "'no-writes'", getKey)
 	slow := map[string]Txn{

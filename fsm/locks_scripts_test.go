@@ -64,7 +64,7 @@ func inExec(txns ...Txn) Txn {
 }
 
 // TestWhichScriptsOverlap holds a script in the middle and looks whether another
-// txn can run beside it.
+// txn can run beside it (D15 to D18, D24, D32, B23, B25).
 func TestWhichScriptsOverlap(t *testing.T) {
 	slow := map[string]Txn{
 		"flagged on a":        evalTxn(flagged+stopsHere+incrs, "a"),
@@ -117,7 +117,7 @@ func TestWhichScriptsOverlap(t *testing.T) {
 }
 
 // TestHowManyScriptsRunAtOnce measures it: scripts that stop in the middle are
-// counted there.
+// counted there (D15, D16, D17, D18, D32, B25).
 func TestHowManyScriptsRunAtOnce(t *testing.T) {
 	const all = 4
 	each := func(flag string, keys ...string) (txns []Txn) {
@@ -218,7 +218,7 @@ func (m *lockedMachine) heldRead(txn Txn) (running chan struct{}, stop chan erro
 const long = "for i = 1, 20000 do end "
 
 // TestReadingScriptsRunBesideTheLog: with the flag they hold their keys alone,
-// and shared; without it nothing else runs while they do.
+// and shared; without it nothing else runs while they do (D23, D24, B23).
 func TestReadingScriptsRunBesideTheLog(t *testing.T) {
 	for source, waiting := range map[string]int{reads: 1, readsAll: 3} {
 		m := newLockedMachine(t)

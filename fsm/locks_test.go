@@ -116,7 +116,7 @@ func (m *lockedMachine) hold(key string, mode sched.Mode) (letGo func()) {
 
 // What stands in the log shares the keys that it only reads, and writes no key that
 // somebody reads; a transaction shares nothing, and waits for who writes what it
-// watches.
+// watches (D3, D4, D9, D10, D12 to D14, B4, B6, B16).
 func TestWhatTheLogsTxnsShare(t *testing.T) {
 	exec := func(t Txn, watched ...string) Txn {
 		t.Kind = KindExec
@@ -144,6 +144,11 @@ func TestWhatTheLogsTxnsShare(t *testing.T) {
 		{"a watch beside a writer", exec(txnOf(0, "set", "k", "v"), "s"), sched.Exclusive, true},
 		{"another key beside a writer", txnOf(0, "set", "k", "v"), sched.Exclusive, false},
 		{"a write that only reads beside a reader", txnOf(0, "getex", "s"), sched.Shared, true},
+		{"the last of many keys beside a reader", txnOf(0, "mset", "k", "v", "l", "v", "s", "v"), sched.Shared, true},
+		{"the last of many that are read beside a writer", txnOf(0, "mget", "k", "l", "s"), sched.Exclusive, true},
+		{"a transaction on other keys beside a writer", inExec(txnOf(0, "set", "k", "v"), txnOf(0, "get", "l")), sched.Exclusive, false},
+		{"a transaction's last key beside a writer", inExec(txnOf(0, "set", "k", "v"), txnOf(0, "get", "s")), sched.Exclusive, true},
+		{"a transaction of everything beside a reader", inExec(txnOf(0, "set", "k", "v"), txnOf(0, "flushdb")), sched.Shared, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newLockedMachine(t)
@@ -161,6 +166,28 @@ func TestWhatTheLogsTxnsShare(t *testing.T) {
 	}
 }
 
+// What is locked is a slot: names that collide share one, and those of one hash tag
+// do so on purpose (B9, B20).
+func TestNamesThatCollideShareALock(t *testing.T) {
+	m := newLockedMachine(t)
+	slot := func(key string) int32 { return m.Keyspace().LockSlot([]byte(key)) }
+	collides := ""
+	for i := 0; collides == ""; i++ {
+		if key := fmt.Sprint("other", i); slot(key) == slot("s") {
+			collides = key
+		}
+	}
+	letGo := m.hold("s", sched.Exclusive)
+	m.apply(txnOf(0, "set", collides, "v"))
+	entry := m.apply(txnOf(0, "set", "{s}:total", "v"))
+	if waiting := m.Sched().Stats().WaitingTickets; waiting != 2 {
+		t.Errorf("%d wait, not two", waiting)
+	}
+	letGo()
+	m.executed(entry)
+}
+
+// B2: a slow command of one key is nothing to a quick one of another.
 func TestASlowCommandDelaysNoOtherSlot(t *testing.T) {
 	m := newLockedMachine(t)
 	keys := m.elsewhere("{slow}", 40)

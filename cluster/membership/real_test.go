@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
+	"lockstep/tests/ports"
 )
 
 // realNode is a node with real Raft groups and a real port: a meta group and
@@ -58,16 +58,6 @@ type counted uint64
 
 func (c counted) Persist(w io.Writer) error { return binary.Write(w, binary.LittleEndian, uint64(c)) }
 func (counted) Release()                    {}
-
-// freeAddr finds a port that was free a moment ago.
-func freeAddr(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // startReal starts a node from its folder: it founds a cluster when join is
 // empty, else joins one. A refused join is returned.
@@ -241,7 +231,7 @@ func realCluster(t *testing.T, size int) []*realNode {
 		if i > 0 {
 			join = nodes[0].self.PeerAddr
 		}
-		n, err := startReal(t, fmt.Sprintf("n%d", i+1), t.TempDir(), freeAddr(t), join, false)
+		n, err := startReal(t, fmt.Sprintf("n%d", i+1), t.TempDir(), ports.FreeAddr(t), join, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +283,7 @@ func TestARealNodeRestartsAsItself(t *testing.T) {
 	nodes := realCluster(t, 3)
 	old := nodes[1]
 	old.kill()
-	again, err := startReal(t, "n2", old.folder.Dir(), freeAddr(t), "", false)
+	again, err := startReal(t, "n2", old.folder.Dir(), ports.FreeAddr(t), "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,10 +308,10 @@ func TestRealNodesMeetAgainAtOtherAddresses(t *testing.T) {
 	for _, n := range nodes {
 		n.kill()
 	}
-	meeting := freeAddr(t)
+	meeting := ports.FreeAddr(t)
 	var again []*realNode
 	for i, n := range nodes {
-		addr := freeAddr(t)
+		addr := ports.FreeAddr(t)
 		if i == 1 {
 			addr = meeting
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
+	"lockstep/tests/ports"
 )
 
 // loneNode is a node with shards of one replica each.
@@ -44,12 +44,7 @@ func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode 
 	n := &loneNode{t: t}
 	n.settings.Store(&settings)
 	n.tick.Store(1)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := ports.FreeAddr(t)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	tr, err := transport.Listen(transport.Config{
 		Listen: []string{addr}, Advertise: addr, NodeID: "n", ClusterID: func() string { return "c" }, Log: log,

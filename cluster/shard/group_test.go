@@ -339,13 +339,23 @@ func TestDefiniteRefusalsNeverEnterTheLog(t *testing.T) {
 	n := w.nodes[0]
 	n.sm.mu.Lock()
 	defer n.sm.mu.Unlock()
+	no, yes := 0, 0
 	for data, was := range refused {
+		if was {
+			no++
+		}
+		if done[data] {
+			yes++
+		}
 		if was && n.sm.seen[data] {
 			t.Errorf("%s was refused and is in the log", data)
 		}
 		if done[data] && !n.sm.seen[data] {
 			t.Errorf("%s was committed and is lost", data)
 		}
+	}
+	if no == 0 || yes == 0 {
+		t.Errorf("%d were refused and %d committed", no, yes)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/transport"
+	"lockstep/tests/ports"
 )
 
 // counter is a state machine whose state depends on every entry and their
@@ -88,7 +88,9 @@ type testNode struct {
 	id    raft.ServerID
 	dir   string
 	store string
-	door  *door
+	// addr is where it listens, behind its door.
+	addr string
+	door *door
 
 	transport *transport.Transport
 	group     *Group
@@ -143,7 +145,7 @@ func (w *world) found(n int, store string, set func(*GroupConfig), shardOf func(
 
 // add makes a node that is not started yet.
 func (w *world) add(id, store string, set func(*GroupConfig)) *testNode {
-	n := &testNode{w: w, id: raft.ServerID(id), dir: w.t.TempDir(), store: store, door: newDoor(w.t), set: set}
+	n := &testNode{w: w, id: raft.ServerID(id), dir: w.t.TempDir(), store: store, addr: ports.FreeAddr(w.t), door: newDoor(w.t), set: set}
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()
@@ -172,15 +174,13 @@ func (n *testNode) log() *slog.Logger {
 func (n *testNode) start() {
 	n.w.t.Helper()
 	log := n.log()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	n.w.must(err)
-	l.Close()
+	var err error
 	n.transport, err = transport.Listen(transport.Config{
-		Listen: []string{l.Addr().String()}, Advertise: n.door.addr, NodeID: string(n.id),
+		Listen: []string{n.addr}, Advertise: n.door.addr, NodeID: string(n.id),
 		ClusterID: func() string { return "test" }, Log: log,
 	})
 	n.w.must(err)
-	n.door.leadTo(l.Addr().String())
+	n.door.leadTo(n.addr)
 	n.sm = &counter{}
 	cfg := GroupConfig{
 		ID: 3, Dir: n.dir, LogStore: n.store, LocalID: n.id, LocalAddr: raft.ServerAddress(n.door.addr),

@@ -67,7 +67,8 @@ func TestKilledNodeKeepsEveryEntryItAcknowledged(t *testing.T) {
 func killAfter(t *testing.T, dir, store string, entries uint64) (last uint64) {
 	t.Helper()
 	victim := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout=5m")
-	victim.Env = append(os.Environ(), victimDir+"="+dir, victimStore+"="+store)
+	// What it makes for itself goes with this test: it is killed, and removes nothing.
+	victim.Env = append(os.Environ(), victimDir+"="+dir, victimStore+"="+store, "TMPDIR="+t.TempDir())
 	out, err := victim.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/tests/ports"
 )
 
 const (
@@ -204,12 +206,7 @@ func TestUnknownKindIsRefusedAndTheConnectionLives(t *testing.T) {
 }
 
 func TestPeerThatCannotBeReachedWasCertainlyNotSentTo(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := ports.FreeAddr(t)
 	b, _ := open(t, "b", "c", nil)
 	for range 20 {
 		if _, err := b.Call(within(t), addr, kindEcho, nil); !errors.Is(err, ErrNotSent) || errors.Is(err, ErrMaybeSent) {

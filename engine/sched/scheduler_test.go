@@ -112,7 +112,7 @@ func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	eventually(t, "the blocked task runs", func() bool { return blocked.Load() == 1 })
 }
 
-// Each slot once, in one order, with the stronger mode.
+// D5, B14, B15: each slot once, in one order, with the stronger mode.
 func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	a := access(reads(5), writes(2), writes(5), reads(2), reads(9))
 	if got := fmt.Sprint(a.Slots); got != "[{2 1} {5 1} {9 0}]" {

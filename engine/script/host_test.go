@@ -44,7 +44,8 @@ func byteList(list []string) [][]byte {
 	return out
 }
 
-// TestKeysMustBeDeclaredUnderKeyLocking: computed or not, by call or pcall.
+// TestKeysMustBeDeclaredUnderKeyLocking: computed or not, by call or pcall; without
+// the flag any key may be used (D19, D20, D21, D22, B21, B22, B24).
 func TestKeysMustBeDeclaredUnderKeyLocking(t *testing.T) {
 	const flag = "#!lua flags=allow-key-locking\n"
 	for _, c := range []struct{ source, want string }{

@@ -12,15 +12,6 @@ import (
 	"lockstep/tests/respconn"
 )
 
-func freeAddr(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func split(addr string) (host, port string) {
 	host, port, _ = net.SplitHostPort(addr)
 	return host, port

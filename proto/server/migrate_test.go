@@ -10,6 +10,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/fsm"
 	"lockstep/proto/client"
+	"lockstep/tests/ports"
 	"lockstep/tests/respconn"
 )
 
@@ -219,7 +220,7 @@ func TestMigrateAnswersAsRedis(t *testing.T) {
 			t.Parallel()
 			play := func(source, target string) string {
 				text := script
-				for word, addr := range map[string]string{"TARGET": target, "NOBODY": freeAddr(t)} {
+				for word, addr := range map[string]string{"TARGET": target, "NOBODY": ports.FreeAddr(t)} {
 					host, port := split(addr)
 					text = strings.ReplaceAll(text, word, host+" "+port)
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/tests/ports"
 	"lockstep/tests/respconn"
 )
 
@@ -17,7 +18,7 @@ func startRedis(t testing.TB, options ...string) string {
 	if err != nil {
 		t.Skip("SKIPPED: redis-server is not installed (apt-get install redis-server)")
 	}
-	addr := freeAddr(t)
+	addr := ports.FreeAddr(t)
 	_, port := split(addr)
 	args := append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
 		"--slowlog-log-slower-than", "10000000", "--logfile", filepath.Join(t.TempDir(), "log")}, options...)

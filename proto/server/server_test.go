@@ -159,12 +159,12 @@ func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 	n := startNode(t, 1)
 	n.set(func(s *settings) { s.DebugFor = "local" })
 	c := dial(t, n.addr)
-	if err := c.Write(append(respconn.Command("DEBUG", "SLEEP", "0.2"), respconn.Command("SET", "a", "1")...)); err != nil {
+	if err := c.Write(append(respconn.Command("DEBUG", "SLEEP", "1"), respconn.Command("SET", "a", "1")...)); err != nil {
 		t.Fatal(err)
 	}
 	other := dial(t, n.addr)
 	until(t, "it sleeps", func() bool { return strings.Contains(do(t, other, "CLIENT", "LIST"), "id=1 ") && n.server.Active() > 0 })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	n.server.Close(ctx)
 	for _, want := range []string{"+OK", "+OK"} {

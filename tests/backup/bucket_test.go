@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -241,10 +242,14 @@ func (s *storage) interrupted(t *testing.T, addr string) {
 	before := len(s.names(t))
 	s.before.Store(&hang)
 	cmd := s.ctl(t, addr, "backup", "s3://"+bucketName+"/three", "--s3-part-mb", "5")
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
-	<-came
+	select {
+	case <-came:
+	case <-time.After(patience):
+		t.Fatal("no second piece has come")
+	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

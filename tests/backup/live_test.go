@@ -41,11 +41,14 @@ type importer struct {
 	out   output
 	stdin io.WriteCloser
 	cmd   *exec.Cmd
+	// ended is closed when it has ended, as err says.
+	ended chan struct{}
+	err   error
 }
 
 func startImport(t *testing.T, redis *proc.Process, node *proc.Node, args ...string) *importer {
 	t.Helper()
-	i := &importer{}
+	i := &importer{ended: make(chan struct{})}
 	args = append([]string{"-a", node.Addr(), "import", "--from", "redis://" + redis.Addr(), "--spool", t.TempDir()}, args...)
 	i.cmd = exec.Command(proc.Clusterctl(t), args...)
 	i.cmd.Stdout, i.cmd.Stderr = &i.out, &i.out
@@ -53,20 +56,43 @@ func startImport(t *testing.T, redis *proc.Process, node *proc.Node, args ...str
 	if i.stdin, err = i.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.cmd.Start(); err != nil {
+	if err := proc.StartMortal(i.cmd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = i.cmd.Process.Kill() })
+	go func() {
+		i.err = i.cmd.Wait()
+		close(i.ended)
+	}()
+	t.Cleanup(func() { _ = i.cmd.Process.Kill(); <-i.ended })
 	return i
+}
+
+// wait waits until it has ended, and returns how.
+func (i *importer) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case <-i.ended:
+		return i.err
+	case <-time.After(2 * patience):
+		t.Fatalf("import does not end; it said %s", i.out.String())
+		return nil
+	}
 }
 
 func (i *importer) says(t *testing.T, text string, times int) {
 	t.Helper()
 	proc.Wait(t, patience, fmt.Sprintf("import says %q", text), func() bool {
-		if i.cmd.ProcessState != nil {
-			t.Fatal(i.out.String())
+		ended := false
+		select {
+		case <-i.ended:
+			ended = true
+		default:
 		}
-		return strings.Count(i.out.String(), text) >= times
+		said := strings.Count(i.out.String(), text) >= times
+		if ended && !said {
+			t.Fatalf("import ended (%v), and said %s", i.err, i.out.String())
+		}
+		return said
 	})
 }
 
@@ -127,7 +153,7 @@ func TestARunningRedisIsCopiedUntilTheCutOver(t *testing.T) {
 	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	err := i.cmd.Wait()
+	err := i.wait(t)
 	if out := i.out.String(); err != nil || !strings.Contains(out, " 0 differ") || strings.Contains(out, "anew") {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -200,12 +226,7 @@ func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 	proc.MustAsk(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
 	i.says(t, "beginning anew", 1)
 	i.says(t, "following", 2)
-	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, i.out.String())
-	}
+	i.cutOver(t)
 	if got := proc.MustAsk(t, node.Addr(), "DBSIZE"); got != "1" {
 		t.Errorf("%s keys: %s", got, i.out.String())
 	}
@@ -217,7 +238,7 @@ func (i *importer) cutOver(t *testing.T) {
 	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.cmd.Wait(); err != nil {
+	if err := i.wait(t); err != nil {
 		t.Fatalf("%v: %s", err, i.out.String())
 	}
 }
@@ -322,7 +343,7 @@ func TestAnErrorInsideATransactionEndsTheCopy(t *testing.T) {
 	for _, args := range [][]string{{"MULTI"}, {"SET", "small", "1"}, {"SETRANGE", "large", "2000000", "x"}, {"EXEC"}} {
 		proc.Do(t, c, args...)
 	}
-	err := i.cmd.Wait()
+	err := i.wait(t)
 	if out := i.out.String(); i.cmd.ProcessState.ExitCode() != 5 || !strings.Contains(out, "the cluster refuses a command of the source") {
 		t.Errorf("%v: %s", err, out)
 	}

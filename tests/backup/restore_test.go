@@ -149,7 +149,7 @@ func TestARestoreEndsWithItsMark(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dir, "--rate", "100")
 	var said output
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
 	proc.Wait(t, patience, "the restore has begun", func() bool { return proc.MustAsk(t, target.Addr(), "EXISTS", "lockstep:loading") == "1" })
@@ -181,7 +181,7 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	}
 	target := proc.NewNode(t, proc.Options{})
 	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dirs[0], "--rate", "150")
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
 	proc.Wait(t, patience, "some keys are there", func() bool { return len(proc.MustAsk(t, target.Addr(), "DBSIZE")) > 2 })

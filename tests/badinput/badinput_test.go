@@ -136,6 +136,7 @@ func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{Args: []string{"--timeout", "1"}})
 	c := proc.Dial(t, n.Addr())
+	c.Patience = 30 * time.Second
 	if _, err := c.Do("PING"); err != nil {
 		t.Fatal(err)
 	}

@@ -139,6 +139,9 @@ func TestRepliesOfTheNodeAreBoundedTogether(t *testing.T) {
 		v = replies[len(replies)-1]
 	})
 	t.Logf("%d times, it took %d MB", times, grown/mb)
+	if grown > 3072*mb {
+		t.Errorf("it took %d MB", grown/mb)
+	}
 	if len(v.Elems) != times || v.Elems[0].IsError() || !strings.HasPrefix(v.Elems[times-1].String(), "-ERR the replies of the transaction are longer") {
 		t.Errorf("EXEC answers %d replies, %.200s to %.200s", len(v.Elems), v.Elems[0], v.Elems[len(v.Elems)-1])
 	}

@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// TestClients starts one cluster for all clients; each gets a follower.
+// TestClients starts one cluster for all clients, of which none knows of locks (D1);
+// each gets a follower.
 func TestClients(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

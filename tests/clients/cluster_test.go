@@ -217,7 +217,7 @@ func nodeLoad(t *testing.T, library string, c *proc.Cluster) *load {
 	out, err := run.StdoutPipe()
 	must(t, err)
 	run.Stderr = run.Stdout
-	must(t, run.Start())
+	must(t, proc.StartMortal(run))
 	l, done := &load{}, make(chan struct{})
 	go func() {
 		defer close(done)
@@ -320,7 +320,7 @@ func redisCLICluster(t *testing.T, c *proc.Cluster) {
 	out, err := run.StdoutPipe()
 	must(t, err)
 	run.Stderr = run.Stdout
-	must(t, run.Start())
+	must(t, proc.StartMortal(run))
 	lines := bufio.NewScanner(out)
 	for i := range 5 * keys {
 		if i%keys == 0 {

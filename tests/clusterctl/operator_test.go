@@ -161,7 +161,7 @@ func ctlStart(t *testing.T, addr string, args ...string) *joiner {
 	cmd := exec.Command(proc.Clusterctl(t), append([]string{"-a", addr}, args...)...)
 	cmd.Args = append(cmd.Args, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", filepath.Join(t.TempDir(), "data"))
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
 	p := &joiner{cmd, make(chan struct{})}

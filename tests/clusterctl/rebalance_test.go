@@ -45,8 +45,8 @@ func TestAClusterIsRebalancedWhenAsked(t *testing.T) {
 	if n := replicasOf(planOf(t, addr), "n4"); n != 3 {
 		t.Errorf("n4 has %d of 12 replicas", n)
 	}
-	if v, err := proc.Ask(addr, "CONFIG", "GET", "rebalance"); !strings.Contains(v, "no") && err == nil {
-		t.Errorf("the setting is %q", v)
+	if v := proc.Do(t, proc.Dial(t, addr), "CONFIG", "GET", "rebalance"); v != `*2 "rebalance" "no"` {
+		t.Errorf("the setting is %s", v)
 	}
 	out, _ = proc.Ctl(t, addr, "rebalance", "--dry-run")
 	says(t, out, "nothing is to be done", "n4")

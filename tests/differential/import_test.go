@@ -2,6 +2,7 @@ package differential
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
@@ -17,6 +19,9 @@ import (
 // importOps is how many commands are copied on their way; one in ten or so changes
 // nothing.
 const importOps = 4000
+
+// importPatience is how long the copy may take on the slowest machine.
+const importPatience = 4 * time.Minute
 
 // notCopied are commands that wait, or concern the connection or the server.
 var notCopied = map[string]bool{
@@ -33,7 +38,9 @@ func TestImportFollowsEveryCommand(t *testing.T) {
 	t.Parallel()
 	seed, _ := seedAndOps(t)
 	redis, node := proc.RedisServer(t, "--repl-backlog-size", "64mb"), proc.NewNode(t, proc.Options{})
-	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", node.Addr(), "import", "--from", "redis://"+redis.Addr(), "--pause", "2m", "--spool", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), importPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, proc.Clusterctl(t), "-a", node.Addr(), "import", "--from", "redis://"+redis.Addr(), "--pause", "2m", "--spool", t.TempDir())
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +49,7 @@ func TestImportFollowsEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(said)
@@ -88,5 +95,7 @@ func TestImportFollowsEveryCommand(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d keys", keys)
+	if t.Logf("%d keys", keys); keys < 20 {
+		t.Error("too few were copied to show anything")
+	}
 }

@@ -42,7 +42,11 @@ func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 		t.Run(s.kind, func(t *testing.T) {
 			var d *disk
 			n := proc.NewNode(t, proc.Options{LogStore: s.kind, Before: func(n *proc.Node) { d = mountUnder(t, n, s.sizeBytes) }})
-			acked := writeUntilRefused(t, n.Addr(), 0, 20)
+			const room = 20
+			acked := writeUntilRefused(t, n.Addr(), 0, room)
+			if acked != room {
+				t.Fatalf("with room it took %d writes of %d", acked, room)
+			}
 			d.fill(leaveBytes)
 			acked = writeUntilRefused(t, n.Addr(), acked, writesMax)
 			ended(t, n)
@@ -61,8 +65,8 @@ func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 			n.Start()
 			n.WaitReady()
 			allThere(t, n.Addr(), acked)
-			if got := writeUntilRefused(t, n.Addr(), acked, acked+20); got != acked+20 {
-				t.Errorf("with room again it took %d writes of 20", got-acked)
+			if got := writeUntilRefused(t, n.Addr(), acked, acked+room); got != acked+room {
+				t.Errorf("with room again it took %d writes of %d", got-acked, room)
 			}
 		})
 	}
@@ -160,9 +164,7 @@ func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
 		}
 	}})
 	victim := c.Nodes[full]
-	if leads := c.WaitLeader() == victim; leads != leader {
-		t.Fatalf("%s leads: %v", victim.Name, leads)
-	}
+	c.Lead(c.Nodes[0])
 	var acked [3]atomic.Int64
 	var stop atomic.Bool
 	var writers sync.WaitGroup

@@ -3,6 +3,8 @@ package functions
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +149,56 @@ func TestLibrariesAreKnownOnAllNodesAndStay(t *testing.T) {
 	}
 	everywhere(t, c, "-ERR Function not found", "FCALL", "look", "1", "a")
 	everywhere(t, c, "*0", "FUNCTION", "LIST")
+}
+
+// incrIfBelow is the manual's example (D30, D31).
+const incrIfBelow = `#!lua name=locks
+local function incr_if_below(keys, args)
+  local n = tonumber(redis.call('GET', keys[1]) or '0')
+  if n >= tonumber(args[1]) then return 0 end
+  redis.call('INCR', keys[1])
+  return 1
+end
+redis.register_function{function_name='incr_if_below', callback=incr_if_below, flags={'allow-key-locking'}}`
+
+// TestAQuotaKeptByAFunction: whoever asks, and through whatever node, a user is given
+// so much and no more.
+func TestAQuotaKeptByAFunction(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	const users, clients, calls, limit = 3, 6, 90, 100
+	c := proc.NewCluster(t, 3, proc.Options{})
+	if got := do(t, c.Follower(), "FUNCTION", "LOAD", incrIfBelow); got != `"locks"` {
+		t.Fatal(got)
+	}
+	key := func(user int) string { return fmt.Sprintf("user:%d:quota", user) }
+	var given, refused [users]atomic.Int64
+	var all sync.WaitGroup
+	for i := range clients {
+		conn := proc.Dial(t, c.Nodes[i%3].Addr())
+		all.Go(func() {
+			for j := range calls {
+				user := (i + j) % users
+				v, err := conn.Do("FCALL", "incr_if_below", "1", key(user), fmt.Sprint(limit))
+				switch {
+				case err != nil || v.String() != ":0" && v.String() != ":1":
+					t.Errorf("%s, %v", v, err)
+					return
+				case v.String() == ":1":
+					given[user].Add(1)
+				default:
+					refused[user].Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for user := range users {
+		left := do(t, c.Nodes[0], "GET", key(user))
+		if left != fmt.Sprintf("%q", fmt.Sprint(limit)) || given[user].Load() != limit || refused[user].Load() != clients*calls/users-limit {
+			t.Errorf("%s is %s; %d were given and %d refused", key(user), left, given[user].Load(), refused[user].Load())
+		}
+	}
 }
 
 // TestLibrariesGoToRedisServerAndBack by FUNCTION DUMP and RESTORE.

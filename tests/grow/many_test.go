@@ -80,7 +80,9 @@ func serveAll(t *testing.T, c *proc.Cluster, nodes []*proc.Node) {
 		if _, err := proc.Ask(other.Addr(), "RPUSH", "list"+key, "x"); err != nil {
 			t.Errorf("RPUSH through %s: %v", other.Name, err)
 		}
-		proc.Read(t, conn)
+		if got, want := proc.Read(t, conn), fmt.Sprintf(`*2 "list%s" "x"`, key); got != want {
+			t.Errorf("BLPOP through %s: %s, want %s", n.Name, got, want)
+		}
 		reader := proc.Dial(t, n.Addr())
 		proc.Do(t, reader, "READONLY")
 		proc.Wait(t, patience, "a replica knows it", func() bool {

@@ -3,6 +3,7 @@ package linear
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,7 +139,30 @@ func (f *faults) report() {
 				first = o.Return
 			}
 		}
+		if first < 0 {
+			f.t.Errorf("%s: no write that was called afterwards was acknowledged", f.done[i].what)
+			continue
+		}
 		f.done[i].recovered = time.Duration(first - at)
 		f.t.Log(f.done[i])
+	}
+}
+
+// recoveredAtMost is several times what an election takes. One fault of many may take
+// longer on a busy machine, but not all of them.
+const recoveredAtMost = 15 * time.Second
+
+// soon fails the test unless writes went on soon after one of the faults at least
+// whose description has the words. It is for behind report.
+func (f *faults) soon(words string) {
+	f.t.Helper()
+	least := time.Duration(-1)
+	for _, d := range f.done {
+		if strings.Contains(d.what, words) && (least < 0 || d.recovered < least) {
+			least = d.recovered
+		}
+	}
+	if least < 0 || least > recoveredAtMost {
+		f.t.Errorf("writes went on after %v at the soonest behind %q, not within %v", least, words, recoveredAtMost)
 	}
 }

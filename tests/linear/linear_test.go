@@ -39,6 +39,7 @@ func TestKill9OfLeaderAndFollowerIsAPause(t *testing.T) {
 	}
 	w.stop()
 	f.report()
+	f.soon("of leader")
 	verify(t, w)
 }
 
@@ -55,6 +56,7 @@ func testPause(t *testing.T, readMode string) {
 	}
 	w.stop()
 	f.report()
+	f.soon("SIGSTOP")
 	verify(t, w)
 }
 
@@ -94,5 +96,6 @@ func restartEveryNode(t *testing.T, shards int) {
 	}
 	w.stop()
 	f.report()
+	f.soon("of all")
 	verify(t, w)
 }

@@ -13,11 +13,13 @@ import (
 const (
 	// opCompareAndSet is a script: the register gets Arg if it is Expect.
 	opCompareAndSet = "COMPAREANDSET"
-	// opQuota is a script: the counter grows by one up to quotaLimit.
+	// opQuota is a script: the counter grows by one up to quotaLimit. Its commands
+	// are one (B1).
 	opQuota = "QUOTA"
 	// opWatched is WATCH, GET and a transaction that sets the counter one higher.
 	opWatched = "WATCHED"
-	// opPair is a transaction that increments two counters; opPairRead reads both.
+	// opPair is a transaction that increments two counters; opPairRead reads both,
+	// and never sees half of one (D11).
 	opPair     = "PAIR"
 	opPairRead = "PAIRREAD"
 )

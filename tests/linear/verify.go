@@ -1,16 +1,12 @@
 package linear
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
 )
 
 // searchPatience bounds the search for one register's order.
@@ -38,7 +34,9 @@ func verify(t *testing.T, w *workload) {
 	for _, err := range checkFinals(t, w.cluster.Nodes[0].Addr(), ops) {
 		t.Error(err)
 	}
-	compareReplicas(t, w.cluster)
+	if _, err := w.cluster.SameState(); err != nil {
+		t.Error(err)
+	}
 	if t.Failed() {
 		keep(t, w.history, v)
 	}
@@ -55,45 +53,4 @@ func keep(t *testing.T, h *History, v *verdict) {
 		err = porcupine.VisualizePath(registerModel, v.info, filepath.Join(dir, "wrong.html"))
 	}
 	t.Logf("the history is kept in %s (%v)", dir, err)
-}
-
-// compareReplicas reads every node's own replicas, until all are the same; a
-// replica that has executed another history never gets there.
-func compareReplicas(t *testing.T, c *proc.Cluster) {
-	t.Helper()
-	var digests map[string][]string
-	same := proc.Poll(proc.ElectionPatience, func() bool {
-		digests = map[string][]string{}
-		for _, n := range c.Nodes {
-			if !n.Running() {
-				continue
-			}
-			digest, err := replicaDigest(n.Addr())
-			if err != nil {
-				digest = err.Error()
-			}
-			digests[digest] = append(digests[digest], n.Name)
-		}
-		return len(digests) == 1
-	})
-	if !same {
-		t.Errorf("replicas differ: %v", digests)
-	}
-}
-
-// replicaDigest is DEBUG DIGEST of the node's own replica.
-func replicaDigest(addr string) (string, error) {
-	c, err := respconn.Dial(addr)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	if v, err := c.Do("READONLY"); err != nil || v.IsError() {
-		return "", fmt.Errorf("READONLY: %v, %w", v, err)
-	}
-	v, err := c.Do("DEBUG", "DIGEST")
-	if err != nil {
-		return "", err
-	}
-	return v.Text()
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,6 +46,8 @@ func StartWith(t testing.TB, directives ...string) *Server {
 	}
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	cmd := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--dir", filepath.Dir(socket)}, directives...)...)
+	// A test binary that is killed takes it along.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,7 @@ func openBrowser(t testing.TB) *browser {
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir)
 	cmd.ExtraFiles = []*os.File{toIt, fromIt}
 	// The browser has processes of its own; they end with its group.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
 	toIt.Close()

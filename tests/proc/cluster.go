@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockstep/tests/ports"
 )
 
 // ElectionPatience is how long a cluster with a quorum may be without a leader
@@ -29,7 +31,7 @@ func (n *Node) Role() string { return Info(n.Addr(), "raft")["raft_role"] }
 func (n *Node) DataDir() string { return filepath.Join(n.Dir, "data") }
 
 // PeerAddr is where the other nodes connect.
-func (n *Node) PeerAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.Port+peerPortDistance) }
+func (n *Node) PeerAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.Port+ports.PeerDistance) }
 
 // WaitReady waits until the node answers and knows its place: it leads or
 // follows.
@@ -136,7 +138,7 @@ func (c *Cluster) Join(o Options) *Node {
 	c.t.Helper()
 	i := len(c.Nodes)
 	node := newNode(c.t, "n"+strconv.Itoa(i+1), i)
-	node.argv = append(node.argv, "--bind", "127.0.0.1", "--peer-port", strconv.Itoa(node.Port+peerPortDistance), "--node-name", node.Name)
+	node.argv = append(node.argv, "--bind", "127.0.0.1", "--peer-port", strconv.Itoa(node.Port+ports.PeerDistance), "--node-name", node.Name)
 	node.argv = append(node.argv, o.args()...)
 	if i == 0 {
 		node.argv = append(node.argv, "--bootstrap")
@@ -163,7 +165,7 @@ func NewFounders(t testing.TB, n int, o Options) *Cluster {
 		peers = append(peers, node.PeerAddr())
 	}
 	for _, node := range c.Nodes {
-		node.argv = append(node.argv, "--bind", "127.0.0.1", "--peer-port", strconv.Itoa(node.Port+peerPortDistance), "--node-name", node.Name,
+		node.argv = append(node.argv, "--bind", "127.0.0.1", "--peer-port", strconv.Itoa(node.Port+ports.PeerDistance), "--node-name", node.Name,
 			"--join", strings.Join(peers, ","), "--bootstrap-expect", strconv.Itoa(n))
 		node.argv = append(node.argv, o.args()...)
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lockstep/tests/ports"
 )
 
 // StopPatience is how long a process that was told to stop may take.
@@ -36,6 +38,12 @@ type Process struct {
 	state  *os.ProcessState
 	// told is set once the process was told to end.
 	told bool
+}
+
+// FreePort is ports.Free.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	return ports.Free(t)
 }
 
 // newProcess makes a folder for the process and sees to it that both are gone
@@ -121,9 +129,7 @@ func (p *Process) start(flags []string) error {
 	cmd := exec.Command(p.argv[0], slices.Concat(p.argv[1:], flags)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, out, out
 	cmd.Env = environment()
-	// A test binary that is killed takes its servers with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := StartMortal(cmd); err != nil {
 		return err
 	}
 	exited := make(chan struct{})
@@ -139,6 +145,13 @@ func (p *Process) start(flags []string) error {
 		close(exited)
 	}()
 	return nil
+}
+
+// StartMortal starts a program that ends with the test binary, however that ends: one
+// that is left over holds ports, and the processor.
+func StartMortal(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return cmd.Start()
 }
 
 // environment is this process's without the variables that would configure a

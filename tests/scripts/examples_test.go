@@ -10,13 +10,13 @@ import (
 	"lockstep/tests/proc"
 )
 
-// quota is the manual's example: a counter with a limit.
+// quota is the manual's example: a counter with a limit (D27).
 const quota = `local n = tonumber(redis.call('GET', KEYS[1]) or '0')
 if n >= tonumber(ARGV[1]) then return 0 end
 redis.call('INCR', KEYS[1])
 return 1`
 
-// both is the other one: two counters that move together.
+// both is the other one: two counters that move together (D26).
 const both = `redis.call('INCR', KEYS[1]) redis.call('INCRBY', KEYS[2], ARGV[1]) return 'OK'`
 
 // TestExamplesUnderLoad: many clients on all nodes, with the flag and

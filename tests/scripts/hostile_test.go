@@ -184,17 +184,11 @@ func same(t *testing.T, c *proc.Cluster, atLeast int) (state string, executed in
 	proc.Wait(t, replayPatience, "all nodes have the same state", func() bool {
 		seen := map[string]bool{}
 		for _, n := range c.Nodes {
-			conn, err := respconn.Dial(n.Addr())
-			if err != nil {
-				return false
-			}
-			replies, err := conn.Pipeline([]string{"READONLY"}, []string{"DEBUG", "DIGEST"})
-			conn.Close()
-			if err != nil || replies[1].IsError() {
+			var err error
+			if state, err = proc.Digest(n.Addr()); err != nil {
 				return false
 			}
 			index := proc.Info(n.Addr(), "raft")["raft_executed"]
-			state = replies[1].String()
 			executed, _ = strconv.Atoi(index)
 			seen[state+index] = true
 		}

@@ -6,7 +6,8 @@ import (
 	"lockstep/tests/proc"
 )
 
-// npmRedislock is the npm package of that name.
+// npmRedislock is the npm package of that name (R1 to R36, as far as a server has a
+// part in them: redislock.js says which line shows what).
 func npmRedislock(t *testing.T, addr string) { node(t, "redislock.js", addr) }
 
 func bullMQ(t *testing.T, addr string) { node(t, "bullmq.js", addr) }

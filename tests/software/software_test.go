@@ -99,8 +99,7 @@ func background(t *testing.T, cmd *exec.Cmd) (log func() string) {
 	must(t, err)
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	must(t, cmd.Start())
+	must(t, proc.StartMortal(cmd))
 	log = func() string {
 		text, _ := os.ReadFile(path)
 		return string(bytes.TrimSpace(text))

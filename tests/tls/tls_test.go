@@ -282,7 +282,7 @@ func TestStrangersAmongPeers(t *testing.T) {
 			defer out.Close()
 			cmd.Stdout, cmd.Stderr = out, out
 			refused := strings.Count(h.Nodes[0].Log(), "peer connection refused")
-			must(t, cmd.Start())
+			must(t, proc.StartMortal(cmd))
 			defer func() { cancel(); _ = cmd.Wait() }()
 			proc.Wait(t, patience, "it is refused", func() bool {
 				text, _ := os.ReadFile(path)
@@ -315,12 +315,14 @@ func dialAnotherName(t *testing.T, h *house) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer l.Close()
+	must(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
 	pair, err := tls.LoadX509KeyPair(k.Cert(), k.Key())
 	must(t, err)
 	got := make(chan []byte, 1)
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
+			got <- []byte(err.Error())
 			return
 		}
 		defer conn.Close()
@@ -333,7 +335,7 @@ func dialAnotherName(t *testing.T, h *house) {
 	defer cancel()
 	port := proc.FreePort(t)
 	cmd := exec.CommandContext(ctx, proc.Lockstepd(t), append([]string{"--port", strconv.Itoa(port), "--peer-port", strconv.Itoa(port + 10000), "--bind", "127.0.0.1", "--dir", t.TempDir(), "--join", l.Addr().String()}, tlsArgs(h.mount)...)...)
-	must(t, cmd.Start())
+	must(t, proc.StartMortal(cmd))
 	defer func() { cancel(); _ = cmd.Wait() }()
 	if b := <-got; len(b) > 0 {
 		t.Errorf("it was sent %q", b)

@@ -25,6 +25,8 @@ type cache struct {
 	// news are all invalidations, hits and misses the looks at keys, lost the
 	// connections that broke.
 	news, hits, misses, lost int
+	// silent is set when a reply did not come in time.
+	silent bool
 	// heard, when set, is told of each invalidation; key "" is all keys.
 	heard func(key string)
 
@@ -192,6 +194,9 @@ func (c *cache) reply() (string, bool) {
 	case <-c.ends:
 		return "", false
 	case <-time.After(patience):
+		c.mu.Lock()
+		c.silent = true
+		c.mu.Unlock()
 		return "", false
 	}
 }

@@ -172,6 +172,9 @@ func (w *crowd) end(t *testing.T) {
 	news, hits, misses, lost := 0, 0, 0, 0
 	for _, k := range w.caches {
 		news, hits, misses, lost = news+k.news, hits+k.hits, misses+k.misses, lost+k.lost
+		if k.silent {
+			t.Errorf("%s: no answer for %v", k.name, patience)
+		}
 	}
 	t.Logf("%d invalidations, %d hits, %d misses, %d connections lost with their node; %d cached values compared", news, hits, misses, lost, w.compared)
 	if news < 100 || hits < 100 || misses < 100 || lost == 0 || w.compared < 100 {

@@ -39,7 +39,7 @@ func TestEveryWayOfChangeIsToldWithoutAReplica(t *testing.T) {
 	}
 	for _, change := range []struct{ command, want string }{
 		{"SET k{k} 1", "k{k}"}, {"INCR k{k}", "k{k}"}, {"RENAME k{k} k2{k}", "k{k}"}, {"SET k{k} 5 PX 60000", "k{k}"},
-		{"PEXPIRE k{k} 500", "k{k}"}, {"", "k{k}"}, {"EVAL return~redis.call('set',KEYS[1],'x') 1 k{k}", "k{k}"},
+		{"PEXPIRE k{k} 2000", "k{k}"}, {"", "k{k}"}, {"EVAL return~redis.call('set',KEYS[1],'x') 1 k{k}", "k{k}"},
 		{"SWAPDB 0 1", "(all)"},
 	} {
 		for _, k := range caches {

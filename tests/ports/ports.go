@@ -1,4 +1,5 @@
-package proc
+// Package ports finds ports for tests that run beside others.
+package ports
 
 import (
 	"errors"
@@ -13,10 +14,11 @@ import (
 // them, and both lie below the ports the kernel hands out by itself, so that no
 // outgoing connection takes one.
 const (
-	firstPort        = 11000
-	peerPortDistance = 10000
-	ports            = peerPortDistance
-	portDraws        = 1000
+	first = 11000
+	// PeerDistance is how far above its client port a node's peer port is.
+	PeerDistance = 10000
+	count        = PeerDistance
+	draws        = 1000
 )
 
 // taken are the ports that this test binary was given, each held against other
@@ -27,17 +29,17 @@ var (
 	taken   = map[int]net.Listener{}
 )
 
-// FreePort finds a port that is free, as is the one peerPortDistance above it,
+// Free finds a port that is free, as is the one PeerDistance above it,
 // and that nobody else is given as long as this test binary runs: not the next
 // who asks here, and no test binary that runs beside it, be the port's server
 // not started yet or dead for the moment.
-func FreePort(t testing.TB) int {
+func Free(t testing.TB) int {
 	t.Helper()
 	takenMu.Lock()
 	defer takenMu.Unlock()
 	var last error
-	for range portDraws {
-		port := firstPort + rand.IntN(ports)
+	for range draws {
+		port := first + rand.IntN(count)
 		if taken[port] != nil {
 			continue
 		}
@@ -46,7 +48,7 @@ func FreePort(t testing.TB) int {
 			last = err
 			continue
 		}
-		if err := errors.Join(free(port), free(port+peerPortDistance)); err != nil {
+		if err := errors.Join(free(port), free(port+PeerDistance)); err != nil {
 			last = err
 			_ = hold.Close()
 			continue
@@ -54,7 +56,7 @@ func FreePort(t testing.TB) int {
 		taken[port] = hold
 		return port
 	}
-	t.Fatalf("no free port in %d draws: %v", portDraws, last)
+	t.Fatalf("no free port in %d draws: %v", draws, last)
 	return 0
 }
 
@@ -65,4 +67,10 @@ func free(port int) error {
 		return err
 	}
 	return l.Close()
+}
+
+// FreeAddr is an address of this machine with a free port.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", Free(t))
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"sync"
 
+	"lockstep/engine/command"
 	"lockstep/engine/script"
 )
 
@@ -18,7 +19,7 @@ import (
 // A bundle, there and in a forwarded request:
 //
 //	node u64  boot u64  lane u32  first seq uv  acked below uv  txns uv
-//	{ kind u8  proto u8  [ user ]
+//	{ kind u8  proto u8  [ user ]  [ caller: node u64  client uv ]
 //	  watches uv { db u8  key  version uv  seen at uv }
 //	  ops uv     { db u8  args uv  { arg } } }
 //
@@ -27,7 +28,9 @@ import (
 //
 // The highest bit of proto is set for a txn that leaves the record of its keys'
 // use alone, the one below it where memory was full, the next one where the
-// rules of a user follow, the next one where scripts draw.
+// rules of a user follow, the next one where scripts draw, the next one where a
+// caller follows. A caller's client is its number twice, and one more where somebody
+// monitors.
 //
 // Fixed numbers are little endian, uv is an unsigned varint, texts are a uv
 // length and bytes.
@@ -45,8 +48,10 @@ const (
 	protoUser = 1 << 5
 	// protoDraws is set for Txn.Draws.
 	protoDraws = 1 << 4
+	// protoCaller is set where Txn.Caller is.
+	protoCaller = 1 << 3
 	// protoFlags are all of these.
-	protoFlags = protoNoTouch | protoMemoryFull | protoUser | protoDraws
+	protoFlags = protoNoTouch | protoMemoryFull | protoUser | protoDraws | protoCaller
 	// opSum is set in an op's db for Op.Sum.
 	opSum = 1 << 7
 )
@@ -190,9 +195,15 @@ func appendTxn(dst []byte, t *Txn) []byte {
 	if t.User != nil {
 		proto |= protoUser
 	}
+	if t.Caller.Node != 0 {
+		proto |= protoCaller
+	}
 	dst = append(dst, byte(t.Kind), proto)
 	if t.User != nil {
 		dst = appendText(dst, t.User)
+	}
+	if t.Caller.Node != 0 {
+		dst = appendCaller(dst, t.Caller)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(t.Watches)))
 	for i := range t.Watches {
@@ -207,6 +218,14 @@ func appendTxn(dst []byte, t *Txn) []byte {
 		dst = appendOp(dst, &t.Ops[i])
 	}
 	return dst
+}
+
+func appendCaller(dst []byte, c command.Caller) []byte {
+	client := c.Client << 1
+	if c.Watched {
+		client |= 1
+	}
+	return binary.AppendUvarint(binary.LittleEndian.AppendUint64(dst, c.Node), client)
 }
 
 func appendOp(dst []byte, op *Op) []byte {
@@ -228,6 +247,9 @@ func appendText(dst, s []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
+// callerBytesMax is the most that a caller takes.
+const callerBytesMax = 8 + binary.MaxVarintLen64
+
 // BundleSize is at least the number of bytes that a bundle of common txns takes.
 func BundleSize(b *Bundle) int {
 	n := 48
@@ -240,6 +262,9 @@ func BundleSize(b *Bundle) int {
 // TxnSize is about the number of bytes a txn takes in an entry.
 func TxnSize(t *Txn) int {
 	n := 8 + len(t.User)
+	if t.Caller.Node != 0 {
+		n += callerBytesMax
+	}
 	for i := range t.Watches {
 		n += 24 + len(t.Watches[i].Key)
 	}
@@ -428,6 +453,9 @@ func (d *decoder) txn(t *Txn) {
 	if proto&protoUser != 0 {
 		t.User = d.text()
 	}
+	if proto&protoCaller != 0 {
+		t.Caller = d.caller()
+	}
 	if t.Kind > kindLast {
 		d.fail()
 	}
@@ -443,6 +471,11 @@ func (d *decoder) txn(t *Txn) {
 			d.op(&t.Ops[i])
 		}
 	}
+}
+
+func (d *decoder) caller() command.Caller {
+	node, client := d.u64(), d.uvarint()
+	return command.Caller{Node: node, Client: client >> 1, Watched: client&1 != 0}
 }
 
 func (d *decoder) op(op *Op) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"testing"
+
+	"lockstep/engine/command"
 )
 
 func decodeEntry(group uint32, data []byte) (Entry, error) {
@@ -109,6 +111,31 @@ func TestNoTouchTravels(t *testing.T) {
 		if txn.Kind != want.Kind || txn.Proto != want.Proto || txn.NoTouch != want.NoTouch {
 			t.Errorf("%d: %+v", i, txn)
 		}
+	}
+}
+
+// TestACallerTravels expects who a script runs for to survive the wire, alone and
+// behind a user's rules, and to cost nothing where nobody is named.
+func TestACallerTravels(t *testing.T) {
+	op := []Op{{Args: [][]byte{[]byte("eval"), []byte("return 1"), []byte("0")}}}
+	b := Bundle{Txns: []Txn{
+		{Proto: 2, Ops: op},
+		{Proto: 3, Ops: op, Caller: command.Caller{Node: 1<<63 + 1, Client: 1<<62 + 3, Watched: true}},
+		{Proto: 3, Draws: true, User: []byte("as=ann"), Ops: op, Caller: command.Caller{Node: 7, Client: 5}},
+	}}
+	got, err := DecodeBundle(AppendBundle(nil, &b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Txns {
+		want, txn := &b.Txns[i], &got.Txns[i]
+		if txn.Caller != want.Caller || txn.Proto != want.Proto || string(txn.User) != string(want.User) || txn.Draws != want.Draws {
+			t.Errorf("%d: %+v", i, txn)
+		}
+	}
+	nobody := Txn{Proto: 2, Ops: op, Caller: command.Caller{Client: 5, Watched: true}}
+	if with, without := appendTxn(nil, &nobody), appendTxn(nil, &b.Txns[0]); !bytes.Equal(with, without) {
+		t.Errorf("% x, not % x", with, without)
 	}
 }
 

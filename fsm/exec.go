@@ -319,7 +319,7 @@ func (w *work) Run() {
 	}
 	if w.run.receiver != nil {
 		// It runs for a client, and nowhere else for that one.
-		x.ctx.Witness = m.cfg.Witness
+		x.ctx.Witness, x.ctx.Caller = m.cfg.Witness, w.txn.Caller
 	}
 	tracker := m.cfg.Tracker
 	if tracker != nil && tracker.Tracking() {

@@ -54,7 +54,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	spec := op.lookup()
 	x.ctx = m.readContext(st, x, opt)
 	x.ctx.DB, x.ctx.NoTouch = op.DB, t.NoTouch
-	x.ctx.User = m.users.of(t.User)
+	x.ctx.User, x.ctx.Caller = m.users.of(t.User), t.Caller
 	if err := m.planRead(st, op, &opt); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/engine/command"
 	"lockstep/engine/rdb"
 )
 
@@ -101,6 +102,10 @@ func (l *simLog) functionTxn(t *Txn) {
 		return
 	}
 	t.MemoryFull, t.Draws = l.rng.IntN(20) == 0, l.rng.IntN(2) == 0
+	if t.Draws {
+		// Who is told of a script changes nothing.
+		t.Caller = command.Caller{Node: 7, Client: 300, Watched: t.MemoryFull}
+	}
 	t.Ops = []Op{l.functionOp()}
 	if l.rng.IntN(4) == 0 {
 		t.Kind = KindExec

@@ -152,7 +152,10 @@ type Txn struct {
 	// User holds the rules of who runs the txn (acl.User.Permissions), where its
 	// commands must know them where they run; nil: one who may do everything. It is
 	// the same on every replica whatever has become of the user meanwhile.
-	User    []byte
+	User []byte
+	// Caller is the client that the txn's scripts run for, if somebody may have to be
+	// told what they do. Nothing that the txn does depends on it.
+	Caller  command.Caller
 	Ops     []Op
 	Watches []Watch
 }

@@ -27,10 +27,10 @@ func (d *diary) Publish(sharded bool, channel string, payload []byte) {
 }
 func (d *diary) Log(level int, text string) { d.note("log %d %s", level, text) }
 func (d *diary) Began() int64               { return 7 }
-func (d *diary) Ended(mark int64, _ *command.Spec, args [][]byte, db int, failed bool) {
+func (d *diary) Ended(_ command.Caller, mark int64, _ *command.Spec, args [][]byte, db int, failed bool) {
 	d.note("%d ran %q in %d failed %t", mark, args, db, failed)
 }
-func (d *diary) Refused(user command.User, spec *command.Spec, _ [][]byte, denial command.Denial) {
+func (d *diary) Refused(_ command.Caller, user command.User, spec *command.Spec, _ [][]byte, denial command.Denial) {
 	name := ""
 	if named, ok := user.(interface{ UserName() string }); ok {
 		name = named.UserName()

@@ -46,7 +46,7 @@ func (n *Node) openFront(context.Context) error {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
 	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, ClusterView: n, Operator: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
-		Programs: n.programs}
+		Incarnation: n.callersNode, Programs: n.programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Log: n.log,
 		Secure:     func() *tls.Config { return n.tls.Front() },

@@ -71,7 +71,18 @@ func (n *Node) newWitness() *client.ScriptWitness {
 			s := n.cfg.Current()
 			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
 		},
+		Self: func() uint64 { return n.self.Incarnation },
+		Tell: func(node uint64, notice []byte) { n.notices.tell(node, notice) },
 	}
+}
+
+// callersNode is what this node's clients are named by where their scripts run; 0
+// before every node knows of callers.
+func (n *Node) callersNode() uint64 {
+	if n.machine.View().Version() < meta.VersionCallers {
+		return 0
+	}
+	return n.self.Incarnation
 }
 
 // Hub implements client.Channels.

@@ -104,6 +104,8 @@ type Node struct {
 
 	// messages carries published messages to and from other nodes.
 	messages *messages
+	// notices tells other nodes what scripts of their clients do here.
+	notices *notices
 	// probing is held while the disk is timed.
 	probing sync.Mutex
 	// events publishes what commands do to keys.

@@ -47,6 +47,8 @@ func (n *Node) listenPeers(context.Context) error {
 	n.messages = newMessages(n)
 	n.events.init(n)
 	t.Handle(kindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.serve(payload, reply) })
+	n.notices = newNotices(n)
+	t.Handle(kindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.serve(payload); reply(nil) })
 	t.Handle(feed.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
 		if n.serving.Load() {
 			n.feeds.serve(payload, reply)

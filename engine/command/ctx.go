@@ -65,8 +65,9 @@ type Ctx struct {
 	Settings *Settings
 	// Observer hears of keyspace events; nil: nobody does.
 	Observer Observer
-	// Witness is told what scripts do; nil: nobody is.
+	// Witness is told what scripts do, and for which Caller; nil: nobody is.
 	Witness Witness
+	Caller  Caller
 	// Changes takes the names of the keys that the txn changes; nil: nobody asks.
 	Changes *Changes
 	// Plan is what was settled of the command before it took its locks, for rows

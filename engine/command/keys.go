@@ -159,14 +159,23 @@ var keyFamily = []*Spec{
 		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Makes a key from what DUMP returned.", Complexity: "O(N) with N the size of the value",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("ttl", "integer"),
-			arg("serialized-value", "string"),
-			argToken("replace", "REPLACE").since("3.0.0").optional(),
-			argToken("absttl", "ABSTTL").since("5.0.0").optional(),
-			arg("seconds", "integer").token("IDLETIME").since("5.0.0").optional(),
-			arg("frequency", "integer").token("FREQ").since("5.0.0").optional(),
-		},
+		Args: restoreArgs,
 	},
+	{
+		Name: "restore-asking", System: true, Arity: -4, Flags: Write | DenyOOM | Asking | Heavy | NotInScripts, Cats: CatKeyspace | CatDangerous,
+		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth, SentAs: "restore",
+		Group: "server", Since: "3.0.0",
+		Summary: "RESTORE, as a node of a Redis Cluster sends it when it hands a key over.", Complexity: "O(N) with N the size of the value",
+		Args: restoreArgs,
+	},
+}
+
+var restoreArgs = []Arg{
+	argKey("key", 1),
+	arg("ttl", "integer"),
+	arg("serialized-value", "string"),
+	argToken("replace", "REPLACE").since("3.0.0").optional(),
+	argToken("absttl", "ABSTTL").since("5.0.0").optional(),
+	arg("seconds", "integer").token("IDLETIME").since("5.0.0").optional(),
+	arg("frequency", "integer").token("FREQ").since("5.0.0").optional(),
 }

@@ -52,16 +52,11 @@ type ScriptHost struct {
 
 func scriptSpec(args [][]byte) *Spec {
 	spec, _ := Lookup(args)
-	if spec == nil || spec.Internal() || spec.Scope == ScopeNode && unknownToScripts(spec) {
+	if spec == nil || spec.Internal() || spec.Is(NotInScripts) {
 		return nil
 	}
 	return spec
 }
-
-// unknownToScripts tells of commands which scripts may not run and which came when
-// there were scripts already: on a replica of an older program they are unknown,
-// and a script's answers must be the same on both.
-func unknownToScripts(spec *Spec) bool { return spec.Name == "migrate" || spec.Name == "lolwut" }
 
 // Call runs a command or says why not.
 func (h *ScriptHost) Call(args [][]byte, bytesMax int, w *reply.Writer) (instructions int) {
@@ -69,7 +64,7 @@ func (h *ScriptHost) Call(args [][]byte, bytesMax int, w *reply.Writer) (instruc
 	h.denial = Denial{}
 	if refusal := h.refusal(spec, args); refusal != "" {
 		if h.Ctx.Witness != nil && spec != nil {
-			h.Ctx.Witness.Refused(h.Ctx.User, spec, args, h.denial)
+			h.Ctx.Witness.Refused(h.Ctx.Caller, h.Ctx.User, spec, args, h.denial)
 		}
 		w.Error(refusal)
 		return 0
@@ -81,7 +76,7 @@ func (h *ScriptHost) Call(args [][]byte, bytesMax int, w *reply.Writer) (instruc
 	mark := h.Ctx.Witness.Began()
 	instructions = h.perform(spec, args, bytesMax, w)
 	b := w.Bytes()
-	h.Ctx.Witness.Ended(mark, spec, args, h.sub.DB, len(b) > 0 && b[0] == '-')
+	h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, len(b) > 0 && b[0] == '-')
 	return instructions
 }
 

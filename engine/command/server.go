@@ -64,7 +64,7 @@ var serverFamily = []*Spec{
 	},
 	{
 		Name: "lolwut", Arity: -1, Scope: ScopeNode,
-		Flags: ReadOnly | Fast,
+		Flags: ReadOnly | Fast | NotInScripts,
 		Group: "server", Since: "5.0.0",
 		Summary: "Draws a picture of characters and tells the version.", Complexity: "O(N) with N the size of the picture",
 		Args: []Arg{arg("version", "integer").token("VERSION").optional()},

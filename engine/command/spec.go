@@ -48,13 +48,13 @@ const (
 	// Local is ours: what the command answers of a key is this replica's own, so a
 	// script may not see it.
 	Local
-	// DirectReply is ours: the command takes over the reply order of its
-	// connection (MULTI, EXEC, SUBSCRIBE, CLIENT REPLY) and cannot be queued
-	// by the generic rule.
-	DirectReply
 	// ReachesMore is ours: the command reaches keys that stand in no argument
 	// (SORT's BY and GET).
 	ReachesMore
+	// NotInScripts is ours: scripts do not know the command. It came when there were
+	// scripts already, and may run in none: on a replica of an older program it is
+	// unknown, and a script's answers must be the same on both.
+	NotInScripts
 )
 
 // Category is a set of ACL categories beyond those that flags imply.
@@ -161,6 +161,9 @@ type Spec struct {
 	// Run is the handler of a command that runs in the engine, nil for
 	// ScopeNode and for containers.
 	Run func(*Ctx, [][]byte)
+	// SentAs, when set, is the name of another command, which a gateway sends to the
+	// shard in place of this one. It takes the same arguments.
+	SentAs string
 	// HeavyIf, when set, says which arguments make the command Heavy (SPOP with
 	// a count).
 	HeavyIf func(args [][]byte) bool

@@ -58,8 +58,7 @@ const (
 // missing says why a command of Redis 7.2 is not there; a container speaks for
 // its subcommands.
 var missing = map[string]string{
-	"restore-asking": "internal to Redis Cluster's moving of slots",
-	"replicaof":      noReplicaOf, "slaveof": noReplicaOf,
+	"replicaof": noReplicaOf, "slaveof": noReplicaOf,
 	"failover":     "`clusterctl transfer`, or LOCKSTEP TRANSFER, hands a shard's leadership over",
 	"bgrewriteaof": "there is no AOF; snapshots cut the log",
 }

@@ -11,9 +11,19 @@ type Witness interface {
 	// Began is asked when a command of the script begins: what it returns is given
 	// to Ended.
 	Began() (mark int64)
-	// Ended says that a command has run, and in which database the script is now.
-	Ended(mark int64, spec *Spec, args [][]byte, db int, failed bool)
+	// Ended says that a command has run for a caller, and in which database the script
+	// is now.
+	Ended(by Caller, mark int64, spec *Spec, args [][]byte, db int, failed bool)
 	// Refused says that a command did not run. If that is for the user's sake, d
 	// says why.
-	Refused(user User, spec *Spec, args [][]byte, d Denial)
+	Refused(by Caller, user User, spec *Spec, args [][]byte, d Denial)
+}
+
+// Caller is the client for which a script runs. It is no part of the state. The zero
+// value is one that nobody need be told of.
+type Caller struct {
+	// Node is the incarnation of the gateway, Client the number of its client.
+	Node, Client uint64
+	// Watched: somebody monitors on that gateway.
+	Watched bool
 }

@@ -138,6 +138,7 @@ func (c *Client) waitFor(call *cluster.Call, keys [][]byte, timeoutMs int64) (an
 	if c.shared.killed.Load() {
 		cancel(errConnectionEnd)
 	}
+	c.judgeWait(cancel)
 	if timeoutMs > 0 {
 		c.stats.BlockedFor.Add(1)
 		defer c.stats.BlockedFor.Add(-1)
@@ -152,6 +153,22 @@ func (c *Client) waitFor(call *cluster.Call, keys [][]byte, timeoutMs int64) (an
 		why = errConnectionEnd
 	}
 	return answered, why
+}
+
+// judgeWait ends a wait that the rules of the moment forbid: Rejudge may have looked
+// before the client was blocked.
+func (c *Client) judgeWait(letGo context.CancelCauseFunc) {
+	now := c.backend.Users()
+	if now == c.users {
+		return
+	}
+	w := &c.shared.wait // only this goroutine changes it
+	switch user := now.Successor(c.user); {
+	case user == nil:
+		letGo(errConnectionEnd)
+	case !user.MayAll() && user.Judge(w.spec, w.args).Reason != command.Allowed:
+		letGo(errNotAllowedAnyMore)
+	}
 }
 
 // setBlocked notes that the client is blocked, and how it is let go on.
@@ -190,10 +207,7 @@ func clientUnblock(c *Client, args [][]byte) {
 		c.out.Error(command.ErrNotInteger)
 		return
 	}
-	for _, other := range c.registry.sorted() {
-		if other.id != uint64(id) {
-			continue
-		}
+	if other := c.registry.find(uint64(id)); other != nil {
 		other.shared.mu.Lock()
 		letGo := other.shared.letGo
 		other.shared.mu.Unlock()

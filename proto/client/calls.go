@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"lockstep/cluster"
@@ -70,7 +71,7 @@ func (b *calls) full() bool {
 func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	s := c.nextSlot(spec)
 	c.calls.data = true
-	s.op[0] = fsm.NewOp(c.db, args, spec)
+	s.op[0] = opOf(c.db, args, spec)
 	call := &s.call
 	call.Txn = fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: s.op[:]}
 	c.carry(&call.Txn, spec)
@@ -83,6 +84,16 @@ func (c *Client) gather(spec *command.Spec, args [][]byte) {
 		c.remember(spec, args)
 		c.seen(spec, args, c.db)
 	}
+}
+
+// opOf is a command as it is sent to the shard.
+func opOf(db int, args [][]byte, spec *command.Spec) fsm.Op {
+	if spec.SentAs != "" {
+		args = slices.Clone(args)
+		args[0] = []byte(spec.SentAs)
+		spec = command.Get(spec.SentAs)
+	}
+	return fsm.NewOp(db, args, spec)
 }
 
 // logs tells whether a call must enter the log.

@@ -118,7 +118,7 @@ type Client struct {
 	subs   subscriptions
 	pushes *pushes
 	pushed bool
-	// subBytes is the length of the names in subs.
+	// subBytes is the length of the names in subs; it changes under the lock of shared.
 	subBytes int
 	// later are those who have messages of this client's and wait to be kicked.
 	later   pubsub.Later
@@ -142,7 +142,7 @@ type shared struct {
 	created, lastUsed time.Time
 	db, watch, proto  int
 	sub, psub, ssub   int
-	// txBytes is what the queued commands take.
+	// txBytes is what the queued commands and the watched keys take.
 	txBytes int
 	// held: a pause holds the client back.
 	held bool
@@ -228,7 +228,12 @@ func (c *Client) gatherAll(batch [][][]byte) bool {
 	if c.pushed {
 		c.pushes.hold()
 	}
-	for _, args := range batch {
+	for i, args := range batch {
+		if i > 0 && c.calls.empty() && !c.renew() {
+			// The command before has waited, it may be for long, and the user is gone.
+			c.closing = true
+			break
+		}
 		c.command(args)
 		if c.closing {
 			break
@@ -276,7 +281,7 @@ func (c *Client) note(now time.Time) {
 		s.multi = len(c.tx.queue)
 	}
 	s.sub, s.psub, s.ssub = len(c.subs[pubsub.Channel]), len(c.subs[pubsub.Pattern]), len(c.subs[pubsub.Shard])
-	s.flags, s.txBytes = c.flags(), c.tx.bytes
+	s.flags, s.txBytes = c.flags(), c.tx.bytes+c.tx.watchBytes
 	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
 	s.listens.Store(c.monitoring || c.subs.total() > 0)
@@ -357,7 +362,7 @@ func (c *Client) dispatch(args [][]byte) *command.Spec {
 	case refusal != "":
 		c.reject(spec, refusal)
 	case spec != nil && !c.pass(spec, args):
-		// The connection ended while a pause held the command back.
+		// A pause held the command back, and it may not run any more.
 	case spec == nil:
 		// Speaks HTTP: cut off, as Redis does.
 	case c.tx.open && !runsInMulti(spec):

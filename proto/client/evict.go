@@ -86,12 +86,12 @@ func (r *Registry) evict(most int64) (e Evicted) {
 	return e
 }
 
-// heldBytes is what a client holds in memory: its requests, its transaction and
-// what waits for it. exempt: it has asked not to be evicted.
+// heldBytes is what a client holds in memory: its requests, its transaction, its
+// subscriptions and what waits for it. exempt: it has asked not to be evicted.
 func (c *Client) heldBytes() (bytes int64, exempt bool) {
 	use := c.conn.Usage()
 	bytes = use.QueryBytes + use.WaitingBytes + c.pushes.bytes()
 	c.shared.mu.Lock()
 	defer c.shared.mu.Unlock()
-	return bytes + int64(c.shared.txBytes), strings.Contains(c.shared.flags[1], noEvictFlag)
+	return bytes + int64(c.shared.txBytes+c.subBytes), strings.Contains(c.shared.flags[1], noEvictFlag)
 }

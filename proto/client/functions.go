@@ -97,6 +97,7 @@ func reset(c *Client, _ [][]byte) {
 	}
 	c.proto = reply.RESP2
 	c.out.Proto = c.proto
+	c.pushes.forget()
 	c.pushes.speak(c.proto)
 	c.begin()
 	c.shared.mu.Lock()

@@ -89,26 +89,24 @@ func (c *Client) seen(spec *command.Spec, args [][]byte, db int) {
 }
 
 func (c *Client) show(all []*pushes, spec *command.Spec, args [][]byte, db int) {
-	show(all, c.conn.RemoteAddr().String(), spec, args, db)
+	if !hidden(spec) {
+		showLine(all, monitorLine(time.Now(), db, c.conn.RemoteAddr().String(), spec, args))
+	}
 }
 
-// show shows a command of who is at addr.
-func show(all []*pushes, addr string, spec *command.Spec, args [][]byte, db int) {
-	if spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram() {
-		return
-	}
-	line := monitorLine(time.Now(), db, addr, spec, args)
+// hidden tells whether MONITOR leaves a command out.
+func hidden(spec *command.Spec) bool {
+	return spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram()
+}
+
+// showLine sends clients a line at once, or after their batches at hand. Who does
+// not read them is cut off at the output limit.
+func showLine(all []*pushes, l line) {
 	for _, p := range all {
-		p.line(line)
+		p.mu.Lock()
+		p.sendLocked(l)
+		p.mu.Unlock()
 	}
-}
-
-// line sends a client a line at once, or after its batch at hand. Who does not
-// read them is cut off at the output limit.
-func (p *pushes) line(b []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sendLocked(b)
 }
 
 // seenTransaction shows the commands of a transaction that ran, and EXEC.

@@ -93,7 +93,7 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 }
 
 // pass waits until no pause holds the command; false: the connection has ended
-// meanwhile.
+// meanwhile, or the command may not run any more, and that has been answered.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	// A batch that Begin has begun was there before a pause that it does not know of.
 	if c.hurried || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
@@ -115,7 +115,7 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	for {
 		s := c.registry.pause.holds(c, spec, args)
 		if s == nil {
-			return true
+			return c.mayStill(spec, args)
 		}
 		timer := time.NewTimer(time.Until(s.until))
 		select {
@@ -131,6 +131,20 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 			return false
 		}
 	}
+}
+
+// mayStill judges a command that was held back once more, as Redis does: the rules
+// may have changed.
+func (c *Client) mayStill(spec *command.Spec, args [][]byte) bool {
+	if !c.renew() {
+		c.closing = true
+		return false
+	}
+	refusal := c.refusal(spec, nil, args)
+	if refusal != "" {
+		c.reject(spec, refusal)
+	}
+	return refusal == ""
 }
 
 // setHeld notes that the client is held back; it counts as blocked.

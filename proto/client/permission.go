@@ -140,11 +140,31 @@ func (c *Client) logRefusal(reason, object, user string) {
 	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.line(now), At: now}, c.settings.ACLLogLen)
 }
 
-// carry puts the user's rules into a txn with a command that must know them.
+// carry puts the user's rules into a txn with a command that must know them, and who
+// is to be told what a script does.
 func (c *Client) carry(t *fsm.Txn, spec *command.Spec) {
 	if spec.NeedsUser() {
 		t.User = c.user.Carried
 	}
+	if spec.RunsProgram() {
+		t.Caller = c.caller()
+	}
+}
+
+// caller is this client as who its scripts run for, if there may be something to
+// tell: a command that its user may not run, or one that those who monitor are to see.
+func (c *Client) caller() command.Caller {
+	watched := c.registry.monitors.watched()
+	if c.user.Carried == nil && !watched || c.backend.Incarnation == nil {
+		return command.Caller{}
+	}
+	node := c.backend.Incarnation()
+	if node == 0 {
+		return command.Caller{}
+	}
+	// ACL LOG shows the client as it is now.
+	c.note(time.Now())
+	return command.Caller{Node: node, Client: c.id, Watched: watched}
 }
 
 // Rejudge cuts off the clients whose user is gone, and those that listen to what
@@ -163,9 +183,9 @@ func (r *Registry) Rejudge(now *acl.Users) {
 func (c *Client) dismiss() {
 	c.shared.killed.Store(true)
 	c.shared.mu.Lock()
-	blocked := c.shared.letGo != nil
+	waits := c.shared.letGo != nil || c.shared.held
 	c.shared.mu.Unlock()
-	if blocked || !c.shared.busy.Load() {
+	if waits || !c.shared.busy.Load() {
 		c.kill()
 	}
 }
@@ -197,12 +217,17 @@ func (c *Client) rejudge(now *acl.Users) (out bool) {
 	if w := s.wait; w.spec != nil && s.letGo != nil && user.Judge(w.spec, w.args).Reason != command.Allowed {
 		s.letGo(errNotAllowedAnyMore)
 	}
-	for kind, names := range c.subs {
+	return !c.subs.allowed(user)
+}
+
+// allowed tells whether a user may hear all of the subscriptions.
+func (s *subscriptions) allowed(user *acl.Account) bool {
+	for kind, names := range s {
 		for name := range names {
 			if !user.Hears(name, pubsub.Kind(kind) == pubsub.Pattern) {
-				return true
+				return false
 			}
 		}
 	}
-	return false
+	return true
 }

@@ -83,6 +83,10 @@ func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
 		c.confirm(verbs[kind][0], kind, name)
 	}
 	c.pushes.listen(c.subs.total() > 0)
+	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.subs.allowed(c.user))) {
+		// Rejudge may have looked before the subscriptions were there.
+		c.closing = true
+	}
 	if watched {
 		c.backend.AwaitEvents()
 	}
@@ -167,11 +171,10 @@ func (c *Client) unsubscribeAll() {
 		for name := range c.subs[kind] {
 			c.backend.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
 		}
-		c.shared.mu.Lock()
-		c.subs[kind] = nil
-		c.shared.mu.Unlock()
 	}
-	c.subBytes = 0
+	c.shared.mu.Lock()
+	c.subs, c.subBytes = subscriptions{}, 0
+	c.shared.mu.Unlock()
 	c.pushes.listen(false)
 }
 

@@ -22,7 +22,10 @@ type pushes struct {
 	proto   int
 	listens bool
 	held    bool
-	waiting []byte
+	// waiting are the messages that came while held, of waitingBytes. They become
+	// bytes when they are sent, for the protocol may be another one then.
+	waiting      []message
+	waitingBytes int
 	// redirect is the client that gets the invalidations, 0: this one. broken tells
 	// that it is gone.
 	redirect uint64
@@ -31,6 +34,38 @@ type pushes struct {
 	// redirectedBytes.
 	redirected      []redirected
 	redirectedBytes int
+}
+
+// message is what a client is sent outside the order of its requests.
+type message interface {
+	// Bytes is the message as clients of a protocol get it.
+	Bytes(proto int) []byte
+}
+
+// line is a message that is the same in both protocols.
+type line []byte
+
+// Bytes implements message.
+func (l line) Bytes(int) []byte { return l }
+
+// invalidation is a message that tells of keys, of this client's reads or, forwarded,
+// of another's. A client of RESP2 takes its own not at all, and another's while it
+// listens.
+type invalidation struct {
+	*tracking.Message
+	forwarded bool
+}
+
+// redirectBroken is the message that the client which was to get the invalidations is gone;
+// RESP2 has no word for it.
+type redirectBroken []byte
+
+// Bytes implements message.
+func (b redirectBroken) Bytes(proto int) []byte {
+	if proto != reply.RESP3 {
+		return nil
+	}
+	return b
 }
 
 // redirected is an invalidation for another client.
@@ -43,36 +78,50 @@ type redirected struct {
 // reaches it is cut off, as it is when it does not read.
 const pushesHeldMax = 32 << 20
 
+// messageOverhead is what a message that waits takes beside its bytes.
+const messageOverhead = 32
+
 // Push implements pubsub.Subscriber.
 func (p *pushes) Push(m *pubsub.Message) (kick bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaveLocked(m.Bytes(p.proto))
+	return p.leaveLocked(m)
 }
 
 // Kick implements pubsub.Subscriber.
 func (p *pushes) Kick() { p.conn.Kick() }
 
 // sendLocked sends a message at once.
-func (p *pushes) sendLocked(b []byte) {
-	if p.leaveLocked(b) {
+func (p *pushes) sendLocked(m message) {
+	if p.leaveLocked(m) {
 		p.conn.Kick()
 	}
 }
 
 // leaveLocked leaves a message to be sent; kick: somebody is to see to it.
-func (p *pushes) leaveLocked(b []byte) (kick bool) {
+func (p *pushes) leaveLocked(m message) (kick bool) {
+	b := p.bytesLocked(m)
 	if !p.held {
-		// An error ends the connection; its own goroutine notices.
-		kick, _ = p.conn.WriteLater(b)
+		if len(b) > 0 {
+			// An error ends the connection; its own goroutine notices.
+			kick, _ = p.conn.WriteLater(b)
+		}
 		return kick
 	}
-	if len(p.waiting)+len(b) > pushesHeldMax {
+	if p.waitingBytes += len(b) + messageOverhead; p.waitingBytes > pushesHeldMax {
 		_ = p.conn.Close()
 		return false
 	}
-	p.waiting = append(p.waiting, b...)
+	p.waiting = append(p.waiting, m)
 	return false
+}
+
+// bytesLocked is a message as the client takes it now; empty: it does not.
+func (p *pushes) bytesLocked(m message) []byte {
+	if i, ok := m.(invalidation); ok && p.proto != reply.RESP3 && !(i.forwarded && p.listens) {
+		return nil
+	}
+	return m.Bytes(p.proto)
 }
 
 // Invalidate implements tracking.Listener. What goes to another client waits,
@@ -82,9 +131,7 @@ func (p *pushes) Invalidate(m *tracking.Message) {
 	to := p.redirect
 	switch {
 	case to == 0:
-		if p.proto == reply.RESP3 {
-			p.sendLocked(m.Bytes(p.proto))
-		}
+		p.sendLocked(invalidation{m, false})
 	case p.held:
 		if p.redirectedBytes += m.Size(); p.redirectedBytes > pushesHeldMax {
 			_ = p.conn.Close()
@@ -117,18 +164,15 @@ func (p *pushes) pass(to uint64, m *tracking.Message) {
 		w.Push(2)
 		w.BulkString("tracking-redir-broken")
 		w.Int(int64(to))
-		p.sendLocked(w.Bytes())
+		p.sendLocked(redirectBroken(w.Bytes()))
 	}
 }
 
-// take sends an invalidation that another client was to get. A client of RESP2
-// takes it as a message, and none while it listens to nothing.
+// take sends an invalidation that another client was to get.
 func (p *pushes) take(m *tracking.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.proto == reply.RESP3 || p.listens {
-		p.sendLocked(m.Bytes(p.proto))
-	}
+	p.sendLocked(invalidation{m, true})
 }
 
 // hold makes pushes wait until release.
@@ -143,8 +187,12 @@ func (p *pushes) release() {
 	p.mu.Lock()
 	p.held = false
 	if len(p.waiting) > 0 {
-		_, _ = p.conn.Write(p.waiting)
-		p.waiting = nil
+		all := make([]byte, 0, p.waitingBytes)
+		for _, m := range p.waiting {
+			all = append(all, p.bytesLocked(m)...)
+		}
+		_, _ = p.conn.Write(all)
+		p.waiting, p.waitingBytes = nil, 0
 	}
 	list := p.redirected
 	p.redirected, p.redirectedBytes = nil, 0
@@ -158,7 +206,14 @@ func (p *pushes) release() {
 func (p *pushes) bytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int64(len(p.waiting) + p.redirectedBytes)
+	return int64(p.waitingBytes + p.redirectedBytes)
+}
+
+// forget takes back what waits.
+func (p *pushes) forget() {
+	p.mu.Lock()
+	p.waiting, p.waitingBytes = nil, 0
+	p.mu.Unlock()
 }
 
 // speak notes the protocol.

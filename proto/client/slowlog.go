@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -116,26 +117,41 @@ func secrets(spec *command.Spec, args [][]byte) []int {
 	case "auth":
 		return places(1, len(args))
 	case "hello":
-		for i, a := range args {
-			if fold(a) == "auth" {
-				return places(i+1, min(i+3, len(args)))
-			}
-		}
+		return optionSecrets(args, 2, helloSecrets)
 	case "config|set":
 		return configSecrets(args)
 	case "acl|setuser":
 		return places(3, len(args))
 	case "migrate":
-		for i := 6; i < len(args); i++ {
-			switch fold(args[i]) {
-			case "auth":
-				return places(i+1, min(i+2, len(args)))
-			case "auth2":
-				return places(i+1, min(i+3, len(args)))
-			}
-		}
+		return optionSecrets(args, 6, migrateSecrets)
 	}
 	return nil
+}
+
+// option is a word among the options of a command: how many arguments belong to it,
+// and whether they say a password.
+type option struct {
+	args   int
+	secret bool
+}
+
+var (
+	helloSecrets   = map[string]option{"auth": {2, true}, "setname": {1, false}}
+	migrateSecrets = map[string]option{"auth": {1, true}, "auth2": {2, true}, "keys": {math.MaxInt32, false}}
+)
+
+// optionSecrets are the secret arguments of options, which begin at from. The
+// arguments of one option are not taken for the words of others.
+func optionSecrets(args [][]byte, from int, options map[string]option) []int {
+	var list []int
+	for i := from; i < len(args); i++ {
+		o := options[fold(args[i])]
+		if o.secret {
+			list = append(list, places(i+1, min(i+1+o.args, len(args)))...)
+		}
+		i += o.args
+	}
+	return list
 }
 
 // configSecrets are the values of directives that are passwords.

@@ -45,8 +45,12 @@ type commandStat struct {
 	times                         histogram
 }
 
-// prefixesMax bounds the error codes that are counted one by one.
-const prefixesMax = 128
+// prefixesMax and prefixBytesMax bound the error codes that are counted one by one:
+// scripts make up what they like.
+const (
+	prefixesMax    = 128
+	prefixBytesMax = 64
+)
 
 // NewStats returns counters at zero.
 func NewStats() *Stats {
@@ -84,6 +88,9 @@ func (s *Stats) countError(reply []byte) {
 	word := reply[1:]
 	if i := bytes.IndexAny(word, " \r"); i >= 0 {
 		word = word[:i]
+	}
+	if len(word) > prefixBytesMax {
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

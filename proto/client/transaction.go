@@ -173,18 +173,18 @@ func watch(c *Client, args [][]byte) {
 	for i, key := range args[1:] {
 		calls[i] = c.internal([]byte("lockstep.versions"), key)
 	}
-	c.backend.Do(c.ctx, calls)
+	c.runAll(calls)
+	watches := make([]fsm.Watch, len(calls))
 	for i, call := range calls {
-		if call.Err != nil {
-			c.out.Raw(c.callError(call.Err, false))
-			return
-		}
 		version, seenAt, ok := parsePair(call.Reply)
-		if !ok {
-			c.out.Raw(call.Reply)
+		if call.Err != nil || !ok {
+			c.out.Raw(c.replyOf(call))
 			return
 		}
-		c.watchKey(fsm.Watch{DB: c.db, Key: bytes.Clone(args[i+1]), Version: version, SeenAt: seenAt})
+		watches[i] = fsm.Watch{DB: c.db, Key: bytes.Clone(args[i+1]), Version: version, SeenAt: seenAt}
+	}
+	for _, w := range watches {
+		c.watchKey(w)
 	}
 	c.out.OK()
 }
@@ -235,8 +235,8 @@ func (c *Client) exec() {
 		c.refuseExec("EXECABORT Transaction discarded because of previous errors.")
 		return
 	}
-	c.tx = transaction{}
 	c.judgeQueue(&tx)
+	c.tx = transaction{}
 	// Those who monitor see what ran before, and then whether the transaction did.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
@@ -323,7 +323,7 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 			continue
 		}
 		c.carry(&call.Txn, q.spec)
-		call.Txn.Ops = append(call.Txn.Ops, fsm.NewOp(db, q.args, q.spec))
+		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
 		addSlots(call, q.spec, q.args)
 	}
 	for i := range tx.watches {

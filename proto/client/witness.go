@@ -13,7 +13,9 @@ import (
 
 // ScriptWitness is a node's command.Witness. What the scripts do that run here
 // for a client, wherever that is connected, shows in this node's MONITOR, SLOWLOG,
-// INFO commandstats, ACL LOG and log; what they publish is for all nodes.
+// INFO commandstats and log; what they publish is for all nodes. The client's own node
+// has what its user may not do in ACL LOG, and shows what they do in MONITOR, too; where
+// it is another one, it is told (notice.go).
 type ScriptWitness struct {
 	Stats    *Stats
 	Registry *Registry
@@ -23,6 +25,10 @@ type ScriptWitness struct {
 	// Logs are slowlog-log-slower-than in microseconds, slowlog-max-len and
 	// acllog-max-len.
 	Logs func() (slowerThanUs int64, slowlogLen, aclLogLen int)
+	// Self is this node's incarnation, and Tell sends a notice to another node: soon, if
+	// there is room. nil: there is no other.
+	Self func() uint64
+	Tell func(node uint64, notice []byte)
 
 	lines lineLimit
 }
@@ -40,21 +46,34 @@ var processBegan = time.Now()
 func (w *ScriptWitness) Began() int64 { return int64(time.Since(processBegan)) }
 
 // Ended implements command.Witness.
-func (w *ScriptWitness) Ended(mark int64, spec *command.Spec, args [][]byte, db int, failed bool) {
+func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec, args [][]byte, db int, failed bool) {
 	took := time.Since(processBegan) - time.Duration(mark)
 	w.Stats.ran(spec, took, failed)
 	if slower, length, _ := w.Logs(); isSlow(spec, took, slower, length) {
 		w.Stats.Slowlog.add(SlowEntry{UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: slowArgs(spec, args), Addr: slowAddr}, length)
 	}
-	if all := w.Registry.monitors.all.Load(); all != nil {
-		show(*all, scriptAddr, spec, args, db)
+	all, elsewhere := w.Registry.monitors.all.Load(), by.Watched && w.elsewhere(by)
+	if all == nil && !elsewhere || hidden(spec) {
+		return
+	}
+	l := monitorLine(time.Now(), db, scriptAddr, spec, args)
+	if all != nil {
+		showLine(*all, l)
+	}
+	if elsewhere {
+		w.Tell(by.Node, lineNotice(l))
 	}
 }
 
+// elsewhere tells whether a caller is another node's client.
+func (w *ScriptWitness) elsewhere(by command.Caller) bool {
+	return by.Node != 0 && w.Tell != nil && by.Node != w.Self()
+}
+
 // Refused implements command.Witness.
-func (w *ScriptWitness) Refused(user command.User, spec *command.Spec, args [][]byte, d command.Denial) {
+func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *command.Spec, args [][]byte, d command.Denial) {
 	w.Stats.of(spec).rejected.Add(1)
-	e := acl.Entry{Context: scriptAddr, Client: "addr=" + slowAddr + " cmd=" + spec.Name, At: time.Now()}
+	e := acl.Entry{Context: scriptAddr, Client: "addr=" + slowAddr + " cmd=" + spec.Name}
 	switch d.Reason {
 	case command.Allowed:
 		return
@@ -67,6 +86,20 @@ func (w *ScriptWitness) Refused(user command.User, spec *command.Spec, args [][]
 	}
 	if named, ok := user.(interface{ UserName() string }); ok {
 		e.User = named.UserName()
+	}
+	if w.elsewhere(by) {
+		w.Tell(by.Node, refusalNotice(by.Client, &e))
+		return
+	}
+	w.refused(by.Client, e)
+}
+
+// refused puts a refusal into this node's ACL LOG, for one of its clients or for
+// somebody unknown.
+func (w *ScriptWitness) refused(client uint64, e acl.Entry) {
+	e.At = time.Now()
+	if c := w.Registry.find(client); c != nil {
+		e.Client = c.line(e.At)
 	}
 	_, _, length := w.Logs()
 	w.Stats.ACLLog.Add(e, length)

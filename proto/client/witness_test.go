@@ -37,11 +37,11 @@ func commandOf(t *testing.T, line string) (*command.Spec, [][]byte) {
 func TestScriptsAreCounted(t *testing.T) {
 	w := newWitness(&bytes.Buffer{}, slog.LevelInfo)
 	set, args := commandOf(t, "set k v")
-	w.Ended(w.Began(), set, args, 0, false)
-	w.Ended(w.Began(), set, args, 0, true)
-	w.Refused(nil, set, args, command.Denial{})
-	w.Refused(acl.ReadCarried("as=ann -@all"), set, args, command.Denial{Reason: command.DeniedCommand})
-	w.Refused(acl.ReadCarried("as=ann ~x +@all"), set, args, command.Denial{Reason: command.DeniedKey, Arg: 1})
+	w.Ended(command.Caller{}, w.Began(), set, args, 0, false)
+	w.Ended(command.Caller{}, w.Began(), set, args, 0, true)
+	w.Refused(command.Caller{}, nil, set, args, command.Denial{})
+	w.Refused(command.Caller{}, acl.ReadCarried("as=ann -@all"), set, args, command.Denial{Reason: command.DeniedCommand})
+	w.Refused(command.Caller{}, acl.ReadCarried("as=ann ~x +@all"), set, args, command.Denial{Reason: command.DeniedKey, Arg: 1})
 	if got := fmt.Sprint(w.Stats.PerCommand()); !strings.HasPrefix(got, "[{set 2 ") || !strings.HasSuffix(got, " 3 1}]") {
 		t.Errorf("commandstats: %s", got)
 	}
@@ -54,6 +54,41 @@ func TestScriptsAreCounted(t *testing.T) {
 	}
 	if got := strings.Join(denied, ", "); got != "key lua k ann, command lua set ann" {
 		t.Errorf("ACL LOG: %s", got)
+	}
+}
+
+// What a script of another node's client did is for that node: lines where somebody
+// monitors there, and what was refused.
+func TestCallersElsewhereAreTold(t *testing.T) {
+	here, there := newWitness(&bytes.Buffer{}, slog.LevelInfo), newWitness(&bytes.Buffer{}, slog.LevelInfo)
+	told := 0
+	here.Self = func() uint64 { return 1 }
+	here.Tell = func(node uint64, notice []byte) {
+		if told++; node != 2 {
+			t.Errorf("node %d was told", node)
+		}
+		there.Hear(notice)
+		for i := range notice {
+			there.Hear(notice[:i])
+		}
+	}
+	set, args := commandOf(t, "set k v")
+	ann := acl.ReadCarried("as=ann -@all")
+	for _, by := range []command.Caller{{}, {Node: 1, Client: 7, Watched: true}, {Node: 2, Client: 7}} {
+		here.Ended(by, here.Began(), set, args, 0, false)
+	}
+	if told != 0 {
+		t.Errorf("%d lines were sent to who does not monitor", told)
+	}
+	here.Ended(command.Caller{Node: 2, Client: 7, Watched: true}, here.Began(), set, args, 0, false)
+	here.Refused(command.Caller{Node: 2, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedCommand})
+	here.Refused(command.Caller{Node: 1, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedKey, Arg: 1})
+	if log := here.Stats.ACLLog.Newest(10); told != 2 || len(log) != 1 || log[0].Reason != "key" {
+		t.Errorf("told %d times, and ACL LOG has %+v", told, log)
+	}
+	log := there.Stats.ACLLog.Newest(10)
+	if len(log) != 1 || log[0].Count != 1 || log[0].Context != "lua" || log[0].Object != "set" || log[0].User != "ann" || log[0].Client != "addr=?:0 cmd=set" {
+		t.Errorf("ACL LOG there: %+v", log)
 	}
 }
 
@@ -92,5 +127,41 @@ func TestScriptsPublishToAllNodes(t *testing.T) {
 	w.Publish(true, "s", []byte("n"))
 	if want := fmt.Sprintf("[%d c m %d s n]", pubsub.Channel, pubsub.Shard); fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+// No argument that may be a password is shown, however the options stand.
+func TestSecretsAreHidden(t *testing.T) {
+	for line, want := range map[string]string{
+		"auth pw":                                 "auth *",
+		"auth u pw":                               "auth * *",
+		"hello 3 auth u pw setname n":             "hello 3 auth * * setname n",
+		"hello 3 setname auth auth u pw":          "hello 3 setname auth auth * *",
+		"hello 3 auth u pw auth u2 pw2":           "hello 3 auth * * auth * *",
+		"hello 3 nothing auth u pw":               "hello 3 nothing auth * *",
+		"hello 3 auth u":                          "hello 3 auth *",
+		"migrate h p k 0 1 auth pw auth2 u pw":    "migrate h p k 0 1 auth * auth2 * *",
+		"migrate h p k 0 1 copy auth2 auth pw":    "migrate h p k 0 1 copy auth2 * *",
+		"migrate h p k 0 1 auth pw keys auth a b": "migrate h p k 0 1 auth * keys auth a b",
+		"config set maxmemory 1 requirepass pw":   "config set maxmemory 1 requirepass *",
+		"acl setuser ann on >pw":                  "acl setuser ann * *",
+	} {
+		spec, args := commandOf(t, line)
+		for _, i := range secrets(spec, args) {
+			args[i] = []byte("*")
+		}
+		if got := string(bytes.Join(args, []byte(" "))); got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+}
+
+// Scripts make up error codes; a long one is counted, and not kept.
+func TestErrorCodesAreBounded(t *testing.T) {
+	s := NewStats()
+	s.countError([]byte("-" + strings.Repeat("x", 1<<20) + "\r\n"))
+	s.countError([]byte("-SHORT one\r\n"))
+	if all := s.PerError(); s.Errors() != 2 || len(all) != 1 || all[0].Prefix != "SHORT" {
+		t.Errorf("%d errors, and of codes %d", s.Errors(), len(all))
 	}
 }

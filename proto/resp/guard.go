@@ -46,8 +46,8 @@ type Guard struct {
 	early []byte
 	// deadlineSet tells that the socket has a read deadline.
 	deadlineSet bool
-	// inBytes and buffered are for others to look at.
-	inBytes, buffered atomic.Int64
+	// inBytes, buffered and earlyBytes are for others to look at.
+	inBytes, buffered, earlyBytes atomic.Int64
 }
 
 // NewGuard returns a guard for a connection. limits is asked for each read and
@@ -80,7 +80,7 @@ type Usage struct {
 
 // Usage returns the counts of the moment.
 func (g *Guard) Usage() Usage {
-	return Usage{g.inBytes.Load(), g.out.written.Load(), g.buffered.Load(), g.out.waiting.Load()}
+	return Usage{g.inBytes.Load(), g.out.written.Load(), g.buffered.Load() + g.earlyBytes.Load(), g.out.waiting.Load()}
 }
 
 // Next returns one or more whole commands, as arrays of bulk strings in one
@@ -148,6 +148,7 @@ func (g *Guard) collect() (data []byte, n int) {
 	if !f.authed {
 		most = 1
 	}
+	g.out.know(f.authed)
 	bulkBytesMax := g.limits().BulkBytesMax
 	begin, end := 0, 0
 	g.encoded = g.encoded[:0]
@@ -247,6 +248,7 @@ func (g *Guard) read(p []byte) (int, error) {
 	if g.early = g.early[n:]; len(g.early) == 0 {
 		g.early = nil
 	}
+	g.earlyBytes.Store(int64(cap(g.early)))
 	return n, nil
 }
 

@@ -49,6 +49,9 @@ const (
 	// Of clients that are not logged in Redis takes no more than this.
 	unauthArgsMax = 10
 	unauthBulkMax = 16 << 10
+	// unauthOutputMax is how much may wait for such a client: it is told to log in, and
+	// no more.
+	unauthOutputMax = 16 << 10
 	// batchCommandsMax and batchBytesMax bound what Next returns at once.
 	batchCommandsMax = 1024
 	batchBytesMax    = 1 << 20

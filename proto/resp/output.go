@@ -31,6 +31,9 @@ type output struct {
 	tried  int
 
 	written, waiting atomic.Int64
+	// most is how much may wait for a client that has not logged in, 0: for one that
+	// has, whom the limits are for.
+	most atomic.Int64
 
 	mu sync.Mutex
 	// queue is what waits, in pieces, so that nothing is copied as it grows;
@@ -97,8 +100,9 @@ func (g *Guard) Kick() {
 	g.out.mu.Unlock()
 }
 
-// Finish says what ends a connection, and waits as Flush does. Nothing can be
-// written behind it.
+// Finish says what ends a connection, and waits until that and what is before it
+// have been sent, as long as the client goes on reading: not for longer than the
+// patience for one that takes nothing. Nothing can be written behind it.
 func (g *Guard) Finish(patience time.Duration) {
 	g.out.mu.Lock()
 	if g.out.seal != nil && g.out.err == nil {
@@ -107,17 +111,25 @@ func (g *Guard) Finish(patience time.Duration) {
 		g.out.seal.done(last)
 	}
 	g.out.mu.Unlock()
-	g.Flush(patience)
+	for before := int64(-1); before != g.out.written.Load(); {
+		before = g.out.written.Load()
+		if g.flushed(patience) {
+			return
+		}
+	}
 }
 
 // Flush waits until what was written has been sent, but not for longer than the
 // patience.
-func (g *Guard) Flush(patience time.Duration) {
+func (g *Guard) Flush(patience time.Duration) { g.flushed(patience) }
+
+// flushed is Flush; it tells whether nothing waits any more.
+func (g *Guard) flushed(patience time.Duration) bool {
 	g.out.mu.Lock()
 	g.out.drainLocked()
 	if !g.out.draining {
 		g.out.mu.Unlock()
-		return
+		return true
 	}
 	if g.out.idle == nil {
 		g.out.idle = make(chan struct{})
@@ -128,7 +140,9 @@ func (g *Guard) Flush(patience time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-idle:
+		return true
 	case <-timer.C:
+		return false
 	}
 }
 
@@ -222,9 +236,24 @@ func (o *output) holdLocked(queued, leaving int64) {
 	o.traffic.Waiting.Add(queued + leaving - o.waiting.Swap(queued+leaving))
 }
 
+// know notes whether who asks next has logged in. What waits already was asked for
+// by who had.
+func (o *output) know(authed bool) {
+	switch known := o.most.Load() == 0; {
+	case known == authed:
+	case authed:
+		o.most.Store(0)
+	default:
+		o.most.Store(o.waiting.Load() + unauthOutputMax)
+	}
+}
+
 // tooMuchLocked judges how much waits, and for how long.
 func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
+		return true
+	}
+	if most := o.most.Load(); most > 0 && waiting > most {
 		return true
 	}
 	if limits.OutputSoftMax <= 0 || waiting <= limits.OutputSoftMax {

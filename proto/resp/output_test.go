@@ -81,6 +81,59 @@ func TestFinishDoesNotWaitForEver(t *testing.T) {
 	v.Close()
 }
 
+// A client that goes on reading gets all of its last replies, however long it takes.
+func TestFinishWaitsForWhoReads(t *testing.T) {
+	g, v, _ := valveGuard(testLimits())
+	reply := strings.Repeat("x", 1<<20)
+	if _, err := g.Write([]byte(reply)); err != nil {
+		t.Fatal(err)
+	}
+	const patience = 500 * time.Millisecond
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for n := 0; n < len(reply); n += 1 << 10 {
+			<-tick.C
+			v.open(1 << 10)
+		}
+		close(done)
+	}()
+	began := time.Now()
+	g.Finish(patience)
+	if got := v.content(); got != reply {
+		t.Errorf("%d bytes after %v", len(got), time.Since(began))
+	}
+	<-done
+	v.Close()
+}
+
+// Who has not logged in is told so, and cannot let much of that wait. What waits of
+// before does not count.
+func TestAStrangerHoardsNothing(t *testing.T) {
+	g, v, traffic := valveGuard(testLimits())
+	defer v.Close()
+	if _, err := g.Write(make([]byte, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	g.out.know(false)
+	var err error
+	n := 0
+	for ; err == nil && n <= unauthOutputMax; n += 1000 {
+		_, err = g.Write(make([]byte, 1000))
+	}
+	if n < unauthOutputMax-1000 || !errors.Is(err, ErrOutputBuffer) || traffic.OutputClosed.Load() != 1 {
+		t.Errorf("%v behind %d bytes", err, n)
+	}
+	g, v, _ = valveGuard(testLimits())
+	defer v.Close()
+	g.out.know(false)
+	g.out.know(true)
+	if _, err := g.Write(make([]byte, 2*unauthOutputMax)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatIsWrittenSoonKeepsItsPlace(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,14 +8,12 @@ import (
 	"time"
 )
 
-// earlyBytesMax is how much is read of a client that sends while it is blocked;
-// the rest waits in its socket.
-const earlyBytesMax = 64 << 10
-
 // Watch looks after the connection while its goroutine waits for something
 // else: lost is closed if the client goes away. What the client sends meanwhile
 // is kept for Next, in a buffer of its own, for the caller still uses the one
-// that Next gave it. stop ends the watch and must be called before Next.
+// that Next gave it. All of it is read, for only behind it the client's end shows;
+// who sends more than client-query-buffer-limit is cut off. stop ends the watch and
+// must be called before Next.
 func (g *Guard) Watch() (lost <-chan struct{}, stop func()) {
 	w := &watch{guard: g, lost: make(chan struct{}), done: make(chan struct{})}
 	_ = g.SetReadDeadline(time.Time{})
@@ -33,9 +31,16 @@ func (w *watch) run() {
 	defer close(w.done)
 	g := w.guard
 	var buf [4 << 10]byte
-	for len(g.early) < earlyBytesMax && !w.stopping.Load() {
+	for !w.stopping.Load() {
 		n, err := g.Conn.Read(buf[:])
 		g.early = append(g.early, buf[:n]...)
+		g.earlyBytes.Store(int64(cap(g.early)))
+		if int64(len(g.early)) > g.limits().QueryBytesMax {
+			g.traffic.QueryClosed.Add(1)
+			_ = g.Close()
+			close(w.lost)
+			return
+		}
 		if n > 0 {
 			continue
 		}

@@ -37,6 +37,11 @@ type machines struct {
 	lost atomic.Pointer[func(shard int, c *cluster.Call) error]
 	// batches counts calls of Do.
 	batches atomic.Int64
+	// repliesMax, when set, is the length of replies behind which reads are left for
+	// later, as by a shard.
+	repliesMax atomic.Int64
+	// onShard, when set, is called when somebody asks which shard owns a slot.
+	onShard atomic.Pointer[func()]
 	// tracking hears of what the machines change.
 	tracking *tracking.Table
 }
@@ -92,11 +97,20 @@ func (e *machines) Await(ctx context.Context, floors map[int]uint64) bool {
 	return true
 }
 
-func (e *machines) ShardOfSlot(slot uint16) int { return int(slot) % len(e.all) }
+func (e *machines) ShardOfSlot(slot uint16) int {
+	if f := e.onShard.Load(); f != nil {
+		(*f)()
+	}
+	return int(slot) % len(e.all)
+}
 
 func (e *machines) Do(ctx context.Context, calls []*cluster.Call) {
 	e.batches.Add(1)
+	size := int64(0)
 	for _, c := range calls {
+		if most := e.repliesMax.Load(); most > 0 && size > most && c.ReadOnly {
+			continue
+		}
 		shard := c.Shard
 		for i, slot := range c.Slots {
 			if s := int(slot) % len(e.all); i > 0 && s != shard {
@@ -111,6 +125,7 @@ func (e *machines) Do(ctx context.Context, calls []*cluster.Call) {
 			continue
 		}
 		e.one(ctx, shard, c)
+		size += int64(len(c.Reply))
 	}
 }
 
@@ -169,6 +184,8 @@ type world struct {
 	unaware atomic.Bool
 	// copied is what SYNC sends; nil: nothing can be copied.
 	copied []byte
+	// onHub, when set, is called when somebody looks for the hub.
+	onHub atomic.Pointer[func()]
 }
 
 // Moved implements client.ClusterView.
@@ -248,7 +265,12 @@ func (w *world) Info(sections []string) string {
 }
 
 // Hub and Publish implement client.Channels for a node that is alone.
-func (w *world) Hub() *pubsub.Hub { return w.hub }
+func (w *world) Hub() *pubsub.Hub {
+	if f := w.onHub.Load(); f != nil {
+		(*f)()
+	}
+	return w.hub
+}
 func (w *world) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) func() int {
 	n := w.hub.PublishLater(kind, string(channel), bytes.Clone(payload), later)
 	return func() int { return n }
@@ -292,6 +314,7 @@ type node struct {
 	registry  *client.Registry
 	server    *server.Server
 	addr      string
+	users     *acl.Memory
 	clients   atomic.Int64
 	protected atomic.Bool
 }
@@ -332,11 +355,12 @@ func startNode(t testing.TB, shards int) *node {
 		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",
 		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
 	})
+	n.users = &acl.Memory{RequirePass: func() string { return n.Settings().RequirePass }}
 	n.clients.Store(100)
 	n.mode.Store("standalone")
 	n.server = server.New(server.Config{
 		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
-			Access: &acl.Memory{RequirePass: func() string { return n.Settings().RequirePass }}},
+			Access: n.users},
 		Stats: n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },
 		ProtectedMode: n.protected.Load,

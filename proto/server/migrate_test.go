@@ -601,3 +601,53 @@ func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
 		}
 	}
 }
+
+// A node of a Redis Cluster hands keys over with RESTORE-ASKING.
+func TestARedisClusterMigratesToANode(t *testing.T) {
+	_, bus := split(freeAddr(t))
+	cluster := placeAt(t, startRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus))
+	node := placeAt(t, startNode(t, 3).addr)
+	do(t, cluster.Conn, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	until(t, "the cluster is one", func() bool { return strings.Contains(do(t, cluster.Conn, "CLUSTER", "INFO"), "cluster_state:ok") })
+	for name, lines := range fillings {
+		do(t, cluster.Conn, "FLUSHALL")
+		fill(t, cluster, lines)
+		before := told(t, cluster)
+		if got := do(t, cluster.Conn, node.to("k", "0", "5000", "REPLACE")...); got != "+OK" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if after := told(t, node); after != before {
+			t.Errorf("%s: it was\n%s\nand is\n%s", name, before, after)
+		}
+	}
+}
+
+// RESTORE-ASKING is RESTORE, in a transaction, too; scripts do not know it.
+func TestRestoreAsking(t *testing.T) {
+	n := startNode(t, 1)
+	c, m := dial(t, n.addr), dial(t, n.addr)
+	do(t, c, "SET", "a", "x")
+	dump, err := c.Do("DUMP", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, m, "MONITOR")
+	want := []string{"+OK", "-BUSYKEY Target key name already exists.", "+OK", "+QUEUED", "*1\n  +OK", "-ERR wrong number of arguments for 'restore-asking' command"}
+	for i, args := range [][]string{
+		{"RESTORE-ASKING", "b", "0", string(dump.Bytes)}, {"restore-asking", "b", "0", string(dump.Bytes)}, {"MULTI"},
+		{"RESTORE-ASKING", "b", "0", string(dump.Bytes), "REPLACE"}, {"EXEC"}, {"RESTORE-ASKING", "b"},
+	} {
+		if got := do(t, c, args...); got != want[i] {
+			t.Errorf("%d: %s, want %s", i, got, want[i])
+		}
+	}
+	if got := do(t, c, "GET", "b"); got != `"x"` {
+		t.Error(got)
+	}
+	if v, err := m.Read(); err != nil || !strings.Contains(v.String(), `"RESTORE-ASKING" "b"`) {
+		t.Errorf("MONITOR: %s, %v", v, err)
+	}
+	if got := do(t, c, "EVAL", "return redis.call('restore-asking', 'c', 0, 'x')", "1", "c"); !strings.Contains(got, "Unknown Redis command called from script") {
+		t.Error(got)
+	}
+}

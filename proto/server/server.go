@@ -41,9 +41,9 @@ const (
 	bytesKept = 64 << 10
 )
 
-// finishTimeout is how long the last replies of a connection that is closed may
-// take to be sent.
-const finishTimeout = 3 * time.Second
+// finishPatience is how long a connection that is to be closed is kept for a client
+// that takes nothing of its last replies.
+const finishPatience = 10 * time.Second
 
 // Config is what a server is made with.
 type Config struct {

@@ -129,7 +129,7 @@ func (t *talk) close() {
 
 // finish sends what is left to be sent.
 func (t *talk) finish() {
-	t.guard.Finish(finishTimeout)
+	t.guard.Finish(finishPatience)
 	if t.s.leaving.Load() {
 		seeOff(t.raw)
 	}

@@ -652,3 +652,22 @@ func TestPrefixesAreBounded(t *testing.T) {
 		t.Errorf("a megabyte of prefixes: %.100s", got)
 	}
 }
+
+// What came in one protocol is not sent in another one: behind RESET and HELLO 2
+// nothing stands that a client of RESP2 does not expect.
+func TestNoPushBehindAChangeOfProtocol(t *testing.T) {
+	n := startNode(t, 1)
+	for _, change := range [][]string{{"RESET"}, {"HELLO", "2"}} {
+		c := dial(t, n.addr)
+		do(t, c, "HELLO", "3")
+		do(t, c, "CLIENT", "TRACKING", "ON")
+		// CLIENT LIST has what is before it run.
+		replies, err := c.Pipeline([]string{"GET", "k"}, []string{"SET", "k", "v"}, []string{"CLIENT", "LIST"}, change, []string{"QUIT"})
+		if err != nil || len(replies) != 5 || replies[4].String() != "+OK" {
+			t.Fatal(replies, err)
+		}
+		if more, err := c.ReadToEnd(); err != nil || len(more) != 0 {
+			t.Errorf("behind %s: %s, %v", change, more, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
 )
 
 // telling is a script that does what shows.
@@ -13,21 +14,44 @@ const telling = `redis.log(redis.LOG_WARNING, 'said', 'once') redis.call('select
 redis.pcall('lpush', KEYS[1], 'x') redis.pcall('nosuch') redis.pcall('auth', 'x') redis.pcall('get', 'other') return 1`
 
 // told runs the script through one node, as a user who may not do all of it, and
-// returns what the node tells of it where it runs.
+// returns what is told of it by the node where it runs, and by that of the client.
 func told(t *testing.T, addr, runs string) string {
 	t.Helper()
-	admin, ear, there, ann := proc.Dial(t, addr), proc.Dial(t, runs), proc.Dial(t, runs), proc.Dial(t, addr)
+	admin, there, ann := proc.Dial(t, addr), proc.Dial(t, runs), proc.Dial(t, addr)
+	ears := []*respconn.Conn{proc.Dial(t, runs), proc.Dial(t, addr)}
 	say(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~k", "+@all")
 	proc.Wait(t, patience, "ann can log in", func() bool { return say(t, ann, "AUTH", "ann", "pw") == "+OK" })
 	say(t, there, "CONFIG", "SET", "slowlog-log-slower-than", "0")
 	for _, reset := range [][]string{{"CONFIG", "RESETSTAT"}, {"SLOWLOG", "RESET"}, {"ACL", "LOG", "RESET"}} {
 		say(t, there, reset...)
 	}
-	say(t, ear, "MONITOR")
+	for _, ear := range ears {
+		say(t, ear, "MONITOR")
+	}
 	if got := say(t, ann, "EVAL", telling, "1", "k"); got != ":1" {
 		t.Errorf("%s: %s", addr, got)
 	}
-	var lines []string
+	lines := append(luaLines(t, ears[0]), luaLines(t, ears[1])...)
+	stats := say(t, there, "INFO", "commandstats")
+	for _, name := range []string{"set", "lpush", "select", "auth", "get"} {
+		_, line, _ := strings.Cut(stats, "cmdstat_"+name+":")
+		calls, line, _ := strings.Cut(line, ",")
+		_, line, _ = strings.Cut(line, "rejected_calls=")
+		lines = append(lines, fmt.Sprintf("%s %s rejected %.16s", name, calls, line))
+	}
+	slow := say(t, there, "SLOWLOG", "GET", "-1")
+	var log string
+	proc.Wait(t, patience, "ACL LOG has what was refused", func() bool {
+		log = strings.Join(strings.Fields(say(t, admin, "ACL", "LOG")), " ")
+		return strings.Contains(log, `"reason" "key" "context" "lua" "object" "other" "username" "ann"`)
+	})
+	return fmt.Sprintf("%s\n%d slow\nby ann's connection: %t, with %t", strings.Join(lines, "\n"), strings.Count(slow, `"?:0"`),
+		strings.Contains(log, " addr="+ann.Net().LocalAddr().String()+" "), strings.Contains(log, " cmd=eval user=ann "))
+}
+
+// luaLines are what a monitor sees of the script.
+func luaLines(t *testing.T, ear *respconn.Conn) (lines []string) {
+	t.Helper()
 	for len(lines) < 3 {
 		v, err := ear.Read()
 		if err != nil {
@@ -37,22 +61,13 @@ func told(t *testing.T, addr, runs string) string {
 			lines = append(lines, command)
 		}
 	}
-	stats := say(t, there, "INFO", "commandstats")
-	for _, name := range []string{"set", "lpush", "select", "auth", "get"} {
-		_, line, _ := strings.Cut(stats, "cmdstat_"+name+":")
-		calls, line, _ := strings.Cut(line, ",")
-		_, line, _ = strings.Cut(line, "rejected_calls=")
-		lines = append(lines, fmt.Sprintf("%s %s rejected %.16s", name, calls, line))
-	}
-	slow := say(t, there, "SLOWLOG", "GET", "-1")
-	log := strings.Join(strings.Fields(say(t, there, "ACL", "LOG")), " ")
-	return fmt.Sprintf("%s\n%d slow\nkey in lua by ann: %t", strings.Join(lines, "\n"), strings.Count(slow, `"?:0"`),
-		strings.Contains(log, `"reason" "key" "context" "lua" "object" "other" "username" "ann"`))
+	return lines
 }
 
 // TestWhatScriptsDoShowsWhereTheyRun: through a follower; the leader's MONITOR,
-// commandstats, SLOWLOG, ACL LOG and log have what redis-server's have, once, and a
-// follower's have nothing. A restart, which runs all scripts again, says nothing.
+// commandstats, SLOWLOG and log, and the follower's MONITOR and ACL LOG, have what
+// redis-server's have, once, and its commandstats have nothing. A restart, which runs all
+// scripts again, says nothing.
 func TestWhatScriptsDoShowsWhereTheyRun(t *testing.T) {
 	proc.NeedProcesses(t)
 	cluster := proc.NewCluster(t, 3, proc.Options{})

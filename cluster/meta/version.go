@@ -27,12 +27,14 @@ const (
 	// VersionSteps brings steps of txns where none were counted before: what a txn
 	// then does is another thing than it was.
 	VersionSteps = 5
+	// VersionAnswers brings Redis's answers to scripts where they got others before.
+	VersionAnswers = 6
 )
 
-// known is the newest version that this program knows: VersionSteps. It is
+// known is the newest version that this program knows: VersionAnswers. It is
 // text for the linker, with which tests make programs of the past and of the
-// future (-X lockstep/cluster/meta.known=6).
-var known = "5"
+// future (-X lockstep/cluster/meta.known=7).
+var known = "6"
 
 // KnownVersion is the newest cluster version that this program knows.
 func KnownVersion() int {

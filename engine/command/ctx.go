@@ -92,8 +92,8 @@ type Ctx struct {
 	// Panics counts the commands of scripts that broke down.
 	Panics int
 	// InExec tells that the command runs within a transaction, where nothing
-	// waits.
-	InExec bool
+	// waits; InScript, that a script runs it.
+	InExec, InScript bool
 
 	// programRuns counts the programs that the txn has run.
 	programRuns uint64
@@ -117,6 +117,11 @@ type Ctx struct {
 // The log's time stands still while nothing is written; it alone says whether
 // something is over.
 func (c *Ctx) clockMs() int64 { return max(c.NowMs, c.LeaderMs, c.ReplicaMs) }
+
+// asRedis tells whether to give Redis's answer where another one was given before
+// VersionAnswers of package meta. A script gets it as soon as every node gives it:
+// what the script then does depends on the answer.
+func (c *Ctx) asRedis() bool { return !c.InScript || c.Settings.AsRedis != 0 }
 
 // Begin makes the context that of the txn's next command, in a database.
 func (c *Ctx) Begin(db int) { c.DB, c.touched, c.triesOver = db, nil, false }

@@ -2,22 +2,15 @@ package command
 
 // Error replies of the commands on sorted sets.
 const (
-	ErrScoreNaN        = "ERR resulting score is not a number (NaN)"
-	ErrZAddNXXX        = "ERR XX and NX options at the same time are not compatible"
-	ErrZAddGTLT        = "ERR GT, LT, and/or NX options at the same time are not compatible"
-	ErrZAddIncr        = "ERR INCR option supports a single increment-element pair"
-	ErrScoreRange      = "ERR min or max is not a float"
-	ErrLexRange        = "ERR min or max not valid string range item"
-	ErrRangeLimit      = "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
-	ErrRangeLexScores  = "ERR syntax error, WITHSCORES not supported in combination with BYLEX"
-	ErrWeight          = "ERR weight value is not a float"
-	ErrNegativeLimit   = "ERR LIMIT can't be negative"
-	ErrZPopKeyCount    = "ERR numkeys should be greater than 0"
-	ErrZPopCount       = "ERR count should be greater than 0"
-	ErrWaitNotFloat    = "ERR timeout is not a float or out of range"
-	ErrWaitOutOfRange  = "ERR timeout is out of range"
-	ErrWaitNegative    = "ERR timeout is negative"
-	ErrRandomOutOfLong = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+	ErrScoreNaN       = "ERR resulting score is not a number (NaN)"
+	ErrZAddNXXX       = "ERR XX and NX options at the same time are not compatible"
+	ErrZAddGTLT       = "ERR GT, LT, and/or NX options at the same time are not compatible"
+	ErrZAddIncr       = "ERR INCR option supports a single increment-element pair"
+	ErrScoreRange     = "ERR min or max is not a float"
+	ErrLexRange       = "ERR min or max not valid string range item"
+	ErrRangeLimit     = "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
+	ErrRangeLexScores = "ERR syntax error, WITHSCORES not supported in combination with BYLEX"
+	ErrWeight         = "ERR weight value is not a float"
 )
 
 // errNoInputKey is the error for a combination of no sorted sets.

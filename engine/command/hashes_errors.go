@@ -5,7 +5,6 @@ const (
 	ErrHashNotInteger  = "ERR hash value is not an integer"
 	ErrHashNotFloat    = "ERR hash value is not a float"
 	ErrIncrementNaN    = "ERR value is NaN or Infinity"
-	ErrPickCount       = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
 	ErrFieldsMissing   = "ERR Mandatory argument FIELDS is missing or not at the right position"
 	ErrFieldsMismatch  = "ERR The `numfields` parameter must match the number of arguments"
 	ErrNumFieldsZero   = "ERR Parameter `numFields` should be greater than 0"

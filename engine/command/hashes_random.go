@@ -20,7 +20,7 @@ func runHRandField(c *Ctx, args [][]byte) {
 		return
 	}
 	if count == math.MinInt64 {
-		c.Out.Error(ErrPickCount)
+		c.Out.Error(ErrNotInt64)
 		return
 	}
 	withValues := len(args) == 4 && equalFold(args[3], "withvalues")

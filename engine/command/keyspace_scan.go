@@ -12,7 +12,7 @@ func runKeys(c *Ctx, args [][]byte) {
 	if !c.slotSteps() {
 		return
 	}
-	filter := newKeyFilter(args[1], nil)
+	filter := newKeyFilter(args[1])
 	begin := c.Out.Len()
 	var keys []string
 	visited, enough := 0, true
@@ -63,6 +63,7 @@ type scanOptions struct {
 func (o *scanOptions) parse(c *Ctx, args [][]byte) bool {
 	o.count = scanDefault
 	var pattern, kind []byte
+	typed := false
 	for ; len(args) >= 2; args = args[2:] {
 		switch {
 		case equalFold(args[0], "count"):
@@ -79,6 +80,7 @@ func (o *scanOptions) parse(c *Ctx, args [][]byte) bool {
 			pattern = args[1]
 		case equalFold(args[0], "type"):
 			kind = args[1]
+			typed = len(kind) > 0 || c.asRedis()
 		default:
 			c.Out.Error(ErrSyntax)
 			return false
@@ -88,7 +90,8 @@ func (o *scanOptions) parse(c *Ctx, args [][]byte) bool {
 		c.Out.Error(ErrSyntax)
 		return false
 	}
-	o.filter = newKeyFilter(pattern, kind)
+	o.filter = newKeyFilter(pattern)
+	o.filter.typed, o.filter.kind = typed, kind
 	return true
 }
 

@@ -205,7 +205,7 @@ func (q *combineQuery) option(c *Ctx, args [][]byte, store bool) [][]byte {
 	case q.kind == combineCount && len(args) >= 2 && equalFold(args[0], "limit"):
 		var ok bool
 		if q.limit, ok = parseInt(args[1]); !ok || q.limit < 0 {
-			c.Out.Error(ErrNegativeLimit)
+			c.Out.Error(ErrLimit)
 			return nil
 		}
 		return args[2:]

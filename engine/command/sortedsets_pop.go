@@ -1,8 +1,6 @@
 package command
 
 import (
-	"math"
-
 	"lockstep/engine"
 	"lockstep/engine/reply"
 	"lockstep/engine/zset"
@@ -124,7 +122,7 @@ type popQuery struct {
 func (q *popQuery) parse(c *Ctx, args [][]byte) bool {
 	n, ok := parseInt(args[0])
 	if !ok || n < 1 {
-		c.Out.Error(ErrZPopKeyCount)
+		c.Out.Error(ErrNumKeys)
 		return false
 	}
 	if n >= int64(len(args)-1) {
@@ -147,7 +145,7 @@ func (q *popQuery) parse(c *Ctx, args [][]byte) bool {
 			return false
 		}
 		if q.count, ok = parseInt(args[1]); !ok || q.count < 1 {
-			c.Out.Error(ErrZPopCount)
+			c.Out.Error(ErrCountPositive)
 			return false
 		}
 	}
@@ -164,7 +162,7 @@ func runZMPop(c *Ctx, args [][]byte) {
 
 // popOrBlock pops, or answers that there was nothing in time.
 func (c *Ctx) popOrBlock(q popQuery, timeout []byte, form popForm) {
-	if c.checkWait(timeout) && !c.popFirst(q.keys, q.count, q.highest, form) {
+	if c.timeoutArg(timeout) && !c.popFirst(q.keys, q.count, q.highest, form) {
 		c.Out.NullArray()
 	}
 }
@@ -184,23 +182,4 @@ func runBZMPop(c *Ctx, args [][]byte) {
 	if q.parse(c, args[2:]) {
 		c.popOrBlock(q, args[1], popNested)
 	}
-}
-
-// checkWait checks a timeout in seconds. It answers the error itself.
-func (c *Ctx) checkWait(timeout []byte) bool {
-	n, ok := parseExtended(timeout)
-	if !ok {
-		c.Out.Error(ErrWaitNotFloat)
-		return false
-	}
-	sec, _ := n.f.Float64()
-	switch ms := math.Ceil(sec * 1000); {
-	case ms > math.MaxInt64-float64(c.NowMs):
-		c.Out.Error(ErrWaitOutOfRange)
-	case ms < 0:
-		c.Out.Error(ErrWaitNegative)
-	default:
-		return true
-	}
-	return false
 }

@@ -32,7 +32,7 @@ func (c *Ctx) randomRanked(args [][]byte) {
 	case !ok:
 		return
 	case count == math.MinInt64:
-		c.Out.Error(ErrRandomOutOfLong)
+		c.Out.Error(ErrNotInt64)
 		return
 	case len(args) > 4, withScores && !equalFold(args[3], "withscores"):
 		c.Out.Error(ErrSyntax)

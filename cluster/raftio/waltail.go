@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
@@ -46,7 +47,8 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	}
 	var w *wal.WAL
 	if err == nil {
-		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithLogger(walLogger{log, failed}))
+		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithLogger(walLogger{log, failed}),
+			wal.WithSegmentFiler(segment.NewFiler(dir, walFiles{walfs.New()})))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("log store: %w", err), meta.Close())

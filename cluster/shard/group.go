@@ -138,7 +138,7 @@ func OpenGroup(cfg GroupConfig) (*Group, error) {
 	g.latest.Store(&raftio.Configuration{})
 	g.lease = raftio.NewLease(cfg.LocalID, ms(cfg.HeartbeatMs), g.acks)
 	g.rounds.ask = g.askQuorum
-	g.proposals.open = map[*proposal]struct{}{}
+	g.proposals.init()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.openLocked(); err != nil {
@@ -237,6 +237,8 @@ func (g *Group) watchLeadership(p *groupParts) {
 	for {
 		select {
 		case <-p.notify:
+			// What was proposed before may never be applied here.
+			g.proposals.listen(0)
 		case <-p.stop:
 			lose()
 			return

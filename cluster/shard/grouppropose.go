@@ -30,80 +30,159 @@ const EntryBytesMax = raftio.EntryBytesMax
 // proposeTimeout bounds the wait for room in Raft's queue.
 const proposeTimeout = 5 * time.Second
 
+// listenAfter is after what time somebody waits for Raft's answer to a proposal of
+// which nothing was heard. Where leadership is lost it is asked for at once.
+const listenAfter = 20 * time.Millisecond
+
+// Proposal is an entry on its way into the log. It is made before it sets out, for
+// it may arrive before the call that sent it returns.
+type Proposal struct {
+	group *Group
+	done  func(error)
+	began time.Time
+	// future is Raft's answer, once the entry has set out; heard: somebody waits for
+	// it. Both are guarded by proposals.mu.
+	future raft.ApplyFuture
+	heard  bool
+}
+
+// NewProposal prepares a proposal. done is called once: with nil when the entry is
+// committed, else with ErrNotProposed or ErrOutcomeUnknown.
+func (g *Group) NewProposal(done func(error)) *Proposal { return &Proposal{group: g, done: done} }
+
+// Send gives the proposal's entry to Raft; data must not be changed afterwards.
+//
+// Nobody waits for Raft's answer as long as all goes well, for that would be a
+// goroutine for each entry, which costs as much as the writing of several txns: who
+// sees the entry applied says so (Applied).
+func (p *Proposal) Send(data []byte) {
+	g := p.group
+	if len(data) > EntryBytesMax {
+		go p.done(ErrEntryTooLong)
+		return
+	}
+	p.began = time.Now()
+	if !g.proposals.add(p) {
+		go p.done(ErrNotProposed)
+		return
+	}
+	r := g.raft.Load()
+	future := r.Apply(data, proposeTimeout)
+	g.proposals.sent(p, future)
+	if r.State() != raft.Leader {
+		g.proposals.listen(0)
+	}
+}
+
+// Applied says that the entry is being applied here.
+func (p *Proposal) Applied() { p.group.proposals.finish(p, nil) }
+
+// Propose is a proposal whose entry nobody here sees applied: Raft's answer is
+// waited for. done is called from another goroutine.
+func (g *Group) Propose(data []byte, done func(error)) {
+	g.NewProposal(done).Send(data)
+	g.proposals.listen(0)
+}
+
 // proposals are the proposals without an answer. The library forgets some when
 // it shuts down: a future that was in its queue is never answered.
 type proposals struct {
-	mu     sync.Mutex
-	open   map[*proposal]struct{}
+	mu   sync.Mutex
+	open map[*Proposal]struct{}
+	// timer is set while any are open.
+	timer  *time.Timer
+	timing bool
 	closed bool
 }
 
-type proposal struct{ done func(error) }
+func (ps *proposals) init() {
+	ps.open = map[*Proposal]struct{}{}
+	ps.timer = time.AfterFunc(time.Hour, ps.look)
+	ps.timer.Stop()
+}
 
 // add takes note of a proposal; false: there is no Raft to take it.
-func (p *proposals) add(one *proposal) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+func (ps *proposals) add(p *Proposal) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.closed {
 		return false
 	}
-	p.open[one] = struct{}{}
+	ps.open[p] = struct{}{}
+	if !ps.timing {
+		ps.timing = true
+		ps.timer.Reset(listenAfter)
+	}
 	return true
 }
 
-// finish answers a proposal, if nobody has.
-func (p *proposals) finish(one *proposal, err error) {
-	p.mu.Lock()
-	_, open := p.open[one]
-	delete(p.open, one)
-	p.mu.Unlock()
-	if open {
-		one.done(err)
+// sent takes note of where Raft answers a proposal.
+func (ps *proposals) sent(p *Proposal, future raft.ApplyFuture) {
+	ps.mu.Lock()
+	p.future = future
+	ps.mu.Unlock()
+}
+
+// look listens to those that are late, as long as any are open.
+func (ps *proposals) look() {
+	ps.listen(listenAfter)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.timing = len(ps.open) > 0; ps.timing {
+		ps.timer.Reset(listenAfter)
 	}
+}
+
+// listen has somebody wait for Raft's answer to all proposals that set out so long
+// ago.
+func (ps *proposals) listen(age time.Duration) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for p := range ps.open {
+		if p.heard || p.future == nil || time.Since(p.began) < age {
+			continue
+		}
+		p.heard = true
+		go func() { ps.finish(p, classify(p.future.Error())) }()
+	}
+}
+
+// finish answers a proposal, if nobody has.
+func (ps *proposals) finish(p *Proposal, err error) {
+	ps.mu.Lock()
+	_, open := ps.open[p]
+	delete(ps.open, p)
+	ps.mu.Unlock()
+	if open {
+		p.answer(err)
+	}
+}
+
+func (p *Proposal) answer(err error) {
+	p.group.cfg.took(Commit, p.began)
+	p.group.counts.answered(err)
+	p.done(err)
 }
 
 // close answers all open proposals, whose outcome is unknown, and refuses
 // further ones. Raft must have ended: what comes after it would never be
 // answered.
-func (p *proposals) close() {
-	p.mu.Lock()
-	p.closed = true
-	all := p.open
-	p.open = map[*proposal]struct{}{}
-	p.mu.Unlock()
-	for one := range all {
-		one.done(ErrOutcomeUnknown)
+func (ps *proposals) close() {
+	ps.mu.Lock()
+	ps.closed = true
+	all := ps.open
+	ps.open = map[*Proposal]struct{}{}
+	ps.mu.Unlock()
+	for p := range all {
+		p.answer(ErrOutcomeUnknown)
 	}
 }
 
 // reopen takes proposals again, for another raft.Raft.
-func (p *proposals) reopen() {
-	p.mu.Lock()
-	p.closed = false
-	p.mu.Unlock()
-}
-
-// Propose gives an entry to Raft. done is called once, from another goroutine:
-// with nil when the entry is committed, else with ErrNotProposed or
-// ErrOutcomeUnknown. data must not be changed afterwards.
-func (g *Group) Propose(data []byte, done func(error)) {
-	if len(data) > EntryBytesMax {
-		go done(ErrEntryTooLong)
-		return
-	}
-	p := &proposal{done}
-	if !g.proposals.add(p) {
-		go done(ErrNotProposed)
-		return
-	}
-	began := time.Now()
-	f := g.raft.Load().Apply(data, proposeTimeout)
-	go func() {
-		err := classify(f.Error())
-		g.cfg.took(Commit, began)
-		g.counts.answered(err)
-		g.proposals.finish(p, err)
-	}()
+func (ps *proposals) reopen() {
+	ps.mu.Lock()
+	ps.closed = false
+	ps.mu.Unlock()
 }
 
 // classify says what became of a proposal.

@@ -68,9 +68,8 @@ type pendingEntry struct {
 	id    fsm.EntryID
 	calls []*bundleCall
 	// first[i] is the ordinal of the first txn of calls[i] in the entry.
-	first []int
-	// land lets the proposer send the next entry.
-	land func()
+	first    []int
+	proposal *Proposal
 }
 
 // Deliver implements fsm.Receiver.
@@ -125,7 +124,7 @@ func (p *pending) take(id fsm.EntryID) *pendingEntry {
 // here; its replies find their calls through the receiver.
 func (p *pending) Receiver(id fsm.EntryID) fsm.Receiver {
 	if e := p.take(id); e != nil {
-		e.land()
+		e.proposal.Applied()
 		return e
 	}
 	return nil

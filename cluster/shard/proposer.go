@@ -157,8 +157,13 @@ func (p *proposer) next() {
 		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: p.entries},
 		calls: calls,
 		first: make([]int, len(calls)),
-		land:  sync.OnceFunc(func() { p.landed(len(calls), began) }),
 	}
+	e.proposal = s.group.NewProposal(func(err error) {
+		if err != nil {
+			s.pending.fail(e.id, proposeError(err))
+		}
+		p.landed(len(calls), began)
+	})
 	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
 	txns := 0
 	for i, c := range calls {
@@ -167,12 +172,7 @@ func (p *proposer) next() {
 		b.Add(c.bundle)
 	}
 	s.pending.add(e)
-	s.group.Propose(b.Finish(), func(err error) {
-		if err != nil {
-			s.pending.fail(e.id, proposeError(err))
-		}
-		e.land()
-	})
+	e.proposal.Send(b.Finish())
 }
 
 // landed sends what waits, or leaves it to who comes next: those are awaited whose

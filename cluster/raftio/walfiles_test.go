@@ -1,0 +1,103 @@
+package raftio
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
+)
+
+// TestWALFilesHoldWhatIsWritten: zeros are written only where nothing has been, and
+// no further than the file is long.
+func TestWALFilesHoldWhatIsWritten(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		dir, size := t.TempDir(), int64(3*readyStep+random.IntN(5000))
+		files := walFiles{walfs.New()}
+		f, err := files.Create(dir, "f", uint64(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, size)
+		for at := int64(0); at < size; {
+			if random.IntN(40) == 0 {
+				// The node starts again: it does not know what it made ready.
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if f, err = files.OpenWriter(dir, "f"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := 1 + random.Int64N(3000)
+			if random.IntN(10) == 0 {
+				n = 1 + random.Int64N(3*readyWriteMax)
+			}
+			p := want[at:min(at+n, size)]
+			for i := range p {
+				p[i] = byte(1 + random.IntN(255))
+			}
+			if n, err := f.WriteAt(p, at); n != len(p) || err != nil {
+				t.Fatal(n, err)
+			}
+			if random.IntN(5) > 0 {
+				// Else the same place is written again, as after an append that failed.
+				at += int64(len(p))
+			}
+			if random.IntN(30) == 0 {
+				if err := f.Sync(); err != nil {
+					t.Fatal(err)
+				}
+				same(t, dir, want[:at], size)
+			}
+		}
+		same(t, dir, want, size)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// same compares what is not to be written again.
+func same(t *testing.T, dir string, want []byte, size int64) {
+	t.Helper()
+	got, err := os.ReadFile(filepath.Join(dir, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(got)) != size {
+		t.Fatalf("%d bytes instead of %d", len(got), size)
+	}
+	if !bytes.HasPrefix(got, want) {
+		t.Fatal("the file holds something else")
+	}
+}
+
+// BenchmarkAppend appends an entry of 1,500 bytes at a time, with raft-wal's own
+// files and with ours:
+//
+//	go test -run '^$' -bench Append -benchtime 5000x -count 5 ./cluster/raftio
+func BenchmarkAppend(b *testing.B) {
+	theirs := func(dir string) (*wal.WAL, error) { return wal.Open(dir, wal.WithLogger(hclog.NewNullLogger())) }
+	ours := func(dir string) (*wal.WAL, error) { return openWAL(dir, hclog.NewNullLogger(), func(error) {}) }
+	for name, open := range map[string]func(string) (*wal.WAL, error){"theirs": theirs, "ours": ours} {
+		b.Run(name, func(b *testing.B) {
+			w, err := open(b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer w.Close()
+			for i := range b.N {
+				if err := w.StoreLog(&raft.Log{Index: uint64(i + 1), Term: 1, Data: bytes.Repeat([]byte{1}, 1500)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

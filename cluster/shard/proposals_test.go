@@ -1,0 +1,82 @@
+package shard
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"lockstep/cluster/raftio"
+)
+
+// TestWhoSeesAnEntryAppliedAnswersItsProposal: nobody waits for Raft then.
+func TestWhoSeesAnEntryAppliedAnswersItsProposal(t *testing.T) {
+	w := newWorld(t, 1, raftio.StoreWAL, nil)
+	leader := w.leader()
+	answers := make(chan error, 2)
+	p := leader.group.NewProposal(func(err error) { answers <- err })
+	p.Applied()
+	if len(answers) != 0 {
+		t.Error("answered before it set out")
+	}
+	ps := &leader.group.proposals
+	if !ps.add(p) {
+		t.Fatal("not taken")
+	}
+	p.Applied()
+	p.Applied()
+	if err := <-answers; err != nil || len(answers) != 0 {
+		t.Errorf("%v, and %d more answers", err, len(answers))
+	}
+	if p.heard {
+		t.Error("somebody waits for Raft")
+	}
+}
+
+// TestRaftIsAskedForLateAnswers: who would see the entry applied may have been
+// forgotten, and then nothing else answers.
+func TestRaftIsAskedForLateAnswers(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreWAL, nil)
+	leader := w.leader()
+	answers := make(chan error, 1)
+	send := func(n *testNode) error {
+		t.Helper()
+		n.group.NewProposal(func(err error) { answers <- err }).Send([]byte("x"))
+		select {
+		case err := <-answers:
+			return err
+		case <-time.After(patience):
+			t.Fatal("no answer")
+			return nil
+		}
+	}
+	if err := send(leader); err != nil {
+		t.Errorf("the leader: %v", err)
+	}
+	if err := send(w.others(leader)[0]); !errors.Is(err, ErrNotProposed) {
+		t.Errorf("a follower: %v", err)
+	}
+	ps := &leader.group.proposals
+	w.until("nobody looks for what is late", func() bool {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		return !ps.timing
+	})
+}
+
+// TestALostLeadershipAnswersProposals at once: clients wait for it.
+func TestALostLeadershipAnswersProposals(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreWAL, nil)
+	old := w.leader()
+	cutOff([]*testNode{old}, w.others(old), true)
+	answers := make(chan error, 1)
+	old.group.NewProposal(func(err error) { answers <- err }).Send([]byte("x"))
+	w.until("another leader", func() bool { return !old.group.IsLeader() })
+	select {
+	case err := <-answers:
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("no answer")
+	}
+}

@@ -79,7 +79,7 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
 	t.Helper()
 	last := c.Nodes[2]
-	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": 5`) })
+	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": 6`) })
 	last.Kill9()
 	last.Become(old)
 	before := len(last.Log())
@@ -140,7 +140,7 @@ func TestTheVersionRisesByItself(t *testing.T) {
 	before := len(n.Log())
 	n.Start()
 	code, log := ends(t, n, before)
-	says(t, log, fmt.Sprintf("the cluster is at version %d", 5))
+	says(t, log, fmt.Sprintf("the cluster is at version %d", 6))
 	if code == 0 {
 		t.Error("exit status 0")
 	}

@@ -55,7 +55,7 @@ var luaTexts = []string{
 	`return {redis.pcall('blmpop', 0, #KEYS, KEYS[1], KEYS[#KEYS], 'left'), redis.pcall('bzmpop', '0', '1', KEYS[1], 'max')}`,
 	`return {redis.pcall('xread', 'block', '0', 'streams', KEYS[1], '0'), redis.pcall('XREAD', 'COUNT', ARGV[1], 'BLOCK', ARGV[1], 'STREAMS', KEYS[1], '0')}`,
 	`return {{verbatim_string = {format = ARGV[1]:sub(1, 2), string = ARGV[1]}}, {big_number = ARGV[1]}}`,
-	`return {pcall(cmsgpack.unpack, ARGV[1])}`,
+	`local v = {cmsgpack.unpack(ARGV[1] or '')} return v`,
 	`return )`,
 	"#!lua flags=no-writes\nreturn redis.call('incr', KEYS[1])",
 	"#!lua flags=nosuch\nreturn 1",

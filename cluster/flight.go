@@ -4,8 +4,8 @@ package cluster
 // router.Router.Start. It may be used again when they have landed.
 type Flight struct {
 	// Landed is called once for each flight when there is an answer, from any
-	// goroutine, and must not block.
-	Landed func()
+	// goroutine, and must not block. alone: nobody else waits for that goroutine.
+	Landed func(alone bool)
 	// Way is the router's.
 	Way any
 }

@@ -115,8 +115,11 @@ func (n *Node) backupAnswer(payload []byte) ([]byte, error) {
 func (n *Node) openBackupPart(shard uint32) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, backupBeginTimeout)
 	defer cancel()
+	if !n.serving.Load() {
+		return nil, errors.New("this node is still starting")
+	}
 	replica := n.replica(int(shard))
-	if replica == nil || !n.serving.Load() {
+	if replica == nil {
 		return nil, errors.New("this node has no replica of it")
 	}
 	snapshot, err := replica.Cut(ctx)

@@ -113,7 +113,7 @@ func (n *Node) host() status.Host {
 		Files: -1, FilesOpen: -1, DiskFreeBytes: -1, DiskBytes: -1, MaxClients: int64(s.MaxClients),
 		Overcommit: numberIn("/proc/sys/vm/overcommit_memory"), Backlog: numberIn("/proc/sys/net/core/somaxconn"),
 		HugePages:   chosenIn("/sys/kernel/mm/transparent_hugepage/enabled"),
-		MemoryBytes: totalMemory(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
+		MemoryBytes: processMemory(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
 	}
 	n.certificates(&h)
 	n.probing.Lock()

@@ -29,8 +29,7 @@ type front struct {
 
 // openFront listens for clients.
 func (n *Node) openFront(context.Context) error {
-	f := &front{n: n, stats: n.stats, registry: n.registry}
-	n.front = f
+	f := n.front
 	f.refresh(n.cfg.Current())
 	for _, name := range []string{
 		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "client-query-buffer-limit", "timeout", "routing", "cluster-preferred-endpoint-type",
@@ -123,9 +122,6 @@ func (f *front) refresh(s *config.Settings) {
 
 // fill adds what clients do to a node's status.
 func (f *front) fill(s *status.Node) {
-	if f == nil {
-		return
-	}
 	s.Clients, s.CommandsTotal, s.OpsPerSec = f.registry.Len(), int64(f.stats.Commands()), f.rates.ops.Load()
 }
 
@@ -170,6 +166,11 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	list := make([]config.Pair, len(pairs))
 	for i, p := range pairs {
 		list[i] = config.Pair{Name: p[0], Value: p[1]}
+	}
+	// The password goes its own way, which nothing takes back: the rest must be
+	// good before.
+	if err := c.n.cfg.CheckSet(list); err != nil {
+		return err
 	}
 	if err := c.n.users.setPassword(list); err != nil {
 		return err

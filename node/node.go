@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,6 +131,8 @@ const startTimeout = 60 * time.Second
 // Start starts a node. When it returns without an error, clients are served.
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
 	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
+	// Peers may ask how many clients there are before there can be any.
+	n.front = &front{n: n, stats: n.stats, registry: n.registry}
 	n.witness = n.newWitness()
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.gone, n.depart = context.WithCancel(context.Background())
@@ -201,17 +204,13 @@ func (n *Node) Linger() {
 func (n *Node) Stop(ctx context.Context) error {
 	n.log.Info("stopping", "reason", "asked to")
 	n.draining.Store(true)
-	if n.front != nil {
-		n.front.stopAccepting()
-	}
+	n.front.stopAccepting()
 	if m := n.manager.Load(); m != nil {
 		if err := m.Drain(ctx); err != nil && len(n.machine.View().Nodes) > 1 {
 			n.log.Warn("not every leadership was handed over", "reason", err)
 		}
 	}
-	if n.front != nil {
-		n.front.close(ctx)
-	}
+	n.front.close(ctx)
 	n.abort()
 	return nil
 }
@@ -220,10 +219,8 @@ func (n *Node) Stop(ctx context.Context) error {
 // finished, such as the order to remove it.
 func (n *Node) Leave(ctx context.Context) {
 	n.draining.Store(true)
-	if n.front != nil {
-		n.front.stopAccepting()
-		n.front.close(ctx)
-	}
+	n.front.stopAccepting()
+	n.front.close(ctx)
 	n.abort()
 }
 
@@ -232,9 +229,7 @@ func (n *Node) abort() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	n.stop()
-	if n.front != nil {
-		n.front.close(ctx)
-	}
+	n.front.close(ctx)
 	if n.admin != nil {
 		n.admin.close(ctx)
 	}
@@ -305,6 +300,22 @@ func (n *Node) sayWhatIsSettled(s *config.Settings) {
 	if id.Phase == identity.Settled && (s.Bootstrap || s.Replace || len(s.Join) > 0) {
 		n.log.Info("the data folder has a node of a cluster already; bootstrap and replace have no effect, and addresses to join are only where its peers may be",
 			"id", string(id.ID()), "cluster", id.ClusterID)
+	}
+}
+
+// sayWhatHolds tells an operator which settings have no effect, for the cluster was
+// made with others.
+func (n *Node) sayWhatHolds(s *config.Settings) {
+	c := n.self.Creation
+	for _, made := range []struct {
+		setting string
+		holds   int
+	}{{"shards", c.Shards()}, {"lock-slots", c.LockSlots}, {"raft-heartbeat-ms", c.HeartbeatMs}, {"raft-election-ms", c.ElectionMs}} {
+		d, _ := config.Lookup(made.setting)
+		value, from := s.Value(d)
+		if from.Source != config.FromDefault && value != strconv.Itoa(made.holds) {
+			n.log.Warn("a setting has no effect: the cluster was made with another value, and keeps it", "setting", made.setting, "given", value, "holds", made.holds)
+		}
 	}
 }
 

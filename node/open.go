@@ -176,6 +176,7 @@ func (n *Node) openMeta(context.Context) error {
 	n.boot = boot
 	n.self = n.folder.Identity()
 	n.log.Info("this is node", "id", string(n.self.ID()), "boot", boot, "cluster", n.self.ClusterID, "dir", n.folder.Dir())
+	n.sayWhatHolds(n.cfg.Current())
 	cfg := n.groupConfig(meta.GroupID)
 	cfg.SM = metaAdapter{n.machine}
 	cfg.Verify = meta.VerifyCommand

@@ -3,10 +3,14 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -84,12 +88,42 @@ func PlanRecovery(dir string, lost []string, log *slog.Logger) (*Recovery, error
 	return r, nil
 }
 
-// Close frees the folder.
+// Close frees the folder. What was made in it is its owner's then.
 func (r *Recovery) Close() error {
-	if r.journal == nil {
-		return r.folder.Close()
+	var err error
+	if r.journal != nil {
+		err = r.journal.Close()
 	}
-	return errors.Join(r.journal.Close(), r.folder.Close())
+	return errors.Join(err, giveToOwner(r.folder.Dir()), r.folder.Close())
+}
+
+// giveToOwner gives all that is in a folder to the folder's owner, where root is at
+// work: what root has made there the node could not write.
+func giveToOwner(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	owner := &syscall.Stat_t{}
+	if err := syscall.Stat(dir, owner); err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if has, ok := info.Sys().(*syscall.Stat_t); ok && has.Uid == owner.Uid && has.Gid == owner.Gid {
+			return nil
+		}
+		return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+	})
 }
 
 func (r *Recovery) openJournal() (err error) {

@@ -111,8 +111,17 @@ func (n *Node) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return // who asked has gone
 	}
 	w.Header().Set("Content-Type", metrics.ContentType)
+	// Who does not read the page is not waited for.
+	answer := http.NewResponseController(w)
+	_ = answer.SetWriteDeadline(time.Now().Add(scrapeWriteWait))
 	_, _ = w.Write(page)
+	_ = answer.Flush()
+	// The connection may be used for something else next.
+	_ = answer.SetWriteDeadline(time.Time{})
 }
+
+// scrapeWriteWait bounds how long a scraper may take for a page.
+const scrapeWriteWait = 30 * time.Second
 
 // one reads a metric of one series.
 func one[N int | int64 | uint64 | float64](value func(*look) N) func(*look, *metrics.Page) {

@@ -88,7 +88,7 @@ func (n *Node) told(seconds int) page.Told {
 		t.Series.Boot = n.boot
 		return t
 	}
-	t.MemoryBytes, t.MaxMemoryBytes = totalMemory(), n.cfg.Current().Engine.MemoryBytesMax
+	t.MemoryBytes, t.MaxMemoryBytes = processMemory(), n.cfg.Current().Engine.MemoryBytesMax
 	t.DiskFreeBytes, t.DiskBytes, _ = n.disk()
 	t.DiskSlow, t.Unknown = n.sight.history.Recent()
 	t.Changes = n.sight.changes.All()

@@ -90,9 +90,7 @@ func (u *users) rejudge() {
 	if err := u.keep(); err != nil {
 		u.n.log.Error("the users could not be written into the data folder; after a restart this node begins with older ones", "err", err)
 	}
-	if f := u.n.front; f != nil {
-		f.registry.Rejudge(now)
-	}
+	u.n.registry.Rejudge(now)
 }
 
 // ChangeUsers implements client.Access.

@@ -217,11 +217,11 @@ type wait struct {
 	done   func(shard.Result)
 	timer  *time.Timer
 	// landed, when set, is told that there is an answer.
-	landed func()
+	landed func(alone bool)
 }
 
 // takeWait is a wait that tells landed when there is an answer.
-func takeWait(landed func()) *wait {
+func takeWait(landed func(bool)) *wait {
 	w := waitPool.Get().(*wait)
 	w.landed = landed
 	return w
@@ -234,7 +234,7 @@ var waitPool = sync.Pool{New: func() any {
 		landed := w.landed
 		w.answer <- res
 		if landed != nil {
-			landed()
+			landed(res.Alone)
 		}
 	}
 	return w

@@ -55,7 +55,7 @@ func TestWhatIsStartedEndsAsWhatIsDone(t *testing.T) {
 				r = routerOf(150, &fakePeers{to: there, err: c.peerErr}, here, here)
 			}
 			told := make(chan struct{}, 10)
-			f := &cluster.Flight{Landed: func() { told <- struct{}{} }}
+			f := &cluster.Flight{Landed: func(bool) { told <- struct{}{} }}
 			calls := []*cluster.Call{callOf(0, c.command, "k")}
 			if got := r.Start(calls, f); got != c.started {
 				t.Fatalf("started: %v", got)
@@ -85,7 +85,7 @@ func TestALateFlightIsFinished(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true, hold: true}
 	s.onHold = func() { s.addr = "b" }
 	r := routerOf(5000, nil, s, s)
-	f := &cluster.Flight{Landed: func() { t.Error("it has not landed") }}
+	f := &cluster.Flight{Landed: func(bool) { t.Error("it has not landed") }}
 	calls := []*cluster.Call{callOf(0, "incr", "k")}
 	if got := r.Start(calls, f); got != cluster.StartedFlight {
 		t.Fatalf("started: %v", got)
@@ -106,7 +106,7 @@ func TestAFlightWithoutAllItsAnswersIsNotOver(t *testing.T) {
 	here := &fakeShard{addr: "a"}
 	r := routerOf(5000, &fakePeers{to: routerOf(5000, nil, there, there)}, here, here)
 	told := make(chan struct{}, 1)
-	f := &cluster.Flight{Landed: func() { told <- struct{}{} }}
+	f := &cluster.Flight{Landed: func(bool) { told <- struct{}{} }}
 	calls := []*cluster.Call{callOf(0, "get", "k"), callOf(0, "get", "k"), callOf(0, "get", "k")}
 	if got := r.Start(calls, f); got != cluster.StartedFlight {
 		t.Fatalf("started: %v", got)

@@ -15,6 +15,9 @@ type Reply = fsm.Reply
 type Result struct {
 	Err     error
 	Replies []Reply
+	// Alone: it comes with no other, so that who brings it may go on with what waited
+	// for it.
+	Alone bool
 }
 
 // bundleCall is a bundle that waits for its replies.
@@ -29,6 +32,8 @@ type bundleCall struct {
 	admit    *admission
 	// growth is this bundle's part of admit.growth.
 	growth int64
+	// alone: no other bundle is in its entry.
+	alone bool
 	// few is room for the reply of a bundle of one txn.
 	few [1]Reply
 }
@@ -51,7 +56,7 @@ func (c *bundleCall) grow(bytes int64) {
 func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome) {
 	c.replies[i] = Reply{Bytes: reply, Outcome: outcome}
 	if c.left.Add(-1) == 0 {
-		c.finish(Result{Replies: c.replies})
+		c.finish(Result{Replies: c.replies, Alone: c.alone})
 	}
 }
 

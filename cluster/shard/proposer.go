@@ -166,6 +166,7 @@ func (p *proposer) next() {
 	})
 	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
 	txns := 0
+	calls[0].alone = len(calls) == 1
 	for i, c := range calls {
 		e.first[i] = txns
 		txns += len(c.replies)

@@ -20,18 +20,26 @@ var errNoAnswer = errors.New("no node answers")
 
 // ask sends one command to the first node that answers.
 func (o *options) ask(ctx context.Context, args ...any) (string, error) {
+	_, reply, err := o.askFirst(ctx, args...)
+	return reply, err
+}
+
+// askFirst tells also which node has answered.
+func (o *options) askFirst(ctx context.Context, args ...any) (addr, reply string, err error) {
 	var reasons []string
 	for _, addr := range o.addrs {
 		reply, err := o.askOne(ctx, addr, args...)
-		if err == nil {
-			return reply, nil
-		}
-		if isReply(err) {
-			return "", err
+		switch {
+		case err == nil:
+			return addr, reply, nil
+		case isReply(err):
+			return "", "", err
+		case ctx.Err() != nil:
+			return "", "", ctx.Err()
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %v", addr, explained(err)))
 	}
-	return "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
+	return "", "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
 }
 
 // explained adds how to look all the same, where a node's certificate has expired:
@@ -46,18 +54,8 @@ func explained(err error) error {
 
 // answering is the first address at which a node answers.
 func (o *options) answering(ctx context.Context) (string, error) {
-	var reasons []string
-	for _, addr := range o.addrs {
-		_, err := o.askOne(ctx, addr, "PING")
-		if err == nil {
-			return addr, nil
-		}
-		if isReply(err) {
-			return "", err
-		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", addr, explained(err)))
-	}
-	return "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
+	addr, _, err := o.askFirst(ctx, "PING")
+	return addr, err
 }
 
 // isReply tells an error reply of a node from a failure to reach it.
@@ -74,12 +72,28 @@ func (o *options) client(addr string) *redis.Client {
 	})
 }
 
+// askOne asks one node. It ends with ctx, at once: the client library looks at its
+// own timeouts alone while it waits for an answer.
 func (o *options) askOne(ctx context.Context, addr string, args ...any) (string, error) {
 	client := o.client(addr)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	asking, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	return client.Do(ctx, args...).Text()
+	type answer struct {
+		text string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := client.Do(asking, args...).Text()
+		answers <- answer{text, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // orderTimeout is how long an order may take: nodes wait for a quorum, or

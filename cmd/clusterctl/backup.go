@@ -134,6 +134,9 @@ func printOlder(cmd *cobra.Command, older *backup.Pruned) {
 	for _, place := range older.Damaged {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s lacks a file, or has one that is not its own: it was left, and does not count\n", place)
 	}
+	for _, place := range older.Closed {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s may not be looked into: it was left, and does not count\n", place)
+	}
 }
 
 func (o *options) verifyBackup(cmd *cobra.Command, from backup.Source) error {

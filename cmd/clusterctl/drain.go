@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,25 +43,42 @@ are connected to it. --off ends that.`,
 }
 
 // leadsNothing tells whether a drained node has given up everything, and all
-// that it led is led by another.
+// that it led is led by another. Of one that does not answer it is not known what
+// it leads: then another must lead every group.
 func leadsNothing(c *status.Cluster, name string) (bool, string) {
 	n := nodeNamed(c, name)
 	if n == nil {
 		return true, ""
 	}
-	var leads, unled []string
+	var groups, leads, unled []string
 	for _, g := range n.Groups {
-		if g.Role == "leader" {
-			leads = append(leads, status.GroupTitle(g.Name))
-		} else if !slices.ContainsFunc(c.Nodes, func(o status.Node) bool { og := o.Group(g.Name); return og != nil && og.Role == "leader" }) {
-			unled = append(unled, status.GroupTitle(g.Name))
+		groups = append(groups, g.Name)
+	}
+	nobody := "nobody leads yet: "
+	if !n.Reachable {
+		groups, nobody = groupsOf(c), name+" does not answer, and no other leads "
+	}
+	for _, group := range groups {
+		if g := n.Group(group); g != nil && g.Role == "leader" {
+			leads = append(leads, status.GroupTitle(group))
+		} else if leaderOf(c, group) == nil {
+			unled = append(unled, status.GroupTitle(group))
 		}
 	}
 	switch {
 	case len(leads) > 0:
 		return false, fmt.Sprintf("%s still leads %s", name, strings.Join(append(leads, c.Waiting()...), ", "))
 	case len(unled) > 0:
-		return false, "nobody leads yet: " + strings.Join(unled, ", ")
+		return false, nobody + strings.Join(unled, ", ")
 	}
 	return true, ""
+}
+
+// groupsOf are the names of all Raft groups of a cluster.
+func groupsOf(c *status.Cluster) []string {
+	groups := []string{"meta"}
+	for i := range c.Shards {
+		groups = append(groups, strconv.Itoa(i))
+	}
+	return groups
 }

@@ -48,20 +48,23 @@ func (p *patience) until(cmd *cobra.Command, look func(context.Context) (done bo
 	for {
 		done, progress, err := look(ctx)
 		switch {
+		case err == nil && done:
+			return nil
+		case cmd.Context().Err() != nil:
+			return uncertain{fmt.Errorf("ordered, but interrupted before it was seen done: %s", shown)}
+		case ctx.Err() != nil:
+			return uncertain{fmt.Errorf("ordered, but not done after %v: %s", p.wait, shown)}
 		case errors.Is(err, errNoAnswer):
 			progress = err.Error()
 		case err != nil:
 			return uncertain{err}
-		case done:
-			return nil
 		}
-		if progress != shown && ctx.Err() == nil {
+		if progress != shown {
 			fmt.Fprintln(stderr(cmd), "...", progress)
 			shown = progress
 		}
 		select {
 		case <-ctx.Done():
-			return uncertain{fmt.Errorf("ordered, but not done after %v: %s", p.wait, shown)}
 		case <-tick.C:
 		}
 	}

@@ -21,16 +21,17 @@ func newJoin(opt *options) *cobra.Command {
 		Long: `Start a node here that joins the cluster at -a.
 
 The peer addresses are asked of the cluster; everything behind -- is given to
-lockstepd, which takes this process's place. The node comes in as a learner and
+lockstepd, which takes this process's place, a configuration file first. The node comes in as a learner and
 is made a voter when it has caught up; clusterctl status shows it. With
 --learner it stays one until clusterctl promote.
 
   clusterctl join -a 10.0.0.1:6379 -- --dir /var/lib/lockstep --node-name n4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var own []string
 			if learner {
-				args = append([]string{"--learner", "yes"}, args...)
+				own = append(own, "--learner=yes")
 			}
-			return opt.becomeNode(cmd, binary, args)
+			return opt.becomeNode(cmd, binary, own, args)
 		},
 	}
 	binaryFlag(cmd, &binary)
@@ -42,8 +43,9 @@ func binaryFlag(cmd *cobra.Command, binary *string) {
 	cmd.Flags().StringVar(binary, "binary", "", "the lockstepd to start (default: beside clusterctl, then in PATH)")
 }
 
-// becomeNode lets lockstepd take this process's place, as a node that joins.
-func (o *options) becomeNode(cmd *cobra.Command, binary string, args []string) error {
+// becomeNode lets lockstepd take this process's place, as a node that joins, with
+// flags of our own and what was given behind --.
+func (o *options) becomeNode(cmd *cobra.Command, binary string, own, given []string) error {
 	peers, err := o.peers(cmd.Context())
 	if err != nil {
 		return err
@@ -52,9 +54,19 @@ func (o *options) becomeNode(cmd *cobra.Command, binary string, args []string) e
 	if err != nil {
 		return err
 	}
-	argv := append([]string{path, "--join", strings.Join(peers, ",")}, args...)
+	argv := commandLine(path, append([]string{"--join=" + strings.Join(peers, ",")}, own...), given)
 	fmt.Fprintln(stderr(cmd), strings.Join(argv, " "))
 	return syscall.Exec(path, argv, os.Environ())
+}
+
+// commandLine puts our own flags in front of those that were given, which are
+// stronger, but behind a configuration file, which lockstepd wants first.
+func commandLine(path string, own, given []string) []string {
+	argv := []string{path}
+	if len(given) > 0 && !strings.HasPrefix(given[0], "-") {
+		argv, given = append(argv, given[0]), given[1:]
+	}
+	return append(append(argv, own...), given...)
 }
 
 // peers are the peer addresses of the cluster's nodes.

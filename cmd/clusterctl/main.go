@@ -29,6 +29,8 @@ func (quiet) Printf(context.Context, string, ...any) {}
 func main() {
 	redis.SetLogger(quiet{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Who interrupts it once more does not want to wait for its end.
+	context.AfterFunc(ctx, stop)
 	err := newRoot().ExecuteContext(ctx)
 	stop()
 	os.Exit(end(err))
@@ -92,6 +94,8 @@ func end(err error) int {
 		return exitUncertain
 	case errors.As(err, new(refused)), isReply(err):
 		return exitRefused
+	case errors.Is(err, context.Canceled):
+		return exitFailure
 	case errors.Is(err, errNoAnswer):
 		return exitNoQuorum
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,11 +29,7 @@ unless --force is given.`,
 			if err := sure.ask(cmd, fmt.Sprintf("Remove node %s? Its data folder will never be accepted again.", args[0])); err != nil {
 				return err
 			}
-			request := []any{"LOCKSTEP", "REMOVE", args[0]}
-			if force {
-				request = append(request, "FORCE")
-			}
-			return opt.letGoAndSay(cmd, &wait, args[0], request...)
+			return opt.letGoAndSay(cmd, &wait, departure{node: args[0], force: force})
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "remove it even if a quorum may be lost")
@@ -41,9 +38,43 @@ unless --force is given.`,
 	return cmd
 }
 
+// departure is an order that a node, by name or id, leaves for good.
+type departure struct {
+	node string
+	// successor takes its place; "": nobody does.
+	successor string
+	force     bool
+}
+
+func (d departure) request() []any {
+	switch {
+	case d.successor != "":
+		return []any{"LOCKSTEP", "REPLACE", d.node, d.successor}
+	case d.force:
+		return []any{"LOCKSTEP", "REMOVE", d.node, "FORCE"}
+	}
+	return []any{"LOCKSTEP", "REMOVE", d.node}
+}
+
+// done is the id of the node if it has gone before, as it was to; "": it has not.
+func (d departure) done(c *status.Cluster) string {
+	if nodeNamed(c, d.node) != nil {
+		return ""
+	}
+	for _, gone := range slices.Backward(c.Removed) {
+		if gone.ID != d.node && gone.Name != d.node {
+			continue
+		}
+		if by := nodeNamed(c, d.successor); d.successor == "" || by != nil && by.ID == gone.ReplacedBy {
+			return gone.ID
+		}
+	}
+	return ""
+}
+
 // letGoAndSay orders a node away, waits, and prints what became of it.
-func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, node string, request ...any) error {
-	reply, err := o.letGo(cmd, wait, node, request...)
+func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, d departure) error {
+	reply, err := o.letGo(cmd, wait, d)
 	if reply == "" {
 		return err
 	}
@@ -52,16 +83,22 @@ func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, node string, r
 
 // letGo orders a node away and waits until every group has let go of it. The
 // answer is what the cluster said to the order, "" if it was not given.
-func (o *options) letGo(cmd *cobra.Command, wait *patience, node string, request ...any) (string, error) {
+func (o *options) letGo(cmd *cobra.Command, wait *patience, d departure) (string, error) {
 	before, err := o.status(cmd.Context())
 	if err != nil {
 		return "", err
 	}
-	id := node
-	if n := nodeNamed(before, node); n != nil {
+	id := d.node
+	if n := nodeNamed(before, d.node); n != nil {
 		id = n.ID
 	}
-	reply, err := o.order(cmd.Context(), request...)
+	reply, err := o.order(cmd.Context(), d.request()...)
+	if isReply(err) && strings.Contains(err.Error(), unknownReply) {
+		// The order was given before, and its answer may have been lost.
+		if id := d.done(before); id != "" {
+			return removedReply(id), nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +112,7 @@ func (o *options) letGo(cmd *cobra.Command, wait *patience, node string, request
 			return true, ""
 		}
 		waited = true
-		return false, strings.Join(append([]string{node + " is leaving"}, c.Waiting()...), "; ")
+		return false, strings.Join(append([]string{d.node + " is leaving"}, c.Waiting()...), "; ")
 	})
 	if err == nil && waited {
 		reply = removedReply(id)
@@ -83,30 +120,54 @@ func (o *options) letGo(cmd *cobra.Command, wait *patience, node string, request
 	return reply, err
 }
 
+// unknownReply is in what the cluster says of a node that it does not have.
+const unknownReply = "the cluster has no node"
+
 // removedReply is what the cluster says when a node is gone.
 func removedReply(id string) string { return id + " was removed" }
 
 func newLeave(opt *options) *cobra.Command {
 	var sure confirmation
+	var wait patience
 	cmd := &cobra.Command{
 		Use:   "leave",
 		Short: "Let the node at -a leave its cluster for good",
 		Long: `Let the node at -a leave its cluster for good.
 
 It hands over what it leads, every group lets go of it, and its process ends.
-It is refused when the nodes that would be left are no quorum.`,
+It is refused when the nodes that would be left are no quorum. The others are
+asked how far it is, once it answers no more.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := sure.ask(cmd, fmt.Sprintf("Let the node at %s leave the cluster?", opt.addrs[0])); err != nil {
 				return err
 			}
-			one := *opt
-			one.addrs = opt.addrs[:1]
-			return one.orderAndSay(cmd, "LOCKSTEP", "LEAVE")
+			return opt.leave(cmd, &wait)
 		},
 	}
 	sure.flag(cmd)
+	wait.flag(cmd)
 	return cmd
+}
+
+// leave lets the node at the first address go.
+func (o *options) leave(cmd *cobra.Command, wait *patience) error {
+	here := *o
+	here.addrs = o.addrs[:1]
+	c, err := here.status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	self := nodeNamed(c, c.Seen)
+	if self == nil {
+		return refused{fmt.Errorf("node %s at %s belongs to its cluster no more", c.Seen, o.addrs[0])}
+	}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.Reachable && n.ID != self.ID {
+			here.addrs = append(here.addrs, n.AddrFor(o.secure.use))
+		}
+	}
+	return here.letGoAndSay(cmd, wait, departure{node: self.ID})
 }
 
 func newPromote(opt *options) *cobra.Command {

@@ -18,16 +18,20 @@ func newProbe(opt *options) *cobra.Command {
 		Short: "Ask a node's admin port how it is, for health checks",
 		Long: `Ask a node's admin port how it is, for health checks of containers that have no
 other program. It needs no password. Without a URL it asks
-http://127.0.0.1:8080/readyz.
+http://127.0.0.1:8080/readyz, or https with --tls, which --cacert, --cert and
+--key go with.
 
 Exit code: 0 the node says yes, 1 it says no (and why), 2 it does not answer.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url := "http://127.0.0.1:8080/readyz"
+			if opt.secure.use {
+				url = "https://127.0.0.1:8080/readyz"
+			}
 			if len(args) > 0 {
 				url = args[0]
 			}
-			client := http.Client{Timeout: opt.timeout}
+			client := http.Client{Timeout: opt.timeout, Transport: &http.Transport{TLSClientConfig: opt.secure.config}}
 			req, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, url, nil)
 			if err != nil {
 				return err

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/pem"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,5 +35,27 @@ func TestAProbeTellsYesNoAndNobody(t *testing.T) {
 	s.Close()
 	if _, err := ask(); !errors.Is(err, errNoAnswer) {
 		t.Fatal(err)
+	}
+}
+
+// A port that speaks HTTPS is asked with the authority that --cacert names.
+func TestAProbeSpeaksTLS(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(ca, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags []string
+		code  int
+	}{{nil, exitNoQuorum}, {[]string{"--tls", "--cacert", ca}, 0}} {
+		cmd := newRoot()
+		cmd.SetArgs(append([]string{"probe", s.URL}, c.flags...))
+		cmd.SetOut(io.Discard)
+		if err := cmd.Execute(); end(err) != c.code {
+			t.Errorf("%v: %v", c.flags, err)
+		}
 	}
 }

@@ -31,7 +31,12 @@ no shard ever has fewer voters than before.
 sets how many replicas each shard is to have from now on.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dry {
+			switch {
+			case replicas < 0:
+				return fmt.Errorf("--replicas is how many each shard is to have, not %d", replicas)
+			case dry && replicas > 0:
+				return errors.New("--dry-run or --replicas, not both: what would be done is shown for the number that is wanted now")
+			case dry:
 				return opt.showPlan(cmd)
 			}
 			if replicas > 0 {

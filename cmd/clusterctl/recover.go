@@ -24,7 +24,8 @@ func newRecover(opt *options) *cobra.Command {
 		Long: `Go on without nodes that are lost for good, where no quorum is left.
 
 It works on the data folder of a node that remains and has been stopped, as the
-user that lockstepd runs as. Every Raft group of which the lost nodes have the
+user that lockstepd runs as, or as root: what it makes is then given to the
+folder's owner. Every Raft group of which the lost nodes have the
 majority gets the nodes that remain as its only members; then the node is
 started as usual. Where several nodes remain, it is done to each, with the same
 --lost, before any is started; the one that is furthest then leads.
@@ -45,8 +46,13 @@ node that comes back is refused, and joins anew with an empty folder.
 			if err != nil {
 				return refused{err}
 			}
-			defer r.Close()
-			return opt.recover(cmd, r, &sure, force)
+			if err := opt.recover(cmd, r, &sure, force); err != nil {
+				return errors.Join(err, r.Close())
+			}
+			if err := r.Close(); err != nil {
+				return uncertain{fmt.Errorf("the recovery is done, but the folder is not as the node needs it: %w", err)}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the data folder of a stopped node that remains")

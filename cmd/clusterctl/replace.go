@@ -41,7 +41,7 @@ with an empty data folder, and takes the place of OLD, which must be dead.
 			if here {
 				return opt.becomeReplacement(cmd, binary, names[0], flags)
 			}
-			return opt.letGoAndSay(cmd, &wait, names[0], "LOCKSTEP", "REPLACE", names[0], names[1])
+			return opt.letGoAndSay(cmd, &wait, departure{node: names[0], successor: names[1]})
 		},
 	}
 	binaryFlag(cmd, &binary)
@@ -63,5 +63,5 @@ func (o *options) becomeReplacement(cmd *cobra.Command, binary, old string, flag
 	case n.Reachable:
 		return refused{fmt.Errorf("node %s still answers at %s; stop it first, or let a node of another name join and take its place", n.Name, n.PeerAddr)}
 	}
-	return o.becomeNode(cmd, binary, append([]string{"--node-name", n.Name, "--replace"}, flags...))
+	return o.becomeNode(cmd, binary, []string{"--node-name=" + n.Name, "--replace=yes"}, flags)
 }

@@ -61,12 +61,12 @@ const scaleAttempts = 5
 
 // scaleDown removes nodes one after the other, and prints what became of them as
 // one. After an order without an answer it looks who is there, and goes on from
-// that. An error behind the first removal is no refusal: something was done.
+// that. An error behind the first order that may have been done is no refusal.
 func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, to int, names []string) error {
 	var done []string
-	gone := map[string]bool{}
+	gone, unsure := map[string]bool{}, ""
 	for failed := 0; len(names) > 0; {
-		reply, err := o.letGo(cmd, wait, names[0], "LOCKSTEP", "REMOVE", names[0])
+		reply, err := o.letGo(cmd, wait, departure{node: names[0]})
 		if reply != "" {
 			done = append(done, reply)
 		}
@@ -78,6 +78,9 @@ func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, t
 		// The node that was asked may be the one that went, before it could answer.
 		var unknown uncertain
 		again := reply == "" && errors.As(err, &unknown)
+		if again {
+			unsure = names[0] + " may have been removed"
+		}
 		for failed++; (again || errors.Is(err, errNoAnswer)) && failed < scaleAttempts && pause(cmd, followEvery); failed++ {
 			fmt.Fprintln(stderr(cmd), "...", err)
 			again = false
@@ -85,10 +88,12 @@ func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, t
 				break
 			}
 		}
-		if err != nil && len(done) > 0 {
-			err = uncertain{fmt.Errorf("%s; then: %w", strings.Join(done, "; "), err)}
-		}
-		if err != nil {
+		switch {
+		case err != nil && len(done) > 0:
+			return uncertain{fmt.Errorf("%s; then: %w", strings.Join(done, "; "), err)}
+		case err != nil && unsure != "":
+			return uncertain{fmt.Errorf("%s; then: %w", unsure, err)}
+		case err != nil:
 			return err
 		}
 		// Who answers may not have heard yet of what another has done.

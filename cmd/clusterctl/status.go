@@ -45,7 +45,7 @@ func watchStatus(cmd *cobra.Command, opt *options) error {
 	for {
 		err := showStatus(cmd, opt)
 		var exit exitCode
-		if err != nil && !errors.As(err, &exit) {
+		if err != nil && !errors.As(err, &exit) && cmd.Context().Err() == nil {
 			fmt.Fprintln(stderr(cmd), err)
 		}
 		select {

@@ -59,6 +59,8 @@ func (o *options) top(cmd *cobra.Command, every time.Duration, count int) error 
 			return nil
 		case err != nil && count > 0 && shown == count:
 			return err
+		case err != nil && o.output == outputJSON:
+			fmt.Fprintln(stderr(cmd), "clusterctl:", err)
 		case err != nil:
 			fmt.Fprintln(&frame, err)
 		case o.output == outputJSON:

@@ -16,6 +16,9 @@ import (
 )
 
 func main() {
+	// As with redis-server: a terminal that is closed ends no node, nor does whoever
+	// read standard error and has gone.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "lockstepd:", err)
 		os.Exit(1)
@@ -48,10 +51,21 @@ func run() error {
 		fmt.Println("the configuration is good")
 		return nil
 	}
+	if err = live(cfg, log); err != nil && cfg.Current().LogFile != "" {
+		// Who reads the file looks there for the reason, too.
+		log.Error("the node ends", "reason", err)
+	}
+	return err
+}
+
+// live starts the node and serves until it ends.
+func live(cfg *config.Config, log *logs.Log) error {
 	node.SpareProcessor()
 	node.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	// Who interrupts it once more does not want to wait for its end.
+	context.AfterFunc(ctx, func() { signal.Reset(syscall.SIGINT) })
 	n, err := node.Start(ctx, cfg, log)
 	if err != nil {
 		return err

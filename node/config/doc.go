@@ -28,7 +28,7 @@
 //   - [Fixed]: it states a fact about this server (appendonly yes). Another
 //     value in a file is answered with a warning and the fact stands; CONFIG
 //     SET is answered with an error.
-//   - [Refused]: to go on would promise what is not kept (replicaof, aclfile,
+//   - [Refused]: to go on would promise what is not kept (replicaof,
 //     rename-command), so the node does not start.
 //
 // # Reading a setting

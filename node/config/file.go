@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -55,7 +56,7 @@ func (r *fileReader) read(in io.Reader, name string, depth int) {
 func (r *fileReader) line(line, where string, depth int) {
 	words, err := splitLine(line)
 	if err != nil {
-		r.problems.add(where, "%v in %q", err, line)
+		r.problems.add(where, "%v in %s", err, shownLine(line))
 		return
 	}
 	if len(words) == 0 {
@@ -72,6 +73,15 @@ func (r *fileReader) line(line, where string, depth int) {
 		return
 	}
 	r.found = append(r.found, assignment{d, words[1:], Origin{FromFile, where}})
+}
+
+// shownLine is a line for the eyes of people, of a secret the name alone.
+func shownLine(line string) string {
+	name, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+	if d, ok := Lookup(strings.ToLower(name)); ok && d.Has(Secret) {
+		return d.Name + " (hidden)"
+	}
+	return strconv.Quote(line)
 }
 
 // include reads the files that match; a pattern may match none, a plain path

@@ -129,7 +129,7 @@ func TestMistakesAreSaidInWordsWithTheirPlace(t *testing.T) {
 	wantError(t, err,
 		`stdin:2: unknown directive "prot"; did you mean "port"?`,
 		`stdin:3: maxclients: argument couldn't be parsed into an integer`,
-		`stdin:4: unbalanced quotes in "requirepass \"x"`,
+		`stdin:4: unbalanced quotes in requirepass (hidden)`,
 		`stdin:5: hz: wrong number of arguments`,
 		`stdin:6: cannot open the configuration file`,
 		`--databases: databases: argument must be between 1 and 16 inclusive`)

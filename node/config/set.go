@@ -37,6 +37,12 @@ func (c *Config) Set(pairs []Pair) error {
 	return c.assign(local)
 }
 
+// CheckSet tells whether Set would refuse pairs, and sets nothing.
+func (c *Config) CheckSet(pairs []Pair) error {
+	_, err := c.plan(pairs)
+	return err
+}
+
 // ReplicateWith sets the way into the cluster's log. send returns when the
 // settings are in the log and [Config.ApplyReplicated] has been called with
 // them on this node, or with an error whose text is the reply.

@@ -153,13 +153,13 @@ var creationDirectives = []*Directive{
 
 var replicationDirectives = []*Directive{
 	{
-		Name: "raft-heartbeat-ms", Default: "800", Flags: Immutable,
-		Doc:  "Silence of the leader after which a follower stands for election. The same on all nodes. Shorter means a shorter pause when a leader dies and more needless elections on busy machines.",
+		Name: "raft-heartbeat-ms", Default: "800", Flags: Immutable | CreationOnly | Replicated,
+		Doc:  "Silence of the leader after which a follower stands for election. The same on all nodes for the cluster's life: leases rest on it. Shorter means a shorter pause when a leader dies and more needless elections on busy machines.",
 		kind: into(milliseconds(50, 60_000), func(s *Settings) *int { return &s.RaftHeartbeatMs }),
 	},
 	{
-		Name: "raft-election-ms", Default: "800", Flags: Immutable,
-		Doc:  "Time a candidate waits for votes before it tries again; not less than raft-heartbeat-ms.",
+		Name: "raft-election-ms", Default: "800", Flags: Immutable | CreationOnly | Replicated,
+		Doc:  "Time a candidate waits for votes before it tries again; not less than raft-heartbeat-ms. The same on all nodes for the cluster's life.",
 		kind: into(milliseconds(50, 60_000), func(s *Settings) *int { return &s.RaftElectionMs }),
 	},
 	{

@@ -12,8 +12,8 @@ type Told struct {
 	// NowMs is the node's clock, in Unix time.
 	NowMs int64 `json:"now_ms"`
 	// DiskFreeBytes and DiskBytes are those of the data folder's file system, 0:
-	// unknown; MemoryBytes is the machine's memory, MaxMemoryBytes the setting, 0:
-	// none.
+	// unknown; MemoryBytes is what the process may take, MaxMemoryBytes the
+	// setting, 0: none.
 	DiskFreeBytes  int64 `json:"disk_free_bytes"`
 	DiskBytes      int64 `json:"disk_bytes"`
 	MemoryBytes    int64 `json:"memory_bytes"`

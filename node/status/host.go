@@ -29,7 +29,8 @@ type Host struct {
 	Overcommit int64  `json:"overcommit"`
 	HugePages  string `json:"huge_pages"`
 	Backlog    int64  `json:"somaxconn"`
-	// MemoryBytes is the machine's, MaxMemoryBytes the setting, 0: none.
+	// MemoryBytes is what the process may take: the machine's, or the limit of its
+	// container. MaxMemoryBytes is the setting, 0: none.
 	MemoryBytes    int64 `json:"memory_bytes"`
 	MaxMemoryBytes int64 `json:"maxmemory_bytes"`
 	// Certificates are those of the node, TLSProblem why the files as they are now

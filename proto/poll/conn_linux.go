@@ -118,8 +118,13 @@ func (c *Conn) LeaveForGood() {
 func (c *Conn) LeftForGood() bool { return c.file.Load() != nil }
 
 // Call has the guest's Called called, from anywhere, even where the connection has left the loop
-// meanwhile.
-func (c *Conn) Call() { c.loop.wish(c, wishCall, nil) }
+// meanwhile. here: by this goroutine, if the loop sleeps, for to wake it takes longer than most
+// calls do. Who calls for many at once should leave them to the loop.
+func (c *Conn) Call(here bool) {
+	if !here || !c.loop.borrow(c) {
+		c.loop.wish(c, wishCall, nil)
+	}
+}
 
 // Again has the guest's Ready called at the loop's next turn: there is more to do, but
 // others are to have their turn first.

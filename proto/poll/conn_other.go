@@ -43,7 +43,7 @@ func (*Conn) LeftForGood() bool { return true }
 func (*Conn) Gave() {}
 
 // Call is never called.
-func (*Conn) Call() {}
+func (*Conn) Call(bool) {}
 
 // Again is never called.
 func (*Conn) Again() {}

@@ -9,8 +9,9 @@
 // a net.Conn all the while; when it has nothing to do it comes back.
 //
 // Invariants:
-//   - A connection's guest is called by its loop's goroutine alone, and only while
-//     it is in the loop (Enter until Leave).
+//   - The guests of a loop are called by one goroutine at a time: the loop's own, or,
+//     while that sleeps, who borrows the loop (Conn.Call). But for Called they are
+//     called only while they are in the loop (Enter until Leave).
 //   - A connection in the loop is called again after whatever came last: no input
 //     is overlooked, and neither is its end.
 //   - A file descriptor is closed once, while nobody uses it.

@@ -25,7 +25,10 @@ type Loop struct {
 	epoll, waker int
 	events       []unix.EpollEvent
 
-	mu sync.Mutex
+	// turn is held by who calls guests: the loop's goroutine while it does not sleep,
+	// or who borrows the loop while it does. It comes before mu.
+	turn sync.Mutex
+	mu   sync.Mutex
 	// conns are the connections by their places, free the places that are not taken.
 	conns []*Conn
 	free  []int
@@ -174,6 +177,8 @@ func (l *Loop) closeFiles() {
 
 func (l *Loop) run() {
 	defer close(l.done)
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	for {
 		n, err := l.wait()
 		if err != nil {
@@ -220,7 +225,9 @@ func (l *Loop) wait() (int, error) {
 	if len(l.ticking) > 0 {
 		timeoutMs = int(TickEvery.Milliseconds())
 	}
+	l.turn.Unlock()
 	n, err = unix.EpollWait(l.epoll, l.events, timeoutMs)
+	l.turn.Lock()
 	l.mu.Lock()
 	l.asleep = false
 	l.mu.Unlock()
@@ -288,6 +295,27 @@ func (l *Loop) grant() bool {
 	l.spare = todo[:0]
 	l.mu.Unlock()
 	return !closed
+}
+
+// borrow calls a guest while the loop sleeps; false: it does not, or is about to wake.
+func (l *Loop) borrow(c *Conn) bool {
+	if !l.turn.TryLock() {
+		return false
+	}
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	asleep := l.asleep
+	l.mu.Unlock()
+	if !asleep {
+		return false
+	}
+	ticking := len(l.ticking)
+	c.guest.Called()
+	if ticking == 0 && len(l.ticking) > 0 {
+		// The loop sleeps without a clock.
+		c.Again()
+	}
+	return true
 }
 
 // forget frees the place of a connection that is closed.

@@ -86,7 +86,7 @@ func (e testedEcho) step() {
 			return
 		case 1:
 			e.flying, e.more, e.answer = true, n == len(e.buf), append([]byte(nil), e.buf[:n]...)
-			go e.conn.Call()
+			go e.conn.Call(e.r.Intn(2) == 0)
 			return
 		}
 		_, err = e.conn.TryWrite(e.buf[:n])
@@ -397,6 +397,38 @@ func (g *counted) Ready()  { g.readies.Add(1) }
 func (g *counted) Called() { g.calls.Add(1) }
 func (g *counted) Tick()   { g.ticks.Add(1) }
 
+// Who brings what one guest waits for calls it, if the loop sleeps.
+func TestACallBorrowsALoopThatSleeps(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	g := &counted{}
+	c.Enter(g)
+	asleep := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.asleep
+	}
+	for n := range int64(100) {
+		for begun := time.Now(); g.readies.Load() == 0 || !asleep(); runtime.Gosched() {
+			if time.Since(begun) > 20*time.Second {
+				t.Fatal("the loop does not sleep")
+			}
+		}
+		if !l.borrow(c) {
+			t.Fatal("a loop that sleeps is not lent")
+		}
+		if got := g.calls.Load(); got != n+1 {
+			t.Fatalf("%d calls after %d", got, n+1)
+		}
+	}
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if l.borrow(c) {
+		t.Error("a loop that is awake is lent")
+	}
+}
+
 // A guest may be called for while it comes back into the loop.
 func TestACallMeetsAnEntry(t *testing.T) {
 	l := newLoop(t)
@@ -408,7 +440,7 @@ func TestACallMeetsAnEntry(t *testing.T) {
 	for range 2 {
 		both.Go(func() {
 			for range 2000 {
-				c.Call()
+				c.Call(true)
 				c.Enter(g)
 			}
 		})

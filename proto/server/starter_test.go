@@ -57,7 +57,7 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 		panic("asked for")
 	case wayLandsInPanic:
 		f.Way = &way{how: how}
-		f.Landed()
+		f.Landed(turn%2 == 0)
 		return cluster.StartedFlight
 	}
 	s.ways[how].Add(1)
@@ -74,7 +74,7 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 		s.exec.Do(context.Background(), calls)
 		close(w.done)
 		if how != wayLate {
-			f.Landed()
+			f.Landed(turn%2 == 0)
 		}
 	}
 	if how == wayInside {

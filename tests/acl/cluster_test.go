@@ -47,6 +47,23 @@ func gone(t *testing.T, c *respconn.Conn, what string) {
 
 const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments"
 
+// CONFIG SET sets all of its pairs or none, the password among them: else an error
+// would lock out who gets it.
+func TestThePasswordChangesOnlyWithTheRest(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewNode(t, proc.Options{})
+	c := proc.Dial(t, n.Addr())
+	for _, more := range [][]string{{"maxmemory", "much"}, {"dir", "/tmp"}, {"no-such", "x"}, {"requirepass", "twice"}} {
+		if got := proc.Do(t, c, append([]string{"config", "set", "requirepass", "secret"}, more...)...); !strings.HasPrefix(got, "-ERR") {
+			t.Errorf("%q: %s", more, got)
+		}
+		expect(t, proc.Dial(t, n.Addr()), "+PONG", "ping")
+	}
+	expect(t, c, "+OK", "config", "set", "requirepass", "secret", "maxmemory", "1gb")
+	expect(t, proc.Dial(t, n.Addr()), "-NOAUTH Authentication required.", "ping")
+}
+
 func TestUsersAreTheClusters(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -64,6 +64,9 @@ func TestANodeJoinsLeadsAndIsRemoved(t *testing.T) {
 		t.Fatalf("remove: exit %d, %s", code, out)
 	}
 	proc.Wait(t, patience, "the removed node ends", func() bool { return joiner.exited() })
+	if out, code := ctl(t, addr, "remove", "n4", "--yes"); code != 0 || !strings.Contains(out, "was removed") {
+		t.Errorf("a second time: exit %d, %s", code, out)
+	}
 	if v, err := proc.Ask(addr, "GET", "through"); v != "n4" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}

@@ -25,7 +25,7 @@ func TestANodeLeaves(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("leave: exit %d, %s", code, out)
 	}
-	says(t, out, "this node is leaving")
+	says(t, out, id+" was removed")
 	code, log := ends(t, leaver, before)
 	if code != 0 {
 		t.Errorf("exit status %d", code)

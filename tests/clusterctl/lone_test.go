@@ -2,6 +2,7 @@ package clusterctl
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"lockstep/tests/proc"
@@ -43,5 +44,11 @@ func TestALoneNodeIsAClusterByItself(t *testing.T) {
 		again(flags...)
 	}
 	n.Kill9()
-	again()
+	before := len(n.Log())
+	n.Start("--raft-heartbeat-ms", "300", "--raft-election-ms", "300", "--lock-slots", "1024")
+	n.WaitReady()
+	says(t, n.Log()[before:], "setting=raft-heartbeat-ms given=300 holds=800", "setting=raft-election-ms given=300 holds=800")
+	if strings.Contains(n.Log()[before:], "setting=lock-slots") {
+		t.Error("what is as the cluster was made is complained of")
+	}
 }

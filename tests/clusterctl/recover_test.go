@@ -1,10 +1,15 @@
 package clusterctl
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +70,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 		says(t, out, r.words)
 	}
 	lost[0].Kill9()
+	allIsTheirs := givenAway(t, survivor.DataDir())
 	out, code := recovery(t, survivor, "--lost", names)
 	if code != 4 {
 		t.Errorf("without a yes: exit %d", code)
@@ -76,6 +82,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
+	allIsTheirs()
 
 	survivor.Start()
 	survivor.WaitReady()
@@ -95,6 +102,34 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	join(t, survivor.Addr(), "n4")
 	join(t, survivor.Addr(), "n5")
 	healthy(t, survivor.Addr(), 3, all+5)
+}
+
+// givenAway gives a folder to somebody else, where root tests, and returns what
+// checks that all that is in it is still theirs.
+func givenAway(t *testing.T, dir string) (check func()) {
+	t.Helper()
+	const owner = 10060
+	if os.Geteuid() != 0 {
+		return func() {}
+	}
+	each := func(do func(path string) error) {
+		t.Helper()
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, do(path)) })
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	each(func(path string) error { return os.Lchown(path, owner, owner) })
+	return func() {
+		t.Helper()
+		each(func(path string) error {
+			info, err := os.Lstat(path)
+			if err == nil && info.Sys().(*syscall.Stat_t).Uid != owner {
+				err = fmt.Errorf("%s is root's: the node could not write it", path)
+			}
+			return err
+		})
+	}
 }
 
 // stayAway starts lost nodes: together they would be a quorum of the past.

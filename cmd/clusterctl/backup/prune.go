@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 )
@@ -18,6 +19,9 @@ type Pruned struct {
 	// Damaged are such places that lack a file, or have one too many: they count for
 	// nothing, and stay.
 	Damaged []string `json:"damaged,omitempty"`
+	// Closed are places that may not be looked into. No backup of whoever makes this
+	// one is among them; they count for nothing, too.
+	Closed []string `json:"closed,omitempty"`
 }
 
 // Prune deletes backups that stand beside a new one until keep are left, it among
@@ -34,6 +38,8 @@ func Prune(ctx context.Context, newest Store, m *Manifest, keep int) (*Pruned, e
 	for _, place := range beside {
 		o, err := lookAt(ctx, place)
 		switch {
+		case errors.Is(err, fs.ErrPermission):
+			done.Closed = append(done.Closed, place.String())
 		case err != nil:
 			return done, err
 		case o == nil || o.m.Cluster != m.Cluster || o.m.CutMs >= m.BeganMs:

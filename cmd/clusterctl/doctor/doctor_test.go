@@ -81,7 +81,7 @@ func TestEveryIllnessIsFound(t *testing.T) {
 		"full":          {3, func(c *status.Cluster, _ []status.Host) { c.Nodes[1].UsedBytes = 8 << 30 }, Finding{Risk, "memory", "n2", "100% of maxmemory", "raise"}},
 		"cut off":       {3, func(c *status.Cluster, _ []status.Host) { c.Nodes[1].Groups[0].SilentMs = 70_000 }, Finding{Risk, "members", "n2", "has not heard the leader of shard 0 for 70 s", "one direction"}},
 		"no limit":      {3, func(_ *status.Cluster, h []status.Host) { h[1].MaxMemoryBytes = 0 }, Finding{Advice, "memory", "n2", "maxmemory is not set", "12288 MB"}},
-		"too much":      {3, func(_ *status.Cluster, h []status.Host) { h[1].MaxMemoryBytes = 15 << 30 }, Finding{Risk, "memory", "n2", "of the machine's 16384 MB", ""}},
+		"too much":      {3, func(_ *status.Cluster, h []status.Host) { h[1].MaxMemoryBytes = 15 << 30 }, Finding{Risk, "memory", "n2", "of the 16384 MB that the process may take", ""}},
 		"no overcommit": {3, func(_ *status.Cluster, h []status.Host) { h[1].Overcommit = 2 }, Finding{Advice, "kernel", "n2", "overcommit_memory is 2", "sysctl"}},
 		"huge pages":    {3, func(_ *status.Cluster, h []status.Host) { h[1].HugePages = "always" }, Finding{Advice, "kernel", "n2", "huge pages", "madvise"}},
 		"backlog":       {3, func(_ *status.Cluster, h []status.Host) { h[1].Backlog = 128 }, Finding{Advice, "kernel", "n2", "somaxconn is 128", "4096"}},

@@ -23,8 +23,8 @@ const (
 	filesSpare = 128
 	// backlogMin is the queue of connections that are not accepted yet.
 	backlogMin = 511
-	// memoryPart is how much of the machine the data may take: snapshots, buffers
-	// and the runtime need the rest.
+	// memoryPart is how much of the memory the data may take: snapshots, buffers and
+	// the runtime need the rest.
 	memoryPart = 0.75
 	// memoryFullPart is how full of data maxmemory may be.
 	memoryFullPart = 0.95
@@ -121,16 +121,16 @@ func (e *exam) files(check string) {
 	})
 }
 
-// memory looks at whether the data can outgrow the machine.
+// memory looks at whether the data can outgrow the machine, or the container.
 func (e *exam) memory(check string) {
 	e.each(func(h *status.Host) {
 		switch {
 		case h.MemoryBytes <= 0:
 		case h.MaxMemoryBytes == 0:
-			e.find(Advice, check, h.Name, "maxmemory is not set: data that outgrows the machine ends the node",
-				fmt.Sprintf("CONFIG SET maxmemory, to %d MB or less on this machine", int64(memoryPart*float64(h.MemoryBytes))>>20))
+			e.find(Advice, check, h.Name, "maxmemory is not set: data that outgrows the memory ends the node",
+				fmt.Sprintf("CONFIG SET maxmemory, to %d MB or less for this node", int64(memoryPart*float64(h.MemoryBytes))>>20))
 		case float64(h.MaxMemoryBytes) > memoryPart*float64(h.MemoryBytes):
-			e.find(Risk, check, h.Name, fmt.Sprintf("maxmemory is %d MB of the machine's %d MB", h.MaxMemoryBytes>>20, h.MemoryBytes>>20),
+			e.find(Risk, check, h.Name, fmt.Sprintf("maxmemory is %d MB of the %d MB that the process may take", h.MaxMemoryBytes>>20, h.MemoryBytes>>20),
 				fmt.Sprintf("set it to %d MB or less", int64(memoryPart*float64(h.MemoryBytes))>>20))
 		}
 		if used := e.usedBytes(h.ID); h.MaxMemoryBytes > 0 && float64(used) > memoryFullPart*float64(h.MaxMemoryBytes) {

@@ -246,6 +246,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		"ReadWriteMany":      {"persistence": map[string]any{"accessModes": []any{"ReadWriteMany"}}},
 		"latest":             {"auth": map[string]any{"enabled": false}, "image": map[string]any{"tag": "latest"}},
 		"chart itself":       {"auth": map[string]any{"enabled": false}, "config": map[string]any{"dir": "/tmp"}},
+		"config.tls-admin":   {"auth": map[string]any{"enabled": false}, "config": map[string]any{"tls-admin": true}},
 		"more than one line": {"auth": map[string]any{"enabled": false}, "config": map[string]any{"maxmemory": "1gb\nrequirepass x"}},
 		"tls.existingSecret": {"auth": map[string]any{"enabled": false}, "tls": map[string]any{"enabled": true}},
 		"existingClaim":      {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true}},

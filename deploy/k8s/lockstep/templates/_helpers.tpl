@@ -48,7 +48,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* Directives that the chart sets itself. */}}
 {{- define "lockstep.ownDirectives" -}}
-port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-preferred-endpoint-type tls-port tls-cluster tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile
+port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-announce-bus-port cluster-preferred-endpoint-type learner tls-port tls-cluster tls-replication tls-admin tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile
 {{- end -}}
 
 {{/* lockstep.conf */}}

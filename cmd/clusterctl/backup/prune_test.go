@@ -1,0 +1,37 @@
+package backup
+
+import (
+	"context"
+	"io"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+// closed is a folder that its user may not look into, as lost+found on a disk of
+// one's own.
+type closed struct{ *Folder }
+
+// Open implements Source.
+func (closed) Open(context.Context, string) (io.ReadCloser, int64, error) {
+	return nil, 0, syscall.EACCES
+}
+
+// among is a place and those beside it.
+type among struct {
+	*Folder
+	others []Store
+}
+
+// Beside implements Store.
+func (a among) Beside(context.Context) ([]Store, error) { return a.others, nil }
+
+// What may not be looked into is none of ours: it stays, is named, and keeps
+// nothing else from being deleted.
+func TestAClosedFolderBesideIsLeftAlone(t *testing.T) {
+	newest := among{&Folder{Dir: "new"}, []Store{closed{&Folder{Dir: "lost+found"}}, &Folder{Dir: t.TempDir()}}}
+	done, err := Prune(t.Context(), newest, &Manifest{Cluster: "c"}, 1)
+	if err != nil || !slices.Equal(done.Closed, []string{"lost+found"}) || len(done.Deleted)+len(done.Kept)+len(done.Damaged) > 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}

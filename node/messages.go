@@ -79,7 +79,7 @@ func (n *Node) newWitness() *client.ScriptWitness {
 // callersNode is what this node's clients are named by where their scripts run; 0
 // before every node knows of callers.
 func (n *Node) callersNode() uint64 {
-	if n.machine.View().Version() < meta.VersionCallers {
+	if n.machine.View().Version() < meta.VersionScripts {
 		return 0
 	}
 	return n.self.Incarnation

@@ -73,8 +73,12 @@ func (n *Node) engineSettings() command.Settings {
 	e := s.Engine
 	e.ValueBytesMax = s.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(s.MaxMemoryPolicy)))
-	if n.machine.View().Version() >= meta.VersionSteps {
+	version := n.machine.View().Version()
+	if version >= meta.VersionSteps {
 		e.StepsCounted = 1
+	}
+	if version >= meta.VersionScripts {
+		e.AsRedis = 1
 	}
 	return e
 }

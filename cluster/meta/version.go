@@ -27,12 +27,13 @@ const (
 	// VersionSteps brings steps of txns where none were counted before: what a txn
 	// then does is another thing than it was.
 	VersionSteps = 5
-	// VersionCallers brings txns that say for which client a script runs, and nodes that
-	// tell each other what it did.
-	VersionCallers = 6
+	// VersionScripts brings txns that say for which client a script runs, nodes that tell
+	// each other what it did, and Redis's answers where scripts, and timeouts of BZPOPMIN
+	// and its like, got others before.
+	VersionScripts = 6
 )
 
-// known is the newest version that this program knows: VersionCallers. It is
+// known is the newest version that this program knows: VersionScripts. It is
 // text for the linker, with which tests make programs of the past and of the
 // future (-X lockstep/cluster/meta.known=7).
 var known = "6"

@@ -3,7 +3,6 @@ package command
 import (
 	"math"
 	"math/big"
-	"strconv"
 
 	"lockstep/engine"
 )
@@ -44,40 +43,55 @@ func timeoutOfPop(ends [2]string) func(args [][]byte) (ms int64, waits bool) {
 	}
 }
 
+const (
+	// blockMsMax is the longest time to wait, a century and more; who would wait longer
+	// waits for ever.
+	blockMsMax = 1 << 42
+	// blockMsRefused is where times begin that lie beyond every clock, which the
+	// handler refuses.
+	blockMsRefused = math.MaxInt64 - blockMsMax
+)
+
 // blockSec reads a timeout in seconds, which may have a fraction. What is not
 // nothing waits a millisecond at least.
 func blockSec(text []byte) (ms int64, ok bool) {
-	var sec float64
-	if len(text) < extendedTextMax {
-		f, _, err := big.ParseFloat(string(text), 10, 64, big.ToNearestEven)
-		if err != nil || f.Sign() < 0 || f.IsInf() {
-			return 0, false
-		}
-		sec, _ = f.Float64()
-	} else {
-		// The handler refuses it, where the command gets that far. Exact arithmetic
-		// would take hours for some megabytes of digits.
-		var err error
-		if sec, err = strconv.ParseFloat(string(text), 64); err != nil || !(sec >= 0) || math.IsInf(sec, 0) {
-			return 0, false
-		}
-	}
-	if sec*1000 > math.MaxInt64/2 {
+	f, ok := timeoutOf(text)
+	switch {
+	case !ok, isNegative(f), f.Cmp(new(big.Float).SetInt64(blockMsRefused)) >= 0:
 		return 0, false
+	case f.Cmp(big.NewFloat(blockMsMax)) > 0:
+		return 0, true
 	}
-	return int64(math.Ceil(sec * 1000)), true
+	ms, rounded := f.Int64()
+	if rounded == big.Below {
+		ms++
+	}
+	return ms, true
 }
 
 // timeoutOption is the TimeoutMs of XREAD and XREADGROUP: BLOCK, among the options
-// before STREAMS.
+// before STREAMS; the last one counts.
 func timeoutOption(args [][]byte) (ms int64, waits bool) {
-	for i := 1; i+1 < len(args) && !equalFold(args[i], "streams"); i++ {
-		if equalFold(args[i], "block") {
-			ms, ok := parseInt(args[i+1])
-			return ms, ok && ms >= 0
+	for i := 1; i+1 < len(args); i++ {
+		switch {
+		case equalFold(args[i], "block"):
+			i++
+			if ms, waits = parseInt(args[i]); !waits || ms < 0 || ms >= blockMsRefused {
+				return 0, false
+			}
+			if ms > blockMsMax {
+				ms = 0
+			}
+		case equalFold(args[i], "count"):
+			i++
+		case equalFold(args[i], "group"):
+			// Groups and consumers may be called like an option.
+			i += 2
+		case !equalFold(args[i], "noack"):
+			return ms, waits
 		}
 	}
-	return 0, false
+	return ms, waits
 }
 
 // BlockKeys returns the keys that a blocking command waits for: those it takes

@@ -12,6 +12,17 @@ func TestWhatIsWrongDoesNotWait(t *testing.T) {
 		"bzmpop 1 1 z left": never, "bzmpop 1 1 z min count": never, "bzmpop 1 1 z min count 0": never, "bzmpop 1 1 z min count 1 x": never,
 		"bzmpop x 1 z min": never, "blmpop 1 1 l left": 1000, "blmpop 1 1 l min": never, "blmpop 1 x l left": never,
 		"blmpop 0.001 9223372036854775807 l left": never, "zmpop 1 z min": never, "get z": never,
+		// What Redis takes for a number, and how it rounds.
+		"blpop l 0x2": 2000, "blpop l 1e-10": 1, "blpop l 0.0001": 1, "blpop l 1.0005": 1001, "blpop l -0.0001": 0, "blpop l -0.002": never,
+		// Longer than anybody lives is for ever; beyond every clock is an error.
+		"blpop l 4398046511": 4398046511000, "blpop l 4398046512": 0, "blpop l 9223000000000000": 0, "blpop l 9223372036854776": never,
+		"bzpopmin z inf": never, "blpop l -inf": never, "blpop l nan": never,
+		"xread block 10000000000000 streams s $": 0, "xread block 9223372036854775807 streams s $": never, "xread block -1 streams s $": never,
+		"xread block x streams s $": never, "xread streams s $": never, "xread block 5 block 7 streams s $": 7, "xread block 5": 5,
+		// A group, a consumer and a stream may be called like an option.
+		"xreadgroup group streams c block 7 streams s >": 7, "xreadgroup group g streams block 7 streams s >": 7,
+		"xreadgroup group block 5 streams s >": never, "xreadgroup group g block streams block 5": never,
+		"xreadgroup group block block noack count 1 block 7 streams s >": 7, "xread streams block 5": never,
 	} {
 		args := words(line)
 		spec, _ := Lookup(args)

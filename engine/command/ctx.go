@@ -93,8 +93,8 @@ type Ctx struct {
 	// Panics counts the commands of scripts that broke down.
 	Panics int
 	// InExec tells that the command runs within a transaction, where nothing
-	// waits.
-	InExec bool
+	// waits; InScript, that a script runs it.
+	InExec, InScript bool
 
 	// sharesKeys tells that a script runs whose keys are held shared: nothing may
 	// be deleted, not even what has expired.
@@ -121,6 +121,11 @@ type Ctx struct {
 // The log's time stands still while nothing is written; it alone says whether
 // something is over.
 func (c *Ctx) clockMs() int64 { return max(c.NowMs, c.LeaderMs, c.ReplicaMs) }
+
+// asRedis tells whether to give Redis's answer where another one was given before
+// VersionScripts of package meta. A script gets it as soon as every node gives it:
+// what the script then does depends on the answer.
+func (c *Ctx) asRedis() bool { return !c.InScript || c.Settings.AsRedis != 0 }
 
 // Begin makes the context that of the txn's next command, in a database.
 func (c *Ctx) Begin(db int) { c.DB, c.touched, c.triesOver = db, nil, false }

@@ -164,7 +164,7 @@ func TestEventsOfKeysThatExpire(t *testing.T) {
 		"expire k 100", "pexpireat k 5", "persist k", "setbit k 1 1", "bitop or k s", "bitfield k incrby u8 0 1",
 		"pfadd k x", "pfmerge k", "expire s 0", "expire s 100", "pexpireat s 5", "getex s ex 100", "getex s pxat 5", "getex s persist", "getex t persist", "persist t", "persist s",
 		"getdel s", "set t v keepttl", "flushall", "swapdb 0 1", "get s", "getex s", "object encoding nokey", "type nokey", "ttl nokey", "exists s nokey", "touch s nokey", "dump nokey",
-		"copy nokey k", "rename nokey k", "move nokey 1", "restore k 5 x", "getdel nokey", "getset nokey x", "setrange nokey 1 x", "pfdebug encoding nokey", "xack nokey g 1-1", "xclaim nokey g ann 0 1-1", "xautoclaim nokey g ann 0 0", "xreadgroup group g ann streams nokey >",
+		"copy nokey k", "rename nokey k", "move nokey 1", "restore k 5 x", "getdel nokey", "getset nokey x", "xadd nokey 1-1 f v", "xadd k 1-1 f v", "xadd nokey maxlen 0 1-1 f v", "xgroup create nokey g 0 mkstream", "setrange nokey 1 x", "pfdebug encoding nokey", "xack nokey g 1-1", "xclaim nokey g ann 0 1-1", "xautoclaim nokey g ann 0 0", "xreadgroup group g ann streams nokey >",
 		"xpending nokey g", "xinfo stream nokey", "xlen nokey", "xrange nokey - +", "xdel nokey 1-1", "xgroup destroy nokey g", "xack l g 1-1", "bitcount nokey", "lcs nokey s", "mget nokey s nokey",
 	} {
 		for _, setup := range []string{"flushall", "select 1", "set k gone pxat 7", "select 0", "set k gone pxat 7", "set l gone pxat 7", "set s text", "set t text pxat 4000000000123"} {

@@ -93,14 +93,14 @@ func runPersist(c *Ctx, args [][]byte) {
 }
 
 func runTTL(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], func(atMs int64) int64 { return roundSec(c.leftMs(atMs)) })
+	c.lifetime(args[1], func(atMs int64) int64 { return c.roundSec(c.leftMs(atMs)) })
 }
 
 func runPTTL(c *Ctx, args [][]byte) {
 	c.lifetime(args[1], c.leftMs)
 }
 
-func runExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], roundSec) }
+func runExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], c.roundSec) }
 
 func runPExpireTime(c *Ctx, args [][]byte) {
 	c.lifetime(args[1], func(atMs int64) int64 { return atMs })
@@ -109,7 +109,13 @@ func runPExpireTime(c *Ctx, args [][]byte) {
 // leftMs is how long it is until a time.
 func (c *Ctx) leftMs(atMs int64) int64 { return max(atMs-c.clockMs(), 0) }
 
-func roundSec(ms int64) int64 { return (ms + 500) / 1000 }
+func (c *Ctx) roundSec(ms int64) int64 {
+	const half, whole = 500, 1000
+	if c.asRedis() {
+		return ms/whole + (ms%whole+half)/whole // which cannot overflow
+	}
+	return (ms + half) / whole
+}
 
 // lifetime answers of a key that expires, -1 for one that does not and -2 for
 // one that is not there.

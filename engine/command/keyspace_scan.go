@@ -12,7 +12,7 @@ func runKeys(c *Ctx, args [][]byte) {
 	if !c.slotSteps() {
 		return
 	}
-	filter := newKeyFilter(args[1], nil)
+	filter := newKeyFilter(args[1])
 	begin := c.Out.Len()
 	var keys []string
 	visited, enough := 0, true
@@ -56,16 +56,18 @@ func runScan(c *Ctx, args [][]byte) {
 	}
 	var o scanOptions
 	var kind []byte
+	typed := false
 	ofKind := func(args [][]byte) (taken int) {
 		if len(args) > 1 && equalFold(args[0], "type") {
 			kind, taken = args[1], 2
+			typed = len(kind) > 0 || c.asRedis()
 		}
 		return taken
 	}
 	if !o.parse(c, args[2:], ofKind) || !c.steps(int64(o.count)/stepKeys) {
 		return
 	}
-	filter := newKeyFilter(o.pattern, kind)
+	filter := keyFilter{o.pattern, typed, kind}
 	begin, walked := c.Out.Len(), c.walked
 	var keys []string
 	next, more, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {

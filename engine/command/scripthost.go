@@ -143,12 +143,17 @@ func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
 		return ErrOOM
 	case aside[spec.Name] != nil:
 		return ""
-	case spec.Is(Blocking) && blocks(spec, args):
-		return "ERR " + spec.Name + " command is not allowed with BLOCK option from scripts"
+	case spec.Is(Blocking) && h.Ctx.Settings.AsRedis == 0 && blocks(spec, args):
+		// Now the handler refuses BLOCK, and what else waits does so as in a transaction.
+		return errScriptBlock([]byte(spec.Name))
 	case h.KeyLocking && spec.Scope != ScopeKeys:
 		return errScriptWhole
 	}
 	return h.keysRefusal(spec, args)
+}
+
+func errScriptBlock(name []byte) string {
+	return "ERR " + string(name) + " command is not allowed with BLOCK option from scripts"
 }
 
 func blocks(spec *Spec, args [][]byte) bool {

@@ -22,7 +22,7 @@ func (h *ScriptHost) prepare() {
 	if !h.ready {
 		h.sub, h.ready = *h.Ctx, true
 		h.sub.sharesKeys = h.sharesKeys()
-		h.sub.InExec, h.sub.Walk = true, HeldWalker{}
+		h.sub.InExec, h.sub.InScript, h.sub.Walk = true, true, HeldWalker{}
 	}
 }
 

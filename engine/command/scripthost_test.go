@@ -71,9 +71,43 @@ func TestWhatAScriptMayNotCall(t *testing.T) {
 		for _, word := range strings.Fields(c.command) {
 			args = append(args, []byte(word))
 		}
-		c.host.Ctx = &Ctx{}
+		c.host.Ctx = &Ctx{Settings: &DefaultSettings}
 		if got := c.host.refusal(scriptSpec(args), args); got != c.want {
 			t.Errorf("%s, %s: %q, not %q", c.name, c.command, got, c.want)
+		}
+	}
+}
+
+// TestScriptsGetRedisAnswersWithTheVersion: what a script does hangs on the answers
+// it gets, so they change when every node gives the new ones, and not before.
+func TestScriptsGetRedisAnswersWithTheVersion(t *testing.T) {
+	const negative = "ERR timeout is negative"
+	for _, c := range []struct{ script, before, since string }{
+		{"return redis.call('sort', 's', 'by', 'nosort')", "*3 $1 c $1 a $1 b", "*3 $1 a $1 b $1 c"},
+		{"return redis.pcall('bzmpop', 0, 1, 'none', 'min')", "-ERR bzmpop command is not allowed with BLOCK option from scripts", "$-1"},
+		{"return redis.pcall('XREAD', 'block', '-1', 'streams', 'a', '0')", "-" + negative, "-ERR XREAD command is not allowed with BLOCK option from scripts"},
+		{"return redis.pcall('xtrim', 'a', 'limit', '0')", "-" + errTrimMissingOnce, "-" + ErrTrimMissing},
+		{"return #redis.call('scan', '0', 'type', '')[2]", ":2", ":0"},
+		{"return redis.call('expiretime', 'k')", ":-9223372036854776", ":9223372036854776"},
+		{"return cmsgpack.unpack('\\207\\255\\255\\255\\255\\255\\255\\255\\255')", ":-9223372036854775808", ":-1"},
+		{"return {pcall(redis.setresp, 2.5)}", "*2 $-1 $32 ERR RESP version must be 2 or 3.", "*1 :1"},
+	} {
+		for asRedis, want := range []string{c.before, c.since} {
+			r := newRunner(t)
+			r.settings.AsRedis = int64(asRedis)
+			r.do("sadd s c a b")
+			r.do("set k v pxat 9223372036854775807")
+			if got := flat(r.exec([]byte("eval"), []byte(c.script), []byte("0"))); got != want {
+				t.Errorf("%s, %d: %s, want %s", c.script, asRedis, got, want)
+			}
+		}
+	}
+	// Without a script there is nothing to wait for.
+	r := newRunner(t)
+	r.do("set k v pxat 9223372036854775807")
+	for line, want := range map[string]string{"expiretime k": ":9223372036854776", "xtrim a limit 0": "-" + ErrTrimMissing, `scan 0 type ""`: "*2 $1 0 *0"} {
+		if got := r.do(line); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
 }

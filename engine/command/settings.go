@@ -2,6 +2,7 @@ package command
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"lockstep/engine/script"
@@ -35,6 +36,9 @@ type Settings struct {
 	// StepsCounted is 1 where Ctx.laterSteps counts, too. It is no directive: the
 	// cluster's version brings it.
 	StepsCounted int64
+	// AsRedis is 1 where scripts, too, get the answers of Ctx.asRedis, and sorted sets
+	// read timeouts as lists do. It comes as StepsCounted does.
+	AsRedis int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
 	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
@@ -103,11 +107,9 @@ var settings = []setting{
 	{"function-max-functions", func(s *Settings) *int64 { return &s.FunctionsMax }, 0, 1 << 20, 10_000, false},
 	{"function-max-bytes", func(s *Settings) *int64 { return &s.FunctionBytesMax }, 0, 1 << 30, 16 << 20, false},
 	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1, false},
-	{stepsCounted, func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
+	{"lockstep.steps-counted", func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
+	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, 1, 0, true},
 }
-
-// stepsCounted is the name of StepsCounted in the log.
-const stepsCounted = "lockstep.steps-counted"
 
 // DefaultSettings are in force until an entry changes them.
 var DefaultSettings = func() (s Settings) {
@@ -128,7 +130,9 @@ func SettingNames() []string {
 
 // IsDirective tells whether a setting is one of the configuration's. Others come
 // with the cluster's version.
-func IsDirective(name string) bool { return name != stepsCounted }
+func IsDirective(name string) bool {
+	return !slices.ContainsFunc(settings, func(row setting) bool { return row.later && row.name == name })
+}
 
 // Each calls f for each setting that a snapshot must tell: those that came with
 // a cluster version only where they are not what they were before.

@@ -26,8 +26,8 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 		c.Out.Error(ErrWrongType)
 		return
 	}
-	if o.unsorted && source.kind == engine.KindSet && o.store != nil {
-		// What is stored should not depend on the order of a set.
+	if o.unsorted && source.kind == engine.KindSet && (o.store != nil || c.InScript && c.asRedis()) {
+		// What is stored, or a script is given, should not depend on the order of a set.
 		o.unsorted, o.alpha, o.by = false, true, nil
 	}
 	first, end := o.window(source.n)

@@ -114,7 +114,11 @@ func runZMPop(c *Ctx, args [][]byte) {
 
 // popOrBlock pops, or answers that there was nothing in time.
 func (c *Ctx) popOrBlock(p *countedPop, timeout []byte, form popForm) {
-	if c.roundedTimeoutArg(timeout) && !c.popFirst(p, form) {
+	isTimeout := c.timeoutArg
+	if c.Settings.AsRedis == 0 {
+		isTimeout = c.roundedTimeoutArg
+	}
+	if isTimeout(timeout) && !c.popFirst(p, form) {
 		c.Out.NullArray()
 	}
 }

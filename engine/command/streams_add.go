@@ -85,8 +85,11 @@ func (o *addOptions) check(c *Ctx, add bool) bool {
 	case o.limit != 0 && !o.trims:
 		c.Out.Error(ErrTrimLimitAlone)
 		return false
-	case !add && !o.trims:
+	case !add && !o.trims && c.asRedis():
 		c.Out.Error(ErrTrimMissing)
+		return false
+	case !add && !o.trims:
+		c.Out.Error(errTrimMissingOnce)
 		return false
 	case o.limitGiven && !o.trim.Approximate:
 		c.Out.Error(ErrTrimLimitExact)

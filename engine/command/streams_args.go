@@ -168,8 +168,10 @@ func (c *Ctx) changeStream(key []byte, e *engine.Entry, change func(s *stream.St
 func (c *Ctx) fillStream(key []byte, e *engine.Entry, change func(s *stream.Stream)) {
 	if e == nil {
 		s := stream.New()
-		change(s)
+		// That the key is new comes before what was done to it.
+		events := c.holdEvents(func() { change(s) })
 		c.Put(c.DB, engine.NewObject(key, engine.KindStream, s))
+		c.release(events)
 		return
 	}
 	e = c.Mutate(key, e)

@@ -5,22 +5,34 @@ import (
 	"math/big"
 )
 
-// timeoutArg reads the timeout of a blocking command, in seconds, 0: none, and
-// tells whether it is one. Redis computes it in the 80 bits of a long double,
-// and so it is here. It answers the error itself.
+// timeoutOf reads the timeout of a blocking command, in seconds, as milliseconds;
+// false: it is no number. Redis computes it in the 80 bits of a long double, and so
+// it is here.
+func timeoutOf(text []byte) (ms *big.Float, ok bool) {
+	seconds, ok := parseExtended(text)
+	if !ok {
+		return nil, false
+	}
+	return new(big.Float).SetPrec(extendedPrec).Mul(seconds.f, big.NewFloat(1000)), true
+}
+
+// isNegative tells whether a timeout is below zero. Up to a millisecond below is
+// rounded up to none.
+func isNegative(ms *big.Float) bool { return ms.Cmp(big.NewFloat(-1)) <= 0 }
+
+// timeoutArg checks the timeout of a blocking command, in seconds. It answers the
+// error itself.
 func (c *Ctx) timeoutArg(arg []byte) bool {
-	seconds, ok := parseExtended(arg)
+	ms, ok := timeoutOf(arg)
 	if !ok {
 		c.Out.Error(ErrTimeoutNotFloat)
 		return false
 	}
-	ms := new(big.Float).SetPrec(extendedPrec).Mul(seconds.f, big.NewFloat(1000))
 	latestMs := new(big.Float).SetPrec(extendedPrec).SetInt64(math.MaxInt64 - c.NowMs)
 	switch {
 	case ms.Cmp(latestMs) > 0:
 		c.Out.Error(ErrTimeoutRange)
-	case ms.Cmp(big.NewFloat(-1)) <= 0:
-		// Up to a millisecond below zero is rounded up to none.
+	case isNegative(ms):
 		c.Out.Error(ErrTimeoutNegative)
 	default:
 		return true
@@ -29,9 +41,8 @@ func (c *Ctx) timeoutArg(arg []byte) bool {
 }
 
 // roundedTimeoutArg is timeoutArg as the commands on sorted sets have read timeouts
-// from the beginning: rounded to 64 bits first. That makes -0.001 negative, which
-// for Redis is none. It can be mended with a cluster version alone, for it decides
-// what an entry does.
+// before Settings.AsRedis: rounded to 64 bits first. That makes -0.001 negative,
+// which for Redis is none.
 func (c *Ctx) roundedTimeoutArg(arg []byte) bool {
 	seconds, ok := parseExtended(arg)
 	if !ok {

@@ -96,16 +96,18 @@ func (c *Ctx) walkFailed(err error) {
 
 // keyFilter says which keys KEYS and SCAN answer.
 type keyFilter struct {
-	// pattern is nil where every name will do, kind empty where every type.
+	// pattern is nil where every name will do.
 	pattern []byte
-	kind    []byte
+	// typed: only keys of a type, whose name is kind, count.
+	typed bool
+	kind  []byte
 }
 
-func newKeyFilter(pattern, kind []byte) keyFilter {
+func newKeyFilter(pattern []byte) keyFilter {
 	if string(pattern) == "*" {
 		pattern = nil
 	}
-	return keyFilter{pattern, kind}
+	return keyFilter{pattern: pattern}
 }
 
 // admits tells whether the key exists and passes the filter.
@@ -116,5 +118,5 @@ func (f *keyFilter) admits(c *Ctx, e *engine.Entry) bool {
 	if f.pattern != nil && !c.matches(f.pattern, e.KeyBytes(), false) {
 		return false
 	}
-	return len(f.kind) == 0 || equalFold(f.kind, e.Kind().String())
+	return !f.typed || equalFold(f.kind, e.Kind().String())
 }

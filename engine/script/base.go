@@ -37,7 +37,11 @@ func (m *meter) tostring(v lua.LValue) []byte {
 
 func baseAssert(L *lua.LState) int {
 	if lua.LVIsFalse(some(L, "assert", 1)) {
-		if s, ok := L.Get(2).(lua.LString); ok {
+		s, ok := L.Get(2).(lua.LString)
+		if n, isNumber := L.Get(2).(lua.LNumber); isNumber && meterOf(L).asRedis {
+			s, ok = lua.LString(appendNumber(nil, float64(n))), true
+		}
+		if ok {
 			meterOf(L).text(L, 2*len(s))
 			L.RaiseError("%s", string(s))
 		}

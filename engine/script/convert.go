@@ -220,9 +220,10 @@ func (e *encoder) table(t *lua.LTable, depth int) {
 	if v, ok := field(t, "verbatim_string").(*lua.LTable); ok {
 		s, ok1 := field(v, "string").(lua.LString)
 		f, ok2 := field(v, "format").(lua.LString)
-		if ok1 && ok2 && len(f) >= 3 {
+		if ok1 && ok2 {
 			e.room(len(s))
-			e.out.Verbatim(string(f[:3]), string(s))
+			const room = "   "
+			e.out.Verbatim((cText(string(f)) + room)[:len(room)], string(s))
 			return
 		}
 	}
@@ -235,17 +236,12 @@ func (e *encoder) table(t *lua.LTable, depth int) {
 }
 
 func (e *encoder) bigNumber(s string) {
+	s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
 	if e.out.Proto != reply.RESP3 {
 		e.out.BulkString(s)
 		return
 	}
-	b := []byte("(" + s)
-	for i, c := range b {
-		if c == '\r' || c == '\n' {
-			b[i] = ' '
-		}
-	}
-	e.out.Raw(append(b, '\r', '\n'))
+	e.out.Raw([]byte("(" + s + "\r\n"))
 }
 
 func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {

@@ -32,7 +32,7 @@ type meter struct {
 	walks                        map[*lua.LTable]*walk
 	library                      *instance // the one whose function runs
 	names                        *names
-	readOnly                     bool
+	readOnly, asRedis            bool
 }
 
 var ended = func() chan struct{} {

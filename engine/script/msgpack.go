@@ -233,7 +233,13 @@ func (u *unpacker) value() lua.LValue {
 		return lua.LNumber(math.Float32frombits(uint32(u.uint(4))))
 	case 0xcb:
 		return lua.LNumber(math.Float64frombits(u.uint(8)))
-	case 0xcc, 0xcd, 0xce, 0xcf:
+	case 0xcf:
+		n := u.uint(8)
+		if u.m.asRedis {
+			return lua.LNumber(int64(n)) // Redis's library takes it for one with a sign
+		}
+		return lua.LNumber(n)
+	case 0xcc, 0xcd, 0xce:
 		return lua.LNumber(u.uint(1 << (c - 0xcc)))
 	case 0xd0:
 		return lua.LNumber(int8(u.uint(1)))
@@ -244,7 +250,9 @@ func (u *unpacker) value() lua.LValue {
 	case 0xd3:
 		return lua.LNumber(int64(u.uint(8)))
 	case 0xc4, 0xc5, 0xc6:
-		return u.text(int(u.uint(1 << (c - 0xc4))))
+		if !u.m.asRedis { // Redis's library does not know these
+			return u.text(int(u.uint(1 << (c - 0xc4))))
+		}
 	case 0xd9, 0xda, 0xdb:
 		return u.text(int(u.uint(1 << (c - 0xd9))))
 	case 0xdc, 0xdd:

@@ -1,6 +1,8 @@
 package script
 
 import (
+	"math"
+
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -161,11 +163,11 @@ func redisLog(L *lua.LState) int {
 	if L.GetTop() < 2 {
 		m.raise(L, "redis.log() requires two arguments or more.")
 	}
-	n, ok := L.Get(1).(lua.LNumber)
-	if !ok {
+	n, ok := m.number(L, L.Get(1))
+	if _, isNumber := L.Get(1).(lua.LNumber); !ok || !isNumber && !m.asRedis {
 		m.raise(L, "First argument must be a number (log level).")
 	}
-	level := toInt(float64(n))
+	level := toInt(n)
 	if level < 0 || level > 3 {
 		m.raise(L, "Invalid debug level.")
 	}
@@ -196,6 +198,9 @@ func redisSetResp(L *lua.LState) int {
 		m.raise(L, "redis.setresp() requires one argument.")
 	}
 	n, _ := m.number(L, L.Get(1))
+	if m.asRedis {
+		n = math.Trunc(n)
+	}
 	if n != 2 && n != 3 {
 		m.raise(L, "RESP version must be 2 or 3.")
 	}

@@ -37,6 +37,10 @@ type Run struct {
 	// Seed is for math.random. With 0 it begins as that of a Redis that has just
 	// been started does.
 	Seed uint64
+	// AsRedis: the library answers as Redis's in the cases in which it once did
+	// otherwise. It must be the same on every replica. A library of functions is
+	// always loaded without.
+	AsRedis bool
 	// ReadOnly: set_repl and the like are of no use; the Host refuses writes.
 	ReadOnly bool
 	// Stop is asked every few thousand instructions whether to end the run, nil:
@@ -93,7 +97,7 @@ func newMeter(r *Run, n *names) meter {
 	return meter{
 		Context: context.Background(), limits: l, instructions: l.Instructions, bytes: l.Bytes,
 		pattern: l.PatternSteps, coroutines: l.Coroutines, stop: r.Stop, stopAt: l.Instructions - stopEvery, host: r.Host,
-		proto: reply.RESP2, names: n, readOnly: r.ReadOnly, seed: newRNG(r.Seed),
+		proto: reply.RESP2, names: n, readOnly: r.ReadOnly, asRedis: r.AsRedis, seed: newRNG(r.Seed),
 	}
 }
 

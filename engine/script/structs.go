@@ -179,7 +179,8 @@ func structSize(L *lua.LState) int {
 			badArg(L, "size", 1, "variable-size format in 'size'")
 		case opt == 'c' && size == 0:
 			badArg(L, "size", 1, "variable-length format in 'size'")
-		case strings.IndexByte("bBhHlLTiIncfdx", opt) < 0:
+		case strings.IndexByte("bBhHlLTiIncfdx", opt) < 0 && !(meterOf(L).asRedis && (isAlpha(opt) || isDigit(opt))):
+			// Redis lets letters pass here that it does not know.
 			l.control(opt)
 		}
 		at += size

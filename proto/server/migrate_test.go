@@ -604,7 +604,7 @@ func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
 
 // A node of a Redis Cluster hands keys over with RESTORE-ASKING.
 func TestARedisClusterMigratesToANode(t *testing.T) {
-	_, bus := split(freeAddr(t))
+	_, bus := split(ports.FreeAddr(t))
 	cluster := placeAt(t, startRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus))
 	node := placeAt(t, startNode(t, 3).addr)
 	do(t, cluster.Conn, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")

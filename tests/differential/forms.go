@@ -46,7 +46,7 @@ var formTexts = []formText{
 	{6, "(EXISTS|TOUCH) key+"},
 	{5, "TYPE key"},
 	{3, "KEYS pattern"},
-	{3, "SCAN 0 COUNT 100000 [MATCH pattern] [TYPE (STRING|HASH)]"},
+	{3, "SCAN 0 COUNT 100000 [MATCH pattern] [TYPE (STRING|HASH|value)]"},
 	{2, "RANDOMKEY"},
 	{6, "(RENAME|RENAMENX) key key"},
 	{8, "COPY key key [DB db] [REPLACE]"},

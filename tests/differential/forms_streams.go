@@ -25,6 +25,7 @@ var streamForms = []formText{
 	{10, "XREAD [COUNT small] STREAMS (stream entryid|stream 0|stream stream 0 entryid|stream $)"},
 	{10, "XGROUP CREATE stream group (0|$|entryid) [MKSTREAM]"},
 	{2, "XGROUP CREATE stream group (X|0 ENTRIESREAD small|0 FOO)"},
+	{2, "XTRIM stream (LIMIT small|FOO small|MAXLEN small LIMIT small)"},
 	{3, "XGROUP SETID stream group (0|$|entryid) [ENTRIESREAD 3]"},
 	{1, "XGROUP DESTROY stream group"},
 	{2, "XGROUP (CREATECONSUMER|DELCONSUMER) stream group consumer"},

@@ -87,6 +87,8 @@ func (s *surroundings) engine() command.Settings {
 	e := c.Engine
 	e.ValueBytesMax = c.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(c.MaxMemoryPolicy)))
+	// As in a cluster of the newest version.
+	e.StepsCounted, e.AsRedis = 1, 1
 	return e
 }
 

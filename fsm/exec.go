@@ -312,7 +312,7 @@ func (w *work) Run() {
 		NowMs: w.run.stampMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
 		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
 		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull, Draws: w.txn.Draws,
-		User: m.users.of(w.txn.User),
+		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
 	}
 	if m.cfg.AccessTick != nil {
 		x.ctx.AccessTick = m.cfg.AccessTick()

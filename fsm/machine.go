@@ -102,6 +102,8 @@ type Config struct {
 	Tracker Tracker
 	// AccessTick, when set, reads this replica's access clock. It is not state.
 	AccessTick func() uint32
+	// Rest is called by long commands every few tenths of a millisecond; may be nil.
+	Rest func()
 	// OpenBytesMax bounds what entries may take of which a txn has not run: their
 	// bytes, and OpenTxnBytes for each of their txns. 0: no bound.
 	OpenBytesMax int64

@@ -248,6 +248,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 			Engine:     engine.Config{LockSlots: n.self.Creation.LockSlots, Seed: n.self.Creation.Seeds[group]},
 			Sched:      sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }},
 			AccessTick: func() uint32 { return n.accessTick.Load() },
+			Rest:       rest,
 			Observer:   &n.feeds.shards[group],
 			Witness:    n.witness,
 			Tracker:    &n.feeds.shards[group],

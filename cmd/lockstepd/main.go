@@ -60,7 +60,6 @@ func run() error {
 
 // live starts the node and serves until it ends.
 func live(cfg *config.Config, log *logs.Log) error {
-	node.SpareProcessor()
 	node.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

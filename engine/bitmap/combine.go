@@ -22,9 +22,11 @@ func Combine(op Op, texts [][]byte, rest func()) []byte {
 	}
 	out := make([]byte, longest)
 	for at := 0; at < longest; at += RestBytes {
+		if at > 0 {
+			rest()
+		}
 		end := min(at+RestBytes, longest)
 		combineStretch(op, out[at:end], texts, at)
-		rest()
 	}
 	return out
 }

@@ -4,12 +4,11 @@
 //
 // Long texts are gone through eight bytes at a time. Whoever holds a processor
 // for long is asked to offer it to others: every function that does takes a
-// rest function, which it calls after each RestBytes.
+// rest function, which it calls between stretches of RestBytes.
 package bitmap
 
-// RestBytes is the number of bytes between two rests: some tens of
-// microseconds.
-const RestBytes = 256 << 10
+// RestBytes is the number of bytes between two rests: some tenths of a millisecond.
+const RestBytes = 1 << 20
 
 // Range is a range of bits, First and Last included; it is empty where First is
 // greater.

@@ -1,14 +1,8 @@
 package command
 
 import (
-	"runtime"
-
 	"lockstep/engine/bitmap"
 )
-
-// rest offers the processor to others in the middle of long work. What they do
-// meanwhile is on other slots; it changes nothing here.
-func rest() { runtime.Gosched() }
 
 // bitRange is the part of a string that BITCOUNT and BITPOS look at.
 type bitRange struct {
@@ -85,7 +79,7 @@ func runBitCount(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrSyntax)
 		return
 	}
-	c.Out.Int(bitmap.Count(text, part, rest))
+	c.Out.Int(bitmap.Count(text, part, c.rest))
 }
 
 // runBitPos looks at its key before its range, like BITCOUNT.
@@ -120,7 +114,7 @@ func runBitPos(c *Ctx, args [][]byte) {
 	}
 	text := e.Text()
 	part := r.over(len(text))
-	at := bitmap.First(text, part, int(bit), rest)
+	at := bitmap.First(text, part, int(bit), c.rest)
 	if at < 0 && bit == 0 && len(args) < 5 && part.First <= part.Last {
 		// What lies behind the text is zeros, if the range has no end.
 		at = part.Last + 1

@@ -50,7 +50,7 @@ func runBitOp(c *Ctx, args [][]byte) {
 	if !c.textSteps(int64(sum)) {
 		return
 	}
-	text := bitmap.Combine(op, texts, rest)
+	text := bitmap.Combine(op, texts, c.rest)
 	c.Out.Int(int64(len(text)))
 	to := args[2]
 	if len(text) > 0 {

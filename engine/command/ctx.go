@@ -59,6 +59,9 @@ type Ctx struct {
 	// AccessTick is the access clock (engine.AccessTicks), 0: uses are not recorded. It is this
 	// replica's own and never part of the state.
 	AccessTick uint32
+	// Rest leaves the processor to others in the middle of long work; nil: nobody
+	// wants it. What they do meanwhile is on other slots, and changes nothing here.
+	Rest func()
 	// NoTouch leaves what is known of the keys' use as it is (CLIENT NO-TOUCH).
 	NoTouch bool
 	// Settings are the replicated limits a handler looks at.
@@ -126,6 +129,12 @@ func (c *Ctx) clockMs() int64 { return max(c.NowMs, c.LeaderMs, c.ReplicaMs) }
 // VersionScripts of package meta. A script gets it as soon as every node gives it:
 // what the script then does depends on the answer.
 func (c *Ctx) asRedis() bool { return !c.InScript || c.Settings.AsRedis != 0 }
+
+func (c *Ctx) rest() {
+	if c.Rest != nil {
+		c.Rest()
+	}
+}
 
 // Begin makes the context that of the txn's next command, in a database.
 func (c *Ctx) Begin(db int) { c.DB, c.touched, c.triesOver = db, nil, false }

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"runtime"
-
 	"lockstep/engine"
 )
 
@@ -61,7 +59,7 @@ func runLCS(c *Ctx, args [][]byte) {
 	if !c.steps(int64(len(a)) * int64(len(b)) / stepPairs) {
 		return
 	}
-	t := newLCSTable(a, b)
+	t := newLCSTable(a, b, c.rest)
 	switch {
 	case o.length:
 		c.Out.Int(int64(t.length))
@@ -95,16 +93,15 @@ type lcsTable struct {
 	length int
 }
 
-func newLCSTable(a, b []byte) *lcsTable {
+func newLCSTable(a, b []byte, rest func()) *lcsTable {
 	t := &lcsTable{a: a, b: b, backA: make([]uint64, (len(a)*len(b)+63)/64)}
 	// row[j] is the length for a[:i] and b[:j].
 	row := make([]uint32, len(b)+1)
 	cells := 0
 	for i := range a {
-		if cells += len(b); cells > lcsCellsBeforeYield {
-			// What others do meanwhile is on other slots; it changes nothing here.
+		if cells += len(b); cells > lcsCellsBeforeRest {
 			cells = 0
-			runtime.Gosched()
+			rest()
 		}
 		diagonal := uint32(0)
 		for j := range b {
@@ -125,10 +122,9 @@ func newLCSTable(a, b []byte) *lcsTable {
 	return t
 }
 
-// lcsCellsBeforeYield is after how much work the processor is offered to others:
-// some tens of microseconds. Go itself would take it away after ten milliseconds,
-// and short commands on other keys would wait so long.
-const lcsCellsBeforeYield = 20_000
+// lcsCellsBeforeRest is after how much work there is a rest: some tenths of a
+// millisecond.
+const lcsCellsBeforeRest = 200_000
 
 // back is the step from the pair of prefixes a[:i], b[:j] towards the
 // beginning.

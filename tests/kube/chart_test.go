@@ -94,6 +94,12 @@ func deleted(r *release) {
 // rolled: another value restarts one pod after the other, the highest first, and no
 // client has an error for it.
 func rolled(r *release) {
+	// A pod that is not available yet would go first.
+	proc.Wait(r.T, patience, "all pods are available", func() bool {
+		set, err := r.c.client.AppsV1().StatefulSets(r.namespace).Get(r.Context(), r.full, metav1.GetOptions{})
+		must(r.T, err)
+		return set.Status.AvailableReplicas == 3
+	})
 	before, began := r.uids(), time.Now()
 	r.upgrade("config.maxmemory=600mb")
 	r.then("helm upgrade with another value", 3, true, began)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { proc.Main(m) }
 const version = "1.37.2"
 
 // patience is how long a change may take on the slowest machine.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // imageName is what the chart calls the image where it is told the registry alone.
 const imageName = "registry.example/lockstep:0.1.0"

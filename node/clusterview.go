@@ -403,9 +403,9 @@ func (n *Node) SetActiveExpire(on bool) {
 }
 
 // Reload implements client.Operator.
-func (n *Node) Reload(ctx context.Context) error {
+func (n *Node) Reload() error {
 	for _, s := range n.shards() {
-		if err := s.Reload(ctx); err != nil {
+		if err := s.Reload(); err != nil {
 			return fmt.Errorf("shard %d: %w", s.ID(), err)
 		}
 	}

@@ -212,7 +212,7 @@ type Operator interface {
 	LockSlots() []LockSlot
 	SetActiveExpire(on bool)
 	// Reload writes a snapshot of every shard and loads it again.
-	Reload(ctx context.Context) error
+	Reload() error
 	// BeginSnapshot begins a snapshot of all that the node holds, which write then
 	// writes; ErrSaving where one is being written in the background.
 	BeginSnapshot(background bool) (write func() error, err error)

@@ -394,7 +394,7 @@ func debugCommand(c *Client, args [][]byte) {
 		c.backend.SetActiveExpire(string(args[2]) != "0")
 		c.out.OK()
 	case sub == "reload":
-		if err := c.backend.Reload(c.ctx); err != nil {
+		if err := c.backend.Reload(); err != nil {
 			c.out.Error("ERR " + err.Error())
 			return
 		}

@@ -298,7 +298,7 @@ func (w *world) PlacementJSON(context.Context) ([]byte, error)   { return []byte
 func (w *world) Order(context.Context, []string) (string, error) { return "done", nil }
 func (w *world) LockSlots() []client.LockSlot                    { return nil }
 func (w *world) SetActiveExpire(bool)                            {}
-func (w *world) Reload(context.Context) error                    { return nil }
+func (w *world) Reload() error                                   { return nil }
 func (w *world) BeginSnapshot(bool) (func() error, error) {
 	return func() error { return nil }, nil
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,12 @@ func (m *messages) othersOf(view *meta.View, self meta.NodeID) []string {
 		}
 	}
 	m.others.Store(o)
+	m.silent.Range(func(addr, _ any) bool {
+		if !slices.Contains(o.addrs, addr.(string)) {
+			m.silent.Delete(addr)
+		}
+		return true
+	})
 	return o.addrs
 }
 

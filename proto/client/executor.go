@@ -199,7 +199,7 @@ type ClusterView interface {
 	Moved(shard int, stale, secured bool) string
 }
 
-// Operator is behind LOCKSTEP, DEBUG, BGSAVE and SHUTDOWN.
+// Operator is behind LOCKSTEP.
 type Operator interface {
 	StatusJSON(ctx context.Context) ([]byte, error)
 	// ExamineJSON asks every node for the facts of its machine.
@@ -210,6 +210,10 @@ type Operator interface {
 	Order(ctx context.Context, args []string) (string, error)
 	Backups
 	LockSlots() []LockSlot
+}
+
+// Process is behind DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN.
+type Process interface {
 	SetActiveExpire(on bool)
 	// Reload writes a snapshot of every shard and loads it again.
 	Reload() error
@@ -275,6 +279,7 @@ type Backend struct {
 	Facts
 	ClusterView
 	Operator
+	Process
 	Introspection
 	Channels
 	Feeds

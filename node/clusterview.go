@@ -395,24 +395,24 @@ func (n *Node) LockSlots() []client.LockSlot {
 	return all
 }
 
-// SetActiveExpire implements client.Operator.
+// SetActiveExpire implements client.Process.
 func (n *Node) SetActiveExpire(on bool) {
 	for _, s := range n.shards() {
 		s.SetActiveExpire(on)
 	}
 }
 
-// Reload implements client.Operator.
-func (n *Node) Reload(ctx context.Context) error {
+// Reload implements client.Process.
+func (n *Node) Reload() error {
 	for _, s := range n.shards() {
-		if err := s.Reload(ctx); err != nil {
+		if err := s.Reload(); err != nil {
 			return fmt.Errorf("shard %d: %w", s.ID(), err)
 		}
 	}
 	return nil
 }
 
-// BeginSnapshot implements client.Operator.
+// BeginSnapshot implements client.Process.
 func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
 	done, err := n.saves.begin(n.loggedTxns(), background)
 	if err != nil {
@@ -428,8 +428,8 @@ func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
 	}, nil
 }
 
-// LastSnapshotUnix implements client.Operator.
+// LastSnapshotUnix implements client.Process.
 func (n *Node) LastSnapshotUnix() int64 { return n.lastSnapshot.Load() }
 
-// Shutdown implements client.Operator: the node drains and ends.
+// Shutdown implements client.Process: the node drains and ends.
 func (n *Node) Shutdown() { n.die(ErrShutdown) }

@@ -23,16 +23,13 @@ func NewReplica(g *shard.Group) *Replica { return &Replica{g} }
 func (r *Replica) Leads() bool { return r.group.IsLeader() }
 
 // Servers implements Group.
-func (r *Replica) Servers() ([]Server, uint64, error) {
-	members, index, err := r.group.Members()
-	if err != nil {
-		return nil, 0, err
-	}
+func (r *Replica) Servers() ([]Server, uint64) {
+	members, index := r.group.Members()
 	servers := make([]Server, len(members))
 	for i, m := range members {
 		servers[i] = Server{ID: meta.NodeID(m.ID), Addr: string(m.Addr), Voter: m.Voter}
 	}
-	return servers, index, nil
+	return servers, index
 }
 
 // Progress implements Group.
@@ -52,11 +49,11 @@ func (r *Replica) Confirm(ctx context.Context) error {
 	if err := r.group.ConfirmLeadership(ctx, shard.ReadLease); err != nil {
 		return err
 	}
-	_, index, err := r.group.Members()
-	if committed := r.group.Stats().CommitIndex; err == nil && index > committed {
+	_, index := r.group.Members()
+	if committed := r.group.Stats().CommitIndex; index > committed {
 		return fmt.Errorf("the newest configuration, at %d, is not committed yet (%d is)", index, committed)
 	}
-	return err
+	return nil
 }
 
 // Change implements Group.

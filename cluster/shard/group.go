@@ -353,16 +353,7 @@ func (g *Group) Leader() (raft.ServerID, raft.ServerAddress) {
 }
 
 // Shutdown closes the replica. When ctx ends first the rest goes on behind it.
-func (g *Group) Shutdown(ctx context.Context) error {
-	done := make(chan error, 1)
-	go func() { done <- g.shutdown() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (g *Group) Shutdown(ctx context.Context) error { return within(ctx, g.shutdown) }
 
 func (g *Group) shutdown() error {
 	g.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// clusterFunctions are the subcommands of CLUSTER.
-var clusterFunctions = inCluster(withRefused("cluster", group{
+// clusterHandlers are the subcommands of CLUSTER.
+var clusterHandlers = inCluster(withRefused("cluster", group{
 	"cluster|info": known(clusterInfo), "cluster|nodes": known(clusterNodes), "cluster|slots": known(clusterSlots),
 	"cluster|shards": known(clusterShards), "cluster|myid": clusterMyID, "cluster|keyslot": clusterKeySlot,
 	"cluster|countkeysinslot": clusterCountKeys, "cluster|getkeysinslot": clusterGetKeys, "cluster|help": clusterHelp,
@@ -37,7 +37,7 @@ func withRefused(container string, g group) group {
 
 const errNotKnown = "CLUSTERDOWN this node has not heard yet which nodes there are"
 
-// known makes a function that answers only where the cluster is known.
+// known makes a handler that answers only where the cluster is known.
 func known(run func(*Client, [][]byte)) func(*Client, [][]byte) {
 	return func(c *Client, args [][]byte) {
 		if !c.backend.KnowsCluster() {
@@ -247,7 +247,7 @@ func (c *Client) shardNode(n *SlotNode) {
 	c.pair("health", health)
 }
 
-// inCluster makes functions that answer only where clients are shown a cluster.
+// inCluster makes handlers that answer only where clients are shown a cluster.
 func inCluster(g group) group {
 	for name, run := range g {
 		g[name] = func(c *Client, args [][]byte) {
@@ -318,8 +318,8 @@ func clusterHelp(c *Client, _ [][]byte) {
 		"SHARDS", "    Return information about slot range mappings and the nodes associated with them.")
 }
 
-// lockstepFunctions are the subcommands of LOCKSTEP.
-var lockstepFunctions = group{
+// lockstepHandlers are the subcommands of LOCKSTEP.
+var lockstepHandlers = group{
 	"lockstep|status": lockstepStatus, "lockstep|slots": lockstepSlots, "lockstep|commands": lockstepCommands,
 	"lockstep|transfer": lockstepOrder, "lockstep|remove": lockstepOrder, "lockstep|leave": lockstepOrder, "lockstep|snapshot": lockstepOrder,
 	"lockstep|replace": lockstepOrder, "lockstep|promote": lockstepOrder, "lockstep|drain": lockstepOrder, "lockstep|upgrade": lockstepOrder,

@@ -35,8 +35,11 @@ func (r *Replica) Servers() ([]Server, uint64) {
 // Progress implements Group.
 func (r *Replica) Progress(id meta.NodeID) Progress {
 	p := Progress{Match: r.group.Progress(raft.ServerID(id))}
+	// The time first, and then the age: where this process stands still between the
+	// two, an answer must look older and not younger than it is.
+	now := time.Now()
 	if age, ok := r.group.LastAck(raft.ServerID(id)); ok {
-		p.Acked = time.Now().Add(-age)
+		p.Acked = now.Add(-age)
 	}
 	return p
 }

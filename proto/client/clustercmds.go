@@ -329,6 +329,9 @@ var lockstepHandlers = group{
 	"lockstep|help":   lockstepHelp,
 }
 
+// ErrHalfDone: a part of an operator's order was carried out; the error tells which.
+var ErrHalfDone = errors.New("done in part")
+
 // orderTimeout bounds an operator's order.
 const orderTimeout = 50 * time.Second
 
@@ -367,6 +370,8 @@ func lockstepOrder(c *Client, args [][]byte) {
 	switch {
 	case err == nil:
 		c.out.BulkString(said)
+	case errors.Is(err, ErrHalfDone):
+		c.out.Error("INDETERMINATE " + err.Error())
 	case errors.Is(err, courier.ErrUnanswered), errors.Is(err, context.DeadlineExceeded):
 		c.out.Error("INDETERMINATE it may have been done, or be under way: " + err.Error())
 	default:

@@ -100,7 +100,7 @@ func (n *Node) ownStatus() status.Node {
 	n.front.fill(&s)
 	for _, sh := range n.shards() {
 		s.Keys += keysOf(sh)
-		s.UsedBytes += sh.Machine().Keyspace().MemoryBytes()
+		s.UsedBytes += sh.Machine().MemoryBytes()
 		s.Groups = append(s.Groups, n.groupStatus(strconv.Itoa(int(sh.ID())), sh.Group(), sh))
 	}
 	s.Groups = append(s.Groups, n.groupStatus("meta", n.metaGroup, nil))

@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+var errLibraryHeader = errors.New("ERR Invalid library metadata")
+
 // parseLibraryHeader reads a library's first line, `#!lua name=<library>`. The
 // body keeps its line end, so that lines count from the top.
 func parseLibraryHeader(source []byte) (name string, body []byte, err error) {
@@ -15,11 +17,11 @@ func parseLibraryHeader(source []byte) (name string, body []byte, err error) {
 	}
 	end := bytes.IndexByte(source, '\n')
 	if end < 0 {
-		return "", nil, errors.New("ERR Invalid library metadata")
+		return "", nil, errLibraryHeader
 	}
 	words, ok := splitWords(string(source[:end]))
 	if !ok {
-		return "", nil, errors.New("ERR Invalid library metadata")
+		return "", nil, errLibraryHeader
 	}
 	named := false
 	for _, w := range words[1:] {

@@ -105,11 +105,14 @@ func redisCall(L *lua.LState, raises bool) int {
 	return 1
 }
 
+// errOneText is what error_reply and status_reply answer to anything but one text.
+const errOneText = "ERR wrong number or type of arguments"
+
 func redisErrorReply(L *lua.LState) int {
 	m := meterOf(L)
 	s, ok := L.Get(1).(lua.LString)
 	if !ok || L.GetTop() != 1 {
-		L.Push(m.errorTable(L, "ERR wrong number or type of arguments", false))
+		L.Push(m.errorTable(L, errOneText, false))
 		return 1
 	}
 	text := string(s)
@@ -132,7 +135,7 @@ func redisStatusReply(L *lua.LState) int {
 	m := meterOf(L)
 	s, ok := L.Get(1).(lua.LString)
 	if !ok || L.GetTop() != 1 {
-		L.Push(m.errorTable(L, "ERR wrong number or type of arguments", false))
+		L.Push(m.errorTable(L, errOneText, false))
 		return 1
 	}
 	m.use(L, tableCost+hashCost)

@@ -145,7 +145,7 @@ func TestWhatCouldNotBeSyncedIsWrittenAgain(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			cuts, kept := 0, 0
-			for seed := range 4 * lineages() {
+			for seed := range 2 * lineages() {
 				l := newLineage(t, kind, 1000+seed)
 				l.fates = []fate{nothing, few}
 				l.play(l.session(order{Ops: 8}), 0, 0)

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,13 +20,13 @@ type Member struct {
 
 // Members returns the latest configuration and its index, for the prevIndex of
 // a change.
-func (g *Group) Members() ([]Member, uint64, error) {
+func (g *Group) Members() ([]Member, uint64) {
 	latest := g.latest.Load()
 	var members []Member
 	for _, s := range latest.Servers {
 		members = append(members, Member{s.ID, s.Address, s.Suffrage == raft.Voter})
 	}
-	return members, latest.Index, nil
+	return members, latest.Index
 }
 
 // Voters is the number of voters of the latest configuration.
@@ -49,17 +48,22 @@ const changeTimeout = 10 * time.Second
 // off.
 func (g *Group) change(ctx context.Context, begin func(timeout time.Duration) raft.IndexFuture) error {
 	resume := g.lease.Suspend()
+	return classify(within(ctx, func() error {
+		defer resume()
+		return begin(changeTimeout).Error()
+	}))
+}
+
+// within waits for work that has no context of its own. When ctx ends first it goes
+// on behind it.
+func within(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
-	go func() {
-		err := begin(changeTimeout).Error()
-		resume()
-		done <- err
-	}()
+	go func() { done <- work() }()
 	select {
 	case err := <-done:
-		return classify(err)
+		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+		return ctx.Err()
 	}
 }
 

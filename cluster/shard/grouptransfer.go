@@ -25,14 +25,7 @@ var errNotCaughtUp = errors.New("the one that is to lead has not caught up")
 // of it before the server has acknowledged all there is, and no entries are taken
 // meanwhile.
 func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
-	done := make(chan error, 1)
-	go func() { done <- g.transfer(id) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return within(ctx, func() error { return g.transfer(id) })
 }
 
 func (g *Group) transfer(id raft.ServerID) error {

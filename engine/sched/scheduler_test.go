@@ -495,6 +495,28 @@ func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	}
 }
 
+// A ticket that waits for everything is shown, however many slots are held.
+func TestTheGlobalRowIsShownBeforeManySlots(t *testing.T) {
+	s := newTable(t, Config{Slots: slotsShown + 1})
+	var a Access
+	for slot := range int32(slotsShown + 1) {
+		a.Add(slot, Exclusive)
+	}
+	var holder, global Ticket
+	if err := s.Lock(t.Context(), &holder, &a); err != nil {
+		t.Fatal(err)
+	}
+	s.Enqueue(&global, &Access{Global: true})
+	if got := s.Slots(); len(got) != slotsShown || got[0].Slot != -1 || got[0].WaitingExclusive != 1 {
+		t.Errorf("%d slots, the first is %+v", len(got), got[0])
+	}
+	s.Unlock(&holder)
+	if err := s.Wait(t.Context(), &global); err != nil {
+		t.Fatal(err)
+	}
+	s.Unlock(&global)
+}
+
 func BenchmarkSubmitInline(b *testing.B) {
 	s := newTable(b, Config{Slots: 1024})
 	k := &Task{Access: access(writes(7)), Work: do(func() {})}

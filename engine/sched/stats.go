@@ -83,22 +83,21 @@ func (s *Scheduler) Slots() []SlotInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []SlotInfo
-	for i := range s.rows {
-		r := &s.rows[i]
-		if (r.shared == 0 && r.exclusive == 0 && r.head == nil) || len(all) == slotsShown {
+	// The global row first: where there is more than is shown, it says most.
+	for slot := int32(-1); slot < s.globalRow && len(all) < slotsShown; slot++ {
+		r := &s.rows[s.globalRow]
+		if slot >= 0 {
+			r = &s.rows[slot]
+		}
+		// The global row is held shared by all keyed work.
+		if r.queue.head == nil && r.exclusive == 0 && (r.shared == 0 || slot < 0) {
 			continue
 		}
-		info := SlotInfo{Slot: int32(i), Exclusive: r.exclusive > 0, Holders: int(r.shared + r.exclusive)}
-		if int32(i) == s.globalRow {
-			if r.exclusive == 0 && r.head == nil {
-				continue
-			}
-			info.Slot = -1
-		}
+		info := SlotInfo{Slot: slot, Exclusive: r.exclusive > 0, Holders: int(r.shared + r.exclusive)}
 		if r.holder != nil && r.holder.Label != "" {
 			info.Labels = []string{r.holder.Label}
 		}
-		for p := r.head; p != nil; p = p.next {
+		for p := r.queue.head; p != nil; p = p.next {
 			if len(info.Queue) < queueShown {
 				info.Queue = append(info.Queue, p.ticket.Label)
 			}

@@ -92,7 +92,7 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		r.limits = *c.Budget
 	}
 	r.left = r.limits
-	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, ReadOnly: readOnly, AsRedis: c.Settings.AsRedis != 0}
+	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, Answers: script.Answers(c.Settings.AsRedis), Rest: c.Rest}
 	if c.Draws {
 		r.run.Seed = c.programSeed()
 	}

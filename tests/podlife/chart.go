@@ -71,8 +71,8 @@ type object struct {
 	Data       map[string]string `yaml:"data"`
 	StringData map[string]string `yaml:"stringData"`
 	Spec       struct {
-		ServiceName string   `yaml:"serviceName"`
-		DNSNames    []string `yaml:"dnsNames"`
+		ServiceName string      `yaml:"serviceName"`
+		DNSNames    []string    `yaml:"dnsNames"`
 		Template    podTemplate `yaml:"template"`
 		JobTemplate struct {
 			Spec struct {

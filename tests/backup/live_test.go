@@ -309,8 +309,8 @@ func TestASourceUnderTLS(t *testing.T) {
 		return i
 	}
 	for says, env := range map[string][]string{
-		"the source refuses the password": {"SSL_CERT_FILE=" + m.CA(), "LOCKSTEP_SOURCE_PASSWORD=wrong"},
-		"certificate":                     {"LOCKSTEP_SOURCE_PASSWORD=" + sesame},
+		"WRONGPASS":   {"SSL_CERT_FILE=" + m.CA(), "LOCKSTEP_SOURCE_PASSWORD=wrong"},
+		"certificate": {"LOCKSTEP_SOURCE_PASSWORD=" + sesame},
 	} {
 		i := run(env...)
 		if err := i.wait(t); i.cmd.ProcessState.ExitCode() != 4 || !strings.Contains(i.out.String(), says) {

@@ -140,6 +140,7 @@ var alarms = []alarm{
 // TestAlertsFireForTheSick: Prometheus itself reads the rules and the dashboard; each
 // rule fires for a cluster that has what it is for, and for none that has not.
 func TestAlertsFireForTheSick(t *testing.T) {
+	t.Parallel()
 	promtool := proc.Tool(t, "promtool")
 	run := func(args ...string) {
 		t.Helper()
@@ -150,7 +151,7 @@ func TestAlertsFireForTheSick(t *testing.T) {
 	run("check", "rules", deployed+"alerts.yaml")
 	run("check", "rules", asRules(t))
 	dir := t.TempDir()
-	severities := bare(t, filepath.Join(dir, "rules.yaml"))
+	severities := bare(t, dir)
 	tried := map[string]bool{}
 	files := []string{"test", "rules"}
 	for _, a := range alarms {
@@ -161,7 +162,7 @@ func TestAlertsFireForTheSick(t *testing.T) {
 		fires := map[string]any{"exp_labels": with(a.labels, "severity", severities[a.alert])}
 		path := filepath.Join(dir, a.alert+".yaml")
 		inYAML(t, path, map[string]any{
-			"rule_files": []string{"rules.yaml"}, "evaluation_interval": a.every,
+			"rule_files": []string{a.alert + ".rule.yaml"}, "evaluation_interval": a.every,
 			"tests": []any{trial(&a, a.sick, fires), trial(&a, a.well)},
 		})
 		files = append(files, path)
@@ -186,9 +187,9 @@ func trial(a *alarm, series map[string]string, fires ...any) map[string]any {
 	}
 }
 
-// bare writes the rules without what they say to people, which promtool would
-// compare word by word, and tells their severities.
-func bare(t *testing.T, path string) map[string]string {
+// bare writes each rule into a file of its own, without what it says to people, which
+// promtool would compare word by word, and tells the severities.
+func bare(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	var file struct {
 		Groups []struct {
@@ -201,10 +202,11 @@ func bare(t *testing.T, path string) map[string]string {
 	for _, g := range file.Groups {
 		for _, rule := range g.Rules {
 			delete(rule, "annotations")
-			severities[rule["alert"].(string)] = rule["labels"].(map[string]any)["severity"].(string)
+			alert := rule["alert"].(string)
+			severities[alert] = rule["labels"].(map[string]any)["severity"].(string)
+			inYAML(t, filepath.Join(dir, alert+".rule.yaml"), map[string]any{"groups": []any{map[string]any{"name": g.Name, "rules": []any{rule}}}})
 		}
 	}
-	inYAML(t, path, file)
 	return severities
 }
 

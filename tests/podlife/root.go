@@ -20,7 +20,7 @@ import (
 )
 
 // newRoot makes the root of a container: the image, and the folders that the pod
-// mounts. The container's user can write to data and tmp alone.
+// mounts. The container's user can write to data, backup and tmp alone.
 func newRoot(t testing.TB, user int, nameserver, image string) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lockstep-test-pod-")
@@ -33,10 +33,10 @@ func newRoot(t testing.TB, user int, nameserver, image string) string {
 		}
 	})
 	must(t, os.Chmod(root, 0o755))
-	for _, dir := range []string{"usr/bin", "etc/lockstep/tls", "data", "tmp"} {
+	for _, dir := range []string{"usr/bin", "etc/lockstep/tls", "data", "backup", "tmp"} {
 		must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	for _, dir := range []string{"data", "tmp"} {
+	for _, dir := range []string{"data", "backup", "tmp"} {
 		must(t, os.Chown(filepath.Join(root, dir), user, user))
 	}
 	must(t, copyLinked(image, root))

@@ -14,7 +14,7 @@ TESTFLAGS   ?=
 CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
 
 # What tests use beside Go, and do without where it is not installed.
-TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter
+TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze
 
 .PHONY: run build chart test missing race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
 

@@ -72,10 +72,10 @@ const (
 
 // OverheadBytes is the memory that each key takes beside its bytes and its
 // value: the entry's head and its place in a segment. OverheadExpiryBytes is
-// what an expiry adds.
+// what an expiry adds: a place in the index, whose nodes are half full.
 const (
 	OverheadBytes       = entryBytes + 16
-	OverheadExpiryBytes = int(unsafe.Sizeof(expiry{}))
+	OverheadExpiryBytes = 2 * int(unsafe.Sizeof(expiry{}))
 )
 
 type objectEntry struct {

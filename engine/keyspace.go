@@ -382,6 +382,15 @@ func (k *Keyspace) MemoryBytes() int64 {
 	return sum
 }
 
+// IndexBytes is the memory of the index of expiries, about.
+func (k *Keyspace) IndexBytes() int64 {
+	var n int64
+	for db := range k.volatile {
+		n += k.volatile[db].Load() + k.perishing[db].Load()
+	}
+	return n * int64(OverheadExpiryBytes)
+}
+
 // Walk calls f for the keys of one database in one lock slot in hash order,
 // beginning at hash from, until f returns false.
 func (k *Keyspace) Walk(slot int32, db int, from uint32, f func(hash uint32, e *Entry) bool) {

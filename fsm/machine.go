@@ -186,6 +186,14 @@ func (m *Machine) Close() { m.state.Load().sched.Close() }
 // Keyspace gives access for INFO and expiry; its rules about lock slots hold.
 func (m *Machine) Keyspace() *engine.Keyspace { return m.state.Load().ks }
 
+// MemoryBytes is about what the state takes: keys, values and the index of their
+// expiries, scripts and libraries of functions. The duplicate table, which nothing
+// that is evicted makes shorter and which has bounds of its own, is not in it.
+func (m *Machine) MemoryBytes() int64 {
+	st := m.state.Load()
+	return st.ks.MemoryBytes() + st.ks.IndexBytes() + st.programs.MemoryBytes()
+}
+
 // Programs are the scripts and what runs of them.
 func (m *Machine) Programs() *command.Programs { return m.state.Load().programs }
 

@@ -38,6 +38,8 @@ var simScripts = []string{
 	`redis.call('flushdb') return redis.call('publish', 'channel', KEYS[1])`,
 	`redis.setresp(3) return redis.call('hgetall', KEYS[1])`,
 	`return redis.call('scan', 0, 'count', 1000)`,
+	"#!lua flags=no-writes\n" + `redis.call('getex', KEYS[1]) return redis.call('sort', KEYS[1])`,
+	`redis.call('set', KEYS[1], cjson.encode({pcall(cjson.decode, '[01, +2, 0x10]'), pcall(string.format, '%d'), pcall(assert, nil, {}), string.format('%c|', 0), pcall(struct.size, 's=')}))`,
 	`return redis.call('zunionstore', KEYS[1], 2, KEYS[1], KEYS[2] or KEYS[1])`,
 	`return redis.call('xadd', KEYS[1], '*', 'a', ARGV[1] or 'x')`,
 	`return redis.call('blpop', KEYS[1], 0)`,
@@ -108,6 +110,7 @@ var simThresholds = [][]string{
 	{"zset-max-listpack-entries", "0", "4", "128"}, {"zset-max-listpack-value", "3", "64"},
 	{"list-max-listpack-size", "-5", "-2", "0", "3", "100"}, {"hll-sparse-max-bytes", "0", "100", "3000"},
 	{"stream-node-max-bytes", "0", "100", "4096"}, {"stream-node-max-entries", "0", "3", "100"},
+	{"lockstep.as-redis", "0", "1", "2"},
 	{"maxmemory-policy", "0", "2", "1"}, {"proto-max-bulk-len", "100", "536870912"},
 }
 

@@ -4,9 +4,11 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"sync"
 	"time"
 
@@ -98,7 +100,7 @@ func (n *Node) adminHandler() http.Handler {
 	mux.Handle("GET /ui/", look)
 	for path, serve := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/trace": pprof.Trace,
-		"/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/symbol": pprof.Symbol,
+		"/debug/pprof/cmdline": serveCmdline, "/debug/pprof/symbol": pprof.Symbol,
 	} {
 		mux.HandleFunc(path, n.profile(serve))
 	}
@@ -114,6 +116,14 @@ func (n *Node) profile(serve http.HandlerFunc) http.HandlerFunc {
 		}
 		serve(w, r)
 	}
+}
+
+// serveCmdline tells which program this is. Go's own handler tells its arguments,
+// too, and a password may be one of them.
+func serveCmdline(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	fmt.Fprint(w, os.Args[0])
 }
 
 // profiling tells whether profiles may be taken.

@@ -42,7 +42,8 @@ func (n *Node) notePeak(used int64) int64 {
 }
 
 // MemoryFacts implements client.Introspection. Used is what maxmemory limits:
-// keys and values; the allocator is Go's, with all that the process holds.
+// keys and values, scripts and functions; the allocator is Go's, with all that the
+// process holds.
 func (n *Node) MemoryFacts() client.MemoryFacts {
 	used := n.usedBytes()
 	heap := runtimeNumbers(metricInUse, metricUnused, metricHeapFree)
@@ -55,7 +56,7 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 		d := client.DatabaseMemory{DB: db}
 		for _, s := range n.shards() {
 			d.Keys += int64(s.Machine().Keyspace().Keys(db))
-			d.Volatile += int64(s.Machine().Keyspace().Volatile(db))
+			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
 		}
 		if d.Keys > 0 {
 			d.MainBytes, d.ExpiryBytes = d.Keys*int64(engine.OverheadBytes), d.Volatile*int64(engine.OverheadExpiryBytes)
@@ -64,7 +65,11 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 			f.Databases = append(f.Databases, d)
 		}
 	}
-	f.OverheadBytes = min(f.OverheadBytes, used)
+	for _, s := range n.shards() {
+		f.ScriptBytes += s.Machine().Programs().Scripts.MemoryBytes()
+		f.FunctionBytes += s.Machine().Programs().Functions.MemoryBytes()
+	}
+	f.OverheadBytes = min(f.OverheadBytes+f.ScriptBytes+f.FunctionBytes, used)
 	return f
 }
 
@@ -102,33 +107,32 @@ func infoAllocator(t *infoText, f *client.MemoryFacts) {
 	t.add("rss_overhead_bytes", f.RSSBytes-f.ResidentBytes)
 }
 
-// infoPrograms tells of scripts and functions: their texts. What interpreters
-// take is the process's memory.
-func (n *Node) infoPrograms(t *infoText) {
-	scripts, scriptBytes := 0, 0
+// infoPrograms tells of scripts and functions. What interpreters take is the
+// process's memory.
+func (n *Node) infoPrograms(t *infoText, f *client.MemoryFacts) {
+	scripts := 0
 	for _, s := range n.shards() {
-		count, bytes := s.Machine().Programs().Scripts.Size()
-		scripts, scriptBytes = scripts+count, scriptBytes+bytes
+		count, _ := s.Machine().Programs().Scripts.Size()
+		scripts += count
 	}
 	// All shards have the same libraries.
-	libraries, functions, functionBytes := 0, 0, 0
+	libraries, functions := 0, 0
 	if shards := n.shards(); len(shards) > 0 {
-		libraries, functions, functionBytes = shards[0].Machine().Programs().Functions.Count()
-		functionBytes *= len(shards)
+		libraries, functions, _ = shards[0].Machine().Programs().Functions.Count()
 	}
 	for _, vm := range []string{"used_memory_lua", "used_memory_vm_eval", "used_memory_vm_functions", "used_memory_vm_total"} {
 		t.add(vm, 0)
 	}
-	t.add("used_memory_scripts_eval", scriptBytes)
+	t.add("used_memory_scripts_eval", f.ScriptBytes)
 	t.add("number_of_cached_scripts", scripts)
 	t.add("number_of_functions", functions)
 	t.add("number_of_libraries", libraries)
-	t.add("used_memory_functions", functionBytes)
-	t.add("used_memory_scripts", scriptBytes+functionBytes)
+	t.add("used_memory_functions", f.FunctionBytes)
+	t.add("used_memory_scripts", f.ScriptBytes+f.FunctionBytes)
 	for _, name := range []string{"used_memory_lua_human", "used_memory_vm_total_human"} {
 		t.add(name, human(0))
 	}
-	t.add("used_memory_scripts_human", human(int64(scriptBytes+functionBytes)))
+	t.add("used_memory_scripts_human", human(f.ScriptBytes+f.FunctionBytes))
 }
 
 // infoBuffers tells of memory beside the data.

@@ -50,7 +50,7 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_db_avg_ttl_seconds", Kind: metrics.Gauge, Labels: ofDatabase, Help: "How long those have, on average."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.MeanTTLMs(time.Now().Unix())) / 1000 })},
 	{metrics.Desc{Name: "redis_pubsub_channels", Kind: metrics.Gauge, Help: "Channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.n.messages.hub.Names(pubsub.Channel)) })},
 	{metrics.Desc{Name: "redis_pubsub_patterns", Kind: metrics.Gauge, Help: "Patterns with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.n.messages.hub.Names(pubsub.Pattern)) })},
-	{metrics.Desc{Name: "redis_memory_used_bytes", Kind: metrics.Gauge, Help: "Memory of keys and values: what maxmemory limits."}, "INFO memory", one(func(l *look) int64 { return l.memory.UsedBytes })},
+	{metrics.Desc{Name: "redis_memory_used_bytes", Kind: metrics.Gauge, Help: "Memory of keys and values, scripts and functions: what maxmemory limits."}, "INFO memory", one(func(l *look) int64 { return l.memory.UsedBytes })},
 	{metrics.Desc{Name: "redis_memory_used_peak_bytes", Kind: metrics.Gauge, Help: "The most that was."}, "INFO memory", one(func(l *look) int64 { return l.memory.PeakBytes })},
 	{metrics.Desc{Name: "redis_memory_used_rss_bytes", Kind: metrics.Gauge, Help: "Memory of the process."}, "INFO memory", one(func(l *look) int64 { return l.memory.RSSBytes })},
 	{metrics.Desc{Name: "redis_memory_used_dataset_bytes", Kind: metrics.Gauge, Help: "Memory of keys and values without what keeps them in order."}, "INFO memory", one(func(l *look) int64 { return l.memory.UsedBytes - l.memory.OverheadBytes })},

@@ -18,6 +18,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/raftio"
 	"lockstep/cluster/router"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
@@ -214,8 +215,9 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
-		Made:  func() error { return n.folder.Opened(group) },
-		Fatal: n.die, Log: n.log,
+		Pledge: raftio.Pledge(n.folder.Pledged(group)),
+		Made:   func() error { return n.folder.Opened(group) },
+		Fatal:  n.die, Log: n.log,
 		Synced: func(took time.Duration) {
 			n.stats.Latency.Took(client.EventSync, took)
 			n.timings.sync.Observe(took)

@@ -72,12 +72,17 @@ func (n *Node) checkApplying() error {
 		return nil
 	}
 	for _, s := range n.shards() {
-		if took := s.Group().Counts().Applying(); took > applyingMost {
-			return fmt.Errorf("shard %d has been applying entries for %v", s.ID(), took.Round(time.Second))
+		if err := tooLong(fmt.Sprintf("shard %d", s.ID()), s.Group().Counts().Applying()); err != nil {
+			return err
 		}
 	}
-	if took := n.metaGroup.Counts().Applying(); took > applyingMost {
-		return fmt.Errorf("the meta group has been applying entries for %v", took.Round(time.Second))
+	return tooLong("the meta group", n.metaGroup.Counts().Applying())
+}
+
+// tooLong says whether a group has been applying a batch for so long that it is stuck.
+func tooLong(group string, applying time.Duration) error {
+	if applying > applyingMost {
+		return fmt.Errorf("%s has been applying entries for %v", group, applying.Round(time.Second))
 	}
 	return nil
 }

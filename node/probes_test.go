@@ -41,6 +41,19 @@ func TestLivenessEndsWithTheDisk(t *testing.T) {
 	}
 }
 
+// A minute of one batch is stuck, and says where.
+func TestABatchWithoutAnEndIsStuck(t *testing.T) {
+	for applying, want := range map[time.Duration]string{0: "", time.Minute: "", time.Minute + time.Second: "shard 3 has been applying entries for 1m1s"} {
+		got := ""
+		if err := tooLong("shard 3", applying); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("after %v: %q", applying, got)
+		}
+	}
+}
+
 // What the time says of a shard without a leader.
 func TestGraceIsFromTheLastLeaderOn(t *testing.T) {
 	began := time.Now()

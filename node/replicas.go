@@ -11,6 +11,7 @@ import (
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
@@ -188,10 +189,11 @@ func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 	group := uint32(i)
 	if r.n.folder.DroppedSince(group) < going.Since {
 		r.n.log.Info("a replica goes from here", "shard", i)
-		if err := r.close(group); err != nil {
+		left, err := r.close(group)
+		if err != nil {
 			return err
 		}
-		if err := r.n.folder.Drop(group, going.Since); err != nil {
+		if err := r.n.folder.Drop(group, going.Since, identity.Pledge(left)); err != nil {
 			r.n.die(err)
 			return err
 		}
@@ -208,11 +210,11 @@ func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 }
 
 // close ends a replica, for good: when it returns without an error nothing of
-// it is at work.
-func (r *replicas) close(group uint32) error {
+// it is at work, and what it has promised is known.
+func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 	s := r.at[group].Swap(nil)
 	if s == nil {
-		return nil
+		return left, nil
 	}
 	r.n.feeds.source.End(int(group))
 	r.n.feeds.intake.Told(int(group), s.Queued())
@@ -224,9 +226,9 @@ func (r *replicas) close(group uint32) error {
 		// Half of it is closed; only a restart begins anew.
 		err = fmt.Errorf("closing the replica of shard %d: %w", group, err)
 		r.n.die(err)
-		return err
+		return left, err
 	}
-	return nil
+	return s.Group().Left(), nil
 }
 
 // led notes that this node leads a shard, and has the others be told.

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/cluster/meta"
 	"lockstep/engine/command"
+	"lockstep/engine/script"
 	"lockstep/node/config"
 )
 
@@ -77,8 +78,11 @@ func (n *Node) engineSettings() command.Settings {
 	if version >= meta.VersionSteps {
 		e.StepsCounted = 1
 	}
-	if version >= meta.VersionScripts {
-		e.AsRedis = 1
+	switch {
+	case version >= meta.VersionLua:
+		e.AsRedis = int64(script.AnswersLua)
+	case version >= meta.VersionScripts:
+		e.AsRedis = int64(script.AnswersScripts)
 	}
 	return e
 }

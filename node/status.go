@@ -102,7 +102,7 @@ func (n *Node) ownStatus() status.Node {
 		g := n.groupStatus(strconv.Itoa(int(sh.ID())), sh.Group(), sh)
 		g.Keys = keysOf(sh)
 		s.Keys += g.Keys
-		s.UsedBytes += sh.Machine().Keyspace().MemoryBytes()
+		s.UsedBytes += sh.Machine().MemoryBytes()
 		s.Groups = append(s.Groups, g)
 	}
 	s.Groups = append(s.Groups, n.groupStatus("meta", n.metaGroup, nil))

@@ -31,12 +31,16 @@ const (
 	// each other what it did, and Redis's answers where scripts, and timeouts of BZPOPMIN
 	// and its like, got others before.
 	VersionScripts = 6
+	// VersionLua brings Redis's answers of the Lua library, where they still were
+	// others, and read-only scripts of transactions that may call nothing that writes
+	// with other arguments.
+	VersionLua = 7
 )
 
-// known is the newest version that this program knows: VersionScripts. It is
+// known is the newest version that this program knows: VersionLua. It is
 // text for the linker, with which tests make programs of the past and of the
-// future (-X lockstep/cluster/meta.known=7).
-var known = "6"
+// future (-X lockstep/cluster/meta.known=8).
+var known = "7"
 
 // KnownVersion is the newest cluster version that this program knows.
 func KnownVersion() int {

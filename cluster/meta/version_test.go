@@ -15,8 +15,8 @@ func as(t *testing.T, version string) {
 }
 
 func TestThisProgramKnowsTheNewestVersion(t *testing.T) {
-	if KnownVersion() != VersionScripts {
-		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionScripts)
+	if KnownVersion() != VersionLua {
+		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionLua)
 	}
 }
 

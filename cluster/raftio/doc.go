@@ -11,10 +11,13 @@
 //     request is for one node and reaches no other; one request carries a
 //     bounded number of bytes; a pipeline does not wedge behind a failure
 //     (hashicorp/raft#612).
+//   - commit.go: a follower commits no further than it was compared with its leader.
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
 //   - transfer.go: an order to lead that comes late breaks no lease, and one that is
 //     not answered does not keep a leader from taking entries.
+//   - pledge.go: a replica in the place of one that was deleted keeps what that one has
+//     promised.
 //   - members.go: a server that was taken out is not called any more: another node may
 //     be at its address by then.
 //   - hush.go: a node that restarts keeps silent until no lease rests any more
@@ -33,6 +36,8 @@
 //     is left.
 //   - folder.go: files of bbolt are made whole or not at all; what is found in a
 //     folder, and its names, are synced before anybody counts on them.
+//   - again.go: what was written last, and perhaps never reached the disk, is written
+//     again before anybody counts on it.
 //   - watchdog.go: a leader whose store hangs is not heard, and a store that fails or
 //     hangs for good ends the process (hashicorp/raft#503, #666, #614).
 //   - cache.go: recent entries are kept in memory up to a number of bytes.

@@ -157,6 +157,7 @@ type Transport struct {
 	acks      *Acks
 	hangs     func() bool
 	turnOff   func(term uint64)
+	pledge    Pledge
 	transfers transfers
 	installs  installs
 	// incoming are requests on their way to Raft, until closed.
@@ -185,12 +186,14 @@ type TransportConfig struct {
 	TurnOff func(term uint64)
 	// Heartbeat is Raft's heartbeat timeout.
 	Heartbeat time.Duration
+	// Pledge is what a former replica of this node has left.
+	Pledge Pledge
 }
 
 // NewTransport wraps a transport, which is closed with it.
 func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
 	t := &Transport{
-		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff,
+		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, pledge: cfg.Pledge,
 		transfers: transfers{heartbeat: cfg.Heartbeat}, incoming: make(chan raft.RPC), closed: make(chan struct{}),
 	}
 	go t.relay()

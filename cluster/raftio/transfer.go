@@ -109,6 +109,9 @@ func termOfOrder(id []byte) (term uint64, says bool) {
 
 // RequestVote implements raft.Transport.
 func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if err := t.pledge.checkCandidate(args); err != nil {
+		return err
+	}
 	passes, err := t.transfers.ask(args.Term, args.LeadershipTransfer)
 	if err != nil {
 		return err
@@ -120,6 +123,9 @@ func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args 
 
 // RequestPreVote implements raft.WithPreVote.
 func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if err := t.pledge.checkCandidate(args); err != nil {
+		return err
+	}
 	if _, err := t.transfers.ask(args.Term, false); err != nil {
 		return err
 	}
@@ -163,10 +169,15 @@ func (t *Transport) relay() {
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
-			if err := t.transfers.receive(rpc.Command); err != nil {
+			err := t.pledge.checkCandidate(rpc.Command)
+			if err == nil {
+				err = t.transfers.receive(rpc.Command)
+			}
+			if err != nil {
 				rpc.Respond(nil, err)
 				continue
 			}
+			boundCommit(rpc.Command)
 			select {
 			case t.incoming <- rpc:
 			case <-t.closed:

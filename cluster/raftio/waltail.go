@@ -42,6 +42,9 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	}
 	meta := &metadb.BoltMetaDB{}
 	state, err := meta.Load(dir)
+	if err == nil && len(state.Segments) > 0 {
+		err = meta.CommitState(state) // see commitAgain
+	}
 	if err == nil {
 		err = mendTail(dir, meta, state, log)
 	}
@@ -105,11 +108,11 @@ func mendTail(dir string, meta *metadb.BoltMetaDB, state types.PersistentState, 
 		}
 		log.Warn("removed the rest of an append that was not finished", "file", f.Name(), "from", last.end)
 	}
+	if err := writeAgain(f, last.begin, last.end); err != nil {
+		return err
+	}
 	if last.index == 0 || last.entries == 0 {
 		return nil
-	}
-	if err := f.Sync(); err != nil {
-		return err
 	}
 	tail.SealTime, tail.IndexStart = time.Now(), uint64(last.index)
 	tail.MaxIndex = tail.BaseIndex + last.entries - 1

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -248,6 +249,51 @@ func TestWritesAreRefusedWhereNothingCanGo(t *testing.T) {
 	n.change(func(s *command.Settings) { s.MemoryBytesMax = 0 })
 	for i := range 20 {
 		n.must(1, "set", fmt.Sprint("unlimited", i), value)
+	}
+}
+
+// TestWhatIsNoKeyCountsToo: expiries, scripts and libraries are part of what is used and
+// limited, and come off again when they go.
+func TestWhatIsNoKeyCountsToo(t *testing.T) {
+	n := newLoneNode(t, 1, settingsOf(command.PolicyNone, 0))
+	const keys = 200
+	for i := range keys {
+		n.must(0, "set", fmt.Sprint("k", i), "value")
+	}
+	text := strings.Repeat("x", 50<<10)
+	each := func(words ...string) func() {
+		return func() {
+			for i := range keys {
+				n.must(0, append(words[:1:1], append([]string{fmt.Sprint("k", i)}, words[1:]...)...)...)
+			}
+		}
+	}
+	once := func(words ...string) func() { return func() { n.must(0, words...) } }
+	for _, c := range []struct {
+		name         string
+		least        int
+		comes, leave func()
+	}{
+		{"expiries", keys * engine.OverheadExpiryBytes, each("pexpire", "10000000"), each("persist")},
+		{"a script", len(text), once("script", "load", "return 1 --"+text), once("script", "flush")},
+		{"a library", len(text), once("function", "load", "#!lua name=l\nredis.register_function('f', function() end) --"+text), once("function", "flush")},
+	} {
+		before := n.memory.UsedBytes()
+		c.comes()
+		used := n.memory.UsedBytes()
+		if grown := used - before; grown < int64(c.least) || grown > 10*int64(c.least)+64<<10 {
+			t.Errorf("%s: %d bytes, of %d at least", c.name, grown, c.least)
+		}
+		n.change(func(s *command.Settings) { s.MemoryBytesMax = used - 1 })
+		if _, err := n.propose(0, "set", "another", "v"); !errors.Is(err, cluster.ErrOutOfMemory) {
+			t.Errorf("%s: beyond the limit a write is told %v", c.name, err)
+		}
+		c.leave()
+		n.must(0, "set", "k0", "value")
+		n.change(func(s *command.Settings) { s.MemoryBytesMax = 0 })
+		if got := n.memory.UsedBytes(); got != before {
+			t.Errorf("%s: %d bytes are used behind it, %d were before", c.name, got, before)
+		}
 	}
 }
 

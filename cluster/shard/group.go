@@ -42,6 +42,8 @@ type GroupConfig struct {
 	// OnLeader and OnLost are told of this node's leadership, in order, each
 	// OnLeader followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
+	// Pledge is what a replica of this group has promised that this node had before.
+	Pledge raftio.Pledge
 	// Made is called when the group's files are on disk, before it takes part in
 	// anything; its error ends the opening. May be nil.
 	Made func() error
@@ -108,12 +110,15 @@ type Group struct {
 	latest atomic.Pointer[raftio.Configuration]
 
 	raft atomic.Pointer[raft.Raft]
-	// configuring guards changes of the library's configuration.
-	configuring sync.Mutex
+	// configuring guards changes of the library's configuration, transferring is held
+	// by a transfer of leadership.
+	configuring, transferring sync.Mutex
 	// mu guards opening and closing.
 	mu     sync.Mutex
 	parts  *groupParts
 	closed bool
+	// left is what this replica has promised, once it is closed.
+	left raftio.Pledge
 }
 
 // groupParts are what lives as long as one raft.Raft.
@@ -199,10 +204,18 @@ func (g *Group) openLocked() error {
 	})
 	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
-		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, Heartbeat: ms(g.cfg.HeartbeatMs),
+		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge,
 	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own}
-	p.raft, err = raft.NewRaft(raftConfig(&g.cfg, p.notify, log), p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
+	rc := raftConfig(&g.cfg, p.notify, log)
+	short, err := g.fallsShort(p)
+	if err != nil {
+		return errors.Join(err, p.trans.Close(), stores.Close())
+	}
+	if short {
+		rc.HeartbeatTimeout, rc.ElectionTimeout = neverStands, neverStands
+	}
+	p.raft, err = raft.NewRaft(rc, p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
 	if err == nil && p.fsm.broken.Load() {
 		// Raft went back to an older snapshot, and the node has forgotten entries.
 		err = errBroken
@@ -218,6 +231,10 @@ func (g *Group) openLocked() error {
 	p.running.Go(func() { g.boundLog(p) })
 	if g.cfg.ProbeEvery > 0 {
 		p.running.Go(func() { g.probeDisk(p) })
+	}
+	if short {
+		p.running.Go(func() { g.catchUpWithPledge(p) })
+		return nil
 	}
 	if err := g.standAlone(p); err != nil {
 		g.cfg.Log.Warn("this start waits for an election", "group", g.cfg.ID, "err", err)
@@ -367,5 +384,7 @@ func (g *Group) shutdown() error {
 	g.closed = true
 	g.parts.shutdown()
 	g.proposals.close()
-	return g.parts.stores.Close()
+	left, err := g.parts.stores.Pledge()
+	g.left = left.And(g.cfg.Pledge)
+	return errors.Join(err, g.parts.stores.Close())
 }

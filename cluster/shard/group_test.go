@@ -431,3 +431,26 @@ func TestATransferToWhoStandsStillHoldsUpNoEntries(t *testing.T) {
 		t.Errorf("nothing was taken for %v", took)
 	}
 }
+
+// The library would wait for the goroutine that sends the log to the one that is to
+// lead, which is busy for long where that one does not answer, or for ever where it has
+// ended with the leadership.
+func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
+	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w.write(1)
+	leader := w.leader()
+	behind := w.others(leader)[0]
+	w.caughtUp(leader, behind)
+	cutOff([]*testNode{leader}, []*testNode{behind}, true)
+	defer cutOff([]*testNode{leader}, []*testNode{behind}, false)
+	const more = 300 // than are sent without an answer
+	w.write(more, w.others(behind)...)
+	begun := time.Now()
+	for range 3 {
+		_ = leader.group.TransferTo(w.ctx(), behind.id)
+	}
+	w.write(1, w.others(behind)...)
+	if took := time.Since(begun); took > 2*rpcTimeout/5 {
+		t.Errorf("nothing was taken for %v", took)
+	}
+}

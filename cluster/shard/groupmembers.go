@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -111,34 +110,6 @@ func (g *Group) Progress(id raft.ServerID) uint64 { return g.acks.Match(id, g.Te
 func (g *Group) LastAck(id raft.ServerID) (age time.Duration, ok bool) {
 	sent := g.acks.Sent(id, g.Term())
 	return raftio.Now() - sent, sent != 0
-}
-
-// TransferTo gives the leadership to a server, or, with an empty id, to the
-// one that is furthest. From the order to lead on the lease is off for the rest of
-// the term (package raftio, transfer.go): the new leader is elected past the
-// followers' promise.
-func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
-	r := g.raft.Load()
-	var f raft.Future
-	if id == "" {
-		f = r.LeadershipTransfer()
-	} else {
-		addr, err := g.addressOf(id)
-		if err != nil {
-			return err
-		}
-		f = r.LeadershipTransferToServer(id, addr)
-	}
-	return within(ctx, f.Error)
-}
-
-func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
-	for _, s := range g.latest.Load().Servers {
-		if s.ID == id && s.Suffrage == raft.Voter {
-			return s.Address, nil
-		}
-	}
-	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
 }
 
 // TakeSnapshot writes a snapshot and cuts the log.

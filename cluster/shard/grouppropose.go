@@ -93,6 +93,8 @@ type proposals struct {
 	timer  *time.Timer
 	timing bool
 	closed bool
+	// refused: the leadership is being given away.
+	refused bool
 }
 
 func (ps *proposals) init() {
@@ -101,11 +103,11 @@ func (ps *proposals) init() {
 	ps.timer.Stop()
 }
 
-// add takes note of a proposal; false: there is no Raft to take it.
+// add takes note of a proposal; false: there is no Raft to take it, or it may not.
 func (ps *proposals) add(p *Proposal) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if ps.closed {
+	if ps.closed || ps.refused {
 		return false
 	}
 	ps.open[p] = struct{}{}
@@ -182,6 +184,13 @@ func (ps *proposals) close() {
 func (ps *proposals) reopen() {
 	ps.mu.Lock()
 	ps.closed = false
+	ps.mu.Unlock()
+}
+
+// refuse has no proposals taken, or taken again.
+func (ps *proposals) refuse(yes bool) {
+	ps.mu.Lock()
+	ps.refused = yes
 	ps.mu.Unlock()
 }
 

@@ -38,11 +38,11 @@ func (m *Memory) all() []*Shard {
 	return nil
 }
 
-// UsedBytes is the memory of all keys and values on this node, about.
+// UsedBytes is about what the shards of this node take: see fsm.Machine.MemoryBytes.
 func (m *Memory) UsedBytes() int64 {
 	var sum int64
 	for _, s := range m.all() {
-		sum += s.machine.Keyspace().MemoryBytes()
+		sum += s.machine.MemoryBytes()
 	}
 	return sum
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockstep/cluster"
@@ -32,9 +33,13 @@ type proposer struct {
 	// flying: an entry is on its way, neither committed nor known to have failed.
 	flying bool
 	// gather holds the next entry back; one that is held back counts as flying.
-	gather  gathering
-	entries uint64
+	gather gathering
 }
+
+// entryNumbers counts the entries of this process. A replica that is made anew in the
+// place of one that was dropped may lead while it has yet to run what that one put into
+// the log: no number may come again, or they would be taken for its own.
+var entryNumbers atomic.Uint64
 
 func (p *proposer) init(s *Shard) { p.shard = s }
 
@@ -151,10 +156,9 @@ func (p *proposer) next() {
 		return
 	}
 	s := p.shard
-	p.entries++
 	began := time.Now()
 	e := &pendingEntry{
-		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: p.entries},
+		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: entryNumbers.Add(1)},
 		calls: calls,
 		first: make([]int, len(calls)),
 	}

@@ -47,6 +47,9 @@ Clients are to be led to the cluster while the pause lasts.
 
   clusterctl import --from redis://user:password@old:6379
 
+A password that is not to be seen in the list of processes is given in
+LOCKSTEP_SOURCE_PASSWORD, and left out of the address.
+
 A link that breaks goes on where it ended, or the copy begins anew, with an empty
 cluster. The exit code is 1 if the comparison found a difference.`,
 		Args: noArgs,
@@ -66,7 +69,7 @@ cluster. The exit code is 1 if the comparison found a difference.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&i.file, "rdb", "", "the RDB file")
-	f.StringVar(&i.from, "from", "", "address of the running Redis: redis:// or rediss://")
+	f.StringVar(&i.from, "from", "", "address of the running Redis: redis:// or rediss:// (its password also from LOCKSTEP_SOURCE_PASSWORD)")
 	f.DurationVar(&i.pause, "pause", time.Minute, "how long the source takes no writes when it is time to cut over; 0: you have stopped the writers")
 	f.StringVar(&i.spoolDir, "spool", "", "folder for the source's file and stream on their way; empty: that for temporary files")
 	f.IntVar(&i.spoolMB, "spool-mb", 4096, "how much of the stream may wait there, in MB")
@@ -106,6 +109,9 @@ func (i *importing) follow(cmd *cobra.Command, opt *options, t *backup.Target) e
 	source, err := redis.ParseURL(i.from)
 	if err != nil {
 		return errors.New("--from is redis://[user:password@]host:port")
+	}
+	if source.Password == "" {
+		source.Password = os.Getenv("LOCKSTEP_SOURCE_PASSWORD")
 	}
 	source.DisableIdentity, source.Protocol, source.DB = true, 2, 0
 	c := t.Dial(0)

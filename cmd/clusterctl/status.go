@@ -14,10 +14,14 @@ import (
 
 func newStatus(opt *options) *cobra.Command {
 	var watch bool
+	var nodes int
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show nodes, roles, terms and lag",
 		Long: `Show nodes, roles, terms and lag.
+
+A cluster that is just being made may be healthy with its first node alone; say
+--nodes where it matters that all are there.
 
 A node that is on its way out is "leaving"; what it waits for stands above the
 table, and nodes that are gone below it.
@@ -27,11 +31,12 @@ a leader), 2 no quorum (a group has no leader, or no node answers).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch {
-				return watchStatus(cmd, opt)
+				return watchStatus(cmd, opt, nodes)
 			}
-			return showStatus(cmd, opt)
+			return showStatus(cmd, opt, nodes)
 		},
 	}
+	cmd.Flags().IntVar(&nodes, "nodes", 0, "how many nodes there should be: degraded while there are more or less")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every second, until interrupted")
 	return cmd
 }
@@ -39,11 +44,11 @@ a leader), 2 no quorum (a group has no leader, or no node answers).`,
 // watchEvery is how often a view is shown again.
 const watchEvery = time.Second
 
-func watchStatus(cmd *cobra.Command, opt *options) error {
+func watchStatus(cmd *cobra.Command, opt *options, nodes int) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		err := showStatus(cmd, opt)
+		err := showStatus(cmd, opt, nodes)
 		var exit exitCode
 		if err != nil && !errors.As(err, &exit) && cmd.Context().Err() == nil {
 			fmt.Fprintln(stderr(cmd), err)
@@ -57,15 +62,27 @@ func watchStatus(cmd *cobra.Command, opt *options) error {
 	}
 }
 
-func showStatus(cmd *cobra.Command, opt *options) error {
+func showStatus(cmd *cobra.Command, opt *options, nodes int) error {
 	c, err := opt.status(cmd.Context())
 	if err != nil {
 		return err
 	}
+	expect(c, nodes)
 	if err := opt.print(cmd, c, func() { printStatus(cmd.OutOrStdout(), c) }); err != nil {
 		return err
 	}
 	return healthCode(c)
+}
+
+// expect judges a cluster by how many nodes there should be; 0: nobody knows.
+func expect(c *status.Cluster, nodes int) {
+	if nodes == 0 || len(c.Nodes) == nodes {
+		return
+	}
+	if c.Health == status.Healthy {
+		c.Health = status.Degraded
+	}
+	c.Reasons = append(c.Reasons, fmt.Sprintf("there should be %s, and there are %d", counted(nodes, "node"), len(c.Nodes)))
 }
 
 // healthCode is the exit code that tells a cluster's health.

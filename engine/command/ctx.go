@@ -118,6 +118,8 @@ type Ctx struct {
 	// left for a pattern.
 	stepsTaken int64
 	triesOver  bool
+	// sinceRest is the work since the last rest.
+	sinceRest int
 }
 
 // clockMs is the time for answers that say how long ago or how soon something is.
@@ -135,6 +137,27 @@ func (c *Ctx) rest() {
 		c.Rest()
 	}
 }
+
+// How much work is what long commands do again and again, and after how much of
+// it there is a rest: some tenths of a millisecond.
+const (
+	workItem       = 1  // to compare two elements, or to answer one
+	workMember     = 4  // to look for a member, or to store one
+	workUnpack     = 16 // to store an element of a payload
+	workBeforeRest = 8000
+)
+
+// worked counts work, and rests when there was much of it since the last time.
+func (c *Ctx) worked(n int) {
+	if c.sinceRest += n; c.sinceRest >= workBeforeRest {
+		c.sinceRest = 0
+		c.rest()
+	}
+}
+
+// item and member are worked for what is done to an element.
+func (c *Ctx) item()   { c.worked(workItem) }
+func (c *Ctx) member() { c.worked(workMember) }
 
 // Begin makes the context that of the txn's next command, in a database.
 func (c *Ctx) Begin(db int) { c.DB, c.touched, c.triesOver = db, nil, false }

@@ -48,6 +48,7 @@ const (
 	ErrNumKeys         = "ERR numkeys should be greater than 0"
 	ErrNumKeysArgs     = "ERR Number of keys can't be greater than number of args"
 	ErrLimit           = "ERR LIMIT can't be negative"
+	ErrCountZero       = "ERR COUNT must be > 0"
 )
 
 // ErrArity is the error for a wrong number of arguments.

@@ -16,7 +16,6 @@ const (
 	ErrGeoWidth       = "ERR need numeric width"
 	ErrGeoHeight      = "ERR need numeric height"
 	ErrGeoBoxSign     = "ERR height or width cannot be negative"
-	ErrGeoCount       = "ERR COUNT must be > 0"
 	ErrGeoAny         = "ERR the ANY argument requires COUNT argument"
 	ErrGeoStore       = "ERR STORE option in GEORADIUS is not compatible with WITHDIST, WITHHASH and WITHCOORD options"
 	ErrGeoSearchStore = "ERR GEOSEARCHSTORE is not compatible with WITHDIST, WITHHASH and WITHCOORD options"

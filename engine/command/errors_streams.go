@@ -37,7 +37,6 @@ const (
 	ErrClaimTime         = "ERR Invalid TIME option argument for XCLAIM"
 	ErrClaimRetryCount   = "ERR Invalid RETRYCOUNT option argument for XCLAIM"
 	ErrAutoClaimMinIdle  = "ERR Invalid min-idle-time argument for XAUTOCLAIM"
-	ErrAutoClaimCount    = "ERR COUNT must be > 0"
 )
 
 // clipC cuts a text like C at its first zero byte.

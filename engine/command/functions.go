@@ -15,7 +15,6 @@ const (
 	errFunctionKeys     = "ERR Bad number of keys provided"
 	errFunctionFlush    = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option"
 	errFunctionPattern  = "ERR library name argument was not given"
-	errFunctionPayload  = "ERR DUMP payload version or checksum are wrong"
 	errFunctionType     = "ERR given type is not a function"
 	errFunctionCut      = "ERR Failed loading library payload"
 	errFunctionPolicy   = "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."
@@ -246,7 +245,7 @@ func functionRestore(c *Ctx, args [][]byte) {
 	sources, err := rdb.ReadFunctions(args[2], int(c.Settings.FunctionBytesMax))
 	switch {
 	case errors.Is(err, rdb.ErrChecksum):
-		c.Out.Error(errFunctionPayload)
+		c.Out.Error(ErrBadDump)
 	case errors.Is(err, rdb.ErrType):
 		c.Out.Error(errFunctionType)
 	case err != nil:

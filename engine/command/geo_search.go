@@ -135,7 +135,7 @@ func (q *geoQuery) option(c *Ctx, args [][]byte) (taken int, ok bool) {
 			return 0, false
 		}
 		if q.count <= 0 {
-			c.Out.Error(ErrGeoCount)
+			c.Out.Error(ErrCountZero)
 			return 0, false
 		}
 	case !q.readOnly && !q.search && (equalFold(a, "store") || equalFold(a, "storedist")):
@@ -223,6 +223,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 				break
 			}
 			visited++
+			c.member()
 			if distance, ok := q.shape.Contains(geo.At(e.Score)); ok {
 				found = append(found, geoFound{e, distance})
 			}
@@ -234,7 +235,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 	if !c.steps(visited) {
 		return nil, false
 	}
-	q.sort(found)
+	q.sort(c, found)
 	if q.count > 0 {
 		found = found[:min(int64(len(found)), q.count)]
 	}
@@ -243,7 +244,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 
 // sort sorts by distance; a count without an order wants the nearest. Members
 // at the same distance stay in the order in which they were found.
-func (q *geoQuery) sort(found []geoFound) {
+func (q *geoQuery) sort(c *Ctx, found []geoFound) {
 	order := q.order
 	if order == geoUnsorted && q.count > 0 && !q.any {
 		order = geoNearest
@@ -252,6 +253,7 @@ func (q *geoQuery) sort(found []geoFound) {
 		return
 	}
 	slices.SortStableFunc(found, func(a, b geoFound) int {
+		c.item()
 		if order == geoFarthest {
 			a, b = b, a
 		}
@@ -290,6 +292,7 @@ func (c *Ctx) geoAnswer(q *geoQuery, args, options [][]byte) {
 		}
 	}
 	for _, f := range found {
+		c.item()
 		if parts > 1 {
 			c.Out.Array(parts)
 		}
@@ -314,14 +317,14 @@ func (c *Ctx) geoStore(q *geoQuery, found []geoFound) {
 		}
 		entries = append(entries, f.Entry)
 	}
-	slices.SortFunc(entries, zset.Compare)
+	c.sortEntries(entries)
 	// In a coarse grid a cell may have been searched twice.
 	entries = slices.CompactFunc(entries, func(a, b zset.Entry) bool { return zset.Compare(a, b) == 0 })
 	event := "georadiusstore"
 	if q.search {
 		event = "geosearchstore"
 	}
-	c.store(q.storeKey, engine.KindSortedSet, zset.Build(entries, zsetLimits(c.Settings)), EventSortedSet, event)
+	c.store(q.storeKey, engine.KindSortedSet, zset.Build(entries, zsetLimits(c.Settings), c.member), EventSortedSet, event)
 	c.Out.Int(int64(len(entries)))
 }
 

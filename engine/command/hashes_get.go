@@ -94,6 +94,7 @@ func (c *Ctx) eachField(h *hash.Hash, visit func(hash.Field)) {
 		return
 	}
 	for f := range h.Live(c.NowMs) {
+		c.item()
 		visit(f)
 	}
 }

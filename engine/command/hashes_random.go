@@ -69,6 +69,7 @@ func (c *Ctx) randomFields(h *hash.Hash, n, count int, out *pickWriter) {
 	if count < 0 {
 		out.begin(-count)
 		for range -count {
+			c.member()
 			out.field(at(chance.Below(n)))
 		}
 		return
@@ -77,6 +78,7 @@ func (c *Ctx) randomFields(h *hash.Hash, n, count int, out *pickWriter) {
 	// Robert Floyd's sample: each set of count ranks is as likely as any other.
 	drawn := make(map[int]struct{}, count)
 	for top := n - count; top < n; top++ {
+		c.member()
 		rank := chance.Below(top + 1)
 		if _, again := drawn[rank]; again {
 			rank = top

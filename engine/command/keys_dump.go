@@ -11,7 +11,7 @@ func runDump(c *Ctx, args [][]byte) {
 		c.Out.Null()
 		return
 	}
-	c.Out.Bulk(appendPayload(nil, e))
+	c.Out.Bulk(c.payload(e))
 }
 
 // restoreOptions are the options of RESTORE.
@@ -82,7 +82,7 @@ func runRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrBadDump)
 		return
 	}
-	e, err := readPayload(rdbType, body, key, c.Settings)
+	e, err := c.readPayload(rdbType, body, key)
 	if err != nil {
 		c.Out.Error(ErrBadDumpBody)
 		return

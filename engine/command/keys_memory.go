@@ -74,7 +74,7 @@ func runMemoryUsage(c *Ctx, args [][]byte) {
 		if !c.steps(1) {
 			return
 		}
-		if payload := appendPayload(nil, e); c.textSteps(int64(len(payload))) {
+		if payload := c.payload(e); c.textSteps(int64(len(payload))) {
 			c.Out.Int(int64(engine.OverheadBytes + len(e.KeyBytes()) + len(payload)))
 		}
 	default:

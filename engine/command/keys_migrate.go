@@ -88,5 +88,5 @@ func runDumpToMigrate(c *Ctx, args [][]byte) {
 	c.Out.Int(int64(e.Version))
 	c.Out.Int(int64(c.seenAt(args[1])))
 	c.Out.Int(leftMs)
-	c.Out.Bulk(appendPayload(nil, e))
+	c.Out.Bulk(c.payload(e))
 }

@@ -107,6 +107,7 @@ func (c *Ctx) listElements(l *list.List, end listEnd, count int) {
 		walk = l.Backward
 	}
 	for _, text := range walk(endPlace(l, end)) {
+		c.item()
 		c.Out.Bulk(text)
 		if count--; count == 0 {
 			return

@@ -110,6 +110,7 @@ func runLRange(c *Ctx, args [][]byte) {
 		return
 	}
 	for _, text := range l.From(i) {
+		c.item()
 		c.Out.Bulk(text)
 		if count--; count == 0 {
 			return

@@ -80,17 +80,35 @@ func ReadValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.
 	return nil, fmt.Errorf("%w: %d, of key %.40q", rdb.ErrType, typ, key)
 }
 
+// payload is an entry's payload, for a command.
+func (c *Ctx) payload(e *engine.Entry) []byte { return writePayload(nil, e, c.item) }
+
 // appendPayload appends an entry's payload.
-func appendPayload(dst []byte, e *engine.Entry) []byte {
+func appendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, nil) }
+
+// writePayload is appendPayload; each is called for each text, nil: nobody is.
+func writePayload(dst []byte, e *engine.Entry, each func()) []byte {
 	codec, begin := codecOf(e.Kind()), len(dst)
 	value := rdb.NewValue(append(dst, codec.typeOf(e)))
+	value.OnText(each)
 	codec.write(value, e)
 	return rdb.AppendFooter(value.Body(), begin)
 }
 
+// readPayload makes an entry, for a command, of what rdb.OpenPayload returned.
+func (c *Ctx) readPayload(typ byte, body, key []byte) (*engine.Entry, error) {
+	in := rdb.NewSource(body)
+	in.OnText(func() { c.worked(workUnpack) })
+	return readWhole(in, typ, key, c.Settings)
+}
+
 // readPayload makes an entry of what rdb.OpenPayload returned.
 func readPayload(typ byte, body, key []byte, limits *Settings) (*engine.Entry, error) {
-	in := rdb.NewSource(body)
+	return readWhole(rdb.NewSource(body), typ, key, limits)
+}
+
+// readWhole reads the one value of a source.
+func readWhole(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error) {
 	e, err := ReadValue(in, typ, key, limits)
 	if err == nil && !in.Done() {
 		err = rdb.ErrFormat

@@ -21,6 +21,9 @@ type Programs struct {
 	Running      Running
 }
 
+// MemoryBytes is about what scripts and libraries take.
+func (p *Programs) MemoryBytes() int64 { return p.Scripts.MemoryBytes() + p.Functions.MemoryBytes() }
+
 // Plan is what is settled of a call before it takes its locks: at its place in
 // the log, or, for a read, when it comes.
 type Plan struct {

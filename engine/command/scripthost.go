@@ -7,6 +7,7 @@ import (
 
 	"lockstep/engine/hashslot"
 	"lockstep/engine/reply"
+	"lockstep/engine/script"
 )
 
 // What a script's command is refused with.
@@ -137,7 +138,7 @@ func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
 		return text
 	}
 	switch {
-	case h.ReadOnly && (spec.Writes(args) || spec.Is(MayReplicate)):
+	case h.ReadOnly && (h.mayWrite(spec, args) || spec.Is(MayReplicate)):
 		return errScriptWrites
 	case h.MemoryFull && spec.Is(DenyOOM) && !h.wrote:
 		return ErrOOM
@@ -150,6 +151,15 @@ func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
 		return errScriptWhole
 	}
 	return h.keysRefusal(spec, args)
+}
+
+// mayWrite tells whether a command is one that writes, be it with other arguments
+// (GETEX), as Redis does. In the log the arguments decided before AnswersLua.
+func (h *ScriptHost) mayWrite(spec *Spec, args [][]byte) bool {
+	if h.Ctx.Logged && script.Answers(h.Ctx.Settings.AsRedis) < script.AnswersLua {
+		return spec.Writes(args)
+	}
+	return spec.Is(Write)
 }
 
 func errScriptBlock(name []byte) string {

@@ -37,7 +37,7 @@ func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {
 	db, ok := parseInt(args[1])
 	switch {
 	case !ok:
-		w.Error("ERR value is not an integer or out of range")
+		w.Error(ErrNotInteger)
 	case db < 0 || db >= engine.Databases:
 		w.Error(ErrDBIndex)
 	default:
@@ -60,7 +60,7 @@ func (*ScriptHost) ping(args [][]byte, w *reply.Writer) {
 	case 2:
 		w.Bulk(args[1])
 	default:
-		w.Error("ERR wrong number of arguments for 'ping' command")
+		w.Error(errArity("ping"))
 	}
 }
 

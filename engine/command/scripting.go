@@ -12,7 +12,6 @@ const (
 	errNoScript     = "NOSCRIPT No matching script. Please use EVAL."
 	errNoScriptShow = "NOSCRIPT No matching script."
 	errKeysNegative = "ERR Number of keys can't be negative"
-	errKeysTooMany  = "ERR Number of keys can't be greater than number of args"
 	errScriptNotRO  = "ERR Can not execute a script with write flag using *_ro command."
 	errScriptOOM    = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	errNoCluster    = "ERR Can not run script on cluster, 'no-cluster' flag is set."
@@ -35,7 +34,7 @@ func declaredKeys(args [][]byte) (keys, rest [][]byte, refusal string) {
 	case !ok:
 		return nil, nil, ErrNotInteger
 	case n > int64(len(args)-3):
-		return nil, nil, errKeysTooMany
+		return nil, nil, ErrNumKeysArgs
 	case n < 0:
 		return nil, nil, errKeysNegative
 	}
@@ -93,7 +92,7 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		r.limits = *c.Budget
 	}
 	r.left = r.limits
-	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, ReadOnly: readOnly, AsRedis: c.Settings.AsRedis != 0}
+	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, Answers: script.Answers(c.Settings.AsRedis), Rest: c.Rest}
 	if c.Draws {
 		r.run.Seed = c.programSeed()
 	}

@@ -31,7 +31,7 @@ func (c *Ctx) interOf(sets []*set.Set) (iter.Seq[[]byte], bool) {
 		}
 	}
 	sets = distinct(sets)
-	return set.Inter(sets), c.steps(int64(set.Smallest(sets).Len()) * int64(len(sets)))
+	return set.Inter(sets, c.member), c.steps(int64(set.Smallest(sets).Len()) * int64(len(sets)))
 }
 
 // diffOf walks over the members of the first set that no other has. Where it
@@ -41,7 +41,7 @@ func (c *Ctx) diffOf(sets []*set.Set) (iter.Seq[[]byte], bool) {
 		return func(func([]byte) bool) {}, true
 	}
 	others := present(distinct(sets[1:]))
-	return sets[0].Diff(others), c.steps(int64(sets[0].Len()) * int64(1+len(others)))
+	return sets[0].Diff(others, c.member), c.steps(int64(sets[0].Len()) * int64(1+len(others)))
 }
 
 // unionOf returns the members of all sets. Where it returns false it has answered.
@@ -54,7 +54,7 @@ func (c *Ctx) unionOf(sets []*set.Set) (*set.Set, bool) {
 	if !c.steps(sum) {
 		return nil, false
 	}
-	return set.Union(sets, c.Settings.set()), true
+	return set.Union(sets, c.Settings.set(), c.member), true
 }
 
 // present leaves out sets that do not exist.

@@ -170,6 +170,7 @@ func (c *Ctx) writeMembers(s *set.Set) {
 	}
 	c.Out.Set(s.Len())
 	for member := range s.All() {
+		c.item()
 		c.Out.Bulk(member)
 	}
 }

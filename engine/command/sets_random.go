@@ -110,6 +110,7 @@ func (c *Ctx) writePlaces(s *set.Set, places []int, header func(int)) {
 	header(len(places))
 	var buf [numberRoom]byte
 	for _, i := range places {
+		c.member()
 		c.Out.Bulk(s.At(i, buf[:]))
 	}
 }
@@ -175,6 +176,7 @@ func (c *Ctx) repeatedMembers(s *set.Set, count int64) {
 	var buf [numberRoom]byte
 	c.Out.Array(int(count))
 	for range count {
+		c.member()
 		c.Out.Bulk(s.At(chance.Below(s.Len()), buf[:]))
 		if int64(c.Out.Len()-begin) > bytesMax {
 			c.Out.Truncate(begin)

@@ -80,7 +80,7 @@ type sortElement struct {
 
 // window returns copies of the elements as they stand, from first to before
 // end; descending: counted from the end if they have an order.
-func (s *sortSource) window(first, end int, descending bool) []sortElement {
+func (s *sortSource) window(c *Ctx, first, end int, descending bool) []sortElement {
 	count := end - first
 	if count <= 0 {
 		return nil
@@ -95,6 +95,7 @@ func (s *sortSource) window(first, end int, descending bool) []sortElement {
 	all := make([]sortElement, 0, count)
 	texts := make([]byte, 0, 8*count)
 	for text := range walk(first) {
+		c.item()
 		if skip > 0 {
 			skip--
 			continue

@@ -40,9 +40,9 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 	}
 	var elements []sortElement
 	if o.unsorted {
-		elements = source.window(first, end, o.descending)
+		elements = source.window(c, first, end, o.descending)
 	} else {
-		elements = source.window(0, source.n, false)
+		elements = source.window(c, 0, source.n, false)
 		switch ok, enough := o.load(c, elements); {
 		case !enough:
 			c.Out.Error(ErrSteps)
@@ -51,7 +51,10 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 			c.Out.Error(ErrSortNotDouble)
 			return
 		}
-		slices.SortStableFunc(elements, o.compare)
+		slices.SortStableFunc(elements, func(a, b sortElement) int {
+			c.item()
+			return o.compare(a, b)
+		})
 		elements = elements[first:end]
 	}
 	if o.store != nil {
@@ -69,6 +72,7 @@ func (o *sortOptions) load(c *Ctx, elements []sortElement) (ok, enough bool) {
 	ok = true
 	bytes := int64(0)
 	for i := range elements {
+		c.member()
 		e := &elements[i]
 		value, found := e.text, true
 		if o.by != nil {
@@ -130,9 +134,11 @@ func cText(text []byte) []byte {
 func (o *sortOptions) results(c *Ctx, look func(key []byte) *engine.Entry, elements []sortElement, f func(text []byte, ok bool)) {
 	for i := range elements {
 		if len(o.gets) == 0 {
+			c.item()
 			f(elements[i].text, true)
 		}
 		for j := range o.gets {
+			c.member()
 			f(o.gets[j].value(c, look, elements[i].text))
 		}
 	}

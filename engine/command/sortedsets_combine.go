@@ -215,30 +215,39 @@ func (q *combineQuery) option(c *Ctx, args [][]byte, store bool) [][]byte {
 }
 
 // result returns the members of the combination in the order of a set.
-func (q *combineQuery) result() []zset.Entry {
+func (q *combineQuery) result(c *Ctx) []zset.Entry {
 	var entries []zset.Entry
 	switch q.kind {
 	case combineUnion:
-		entries = q.union()
+		entries = q.union(c)
 	case combineDiff:
-		entries = q.diff()
+		entries = q.diff(c)
 	default:
-		for e := range q.inter {
+		for e := range q.inter(c) {
 			entries = append(entries, e)
 		}
 	}
-	slices.SortFunc(entries, zset.Compare)
+	c.sortEntries(entries)
 	return entries
+}
+
+// sortEntries brings entries into the order of a set.
+func (c *Ctx) sortEntries(entries []zset.Entry) {
+	slices.SortFunc(entries, func(a, b zset.Entry) int {
+		c.item()
+		return zset.Compare(a, b)
+	})
 }
 
 // union goes through one set after the other and keeps in places where each
 // member stands in the result.
-func (q *combineQuery) union() []zset.Entry {
+func (q *combineQuery) union(c *Ctx) []zset.Entry {
 	var entries []zset.Entry
 	places := map[string]int{}
 	for i := range q.sources {
 		source := &q.sources[i]
 		for e := range source.entries {
+			c.member()
 			score := noNaN(source.weight * e.Score)
 			if at, ok := places[string(e.Member)]; ok {
 				entries[at].Score = q.aggregate.of(entries[at].Score, score)
@@ -254,30 +263,36 @@ func (q *combineQuery) union() []zset.Entry {
 }
 
 // inter walks over the members of the smallest set that all others have.
-func (q *combineQuery) inter(yield func(zset.Entry) bool) {
-	first := &q.sources[0]
-	for e := range first.entries {
-		score, everywhere := noNaN(first.weight*e.Score), true
-		for i := range q.sources[1:] {
-			source := &q.sources[1+i]
-			value, ok := source.score(e.Member)
-			if !ok {
-				everywhere = false
-				break
+func (q *combineQuery) inter(c *Ctx) iter.Seq[zset.Entry] {
+	return func(yield func(zset.Entry) bool) {
+		first := &q.sources[0]
+		for e := range first.entries {
+			c.member()
+			score, everywhere := noNaN(first.weight*e.Score), true
+			for i := range q.sources[1:] {
+				c.member()
+				source := &q.sources[1+i]
+				value, ok := source.score(e.Member)
+				if !ok {
+					everywhere = false
+					break
+				}
+				score = q.aggregate.of(score, value*source.weight)
 			}
-			score = q.aggregate.of(score, value*source.weight)
-		}
-		if everywhere && !yield(zset.Entry{Member: e.Member, Score: score}) {
-			return
+			if everywhere && !yield(zset.Entry{Member: e.Member, Score: score}) {
+				return
+			}
 		}
 	}
 }
 
-func (q *combineQuery) diff() []zset.Entry {
+func (q *combineQuery) diff(c *Ctx) []zset.Entry {
 	var entries []zset.Entry
 	for e := range q.sources[0].entries {
+		c.member()
 		elsewhere := false
 		for i := range q.sources[1:] {
+			c.member()
 			if _, elsewhere = q.sources[1+i].score(e.Member); elsewhere {
 				break
 			}
@@ -295,9 +310,10 @@ func (c *Ctx) combine(command string, kind combineKind, args [][]byte) {
 	if !q.parse(c, command, args[1:], false) {
 		return
 	}
-	entries := q.result()
+	entries := q.result(c)
 	c.entriesHeader(len(entries), q.withScores)
 	for _, e := range entries {
+		c.item()
 		c.writeEntry(e, q.withScores)
 	}
 }
@@ -308,7 +324,7 @@ func (c *Ctx) combineStore(command string, kind combineKind, args [][]byte) {
 	if !q.parse(c, command, args[2:], true) {
 		return
 	}
-	result := zset.Build(q.result(), zsetLimits(c.Settings))
+	result := zset.Build(q.result(c), zsetLimits(c.Settings), c.member)
 	c.store(args[1], engine.KindSortedSet, result, EventSortedSet, command)
 	c.Out.Int(int64(result.Len()))
 }
@@ -327,7 +343,7 @@ func runZInterCard(c *Ctx, args [][]byte) {
 		return
 	}
 	count := int64(0)
-	for range q.inter {
+	for range q.inter(c) {
 		count++
 		if count == q.limit {
 			break

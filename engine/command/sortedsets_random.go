@@ -52,6 +52,7 @@ func (c *Ctx) randomRanked(args [][]byte) {
 		c.entriesHeader(int(-count), withScores)
 		chance := c.Chance()
 		for range -count {
+			c.member()
 			c.writeEntry(s.At(chance.Below(s.Len())), withScores)
 		}
 	default:
@@ -68,6 +69,7 @@ func (c *Ctx) differentMembers(s *zset.Set, count int64, withScores bool) {
 		// Walk once and take each member with the chance it still has.
 		left := s.Len()
 		for _, e := range s.From(0) {
+			c.item()
 			if chance.Below(left) < n {
 				c.writeEntry(e, withScores)
 				n--
@@ -79,6 +81,7 @@ func (c *Ctx) differentMembers(s *zset.Set, count int64, withScores bool) {
 	// Few of many: draw again what was drawn before.
 	drawn := make(map[int]bool, n)
 	for len(drawn) < n {
+		c.member()
 		i := chance.Below(s.Len())
 		if !drawn[i] {
 			drawn[i] = true

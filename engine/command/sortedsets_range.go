@@ -136,6 +136,7 @@ func (c *Ctx) writeEntries(count int, entries iter.Seq2[int, zset.Entry], withSc
 		return
 	}
 	for _, e := range entries {
+		c.item()
 		c.writeEntry(e, withScores)
 		if count--; count == 0 {
 			return
@@ -216,6 +217,7 @@ func runZRangeStore(c *Ctx, args [][]byte) {
 	result := newSortedSet(expected, 0, limits)
 	if count > 0 {
 		for _, e := range entries {
+			c.member()
 			result.Put(e.Member, e.Score, limits)
 			if result.Len() == count {
 				break

@@ -163,7 +163,7 @@ func (o *autoClaimOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 			i++
 			o.count, ok = parseInt(args[i])
 			if !ok || o.count < 1 || o.count > countMax {
-				c.Out.Error(ErrAutoClaimCount)
+				c.Out.Error(ErrCountZero)
 				return false
 			}
 		case equalFold(args[i], "justid"):

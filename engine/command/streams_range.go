@@ -45,6 +45,7 @@ func (c *Ctx) xrange(args [][]byte, from, to []byte, back bool) {
 func (c *Ctx) writeStreamEntries(walk func(yield func(e *stream.Entry) bool), count int64, note func(id stream.ID)) {
 	at, n := c.Out.Len(), 0
 	walk(func(e *stream.Entry) bool {
+		c.item()
 		c.writeStreamEntry(e)
 		n++
 		if note != nil {

@@ -43,6 +43,7 @@ var partly = map[string]string{
 	"sync":                          "it sends one file of all shards, and nothing follows",
 	"psync":                         "it sends one file of all shards, and nothing follows",
 	"replconf":                      "only `capa eof` has a meaning",
+	"zrandmember":                   "a negative count is 4,194,304 at most",
 	"wait":                          "it answers at once how many others certainly have what was acknowledged",
 	"waitaof":                       "it answers at once how many others certainly have what was acknowledged",
 }

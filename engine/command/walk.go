@@ -48,6 +48,7 @@ func (c *Ctx) walkStretch(db int, at place, limit int, visit func(e *engine.Entr
 	c.KS.Walk(at.slot, db, at.hash, s.step)
 	c.Walk.Leave(at.slot)
 	c.walked += 1 + s.visited
+	c.worked(workItem * (1 + s.visited))
 	return s, nil
 }
 

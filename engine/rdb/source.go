@@ -43,10 +43,14 @@ type Source struct {
 	unpacked uint64
 	// unpackedMax bounds them, 0: unpackedBytesMax does.
 	unpackedMax uint64
+	each        func()
 }
 
 // NewSource returns a source of one value: the body of a payload.
 func NewSource(body []byte) *Source { return &Source{buf: body, end: len(body)} }
+
+// OnText has each called for every text: a value may have millions.
+func (s *Source) OnText(each func()) { s.each = each }
 
 // Done tells whether a payload's body was read to its end.
 func (s *Source) Done() bool { return s.in == nil && s.at == s.end }
@@ -157,6 +161,9 @@ func (s *Source) lengthOrForm() (n uint64, form byte, err error) {
 
 // Text reads a text. It is valid until the next read.
 func (s *Source) Text() ([]byte, error) {
+	if s.each != nil {
+		s.each()
+	}
 	n, form, err := s.lengthOrForm()
 	switch {
 	case err != nil:

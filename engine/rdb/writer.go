@@ -92,12 +92,16 @@ func (x *Writer) Key(key []byte, expireAtMs int64, typ byte) *Value {
 // Value takes the body of one value: for a file, which it is passed on to in
 // pieces, or for a payload.
 type Value struct {
-	buf []byte
-	out *Writer
+	buf  []byte
+	out  *Writer
+	each func()
 }
 
 // NewValue returns a Value that appends a payload's body to dst.
 func NewValue(dst []byte) *Value { return &Value{buf: dst} }
+
+// OnText has each called for every text: a value may have millions.
+func (v *Value) OnText(each func()) { v.each = each }
 
 // Body returns what NewValue was given and what was written since.
 func (v *Value) Body() []byte { return v.buf }
@@ -120,6 +124,9 @@ func (v *Value) Length(n uint64) { v.buf = AppendLength(v.buf, n) }
 
 // Text writes a text.
 func (v *Value) Text(text []byte) {
+	if v.each != nil {
+		v.each()
+	}
 	if len(text) >= bufferBytes {
 		v.Blob(text)
 		return

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -36,18 +37,23 @@ func (m *meter) tostring(v lua.LValue) []byte {
 }
 
 func baseAssert(L *lua.LState) int {
-	if lua.LVIsFalse(some(L, "assert", 1)) {
-		s, ok := L.Get(2).(lua.LString)
-		if n, isNumber := L.Get(2).(lua.LNumber); isNumber && meterOf(L).asRedis {
-			s, ok = lua.LString(appendNumber(nil, float64(n))), true
-		}
-		if ok {
-			meterOf(L).text(L, 2*len(s))
-			L.RaiseError("%s", string(s))
-		}
-		L.RaiseError("assertion failed!")
+	if !lua.LVIsFalse(some(L, "assert", 1)) {
+		return L.GetTop()
 	}
-	return L.GetTop()
+	m, v := meterOf(L), L.Get(2)
+	s, ok := v.(lua.LString)
+	if n, isNumber := v.(lua.LNumber); isNumber && m.answers >= AnswersScripts {
+		s, ok = lua.LString(appendNumber(nil, float64(n))), true
+	}
+	if ok {
+		m.text(L, 2*len(s))
+		L.RaiseError("%s", string(s))
+	}
+	if v != lua.LNil && m.answers >= AnswersLua {
+		badType(L, "assert", 2, "string")
+	}
+	L.RaiseError("assertion failed!")
+	return 0
 }
 
 // baseCollect: what is in use is the collector's affair and not to be seen.
@@ -63,15 +69,26 @@ func baseError(L *lua.LState) int {
 		meterOf(L).text(L, len(s))
 		v = lua.LString(position(L, level)) + s
 	}
+	meterOf(L).thrown = true
 	L.Error(v, 0)
 	return 0
 }
+
+// levelsFew is up to which level error looks at the stack function by function.
+const levelsFew = 32
 
 // position is the place of the function at a level of the stack, "" for one of
 // the library.
 func position(L *lua.LState, level int) string {
 	if level <= 0 || level > callDepthMax {
 		return ""
+	}
+	m := meterOf(L)
+	// Between pcall and what it calls stands a function of ours.
+	for at := 1; m.answers >= AnswersLua && at <= level && level < levelsFew; at++ {
+		if runs(L, at) == trampoline {
+			level++
+		}
 	}
 	dbg, ok := L.GetStack(level)
 	if !ok {
@@ -182,8 +199,13 @@ func arguments(L *lua.LState, from int) []lua.LValue {
 }
 
 func basePCall(L *lua.LState) int {
-	fn := some(L, "pcall", 1)
 	m := meterOf(L)
+	if L.GetTop() == 0 && m.answers >= AnswersLua {
+		// Redis's own pcall takes what it is about to return for the function.
+		L.Push(lua.LFalse)
+		return 1 + pushText(L, "attempt to call a boolean value")
+	}
+	fn := some(L, "pcall", 1)
 	args := arguments(L, 2)
 	m.step(L, len(args)/4)
 	L.SetTop(0)
@@ -215,6 +237,9 @@ func (m *meter) object(err error) lua.LValue {
 func baseXPCall(L *lua.LState) int {
 	fn, handler := L.Get(1), L.Get(2)
 	m := meterOf(L)
+	if m.answers >= AnswersLua {
+		some(L, "xpcall", 2)
+	}
 	L.SetTop(0)
 	err := m.protected(L, lua.MultRet, fn)
 	if err == nil {
@@ -291,8 +316,9 @@ func baseToNumber(L *lua.LState) int {
 	if base < 2 || base > 36 {
 		badArg(L, "tonumber", 2, "base out of range")
 	}
-	meterOf(L).step(L, len(s)/16)
-	if f, ok := parseBase(s, base); ok {
+	m := meterOf(L)
+	m.step(L, len(s)/16)
+	if f, ok := parseBase(m.numeral(s), base); ok {
 		return pushNumber(L, f)
 	}
 	L.Push(lua.LNil)
@@ -343,19 +369,36 @@ func baseUnpack(L *lua.LState) int {
 }
 
 func baseLoadString(L *lua.LState) int {
-	return loadChunk(L, str(L, "loadstring", 1))
+	text := str(L, "loadstring", 1)
+	name := text
+	if L.Get(2) != lua.LNil && meterOf(L).answers >= AnswersLua {
+		name = str(L, "loadstring", 2)
+	}
+	return loadChunk(L, text, name)
 }
 
 // baseLoad joins what a function returns until it returns nothing.
 func baseLoad(L *lua.LState) int {
+	m, name := meterOf(L), ""
+	if m.answers >= AnswersLua {
+		if name = "=(load)"; L.Get(2) != lua.LNil {
+			name = str(L, "load", 2)
+		}
+	}
 	fn, ok := L.Get(1).(*lua.LFunction)
 	if !ok {
 		badType(L, "load", 1, "function")
 	}
-	m := meterOf(L)
 	var text []byte
 	for {
-		m.call(L, 1, fn)
+		if m.answers < AnswersLua {
+			m.call(L, 1, fn)
+		} else if err := m.protected(L, 1, fn); err != nil {
+			m.passOn(L)
+			L.Push(lua.LNil)
+			L.Push(m.object(err))
+			return 2
+		}
 		v := L.Get(-1)
 		L.Pop(1)
 		if v == lua.LNil {
@@ -373,38 +416,69 @@ func baseLoad(L *lua.LState) int {
 		m.text(L, len(s)*2)
 		text = append(text, s...)
 	}
-	return loadChunk(L, string(text))
+	if m.answers < AnswersLua {
+		name = string(text)
+	}
+	return loadChunk(L, string(text), name)
 }
 
 // loadChunk compiles text. Compiling costs much more than its length.
-func loadChunk(L *lua.LState, text string) int {
+func loadChunk(L *lua.LState, text, name string) int {
 	m := meterOf(L)
 	if len(text) > m.limits.SourceBytes {
 		L.RaiseError("chunk is too long")
 	}
 	m.use(L, 16<<10+len(text)*256)
 	m.step(L, 1000+len(text)*32)
-	proto, _, err := compile(text, chunkName(text))
+	called := m.chunkName(name)
+	proto, names, err := compile(text, called)
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
 		return 2
 	}
+	if m.loaded == nil {
+		m.loaded = map[string]chunk{}
+	}
+	m.loaded[called] = chunk{name, names}
 	L.Push(&lua.LFunction{Env: m.space.env, Proto: proto})
 	return 1
 }
 
-// chunkName is what Lua calls a chunk that was a string.
-func chunkName(text string) string {
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\n' {
-			return `[string "` + text[:min(i, 40)] + `..."]`
+// chunk is a text that was loaded: its name, which may be itself, and what its
+// places are called.
+type chunk struct {
+	name  string
+	names *names
+}
+
+// chunkName is what Lua calls a chunk in errors: a name that begins with "=" is
+// taken as it is, one with "@" is a file's, and of a text the first line is told.
+func (m *meter) chunkName(name string) string {
+	const nameMax, fileMax = 59, 52
+	most, ends := 43, "\n\r"
+	if m.answers < AnswersLua {
+		most, ends = 40, "\n"
+	} else if own, ok := strings.CutPrefix(name, "="); ok {
+		return cText(own)[:min(len(cText(own)), nameMax)]
+	} else if file, ok := strings.CutPrefix(name, "@"); ok {
+		if file = cText(file); len(file) > fileMax {
+			return "..." + file[len(file)-fileMax:]
 		}
+		return file
 	}
-	if len(text) > 40 {
-		return `[string "` + text[:40] + `..."]`
+	if m.answers >= AnswersLua {
+		name = cText(name)
 	}
-	return `[string "` + text + `"]`
+	line := name
+	if at := strings.IndexAny(name, ends); at >= 0 {
+		line = name[:at]
+	}
+	line = line[:min(len(line), most)]
+	if len(line) < len(name) {
+		line += "..."
+	}
+	return `[string "` + line + `"]`
 }
 
 func parseBase(s string, base int) (float64, bool) {

@@ -12,6 +12,10 @@ var bitLibrary []entry
 // bitArg is a number as 32 bits, rounded as BitOp does: to the nearest, halves
 // to the even one.
 func bitArg(L *lua.LState, name string, i int) uint32 {
+	if meterOf(L).answers >= AnswersLua {
+		// Its sum: in the low bits of the number's own stands the integer.
+		return uint32(math.Float64bits(num(L, name, i) + 3<<51))
+	}
 	f := math.RoundToEven(num(L, name, i))
 	if math.Abs(f) > 1<<62 {
 		f = math.Mod(f, 1<<32)
@@ -36,9 +40,13 @@ func init() {
 	}
 	many := func(name string, f func(a, b uint32) uint32) entry {
 		return entry{name, func(L *lua.LState) int {
-			v := bitArg(L, name, 1)
-			for i := 2; i <= L.GetTop(); i++ {
-				v = f(v, bitArg(L, name, i))
+			v, n := bitArg(L, name, 1), L.GetTop()
+			for i := 2; i <= n; i++ {
+				at := i
+				if meterOf(L).answers >= AnswersLua {
+					at = n + 2 - i // it begins at the end: an error is the last one's
+				}
+				v = f(v, bitArg(L, name, at))
 			}
 			return pushBits(L, v)
 		}}
@@ -61,7 +69,7 @@ func init() {
 
 func bitToHex(L *lua.LState) int {
 	v, n := bitArg(L, "tohex", 1), int32(8)
-	if L.Get(2) != lua.LNil {
+	if L.Get(2) != lua.LNil || L.GetTop() > 1 && meterOf(L).answers >= AnswersLua {
 		n = int32(bitArg(L, "tohex", 2))
 	}
 	digits := "0123456789abcdef"

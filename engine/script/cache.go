@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrCacheFull is answered to SCRIPT LOAD where scripts that were loaded have
@@ -33,7 +34,16 @@ type Cache struct {
 	// loaded and used hold cached, the longest unused first.
 	loaded, used list.List
 	bytes        int
+	// memory is MemoryBytes.
+	memory atomic.Int64
 }
+
+// What a script takes that has run, as measured: scriptBytes whatever it says, and
+// sourceCost for each byte of its source, which it is itself and the compiled form.
+const (
+	scriptBytes = 18 << 10
+	sourceCost  = 9
+)
 
 // Cached is a script in a cache. Loaded ones came by SCRIPT LOAD.
 type Cached struct {
@@ -85,7 +95,14 @@ func (c *Cache) add(s *Cached) {
 	e := order.PushBack(s)
 	c.bySum[s.Sum], c.byText[s.Source] = e, e
 	c.bytes += len(s.Source)
+	c.count()
 }
+
+// count brings memory up to date.
+func (c *Cache) count() { c.memory.Store(int64(sourceCost*c.bytes + scriptBytes*len(c.bySum))) }
+
+// MemoryBytes is about what the scripts take.
+func (c *Cache) MemoryBytes() int64 { return c.memory.Load() }
 
 // drop takes out a script that only was evaluated.
 func (c *Cache) drop(e *list.Element) {
@@ -93,6 +110,7 @@ func (c *Cache) drop(e *list.Element) {
 	delete(c.bySum, s.Sum)
 	delete(c.byText, s.Source)
 	c.bytes -= len(s.Source)
+	c.count()
 }
 
 // room drops scripts that only were evaluated until another one fits.
@@ -195,6 +213,7 @@ func (c *Cache) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bySum, c.byText, c.bytes = nil, nil, 0
+	c.count()
 	c.loaded.Init()
 	c.used.Init()
 }

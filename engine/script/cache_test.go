@@ -3,6 +3,7 @@ package script_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -81,5 +82,38 @@ func TestEvaluatedScriptsMakeRoom(t *testing.T) {
 	}
 	if big := read(t, "return '"+strings.Repeat("x", 2000)+"'"); c.Keep(big, l) != big || c.Get(big.SHA) != nil {
 		t.Error("what cannot be kept is to be run all the same")
+	}
+}
+
+// What scripts and libraries are said to take is about what they take.
+func TestMemoryOfProgramsIsAboutWhatTheyTake(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const n = 200
+	for _, lines := range []int{0, 2, 40} {
+		var c script.Cache
+		before := heap()
+		for i := range n {
+			source := fmt.Sprintf("%sreturn %d", strings.Repeat("local a = redis.call('get', KEYS[1]) if a == ARGV[1] then a = 1 end\n", lines), i)
+			s, err := script.Compile([]byte(source), &script.DefaultLimits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Keep(s, script.CacheLimits{Scripts: n, Bytes: 1 << 30})
+		}
+		took, said := heap()-before, c.MemoryBytes()
+		t.Logf("%d lines: %d bytes each, %d are counted", lines, took/n, said/n)
+		if said < took*2/3 || said > took*3/2 {
+			t.Errorf("scripts of %d lines take %d bytes each, %d are counted", lines, took/n, said/n)
+		}
+		c.Flush()
+		if got := c.MemoryBytes(); got != 0 {
+			t.Errorf("%d bytes are left", got)
+		}
 	}
 }

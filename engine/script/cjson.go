@@ -142,6 +142,9 @@ func (w *jsonWriter) arrayLength(t *lua.LTable) int {
 
 func (w *jsonWriter) table(t *lua.LTable, depth int) {
 	if depth > jsonDepthMax {
+		if w.m.answers >= AnswersLua {
+			w.L.RaiseError("Cannot serialise, excessive nesting (%d)", depth)
+		}
 		w.fail("table", "type not supported, excessive depth (1001)")
 	}
 	if n := w.arrayLength(t); n > 0 {
@@ -170,7 +173,11 @@ func (w *jsonWriter) table(t *lua.LTable, depth int) {
 			w.number(float64(k))
 			w.out = append(w.out, '"')
 		default:
-			w.fail(v.Type().String(), "table key must be a number or string")
+			kind := k.Type()
+			if w.m.answers < AnswersLua {
+				kind = v.Type()
+			}
+			w.fail(kind.String(), "table key must be a number or string")
 		}
 		w.out = append(w.out, ':')
 		w.value(v, depth)

@@ -92,7 +92,7 @@ func (r *jsonReader) number() token {
 	}
 	// The longest beginning that is a number is the number.
 	digits := strings.TrimPrefix(r.s[r.at:end], "-")
-	if strings.HasPrefix(r.s[r.at:], "+") || len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {
+	if r.m.answers < AnswersLua && (strings.HasPrefix(r.s[r.at:], "+") || len(digits) > 1 && digits[0] == '0' && isDigit(digits[1])) {
 		return token{"T_ERROR", lua.LString("invalid number")}
 	}
 	for ; end > r.at; end-- {
@@ -102,7 +102,7 @@ func (r *jsonReader) number() token {
 			return token{"T_NUMBER", lua.LNumber(f)}
 		}
 	}
-	if c := r.s[r.at]; c == '-' || isDigit(c) {
+	if c := r.s[r.at]; c == '-' || isDigit(c) || c == '+' && r.m.answers >= AnswersLua {
 		return token{"T_ERROR", lua.LString("invalid number")}
 	}
 	return token{"T_ERROR", lua.LString("invalid token")}
@@ -128,6 +128,10 @@ func (r *jsonReader) text() token {
 		}
 		i++
 		if i >= len(r.s) {
+			if r.m.answers >= AnswersLua {
+				r.from = i - 1
+				return token{"T_ERROR", lua.LString("invalid escape code")}
+			}
 			break
 		}
 		if r.s[i] == 'u' {

@@ -23,6 +23,9 @@
 //     switching of coroutines: they charge bytes for what they make and steps for
 //     what they look at; pattern matching counts its steps.
 //
+// The same count says when a run leaves the processor to others for a moment, and
+// asks whether it is to be stopped (meter.pause): neither changes what it does.
+//
 // Bytes are counted as allocated, not as live, for a garbage collector runs when
 // it likes. Arrays have an invariant that makes their length cheap: the last
 // element is never nil (tables.go).
@@ -46,4 +49,7 @@
 // not name the variable; a coroutine cannot yield out of a library function, as
 // in Redis, nor out of a metamethod of an operator, which is not noticed; a name
 // has at most 256 bytes, and a function some thousands of constants.
+//
+// Where the library once answered otherwise than Redis's, and could do better, it
+// does so since a cluster version (Answers): a script in the log does what it did.
 package script

@@ -32,8 +32,11 @@ func strFormat(L *lua.LState) int {
 			continue
 		}
 		var v verb
-		v, i = parseVerb(L, f, i)
 		arg++
+		if arg > L.GetTop() && m.answers >= AnswersLua {
+			badArg(L, "format", arg, "no value")
+		}
+		v, i = parseVerb(L, f, i)
 		before := len(out)
 		out = v.format(L, out, arg)
 		m.use(L, len(out)-before)
@@ -88,7 +91,12 @@ func (v verb) format(L *lua.LState, out []byte, arg int) []byte {
 	switch v.letter {
 	case 'c':
 		v.zero = false
-		return v.pad(out, "", string([]byte{byte(integer(L, "format", arg))}))
+		c := string([]byte{byte(integer(L, "format", arg))})
+		if meterOf(L).answers < AnswersLua {
+			return v.pad(out, "", c)
+		}
+		// C's printf writes a zero byte, at which what it wrote ends.
+		return append(out, cText(string(v.pad(nil, "", c)))...)
 	case 'd', 'i':
 		n := toInt64(num(L, "format", arg))
 		text := strconv.FormatInt(n, 10)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // FunctionLimits bound the libraries of a shard. They decide what can be loaded,
@@ -32,7 +33,19 @@ type Functions struct {
 	// changes counts changes, for who looks without a lock.
 	changes uint64
 	cuts    map[*FunctionsCut]struct{}
+	// memory is MemoryBytes.
+	memory atomic.Int64
 }
+
+// libraryBytes is what a library takes beside sourceCost, loaded for calls, and
+// functionBytes what each of its functions does.
+const (
+	libraryBytes  = 32 << 10
+	functionBytes = 1 << 10
+)
+
+// MemoryBytes is about what the libraries take.
+func (f *Functions) MemoryBytes() int64 { return f.memory.Load() }
 
 // librarySet never changes.
 type librarySet struct {
@@ -192,6 +205,8 @@ func (p Pay) compile(source []byte, sourceBytesMax int) (*Library, error) {
 	return lib, err
 }
 
+func errLibraryThere(name string) error { return fmt.Errorf("ERR Library '%s' already exists", name) }
+
 // Load compiles a library and adds it. txnNo is the number of the txn. An error
 // is the whole text of the reply, here and below.
 func (f *Functions) Load(source []byte, replace bool, l *FunctionLimits, txnNo uint64, pay Pay) (name string, err error) {
@@ -201,7 +216,7 @@ func (f *Functions) Load(source []byte, replace bool, l *FunctionLimits, txnNo u
 	}
 	set := f.now()
 	if set.libraries[name] != nil && !replace {
-		return "", fmt.Errorf("ERR Library '%s' already exists", name)
+		return "", errLibraryThere(name)
 	}
 	lib, err := pay.compile(source, l.SourceBytes)
 	if err != nil {
@@ -259,7 +274,7 @@ func compileAll(sources [][]byte, l *FunctionLimits, pay Pay) ([]*Library, error
 			return nil, err
 		}
 		if given.libraries[name] != nil {
-			return nil, fmt.Errorf("ERR Library '%s' already exists", name)
+			return nil, errLibraryThere(name)
 		}
 		lib, err := pay.compile(source, l.SourceBytes)
 		if err == nil {
@@ -290,6 +305,7 @@ func (f *Functions) become(next librarySet, txnNo uint64) {
 		}
 	}
 	f.set = next
+	f.memory.Store(int64(sourceCost*next.bytes + libraryBytes*len(next.libraries) + functionBytes*len(next.functions)))
 	f.changes++
 }
 

@@ -128,16 +128,19 @@ func (in *interpreter) missing() *lua.LTable {
 	return t
 }
 
+// readOnly refuses an assignment to a global variable.
+var readOnly = native(func(L *lua.LState) int {
+	L.RaiseError("Attempt to modify a readonly table")
+	return 0
+})
+
 // space makes a set of global variables of the libraries that all have and the
 // table redis.
 func (in *interpreter) space(libraries map[string]*lua.LTable, redis *lua.LTable) space {
 	s := space{globals: in.missing(), env: in.table(nil)}
 	mt := in.table(nil)
 	mt.RawSetString("__index", s.globals)
-	mt.RawSetString("__newindex", native(func(L *lua.LState) int {
-		L.RaiseError("Attempt to modify a readonly table")
-		return 0
-	}))
+	mt.RawSetString("__newindex", readOnly)
 	s.env.Metatable = mt
 	in.install(s.globals, baseLibrary)
 	s.globals.RawSetString("_G", s.env)

@@ -29,7 +29,13 @@ func init() {
 		"number":  native(iNumber),
 		"mod":     native(iMod),
 	}
+	for _, fn := range intrinsics { // order does not matter: a set is filled
+		isIntrinsic[fn] = true
+	}
 }
+
+// isIntrinsic are the functions that stand for an instruction of the script.
+var isIntrinsic = map[*lua.LFunction]bool{readOnly: true}
 
 // native is a function that belongs to no interpreter.
 func native(fn lua.LGFunction) *lua.LFunction {

@@ -28,7 +28,12 @@ func init() {
 		return entry{name, func(L *lua.LState) int { return pushNumber(L, f(num(L, name, 1))) }}
 	}
 	two := func(name string, f func(a, b float64) float64) entry {
-		return entry{name, func(L *lua.LState) int { return pushNumber(L, f(num(L, name, 1), num(L, name, 2))) }}
+		return entry{name, func(L *lua.LState) int {
+			if meterOf(L).answers >= AnswersLua {
+				num(L, name, 2) // Redis's compiler looks at the last argument first
+			}
+			return pushNumber(L, f(num(L, name, 1), num(L, name, 2)))
+		}}
 	}
 	mathLibrary = []entry{
 		one("abs", math.Abs), one("acos", math.Acos), one("asin", math.Asin), one("atan", math.Atan),
@@ -60,6 +65,8 @@ func mathModf(L *lua.LState) int {
 	whole, part := math.Trunc(x), 0.0
 	if !math.IsInf(x, 0) {
 		part = math.Copysign(x-whole, x)
+	} else if meterOf(L).answers >= AnswersLua {
+		part = math.Copysign(0, x)
 	}
 	L.Push(lua.LNumber(whole))
 	L.Push(lua.LNumber(part))

@@ -16,23 +16,28 @@ type meter struct {
 	coroutines                   int   // left
 	over                         error // set for good when a budget is spent
 	stop                         func() error
-	stopped                      bool  // over is what stop said
-	stopAt                       int64 // instructions left when stop is asked next
+	stopped                      bool // over is what stop said
+	rest                         func()
+	pauseAt                      int64 // instructions left at the next pause
+	matched                      int   // pattern steps since the last rest
 	goDepth                      int
-	threads                      []int // goDepth where each running thread began
-	line                         int   // of the newest error
+	threads                      []int  // goDepth where each running thread began
+	line                         int    // of the newest error
+	source                       string // the text in which that is
+	thrown                       bool   // the next error is one that error was given
 	host                         Host
-	chunk, title                 string    // what errors call the text, and what runs
-	space                        *space    // the global variables
-	loading                      *instance // the one whose functions are being registered
-	dirty                        bool      // a table was changed that later calls see
+	chunk, title                 string           // what errors call the text, and what runs
+	loaded                       map[string]chunk // texts that were loaded, by what errors call them
+	space                        *space           // the global variables
+	loading                      *instance        // the one whose functions are being registered
+	dirty                        bool             // a table was changed that later calls see
 	proto                        int
 	seed                         rng
 	inst                         *interpreter
 	walks                        map[*lua.LTable]*walk
 	library                      *instance // the one whose function runs
 	names                        *names
-	readOnly, asRedis            bool
+	answers                      Answers
 }
 
 var ended = func() chan struct{} {
@@ -41,7 +46,9 @@ var ended = func() chan struct{} {
 	return c
 }()
 
-const stopEvery = 4096
+// pauseEvery is how many instructions, or pattern steps, run between two pauses:
+// some tenths of a millisecond.
+const pauseEvery = 1 << 14
 
 // Done counts an instruction.
 func (m *meter) Done() <-chan struct{} {
@@ -52,13 +59,23 @@ func (m *meter) Done() <-chan struct{} {
 	return nil
 }
 
-// count counts n instructions, and asks now and then whether to stop.
+// count counts n instructions, and pauses now and then.
 func (m *meter) count(n int) {
 	m.instructions -= int64(n)
 	if m.instructions <= 0 {
 		m.exceeded(m.limits.Instructions, "instructions")
-	} else if m.stop != nil && m.instructions <= m.stopAt && m.over == nil {
-		m.stopAt = m.instructions - stopEvery
+	} else if m.instructions <= m.pauseAt {
+		m.pauseAt = m.instructions - pauseEvery
+		m.pause()
+	}
+}
+
+// pause leaves the processor to others for a moment, and asks whether to stop.
+func (m *meter) pause() {
+	if m.rest != nil {
+		m.rest()
+	}
+	if m.stop != nil && m.over == nil {
 		m.over = m.stop()
 		m.stopped = m.over != nil
 	}
@@ -102,6 +119,11 @@ func (m *meter) use(L *lua.LState, n int) {
 func (m *meter) match(L *lua.LState, n int) {
 	if m.pattern -= int64(n); m.pattern < 0 {
 		m.exceeded(m.limits.PatternSteps, "pattern steps")
+		m.passOn(L)
+	}
+	if m.matched += n; m.matched > pauseEvery {
+		m.matched = 0
+		m.pause()
 		m.passOn(L)
 	}
 }

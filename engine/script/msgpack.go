@@ -11,10 +11,10 @@ var msgpackLibrary []entry
 
 func init() {
 	msgpackLibrary = []entry{
-		{"pack", packAll}, {"unpack", func(L *lua.LState) int { return unpackAll(L, 0, 0) }},
-		{"unpack_one", func(L *lua.LState) int { return unpackAll(L, 1, optInteger(L, "unpack_one", 2, 0)) }},
+		{"pack", packAll}, {"unpack", func(L *lua.LState) int { return unpackAll(L, "unpack", 0, 0) }},
+		{"unpack_one", func(L *lua.LState) int { return unpackAll(L, "unpack_one", 1, optInteger(L, "unpack_one", 2, 0)) }},
 		{"unpack_limit", func(L *lua.LState) int {
-			return unpackAll(L, integer(L, "unpack_limit", 2), optInteger(L, "unpack_limit", 3, 0))
+			return unpackAll(L, "unpack_limit", integer(L, "unpack_limit", 2), optInteger(L, "unpack_limit", 3, 0))
 		}},
 	}
 }
@@ -162,8 +162,11 @@ func (u *unpacker) missing() { u.L.RaiseError("Missing bytes in input.") }
 
 // unpackAll unpacks limit values (0: all) from an offset on; with a limit the
 // place to go on at comes first, -1 at the end.
-func unpackAll(L *lua.LState, limit, offset int) int {
-	s := str(L, "unpack", 1)
+func unpackAll(L *lua.LState, name string, limit, offset int) int {
+	if meterOf(L).answers < AnswersLua {
+		name = "unpack"
+	}
+	s := str(L, name, 1)
 	if offset < 0 || limit < 0 {
 		L.RaiseError("Invalid request to unpack with offset of %d and limit of %d.", offset, len(s))
 	} else if offset > len(s) {
@@ -235,7 +238,7 @@ func (u *unpacker) value() lua.LValue {
 		return lua.LNumber(math.Float64frombits(u.uint(8)))
 	case 0xcf:
 		n := u.uint(8)
-		if u.m.asRedis {
+		if u.m.answers >= AnswersScripts {
 			return lua.LNumber(int64(n)) // Redis's library takes it for one with a sign
 		}
 		return lua.LNumber(n)
@@ -250,7 +253,7 @@ func (u *unpacker) value() lua.LValue {
 	case 0xd3:
 		return lua.LNumber(int64(u.uint(8)))
 	case 0xc4, 0xc5, 0xc6:
-		if !u.m.asRedis { // Redis's library does not know these
+		if u.m.answers < AnswersScripts { // Redis's library does not know these
 			return u.text(int(u.uint(1 << (c - 0xc4))))
 		}
 	case 0xd9, 0xda, 0xdb:

@@ -103,14 +103,16 @@ func named(desc, kind string) string {
 	return desc + " (a " + kind + " value)"
 }
 
-// translate puts an error text of the interpreter in Lua's words.
-func (n *names) translate(text string, line int) string {
+// translate puts an error text of the interpreter in Lua's words. kind tells what
+// is called where it was no function.
+func (n *names) translate(text string, line int, kind func(desc string) string) string {
 	if m := indexText.FindStringSubmatchIndex(text); m != nil {
 		kind, key := text[m[2]:m[3]], text[m[4]:m[5]]
 		return text[:m[0]] + "attempt to index " + named(only(n.indexed[indexAt{line, key}]), kind)
 	}
 	if m := callText.FindStringIndex(text); m != nil {
-		return text[:m[0]] + "attempt to call " + named(only(n.called[line]), "nil")
+		desc := only(n.called[line])
+		return text[:m[0]] + "attempt to call " + named(desc, kind(desc))
 	}
 	if m := arithText.FindStringSubmatchIndex(text); m != nil {
 		kind := text[m[2]:m[3]]

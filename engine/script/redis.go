@@ -105,14 +105,20 @@ func redisCall(L *lua.LState, raises bool) int {
 	return 1
 }
 
+// errOneText is what error_reply and status_reply answer to anything but one text.
+const errOneText = "ERR wrong number or type of arguments"
+
 func redisErrorReply(L *lua.LState) int {
 	m := meterOf(L)
 	s, ok := L.Get(1).(lua.LString)
 	if !ok || L.GetTop() != 1 {
-		L.Push(m.errorTable(L, "ERR wrong number or type of arguments", false))
+		L.Push(m.errorTable(L, errOneText, false))
 		return 1
 	}
 	text := string(s)
+	if m.answers >= AnswersLua {
+		text = cText(text)
+	}
 	// Redis takes a text without a code for one: it gets ERR.
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
@@ -132,7 +138,7 @@ func redisStatusReply(L *lua.LState) int {
 	m := meterOf(L)
 	s, ok := L.Get(1).(lua.LString)
 	if !ok || L.GetTop() != 1 {
-		L.Push(m.errorTable(L, "ERR wrong number or type of arguments", false))
+		L.Push(m.errorTable(L, errOneText, false))
 		return 1
 	}
 	m.use(L, tableCost+hashCost)
@@ -164,7 +170,7 @@ func redisLog(L *lua.LState) int {
 		m.raise(L, "redis.log() requires two arguments or more.")
 	}
 	n, ok := m.number(L, L.Get(1))
-	if _, isNumber := L.Get(1).(lua.LNumber); !ok || !isNumber && !m.asRedis {
+	if _, isNumber := L.Get(1).(lua.LNumber); !ok || !isNumber && m.answers < AnswersScripts {
 		m.raise(L, "First argument must be a number (log level).")
 	}
 	level := toInt(n)
@@ -198,7 +204,7 @@ func redisSetResp(L *lua.LState) int {
 		m.raise(L, "redis.setresp() requires one argument.")
 	}
 	n, _ := m.number(L, L.Get(1))
-	if m.asRedis {
+	if m.answers >= AnswersScripts {
 		n = math.Trunc(n)
 	}
 	if n != 2 && n != 3 {
@@ -213,7 +219,11 @@ func redisSetResp(L *lua.LState) int {
 func redisSetRepl(L *lua.LState) int {
 	m := meterOf(L)
 	if L.GetTop() != 1 {
-		m.raise(L, "redis.set_repl() requires one argument.")
+		text := "redis.set_repl() requires two arguments."
+		if m.answers < AnswersLua {
+			text = "redis.set_repl() requires one argument."
+		}
+		m.raise(L, text)
 	}
 	n, _ := m.number(L, L.Get(1))
 	if flags := toInt(n); flags < 0 || flags > 3 {
@@ -225,11 +235,19 @@ func redisSetRepl(L *lua.LState) int {
 func redisACL(L *lua.LState) int {
 	m := meterOf(L)
 	if L.GetTop() == 0 {
-		m.raise(L, "Please specify at least one argument for this redis.acl_check_cmd() call")
+		text := "Please specify at least one argument for this redis lib call"
+		if m.answers < AnswersLua {
+			text = "Please specify at least one argument for this redis.acl_check_cmd() call"
+		}
+		m.raise(L, text)
 	}
 	args := commandArgs(L)
 	if args == nil {
-		m.raise(L, "redis.acl_check_cmd() command arguments must be strings or integers")
+		text := "Lua redis lib command arguments must be strings or integers"
+		if m.answers < AnswersLua {
+			text = "redis.acl_check_cmd() command arguments must be strings or integers"
+		}
+		m.raise(L, text)
 	}
 	allowed, known := m.host.MayCall(args)
 	if !known {

@@ -37,16 +37,31 @@ type Run struct {
 	// Seed is for math.random. With 0 it begins as that of a Redis that has just
 	// been started does.
 	Seed uint64
-	// AsRedis: the library answers as Redis's in the cases in which it once did
-	// otherwise. It must be the same on every replica. A library of functions is
-	// always loaded without.
-	AsRedis bool
-	// ReadOnly: set_repl and the like are of no use; the Host refuses writes.
-	ReadOnly bool
+	// Answers says how the library answers where it once did otherwise than Redis's.
+	// It must be the same on every replica. A library of functions is always loaded
+	// with the first ones.
+	Answers Answers
 	// Stop is asked every few thousand instructions whether to end the run, nil:
 	// never. Only for what does not run from the log.
 	Stop func() error
+	// Rest is called as often, and leaves the processor to others; nil: nobody wants
+	// it. It changes nothing here.
+	Rest func()
 }
+
+// Answers are those of a time: what a script in the log does must not change with
+// the program that runs it, so mended ones come with the cluster's version. Later
+// times have the answers of earlier ones.
+type Answers uint8
+
+const (
+	// AnswersFirst are those of the beginning.
+	AnswersFirst Answers = iota
+	// AnswersScripts came with VersionScripts of package meta.
+	AnswersScripts
+	// AnswersLua came with VersionLua.
+	AnswersLua
+)
 
 // Interpreters are kept for use again. The zero value is ready. It may be used by
 // many goroutines.
@@ -96,8 +111,8 @@ func newMeter(r *Run, n *names) meter {
 	l := r.Limits
 	return meter{
 		Context: context.Background(), limits: l, instructions: l.Instructions, bytes: l.Bytes,
-		pattern: l.PatternSteps, coroutines: l.Coroutines, stop: r.Stop, stopAt: l.Instructions - stopEvery, host: r.Host,
-		proto: reply.RESP2, names: n, readOnly: r.ReadOnly, asRedis: r.AsRedis, seed: newRNG(r.Seed),
+		pattern: l.PatternSteps, coroutines: l.Coroutines, stop: r.Stop, rest: r.Rest, pauseAt: l.Instructions - pauseEvery, host: r.Host,
+		proto: reply.RESP2, names: n, answers: r.Answers, seed: newRNG(r.Seed),
 	}
 }
 
@@ -185,7 +200,96 @@ func (m *meter) final(err error) string {
 		// A function of Redis's own was called directly.
 		return m.failure(err)
 	}
-	return fmt.Sprintf("%s script: %s, on @%s:%d.", m.failure(err), m.title, m.chunk, m.line)
+	return fmt.Sprintf("%s script: %s, on %s:%d.", m.failure(err), m.title, m.origin(), m.line)
+}
+
+// origin is the text of the newest error: Redis calls one that was loaded by itself.
+func (m *meter) origin() string {
+	if c, ok := m.loaded[m.source]; ok && m.answers >= AnswersLua {
+		return cText(c.name)
+	}
+	return "@" + m.chunk
+}
+
+// namesThere are the names of the text of the newest error.
+func (m *meter) namesThere() *names {
+	if c, ok := m.loaded[m.source]; ok && m.answers >= AnswersLua {
+		return c.names
+	}
+	return m.names
+}
+
+// unplaced takes away from a library function's error the place where Lua tells
+// none: where the library called the function, which has no name then, and before
+// what Lua itself says there.
+func (m *meter) unplaced(L *lua.LState, text string) string {
+	rest, placed := strings.CutPrefix(text, fmt.Sprintf("%s:%d: ", m.source, m.line))
+	if !placed || !inLibrary(L, 0) {
+		return text
+	}
+	switch {
+	case inLibrary(L, 1):
+		if first, what, ok := strings.Cut(rest, "' ("); ok && strings.HasPrefix(first, "bad argument #") {
+			at := strings.IndexByte(first, '\'')
+			return first[:at+1] + "?' (" + what
+		}
+		return rest
+	case strings.HasPrefix(rest, "attempt to "), strings.HasPrefix(rest, "table index is "), strings.HasPrefix(rest, "Attempt to modify "), strings.HasPrefix(rest, "invalid key to "):
+		return rest
+	}
+	return text
+}
+
+// inLibrary tells whether a function of the library runs at a level of the stack.
+func inLibrary(L *lua.LState, level int) bool {
+	f := runs(L, level)
+	return f != nil && f.IsG && !isIntrinsic[f]
+}
+
+// runs is the function at a level of the stack, nil if there is none.
+func runs(L *lua.LState, level int) *lua.LFunction {
+	dbg, ok := L.GetStack(level)
+	if !ok {
+		return nil
+	}
+	fn, _ := L.GetInfo("f", dbg, lua.LNil)
+	f, _ := fn.(*lua.LFunction)
+	return f
+}
+
+// calledKind is the type of what the innermost function called and that is no
+// function, nil where it cannot be told: it is what it mostly is.
+func (m *meter) calledKind(L *lua.LState, desc string) string {
+	v := lua.LValue(lua.LNil)
+	where, name, _ := strings.Cut(strings.TrimSuffix(desc, "'"), " '")
+	dbg, ok := L.GetStack(0)
+	switch {
+	case m.answers < AnswersLua || !ok:
+	case where == "global":
+		v = m.space.globals.RawGetString(name)
+	case where == "upvalue":
+		if f := runs(L, 0); f != nil && f.Proto != nil {
+			for i, upvalue := range f.Proto.DbgUpvalues {
+				if upvalue == name && i < len(f.Upvalues) {
+					v = f.Upvalues[i].Value()
+				}
+			}
+		}
+	case where == "local":
+		for i := 1; ; i++ {
+			local, value := L.GetLocal(dbg, i)
+			if local == "" {
+				break
+			}
+			if local == name {
+				v = value
+			}
+		}
+	}
+	if v.Type() == lua.LTFunction {
+		return "nil"
+	}
+	return v.Type().String()
 }
 
 // failure is the text of an error.
@@ -258,6 +362,9 @@ func (m *meter) ownPanic(text string) string {
 var trampoline = native(func(L *lua.LState) int {
 	L.Panic = quiet
 	n := L.GetTop()
+	if fn := L.Get(1); fn.Type() != lua.LTFunction && meterOf(L).answers >= AnswersLua && metamethod(L, fn, "__call") == lua.LNil {
+		L.Error(lua.LString("attempt to call a "+fn.Type().String()+" value"), 0)
+	}
 	L.Call(n-1, lua.MultRet)
 	return L.GetTop()
 })
@@ -265,26 +372,31 @@ var trampoline = native(func(L *lua.LState) int {
 // quiet raises the value on top of the stack, and notes the line.
 func quiet(L *lua.LState) {
 	m := meterOf(L)
-	m.line = currentLine(L, m.line)
+	m.line, m.source = innermost(L, m.line, m.source)
 	v := L.Get(-1)
+	if s, ok := v.(lua.LString); ok && !m.thrown && m.answers >= AnswersLua {
+		v = lua.LString(m.unplaced(L, string(s)))
+	}
+	m.thrown = false
 	if s, ok := v.(lua.LString); ok && m.names != nil && len(s) < 4096 {
-		if n := m.names.translate(string(s), m.line); n != string(s) {
+		kind := func(desc string) string { return m.calledKind(L, desc) }
+		if n := m.namesThere().translate(string(s), m.line, kind); n != string(s) {
 			v = lua.LString(n)
 		}
 	}
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
 }
 
-// currentLine is where the innermost function of the script is.
-func currentLine(L *lua.LState, otherwise int) int {
+// innermost is where the innermost function of the script is.
+func innermost(L *lua.LState, line int, source string) (int, string) {
 	for level := 0; level < 4; level++ {
 		dbg, ok := L.GetStack(level)
 		if !ok {
 			break
 		}
 		if _, err := L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.What != "G" && dbg.CurrentLine > 0 {
-			return dbg.CurrentLine
+			return dbg.CurrentLine, dbg.Source
 		}
 	}
-	return otherwise
+	return line, source
 }

@@ -96,6 +96,40 @@ func TestARunCanBeStopped(t *testing.T) {
 	}
 }
 
+// TestLongRunsRest: whatever a script does for long, it leaves the processor to
+// others in between, and is none the different for it.
+func TestLongRunsRest(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		least  int
+	}{
+		{`return 1`, 0},
+		{`for i = 1, 1000 do redis.call('incr', KEYS[1]) end return redis.call('get', KEYS[1])`, 5},
+		{`local n = 0 for i = 1, 1000000 do n = n + i end return n`, 50},
+		{`return coroutine.wrap(function() local n = 0 for i = 1, 1000000 do n = n + i end return n end)()`, 50},
+		{`return string.find(string.rep('a', 3000), '.-b')`, 50},
+		{`return {pcall(string.find, string.rep('a', 300000), '.-.-.-b')}`, 50},
+		{`return #cjson.encode(cjson.decode('[' .. string.rep('1,', 200000) .. '1]'))`, 10},
+		{`local t = {} for i = 1, 50000 do t[i] = i % 7 end table.sort(t) return t[1]`, 50},
+	} {
+		s, err := script.Compile([]byte(c.source), &small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rests, replies := 0, [2]string{}
+		for i, rest := range []func(){func() { rests++ }, nil} {
+			var e script.Interpreters
+			var w reply.Writer
+			w.Reset(reply.RESP2)
+			e.Run(s, &script.Run{Keys: byteList([]string{"k"}), Host: newHost(), Limits: &small, Rest: rest}, &w)
+			replies[i] = string(w.Bytes())
+		}
+		if rests < c.least || c.least == 0 && rests > 0 || replies[0] != replies[1] {
+			t.Errorf("%s: %d rests, not %d; %.100q with rests and %.100q without", c.source, rests, c.least, replies[0], replies[1])
+		}
+	}
+}
+
 func BenchmarkTwoCalls(b *testing.B) {
 	s, err := script.Compile([]byte(`local n = redis.call('incr', KEYS[1]) if n > 5 then redis.call('set', KEYS[1], 0) end return n`), &script.DefaultLimits)
 	if err != nil {

@@ -25,7 +25,11 @@ type layout struct {
 
 func newLayout(L *lua.LState, name string) *layout {
 	l := &layout{L: L, fmt: str(L, name, 1), name: name, little: true, align: 1}
-	meterOf(L).step(L, len(l.fmt)/32)
+	m := meterOf(L)
+	m.step(L, len(l.fmt)/32)
+	if m.answers >= AnswersLua {
+		l.fmt = cText(l.fmt)
+	}
 	return l
 }
 
@@ -47,6 +51,9 @@ func (l *layout) number(otherwise int) int {
 func (l *layout) next() (opt byte, size int) {
 	opt = l.fmt[l.at]
 	l.at++
+	if opt == 'n' && meterOf(l.L).answers < AnswersLua {
+		opt = 'l'
+	}
 	switch opt {
 	case 'B', 'b', 'c', 'x':
 		size = 1
@@ -55,7 +62,7 @@ func (l *layout) next() (opt byte, size int) {
 		}
 	case 'H', 'h':
 		size = 2
-	case 'L', 'l', 'T', 'd', 'n':
+	case 'L', 'l', 'T', 'd':
 		size = 8
 	case 'f':
 		size = 4
@@ -73,7 +80,7 @@ func (l *layout) padding(at int, opt byte, size int) int {
 		return 0
 	}
 	a := min(size, l.align)
-	if a&(a-1) != 0 {
+	if a&(a-1) != 0 && meterOf(l.L).answers < AnswersLua {
 		return 0
 	}
 	return (a - at&(a-1)) & (a - 1)
@@ -85,17 +92,33 @@ func (l *layout) control(opt byte) {
 	case ' ':
 	case '>':
 		l.little = false
-	case '<', '=':
+	case '<':
 		l.little = true
 	case '!':
 		a := l.number(8)
-		if a == 0 || a&(a-1) != 0 {
+		switch {
+		case a > 0 && a&(a-1) == 0:
+			l.align = a
+		case meterOf(l.L).answers < AnswersLua:
 			l.L.RaiseError("alignment is not a power of 2")
+		default:
+			l.L.RaiseError("alignment %d is not a power of 2", a)
 		}
-		l.align = a
 	default:
+		if opt == '=' && meterOf(l.L).answers < AnswersLua {
+			l.little = true
+			return
+		}
 		badArg(l.L, l.name, 1, "invalid format option '"+string([]byte{opt})+"'")
 	}
+}
+
+// sizeless refuses an option that struct.size cannot know the size of.
+func (l *layout) sizeless(opt, once string) {
+	if meterOf(l.L).answers >= AnswersLua {
+		badArg(l.L, "size", 1, "option '"+opt+"' has no fixed size")
+	}
+	badArg(l.L, "size", 1, once)
 }
 
 func structPack(L *lua.LState) int {
@@ -111,7 +134,7 @@ func structPack(L *lua.LState) int {
 			out = append(out, 0)
 		}
 		switch opt {
-		case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I', 'n':
+		case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
 			arg++
 			out = l.integer(out, num(L, "pack", arg), size)
 		case 'x':
@@ -128,7 +151,9 @@ func structPack(L *lua.LState) int {
 			if opt == 's' || size == 0 {
 				size = len(s)
 			}
-			if len(s) < size {
+			if len(s) < size && m.answers >= AnswersLua {
+				badArg(L, "pack", arg+1, "string too short") // the one behind, as Redis's library says
+			} else if len(s) < size {
 				badArg(L, "pack", arg, "string too short")
 			}
 			m.text(L, size)
@@ -176,10 +201,10 @@ func structSize(L *lua.LState) int {
 		meterOf(L).step(L, 1)
 		switch {
 		case opt == 's':
-			badArg(L, "size", 1, "variable-size format in 'size'")
+			l.sizeless("s", "variable-size format in 'size'")
 		case opt == 'c' && size == 0:
-			badArg(L, "size", 1, "variable-length format in 'size'")
-		case strings.IndexByte("bBhHlLTiIncfdx", opt) < 0 && !(meterOf(L).asRedis && (isAlpha(opt) || isDigit(opt))):
+			l.sizeless("c0", "variable-length format in 'size'")
+		case strings.IndexByte("bBhHlLTiIcfdx", opt) < 0 && (meterOf(L).answers < AnswersScripts || !isAlpha(opt) && !isDigit(opt)):
 			// Redis lets letters pass here that it does not know.
 			l.control(opt)
 		}
@@ -192,6 +217,13 @@ func structUnpack(L *lua.LState) int {
 	l, m := newLayout(L, "unpack"), meterOf(L)
 	data := str(L, "unpack", 2)
 	pos := optInteger(L, "unpack", 3, 1) - 1
+	if pos < -1 && m.answers >= AnswersLua {
+		// It has no sign there.
+		if l.fmt == "" {
+			return pushNumber(L, float64(pos+1))
+		}
+		pos = math.MaxInt32
+	}
 	if pos < 0 {
 		badArg(L, "unpack", 3, "offset must be 1 or greater")
 	}
@@ -215,7 +247,7 @@ func structUnpack(L *lua.LState) int {
 func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 	L, m := l.L, meterOf(l.L)
 	switch opt {
-	case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I', 'n':
+	case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
 		v := l.read(data[pos : pos+size])
 		signed := opt >= 'a'
 		if signed {
@@ -233,11 +265,11 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 		L.Push(lua.LNumber(math.Float64frombits(l.read(data[pos : pos+8]))))
 	case 'c':
 		if size == 0 {
-			n, ok := L.Get(-1).(lua.LNumber)
+			n, ok := m.previous(L)
 			if L.GetTop() == base || !ok {
 				L.RaiseError("format 'c0' needs a previous size")
 			}
-			size = toInt(float64(n))
+			size = toInt(n)
 			L.Pop(1)
 			if size < 0 || size > len(data)-pos {
 				badArg(L, "unpack", 2, "data string too short")
@@ -258,6 +290,15 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 		l.control(opt)
 	}
 	return pos + size
+}
+
+// previous is what was unpacked last as a number.
+func (m *meter) previous(L *lua.LState) (float64, bool) {
+	if m.answers < AnswersLua {
+		n, ok := L.Get(-1).(lua.LNumber)
+		return float64(n), ok
+	}
+	return m.number(L, L.Get(-1))
 }
 
 // read is the number in b, of which the low eight bytes count.

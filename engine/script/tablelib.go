@@ -14,8 +14,11 @@ func init() {
 }
 
 func tabConcat(L *lua.LState) int {
-	t := tab(L, "concat", 1)
 	m := meterOf(L)
+	if m.answers >= AnswersLua && L.Get(2) != lua.LNil {
+		str(L, "concat", 2) // an error of it comes first
+	}
+	t := tab(L, "concat", 1)
 	sep := ""
 	if L.Get(2) != lua.LNil {
 		sep = str(L, "concat", 2)
@@ -52,6 +55,7 @@ func tabConcat(L *lua.LState) int {
 func tabForeach(L *lua.LState) int {
 	t := tab(L, "foreach", 1)
 	m := meterOf(L)
+	m.wantsFunction(L, "foreach", 2)
 	for k, v := m.next(L, m.real(t), lua.LNil); k != lua.LNil; k, v = m.next(L, m.real(t), k) {
 		m.call(L, 1, L.Get(2), k, v)
 		if L.Get(-1) != lua.LNil {
@@ -65,6 +69,7 @@ func tabForeach(L *lua.LState) int {
 func tabForeachi(L *lua.LState) int {
 	t := tab(L, "foreachi", 1)
 	m := meterOf(L)
+	m.wantsFunction(L, "foreachi", 2)
 	n := m.length(L, t)
 	for i := 1; i <= n; i++ {
 		m.call(L, 1, L.Get(2), lua.LNumber(i), at(t, i))
@@ -76,11 +81,21 @@ func tabForeachi(L *lua.LState) int {
 	return 0
 }
 
+// wantsFunction refuses an argument that is no function.
+func (m *meter) wantsFunction(L *lua.LState, name string, i int) {
+	if L.Get(i).Type() != lua.LTFunction && m.answers >= AnswersLua {
+		badType(L, name, i, "function")
+	}
+}
+
 func tabGetn(L *lua.LState) int {
 	return pushNumber(L, float64(meterOf(L).length(L, tab(L, "getn", 1))))
 }
 
 func tabSetn(L *lua.LState) int {
+	if meterOf(L).answers >= AnswersLua {
+		tab(L, "setn", 1)
+	}
 	L.RaiseError("'setn' is obsolete")
 	return 0
 }

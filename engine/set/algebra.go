@@ -10,9 +10,13 @@ import (
 
 // Inter walks over the members that all the sets have, in the order of the
 // smallest of them (the first such one). There must be a set.
-func Inter(sets []*Set) iter.Seq[[]byte] {
+//
+// What goes over many members calls each for every one that it goes over or looks
+// for: few may come of millions, and whoever holds a processor for long is asked
+// to leave it to others at times.
+func Inter(sets []*Set, each func()) iter.Seq[[]byte] {
 	sets = bySize(sets)
-	return sets[0].filtered(sets[1:], true)
+	return sets[0].filtered(sets[1:], true, each)
 }
 
 // Smallest is the first of the smallest sets; an empty one if there is none.
@@ -33,7 +37,7 @@ func bySize(sets []*Set) []*Set {
 
 // Diff walks over the members of s that none of the other sets has, in the
 // order of s.
-func (s *Set) Diff(others []*Set) iter.Seq[[]byte] {
+func (s *Set) Diff(others []*Set, each func()) iter.Seq[[]byte] {
 	if slices.Contains(others, s) {
 		return func(func([]byte) bool) {}
 	}
@@ -47,17 +51,28 @@ func (s *Set) Diff(others []*Set) iter.Seq[[]byte] {
 	// Either each member of s is looked for in the others, or each of theirs in
 	// s, whichever is less.
 	if s.Len()*len(others) <= sum {
-		return s.filtered(others, false)
+		return s.filtered(others, false, each)
 	}
-	return s.But(s.placesOf(others))
+	return func(yield func([]byte) bool) {
+		gone, i := s.placesOf(others, each), 0
+		for member := range s.All() {
+			each()
+			if gone[i/64]>>(i%64)&1 == 0 && !yield(member) {
+				return
+			}
+			i++
+		}
+	}
 }
 
 // filtered walks over the members that all the others have, or none of them.
-func (s *Set) filtered(others []*Set, all bool) iter.Seq[[]byte] {
+func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 	members:
 		for member := range s.All() {
+			each()
 			for _, o := range others {
+				each()
 				if o.Has(member) != all {
 					continue members
 				}
@@ -69,23 +84,23 @@ func (s *Set) filtered(others []*Set, all bool) iter.Seq[[]byte] {
 	}
 }
 
-// placesOf returns the places of those members that one of the others has.
-func (s *Set) placesOf(others []*Set) []int {
-	var places []int
+// placesOf returns a bit for each place: whether one of the others has the member.
+func (s *Set) placesOf(others []*Set, each func()) []uint64 {
+	places := make([]uint64, (s.Len()+63)/64)
 	for _, o := range others {
 		for member := range o.All() {
+			each()
 			if i := s.index(member); i >= 0 {
-				places = append(places, i)
+				places[i/64] |= 1 << (i % 64)
 			}
 		}
 	}
-	slices.Sort(places)
-	return slices.Compact(places)
+	return places
 }
 
 // Union returns a set of the members of all the sets. Its form is the one it
 // gets when they are added one after the other.
-func Union(sets []*Set, l Limits) *Set {
+func Union(sets []*Set, l Limits, each func()) *Set {
 	// With a set that nothing but a tree can hold, the order of adding does not
 	// matter: begin with the largest one.
 	var largest *Set
@@ -104,6 +119,7 @@ func Union(sets []*Set, l Limits) *Set {
 			continue
 		}
 		for member := range s.All() {
+			each()
 			sum.Add(member, l)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// nobody wants to know of each member.
+func nobody() {}
+
 // randomSets returns sets of all forms, some of them the same one.
 func randomSets(r *rand.Rand) []*Set {
 	var sets []*Set
@@ -43,10 +46,10 @@ func TestInterAndDiffAreThoseOfMembers(t *testing.T) {
 				diff = append(diff, string(member))
 			}
 		}
-		if got := texts(Inter(sets)); !slices.Equal(got, inter) {
+		if got := texts(Inter(sets, nobody)); !slices.Equal(got, inter) {
 			t.Fatalf("seed %d: inter is %q, not %q", seed, got, inter)
 		}
-		if got := texts(sets[0].Diff(sets[1:])); !slices.Equal(got, diff) {
+		if got := texts(sets[0].Diff(sets[1:], nobody)); !slices.Equal(got, diff) {
 			t.Fatalf("seed %d: diff is %q, not %q", seed, got, diff)
 		}
 		if len(inter) > 0 && len(diff) > 0 {
@@ -71,7 +74,7 @@ func TestUnionIsAddingOneAfterTheOther(t *testing.T) {
 				m.add(member, testLimits)
 			}
 		}
-		union := Union(sets, testLimits)
+		union := Union(sets, testLimits, nobody)
 		m.check(t, union)
 		union.Add([]byte("another"), testLimits)
 		for i, s := range sets {
@@ -80,7 +83,7 @@ func TestUnionIsAddingOneAfterTheOther(t *testing.T) {
 			}
 		}
 	}
-	if got := Union(nil, testLimits); got.Len() != 0 {
+	if got := Union(nil, testLimits, nobody); got.Len() != 0 {
 		t.Error("the union of nothing is something")
 	}
 }
@@ -193,12 +196,12 @@ func BenchmarkAlgebraOfMillions(b *testing.B) {
 	x, y, few := build(0, million), build(million/2, 3*million/2), build(million-100, million+100)
 	count := func(n *int) func([]byte) bool { return func([]byte) bool { *n++; return true } }
 	for name, run := range map[string]func(n *int){
-		"inter":            func(n *int) { Inter([]*Set{x, y})(count(n)) },
-		"diff":             func(n *int) { x.Diff([]*Set{y})(count(n)) },
-		"diff_few":         func(n *int) { x.Diff([]*Set{few})(count(n)) },
-		"few_diff":         func(n *int) { few.Diff([]*Set{x})(count(n)) },
-		"union":            func(n *int) { *n = Union([]*Set{x, y}, Limits{}).Len() },
-		"union_of_few":     func(n *int) { *n = Union([]*Set{x, few}, Limits{}).Len() },
+		"inter":            func(n *int) { Inter([]*Set{x, y}, nobody)(count(n)) },
+		"diff":             func(n *int) { x.Diff([]*Set{y}, nobody)(count(n)) },
+		"diff_few":         func(n *int) { x.Diff([]*Set{few}, nobody)(count(n)) },
+		"few_diff":         func(n *int) { few.Diff([]*Set{x}, nobody)(count(n)) },
+		"union":            func(n *int) { *n = Union([]*Set{x, y}, Limits{}, nobody).Len() },
+		"union_of_few":     func(n *int) { *n = Union([]*Set{x, few}, Limits{}, nobody).Len() },
 		"members":          func(n *int) { x.All()(count(n)) },
 		"copy_and_add_one": func(n *int) { x.Copy().Add([]byte("one"), Limits{}) },
 	} {

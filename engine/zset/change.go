@@ -24,13 +24,16 @@ func (s *Set) Put(member []byte, score float64, limits Limits) (added bool) {
 	return i < 0
 }
 
+// nobody wants to know of each entry: there are few.
+func nobody() {}
+
 // grow makes a small set a large one.
 func (s *Set) grow() {
 	entries := make([]Entry, 0, s.Len())
 	for _, e := range s.From(0) {
 		entries = append(entries, e)
 	}
-	*s = *buildLarge(entries)
+	*s = *buildLarge(entries, nobody)
 }
 
 func (s *Set) putLarge(e Entry) (added bool) {
@@ -101,7 +104,7 @@ func (s *Set) Compact(limits Limits) {
 	for _, e := range s.From(0) {
 		entries = append(entries, e)
 	}
-	if n := Build(entries, limits); !n.Large() {
+	if n := Build(entries, limits, nobody); !n.Large() {
 		*s = *n
 	}
 }

@@ -233,8 +233,10 @@ func (s *Set) Scan(from uint32) iter.Seq2[uint32, Entry] {
 }
 
 // Build returns a set of entries, which are different and in the order of
-// Compare. It is small if the limits admit it.
-func Build(sorted []Entry, limits Limits) *Set {
+// Compare. It is small if the limits admit it. each is called for each entry: there
+// may be millions, and whoever holds a processor for long is asked to leave it to
+// others at times.
+func Build(sorted []Entry, limits Limits, each func()) *Set {
 	longest, total := 0, 0
 	for _, e := range sorted {
 		longest, total = max(longest, len(e.Member)), total+pack.ScoreBytes+len(e.Member)
@@ -248,10 +250,10 @@ func Build(sorted []Entry, limits Limits) *Set {
 		}
 		return s
 	}
-	return buildLarge(sorted)
+	return buildLarge(sorted, each)
 }
 
-func buildLarge(sorted []Entry) *Set {
+func buildLarge(sorted []Entry, each func()) *Set {
 	s := NewLarge()
 	var buf []byte
 	type place struct {
@@ -260,12 +262,19 @@ func buildLarge(sorted []Entry) *Set {
 	}
 	byHash := make([]place, len(sorted))
 	for i, e := range sorted {
+		each()
 		buf = appendOrdered(buf[:0], e)
 		s.order.Append(buf)
 		byHash[i] = place{pack.Hash(e.Member), i}
 	}
+	// So many comparisons take about as long as the rest of an entry does.
+	const comparisons = 16
 	var a, b []byte
+	compared := 0
 	slices.SortFunc(byHash, func(x, y place) int {
+		if compared++; compared%comparisons == 0 {
+			each()
+		}
 		if x.hash != y.hash {
 			if x.hash < y.hash {
 				return -1
@@ -277,6 +286,7 @@ func buildLarge(sorted []Entry) *Set {
 		return bytes.Compare(a, b)
 	})
 	for _, p := range byHash {
+		each()
 		buf = appendIndexed(buf[:0], sorted[p.at])
 		s.index.Append(buf)
 		if isMinusZero(sorted[p.at].Score) {

@@ -171,7 +171,7 @@ func TestBuiltIsPut(t *testing.T) {
 			put.Put(e.Member, e.Score, limits)
 		}
 		slices.SortFunc(m.entries, Compare)
-		built := Build(m.entries, limits)
+		built := Build(m.entries, limits, nobody)
 		check(t, built, m)
 		check(t, put, m)
 	}
@@ -182,7 +182,7 @@ func TestCompactAndExpand(t *testing.T) {
 	for i := range 10 {
 		entries = append(entries, Entry{fmt.Appendf(nil, "m%d", i), float64(i)})
 	}
-	s := Build(entries, Limits{})
+	s := Build(entries, Limits{}, nobody)
 	if !s.Large() {
 		t.Fatal("small beyond the limits")
 	}

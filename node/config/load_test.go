@@ -268,3 +268,21 @@ func TestSecretsAreMaskedExceptInConfigGet(t *testing.T) {
 		t.Errorf("a password is shown: %s", text)
 	}
 }
+
+// Directives of old files, which Redis takes and does nothing with, do not stop the
+// start; CONFIG GET and CONFIG SET do not know them.
+func TestDirectivesOfOldFilesAreTaken(t *testing.T) {
+	c, warnings, err := load(t, "list-max-ziplist-entries 256\nlist-max-ziplist-value 64\nlua-replicate-commands no\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 2 || !strings.Contains(warnings[0].Text+warnings[1].Text, "ignored") {
+		t.Errorf("%v", warnings)
+	}
+	if got := c.Get("list-max-ziplist-entries", "lua*"); len(got) != 1 || got[0].Name != "lua-time-limit" {
+		t.Errorf("%v", got)
+	}
+	if err := c.Set([]Pair{{"lua-replicate-commands", "yes"}}); err == nil {
+		t.Error("CONFIG SET takes it")
+	}
+}

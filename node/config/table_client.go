@@ -137,7 +137,7 @@ var securityDirectives = []*Directive{
 var memoryDirectives = []*Directive{
 	{
 		Name: "maxmemory", Default: "0", Flags: Replicated,
-		Doc:  "Bytes the keys and values of a node may take (used_memory), all shards together; 0 is no limit. Beyond, keys are evicted, or writes that may need memory are refused. It is the same on all nodes: the leader of a shard evicts for all.",
+		Doc:  "Bytes that keys and values, scripts and functions of a node may take (used_memory), all shards together; 0 is no limit. Beyond, keys are evicted, or writes that may need memory are refused. It is the same on all nodes: the leader of a shard evicts for all.",
 		kind: into(memory(0, maxMemory), func(s *Settings) *int64 { return &s.Engine.MemoryBytesMax }),
 	},
 	{

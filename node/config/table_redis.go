@@ -188,6 +188,11 @@ func engineDirectives() []*Directive {
 	compress := because("lists are packed and not compressed",
 		ignored("list-compress-depth", "0", count()),
 	)
+	older := because("Redis takes it from older files, and does nothing with it either",
+		with(fileOnly, ignored("list-max-ziplist-entries", "512", free())),
+		with(fileOnly, ignored("list-max-ziplist-value", "64", free())),
+		with(fileOnly, ignored("lua-replicate-commands", "yes", free())),
+	)
 	timers := because("keys go when they are due, by an entry in the log; there is no timer that looks for them",
 		ignored("hz", "10", count()),
 		ignored("dynamic-hz", "yes", onOff()),
@@ -212,7 +217,7 @@ func engineDirectives() []*Directive {
 	eviction := because("eviction goes on beside the commands, as fast as the log takes it",
 		ignored("maxmemory-eviction-tenacity", "10", unread(integer(0, 100))),
 	)
-	return concat(compress, timers, collected, eviction)
+	return concat(compress, older, timers, collected, eviction)
 }
 
 // processDirectives tune how redis-server sits in the operating system, and

@@ -3,7 +3,7 @@ package config
 import (
 	"errors"
 
-	"lockstep/proto/resp"
+	"lockstep/engine/words"
 )
 
 var errQuotes = errors.New("unbalanced quotes")
@@ -11,13 +11,13 @@ var errQuotes = errors.New("unbalanced quotes")
 // splitLine parts a line into words by the rules of redis.conf, which are those of
 // inline commands.
 func splitLine(line string) ([]string, error) {
-	args, ok := resp.SplitArgs([]byte(line))
+	args, ok := words.Split([]byte(line))
 	if !ok {
 		return nil, errQuotes
 	}
-	words := make([]string, len(args))
+	texts := make([]string, len(args))
 	for i, a := range args {
-		words[i] = string(a)
+		texts[i] = string(a)
 	}
-	return words, nil
+	return texts, nil
 }

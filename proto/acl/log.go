@@ -15,7 +15,9 @@ type Entry struct {
 	// Client describes the connection as CLIENT LIST does.
 	Client string
 	Count  int
-	At     time.Time
+	// At is when it was refused last, Since when first, and ID tells entries apart.
+	At, Since time.Time
+	ID        int64
 }
 
 // Log keeps what one node refused of late, newest first. The zero value is
@@ -23,6 +25,24 @@ type Entry struct {
 type Log struct {
 	mu      sync.Mutex
 	entries []Entry
+	nextID  int64
+	counts  Counts
+}
+
+// Counts are how often something was refused, for each reason.
+type Counts struct{ Auth, Command, Key, Channel uint64 }
+
+func (c *Counts) count(reason string) {
+	switch reason {
+	case "auth":
+		c.Auth++
+	case "command":
+		c.Command++
+	case "key":
+		c.Key++
+	case "channel":
+		c.Channel++
+	}
 }
 
 const (
@@ -37,16 +57,22 @@ const (
 // Add notes a refusal. The log keeps at most max entries.
 func (l *Log) Add(e Entry, max int) {
 	e.Object, e.User = clip(e.Object), clip(e.User)
-	e.Count = 1
+	e.Count, e.Since = 1, e.At
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.counts.count(e.Reason)
+	e.ID = l.nextID
 	for i := range l.entries[:min(groupAmong, len(l.entries))] {
 		old := l.entries[i]
 		if old.Reason == e.Reason && old.Context == e.Context && old.Object == e.Object && old.User == e.User && e.At.Sub(old.At) <= groupWithin {
 			e.Count += old.Count
+			e.ID, e.Since = old.ID, old.Since
 			l.entries = slices.Delete(l.entries, i, i+1)
 			break
 		}
+	}
+	if e.ID == l.nextID {
+		l.nextID++
 	}
 	l.entries = slices.Insert(l.entries, 0, e)
 	if len(l.entries) > max {
@@ -63,9 +89,24 @@ func (l *Log) Newest(n int) []Entry {
 	return slices.Clone(l.entries[:min(max(n, 0), len(l.entries))])
 }
 
-// Reset empties the log.
+// Reset empties the log. What was refused stays counted.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = nil
+}
+
+// Counts returns how often something was refused since the start, or since
+// ResetCounts.
+func (l *Log) Counts() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
+}
+
+// ResetCounts sets the counts back.
+func (l *Log) ResetCounts() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts = Counts{}
 }

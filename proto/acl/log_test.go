@@ -30,6 +30,9 @@ func TestTheSameRefusalIsCounted(t *testing.T) {
 	if got := summary(&l); got != "command/get*2 key/k*1" || l.Newest(1)[0].Client != "id=2" {
 		t.Errorf("%s, %+v", got, l.Newest(1))
 	}
+	if e := l.Newest(1)[0]; e.ID != 0 || !e.Since.Equal(at(0)) || !e.At.Equal(at(60)) || l.Newest(2)[1].ID != 1 {
+		t.Errorf("the same entry goes on as %+v", e)
+	}
 	get.At = at(121) // more than a minute behind
 	l.Add(get, 100)
 	if got := summary(&l); got != "command/get*1 command/get*2 key/k*1" {
@@ -50,6 +53,22 @@ func TestTheSameRefusalIsCounted(t *testing.T) {
 	l.Add(get, 100)
 	if e := l.Newest(1)[0]; e.Object != "get" || e.Count != 1 {
 		t.Errorf("what is eleven entries back was counted: %+v", e)
+	}
+}
+
+// TestRefusalsAreCountedByReason: beyond what the log keeps, and through its RESET.
+func TestRefusalsAreCountedByReason(t *testing.T) {
+	var l Log
+	for i, reason := range []string{"auth", "key", "key", "channel", "command", "command", "command"} {
+		l.Add(Entry{Reason: reason, At: at(i)}, 1)
+	}
+	l.Reset()
+	if got := l.Counts(); got != (Counts{Auth: 1, Command: 3, Key: 2, Channel: 1}) {
+		t.Errorf("%+v", got)
+	}
+	l.ResetCounts()
+	if got := l.Counts(); got != (Counts{}) {
+		t.Errorf("%+v behind ResetCounts", got)
 	}
 }
 

@@ -298,7 +298,7 @@ func aclLog(c *Client, args [][]byte) {
 	now := time.Now()
 	c.out.Array(len(entries))
 	for _, e := range entries {
-		c.out.Map(7)
+		c.out.Map(10)
 		c.out.BulkString("count")
 		c.out.Int(int64(e.Count))
 		for _, field := range [][2]string{{"reason", e.Reason}, {"context", e.Context}, {"object", e.Object}, {"username", e.User}} {
@@ -309,6 +309,12 @@ func aclLog(c *Client, args [][]byte) {
 		c.out.Double(float64(now.Sub(e.At).Milliseconds()) / 1000)
 		c.out.BulkString("client-info")
 		c.out.BulkString(e.Client)
+		c.out.BulkString("entry-id")
+		c.out.Int(e.ID)
+		c.out.BulkString("timestamp-created")
+		c.out.Int(e.Since.UnixMilli())
+		c.out.BulkString("timestamp-last-updated")
+		c.out.Int(e.At.UnixMilli())
 	}
 }
 

@@ -241,13 +241,15 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	return answer
 }
 
+const execAborted = "EXECABORT Transaction discarded because of: "
+
 // callError renders the error of a call that has no reply. Of a transaction
 // that certainly did not run Redis says EXECABORT, and why; but CROSSSLOT, which
 // cluster clients look for, stands by itself.
 func (c *Client) callError(err error, exec bool) []byte {
 	text := resp.ErrorText(err)
 	if exec && resp.NotExecuted(err) && !errors.Is(err, cluster.ErrCrossSlot) {
-		text = "EXECABORT Transaction discarded because of: " + text
+		text = execAborted + text
 	}
 	w := reply.NewWriter(c.proto)
 	w.Error(text)

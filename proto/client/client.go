@@ -440,7 +440,7 @@ func (c *Client) reject(spec *command.Spec, text string) {
 	if spec != nil {
 		c.stats.of(spec).rejected.Add(1)
 		if spec == execSpec {
-			text = "EXECABORT Transaction discarded because of: " + withoutCode(text)
+			text = execAborted + withoutCode(text)
 			c.tx = transaction{}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lockstep/engine/command"
 	"lockstep/proto/acl"
 )
 
@@ -56,6 +57,8 @@ func clientList(c *Client, args [][]byte) {
 // normal or pubsub.
 var clientTypes = []string{"normal", "master", "replica", "slave", "pubsub"}
 
+func errClientType(name string) string { return fmt.Sprintf("ERR Unknown client type '%s'", name) }
+
 func listFilter(args [][]byte) (ids map[uint64]bool, kind, refusal string) {
 	switch {
 	case len(args) == 0:
@@ -64,7 +67,7 @@ func listFilter(args [][]byte) (ids map[uint64]bool, kind, refusal string) {
 		if kind = fold(args[1]); slices.Contains(clientTypes, kind) {
 			return nil, kind, ""
 		}
-		return nil, "", fmt.Sprintf("ERR Unknown client type '%s'", args[1])
+		return nil, "", errClientType(string(args[1]))
 	case fold(args[0]) == "id" && len(args) > 1:
 		ids = map[uint64]bool{}
 		for _, a := range args[1:] {
@@ -76,7 +79,7 @@ func listFilter(args [][]byte) (ids map[uint64]bool, kind, refusal string) {
 		}
 		return ids, "", ""
 	}
-	return nil, "", "ERR syntax error"
+	return nil, "", command.ErrSyntax
 }
 
 func clientGetName(c *Client, _ [][]byte) {
@@ -158,7 +161,7 @@ func (c *Client) onOff(arg []byte, set *bool) {
 	case "off":
 		*set = false
 	default:
-		c.out.Error("ERR syntax error")
+		c.out.Error(command.ErrSyntax)
 		return
 	}
 	c.out.OK()
@@ -180,7 +183,7 @@ func clientReply(c *Client, args [][]byte) {
 			c.reply = replySkipNext
 		}
 	default:
-		c.out.Error("ERR syntax error")
+		c.out.Error(command.ErrSyntax)
 	}
 }
 
@@ -214,7 +217,7 @@ func (f *killFilter) matches(c, self *Client, now time.Time) bool {
 func (f *killFilter) parse(c *Client, args [][]byte) (refusal string) {
 	for i := 0; i < len(args); i += 2 {
 		if i+1 == len(args) {
-			return "ERR syntax error"
+			return command.ErrSyntax
 		}
 		value := string(args[i+1])
 		switch fold(args[i]) {
@@ -226,7 +229,7 @@ func (f *killFilter) parse(c *Client, args [][]byte) (refusal string) {
 			f.id = uint64(id)
 		case "type":
 			if f.kind = strings.ToLower(value); !slices.Contains(clientTypes, f.kind) {
-				return fmt.Sprintf("ERR Unknown client type '%s'", value)
+				return errClientType(value)
 			}
 		case "addr":
 			f.addr = value
@@ -243,7 +246,7 @@ func (f *killFilter) parse(c *Client, args [][]byte) (refusal string) {
 			case "no":
 				f.skipMe = false
 			default:
-				return "ERR syntax error"
+				return command.ErrSyntax
 			}
 		case "maxage":
 			n, ok := parseInt(args[i+1])
@@ -252,7 +255,7 @@ func (f *killFilter) parse(c *Client, args [][]byte) (refusal string) {
 			}
 			f.maxAgeSec = n
 		default:
-			return "ERR syntax error"
+			return command.ErrSyntax
 		}
 	}
 	return ""

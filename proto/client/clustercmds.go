@@ -269,7 +269,7 @@ func (c *Client) slotArg(arg []byte) (int, bool) {
 		return 0, false
 	}
 	if n < 0 || n >= hashslot.Count {
-		c.out.Error("ERR Invalid slot")
+		c.out.Error(command.ErrHashSlot)
 		return 0, false
 	}
 	return int(n), true

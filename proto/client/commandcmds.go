@@ -327,7 +327,7 @@ func commandList(c *Client, args [][]byte) {
 		keep = nil
 	}
 	if keep == nil {
-		c.out.Error("ERR syntax error")
+		c.out.Error(command.ErrSyntax)
 		return
 	}
 	var names []string

@@ -51,9 +51,11 @@ func (c *Client) used(call *cluster.Call) {
 	c.shards.add(shard)
 }
 
-// mayBeStale lets a call run on this node's replica, if the connection said so.
+// mayBeStale lets a call run on this node's replica, if the connection said so. While it
+// watches keys it may not: WATCH sees what is true, and who computes a new value of an
+// older one would overwrite what came between.
 func (c *Client) mayBeStale(call *cluster.Call) {
-	if call.ReadOnly && c.readonly {
+	if call.ReadOnly && c.readonly && len(c.tx.watches) == 0 {
 		call.Stale, call.Fresh = true, c.fresh
 	}
 }

@@ -138,7 +138,7 @@ func auth(c *Client, args [][]byte) {
 	case 3:
 		user, pass = string(args[1]), string(args[2])
 	default:
-		c.out.Error("ERR syntax error")
+		c.out.Error(command.ErrSyntax)
 		return
 	}
 	if !c.logIn(args[0], user, pass) {
@@ -262,7 +262,7 @@ func role(c *Client, _ [][]byte) {
 // wait answers how many replicas hold this client's writes. What was
 // acknowledged is on a quorum already, so there is nothing to wait for.
 func wait(c *Client, args [][]byte) {
-	if _, ok := c.integer(args[1], "ERR value is not an integer or out of range"); !ok {
+	if _, ok := c.integer(args[1], command.ErrNotInteger); !ok {
 		return
 	}
 	if _, ok := c.timeout(args[2]); !ok {
@@ -272,7 +272,7 @@ func wait(c *Client, args [][]byte) {
 }
 
 func waitAOF(c *Client, args [][]byte) {
-	local, ok := c.integer(args[1], "ERR value is out of range, must be positive")
+	local, ok := c.integer(args[1], command.ErrNotPositive)
 	if !ok {
 		return
 	}
@@ -280,7 +280,7 @@ func waitAOF(c *Client, args [][]byte) {
 		c.out.Error("ERR value is out of range, must be between 0 and 1")
 		return
 	}
-	if _, ok := c.integer(args[2], "ERR value is not an integer or out of range"); !ok {
+	if _, ok := c.integer(args[2], command.ErrNotInteger); !ok {
 		return
 	}
 	if _, ok := c.timeout(args[3]); !ok {
@@ -303,9 +303,9 @@ func (c *Client) timeout(arg []byte) (int64, bool) {
 	n, ok := parseInt(arg)
 	switch {
 	case !ok:
-		c.out.Error("ERR timeout is not an integer or out of range")
+		c.out.Error(command.ErrReadTimeout)
 	case n < 0:
-		c.out.Error("ERR timeout is negative")
+		c.out.Error(command.ErrTimeoutNegative)
 	default:
 		return n, true
 	}
@@ -357,7 +357,7 @@ func save(c *Client, _ [][]byte) {
 
 func bgsave(c *Client, args [][]byte) {
 	if len(args) > 2 || (len(args) == 2 && fold(args[1]) != "schedule") {
-		c.out.Error("ERR syntax error")
+		c.out.Error(command.ErrSyntax)
 		return
 	}
 	write, err := c.backend.BeginSnapshot(true)

@@ -14,9 +14,10 @@ var memoryHandlers = group{
 
 // MemoryFacts are what MEMORY STATS and INFO tell of a node's memory.
 type MemoryFacts struct {
-	// UsedBytes are those of keys and values, which maxmemory limits; PeakBytes is
-	// the most they were; OverheadBytes is the part that is neither.
-	UsedBytes, PeakBytes, OverheadBytes int64
+	// UsedBytes are those of keys and values, scripts and functions, which maxmemory
+	// limits; PeakBytes is the most they were; OverheadBytes is the part that is
+	// neither key nor value, of which ScriptBytes and FunctionBytes are part.
+	UsedBytes, PeakBytes, OverheadBytes, ScriptBytes, FunctionBytes int64
 	// AllocatedBytes is what the process uses, ActiveBytes are the pages that is
 	// in, ResidentBytes those pages the allocator has, RSSBytes all of the
 	// process's but those of files, which are the page cache's.
@@ -63,7 +64,7 @@ func (f *MemoryFacts) head() []memoryField {
 	return []memoryField{
 		{name: "peak.allocated", bytes: f.PeakBytes}, {name: "total.allocated", bytes: f.UsedBytes},
 		{name: "startup.allocated"}, {name: "replication.backlog"}, {name: "clients.slaves"}, {name: "clients.normal", bytes: f.ClientBytes},
-		{name: "cluster.links"}, {name: "aof.buffer"}, {name: "lua.caches"}, {name: "functions.caches"},
+		{name: "cluster.links"}, {name: "aof.buffer"}, {name: "lua.caches", bytes: f.ScriptBytes}, {name: "functions.caches", bytes: f.FunctionBytes},
 	}
 }
 

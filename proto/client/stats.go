@@ -162,6 +162,7 @@ func (s *Stats) Reset() {
 	s.ProtocolErrors.Store(0)
 	s.QueryClosed.Store(0)
 	s.OutputClosed.Store(0)
+	s.ACLLog.ResetCounts()
 	s.mu.Lock()
 	clear(s.prefixes)
 	s.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"lockstep/engine/command"
 )
 
+const errNoLeader = "CLUSTERDOWN no leader for this slot; the command was not executed"
+
 // errorTexts maps the errors of the cluster floor to RESP. The first word tells
 // a client what it may conclude. Client libraries repeat a command by themselves
 // after CLUSTERDOWN, so it is said only of what did not run; none of them knows
@@ -26,8 +28,8 @@ var errorTexts = []struct {
 	{cluster.ErrNotKnown, "ERR the shard's leader does not know this command; it was not executed", true},
 	{cluster.ErrShuttingDown, "CLUSTERDOWN the node is shutting down; the command was not executed", true},
 	{cluster.ErrNoShard, "CLUSTERDOWN this node has no replica of the shard; the command was not executed", true},
-	{cluster.ErrNotLeader, "CLUSTERDOWN no leader for this slot; the command was not executed", true},
-	{cluster.ErrNoLeader, "CLUSTERDOWN no leader for this slot; the command was not executed", true},
+	{cluster.ErrNotLeader, errNoLeader, true},
+	{cluster.ErrNoLeader, errNoLeader, true},
 }
 
 // ErrorText is the reply for an error. Of an error that is not in the table

@@ -3,6 +3,8 @@ package resp
 import (
 	"bytes"
 	"strconv"
+
+	"lockstep/engine/words"
 )
 
 // framer finds whole commands in what has arrived. It keeps its place within an
@@ -268,7 +270,7 @@ func (f *framer) line() (bool, error) {
 		return false, nil
 	}
 	end += from
-	args, ok := SplitArgs(bytes.TrimSuffix(f.in[f.parsed:end], []byte{'\r'}))
+	args, ok := words.Split(bytes.TrimSuffix(f.in[f.parsed:end], []byte{'\r'}))
 	if !ok {
 		return false, protocolError("unbalanced quotes in request")
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tidwall/redcon"
+
+	"lockstep/engine/words"
 )
 
 func testLimits() Limits {
@@ -123,7 +125,7 @@ func reference(data []byte, authed bool) (p passed) {
 				return p
 			}
 			data = rest
-			args, ok := SplitArgs(bytes.TrimSuffix(line, []byte("\r")))
+			args, ok := words.Split(bytes.TrimSuffix(line, []byte("\r")))
 			if !ok {
 				return fail("unbalanced quotes in request")
 			}

@@ -3,6 +3,8 @@ package server_test
 import (
 	"strings"
 	"testing"
+
+	"lockstep/cluster"
 )
 
 // TestTokens expects a token to name the shards that the connection has used, and
@@ -45,6 +47,27 @@ func TestTokens(t *testing.T) {
 	} {
 		if got := do(t, other, strings.Fields(line)...); !strings.HasPrefix(got, "-ERR ") {
 			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
+// TestReadsUnderAWatchAreOfTheLeader: what is watched is what is true, so what is read
+// under a watch must be, too, or EXEC would overwrite what the client has not seen.
+func TestReadsUnderAWatchAreOfTheLeader(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	do(t, c, "SET", "k", "1")
+	staleFails := func(_ int, call *cluster.Call) error { return when(call.Stale, cluster.ErrNoLeader) }
+	n.exec.lost.Store(&staleFails)
+	stale := "-CLUSTERDOWN"
+	for _, step := range []struct{ line, want string }{
+		{"READONLY", "+OK"}, {"GET k", stale}, {"SCAN 0", stale},
+		{"WATCH k", "+OK"}, {"GET k", `"1"`}, {"EXISTS k other", ":1"}, {"MULTI", "+OK"}, {"INCR k", "+QUEUED"}, {"EXEC", "*1"}, {"GET k", stale},
+		{"WATCH k", "+OK"}, {"GET k", `"2"`}, {"UNWATCH", "+OK"}, {"GET k", stale},
+		{"READWRITE", "+OK"}, {"GET k", `"2"`},
+	} {
+		if got := do(t, c, strings.Fields(step.line)...); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s: %s, not %s", step.line, got, step.want)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package acl
 
 import (
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +64,54 @@ func TestThePasswordChangesOnlyWithTheRest(t *testing.T) {
 	}
 	expect(t, c, "+OK", "config", "set", "requirepass", "secret", "maxmemory", "1gb")
 	expect(t, proc.Dial(t, n.Addr()), "-NOAUTH Authentication required.", "ping")
+}
+
+// afar is an address of this machine that is not of its loopback.
+func afar(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	proc.Skip(t, "this machine has no address but its loopback's")
+	return ""
+}
+
+// protected-mode: who comes from elsewhere is told why not, and closed, until there is
+// a password; as with redis-server, whose clients look at the first word.
+func TestAnOpenNodeTakesNobodyFromAfar(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	from := afar(t)
+	node := proc.NewNode(t, proc.Options{Args: []string{"--bind", "0.0.0.0"}})
+	redis := proc.RedisServer(t, "--bind", "0.0.0.0", "--protected-mode", "yes")
+	for who, server := range map[string]*proc.Process{"the node": node.Process, "redis-server": redis} {
+		first := func() string {
+			c, err := respconn.Dial(net.JoinHostPort(from, strconv.Itoa(server.Port)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			v, err := c.Do("PING")
+			if err != nil {
+				return err.Error()
+			}
+			word, _, _ := strings.Cut(v.String(), " ")
+			return word
+		}
+		if got := first(); got != "-DENIED" {
+			t.Errorf("%s answers %q", who, got)
+		}
+		proc.MustAsk(t, server.Addr(), "CONFIG", "SET", "requirepass", "secret")
+		if got := first(); got != "-NOAUTH" {
+			t.Errorf("%s, with a password, answers %q", who, got)
+		}
+	}
 }
 
 func TestUsersAreTheClusters(t *testing.T) {

@@ -137,6 +137,28 @@ func readBack(t *testing.T, theirs *respconn.Conn, history, line []string) {
 	}
 }
 
+// TestPasswordsAreMadeUp: as many digits as redis-server's for any number of bits, and
+// others each time.
+func TestPasswordsAreMadeUp(t *testing.T) {
+	ours, theirs := proc.Dial(t, alone.Serve(t)), proc.Dial(t, proc.RedisServer(t).Addr())
+	for _, bits := range []string{"", "1", "4", "5", "31", "32", "256", "1023", "4096", "0", "-1", "4097", "x"} {
+		call := append([]string{"acl", "genpass"}, strings.Fields(bits)...)
+		got, again, want := proc.Do(t, ours, call...), proc.Do(t, ours, call...), proc.Do(t, theirs, call...)
+		if strings.HasPrefix(want, "-") {
+			if got != want {
+				t.Errorf("%q: %s, want %s", call, got, want)
+			}
+			continue
+		}
+		if len(got) != len(want) || strings.Trim(got, `"0123456789abcdef`) != "" {
+			t.Errorf("%q: %s, like %s", call, got, want)
+		}
+		if len(got) > 12 && got == again {
+			t.Errorf("%q: twice %s", call, got)
+		}
+	}
+}
+
 func judge(t *testing.T, r *rand.Rand, ours, theirs *respconn.Conn, history []string) {
 	t.Helper()
 	for range 40 {

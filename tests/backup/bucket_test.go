@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -266,5 +267,38 @@ func (s *storage) interrupted(t *testing.T, addr string) {
 		if out, code := s.run(t, addr, "backup", place); code != 0 {
 			t.Errorf("%s: exit %d: %s", place, code, out)
 		}
+	}
+}
+
+// A backup whose source dies in the middle is none, and leaves nothing; the nodes that
+// are left make the next one.
+func TestABackupThatLosesANodeLeavesNothing(t *testing.T) {
+	s := newStorage(t)
+	cluster := proc.NewCluster(t, 3, proc.Options{Shards: 1})
+	leader, at := cluster.WaitLeader(), cluster.Follower()
+	c := proc.Dial(t, at.Addr())
+	const keys = 64
+	for i := range keys {
+		proc.Do(t, c, "SET", fmt.Sprint("k", i), strings.Repeat(string(rune('a'+i%26)), 1_000_000))
+	}
+	var once sync.Once
+	dies := func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && r.URL.Query().Has("partNumber") {
+			once.Do(leader.Kill9)
+		}
+		return false
+	}
+	s.before.Store(&dies)
+	out, code := s.run(t, at.Addr(), "backup", "s3://"+bucketName+"/one", "--s3-part-mb", "5")
+	s.before.Store(nil)
+	if code != 4 || !strings.Contains(out, "no backup was made") || leader.Running() {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	if names := s.names(t); len(names) != 0 || s.uploads(t) {
+		t.Errorf("left behind: %v", names)
+	}
+	cluster.WaitLeader()
+	if out, code := s.run(t, at.Addr(), "backup", "s3://"+bucketName+"/one"); code != 0 || !strings.Contains(out, fmt.Sprintf("%d keys", keys)) {
+		t.Errorf("exit %d, %s", code, out)
 	}
 }

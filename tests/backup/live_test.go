@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/tests/certs"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -48,9 +50,20 @@ type importer struct {
 
 func startImport(t *testing.T, redis *proc.Process, node *proc.Node, args ...string) *importer {
 	t.Helper()
-	i := &importer{ended: make(chan struct{})}
-	args = append([]string{"-a", node.Addr(), "import", "--from", "redis://" + redis.Addr(), "--spool", t.TempDir()}, args...)
-	i.cmd = exec.Command(proc.Clusterctl(t), args...)
+	i := newImporter(t, node, "redis://"+redis.Addr(), args...)
+	i.start(t)
+	return i
+}
+
+// newImporter is one that does not run yet.
+func newImporter(t *testing.T, node *proc.Node, from string, args ...string) *importer {
+	t.Helper()
+	args = append([]string{"-a", node.Addr(), "import", "--from", from, "--spool", t.TempDir()}, args...)
+	return &importer{cmd: exec.Command(proc.Clusterctl(t), args...), ended: make(chan struct{})}
+}
+
+func (i *importer) start(t *testing.T) {
+	t.Helper()
 	i.cmd.Stdout, i.cmd.Stderr = &i.out, &i.out
 	var err error
 	if i.stdin, err = i.cmd.StdinPipe(); err != nil {
@@ -64,7 +77,6 @@ func startImport(t *testing.T, redis *proc.Process, node *proc.Node, args ...str
 		close(i.ended)
 	}()
 	t.Cleanup(func() { _ = i.cmd.Process.Kill(); <-i.ended })
-	return i
 }
 
 // wait waits until it has ended, and returns how.
@@ -235,11 +247,85 @@ func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 // cutOver tells an import that it is time, and wants it to end well.
 func (i *importer) cutOver(t *testing.T) {
 	t.Helper()
+	if err := i.end(t); err != nil {
+		t.Fatalf("%v: %s", err, i.out.String())
+	}
+}
+
+// end tells an import that it is time, and returns how it ended.
+func (i *importer) end(t *testing.T) error {
+	t.Helper()
 	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.wait(t); err != nil {
-		t.Fatalf("%v: %s", err, i.out.String())
+	return i.wait(t)
+}
+
+// What differs in the end is told, be it a value or a number of keys, and is an exit
+// code of its own.
+func TestTheComparisonFindsWhatDiffers(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	for _, c := range []struct {
+		what, says string
+		spoil      []string
+	}{
+		{"another value", "4 values compared, 1 differ", []string{"HSET", "b", "f", "other"}},
+		{"a key too many", "db0 set:1", []string{"SADD", "strange", "m"}},
+		{"a key too few", "4 values compared, 1 differ", []string{"DEL", "a"}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			redis, node := proc.RedisServer(t), proc.NewNode(t, proc.Options{Shards: 2})
+			for _, args := range [][]string{{"SET", "a", "1"}, {"HSET", "b", "f", "1"}, {"SET", "c", "1", "EX", "9000"}, {"RPUSH", "d", "1"}} {
+				proc.MustAsk(t, redis.Addr(), args...)
+			}
+			i := startImport(t, redis, node, "--pause", "2m")
+			i.says(t, "following", 1)
+			proc.MustAsk(t, node.Addr(), c.spoil...)
+			err := i.end(t)
+			out := i.out.String()
+			if code := i.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(out, c.says) || !strings.Contains(out, "these differ: [") {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// A source that speaks TLS and wants a password, which stands in no list of processes.
+func TestASourceUnderTLS(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	own := certs.NewAuthority(t, "source")
+	m := certs.NewMount(t, own.Issue(certs.Wish{}), own)
+	port := strconv.Itoa(proc.FreePort(t))
+	redis := proc.RedisServer(t, "--tls-port", port, "--tls-cert-file", m.Cert(), "--tls-key-file", m.Key(), "--tls-ca-cert-file", m.CA(), "--tls-auth-clients", "no")
+	fill(t, redis.Addr())
+	proc.MustAsk(t, redis.Addr(), "ACL", "SETUSER", "copier", "on", ">"+sesame, "allkeys", "+@all")
+	node := proc.NewNode(t, proc.Options{})
+	run := func(env ...string) *importer {
+		i := newImporter(t, node, "rediss://copier@127.0.0.1:"+port)
+		i.cmd.Env = append(os.Environ(), env...)
+		i.start(t)
+		return i
+	}
+	for says, env := range map[string][]string{
+		"WRONGPASS":   {"SSL_CERT_FILE=" + m.CA(), "LOCKSTEP_SOURCE_PASSWORD=wrong"},
+		"certificate": {"LOCKSTEP_SOURCE_PASSWORD=" + sesame},
+	} {
+		i := run(env...)
+		if err := i.wait(t); i.cmd.ProcessState.ExitCode() != 4 || !strings.Contains(i.out.String(), says) {
+			t.Errorf("%v: %s", err, i.out.String())
+		}
+	}
+	i := run("SSL_CERT_FILE="+m.CA(), "LOCKSTEP_SOURCE_PASSWORD="+sesame)
+	i.says(t, "following", 1)
+	proc.MustAsk(t, redis.Addr(), "SET", "late", "1")
+	i.cutOver(t)
+	if strings.Contains(i.out.String(), sesame) {
+		t.Errorf("it says the password: %s", i.out.String())
+	}
+	if got := proc.MustAsk(t, node.Addr(), "GET", "late"); got != "1" {
+		t.Errorf("late is %q", got)
 	}
 }
 

@@ -58,6 +58,8 @@ var luaTexts = []string{
 	`local v = {cmsgpack.unpack(ARGV[1] or '')} return v`,
 	`return )`,
 	"#!lua flags=no-writes\nreturn redis.call('incr', KEYS[1])",
+	"#!lua flags=no-writes\nreturn {redis.pcall('getex', KEYS[1]), redis.pcall('sort', KEYS[1], 'alpha'), redis.pcall('bitfield', KEYS[1], 'get', 'u8', '0')}",
+	"#!lua flags=no-writes\nreturn {redis.pcall('sort_ro', KEYS[1], 'alpha'), redis.pcall('georadius', KEYS[1], '0', '0', '1', 'm'), redis.pcall('bitfield_ro', KEYS[1], 'get', 'u8', '0')}",
 	"#!lua flags=nosuch\nreturn 1",
 	"#!lua\nreturn redis.pcall('append', KEYS[1], ARGV[1])",
 }

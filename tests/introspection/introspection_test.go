@@ -4,6 +4,7 @@ package introspection
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,75 @@ func TestInfoTellsOfCommandsErrorsAndKeys(t *testing.T) {
 	}
 	if got := fields(ask(t, c, "INFO", "stats")); got["total_error_replies"] != "0" || got["keyspace_hits"] != "1" {
 		t.Errorf("after RESETSTAT: %v errors, %v hits", got["total_error_replies"], got["keyspace_hits"])
+	}
+}
+
+// Scripts and libraries are part of used_memory, and INFO and MEMORY STATS say which.
+func TestMemoryOfScriptsIsTold(t *testing.T) {
+	proc.NeedProcesses(t)
+	c := proc.Dial(t, proc.NewLone(t).Addr())
+	memory := func(name string) int {
+		n, err := strconv.Atoi(fields(ask(t, c, "INFO", "memory"))[name])
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return n
+	}
+	before := memory("used_memory")
+	_ = ask(t, c, "SCRIPT", "LOAD", "return 1 --"+strings.Repeat("x", 10_000))
+	_ = ask(t, c, "FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() return 1 end) --"+strings.Repeat("x", 20_000))
+	scripts, functions := memory("used_memory_scripts_eval"), memory("used_memory_functions")
+	if scripts < 10_000 || functions < 20_000 || memory("used_memory") != before+scripts+functions || memory("used_memory_overhead") < scripts+functions {
+		t.Errorf("scripts take %d and functions %d; used_memory was %d and is %d", scripts, functions, before, memory("used_memory"))
+	}
+	v, err := c.Do("MEMORY", "STATS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := map[string]string{}
+	for i := 0; i+1 < len(v.Elems); i += 2 {
+		stats[string(v.Elems[i].Bytes)] = string(v.Elems[i+1].Bytes)
+	}
+	if stats["lua.caches"] != strconv.Itoa(scripts) || stats["functions.caches"] != strconv.Itoa(functions) {
+		t.Errorf("MEMORY STATS tells of %s and %s bytes, INFO of %d and %d", stats["lua.caches"], stats["functions.caches"], scripts, functions)
+	}
+	_, _ = ask(t, c, "SCRIPT", "FLUSH"), ask(t, c, "FUNCTION", "FLUSH")
+	if got := memory("used_memory"); got != before {
+		t.Errorf("%d bytes are used behind it, %d were before", got, before)
+	}
+}
+
+// What ACL refuses is counted by its reason, until CONFIG RESETSTAT.
+func TestInfoCountsWhatIsRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	addr := proc.NewLone(t).Addr()
+	admin, ann := proc.Dial(t, addr), proc.Dial(t, addr)
+	if got := ask(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a*", "&c*", "+@all", "-lpush"); got != "OK" {
+		t.Fatal(got)
+	}
+	for _, command := range []string{"AUTH ann wrong", "AUTH ann pw", "SET b 1", "GET b", "PUBLISH other x", "LPUSH a x", "LPUSH a x", "LPUSH a x", "SET a 1"} {
+		if _, err := ann.Do(strings.Fields(command)...); err != nil {
+			t.Fatal(command, err)
+		}
+	}
+	refused := func() string {
+		info := fields(ask(t, admin, "INFO", "stats"))
+		var said []string
+		for _, reason := range []string{"auth", "cmd", "key", "channel"} {
+			said = append(said, info["acl_access_denied_"+reason])
+		}
+		return strings.Join(said, " ")
+	}
+	if got := refused(); got != "1 3 2 1" {
+		t.Errorf("logins, commands, keys, channels: %s", got)
+	}
+	_ = ask(t, admin, "ACL", "LOG", "RESET")
+	if got := refused(); got != "1 3 2 1" {
+		t.Errorf("behind ACL LOG RESET: %s", got)
+	}
+	_ = ask(t, admin, "CONFIG", "RESETSTAT")
+	if got := refused(); got != "0 0 0 0" {
+		t.Errorf("behind CONFIG RESETSTAT: %s", got)
 	}
 }
 

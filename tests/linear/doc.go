@@ -16,6 +16,14 @@
 //     after another was refused.
 //   - lists: what is pushed is given out once, by pops that wait, in the order of
 //     the pushes.
+//   - transits: what is pushed to one list and moved to another, by moves that wait,
+//     is in one of them at the end, once.
+//   - briefs: keys that live for a moment go in time, and do not come back.
+//
+// TestNemesis does everything at once, drawn by chance: nodes are killed and paused,
+// one or all, what they send each other is held (wires.go), in one direction or both,
+// leaders move, snapshots are written and loaded, replicas move; -nemesis says for how
+// long. There clients may be told that nothing was done, or that nobody knows.
 //
 // An outcome is known, unknown, or known not to have happened. Unknown commands
 // may take effect at any later time, or never; commands that were refused must

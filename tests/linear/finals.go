@@ -18,7 +18,7 @@ func checkFinals(t *testing.T, addr string, ops []Op) []error {
 	conn := proc.Dial(t, addr)
 	var keys []string
 	for _, o := range ops {
-		if !o.isRegister() {
+		if !o.isRegister() && !strings.HasPrefix(o.Key, briefPrefix) {
 			keys = append(keys, o.Key)
 		}
 	}
@@ -31,6 +31,8 @@ func checkFinals(t *testing.T, addr string, ops []Op) []error {
 		switch {
 		case strings.HasPrefix(key, listPrefix):
 			verdict, err = finalList(conn, key, ops)
+		case strings.HasPrefix(key, transitPrefix):
+			verdict, err = finalTransit(conn, key, ops)
 		case strings.HasPrefix(key, quotaPrefix):
 			var final int64
 			if final, err = finalCounter(conn, key); err == nil {
@@ -50,6 +52,11 @@ func checkFinals(t *testing.T, addr string, ops []Op) []error {
 		}
 	}
 	t.Logf("%d quotas were used up", spent)
+	written, reads, err := checkBriefs(ops)
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	t.Logf("%d keys lived for a moment, and were read %d times", written, reads)
 	return wrong
 }
 
@@ -87,13 +94,35 @@ func finalCounter(conn *respconn.Conn, key string) (int64, error) {
 }
 
 func finalList(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, error) {
-	v, err := conn.Do("LRANGE", key, "0", "-1")
-	if err != nil || v.IsError() {
-		return listVerdict{key: key}, fmt.Errorf("%s: %s, %w", key, v, err)
-	}
-	var left []string
-	for _, e := range v.Elems {
-		left = append(left, string(e.Bytes))
+	left, err := elements(conn, key)
+	if err != nil {
+		return listVerdict{key: key}, err
 	}
 	return checkList(key, ops, left)
+}
+
+func finalTransit(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, error) {
+	from, to := transitKeys(key)
+	in, err := elements(conn, from)
+	if err != nil {
+		return transitVerdict{key: key}, err
+	}
+	out, err := elements(conn, to)
+	if err != nil {
+		return transitVerdict{key: key}, err
+	}
+	return checkTransit(key, ops, in, out)
+}
+
+// elements are those of a list.
+func elements(conn *respconn.Conn, key string) ([]string, error) {
+	v, err := conn.Do("LRANGE", key, "0", "-1")
+	if err != nil || v.IsError() {
+		return nil, fmt.Errorf("%s: %s, %w", key, v, err)
+	}
+	var all []string
+	for _, e := range v.Elems {
+		all = append(all, string(e.Bytes))
+	}
+	return all, nil
 }

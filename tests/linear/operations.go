@@ -22,13 +22,22 @@ const (
 	// and never sees half of one (D11).
 	opPair     = "PAIR"
 	opPairRead = "PAIRREAD"
+	// opTransitPush and opTransitMove are RPUSH to one list and BLMOVE from there to
+	// another.
+	opTransitPush = "TRANSITPUSH"
+	opTransitMove = "TRANSITMOVE"
+	// opBrief is SET of a key that lives for so many milliseconds, opBriefRead GET.
+	opBrief     = "BRIEF"
+	opBriefRead = "BRIEFREAD"
+	// opBurst is several INCR in one write, each an op of its own.
+	opBurst = "BURST"
 )
 
 const (
 	// quotaLimit is how often a quota is given.
 	quotaLimit = 15
-	// popTimeoutSec is how long a pop waits, in the words of BLPOP.
-	popTimeoutSec = "0.1"
+	// burst is how many commands an opBurst has.
+	burst = 6
 
 	compareAndSetScript = `#!lua flags=allow-key-locking
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -45,11 +54,17 @@ const (
 	quotaPrefix   = "quota"
 	pairPrefix    = "pair"
 	listPrefix    = "list"
+	transitPrefix = "transit"
+	briefPrefix   = "brief"
 )
+
+// popTimeoutsSec are how long a pop waits, in the words of BLPOP: seldom for so long
+// that its leader may have changed.
+var popTimeoutsSec = []string{"0.1", "0.1", "0.1", "3"}
 
 // isRegister tells the keys that the register checker is for.
 func (o *Op) isRegister() bool {
-	for _, prefix := range []string{counterPrefix, quotaPrefix, pairPrefix, listPrefix} {
+	for _, prefix := range []string{counterPrefix, quotaPrefix, pairPrefix, listPrefix, transitPrefix, briefPrefix} {
 		if strings.HasPrefix(o.Key, prefix) {
 			return false
 		}
@@ -63,14 +78,14 @@ func (o *Op) increments() bool {
 }
 
 // isWrite tells writes, whose unknown outcomes count, from reads.
-func (o *Op) isWrite() bool { return o.Name != "GET" && o.Name != opPairRead }
+func (o *Op) isWrite() bool { return o.Name != "GET" && o.Name != opPairRead && o.Name != opBriefRead }
 
 // draw chooses a client's next command; seen is the value of a register that
 // the client saw last. Written values are unique.
 func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 	o := Op{Client: id}
 	generation := w.history.Now() / generationNs
-	kind := r.IntN(20)
+	kind := r.IntN(24)
 	switch {
 	case kind < 4:
 		o.Name, o.Key = "INCR", fmt.Sprint(counterPrefix, r.IntN(counters))
@@ -82,6 +97,15 @@ func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 		o.Name, o.Key = opQuota, fmt.Sprintf("%s%d-%d", quotaPrefix, generation, r.IntN(quotas))
 	case kind < 9:
 		o.Name, o.Key = [...]string{"RPUSH", "BLPOP"}[r.IntN(2)], fmt.Sprint(listPrefix, r.IntN(lists))
+	case kind < 10:
+		o.Name, o.Key = opBurst, fmt.Sprint(counterPrefix, r.IntN(counters))
+	case kind < 12:
+		o.Name, o.Key = [...]string{opTransitPush, opTransitMove}[r.IntN(2)], fmt.Sprint(transitPrefix, r.IntN(transits))
+	case kind < 14:
+		o.Name, o.Key = opBriefRead, w.briefs.one(r.IntN(1<<20))
+		if r.IntN(3) == 0 || o.Key == "" {
+			o.Name, o.Key, o.Arg = opBrief, fmt.Sprintf("%s%d.%d", briefPrefix, id, sequence), strconv.Itoa(200+r.IntN(1500))
+		}
 	default:
 		o.Key = fmt.Sprintf("r%d-%d", generation, r.IntN(registers))
 		o.Name = [...]string{"GET", "GET", "GET", "SET", "SET", "GETSET", "SETNX", "DEL", opCompareAndSet}[r.IntN(9)]
@@ -90,8 +114,10 @@ func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 	case opCompareAndSet:
 		o.Expect = seen
 		fallthrough
-	case "SET", "GETSET", "SETNX", "RPUSH":
+	case "SET", "GETSET", "SETNX", "RPUSH", opTransitPush:
 		o.Arg = fmt.Sprintf("%d.%d", id, sequence)
+	case "BLPOP", opTransitMove:
+		o.Arg = popTimeoutsSec[r.IntN(len(popTimeoutsSec))]
 	}
 	return o
 }
@@ -105,11 +131,24 @@ func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	case opQuota:
 		return conn.Do("EVAL", quotaScript, "1", o.Key, strconv.Itoa(quotaLimit))
 	case "BLPOP":
-		v, err := conn.Do("BLPOP", o.Key, popTimeoutSec)
+		v, err := conn.Do("BLPOP", o.Key, o.Arg)
 		if err == nil && len(v.Elems) == 2 {
 			v = v.Elems[1]
 		}
 		return v, err
+	case opTransitPush:
+		in, _ := transitKeys(o.Key)
+		return conn.Do("RPUSH", in, o.Arg)
+	case opTransitMove:
+		in, out := transitKeys(o.Key)
+		return conn.Do("BLMOVE", in, out, "LEFT", "RIGHT", o.Arg)
+	case opBrief:
+		w.briefs.wrote(o.Key)
+		return conn.Do("SET", o.Key, "v", "PX", o.Arg)
+	case opBriefRead:
+		return conn.Do("GET", o.Key)
+	case opBurst:
+		return w.burst(conn, o)
 	case opWatched:
 		return w.watched(conn, o)
 	case opPair:
@@ -125,6 +164,37 @@ func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 		args = append(args, o.Arg)
 	}
 	return conn.Do(args...)
+}
+
+// burst sends several increments in one write and notes all but the last of them,
+// which is the caller's.
+func (w *workload) burst(conn *respconn.Conn, o *Op) (last respconn.Value, err error) {
+	o.Name = "INCR"
+	commands := make([][]string, burst)
+	for i := range commands {
+		commands[i] = []string{"INCR", o.Key}
+	}
+	replies, err := conn.Pipeline(commands...)
+	earlier := int64(0)
+	for i := range burst {
+		one := *o
+		one.Return, one.Outcome = w.history.Now(), Unknown
+		if i < len(replies) {
+			last = replies[i]
+			w.judge(&one, last)
+		}
+		if one.Outcome == Done {
+			n, _ := strconv.ParseInt(one.Reply, 10, 64)
+			if n <= earlier {
+				w.report("client %d of %s: INCR %s: %d behind %d in one write", o.Client, o.Node, o.Key, n, earlier)
+			}
+			earlier = n
+		}
+		if i < burst-1 {
+			w.history.Add(one)
+		}
+	}
+	return last, err
 }
 
 // pairKeys are two keys of one hash slot.
@@ -149,6 +219,9 @@ func (w *workload) watched(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 		return v, err
 	}
 	v, err := conn.Do("GET", o.Key)
+	if err == nil && v.IsError() {
+		_, err = conn.Do("UNWATCH")
+	}
 	if err != nil || v.IsError() {
 		return v, err
 	}

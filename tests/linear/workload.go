@@ -3,6 +3,7 @@ package linear
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ const (
 	pairs          = 3
 	quotas         = 2
 	lists          = 3
+	transits       = 2
 	// generationNs is how long a set of registers is used: the search for an
 	// order grows with a key's history.
 	generationNs = int64(2 * time.Second)
@@ -33,6 +35,10 @@ const (
 type workload struct {
 	history *History
 	cluster *proc.Cluster
+	briefs  briefs
+	// rough: nodes lose each other, and clients may be told that nothing was done, or
+	// that nobody knows.
+	rough bool
 	// lives of each node: even while it lives, odd from before it is killed
 	// until it has been started again. A client that loses its connection while
 	// the number stands has met an error.
@@ -49,8 +55,12 @@ type workload struct {
 const errorsMax = 20
 
 func startWorkload(c *proc.Cluster) *workload {
-	w := &workload{history: NewHistory(), cluster: c, done: make(chan struct{})}
-	for _, n := range c.Nodes {
+	return (&workload{history: NewHistory(), cluster: c, done: make(chan struct{})}).start()
+}
+
+// start lets clients begin on every node.
+func (w *workload) start() *workload {
+	for _, n := range w.cluster.Nodes {
 		w.begin(n)
 	}
 	return w
@@ -137,15 +147,10 @@ func (w *workload) do(conn *respconn.Conn, o *Op) error {
 	v, err := w.perform(conn, o)
 	o.Return = w.history.Now()
 	known := o.Outcome == Refused
-	switch {
-	case err != nil:
+	if err != nil {
 		o.Outcome = Unknown
-	case v.IsError():
-		o.Reply = string(v.Bytes)
-		o.Outcome = outcomeOfError(o.Reply)
-		w.report("client %d of %s: %s %s: %s (after %.3fs)", o.Client, o.Node, o.Name, o.Key, o.Reply, float64(o.Return-o.Call)/1e9)
-	default:
-		o.Outcome, o.Reply, o.Null = Done, string(v.Bytes), v.Null
+	} else {
+		w.judge(o, v)
 	}
 	if known {
 		o.Outcome = Refused
@@ -154,11 +159,33 @@ func (w *workload) do(conn *respconn.Conn, o *Op) error {
 	return err
 }
 
+// judge sets an op's outcome by what it was answered.
+func (w *workload) judge(o *Op, v respconn.Value) {
+	if !v.IsError() {
+		o.Outcome, o.Reply, o.Null = Done, string(v.Bytes), v.Null
+		return
+	}
+	o.Reply = string(v.Bytes)
+	o.Outcome = outcomeOfError(o.Reply)
+	if !w.rough || !speaksOfTrouble(o.Reply) {
+		w.report("client %d of %s: %s %s: %s (after %.3fs)", o.Client, o.Node, o.Name, o.Key, o.Reply, float64(o.Return-o.Call)/1e9)
+	}
+}
+
+// discarded begins the answer of a transaction that has not run, before the reason.
+const discarded = "EXECABORT Transaction discarded because of: "
+
+// speaksOfTrouble tells the errors of a cluster whose nodes do not reach each other.
+func speaksOfTrouble(text string) bool {
+	prefix, _, _ := strings.Cut(strings.TrimPrefix(text, discarded), " ")
+	return slices.Contains([]string{"CLUSTERDOWN", "OVERLOADED", "INDETERMINATE"}, prefix)
+}
+
 // outcomeOfError tells refusals from unknown outcomes by what the server
 // promises of its error prefixes.
 func outcomeOfError(text string) Outcome {
 	for _, prefix := range []string{"CLUSTERDOWN", "OVERLOADED", "TRYAGAIN", "MOVED", "LOADING"} {
-		if strings.HasPrefix(text, prefix) {
+		if strings.HasPrefix(strings.TrimPrefix(text, discarded), prefix) {
 			return Refused
 		}
 	}

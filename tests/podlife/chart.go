@@ -21,8 +21,9 @@ const goldenDir = "../../deploy/k8s/test/golden"
 // probe is a check that kubelet makes.
 type probe struct {
 	HTTPGet struct {
-		Path string `yaml:"path"`
-		Port string `yaml:"port"`
+		Path   string `yaml:"path"`
+		Port   string `yaml:"port"`
+		Scheme string `yaml:"scheme"`
 	} `yaml:"httpGet"`
 	PeriodSeconds    int `yaml:"periodSeconds"`
 	TimeoutSeconds   int `yaml:"timeoutSeconds"`
@@ -70,17 +71,25 @@ type object struct {
 	Data       map[string]string `yaml:"data"`
 	StringData map[string]string `yaml:"stringData"`
 	Spec       struct {
-		ServiceName string   `yaml:"serviceName"`
-		DNSNames    []string `yaml:"dnsNames"`
-		Template    struct {
+		ServiceName string      `yaml:"serviceName"`
+		DNSNames    []string    `yaml:"dnsNames"`
+		Template    podTemplate `yaml:"template"`
+		JobTemplate struct {
 			Spec struct {
-				Grace           int `yaml:"terminationGracePeriodSeconds"`
-				SecurityContext struct {
-					RunAsUser int `yaml:"runAsUser"`
-				} `yaml:"securityContext"`
-				Containers []container `yaml:"containers"`
+				Template podTemplate `yaml:"template"`
 			} `yaml:"spec"`
-		} `yaml:"template"`
+		} `yaml:"jobTemplate"`
+	} `yaml:"spec"`
+}
+
+// podTemplate is what this package needs of a pod's.
+type podTemplate struct {
+	Spec struct {
+		Grace           int `yaml:"terminationGracePeriodSeconds"`
+		SecurityContext struct {
+			RunAsUser int `yaml:"runAsUser"`
+		} `yaml:"securityContext"`
+		Containers []container `yaml:"containers"`
 	} `yaml:"spec"`
 }
 
@@ -92,6 +101,8 @@ type chart struct {
 	grace                     time.Duration
 	user                      int
 	node, job                 container
+	// backup is the CronJob's; there is none unless the values ask for it.
+	backup container
 	// dnsNames are those that the nodes' certificate is to bear.
 	dnsNames []string
 	// values are what ConfigMaps and Secrets hold, by kind, name and key.
@@ -137,6 +148,8 @@ func (c *chart) take(o *object) {
 		if strings.Contains(o.Metadata.Annotations["helm.sh/hook"], "pre-upgrade") {
 			c.job = o.Spec.Template.Spec.Containers[0]
 		}
+	case "CronJob":
+		c.backup = o.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
 	case "Certificate":
 		c.dnsNames = o.Spec.DNSNames
 	case "ConfigMap", "Secret":

@@ -1,12 +1,15 @@
 package podlife
 
 import (
+	"cmp"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -175,8 +178,10 @@ func (p *pod) look(deleting bool) {
 
 // probe asks one.
 func (p *pod) probe(of probe) error {
-	client := http.Client{Timeout: time.Duration(of.TimeoutSeconds) * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get(fmt.Sprintf("http://%s:%d%s", p.leg.Addr, p.s.chart.port(of.HTTPGet.Port), of.HTTPGet.Path))
+	// Kubelet looks at no certificate.
+	way := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	client := http.Client{Timeout: time.Duration(of.TimeoutSeconds) * time.Second, Transport: way}
+	answer, err := client.Get(fmt.Sprintf("%s://%s:%d%s", cmp.Or(strings.ToLower(of.HTTPGet.Scheme), "http"), p.leg.Addr, p.s.chart.port(of.HTTPGet.Port), of.HTTPGet.Path))
 	if err != nil {
 		return err
 	}
@@ -251,9 +256,19 @@ func (p *pod) vanish() {
 
 // command is a container's, in the root of a claim.
 func (s *set) command(in *container, c *claim) *exec.Cmd {
-	cmd := exec.Command(in.Command[0], append(in.Command[1:len(in.Command):len(in.Command)], in.Args...)...)
+	env := s.chart.environment(in, c.name)
+	var known []string
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		known = append(known, "$("+name+")", value)
+	}
+	var args []string
+	for _, arg := range slices.Concat(in.Command[1:], in.Args) {
+		args = append(args, strings.NewReplacer(known...).Replace(arg))
+	}
+	cmd := exec.Command(in.Command[0], args...)
 	cmd.Dir = "/"
-	cmd.Env = append(s.chart.environment(in, c.name), "HOSTNAME="+c.name, "PATH=/usr/bin")
+	cmd.Env = append(env, "HOSTNAME="+c.name, "PATH=/usr/bin")
 	cmd.SysProcAttr = contained(c.root, s.chart.user)
 	return cmd
 }

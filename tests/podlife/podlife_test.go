@@ -1,6 +1,9 @@
 package podlife
 
 import (
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +127,66 @@ func TestScale(t *testing.T) {
 	}
 	if !strings.Contains(b.claim(1).log(), "its data is set aside, and a new node begins here") {
 		t.Error("the pod that came back with its old volume does not say what became of the data")
+	}
+	b.end()
+}
+
+// TestKubectlScale: pods go while they are members. From 5 to 3 the cluster works on,
+// and clusterctl scale mends it afterwards; from 3 to 1 it stops, until the pods are back.
+func TestKubectlScale(t *testing.T) {
+	long(t)
+	b := begin(t, "default")
+	b.upgrade(5)
+	began := time.Now()
+	b.shrink(3)
+	b.load.Advance(writesUsual)
+	b.chart.resize(3)
+	if out, err := b.job(); err != nil {
+		t.Fatalf("clusterctl scale: %v\n%s", err, out)
+	}
+	b.then("kubectl scale from 5 to 3, clusterctl scale behind it", 3, false, began)
+
+	began = time.Now()
+	b.shrink(1)
+	proc.Wait(t, patience, "one of three is not ready", func() bool { return !b.pod(0).isReady() })
+	if v, err := b.ask(b.pod(0), "SET", "lonely", "v"); err == nil && !v.IsError() {
+		t.Errorf("one of three acknowledges a write: %s", v)
+	}
+	if n := b.pod(0).restartCount(); n != 0 {
+		t.Errorf("the pod that is left was restarted %d times", n)
+	}
+	b.create(2, 1)
+	b.then("kubectl scale from 3 to 1 and back", 3, false, began)
+	b.end()
+}
+
+// TestBackupsAreMadeAndDeleted: the CronJob's container writes into its volume, a
+// folder for each run, keeps as many as it is told, and what it wrote is whole.
+func TestBackupsAreMadeAndDeleted(t *testing.T) {
+	long(t)
+	b := begin(t, "backup")
+	volume := b.root()
+	for run := range 3 {
+		c := &claim{b.set, fmt.Sprintf("%s-backup-%d", b.chart.name, run), volume}
+		if out, err := b.runIn(c, &b.chart.backup); err != nil {
+			t.Fatalf("run %d: %v\n%s", run, err, out)
+		}
+		b.load.Advance(writesUsual)
+	}
+	made, err := filepath.Glob(filepath.Join(volume, "backup", "*"))
+	must(t, err)
+	for i := range made {
+		made[i] = filepath.Base(made[i])
+	}
+	if want := []string{b.chart.name + "-backup-1", b.chart.name + "-backup-2"}; !slices.Equal(made, want) {
+		t.Fatalf("the volume has %q, want %q", made, want)
+	}
+	check := b.chart.backup
+	check.Args = []string{"backup", "--verify", "/backup/$(POD_NAME)"}
+	for _, name := range made {
+		if out, err := b.runIn(&claim{b.set, name, volume}, &check); err != nil || !strings.Contains(out, "whole: ") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 	b.end()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // newRoot makes the root of a container: the image, and the folders that the pod
-// mounts. The container's user can write to data and tmp alone.
+// mounts. The container's user can write to data, backup and tmp alone.
 func newRoot(t testing.TB, user int, nameserver, from string) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lockstep-test-pod-")
@@ -24,10 +24,10 @@ func newRoot(t testing.TB, user int, nameserver, from string) string {
 		}
 	})
 	must(t, os.Chmod(root, 0o755))
-	for _, dir := range []string{"usr/bin", "etc/lockstep/tls", "data", "tmp"} {
+	for _, dir := range []string{"usr/bin", "etc/lockstep/tls", "data", "backup", "tmp"} {
 		must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	for _, dir := range []string{"data", "tmp"} {
+	for _, dir := range []string{"data", "backup", "tmp"} {
 		must(t, os.Chown(filepath.Join(root, dir), user, user))
 	}
 	must(t, image.CopyLinked(from, root))

@@ -241,6 +241,19 @@ func (s *set) upgrade(replicas int) {
 	if out, err := s.job(); err != nil {
 		s.t.Fatalf("the hook before the upgrade to %d failed: %v\n%s", replicas, err, out)
 	}
+	s.shrink(replicas)
+	for i := range replicas {
+		if s.pod(i) == nil {
+			s.create(i)
+		}
+	}
+	s.whole(replicas)
+}
+
+// shrink removes the pods with the highest ordinals, as the StatefulSet's controller
+// does when there are to be less.
+func (s *set) shrink(replicas int) {
+	s.t.Helper()
 	var ends sync.WaitGroup
 	for i := range s.ordinals() {
 		if i >= replicas {
@@ -248,12 +261,6 @@ func (s *set) upgrade(replicas int) {
 		}
 	}
 	ends.Wait()
-	for i := range replicas {
-		if s.pod(i) == nil {
-			s.create(i)
-		}
-	}
-	s.whole(replicas)
 }
 
 // job runs the Job that comes before an upgrade.

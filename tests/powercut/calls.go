@@ -85,7 +85,7 @@ func (d *disk) opened(c call) error {
 	if !exists {
 		d.step(step{verb: stepMake, path: path, file: &file{}, ended: c.ended})
 	} else if strings.Contains(flags, "O_TRUNC") {
-		f.changes = append(f.changes, change{ended: c.ended})
+		f.take(change{ended: c.ended})
 	}
 	return nil
 }
@@ -123,10 +123,17 @@ func (d *disk) renamed(c call) error {
 	return err
 }
 
-// synced: a call that was not over promises nothing.
+// synced: a call that was not over promises nothing. One that failed is worse than
+// none, for a file; what it leaves of names stays to be synced.
 func (d *disk) synced(c call) error {
 	path := c.args[0].path
-	if !c.over || c.ret != 0 {
+	if !c.over {
+		return nil
+	}
+	if c.ret != 0 {
+		if f := d.live[path]; f != nil {
+			f.forget(c.began)
+		}
 		return nil
 	}
 	if path == d.root {
@@ -188,7 +195,7 @@ func (d *disk) content(c call) error {
 			return nil
 		}
 	}
-	f.changes = append(f.changes, ch)
+	f.take(ch)
 	return nil
 }
 

@@ -68,6 +68,9 @@ func (t tree) take(s step) {
 type file struct {
 	safe    image
 	changes []change
+	// seen, when set, is the file as processes see it: a sync has failed, and some of
+	// that is neither safe nor will be.
+	seen *image
 }
 
 // change is a write, or a new length where data is nil.
@@ -150,8 +153,19 @@ func (m *image) take(c *change, lands func(sector int64) bool, length bool) {
 
 func always(int64) bool { return true }
 
+// take is done to the file.
+func (f *file) take(c change) {
+	f.changes = append(f.changes, c)
+	if f.seen != nil {
+		f.seen.take(&c, always, true)
+	}
+}
+
 // cached is the file as processes see it.
 func (f *file) cached() image {
+	if f.seen != nil {
+		return *f.seen
+	}
 	m := f.safe.clone()
 	for i := range f.changes {
 		m.take(&f.changes[i], always, true)
@@ -161,6 +175,9 @@ func (f *file) cached() image {
 
 // length is the file's length as processes see it.
 func (f *file) length() int64 {
+	if f.seen != nil {
+		return f.seen.size
+	}
 	size := f.safe.size
 	for i := range f.changes {
 		if c := &f.changes[i]; c.data == nil {
@@ -183,6 +200,16 @@ func (f *file) sync(began int) {
 		}
 	}
 	f.changes = left
+}
+
+// forget is a sync that fails: what had ended before is not on disk, and will be there
+// only if it is written again. Processes go on seeing it.
+func (f *file) forget(began int) {
+	if f.seen == nil {
+		m := f.cached()
+		f.seen = &m
+	}
+	f.changes = slices.DeleteFunc(f.changes, func(c change) bool { return c.ended < began })
 }
 
 // syncNames makes names safe: those that were changed before a folder's sync

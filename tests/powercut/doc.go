@@ -31,6 +31,8 @@
 //   - Of later writes any subset of 512-byte sectors reaches the disk, in any
 //     order; a sector is old or new, never mixed; the length goes with or
 //     without them. What was never written is zero.
+//   - Where fsync or fdatasync of a file fails, what it covered is never on disk unless
+//     it is written again; processes see it all the same. The worker ends then.
 //   - Names (files, folders, renames, removals) reach the disk in the order in
 //     which they were changed, up to any point, and at least up to the last fsync
 //     of a folder. An fsync of a file does not keep its name, though on most file

@@ -90,7 +90,11 @@ func (l *lineage) session(o order) []call {
 		l.t.Fatal(err)
 	}
 	trace := filepath.Join(l.t.TempDir(), "trace")
-	cmd := exec.Command(needStrace(l.t), append(straceArgs(trace), os.Args[0])...)
+	args := straceArgs(trace)
+	if o.SyncsFail > 0 {
+		args = append(args, failing(o.SyncsFail)...)
+	}
+	cmd := exec.Command(needStrace(l.t), append(args, os.Args[0])...)
 	cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -98,6 +102,9 @@ func (l *lineage) session(o order) []call {
 	// strace ends as its process did.
 	var exit *exec.ExitError
 	l.killed = errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+	if o.SyncsFail > 0 && errors.As(err, &exit) && bytes.Contains(said.Bytes(), []byte(syscall.EIO.Error())) {
+		l.killed, err = true, nil // it may have ended in the middle of what else it did
+	}
 	if err != nil && !(l.killed && o.KillAfter > 0) {
 		l.t.Fatalf("worker with %s: %v\n%s", text, err, said.Bytes())
 	}

@@ -136,6 +136,38 @@ func TestPowerCutsWhileANewFileIsBegun(t *testing.T) {
 	}
 }
 
+// TestWhatCouldNotBeSyncedIsWrittenAgain: a sync fails, and the process ends. The next
+// one finds what was written all the same, for the kernel keeps it in memory, and goes
+// on from there; then the power fails.
+func TestWhatCouldNotBeSyncedIsWrittenAgain(t *testing.T) {
+	needStrace(t)
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			cuts, kept := 0, 0
+			for seed := range 2 * lineages() {
+				l := newLineage(t, kind, 1000+seed)
+				l.fates = []fate{nothing, few}
+				l.play(l.session(order{Ops: 8}), 0, 0)
+				l.play(l.session(order{Ops: opsPerSession, SyncsFail: 8 + l.rng.IntN(24)}), 0, 2)
+				if l.lost {
+					continue
+				}
+				kept++
+				l.play(l.session(order{Ops: 6}), 0, cutsPerSession)
+				if err := errors.Join(l.wrong...); err != nil {
+					t.Fatal(err)
+				}
+				cuts += l.cuts
+			}
+			if kept == 0 {
+				t.Error("nothing can be said of any lineage")
+			}
+			t.Logf("%s: %d power cuts behind syncs that failed", kind, cuts)
+		})
+	}
+}
+
 // TestDiskThatDoesNotSyncIsNoticed: a test that finds nothing wrong with a disk
 // which forgets what it was told to keep would find nothing at all.
 func TestDiskThatDoesNotSyncIsNoticed(t *testing.T) {

@@ -26,6 +26,11 @@ func straceArgs(to string) []string {
 	return []string{"-f", "-y", "-qq", "-e", "signal=none", "-s", strconv.Itoa(stringMax), "--seccomp-bpf", "-e", "trace=" + modifying, "-o", to}
 }
 
+// failing are further arguments: from the n-th of its syncs on, all of a thread fail.
+func failing(n int) []string {
+	return []string{"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d+", n)}
+}
+
 // call is one system call that has returned, or that has not when the process
 // died: over is false then.
 type call struct {
@@ -217,6 +222,9 @@ scan:
 			if end := strings.IndexByte(s[i:], '>'); end > 0 {
 				a.word, a.path = s[:i], s[i+1:i+end]
 				i += end
+				if strings.HasPrefix(s[i+1:], "(deleted)") { // older ones say so within
+					a.path += " (deleted)"
+				}
 			}
 		case '[', '{', '(':
 			depth++

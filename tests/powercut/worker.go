@@ -22,6 +22,9 @@ type order struct {
 	// Ops is how many it does before it stops, KillAfter after how many it kills
 	// itself in the middle of the next; 0: it does not.
 	Ops, KillAfter int
+	// SyncsFail is from which sync on the disk fails, of each thread; 0: it does not.
+	// The worker ends there, as lockstepd does.
+	SyncsFail int
 	// Fill is how many entries of FillBytes it appends first.
 	Fill, FillBytes int
 }

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"strings"
 	"testing"
 
 	"lockstep/tests/proc"
@@ -36,20 +37,22 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--script-max-instructions", "1000000000000"}})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	const loop = "while true do end"
-	running := make(chan string)
-	go func() {
-		v, err := c.Do("EVAL_RO", loop, "1", "k")
-		if err != nil {
-			running <- err.Error()
-			return
-		}
-		running <- v.String()
-	}()
-	killer := proc.Dial(t, cluster.WaitLeader().Addr())
-	proc.Wait(t, patience, "SCRIPT KILL finds it", func() bool { return say(t, killer, "SCRIPT", "KILL") == "+OK" })
 	const where = " script: 694a5fe1ddb97a4c6a1bf299d9537c7d3d0f84e7, on @user_script:1."
-	if got := <-running; got != "-ERR Script killed by user with SCRIPT KILL..."+where {
-		t.Error(got)
+	for _, n := range cluster.Nodes {
+		running := make(chan string)
+		go func() {
+			v, err := c.Do("EVAL_RO", loop, "1", "k")
+			if err != nil {
+				running <- err.Error()
+				return
+			}
+			running <- v.String()
+		}()
+		killer := proc.Dial(t, n.Addr())
+		proc.Wait(t, patience, "SCRIPT KILL finds it", func() bool { return say(t, killer, "SCRIPT", "KILL") == "+OK" })
+		if got := <-running; got != "-ERR Script killed by user with SCRIPT KILL..."+where {
+			t.Errorf("killed through %s: %s", n.Name, got)
+		}
 	}
 	for _, n := range cluster.Nodes {
 		say(t, proc.Dial(t, n.Addr()), "CONFIG", "SET", "busy-reply-threshold", "20")
@@ -59,5 +62,37 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 	}
 	if got := say(t, c, "SET", "k", "v"); got != "+OK" {
 		t.Error(got)
+	}
+}
+
+// TestReadingScriptsEnterNoLog, but for the text of one that was not known.
+func TestReadingScriptsEnterNoLog(t *testing.T) {
+	cluster := proc.NewCluster(t, 3, proc.Options{})
+	c := proc.Dial(t, cluster.Follower().Addr())
+	const text, flagged = "return redis.call('get', KEYS[1])", "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('get', KEYS[1])"
+	const library = "#!lua name=l\nredis.register_function{function_name='look', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'}}"
+	say(t, c, "SET", "k", "v")
+	say(t, c, "FUNCTION", "LOAD", library)
+	sha := strings.Trim(say(t, c, "SCRIPT", "LOAD", text), `"`)
+	say(t, c, "SCRIPT", "LOAD", flagged)
+	calls := [][]string{{"EVAL_RO", text}, {"EVALSHA_RO", sha}, {"EVAL", flagged}, {"FCALL", "look"}, {"FCALL_RO", "look"}}
+	run := func(times int) {
+		for range times {
+			for _, call := range calls {
+				if got := say(t, c, append(call, "1", "k")...); got != `"v"` {
+					t.Errorf("%q: %s", call, got)
+				}
+			}
+		}
+	}
+	run(1)
+	_, before := same(t, cluster, 0)
+	run(40)
+	if _, after := same(t, cluster, before); after != before {
+		t.Errorf("the log had %d entries, and has %d", before, after)
+	}
+	say(t, c, "EVAL", text, "1", "k")
+	if _, after := same(t, cluster, before+1); after == before {
+		t.Error("one that may write is not in the log")
 	}
 }

@@ -102,6 +102,8 @@ var (
 	grouping = regexp.MustCompile(`\b(?:by|on|group_left) \(([^)]*)\)`)
 	matchers = regexp.MustCompile(`\{([^{}]*)\}`)
 	matcher  = regexp.MustCompile(`^\s*([a-z_]+)\s*(=~|!~|!=|=)\s*""\s*$`)
+	// chosen are label values, but for those that are variables.
+	chosen   = regexp.MustCompile(`([a-z_]+)!?="([^"$]+)"`)
 	ranges   = regexp.MustCompile(`\[(\d+[smhd]|\$__rate_interval)\]`)
 	names    = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
 	whatRest = regexp.MustCompile(`^[a-zA-Z0-9_:\s()+\-*/<>=.,!]*$`)
@@ -164,12 +166,14 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 	// Added by Prometheus itself.
 	always := map[string]bool{"job": true, "instance": true, "le": true}
 	scraped, labelled := page{}, map[string]bool{}
+	valued := map[string]bool{}
 	for _, n := range nodes {
 		for name, family := range n.scrape(t) {
 			scraped[name] = family
 			for _, m := range family.Metric {
 				for _, l := range m.Label {
 					labelled[name+"/"+l.GetName()] = true
+					valued[name+"/"+l.GetName()+"/"+l.GetValue()] = true
 				}
 			}
 		}
@@ -194,6 +198,15 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 	}
 	for where, expr := range all {
 		metrics, labels := parsed(t, where, expr)
+		for _, m := range chosen.FindAllStringSubmatch(expr, -1) {
+			there := always[m[1]]
+			for _, name := range metrics {
+				there = there || valued[name+"/"+m[1]+"/"+m[2]]
+			}
+			if !there {
+				t.Errorf("%s: nothing has %s=%q", where, m[1], m[2])
+			}
+		}
 		known := map[string]bool{}
 		for _, name := range metrics {
 			name = strings.TrimSuffix(name, "_bucket")

@@ -80,7 +80,9 @@ func TestProbesOfANodeThatStops(t *testing.T) {
 	if _, text := n.get("/readyz"); !strings.Contains(text, "is stopping") {
 		t.Errorf("it says %q", text)
 	}
-	n.expect(t, "/livez", http.StatusOK)
+	if code, text := n.get("/livez?verbose"); code != http.StatusOK || text != "[+] disk: ok\n[+] applying: ok\n" {
+		t.Errorf("/livez is %d: %s", code, text)
+	}
 	proc.MustAsk(t, n.Addr(), "SET", "while", "stopping")
 	if code := <-stopped; code != 0 {
 		t.Errorf("it ended with %d", code)
@@ -92,12 +94,17 @@ func TestProfilesAreOff(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	port := proc.FreePort(t)
-	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port)}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
+	const secret = "open-Sesame-2264"
+	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port), "--masterauth", secret}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
 		n.expect(t, path, http.StatusNotFound)
 	}
 	proc.MustAsk(t, n.Addr(), "CONFIG", "SET", "admin-pprof", "yes")
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
 		n.expect(t, path, http.StatusOK)
+	}
+	// Flags may say passwords.
+	if _, text := n.get("/debug/pprof/cmdline"); !strings.Contains(text, "lockstepd") || strings.Contains(text, secret) {
+		t.Errorf("the command line is %q", text)
 	}
 }

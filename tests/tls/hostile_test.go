@@ -158,3 +158,77 @@ func TestRatio(t *testing.T) {
 		}
 	}
 }
+
+// TestTheHTTPPortUnderTLS: with mutual TLS it answers those who show a certificate of
+// the authority alone; it shows a new certificate without a restart; who does not
+// shake hands is closed.
+func TestTheHTTPPortUnderTLS(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	port := proc.FreePort(t)
+	h := newHouse(t, 1, certs.Wish{}, "--admin-port", strconv.Itoa(port), "--tls-admin", "mutual")
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	get := func(cfg *tls.Config) (int, error) {
+		web := &http.Client{Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}, Timeout: patience}
+		r, err := web.Get("https://" + addr + "/metrics")
+		if err != nil {
+			return 0, err
+		}
+		defer r.Body.Close()
+		_, err = io.Copy(io.Discard, r.Body)
+		return r.StatusCode, err
+	}
+	if code, err := get(h.client(t)); code != http.StatusOK || err != nil {
+		t.Error(code, err)
+	}
+	other := certs.NewAuthority(t, "other").Issue(certs.Wish{})
+	for who, cfg := range map[string]*tls.Config{"nobody": certs.ClientTLS(t, nil, h.own), "another authority's": certs.ClientTLS(t, &other, h.own)} {
+		if code, err := get(cfg); err == nil {
+			t.Errorf("%s: %d", who, code)
+		}
+	}
+
+	pair := h.own.Issue(certs.Wish{})
+	h.mount.Set(pair, h.own)
+	proc.Wait(t, patience, "the new certificate is shown", func() bool {
+		conn, err := tls.Dial("tcp", addr, h.client(t))
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Cmp(pair.Serial) == 0
+	})
+
+	conn, err := net.Dial("tcp", addr)
+	must(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte{22, 3, 1, 2, 0})
+	must(t, err)
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("half a handshake is waited for without an end")
+	}
+}
+
+// TestOldVersionsAreNotSpoken: TLS 1.1 on none of the three ports; TLS 1.2 on all.
+func TestOldVersionsAreNotSpoken(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	port := proc.FreePort(t)
+	h := newHouse(t, 1, certs.Wish{}, "--admin-port", strconv.Itoa(port), "--tls-admin", "yes")
+	node := h.own.Issue(certs.Wish{})
+	for what, addr := range map[string]string{"clients": h.addr(0), "peers": h.Nodes[0].PeerAddr(), "HTTP": fmt.Sprintf("127.0.0.1:%d", port)} {
+		cfg := certs.ClientTLS(t, &node, h.own)
+		cfg.MinVersion, cfg.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+		if conn, err := tls.Dial("tcp", addr, cfg); err == nil || !strings.Contains(err.Error(), "protocol version") {
+			t.Errorf("the port for %s speaks TLS 1.1: %v, %v", what, conn, err)
+		}
+		cfg.MaxVersion = tls.VersionTLS12
+		conn, err := tls.Dial("tcp", addr, cfg)
+		if err != nil {
+			t.Errorf("the port for %s does not speak TLS 1.2: %v", what, err)
+			continue
+		}
+		conn.Close()
+	}
+}

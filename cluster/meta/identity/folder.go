@@ -317,10 +317,18 @@ func (f *Folder) Opened(group uint32) error {
 // never was.
 func (f *Folder) DroppedSince(group uint32) uint64 { return f.Identity().Dropped[group] }
 
+// Pledged is what the last replica of a group has promised whose data was deleted.
+func (f *Folder) Pledged(group uint32) Pledge {
+	if id := f.Identity(); id != nil {
+		return id.Pledges[group]
+	}
+	return Pledge{}
+}
+
 // Drop deletes the data of a group that has let go of this node, and notes for
-// which going it did. The group must be closed. What a crash leaves of it is
-// deleted when the folder is opened again.
-func (f *Folder) Drop(group uint32, since uint64) error {
+// which going it did, and what is left to keep of its promises. The group must be
+// closed. What a crash leaves of it is deleted when the folder is opened again.
+func (f *Folder) Drop(group uint32, since uint64, left Pledge) error {
 	err := f.change(func(id *Identity) error {
 		id.Groups = slices.DeleteFunc(slices.Clone(id.Groups), func(g uint32) bool { return g == group })
 		id.Dropping = append(slices.Clone(id.Dropping), group)
@@ -329,6 +337,13 @@ func (f *Folder) Drop(group uint32, since uint64) error {
 			id.Dropped = map[uint32]uint64{}
 		}
 		id.Dropped[group] = max(id.Dropped[group], since)
+		if left != (Pledge{}) {
+			id.Pledges = maps.Clone(id.Pledges)
+			if id.Pledges == nil {
+				id.Pledges = map[uint32]Pledge{}
+			}
+			id.Pledges[group] = left
+		}
 		return nil
 	})
 	if err != nil {

@@ -219,12 +219,13 @@ func TestADroppedGroupIsGoneAndIsNotMissed(t *testing.T) {
 		ok(t, os.WriteFile(filepath.Join(f.GroupDir(g), "stable.db"), []byte("x"), 0o644))
 		ok(t, f.Opened(g))
 	}
-	ok(t, f.Drop(1, 70))
+	left := Pledge{Voted: 3, LastTerm: 2, LastIndex: 40}
+	ok(t, f.Drop(1, 70, left))
 	if _, err := os.Stat(f.GroupDir(1)); !os.IsNotExist(err) {
 		t.Fatalf("the data is still there: %v", err)
 	}
 	f = reopen(t, f)
-	if f.DroppedSince(1) != 70 || f.DroppedSince(0) != 0 {
+	if f.DroppedSince(1) != 70 || f.DroppedSince(0) != 0 || f.Pledged(1) != left || f.Pledged(0) != (Pledge{}) {
 		t.Fatalf("%+v", f.Identity())
 	}
 	// As a crash between the note and the deletion leaves it.
@@ -242,10 +243,10 @@ func TestADroppedGroupIsGoneAndIsNotMissed(t *testing.T) {
 	ok(t, os.MkdirAll(f.GroupDir(1), 0o755))
 	ok(t, os.WriteFile(filepath.Join(f.GroupDir(1), "stable.db"), []byte("x"), 0o644))
 	ok(t, f.Opened(1))
-	ok(t, f.Drop(1, 90))
-	ok(t, f.Drop(1, 80))
-	if f.DroppedSince(1) != 90 {
-		t.Fatal(f.DroppedSince(1))
+	ok(t, f.Drop(1, 90, Pledge{Voted: 4, LastTerm: 4, LastIndex: 41}))
+	ok(t, f.Drop(1, 80, Pledge{}))
+	if f.DroppedSince(1) != 90 || f.Pledged(1).LastIndex != 41 {
+		t.Fatalf("%+v", f.Identity())
 	}
 }
 

@@ -15,7 +15,8 @@
 //     so no two starts share one.
 //   - Raft's data is never opened without the identity it was made under, and a
 //     group that was once opened is never opened empty: both would let the node
-//     vote twice.
+//     vote twice. One that was given up in good order may come again, empty, and
+//     keeps what the former has promised.
 package identity
 
 import (
@@ -90,6 +91,17 @@ type Identity struct {
 	// which its data was deleted. An older view may order the same again, while
 	// there is newer data.
 	Dropped map[uint32]uint64 `json:"dropped,omitempty"`
+	// Pledges are, by group, what the replicas have promised whose data was deleted.
+	// The group may get another replica here, which has the same id.
+	Pledges map[uint32]Pledge `json:"pledges,omitempty"`
+}
+
+// Pledge is what a replica has promised by votes and acknowledgements: the newest term
+// it voted in, and the term and index of its last entry (package raftio).
+type Pledge struct {
+	Voted     uint64 `json:"voted"`
+	LastTerm  uint64 `json:"last_term"`
+	LastIndex uint64 `json:"last_index"`
 }
 
 // ID is the node's id.

@@ -3,6 +3,7 @@ package chart
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,9 @@ func TestTheRulesHoldForEverySetOfValues(t *testing.T) {
 	}
 }
 
+// letterFirst is what the API server takes for a Service's name (RFC 1035).
+var letterFirst = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
 func checkNames(t *testing.T, r *rendered) {
 	seen := map[string]bool{}
 	for _, o := range r.objects {
@@ -71,6 +75,9 @@ func checkNames(t *testing.T, r *rendered) {
 		seen[o.key] = true
 		if o.meta.Namespace != "db" && !strings.HasSuffix(o.key, "-more") {
 			t.Errorf("%s is in namespace %q", o.key, o.meta.Namespace)
+		}
+		if _, service := o.body.(*corev1.Service); service && !letterFirst.MatchString(o.meta.Name) {
+			t.Errorf("%s: the name of a Service begins with a letter", o.key)
 		}
 		// A pod's name has an ordinal or a hash behind it and must fit a label, and
 		// a CronJob's jobs have eleven characters more.
@@ -204,6 +211,69 @@ func TestTheStatefulSetIsWhatTheClusterNeeds(t *testing.T) {
 	}
 }
 
+// TestNothingIsPlainUnderTLS: no port is, but for the admin port of who wants that.
+func TestNothingIsPlainUnderTLS(t *testing.T) {
+	values := valueSets(t)["tls"]
+	look := func(want corev1.URIScheme) (conf, monitor string) {
+		r := must(t, "demo", values)
+		c := get[appsv1.StatefulSet](r, "").Spec.Template.Spec.Containers[0]
+		for path, probe := range map[string]*corev1.Probe{"/startupz": c.StartupProbe, "/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+			if probe.HTTPGet.Scheme != want {
+				t.Errorf("%s is asked for by %q, not %q", path, probe.HTTPGet.Scheme, want)
+			}
+		}
+		for _, o := range r.objects {
+			if o.key == "ServiceMonitor/demo-lockstep" {
+				monitor = o.text
+			}
+		}
+		return get[corev1.ConfigMap](r, "-config").Data["lockstep.conf"], monitor
+	}
+	conf, monitor := look("HTTPS")
+	for _, line := range []string{"port 0", "tls-port 6379", "tls-cluster yes", "tls-admin yes"} {
+		if !strings.Contains(conf, "\n"+line+"\n") {
+			t.Errorf("no line %q in\n%s", line, conf)
+		}
+	}
+	if !strings.Contains(monitor, "scheme: https") || !strings.Contains(monitor, `secret: {name: "demo-lockstep-tls", key: ca.crt}`) {
+		t.Errorf("the scrape is plain:\n%s", monitor)
+	}
+	values["tls"].(map[string]any)["admin"] = false
+	if conf, monitor = look(""); strings.Contains(conf, "tls-admin") || strings.Contains(monitor, "https") {
+		t.Errorf("the admin port is not plain:\n%s\n%s", conf, monitor)
+	}
+}
+
+// TestValuesReachTheConfiguration as they were written: numbers of YAML among them.
+func TestValuesReachTheConfiguration(t *testing.T) {
+	conf := get[corev1.ConfigMap](must(t, "demo", valueSets(t)["everything"]), "-config").Data["lockstep.conf"]
+	for _, line := range []string{"shards 4", "maxclients 1000000", `save ""`, "latency-tracking no", "latency-tracking-info-percentiles 99.9", "aclfile /etc/lockstep/users/users.acl"} {
+		if !strings.Contains(conf+"\n", "\n"+line+"\n") {
+			t.Errorf("no line %q in\n%s", line, conf)
+		}
+	}
+}
+
+// TestPasswordsCanBeTurnedOn: the Job runs before the Secret of the same upgrade is
+// there, and must not wait for it; a node must not run without it.
+func TestPasswordsCanBeTurnedOn(t *testing.T) {
+	r := must(t, "demo", valueSets(t)["default"])
+	optional := func(c corev1.Container) (optional, found bool) {
+		for _, e := range c.Env {
+			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+				return e.ValueFrom.SecretKeyRef.Optional != nil && *e.ValueFrom.SecretKeyRef.Optional, true
+			}
+		}
+		return false, false
+	}
+	if is, found := optional(get[batchv1.Job](r, "-scale-down").Spec.Template.Spec.Containers[0]); !is || !found {
+		t.Error("the Job waits for a Secret that the upgrade is to make")
+	}
+	if is, found := optional(get[appsv1.StatefulSet](r, "").Spec.Template.Spec.Containers[0]); is || !found {
+		t.Error("a node would run without the password")
+	}
+}
+
 // TestAScaleUpRestartsNobody: the pod template does not know how many pods there are.
 func TestAScaleUpRestartsNobody(t *testing.T) {
 	values := valueSets(t)["default"]
@@ -237,21 +307,25 @@ func TestMembersGoBeforeTheirPods(t *testing.T) {
 // TestWhatIsWrongIsRefused: by the schema, or by the templates, in words.
 func TestWhatIsWrongIsRefused(t *testing.T) {
 	for text, values := range map[string]map[string]any{
-		"replicaCounts":      {"replicaCounts": 5},
-		"replicaCount":       {"replicaCount": "3"},
-		"minimum":            {"replicaCount": 0},
-		"auth.password":      {},
-		"passwort":           {"auth": map[string]any{"passwort": "x"}},
-		"pattern":            {"persistence": map[string]any{"size": "ten"}},
-		"ReadWriteMany":      {"persistence": map[string]any{"accessModes": []any{"ReadWriteMany"}}},
-		"latest":             {"auth": map[string]any{"enabled": false}, "image": map[string]any{"tag": "latest"}},
-		"chart itself":       {"auth": map[string]any{"enabled": false}, "config": map[string]any{"dir": "/tmp"}},
-		"config.tls-admin":   {"auth": map[string]any{"enabled": false}, "config": map[string]any{"tls-admin": true}},
-		"more than one line": {"auth": map[string]any{"enabled": false}, "config": map[string]any{"maxmemory": "1gb\nrequirepass x"}},
-		"tls.existingSecret": {"auth": map[string]any{"enabled": false}, "tls": map[string]any{"enabled": true}},
-		"existingClaim":      {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true}},
-		"s3.existingSecret":  {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "s3": map[string]any{"bucket": "backups"}}},
-		"not both":           {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "existingClaim": "c", "s3": map[string]any{"bucket": "backups", "existingSecret": "s"}}},
+		"replicaCounts":               {"replicaCounts": 5},
+		"replicaCount":                {"replicaCount": "3"},
+		"minimum":                     {"replicaCount": 0},
+		"auth.password":               {},
+		"passwort":                    {"auth": map[string]any{"passwort": "x"}},
+		"pattern":                     {"persistence": map[string]any{"size": "ten"}},
+		"ReadWriteMany":               {"persistence": map[string]any{"accessModes": []any{"ReadWriteMany"}}},
+		"latest":                      {"auth": map[string]any{"enabled": false}, "image": map[string]any{"tag": "latest"}},
+		"chart itself":                {"auth": map[string]any{"enabled": false}, "config": map[string]any{"dir": "/tmp"}},
+		"config.tls-admin":            {"auth": map[string]any{"enabled": false}, "config": map[string]any{"tls-admin": true}},
+		"more than one line":          {"auth": map[string]any{"enabled": false}, "config": map[string]any{"maxmemory": "1gb\nrequirepass x"}},
+		"tls.existingSecret":          {"auth": map[string]any{"enabled": false}, "tls": map[string]any{"enabled": true}},
+		"existingClaim":               {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true}},
+		"s3.existingSecret":           {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "s3": map[string]any{"bucket": "backups"}}},
+		"config.aclfile":              {"auth": map[string]any{"enabled": false, "usersSecret": "people"}, "config": map[string]any{"aclfile": "/etc/users"}},
+		"networkPolicy.clients":       {"auth": map[string]any{"enabled": false}, "service": map[string]any{"loadBalancerSourceRanges": []any{"10.0.0.0/8"}}},
+		"app.kubernetes.io/name":      {"auth": map[string]any{"enabled": false}, "commonLabels": map[string]any{"app.kubernetes.io/name": "shop"}},
+		"app.kubernetes.io/component": {"auth": map[string]any{"enabled": false}, "podLabels": map[string]any{"app.kubernetes.io/component": "shop"}},
+		"not both":                    {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "existingClaim": "c", "s3": map[string]any{"bucket": "backups", "existingSecret": "s"}}},
 	} {
 		if _, err := render("demo", values); err == nil || !strings.Contains(err.Error(), text) && text != "pattern" && text != "ReadWriteMany" && text != "minimum" {
 			t.Errorf("%s: %v", text, err)

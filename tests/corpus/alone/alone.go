@@ -17,6 +17,7 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
+	"lockstep/engine/script"
 	"lockstep/fsm"
 	"lockstep/node/config"
 	"lockstep/proto/acl"
@@ -88,7 +89,7 @@ func (s *surroundings) engine() command.Settings {
 	e.ValueBytesMax = c.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(c.MaxMemoryPolicy)))
 	// As in a cluster of the newest version.
-	e.StepsCounted, e.AsRedis = 1, 1
+	e.StepsCounted, e.AsRedis = 1, int64(script.AnswersLua)
 	return e
 }
 

@@ -17,7 +17,10 @@ func (c *container) environment() ([]string, error) {
 		value := expansion.Expand(e.Value, expansion.MappingFuncFor(known))
 		if from := e.ValueFrom; from != nil {
 			var err error
-			if value, err = c.p.value(from); err != nil {
+			if value, err = c.p.value(from); err != nil && optional(from) {
+				continue
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", e.Name, err)
 			}
 		}
@@ -25,6 +28,12 @@ func (c *container) environment() ([]string, error) {
 		env = append(env, e.Name+"="+value)
 	}
 	return env, nil
+}
+
+// optional tells whether a variable may be missing because what it is from is.
+func optional(from *corev1.EnvVarSource) bool {
+	c, s := from.ConfigMapKeyRef, from.SecretKeyRef
+	return c != nil && c.Optional != nil && *c.Optional || s != nil && s.Optional != nil && *s.Optional
 }
 
 // expand puts variables into arguments.

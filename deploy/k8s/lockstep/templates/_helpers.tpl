@@ -1,10 +1,13 @@
-{{/* The name that all objects begin with; 40 characters leave room for suffixes and ordinals. */}}
+{{/* The name that all objects begin with; 40 characters leave room for suffixes and ordinals.
+     A Service's begins with a letter: releases that do not have the chart's name in front. */}}
 {{- define "lockstep.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- if contains $name .Release.Name -}}
+{{- if not (regexMatch "^[a-z]" .Release.Name) -}}
+{{- printf "%s-%s" $name .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
 {{- .Release.Name | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
 {{- printf "%s-%s" (.Release.Name | trunc (int (sub 39 (len $name))) | trimSuffix "-") $name | trunc 40 | trimSuffix "-" -}}
@@ -62,6 +65,9 @@ tls-cert-file /etc/lockstep/tls/tls.crt
 tls-key-file /etc/lockstep/tls/tls.key
 tls-ca-cert-file /etc/lockstep/tls/ca.crt
 tls-auth-clients {{ .Values.tls.authClients }}
+{{- if .Values.tls.admin }}
+tls-admin yes
+{{- end }}
 tls-peer-name {{ include "lockstep.domain" . }}
 {{- else }}
 port 6379
@@ -75,11 +81,15 @@ replace yes
 rejoin yes
 cluster-preferred-endpoint-type hostname
 shutdown-delay-ms 5000
+{{- if .Values.auth.usersSecret }}
+{{- if hasKey .Values.config "aclfile" }}{{ fail "auth.usersSecret is the aclfile: config.aclfile names another" }}{{ end }}
+aclfile /etc/lockstep/users/users.acl
+{{- end }}
 {{- $own := splitList " " (include "lockstep.ownDirectives" . | trim) }}
 {{- range $k, $v := .Values.config }}
 {{- if has (lower $k) $own }}{{ fail (printf "config.%s is set by the chart itself" $k) }}{{ end }}
 {{- if or (contains "\n" (toString $v)) (contains "\n" $k) }}{{ fail (printf "config.%s has more than one line" $k) }}{{ end }}
-{{ $k }} {{ if kindIs "float64" $v }}{{ int64 $v }}{{ else if kindIs "bool" $v }}{{ ternary "yes" "no" $v }}{{ else if eq (toString $v) "" }}""{{ else }}{{ $v }}{{ end }}
+{{ $k }} {{ if and (kindIs "float64" $v) (eq (float64 (int64 $v)) $v) }}{{ int64 $v }}{{ else if kindIs "bool" $v }}{{ ternary "yes" "no" $v }}{{ else if eq (toString $v) "" }}""{{ else }}{{ $v }}{{ end }}
 {{- end }}
 {{- end -}}
 
@@ -102,6 +112,8 @@ shutdown-delay-ms 5000
     secretKeyRef:
       name: {{ include "lockstep.secret" . | quote }}
       key: {{ .Values.auth.passwordKey | quote }}
+      # The Job before the upgrade that turns passwords on runs before there is one.
+      optional: true
 {{- end }}
 {{- end -}}
 

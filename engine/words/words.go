@@ -1,12 +1,13 @@
-package resp
+// Package words parts lines into words as Redis does.
+package words
 
 import "bytes"
 
-// SplitArgs takes a line apart into arguments by the rules of redis-cli, of inline
-// commands and of redis.conf (sdssplitargs): blanks part them; "..." knows the escapes \n \r \t \b \a
+// Split takes a line apart by the rules of redis-cli, of inline commands, of
+// redis.conf and of the first line of a library (sdssplitargs): blanks part them; "..." knows the escapes \n \r \t \b \a
 // \xHH and \<any>; '...' knows \' alone. A zero byte ends the line, as in C.
 // False: a quote is not closed, or not followed by a blank.
-func SplitArgs(line []byte) ([][]byte, bool) {
+func Split(line []byte) ([][]byte, bool) {
 	if end := bytes.IndexByte(line, 0); end >= 0 {
 		line = line[:end]
 	}

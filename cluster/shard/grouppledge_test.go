@@ -1,0 +1,142 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio"
+)
+
+// founded is a group that its first node has founded alone, and which has grown to
+// three since; the first does not lead.
+func founded(t *testing.T, store string) (w *world, founder, leader *testNode) {
+	w = newWorld(t, 1, store, nil)
+	founder = w.nodes[0]
+	w.write(5)
+	for _, id := range []string{"n2", "n3"} {
+		n := w.add(id, store, nil)
+		n.start()
+		w.until(id+" votes", func() bool {
+			_ = founder.group.AddVoter(w.ctx(), n.id, raft.ServerAddress(n.door.addr), 0)
+			return n.group.Votes()
+		})
+	}
+	w.until("another leads", func() bool {
+		if founder.group.IsLeader() {
+			_ = founder.group.TransferTo(w.ctx(), "")
+		}
+		return !founder.group.IsLeader()
+	})
+	w.write(5)
+	return w, founder, w.leader()
+}
+
+// removed takes a node out and deletes what it has. It returns the beginning of its
+// log, in which it is the only voter, and what it has left.
+func (w *world) removed(n *testNode) (begin []*raft.Log, left raftio.Pledge) {
+	w.t.Helper()
+	w.agree()
+	w.must(w.leader(w.others(n)...).group.Remove(w.ctx(), n.id, 0))
+	w.write(5, w.others(n)...)
+	for i := uint64(1); i <= 4; i++ {
+		l := &raft.Log{}
+		w.must(n.group.parts.stores.Log.GetLog(i, l))
+		begin = append(begin, l)
+	}
+	n.stop()
+	left = n.group.Left()
+	n.dir = w.t.TempDir()
+	return begin, left
+}
+
+// A replica that was deleted comes again, and has been sent the first part of the log
+// when its leader falls silent: what it has names it as the only voter. It must not
+// lead; when the leader goes on it follows, and votes again.
+func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w, founder, _ := founded(t, store)
+			begin, left := w.removed(founder)
+			stores, err := raftio.OpenStores(&raftio.StoresConfig{
+				Dir: founder.dir, Kind: store, Log: raftio.NewLogger(founder.log(), "test"),
+				Guards: raftio.Guards{StallLimit: time.Minute, Fatal: founder.fatal},
+			})
+			w.must(err)
+			w.must(stores.Stable.SetUint64([]byte("CurrentTerm"), begin[len(begin)-1].Term))
+			w.must(stores.Log.StoreLogs(begin))
+			w.must(stores.Close())
+			founder.set = func(c *GroupConfig) { c.Pledge = left }
+			founder.start()
+			if voters := founder.group.Voters(); voters != 1 || !founder.group.Votes() {
+				t.Fatalf("it has %d voters in its part of the log", voters)
+			}
+			const elections = 6
+			silent := time.After(elections * ms(testHeartbeatMs))
+			<-silent
+			if founder.group.IsLeader() || founder.group.Term() > begin[len(begin)-1].Term {
+				t.Fatalf("it leads %v, in term %d", founder.group.IsLeader(), founder.group.Term())
+			}
+			w.until("it votes again", func() bool {
+				leader := w.leader(w.others(founder)...).group
+				_ = leader.AddVoter(w.ctx(), founder.id, raft.ServerAddress(founder.door.addr), 0)
+				return founder.group.Votes() && founder.group.Voters() == 3
+			})
+			w.write(3)
+			w.agree()
+			// It has its timers again, and can lead.
+			w.until("it leads", func() bool {
+				leader := w.leader()
+				if leader != founder {
+					w.caughtUp(leader, founder)
+					_ = leader.group.TransferTo(w.ctx(), founder.id)
+				}
+				return founder.group.IsLeader()
+			})
+			if rc := founder.group.raft.Load().ReloadableConfig(); rc.HeartbeatTimeout != ms(testHeartbeatMs) {
+				t.Errorf("its heartbeat timeout is %v", rc.HeartbeatTimeout)
+			}
+		})
+	}
+}
+
+// A node that was cut off knows nothing of a replica that was moved away and came back
+// empty. That one must not help it to lead beside the others.
+func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
+	w, x, leader := founded(t, raftio.StoreBolt)
+	var cut *testNode
+	for _, n := range w.others(x) {
+		if n != leader {
+			cut = n
+		}
+	}
+	d := w.add("n4", raftio.StoreBolt, nil)
+	d.start()
+	w.must(leader.group.AddNonvoter(w.ctx(), d.id, raft.ServerAddress(d.door.addr), 0))
+	w.agree()
+	cutOff([]*testNode{cut}, []*testNode{leader, d}, true)
+	w.until("n4 votes", func() bool {
+		_ = leader.group.AddVoter(w.ctx(), d.id, raft.ServerAddress(d.door.addr), 0)
+		return d.group.Votes()
+	})
+	w.until("the other is out", func() bool {
+		_ = leader.group.Remove(w.ctx(), x.id, 0)
+		return !leader.group.has(x.id)
+	})
+	w.write(5, leader, d)
+	x.stop()
+	left := x.group.Left()
+	x.dir = t.TempDir()
+	x.set = func(c *GroupConfig) { c.Pledge = left }
+	x.start()
+	const elections = 8
+	<-time.After(elections * ms(testHeartbeatMs))
+	if cut.group.IsLeader() {
+		t.Fatal(fmt.Sprint(cut.id, " leads with ", x.id, " beside ", leader.id))
+	}
+	w.write(5, leader, d)
+	cutOff([]*testNode{cut}, []*testNode{leader, d}, false)
+	w.until("all agree", func() bool { return cut.sm.state() == leader.sm.state() || !leader.group.IsLeader() })
+}

@@ -1,0 +1,101 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// errNotCaughtUp ends a transfer to a server that has not acknowledged the log's end
+// within an election timeout.
+var errNotCaughtUp = errors.New("the one that is to lead has not caught up")
+
+// TransferTo gives the leadership to a server, or, with an empty id, to the
+// one that is furthest. From the order to lead on the lease is off for the rest of
+// the term (package raftio, transfer.go): the new leader is elected past the
+// followers' promise.
+//
+// The library, too, would bring that server up to date first. But it waits for the
+// goroutine that sends the log there, also when that one has ended with the leadership
+// or will be busy for long with a server that does not answer; and until it has waited
+// it takes no entries, in later terms of this node neither. So here nothing is asked
+// of it before the server has acknowledged all there is, and no entries are taken
+// meanwhile.
+func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
+	return within(ctx, func() error { return g.transfer(id) })
+}
+
+func (g *Group) transfer(id raft.ServerID) error {
+	if !g.transferring.TryLock() {
+		return raft.ErrLeadershipTransferInProgress
+	}
+	defer g.transferring.Unlock()
+	r := g.raft.Load()
+	term, leads := leadership(r)
+	if !leads {
+		return raft.ErrNotLeader
+	}
+	if id == "" {
+		id = g.furthest(term)
+	}
+	addr, err := g.addressOf(id)
+	if err != nil {
+		return err
+	}
+	g.proposals.refuse(true)
+	defer g.proposals.refuse(false)
+	if err := g.awaitCaughtUp(r, term, id); err != nil {
+		return err
+	}
+	return r.LeadershipTransferToServer(id, addr).Error()
+}
+
+// furthest is the voter beside this node that has acknowledged most of the log; of
+// several, the one that was heard last.
+func (g *Group) furthest(term uint64) (best raft.ServerID) {
+	var match uint64
+	var sent time.Duration
+	for _, id := range g.latest.Load().Voters() {
+		m, s := g.acks.Match(id, term), g.acks.Sent(id, term)
+		if id != g.cfg.LocalID && (best == "" || m > match || m == match && s > sent) {
+			best, match, sent = id, m, s
+		}
+	}
+	return best
+}
+
+func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
+	for _, s := range g.latest.Load().Servers {
+		if s.ID == id && s.Suffrage == raft.Voter {
+			return s.Address, nil
+		}
+	}
+	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
+}
+
+// awaitCaughtUp waits until a server has acknowledged the whole log, no longer than
+// for an election.
+func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID) error {
+	if id == g.cfg.LocalID {
+		return nil // the library says what is wrong with that
+	}
+	late := time.NewTimer(ms(g.cfg.ElectionMs))
+	defer late.Stop()
+	for {
+		changed := g.acks.Changed()
+		if now, leads := leadership(r); !leads || now != term {
+			return raft.ErrLeadershipLost
+		}
+		if g.acks.Match(id, term) >= r.LastIndex() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return errNotCaughtUp
+		}
+	}
+}

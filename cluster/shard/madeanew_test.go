@@ -1,0 +1,54 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+
+	"lockstep/cluster/raftio"
+	"lockstep/tests/standstill"
+)
+
+// A replica that was dropped and made anew in the same process leads before it has run
+// the entries that the former one had put into the log. What is proposed now must not
+// be answered by what was proposed then.
+func TestAReplicaMadeAnewIsNotAnsweredByItsFormerEntries(t *testing.T) {
+	w := &shardWorld{world: &world{t: t}}
+	boot := uint64(1)
+	w.found(1, raftio.StoreBolt, nil, func(group GroupConfig) Config {
+		c := w.shardOf(group)
+		c.Boot = boot
+		return c
+	})
+	n := w.nodes[0]
+	again := func() {
+		n.stop()
+		n.start()
+	}
+	w.set("held", "1")
+	boot = 2
+	again()
+	for i := range 10 {
+		w.set(fmt.Sprint("former", i), "1")
+	}
+	still := standstill.New("held")
+	w.observer = still
+	again()
+	w.leader()
+	<-still.Entered
+	// So many that they leave as soon as the entry before them seems to have landed.
+	var answers []<-chan Result
+	for i := range 16 {
+		answers = append(answers, w.propose(n, "incr", fmt.Sprint("fresh", i)))
+	}
+	close(still.Open)
+	for i, answer := range answers {
+		select {
+		case r := <-answer:
+			if r.Err != nil || string(r.Replies[0].Bytes) != ":1\r\n" {
+				t.Errorf("call %d: %v, %v", i, r.Replies, r.Err)
+			}
+		case <-w.ctx().Done():
+			t.Fatalf("call %d: no answer", i)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package linear
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// earlySlack and lateSlack are how much sooner or later than it was told a key may
+	// go: the stamps of entries are milliseconds of a leader's clock, which follows the
+	// wall clock by terms, and a clock that is ahead falls back slowly.
+	earlySlack = 250 * time.Millisecond
+	lateSlack  = 2 * time.Second
+)
+
+// briefs are keys that live for a moment, so that one client reads what another wrote.
+type briefs struct {
+	mu   sync.Mutex
+	keys [32]string
+	n    int
+}
+
+// wrote notes a key.
+func (b *briefs) wrote(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.keys[b.n%len(b.keys)] = key
+	b.n++
+}
+
+// one is a key that was written of late, "" while there is none.
+func (b *briefs) one(random int) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.n == 0 {
+		return ""
+	}
+	return b.keys[random%min(b.n, len(b.keys))]
+}
+
+// checkBriefs checks keys that were written once, to live for as long as Arg says in
+// milliseconds: they are there from when the write was answered until about their end,
+// and once they have gone they do not come back.
+func checkBriefs(history []Op) (keys, reads int, wrong error) {
+	writes := map[string]*Op{}
+	for i := range history {
+		if o := &history[i]; o.Name == opBrief {
+			writes[o.Key] = o
+		}
+	}
+	type seen struct {
+		// there is the read that began last of those that saw it, gone the one that was
+		// answered first of those that came after its write and did not.
+		there, gone *Op
+	}
+	found := map[string]*seen{}
+	for i := range history {
+		o := &history[i]
+		if o.Name != opBriefRead || o.Outcome != Done {
+			continue
+		}
+		w := writes[o.Key]
+		if w == nil {
+			continue // its write has not been noted: the client was cut off in it
+		}
+		reads++
+		if err := checkBrief(w, o); err != nil {
+			return len(writes), reads, err
+		}
+		s := found[o.Key]
+		if s == nil {
+			s = &seen{}
+			found[o.Key] = s
+		}
+		switch {
+		case !o.Null && (s.there == nil || o.Call > s.there.Call):
+			s.there = o
+		case o.Null && w.Outcome == Done && o.Call > w.Return && (s.gone == nil || o.Return < s.gone.Return):
+			s.gone = o
+		}
+		if s.there != nil && s.gone != nil && s.gone.Return < s.there.Call {
+			return len(writes), reads, fmt.Errorf("%s came back: %+v, then %+v", o.Key, *s.gone, *s.there)
+		}
+	}
+	return len(writes), reads, nil
+}
+
+// checkBrief checks one read of a key.
+func checkBrief(w, read *Op) error {
+	ms, err := strconv.ParseInt(w.Arg, 10, 64)
+	if err != nil {
+		return err
+	}
+	life := ms * int64(time.Millisecond)
+	switch {
+	case !read.Null && w.Outcome == Refused:
+		return fmt.Errorf("%+v was refused, and seen: %+v", *w, *read)
+	case w.Outcome != Done:
+		return nil
+	case !read.Null && read.Call > w.Return+life+int64(lateSlack):
+		return fmt.Errorf("%+v is still there: %+v", *w, *read)
+	case read.Null && read.Call > w.Return && read.Return < w.Call+life-int64(earlySlack):
+		return fmt.Errorf("%+v has gone too early: %+v", *w, *read)
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package linear
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+// nemesisFor is how long TestNemesis goes on; 0: as usual.
+var nemesisFor = flag.Duration("nemesis", 0, "how long TestNemesis does harm")
+
+const (
+	// roundLasts is within what time the troubles of a round begin and end.
+	roundLasts = 4 * time.Second
+	// troublesMean is how many there are in one round, about.
+	troublesMean = 3
+)
+
+// nemesis does everything at once: nodes are killed and paused, one or all, what they
+// send each other is held in one direction or both, leaders are moved, snapshots are
+// written and loaded, replicas move. After each round all is well again, and clients of
+// every node must be served.
+type nemesis struct {
+	t     *testing.T
+	c     *proc.Cluster
+	o     proc.Options
+	w     *workload
+	f     *faults
+	r     *rand.Rand
+	wires *wires
+	// leader led when the round was drawn.
+	leader *proc.Node
+	// events are what happens in a round, spoken for the nodes that are killed or
+	// paused in it.
+	events    []event
+	spokenFor map[*proc.Node]bool
+	// drained are the nodes that were drained in it.
+	drained []*proc.Node
+	orders  orders
+}
+
+// event is something that happens in a round.
+type event struct {
+	at   time.Duration
+	what string
+	do   func()
+}
+
+// orders are the operator's orders under way.
+type orders struct{ open chan struct{} }
+
+// ordersMost bounds the orders under way.
+const ordersMost = 64
+
+// give sends an order to a node. What becomes of it does not matter.
+func (o *orders) give(addr string, args ...string) {
+	select {
+	case o.open <- struct{}{}:
+	default:
+		return // enough of them wait for an answer
+	}
+	go func() {
+		_, _ = proc.Ask(addr, args...)
+		<-o.open
+	}()
+}
+
+// settle waits until all have their answers.
+func (o *orders) settle() {
+	for range ordersMost {
+		o.open <- struct{}{}
+	}
+	for range ordersMost {
+		<-o.open
+	}
+}
+
+// drawOptions draws what the cluster is made of.
+func drawOptions(r *rand.Rand) (nodes int, o proc.Options) {
+	one := func(of ...string) string { return of[r.IntN(len(of))] }
+	heartbeatMs := one("200", "400", "800")
+	o = proc.Options{Shards: []int{1, 3}[r.IntN(2)], LogStore: one("boltdb", "wal"), Args: []string{
+		"--read-mode", one("lease", "lease", "quorum"), "--raft-log-shared", one("yes", "no"),
+		"--raft-heartbeat-ms", heartbeatMs, "--raft-election-ms", heartbeatMs,
+		"--raft-snapshot-entries", one("64", "1024"), "--raft-trailing-entries", one("0", "8", "64", "1024"),
+		"--write-timeout-ms", one("1500", "5000"), "--replica-repair-after-ms", "600000",
+	}}
+	return []int{3, 3, 5}[r.IntN(3)], o
+}
+
+// TestNemesis: what was acknowledged is there, once, in an order that is that of time,
+// and replicas are equal, whatever happened.
+func TestNemesis(t *testing.T) {
+	t.Parallel()
+	seed := proc.Seed(t, uint64(time.Now().UnixNano()))
+	n := &nemesis{t: t, r: rand.New(rand.NewPCG(seed, 1)), wires: newWires(t), orders: orders{make(chan struct{}, ordersMost)}}
+	nodes, o := drawOptions(n.r)
+	t.Logf("%d nodes, %d shards, %s, %v", nodes, o.Shards, o.LogStore, o.Args)
+	o.Before = n.wires.before
+	n.o, n.c = o, proc.NewCluster(t, nodes, o)
+	n.w = (&workload{history: NewHistory(), cluster: n.c, done: make(chan struct{}), rough: true}).start()
+	n.f = &faults{t: t, w: n.w}
+	n.f.awaitProgress()
+	lasts := *nemesisFor
+	if lasts == 0 {
+		lasts = time.Duration(rounds(15, 600)) * time.Second
+	}
+	began := time.Now()
+	done := 0
+	for ; done < 3 || time.Since(began) < lasts; done++ {
+		n.round()
+	}
+	n.w.stop()
+	t.Logf("%d rounds in %v", done, time.Since(began).Round(time.Second))
+	n.tally()
+	// What is read now must be told, on the slowest machine, too.
+	for _, node := range n.c.Nodes {
+		proc.MustAsk(t, node.Addr(), "CONFIG", "SET", "write-timeout-ms", "60000")
+	}
+	verify(t, n.w)
+}
+
+// round draws troubles, lets them happen, and waits until all is well.
+func (n *nemesis) round() {
+	n.t.Helper()
+	n.events, n.drained, n.spokenFor, n.leader = nil, nil, map[*proc.Node]bool{}, n.c.WaitLeader()
+	troubles := []func(from, to time.Duration){
+		n.kill, n.kill, n.pause, n.pause, n.killAll, n.pauseAll, n.hold, n.hold, n.hold,
+		n.transfers, n.transfers, n.snapshots, n.snapshots, n.drain,
+	}
+	for len(n.events) == 0 || n.r.IntN(troublesMean) > 0 {
+		from := n.within(0, roundLasts/2)
+		troubles[n.r.IntN(len(troubles))](from, n.within(from, roundLasts))
+	}
+	slices.SortStableFunc(n.events, func(a, b event) int { return int(a.at - b.at) })
+	var told []string
+	for _, e := range n.events {
+		told = append(told, fmt.Sprintf("%v %s", e.at.Round(time.Millisecond), e.what))
+	}
+	n.f.begin("%s", strings.Join(told, "; "))
+	began := time.Now()
+	for _, e := range n.events {
+		<-time.After(e.at - time.Since(began))
+		e.do()
+	}
+	for _, node := range n.c.Nodes {
+		proc.Wait(n.t, proc.ElectionPatience, node.Name+" answers", func() bool { return proc.Ping(node.Addr()) && node.Role() != "" })
+	}
+	n.orders.settle()
+	for _, node := range n.drained {
+		proc.Wait(n.t, proc.ElectionPatience, node.Name+" is drained no more", func() bool {
+			_, err := proc.Ask(n.leader.Addr(), "LOCKSTEP", "DRAIN", node.Name, "OFF")
+			return err == nil
+		})
+	}
+	n.f.awaitProgress()
+	for _, node := range n.c.Nodes {
+		n.f.awaitNode(node)
+	}
+	if n.t.Failed() {
+		n.t.FailNow()
+	}
+}
+
+func (n *nemesis) within(from, to time.Duration) time.Duration {
+	return from + time.Duration(n.r.Int64N(int64(to-from)+1))
+}
+
+func (n *nemesis) at(at time.Duration, what string, do func()) {
+	n.events = append(n.events, event{at, what, do})
+}
+
+// node draws a node, the leader more often than others.
+func (n *nemesis) node() *proc.Node {
+	if n.r.IntN(3) == 0 {
+		return n.leader
+	}
+	return n.c.Nodes[n.r.IntN(len(n.c.Nodes))]
+}
+
+// free draws a node that nothing else stops in this round; nil: there is none.
+func (n *nemesis) free() *proc.Node {
+	node := n.node()
+	if n.spokenFor[node] {
+		return nil
+	}
+	n.spokenFor[node] = true
+	return node
+}
+
+func (n *nemesis) kill(from, to time.Duration) {
+	if node := n.free(); node != nil {
+		n.killOne(node, from, to)
+	}
+}
+
+func (n *nemesis) killOne(node *proc.Node, from, to time.Duration) {
+	n.at(from, "kill -9 "+node.Name, func() { n.w.lives[node.Index].Add(1); node.Kill9() })
+	n.at(to, "start "+node.Name, func() { node.Start(); n.w.lives[node.Index].Add(1) })
+}
+
+// killAll kills all nodes at once; they come back one after the other.
+func (n *nemesis) killAll(from, to time.Duration) {
+	for _, node := range n.c.Nodes {
+		if !n.spokenFor[node] {
+			n.spokenFor[node] = true
+			n.killOne(node, from, n.within(from, to))
+		}
+	}
+}
+
+func (n *nemesis) pause(from, to time.Duration) {
+	if node := n.free(); node != nil {
+		n.pauseOne(node, from, to)
+	}
+}
+
+func (n *nemesis) pauseOne(node *proc.Node, from, to time.Duration) {
+	n.at(from, "SIGSTOP "+node.Name, node.Pause)
+	n.at(to, "SIGCONT "+node.Name, node.Continue)
+}
+
+func (n *nemesis) pauseAll(from, to time.Duration) {
+	for _, node := range n.c.Nodes {
+		if !n.spokenFor[node] {
+			n.spokenFor[node] = true
+			n.pauseOne(node, from, n.within(from, to))
+		}
+	}
+}
+
+// hold draws ways between nodes on which nothing passes.
+func (n *nemesis) hold(from, to time.Duration) {
+	one := n.node()
+	var ways []way
+	for _, a := range n.c.Nodes {
+		for _, b := range n.c.Nodes {
+			if a != b {
+				ways = append(ways, way{a.Name, b.Name})
+			}
+		}
+	}
+	out := func(x way) bool { return x.from == one.Name }
+	in := func(x way) bool { return x.to == one.Name }
+	what := ""
+	switch kind := n.r.IntN(5); kind {
+	case 0:
+		what, ways = one.Name+" is cut off", keepWays(ways, func(x way) bool { return out(x) || in(x) })
+	case 1:
+		what, ways = one.Name+" is not heard", keepWays(ways, out)
+	case 2:
+		what, ways = one.Name+" is deaf", keepWays(ways, in)
+	case 3:
+		half := map[string]bool{}
+		for _, node := range n.c.Nodes {
+			half[node.Name] = n.r.IntN(2) == 0
+		}
+		what, ways = fmt.Sprintf("two parts, %v", half), keepWays(ways, func(x way) bool { return half[x.from] != half[x.to] })
+	default:
+		ways = keepWays(ways, func(way) bool { return n.r.IntN(3) == 0 })
+		what = fmt.Sprint("held ", ways)
+	}
+	tear := n.r.IntN(2) == 0
+	n.at(from, what, func() { n.wires.hold(ways) })
+	n.at(to, fmt.Sprintf("it heals, torn: %v", tear), func() { n.wires.free(ways, tear) })
+}
+
+func keepWays(ways []way, want func(way) bool) []way {
+	return slices.DeleteFunc(ways, func(x way) bool { return !want(x) })
+}
+
+// transfers moves leaders, again and again, by orders to any node.
+func (n *nemesis) transfers(from, to time.Duration) {
+	for range 1 + n.r.IntN(6) {
+		asked, shard := n.node(), strconv.Itoa(n.r.IntN(n.o.Shards))
+		args := []string{"LOCKSTEP", "TRANSFER", shard}
+		if n.r.IntN(2) == 0 {
+			args = append(args, n.node().Name)
+		}
+		n.at(n.within(from, to), strings.Join(args[1:], " "), func() { n.orders.give(asked.Addr(), args...) })
+	}
+}
+
+// snapshots has nodes write snapshots and cut their logs, or load their state again.
+func (n *nemesis) snapshots(from, to time.Duration) {
+	for range 1 + n.r.IntN(6) {
+		asked, args := n.node(), []string{"LOCKSTEP", "SNAPSHOT"}
+		if n.r.IntN(4) == 0 {
+			args = []string{"DEBUG", "RELOAD"}
+		}
+		n.at(n.within(from, to), args[1]+" "+asked.Name, func() { n.orders.give(asked.Addr(), args...) })
+	}
+}
+
+// drain moves replicas away from a node and back, where there are others for them.
+func (n *nemesis) drain(from, to time.Duration) {
+	if len(n.c.Nodes) < 4 {
+		return
+	}
+	node, asked := n.node(), n.node()
+	n.drained = append(n.drained, node)
+	n.at(from, "drain "+node.Name, func() { n.orders.give(asked.Addr(), "LOCKSTEP", "DRAIN", node.Name) })
+	n.at(to, "drain "+node.Name+" off", func() { n.orders.give(asked.Addr(), "LOCKSTEP", "DRAIN", node.Name, "OFF") })
+}
+
+// tally prints how often what was answered.
+func (n *nemesis) tally() {
+	count := map[Outcome]int{}
+	for _, o := range n.w.history.Ops() {
+		count[o.Outcome]++
+	}
+	n.t.Logf("%d commands done, %d refused, %d of unknown outcome", count[Done], count[Refused], count[Unknown])
+	for _, f := range n.f.done {
+		n.t.Logf("%6.1fs: %s", float64(f.at)/1e9, f.what)
+	}
+}

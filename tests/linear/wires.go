@@ -1,0 +1,195 @@
+package linear
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// wires are what the nodes of a cluster reach each other by: each has a proxy for its
+// peer address, which knows from the first bytes of a connection who made it. What one
+// node sends another can be held, in one direction alone, on connections that are open
+// and on new ones: it comes late, or never if they are torn.
+type wires struct {
+	t testing.TB
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	// held counts who holds a way.
+	held   map[way]int
+	open   map[*wire]struct{}
+	closed bool
+}
+
+// way is a direction between two nodes, by their names.
+type way struct{ from, to string }
+
+// wire is one connection, as the proxy has it.
+type wire struct {
+	// by made it.
+	by           way
+	outer, inner net.Conn
+}
+
+func newWires(t testing.TB) *wires {
+	w := &wires{t: t, held: map[way]int{}, open: map[*wire]struct{}{}}
+	w.changed = sync.NewCond(&w.mu)
+	t.Cleanup(w.close)
+	return w
+}
+
+// before makes a node's proxy; it is for proc.Options.
+func (w *wires) before(n *proc.Node) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { l.Close() })
+	n.Flags("--peer-address", l.Addr().String())
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go w.pass(c, n)
+		}
+	}()
+}
+
+func (w *wires) pass(outer net.Conn, to *proc.Node) {
+	defer outer.Close()
+	preface, from, err := prefaceOf(outer)
+	if err != nil {
+		return
+	}
+	inner, err := net.Dial("tcp", to.PeerAddr())
+	if err != nil {
+		return
+	}
+	defer inner.Close()
+	x := &wire{way{from, to.Name}, outer, inner}
+	if !w.keep(x) {
+		return
+	}
+	defer w.forget(x)
+	if !w.await(x.by) {
+		return
+	}
+	if _, err := inner.Write(preface); err != nil {
+		return
+	}
+	go func() {
+		w.pump(outer, inner, way{to.Name, from})
+		outer.Close()
+		inner.Close()
+	}()
+	w.pump(inner, outer, x.by)
+}
+
+// prefaceOf reads what a connection begins with, and the name of the node that made it:
+// nine bytes, then three texts behind their lengths, of which the second is its id.
+func prefaceOf(c net.Conn) (preface []byte, from string, err error) {
+	preface = make([]byte, 9)
+	if _, err := io.ReadFull(c, preface); err != nil {
+		return nil, "", err
+	}
+	for i := range 3 {
+		begin := len(preface)
+		preface = append(preface, 0)
+		if _, err := io.ReadFull(c, preface[begin:]); err != nil {
+			return nil, "", err
+		}
+		text := make([]byte, preface[begin])
+		if _, err := io.ReadFull(c, text); err != nil {
+			return nil, "", err
+		}
+		if i == 1 {
+			from, _, _ = strings.Cut(string(text), ".")
+		}
+		preface = append(preface, text...)
+	}
+	return preface, from, nil
+}
+
+// pump passes on what is sent one way, when it may.
+func (w *wires) pump(to, from net.Conn, on way) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if !w.await(on) {
+				return
+			}
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// await returns when something may pass; false: there are no wires any more.
+func (w *wires) await(on way) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.held[on] > 0 && !w.closed {
+		w.changed.Wait()
+	}
+	return !w.closed
+}
+
+func (w *wires) keep(x *wire) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[x] = struct{}{}
+	return !w.closed
+}
+
+func (w *wires) forget(x *wire) {
+	w.mu.Lock()
+	delete(w.open, x)
+	w.mu.Unlock()
+}
+
+// hold lets nothing pass on some ways, until they are freed.
+func (w *wires) hold(ways []way) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, on := range ways {
+		w.held[on]++
+	}
+}
+
+// free undoes hold. What was held goes on its way, or with tear its connections break.
+func (w *wires) free(ways []way, tear bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, on := range ways {
+		w.held[on]--
+		for x := range w.open {
+			if tear && (x.by == on || x.by == way{on.to, on.from}) {
+				x.outer.Close()
+				x.inner.Close()
+			}
+		}
+	}
+	w.changed.Broadcast()
+}
+
+func (w *wires) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for x := range w.open {
+		x.outer.Close()
+		x.inner.Close()
+	}
+	w.changed.Broadcast()
+}

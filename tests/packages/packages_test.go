@@ -1,0 +1,218 @@
+// Package packages runs what the systemd unit, the Debian package's configuration, the
+// compose file and the container image say, as far as that goes without systemd and
+// without containers.
+package packages
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"lockstep/tests/proc"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	patience = 60 * time.Second
+	deployed = "../../deploy/"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(deployed + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// unit are the lines of the unit's sections, by name; of a name that is there twice,
+// the last.
+func unit(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for line := range strings.Lines(read(t, "systemd/lockstep.service")) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// here is a command line of the unit with this machine's places: the program under
+// test, the package's configuration, a folder of the test's for the data.
+func here(t *testing.T, line, conf, dir string) *exec.Cmd {
+	t.Helper()
+	places := strings.NewReplacer("/usr/bin/lockstepd", proc.Lockstepd(t), "/etc/lockstep/lockstep.conf", conf, "/var/lib/lockstep", dir)
+	words := strings.Fields(places.Replace(line))
+	if len(words) < 2 || words[0] != proc.Lockstepd(t) || !slices.Contains(words, conf) || !slices.Contains(words, dir) {
+		t.Fatalf("the unit runs %q", line)
+	}
+	return exec.Command(words[0], words[1:]...)
+}
+
+// TestTheUnitRunsANode: its command lines, with the configuration of the package: what
+// is checked first is good, the node serves, takes the password that only root can
+// read, and ends in time and with code 0 when it is told to.
+func TestTheUnitRunsANode(t *testing.T) {
+	proc.NeedProcesses(t)
+	u := unit(t)
+	port, dir := proc.FreePort(t), t.TempDir()
+	conf := filepath.Join(t.TempDir(), "lockstep.conf")
+	text := read(t, "deb/lockstep.conf") + "port " + strconv.Itoa(port) + "\n"
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := here(t, u["ExecStartPre"], conf, dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "the configuration is good") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if u["EnvironmentFile"] != "-/etc/lockstep/environment" {
+		t.Errorf("passwords come from %q", u["EnvironmentFile"])
+	}
+	cmd := here(t, u["ExecStart"], conf, dir)
+	cmd.Env = []string{"LOCKSTEP_REQUIREPASS=from-the-environment"}
+	var log strings.Builder
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := proc.StartMortal(cmd); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	addr := "127.0.0.1:" + strconv.Itoa(port)
+	proc.Wait(t, patience, "the node serves", func() bool {
+		_, err := proc.Ask(addr, "AUTH", "from-the-environment")
+		return err == nil
+	})
+	if _, err := proc.Ask(addr, "SET", "a", "1"); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+		t.Errorf("nobody is asked for a password: %v", err)
+	}
+	began := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	limit, _ := strconv.Atoi(u["TimeoutStopSec"])
+	if took := time.Since(began); err != nil || took > time.Duration(limit)*time.Second {
+		t.Errorf("it ended after %v of %d s: %v\n%s", took, limit, err, log.String())
+	}
+}
+
+// TestTheUnitIsGood, as systemd reads it.
+func TestTheUnitIsGood(t *testing.T) {
+	analyze := proc.Tool(t, "systemd-analyze")
+	// What it runs must be there; the packages put it elsewhere.
+	text := strings.ReplaceAll(read(t, "systemd/lockstep.service"), "/usr/bin/lockstepd", proc.Lockstepd(t))
+	verify := func(text string) (string, error) {
+		path := filepath.Join(t.TempDir(), "lockstep.service")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// The page that is named as its documentation is the package's.
+		out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := verify(text); err != nil || strings.Contains(out, "lockstep.service") {
+		t.Errorf("%v: %s", err, out)
+	}
+	// It finds what is wrong.
+	if out, err := verify(strings.Replace(text, "ProtectHome=yes", "ProtectHomes=yes", 1)); err == nil && !strings.Contains(out, "ProtectHomes") {
+		t.Errorf("a word that systemd does not know: %s", out)
+	}
+}
+
+// TestTheDocumentsCallTheUnitByItsName: who is told to restart it finds it.
+func TestTheDocumentsCallTheUnitByItsName(t *testing.T) {
+	called := regexp.MustCompile(`systemctl (?:[a-z]+ )(?:--now )?([a-z-]+)`)
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no documents", err)
+	}
+	found := 0
+	for _, path := range append(pages, deployed+"systemd/lockstep.service", deployed+"deb/control") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range called.FindAllStringSubmatch(string(text), -1) {
+			if found++; m[1] != "lockstep" {
+				t.Errorf("%s: %q: the unit is called lockstep", path, m[0])
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d calls of systemctl were found", found)
+	}
+}
+
+// variables of the image, as the Dockerfile sets them.
+func imageVariables(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for line := range strings.Lines(read(t, "Dockerfile")) {
+		if rest, ok := strings.CutPrefix(line, "ENV "); ok {
+			for _, word := range strings.Fields(rest) {
+				all = append(all, strings.ReplaceAll(word, `"`, ""))
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("the image sets nothing")
+	}
+	return all
+}
+
+// TestTheComposeFileIsTaken: a node of each service, in the image's environment and its
+// own, finds its configuration good; all are told the same, but for who they are.
+func TestTheComposeFileIsTaken(t *testing.T) {
+	proc.NeedProcesses(t)
+	var file struct {
+		Services map[string]struct {
+			Environment map[string]string
+			Volumes     []string
+		}
+		Volumes map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Services) != 3 {
+		t.Fatalf("%d services", len(file.Services))
+	}
+	check := func(env []string) string {
+		cmd := exec.Command(proc.Lockstepd(t), "--check-config")
+		cmd.Dir, cmd.Env = t.TempDir(), env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return err.Error() + ": " + string(out)
+		}
+		return string(out)
+	}
+	for name, service := range file.Services {
+		env := imageVariables(t)
+		for variable, value := range service.Environment {
+			env = append(env, variable+"="+strings.ReplaceAll(value, "${LOCKSTEP_REQUIREPASS:-}", "secret"))
+		}
+		if out := check(env); strings.TrimSpace(out) != "the configuration is good" {
+			t.Errorf("%s: %s", name, out)
+		}
+		if _, there := file.Volumes[name]; !there || service.Environment["LOCKSTEP_NODE_NAME"] != name || !slices.Equal(service.Volumes, []string{name + ":/data"}) {
+			t.Errorf("%s: %+v", name, service)
+		}
+		if !strings.Contains(service.Environment["LOCKSTEP_JOIN"], service.Environment["LOCKSTEP_PEER_ADDRESS"]) {
+			t.Errorf("%s is not where the others look for it", name)
+		}
+	}
+	// The check can fail.
+	if out := check([]string{"LOCKSTEP_JOINN=n1:16379", "LOCKSTEP_PORT=many"}); strings.TrimSpace(out) == "the configuration is good" {
+		t.Error("whatever the environment says is good")
+	}
+}

@@ -16,7 +16,7 @@ CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/...
 # What tests use beside Go, and do without where it is not installed.
 TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze
 
-.PHONY: run build chart test missing race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife docs screenshots deb check clean
+.PHONY: run build chart test missing race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
 
 run: ## three real nodes on this machine, with a live view
 	go run ./cmd/clusterctl demo
@@ -87,6 +87,10 @@ podlife: ## a StatefulSet's whole life in network namespaces (needs root and ipr
 chart: ## the Helm chart, rendered and judged without a cluster; fetches Helm and the Kubernetes types
 	cd deploy/k8s/test && GOFLAGS= go vet ./... && GOFLAGS= go test -count=1 -v -timeout 10m ./...
 
+kube: ## the chart on a real Kubernetes API server (needs root and iproute2); builds Kubernetes, the first time for ten minutes or more
+	@[ "$$(id -u)" = 0 ] || { echo "make kube: ONLY ROOT may make network namespaces; nothing was tested"; exit 1; }
+	cd tests/kube && GOFLAGS= go vet -mod=mod ./... && GOFLAGS= go test -mod=mod -count=1 -v -timeout 60m .
+
 docs: ## what is generated, anew
 	go test ./node/config -run TestDocumentationIsTheTable -update
 	go test ./engine/command -run TestDocumentationIsTheTable -update
@@ -103,4 +107,4 @@ screenshots: ## the pictures of the web page in docs/, anew; needs chromium
 check: lint test race fuzz-short ## all that CI runs
 
 clean:
-	rm -rf bin
+	rm -rf bin tests/kube/bin

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"lockstep/tests/lan"
 )
 
 // kubelet's eyes: how often a pod is looked at, and how soon a container that
@@ -53,7 +55,7 @@ func (c *claim) wipe() {
 // pod is a pod that exists: an address, and a container that is kept running.
 type pod struct {
 	*claim
-	leg *leg
+	leg *lan.Leg
 
 	mu sync.Mutex
 	// cmd is the container; nil between one and the next.
@@ -71,10 +73,10 @@ type pod struct {
 // newPod makes a pod of a claim, at a new address.
 func newPod(c *claim) *pod {
 	c.s.t.Helper()
-	p := &pod{claim: c, leg: c.s.lan.join(), gone: make(chan struct{}), watched: make(chan struct{})}
+	p := &pod{claim: c, leg: c.s.lan.Join(), gone: make(chan struct{}), watched: make(chan struct{})}
 	conf := filepath.Join(c.root, "etc/lockstep/lockstep.conf")
 	must(c.s.t, os.WriteFile(conf, []byte(c.s.chart.conf()), 0o644))
-	hosts := fmt.Sprintf("127.0.0.1 localhost\n%s %s %s\n", p.leg.addr, c.s.chart.host(c.name), c.name)
+	hosts := fmt.Sprintf("127.0.0.1 localhost\n%s %s %s\n", p.leg.Addr, c.s.chart.host(c.name), c.name)
 	must(c.s.t, os.WriteFile(filepath.Join(c.root, "etc/hosts"), []byte(hosts), 0o644))
 	return p
 }
@@ -95,7 +97,7 @@ func (p *pod) run() error {
 	defer out.Close()
 	cmd := p.s.command(&p.s.chart.node, p.claim)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := startIn(cmd, p.leg.namespace); err != nil {
+	if err := p.leg.Start(cmd); err != nil {
 		return err
 	}
 	exited := make(chan struct{})
@@ -179,7 +181,7 @@ func (p *pod) probe(of probe) error {
 	// Kubelet looks at no certificate.
 	way := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	client := http.Client{Timeout: time.Duration(of.TimeoutSeconds) * time.Second, Transport: way}
-	answer, err := client.Get(fmt.Sprintf("%s://%s:%d%s", cmp.Or(strings.ToLower(of.HTTPGet.Scheme), "http"), p.leg.addr, p.s.chart.port(of.HTTPGet.Port), of.HTTPGet.Path))
+	answer, err := client.Get(fmt.Sprintf("%s://%s:%d%s", cmp.Or(strings.ToLower(of.HTTPGet.Scheme), "http"), p.leg.Addr, p.s.chart.port(of.HTTPGet.Port), of.HTTPGet.Path))
 	if err != nil {
 		return err
 	}
@@ -249,7 +251,7 @@ func (p *pod) crash() {
 func (p *pod) vanish() {
 	close(p.gone)
 	<-p.watched
-	p.leg.leave()
+	p.leg.Leave()
 }
 
 // command is a container's, in the root of a claim.

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/tests/lan"
 	"lockstep/tests/proc"
+	"lockstep/tests/writers"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }
@@ -24,7 +26,7 @@ const (
 type story struct {
 	*testing.T
 	*set
-	load    *load
+	load    *writers.Writers
 	cluster string
 }
 
@@ -44,7 +46,7 @@ func begin(t *testing.T, values string) *story {
 	if err := lone.probe(s.chart.node.LivenessProbe); err != nil {
 		t.Errorf("a pod that waits for others would be restarted: %v", err)
 	}
-	if _, err := s.dial(s.client(lone.leg.addr)); err == nil {
+	if _, err := s.dial(s.client(lone.leg.Addr)); err == nil {
 		t.Error("one of three serves clients")
 	}
 	s.create(2, 0)
@@ -52,9 +54,9 @@ func begin(t *testing.T, values string) *story {
 	if !strings.Contains(s.claim(0).log(), "founds it") || strings.Contains(s.claim(1).log()+s.claim(2).log(), "founds it") {
 		t.Error("another pod than the one with the lowest name has founded the cluster")
 	}
-	b := &story{T: t, set: s, load: s.begin(writersUsual), cluster: s.status(s.pod(0)).ClusterID}
-	b.load.advance(writesUsual)
-	b.load.tell()
+	b := &story{T: t, set: s, load: writers.Begin(t, writersUsual, s.connect), cluster: s.status(s.pod(0)).ClusterID}
+	b.load.Advance(writesUsual)
+	b.load.Tell()
 	return b
 }
 
@@ -64,11 +66,11 @@ func (b *story) then(what string, replicas int, strict bool, began time.Time) {
 	b.Helper()
 	b.whole(replicas)
 	took := time.Since(began)
-	b.load.advance(writesUsual)
-	met := b.load.tell()
+	b.load.Advance(writesUsual)
+	met := b.load.Tell()
 	b.Logf("%s: whole again after %v; %v", what, took.Round(100*time.Millisecond), met)
-	if strict && len(met.told)+len(met.silent) > 0 {
-		b.Errorf("%s: clients met error replies %q and no answer to %q", what, met.told, met.silent)
+	if strict && len(met.Told)+len(met.Silent) > 0 {
+		b.Errorf("%s: clients met error replies %q and no answer to %q", what, met.Told, met.Silent)
 	}
 }
 
@@ -80,7 +82,7 @@ func (b *story) end() {
 			b.Errorf("%s belongs to cluster %s, not %s", b.pod(i).name, id, b.cluster)
 		}
 	}
-	b.load.verify(b.T)
+	b.load.Verify(b.servers())
 }
 
 // TestPodsComeAndGo is the short story.
@@ -137,7 +139,7 @@ func TestKubectlScale(t *testing.T) {
 	b.upgrade(5)
 	began := time.Now()
 	b.shrink(3)
-	b.load.advance(writesUsual)
+	b.load.Advance(writesUsual)
 	b.chart.resize(3)
 	if out, err := b.job(); err != nil {
 		t.Fatalf("clusterctl scale: %v\n%s", err, out)
@@ -169,7 +171,7 @@ func TestBackupsAreMadeAndDeleted(t *testing.T) {
 		if out, err := b.runIn(c, &b.chart.backup); err != nil {
 			t.Fatalf("run %d: %v\n%s", run, err, out)
 		}
-		b.load.advance(writesUsual)
+		b.load.Advance(writesUsual)
 	}
 	made, err := filepath.Glob(filepath.Join(volume, "backup", "*"))
 	must(t, err)
@@ -228,7 +230,7 @@ func TestPodsAreKilledAndDrained(t *testing.T) {
 	}
 	began := time.Now()
 	took := b.remove(leader)
-	b.load.advance(writesUsual)
+	b.load.Advance(writesUsual)
 	b.Logf("the leader's pod ended after %v of %v; the others go on without it", took.Round(100*time.Millisecond), b.chart.grace)
 	b.create(leader)
 	b.then("drain of the leader's machine", 3, true, began)
@@ -245,7 +247,7 @@ func TestOneWayPartition(t *testing.T) {
 		if leader < 0 {
 			t.Fatal("nobody says who leads")
 		}
-		cut := func(do func(from, to *leg)) {
+		cut := func(do func(from, to *lan.Leg)) {
 			for i := range 3 {
 				if from, to := b.pod(leader).leg, b.pod(i).leg; i != leader && way == "the leader is not heard" {
 					do(from, to)
@@ -255,7 +257,7 @@ func TestOneWayPartition(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		cut((*leg).deafen)
+		cut((*lan.Leg).Deafen)
 		proc.Wait(t, patience, way+": another pod leads", func() bool {
 			for i := range 3 {
 				if i == leader {
@@ -269,8 +271,8 @@ func TestOneWayPartition(t *testing.T) {
 		})
 		b.Logf("%s: another leads after %v", way, time.Since(began).Round(100*time.Millisecond))
 		proc.Wait(t, patience, way+": the pod that is cut off is not ready", func() bool { return !b.pod(leader).isReady() })
-		b.load.advance(writesUsual)
-		cut((*leg).heal)
+		b.load.Advance(writesUsual)
+		cut((*lan.Leg).Heal)
 		b.then(way, 3, false, began)
 	}
 	b.end()

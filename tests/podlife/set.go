@@ -12,6 +12,8 @@ import (
 
 	"lockstep/node/status"
 	"lockstep/tests/certs"
+	"lockstep/tests/image"
+	"lockstep/tests/lan"
 	"lockstep/tests/proc"
 )
 
@@ -22,7 +24,7 @@ const patience = 90 * time.Second
 type set struct {
 	t     testing.TB
 	chart *chart
-	lan   *lan
+	lan   *lan.Lan
 	image string
 
 	mu sync.Mutex
@@ -46,12 +48,12 @@ type trust struct {
 // newSet makes the release of a set of values, without pods.
 func newSet(t testing.TB, values string) *set {
 	t.Helper()
-	s := &set{t: t, lan: newLan(t), chart: readChart(t, values), claims: map[int]*claim{}, pods: map[int]*pod{}}
-	s.image = newImage(t)
+	s := &set{t: t, lan: lan.New(t), chart: readChart(t, values), claims: map[int]*claim{}, pods: map[int]*pod{}}
+	s.image = image.New(t)
 	if s.chart.secure() {
 		s.trust()
 	}
-	serveNames(t, s.lan.gateway(), s.lookup)
+	s.lan.ServeNames(s.lookup)
 	t.Cleanup(s.end)
 	return s
 }
@@ -79,7 +81,7 @@ func (s *set) renew() {
 // root makes a container's root with what the pod mounts.
 func (s *set) root() string {
 	s.t.Helper()
-	root := newRoot(s.t, s.chart.user, s.lan.gateway(), s.image)
+	root := newRoot(s.t, s.chart.user, s.lan.Gateway(), s.image)
 	if s.tls != nil {
 		s.tls.mounts = append(s.tls.mounts, certs.NewMountAt(s.t, filepath.Join(root, "etc/lockstep/tls"), s.chart.user, s.tls.pair, s.tls.authority))
 	}
@@ -108,21 +110,13 @@ func (s *set) lookup(name string) []string {
 	for _, p := range s.pods {
 		switch {
 		case name == s.chart.host(p.name), name == s.chart.headless+"."+s.chart.domain():
-			all = append(all, p.leg.addr)
+			all = append(all, p.leg.Addr)
 		case name == s.chart.name+"."+s.chart.domain() && p.isReady():
-			all = append(all, p.leg.addr)
+			all = append(all, p.leg.Addr)
 		}
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
-}
-
-// service is the address of a pod that is ready, by chance; "": there is none.
-func (s *set) service() string {
-	if all := s.lookup(s.chart.name + "." + s.chart.domain()); len(all) > 0 {
-		return s.client(all[0])
-	}
-	return ""
 }
 
 // client is the client port at an address.
@@ -280,12 +274,12 @@ func (s *set) job() (string, error) {
 // runIn runs a container to its end in a pod of its own.
 func (s *set) runIn(c *claim, in *container) (string, error) {
 	s.t.Helper()
-	g := s.lan.join()
-	defer g.leave()
+	g := s.lan.Join()
+	defer g.Leave()
 	cmd := s.command(in, c)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := startIn(cmd, g.namespace); err != nil {
+	if err := g.Start(cmd); err != nil {
 		return "", err
 	}
 	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })

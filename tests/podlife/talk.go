@@ -3,6 +3,7 @@ package podlife
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -42,9 +43,28 @@ func (s *set) dial(addr string) (*respconn.Conn, error) {
 	return c, nil
 }
 
+// connect dials a pod that is ready, by chance, through the Service.
+func (s *set) connect() (*respconn.Conn, error) {
+	all := s.lookup(s.chart.name + "." + s.chart.domain())
+	if len(all) == 0 {
+		return nil, errors.New("no pod is ready")
+	}
+	return s.dial(s.client(all[0]))
+}
+
+// servers are the pods that exist, each with how it is asked.
+func (s *set) servers() map[string]func(...string) (respconn.Value, error) {
+	all := map[string]func(...string) (respconn.Value, error){}
+	for i := range s.ordinals() {
+		p := s.pod(i)
+		all[p.name] = func(args ...string) (respconn.Value, error) { return s.ask(p, args...) }
+	}
+	return all
+}
+
 // shown is the serial number of the certificate that a pod shows a new client.
 func (s *set) shown(p *pod) string {
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: dialPatience}, "tcp", s.client(p.leg.addr), s.tls.client)
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: dialPatience}, "tcp", s.client(p.leg.Addr), s.tls.client)
 	if err != nil {
 		return err.Error()
 	}
@@ -54,7 +74,7 @@ func (s *set) shown(p *pod) string {
 
 // ask sends one command to a pod.
 func (s *set) ask(p *pod, args ...string) (respconn.Value, error) {
-	c, err := s.dial(s.client(p.leg.addr))
+	c, err := s.dial(s.client(p.leg.Addr))
 	if err != nil {
 		return respconn.Value{}, err
 	}

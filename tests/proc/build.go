@@ -47,7 +47,7 @@ func build(program string, values ...string) (string, error) {
 		args = append(args, "-ldflags", "-X "+strings.Join(values, " -X "))
 		name += "-" + strings.NewReplacer("/", "_", "=", "_").Replace(strings.Join(values, "-"))
 	}
-	shared, unlock, err := lockShared()
+	module, shared, unlock, err := lockShared()
 	if err != nil {
 		return "", err
 	}
@@ -55,33 +55,35 @@ func build(program string, values ...string) (string, error) {
 	// The go command links anew only if what lies there is of another tree.
 	latest := filepath.Join(shared, name)
 	cmd := exec.Command("go", append(args, "-o", latest, "lockstep/cmd/"+program)...)
+	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
 	}
 	return keep(latest, program)
 }
 
-// lockShared is a folder for the programs of this module, the same for all its
-// test binaries: what one of them has linked, the next need not. One at a time
-// may use it.
-func lockShared() (dir string, unlock func(), err error) {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+// lockShared is the folder of this module, which test binaries of another may use,
+// and a folder for its programs, the same for all test binaries: what one of them
+// has linked, the next need not. One at a time may use it.
+func lockShared() (module, dir string, unlock func(), err error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "lockstep").Output()
 	if err != nil {
-		return "", nil, fmt.Errorf("go list -m: %w", err)
+		return "", "", nil, fmt.Errorf("go list -m: %w", err)
 	}
-	dir = filepath.Join(os.TempDir(), "lockstep-test-programs"+strings.ReplaceAll(strings.TrimSpace(string(module)), "/", "-"))
+	module = strings.TrimSpace(string(out))
+	dir = filepath.Join(os.TempDir(), "lockstep-test-programs"+strings.ReplaceAll(module, "/", "-"))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		_ = f.Close()
-		return "", nil, err
+		return "", "", nil, err
 	}
-	return dir, func() { _ = f.Close() }, nil
+	return module, dir, func() { _ = f.Close() }, nil
 }
 
 // keep gives this test binary a program of its own, by another name of the same

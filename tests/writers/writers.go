@@ -1,4 +1,6 @@
-package podlife
+// Package writers are clients that write without a rest, and then look whether all
+// that was acknowledged is there.
+package writers
 
 import (
 	"crypto/tls"
@@ -17,6 +19,9 @@ import (
 	"lockstep/tests/respconn"
 )
 
+// advancePatience is how long clients may wait for a cluster that is to serve them.
+const advancePatience = 90 * time.Second
+
 // writeEvery is the pace of a client: the machine is for the nodes.
 const writeEvery = 5 * time.Millisecond
 
@@ -25,13 +30,13 @@ const writeEvery = 5 * time.Millisecond
 // it, and then takes another; a number whose answer did not come is left alone,
 // and the next is sent.
 type writer struct {
-	s    *set
-	key  string
-	conn *respconn.Conn
-	next int
+	connect Connect
+	key     string
+	conn    *respconn.Conn
+	next    int
 
 	mu sync.Mutex
-	// sure are the numbers that were acknowledged. The rest is since tell: counted
+	// sure are the numbers that were acknowledged. The rest is since Tell: counted
 	// of them were told of, silent had no answer and told had an error for one.
 	sure         []int
 	counted      int
@@ -39,28 +44,32 @@ type writer struct {
 	longest      time.Duration
 }
 
-// load is all writers.
-type load struct {
-	s    *set
+// Connect makes a connection to some server that is ready, as a client's library
+// or a Service would choose it.
+type Connect func() (*respconn.Conn, error)
+
+// Writers are the clients of a test.
+type Writers struct {
+	t    testing.TB
 	all  []*writer
 	stop chan struct{}
 	done sync.WaitGroup
 }
 
-// begin starts writers; they end with the test or before.
-func (s *set) begin(writers int) *load {
-	l := &load{s: s, stop: make(chan struct{})}
-	for i := range writers {
-		w := &writer{s: s, key: fmt.Sprintf("list:%d", i)}
+// Begin starts n of them; they end with the test or before.
+func Begin(t testing.TB, n int, connect Connect) *Writers {
+	l := &Writers{t: t, stop: make(chan struct{})}
+	for i := range n {
+		w := &writer{connect: connect, key: fmt.Sprintf("list:%d", i)}
 		l.all = append(l.all, w)
 		l.done.Go(func() { w.run(l.stop) })
 	}
-	s.t.Cleanup(l.halt)
+	t.Cleanup(l.Halt)
 	return l
 }
 
-// halt ends the writers in good order.
-func (l *load) halt() {
+// Halt ends them in good order.
+func (l *Writers) Halt() {
 	select {
 	case <-l.stop:
 	default:
@@ -103,9 +112,7 @@ func (w *writer) connected() bool {
 		w.conn = nil
 	}
 	if w.conn == nil {
-		if addr := w.s.service(); addr != "" {
-			w.conn, _ = w.s.dial(addr)
-		}
+		w.conn, _ = w.connect()
 	}
 	return w.conn != nil
 }
@@ -153,41 +160,44 @@ func (w *writer) write() bool {
 	return false
 }
 
-// tally is what the writers have met since it was last asked for.
-type tally struct {
-	// writes were acknowledged, silent had no answer.
-	writes       int
-	silent, told []string
-	longest      time.Duration
+// Tally is what the writers have met since it was last asked for.
+type Tally struct {
+	// Writes were acknowledged.
+	Writes int
+	// Silent are the writes that had no answer, Told the errors that others had for
+	// one.
+	Silent, Told []string
+	// Longest is the longest that a client was without an acknowledgement.
+	Longest time.Duration
 }
 
-func (t tally) String() string {
+func (t Tally) String() string {
 	return fmt.Sprintf("%d writes acknowledged, %d error replies, %d without an answer, longest pause %v",
-		t.writes, len(t.told), len(t.silent), t.longest.Round(time.Millisecond))
+		t.Writes, len(t.Told), len(t.Silent), t.Longest.Round(time.Millisecond))
 }
 
-// tell is the sum over all writers since it was last called.
-func (l *load) tell() (sum tally) {
+// Tell is the sum over all writers since it was last called.
+func (l *Writers) Tell() (sum Tally) {
 	for _, w := range l.all {
 		w.mu.Lock()
-		sum.writes += len(w.sure) - w.counted
-		sum.silent = append(sum.silent, w.silent...)
-		sum.told = append(sum.told, w.told...)
-		sum.longest = max(sum.longest, w.longest)
+		sum.Writes += len(w.sure) - w.counted
+		sum.Silent = append(sum.Silent, w.silent...)
+		sum.Told = append(sum.Told, w.told...)
+		sum.Longest = max(sum.Longest, w.longest)
 		w.counted, w.silent, w.told, w.longest = len(w.sure), nil, nil, 0
 		w.mu.Unlock()
 	}
 	return sum
 }
 
-// advance waits until every writer has had more writes acknowledged.
-func (l *load) advance(writes int) {
-	l.s.t.Helper()
+// Advance waits until every writer has had more writes acknowledged.
+func (l *Writers) Advance(writes int) {
+	l.t.Helper()
 	from := map[*writer]int{}
 	for _, w := range l.all {
 		from[w] = w.acknowledged()
 	}
-	proc.Wait(l.s.t, patience, fmt.Sprintf("every client has %d more writes acknowledged", writes), func() bool {
+	proc.Wait(l.t, advancePatience, fmt.Sprintf("every client has %d more writes acknowledged", writes), func() bool {
 		for _, w := range l.all {
 			if w.acknowledged() < from[w]+writes {
 				return false
@@ -203,24 +213,29 @@ func (w *writer) acknowledged() int {
 	return len(w.sure)
 }
 
-// verify ends the writers and reads everything through each pod: what was
-// acknowledged is there once and in order, what was not at most once, and nothing
-// else.
-func (l *load) verify(t testing.TB) {
-	t.Helper()
-	l.halt()
+// Verify ends the writers and reads everything from each of the servers, by its function
+// of the map: what was acknowledged is there once and in order, what was not at most once,
+// and nothing else.
+func (l *Writers) Verify(servers map[string]func(args ...string) (respconn.Value, error)) {
+	l.t.Helper()
+	l.Halt()
 	total := 0
-	for i := range l.s.ordinals() {
+	for name, ask := range servers {
 		for _, w := range l.all {
-			v, err := l.s.ask(l.s.pod(i), "LRANGE", w.key, "0", "-1")
-			must(t, err)
+			v, err := ask("LRANGE", w.key, "0", "-1")
+			if err != nil {
+				l.t.Fatalf("%s through %s: %v", w.key, name, err)
+			}
 			total += len(w.sure)
 			if lost, doubled, foreign := w.judge(v); lost+doubled+foreign > 0 {
-				t.Errorf("%s through %s: %d of %d acknowledged writes lost, %d doubled, %d that nobody wrote or out of order", w.key, l.s.pod(i).name, lost, len(w.sure), doubled, foreign)
+				l.t.Errorf("%s through %s: %d of %d acknowledged writes lost, %d doubled, %d that nobody wrote or out of order", w.key, name, lost, len(w.sure), doubled, foreign)
 			}
 		}
 	}
-	t.Logf("%d acknowledged writes read back through %d pods: 0 lost, 0 doubled unless said above", total, len(l.s.ordinals()))
+	if total == 0 {
+		l.t.Error("nothing was acknowledged, or nobody was asked")
+	}
+	l.t.Logf("%d acknowledged writes read back through %d servers: 0 lost, 0 doubled unless said above", total, len(servers))
 }
 
 func (w *writer) judge(v respconn.Value) (lost, doubled, foreign int) {

@@ -1,10 +1,9 @@
-package podlife
+package lan
 
 import (
 	"encoding/binary"
 	"net"
 	"strings"
-	"testing"
 )
 
 // names is a name server: what a name stands for is asked anew for each question.
@@ -13,16 +12,16 @@ type names struct {
 	lookup func(name string) []string
 }
 
-// serveNames answers on port 53 of an address for as long as the test lasts.
+// ServeNames answers on port 53 of the gateway for as long as the test lasts.
 // lookup tells the addresses of a name in lower case without its last dot.
-func serveNames(t testing.TB, addr string, lookup func(string) []string) {
-	t.Helper()
-	conn, err := net.ListenPacket("udp", net.JoinHostPort(addr, "53"))
+func (l *Lan) ServeNames(lookup func(string) []string) {
+	l.t.Helper()
+	conn, err := net.ListenPacket("udp", net.JoinHostPort(l.Gateway(), "53"))
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
 	done := make(chan struct{})
-	t.Cleanup(func() { conn.Close(); <-done })
+	l.t.Cleanup(func() { conn.Close(); <-done })
 	go func() {
 		defer close(done)
 		(&names{conn, lookup}).serve()

@@ -1,4 +1,4 @@
-package podlife
+package lan
 
 import (
 	"bytes"
@@ -21,9 +21,9 @@ import (
 	"lockstep/tests/proc"
 )
 
-// lan is a bridge in a network namespace of its own, where no rule of the machine
+// Lan is a bridge in a network namespace of its own, where no rule of the machine
 // drops a packet, with one leg in the machine's network: the test's.
-type lan struct {
+type Lan struct {
 	t testing.TB
 	// id begins the names of all that is made.
 	id string
@@ -37,9 +37,9 @@ type lan struct {
 // addressesMost is how many addresses a lan has; none is given twice.
 const addressesMost = 250
 
-// newLan makes one, for as long as the test lasts. Without the right to do so
+// New makes one, for as long as the test lasts. Without the right to do so
 // the test is skipped.
-func newLan(t testing.TB) *lan {
+func New(t testing.TB) *Lan {
 	t.Helper()
 	proc.NeedProcesses(t)
 	if os.Geteuid() != 0 {
@@ -47,7 +47,7 @@ func newLan(t testing.TB) *lan {
 	}
 	proc.Tool(t, "ip")
 	sweep(t)
-	l := &lan{t: t, id: fmt.Sprintf("ls%d%c", os.Getpid(), 'a'+lans.Add(1)%26), net: freeNet(t), last: 1}
+	l := &Lan{t: t, id: fmt.Sprintf("ls%d%c", os.Getpid(), 'a'+lans.Add(1)%26), net: freeNet(t), last: 1}
 	if out, err := exec.Command("ip", "netns", "add", l.id).CombinedOutput(); err != nil {
 		proc.Skip(t, "network namespaces cannot be made here: "+strings.TrimSpace(string(out)))
 	}
@@ -55,7 +55,7 @@ func newLan(t testing.TB) *lan {
 	l.ip("-n", l.id, "link", "add", "br0", "type", "bridge")
 	l.ip("-n", l.id, "link", "set", "br0", "up")
 	l.ip("link", "add", l.id+"h", "type", "veth", "peer", "name", "host0", "netns", l.id)
-	l.ip("addr", "add", l.gateway()+"/24", "dev", l.id+"h")
+	l.ip("addr", "add", l.Gateway()+"/24", "dev", l.id+"h")
 	l.ip("link", "set", l.id+"h", "up")
 	l.ip("-n", l.id, "link", "set", "host0", "master", "br0", "up")
 	return l
@@ -92,7 +92,9 @@ func sweep(t testing.TB) {
 func freeNet(t testing.TB) string {
 	t.Helper()
 	taken, err := net.InterfaceAddrs()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 1000 {
 		begin := fmt.Sprintf("198.18.%d", rand.IntN(256))
 		if !slices.ContainsFunc(taken, func(a net.Addr) bool { return strings.HasPrefix(a.String(), begin+".") }) {
@@ -105,7 +107,7 @@ func freeNet(t testing.TB) string {
 
 // remove takes away all that begins with the lan's id: what a scenario that
 // failed has left, too.
-func (l *lan) remove() {
+func (l *Lan) remove() {
 	_ = exec.Command("ip", "link", "del", l.id+"h").Run()
 	names, err := filepath.Glob("/run/netns/" + l.id + "*")
 	if err != nil {
@@ -118,61 +120,83 @@ func (l *lan) remove() {
 	}
 }
 
-// gateway is the test's own address.
-func (l *lan) gateway() string { return l.net + ".1" }
+// Gateway is the test's own address.
+func (l *Lan) Gateway() string { return l.net + ".1" }
 
-// ip runs ip(8).
-func (l *lan) ip(args ...string) {
+// ip runs ip(8), or ends the test.
+func (l *Lan) ip(args ...string) {
 	l.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		l.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	if err := ip(args...); err != nil {
+		l.t.Fatal(err)
 	}
 }
 
-// leg is a place on the lan: a namespace with an address that nobody had before.
-type leg struct {
-	l         *lan
-	namespace string
-	addr      string
+func ip(args ...string) error {
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
-// join makes one.
-func (l *lan) join() *leg {
+// Leg is a place on the lan: a namespace with an address that nobody had before.
+type Leg struct {
+	l *Lan
+	// Namespace is its name, Addr its address.
+	Namespace, Addr string
+}
+
+// Join makes one.
+func (l *Lan) Join() *Leg {
 	l.t.Helper()
+	g, err := l.TryJoin()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return g
+}
+
+// TryJoin is Join for others than the test's own goroutine.
+func (l *Lan) TryJoin() (*Leg, error) {
 	l.mu.Lock()
 	l.last++
 	n := l.last
 	l.mu.Unlock()
 	if n > addressesMost {
-		l.t.Fatal("all addresses were given")
+		return nil, errors.New("all addresses were given")
 	}
-	g := &leg{l: l, namespace: fmt.Sprintf("%s-%d", l.id, n), addr: fmt.Sprintf("%s.%d", l.net, n)}
+	g := &Leg{l: l, Namespace: fmt.Sprintf("%s-%d", l.id, n), Addr: fmt.Sprintf("%s.%d", l.net, n)}
 	port := fmt.Sprintf("p%d", n)
-	l.ip("netns", "add", g.namespace)
-	l.ip("-n", g.namespace, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", l.id)
-	l.ip("-n", l.id, "link", "set", port, "master", "br0", "up")
-	l.ip("-n", g.namespace, "addr", "add", g.addr+"/24", "dev", "eth0")
-	l.ip("-n", g.namespace, "link", "set", "lo", "up")
-	l.ip("-n", g.namespace, "link", "set", "eth0", "up")
-	return g
+	for _, args := range [][]string{
+		{"netns", "add", g.Namespace},
+		{"-n", g.Namespace, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", l.id},
+		{"-n", l.id, "link", "set", port, "master", "br0", "up"},
+		{"-n", g.Namespace, "addr", "add", g.Addr + "/24", "dev", "eth0"},
+		{"-n", g.Namespace, "link", "set", "lo", "up"},
+		{"-n", g.Namespace, "link", "set", "eth0", "up"},
+	} {
+		if err := ip(args...); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
-// leave removes it, and with it whatever came or went there.
-func (g *leg) leave() {
-	if out, err := exec.Command("ip", "netns", "del", g.namespace).CombinedOutput(); err != nil {
-		g.l.t.Errorf("%s stays behind: %v: %s", g.namespace, err, out)
+// Leave removes it, and with it whatever came or went there.
+func (g *Leg) Leave() {
+	if out, err := exec.Command("ip", "netns", "del", g.Namespace).CombinedOutput(); err != nil {
+		g.l.t.Errorf("%s stays behind: %v: %s", g.Namespace, err, out)
 	}
 }
 
-// deafen lets nothing that is sent from here reach the other any more, without a
+// Deafen lets nothing that is sent from here reach the other any more, without a
 // word to the sender; what the other sends still comes.
-func (g *leg) deafen(other *leg) {
+func (g *Leg) Deafen(other *Leg) {
 	g.l.t.Helper()
-	g.l.ip("-n", g.namespace, "neigh", "replace", other.addr, "lladdr", "02:00:00:00:00:01", "nud", "permanent", "dev", "eth0")
+	g.l.ip("-n", g.Namespace, "neigh", "replace", other.Addr, "lladdr", "02:00:00:00:00:01", "nud", "permanent", "dev", "eth0")
 }
 
-// heal undoes deafen.
-func (g *leg) heal(other *leg) {
+// Heal undoes Deafen.
+func (g *Leg) Heal(other *Leg) {
 	g.l.t.Helper()
-	g.l.ip("-n", g.namespace, "neigh", "del", other.addr, "dev", "eth0")
+	g.l.ip("-n", g.Namespace, "neigh", "del", other.Addr, "dev", "eth0")
 }

@@ -1,0 +1,218 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"lockstep/tests/lan"
+)
+
+// Config is what a kubelet is told.
+type Config struct {
+	Client kubernetes.Interface
+	Lan    *lan.Lan
+	// Images are folders, by the names that pods ask for.
+	Images map[string]string
+	// Starter is the path of the program that starts a container.
+	Starter string
+	// Dir is a folder for volumes, roots and logs.
+	Dir string
+	// Nodes are the names of the nodes that it plays.
+	Nodes []string
+	// Complain is told what must not be: a pod that wants what is not known here.
+	Complain func(format string, args ...any)
+}
+
+// Kubelet plays the nodes of a cluster.
+type Kubelet struct {
+	Config
+	factory informers.SharedInformerFactory
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu   sync.Mutex
+	pods map[types.UID]*pod
+	dead map[string]bool
+	past []Event
+}
+
+// Event is something that happened to a pod.
+type Event struct {
+	Time      time.Time
+	Pod, What string
+}
+
+// What events say.
+const (
+	Started = "started"
+	Ready   = "ready"
+	Unready = "not ready any more"
+	ToldEnd = "told to end"
+	Ended   = "ended well"
+	Failed  = "failed"
+	Killed  = "killed after its grace period"
+	Sick    = "ended for a probe that failed"
+	Deleted = "deleted"
+)
+
+// Start registers the nodes and runs what is bound to them, until Stop.
+func Start(c Config) (*Kubelet, error) {
+	k := &Kubelet{Config: c, pods: map[types.UID]*pod{}, dead: map[string]bool{}}
+	k.ctx, k.cancel = context.WithCancel(context.Background())
+	k.factory = informers.NewSharedInformerFactory(c.Client, 0)
+	core := k.factory.Core().V1()
+	// An informer that was asked for is kept up to date.
+	core.ConfigMaps().Informer()
+	core.Secrets().Informer()
+	core.Services().Informer()
+	core.PersistentVolumeClaims().Informer()
+	core.PersistentVolumes().Informer()
+	k.factory.Discovery().V1().EndpointSlices().Informer()
+	_, err := core.Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { k.see(o.(*corev1.Pod)) },
+		UpdateFunc: func(_, o any) { k.see(o.(*corev1.Pod)) },
+		DeleteFunc: k.lose,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.Nodes {
+		if err := k.register(name); err != nil {
+			return nil, err
+		}
+	}
+	k.factory.Start(k.ctx.Done())
+	k.factory.WaitForCacheSync(k.ctx.Done())
+	k.done.Go(k.beat)
+	k.done.Go(k.provision)
+	return k, nil
+}
+
+// Stop kills all that runs, and waits until it is gone.
+func (k *Kubelet) Stop() {
+	k.cancel()
+	k.mu.Lock()
+	for _, p := range k.pods {
+		p.force()
+	}
+	k.mu.Unlock()
+	k.done.Wait()
+	k.factory.Shutdown()
+}
+
+// see hears of a pod.
+func (k *Kubelet) see(api *corev1.Pod) {
+	if !slices.Contains(k.Nodes, api.Spec.NodeName) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.dead[api.Spec.NodeName] || k.ctx.Err() != nil {
+		return
+	}
+	p := k.pods[api.UID]
+	if p == nil {
+		p = newPod(k, api)
+		k.pods[api.UID] = p
+		k.done.Go(p.run)
+	}
+	p.hear(api)
+}
+
+// lose hears that a pod's object is gone.
+func (k *Kubelet) lose(o any) {
+	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = last.Obj
+	}
+	api, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.pods[api.UID]; p != nil {
+		p.force()
+	}
+}
+
+// forget is told of a pod of which nothing runs any more and nothing is to come.
+func (k *Kubelet) forget(p *pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.pods, p.uid)
+}
+
+// Break is the loss of a node's machine: what ran there is gone, and nobody says so.
+func (k *Kubelet) Break(node string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dead[node] = true
+	for _, p := range k.pods {
+		if p.node == node {
+			p.force()
+		}
+	}
+}
+
+// note keeps an event.
+func (k *Kubelet) note(p *pod, what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.past = append(k.past, Event{time.Now(), p.namespace + "/" + p.name, what})
+}
+
+// Events are what happened to the pods of a namespace since a time.
+func (k *Kubelet) Events(namespace string, since time.Time) []Event {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []Event
+	for _, e := range k.past {
+		if of, name := filepath.Split(e.Pod); of == namespace+"/" && !e.Time.Before(since) {
+			all = append(all, Event{e.Time, name, e.What})
+		}
+	}
+	return all
+}
+
+// Signal sends a signal to the containers of a pod.
+func (k *Kubelet) Signal(namespace, name string, signal syscall.Signal) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.pods {
+		if p.namespace == namespace && p.name == name {
+			return p.signal(signal)
+		}
+	}
+	return fmt.Errorf("no pod %s/%s runs", namespace, name)
+}
+
+// logPath is where a container's output goes: that of all containers which bore
+// this name.
+func (k *Kubelet) logPath(namespace, pod, container string) string {
+	return filepath.Join(k.Dir, "logs", namespace, pod+"_"+container+".log")
+}
+
+// Logs is what the containers of a pod have written, and of all pods before it that
+// bore the name.
+func (k *Kubelet) Logs(namespace, pod string) string {
+	files, _ := filepath.Glob(k.logPath(namespace, pod, "*"))
+	var all []byte
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		all = append(all, text...)
+	}
+	return string(all)
+}

@@ -196,7 +196,7 @@ func (g *Group) openLocked() error {
 	})
 	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
-		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, Heartbeat: ms(g.cfg.HeartbeatMs),
+		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, LastIndex: stores.Log.LastIndex, Heartbeat: ms(g.cfg.HeartbeatMs),
 	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own}
 	p.raft, err = raft.NewRaft(raftConfig(&g.cfg, p.notify, log), p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)

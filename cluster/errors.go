@@ -15,11 +15,6 @@ var (
 	ErrOverloaded = errors.New("too many commands are waiting")
 	// ErrOutOfMemory: maxmemory is reached, and nothing can be evicted.
 	ErrOutOfMemory = errors.New("memory is full")
-	// ErrTooMuchAtOnce: maxmemory leaves no room for all of these calls together,
-	// and may for each by itself.
-	ErrTooMuchAtOnce = errors.New("the calls need too much memory at once")
-	// ErrMustLog: what was taken for a read writes, and must enter the log.
-	ErrMustLog = errors.New("the call writes")
 	// ErrCrossSlot: the keys belong to several shards.
 	ErrCrossSlot = errors.New("keys belong to several shards")
 	// ErrTooLarge: the txn is larger than an entry may be.
@@ -30,6 +25,16 @@ var (
 	ErrNotKnown = errors.New("the shard's leader does not know this command")
 	// ErrNoShard: the node holds no replica of the shard, or it is not open yet.
 	ErrNoShard = errors.New("this node has no replica of the shard")
+)
+
+// Certainly not executed, and no client hears of it: the gateway's router sends
+// such calls in another way.
+var (
+	// ErrTooMuchAtOnce: maxmemory leaves no room for all of these calls together,
+	// and may for each by itself.
+	ErrTooMuchAtOnce = errors.New("the calls need too much memory at once")
+	// ErrMustLog: what was taken for a read writes, and must enter the log.
+	ErrMustLog = errors.New("the call writes")
 )
 
 // ErrUnknown: the txn may have entered the log, and may still execute.

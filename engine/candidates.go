@@ -8,13 +8,13 @@ type Candidate struct {
 	// one to eviction.
 	Version    uint64
 	ExpireAtMs int64
-	// Access is the record of use; see Entry.Access.
-	Access uint32
-	Bytes  int
+	// Use is the record of how the key was used; see Entry.Use.
+	Use   uint32
+	Bytes int
 }
 
 func candidate(db int, e *Entry) Candidate {
-	return Candidate{DB: db, Key: e.Key(), Version: e.Version, ExpireAtMs: e.ExpireAtMs, Access: e.Access(), Bytes: e.MemoryBytes()}
+	return Candidate{DB: db, Key: e.Key(), Version: e.Version, ExpireAtMs: e.ExpireAtMs, Use: e.Use(), Bytes: e.MemoryBytes()}
 }
 
 // Weight is about the number of keys of a lock slot, or of those that have an

@@ -53,10 +53,10 @@ type Entry struct {
 	// ExpireAtMs is the time at which the key is gone, 0: never.
 	ExpireAtMs      int64
 	keyLen, textLen uint32
-	// access is this replica's own record of use (access.go); not state.
-	access uint32
-	kind   Kind
-	flags  uint8
+	// use is this replica's own record of how the key was used (use.go); not state.
+	use   uint32
+	kind  Kind
+	flags uint8
 	// spare is how many words a packed string's memory has beyond its text.
 	spare uint8
 }
@@ -215,7 +215,7 @@ func (e *Entry) clone() *Entry {
 	return c
 }
 
-// renamed returns an entry with the same value, expiry and access clock under
+// renamed returns an entry with the same value, expiry and record of use under
 // another key. The value is shared, so the old entry must be given up.
 func (e *Entry) renamed(key []byte) *Entry {
 	var n *Entry
@@ -225,12 +225,12 @@ func (e *Entry) renamed(key []byte) *Entry {
 		n = NewString(key, e.Text())
 	}
 	n.flags |= e.flags & flagRaw
-	n.ExpireAtMs, n.access = e.ExpireAtMs, e.Access()
+	n.ExpireAtMs, n.use = e.ExpireAtMs, e.Use()
 	return n
 }
 
 // Copied returns an entry with a copy of the value and with the same expiry and
-// access clock under another key.
+// record of use under another key.
 func (e *Entry) Copied(key []byte) *Entry {
 	n := e.renamed(key)
 	if n.flags&flagObject != 0 && e.flags&flagObject != 0 {

@@ -203,7 +203,7 @@ func (k *Keyspace) put(s *slotSpace, db int, hash uint32, e *Entry, txnNo uint64
 	} else {
 		k.forget(s, db, old)
 		k.tellGone(db, old)
-		e.inheritAccess(old)
+		e.inheritUse(old)
 	}
 	k.memory[db].Add(int64(e.MemoryBytes()))
 	s.expires.add(db, e)

@@ -314,8 +314,8 @@ func (w *work) Run() {
 		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull, Draws: w.txn.Draws,
 		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
 	}
-	if m.cfg.AccessTick != nil {
-		x.ctx.AccessTick = m.cfg.AccessTick()
+	if m.cfg.UseTick != nil {
+		x.ctx.UseTick = m.cfg.UseTick()
 	}
 	if w.run.receiver != nil {
 		// It runs for a client, and nowhere else for that one.

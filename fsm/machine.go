@@ -100,8 +100,8 @@ type Config struct {
 	Owns func(hashSlot int) bool
 	// Tracker hears which keys change; nil: nobody asks.
 	Tracker Tracker
-	// AccessTick, when set, reads this replica's access clock. It is not state.
-	AccessTick func() uint32
+	// UseTick, when set, reads this replica's clock of uses. It is not state.
+	UseTick func() uint32
 	// Rest is called by long commands every few tenths of a millisecond; may be nil.
 	Rest func()
 	// OpenBytesMax bounds what entries may take of which a txn has not run: their

@@ -90,8 +90,8 @@ func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.
 		TxnNo: m.txnNo.Load(), Seed: opt.Seed, LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs, Settings: m.settings.Load(), Observer: m.cfg.Observer,
 		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Draws: true, Rest: m.cfg.Rest,
 	}
-	if m.cfg.AccessTick != nil {
-		c.AccessTick = m.cfg.AccessTick()
+	if m.cfg.UseTick != nil {
+		c.UseTick = m.cfg.UseTick()
 	}
 	return c
 }

@@ -105,8 +105,8 @@ type Watch struct {
 	// Version is the number of the txn that last changed the key, 0 when it
 	// did not exist.
 	Version uint64
-	// SeenAt is the number of the last txn executed in the shard when Version
-	// was read; deletions after it count as changes.
+	// SeenAt is the number of the newest txn of the shard that was certainly seen
+	// when Version was read; deletions after it count as changes.
 	SeenAt uint64
 }
 

@@ -1,11 +1,13 @@
 package node
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync"
 	"time"
 
 	"lockstep/node/config"
@@ -23,7 +25,11 @@ func (n *Node) openAdmin(context.Context) error {
 	if s.AdminPort == 0 {
 		return nil
 	}
-	n.admin = &adminServer{&http.Server{Handler: n.adminHandler(), ReadHeaderTimeout: adminPatience, IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderBytesMax}}
+	visitors := &visitors{all: map[net.Conn]*list.Element{}}
+	n.admin = &adminServer{&http.Server{
+		Handler: n.adminHandler(), ReadHeaderTimeout: adminPatience, WriteTimeout: adminWriting, IdleTimeout: adminIdle,
+		MaxHeaderBytes: adminHeaderBytesMax, ConnState: visitors.changed,
+	}}
 	for _, addr := range listenAddresses(s.Bind, s.AdminPort) {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
@@ -41,10 +47,45 @@ func (n *Node) openAdmin(context.Context) error {
 
 // What a client of the HTTP port may take.
 const (
-	adminPatience       = 5 * time.Second
+	adminPatience = 5 * time.Second
+	// adminWriting is how long an answer may take; profiles are the longest.
+	adminWriting        = 5 * time.Minute
 	adminIdle           = 2 * time.Minute
 	adminHeaderBytesMax = 16 << 10
+	adminConnsMax       = 256
 )
+
+// visitors are the connections of the HTTP port, at most adminConnsMax. When one
+// more comes, the one that has been without a request longest has to go: many that
+// rest must not keep a probe out.
+type visitors struct {
+	mu sync.Mutex
+	// all has each connection, with its place in resting if it has no request.
+	all     map[net.Conn]*list.Element
+	resting list.List // of net.Conn
+}
+
+// changed is the server's ConnState.
+func (v *visitors) changed(conn net.Conn, state http.ConnState) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if place := v.all[conn]; place != nil {
+		v.resting.Remove(place)
+	}
+	switch state {
+	case http.StateNew, http.StateIdle:
+		v.all[conn] = v.resting.PushBack(conn)
+	case http.StateActive:
+		v.all[conn] = nil
+	default:
+		delete(v.all, conn)
+	}
+	if state == http.StateNew && len(v.all) > adminConnsMax {
+		oldest := v.resting.Remove(v.resting.Front()).(net.Conn) // conn itself, if all others are busy
+		delete(v.all, oldest)
+		go oldest.Close() // not here: under TLS it takes leave first
+	}
+}
 
 func (n *Node) adminHandler() http.Handler {
 	mux := http.NewServeMux()

@@ -157,16 +157,13 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 // nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
 func (n *Node) ClusterNodes() []client.ClusterNode {
 	view := n.machine.View()
-	leads := make([]meta.NodeID, len(view.Shards))
+	leads := n.leaderIDs(view)
 	epochs := map[meta.NodeID]uint64{}
-	for i := range view.Shards {
-		if leader, known := n.leaderOf(i); known {
-			leads[i] = leader.ID
-			epochs[leader.ID] = max(epochs[leader.ID], n.leaders.Of(i).Term)
-		}
+	for i, id := range leads {
+		epochs[id] = max(epochs[id], n.leaders.Of(i).Term)
 	}
 	var nodes []client.ClusterNode
-	for _, node := range view.Live() {
+	for _, node := range n.shownNodes(view, leads) {
 		_, bus := splitAddr(node.PeerAddr)
 		c := client.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.self.ID()}
 		master := node.ID
@@ -189,6 +186,31 @@ func (n *Node) ClusterNodes() []client.ClusterNode {
 		nodes = append(nodes, c)
 	}
 	return nodes
+}
+
+// leaderIDs are the nodes that lead each shard; empty: nobody is known.
+func (n *Node) leaderIDs(view *meta.View) []meta.NodeID {
+	leads := make([]meta.NodeID, len(view.Shards))
+	for i := range leads {
+		leader, _ := n.leaderOf(i)
+		leads[i] = leader.ID
+	}
+	return leads
+}
+
+// shownNodes are the nodes that clients are told of. One that is leaving is among
+// them as long as it leads a shard, for its slots are nobody else's, and it tells
+// of itself to the end.
+func (n *Node) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
+	return slices.DeleteFunc(slices.Clone(view.Nodes), func(node meta.Node) bool {
+		return !node.State.Live() && node.ID != n.self.ID() && !slices.Contains(leads, node.ID)
+	})
+}
+
+// knownNodes counts them.
+func (n *Node) knownNodes() int {
+	view := n.machine.View()
+	return len(n.shownNodes(view, n.leaderIDs(view)))
 }
 
 // ClusterLinks implements client.ClusterView.
@@ -273,7 +295,7 @@ func (n *Node) ClusterInfo() string {
 	t.add("cluster_slots_ok", served)
 	t.add("cluster_slots_pfail", 0)
 	t.add("cluster_slots_fail", hashslot.Count-served)
-	t.add("cluster_known_nodes", len(view.Live()))
+	t.add("cluster_known_nodes", n.knownNodes())
 	t.add("cluster_size", len(masters))
 	t.add("cluster_current_epoch", n.epoch())
 	t.add("cluster_my_epoch", own)
@@ -395,24 +417,24 @@ func (n *Node) LockSlots() []client.LockSlot {
 	return all
 }
 
-// SetActiveExpire implements client.Operator.
+// SetActiveExpire implements client.Process.
 func (n *Node) SetActiveExpire(on bool) {
 	for _, s := range n.shards() {
 		s.SetActiveExpire(on)
 	}
 }
 
-// Reload implements client.Operator.
-func (n *Node) Reload(ctx context.Context) error {
+// Reload implements client.Process.
+func (n *Node) Reload() error {
 	for _, s := range n.shards() {
-		if err := s.Reload(ctx); err != nil {
+		if err := s.Reload(); err != nil {
 			return fmt.Errorf("shard %d: %w", s.ID(), err)
 		}
 	}
 	return nil
 }
 
-// BeginSnapshot implements client.Operator.
+// BeginSnapshot implements client.Process.
 func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
 	done, err := n.saves.begin(n.loggedTxns(), background)
 	if err != nil {
@@ -428,8 +450,8 @@ func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
 	}, nil
 }
 
-// LastSnapshotUnix implements client.Operator.
+// LastSnapshotUnix implements client.Process.
 func (n *Node) LastSnapshotUnix() int64 { return n.lastSnapshot.Load() }
 
-// Shutdown implements client.Operator: the node drains and ends.
+// Shutdown implements client.Process: the node drains and ends.
 func (n *Node) Shutdown() { n.die(ErrShutdown) }

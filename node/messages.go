@@ -3,12 +3,12 @@ package node
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 )
 
@@ -53,37 +53,16 @@ func (m *messages) othersOf(view *meta.View, self meta.NodeID) []string {
 		}
 	}
 	m.others.Store(o)
+	m.silent.Range(func(addr, _ any) bool {
+		if !slices.Contains(o.addrs, addr.(string)) {
+			m.silent.Delete(addr)
+		}
+		return true
+	})
 	return o.addrs
 }
 
 func newMessages(n *Node) *messages { return &messages{n: n, hub: pubsub.New()} }
-
-// newWitness is told what scripts do that run here for a client.
-func (n *Node) newWitness() *client.ScriptWitness {
-	return &client.ScriptWitness{
-		Stats: n.stats, Registry: n.registry, Logger: n.log,
-		Deliver: func(kind pubsub.Kind, channel, payload []byte) {
-			var later pubsub.Later
-			n.messages.Publish(kind, channel, payload, &later)
-			later.Kick()
-		},
-		Logs: func() (slowerThanUs int64, slowlogLen, aclLogLen int) {
-			s := n.cfg.Current()
-			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
-		},
-		Self: func() uint64 { return n.self.Incarnation },
-		Tell: func(node uint64, notice []byte) { n.notices.tell(node, notice) },
-	}
-}
-
-// callersNode is what this node's clients are named by where their scripts run; 0
-// before every node knows of callers.
-func (n *Node) callersNode() uint64 {
-	if n.machine.View().Version() < meta.VersionScripts {
-		return 0
-	}
-	return n.self.Incarnation
-}
 
 // Hub implements client.Channels.
 func (m *messages) Hub() *pubsub.Hub { return m.hub }

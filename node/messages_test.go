@@ -7,6 +7,23 @@ import (
 	"lockstep/cluster/meta"
 )
 
+// Of a node that did not answer nothing is remembered once it is not in the view.
+func TestSilentNodesAreForgottenWithTheirView(t *testing.T) {
+	m := &messages{}
+	for _, addr := range []string{"host-b:1", "host-c:1"} {
+		m.silent.Store(addr, true)
+	}
+	m.othersOf(&meta.View{Nodes: []meta.Node{{ID: "a", PeerAddr: "host-a:1"}, {ID: "c", PeerAddr: "host-c:1"}}}, "a")
+	var left []any
+	m.silent.Range(func(addr, _ any) bool {
+		left = append(left, addr)
+		return true
+	})
+	if len(left) != 1 || left[0] != "host-c:1" {
+		t.Errorf("%v are remembered", left)
+	}
+}
+
 // The list of other nodes is made once for each view, and is right for each.
 func TestOtherNodesAreListedOncePerView(t *testing.T) {
 	m := &messages{}

@@ -78,10 +78,7 @@ func (n *Node) peersOf(g *shard.Group, stats *shard.GroupStats) []peerLook {
 	if stats.Role != "leader" {
 		return nil
 	}
-	members, _, err := g.Members()
-	if err != nil {
-		return nil
-	}
+	members, _ := g.Members()
 	var peers []peerLook
 	for _, m := range members {
 		if string(m.ID) == string(n.self.ID()) {

@@ -67,7 +67,7 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_master_repl_offset", Kind: metrics.Gauge, Help: "The commit index of this node's first replica stands in for it."}, "INFO replication", one(func(l *look) int64 { return l.n.Offset() })},
 	{metrics.Desc{Name: "redis_cluster_enabled", Kind: metrics.Gauge, Help: "Whether the node shows itself as one of a cluster."}, "INFO cluster", one(func(l *look) int { return yes(l.s.ClusterEnabled) })},
 	{metrics.Desc{Name: "redis_cluster_state", Kind: metrics.Gauge, Help: "Whether every hash slot has a leader."}, "routing", one(func(l *look) int { return yes(len(l.n.leaderless()) == 0) })},
-	{metrics.Desc{Name: "redis_cluster_known_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "CLUSTER INFO", one(func(l *look) int { return len(l.view.Live()) })},
+	{metrics.Desc{Name: "redis_cluster_known_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "CLUSTER INFO", one(func(l *look) int { return l.n.knownNodes() })},
 }
 
 // ofCommand and ofDatabase are the labels of what each command or database has.

@@ -1,10 +1,12 @@
 // Package node puts a Lockstep node together out of the packages below it, and
 // takes it apart again.
 //
-// Start, in order: lock and read the data folder (who am I), listen on the peer
-// port, find or join the cluster, open the meta group, open the shards, begin
-// to reconcile memberships, listen for clients. Stop is the reverse: take no
-// new clients, hand leaderships over, finish what is under way, close.
+// Start, in order (Node.start): lock and read the data folder (who am I), listen on
+// the peer port, join the cluster, open the meta group, ask the peers whether this
+// node still belongs to them, open the shards, begin to reconcile memberships, found
+// the cluster if it is this node's to found, wait for leaders, listen for clients.
+// Stop is the reverse: take no new clients, hand leaderships over, finish what is
+// under way, close.
 //
 // The package holds no rules of its own beyond that order; what INFO, CLUSTER,
 // CONFIG and LOCKSTEP answer is read from the parts.
@@ -59,8 +61,8 @@ type Node struct {
 	meta    *meta.Client
 	manager atomic.Pointer[membership.Manager]
 	boot    uint64
-	// accessTick is the access clock of keys.
-	accessTick atomic.Uint32
+	// useTick is the clock of uses of keys.
+	useTick atomic.Uint32
 	// leaders knows who leads each shard; exchange keeps it like the other nodes'.
 	leaders  *leaders.Table
 	exchange *leaders.Exchange
@@ -203,7 +205,7 @@ func (n *Node) Linger() {
 
 // Stop drains the node and closes it: it takes no new clients, hands its
 // leaderships over, lets what is under way finish, and exits.
-func (n *Node) Stop(ctx context.Context) error {
+func (n *Node) Stop(ctx context.Context) {
 	n.log.Info("stopping", "reason", "asked to")
 	n.draining.Store(true)
 	n.front.stopAccepting()
@@ -214,7 +216,6 @@ func (n *Node) Stop(ctx context.Context) error {
 	}
 	n.front.close(ctx)
 	n.abort()
-	return nil
 }
 
 // Leave ends a node that was removed from its cluster: what is under way is

@@ -3,6 +3,10 @@ package node
 import (
 	"encoding/binary"
 	"sync"
+
+	"lockstep/cluster/meta"
+	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
 )
 
 // kindNotices carries what scripts did here to the node whose client they ran for:
@@ -88,4 +92,31 @@ func (s *notices) serve(payload []byte) {
 		s.n.witness.Hear(payload[width:end:end])
 		payload = payload[end:]
 	}
+}
+
+// newWitness is told what scripts do that run here for a client.
+func (n *Node) newWitness() *client.ScriptWitness {
+	return &client.ScriptWitness{
+		Stats: n.stats, Registry: n.registry, Logger: n.log,
+		Deliver: func(kind pubsub.Kind, channel, payload []byte) {
+			var later pubsub.Later
+			n.messages.Publish(kind, channel, payload, &later)
+			later.Kick()
+		},
+		Logs: func() (slowerThanUs int64, slowlogLen, aclLogLen int) {
+			s := n.cfg.Current()
+			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
+		},
+		Self: func() uint64 { return n.self.Incarnation },
+		Tell: func(node uint64, notice []byte) { n.notices.tell(node, notice) },
+	}
+}
+
+// callersNode is what this node's clients are named by where their scripts run; 0
+// before every node knows of callers.
+func (n *Node) callersNode() uint64 {
+	if n.machine.View().Version() < meta.VersionScripts {
+		return 0
+	}
+	return n.self.Incarnation
 }

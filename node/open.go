@@ -245,14 +245,14 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	return shard.Config{
 		Group: gcfg, Node: n.self.Incarnation, Boot: n.boot,
 		Machine: fsm.Config{
-			Engine:     engine.Config{LockSlots: n.self.Creation.LockSlots, Seed: n.self.Creation.Seeds[group]},
-			Sched:      sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }},
-			AccessTick: func() uint32 { return n.accessTick.Load() },
-			Rest:       rest,
-			Observer:   &n.feeds.shards[group],
-			Witness:    n.witness,
-			Tracker:    &n.feeds.shards[group],
-			Owns:       n.owns(group),
+			Engine:   engine.Config{LockSlots: n.self.Creation.LockSlots, Seed: n.self.Creation.Seeds[group]},
+			Sched:    sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }},
+			UseTick:  func() uint32 { return n.useTick.Load() },
+			Rest:     rest,
+			Observer: &n.feeds.shards[group],
+			Witness:  n.witness,
+			Tracker:  &n.feeds.shards[group],
+			Owns:     n.owns(group),
 		},
 		ReadMode: func() shard.ReadMode {
 			if n.cfg.Current().ReadMode == config.ReadQuorum {
@@ -306,7 +306,7 @@ func (n *Node) reconcile(context.Context) error {
 	})
 	n.replicatedSettings()
 	n.openLeaders()
-	go n.tickAccess()
+	go n.tickUse()
 	n.serving.Store(true)
 	go n.exchange.Run(n.ctx)
 	n.manager.Store(membership.Start(membership.Config{
@@ -374,13 +374,13 @@ func (n *Node) found(ctx context.Context) error {
 	return nil
 }
 
-// tickAccess keeps the access clock of keys.
-func (n *Node) tickAccess() {
-	const tick = time.Second / engine.AccessTicks
+// tickUse keeps the clock of uses of keys.
+func (n *Node) tickUse() {
+	const tick = time.Second / engine.UseTicks
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
-		n.accessTick.Store(uint32(time.Since(n.started)/tick) + 1)
+		n.useTick.Store(uint32(time.Since(n.started)/tick) + 1)
 		select {
 		case <-t.C:
 		case <-n.ctx.Done():

@@ -80,10 +80,7 @@ func (n *Node) led() []placement.Led {
 			continue
 		}
 		g := membership.NewReplica(s.Group())
-		servers, _, err := g.Servers()
-		if err != nil {
-			continue
-		}
+		servers, _ := g.Servers()
 		led := placement.Led{
 			Shard: s.ID(), Term: s.Group().Term(), LastIndex: g.LastIndex(),
 			ForMs: time.Now().UnixMilli() - n.replicas.leads[s.ID()].Load(),

@@ -99,9 +99,11 @@ func (n *Node) ownStatus() status.Node {
 	}
 	n.front.fill(&s)
 	for _, sh := range n.shards() {
-		s.Keys += keysOf(sh)
+		g := n.groupStatus(strconv.Itoa(int(sh.ID())), sh.Group(), sh)
+		g.Keys = keysOf(sh)
+		s.Keys += g.Keys
 		s.UsedBytes += sh.Machine().Keyspace().MemoryBytes()
-		s.Groups = append(s.Groups, n.groupStatus(strconv.Itoa(int(sh.ID())), sh.Group(), sh))
+		s.Groups = append(s.Groups, g)
 	}
 	s.Groups = append(s.Groups, n.groupStatus("meta", n.metaGroup, nil))
 	return s

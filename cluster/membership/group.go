@@ -28,7 +28,7 @@ type Group interface {
 	// Leads tells whether this node leads the group.
 	Leads() bool
 	// Servers returns the newest configuration and its log index.
-	Servers() (servers []Server, index uint64, err error)
+	Servers() (servers []Server, index uint64)
 	// Progress tells about a server; only the leader knows.
 	Progress(id meta.NodeID) Progress
 	LastIndex() uint64
@@ -50,11 +50,10 @@ func PeerAddrs(self meta.NodeID, view *meta.View, metaGroup Group, also []string
 			addrs = append(addrs, n.PeerAddr)
 		}
 	}
-	if servers, _, err := metaGroup.Servers(); err == nil {
-		for _, s := range servers {
-			if s.ID != self {
-				addrs = append(addrs, s.Addr)
-			}
+	servers, _ := metaGroup.Servers()
+	for _, s := range servers {
+		if s.ID != self {
+			addrs = append(addrs, s.Addr)
 		}
 	}
 	addrs = append(addrs, also...)
@@ -71,11 +70,8 @@ const (
 
 // observe tells how the leader sees the servers of its group. CaughtUp means
 // close at this moment.
-func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint64, err error) {
-	servers, index, err := g.Servers()
-	if err != nil {
-		return nil, 0, err
-	}
+func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint64) {
+	servers, index := g.Servers()
 	last := g.LastIndex()
 	for _, s := range servers {
 		p := Peer{ID: s.ID, Addr: s.Addr, Voter: s.Voter, Self: s.ID == self}
@@ -88,5 +84,5 @@ func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint
 		}
 		peers = append(peers, p)
 	}
-	return peers, index, nil
+	return peers, index
 }

@@ -90,10 +90,7 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		r.say("")
 		return idlePause
 	}
-	peers, index, err := observe(r.cfg.Group, r.cfg.Self, time.Now())
-	if err != nil {
-		return r.failed("cannot read the group's members", err)
-	}
+	peers, index := observe(r.cfg.Group, r.cfg.Self, time.Now())
 	r.count(peers)
 	r.listen(peers, time.Now())
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
@@ -107,6 +104,7 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		// let go of it, and delete what the group would count on. Nor where somebody
 		// was once, or who was to go: a node that has been started again goes through
 		// the views of the past.
+		var err error
 		if view, err = r.cfg.Meta.CatchUp(ctx); err != nil {
 			return r.failed("cannot ask the meta group who is wanted", err)
 		}
@@ -169,10 +167,7 @@ func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) 
 		return err
 	}
 	// What was seen before may have been taken back since, by another leader.
-	servers, _, err := r.cfg.Group.Servers()
-	if err != nil {
-		return err
-	}
+	servers, _ := r.cfg.Group.Servers()
 	gone := func(p Peer) bool {
 		return !slices.ContainsFunc(servers, func(s Server) bool { return s.ID == p.ID })
 	}

@@ -39,9 +39,9 @@ func (s *script) Do(_ context.Context, c meta.Command) (meta.Result, error) {
 	s.commands = append(s.commands, c)
 	return meta.Result{}, s.err
 }
-func (s *script) Leads() bool                        { return s.leads }
-func (s *script) Servers() ([]Server, uint64, error) { return s.servers, 7, nil }
-func (s *script) LastIndex() uint64                  { return 10000 }
+func (s *script) Leads() bool                 { return s.leads }
+func (s *script) Servers() ([]Server, uint64) { return s.servers, 7 }
+func (s *script) LastIndex() uint64           { return 10000 }
 func (s *script) Confirm(context.Context) error {
 	if s.confirming != nil {
 		s.confirming()

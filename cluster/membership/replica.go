@@ -23,23 +23,23 @@ func NewReplica(g *shard.Group) *Replica { return &Replica{g} }
 func (r *Replica) Leads() bool { return r.group.IsLeader() }
 
 // Servers implements Group.
-func (r *Replica) Servers() ([]Server, uint64, error) {
-	members, index, err := r.group.Members()
-	if err != nil {
-		return nil, 0, err
-	}
+func (r *Replica) Servers() ([]Server, uint64) {
+	members, index := r.group.Members()
 	servers := make([]Server, len(members))
 	for i, m := range members {
 		servers[i] = Server{ID: meta.NodeID(m.ID), Addr: string(m.Addr), Voter: m.Voter}
 	}
-	return servers, index, nil
+	return servers, index
 }
 
 // Progress implements Group.
 func (r *Replica) Progress(id meta.NodeID) Progress {
 	p := Progress{Match: r.group.Progress(raft.ServerID(id))}
+	// The time first, and then the age: where this process stands still between the
+	// two, an answer must look older and not younger than it is.
+	now := time.Now()
 	if age, ok := r.group.LastAck(raft.ServerID(id)); ok {
-		p.Acked = time.Now().Add(-age)
+		p.Acked = now.Add(-age)
 	}
 	return p
 }
@@ -52,11 +52,11 @@ func (r *Replica) Confirm(ctx context.Context) error {
 	if err := r.group.ConfirmLeadership(ctx, shard.ReadLease); err != nil {
 		return err
 	}
-	_, index, err := r.group.Members()
-	if committed := r.group.Stats().CommitIndex; err == nil && index > committed {
+	_, index := r.group.Members()
+	if committed := r.group.Stats().CommitIndex; index > committed {
 		return fmt.Errorf("the newest configuration, at %d, is not committed yet (%d is)", index, committed)
 	}
-	return err
+	return nil
 }
 
 // Change implements Group.

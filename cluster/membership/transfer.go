@@ -75,10 +75,7 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 // handOver moves the leadership of a group that this node leads to one node,
 // or to the best if to is empty.
 func handOver(ctx context.Context, g Group, self, to meta.NodeID, view *meta.View) (meta.NodeID, error) {
-	peers, index, err := observe(g, self, time.Now())
-	if err != nil {
-		return "", err
-	}
+	peers, index := observe(g, self, time.Now())
 	target, err := chooseHeir(peers, g, to, view)
 	if err != nil {
 		return "", err

@@ -296,11 +296,11 @@ func (r worldReplica) Leads() bool {
 	return r.n.up && r.n.w.groups[r.g].leader == r.n.self.ID
 }
 
-func (r worldReplica) Servers() ([]Server, uint64, error) {
+func (r worldReplica) Servers() ([]Server, uint64) {
 	r.n.w.mu.Lock()
 	defer r.n.w.mu.Unlock()
 	g := r.n.w.groups[r.g]
-	return slices.Clone(g.servers), g.index, nil
+	return slices.Clone(g.servers), g.index
 }
 
 func (r worldReplica) Progress(id meta.NodeID) Progress {

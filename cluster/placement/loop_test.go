@@ -162,6 +162,9 @@ func TestTheForecastEndsWithABalancedCluster(t *testing.T) {
 		if len(r.Plan) != len(steps) {
 			t.Errorf("seed %d: %d steps in the report, %d in the forecast", seed, len(r.Plan), len(steps))
 		}
+		if r.Balanced != (len(steps) == 0) || !r.Still {
+			t.Errorf("seed %d: balanced %v, still %v, with %d steps to do", seed, r.Balanced, r.Still, len(steps))
+		}
 		for _, s := range steps {
 			at, had := slices.BinarySearch(view.Shards[s.Shard].Replicas, s.Node)
 			if s.Kind == AddReplica && had && slices.Contains(s.Was, s.Node) {

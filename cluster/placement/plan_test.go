@@ -341,3 +341,23 @@ func TestTheReplicaThatDoesNotAnswerIsTheOneTooMany(t *testing.T) {
 	w.settle()
 	w.checkSettled()
 }
+
+// What waits for a node to have been alive for a while is foretold: until then the
+// cluster is not balanced.
+func TestACrowdedLeaderIsNotBalanced(t *testing.T) {
+	w := newWorld(t, 1, 4, 3, 3)
+	w.settle()
+	facts := w.facts()
+	first := w.view().Nodes[0].ID
+	for i := range facts.Shards {
+		facts.Shards[i].Leader, facts.Shards[i].Steady = first, false
+	}
+	for id, n := range facts.Nodes {
+		n.Steady = false
+		facts.Nodes[id] = n
+	}
+	r := reportOf(w.view(), facts, usual)
+	if r.Balanced || len(r.Plan) == 0 || r.Plan[0].Step != string(MoveLeader) {
+		t.Errorf("balanced %v with plan %+v", r.Balanced, r.Plan)
+	}
+}

@@ -17,8 +17,10 @@ type Report struct {
 	// Plan is all that is to be done until the cluster is balanced, in order, if
 	// nothing else happens.
 	Plan []StepReport `json:"plan,omitempty"`
-	// Balanced: nothing is to be done and nothing is under way.
+	// Balanced: nothing is to be done, now or later, and nothing is under way.
 	Balanced bool `json:"balanced"`
+	// Still: what is in the plan for the sake of balance alone waits to be ordered.
+	Still bool `json:"still,omitempty"`
 }
 
 // NodeReport is what a node carries.
@@ -72,7 +74,7 @@ type StepReport struct {
 
 func reportOf(view *meta.View, facts *Facts, limits Limits) *Report {
 	now := Plan(view, facts, limits)
-	r := &Report{Replicas: view.Replicas, Balanced: now.Balanced}
+	r := &Report{Replicas: view.Replicas, Balanced: now.Balanced, Still: limits.Still}
 	name := func(id meta.NodeID) string {
 		if n, ok := view.Node(id); ok {
 			return n.Name
@@ -90,6 +92,7 @@ func reportOf(view *meta.View, facts *Facts, limits Limits) *Report {
 		r.Shards = append(r.Shards, shardReport(&view.Shards[i], facts.shard(i), now.Waits[uint32(i)], name))
 	}
 	for _, s := range Forecast(view, facts) {
+		r.Balanced = false // it waits, or has been told to leave it
 		r.Plan = append(r.Plan, StepReport{Step: string(s.Kind), Shard: s.Shard, Node: name(s.Node), Why: s.Why})
 	}
 	return r
@@ -139,8 +142,12 @@ func replicaReport(id meta.NodeID, f ShardFacts, name func(meta.NodeID) string) 
 // Forecast is all that will be done until nothing is left, if every copy
 // succeeds and nothing else happens.
 func Forecast(view *meta.View, facts *Facts) []Step {
-	v, f := *view, Facts{Nodes: facts.Nodes, Shards: slices.Clone(facts.Shards)}
+	v, f := *view, Facts{Nodes: map[meta.NodeID]NodeFacts{}, Shards: slices.Clone(facts.Shards)}
 	v.Shards = slices.Clone(view.Shards)
+	for id, n := range facts.Nodes {
+		n.Steady = n.Alive
+		f.Nodes[id] = n
+	}
 	var steps []Step
 	for range forecastRounds {
 		// What is under way ends well.

@@ -15,11 +15,15 @@
 //     of configuration and suspended machines.
 //   - transfer.go: an order to lead that comes late breaks no lease, and one that is
 //     not answered does not keep a leader from taking entries.
+//   - members.go: a server that was taken out is not called any more: another node may
+//     be at its address by then.
 //   - hush.go: a node that restarts keeps silent until no lease rests any more
 //     on a promise it has forgotten.
 //   - logstore.go, checksum.go: every entry bears a checksum, which is examined
 //     when it is written and when it is read; a log never has a gap; long ranges
 //     are deleted in pieces.
+//   - walfiles.go: raft-wal's files are synced without their times, over blocks that
+//     were written before, so that a sync writes the entries and little else.
 //   - waltail.go: the newest file of raft-wal is mended before it is opened: the
 //     rest of a torn append is removed, a seal that is not listed is; that a new
 //     file could not be begun ends the process with that for a reason.

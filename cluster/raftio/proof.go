@@ -159,6 +159,7 @@ type Transport struct {
 	turnOff   func(term uint64)
 	lastIndex func() (uint64, error)
 	transfers transfers
+	installs  installs
 	// incoming are requests on their way to Raft, until closed.
 	incoming chan raft.RPC
 	closed   chan struct{}
@@ -228,6 +229,8 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, a
 	if t.hangs() {
 		return errHangs
 	}
+	t.installs.begin(id)
+	defer t.installs.end(id)
 	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, data)
 	if err == nil && resp.Success && resp.Term == args.Term {
 		t.acks.note(id, args.Term, 0, args.LastLogIndex)

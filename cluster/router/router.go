@@ -146,7 +146,7 @@ func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 		return
 	}
 	var others sync.WaitGroup
-	var launched []*writing
+	var launched []*sending
 	for index, part := range r.partition(calls) {
 		if len(part) == 0 {
 			continue

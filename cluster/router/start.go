@@ -43,7 +43,7 @@ func (r *Router) startRead(index int, calls []*cluster.Call, f *cluster.Flight) 
 	case leader.Self || leader.Addr == "":
 		return cluster.StartedNone
 	}
-	w := &writing{calls: calls, txns: takeTxns(calls), leader: leader}
+	w := &sending{calls: calls, txns: takeTxns(calls), leader: leader}
 	w.req = request{index: index, kind: KindRead, txns: *w.txns, n: len(calls), atLeast: r.known(index)}
 	r.depart(w, f)
 	r.Counters.Forwarded.Add(1)
@@ -72,7 +72,7 @@ func (r *Router) startWrite(index int, calls []*cluster.Call, f *cluster.Flight)
 }
 
 // depart makes a flight ready to be answered.
-func (r *Router) depart(w *writing, f *cluster.Flight) {
+func (r *Router) depart(w *sending, f *cluster.Flight) {
 	w.deadline = time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
 	w.wait = takeWait(f.Landed)
 	f.Way = w
@@ -81,7 +81,7 @@ func (r *Router) depart(w *writing, f *cluster.Flight) {
 // Land takes the answer of a flight; false: there is none yet, or none that ends it:
 // it failed, or lacks large replies, which are to be asked for.
 func (r *Router) Land(f *cluster.Flight) bool {
-	w := f.Way.(*writing)
+	w := f.Way.(*sending)
 	if w.answered {
 		return false
 	}
@@ -102,7 +102,7 @@ func (r *Router) Land(f *cluster.Flight) bool {
 
 // Finish waits for a flight and answers its calls.
 func (r *Router) Finish(ctx context.Context, f *cluster.Flight) {
-	w := f.Way.(*writing)
+	w := f.Way.(*sending)
 	f.Way = nil
 	if !w.answered {
 		w.res = r.await(ctx, w.deadline, w.req.index, w.leader, w.wait)
@@ -115,7 +115,7 @@ func (r *Router) Finish(ctx context.Context, f *cluster.Flight) {
 }
 
 // end gives a flight's calls what became of them.
-func (r *Router) end(ctx context.Context, w *writing, replies []shard.Reply, err error) {
+func (r *Router) end(ctx context.Context, w *sending, replies []shard.Reply, err error) {
 	if w.req.kind == KindPropose {
 		r.settle(ctx, w.deadline, w, replies, err)
 		return

@@ -12,8 +12,8 @@ import (
 	"lockstep/fsm"
 )
 
-// writing is calls on their way as one bundle.
-type writing struct {
+// sending is calls on their way to a shard: writes, which make one bundle, or reads.
+type sending struct {
 	calls []*cluster.Call
 	txns  *[]fsm.Txn
 	id    unanswered
@@ -51,10 +51,10 @@ func (r *Router) writeWith(ctx context.Context, deadline time.Time, index int, c
 }
 
 // seal numbers calls and makes their bundle; nil: too many are under way.
-func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *writing {
+func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
 	r.leaveTextsOut(index, calls, texts)
 	r.letDraw(calls)
-	w := &writing{calls: calls, txns: takeTxns(calls), texts: texts}
+	w := &sending{calls: calls, txns: takeTxns(calls), texts: texts}
 	b := fsm.Bundle{Txns: *w.txns}
 	var ok bool
 	if w.id, ok = r.lanes[index].open(&b); !ok {
@@ -69,7 +69,7 @@ func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *writing {
 }
 
 // settle gives calls what became of them.
-func (r *Router) settle(ctx context.Context, deadline time.Time, w *writing, replies []shard.Reply, err error) {
+func (r *Router) settle(ctx context.Context, deadline time.Time, w *sending, replies []shard.Reply, err error) {
 	w.id.close()
 	giveTxns(w.txns)
 	switch {
@@ -141,7 +141,7 @@ func firstGone(replies []shard.Reply) int {
 
 // launch proposes calls of one shard and does not wait; nil: they are not one
 // bundle that goes to this node's own replica.
-func (r *Router) launch(index int, calls []*cluster.Call) *writing {
+func (r *Router) launch(index int, calls []*cluster.Call) *sending {
 	if n, logged := phase(calls); !logged || n < len(calls) {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (r *Router) launch(index int, calls []*cluster.Call) *writing {
 
 // awaitLaunched waits for what launch has proposed. What is not answered soon, or without
 // success, goes on beside the others, each by itself.
-func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*writing, others *sync.WaitGroup) {
+func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*sending, others *sync.WaitGroup) {
 	if len(all) == 0 {
 		return
 	}

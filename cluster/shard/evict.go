@@ -174,18 +174,11 @@ func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
 		c := &chosen[i]
 		op.Args = append(op.Args, strconv.AppendInt(nil, int64(c.DB), 10), []byte(c.Key), strconv.AppendUint(nil, c.Version, 10))
 	}
-	t := fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}
-	bundle := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}})
-	result := make(chan Result, 1)
-	// It must not wait for room that only it can make.
-	s.admit.force(1, len(bundle))
-	s.queue(newBundleCall(bundle, 1, func(r Result) { result <- r }, &s.admit))
-	select {
-	case r := <-result:
-		return r.Err
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	}
+	return runOwn(s.ctx, fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}, func(bundle []byte, n int, done func(Result)) {
+		// It must not wait for room that only it can make.
+		s.admit.force(n, len(bundle))
+		s.queue(newBundleCall(bundle, n, done, &s.admit))
+	})
 }
 
 // admit lets waiting writes go on as far as there is room, and refuses those

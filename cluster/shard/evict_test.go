@@ -29,7 +29,7 @@ type loneNode struct {
 	t        *testing.T
 	memory   Memory
 	settings atomic.Pointer[command.Settings]
-	// tick is the access clock.
+	// tick is the clock of uses.
 	tick   atomic.Uint32
 	shards []*Shard
 	seq    atomic.Uint64
@@ -79,7 +79,7 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 			Fatal: func(err error) { n.t.Error(err) }, Log: n.log,
 		},
 		Machine: fsm.Config{
-			Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 8}, AccessTick: n.tick.Load,
+			Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 8}, UseTick: n.tick.Load,
 		},
 		Node: 1, Boot: 1, ReadMode: func() ReadMode { return ReadLease },
 		EntryBytesMax: 1 << 20, OutstandingBytesMax: 64 << 20, OutstandingTxnsMax: 1 << 20,
@@ -301,10 +301,10 @@ func TestThoseThatWaitAreAnswered(t *testing.T) {
 	}
 }
 
-// fill makes n keys with the access clock at sec.
+// fill makes n keys with the clock of uses at sec.
 func (n *loneNode) fill(prefix string, from, to int, sec uint32, options ...string) {
 	n.t.Helper()
-	n.tick.Store(sec * engine.AccessTicks)
+	n.tick.Store(sec * engine.UseTicks)
 	for i := from; i < to; i++ {
 		n.must(0, append([]string{"set", fmt.Sprint(prefix, i), value}, options...)...)
 	}

@@ -108,22 +108,22 @@ func (p *evictPool) choose(s *Shard, settings *command.Settings, needBytes int64
 // scorer says how a policy judges candidates: the greater, the sooner.
 func scorer(s *Shard, settings *command.Settings) func(*engine.Candidate) int64 {
 	minute := uint16(0)
-	if s.cfg.Machine.AccessTick != nil {
-		minute = engine.AccessMinute(s.cfg.Machine.AccessTick())
+	if s.cfg.Machine.UseTick != nil {
+		minute = engine.UseMinute(s.cfg.Machine.UseTick())
 	}
 	lfu := settings.LFU()
 	switch policy := settings.Policy(); {
 	case policy.LFU():
 		// Of keys used as often, the one not used for longest.
 		return func(c *engine.Candidate) int64 {
-			return int64(engine.UnusedMin(c.Access, minute)) - int64(lfu.Count(c.Access, minute))<<16
+			return int64(engine.UnusedMin(c.Use, minute)) - int64(lfu.Count(c.Use, minute))<<16
 		}
 	case policy == command.PolicyVolatileTTL:
 		return func(c *engine.Candidate) int64 { return -c.ExpireAtMs }
 	case policy == command.PolicyAllKeysRandom, policy == command.PolicyVolatileRandom:
 		return func(*engine.Candidate) int64 { return rand.Int64() }
 	}
-	return func(c *engine.Candidate) int64 { return -int64(c.Access) }
+	return func(c *engine.Candidate) int64 { return -int64(c.Use) }
 }
 
 // weigh sums up the keys of the lock slots, so that each is drawn from as it

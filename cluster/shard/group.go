@@ -154,9 +154,12 @@ func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 const (
 	// rpcTimeout bounds a request between two nodes, of requestBytesMax bytes or
-	// so; an install may take it once more for each bytesPerTimeout.
+	// so; an install may take it once for each bytesPerTimeout. That is for all of
+	// it, so it must be enough for a busy network of which other copies take their
+	// part: an install that is cut short begins anew, and would again. Who is gone
+	// is noticed by other means (package transport).
 	rpcTimeout      = 10 * time.Second
-	bytesPerTimeout = 32 << 20
+	bytesPerTimeout = 1 << 20
 	// idleConns is how many connections to a peer are kept for requests that do
 	// not go through the pipeline.
 	idleConns = 3
@@ -353,16 +356,7 @@ func (g *Group) Leader() (raft.ServerID, raft.ServerAddress) {
 }
 
 // Shutdown closes the replica. When ctx ends first the rest goes on behind it.
-func (g *Group) Shutdown(ctx context.Context) error {
-	done := make(chan error, 1)
-	go func() { done <- g.shutdown() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (g *Group) Shutdown(ctx context.Context) error { return within(ctx, g.shutdown) }
 
 func (g *Group) shutdown() error {
 	g.mu.Lock()

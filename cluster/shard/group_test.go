@@ -24,8 +24,8 @@ func TestGroupElectsReplicatesAndAgrees(t *testing.T) {
 			w.write(50)
 			w.agree()
 			for _, n := range w.nodes {
-				if members, index, err := n.group.Members(); err != nil || len(members) != 3 || index != 1 || n.group.Voters() != 3 {
-					t.Errorf("%s: members %v at %d, %v", n.id, members, index, err)
+				if members, index := n.group.Members(); len(members) != 3 || index != 1 || n.group.Voters() != 3 {
+					t.Errorf("%s: members %v at %d", n.id, members, index)
 				}
 				if !n.group.HasState() {
 					t.Errorf("%s has no state", n.id)
@@ -99,7 +99,7 @@ func TestNodeThatWasAwayGetsASnapshot(t *testing.T) {
 			if ended := away.ended(); len(ended) > 0 {
 				t.Errorf("it ended: %v", ended)
 			}
-			if members, index, _ := away.group.Members(); len(members) != 3 || index != 1 {
+			if members, index := away.group.Members(); len(members) != 3 || index != 1 {
 				t.Errorf("it knows %v at %d", members, index)
 			}
 		})
@@ -197,8 +197,7 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 	fresh := w.add("n4", raftio.StoreBolt, nil)
 	fresh.start()
 	leader := w.leader()
-	_, index, err := leader.group.Members()
-	w.must(err)
+	_, index := leader.group.Members()
 	addr := raft.ServerAddress(fresh.door.addr)
 	w.must(leader.group.AddNonvoter(w.ctx(), fresh.id, addr, index))
 	w.caughtUp(leader, fresh)
@@ -210,7 +209,7 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 	if err := leader.group.AddVoter(w.ctx(), fresh.id, addr, index); err == nil {
 		t.Error("a decision on an old configuration was carried out")
 	}
-	_, index, _ = leader.group.Members()
+	_, index = leader.group.Members()
 	w.must(leader.group.AddVoter(w.ctx(), fresh.id, addr, index))
 	if leader.group.Voters() != 4 {
 		t.Errorf("%d voters", leader.group.Voters())
@@ -220,7 +219,7 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 	w.until("a voter", func() bool { return fresh.group.Voters() == 4 })
 
 	// The leader itself goes.
-	_, index, _ = leader.group.Members()
+	_, index = leader.group.Members()
 	w.must(leader.group.Remove(w.ctx(), leader.id, index))
 	rest := w.others(leader)
 	w.write(5, rest...)

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,10 +94,7 @@ func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
 func (f *machineFSM) Snapshot() (raft.FSMSnapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken.Load() {
-		return nil, errBroken
-	}
-	s, err := f.sm.Snapshot()
+	s, err := f.cutLocked()
 	if err != nil {
 		return nil, err
 	}
@@ -126,10 +122,7 @@ func (f *machineFSM) Restore(r io.ReadCloser) error {
 func (f *machineFSM) reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken.Load() {
-		return errBroken
-	}
-	s, err := f.sm.Snapshot()
+	s, err := f.cutLocked()
 	if err != nil {
 		return err
 	}
@@ -148,29 +141,42 @@ func (f *machineFSM) reload() error {
 func (f *machineFSM) cut() (Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.cutLocked()
+}
+
+func (f *machineFSM) cutLocked() (Snapshot, error) {
 	if f.broken.Load() {
 		return nil, errBroken
 	}
 	return f.sm.Snapshot()
 }
 
-// cut fixes this replica's state, to be written out beside later entries.
-func (g *Group) cut() (Snapshot, error) {
+// openFSM is what applies entries as long as the group is open.
+func (g *Group) openFSM() (*machineFSM, error) {
 	g.mu.Lock()
-	fsm, closed := g.parts.fsm, g.closed
-	g.mu.Unlock()
-	if closed {
+	defer g.mu.Unlock()
+	if g.closed {
 		return nil, cluster.ErrShuttingDown
 	}
-	return fsm.cut()
+	return g.parts.fsm, nil
+}
+
+// cut fixes this replica's state, to be written out beside later entries.
+func (g *Group) cut() (Snapshot, error) {
+	f, err := g.openFSM()
+	if err != nil {
+		return nil, err
+	}
+	return f.cut()
 }
 
 // reload writes this replica's state out and loads it again.
-func (g *Group) reload(context.Context) error {
-	g.mu.Lock()
-	fsm := g.parts.fsm
-	g.mu.Unlock()
-	return fsm.reload()
+func (g *Group) reload() error {
+	f, err := g.openFSM()
+	if err != nil {
+		return err
+	}
+	return f.reload()
 }
 
 // fsmSnapshot is the raft.FSMSnapshot in front of a Snapshot.

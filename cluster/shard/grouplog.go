@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,6 +19,12 @@ const (
 	// logLookEvery how often this package does.
 	snapshotLookEvery = 5 * time.Second
 	logLookEvery      = time.Second
+	// heldMax is how many times as long as usual the log may become while a snapshot
+	// is sent, and heldAfter how long the one it was sent to may take to catch up.
+	heldMax   = 4
+	heldAfter = time.Minute
+	// heldClose is how many entries behind the end of the log has caught up.
+	heldClose = 64
 )
 
 // raftConfig is the library's configuration.
@@ -50,14 +58,23 @@ func (g *Group) boundLog(p *groupParts) {
 	tick := time.NewTicker(logLookEvery)
 	defer tick.Stop()
 	begin, beginIndex := uint64(0), p.raft.LastIndex()
+	held := false
 	for {
 		select {
 		case <-tick.C:
 		case <-p.stop:
 			return
 		}
+		if now := g.isAwaited(p); now != held {
+			held = now
+			g.hold(p.raft, held)
+		}
+		most := g.cfg.SnapshotBytes
+		if held {
+			most *= heldMax
+		}
 		bytes := p.stores.AppendedBytes() - begin
-		if bytes < g.cfg.SnapshotBytes {
+		if bytes < most {
 			continue
 		}
 		last := p.raft.LastIndex()
@@ -66,6 +83,29 @@ func (g *Group) boundLog(p *groupParts) {
 		if err := g.TakeSnapshot(); err != nil {
 			g.cfg.Log.Warn("no snapshot could be taken", "group", g.cfg.ID, "err", err)
 		}
+	}
+}
+
+// isAwaited tells whether the log is needed by one that a snapshot is being sent to,
+// or was lately: behind it come the entries since. Would they be cut meanwhile, it
+// would need another snapshot, and under load that would never end.
+func (g *Group) isAwaited(p *groupParts) bool {
+	if p.raft.State() != raft.Leader {
+		return false
+	}
+	last := p.raft.LastIndex()
+	return slices.ContainsFunc(p.trans.Installing(heldAfter), func(id raft.ServerID) bool { return g.Progress(id)+heldClose < last })
+}
+
+// hold keeps Raft from taking snapshots, which cut the log, or lets it again.
+func (g *Group) hold(r *raft.Raft, on bool) {
+	err := g.configure(r, func(c *raft.ReloadableConfig) {
+		if c.SnapshotThreshold = uint64(g.cfg.SnapshotEntries); on {
+			c.SnapshotThreshold = math.MaxUint64
+		}
+	})
+	if err != nil {
+		g.cfg.Log.Warn("whether snapshots are taken could not be set", "group", g.cfg.ID, "err", err)
 	}
 }
 

@@ -21,13 +21,13 @@ type Member struct {
 
 // Members returns the latest configuration and its index, for the prevIndex of
 // a change.
-func (g *Group) Members() ([]Member, uint64, error) {
+func (g *Group) Members() ([]Member, uint64) {
 	latest := g.latest.Load()
 	var members []Member
 	for _, s := range latest.Servers {
 		members = append(members, Member{s.ID, s.Address, s.Suffrage == raft.Voter})
 	}
-	return members, latest.Index, nil
+	return members, latest.Index
 }
 
 // Voters is the number of voters of the latest configuration.
@@ -53,22 +53,29 @@ func (g *Group) change(ctx context.Context, begin func(r *raft.Raft, timeout tim
 	p := g.parts
 	g.mu.Unlock()
 	resume := g.lease.Suspend()
-	answer, done := make(chan error, 1), make(chan error, 1)
-	go func() { answer <- begin(p.raft, changeTimeout).Error() }()
-	go func() {
-		err := raft.ErrRaftShutdown
+	return classify(within(ctx, func() error {
+		defer resume()
+		answer := make(chan error, 1)
+		go func() { answer <- begin(p.raft, changeTimeout).Error() }()
 		select {
-		case err = <-answer:
+		case err := <-answer:
+			return err
 		case <-p.stop:
+			return raft.ErrRaftShutdown
 		}
-		resume()
-		done <- err
-	}()
+	}))
+}
+
+// within waits for work that has no context of its own. When ctx ends first it goes
+// on behind it.
+func within(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
 	select {
 	case err := <-done:
-		return classify(err)
+		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+		return ctx.Err()
 	}
 }
 
@@ -133,14 +140,7 @@ func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
 		}
 		f = r.LeadershipTransferToServer(id, addr)
 	}
-	done := make(chan error, 1)
-	go func() { done <- f.Error() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return within(ctx, f.Error)
 }
 
 func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {

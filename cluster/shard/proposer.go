@@ -212,9 +212,14 @@ func proposeError(err error) error {
 // proposeOwn puts one txn of the leader's own into the log and waits until it
 // has executed.
 func (s *Shard) proposeOwn(ctx context.Context, t fsm.Txn) error {
+	return runOwn(ctx, t, s.ProposeAgain)
+}
+
+// runOwn has one txn of the leader's own proposed and waits until it has executed.
+func runOwn(ctx context.Context, t fsm.Txn, propose func(bundle []byte, n int, done func(Result))) error {
 	bundle := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}})
 	result := make(chan Result, 1)
-	s.ProposeAgain(bundle, 1, func(r Result) { result <- r })
+	propose(bundle, 1, func(r Result) { result <- r })
 	select {
 	case r := <-result:
 		return r.Err

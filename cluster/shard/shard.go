@@ -98,8 +98,11 @@ type Shard struct {
 
 	// opened is closed when group is set: leadership may come earlier.
 	opened chan struct{}
-	ctx    context.Context
-	cancel context.CancelFunc
+	// working are the shard's own goroutines; they end with ctx, and none begins behind
+	// its end.
+	working sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelFunc
 }
 
 // Open opens the replica and its Raft group.
@@ -134,9 +137,9 @@ func Open(cfg Config) (*Shard, error) {
 	s.group = group
 	s.cfg.Memory.join(s)
 	close(s.opened)
-	go s.evictor.loop()
-	go s.expireLoop()
-	go s.waiters.loop()
+	s.working.Go(s.evictor.loop)
+	s.working.Go(s.expireLoop)
+	s.working.Go(s.waiters.loop)
 	return s, nil
 }
 
@@ -167,14 +170,15 @@ func (s *Shard) SetActiveExpire(on bool) { s.expireOff.Store(!on) }
 // Outstanding is what was admitted and has not been answered.
 func (s *Shard) Outstanding() (txns, bytes int64) { return s.admit.outstanding() }
 
-// Close stops the replica. What is still waiting is answered ErrUnknown.
+// Close stops the replica, and returns when nothing of it is at work. What is still
+// waiting is answered ErrUnknown.
 func (s *Shard) Close(ctx context.Context) error {
 	s.cancel()
 	err := s.group.Shutdown(ctx)
 	s.propose.stop()
 	s.evictor.stop()
 	s.pending.failAll(cluster.ErrUnknown)
-	s.waiters.looks.Wait()
+	s.working.Wait()
 	s.cfg.Memory.leave(s)
 	s.readers.Lock()
 	s.readers.closed = true
@@ -189,7 +193,10 @@ func (s *Shard) lead(term uint64) {
 	if s.cfg.OnLead != nil {
 		s.cfg.OnLead()
 	}
-	go func() {
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.working.Go(func() {
 		select {
 		case <-s.opened:
 		case <-s.ctx.Done():
@@ -207,7 +214,7 @@ func (s *Shard) lead(term uint64) {
 			}
 			pause(s.ctx, 10*time.Millisecond)
 		}
-	}()
+	})
 }
 
 // ready notes that this node may serve a term. Who says so may have been held up
@@ -294,4 +301,4 @@ func (s *Shard) Transfer(ctx context.Context, id string) error {
 
 // Reload writes this replica's state out and loads it again, between two
 // entries (DEBUG RELOAD). It changes nothing if snapshots are right.
-func (s *Shard) Reload(ctx context.Context) error { return s.group.reload(ctx) }
+func (s *Shard) Reload() error { return s.group.reload() }

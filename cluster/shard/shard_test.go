@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -263,6 +264,48 @@ func TestAdmissionIsBounded(t *testing.T) {
 		w.set("k", fmt.Sprint(i))
 	}
 	w.until("nothing outstanding", func() bool { txns, bytes := w.nodes[0].shard.Outstanding(); return txns == 0 && bytes == 0 })
+}
+
+// When Close returns nothing of the shard is at work: its folder may go then.
+func TestAClosedShardHasNothingAtWork(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w := &shardWorld{world: &world{t: t}}
+	w.found(1, raftio.StoreBolt, nil, func(group GroupConfig) Config {
+		cfg := w.shardOf(group)
+		settings := cfg.Settings
+		cfg.Settings = func() command.Settings {
+			once.Do(func() { close(asked) })
+			<-answer
+			return settings()
+		}
+		return cfg
+	})
+	n := w.nodes[0]
+	select {
+	case <-asked:
+	case <-w.ctx().Done():
+		t.Fatal("a new leader asks for no settings")
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		n.stop()
+	}()
+	w.until("its group is closed", func() bool {
+		n.group.mu.Lock()
+		defer n.group.mu.Unlock()
+		return n.group.closed
+	})
+	var answered atomic.Bool
+	time.AfterFunc(testHeartbeatMs*time.Millisecond, func() {
+		answered.Store(true)
+		close(answer)
+	})
+	<-closed
+	if !answered.Load() {
+		t.Error("it was closed while it asked for the settings")
+	}
 }
 
 // A leader's clock goes on from the log where that is ahead of its own.

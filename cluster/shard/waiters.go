@@ -70,8 +70,6 @@ type waiters struct {
 	shard *Shard
 	// number is len(byID), to be looked at without the lock.
 	number atomic.Int64
-	// looks are the looks at keys under way.
-	looks sync.WaitGroup
 
 	mu   sync.Mutex
 	byID map[WaiterID]*waiter
@@ -395,7 +393,7 @@ func (w *waiters) swapped(db int) {
 	s.filledAt = w.fills
 	if !s.looking && w.shard.ctx.Err() == nil {
 		s.looking = true
-		w.looks.Go(func() { w.lookSwapped(db) })
+		w.shard.working.Go(func() { w.lookSwapped(db) })
 	}
 }
 
@@ -476,7 +474,7 @@ func (x *waiter) tell(err error, fills uint64) {
 // lookLater has keys looked at without the lock.
 func (w *waiters) lookLater(keys []waitKey, newcomer *waiter) {
 	if w.shard.ctx.Err() == nil {
-		w.looks.Go(func() { w.look(keys, newcomer) })
+		w.shard.working.Go(func() { w.look(keys, newcomer) })
 	}
 }
 

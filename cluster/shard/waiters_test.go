@@ -27,7 +27,7 @@ func newWaiting(t *testing.T) *waiting {
 	s.readyTerm.Store(1)
 	t.Cleanup(func() {
 		s.cancel()
-		s.waiters.looks.Wait()
+		s.working.Wait()
 		s.machine.Close()
 	})
 	return &waiting{s, t}
@@ -63,7 +63,7 @@ func (w *waiting) told(what string, c chan error, want error) {
 // silent looks after everything under way has been done.
 func (w *waiting) silent(what string, c chan error) {
 	w.t.Helper()
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	select {
 	case err := <-c:
 		w.t.Fatalf("%s: told %v", what, err)
@@ -72,7 +72,7 @@ func (w *waiting) silent(what string, c chan error) {
 }
 
 func (w *waiting) put(key string, kind engine.Kind) {
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	e := engine.NewObject([]byte(key), kind, thing{})
 	ks := w.machine.Keyspace()
 	ks.Put(ks.LockSlotOf(e), 0, e, 1)
@@ -134,7 +134,7 @@ func TestReadersBehindOthersAreTold(t *testing.T) {
 func TestFillsBetweenRequestsCount(t *testing.T) {
 	w := newWaiting(t)
 	away, reader := w.ask(1, Wait{Keys: keysOf("s", "t")}), w.ask(2, Wait{Keys: keysOf("s"), Shared: true})
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.waiters.sweep(time.Now().Add(renewEvery + time.Second))
 	w.told("to renew", away, ErrRenew)
 	w.told("to renew", reader, ErrRenew)
@@ -174,7 +174,7 @@ func TestWhoCouldNotTryIsToldAgain(t *testing.T) {
 func TestLeavingEndsTheRequest(t *testing.T) {
 	w := newWaiting(t)
 	waiter := w.ask(1, Wait{Keys: keysOf("a")})
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.LeaveWait(WaiterID{1, 1})
 	w.told("who left", waiter, ErrRenew)
 }
@@ -196,7 +196,7 @@ func TestWaitsForManyKeys(t *testing.T) {
 	fits := w.ask(3, Wait{Keys: keysOf("a", "b"), Shared: true})
 	w.waiters.filled(0, []byte("b"), engine.KindList)
 	w.told("one that fits", fits, nil)
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.waiters.filled(0, []byte("key:99999"), engine.KindList)
 	w.told("of the last key", many, nil)
 	w.LeaveWait(WaiterID{1, 1})
@@ -252,7 +252,7 @@ func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w := newWaiting(t)
 	list, set := w.ask(1, Wait{Keys: keysOf("k"), Kind: engine.KindList}), w.ask(2, Wait{Keys: keysOf("k"), Kind: engine.KindSortedSet})
 	any := w.ask(3, Wait{Keys: keysOf("k")}) // of an older gateway
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.waiters.filled(0, []byte("k"), engine.KindSortedSet)
 	w.told("who waits for a sorted set", set, nil)
 	w.told("who does not say", any, nil)
@@ -276,7 +276,7 @@ func TestWhoReadsAsAGroupIsToldWhatHasGone(t *testing.T) {
 	w.told("what is there", reader, ErrAtOnce)
 	reader = w.ask(5, Wait{Keys: keysOf("s"), Kind: engine.KindStream, Shared: true, Tried: true})
 	first, second := group(0, true, false), group(1, true, false)
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.waiters.gone(0, []byte("s"))
 	w.told("the oldest", first, nil)
 	w.told("the next one", second, nil)
@@ -288,12 +288,12 @@ func TestWhoReadsAsAGroupIsToldWhatHasGone(t *testing.T) {
 	w.silent("who reads alone", reader)
 	// A whole database has gone.
 	w.LeaveWait(WaiterID{1, 0})
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	second = group(1, true, false)
 	w.silent("who found its group", second)
 	w.machine.Keyspace().Flush(0, 2)
 	w.waiters.swapped(0)
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.told("after a flush", second, nil)
 	w.LeaveWait(WaiterID{1, 1})
 	w.told("who comes when there is no stream", group(7, false, false), ErrAtOnce)
@@ -337,7 +337,7 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	}
 	other := w.ask(2, Wait{DB: 1, Keys: keysOf("key7")})
 	waiting := w.ask(1, Wait{Keys: keys})
-	w.waiters.looks.Wait()
+	w.working.Wait()
 	w.put("key7", engine.KindList)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -107,7 +108,8 @@ func (t *Transport) peer(addr string) (*peer, error) {
 		return nil, ErrClosed
 	}
 	failures, lost := 0, false
-	if p := t.peers[addr]; p != nil {
+	p := t.peers[addr]
+	if p != nil {
 		p.mu.Lock()
 		failed, retryAt := p.failed, p.retryAt
 		lost = failed != nil
@@ -124,7 +126,10 @@ func (t *Transport) peer(addr string) (*peer, error) {
 			failures = p.failures
 		}
 	}
-	p := newPeer(t, addr)
+	if p == nil && len(t.peers) >= peersMax {
+		maps.DeleteFunc(t.peers, func(_ string, other *peer) bool { return other.gone() })
+	}
+	p = newPeer(t, addr)
 	p.failures, p.lost, p.stranger = failures, lost, t.cfg.ClusterID() == ""
 	t.peers[addr] = p
 	t.wait.Go(p.run)
@@ -144,6 +149,13 @@ func (t *Transport) Lost(addr string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed != nil || p.lost && p.heard.Load() == 0
+}
+
+// gone tells whether the connection is of no use any more.
+func (p *peer) gone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed != nil
 }
 
 func newPeer(t *Transport, addr string) *peer {

@@ -77,7 +77,9 @@ const (
 	// outstandingMax bounds the requests to one peer that have no answer yet.
 	outstandingMax = 1 << 16
 	// inboundMax bounds the connections other nodes may open to this one.
-	inboundMax  = 4096
+	inboundMax = 4096
+	// peersMax is how many peers may be remembered that are gone.
+	peersMax    = 256
 	dialTimeout = 3 * time.Second
 	// acceptPauseMax bounds the pause after accept failed.
 	acceptPauseMax = time.Second

@@ -215,6 +215,23 @@ func TestPeerThatCannotBeReachedWasCertainlyNotSentTo(t *testing.T) {
 	}
 }
 
+// Addresses that lead nowhere any more are forgotten: nodes may be given others for
+// as long as this one runs.
+func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
+	tr, _ := open(t, "b", "c", nil)
+	for i := range 2 * peersMax {
+		addr := fmt.Sprintf("127.9.%d.%d:1", i/200, i%200+1)
+		if _, err := tr.Call(within(t), addr, kindEcho, nil); !errors.Is(err, ErrNotSent) {
+			t.Fatal(err)
+		}
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if len(tr.peers) > peersMax {
+		t.Errorf("%d peers are remembered", len(tr.peers))
+	}
+}
+
 func TestRequestWithoutAnswerMayHaveBeenReceived(t *testing.T) {
 	arrived := make(chan struct{}, 1)
 	a, addr := open(t, "a", "c", func(tr *Transport) {

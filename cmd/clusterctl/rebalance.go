@@ -95,6 +95,8 @@ func printPlan(w io.Writer, r *placement.Report) {
 		fmt.Fprintln(w, "every node has every shard; set a number of replicas (--replicas) to have them spread")
 	case r.Balanced:
 		fmt.Fprintln(w, "nothing is to be done")
+	case r.Still:
+		fmt.Fprintln(w, "the setting rebalance is no: what is for balance alone waits for `clusterctl rebalance`")
 	}
 }
 

@@ -24,8 +24,11 @@ with an empty data folder, and takes the place of OLD, which must be dead.
 
   clusterctl replace n2 n4
   clusterctl replace n2 -- --dir /var/lib/lockstep --port 6379`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: opt.nodeNames,
+		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			// Both are nodes.
+			return opt.nodeNames(cmd, args[min(1, len(args)):], word)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, flags := args, []string(nil)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {

@@ -91,12 +91,11 @@ func (o *options) top(cmd *cobra.Command, every time.Duration, count int) error 
 
 // printTop prints one view; before is the last one, nil if this is the first.
 func printTop(w io.Writer, before, c *status.Cluster) {
-	ops, keys := int64(0), int64(0)
+	ops := int64(0)
 	for i := range c.Nodes {
 		ops += c.Nodes[i].OpsPerSec
-		keys = max(keys, c.Nodes[i].Keys)
 	}
-	fmt.Fprintf(w, "%s  cluster %.8s  %s  %d ops/s  %d keys\n", time.Now().Format("15:04:05"), c.ClusterID, c.Health, ops, keys)
+	fmt.Fprintf(w, "%s  cluster %.8s  %s  %d ops/s  %d keys\n", time.Now().Format("15:04:05"), c.ClusterID, c.Health, ops, c.Keys())
 	for _, reason := range c.Reasons {
 		fmt.Fprintln(w, "  -", reason)
 	}

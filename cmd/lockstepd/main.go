@@ -94,7 +94,8 @@ func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log)
 	n.Linger()
 	ctx, cancel := patience(cfg)
 	defer cancel()
-	return n.Stop(ctx)
+	n.Stop(ctx)
+	return nil
 }
 
 // patience bounds what is finished before a node ends.

@@ -1,36 +1,12 @@
 package command
 
-import "math"
+import (
+	"math"
 
-// parseInt reads a decimal integer in the one spelling Redis takes: no plus
-// sign, no leading zeros, no spaces, no "-0".
-func parseInt(b []byte) (int64, bool) {
-	negative := len(b) > 0 && b[0] == '-'
-	digits := b
-	if negative {
-		digits = b[1:]
-	}
-	if len(digits) == 0 || len(digits) > 19 {
-		return 0, false
-	}
-	if digits[0] == '0' {
-		return 0, len(b) == 1
-	}
-	var n uint64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + uint64(c-'0') // 19 digits fit
-	}
-	switch {
-	case negative && n <= 1<<63:
-		return int64(-n), true
-	case !negative && n <= math.MaxInt64:
-		return int64(n), true
-	}
-	return 0, false
-}
+	"lockstep/engine/decimal"
+)
+
+func parseInt(b []byte) (int64, bool) { return decimal.Int(b) }
 
 // intArg reads an integer argument. It answers the error itself.
 func (c *Ctx) intArg(b []byte) (int64, bool) {

@@ -38,7 +38,7 @@ type Ctx struct {
 	// last entry applied. Keys with an expiry up to here are gone.
 	NowMs int64
 	// TxnNo is the number of the txn that runs; it becomes the version of the
-	// keys it changes. For a read: of the last txn executed.
+	// keys it changes. For a read: of the newest txn that was certainly before it.
 	TxnNo uint64
 	// Seed is the only source of chance: from the place in the log, or for a
 	// read from the leader.
@@ -56,9 +56,9 @@ type Ctx struct {
 	// Due is set when a read met a key that is due by LeaderMs, but not yet by
 	// NowMs: its answer must wait for an entry that carries the time onwards.
 	Due bool
-	// AccessTick is the access clock (engine.AccessTicks), 0: uses are not recorded. It is this
+	// UseTick is the clock of uses (engine.UseTicks), 0: uses are not recorded. It is this
 	// replica's own and never part of the state.
-	AccessTick uint32
+	UseTick uint32
 	// Rest leaves the processor to others in the middle of long work; nil: nobody
 	// wants it. What they do meanwhile is on other slots, and changes nothing here.
 	Rest func()
@@ -151,7 +151,7 @@ func (c *Ctx) slot(key []byte) int32 {
 	return c.slotNo
 }
 
-// find returns a key's entry if the key exists, without counting the access.
+// find returns a key's entry if the key exists, without counting the use.
 func (c *Ctx) find(db int, key []byte) *engine.Entry {
 	e := c.KS.Find(c.slot(key), db, key)
 	if e == nil || e.Lasts() {
@@ -176,8 +176,7 @@ func (c *Ctx) Read(key []byte) *engine.Entry {
 	return e
 }
 
-// Look is Read for a command that looks at a key without using it: the access
-// clock stays.
+// Look is Read for a command that looks at a key without using it.
 func (c *Ctx) Look(key []byte) *engine.Entry {
 	e := c.LookQuietly(key)
 	if e == nil {
@@ -197,7 +196,7 @@ func (c *Ctx) LookQuietly(key []byte) *engine.Entry {
 	return e
 }
 
-// Peek returns a key's entry or nil, leaving counters and access clock alone.
+// Peek returns a key's entry or nil, leaving counters and clock of uses alone.
 func (c *Ctx) Peek(key []byte) *engine.Entry { return c.find(c.DB, key) }
 
 // PeekDB is Peek in another database.

@@ -84,16 +84,16 @@ func (c *Ctx) evict(db int, key []byte, version uint64) bool {
 	return true
 }
 
-// minute is the access clock in an LFU record.
-func (c *Ctx) minute() uint16 { return engine.AccessMinute(c.AccessTick) }
+// minute is the clock of uses in an LFU record.
+func (c *Ctx) minute() uint16 { return engine.UseMinute(c.UseTick) }
 
 // touch records that a command uses a key, unless the client wants none of it.
 func (c *Ctx) touch(e *engine.Entry) {
-	if c.AccessTick == 0 || c.NoTouch {
+	if c.UseTick == 0 || c.NoTouch {
 		return
 	}
 	if !c.Settings.Policy().LFU() {
-		e.Touch(c.AccessTick)
+		e.Touch(c.UseTick)
 		return
 	}
 	c.touches++
@@ -106,10 +106,10 @@ func (c *Ctx) touch(e *engine.Entry) {
 // has looked at the key has counted already.
 func (c *Ctx) touchStored(e *engine.Entry) {
 	switch {
-	case c.AccessTick == 0:
+	case c.UseTick == 0:
 	case !c.Settings.Policy().LFU():
-		e.Touch(c.AccessTick)
-	case e.Access() == 0:
+		e.Touch(c.UseTick)
+	case e.Use() == 0:
 		e.TouchLFU(c.minute(), 0, c.Settings.LFU())
 	case c.touched == nil || c.touched.Key() != e.Key():
 		c.touch(e)

@@ -57,7 +57,7 @@ func TestEvictTakesWhatHasNotChanged(t *testing.T) {
 	}
 }
 
-// clocked runs commands at seconds of the access clock.
+// clocked runs commands at seconds of the clock of uses.
 type clocked struct {
 	*runner
 	touches uint64
@@ -71,7 +71,7 @@ func (r *clocked) at(sec uint32, line string) string {
 	r.txnNo++
 	r.touches++
 	spec.Run(&Ctx{
-		KS: r.ks, Out: &r.out, AccessTick: sec * engine.AccessTicks, NoTouch: r.noTouch, TxnNo: r.txnNo, NowMs: r.nowMs,
+		KS: r.ks, Out: &r.out, UseTick: sec * engine.UseTicks, NoTouch: r.noTouch, TxnNo: r.txnNo, NowMs: r.nowMs,
 		Logged: spec.Writes(args), Settings: &r.settings, Seed: r.touches * 0x9e3779b97f4a7c15,
 	}, args)
 	return flat(r.out.Bytes())

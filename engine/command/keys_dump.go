@@ -102,9 +102,9 @@ func runRestore(c *Ctx, args [][]byte) {
 	c.PutNew(c.DB, e)
 	c.Notify(EventGeneric, "restore", key)
 	switch lfu := c.Settings.Policy().LFU(); {
-	case lfu && o.freq >= 0 && c.AccessTick != 0:
+	case lfu && o.freq >= 0 && c.UseTick != 0:
 		e.SetLFU(c.minute(), uint8(o.freq))
-	case !lfu && o.idleSec > 0 && int64(c.AccessTick)/engine.AccessTicks > o.idleSec:
-		e.Touch(c.AccessTick - uint32(o.idleSec)*engine.AccessTicks)
+	case !lfu && o.idleSec > 0 && int64(c.UseTick)/engine.UseTicks > o.idleSec:
+		e.Touch(c.UseTick - uint32(o.idleSec)*engine.UseTicks)
 	}
 }

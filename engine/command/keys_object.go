@@ -132,7 +132,7 @@ func runObjectIdleTime(c *Ctx, args [][]byte) {
 		return
 	}
 	// The clock may not be set, or behind.
-	c.Out.Int(int64(max(c.AccessTick, e.Access())-e.Access()) / engine.AccessTicks)
+	c.Out.Int(int64(max(c.UseTick, e.Use())-e.Use()) / engine.UseTicks)
 }
 
 func runObjectFreq(c *Ctx, args [][]byte) {
@@ -145,7 +145,7 @@ func runObjectFreq(c *Ctx, args [][]byte) {
 		// As for the idle time.
 		c.Out.Int(0)
 	default:
-		c.Out.Int(int64(c.Settings.LFU().Count(e.Access(), c.minute())))
+		c.Out.Int(int64(c.Settings.LFU().Count(e.Use(), c.minute())))
 	}
 }
 

@@ -149,7 +149,7 @@ func TestReadsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestIdleTime expects OBJECT IDLETIME to follow the access clock, and to be
+// TestIdleTime expects OBJECT IDLETIME to follow the clock of uses, and to be
 // the same on all replicas inside a transaction.
 func TestIdleTime(t *testing.T) {
 	r := newRunner(t)
@@ -157,7 +157,7 @@ func TestIdleTime(t *testing.T) {
 		r.out.Reset(0)
 		args := words(line)
 		spec, _ := Lookup(args)
-		spec.Run(&Ctx{KS: r.ks, Out: &r.out, AccessTick: sec * engine.AccessTicks, Logged: logged, Settings: &r.settings}, args)
+		spec.Run(&Ctx{KS: r.ks, Out: &r.out, UseTick: sec * engine.UseTicks, Logged: logged, Settings: &r.settings}, args)
 		return flat(r.out.Bytes())
 	}
 	at(100, true, "SET k v")

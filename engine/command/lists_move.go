@@ -89,7 +89,7 @@ func (c *Ctx) rotate(key []byte, l *list.List, from, to listEnd) {
 // bytes of numbers here, is followed.
 func (c *Ctx) pushMoved(l *list.List, end listEnd, text []byte) {
 	bytes := len(text)
-	if list.IsNumber(text) {
+	if _, isNumber := parseInt(text); isNumber {
 		bytes = 0
 	}
 	l.Reserve(c.listLimit(), bytes, 1)

@@ -1,13 +1,13 @@
 // Package command is the table of all commands and the handlers of those that
 // work on data.
 //
-// A command is one row (Spec) in one family file, next to its handler:
-// strings.go, keys.go, and so on; commands of the connection, the server and
-// the cluster have their rows here too and their functions above. The list of
-// families below is explicit, so that reading it is enough to know them all.
-// Arity checks, routing, lock slots, COMMAND INFO, ACL categories and the
-// documentation are read from the rows. Adding a command touches one family
-// file and its test script.
+// A command is one row (Spec) in its family's file: strings.go, keys.go, and so on.
+// Its handler is in that file or in one whose name begins alike (strings_set.go);
+// those of commands of the connection, the server and the cluster are above, in
+// proto/client. The list of families below is explicit, so that reading it is
+// enough to know them all. Arity checks, routing, lock slots, COMMAND INFO, ACL
+// categories and the documentation are read from the rows. Adding a command
+// touches its family's files and its test script.
 //
 // Handlers follow three rules. They reach nothing but their Ctx. They change
 // nothing before they are sure not to fail (Redis's commands are atomic, and

@@ -2,8 +2,10 @@ package list
 
 import (
 	"encoding/binary"
-	"math"
 	"strconv"
+
+	"lockstep/engine/decimal"
+	"lockstep/engine/rdb"
 )
 
 // How an element stands in its record: as its text, or, where that is shorter,
@@ -15,15 +17,14 @@ const (
 	// textTag begins a text whose first byte would be taken for a tag. No UTF-8
 	// begins with such a byte.
 	textTag = 0xff
-	// numberTextMax is the length of the longest text that is a number,
-	// numberTextMin of the shortest that is longer than its record.
-	numberTextMax = 20
+	// numberTextMin is the length of the shortest text of a number that is longer than
+	// its record.
 	numberTextMin = 3
 )
 
 // Buffer has room for the text of a number or the record of one. A text that
 // was read with it is valid until it is used again.
-type Buffer [numberTextMax + 4]byte
+type Buffer [decimal.BytesMax + 4]byte
 
 // record returns the record of an element; it may be the text itself or stand
 // in the buffer.
@@ -37,7 +38,7 @@ func (b *Buffer) record(text []byte) []byte {
 	if len(text) < numberTextMin {
 		return text
 	}
-	n, ok := number(text)
+	n, ok := decimal.Int(text)
 	if !ok {
 		return text
 	}
@@ -83,48 +84,14 @@ func widthOf(n int64) int {
 	return 8
 }
 
-// number reads a text that is the one way of writing an integer of 64 bits.
-func number(text []byte) (int64, bool) {
-	if len(text) == 0 || len(text) > numberTextMax {
-		return 0, false
-	}
-	digits, negative := text, text[0] == '-'
-	if negative {
-		digits = text[1:]
-	}
-	if len(digits) == 0 || len(digits) == numberTextMax || digits[0] == '0' {
-		return 0, len(text) == 1 && text[0] == '0'
-	}
-	var u uint64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		u = u*10 + uint64(c-'0') // 19 digits fit
-	}
-	switch {
-	case negative && u <= 1<<63:
-		return int64(-u), true
-	case !negative && u <= math.MaxInt64:
-		return int64(u), true
-	}
-	return 0, false
-}
-
-// IsNumber tells whether a text is what Redis keeps as an integer.
-func IsNumber(text []byte) bool {
-	_, ok := number(text)
-	return ok
-}
-
 // listpackBytes is the length of a text as an element of a Redis listpack, by
 // which the encoding is decided.
 func listpackBytes(text []byte) int {
+	if n, ok := decimal.Int(text); ok {
+		return listpackNumberBytes(n)
+	}
 	body := len(text)
-	n, ok := number(text)
 	switch {
-	case ok:
-		body = listpackNumberBytes(n)
 	case body < 1<<6:
 		body++
 	case body < 1<<12:
@@ -132,7 +99,7 @@ func listpackBytes(text []byte) int {
 	default:
 		body += 5
 	}
-	return body + backLengthBytes(body)
+	return body + rdb.BackLengthBytes(body)
 }
 
 // recordListpackBytes is listpackBytes of a record's text.
@@ -143,38 +110,10 @@ func recordListpackBytes(record []byte) int {
 	case record[0] == textTag:
 		return listpackBytes(record[1:])
 	}
-	body := listpackNumberBytes(numberIn(record))
-	return body + backLengthBytes(body)
+	return listpackNumberBytes(numberIn(record))
 }
 
 func listpackNumberBytes(n int64) int {
-	switch {
-	case 0 <= n && n < 1<<7:
-		return 1
-	case -1<<12 <= n && n < 1<<12:
-		return 2
-	case n == int64(int16(n)):
-		return 3
-	case -1<<23 <= n && n < 1<<23:
-		return 4
-	case n == int64(int32(n)):
-		return 5
-	}
-	return 9
-}
-
-// backLengthBytes is the length of the number by which a listpack is read
-// backwards.
-func backLengthBytes(body int) int {
-	switch {
-	case body < 1<<7:
-		return 1
-	case body < 1<<14-1:
-		return 2
-	case body < 1<<21-1:
-		return 3
-	case body < 1<<28-1:
-		return 4
-	}
-	return 5
+	var room [2 * binary.MaxVarintLen64]byte
+	return len(rdb.AppendPackNumber(room[:0], n))
 }

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"strconv"
+
+	"lockstep/engine/decimal"
 )
 
 // The compact forms in which Redis keeps and saves small collections: listpack,
@@ -19,18 +21,17 @@ import (
 // Listpack: total bytes u32, elements u16 (65535: count them), elements, 0xff.
 // An element is its encoding, its data, and the length of both backwards.
 const (
-	packHeadBytes   = 6
-	packEnd         = 0xff
-	packCountMax    = math.MaxUint16
-	packText6       = 0x80 // 10xxxxxx: a text of up to 63 bytes
-	packInt13       = 0xc0 // 110xxxxx xxxxxxxx
-	packText12      = 0xe0 // 1110xxxx xxxxxxxx: up to 4095 bytes
-	packText32      = 0xf0
-	packInt16       = 0xf1
-	packInt24       = 0xf2
-	packInt32       = 0xf3
-	packInt64       = 0xf4
-	packIntTextMost = 20 // the longest text that can be a number
+	packHeadBytes = 6
+	packEnd       = 0xff
+	packCountMax  = math.MaxUint16
+	packText6     = 0x80 // 10xxxxxx: a text of up to 63 bytes
+	packInt13     = 0xc0 // 110xxxxx xxxxxxxx
+	packText12    = 0xe0 // 1110xxxx xxxxxxxx: up to 4095 bytes
+	packText32    = 0xf0
+	packInt16     = 0xf1
+	packInt24     = 0xf2
+	packInt32     = 0xf3
+	packInt64     = 0xf4
 )
 
 // AppendListpack appends a listpack of the items.
@@ -50,7 +51,7 @@ func AppendListpack(dst []byte, items iter.Seq[[]byte]) []byte {
 // AppendPackItem appends an element of a listpack: a number where the text is
 // one, else the text.
 func AppendPackItem(dst, item []byte) []byte {
-	if n, ok := wholeNumber(item); ok {
+	if n, ok := decimal.Int(item); ok {
 		return AppendPackNumber(dst, n)
 	}
 	begin := len(dst)
@@ -93,7 +94,7 @@ func appendPackInt(dst []byte, n int64) []byte {
 // appendBackLength appends a length to be read from behind: seven bits a byte,
 // the lowest ones last, all bytes but the first with the high bit set.
 func appendBackLength(dst []byte, n int) []byte {
-	width := backLengthBytes(n)
+	width := BackLengthBytes(n)
 	for i := width - 1; i >= 0; i-- {
 		b := byte(n>>(7*i)) & 0x7f
 		if i < width-1 {
@@ -104,9 +105,9 @@ func appendBackLength(dst []byte, n int) []byte {
 	return dst
 }
 
-// backLengthBytes is the width of a length backwards. Redis takes one byte more
+// BackLengthBytes is the width of a length backwards. Redis takes one byte more
 // than it needs for the greatest length of two, three and four bytes.
-func backLengthBytes(n int) int {
+func BackLengthBytes(n int) int {
 	switch {
 	case n < 1<<7:
 		return 1
@@ -120,23 +121,10 @@ func backLengthBytes(n int) int {
 	return 5
 }
 
-// wholeNumber reads a number that strconv would write the same way.
-func wholeNumber(text []byte) (int64, bool) {
-	if len(text) == 0 || len(text) > packIntTextMost || text[0] > '9' {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return 0, false
-	}
-	var buf [packIntTextMost]byte
-	return n, string(strconv.AppendInt(buf[:0], n, 10)) == string(text)
-}
-
 // items hands out texts and numbers as texts, which are valid until the next.
 type items struct {
 	yield func([]byte) bool
-	buf   [packIntTextMost]byte
+	buf   [decimal.BytesMax]byte
 }
 
 func (t *items) number(n int64) bool { return t.yield(strconv.AppendInt(t.buf[:0], n, 10)) }
@@ -159,7 +147,7 @@ func ReadListpack(blob []byte, yield func(item []byte) bool) bool {
 		if !ok {
 			return false
 		}
-		at += width + backLengthBytes(width)
+		at += width + BackLengthBytes(width)
 		if at > len(blob)-1 {
 			return false
 		}
@@ -211,7 +199,7 @@ type PackItem struct {
 // all of it; false if it is none, or not all of it is there.
 func ReadPackItem(b []byte) (item PackItem, width int, ok bool) {
 	item, width, ok = readPackItem(b)
-	width += backLengthBytes(width)
+	width += BackLengthBytes(width)
 	return item, width, ok && width <= len(b)
 }
 

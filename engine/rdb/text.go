@@ -3,7 +3,8 @@ package rdb
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
+
+	"lockstep/engine/decimal"
 )
 
 // First bytes of a text: its length in 6, 14, 32 or 64 bits, or one of the
@@ -35,7 +36,7 @@ func AppendLength(dst []byte, n uint64) []byte {
 // up to 32 bits, else as it is. Texts are not compressed: what is written most
 // are snapshots of short values.
 func AppendText(dst, text []byte) []byte {
-	if n, ok := decimal(text); ok {
+	if n, ok := decimal.Int(text); ok {
 		switch {
 		case n == int64(int8(n)):
 			return append(dst, formInt8, byte(n))
@@ -46,18 +47,4 @@ func AppendText(dst, text []byte) []byte {
 		}
 	}
 	return append(AppendLength(dst, uint64(len(text))), text...)
-}
-
-// decimal reads a number that strconv would write the same way.
-func decimal(text []byte) (int64, bool) {
-	const longest = len("-2147483648")
-	if len(text) == 0 || len(text) > longest {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return 0, false
-	}
-	var buf [longest + 1]byte
-	return n, string(strconv.AppendInt(buf[:0], n, 10)) == string(text)
 }

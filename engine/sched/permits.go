@@ -5,46 +5,41 @@ package sched
 // never waits for a slot, so the wait ends.
 type permits struct {
 	free, limit int
-	head, tail  *Ticket
+	queue       queue
 	waiting     int
 }
 
+// any tells whether who comes now gets a permit at once.
+func (p *permits) any() bool { return p.free > 0 && p.queue.head == nil }
+
 // take gives the ticket a permit, or a place in the queue for one.
 func (p *permits) take(t *Ticket) bool {
-	if p.free > 0 && p.head == nil {
+	if p.any() {
 		p.free--
 		t.running = true
 		return true
 	}
-	t.next, t.prev = nil, p.tail
-	if p.tail == nil {
-		p.head = t
-	} else {
-		p.tail.next = t
-	}
-	p.tail = t
+	t.turn.ticket = t
+	p.queue.push(&t.turn)
 	p.waiting++
 	return false
 }
 
-func (p *permits) pop() *Ticket {
-	t := p.head
-	p.drop(t)
+// next gives the permit that is free to the first who waits for one; nil: there is
+// none, or nobody does.
+func (p *permits) next() *Ticket {
+	if p.free == 0 || p.queue.head == nil {
+		return nil
+	}
+	t := p.queue.pop().ticket
+	p.waiting--
+	p.free--
+	t.running = true
 	return t
 }
 
 // drop takes a ticket out of the queue.
 func (p *permits) drop(t *Ticket) {
-	if t.prev == nil {
-		p.head = t.next
-	} else {
-		t.prev.next = t.next
-	}
-	if t.next == nil {
-		p.tail = t.prev
-	} else {
-		t.next.prev = t.prev
-	}
-	t.next, t.prev = nil, nil
+	p.queue.drop(&t.turn)
 	p.waiting--
 }

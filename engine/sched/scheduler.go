@@ -59,12 +59,13 @@ func (s *Scheduler) enqueueLocked(t *Ticket) bool {
 	for i := range t.places {
 		p := &t.places[i]
 		r := &s.rows[p.row]
-		if r.head == nil && r.fits(p.mode) {
+		if r.queue.head == nil && r.fits(p.mode) {
 			r.hold(p)
 			continue
 		}
 		t.missing++
-		r.push(p)
+		p.granted = false
+		r.queue.push(p)
 	}
 	if t.missing > 0 {
 		s.count.waited++
@@ -90,15 +91,15 @@ func (s *Scheduler) releaseLocked(t *Ticket) {
 func (s *Scheduler) leaveLocked(p *place) {
 	r := &s.rows[p.row]
 	r.letGo(p)
-	if r.head != nil {
+	if r.queue.head != nil {
 		s.grantLocked(r)
 	}
 }
 
 // grantLocked grants a row to as many as fit from the head of its queue.
 func (s *Scheduler) grantLocked(r *row) {
-	for r.head != nil && r.fits(r.head.mode) {
-		p := r.pop()
+	for r.queue.head != nil && r.fits(r.queue.head.mode) {
+		p := r.queue.pop()
 		r.hold(p)
 		t := p.ticket
 		r.waited++
@@ -130,10 +131,7 @@ func (s *Scheduler) startLocked(t *Ticket) {
 
 func (s *Scheduler) returnPermitLocked() {
 	s.permits.free++
-	for s.permits.free > 0 && s.permits.head != nil {
-		t := s.permits.pop()
-		s.permits.free--
-		t.running = true
+	for t := s.permits.next(); t != nil; t = s.permits.next() {
 		s.startLocked(t)
 	}
 }
@@ -210,7 +208,7 @@ func (s *Scheduler) SubmitAll(ks []*Task, claimed func([]*Task)) bool {
 func (s *Scheduler) claim(ks []*Task) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.permits.free == 0 || s.permits.head != nil {
+	if !s.permits.any() {
 		return 0
 	}
 	s.batch++
@@ -239,7 +237,7 @@ func (s *Scheduler) claimLocked(t *Ticket) bool {
 	for i := range t.places {
 		r := &s.rows[t.places[i].row]
 		own := r.exclusive > 0 && r.batch == s.batch
-		if r.head != nil || !(own || r.fits(t.places[i].mode)) {
+		if r.queue.head != nil || !(own || r.fits(t.places[i].mode)) {
 			return false
 		}
 	}
@@ -312,11 +310,11 @@ func (s *Scheduler) TryLock(t *Ticket, a *Access) bool {
 	t.fill(s, a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.permits.free == 0 || s.permits.head != nil {
+	if !s.permits.any() {
 		return false
 	}
 	for i := range t.places {
-		if r := &s.rows[t.places[i].row]; r.head != nil || !r.fits(t.places[i].mode) {
+		if r := &s.rows[t.places[i].row]; r.queue.head != nil || !r.fits(t.places[i].mode) {
 			return false
 		}
 	}
@@ -358,7 +356,7 @@ func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
 		if p.granted {
 			r.letGo(p)
 		} else {
-			r.drop(p)
+			r.queue.drop(p)
 		}
 		s.grantLocked(r)
 	}

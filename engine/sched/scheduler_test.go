@@ -545,7 +545,7 @@ func TestSlotsThatAreWaitedForAreToldFirst(t *testing.T) {
 	s.Enqueue(&waiting, &last)
 	s.Enqueue(&all, &Access{Global: true})
 	got := s.Slots()
-	if len(got) != slotsShown || got[0].Slot != 2*slotsShown-1 || got[0].WaitingShared != 1 || got[1].Slot != -1 || got[1].WaitingExclusive != 1 {
+	if len(got) != slotsShown || got[0].Slot != -1 || got[0].WaitingExclusive != 1 || got[1].Slot != 2*slotsShown-1 || got[1].WaitingShared != 1 {
 		t.Errorf("%d slots: %+v", len(got), got[:2])
 	}
 	s.Unlock(holder)
@@ -555,6 +555,28 @@ func TestSlotsThatAreWaitedForAreToldFirst(t *testing.T) {
 		}
 		s.Unlock(w)
 	}
+}
+
+// A ticket that waits for everything is shown, however many slots are held.
+func TestTheGlobalRowIsShownBeforeManySlots(t *testing.T) {
+	s := newTable(t, Config{Slots: slotsShown + 1})
+	var a Access
+	for slot := range int32(slotsShown + 1) {
+		a.Add(slot, Exclusive)
+	}
+	var holder, global Ticket
+	if err := s.Lock(t.Context(), &holder, &a); err != nil {
+		t.Fatal(err)
+	}
+	s.Enqueue(&global, &Access{Global: true})
+	if got := s.Slots(); len(got) != slotsShown || got[0].Slot != -1 || got[0].WaitingExclusive != 1 {
+		t.Errorf("%d slots, the first is %+v", len(got), got[0])
+	}
+	s.Unlock(&holder)
+	if err := s.Wait(t.Context(), &global); err != nil {
+		t.Fatal(err)
+	}
+	s.Unlock(&global)
 }
 
 func BenchmarkSubmitInline(b *testing.B) {

@@ -85,14 +85,16 @@ func (s *Scheduler) Slots() []SlotInfo {
 	defer s.mu.Unlock()
 	var all []SlotInfo
 	for _, awaited := range []bool{true, false} {
-		for i := range s.rows {
-			r := &s.rows[i]
-			switch {
-			case len(all) == slotsShown, (r.head != nil) != awaited, r.shared == 0 && r.exclusive == 0 && !awaited:
-			case int32(i) != s.globalRow:
-				all = append(all, r.info(int32(i)))
-			case r.exclusive > 0 || awaited:
-				all = append(all, r.info(-1))
+		// The global row first: where there is more than is shown, it says most.
+		for slot := int32(-1); slot < s.globalRow && len(all) < slotsShown; slot++ {
+			r := &s.rows[s.globalRow]
+			if slot >= 0 {
+				r = &s.rows[slot]
+			}
+			// The global row is held shared by all keyed work.
+			held := r.exclusive > 0 || r.shared > 0 && slot >= 0
+			if waits := r.queue.head != nil; waits == awaited && (waits || held) {
+				all = append(all, r.info(slot))
 			}
 		}
 	}
@@ -109,7 +111,7 @@ func (r *row) info(slot int32) SlotInfo {
 			info.Labels = append(info.Labels, p.ticket.Label)
 		}
 	}
-	for p := r.head; p != nil; p = p.next {
+	for p := r.queue.head; p != nil; p = p.next {
 		if len(info.Queue) < namesShown {
 			info.Queue = append(info.Queue, p.ticket.Label)
 		}

@@ -8,9 +8,10 @@ type row struct {
 	batch uint64
 	// holder is the last ticket that got the row exclusively, readers are the places
 	// of those who share it, for Slots.
-	holder     *Ticket
-	readers    *place
-	head, tail *place
+	holder  *Ticket
+	readers *place
+	// queue holds the places that are not granted yet.
+	queue queue
 	// waited and waitNs count the tickets that had to wait here.
 	waited uint64
 	waitNs int64
@@ -26,8 +27,42 @@ type place struct {
 	// unlisted: it is not among the row's readers. Those of the global row, which all
 	// keyed work shares, are not to touch each other.
 	unlisted bool
-	// next and prev are the neighbours in the queue, and then among the readers.
+	// next and prev are the neighbours in a queue, and then among the readers.
 	next, prev *place
+}
+
+// queue holds places in order of arrival.
+type queue struct{ head, tail *place }
+
+func (q *queue) push(p *place) {
+	p.next, p.prev = nil, q.tail
+	if q.tail == nil {
+		q.head = p
+	} else {
+		q.tail.next = p
+	}
+	q.tail = p
+}
+
+func (q *queue) pop() *place {
+	p := q.head
+	q.drop(p)
+	return p
+}
+
+// drop takes a place out, wherever it stands.
+func (q *queue) drop(p *place) {
+	if p.prev == nil {
+		q.head = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		q.tail = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
+	p.next, p.prev = nil, nil
 }
 
 func (r *row) fits(m Mode) bool {
@@ -75,37 +110,6 @@ func (r *row) letGo(p *place) {
 	p.next, p.prev = nil, nil
 }
 
-func (r *row) push(p *place) {
-	p.granted, p.next, p.prev = false, nil, r.tail
-	if r.tail == nil {
-		r.head = p
-	} else {
-		r.tail.next = p
-	}
-	r.tail = p
-}
-
-func (r *row) pop() *place {
-	p := r.head
-	r.drop(p)
-	return p
-}
-
-// drop takes a place out of the queue, wherever it stands.
-func (r *row) drop(p *place) {
-	if p.prev == nil {
-		r.head = p.next
-	} else {
-		p.prev.next = p.next
-	}
-	if p.next == nil {
-		r.tail = p.prev
-	} else {
-		p.next.prev = p.prev
-	}
-	p.next, p.prev = nil, nil
-}
-
 // Ticket is a place in the queues of all lock slots of an access, taken at one
 // instant. The zero value is ready; a ticket can be used again after Unlock. It
 // must not be copied while in use.
@@ -123,8 +127,8 @@ type Ticket struct {
 	ready   chan struct{}
 	running bool
 	sinceNs int64
-	// next and prev are the neighbours among the tickets that wait for a permit.
-	next, prev *Ticket
+	// turn is the ticket's stand among those that wait for a permit.
+	turn place
 }
 
 // fill sets the places of an access.
@@ -144,7 +148,7 @@ func (t *Ticket) fill(s *Scheduler, a *Access) {
 			t.places = append(t.places, place{ticket: t, row: x.Slot, mode: x.Mode})
 		}
 	}
-	t.missing, t.running, t.sinceNs, t.next, t.prev = 0, false, 0, nil, nil
+	t.missing, t.running, t.sinceNs = 0, false, 0
 }
 
 // Runner does a task's work.

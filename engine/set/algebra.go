@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+
+	"lockstep/engine/decimal"
 )
 
 // Inter walks over the members that all the sets have, in the order of the
@@ -115,7 +117,7 @@ func Collect(members iter.Seq[[]byte], form Form, narrow bool, l Limits) *Set {
 	s, numbers := Empty(form), narrow
 	for member := range members {
 		if numbers {
-			_, numbers = number(member)
+			_, numbers = decimal.Int(member)
 		}
 		s.append(member, l)
 	}
@@ -129,7 +131,7 @@ func Collect(members iter.Seq[[]byte], form Form, narrow bool, l Limits) *Set {
 func (s *Set) narrow() {
 	sorted := make([]int64, 0, s.Len())
 	for member := range s.All() {
-		n, _ := number(member)
+		n, _ := decimal.Int(member)
 		sorted = append(sorted, n)
 	}
 	slices.Sort(sorted)

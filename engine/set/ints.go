@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"unsafe"
+
+	"lockstep/engine/decimal"
 )
 
 // ints is a sorted array of different numbers, all of them width bytes long,
@@ -139,24 +141,7 @@ func (x *ints) longestText() int {
 	if x.len() == 0 {
 		return 0
 	}
-	var buf [numberBytesMax]byte
+	var buf [decimal.BytesMax]byte
 	first := len(strconv.AppendInt(buf[:0], x.at(0), 10))
 	return max(first, len(strconv.AppendInt(buf[:0], x.at(x.len()-1), 10)))
-}
-
-// numberBytesMax is the length of the longest decimal form of a number.
-const numberBytesMax = len("-9223372036854775808")
-
-// number reads a member that is the decimal form of an integer of 64 bits: no
-// plus sign, no leading zeros, no "-0".
-func number(member []byte) (n int64, ok bool) {
-	if len(member) == 0 || len(member) > numberBytesMax || member[0] > '9' {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(member), 10, 64)
-	if err != nil {
-		return 0, false
-	}
-	var buf [numberBytesMax]byte
-	return n, string(strconv.AppendInt(buf[:0], n, 10)) == string(member)
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"lockstep/engine"
+	"lockstep/engine/decimal"
 	"lockstep/engine/pack"
 )
 
@@ -46,7 +47,7 @@ func OfInts(sorted []int64, l Limits) *Set {
 // New returns an empty set for count members, some of which may be equal, the
 // first of them given.
 func New(first []byte, count int, l Limits) *Set {
-	if _, ok := number(first); ok && int64(count) <= l.IntsetEntriesMax {
+	if _, ok := decimal.Int(first); ok && int64(count) <= l.IntsetEntriesMax {
 		return Empty(Ints)
 	}
 	if int64(count) <= l.PackEntriesMax {
@@ -135,7 +136,7 @@ func (s *Set) index(member []byte) int {
 		}
 		return -1
 	case *ints:
-		if n, ok := number(member); ok {
+		if n, ok := decimal.Int(member); ok {
 			if i, found := b.find(n); found {
 				return i
 			}
@@ -154,7 +155,7 @@ func (s *Set) Add(member []byte, l Limits) bool {
 	case *pack.Tree:
 		return addLarge(b, member)
 	case *ints:
-		n, ok := number(member)
+		n, ok := decimal.Int(member)
 		if !ok {
 			s.addToInts(b, member, l)
 			return true
@@ -320,7 +321,7 @@ func (s *Set) All() iter.Seq[[]byte] {
 				}
 			}
 		case *ints:
-			var buf [numberBytesMax]byte
+			var buf [decimal.BytesMax]byte
 			for i := range b.len() {
 				if !yield(strconv.AppendInt(buf[:0], b.at(i), 10)) {
 					return

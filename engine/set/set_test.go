@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"lockstep/engine/decimal"
 	"lockstep/engine/pack"
 )
 
@@ -28,7 +29,7 @@ func (m *model) add(member string, l Limits) bool {
 	if m.has(member) {
 		return false
 	}
-	_, isNumber := number([]byte(member))
+	_, isNumber := decimal.Int([]byte(member))
 	n := int64(len(m.members))
 	longest := len(member)
 	for _, other := range m.members {
@@ -56,8 +57,8 @@ func (m *model) sort() {
 	switch m.form {
 	case Ints:
 		slices.SortFunc(m.members, func(a, b string) int {
-			x, _ := number([]byte(a))
-			y, _ := number([]byte(b))
+			x, _ := decimal.Int([]byte(a))
+			y, _ := decimal.Int([]byte(b))
 			return cmpInt(x, y)
 		})
 	case Large:
@@ -98,7 +99,7 @@ func (m *model) check(t *testing.T, s *Set) {
 	if got := texts(s.All()); !slices.Equal(got, m.members) {
 		t.Fatalf("members %q, want %q", got, m.members)
 	}
-	var buf [numberBytesMax]byte
+	var buf [decimal.BytesMax]byte
 	for i, member := range m.members {
 		if got := s.At(i, buf[:]); string(got) != member {
 			t.Fatalf("member %d is %q, not %q", i, got, member)

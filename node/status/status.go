@@ -111,6 +111,8 @@ type Group struct {
 	LastIndex uint64 `json:"last_index"`
 	Leader    string `json:"leader,omitempty"`
 	Voters    int    `json:"voters"`
+	// Keys is how many keys a shard's replica has.
+	Keys int64 `json:"keys,omitempty"`
 	// Lag is how many entries the replica is behind what is known committed: by
 	// itself, and in a Cluster by any node that answered.
 	Lag uint64 `json:"lag"`
@@ -122,6 +124,27 @@ type Group struct {
 	// Waits says, on the leader, what keeps it from changing the group's members
 	// as it should.
 	Waits string `json:"waits,omitempty"`
+}
+
+// Keys is how many keys the cluster has: of each shard, what its leader says, or
+// where none is known the replica that has most.
+func (c *Cluster) Keys() int64 {
+	sum := int64(0)
+	for i := range c.Shards {
+		most := int64(0)
+		for j := range c.Nodes {
+			g := c.Nodes[j].Group(strconv.Itoa(i))
+			if g != nil && g.Role == "leader" {
+				most = g.Keys
+				break
+			}
+			if g != nil {
+				most = max(most, g.Keys)
+			}
+		}
+		sum += most
+	}
+	return sum
 }
 
 // AddrFor is where clients find the node that speak TLS, or do not.

@@ -160,3 +160,16 @@ func TestOnlyWhatIsWantedIsMissed(t *testing.T) {
 		t.Errorf("%s, %q", s.Health, s.Reasons)
 	}
 }
+
+// A cluster's keys are those of all its shards, each counted once, wherever they are.
+func TestKeysAreCountedOnce(t *testing.T) {
+	of := func(group, role string, keys int64) Group { return Group{Name: group, Role: role, Keys: keys} }
+	c := Cluster{Shards: 3, Nodes: []Node{
+		member("a", "member", of("0", "leader", 10), of("1", "follower", 4)),
+		member("b", "member", of("0", "follower", 9), of("2", "follower", 7)),
+		member("c", "member", of("1", "leader", 5), of("2", "candidate", 6)),
+	}}
+	if got := c.Keys(); got != 10+5+7 {
+		t.Errorf("%d keys", got)
+	}
+}

@@ -12,7 +12,7 @@ import (
 	users "lockstep/proto/acl"
 )
 
-var aclFunctions = group{
+var aclHandlers = group{
 	"acl|cat": aclCat, "acl|deluser": aclDelUser, "acl|dryrun": aclDryRun, "acl|genpass": aclGenPass, "acl|getuser": aclGetUser,
 	"acl|help": aclHelp, "acl|list": aclList, "acl|load": aclLoad, "acl|log": aclLog, "acl|save": aclSave, "acl|setuser": aclSetUser,
 	"acl|users": aclUsers, "acl|whoami": func(c *Client, _ [][]byte) { c.out.BulkString(c.user.Name) },

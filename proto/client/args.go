@@ -2,9 +2,9 @@ package client
 
 import (
 	"bytes"
-	"strconv"
 
 	"lockstep/engine"
+	"lockstep/engine/decimal"
 	"lockstep/engine/hashslot"
 )
 
@@ -26,16 +26,4 @@ func fold(b []byte) string {
 	return string(lower)
 }
 
-// parseInt reads an integer in the one spelling Redis takes: no plus sign, no
-// leading zeros, no "-0".
-func parseInt(b []byte) (int64, bool) {
-	digits := b
-	if len(b) > 0 && b[0] == '-' {
-		digits = b[1:]
-	}
-	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || (digits[0] == '0' && len(b) > 1) {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(b), 10, 64)
-	return n, err == nil
-}
+func parseInt(b []byte) (int64, bool) { return decimal.Int(b) }

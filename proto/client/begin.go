@@ -121,7 +121,7 @@ func (c *Client) Conclude() bool {
 }
 
 func (c *Client) conclude() bool {
-	if b := &c.calls; len(b.slots) > 0 && b.slots[0].call.Answered() {
+	if b := &c.calls; len(b.all) > 0 && b.all[0].call.Answered() {
 		return c.mergeAndFinish()
 	}
 	c.settle()

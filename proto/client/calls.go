@@ -16,21 +16,21 @@ import (
 // calls are the commands on data gathered from a batch, in memory that is used
 // again.
 type calls struct {
-	slots []slot
+	all []gathered
 	// data tells that there are commands on data among them.
 	data bool
 	ptrs []*cluster.Call
 	// started is when they began to run.
 	started time.Time
-	// before holds the replies up to the first slot, while those of the slots are
-	// put between what follows.
-	before []byte
+	// behind holds the replies that stand behind the first call's place, while those of
+	// the calls are put between them.
+	behind []byte
 	// replyBytes is the length of a reply as of late.
 	replyBytes int
 }
 
-// slot is one gathered command.
-type slot struct {
+// gathered is one command whose reply is to come.
+type gathered struct {
 	call cluster.Call
 	op   [1]fsm.Op
 	spec *command.Spec
@@ -46,30 +46,30 @@ type slot struct {
 const (
 	// callsMax bounds the calls that are run together.
 	callsMax = 1024
-	// callsKept is how many slots an idle client keeps.
+	// callsKept is for how many calls an idle client keeps room.
 	callsKept = 64
 	// repliesBytes is how many bytes of replies are asked for together, as far as
 	// that can be told beforehand: from the replies before.
 	repliesBytes = 4 << 20
 )
 
-func (b *calls) empty() bool { return len(b.slots) == 0 }
+func (b *calls) empty() bool { return len(b.all) == 0 }
 
 // reserve makes room for n calls, which then do not move while others point to
 // them.
 func (b *calls) reserve(n int) {
-	if n = min(n, callsMax); cap(b.slots) < n {
-		b.slots = make([]slot, 0, max(n, 4))
+	if n = min(n, callsMax); cap(b.all) < n {
+		b.all = make([]gathered, 0, max(n, 4))
 	}
 }
 
 func (b *calls) full() bool {
-	return len(b.slots) == cap(b.slots) || len(b.slots) >= max(1, repliesBytes/max(b.replyBytes, 1))
+	return len(b.all) == cap(b.all) || len(b.all) >= max(1, repliesBytes/max(b.replyBytes, 1))
 }
 
 // gather adds a command on data to those that will run together.
 func (c *Client) gather(spec *command.Spec, args [][]byte) {
-	s := c.nextSlot(spec)
+	s := c.nextCall(spec)
 	c.calls.data = true
 	s.op[0] = opOf(c.db, args, spec)
 	call := &s.call
@@ -101,16 +101,16 @@ func (c *Client) logs(spec *command.Spec, args [][]byte) bool {
 	return spec.MustLog(args, c.backend.Shards(), c.backend.programs)
 }
 
-// nextSlot opens a slot for a reply at this place among the others.
-func (c *Client) nextSlot(spec *command.Spec) *slot {
+// nextCall makes room for a call whose reply belongs here among the others.
+func (c *Client) nextCall(spec *command.Spec) *gathered {
 	b := &c.calls
 	if b.full() {
 		c.settle()
 	}
-	n := len(b.slots)
-	b.slots = b.slots[:n+1]
-	s := &b.slots[n]
-	*s = slot{spec: spec, at: c.out.Len(), muted: c.muted()}
+	n := len(b.all)
+	b.all = b.all[:n+1]
+	s := &b.all[n]
+	*s = gathered{spec: spec, at: c.out.Len(), muted: c.muted()}
 	return s
 }
 
@@ -121,7 +121,7 @@ func (c *Client) redirect(call *cluster.Call) bool {
 	if moved == "" {
 		return false
 	}
-	c.calls.slots = c.calls.slots[:len(c.calls.slots)-1]
+	c.calls.all = c.calls.all[:len(c.calls.all)-1]
 	c.errorReply(moved)
 	return true
 }
@@ -130,7 +130,7 @@ func (c *Client) redirect(call *cluster.Call) bool {
 func (c *Client) settle() {
 	c.later.Kick()
 	b := &c.calls
-	if len(b.slots) == 0 {
+	if len(b.all) == 0 {
 		return
 	}
 	b.list()
@@ -138,7 +138,7 @@ func (c *Client) settle() {
 	if len(b.ptrs) > 0 {
 		c.backend.Do(c.ctx, b.ptrs)
 	}
-	if len(b.ptrs) < len(b.slots) {
+	if len(b.ptrs) < len(b.all) {
 		b.countReceivers()
 	}
 	c.mergeAll()
@@ -147,9 +147,9 @@ func (c *Client) settle() {
 // list makes the list of the calls that are to run.
 func (b *calls) list() {
 	b.ptrs = b.ptrs[:0]
-	for i := range b.slots {
-		if b.slots[i].receivers == nil {
-			b.ptrs = append(b.ptrs, &b.slots[i].call)
+	for i := range b.all {
+		if b.all[i].receivers == nil {
+			b.ptrs = append(b.ptrs, &b.all[i].call)
 		}
 	}
 }
@@ -158,13 +158,13 @@ func (b *calls) list() {
 // calls.
 func (c *Client) mergeAll() {
 	b := &c.calls
-	each := time.Since(b.started) / time.Duration(len(b.slots))
+	each := time.Since(b.started) / time.Duration(len(b.all))
 	c.merge(each)
-	clear(b.slots)
+	clear(b.all)
 	clear(b.ptrs)
-	b.slots, b.data = b.slots[:0], false
-	if cap(b.slots) > callsKept {
-		b.slots, b.ptrs = nil, nil
+	b.all, b.data = b.all[:0], false
+	if cap(b.all) > callsKept {
+		b.all, b.ptrs = nil, nil
 		b.reserve(callsKept)
 	}
 }
@@ -173,14 +173,14 @@ func (c *Client) mergeAll() {
 func (c *Client) merge(each time.Duration) {
 	b := &c.calls
 	var between []byte
-	if first := b.slots[0].at; first < c.out.Len() {
-		b.before = append(b.before[:0], c.out.Bytes()[first:]...)
-		between = b.before
+	if first := b.all[0].at; first < c.out.Len() {
+		b.behind = append(b.behind[:0], c.out.Bytes()[first:]...)
+		between = b.behind
 		c.out.Truncate(first)
 	}
-	done, size := b.slots[0].at, 0
-	for i := range b.slots {
-		s := &b.slots[i]
+	done, size := b.all[0].at, 0
+	for i := range b.all {
+		s := &b.all[i]
 		if !s.call.Answered() {
 			if c.lost {
 				// Only reads are left, and nobody to read their replies.
@@ -202,9 +202,9 @@ func (c *Client) merge(each time.Duration) {
 		}
 	}
 	c.out.Raw(between)
-	b.replyBytes = (b.replyBytes + size/len(b.slots)) / 2
-	if cap(b.before) > flushBytes {
-		b.before = nil
+	b.replyBytes = (b.replyBytes + size/len(b.all)) / 2
+	if cap(b.behind) > flushBytes {
+		b.behind = nil
 	}
 }
 
@@ -213,8 +213,8 @@ func (c *Client) merge(each time.Duration) {
 func (c *Client) runRest(i int) {
 	b := &c.calls
 	b.ptrs = b.ptrs[:0]
-	for j := i; j < len(b.slots); j++ {
-		if call := &b.slots[j].call; !call.Answered() {
+	for j := i; j < len(b.all); j++ {
+		if call := &b.all[j].call; !call.Answered() {
 			b.ptrs = append(b.ptrs, call)
 		}
 	}
@@ -222,7 +222,7 @@ func (c *Client) runRest(i int) {
 }
 
 // answer is the reply of a call that has run, counted.
-func (c *Client) answer(s *slot, took time.Duration) []byte {
+func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	answer := s.call.Reply
 	if s.call.Err != nil {
 		answer = c.callError(s.call.Err, s.exec != nil)

@@ -14,7 +14,7 @@
 // with the database it was queued for. Commands in it that need no data (PING,
 // SELECT) run when the txn's replies are there, each at its place among them.
 //
-// The functions of commands that need no data are listed in functions.go; their
+// The handlers of commands that need no data are listed in handlers.go; their
 // rows are in the one command table, like all others'.
 package client
 
@@ -449,17 +449,17 @@ func (c *Client) reject(spec *command.Spec, text string) {
 
 // runNode runs a command that needs no data, in place.
 func (c *Client) runNode(spec *command.Spec, args [][]byte) {
-	f := functions[spec.Name]
-	if !f.light {
+	h := handlers[spec.Name]
+	if !h.light {
 		c.settle()
 	}
-	if f.waits && !c.write() {
+	if h.waits && !c.write() {
 		c.closing = true
 		return
 	}
 	begin := c.out.Len()
 	started := time.Now()
-	f.run(c, args)
+	h.run(c, args)
 	took := time.Since(started)
 	c.seen(spec, args, c.db)
 	written := c.out.Bytes()[begin:]

@@ -10,8 +10,8 @@ import (
 	"lockstep/proto/acl"
 )
 
-// clientFunctions are the subcommands of CLIENT.
-var clientFunctions = group{
+// clientHandlers are the subcommands of CLIENT.
+var clientHandlers = group{
 	"client|id": clientID, "client|info": clientInfo, "client|list": clientList,
 	"client|getname": clientGetName, "client|setname": clientSetName, "client|setinfo": clientSetInfo,
 	"client|unblock": clientUnblock, "client|kill": clientKill, "client|no-evict": clientNoEvict, "client|no-touch": clientNoTouch,

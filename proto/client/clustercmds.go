@@ -13,8 +13,8 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// clusterFunctions are the subcommands of CLUSTER.
-var clusterFunctions = inCluster(withRefused("cluster", group{
+// clusterHandlers are the subcommands of CLUSTER.
+var clusterHandlers = inCluster(withRefused("cluster", group{
 	"cluster|info": known(clusterInfo), "cluster|nodes": known(clusterNodes), "cluster|slots": known(clusterSlots),
 	"cluster|shards": known(clusterShards), "cluster|myid": clusterMyID, "cluster|keyslot": clusterKeySlot,
 	"cluster|countkeysinslot": clusterCountKeys, "cluster|getkeysinslot": clusterGetKeys, "cluster|help": clusterHelp,
@@ -37,7 +37,7 @@ func withRefused(container string, g group) group {
 
 const errNotKnown = "CLUSTERDOWN this node has not heard yet which nodes there are"
 
-// known makes a function that answers only where the cluster is known.
+// known makes a handler that answers only where the cluster is known.
 func known(run func(*Client, [][]byte)) func(*Client, [][]byte) {
 	return func(c *Client, args [][]byte) {
 		if !c.backend.KnowsCluster() {
@@ -247,7 +247,7 @@ func (c *Client) shardNode(n *SlotNode) {
 	c.pair("health", health)
 }
 
-// inCluster makes functions that answer only where clients are shown a cluster.
+// inCluster makes handlers that answer only where clients are shown a cluster.
 func inCluster(g group) group {
 	for name, run := range g {
 		g[name] = func(c *Client, args [][]byte) {
@@ -318,8 +318,8 @@ func clusterHelp(c *Client, _ [][]byte) {
 		"SHARDS", "    Return information about slot range mappings and the nodes associated with them.")
 }
 
-// lockstepFunctions are the subcommands of LOCKSTEP.
-var lockstepFunctions = group{
+// lockstepHandlers are the subcommands of LOCKSTEP.
+var lockstepHandlers = group{
 	"lockstep|status": lockstepStatus, "lockstep|slots": lockstepSlots, "lockstep|commands": lockstepCommands,
 	"lockstep|transfer": lockstepOrder, "lockstep|remove": lockstepOrder, "lockstep|leave": lockstepOrder, "lockstep|snapshot": lockstepOrder,
 	"lockstep|replace": lockstepOrder, "lockstep|promote": lockstepOrder, "lockstep|drain": lockstepOrder, "lockstep|upgrade": lockstepOrder,
@@ -328,6 +328,9 @@ var lockstepFunctions = group{
 	"lockstep|backup": lockstepBackup,
 	"lockstep|help":   lockstepHelp,
 }
+
+// ErrHalfDone: a part of an operator's order was carried out; the error tells which.
+var ErrHalfDone = errors.New("done in part")
 
 // orderTimeout bounds an operator's order.
 const orderTimeout = 50 * time.Second
@@ -367,6 +370,8 @@ func lockstepOrder(c *Client, args [][]byte) {
 	switch {
 	case err == nil:
 		c.out.BulkString(said)
+	case errors.Is(err, ErrHalfDone):
+		c.out.Error("INDETERMINATE " + err.Error())
 	case errors.Is(err, courier.ErrUnanswered), errors.Is(err, context.DeadlineExceeded):
 		c.out.Error("INDETERMINATE it may have been done, or be under way: " + err.Error())
 	default:

@@ -9,8 +9,8 @@ import (
 	"lockstep/engine/glob"
 )
 
-// commandFunctions are the subcommands of COMMAND. All is read from the table.
-var commandFunctions = group{
+// commandHandlers are the subcommands of COMMAND. All is read from the table.
+var commandHandlers = group{
 	"command": commandAll, "command|count": commandCount, "command|info": commandInfo, "command|docs": commandDocs,
 	"command|list": commandList, "command|getkeys": commandGetKeys, "command|getkeysandflags": commandGetKeysAndFlags,
 	"command|help": commandHelp,

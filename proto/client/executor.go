@@ -199,7 +199,7 @@ type ClusterView interface {
 	Moved(shard int, stale, secured bool) string
 }
 
-// Operator is behind LOCKSTEP, DEBUG, BGSAVE and SHUTDOWN.
+// Operator is behind LOCKSTEP.
 type Operator interface {
 	StatusJSON(ctx context.Context) ([]byte, error)
 	// ExamineJSON asks every node for the facts of its machine.
@@ -210,9 +210,13 @@ type Operator interface {
 	Order(ctx context.Context, args []string) (string, error)
 	Backups
 	LockSlots() []LockSlot
+}
+
+// Process is behind DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN.
+type Process interface {
 	SetActiveExpire(on bool)
 	// Reload writes a snapshot of every shard and loads it again.
-	Reload(ctx context.Context) error
+	Reload() error
 	// BeginSnapshot begins a snapshot of all that the node holds, which write then
 	// writes; ErrSaving where one is being written in the background.
 	BeginSnapshot(background bool) (write func() error, err error)
@@ -275,6 +279,7 @@ type Backend struct {
 	Facts
 	ClusterView
 	Operator
+	Process
 	Introspection
 	Channels
 	Feeds

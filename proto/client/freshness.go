@@ -19,8 +19,8 @@ import (
 // yet, the leader answers: a read never fails for being stale, and never waits
 // longer than an ordinary one.
 
-// freshnessFunctions are the subcommands of LOCKSTEP on freshness.
-var freshnessFunctions = group{
+// freshnessHandlers are the subcommands of LOCKSTEP on freshness.
+var freshnessHandlers = group{
 	"lockstep|staleness": staleness, "lockstep|token": token, "lockstep|waitfor": waitFor,
 }
 

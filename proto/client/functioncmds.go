@@ -1,7 +1,7 @@
 package client
 
-// libraryFunctions are the subcommands of FUNCTION that need no shard.
-var libraryFunctions = group{"function|help": functionHelp}
+// libraryHandlers are the subcommands of FUNCTION that need no shard.
+var libraryHandlers = group{"function|help": functionHelp}
 
 func functionHelp(c *Client, _ [][]byte) {
 	c.help("FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

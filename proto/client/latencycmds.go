@@ -7,8 +7,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// latencyFunctions are the subcommands of LATENCY.
-var latencyFunctions = group{
+// latencyHandlers are the subcommands of LATENCY.
+var latencyHandlers = group{
 	"latency|latest": latencyLatest, "latency|history": latencyHistory, "latency|histogram": latencyHistogram,
 	"latency|reset": latencyReset, "latency|doctor": latencyDoctor, "latency|graph": latencyGraph, "latency|help": latencyHelp,
 }

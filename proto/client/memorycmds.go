@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// memoryFunctions are the subcommands of MEMORY, but for USAGE.
-var memoryFunctions = group{
+// memoryHandlers are the subcommands of MEMORY, but for USAGE.
+var memoryHandlers = group{
 	"memory|stats": memoryStats, "memory|doctor": memoryDoctor, "memory|purge": memoryPurge,
 	"memory|malloc-stats": memoryMallocStats, "memory|help": memoryHelp,
 }

@@ -1,7 +1,7 @@
 package client
 
-// moduleFunctions are the subcommands of MODULE.
-var moduleFunctions = withRefused("module", group{
+// moduleHandlers are the subcommands of MODULE.
+var moduleHandlers = withRefused("module", group{
 	"module|list": func(c *Client, _ [][]byte) { c.out.Array(0) },
 	"module|help": func(c *Client, _ [][]byte) {
 		c.help("MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -162,8 +162,8 @@ func (c *Client) setHeld(yes bool) {
 	}
 }
 
-// pauseFunctions are CLIENT PAUSE and UNPAUSE.
-var pauseFunctions = group{"client|pause": clientPause, "client|unpause": clientUnpause}
+// pauseHandlers are CLIENT PAUSE and UNPAUSE.
+var pauseHandlers = group{"client|pause": clientPause, "client|unpause": clientUnpause}
 
 func clientPause(c *Client, args [][]byte) {
 	writesOnly := false

@@ -11,7 +11,7 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-var pubSubFunctions = group{
+var pubSubHandlers = group{
 	"subscribe":    func(c *Client, args [][]byte) { c.subscribe(pubsub.Channel, args[1:]) },
 	"psubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Pattern, args[1:]) },
 	"ssubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Shard, args[1:]) },
@@ -220,7 +220,7 @@ func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
 	if c.calls.data {
 		c.settle()
 	}
-	s := c.nextSlot(spec)
+	s := c.nextCall(spec)
 	c.seen(spec, args, c.db)
 	s.op[0].Args = args
 	s.receivers = c.send(args)
@@ -228,8 +228,8 @@ func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
 
 // countReceivers answers the messages among the calls.
 func (b *calls) countReceivers() {
-	for i := range b.slots {
-		if s := &b.slots[i]; s.receivers != nil {
+	for i := range b.all {
+		if s := &b.all[i]; s.receivers != nil {
 			s.call.Reply = append(strconv.AppendInt([]byte{':'}, int64(s.receivers()), 10), "\r\n"...)
 		}
 	}

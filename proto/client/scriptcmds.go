@@ -2,8 +2,8 @@ package client
 
 import "lockstep/engine/command"
 
-// scriptFunctions are the subcommands of SCRIPT that need no shard.
-var scriptFunctions = group{"script|debug": scriptDebug, "script|help": scriptHelp}
+// scriptHandlers are the subcommands of SCRIPT that need no shard.
+var scriptHandlers = group{"script|debug": scriptDebug, "script|help": scriptHelp}
 
 func scriptDebug(c *Client, args [][]byte) {
 	switch fold(args[2]) {

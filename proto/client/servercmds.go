@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// configFunctions are the subcommands of CONFIG.
-var configFunctions = group{
+// configHandlers are the subcommands of CONFIG.
+var configHandlers = group{
 	"config|get": configGet, "config|set": configSet, "config|resetstat": configResetStat, "config|rewrite": configRewrite, "config|help": configHelp,
 }
 
@@ -65,8 +65,8 @@ func configHelp(c *Client, _ [][]byte) {
 		"REWRITE", "    Write what CONFIG SET changed into the configuration file.")
 }
 
-// slowlogFunctions are the subcommands of SLOWLOG.
-var slowlogFunctions = group{
+// slowlogHandlers are the subcommands of SLOWLOG.
+var slowlogHandlers = group{
 	"slowlog|get": slowlogGet, "slowlog|len": slowlogLen, "slowlog|reset": slowlogReset, "slowlog|help": slowlogHelp,
 }
 

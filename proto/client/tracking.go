@@ -9,7 +9,7 @@ import (
 	"lockstep/proto/tracking"
 )
 
-var trackingFunctions = group{
+var trackingHandlers = group{
 	"client|tracking": clientTracking, "client|caching": clientCaching,
 	"client|getredir": clientGetRedir, "client|trackinginfo": clientTrackingInfo,
 }

@@ -246,13 +246,13 @@ func (c *Client) exec() {
 	if tx.inPlace || watched {
 		c.settle()
 	}
-	s := c.nextSlot(execSpec)
+	s := c.nextCall(execSpec)
 	c.calls.data = true
 	s.exec = &tx
 	c.txnOf(&tx, &s.call)
 	switch {
 	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
-		c.calls.slots = c.calls.slots[:len(c.calls.slots)-1]
+		c.calls.all = c.calls.all[:len(c.calls.all)-1]
 		begin := c.out.Len()
 		c.writeReplies(&tx, nil)
 		c.mute(begin)
@@ -297,11 +297,11 @@ func (c *Client) refuseExec(text string) {
 // execAmong runs the transaction gathered last, and then the commands in it
 // that need no data, each at its place.
 func (c *Client) execAmong(tx *transaction) {
-	s := &c.calls.slots[0]
+	s := &c.calls.all[0]
 	started := time.Now()
 	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
 	answer := c.answer(s, time.Since(started))
-	c.calls.slots, c.calls.data = c.calls.slots[:0], false
+	c.calls.all, c.calls.data = c.calls.all[:0], false
 	begin := c.out.Len()
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		c.out.Raw(answer)
@@ -352,7 +352,7 @@ func (c *Client) inTransaction(q *queued) {
 		c.out.Error(errShardSubscribeInMulti)
 		return
 	}
-	functions[q.spec.Name].run(c, q.args)
+	handlers[q.spec.Name].run(c, q.args)
 }
 
 // selected is the database in use after a command of a transaction.

@@ -33,17 +33,18 @@ type Conn struct {
 	writing           atomic.Int32
 	readEnd, writeEnd deadline
 
-	// What follows belongs to the loop's goroutine. inside: the guest is called.
-	// broken: the other side sends nothing more, or has sent urgent bytes.
+	// What follows, down to number, belongs to who holds the loop's turn; but guest is
+	// set, under loop.mu, by who enters. inside: the guest is called. broken: the other
+	// side sends nothing more, or has sent urgent bytes.
 	guest  Guest
 	inside bool
 	broken bool
 	// clocked: the guest wants ticks.
 	clocked bool
-	// place is where the loop keeps it, and turn tells it from an earlier one there.
-	place int
-	turn  int32
-	// wanted is what is to be done at the loop's next turn, guarded by loop.mu.
+	// place is where the loop keeps it, and number tells it from an earlier one there.
+	place  int
+	number int32
+	// wanted is what the loop is to do next, guarded by loop.mu.
 	wanted wish
 }
 
@@ -126,8 +127,8 @@ func (c *Conn) Call(here bool) {
 	}
 }
 
-// Again has the guest's Ready called at the loop's next turn: there is more to do, but
-// others are to have their turn first.
+// Again has the guest's Ready called once more: there is more to do, but others come
+// first.
 func (c *Conn) Again() { c.loop.wish(c, wishReady, nil) }
 
 // do makes one call that does not wait.

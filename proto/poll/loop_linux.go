@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// eventsMax is how many connections one turn of a loop takes on.
+	// eventsMax is how many connections a loop is told of at once.
 	eventsMax = 256
 	// TickEvery is about how often Tick is called, while there is anybody to call.
 	TickEvery = 50 * time.Millisecond
@@ -32,11 +32,11 @@ type Loop struct {
 	// conns are the connections by their places, free the places that are not taken.
 	conns []*Conn
 	free  []int
-	turns int32
-	// wishes are those of other goroutines; todo and spare are the same memory by
-	// turns.
-	wishes []*Conn
-	spare  []*Conn
+	// taken counts the connections there have been.
+	taken int32
+	// wishes are the connections with something to be done, spare the memory for the
+	// next ones.
+	wishes, spare []*Conn
 	// asleep: the loop waits, and must be woken.
 	asleep, closed bool
 	// waking are those who are about to write to waker: it is closed behind them, for
@@ -44,12 +44,12 @@ type Loop struct {
 	waking sync.WaitGroup
 	done   chan struct{}
 
-	// ticking are the connections whose guests want to be called by the clock, and
-	// ticked is when they were called last. They belong to the loop's goroutine.
+	// What follows belongs to who holds turn. ticking are the connections whose guests
+	// want to be called by the clock, and ticked is when they were called last.
 	ticking map[*Conn]struct{}
+	ticked  time.Time
 	// gave: other goroutines were given something to do.
-	gave   bool
-	ticked time.Time
+	gave bool
 }
 
 // New begins a loop.
@@ -112,9 +112,9 @@ func (l *Loop) add(c *Conn) error {
 		c.place = len(l.conns)
 		l.conns = append(l.conns, nil)
 	}
-	l.turns++
-	c.turn = l.turns
-	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.turn}
+	l.taken++
+	c.number = l.taken
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.place), Pad: c.number}
 	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
 		l.free = append(l.free, c.place)
 		return err
@@ -244,7 +244,7 @@ func (l *Loop) tell(e *unix.EpollEvent) {
 	l.mu.Lock()
 	c := l.conns[e.Fd]
 	l.mu.Unlock()
-	if c == nil || c.turn != e.Pad {
+	if c == nil || c.number != e.Pad {
 		return
 	}
 	// Where the input ends, or an urgent byte stands, a read is short though there is

@@ -298,9 +298,20 @@ func TestAWriterWaitsForRoom(t *testing.T) {
 	defer l.Close()
 	c, far := pair(t, l)
 	big := bytes.Repeat([]byte("0123456789"), 2<<20)
-	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
-	done, err := c.Write(big)
-	if !errors.Is(err, os.ErrDeadlineExceeded) || done == 0 || done == len(big) {
+	var done int
+	ended := make(chan error)
+	go func() {
+		var err error
+		done, err = c.Write(big)
+		ended <- err
+	}()
+	for begun := time.Now(); c.writing.Load() == 0; runtime.Gosched() {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the writer does not wait")
+		}
+	}
+	_ = c.SetWriteDeadline(time.Unix(1, 0))
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || done == 0 || done == len(big) {
 		t.Fatalf("%d of %d bytes, %v", done, len(big), err)
 	}
 	_ = c.SetWriteDeadline(time.Time{})

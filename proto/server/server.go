@@ -2,7 +2,7 @@
 // Guard, then redcon's parser), has them answered (package client) and writes the
 // replies (talk.go).
 //
-// Clients are served in loops (package poll), some hundred by one goroutine, as long as
+// Clients are served in loops (package poll), many by one goroutine, as long as
 // their commands need no waiting but for the log. A batch that may have to wait, or may take
 // long, is answered by a goroutine, which then gives the connection back; a client whose
 // batches are mostly such keeps a goroutine of its own, as do those under TLS.

@@ -18,17 +18,15 @@ func TestEveryVerbUnderAWriteLoad(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 2, Args: []string{"--replicas", "7"}})
 	addr := c.Nodes[0].Addr()
 	healthy(t, addr, 3, 0)
-	var clients []*counting
+	u := &underLoad{t: t, addr: addr, keys: 1}
 	for _, n := range c.Nodes[:2] {
-		for i := range 4 {
-			clients = append(clients, count(t, n.Addr(), fmt.Sprintf("count:%s:%d", n.Name, i)))
-		}
+		u.begin(n, 4)
 	}
-	u := &underLoad{t: t, addr: addr, clients: clients, keys: int64(len(clients)) + 1}
 	u.grow()
 	u.drain()
 	u.roll(c.Nodes)
 	u.kill(c.Nodes[2])
+	u.replaceDead()
 	u.shrink()
 	total := endAll(t, append(u.clients, u.gone...), addr)
 	t.Logf("%d increments, none lost, none doubled", 2*total)
@@ -41,7 +39,7 @@ type underLoad struct {
 	clients []*counting
 	// gone are clients that ended before their node did.
 	gone []*counting
-	// keys is how many there are.
+	// keys is how many there are: the shared one, and one of each client.
 	keys int64
 }
 
@@ -123,12 +121,18 @@ func (u *underLoad) roll(nodes []*proc.Node) {
 			n.WaitReady()
 			u.whole(5)
 		})
-		for i := range had {
-			u.clients = append(u.clients, count(u.t, n.Addr(), fmt.Sprintf("again:%s:%d", n.Name, i)))
-		}
-		u.keys += int64(had)
+		u.begin(n, had)
 	}
 	u.addr = nodes[0].Addr()
+}
+
+// begin adds clients of a node.
+func (u *underLoad) begin(n *proc.Node, clients int) {
+	u.t.Helper()
+	for range clients {
+		u.clients = append(u.clients, count(u.t, n.Addr(), fmt.Sprintf("count:%s:%d", n.Name, u.keys)))
+		u.keys++
+	}
 }
 
 // leave ends the clients of a node and tells how many there were.
@@ -153,6 +157,21 @@ func (u *underLoad) leave(n *proc.Node) int {
 func (u *underLoad) kill(n3 *proc.Node) {
 	u.verb("kill -9 of n3, which leads", func() { u.run("transfer", "--shard", "all", "--to", "n3"); n3.Kill9() })
 	u.verb("remove n3 (dead)", func() { u.run("remove", "n3", "--yes"); u.whole(4) })
+}
+
+// replaceDead puts a node that joined in the place of one that died.
+func (u *underLoad) replaceDead() {
+	t, addr := u.t, u.addr
+	dead := join(t, addr, "n7")
+	u.whole(5)
+	u.verb("kill -9 of n7", func() { dead.kill() })
+	join(t, addr, "n8")
+	proc.Wait(t, patience, "n8 is in", func() bool {
+		s := statusOf(t, addr)
+		return len(s.Nodes) == 6 && nodeOf(t, s, "n8").Membership == "member"
+	})
+	u.verb("replace n7 (dead) by n8", func() { u.run("replace", "n7", "n8", "--yes"); u.whole(5) })
+	u.verb("remove n8", func() { u.run("remove", "n8", "--yes"); u.whole(4) })
 }
 
 func (u *underLoad) shrink() {

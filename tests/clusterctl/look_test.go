@@ -173,6 +173,10 @@ func TestShellsAreToldWhatMayFollow(t *testing.T) {
 	}
 	out, _ := proc.Ctl(t, addr, "__complete", "drain", "")
 	says(t, out, "n1\n", "n2\n")
+	out, _ = proc.Ctl(t, addr, "__complete", "replace", "n1", "")
+	says(t, out, "n2\n")
+	out, _ = proc.Ctl(t, addr, "__complete", "transfer", "--shard", "")
+	says(t, out, "meta\n", "0\n", "all\n")
 	out, _ = proc.Ctl(t, addr, "__complete", "re")
 	says(t, out, "remove", "replace", "recover")
 }

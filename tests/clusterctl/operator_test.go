@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,6 +143,12 @@ func (p *joiner) exited() bool {
 	}
 }
 
+// kill ends the node's process with no chance to clean up.
+func (p *joiner) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
 // join starts a node that joins the cluster at addr; flags are added to
 // lockstepd's.
 func join(t *testing.T, addr, name string, flags ...string) *joiner {
@@ -170,8 +177,7 @@ func ctlStart(t *testing.T, addr string, args ...string) *joiner {
 		close(p.done)
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-p.done
+		p.kill()
 		log.Close()
 	})
 	return p
@@ -185,4 +191,28 @@ func identityOf(t *testing.T, n *proc.Node) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// An order of which a part was carried out is not told to be refused.
+func TestAnOrderThatIsDoneInPartSaysSo(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 4, proc.Options{})
+	addr := c.Nodes[0].Addr()
+	s := healthy(t, addr, 4, 0)
+	without := ""
+	for _, n := range c.Nodes {
+		if !slices.Contains(s.Layout[0].Replicas, n.Name) {
+			without = n.Name
+		}
+	}
+	out, code := proc.Ctl(t, addr, "transfer", "--shard", "all", "--to", without)
+	if code != 5 {
+		t.Errorf("exit %d", code)
+	}
+	says(t, out, "done in part: the meta group is led by "+without, "then: node "+without, "is not a member of the group")
+	out, code = proc.Ctl(t, addr, "transfer", "--shard", "0", "--to", without)
+	if code != 4 {
+		t.Errorf("exit %d: %s", code, out)
+	}
 }

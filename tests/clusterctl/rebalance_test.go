@@ -26,6 +26,11 @@ func TestAClusterIsRebalancedWhenAsked(t *testing.T) {
 	if n := replicasOf(planOf(t, addr), "n4"); n != 0 {
 		t.Errorf("%d replicas went to n4 unasked", n)
 	}
+	out, _ := proc.Ctl(t, addr, "rebalance", "--dry-run")
+	says(t, out, "add: shard ", ": n4 (", "drop: shard ", "the setting rebalance is no")
+	if strings.Contains(out, "nothing is to be done") || planOf(t, addr).Balanced {
+		t.Errorf("it says that nothing is to be done:\n%s", out)
+	}
 	var clients []*counting
 	for i := range 4 {
 		clients = append(clients, count(t, c.Nodes[i%3].Addr(), fmt.Sprintf("count:%d", i)))

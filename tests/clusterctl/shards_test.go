@@ -85,27 +85,24 @@ func wants(t *testing.T, conn *respconn.Conn, want string, args ...string) {
 	}
 }
 
-// spread lets each shard be led by another node, as far as there are nodes.
+// spread lets each shard be led by another node, as far as there are nodes, and waits
+// until all know it. The cluster, which moves leaders too, is told not to.
 func spread(t *testing.T, c *proc.Cluster) {
 	t.Helper()
 	addr := c.Nodes[0].Addr()
-	for s := range shards {
-		leader := c.Nodes[s%len(c.Nodes)].Name
-		proc.Wait(t, patience, fmt.Sprintf("shard %d is led by %s", s, leader), func() bool {
-			_, code := proc.Ctl(t, addr, "transfer", "--shard", strconv.Itoa(s), "--to", leader)
-			return code == 0
-		})
-	}
-	proc.Wait(t, patience, "the nodes know who leads", func() bool {
-		for _, n := range c.Nodes {
-			info := proc.Info(n.Addr(), "raft")
-			for s := range shards {
-				if !strings.Contains(info["raft_shard"+strconv.Itoa(s)], "leader="+c.Nodes[s%len(c.Nodes)].Name+",") {
-					return false
+	proc.MustAsk(t, addr, "CONFIG", "SET", "rebalance", "no")
+	proc.Wait(t, patience, "the shards are led as they should be, and the nodes know it", func() bool {
+		right := true
+		for s := range shards {
+			leader := c.Nodes[s%len(c.Nodes)].Name
+			for _, n := range c.Nodes {
+				if !strings.Contains(proc.Info(n.Addr(), "raft")["raft_shard"+strconv.Itoa(s)], "leader="+leader+",") {
+					_, _ = proc.Ask(addr, "LOCKSTEP", "TRANSFER", strconv.Itoa(s), leader)
+					right = false
 				}
 			}
 		}
-		return true
+		return right
 	})
 }
 
@@ -176,8 +173,8 @@ func checkShardLines(t *testing.T, info map[string]string, n status.Node, index 
 	}
 }
 
-// Keys of several shards are not for one command or transaction; a hash tag
-// keeps together what belongs together.
+// Keys of several shards are not for one command or transaction, those of one shard
+// are; a hash tag keeps together what belongs together.
 func TestKeysOfSeveralShardsAreRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -185,9 +182,10 @@ func TestKeysOfSeveralShardsAreRefused(t *testing.T) {
 	spread(t, c)
 	const crossed = "-CROSSSLOT Keys in request don't hash to the same slot"
 	for i, conn := range dial(t, c) {
-		keys := keysByShard(t, conn, 1)
+		keys := keysByShard(t, conn, 2)
 		for s := range keys {
 			a, b := keys[s][0], keys[(s+1)%shards][0]
+			together(t, conn, a, keys[s][1])
 			wants(t, conn, crossed, "MSET", a, "x", b, "x")
 			wants(t, conn, crossed, "MGET", a, b)
 			wants(t, conn, crossed, "DEL", a, b)
@@ -214,4 +212,24 @@ func TestKeysOfSeveralShardsAreRefused(t *testing.T) {
 			wants(t, conn, ":2", "DEL", x, y)
 		}
 	}
+}
+
+// together uses two keys of one shard in one command, transaction and script, though
+// their hash slots differ.
+func together(t *testing.T, conn *respconn.Conn, a, b string) {
+	t.Helper()
+	if slot := number(t, conn, "CLUSTER", "KEYSLOT", a); slot == number(t, conn, "CLUSTER", "KEYSLOT", b) {
+		t.Fatalf("%s and %s are both of hash slot %d", a, b, slot)
+	}
+	wants(t, conn, "+OK", "MSET", a, "1", b, "2")
+	wants(t, conn, "*2\n  \"1\"\n  \"2\"", "MGET", a, b)
+	wants(t, conn, "+OK", "WATCH", a, b)
+	wants(t, conn, "+OK", "MULTI")
+	wants(t, conn, "+QUEUED", "INCR", a)
+	wants(t, conn, "+QUEUED", "INCR", b)
+	wants(t, conn, "*2\n  :2\n  :3", "EXEC")
+	wants(t, conn, ":5", "EVAL", "return redis.call('get', KEYS[1]) + redis.call('get', KEYS[2])", "2", a, b)
+	wants(t, conn, "+OK", "RENAME", a, b)
+	wants(t, conn, `"2"`, "GET", b)
+	wants(t, conn, ":1", "DEL", a, b)
 }

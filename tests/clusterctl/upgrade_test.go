@@ -13,8 +13,8 @@ import (
 // version.
 func past(t *testing.T) string { return proc.OtherLockstepd(t, "lockstep/cluster/meta.known=1") }
 
-// Nodes are exchanged one by one under load; until the version is raised the
-// older program can come back, and then not any more.
+// Nodes are exchanged one by one under a write load of the others' clients; until the
+// version is raised the older program can come back, and then not any more.
 func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -35,16 +35,24 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	}
 	says(t, out, "the cluster is at version 1 and this needs version 2; upgrade every node")
 
+	u := &underLoad{t: t, addr: addr, keys: keys + 1}
+	for _, n := range c.Nodes {
+		u.begin(n, 2)
+	}
 	become := func(n *proc.Node, program string) {
 		t.Helper()
-		if code := n.Stop(); code != 0 {
-			t.Errorf("%s: exit status %d", n.Name, code)
-		}
-		n.Become(program)
-		n.Start()
-		n.WaitReady()
-		healthy(t, n.Addr(), 3, keys)
+		had := u.leave(n)
+		u.verb("exchange of the program of "+n.Name, func() {
+			if code := n.Stop(); code != 0 {
+				t.Errorf("%s: exit status %d", n.Name, code)
+			}
+			n.Become(program)
+			n.Start()
+			n.WaitReady()
+			healthy(t, n.Addr(), 3, u.keys)
+		})
 		holds(t, n.Addr(), "k", keys)
+		u.begin(n, had)
 	}
 	become(c.Nodes[0], now)
 	become(c.Nodes[1], now)
@@ -59,10 +67,11 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	if v := statusOf(t, addr).Version; v != 1 {
 		t.Errorf("version %d before it was raised", v)
 	}
-	out, code = proc.Ctl(t, addr, "upgrade")
-	if code != 0 {
-		t.Fatalf("upgrade: exit %d, %s", code, out)
-	}
+	u.verb("upgrade", func() {
+		if out, code = proc.Ctl(t, addr, "upgrade"); code != 0 {
+			t.Fatalf("upgrade: exit %d, %s", code, out)
+		}
+	})
 	says(t, out, "the cluster is at version 6 now, it was at 1")
 	out, _ = proc.Ctl(t, addr, "upgrade")
 	says(t, out, "at version 6, the newest that all its nodes know")
@@ -71,7 +80,8 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 
-	forgets(t, c, old, now, keys)
+	t.Logf("%d increments, none lost, none doubled", 2*endAll(t, append(u.clients, u.gone...), addr))
+	forgets(t, c, old, now, u.keys)
 }
 
 // forgets lets a node of a cluster at the second version run a program that

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"lockstep/cluster/meta"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -61,8 +63,15 @@ func reply(t *testing.T, conn *respconn.Conn, line string) string {
 func TestOldFoldersOpen(t *testing.T) {
 	proc.NeedProcesses(t)
 	kept, err := filepath.Glob("testdata/*.tar.gz")
-	if err != nil || len(kept) < len(stores) {
-		t.Fatalf("%d folders, %v", len(kept), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := meta.VersionFirst; version < meta.KnownVersion(); version++ {
+		for end := range stores {
+			if name := fmt.Sprintf("testdata/v%d%s.tar.gz", version, end); !slices.Contains(kept, name) {
+				t.Errorf("no folder of cluster version %d is kept: %s", version, name)
+			}
+		}
 	}
 	for _, archive := range kept {
 		name := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")

@@ -228,7 +228,10 @@ func (l *load) ended(read bool, took time.Duration) {
 func (l *load) result() *Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	took := time.Since(l.began).Seconds()
+	now := time.Now()
+	took := now.Sub(l.began).Seconds()
+	// A pause that lasts to the end is one, too.
+	l.longest = max(l.longest, now.Sub(l.lastOK))
 	calls := l.reads.TotalCount() + l.writes.TotalCount()
 	return &Result{
 		Clients: l.opt.Clients, Seconds: took, Calls: calls, PerSecond: float64(calls) / took,

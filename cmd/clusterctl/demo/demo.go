@@ -43,7 +43,7 @@ type Demo struct {
 	// forgotten is how many older events are no longer in events.
 	forgotten int
 	leader    string
-	// leaderSince and downSince time the last failover.
+	// downSince is when the leader was killed; zero: it lives, or another leads since.
 	downSince time.Time
 }
 
@@ -267,7 +267,7 @@ func (d *Demo) KillOrStart(i int) {
 	d.mu.Unlock()
 }
 
-// MoveLeader hands the leadership of every shard to another node.
+// MoveLeader hands the leadership of shard 0 to another node.
 func (d *Demo) MoveLeader(ctx context.Context) {
 	for i, p := range d.Procs {
 		if !p.Running() {

@@ -62,6 +62,20 @@ func (l *Load) On() bool { return l.on.Load() }
 // SlowestMs is the longest a write took since the last call.
 func (l *Load) SlowestMs() int64 { return l.slowestMs.Swap(0) }
 
+// begin begins to write and to check; stop returns when that has ended.
+func (l *Load) begin(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // run writes and checks until ctx ends.
 func (l *Load) run(ctx context.Context) {
 	var wait sync.WaitGroup

@@ -15,13 +15,7 @@ func (d *Demo) RunPlain(ctx context.Context, w io.Writer) error {
 		fmt.Fprintln(w, "a page of the whole cluster:", page)
 	}
 	d.Load.Toggle()
-	loadCtx, stop := context.WithCancel(ctx)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d.Load.run(loadCtx)
-	}()
+	stop := d.Load.begin(ctx)
 	printed := 0
 	for ctx.Err() == nil {
 		pause(ctx, time.Second)
@@ -37,7 +31,6 @@ func (d *Demo) RunPlain(ctx context.Context, w io.Writer) error {
 		fmt.Fprintln(w, time.Now().Format("15:04:05"), d.nodesLine(), "|", d.Verdict(), "| errors:", d.Load.Errors.Load(), "| slowest write:", d.Load.SlowestMs(), "ms")
 	}
 	stop()
-	<-done
 	verdict, err := d.FinalCheck(context.Background())
 	if err != nil {
 		return err

@@ -31,15 +31,8 @@ const refreshEvery = 500 * time.Millisecond
 
 // RunScreen shows the live view until the person quits.
 func (d *Demo) RunScreen(ctx context.Context) error {
-	loadCtx, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d.Load.run(loadCtx)
-	}()
+	defer d.Load.begin(ctx)()
 	_, err := tea.NewProgram(&screen{ctx: ctx, demo: d, at: time.Now()}, tea.WithContext(ctx)).Run()
-	stop()
-	<-done
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"lockstep/engine/command"
 )
 
-func TestRowsOfTheNodeAndFunctionsMatchOneToOne(t *testing.T) {
+func TestRowsOfTheNodeAndHandlersMatchOneToOne(t *testing.T) {
 	rows := map[string]bool{}
 	for _, spec := range command.All() {
 		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
@@ -19,19 +19,19 @@ func TestRowsOfTheNodeAndFunctionsMatchOneToOne(t *testing.T) {
 			}
 			rows[s.Name] = true
 			// A container by itself runs only if its arity lets it.
-			if functions[s.Name].run == nil && s != execSpec && (len(s.Sub) == 0 || s.CheckArity(1)) {
-				t.Errorf("%s: a row without a function", s.Name)
+			if handlers[s.Name].run == nil && s != execSpec && (len(s.Sub) == 0 || s.CheckArity(1)) {
+				t.Errorf("%s: a row without a handler", s.Name)
 			}
 		}
 	}
-	for name := range functions {
+	for name := range handlers {
 		if !rows[name] {
-			t.Errorf("%s: a function without a row", name)
+			t.Errorf("%s: a handler without a row", name)
 		}
 	}
-	for _, name := range light {
-		if functions[name].run == nil {
-			t.Errorf("%s: is light and is nothing", name)
+	for _, name := range slices.Concat(light, waiting) {
+		if handlers[name].run == nil {
+			t.Errorf("%s: is light, or waits, and is nothing", name)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestLFUCounterGrowsAsRedisDoes(t *testing.T) {
 			for range c.uses {
 				e.TouchLFU(77, rng.Uint64(), l)
 			}
-			sum += int(l.Count(e.Access(), 77))
+			sum += int(l.Count(e.Use(), 77))
 		}
 		if got := float64(sum) / float64(runs); math.Abs(got-c.want) > 1+c.want/20 {
 			t.Errorf("factor %d: %.1f after %d uses, %.0f in Redis", c.factor, got, c.uses, c.want)
@@ -48,12 +48,12 @@ func TestLFUCounterDecays(t *testing.T) {
 		e := NewString([]byte("k"), nil)
 		e.SetLFU(c.at, c.n)
 		l := LFU{LogFactor: 10, DecayMin: c.decay}
-		if got := l.Count(e.Access(), c.now); got != c.want {
+		if got := l.Count(e.Use(), c.now); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 		// A use counts from there.
 		e.TouchLFU(c.now, 0, l)
-		if got := l.Count(e.Access(), c.now); got != c.want+1 {
+		if got := l.Count(e.Use(), c.now); got != c.want+1 {
 			t.Errorf("%+v: %d after another use", c, got)
 		}
 	}
@@ -63,7 +63,7 @@ func TestFreshKeyIsNotTheFirstToGo(t *testing.T) {
 	e := NewString([]byte("k"), nil)
 	l := LFU{LogFactor: 10, DecayMin: 1}
 	e.TouchLFU(3, 0, l)
-	if got := l.Count(e.Access(), 3); got != 5 {
+	if got := l.Count(e.Use(), 3); got != 5 {
 		t.Errorf("%d", got)
 	}
 }
@@ -73,7 +73,7 @@ func TestAnotherValueKeepsTheRecordOfUse(t *testing.T) {
 	slot := k.LockSlot([]byte("k"))
 	k.SetString(slot, 0, []byte("k"), []byte("v"), 0, 1).Touch(42)
 	long := make([]byte, 1000)
-	if e := k.SetString(slot, 0, []byte("k"), long, 0, 2); e.Access() != 42 {
-		t.Errorf("%d", e.Access())
+	if e := k.SetString(slot, 0, []byte("k"), long, 0, 2); e.Use() != 42 {
+		t.Errorf("%d", e.Use())
 	}
 }

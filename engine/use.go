@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// An entry's access field records its use, as Redis's lru field does: under an
+// An entry's field use records how its key was used, as Redis's lru field does: under an
 // LRU policy the tick of the last use, under an LFU policy the minute of the
 // last use (16 bits) before a logarithmic counter of uses (8 bits). It belongs to
 // the replica, not to the state: no log entry and no snapshot carries it, and 0
@@ -14,12 +14,12 @@ import (
 // What was recorded under one kind of policy means little under the other; it
 // is replaced as keys are used.
 
-// AccessTicks is how many ticks of the access clock a second has. Redis's clock
+// UseTicks is how many ticks of the clock of uses a second has. Redis's clock
 // has one; a cache that is all new within a second needs more.
-const AccessTicks = 10
+const UseTicks = 10
 
-// AccessMinute is the minute of an LFU record at a tick.
-func AccessMinute(tick uint32) uint16 { return uint16(tick / (60 * AccessTicks)) }
+// UseMinute is the minute of an LFU record at a tick.
+func UseMinute(tick uint32) uint16 { return uint16(tick / (60 * UseTicks)) }
 
 const (
 	// lfuFresh is the counter of a new key, so that it is not the first to go.
@@ -37,26 +37,26 @@ type LFU struct {
 }
 
 // UnusedMin is for how many minutes the key of a record was not used.
-func UnusedMin(access uint32, minute uint16) uint16 { return minute - uint16(access>>8) }
+func UnusedMin(record uint32, minute uint16) uint16 { return minute - uint16(record>>8) }
 
-// Access returns the raw record of use.
-func (e *Entry) Access() uint32 { return atomic.LoadUint32(&e.access) }
+// Use returns the raw record of how the key was used.
+func (e *Entry) Use() uint32 { return atomic.LoadUint32(&e.use) }
 
-// Touch records a use under an LRU policy, at a tick of the access clock.
+// Touch records a use under an LRU policy, at a tick of the clock of uses.
 func (e *Entry) Touch(tick uint32) {
-	if atomic.LoadUint32(&e.access) != tick {
-		atomic.StoreUint32(&e.access, tick)
+	if e.Use() != tick {
+		atomic.StoreUint32(&e.use, tick)
 	}
 }
 
-// TouchLFU records a use under an LFU policy, in a minute of the access clock;
+// TouchLFU records a use under an LFU policy, in a minute of the clock of uses;
 // chance decides whether the counter grows. Of uses at the same moment one may
 // be lost.
 func (e *Entry) TouchLFU(minute uint16, chance uint64, l LFU) {
-	access := atomic.LoadUint32(&e.access)
+	record := e.Use()
 	n := uint8(lfuFresh)
-	if access != 0 {
-		n = l.grown(l.Count(access, minute), chance)
+	if record != 0 {
+		n = l.grown(l.Count(record, minute), chance)
 	}
 	e.Touch(lfuRecord(minute, n))
 }
@@ -67,10 +67,10 @@ func (e *Entry) SetLFU(minute uint16, n uint8) { e.Touch(lfuRecord(minute, n)) }
 func lfuRecord(minute uint16, n uint8) uint32 { return uint32(minute)<<8 | uint32(n) }
 
 // Count is the counter in a record, less what it lost since.
-func (l LFU) Count(access uint32, minute uint16) uint8 {
-	n := int64(access & lfuMost)
+func (l LFU) Count(record uint32, minute uint16) uint8 {
+	n := int64(record & lfuMost)
 	if l.DecayMin > 0 {
-		n -= min(n, int64(UnusedMin(access, minute))/l.DecayMin)
+		n -= min(n, int64(UnusedMin(record, minute))/l.DecayMin)
 	}
 	return uint8(n)
 }
@@ -89,9 +89,9 @@ func (l LFU) grown(n uint8, chance uint64) uint8 {
 	return n + 1
 }
 
-// inheritAccess takes over how the key was used before it got another value.
-func (e *Entry) inheritAccess(old *Entry) {
-	if e.Access() == 0 {
-		e.Touch(old.Access())
+// inheritUse takes over how the key was used before it got another value.
+func (e *Entry) inheritUse(old *Entry) {
+	if e.Use() == 0 {
+		e.Touch(old.Use())
 	}
 }

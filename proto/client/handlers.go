@@ -14,24 +14,24 @@ import (
 	"lockstep/proto/acl"
 )
 
-// group is the functions of some commands, by name.
+// group is the handlers of some commands, by name.
 type group map[string]func(*Client, [][]byte)
 
-// function is what a command that needs no data does. A light one neither looks
+// handler is what a command that needs no data does. A light one neither looks
 // at what commands before it do to data nor changes what others see: it need not
 // wait for them. One that waits for others than the shards has what came before it
 // answered first.
-type function struct {
+type handler struct {
 	run   func(*Client, [][]byte)
 	light bool
 	waits bool
 }
 
-// functions are the commands that need no data, EXEC aside. A test holds them
+// handlers are those of the commands that need no data, EXEC aside. A test holds them
 // and the rows of ScopeNode together, one to one.
-var functions = map[string]function{}
+var handlers = map[string]handler{}
 
-// light names the light functions.
+// light names the light handlers.
 var light = []string{
 	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time", "lolwut",
 	"client|caching", "client|getredir", "client|trackinginfo",
@@ -40,7 +40,7 @@ var light = []string{
 	"client|no-evict", "client|no-touch", "client|reply", "lockstep|staleness", "cluster|keyslot", "cluster|myid",
 }
 
-// waiting names the functions that wait.
+// waiting names the handlers that wait.
 var waiting = []string{"migrate", "sync", "psync"}
 
 func init() {
@@ -52,9 +52,9 @@ func init() {
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
 		"monitor": monitor, "sync": syncCommand, "psync": psync, "replconf": replconf,
 	}
-	for _, g := range []group{own, clientFunctions, commandFunctions, configFunctions, slowlogFunctions, trackingFunctions, clusterFunctions, lockstepFunctions, aclFunctions, pubSubFunctions, latencyFunctions, memoryFunctions, moduleFunctions, pauseFunctions, scriptFunctions, libraryFunctions, freshnessFunctions} {
+	for _, g := range []group{own, clientHandlers, commandHandlers, configHandlers, slowlogHandlers, trackingHandlers, clusterHandlers, lockstepHandlers, aclHandlers, pubSubHandlers, latencyHandlers, memoryHandlers, moduleHandlers, pauseHandlers, scriptHandlers, libraryHandlers, freshnessHandlers} {
 		for name, run := range g {
-			functions[name] = function{run, slices.Contains(light, name), slices.Contains(waiting, name)}
+			handlers[name] = handler{run, slices.Contains(light, name), slices.Contains(waiting, name)}
 		}
 	}
 }
@@ -398,7 +398,7 @@ func debugCommand(c *Client, args [][]byte) {
 		c.backend.SetActiveExpire(string(args[2]) != "0")
 		c.out.OK()
 	case sub == "reload":
-		if err := c.backend.Reload(c.ctx); err != nil {
+		if err := c.backend.Reload(); err != nil {
 			c.out.Error("ERR " + err.Error())
 			return
 		}

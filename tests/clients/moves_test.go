@@ -1,0 +1,345 @@
+package clients
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// movePatience is how long replicas may take to be where they should be, on a
+// machine that all clients keep busy.
+const movePatience = 3 * time.Minute
+
+// TestClusterClientsThroughMovesOfReplicas runs all cluster-aware clients and tools
+// beside each other while replicas and leaders move: to two nodes that join, away from
+// one that is drained, and back to it. No node dies, so nobody may see an error. After
+// each move all nodes tell the same of it, and the truth.
+func TestClusterClientsThroughMovesOfReplicas(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	for _, routing := range []string{"forward", "redirect"} {
+		t.Run(routing, func(t *testing.T) { moveUnderClients(t, routing) })
+	}
+}
+
+func moveUnderClients(t *testing.T, routing string) {
+	o := proc.Options{Shards: shards, Args: []string{"--routing", routing}}
+	c := proc.NewCluster(t, 3, o)
+	placed(t, c, "at the start", []int{4, 4, 4})
+	m := &moving{t: t, c: c}
+	for _, client := range clusterClients {
+		m.start(client.name, client.start(t, c))
+	}
+	m.start("redis-py RedisCluster", pythonLoad(t, c))
+	m.start("redis-cli -c", cliLoad(t, c))
+	m.start("redis-benchmark --cluster", benchmarkLoad(t, c))
+	m.goOn("at the start")
+
+	c.Join(o)
+	c.Join(o)
+	m.moved("two nodes have joined", []int{2, 2, 2, 3, 3})
+	drained := c.Nodes[1]
+	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "DRAIN", drained.Name)
+	m.moved(drained.Name+" is drained", []int{0, 3, 3, 3, 3})
+	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "DRAIN", drained.Name, "OFF")
+	m.moved(drained.Name+" is drained no more", []int{2, 2, 2, 3, 3})
+	m.end()
+}
+
+// placed waits until nothing moves and nodes have so many replicas, ordered.
+func placed(t *testing.T, c *proc.Cluster, when string, want []int) {
+	t.Helper()
+	var have []int
+	if !proc.Poll(movePatience, func() bool {
+		r := proc.Placement(c.Nodes[0])
+		have = nil
+		if r == nil || !r.Balanced {
+			return false
+		}
+		for _, n := range r.Nodes {
+			have = append(have, n.Replicas)
+		}
+		slices.Sort(have)
+		return slices.Equal(have, want)
+	}) {
+		t.Fatalf("%s: nodes have %v replicas, not %v: %+v", when, have, want, proc.Placement(c.Nodes[0]))
+	}
+}
+
+// moving is clients at work while replicas move.
+type moving struct {
+	t     *testing.T
+	c     *proc.Cluster
+	names []string
+	loads []*load
+}
+
+func (m *moving) start(name string, l *load) {
+	m.t.Cleanup(l.stop)
+	m.names, m.loads = append(m.names, name), append(m.loads, l)
+}
+
+// goOn waits until every client has got further.
+func (m *moving) goOn(when string) {
+	m.t.Helper()
+	for i, l := range m.loads {
+		l.goOn(m.t, m.c, m.names[i]+", "+when)
+	}
+}
+
+// moved waits until a move has ended, looks at what is told of it, and lets every
+// client get further.
+func (m *moving) moved(when string, replicas []int) {
+	m.t.Helper()
+	began := time.Now()
+	placed(m.t, m.c, when, replicas)
+	m.t.Logf("%s: moved within %v", when, time.Since(began).Round(100*time.Millisecond))
+	sameTruth(m.t, m.c, when)
+	checkTools(m.t, m.c, when)
+	m.goOn(when)
+}
+
+// end ends the clients; none has seen an error.
+func (m *moving) end() {
+	for i, l := range m.loads {
+		l.stop()
+		m.t.Logf("%s: %d operations", m.names[i], l.ops.Load())
+		for _, text := range l.errors {
+			m.t.Errorf("%s gave the error %s", m.names[i], text)
+		}
+	}
+}
+
+// sameTruth waits until all nodes tell the same of the cluster, and that is what the
+// meta group's leader knows of leaders and replicas.
+func sameTruth(t *testing.T, c *proc.Cluster, when string) {
+	t.Helper()
+	var views []string
+	truth := ""
+	if !proc.Poll(patience, func() bool {
+		views = views[:0]
+		for _, n := range c.Nodes {
+			if n.Running() {
+				views = append(views, view(n.Addr()))
+			}
+		}
+		same := slices.Compact(slices.Clone(views))
+		truth = whereabouts(c)
+		return truth != "" && len(same) == 1 && strings.HasSuffix(same[0], truth)
+	}) {
+		t.Fatalf("%s: nodes tell\n%s\nand so it is:\n%s", when, strings.Join(views, "\n\n"), truth)
+	}
+}
+
+// whereabouts is where shards are as the meta group's leader knows it, in the words
+// in which view ends.
+func whereabouts(c *proc.Cluster) string {
+	r := proc.Placement(c.Nodes[0])
+	if r == nil {
+		return ""
+	}
+	text := ""
+	for _, s := range r.Shards {
+		leads, others := 0, []int{}
+		for _, replica := range s.Replicas {
+			i := slices.IndexFunc(c.Nodes, func(n *proc.Node) bool { return n.Name == replica.Node })
+			switch {
+			case i < 0:
+				return ""
+			case replica.Node == s.Leader:
+				leads = c.Nodes[i].Port
+			default:
+				others = append(others, c.Nodes[i].Port)
+			}
+		}
+		slices.Sort(others)
+		text += fmt.Sprintf("\n%d-%d leads %d, then %v", s.FirstSlot, s.LastSlot, leads, others)
+	}
+	return text
+}
+
+// checkTools has redis-cli look at the cluster through every node.
+func checkTools(t *testing.T, c *proc.Cluster, when string) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		for verb, wants := range map[string][]string{
+			"check": {"[OK] All nodes agree about slots configuration.", "[OK] All 16384 slots covered."},
+			"info":  {"[OK] "},
+		} {
+			out, err := exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "--cluster", verb, n.Addr()).CombinedOutput()
+			for _, want := range wants {
+				if err != nil || !strings.Contains(string(out), want) {
+					t.Errorf("%s: --cluster %s %s: %v\n%s", when, verb, n.Name, err, out)
+				}
+			}
+		}
+	}
+}
+
+// cliLoad is a session of redis-cli -c.
+func cliLoad(t *testing.T, c *proc.Cluster) *load {
+	t.Helper()
+	host, port := split(t, c.Nodes[0].Addr())
+	run := exec.Command(proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
+	in, err := run.StdinPipe()
+	must(t, err)
+	out, err := run.StdoutPipe()
+	must(t, err)
+	run.Stderr = run.Stdout
+	must(t, proc.StartMortal(run))
+	lines := bufio.NewScanner(out)
+	say := func(format string, args ...any) (string, error) {
+		if _, err := fmt.Fprintf(in, format, args...); err != nil {
+			return "", err
+		}
+		for lines.Scan() {
+			if text := lines.Text(); text != "" && !strings.HasPrefix(text, "-> Redirected") {
+				return text, nil
+			}
+		}
+		return "", errors.Join(lines.Err(), io.ErrUnexpectedEOF)
+	}
+	l := loop("cli",
+		func(_ context.Context, key, value string) error {
+			text, err := say("SET %s %s\n", key, value)
+			if err == nil && text != "OK" {
+				err = errors.New(text)
+			}
+			return err
+		},
+		func(_ context.Context, key string) (string, error) { return say("GET %s\n", key) })
+	stop := l.stop
+	l.stop = func() {
+		stop()
+		in.Close()
+		_ = run.Wait()
+	}
+	return l
+}
+
+// benchmarkLoad runs redis-benchmark --cluster again and again.
+func benchmarkLoad(t *testing.T, c *proc.Cluster) *load {
+	t.Helper()
+	host, port := split(t, c.Nodes[0].Addr())
+	tool := proc.Tool(t, "redis-benchmark")
+	ctx, cancel := context.WithCancel(context.Background())
+	l, done := &load{}, make(chan struct{})
+	l.stop = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			out, err := exec.CommandContext(ctx, tool, "--cluster", "-h", host, "-p", port, "-t", "set,get,incr", "-n", "500", "-c", "6", "-q").CombinedOutput()
+			if strings.Contains(string(out), "could not find node with ID") {
+				continue // it knows no nodes but those that led when it began
+			}
+			if ctx.Err() == nil && (err != nil || strings.Count(string(out), "requests per second") < 3 || strings.Contains(string(out), "Error")) {
+				l.failed(fmt.Sprintf("%v\n%s", err, out))
+				continue
+			}
+			l.ops.Add(steps)
+		}
+	}()
+	return l
+}
+
+// TestALeavingNodeIsToldOfWhileItLeads removes a node that leads, and looks all the
+// time: every node tells of an owner of every hash slot, in each form, and names no
+// master that it does not tell of.
+func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 4, proc.Options{Shards: shards})
+	placed(t, c, "at the start", []int{3, 3, 3, 3})
+	gone := c.Nodes[3]
+	proc.Wait(t, patience, gone.Name+" leads", func() bool { return slices.Contains(leaderPorts(c.Nodes[0].Addr()), gone.Port) })
+	stop := make(chan struct{})
+	watched := make(chan int, len(c.Nodes))
+	for _, n := range c.Nodes {
+		go func() { watched <- watchSlots(t, n, n == gone, stop) }()
+	}
+	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "REMOVE", gone.Name)
+	proc.Wait(t, movePatience, gone.Name+" ends", func() bool { return !gone.Running() })
+	c.Nodes = c.Nodes[:3]
+	placed(t, c, gone.Name+" has gone", []int{4, 4, 4})
+	close(stop)
+	looks := 0
+	for range 4 {
+		looks += <-watched
+	}
+	t.Logf("%d looks", looks)
+	sameTruth(t, c, gone.Name+" has gone")
+}
+
+// watchSlots looks at what a node tells until it is told to stop, and returns how
+// often. ends: the node may end meanwhile.
+func watchSlots(t *testing.T, n *proc.Node, ends bool, stop <-chan struct{}) (looks int) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	conn, err := respconn.DialTimeout(n.Addr(), time.Minute)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer conn.Close()
+	for ; ; looks++ {
+		select {
+		case <-stop:
+			return looks
+		case <-tick.C:
+		}
+		all, err := conn.Pipeline([]string{"CLUSTER", "NODES"}, []string{"CLUSTER", "SLOTS"}, []string{"CLUSTER", "SHARDS"})
+		if ends && (err != nil || !strings.Contains(string(all[0].Bytes), "myself")) {
+			return looks // it is about to end
+		}
+		if err != nil {
+			t.Errorf("%s: %v", n.Name, err)
+			return looks
+		}
+		if why := lacks(string(all[0].Bytes)); why != "" || len(all[1].Elems) != shards || len(all[2].Elems) != shards {
+			t.Errorf("%s, look %d: %s; %d ranges, %d shards:\n%s", n.Name, looks, why, len(all[1].Elems), len(all[2].Elems), all[0].Bytes)
+			return looks
+		}
+	}
+}
+
+// lacks says what is wrong with CLUSTER NODES; empty: nothing.
+func lacks(nodes string) string {
+	owned, own := 0, 0
+	ids := map[string]bool{"-": true}
+	var masters []string
+	for line := range strings.Lines(nodes) {
+		f := strings.Fields(line)
+		if len(f) < 8 {
+			return "a line is short"
+		}
+		ids[f[0]] = true
+		masters = append(masters, f[3])
+		own += strings.Count(f[2], "myself")
+		for _, part := range f[8:] {
+			var first, last int
+			if _, err := fmt.Sscanf(part, "%d-%d", &first, &last); err != nil {
+				return err.Error()
+			}
+			owned += last - first + 1
+		}
+	}
+	for _, id := range masters {
+		if !ids[id] {
+			return "the master " + id + " is not there"
+		}
+	}
+	if owned != 16384 || own != 1 {
+		return fmt.Sprintf("%d slots have an owner, %d lines are of the node itself", owned, own)
+	}
+	return ""
+}

@@ -1,0 +1,193 @@
+package grow
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/cluster/placement"
+	"lockstep/node/status"
+	"lockstep/tests/proc"
+)
+
+const (
+	// narrowBytesPerSec is what passes to the node, all connections together, and
+	// narrowChunkBytes how much of one passes before another's turn.
+	narrowBytesPerSec = 2 << 20
+	narrowChunkBytes  = 16 << 10
+	// narrowHeartbeat is how long a follower waits for its leader; the copies take
+	// several times as long.
+	narrowHeartbeat = 3 * time.Second
+	narrowValues    = 400
+	narrowValueSize = 64 << 10
+)
+
+// narrow is a narrow way to a node's peer port, as a network of little bandwidth.
+type narrow struct {
+	net.Listener
+	to     string
+	passed atomic.Int64
+
+	mu sync.Mutex
+	// free is when what has passed so far has passed.
+	free time.Time
+}
+
+func newNarrow(t *testing.T) *narrow {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &narrow{Listener: l}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go n.join(from)
+		}
+	}()
+	return n
+}
+
+// join lets bytes pass between who dials and the node; answers pass freely.
+func (n *narrow) join(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", n.to)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	go func() {
+		_, _ = io.Copy(from, to)
+		from.Close()
+	}()
+	for buf := make([]byte, narrowChunkBytes); ; {
+		read, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		<-time.After(n.turn(read))
+		if _, err := to.Write(buf[:read]); err != nil {
+			return
+		}
+		n.passed.Add(int64(read))
+	}
+}
+
+// turn is how long it takes until so many bytes have passed behind all others.
+func (n *narrow) turn(bytes int) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := time.Now(); n.free.Before(now) {
+		n.free = now
+	}
+	n.free = n.free.Add(time.Duration(bytes) * time.Second / narrowBytesPerSec)
+	return time.Until(n.free)
+}
+
+// terms are those of all groups that a node has a replica of.
+func terms(n *proc.Node) map[string]uint64 {
+	text, err := proc.Ask(n.Addr(), "LOCKSTEP", "STATUS")
+	s := &status.Cluster{}
+	if err != nil || json.Unmarshal([]byte(text), s) != nil {
+		return nil
+	}
+	all := map[string]uint64{}
+	for i := range s.Nodes {
+		if s.Nodes[i].Name == n.Name {
+			for _, g := range s.Nodes[i].Groups {
+				all[g.Name] = g.Term
+			}
+		}
+	}
+	return all
+}
+
+// All shards are copied at one time to a node on a narrow way, which takes many
+// times as long as a follower waits for its leader. The node votes in the meta group
+// meanwhile, and in each shard as soon as that is there: it misses no leader, and
+// clients notice nothing.
+func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	way := newNarrow(t)
+	o := proc.Options{Shards: shards, Args: []string{
+		"--raft-snapshot-entries", "64", "--raft-trailing-entries", "8",
+		"--raft-heartbeat-ms", fmt.Sprint(narrowHeartbeat.Milliseconds()), "--raft-election-ms", fmt.Sprint(narrowHeartbeat.Milliseconds()),
+	}}
+	c := proc.NewCluster(t, 3, o)
+	n1, n3 := c.Nodes[0], c.Nodes[2]
+	proc.MustAsk(t, n1.Addr(), "CONFIG", "SET", "rebalance", "no")
+	proc.Wait(t, patience, "n1 leads everything", func() bool {
+		_, err := proc.Ask(n1.Addr(), "LOCKSTEP", "TRANSFER", "all", "n1")
+		return err == nil
+	})
+	fillAtRandom(t, n1)
+
+	o.Args = append(slices.Clone(o.Args), "--peer-address", way.Addr().String())
+	o.Before = func(n *proc.Node) { way.to = n.PeerAddr() }
+	n4 := c.Join(o)
+	proc.Wait(t, patience, "n4 votes in the meta group", func() bool { _, voters := metaRoles(n1); return voters == 4 })
+	logged, before := len(n4.Log()), terms(n1)
+	l := &load{t: t}
+	l.begin(n1, 3)
+	l.begin(n4, 1)
+	l.advance(5)
+	l.pause()
+
+	began, passed := time.Now(), way.passed.Load()
+	proc.MustAsk(t, n1.Addr(), "LOCKSTEP", "DRAIN", n3.Name)
+	proc.Wait(t, patience, "all replicas of n3 have moved to n4", func() bool {
+		for _, client := range l.all {
+			l.check(client)
+		}
+		r := proc.Placement(n1)
+		return r != nil && r.Nodes[2].Replicas == 0 && r.Nodes[3].Replicas == shards && !slices.ContainsFunc(r.Shards, moves)
+	})
+	took, bytes := time.Since(began), way.passed.Load()-passed
+	l.advance(2)
+	t.Logf("%d MB were copied in %v; longest wait of a client %v", bytes>>20, took.Round(time.Millisecond), l.pause().Round(time.Millisecond))
+	if took < 3*narrowHeartbeat || bytes < narrowValues*narrowValueSize {
+		t.Errorf("%d bytes in %v: that was no bulk transfer", bytes, took)
+	}
+	if after := terms(n1); len(after) != shards+1 || !maps.Equal(before, after) {
+		t.Errorf("the terms were %v and are %v", before, after)
+	}
+	if log := n4.Log()[logged:]; strings.Contains(log, "heartbeat timeout reached") {
+		t.Errorf("n4 missed a leader:\n%s", log)
+	}
+	l.end(nil)
+	l.verify(n4)
+}
+
+// moves tells whether a replica of a shard is on its way.
+func moves(s placement.ShardReport) bool {
+	return slices.ContainsFunc(s.Replicas, func(r placement.ReplicaReport) bool { return r.State != placement.StateVoter })
+}
+
+// fillAtRandom writes values that no packing makes shorter.
+func fillAtRandom(t *testing.T, n *proc.Node) {
+	t.Helper()
+	conn := proc.Dial(t, n.Addr())
+	draw := rand.NewChaCha8([32]byte{1})
+	value := make([]byte, narrowValueSize)
+	for i := range narrowValues {
+		_, _ = draw.Read(value)
+		if got := proc.Do(t, conn, "SET", fmt.Sprint("bulk:", i), string(value)); got != "+OK" {
+			t.Fatal(got)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package sight
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+// Connections that rest on the admin port are bounded, and keep no probe out: the
+// one that has rested longest goes when another comes.
+func TestWhoRestsOnTheAdminPortKeepsNobodyOut(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	port := proc.FreePort(t)
+	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port)}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
+	n.await(t, "/readyz", http.StatusOK)
+	before := openFiles(t, n)
+	const resting, bound = 700, 256
+	var first, last net.Conn
+	for i := range resting {
+		last = rest(t, n)
+		if i == 0 {
+			first = last
+		}
+	}
+	n.expect(t, "/livez", http.StatusOK)
+	n.expect(t, "/metrics", http.StatusOK)
+	const slack = 40 // what closes takes a moment, and the node has clients of its own
+	proc.Wait(t, patience, "no more than the bound are kept", func() bool { return openFiles(t, n) <= before+bound+slack })
+	_ = first.SetReadDeadline(time.Now().Add(patience))
+	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the oldest is still there: %v", err)
+	}
+	if err := look(last); err != nil {
+		t.Errorf("the newest is served no more: %v", err)
+	}
+}
+
+// openFiles counts what the node has open.
+func openFiles(t *testing.T, n *seen) int {
+	t.Helper()
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// rest is a connection that has asked once and stays.
+func rest(t *testing.T, n *seen) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(n.admin, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := look(conn); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// look asks whether the node is alive.
+func look(conn net.Conn) error {
+	if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: node\r\n\r\n"); err != nil {
+		return err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", answer.StatusCode)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}

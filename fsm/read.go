@@ -61,7 +61,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	if spec.Scope != command.ScopeKeys && (op.plan == nil || op.plan.Access == command.PlanNothing) {
 		// Each slot is locked for itself as the command walks.
 		x.ctx.NowMs = m.stampMs.Load()
-		w := &slotWalker{ctx: ctx, sched: st.sched}
+		w := &slotWalker{ctx: ctx, sched: st.sched, ticket: sched.Ticket{Label: spec.Name}}
 		x.ctx.Walk = w
 		runOp(m, &x.ctx, op)
 		w.close()
@@ -69,6 +69,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	}
 	r := readPool.Get().(*reading)
 	defer readPool.Put(r)
+	r.ticket.Label = spec.Name
 	if err := m.lockRead(ctx, st, r, op, &opt); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ func (m *Machine) ReadTogether(txns []Txn, opt ReadOptions, replies []Reply) []R
 	defer m.executions.put(x)
 	x.out.Reset(int(txns[0].Proto))
 	x.ctx = m.readContext(st, x, opt)
+	// One name stands for all.
+	r.ticket.Label = txns[0].Ops[0].lookup().Name
 	if !st.sched.TryLock(&r.ticket, &r.access) {
 		return replies
 	}

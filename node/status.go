@@ -118,6 +118,21 @@ func keysOf(s *shard.Shard) int64 {
 	return int64(keys)
 }
 
+// watermarks are those of a state machine.
+type watermarks interface {
+	Queued() uint64
+	Executed() uint64
+}
+
+// executedOf is how far a replica has run what Raft has given it up to applied.
+// Raft's own entries pass the state machine by; what that was given and has not run
+// is what it is behind.
+func executedOf(applied uint64, m watermarks) uint64 {
+	// Executed first: it never passes the other.
+	executed := m.Executed()
+	return applied - min(applied, m.Queued()-executed)
+}
+
 func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.Group {
 	st := g.Stats()
 	out := status.Group{
@@ -131,9 +146,7 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 		out.Leader = leader.Name
 	}
 	if s != nil {
-		// Raft's own entries pass the state machine by; what it was given and has
-		// not run is what it is behind.
-		out.Executed = st.Applied - min(st.Applied, s.Machine().Queued()-s.Machine().Executed())
+		out.Executed = executedOf(st.Applied, s.Machine())
 		if st.Role == "leader" {
 			out.ClockAheadMs = s.ClockAheadMs()
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lockstep/cluster/durable"
 	"lockstep/cluster/meta"
 )
 
@@ -74,31 +75,9 @@ func (u *users) keep() error {
 	if err != nil {
 		return err
 	}
-	if err := replaceInFolder(u.n.folder.Dir(), usersFile, data); err != nil {
+	if err := durable.Replace(filepath.Join(u.n.folder.Dir(), usersFile), data, 0o600); err != nil {
 		return err
 	}
 	u.kept, u.keptAt = true, now.changes
 	return nil
-}
-
-// replaceInFolder puts a file into a folder, whole or not at all, for the owner
-// alone.
-func replaceInFolder(dir, name string, data []byte) error {
-	f, err := os.CreateTemp(dir, name+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"lockstep/cluster/durable"
 )
 
 // newSuffix marks a file that is being made.
@@ -34,7 +36,7 @@ func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error)) err
 	if err := os.Rename(unfinished, path); err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(path))
+	return durable.Sync(filepath.Dir(path))
 }
 
 // checkFilled refuses a file of bbolt without content, which bbolt would take for
@@ -56,18 +58,10 @@ func syncFolder(dir string) error {
 		if err != nil || !e.IsDir() && !e.Type().IsRegular() {
 			return err
 		}
-		return syncPath(path)
+		return durable.Sync(path)
 	})
 	if err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(dir))
-}
-
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return durable.Sync(filepath.Dir(dir))
 }

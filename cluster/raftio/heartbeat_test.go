@@ -38,7 +38,7 @@ func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Trans
 		Stream: tr.StreamLayer(0), MaxPool: 2, Timeout: 10 * time.Second, Logger: silent(),
 	})
 	tr.Serve()
-	rt := NewTransport(nt, TransportConfig{Acks: acks, Hangs: hangs, TurnOff: func(uint64) {}, Heartbeat: leaseHeartbeat})
+	rt := NewTransport(nt, TransportConfig{Acks: acks, Hangs: hangs, TurnOff: func(uint64) {}, LastIndex: func() (uint64, error) { return 0, nil }, Heartbeat: leaseHeartbeat})
 	t.Cleanup(func() { rt.Close() })
 	return rt, addr
 }

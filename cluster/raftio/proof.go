@@ -157,6 +157,7 @@ type Transport struct {
 	acks      *Acks
 	hangs     func() bool
 	turnOff   func(term uint64)
+	lastIndex func() (uint64, error)
 	pledge    Pledge
 	transfers transfers
 	installs  installs
@@ -184,6 +185,8 @@ type TransportConfig struct {
 	Hangs func() bool
 	// TurnOff turns the lease of a term off, for good (Lease).
 	TurnOff func(term uint64)
+	// LastIndex is the index of the last entry of this node's log.
+	LastIndex func() (uint64, error)
 	// Heartbeat is Raft's heartbeat timeout.
 	Heartbeat time.Duration
 	// Pledge is what a former replica of this node has left.
@@ -193,7 +196,7 @@ type TransportConfig struct {
 // NewTransport wraps a transport, which is closed with it.
 func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
 	t := &Transport{
-		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, pledge: cfg.Pledge,
+		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, pledge: cfg.Pledge,
 		transfers: transfers{heartbeat: cfg.Heartbeat}, incoming: make(chan raft.RPC), closed: make(chan struct{}),
 	}
 	go t.relay()

@@ -12,6 +12,8 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"lockstep/cluster/durable"
 )
 
 // Kinds of log stores.
@@ -133,7 +135,7 @@ func (s *Stores) open(cfg *StoresConfig) error {
 		return err
 	}
 	// The folder of all groups is made with the first.
-	return syncPath(filepath.Dir(filepath.Dir(cfg.Dir)))
+	return durable.Sync(filepath.Dir(filepath.Dir(cfg.Dir)))
 }
 
 // groupLog opens the group's log: its own, or its part of the shared one.

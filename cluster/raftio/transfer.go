@@ -49,6 +49,7 @@ var (
 	errLateOrder = errors.New("an order to lead from a term that is over")
 	errPromised  = errors.New("this node has just heard the leader, and asks for no votes")
 	errUnheard   = errors.New("the node that is to lead does not answer")
+	errBehind    = errors.New("the node that is to lead has not taken in the whole log")
 )
 
 // leads notes that this node sends a request as the leader of a term.
@@ -135,8 +136,17 @@ func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, ar
 // TimeoutNow implements raft.Transport. It waits no longer than for an election: as
 // long as it does the library takes no entries, also when it has given the transfer
 // up. What is under way then may still arrive.
+//
+// The library gives the order when it has sent all entries. They go another way, and
+// who stands without them is refused the others' votes; then nobody leads for as long
+// as an election takes, with the lease gone for nothing. So they are waited for.
 func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	term := t.transfers.led.Load()
+	timer := time.NewTimer(t.transfers.heartbeat)
+	defer timer.Stop()
+	if err := t.awaitWhole(id, term, timer.C); err != nil {
+		return err
+	}
 	t.turnOff(term)
 	order := *args
 	order.ID = appendOrder(args.ID, term)
@@ -150,14 +160,30 @@ func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *
 		a.err = t.NetworkTransport.TimeoutNow(id, named(id, addr), &order, &a.resp)
 		answered <- a
 	}()
-	timer := time.NewTimer(t.transfers.heartbeat)
-	defer timer.Stop()
 	select {
 	case a := <-answered:
 		*resp = a.resp
 		return a.err
 	case <-timer.C:
 		return errUnheard
+	}
+}
+
+// awaitWhole waits until a member has acknowledged the whole log in a term.
+func (t *Transport) awaitWhole(id raft.ServerID, term uint64, late <-chan time.Time) error {
+	for {
+		changed := t.acks.Changed()
+		last, err := t.lastIndex()
+		if err != nil || t.acks.Match(id, term) >= last {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return errBehind
+		case <-t.closed:
+			return raft.ErrTransportShutdown
+		}
 	}
 }
 

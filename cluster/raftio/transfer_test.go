@@ -178,3 +178,36 @@ func TestTermsOfOrdersSurviveTheWire(t *testing.T) {
 		}
 	}
 }
+
+// Who is to lead has been sent all entries, and has not taken them in.
+func TestAnOrderToLeadWaitsForTheWholeLog(t *testing.T) {
+	order := func(heartbeat time.Duration) (p *parties, off *atomic.Uint64, answer chan error) {
+		p, off, answer = partiesOf(t), new(atomic.Uint64), make(chan error, 1)
+		p.leads(p.old, 4)
+		p.old.transfers.heartbeat = heartbeat
+		p.old.lastIndex = func() (uint64, error) { return 9, nil }
+		p.old.turnOff = func(term uint64) { off.Store(term) }
+		p.old.acks.note("c", 4, 0, 8)
+		go func() { answer <- p.orders(p.old, p.hearerAddr) }()
+		return p, off, answer
+	}
+	p, off, answer := order(time.Minute)
+	eventually(t, "somebody waits", func() bool {
+		p.old.acks.mu.Lock()
+		defer p.old.acks.mu.Unlock()
+		return p.old.acks.changed != nil
+	})
+	if off.Load() != 0 || len(p.requests) > 0 {
+		t.Error("the order left, or the lease is off")
+	}
+	p.old.acks.note("c", 4, 0, 9)
+	must(t, <-answer)
+	if _, ordered := (<-p.requests).(*raft.TimeoutNowRequest); !ordered || off.Load() != 4 {
+		t.Errorf("ordered: %v; the lease of term %d is off", ordered, off.Load())
+	}
+
+	p, off, answer = order(time.Millisecond)
+	if err := <-answer; !errors.Is(err, errBehind) || off.Load() != 0 || len(p.requests) > 0 {
+		t.Errorf("%v; the lease of term %d is off, %d requests arrived", err, off.Load(), len(p.requests))
+	}
+}

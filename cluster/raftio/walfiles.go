@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/types"
+
+	"lockstep/cluster/durable"
 )
 
 const (
@@ -95,7 +97,7 @@ func (f *walFile) Sync() error {
 	if err := f.File.Sync(); err != nil {
 		return err
 	}
-	if err := syncPath(f.dir); err != nil {
+	if err := durable.Sync(f.dir); err != nil {
 		return err
 	}
 	f.known.Store(true)

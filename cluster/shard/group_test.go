@@ -408,8 +408,11 @@ func TestALateOrderToLeadUnseatsNobody(t *testing.T) {
 	// The new leader is not asked, and hears of nothing.
 	cutOff([]*testNode{next}, []*testNode{third}, true)
 	defer cutOff([]*testNode{next}, []*testNode{third}, false)
-	order := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(old.id), Addr: []byte(old.door.addr)}}
-	if err := old.group.parts.trans.TimeoutNow(third.id, raft.ServerAddress(third.door.addr), order, &raft.TimeoutNowResponse{}); err == nil {
+	// It was under way when its leader led: the old leader would not send it now.
+	bears := fmt.Appendf(nil, "%s@%d", old.id, next.group.Term()-1)
+	order := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: bears, Addr: []byte(old.door.addr)}}
+	to := raft.ServerAddress(transport.Target(string(third.id), third.door.addr))
+	if err := old.group.parts.trans.NetworkTransport.TimeoutNow(third.id, to, order, &raft.TimeoutNowResponse{}); err == nil {
 		t.Error("the order was taken")
 		w.leader(third) // the harness compares the leases at this election
 	}

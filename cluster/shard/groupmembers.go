@@ -45,12 +45,23 @@ func (g *Group) has(id raft.ServerID) bool {
 const changeTimeout = 10 * time.Second
 
 // change carries out a change of configuration, during which the read lease is
-// off.
-func (g *Group) change(ctx context.Context, begin func(timeout time.Duration) raft.IndexFuture) error {
+// off. It ends with its raft.Raft at the latest: the library forgets some of what
+// it has taken on when it shuts down.
+func (g *Group) change(ctx context.Context, begin func(r *raft.Raft, timeout time.Duration) raft.IndexFuture) error {
+	g.mu.Lock()
+	p := g.parts
+	g.mu.Unlock()
 	resume := g.lease.Suspend()
 	return classify(within(ctx, func() error {
 		defer resume()
-		return begin(changeTimeout).Error()
+		answer := make(chan error, 1)
+		go func() { answer <- begin(p.raft, changeTimeout).Error() }()
+		select {
+		case err := <-answer:
+			return err
+		case <-p.stop:
+			return raft.ErrRaftShutdown
+		}
 	}))
 }
 
@@ -75,29 +86,29 @@ func (g *Group) AddNonvoter(ctx context.Context, id raft.ServerID, addr raft.Ser
 		// What a former replica of that node has acknowledged says nothing of this one.
 		g.acks.Forget(id)
 	}
-	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
-		return g.raft.Load().AddNonvoter(id, addr, prevIndex, t)
+	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
+		return r.AddNonvoter(id, addr, prevIndex, t)
 	})
 }
 
 // AddVoter makes a server a voter, or changes a voter's address.
 func (g *Group) AddVoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
-	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
-		return g.raft.Load().AddVoter(id, addr, prevIndex, t)
+	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
+		return r.AddVoter(id, addr, prevIndex, t)
 	})
 }
 
 // Remove takes a server out.
 func (g *Group) Remove(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
-	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
-		return g.raft.Load().RemoveServer(id, prevIndex, t)
+	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
+		return r.RemoveServer(id, prevIndex, t)
 	})
 }
 
 // Demote makes a voter a learner.
 func (g *Group) Demote(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
-	return g.change(ctx, func(t time.Duration) raft.IndexFuture {
-		return g.raft.Load().DemoteVoter(id, prevIndex, t)
+	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
+		return r.DemoteVoter(id, prevIndex, t)
 	})
 }
 
@@ -136,7 +147,10 @@ type GroupStats struct {
 // Stats tells where the replica stands.
 func (g *Group) Stats() GroupStats {
 	r := g.raft.Load()
-	s := GroupStats{Term: r.CurrentTerm(), LastIndex: r.LastIndex(), CommitIndex: r.CommitIndex(), Applied: r.AppliedIndex(), Voters: g.Voters()}
+	// Each index may grow while the next is read, which is not less.
+	s := GroupStats{Term: r.CurrentTerm(), Applied: r.AppliedIndex()}
+	s.CommitIndex = r.CommitIndex()
+	s.LastIndex, s.Voters = r.LastIndex(), g.Voters()
 	s.LeaderID, s.LeaderAddr = g.Leader()
 	switch r.State() {
 	case raft.Leader:

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"lockstep/cluster/raftio"
 )
 
@@ -230,4 +232,32 @@ func (q *quorumRounds) waiting() int {
 		return 0
 	}
 	return 1
+}
+
+// forgotten is a future of a raft.Raft that shut down and forgot it.
+type forgotten struct{ raft.IndexFuture }
+
+// Error never returns.
+func (forgotten) Error() error { select {} }
+
+// A change that Raft forgot when it ended keeps the lease off no longer.
+func TestAForgottenChangeEndsWithItsRaft(t *testing.T) {
+	w := newWorld(t, 1, raftio.StoreBolt, nil)
+	w.write(3)
+	g := w.leader().group
+	// What the group is opened again from.
+	w.must(g.TakeSnapshot())
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- g.change(w.ctx(), func(*raft.Raft, time.Duration) raft.IndexFuture { close(begun); return forgotten{} })
+	}()
+	<-begun
+	if g.lease.Valid(g.Term()) {
+		t.Error("the lease is on during the change")
+	}
+	g.contradicted(g.parts, 0)
+	if err := <-ended; !errors.Is(err, ErrOutcomeUnknown) {
+		t.Error(err)
+	}
+	w.until("a lease", func() bool { return g.IsLeader() && g.lease.Valid(g.Term()) })
 }

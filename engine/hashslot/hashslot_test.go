@@ -2,7 +2,7 @@ package hashslot
 
 import "testing"
 
-// The slot is that of the hash tag, by Redis Cluster's rule.
+// The slot is that of the hash tag, by Redis Cluster's rule (B8, B19).
 func TestOfFollowsRedisCluster(t *testing.T) {
 	for _, c := range []struct {
 		key  string

@@ -60,7 +60,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Readers of one key run together.
+// Readers of one key run together (D6).
 func TestReadersOfOneSlotOverlap(t *testing.T) {
 	s := newTable(t, Config{})
 	a, b := lock(t, s, access(reads(3))), lock(t, s, access(reads(3), reads(4)))
@@ -69,7 +69,7 @@ func TestReadersOfOneSlotOverlap(t *testing.T) {
 }
 
 // A writer waits for the readers that run, and bars those that come
-// after it.
+// after it (D7, B12).
 func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
 	s := newTable(t, Config{})
 	first := lock(t, s, access(reads(3)))
@@ -98,7 +98,7 @@ func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// What waits for one slot holds up no other, and Submit never waits.
+// What waits for one slot holds up no other, and Submit never waits (D2, B3).
 func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	s := newTable(t, Config{})
 	holder := lock(t, s, access(writes(1)))
@@ -112,7 +112,7 @@ func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	eventually(t, "the blocked task runs", func() bool { return blocked.Load() == 1 })
 }
 
-// D5, B14, B15: each slot once, in one order, with the stronger mode.
+// Each slot once, in one order, with the stronger mode (D5, B13, B14, B15).
 func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	a := access(reads(5), writes(2), writes(5), reads(2), reads(9))
 	if got := fmt.Sprint(a.Slots); got != "[{2 1} {5 1} {9 0}]" {
@@ -124,7 +124,8 @@ func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	}
 }
 
-// Global work waits for those who run, and new ones wait for it.
+// Global work waits for those who run, and new ones wait for it; scan-like work
+// passes (D8, B17, B18).
 func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	s := newTable(t, Config{})
 	keyed := lock(t, s, access(writes(1)))
@@ -141,8 +142,14 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	if err := s.Wait(t.Context(), &global); err != nil {
 		t.Fatal(err)
 	}
-	// Scan-like work takes no row.
+	if st := s.Stats(); st.WaitingTickets != 1 || st.PermitsInUse != 1 {
+		t.Fatalf("beside global work %d run, %d wait", st.PermitsInUse-1, st.WaitingTickets)
+	}
+	// Scan-like work takes no row, and a permit.
 	scan := lock(t, s, Access{})
+	if st := s.Stats(); st.PermitsInUse != 2 {
+		t.Errorf("%d permits in use", st.PermitsInUse)
+	}
 	s.Unlock(scan)
 	s.Unlock(&global)
 	if err := s.Wait(t.Context(), &later); err != nil {
@@ -151,7 +158,7 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// Permits cap how many run at once, one each however many keys.
+// Permits cap how many run at once, one each however many keys (B10, B11).
 func TestPermitsCapParallelism(t *testing.T) {
 	s := newTable(t, Config{Permits: 2})
 	a, b := lock(t, s, access(reads(1), reads(2), reads(3))), lock(t, s, Access{})
@@ -474,14 +481,14 @@ func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	b := access(reads(4))
 	s.Enqueue(&waiting, &b)
 	// More writers than are named.
-	var writers [queueShown]Ticket
+	var writers [namesShown]Ticket
 	for i := range writers {
 		writers[i].Label = fmt.Sprint("w", i)
 		c := access(writes(4))
 		s.Enqueue(&writers[i], &c)
 	}
 	got := s.Slots()
-	if len(got) != 1 || got[0].Slot != 4 || !got[0].Exclusive || got[0].WaitingShared != 1 || got[0].WaitingExclusive != queueShown ||
+	if len(got) != 1 || got[0].Slot != 4 || !got[0].Exclusive || got[0].WaitingShared != 1 || got[0].WaitingExclusive != namesShown ||
 		fmt.Sprint(got[0].Labels) != "[set]" || fmt.Sprintf("%q", got[0].Queue) != `["" "w0" "w1" "w2"]` {
 		t.Errorf("%+v", got)
 	}
@@ -492,6 +499,61 @@ func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	s.Unlock(&waiting)
 	if hot := s.Hottest(3); len(hot) == 0 || hot[0].Waited == 0 {
 		t.Errorf("%+v", hot)
+	}
+}
+
+// Those who share a slot are named, the newest first, whoever of them goes.
+func TestSlotsTellWhoShares(t *testing.T) {
+	s := newTable(t, Config{})
+	const n = namesShown + 1
+	var tickets [n]Ticket
+	for i := range tickets {
+		tickets[i].Label = fmt.Sprint("r", i)
+		a := access(reads(4), reads(5))
+		s.Enqueue(&tickets[i], &a)
+	}
+	for _, c := range []struct {
+		goes int
+		want string
+	}{{-1, "[r4 r3 r2 r1]"}, {4, "[r3 r2 r1 r0]"}, {2, "[r3 r1 r0]"}, {0, "[r3 r1]"}, {3, "[r1]"}, {1, ""}} {
+		if c.goes >= 0 {
+			s.Unlock(&tickets[c.goes])
+		}
+		got := s.Slots()
+		if c.want == "" {
+			if len(got) != 0 {
+				t.Errorf("%+v", got)
+			}
+			continue
+		}
+		if len(got) != 2 || got[0].Exclusive || fmt.Sprint(got[0].Labels) != c.want || fmt.Sprint(got[1].Labels) != c.want {
+			t.Errorf("%+v, not %s", got, c.want)
+		}
+	}
+}
+
+// A table that is larger than what is told of it is told of where somebody waits.
+func TestSlotsThatAreWaitedForAreToldFirst(t *testing.T) {
+	s := newTable(t, Config{Slots: 2 * slotsShown})
+	var many Access
+	for slot := range int32(2 * slotsShown) {
+		many.Add(slot, Exclusive)
+	}
+	holder := lock(t, s, many)
+	var waiting, all Ticket
+	last := access(reads(2*slotsShown - 1))
+	s.Enqueue(&waiting, &last)
+	s.Enqueue(&all, &Access{Global: true})
+	got := s.Slots()
+	if len(got) != slotsShown || got[0].Slot != -1 || got[0].WaitingExclusive != 1 || got[1].Slot != 2*slotsShown-1 || got[1].WaitingShared != 1 {
+		t.Errorf("%d slots: %+v", len(got), got[:2])
+	}
+	s.Unlock(holder)
+	for _, w := range []*Ticket{&waiting, &all} {
+		if err := s.Wait(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		s.Unlock(w)
 	}
 }
 

@@ -65,51 +65,63 @@ type SlotInfo struct {
 	Exclusive                       bool
 	Holders                         int
 	WaitingShared, WaitingExclusive int
-	// Labels name who holds the slot exclusively, if that was told.
+	// Labels name who holds the slot, readers that came last, if that was told.
 	Labels []string
 	// Queue names the first of those that wait, in their order; "" where it was not
-	// told, as of readers.
+	// told.
 	Queue []string
 }
 
 // slotsShown bounds what Slots returns.
 const slotsShown = 1024
 
-// queueShown bounds the names of those that wait for one slot.
-const queueShown = 4
+// namesShown bounds the names of those that wait for one slot, or share it.
+const namesShown = 4
 
-// Slots returns the lock slots that are held or waited for at this moment.
+// Slots returns the lock slots that are held or waited for at this moment, those
+// that are waited for first.
 func (s *Scheduler) Slots() []SlotInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []SlotInfo
-	// The global row first: where there is more than is shown, it says most.
-	for slot := int32(-1); slot < s.globalRow && len(all) < slotsShown; slot++ {
-		r := &s.rows[s.globalRow]
-		if slot >= 0 {
-			r = &s.rows[slot]
-		}
-		// The global row is held shared by all keyed work.
-		if r.queue.head == nil && r.exclusive == 0 && (r.shared == 0 || slot < 0) {
-			continue
-		}
-		info := SlotInfo{Slot: slot, Exclusive: r.exclusive > 0, Holders: int(r.shared + r.exclusive)}
-		if r.holder != nil && r.holder.Label != "" {
-			info.Labels = []string{r.holder.Label}
-		}
-		for p := r.queue.head; p != nil; p = p.next {
-			if len(info.Queue) < queueShown {
-				info.Queue = append(info.Queue, p.ticket.Label)
+	for _, awaited := range []bool{true, false} {
+		// The global row first: where there is more than is shown, it says most.
+		for slot := int32(-1); slot < s.globalRow && len(all) < slotsShown; slot++ {
+			r := &s.rows[s.globalRow]
+			if slot >= 0 {
+				r = &s.rows[slot]
 			}
-			if p.mode == Shared {
-				info.WaitingShared++
-			} else {
-				info.WaitingExclusive++
+			// The global row is held shared by all keyed work.
+			held := r.exclusive > 0 || r.shared > 0 && slot >= 0
+			if waits := r.queue.head != nil; waits == awaited && (waits || held) {
+				all = append(all, r.info(slot))
 			}
 		}
-		all = append(all, info)
 	}
 	return all
+}
+
+func (r *row) info(slot int32) SlotInfo {
+	info := SlotInfo{Slot: slot, Exclusive: r.exclusive > 0, Holders: int(r.shared + r.exclusive)}
+	if r.holder != nil && r.holder.Label != "" {
+		info.Labels = []string{r.holder.Label}
+	}
+	for p := r.readers; p != nil && len(info.Labels) < namesShown; p = p.next {
+		if p.ticket.Label != "" {
+			info.Labels = append(info.Labels, p.ticket.Label)
+		}
+	}
+	for p := r.queue.head; p != nil; p = p.next {
+		if len(info.Queue) < namesShown {
+			info.Queue = append(info.Queue, p.ticket.Label)
+		}
+		if p.mode == Shared {
+			info.WaitingShared++
+		} else {
+			info.WaitingExclusive++
+		}
+	}
+	return info
 }
 
 // SlotHeat is how much was waited for a lock slot. Slot -1 is the global row.

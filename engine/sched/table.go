@@ -6,8 +6,10 @@ type row struct {
 	// batch is the claim that holds the row exclusively; tasks of one claim run
 	// one after the other and may all hold it.
 	batch uint64
-	// holder is the last ticket that got the row exclusively, for Slots.
-	holder *Ticket
+	// holder is the last ticket that got the row exclusively, readers are the places
+	// of those who share it, for Slots.
+	holder  *Ticket
+	readers *place
 	// queue holds the places that are not granted yet.
 	queue queue
 	// waited and waitNs count the tickets that had to wait here.
@@ -22,7 +24,10 @@ type place struct {
 	mode   Mode
 	// granted is false while the place is in the row's queue.
 	granted bool
-	// next and prev are the neighbours in a queue.
+	// unlisted: it is not among the row's readers. Those of the global row, which all
+	// keyed work shares, are not to touch each other.
+	unlisted bool
+	// next and prev are the neighbours in a queue, and then among the readers.
 	next, prev *place
 }
 
@@ -66,23 +71,43 @@ func (r *row) fits(m Mode) bool {
 
 func (r *row) hold(p *place) {
 	p.granted = true
-	if p.mode == Shared {
-		r.shared++
+	if p.mode == Exclusive {
+		r.exclusive++
+		r.holder = p.ticket
 		return
 	}
-	r.exclusive++
-	r.holder = p.ticket
+	r.shared++
+	if p.unlisted {
+		return
+	}
+	p.next, p.prev = r.readers, nil
+	if p.next != nil {
+		p.next.prev = p
+	}
+	r.readers = p
 }
 
 func (r *row) letGo(p *place) {
-	if p.mode == Shared {
-		r.shared--
+	if p.mode == Exclusive {
+		r.exclusive--
+		if r.exclusive == 0 {
+			r.holder, r.batch = nil, 0
+		}
 		return
 	}
-	r.exclusive--
-	if r.exclusive == 0 {
-		r.holder, r.batch = nil, 0
+	r.shared--
+	if p.unlisted {
+		return
 	}
+	if p.prev == nil {
+		r.readers = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next != nil {
+		p.next.prev = p.prev
+	}
+	p.next, p.prev = nil, nil
 }
 
 // Ticket is a place in the queues of all lock slots of an access, taken at one
@@ -118,7 +143,7 @@ func (t *Ticket) fill(s *Scheduler, a *Access) {
 		// out, who hold the global row shared themselves.
 		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Exclusive})
 	case len(a.Slots) > 0:
-		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Shared})
+		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Shared, unlisted: true})
 		for _, x := range a.Slots {
 			t.places = append(t.places, place{ticket: t, row: x.Slot, mode: x.Mode})
 		}

@@ -97,6 +97,10 @@ func TestCommandLineContract(t *testing.T) {
 
 func TestDefaultsFollowFromOtherSettings(t *testing.T) {
 	host := hostname()
+	here, err := os.Getwd()
+	if s := mustLoad(t, "", nil); err != nil || s.Port != 6379 || s.PeerPort != 16379 || s.Dir != filepath.Join(here, "lockstep-data") || s.Shards != 1 {
+		t.Errorf("told nothing it has %+v, %v", *s, err)
+	}
 	for _, c := range []struct {
 		text           string
 		name, peerAddr string
@@ -114,7 +118,7 @@ func TestDefaultsFollowFromOtherSettings(t *testing.T) {
 			t.Errorf("%q: %s at %s, want %s at %s", c.text, s.NodeName, s.PeerAddress, c.name, c.peerAddr)
 		}
 	}
-	_, _, err := load(t, "port 60000", nil)
+	_, _, err = load(t, "port 60000", nil)
 	wantError(t, err, "peer-port (port + 10000) would be 70000", "set it")
 	if s := mustLoad(t, "port 60000\npeer-port 60001", nil); s.PeerPort != 60001 {
 		t.Error("peer-port cannot be set where its default does not fit")

@@ -41,7 +41,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 		return
 	}
 	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
-	c.carry(&call.Txn, spec)
+	c.carry(&call.Txn, c.user, spec)
 	call.Client = c.caching.author(c)
 	addSlots(call, spec, args)
 	if text := c.moved(call.Slots); text != "" {

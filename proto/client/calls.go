@@ -74,7 +74,7 @@ func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	s.op[0] = opOf(c.db, args, spec)
 	call := &s.call
 	call.Txn = fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: s.op[:]}
-	c.carry(&call.Txn, spec)
+	c.carry(&call.Txn, c.user, spec)
 	call.ReadOnly = !c.logs(spec, args)
 	c.mayBeStale(call)
 	call.Client = c.caching.author(c)

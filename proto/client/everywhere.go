@@ -108,7 +108,7 @@ func (c *Client) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call 
 		Shard:  shard, ReadOnly: readOnly,
 	}
 	if spec, _ := command.Lookup(args); spec != nil {
-		c.carry(&call.Txn, spec)
+		c.carry(&call.Txn, c.user, spec)
 	}
 	c.mayBeStale(call)
 	c.used(call)

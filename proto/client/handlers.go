@@ -127,25 +127,29 @@ const (
 )
 
 func auth(c *Client, args [][]byte) {
-	user, pass := acl.Default, ""
-	switch len(args) {
-	case 2:
-		pass = string(args[1])
-		if c.users.Default().NoPass() {
-			c.out.Error(errNoPassword)
-			return
-		}
-	case 3:
-		user, pass = string(args[1]), string(args[2])
-	default:
-		c.out.Error(command.ErrSyntax)
-		return
+	user, pass, refusal := c.credentials(args)
+	if refusal == "" && !c.logIn(args[0], user, pass) {
+		refusal = errWrongPass
 	}
-	if !c.logIn(args[0], user, pass) {
-		c.out.Error(errWrongPass)
+	if refusal != "" {
+		c.out.Error(refusal)
 		return
 	}
 	c.out.OK()
+}
+
+// credentials are the arguments of AUTH.
+func (c *Client) credentials(args [][]byte) (user, pass, refusal string) {
+	switch len(args) {
+	case 2:
+		if c.users.Default().NoPass() {
+			return "", "", errNoPassword
+		}
+		return acl.Default, string(args[1]), ""
+	case 3:
+		return string(args[1]), string(args[2]), ""
+	}
+	return "", "", command.ErrSyntax
 }
 
 func hello(c *Client, args [][]byte) {

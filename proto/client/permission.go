@@ -35,7 +35,7 @@ var errDenied = [...]string{
 var errDeniedAtExec = [...]string{
 	command.DeniedCommand: "no permission to execute the command or subcommand",
 	command.DeniedKey:     "no permission to touch the specified keys",
-	command.DeniedChannel: "no permission to access one of the channels used as a parameter",
+	command.DeniedChannel: "no permission to access one of the channels used as arguments",
 }
 
 // become makes the client a user, logged in or not.
@@ -86,6 +86,29 @@ func (c *Client) logIn(verb []byte, name, password string) bool {
 	return true
 }
 
+// userBehind is who the client is behind a command of a transaction that it begins as
+// a user.
+func (c *Client) userBehind(user *acl.Account, q *queued) *acl.Account {
+	name, pass, refusal := "", "", ""
+	switch q.spec.Name {
+	case "auth":
+		name, pass, refusal = c.credentials(q.args)
+	case "hello":
+		var h helloArgs
+		refusal = h.parse(q.args)
+		name, pass = h.user, h.pass
+		if !h.auth {
+			return user
+		}
+	default:
+		return user
+	}
+	if next := c.users.LogIn(name, pass); refusal == "" && next != nil {
+		return next
+	}
+	return user
+}
+
 // denial is why the user may not run a command, "" if it may.
 func (c *Client) denial(spec *command.Spec, args [][]byte) string {
 	if c.user.MayAll() {
@@ -99,31 +122,31 @@ func (c *Client) denial(spec *command.Spec, args [][]byte) string {
 		c.logRefusal("command", spec.Name, c.user.Name)
 		return "NOPERM this user has no permissions to run the '" + spec.Name + "' command"
 	}
-	c.logDenial(d, args)
+	c.logDenial(c.user, d, args)
 	return errDenied[d.Reason]
 }
 
-func (c *Client) logDenial(d command.Denial, args [][]byte) {
+func (c *Client) logDenial(user *acl.Account, d command.Denial, args [][]byte) {
 	reason := "key"
 	if d.Reason == command.DeniedChannel {
 		reason = "channel"
 	}
-	c.logRefusal(reason, string(args[d.Arg]), c.user.Name)
+	c.logRefusal(reason, string(args[d.Arg]), user.Name)
 }
 
-// denialAtExec is denial for a command that was queued.
-func (c *Client) denialAtExec(q *queued) string {
-	if c.user.MayAll() {
+// denialAtExec is denial for a command that was queued, and is run as a user.
+func (c *Client) denialAtExec(user *acl.Account, q *queued) string {
+	if user.MayAll() {
 		return ""
 	}
-	d := c.user.Judge(q.spec, q.args)
+	d := user.Judge(q.spec, q.args)
 	switch d.Reason {
 	case command.Allowed:
 		return ""
 	case command.DeniedCommand:
-		c.logRefusal("command", q.spec.Name, c.user.Name)
+		c.logRefusal("command", q.spec.Name, user.Name)
 	default:
-		c.logDenial(d, q.args)
+		c.logDenial(user, d, q.args)
 	}
 	return "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
 		"This command is no longer allowed for the following reason: " + errDeniedAtExec[d.Reason]
@@ -133,29 +156,29 @@ func (c *Client) denialAtExec(q *queued) string {
 func (c *Client) logRefusal(reason, object, user string) {
 	now := time.Now()
 	context := "toplevel"
-	if c.tx.open {
+	if c.tx.open || c.tx.runs {
 		context = "multi"
 	}
 	c.note(now)
 	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.line(now), At: now}, c.settings.ACLLogLen)
 }
 
-// carry puts the user's rules into a txn with a command that must know them, and who
-// is to be told what a script does.
-func (c *Client) carry(t *fsm.Txn, spec *command.Spec) {
+// carry puts the rules of the user that a command is run as into a txn, if it must
+// know them, and who is to be told what a script does.
+func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 	if spec.NeedsUser() {
-		t.User = c.user.Carried
+		t.User = user.Carried
 	}
 	if spec.RunsProgram() {
-		t.Caller = c.caller()
+		t.Caller = c.caller(user)
 	}
 }
 
 // caller is this client as who its scripts run for, if there may be something to
 // tell: a command that its user may not run, or one that those who monitor are to see.
-func (c *Client) caller() command.Caller {
+func (c *Client) caller(user *acl.Account) command.Caller {
 	watched := c.registry.monitors.watched()
-	if c.user.Carried == nil && !watched || c.backend.Incarnation == nil {
+	if user.Carried == nil && !watched || c.backend.Incarnation == nil {
 		return command.Caller{}
 	}
 	node := c.backend.Incarnation()

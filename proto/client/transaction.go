@@ -8,6 +8,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/fsm"
+	"lockstep/proto/acl"
 	"lockstep/proto/resp"
 )
 
@@ -15,10 +16,11 @@ import (
 type transaction struct {
 	// open is between MULTI and EXEC; dirty when a command could not be queued;
 	// inPlace when one of the commands queued needs no data.
-	open, dirty, inPlace bool
-	queue                []queued
-	bytes                int
-	watches              []fsm.Watch
+	// runs is while commands of it run in place, behind EXEC.
+	open, dirty, inPlace, runs bool
+	queue                      []queued
+	bytes                      int
+	watches                    []fsm.Watch
 	// watching are the keys in watches, and watchBytes what they take.
 	watching   map[watchedKey]struct{}
 	watchBytes int
@@ -33,6 +35,8 @@ type watchedKey struct {
 type queued struct {
 	spec *command.Spec
 	args [][]byte
+	// user is whom the command is run as; EXEC finds out.
+	user *acl.Account
 	// denied is the answer in its place when the user may not run it any more.
 	denied string
 }
@@ -269,13 +273,18 @@ func (c *Client) exec() {
 }
 
 // judgeQueue looks once more at what the user may do: the rules may have changed
-// since the commands were queued.
+// since the commands were queued, and with AUTH among them the client becomes another
+// user on the way.
 func (c *Client) judgeQueue(tx *transaction) {
+	user := c.user
 	for i := range tx.queue {
 		q := &tx.queue[i]
-		if q.denied = c.denialAtExec(q); q.denied != "" {
+		q.user = user
+		if q.denied = c.denialAtExec(user, q); q.denied != "" {
 			tx.inPlace = true
+			continue
 		}
+		user = c.userBehind(user, q)
 	}
 }
 
@@ -322,7 +331,7 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 		if q.here() {
 			continue
 		}
-		c.carry(&call.Txn, q.spec)
+		c.carry(&call.Txn, q.user, q.spec)
 		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
 		addSlots(call, q.spec, q.args)
 	}
@@ -333,6 +342,8 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 
 // inTransaction runs a command on the node at its place in a transaction.
 func (c *Client) inTransaction(q *queued) {
+	c.tx.runs = true
+	defer func() { c.tx.runs = false }()
 	switch q.spec.Name {
 	case "monitor":
 		c.out.Error(errMonitorInMulti)

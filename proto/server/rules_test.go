@@ -173,3 +173,81 @@ func TestWhatIsRefusedAtExecIsLogged(t *testing.T) {
 		t.Errorf("Redis says\n%s\nand the node\n%s", said[0], said[1])
 	}
 }
+
+// AUTH within a transaction makes the client another user for what stands behind it,
+// as with Redis.
+func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
+	redis, n := startRedis(t), startNode(t, 1)
+	for _, queue := range [][]string{
+		{"SET a 1", "AUTH ann pw", "GET a", "SET a 2", "GET a"},
+		{"AUTH ann pw", "GET b", "AUTH bob pw", "SET b 3", "GET b"},
+		{"AUTH ann wrong", "SET a 4", "ACL WHOAMI"},
+		{"AUTH ann", "SET a 5", "ACL WHOAMI"},
+		{"AUTH ann pw bob", "SET a 6", "ACL WHOAMI"},
+		{"AUTH nobody pw", "SET a 7", "ACL WHOAMI"},
+		{"HELLO 2 AUTH ann pw", "SET a 8", "GET a"},
+		{"HELLO 2 SETNAME ann", "SET a 9"},
+		{"HELLO 5 AUTH ann pw", "SET a 10"},
+		{"AUTH ann pw", "PING", "SELECT 1", "SUBSCRIBE news"},
+		{"EVAL return(redis.pcall('set',KEYS[1],'11')) 1 a", "AUTH bob pw"},
+		{"AUTH ann pw", "EVAL return(redis.pcall('set',KEYS[1],'12')) 1 a", "GET a"},
+	} {
+		var said [2]string
+		for i, addr := range []string{redis, n.addr} {
+			admin, c := dial(t, addr), dial(t, addr)
+			do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+@all", "-set")
+			do(t, admin, "ACL", "SETUSER", "bob", "on", ">pw", "~*", "+@all")
+			do(t, admin, "ACL", "LOG", "RESET")
+			do(t, c, "MULTI")
+			for _, command := range queue {
+				said[i] += do(t, c, strings.Fields(command)...) + "\n"
+			}
+			if reply := do(t, c, "EXEC"); !strings.Contains(reply, `"proto"`) {
+				said[i] += reply
+			} else {
+				_, behind, _ := strings.Cut(reply, `"modules"`)
+				said[i] += behind
+			}
+			said[i] += "\n" + do(t, admin, "GET", "a")
+			if strings.HasPrefix(queue[1], "EVAL") {
+				continue // No node stands behind this one, to be told what scripts do.
+			}
+			before, _, _ := strings.Cut(do(t, admin, "ACL", "LOG"), `"age-seconds"`)
+			said[i] += "\n" + before
+		}
+		if said[0] != said[1] {
+			t.Errorf("%q: Redis says\n%s\nand the node\n%s", queue, said[0], said[1])
+		}
+	}
+}
+
+// What is refused is refused before anything is locked: no shard hears of it (B5).
+func TestWhatIsRefusedReachesNoShard(t *testing.T) {
+	n := startNode(t, 1)
+	c := ann(t, n)
+	rule(t, n, "SETUSER", "ann", "resetkeys", "~mine", "-set")
+	rule(t, n, "SETUSER", "default", "resetpass", ">pw")
+	stranger := dial(t, n.addr)
+	do(t, c, "PING")
+	before := n.exec.batches.Load()
+	for _, command := range []string{
+		"NOTHING", "GET", "GET mine more", "CLIENT NOTHING", "SET mine 1", "GET others", "MGET mine others", "EVAL", "EXEC",
+		"MULTI", "GET others", "EXEC",
+	} {
+		if got := do(t, c, strings.Fields(command)...); !strings.HasPrefix(got, "-") && command != "MULTI" {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+	for _, command := range []string{"GET mine", "MULTI", "FLUSHALL"} {
+		if got := do(t, stranger, strings.Fields(command)...); !strings.HasPrefix(got, "-NOAUTH") {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+	if heard := n.exec.batches.Load() - before; heard != 0 {
+		t.Errorf("the shard was asked %d times", heard)
+	}
+	do(t, c, "GET", "mine")
+	if n.exec.batches.Load() == before {
+		t.Error("nor is it where nothing is refused")
+	}
+}

@@ -2,6 +2,7 @@ package clusterctl
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,4 +81,27 @@ func TestAChangeOfMembersThatWaitsSaysWhy(t *testing.T) {
 	says(t, out, "was removed")
 	proc.Wait(t, patience, "the removed node ends", func() bool { return lost.exited() })
 	healthy(t, addr, 1, 0)
+}
+
+// A removal that is forced is begun, whatever it costs; once the dead one is back, the
+// rest is a cluster again.
+func TestARemovalThatIsForcedIsBegun(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	leader := c.WaitLeader()
+	followers := c.Followers()
+	dead, alive := followers[0], followers[1]
+	fill(t, leader.Addr(), "kept", 5)
+	healthy(t, leader.Addr(), 3, 5)
+	dead.Kill9()
+	s := speak(t, "-a", leader.Addr(), "remove", alive.Name, "--yes", "--force")
+	proc.Wait(t, patience, "it is on its way out", func() bool {
+		return nodeOf(t, statusOf(t, leader.Addr()), alive.Name).Membership == "leaving"
+	})
+	dead.Start()
+	dead.WaitReady()
+	s.says(regexp.MustCompile("was removed"))
+	healthy(t, leader.Addr(), 2, 5)
+	holds(t, dead.Addr(), "kept", 5)
 }

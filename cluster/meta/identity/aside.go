@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"lockstep/cluster/durable"
 )
 
 // asideFolder is where a removed node's data is kept.
@@ -44,7 +46,7 @@ func SetAside(dir string) (string, error) {
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(target, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("the data of removed node %s could not be set aside: %w", id.ID(), err)
 		}
-		if err := errors.Join(syncDir(target), syncDir(dir)); err != nil {
+		if err := errors.Join(durable.Sync(target), durable.Sync(dir)); err != nil {
 			return "", err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockstep/cluster/durable"
 	"lockstep/cluster/meta"
 )
 
@@ -52,7 +53,7 @@ func Open(dir string) (*Folder, error) {
 	}
 	// Its name must be as durable as what will be in it. Who may not read the
 	// folder above has not made this one.
-	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := durable.Sync(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}
 	lock, err := lockFolder(dir)
@@ -357,7 +358,7 @@ func (f *Folder) finishDrop(group uint32) error {
 	if err := os.RemoveAll(f.GroupDir(group)); err != nil {
 		return fmt.Errorf("cannot delete the data of a group that this node has left: %w", err)
 	}
-	if err := syncDir(filepath.Join(f.dir, raftFolder)); err != nil {
+	if err := durable.Sync(filepath.Join(f.dir, raftFolder)); err != nil {
 		return err
 	}
 	return f.change(func(id *Identity) error {
@@ -479,15 +480,7 @@ func replaceFile(path string, b []byte) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return durable.Sync(filepath.Dir(path))
 }
 
 // NewClusterID draws a cluster's id.

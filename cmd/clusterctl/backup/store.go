@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"lockstep/cluster/durable"
 )
 
 // Source is where the files of a backup are read from.
@@ -84,7 +86,7 @@ func (f *Folder) Claim(context.Context) error {
 			return err
 		}
 		f.made = true
-		if err := syncDir(filepath.Dir(f.Dir)); err != nil {
+		if err := durable.Sync(filepath.Dir(f.Dir)); err != nil {
 			return errors.Join(err, f.Undo())
 		}
 	case err != nil:
@@ -123,7 +125,7 @@ func (f *Folder) Write(_ context.Context, name string, in io.Reader) error {
 	if err := os.Rename(filepath.Join(f.Dir, part), filepath.Join(f.Dir, name)); err != nil {
 		return err
 	}
-	return syncDir(f.Dir)
+	return durable.Sync(f.Dir)
 }
 
 func (f *Folder) note(name string) {
@@ -192,19 +194,11 @@ func (f *Folder) Delete(_ context.Context, names []string) error {
 	for i, name := range names {
 		err := os.Remove(filepath.Join(f.Dir, name))
 		if err == nil && i == 0 {
-			err = syncDir(f.Dir) // The first is gone before the others.
+			err = durable.Sync(f.Dir) // The first is gone before the others.
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return os.Remove(f.Dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -15,11 +15,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/tidwall/redcon"
+
+	"lockstep/tests/proc"
 )
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silence{})
-	os.Exit(m.Run())
+	proc.Main(m)
 }
 
 type silence struct{}

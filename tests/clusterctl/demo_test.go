@@ -1,0 +1,140 @@
+package clusterctl
+
+import (
+	"bufio"
+	"net"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/tests/ports"
+	"lockstep/tests/proc"
+)
+
+// spoken is a program that goes on until it is interrupted, and what it said.
+type spoken struct {
+	t   *testing.T
+	cmd *exec.Cmd
+
+	mu   sync.Mutex
+	said strings.Builder
+	done chan struct{}
+}
+
+// speak starts clusterctl, without a terminal.
+func speak(t *testing.T, args ...string) *spoken {
+	t.Helper()
+	s := &spoken{t: t, cmd: exec.Command(proc.Clusterctl(t), args...), done: make(chan struct{})}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stderr = s.cmd.Stdout
+	if err := proc.StartMortal(s.cmd); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.done)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			s.mu.Lock()
+			s.said.WriteString(lines.Text() + "\n")
+			s.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	return s
+}
+
+func (s *spoken) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said.String()
+}
+
+// says waits until it has said something.
+func (s *spoken) says(what *regexp.Regexp) {
+	s.t.Helper()
+	proc.Wait(s.t, patience, "it says "+what.String(), func() bool {
+		select {
+		case <-s.done:
+			if !what.MatchString(s.text()) {
+				s.t.Fatalf("it ended:\n%s", s.text())
+			}
+		default:
+		}
+		return what.MatchString(s.text())
+	})
+}
+
+// interrupt ends it as Ctrl-C does, and returns its exit code.
+func (s *spoken) interrupt() int {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		s.t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
+	<-s.done
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// Without a terminal the demo prints lines, with what was written and read back, and
+// the last word is about all of it.
+func TestTheDemoPrintsLinesWithoutATerminal(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	s := speak(t, "demo", "--port", strconv.Itoa(threePorts(t)), "--binary", proc.Lockstepd(t))
+	s.says(regexp.MustCompile(`no terminal: printing lines, as with --plain`))
+	s.says(regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d healthy; n1 \w+ term \d+ .*; n3 \w+ term .*\| acknowledged writes lost: 0 of [1-9]\d* \| errors: 0 \|`))
+	code := s.interrupt()
+	if last := regexp.MustCompile(`acknowledged writes lost: 0 of [1-9]\d* \(all \d+ keys read back\)\n$`); code != 0 || !last.MatchString(s.text()) {
+		t.Errorf("exit %d:\n%s", code, s.text())
+	}
+}
+
+// threePorts finds the first of three free ports in a row, with theirs for peers.
+func threePorts(t *testing.T) int {
+	t.Helper()
+	for {
+		first := proc.FreePort(t)
+		free := true
+		for i := range 3 {
+			for _, port := range []int{first + i, first + i + ports.PeerDistance} {
+				free = free && portIsFree(port)
+			}
+		}
+		if free {
+			return first
+		}
+	}
+}
+
+func portIsFree(port int) bool {
+	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// With --watch the table comes again and again, and says what has become of the
+// cluster since; who interrupts it has seen what there was to see.
+func TestStatusIsShownAgainAndAgain(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	healthy(t, c.Nodes[0].Addr(), 3, 0)
+	s := speak(t, "-a", c.Nodes[0].Addr(), "status", "--watch")
+	s.says(regexp.MustCompile(`(?s)cluster \w+: healthy, 3 nodes.*NODE .*cluster \w+: healthy, 3 nodes.*NODE `))
+	c.Nodes[2].Kill9()
+	s.says(regexp.MustCompile(`cluster \w+: degraded, 3 nodes`))
+	if code := s.interrupt(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -270,8 +270,8 @@ func (p *pod) unknown() error {
 			return errors.New("a working folder, variables of a whole object, an input or a device")
 		}
 		for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-			if probe != nil && (probe.HTTPGet == nil || probe.HTTPGet.Host != "" || len(probe.HTTPGet.HTTPHeaders) > 0 || probe.HTTPGet.Scheme != corev1.URISchemeHTTP) {
-				return errors.New("a probe that is not a plain HTTP request")
+			if probe != nil && (probe.HTTPGet == nil || probe.HTTPGet.Host != "" || len(probe.HTTPGet.HTTPHeaders) > 0) {
+				return errors.New("a probe that is not a usual HTTP request")
 			}
 		}
 	}

@@ -86,3 +86,26 @@ func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint
 	}
 	return peers, index
 }
+
+// askAnew leaves only those alive that acknowledge a request which is sent from now
+// on. A node that has just died looks alive for a moment, and who counts on its vote
+// may take the last one that there was.
+func askAnew(ctx context.Context, g Group, peers []Peer) error {
+	for asked := time.Now(); ; {
+		silent := func(p Peer) bool { return p.Alive && !p.Self && !g.Progress(p.ID).Acked.After(asked) }
+		if !slices.ContainsFunc(peers, silent) {
+			return nil
+		}
+		if time.Since(asked) >= aliveWithin {
+			for i := range peers {
+				if silent(peers[i]) {
+					peers[i].Alive, peers[i].CaughtUp = false, false
+				}
+			}
+			return nil
+		}
+		if !sleep(ctx, busyPause) {
+			return ctx.Err()
+		}
+	}
+}

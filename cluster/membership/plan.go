@@ -52,6 +52,9 @@ const MetaVotersMax = 5
 
 func (v Verb) String() string { return verbs[v] }
 
+// movesQuorum tells whether what the verb does may change how many voters are needed.
+func (v Verb) movesQuorum() bool { return v == Promote || v == Remove || v == Demote }
+
 // Action is one change of a group's members.
 type Action struct {
 	Verb Verb

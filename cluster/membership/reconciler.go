@@ -99,6 +99,11 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		return r.failed("cannot report to the meta group", err)
 	}
 	a := Plan(view, r.cfg.GroupID, peers)
+	if a.Verb.movesQuorum() {
+		if err := askAnew(ctx, r.cfg.Group, peers); err != nil {
+			return r.failed("cannot ask who is alive", err)
+		}
+	}
 	if a.Verb != Nothing && a.Verb != HandOver {
 		// Not who was wanted once: such a node may be told by now that the group has
 		// let go of it, and delete what the group would count on. Nor where somebody

@@ -138,12 +138,12 @@ func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error
 
 // mayLose refuses a removal that would leave the meta group without a quorum.
 // The shards' are looked after where they are changed, by Plan and the placement.
-// A node that has just died looks alive for a moment, so those that are counted on
-// must answer anew.
 func (r *Registrar) mayLose(ctx context.Context, n meta.Node) error {
 	peers, _ := observe(r.cfg.Group, r.cfg.Self, time.Now())
-	voters, votes := 0, false
-	var others []Peer
+	if err := askAnew(ctx, r.cfg.Group, peers); err != nil {
+		return err
+	}
+	voters, alive, votes := 0, 0, false
 	for _, p := range peers {
 		switch {
 		case !p.Voter:
@@ -151,38 +151,17 @@ func (r *Registrar) mayLose(ctx context.Context, n meta.Node) error {
 		case p.ID == n.ID:
 			votes = true
 		case p.Alive:
-			others = append(others, p)
+			alive++
 		}
 		voters++
 	}
 	if !votes {
 		return nil
 	}
-	why := CannotLose(n.Name, voters, len(others))
-	for asked := time.Now(); why == ""; {
-		unsure := CannotLose(n.Name, voters, r.answeredSince(asked, others))
-		switch {
-		case unsure == "":
-			return nil
-		case time.Since(asked) >= aliveWithin:
-			why = unsure
-		case !sleep(ctx, busyPause):
-			return ctx.Err()
-		}
+	if why := CannotLose(n.Name, voters, alive); why != "" {
+		return ErrQuorum.With(why + "; bring the others back first, or force it if they are gone for good")
 	}
-	return ErrQuorum.With(why + "; bring the others back first, or force it if they are gone for good")
-}
-
-// answeredSince counts the servers that have acknowledged a request which was
-// sent after a moment.
-func (r *Registrar) answeredSince(moment time.Time, peers []Peer) int {
-	answered := 0
-	for _, p := range peers {
-		if p.Self || r.cfg.Group.Progress(p.ID).Acked.After(moment) {
-			answered++
-		}
-	}
-	return answered
+	return nil
 }
 
 // confirm returns nil if this node leads the meta group and its view is of now: one

@@ -41,12 +41,8 @@ race: ## the concurrent packages under the race detector
 # A number of inputs, as in FUZZTIME=10000x, ends each target surely: with a time,
 # Go up to 1.26 now and then calls its end a failure (golang/go#75804).
 fuzz-short: ## each fuzz target for FUZZTIME
-	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u); do \
-		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$dir/*_test.go); do \
-			echo "$$dir $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
-		done; \
-	done
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*(' . | sed 's|^\(.*\)/[^/]*:func \(.*\)($$|\1 \2|' | \
+		xargs -P 2 -L 1 sh -c 'echo "$$0 $$1" && go test -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) $$0'
 
 lint: ## gofmt, vet, staticcheck and the style of this repository
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi

@@ -165,13 +165,19 @@ func TestWhatIsRefusedAtExecIsLogged(t *testing.T) {
 		do(t, c, "SET", "a", "1")
 		do(t, admin, "ACL", "SETUSER", "ann", "-set")
 		said[i] = do(t, c, "EXEC")
-		before, _, _ := strings.Cut(do(t, admin, "ACL", "LOG"), `"age-seconds"`)
-		// Since 7.2 an entry has three more fields, at its end.
-		said[i] += strings.Replace(before, "*20\n", "*14\n", 1)
+		said[i] += newestOfLog(t, admin)
 	}
 	if said[0] != said[1] || !strings.Contains(said[1], `"multi"`) {
 		t.Errorf("Redis says\n%s\nand the node\n%s", said[0], said[1])
 	}
+}
+
+// newestOfLog is the newest entry of ACL LOG up to its age. Since 7.2 an entry has three
+// more fields, at its end.
+func newestOfLog(t *testing.T, admin *respconn.Conn) string {
+	t.Helper()
+	before, _, _ := strings.Cut(do(t, admin, "ACL", "LOG"), `"age-seconds"`)
+	return strings.Replace(before, "*20\n", "*14\n", 1)
 }
 
 // AUTH within a transaction makes the client another user for what stands behind it,
@@ -212,8 +218,7 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 			if strings.HasPrefix(queue[1], "EVAL") {
 				continue // No node stands behind this one, to be told what scripts do.
 			}
-			before, _, _ := strings.Cut(do(t, admin, "ACL", "LOG"), `"age-seconds"`)
-			said[i] += "\n" + before
+			said[i] += "\n" + newestOfLog(t, admin)
 		}
 		if said[0] != said[1] {
 			t.Errorf("%q: Redis says\n%s\nand the node\n%s", queue, said[0], said[1])

@@ -89,7 +89,10 @@ func (n *Node) led() []placement.Led {
 			led.Waits = m.Waits(s.ID())
 		}
 		for _, server := range servers {
-			led.Members = append(led.Members, placement.Member{Node: server.ID, Voter: server.Voter, Match: g.Progress(server.ID).Match})
+			p := g.Progress(server.ID)
+			led.Members = append(led.Members, placement.Member{
+				Node: server.ID, Voter: server.Voter, Match: p.Match, SentBytes: p.SentBytes, SnapshotBytes: p.SnapshotBytes,
+			})
 		}
 		all = append(all, led)
 	}

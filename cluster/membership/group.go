@@ -21,6 +21,8 @@ type Progress struct {
 	Match uint64
 	// Acked is when a request that it has acknowledged was sent; zero: never.
 	Acked time.Time
+	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
+	SentBytes, SnapshotBytes int64
 }
 
 // Group is what this package needs of a Raft group's replica on this node.
@@ -80,6 +82,7 @@ func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint
 		} else {
 			seen := g.Progress(s.ID)
 			p.Alive = !seen.Acked.IsZero() && now.Sub(seen.Acked) < aliveWithin
+			p.Filled = seen.SnapshotBytes > 0
 			p.CaughtUp = p.Alive && seen.Match+closeEntries >= last
 		}
 		peers = append(peers, p)

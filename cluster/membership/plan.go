@@ -18,6 +18,8 @@ type Peer struct {
 	Alive bool
 	// CaughtUp: it has been near the end of the log for a while.
 	CaughtUp bool
+	// Filled: it is being sent a snapshot.
+	Filled bool
 	// Lost: it has not answered for so long that another may have its seat.
 	Lost bool
 }
@@ -187,6 +189,8 @@ func (p *planner) promote() (Action, bool) {
 			continue
 		}
 		switch {
+		case m.Filled:
+			p.wait("%s is being sent a snapshot", m.ID)
 		case !m.Alive:
 			p.wait("%s does not answer", m.ID)
 		case !m.CaughtUp:

@@ -64,6 +64,8 @@ func peersOf(words string) []Peer {
 			var cut bool
 			if w, cut = strings.CutSuffix(w, "*"); cut {
 				p.Lost = true
+			} else if w, cut = strings.CutSuffix(w, "+"); cut {
+				p.Filled = true
 			} else if w, cut = strings.CutSuffix(w, "!"); cut {
 				p.Alive = false
 			} else if w, cut = strings.CutSuffix(w, "."); cut {
@@ -107,6 +109,7 @@ func TestPlan(t *testing.T) {
 		{"one at a time", "a b:joining c:joining", "A", "add b@b"},
 		{"a newcomer that lags waits", "a b:joining", "A b?.", "wait: b is catching up"},
 		{"a newcomer that is gone waits", "a b:joining", "A b?.!", "wait: b does not answer"},
+		{"one that is sent a snapshot waits", "a b:joining", "A b?.!+", "wait: b is being sent a snapshot"},
 		{"a lagging newcomer does not hold up the next", "a b:joining c:joining", "A b?.", "add c@c"},
 		{"caught up", "a b:joining", "A b?", "promote b"},
 		{"caught up, the other not", "a b c", "A b?. c?", "promote c"},

@@ -35,6 +35,7 @@ func (r *Replica) Servers() ([]Server, uint64) {
 // Progress implements Group.
 func (r *Replica) Progress(id meta.NodeID) Progress {
 	p := Progress{Match: r.group.Progress(raft.ServerID(id))}
+	p.SentBytes, p.SnapshotBytes = r.group.Sending(raft.ServerID(id))
 	// The time first, and then the age: where this process stands still between the
 	// two, an answer must look older and not younger than it is.
 	now := time.Now()

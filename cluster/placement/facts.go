@@ -47,6 +47,9 @@ type Member struct {
 	Voter bool        `json:"voter"`
 	// Match is the last log index that it is known to have; 0: none yet.
 	Match uint64 `json:"match"`
+	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
+	SentBytes     int64 `json:"sent_bytes,omitempty"`
+	SnapshotBytes int64 `json:"snapshot_bytes,omitempty"`
 }
 
 func (f *Facts) node(id meta.NodeID) NodeFacts { return f.Nodes[id] }

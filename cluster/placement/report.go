@@ -54,6 +54,9 @@ type ReplicaReport struct {
 	// LastIndex; "wanted", which the group does not know yet; or "going".
 	State string `json:"state"`
 	Match uint64 `json:"match,omitempty"`
+	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
+	SentBytes     int64 `json:"sent_bytes,omitempty"`
+	SnapshotBytes int64 `json:"snapshot_bytes,omitempty"`
 }
 
 // States of a replica.
@@ -128,8 +131,9 @@ func shardReport(s *meta.Shard, f ShardFacts, waits string, name func(meta.NodeI
 func replicaReport(id meta.NodeID, f ShardFacts, name func(meta.NodeID) string) ReplicaReport {
 	r := ReplicaReport{Node: name(id), ID: string(id), State: StateWanted}
 	if i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Node == id }); i >= 0 {
-		r.Match, r.State = f.Members[i].Match, StateCatchingUp
-		if f.Members[i].Voter {
+		m := f.Members[i]
+		r.Match, r.SentBytes, r.SnapshotBytes, r.State = m.Match, m.SentBytes, m.SnapshotBytes, StateCatchingUp
+		if m.Voter {
 			r.State = StateVoter
 		}
 		if id == f.Leader {

@@ -232,9 +232,9 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, a
 	if t.hangs() {
 		return errHangs
 	}
-	t.installs.begin(id)
-	defer t.installs.end(id)
-	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, data)
+	one := t.installs.begin(id, args.Size, data)
+	defer one.end()
+	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, one)
 	if err == nil && resp.Success && resp.Term == args.Term {
 		t.acks.note(id, args.Term, 0, args.LastLogIndex)
 	}

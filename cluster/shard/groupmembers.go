@@ -123,6 +123,15 @@ func (g *Group) LastAck(id raft.ServerID) (age time.Duration, ok bool) {
 	return raftio.Now() - sent, sent != 0
 }
 
+// Sending tells how many bytes of a snapshot a member has been sent, and how many there
+// are; 0 and 0: none is being sent.
+func (g *Group) Sending(id raft.ServerID) (sent, size int64) {
+	g.mu.Lock()
+	p := g.parts
+	g.mu.Unlock()
+	return p.trans.Sending(id)
+}
+
 // TakeSnapshot writes a snapshot and cuts the log.
 func (g *Group) TakeSnapshot() error {
 	err := g.raft.Load().Snapshot().Error()

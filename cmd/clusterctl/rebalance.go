@@ -107,6 +107,8 @@ func underWay(r *placement.Report) []string {
 		for _, p := range s.Replicas {
 			switch {
 			case p.State == placement.StateVoter:
+			case p.State == placement.StateCatchingUp && p.SnapshotBytes > 0:
+				all = append(all, fmt.Sprintf("shard %d: %s is being sent a snapshot (%.1f of %.1f MB)", s.Shard, p.Node, megabytes(p.SentBytes), megabytes(p.SnapshotBytes)))
 			case p.State == placement.StateCatchingUp && s.LastIndex > 0:
 				all = append(all, fmt.Sprintf("shard %d: %s is catching up (%d of %d entries)", s.Shard, p.Node, p.Match, s.LastIndex))
 			default:
@@ -119,6 +121,8 @@ func underWay(r *placement.Report) []string {
 	}
 	return all
 }
+
+func megabytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 // rebalance lets the cluster balance itself and shows how far it has come.
 func (o *options) rebalance(cmd *cobra.Command, wait *patience) (err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 )
 
@@ -23,8 +24,10 @@ import (
 // age is when this node's replica of a shard was last known to be the leader's
 // equal.
 type age struct {
-	mu    sync.Mutex
-	equal time.Time
+	mu sync.Mutex
+	// equal is when that was, by raftio.Now: a replica grows old while its machine is
+	// suspended, too. 0: never.
+	equal time.Duration
 	// of is the replica that equal is said of. One that came in its place is as old
 	// as it says itself.
 	of Shard
@@ -54,22 +57,22 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of != replica {
-		a.of, a.equal = replica, time.Time{}
+		a.of, a.equal = replica, 0
 	}
-	now := time.Since(a.equal)
-	if now > want.MaxAge/2 && !a.asking && ctx.Err() == nil {
+	old := func(limit time.Duration) bool { return a.equal == 0 || raftio.Now()-a.equal > limit }
+	if old(want.MaxAge/2) && !a.asking && ctx.Err() == nil {
 		a.asking = true
 		go r.probe(index, replica)
 	}
-	return now <= want.MaxAge
+	return !old(want.MaxAge)
 }
 
 // probe asks the leader once, and notes how fresh the replica is then.
 func (r *Router) probe(index int, replica Shard) {
-	asked := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), probeMax)
+	asked, deadline := raftio.Now(), time.Now().Add(probeMax)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	res := r.attempt(ctx, asked.Add(probeMax), &request{index: index, kind: KindIndex, n: 1})
+	res := r.attempt(ctx, deadline, &request{index: index, kind: KindIndex, n: 1})
 	n, err := indexOf(res.Replies, res.Err)
 	if err == nil {
 		err = replica.WaitTaken(ctx, n)
@@ -78,7 +81,7 @@ func (r *Router) probe(index int, replica Shard) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asking = false
-	if err == nil && a.of == replica && asked.After(a.equal) {
+	if err == nil && a.of == replica && asked > a.equal {
 		a.equal = asked
 	}
 }

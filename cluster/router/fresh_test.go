@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/raftio"
 )
 
 // follower is a router whose node follows the leader's, and both shards 0.
@@ -92,12 +93,12 @@ func TestAReplicaAnswersWithinTheBound(t *testing.T) {
 	if staleRead(t, r, own, want) {
 		t.Error("a replica at 5 answered while the leader is at 9")
 	}
-	caughtUp := time.Now()
+	caughtUp := raftio.Now()
 	own.mu.Lock()
 	own.taken = 9
 	own.mu.Unlock()
 	eventually(t, "the replica answers", func() bool { return staleRead(t, r, own, want) })
-	if r.ages[0].equal.After(caughtUp) {
+	if r.ages[0].equal > caughtUp {
 		t.Error("its age is counted from when it had caught up")
 	}
 	if leader.asked != 1 {

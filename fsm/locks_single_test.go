@@ -11,10 +11,11 @@ import (
 )
 
 // Where all work shares a lock, many lock slots and permits gain nothing and cost
-// nothing: it is done as fast as under a single lock (B32). The fastest of several
-// rounds counts, in turns, for the machine may do other things beside.
+// nothing: it is done as fast as under a single lock (B32). The fastest round counts, in
+// turns, and while the machine does other things beside there may be no fast one: it
+// goes on for so long as such things take.
 func TestWorkThatSharesALockIsNoSlowerThanUnderASingleOne(t *testing.T) {
-	const txns, most, factor = 100, 40, 1.5
+	const txns, patience, factor = 100, 30 * time.Second, 1.5
 	for name, txn := range map[string]func(i int) Txn{
 		"one hot key":      func(int) Txn { return txnOf(0, "incr", "k") },
 		"one hash tag":     func(i int) Txn { return txnOf(0, "set", fmt.Sprint("{tag}:", i), "v") },
@@ -33,7 +34,7 @@ func TestWorkThatSharesALockIsNoSlowerThanUnderASingleOne(t *testing.T) {
 			}
 			single := newLockRound(t, b, engine.Config{LockSlots: 1}, sched.Config{Permits: 1, Workers: 1})
 			many := newLockRound(t, b, engine.Config{LockSlots: 1024}, sched.Config{})
-			for round := range most {
+			for began, round := time.Now(), 0; time.Since(began) < patience; round++ {
 				single.run()
 				many.run()
 				if round > 2 && float64(many.best) <= factor*float64(single.best) {

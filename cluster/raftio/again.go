@@ -1,10 +1,12 @@
 package raftio
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
-
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"syscall"
 )
 
 // A write that could not be synced ends the process. The next process may find it all
@@ -14,12 +16,32 @@ import (
 // again. So what was written last is written anew when a store is opened. All before
 // it was synced, or the process would have ended there.
 
-// keyOpened is where commitAgain writes.
-var keyOpened = []byte("lockstep.opened")
+// rootsBytes holds both roots of a file of bbolt, its first two pages, whose size is
+// that of a page of memory of the machine on which the file was made: 64 KiB at most.
+const rootsBytes = 2 * 64 << 10
 
-// commitAgain makes a commit in a file of bbolt. It brings a new root, for all that the
-// last one refers to was synced before that was written.
-func commitAgain(b *raftboltdb.BoltStore) error { return b.SetUint64(keyOpened, 1) }
+// rootsAgain writes the roots of a file of bbolt over themselves, before bbolt opens it.
+// All that a root refers to was synced before that was written. It cannot be left to
+// the next commit to bring a new root: that writes to the pages which are free by the
+// root that was found, and the root before it, the only one on the disk, needs them.
+func rootsAgain(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("%s is in use by another process: %w", path, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return writeAgain(f, 0, min(rootsBytes, info.Size()))
+}
 
 // writeAgain writes a part of a file over itself, and syncs the file.
 func writeAgain(f *os.File, from, to int64) error {

@@ -17,10 +17,11 @@ const newSuffix = ".new"
 
 // makeBolt makes a bbolt file, unless there is one, so that a crash leaves a
 // good file or none: bbolt refuses one that was torn while it was made, and the
-// node would have to be set up anew for nothing.
+// node would have to be set up anew for nothing. One that is there gets its roots
+// written again.
 func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error)) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, checkFilled(path))
+		return errors.Join(err, checkFilled(path), rootsAgain(path))
 	}
 	unfinished := path + newSuffix
 	if err := os.RemoveAll(unfinished); err != nil {

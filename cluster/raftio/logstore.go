@@ -38,6 +38,7 @@ type LogStore struct {
 	inner          raft.LogStore
 	guards         Guards
 	dog            *Watchdog
+	pen            pen
 	configurations *Configurations
 	// appended counts the bytes of entries written.
 	appended atomic.Uint64
@@ -47,8 +48,6 @@ type LogStore struct {
 	// there, whatever the inner store says: raft-wal still finds entries that were
 	// deleted from its newest file.
 	first, last uint64
-	// failed is why nothing can be written any more.
-	failed error
 }
 
 // deleteStep is how many entries one call of the inner store deletes: in bbolt
@@ -65,7 +64,7 @@ func guardLog(inner raft.LogStore, g Guards, dog *Watchdog, c *Configurations) (
 	if err != nil {
 		return nil, err
 	}
-	return &LogStore{inner: inner, guards: g, dog: dog, configurations: c, first: first, last: last}, nil
+	return &LogStore{inner: inner, guards: g, dog: dog, pen: pen{dog: dog}, configurations: c, first: first, last: last}, nil
 }
 
 // AppendedBytes counts the bytes of all entries written since the store was
@@ -127,25 +126,6 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 // errMisplaced: each entry may be good, but the store does not find them right.
 var errMisplaced = errors.New("the log store is damaged")
 
-// write makes a call that changes the log. Behind one that failed there is none
-// that succeeds: what a disk has not synced, it may have forgotten when it is asked
-// again, and the process does not end at once.
-func (s *LogStore) write(what string, call func() error) error {
-	s.mu.Lock()
-	failed := s.failed
-	s.mu.Unlock()
-	if failed != nil {
-		return failed
-	}
-	err := s.dog.run(what, call)
-	if err != nil && !absent(err) {
-		s.mu.Lock()
-		s.failed = err
-		s.mu.Unlock()
-	}
-	return err
-}
-
 // StoreLog implements raft.LogStore.
 func (s *LogStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
@@ -171,7 +151,7 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 		}
 	}
 	begin := time.Now()
-	if err := s.write("writing the log", func() error { return s.inner.StoreLogs(logs) }); err != nil {
+	if err := s.pen.write("writing the log", func() error { return s.inner.StoreLogs(logs) }); err != nil {
 		return err
 	}
 	if s.guards.Synced != nil {
@@ -265,7 +245,7 @@ func (s *LogStore) deleteDownwards(from, to uint64) error {
 }
 
 func (s *LogStore) delete(from, to uint64) error {
-	return s.write("cutting the log", func() error { return s.inner.DeleteRange(from, to) })
+	return s.pen.write("cutting the log", func() error { return s.inner.DeleteRange(from, to) })
 }
 
 // step is how many entries are deleted at once. A monotonic store deletes files,

@@ -27,6 +27,7 @@ var errNotFound = errors.New("not found")
 type StableStore struct {
 	inner raft.StableStore
 	dog   *Watchdog
+	pen   pen
 
 	mu sync.Mutex
 	// term is the vote's whose candidate has not come yet, while held.
@@ -35,13 +36,13 @@ type StableStore struct {
 }
 
 func guardStable(inner raft.StableStore, dog *Watchdog) *StableStore {
-	return &StableStore{inner: inner, dog: dog}
+	return &StableStore{inner: inner, dog: dog, pen: pen{dog: dog}}
 }
 
 // SetUint64 implements raft.StableStore.
 func (s *StableStore) SetUint64(key []byte, value uint64) error {
 	if string(key) != keyVoteTerm {
-		return s.dog.run("writing the term", func() error { return s.inner.SetUint64(key, value) })
+		return s.pen.write("writing the term", func() error { return s.inner.SetUint64(key, value) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *StableStore) SetUint64(key []byte, value uint64) error {
 // Set implements raft.StableStore.
 func (s *StableStore) Set(key, value []byte) error {
 	if string(key) != keyVoteCand {
-		return s.dog.run("writing the stable store", func() error { return s.inner.Set(key, value) })
+		return s.pen.write("writing the stable store", func() error { return s.inner.Set(key, value) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +62,7 @@ func (s *StableStore) Set(key, value []byte) error {
 	}
 	s.held = false
 	vote := append(binary.BigEndian.AppendUint64(nil, s.term), value...)
-	return s.dog.run("writing the vote", func() error { return s.inner.Set([]byte(keyVote), vote) })
+	return s.pen.write("writing the vote", func() error { return s.inner.Set([]byte(keyVote), vote) })
 }
 
 // GetUint64 implements raft.StableStore.

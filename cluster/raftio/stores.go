@@ -187,9 +187,6 @@ func openBolt(path string, mmapBytes int) (*raftboltdb.BoltStore, error) {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s is in use by another process", path)
 	}
-	if err == nil {
-		err = commitAgain(b)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

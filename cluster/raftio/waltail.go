@@ -37,14 +37,12 @@ import (
 //
 // failed is told when the log could not go on in a new file.
 func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error) {
-	if err := checkFilled(filepath.Join(dir, metadb.FileName)); err != nil {
+	list := filepath.Join(dir, metadb.FileName)
+	if err := errors.Join(checkFilled(list), rootsAgain(list)); err != nil {
 		return nil, err
 	}
 	meta := &metadb.BoltMetaDB{}
 	state, err := meta.Load(dir)
-	if err == nil && len(state.Segments) > 0 {
-		err = meta.CommitState(state) // see commitAgain
-	}
 	if err == nil {
 		err = mendTail(dir, meta, state, log)
 	}

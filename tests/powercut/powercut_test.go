@@ -140,12 +140,23 @@ func TestPowerCutsWhileANewFileIsBegun(t *testing.T) {
 // one finds what was written all the same, for the kernel keeps it in memory, and goes
 // on from there; then the power fails.
 func TestWhatCouldNotBeSyncedIsWrittenAgain(t *testing.T) {
+	failedSyncs(t, 2*lineages(), order{Ops: 6}, cutsPerSession)
+}
+
+// TestPowerCutsWhileItIsWrittenAgain cuts the power after each call of that opening.
+func TestPowerCutsWhileItIsWrittenAgain(t *testing.T) {
+	failedSyncs(t, 2*lineages(), order{Ops: 1}, 1000)
+}
+
+// failedSyncs lets each kind of store live through syncs that fail, and cuts the power
+// while the next session does what it is told.
+func failedSyncs(t *testing.T, lineages uint64, next order, cutsThen int) {
 	needStrace(t)
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			cuts, kept := 0, 0
-			for seed := range 2 * lineages() {
+			for seed := range lineages {
 				l := newLineage(t, kind, 1000+seed)
 				l.fates = []fate{nothing, few}
 				l.play(l.session(order{Ops: 8}), 0, 0)
@@ -154,9 +165,10 @@ func TestWhatCouldNotBeSyncedIsWrittenAgain(t *testing.T) {
 					continue
 				}
 				kept++
-				l.play(l.session(order{Ops: 6}), 0, cutsPerSession)
+				l.fates, l.cutsPerPlace = []fate{nothing, few, half}, 2
+				l.play(l.session(next), 0, cutsThen)
 				if err := errors.Join(l.wrong...); err != nil {
-					t.Fatal(err)
+					t.Fatalf("lineage %d: %v", seed, err)
 				}
 				cuts += l.cuts
 			}

@@ -1,0 +1,57 @@
+package raftio
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A write that waits while another fails does not begin: it would put its pages where
+// those are which the disk, which has not got the last root, still needs.
+func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
+	f := newFatals()
+	dog := NewWatchdog(time.Minute, f.fatal)
+	defer dog.Close()
+	p := pen{dog: dog}
+	entered, fail, over := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		over <- p.write("first", func() error {
+			close(entered)
+			<-fail
+			return errDied
+		})
+	}()
+	<-entered
+	began := make(chan struct{}, 1)
+	go func() {
+		over <- p.write("second", func() error { began <- struct{}{}; return nil })
+	}()
+	for deadline := time.Now().Add(20 * time.Second); !waitsForAPen() && len(began) == 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the second write neither waits nor begins")
+		}
+	}
+	close(fail)
+	for range 2 {
+		if err := <-over; !errors.Is(err, errDied) {
+			t.Errorf("a write: %v", err)
+		}
+	}
+	if len(began) > 0 {
+		t.Error("the second write began")
+	}
+	f.await(t)
+}
+
+// waitsForAPen tells whether a goroutine waits for a pen.
+func waitsForAPen() bool {
+	stacks := make([]byte, 1<<20)
+	for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+		if bytes.Contains(one, []byte("(*pen).write")) && bytes.Contains(one, []byte("sync.(*Mutex).Lock")) {
+			return true
+		}
+	}
+	return false
+}

@@ -43,9 +43,8 @@
 // Sectors that are torn within, or that turn bad later: entries bear checksums,
 // and other tests damage them. File systems that show what blocks held before, or
 // that reorder changes of names. Disks that lie about fsync; a test here makes
-// sure that such a disk is noticed. An fsync that fails: the process ends then
-// (raftio's watchdog). Clusters: that a quorum which lost nothing has lost nothing
-// is Raft's matter, and package linear's.
+// sure that such a disk is noticed. Clusters: that a quorum which lost nothing has
+// lost nothing is Raft's matter, and package linear's.
 //
 // Calls that the model does not know, a file written through a mapping among
 // them, fail the test. Without strace the tests are skipped.

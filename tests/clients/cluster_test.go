@@ -31,6 +31,9 @@ const (
 	// steps is how many operations a client must get through between two
 	// disturbances: some on every key.
 	steps = keys + 10
+	// pace is the least time from one operation of a client to the next: what is waited
+	// for is the cluster, and the machine is for that.
+	pace = 4 * time.Millisecond
 )
 
 // spread gives shard i to node i mod 3, and waits until all nodes say so.
@@ -148,7 +151,10 @@ func loop(name string, set func(ctx context.Context, key, value string) error, g
 	l.stop = func() { cancel(); <-done }
 	go func() {
 		defer close(done)
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
+			<-tick.C
 			key, value := fmt.Sprintf("%s:%d", name, i%keys), fmt.Sprint(i)
 			if err := set(ctx, key, value); err != nil && ctx.Err() == nil {
 				l.failed(fmt.Sprintf("SET %s: %v", key, err))

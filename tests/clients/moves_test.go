@@ -237,7 +237,9 @@ func benchmarkLoad(t *testing.T, c *proc.Cluster) *load {
 	l.stop = func() { cancel(); <-done }
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
+		tick := time.NewTicker(steps * pace)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
 			out, err := exec.CommandContext(ctx, tool, "--cluster", "-h", host, "-p", port, "-t", "set,get,incr", "-n", "500", "-c", "6", "-q").CombinedOutput()
 			if strings.Contains(string(out), "could not find node with ID") {
 				continue // it knows no nodes but those that led when it began

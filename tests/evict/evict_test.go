@@ -388,6 +388,7 @@ func TestClientsThatDoNotTouch(t *testing.T) {
 	// A minute that ends takes one away, which it does not do twice in a moment.
 	var counts string
 	counted := func() bool {
+		say(t, conn, "DEL", "f")
 		say(t, conn, "SET", "f", "v")
 		fresh := strings.TrimPrefix(say(t, conn, "OBJECT", "FREQ", "f"), ":")
 		say(t, quiet, "GET", "f")

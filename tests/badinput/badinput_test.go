@@ -78,10 +78,14 @@ func shown(replies []string) string {
 }
 
 func TestBrokenFramesAreAnsweredAsByRedis(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	compareFrames(t, frames, proc.NewNode(t, proc.Options{}), proc.RedisServer(t))
 }
 
 func TestClientsThatAreNotLoggedInAreHeldShort(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	redis := proc.RedisServer(t)
 	for _, addr := range []string{n.Addr(), redis.Addr()} {
@@ -103,6 +107,8 @@ func TestClientsThatAreNotLoggedInAreHeldShort(t *testing.T) {
 }
 
 func TestMaxclientsIsSaidAndKept(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	const most = 10
 	n := proc.NewNode(t, proc.Options{Args: []string{"--maxclients", "10"}})
 	redis := proc.RedisServer(t, "--maxclients", "10")
@@ -133,6 +139,7 @@ func TestMaxclientsIsSaidAndKept(t *testing.T) {
 }
 
 func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{Args: []string{"--timeout", "1"}})
 	c := proc.Dial(t, n.Addr())
@@ -146,6 +153,7 @@ func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
 }
 
 func TestRandomBytesKillNothing(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
@@ -168,6 +176,7 @@ func TestRandomBytesKillNothing(t *testing.T) {
 // TestOneByteAtATime: readers that begin anew at each byte take seconds here, and
 // one that recurses overflows its stack.
 func TestOneByteAtATime(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()

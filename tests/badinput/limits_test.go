@@ -231,6 +231,7 @@ var limitDifferences = map[string]string{
 // TestNumbersAtTheLimits: what stands at the limit of what can be said is taken,
 // and what stands behind it refused, as by redis-server, in RESP2 and RESP3.
 func TestNumbersAtTheLimits(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()

@@ -43,6 +43,8 @@ func again(n int, arg string, command ...string) []string {
 // Each is refused in words while the node's memory stays within some copies of
 // the bound, and others are served.
 func TestRepliesAreBounded(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	loadBig(t, n)
@@ -78,6 +80,8 @@ func TestRepliesAreBounded(t *testing.T) {
 // replica must not end them. What the transaction writes is written all the
 // same.
 func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	loadBig(t, n)
@@ -116,6 +120,8 @@ func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 // TestRepliesOfTheNodeAreBoundedTogether: what a transaction asks of the node alone
 // is bounded as what it asks of the data.
 func TestRepliesOfTheNodeAreBoundedTogether(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	c := proc.Dial(t, n.Addr())

@@ -125,6 +125,7 @@ func converged(t *testing.T, c *proc.Cluster) {
 // a cluster, while a tenth of the keys is read again and again.
 func TestACacheStaysBelowItsLimit(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	const limit, hot, cold = 4 * mb, 250, 12_000
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru", "--notify-keyspace-events", "Ee"}})
 	value := strings.Repeat("v", 1000)
@@ -220,6 +221,7 @@ func listen(t *testing.T, c *proc.Cluster) (heard []func() int64) {
 // nothing may be evicted, on the node asked and through MULTI.
 func TestFullMemoryRefusesWritesAndServesReads(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb"}})
 	value := strings.Repeat("v", 10_000)
 	for _, n := range []*proc.Node{c.WaitLeader(), c.Follower()} {
@@ -299,6 +301,7 @@ func execFails(t *testing.T, addr string) {
 // TestVolatilePoliciesEvictOnlyWhatExpires fills a node with keys of both kinds.
 func TestVolatilePoliciesEvictOnlyWhatExpires(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{Args: []string{"--maxmemory", "4mb"}})
 	conn := proc.Dial(t, n.Addr())
 	value := strings.Repeat("v", 1000)
@@ -360,6 +363,7 @@ func firstError(t *testing.T, conn *respconn.Conn, prefix, value string) string 
 
 func TestClientsThatDoNotTouch(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	conn, quiet := proc.Dial(t, n.Addr()), proc.Dial(t, n.Addr())
 	say(t, conn, "SET", "k", "v")
@@ -411,6 +415,7 @@ func keyOf(n uint64) string { return fmt.Sprintf("key:%d", n) }
 // refused that come when the memory is full.
 func TestFarWritesDoNotPassTheLimitTogether(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	const limit, count, value = 16 * mb, 100, 2 * mb
 	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", strconv.Itoa(limit)}})
 	conn := proc.Dial(t, c.Follower().Addr())

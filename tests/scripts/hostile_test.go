@@ -85,6 +85,8 @@ func visit(t *testing.T, c *respconn.Conn, variant string, a zoo.Animal) {
 // on all nodes alike; no process dies, others are served meanwhile; and so it is
 // again when all nodes are killed and replay their logs.
 func TestHostileScriptsEndOnACluster(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	// That a reading script takes long is another test's affair.
 	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--busy-reply-threshold", "600000"}})
 	c := proc.Dial(t, cluster.Follower().Addr())

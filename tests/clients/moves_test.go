@@ -80,21 +80,19 @@ func placed(t *testing.T, c *proc.Cluster, when string, want []int) {
 type moving struct {
 	t     *testing.T
 	c     *proc.Cluster
-	names []string
 	loads []*load
 }
 
 func (m *moving) start(name string, l *load) {
 	m.t.Cleanup(l.stop)
-	m.names, m.loads = append(m.names, name), append(m.loads, l)
+	l.name = name
+	m.loads = append(m.loads, l)
 }
 
 // goOn waits until every client has got further.
 func (m *moving) goOn(when string) {
 	m.t.Helper()
-	for i, l := range m.loads {
-		l.goOn(m.t, m.c, m.names[i]+", "+when)
-	}
+	goOn(m.t, m.c, m.loads, when)
 }
 
 // moved waits until a move has ended, looks at what is told of it, and lets every
@@ -111,11 +109,11 @@ func (m *moving) moved(when string, replicas []int) {
 
 // end ends the clients; none has seen an error.
 func (m *moving) end() {
-	for i, l := range m.loads {
+	for _, l := range m.loads {
 		l.stop()
-		m.t.Logf("%s: %d operations", m.names[i], l.ops.Load())
+		m.t.Logf("%s: %d operations", l.name, l.ops.Load())
 		for _, text := range l.errors {
-			m.t.Errorf("%s gave the error %s", m.names[i], text)
+			m.t.Errorf("%s gave the error %s", l.name, text)
 		}
 	}
 }

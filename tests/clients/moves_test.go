@@ -28,7 +28,7 @@ func TestClusterClientsThroughMovesOfReplicas(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	for _, routing := range []string{"forward", "redirect"} {
-		t.Run(routing, func(t *testing.T) { moveUnderClients(t, routing) })
+		t.Run(routing, func(t *testing.T) { t.Parallel(); moveUnderClients(t, routing) })
 	}
 }
 

@@ -34,7 +34,8 @@ func healthy(t *testing.T, addr string, nodes int, keys int64) status.Cluster {
 	var c status.Cluster
 	found := proc.Poll(patience, func() bool {
 		// The node is asked without the program first, which costs much less.
-		text, err := proc.Ask(addr, "LOCKSTEP", "STATUS")
+		first, _, _ := strings.Cut(addr, ",")
+		text, err := proc.Ask(first, "LOCKSTEP", "STATUS")
 		if c = (status.Cluster{}); err != nil || json.Unmarshal([]byte(text), &c) != nil || !whole(&c, nodes, keys) {
 			return false
 		}

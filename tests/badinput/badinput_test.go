@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ func TestMain(m *testing.M) { proc.Main(m) }
 // patience is how long a node may take for what is a moment's work where nobody
 // else wants the machine.
 const patience = 2 * time.Minute
+
+// patiently is a node that lets costly commands run for as long.
+var patiently = proc.Options{Args: []string{"--write-timeout-ms", strconv.FormatInt(patience.Milliseconds(), 10)}}
 
 // answers sends a frame over a new connection and returns all replies, up to
 // the end.

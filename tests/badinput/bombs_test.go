@@ -65,7 +65,7 @@ func TestBombsAreRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	const grownMax = 2560 * mb
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	c := proc.Dial(t, n.Addr())
 	c.Patience = patience

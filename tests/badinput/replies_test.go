@@ -45,7 +45,7 @@ func again(n int, arg string, command ...string) []string {
 func TestRepliesAreBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	loadBig(t, n)
 	for _, args := range [][]string{
@@ -82,7 +82,7 @@ func TestRepliesAreBounded(t *testing.T) {
 func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	loadBig(t, n)
 	c := proc.Dial(t, n.Addr())
@@ -122,7 +122,7 @@ func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 func TestRepliesOfTheNodeAreBoundedTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	c := proc.Dial(t, n.Addr())
 	c.Patience = patience

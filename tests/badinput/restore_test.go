@@ -230,7 +230,7 @@ func TestRestoreOfDamagedPayloads(t *testing.T) {
 	if proc.Long() {
 		each = 400
 	}
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	r, _ := sweepSeed(t)
 	sources := map[string]map[string]string{

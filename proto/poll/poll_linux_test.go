@@ -553,3 +553,18 @@ func TestUrgentBytesHideNothing(t *testing.T) {
 		}
 	}
 }
+
+// Flush implements Guest.
+func (testedEcho) Flush() {}
+
+// Flush implements Guest.
+func (*ticked) Flush() {}
+
+// Flush implements Guest.
+func (*counted) Flush() {}
+
+// Flush implements Guest.
+func (*clocked) Flush() {}
+
+// Flush implements Guest.
+func (*reader) Flush() {}

@@ -127,12 +127,22 @@ func TestWhatCannotBeReleasedEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A kick writes what there is room for, and the rest as the client reads.
+// A kick writes what there is room for, but not too much, and the rest as the client reads.
 func TestAKickWritesWhatThereIsRoomFor(t *testing.T) {
-	g, s := socketGuard(testLimits(), drainBytes+5)
+	kicked(t, drainBytes+5, 3, drainBytes+5)
+	kicked(t, 1<<20, 1, 65_000)
+	kicked(t, 0, 1, 0)
+	kicked(t, 1<<20, 9, 0) // and a goroutine goes on at once
+}
+
+// kicked leaves messages, in pieces, for a socket with some room; once bytes go out when it
+// is kicked.
+func kicked(t *testing.T, room, pieces int, once int64) {
+	t.Helper()
+	g, s := socketGuard(testLimits(), room)
 	message := strings.Repeat("m", 1000)
 	total := 0
-	for total < 3*drainBytes {
+	for total+len(message) <= pieces*drainBytes {
 		if kick, err := g.WriteLater([]byte(message)); err != nil || kick != (total == 0) {
 			t.Fatal(kick, err)
 		}
@@ -140,8 +150,8 @@ func TestAKickWritesWhatThereIsRoomFor(t *testing.T) {
 	}
 	s.took(t)
 	g.Kick()
-	if n := g.Usage().OutBytes; n != drainBytes+5 {
-		t.Errorf("%d bytes went out at once", n)
+	if n := g.Usage().OutBytes; n != once && pieces <= kickPiecesMax+1 {
+		t.Errorf("%d bytes went out at once, not %d", n, once)
 	}
 	for range 100 {
 		s.open(total)

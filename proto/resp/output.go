@@ -145,22 +145,30 @@ func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	return kick, nil
 }
 
-// Kick sends what WriteLater has left: what the socket takes at once, and the rest as
-// the client reads. It does not wait, but makes system calls.
+// kickPiecesMax is how many pieces a kick writes, for whoever has more to send waits.
+const kickPiecesMax = 2
+
+// Kick sends what WriteLater has left: a little at once, if the socket takes it, and the
+// rest as the client reads. It does not wait, but makes system calls.
 func (g *Guard) Kick() {
 	o := &g.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.corked = false; len(o.queue) > 0 && !o.draining; {
+	o.corked = false
+	for n := 0; len(o.queue) > 0 && !o.draining; n++ {
+		if n == kickPiecesMax {
+			o.drainLocked()
+			return
+		}
 		piece := o.queue[0]
-		n, err := o.attempt(piece)
+		taken, err := o.attempt(piece)
 		if err != nil {
 			o.failLocked(err)
 			return
 		}
-		o.holdLocked(o.queued-int64(n), o.leaving)
-		if n < len(piece) {
-			o.queue[0] = piece[n:]
+		o.holdLocked(o.queued-int64(taken), o.leaving)
+		if taken < len(piece) {
+			o.queue[0] = piece[taken:]
 			o.drainLocked()
 			return
 		}

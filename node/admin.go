@@ -29,7 +29,7 @@ func (n *Node) openAdmin(context.Context) error {
 	}
 	visitors := &visitors{all: map[net.Conn]*list.Element{}}
 	n.admin = &adminServer{&http.Server{
-		Handler: n.adminHandler(), ReadHeaderTimeout: adminPatience, WriteTimeout: adminWriting, IdleTimeout: adminIdle,
+		Handler: impatient(n.adminHandler()), ReadHeaderTimeout: adminPatience, WriteTimeout: adminWriting, IdleTimeout: adminIdle,
 		MaxHeaderBytes: adminHeaderBytesMax, ConnState: visitors.changed,
 	}}
 	for _, addr := range listenAddresses(s.Bind, s.AdminPort) {
@@ -57,14 +57,26 @@ const (
 	adminConnsMax       = 256
 )
 
+// impatient bounds how long a request's body may take. Nobody here reads one, but the
+// server does before it answers, and would wait for ever for what is not sent.
+func impatient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminPatience))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // visitors are the connections of the HTTP port, at most adminConnsMax. When one
-// more comes, the one that has been without a request longest has to go: many that
-// rest must not keep a probe out.
+// more comes, the one that has been without a request longest has to go, or where
+// all have one, the one whose request takes longest: neither many that rest nor many
+// that dawdle must keep a probe out.
 type visitors struct {
 	mu sync.Mutex
-	// all has each connection, with its place in resting if it has no request.
-	all     map[net.Conn]*list.Element
-	resting list.List // of net.Conn
+	// all has each connection, with its place in resting or busy, the longest first.
+	all           map[net.Conn]*list.Element
+	resting, busy list.List // of net.Conn
 }
 
 // changed is the server's ConnState.
@@ -72,18 +84,24 @@ func (v *visitors) changed(conn net.Conn, state http.ConnState) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if place := v.all[conn]; place != nil {
+		// One of the two has it.
 		v.resting.Remove(place)
+		v.busy.Remove(place)
 	}
 	switch state {
 	case http.StateNew, http.StateIdle:
 		v.all[conn] = v.resting.PushBack(conn)
 	case http.StateActive:
-		v.all[conn] = nil
+		v.all[conn] = v.busy.PushBack(conn)
 	default:
 		delete(v.all, conn)
 	}
 	if state == http.StateNew && len(v.all) > adminConnsMax {
-		oldest := v.resting.Remove(v.resting.Front()).(net.Conn) // conn itself, if all others are busy
+		from := &v.resting
+		if from.Len() == 1 { // conn itself
+			from = &v.busy
+		}
+		oldest := from.Remove(from.Front()).(net.Conn)
 		delete(v.all, oldest)
 		go oldest.Close() // not here: under TLS it takes leave first
 	}

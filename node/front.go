@@ -70,6 +70,18 @@ func (n *Node) openFront(context.Context) error {
 	return nil
 }
 
+// tryFront tells before anything is made whether the ports for clients are to be had,
+// for they are opened last: who has founded a cluster, or joined one, and then ends for
+// want of a port leaves a member that is dead.
+func (n *Node) tryFront(context.Context) error {
+	s := n.cfg.Current()
+	letGo := func(l net.Listener) { l.Close() }
+	if err := n.front.listen(s.Bind, "port", s.Port, letGo); err != nil {
+		return err
+	}
+	return n.front.listen(s.Bind, "tls-port", s.TLSPort, letGo)
+}
+
 // listen opens a port for clients, unless it is 0.
 func (f *front) listen(bind []string, what string, port int, serve func(net.Listener)) error {
 	if port == 0 {

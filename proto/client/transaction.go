@@ -259,9 +259,7 @@ func (c *Client) exec() {
 	switch {
 	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
 		c.calls.all = c.calls.all[:len(c.calls.all)-1]
-		begin := c.out.Len()
 		c.writeReplies(&tx, nil)
-		c.mute(begin)
 		c.seenTransaction(&tx, true)
 		c.stats.ran(execSpec, 0, false)
 	case c.redirect(&s.call):
@@ -316,13 +314,13 @@ func (c *Client) execAmong(tx *transaction) {
 	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
 	answer := c.answer(s, time.Since(started))
 	c.calls.all, c.calls.data = c.calls.all[:0], false
-	begin := c.out.Len()
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
+		begin := c.out.Len()
 		c.out.Raw(answer)
-	} else {
-		c.writeReplies(tx, answer[bytes.IndexByte(answer, '\n')+1:])
+		c.mute(begin)
+		return
 	}
-	c.mute(begin)
+	c.writeReplies(tx, answer[bytes.IndexByte(answer, '\n')+1:])
 }
 
 // countQueued counts the commands of a transaction; each took its share.
@@ -382,32 +380,36 @@ func selected(q *queued, db int) int {
 const errExecTooLong = "ERR the replies of the transaction are longer than they may be together (256 MB); this command was not executed"
 
 // writeReplies writes EXEC's array: the txn's replies, and between them what
-// commands on the node answer now.
+// commands on the node answer now. CLIENT REPLY among them mutes what stands behind
+// it, and nothing before: as with Redis the array may want elements, or its head.
 func (c *Client) writeReplies(tx *transaction, replies []byte) {
 	begin := c.out.Len()
 	c.out.Array(len(tx.queue))
+	c.mute(begin)
 	chosen := false
 	for _, q := range tx.queue {
-		if q.denied != "" {
+		at := c.out.Len()
+		switch {
+		case q.denied != "":
 			c.out.Error(q.denied)
-			continue
-		}
-		if q.here() && c.out.Len()-begin > mergedBytesMax {
+		case q.here() && at-begin > mergedBytesMax:
 			// Nothing is sent before all has run: what follows would be held, too.
 			c.out.Error(errExecTooLong)
-			continue
-		}
-		if q.here() {
+		case q.here():
 			c.inTransaction(&q)
 			chosen = chosen || q.spec == trackingSpec
 			c.stats.ran(q.spec, 0, false)
-			continue
+			if written := c.out.Bytes()[at:]; confirms(q.spec) && len(written) > 0 && written[0] != '-' {
+				continue
+			}
+		default:
+			n := resp.Skip(replies)
+			c.out.Raw(replies[:n])
+			replies = replies[n:]
+			if chosen {
+				c.doubt(q.spec, q.args)
+			}
 		}
-		n := resp.Skip(replies)
-		c.out.Raw(replies[:n])
-		replies = replies[n:]
-		if chosen {
-			c.doubt(q.spec, q.args)
-		}
+		c.mute(at)
 	}
 }

@@ -101,9 +101,9 @@ func TestTheLogFileSaysWhyANodeEnded(t *testing.T) {
 	}
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
-	file := filepath.Join(t.TempDir(), "log")
+	file, dir := filepath.Join(t.TempDir(), "log"), t.TempDir()
 	out, err := exec.Command(proc.Lockstepd(t), "--port", strconv.Itoa(port), "--peer-port", strconv.Itoa(proc.FreePort(t)), "--bind", "127.0.0.1",
-		"--dir", t.TempDir(), "--logfile", file).CombinedOutput()
+		"--dir", dir, "--logfile", file).CombinedOutput()
 	if err == nil {
 		t.Fatal("it ended well")
 	}
@@ -114,6 +114,10 @@ func TestTheLogFileSaysWhyANodeEnded(t *testing.T) {
 	why := fmt.Sprintf("port %d is taken by another program", port)
 	says(t, string(out), why)
 	says(t, string(text), why)
+	// It has founded no cluster, nor joined one as a member that is dead from then on.
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it has left %v, %v", left, err)
+	}
 }
 
 // hanging is a server that does not answer LOCKSTEP, and a channel that is told when

@@ -45,6 +45,36 @@ func TestWhoRestsOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	}
 }
 
+// Requests whose bodies never come are answered at last, and keep no probe out
+// meanwhile: the one that has taken longest goes when another connection comes.
+func TestWhoDawdlesOnTheAdminPortKeepsNobodyOut(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	port := proc.FreePort(t)
+	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port)}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
+	n.await(t, "/readyz", http.StatusOK)
+	const dawdling = 300
+	var last net.Conn
+	for range dawdling {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(n.admin, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: node\r\nContent-Length: 9\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		last = conn
+	}
+	for range 20 {
+		rest(t, n)
+	}
+	_ = last.SetReadDeadline(time.Now().Add(patience))
+	if answer, err := io.ReadAll(last); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK") {
+		t.Errorf("who sends no body is answered %.100q, %v", answer, err)
+	}
+}
+
 // openFiles counts what the node has open.
 func openFiles(t *testing.T, n *seen) int {
 	t.Helper()

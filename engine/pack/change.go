@@ -177,6 +177,9 @@ func (t *Tree) delete(n *node, i, count int) {
 		}
 		i, count = 0, count-here
 	}
+	if k == from+1 && n.kids[from].node != nil && n.kids[from].node.stays() {
+		return
+	}
 	n.dropEmpty(from, k)
 	for k = min(from+1, len(n.kids)-1); k >= max(from-1, 0) && k+1 <= len(n.kids); k-- {
 		t.merge(n, k)
@@ -203,6 +206,15 @@ func (n *node) dropEmpty(from, to int) {
 	kept = append(kept, n.kids[to:]...)
 	clear(n.kids[len(kept):])
 	n.kids = kept
+}
+
+// stays tells whether a node is too large to be merged with any other, which then need
+// not be looked at.
+func (n *node) stays() bool {
+	if n.kids != nil {
+		return len(n.kids) > kidsMax/2
+	}
+	return len(n.leaf.data) > leafBytesMax/2 || n.leaf.n > leafRecordsMax/2
 }
 
 // merge joins child k with the next one if both are small.

@@ -123,6 +123,40 @@ func TestLogThatContradictsASnapshotIsNoticed(t *testing.T) {
 	}
 }
 
+// What a log has before a snapshot that was installed behind its end may never have been
+// committed. A leader must not send it, which is elected before it appends anything.
+func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, f := opened(t, dir, kind)
+		must(t, s.Log.StoreLogs(commands(1, 20, 3)))
+		snapshot(t, s, 25, 4, 1, "a")
+		for _, i := range []uint64{1, 20} {
+			if err := s.Log.GetLog(i, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+				t.Errorf("%s: entry %d is still there: %v", kind, i, err)
+			}
+		}
+		bounds(t, s.Log, 0, 0)
+		must(t, s.Log.StoreLogs(commands(26, 27, 4)))
+		bounds(t, s.Log, 26, 27)
+		must(t, s.Close())
+		// The process ends before the log has gone.
+		snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, silent())
+		must(t, err)
+		_, trans := raft.NewInmemTransport("a:1")
+		defer trans.Close()
+		sink, err := snapshots.Create(1, 30, 5, raft.Configuration{}, 1, trans)
+		must(t, err)
+		must(t, sink.Close())
+		s, f2 := opened(t, dir, kind)
+		bounds(t, s.Log, 0, 0)
+		must(t, s.Log.StoreLogs(commands(31, 32, 5)))
+		bounds(t, s.Log, 31, 32)
+		f.none(t)
+		f2.none(t)
+	}
+}
+
 // A leader that has not heard how far this replica is must not set it back.
 func TestAnOlderSnapshotIsRefused(t *testing.T) {
 	s, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "wal", Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()})

@@ -189,9 +189,10 @@ func (g *Group) openLocked() error {
 		return err
 	}
 	if g.cfg.Made != nil {
-		if err := g.cfg.Made(); err != nil {
-			return errors.Join(err, stores.Close())
-		}
+		err = g.cfg.Made()
+	}
+	if err = errors.Join(err, stores.Honour(g.cfg.Pledge)); err != nil {
+		return errors.Join(err, stores.Close())
 	}
 	p := &groupParts{stores: stores, notify: make(chan bool, 64), stop: make(chan struct{})}
 	stores.Snapshots.Contradicted = func(index uint64) { go g.contradicted(p, index) }

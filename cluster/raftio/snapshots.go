@@ -40,13 +40,27 @@ type Snapshots struct {
 	Contradicted func(index uint64)
 	// own is the index of the snapshot that this replica is about to write.
 	own atomic.Uint64
-	// ending lets one snapshot at a time take its place.
+	// ending lets one snapshot at a time take its place. Behind its own it is held until
+	// Raft has taken note of it (OwnEnded).
 	ending sync.Mutex
+	held   atomic.Bool
 }
 
 // Own announces a snapshot of this replica's own state: what arrives from a leader
 // is judged, that is not.
-func (s *Snapshots) Own(index uint64) { s.own.Store(index) }
+func (s *Snapshots) Own(index uint64) {
+	s.OwnEnded() // it never comes where Raft has ended
+	s.own.Store(index)
+}
+
+// OwnEnded says that Raft has done with the snapshot that was announced. It counts its
+// log from that one on now, and would from there again, had it taken note meanwhile of
+// a newer one that a leader sent.
+func (s *Snapshots) OwnEnded() {
+	if s.held.CompareAndSwap(true, false) {
+		s.ending.Unlock()
+	}
+}
 
 // openSnapshots opens a group's snapshots: it removes what a crash left
 // half-written, and refuses a newest snapshot that cannot be read. Raft would
@@ -182,7 +196,8 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err != nil {
 		return nil, err
 	}
-	if !s.own.CompareAndSwap(index, 0) && s.covers(index, term, all) {
+	own := s.own.CompareAndSwap(index, 0)
+	if !own && s.covers(index, term, all) {
 		return nil, fmt.Errorf("%w: index %d of term %d", errCovered, index, term)
 	}
 	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
@@ -192,7 +207,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	in := Configuration{configurationIndex, configuration.Servers}
 	w := &watchedSink{
 		SnapshotSink: sink, folder: filepath.Join(s.dir, sink.ID()),
-		ending: &s.ending, stored: func() error { return s.stored(index, term, in) },
+		in: s, own: own, stored: func() error { return s.stored(index, term, in) },
 		overtaken: func() error { _, err := s.notOlder(index, term); return err },
 	}
 	if w.state, err = os.OpenFile(filepath.Join(w.folder+unfinishedSuffix, stateFile), os.O_WRONLY, 0); err != nil {
@@ -262,10 +277,11 @@ type watchedSink struct {
 	folder string
 	state  *os.File
 	stored func() error
-	// ending is held while the snapshot takes its place, unless it was overtaken: one
+	// in.ending is held while the snapshot takes its place, unless it was overtaken: one
 	// that a leader sent came while this replica wrote its own, and the library would
 	// count its log from the older one on.
-	ending    *sync.Mutex
+	in        *Snapshots
+	own       bool
 	overtaken func() error
 	over      bool
 	err       error
@@ -276,8 +292,14 @@ func (w *watchedSink) Close() error {
 	if w.over {
 		return w.err
 	}
-	w.ending.Lock()
-	defer w.ending.Unlock()
+	w.in.ending.Lock()
+	defer func() {
+		if w.own && w.err == nil {
+			w.in.held.Store(true)
+		} else {
+			w.in.ending.Unlock()
+		}
+	}()
 	if err := w.overtaken(); err != nil {
 		return w.discard(errors.Join(err, w.SnapshotSink.Cancel()))
 	}

@@ -210,6 +210,31 @@ func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 	f.none(t)
 }
 
+// Raft takes note of its own snapshot when that is in its place, and would go back to it
+// behind a newer one that a leader sent.
+func TestASnapshotWaitsUntilRaftHasDoneWithItsOwn(t *testing.T) {
+	s, f := opened(t, t.TempDir(), StoreBolt)
+	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
+	snapshot(t, s, 100, 1, 1, "a")
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	sent, err := s.Snapshots.Create(1, 200, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	over := make(chan error, 1)
+	go func() { over <- sent.Close() }()
+	eventually(t, "it waits, or is in its place", func() bool { return waitsFor("(*watchedSink).Close") || len(over) > 0 })
+	if all, err := s.Snapshots.List(); err != nil || all[0].Index != 100 {
+		t.Errorf("the newest is of %d: %v", all[0].Index, err)
+	}
+	s.Snapshots.OwnEnded()
+	must(t, <-over)
+	if all, err := s.Snapshots.List(); err != nil || all[0].Index != 200 {
+		t.Errorf("the newest is of %d: %v", all[0].Index, err)
+	}
+	s.Snapshots.OwnEnded()
+	f.none(t)
+}
+
 // noRoom lets no file of this process grow beyond so many bytes until the
 // returned function is called.
 func noRoom(t *testing.T, bytes uint64) (end func()) {

@@ -45,8 +45,11 @@ func (p Pledge) term() uint64 { return max(p.Voted, p.LastTerm) }
 // something. Raft must not run.
 func (s *Stores) Honour(p Pledge) error {
 	term, err := s.Stable.GetUint64(keyTerm)
-	if err != nil && !absent(err) || term >= p.term() {
+	if err != nil && !absent(err) {
 		return err
+	}
+	if term >= p.term() {
+		return nil
 	}
 	return s.Stable.SetUint64(keyTerm, p.term())
 }

@@ -26,6 +26,7 @@ func snapshot(t *testing.T, s *Stores, index, term, configurationIndex uint64, v
 	must(t, err)
 	must(t, sink.Close())
 	must(t, sink.Close())
+	s.Snapshots.OwnEnded()
 	return sink.ID()
 }
 
@@ -215,9 +216,12 @@ func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 func TestASnapshotWaitsUntilRaftHasDoneWithItsOwn(t *testing.T) {
 	s, f := opened(t, t.TempDir(), StoreBolt)
 	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
-	snapshot(t, s, 100, 1, 1, "a")
 	_, trans := raft.NewInmemTransport("a:1")
 	defer trans.Close()
+	s.Snapshots.Own(100)
+	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	must(t, own.Close())
 	sent, err := s.Snapshots.Create(1, 200, 1, raft.Configuration{}, 1, trans)
 	must(t, err)
 	over := make(chan error, 1)

@@ -110,7 +110,7 @@ func (n *nemesis) drawOptions() int {
 	switch n.r.IntN(4) {
 	case 0:
 		n.w.evicts = true
-		n.o.Args = append(n.o.Args, "--maxmemory", "16mb", "--maxmemory-policy", one("volatile-lru", "volatile-lfu", "volatile-ttl", "volatile-random"))
+		n.o.Args = append(n.o.Args, "--maxmemory", "8mb", "--maxmemory-policy", one("volatile-lru", "volatile-lfu", "volatile-ttl", "volatile-random"))
 	case 1:
 		// A file of raft-wal takes 64 MB from its beginning.
 		n.o.LogStore = "boltdb"

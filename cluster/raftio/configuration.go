@@ -39,6 +39,9 @@ type Configurations struct {
 	// covered is the index of the newest snapshot: what it covers is committed,
 	// and goes from the log only because it is in the snapshot.
 	covered uint64
+	// begun: the log has been changed since it was opened. What is read from then on is
+	// known, or was true before.
+	begun bool
 }
 
 // NewConfigurations returns an empty memory; changed may be nil.
@@ -53,24 +56,50 @@ func (c *Configurations) Latest() Configuration {
 	return c.latest
 }
 
-// entry takes note of an entry that was written or read.
-func (c *Configurations) entry(l *raft.Log) {
+// wrote takes note of an entry that was written.
+func (c *Configurations) wrote(l *raft.Log) {
 	if l.Type != raft.LogConfiguration {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.begun = true
 	if l.Index > c.latest.Index {
 		c.before = c.latest
-		c.setLocked(Configuration{l.Index, raft.DecodeConfiguration(l.Data).Servers})
+		c.setLocked(configurationOf(l))
 	}
 }
 
-// cut takes note that the log's end was cut off from index on.
-func (c *Configurations) cut(index uint64) {
+// read takes note of an entry that was read, as Raft reads the log when it starts: its
+// end first, and then from the snapshot on. Later, what sends entries to others may
+// read one that is being cut off.
+func (c *Configurations) read(l *raft.Log) {
+	if l.Type != raft.LogConfiguration {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.latest.Index >= index && c.latest.Index > c.covered {
+	switch {
+	case c.begun:
+	case l.Index > c.latest.Index:
+		c.before = c.latest
+		c.setLocked(configurationOf(l))
+	case l.Index > c.before.Index && l.Index < c.latest.Index:
+		c.before = configurationOf(l)
+	}
+}
+
+func configurationOf(l *raft.Log) Configuration {
+	return Configuration{l.Index, raft.DecodeConfiguration(l.Data).Servers}
+}
+
+// cut takes note that entries from one index to another were deleted, with which the
+// log ended.
+func (c *Configurations) cut(from, to uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = true
+	if from <= c.latest.Index && c.latest.Index <= to && c.latest.Index > c.covered {
 		c.setLocked(c.before)
 	}
 }

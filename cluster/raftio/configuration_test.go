@@ -48,6 +48,46 @@ func TestConfigurationIsKnownWithItsIndex(t *testing.T) {
 	}
 }
 
+// A node ends when it has just written a configuration, and another takes that back
+// when it has started again. Raft reads the end of its log first, and then from the
+// snapshot on.
+func TestAConfigurationIsTakenBackAfterARestart(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, _ := opened(t, dir, kind)
+		must(t, s.Log.StoreLogs([]*raft.Log{configurationEntry(1, 1, "a"), configurationEntry(2, 1, "a", "b")}))
+		must(t, s.Log.StoreLogs(commands(3, 8, 1)))
+		snapshot(t, s, 1, 1, 1, "a")
+		must(t, s.Log.StoreLogs([]*raft.Log{configurationEntry(9, 1, "a", "b", "c")}))
+		must(t, s.Close())
+
+		s, _ = opened(t, dir, kind)
+		var stale raft.Log
+		must(t, s.Log.GetLog(9, &stale))
+		for i := uint64(1); i <= 9; i++ {
+			must(t, s.Log.GetLog(i, &raft.Log{}))
+		}
+		follows(t, s.Configurations, 9, "a,b,c")
+		must(t, s.Log.DeleteRange(9, 9))
+		follows(t, s.Configurations, 2, "a,b")
+		// Somebody had read it, and comes with it late.
+		s.Configurations.read(&stale)
+		follows(t, s.Configurations, 2, "a,b")
+	}
+}
+
+// The front of a log may be deleted to its end, while a configuration is appended.
+func TestACutTakesBackWhatItHasCut(t *testing.T) {
+	c := NewConfigurations(nil)
+	for _, l := range []*raft.Log{configurationEntry(1, 1, "a"), configurationEntry(2, 1, "a", "b"), configurationEntry(9, 1, "b")} {
+		c.wrote(l)
+	}
+	c.cut(1, 8)
+	follows(t, c, 9, "b")
+	c.cut(9, 9)
+	follows(t, c, 2, "a,b")
+}
+
 func TestCompactionTakesNoConfigurationBack(t *testing.T) {
 	for _, kind := range bothKinds {
 		s, _ := opened(t, t.TempDir(), kind)

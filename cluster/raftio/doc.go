@@ -17,7 +17,7 @@
 //   - transfer.go: an order to lead that comes late breaks no lease, and one that is
 //     not answered does not keep a leader from taking entries.
 //   - pledge.go: a replica in the place of one that was deleted keeps what that one has
-//     promised.
+//     promised, to candidates and to leaders.
 //   - members.go: a server that was taken out is not called any more: another node may
 //     be at its address by then.
 //   - hush.go: a node that restarts keeps silent until no lease rests any more
@@ -47,8 +47,9 @@
 //     the library does not tell.
 //   - snapshots.go: leftovers are removed, those of a failure at once; the newest
 //     snapshot is verified before Raft starts, a log that contradicts a snapshot is
-//     noticed (hashicorp/raft#697), and a snapshot that is older than the newest is
-//     not installed over it.
+//     noticed (hashicorp/raft#697), a log that ends before a snapshot goes at once, and a
+//     snapshot that is older than the newest is not installed over it, nor counted on
+//     again behind it.
 //
 // Nothing of the library is patched. What each wrapper implements is what the
 // library looks for: pre-vote and the monotonic log store stay visible.

@@ -119,7 +119,7 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 		s.dog.fail(err)
 		return err
 	}
-	s.configurations.entry(l)
+	s.configurations.read(l)
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 	s.last = logs[len(logs)-1].Index
 	s.mu.Unlock()
 	for _, l := range logs {
-		s.configurations.entry(l)
+		s.configurations.wrote(l)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	s.mu.Lock()
 	s.last = from - 1
 	s.mu.Unlock()
-	s.configurations.cut(from)
+	s.configurations.cut(from, to)
 	return nil
 }
 
@@ -214,7 +214,7 @@ func (s *LogStore) deleteFront(from, to, last uint64) error {
 	}
 	s.mu.Unlock()
 	if all {
-		s.configurations.cut(from)
+		s.configurations.cut(from, to)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
 	go func() {
 		over <- p.write("second", func() error { began <- struct{}{}; return nil })
 	}()
-	for deadline := time.Now().Add(20 * time.Second); !waitsForAPen() && len(began) == 0; runtime.Gosched() {
+	for deadline := time.Now().Add(20 * time.Second); !waitsFor("(*pen).write") && len(began) == 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("the second write neither waits nor begins")
 		}
@@ -45,11 +45,11 @@ func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
 	f.await(t)
 }
 
-// waitsForAPen tells whether a goroutine waits for a pen.
-func waitsForAPen() bool {
+// waitsFor tells whether a goroutine waits for a lock in a function.
+func waitsFor(function string) bool {
 	stacks := make([]byte, 1<<20)
 	for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
-		if bytes.Contains(one, []byte("(*pen).write")) && bytes.Contains(one, []byte("sync.(*Mutex).Lock")) {
+		if bytes.Contains(one, []byte(function)) && bytes.Contains(one, []byte("sync.(*Mutex).Lock")) {
 			return true
 		}
 	}

@@ -14,7 +14,9 @@ import (
 // in the former's place, and counts as one that has what the former acknowledged. Empty,
 // it would elect anybody, and with the first part of a log, which names it as a voter,
 // it would stand for election itself; so it does neither with a log that the former
-// would not have voted for, nor in a term in which the former voted.
+// would not have voted for, nor in a term in which the former voted. And a leader of a
+// term that the former had left, which was suspended meanwhile, would go on leading with
+// what it acknowledges; so it begins in that term (Stores.Honour).
 type Pledge struct {
 	// Voted is the newest term it voted in; LastTerm and LastIndex are those of its
 	// last entry.
@@ -33,6 +35,23 @@ func (p Pledge) And(other Pledge) Pledge {
 	}
 	p.Voted = max(p.Voted, other.Voted)
 	return p
+}
+
+// term is the newest term for which something was promised: by a vote in it, or by
+// what was acknowledged of its leader's.
+func (p Pledge) term() uint64 { return max(p.Voted, p.LastTerm) }
+
+// Honour lets a replica begin in the newest term for which a former one has promised
+// something. Raft must not run.
+func (s *Stores) Honour(p Pledge) error {
+	term, err := s.Stable.GetUint64(keyTerm)
+	if err != nil && !absent(err) {
+		return err
+	}
+	if term >= p.term() {
+		return nil
+	}
+	return s.Stable.SetUint64(keyTerm, p.term())
 }
 
 var errPledged = errors.New("a former replica of this node has promised otherwise")

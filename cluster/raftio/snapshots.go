@@ -31,7 +31,7 @@ type Snapshots struct {
 	*raft.FileSnapshotStore
 	// dir is where they are.
 	dir            string
-	log            *LogStore
+	log            *cache
 	configurations *Configurations
 	// Contradicted is told that a snapshot arrived which the log contradicts.
 	// Raft keeps such a log, and then refuses every append behind the snapshot,
@@ -40,19 +40,33 @@ type Snapshots struct {
 	Contradicted func(index uint64)
 	// own is the index of the snapshot that this replica is about to write.
 	own atomic.Uint64
-	// ending lets one snapshot at a time take its place.
+	// ending lets one snapshot at a time take its place. Behind its own it is held until
+	// Raft has taken note of it (OwnEnded).
 	ending sync.Mutex
+	held   atomic.Bool
 }
 
 // Own announces a snapshot of this replica's own state: what arrives from a leader
 // is judged, that is not.
-func (s *Snapshots) Own(index uint64) { s.own.Store(index) }
+func (s *Snapshots) Own(index uint64) {
+	s.OwnEnded() // it never comes where Raft has ended
+	s.own.Store(index)
+}
+
+// OwnEnded says that Raft has done with the snapshot that was announced. It counts its
+// log from that one on now, and would from there again, had it taken note meanwhile of
+// a newer one that a leader sent.
+func (s *Snapshots) OwnEnded() {
+	if s.held.CompareAndSwap(true, false) {
+		s.ending.Unlock()
+	}
+}
 
 // openSnapshots opens a group's snapshots: it removes what a crash left
 // half-written, and refuses a newest snapshot that cannot be read. Raft would
 // fall back to an older one in silence, and the node would have forgotten
 // entries that it acknowledged.
-func openSnapshots(dir string, log *LogStore, c *Configurations, logger hclog.Logger) (*Snapshots, error) {
+func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logger) (*Snapshots, error) {
 	if err := removeLeftovers(filepath.Join(dir, SnapshotsDir)); err != nil {
 		return nil, err
 	}
@@ -121,10 +135,10 @@ func indexOf(name string) (uint64, bool) {
 }
 
 // fit makes sure that log and snapshot belong together. A log that contradicts
-// the snapshot is emptied: the process ended before it could be. A log that
-// begins behind the snapshot is a loss.
-func fit(log *LogStore, newest *raft.SnapshotMeta) error {
-	if newest.Index > 0 && contradicts(log, newest.Index, newest.Term) {
+// the snapshot, or ends before it, is emptied: the process ended before it could be. A
+// log that begins behind the snapshot is a loss.
+func fit(log *cache, newest *raft.SnapshotMeta) error {
+	if _, last := log.ends(); last < newest.Index || newest.Index > 0 && contradicts(log, newest.Index, newest.Term) {
 		return log.Empty()
 	}
 	first, err := log.FirstIndex()
@@ -182,7 +196,8 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err != nil {
 		return nil, err
 	}
-	if !s.own.CompareAndSwap(index, 0) && s.covers(index, term, all) {
+	own := s.own.CompareAndSwap(index, 0)
+	if !own && s.covers(index, term, all) {
 		return nil, fmt.Errorf("%w: index %d of term %d", errCovered, index, term)
 	}
 	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
@@ -192,7 +207,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	in := Configuration{configurationIndex, configuration.Servers}
 	w := &watchedSink{
 		SnapshotSink: sink, folder: filepath.Join(s.dir, sink.ID()),
-		ending: &s.ending, stored: func() { s.stored(index, term, in) },
+		in: s, own: own, stored: func() error { return s.stored(index, term, in) },
 		overtaken: func() error { _, err := s.notOlder(index, term); return err },
 	}
 	if w.state, err = os.OpenFile(filepath.Join(w.folder+unfinishedSuffix, stateFile), os.O_WRONLY, 0); err != nil {
@@ -225,13 +240,24 @@ func (s *Snapshots) covers(index, term uint64, all []*raft.SnapshotMeta) bool {
 // stored takes note of a snapshot that is complete on disk, whether this node
 // made it or a leader sent it. It comes before Raft touches the log: afterwards
 // there may be nothing left to compare.
-func (s *Snapshots) stored(index, term uint64, in Configuration) {
+//
+// A log that ends before the snapshot is of no more use, and goes at once. Entries of it
+// may never have been committed, and Raft would keep them until it appends behind the
+// snapshot: one that is elected meanwhile sends entries while it makes that first
+// append, and a follower that lags would take these, and commit them.
+func (s *Snapshots) stored(index, term uint64, in Configuration) error {
 	contradicted := contradicts(s.log, index, term)
 	_, last := s.log.ends()
+	if index > last {
+		if err := s.log.Empty(); err != nil {
+			return err
+		}
+	}
 	s.configurations.snapshot(index, in, contradicted || index > last)
 	if contradicted && s.Contradicted != nil {
 		s.Contradicted(index)
 	}
+	return nil
 }
 
 // contradicts tells whether a log holds, at a snapshot's last index, another
@@ -250,11 +276,12 @@ type watchedSink struct {
 	// folder is the snapshot's, state the file in it, open beside the library.
 	folder string
 	state  *os.File
-	stored func()
-	// ending is held while the snapshot takes its place, unless it was overtaken: one
+	stored func() error
+	// in.ending is held while the snapshot takes its place, unless it was overtaken: one
 	// that a leader sent came while this replica wrote its own, and the library would
 	// count its log from the older one on.
-	ending    *sync.Mutex
+	in        *Snapshots
+	own       bool
 	overtaken func() error
 	over      bool
 	err       error
@@ -265,8 +292,14 @@ func (w *watchedSink) Close() error {
 	if w.over {
 		return w.err
 	}
-	w.ending.Lock()
-	defer w.ending.Unlock()
+	w.in.ending.Lock()
+	defer func() {
+		if w.own && w.err == nil {
+			w.in.held.Store(true)
+		} else {
+			w.in.ending.Unlock()
+		}
+	}()
 	if err := w.overtaken(); err != nil {
 		return w.discard(errors.Join(err, w.SnapshotSink.Cancel()))
 	}
@@ -275,8 +308,8 @@ func (w *watchedSink) Close() error {
 	}
 	w.over = true
 	_ = w.state.Close() // nothing was written here
-	w.stored()
-	return nil
+	w.err = w.stored()
+	return w.err
 }
 
 // Cancel implements raft.SnapshotSink.

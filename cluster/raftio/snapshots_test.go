@@ -26,6 +26,7 @@ func snapshot(t *testing.T, s *Stores, index, term, configurationIndex uint64, v
 	must(t, err)
 	must(t, sink.Close())
 	must(t, sink.Close())
+	s.Snapshots.OwnEnded()
 	return sink.ID()
 }
 
@@ -123,6 +124,40 @@ func TestLogThatContradictsASnapshotIsNoticed(t *testing.T) {
 	}
 }
 
+// What a log has before a snapshot that was installed behind its end may never have been
+// committed. A leader must not send it, which is elected before it appends anything.
+func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, f := opened(t, dir, kind)
+		must(t, s.Log.StoreLogs(commands(1, 20, 3)))
+		snapshot(t, s, 25, 4, 1, "a")
+		for _, i := range []uint64{1, 20} {
+			if err := s.Log.GetLog(i, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+				t.Errorf("%s: entry %d is still there: %v", kind, i, err)
+			}
+		}
+		bounds(t, s.Log, 0, 0)
+		must(t, s.Log.StoreLogs(commands(26, 27, 4)))
+		bounds(t, s.Log, 26, 27)
+		must(t, s.Close())
+		// The process ends before the log has gone.
+		snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, silent())
+		must(t, err)
+		_, trans := raft.NewInmemTransport("a:1")
+		defer trans.Close()
+		sink, err := snapshots.Create(1, 30, 5, raft.Configuration{}, 1, trans)
+		must(t, err)
+		must(t, sink.Close())
+		s, f2 := opened(t, dir, kind)
+		bounds(t, s.Log, 0, 0)
+		must(t, s.Log.StoreLogs(commands(31, 32, 5)))
+		bounds(t, s.Log, 31, 32)
+		f.none(t)
+		f2.none(t)
+	}
+}
+
 // A leader that has not heard how far this replica is must not set it back.
 func TestAnOlderSnapshotIsRefused(t *testing.T) {
 	s, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "wal", Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()})
@@ -173,6 +208,34 @@ func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, SnapshotsDir, "*"+unfinishedSuffix)); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
+	f.none(t)
+}
+
+// Raft takes note of its own snapshot when that is in its place, and would go back to it
+// behind a newer one that a leader sent.
+func TestASnapshotWaitsUntilRaftHasDoneWithItsOwn(t *testing.T) {
+	s, f := opened(t, t.TempDir(), StoreBolt)
+	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	s.Snapshots.Own(100)
+	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	must(t, own.Close())
+	sent, err := s.Snapshots.Create(1, 200, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	over := make(chan error, 1)
+	go func() { over <- sent.Close() }()
+	eventually(t, "it waits, or is in its place", func() bool { return waitsFor("(*watchedSink).Close") || len(over) > 0 })
+	if all, err := s.Snapshots.List(); err != nil || all[0].Index != 100 {
+		t.Errorf("the newest is of %d: %v", all[0].Index, err)
+	}
+	s.Snapshots.OwnEnded()
+	must(t, <-over)
+	if all, err := s.Snapshots.List(); err != nil || all[0].Index != 200 {
+		t.Errorf("the newest is of %d: %v", all[0].Index, err)
+	}
+	s.Snapshots.OwnEnded()
 	f.none(t)
 }
 

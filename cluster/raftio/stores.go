@@ -128,7 +128,7 @@ func (s *Stores) open(cfg *StoresConfig) error {
 	}
 	s.cache = &cache{LogStore: s.log}
 	s.Log = s.cache
-	if s.Snapshots, err = openSnapshots(cfg.Dir, s.log, s.Configurations, cfg.Log); err != nil {
+	if s.Snapshots, err = openSnapshots(cfg.Dir, s.cache, s.Configurations, cfg.Log); err != nil {
 		return err
 	}
 	if err := syncFolder(cfg.Dir); err != nil {

@@ -41,7 +41,7 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	if err := errors.Join(checkFilled(list), rootsAgain(list)); err != nil {
 		return nil, err
 	}
-	meta := &metadb.BoltMetaDB{}
+	meta := &walList{MetaStore: &metadb.BoltMetaDB{}}
 	state, err := meta.Load(dir)
 	if err == nil {
 		err = mendTail(dir, meta, state, log)
@@ -55,6 +55,21 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 		return nil, errors.Join(fmt.Errorf("log store: %w", err), meta.Close())
 	}
 	return w, nil
+}
+
+// walList is raft-wal's list of its files. Behind a change that failed it takes none:
+// see pen, under which raft-wal does not begin new files. It makes one change at a time.
+type walList struct {
+	types.MetaStore
+	failed error
+}
+
+// CommitState implements types.MetaStore.
+func (l *walList) CommitState(s types.PersistentState) error {
+	if l.failed == nil {
+		l.failed = l.MetaStore.CommitState(s)
+	}
+	return l.failed
 }
 
 // walLogger hears what raft-wal tells nobody else: that a new file could not be
@@ -78,7 +93,7 @@ func (l walLogger) Error(msg string, args ...any) {
 	}
 }
 
-func mendTail(dir string, meta *metadb.BoltMetaDB, state types.PersistentState, log hclog.Logger) error {
+func mendTail(dir string, meta types.MetaStore, state types.PersistentState, log hclog.Logger) error {
 	n := len(state.Segments)
 	if n == 0 || !state.Segments[n-1].SealTime.IsZero() {
 		return nil

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/types"
 )
 
 // sized are entries with data of so many bytes.
@@ -236,5 +238,42 @@ func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
 		bounds(t, s.Log, 1, 3)
 		fatal.none(t)
 		must(t, s.Close())
+	}
+}
+
+// halfDead is a list of files whose disk fails at one change, and says later that all
+// is well.
+type halfDead struct {
+	types.MetaStore
+	changes, failsAt int
+}
+
+func (h *halfDead) CommitState(s types.PersistentState) error {
+	if h.changes++; h.changes == h.failsAt {
+		return errDied
+	}
+	return h.MetaStore.CommitState(s)
+}
+
+// A new file is begun beside other work. When the list of files cannot be written then,
+// who waits to cut the log must not write it: the disk may need what that goes over.
+func TestTheListOfFilesIsNotChangedBehindAFailure(t *testing.T) {
+	dir := t.TempDir()
+	// The first change makes the first file.
+	list := &halfDead{MetaStore: &metadb.BoltMetaDB{}, failsAt: 2}
+	told := make(chan error, 1)
+	w, err := wal.Open(dir, wal.WithMetaStore(&walList{MetaStore: list}), wal.WithSegmentSize(64<<10),
+		wal.WithLogger(walLogger{silent(), func(err error) { told <- err }}))
+	must(t, err)
+	defer w.Close()
+	must(t, w.StoreLogs(sized(1, 1, 40<<10, 40<<10)))
+	if err := w.DeleteRange(1, 1); !errors.Is(err, errDied) {
+		t.Errorf("cut: %v", err)
+	}
+	if err := <-told; !errors.Is(err, errDied) {
+		t.Errorf("told of %v", err)
+	}
+	if list.changes != list.failsAt {
+		t.Errorf("the list was changed %d times", list.changes)
 	}
 }

@@ -189,9 +189,10 @@ func (g *Group) openLocked() error {
 		return err
 	}
 	if g.cfg.Made != nil {
-		if err := g.cfg.Made(); err != nil {
-			return errors.Join(err, stores.Close())
-		}
+		err = g.cfg.Made()
+	}
+	if err = errors.Join(err, stores.Honour(g.cfg.Pledge)); err != nil {
+		return errors.Join(err, stores.Close())
 	}
 	p := &groupParts{stores: stores, notify: make(chan bool, 64), stop: make(chan struct{})}
 	stores.Snapshots.Contradicted = func(index uint64) { go g.contradicted(p, index) }
@@ -206,7 +207,7 @@ func (g *Group) openLocked() error {
 	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
 		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, LastIndex: stores.Log.LastIndex, Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge,
 	})
-	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own}
+	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own, ownEnded: stores.Snapshots.OwnEnded}
 	rc := raftConfig(&g.cfg, p.notify, log)
 	short, err := g.fallsShort(p)
 	if err != nil {

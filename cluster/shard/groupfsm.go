@@ -47,8 +47,10 @@ type machineFSM struct {
 	// broken: the state machine has failed. Nothing behind the entry it failed at
 	// may be applied, nor may its state become a snapshot.
 	broken atomic.Bool
-	// own, when set, is told the index of a snapshot that is begun.
-	own func(index uint64)
+	// own, when set, is told the index of a snapshot that is begun, and ownEnded that
+	// Raft has done with it.
+	own      func(index uint64)
+	ownEnded func()
 	// mu keeps reload from Raft's own calls, which come from one goroutine.
 	mu sync.Mutex
 	// applied is the index of the last entry that Raft handed over.
@@ -101,7 +103,7 @@ func (f *machineFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if f.own != nil {
 		f.own(f.applied)
 	}
-	return fsmSnapshot{s, f.writing, f.counts}, nil
+	return fsmSnapshot{s, f.writing, f.counts, f.ownEnded}, nil
 }
 
 // Restore implements raft.FSM.
@@ -184,6 +186,7 @@ type fsmSnapshot struct {
 	s       Snapshot
 	writing func() (end func())
 	counts  *GroupCounts
+	ended   func()
 }
 
 // Persist implements raft.FSMSnapshot.
@@ -198,5 +201,10 @@ func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
 	return sink.Close()
 }
 
-// Release implements raft.FSMSnapshot.
-func (f fsmSnapshot) Release() { f.s.Release() }
+// Release implements raft.FSMSnapshot: Raft has done with the snapshot.
+func (f fsmSnapshot) Release() {
+	f.s.Release()
+	if f.ended != nil {
+		f.ended()
+	}
+}

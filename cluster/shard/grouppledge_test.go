@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/raftio"
+	"lockstep/cluster/transport"
+	"lockstep/tests/ports"
 )
 
 // founded is a group that its first node has founded alone, and which has grown to
@@ -76,7 +78,7 @@ func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 			const elections = 6
 			silent := time.After(elections * ms(testHeartbeatMs))
 			<-silent
-			if founder.group.IsLeader() || founder.group.Term() > begin[len(begin)-1].Term {
+			if founder.group.IsLeader() || founder.group.Term() > max(left.Voted, left.LastTerm) {
 				t.Fatalf("it leads %v, in term %d", founder.group.IsLeader(), founder.group.Term())
 			}
 			w.until("it votes again", func() bool {
@@ -139,4 +141,48 @@ func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
 	w.write(5, leader, d)
 	cutOff([]*testNode{cut}, []*testNode{leader, d}, false)
 	w.until("all agree", func() bool { return cut.sm.state() == leader.sm.state() || !leader.group.IsLeader() })
+}
+
+// A leader that was suspended knows nothing of what happened since: a later leader, and
+// a replica that was moved away and came back empty. That one must not let it go on.
+func TestAReplicaThatCameAgainTakesNothingFromALeaderThatTheFormerHadLeft(t *testing.T) {
+	for _, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 3, store, nil)
+			w.write(3)
+			suspended := w.leader()
+			old := suspended.group.Term()
+			w.until("another leads", func() bool {
+				if suspended.group.IsLeader() {
+					_ = suspended.group.TransferTo(w.ctx(), "")
+				}
+				return w.leader() != suspended
+			})
+			w.write(3)
+			var x *testNode
+			for _, n := range w.others(suspended) {
+				if n != w.leader() {
+					x = n
+				}
+			}
+			_, left := w.removed(x)
+			x.set = func(c *GroupConfig) { c.Pledge = left }
+			x.start()
+			addr := ports.FreeAddr(t)
+			back, err := transport.Listen(transport.Config{
+				Listen: []string{addr}, Advertise: addr, NodeID: string(suspended.id), ClusterID: func() string { return "test" }, Log: x.log(),
+			})
+			w.must(err)
+			defer back.Close()
+			trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: back.StreamLayer(3), Timeout: patience})
+			defer trans.Close()
+			var answer raft.AppendEntriesResponse
+			w.must(trans.AppendEntries(x.id, raft.ServerAddress(transport.Target(string(x.id), x.door.addr)), &raft.AppendEntriesRequest{
+				RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(suspended.id), Addr: []byte(suspended.door.addr)}, Term: old,
+			}, &answer))
+			if answer.Success || answer.Term <= old {
+				t.Errorf("the leader of term %d is answered %+v; left: %+v", old, answer, left)
+			}
+		})
+	}
 }

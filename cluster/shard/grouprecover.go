@@ -142,11 +142,12 @@ func RecoverGroup(cfg GroupConfig, servers []Member, finish func() error) error 
 	_, trans := raft.NewInmemTransport(cfg.LocalAddr)
 	defer trans.Close()
 	log := raftio.NewLogger(cfg.Log, fmt.Sprintf("raft.%d", cfg.ID))
-	err = raft.RecoverCluster(raftConfig(&cfg, nil, log), front, stores.Log, stores.Stable, nextEra{stores.Snapshots}, trans, configuration)
-	if err = errors.Join(failed, err); err == nil {
-		err = raiseTerm(stores.Stable)
+	// First, for behind the snapshot, which names the servers, the group does not look
+	// as if there were anything to do.
+	if err = raiseTerm(stores.Stable); err == nil {
+		err = raft.RecoverCluster(raftConfig(&cfg, nil, log), front, stores.Log, stores.Stable, nextEra{stores.Snapshots}, trans, configuration)
 	}
-	if err != nil {
+	if err = errors.Join(failed, err); err != nil {
 		return fmt.Errorf("group %d: %w", cfg.ID, err)
 	}
 	return nil

@@ -1,7 +1,9 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -73,5 +75,29 @@ func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
 				t.Errorf("they go on at %+v", at)
 			}
 		})
+	}
+}
+
+// Who looks at a recovery that was cut short goes by the servers in the snapshot; the
+// term must be of the next era before that is there.
+func TestARecoveryRaisesTheTermBeforeAllElse(t *testing.T) {
+	for _, store := range bothStores {
+		w := newWorld(t, 1, store, nil)
+		w.write(3)
+		n := w.nodes[0]
+		n.stop()
+		cfg := n.stopped(&counter{})
+		cut := errors.New("cut short")
+		members := []Member{{ID: n.id, Addr: raft.ServerAddress(n.door.addr), Voter: true}}
+		if err := RecoverGroup(cfg, members, func() error { return cut }); err == nil || !strings.Contains(err.Error(), cut.Error()) {
+			t.Fatal(err)
+		}
+		stores, err := openStopped(&cfg)
+		w.must(err)
+		term, err := stores.Stable.GetUint64(keyTerm)
+		w.must(errors.Join(err, stores.Close()))
+		if term <= eraTerms {
+			t.Errorf("%s: it is in term %d", store, term)
+		}
 	}
 }

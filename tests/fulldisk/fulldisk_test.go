@@ -41,14 +41,14 @@ func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 	for _, s := range stores {
 		t.Run(s.kind, func(t *testing.T) {
 			t.Parallel()
-			var d *disk
+			var d *proc.SmallDisk
 			n := proc.NewNode(t, proc.Options{LogStore: s.kind, Before: func(n *proc.Node) { d = mountUnder(t, n, s.sizeBytes) }})
 			const room = 20
 			acked := writeUntilRefused(t, n.Addr(), 0, room)
 			if acked != room {
 				t.Fatalf("with room it took %d writes of %d", acked, room)
 			}
-			d.fill(leaveBytes)
+			d.Fill(leaveBytes)
 			acked = writeUntilRefused(t, n.Addr(), acked, writesMax)
 			ended(t, n)
 			t.Logf("%s: %d writes of %d bytes acknowledged; it ended with: %s", s.kind, acked, valueBytes, lastLine(n))
@@ -62,7 +62,7 @@ func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 				t.Logf("%s: with the disk still full: %s", s.kind, lastLine(n))
 				namesTheDisk(t, n)
 			}
-			d.empty()
+			d.Empty()
 			n.Start()
 			n.WaitReady()
 			allThere(t, n.Addr(), acked)
@@ -159,7 +159,7 @@ func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
 	if !leader {
 		full = 2
 	}
-	var d *disk
+	var d *proc.SmallDisk
 	c := proc.NewCluster(t, 3, proc.Options{LogStore: kind, Before: func(n *proc.Node) {
 		if n.Index == full {
 			d = mountUnder(t, n, sizeBytes)
@@ -177,7 +177,7 @@ func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
 	}
 	defer writers.Wait()
 	defer stop.Store(true)
-	d.fill(leaveBytes)
+	d.Fill(leaveBytes)
 	ended(t, victim)
 	before := [3]int64{acked[0].Load(), acked[1].Load(), acked[2].Load()}
 	proc.Wait(t, patience, "the others acknowledge 50 more writes each", func() bool {
@@ -190,7 +190,7 @@ func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
 	})
 	stop.Store(true)
 	writers.Wait()
-	d.empty()
+	d.Empty()
 	victim.Start()
 	victim.WaitReady()
 	for i := range c.Nodes {
@@ -243,4 +243,15 @@ func strandIsThere(t *testing.T, addr string, writer int, acked int64) {
 			t.Errorf("write %d of client %d is lost: %.20q, %v", n, writer, got, err)
 		}
 	}
+}
+
+// mountUnder mounts a small disk under a node. Without the right to do so the test is
+// skipped.
+func mountUnder(t *testing.T, n *proc.Node, sizeBytes int64) *proc.SmallDisk {
+	t.Helper()
+	d := proc.MountSmall(t, n, sizeBytes)
+	if d == nil {
+		proc.Skip(t, "no right to mount a small disk")
+	}
+	return d
 }

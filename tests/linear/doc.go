@@ -18,12 +18,18 @@
 //     the pushes.
 //   - transits: what is pushed to one list and moved to another, by moves that wait,
 //     is in one of them at the end, once.
+//   - streams: what is added is there once, in the order of time; a group of consumers
+//     is given each entry once, and it is pending until it is acknowledged, once.
 //   - briefs: keys that live for a moment go in time, and do not come back.
+//   - spares: what was evicted does not come back.
 //
-// TestNemesis does everything at once, drawn by chance: nodes are killed and paused,
-// one or all, what they send each other is held (wires.go), in one direction or both,
-// leaders move, snapshots are written and loaded, replicas move; -nemesis says for how
-// long. There clients may be told that nothing was done, or that nobody knows.
+// TestNemesis does everything at once, drawn by chance: nodes are killed, stopped and
+// paused, one or all, what they send each other is held (wires.go), in one direction or
+// both, leaders move, snapshots are written and loaded, replicas move, keys are evicted,
+// disks are full, programs are exchanged for newer ones, and a node that lost its folder
+// comes back as another one, with the other log store; -nemesis says for how long. There
+// clients may be told that nothing was done, or that nobody knows. Clocks that jump are
+// left to package shard: a machine's clock cannot be set for one process.
 //
 // An outcome is known, unknown, or known not to have happened. Unknown commands
 // may take effect at any later time, or never; commands that were refused must

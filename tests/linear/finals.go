@@ -13,12 +13,12 @@ import (
 
 // checkFinals reads everything that is not a register at the end, and checks
 // its history against that.
-func checkFinals(t *testing.T, addr string, ops []Op) []error {
+func checkFinals(t *testing.T, addr string, ops []Op, evicts bool) []error {
 	t.Helper()
 	conn := proc.Dial(t, addr)
 	var keys []string
 	for _, o := range ops {
-		if !o.isRegister() && !strings.HasPrefix(o.Key, briefPrefix) {
+		if !o.isRegister() && !strings.HasPrefix(o.Key, briefPrefix) && !strings.HasPrefix(o.Key, sparePrefix) {
 			keys = append(keys, o.Key)
 		}
 	}
@@ -33,6 +33,8 @@ func checkFinals(t *testing.T, addr string, ops []Op) []error {
 			verdict, err = finalList(conn, key, ops)
 		case strings.HasPrefix(key, transitPrefix):
 			verdict, err = finalTransit(conn, key, ops)
+		case strings.HasPrefix(key, streamPrefix):
+			verdict, err = finalStream(conn, key, ops)
 		case strings.HasPrefix(key, quotaPrefix):
 			var final int64
 			if final, err = finalCounter(conn, key); err == nil {
@@ -52,11 +54,13 @@ func checkFinals(t *testing.T, addr string, ops []Op) []error {
 		}
 	}
 	t.Logf("%d quotas were used up", spent)
-	written, reads, err := checkBriefs(ops)
-	if err != nil {
-		wrong = append(wrong, err)
+	for _, names := range [][2]string{{opBrief, opBriefRead}, {opSpare, opSpareRead}} {
+		written, reads, err := checkBriefs(ops, names[0], names[1], evicts)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		t.Logf("%s: %d keys were written to go, and read %d times", names[0], written, reads)
 	}
-	t.Logf("%d keys lived for a moment, and were read %d times", written, reads)
 	return wrong
 }
 

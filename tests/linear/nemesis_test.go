@@ -1,9 +1,12 @@
 package linear
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,10 +26,12 @@ const (
 	troublesMean = 3
 )
 
-// nemesis does everything at once: nodes are killed and paused, one or all, what they
-// send each other is held in one direction or both, leaders are moved, snapshots are
-// written and loaded, replicas move. After each round all is well again, and clients of
-// every node must be served.
+// nemesis does everything at once: nodes are killed, stopped and paused, one or all, what
+// they send each other is held in one direction or both, leaders are moved, snapshots are
+// written and loaded, replicas move, disks are full, keys are evicted, programs are
+// exchanged for newer ones. After each round all is well again, and clients of every node
+// must be served. Between two a node may lose its folder and come back as another, with
+// the other log store.
 type nemesis struct {
 	t     *testing.T
 	c     *proc.Cluster
@@ -44,6 +49,13 @@ type nemesis struct {
 	// drained are the nodes that were drained in it.
 	drained []*proc.Node
 	orders  orders
+	// disks are the nodes' disks, where they have small ones.
+	disks map[*proc.Node]*proc.SmallDisk
+	// past are the nodes that run the program of the past, which newer takes the place of.
+	past  map[*proc.Node]bool
+	newer string
+	// stores are the nodes' log stores.
+	stores map[*proc.Node]string
 }
 
 // event is something that happens in a round.
@@ -82,17 +94,49 @@ func (o *orders) settle() {
 	}
 }
 
-// drawOptions draws what the cluster is made of.
-func drawOptions(r *rand.Rand) (nodes int, o proc.Options) {
-	one := func(of ...string) string { return of[r.IntN(len(of))] }
+// smallDiskBytes is more than a node needs for as long as a run may take.
+const smallDiskBytes = 512 << 20
+
+// drawOptions draws what the cluster is made of. It returns the number of nodes, too.
+func (n *nemesis) drawOptions() int {
+	one := func(of ...string) string { return of[n.r.IntN(len(of))] }
 	heartbeatMs := one("200", "400", "800")
-	o = proc.Options{Shards: []int{1, 3}[r.IntN(2)], LogStore: one("boltdb", "wal"), Args: []string{
+	n.o = proc.Options{Shards: []int{1, 3}[n.r.IntN(2)], LogStore: one("boltdb", "wal"), Args: []string{
 		"--read-mode", one("lease", "lease", "quorum"), "--raft-log-shared", one("yes", "no"),
 		"--raft-heartbeat-ms", heartbeatMs, "--raft-election-ms", heartbeatMs,
 		"--raft-snapshot-entries", one("64", "1024"), "--raft-trailing-entries", one("0", "8", "64", "1024"),
 		"--write-timeout-ms", one("1500", "5000"), "--replica-repair-after-ms", "600000",
 	}}
-	return []int{3, 3, 5}[r.IntN(3)], o
+	switch n.r.IntN(4) {
+	case 0:
+		n.w.evicts = true
+		n.o.Args = append(n.o.Args, "--maxmemory", "8mb", "--maxmemory-policy", one("volatile-lru", "volatile-lfu", "volatile-ttl", "volatile-random"))
+	case 1:
+		// A file of raft-wal takes 64 MB from its beginning.
+		n.o.LogStore = "boltdb"
+		n.disks = map[*proc.Node]*proc.SmallDisk{}
+	}
+	if n.r.IntN(3) == 0 {
+		n.newer = one("3", "4", "5", "6")
+	}
+	return []int{3, 3, 5}[n.r.IntN(3)]
+}
+
+// before makes a node ready for its first start.
+func (n *nemesis) before(old string) func(*proc.Node) {
+	return func(node *proc.Node) {
+		n.wires.before(node)
+		n.stores[node] = n.o.LogStore
+		if old != "" {
+			node.Become(old)
+			n.past[node] = true
+		}
+		if n.disks != nil {
+			if d := proc.MountSmall(n.t, node, smallDiskBytes); d != nil {
+				n.disks[node] = d
+			}
+		}
+	}
 }
 
 // TestNemesis: what was acknowledged is there, once, in an order that is that of time,
@@ -100,12 +144,21 @@ func drawOptions(r *rand.Rand) (nodes int, o proc.Options) {
 func TestNemesis(t *testing.T) {
 	t.Parallel()
 	seed := proc.Seed(t, uint64(time.Now().UnixNano()))
-	n := &nemesis{t: t, r: rand.New(rand.NewPCG(seed, 1)), wires: newWires(t), orders: orders{make(chan struct{}, ordersMost)}}
-	nodes, o := drawOptions(n.r)
-	t.Logf("%d nodes, %d shards, %s, %v", nodes, o.Shards, o.LogStore, o.Args)
-	o.Before = n.wires.before
-	n.o, n.c = o, proc.NewCluster(t, nodes, o)
-	n.w = (&workload{history: NewHistory(), cluster: n.c, done: make(chan struct{}), rough: true}).start()
+	n := &nemesis{
+		t: t, r: rand.New(rand.NewPCG(seed, 1)), wires: newWires(t), orders: orders{make(chan struct{}, ordersMost)},
+		w:    &workload{history: NewHistory(), done: make(chan struct{}), rough: true},
+		past: map[*proc.Node]bool{}, stores: map[*proc.Node]string{},
+	}
+	nodes, old := n.drawOptions(), ""
+	t.Logf("%d nodes, %d shards, %s, %v, small disks: %v, first they know version %q", nodes, n.o.Shards, n.o.LogStore, n.o.Args, n.disks != nil, n.newer)
+	if n.newer != "" {
+		old = proc.OtherLockstepd(t, "lockstep/cluster/meta.known="+n.newer)
+		n.newer = proc.Lockstepd(t)
+	}
+	n.o.Before = n.before(old)
+	n.c = proc.NewCluster(t, nodes, n.o)
+	n.w.cluster = n.c
+	n.w.start()
 	n.f = &faults{t: t, w: n.w}
 	n.f.awaitProgress()
 	lasts := *nemesisFor
@@ -116,6 +169,9 @@ func TestNemesis(t *testing.T) {
 	done := 0
 	for ; done < 3 || time.Since(began) < lasts; done++ {
 		n.round()
+		if n.r.IntN(4) == 0 {
+			n.comeAnew()
+		}
 	}
 	n.w.stop()
 	t.Logf("%d rounds in %v", done, time.Since(began).Round(time.Second))
@@ -133,7 +189,13 @@ func (n *nemesis) round() {
 	n.events, n.drained, n.spokenFor, n.leader = nil, nil, map[*proc.Node]bool{}, n.c.WaitLeader()
 	troubles := []func(from, to time.Duration){
 		n.kill, n.kill, n.pause, n.pause, n.killAll, n.pauseAll, n.hold, n.hold, n.hold,
-		n.transfers, n.transfers, n.snapshots, n.snapshots, n.drain,
+		n.transfers, n.transfers, n.snapshots, n.snapshots, n.drain, n.stop,
+	}
+	if len(n.past) > 0 {
+		troubles = append(troubles, n.upgrade, n.upgrade)
+	}
+	if len(n.disks) > 0 {
+		troubles = append(troubles, n.fillDisk, n.fillDisk, n.fillDisk)
 	}
 	for len(n.events) == 0 || n.r.IntN(troublesMean) > 0 {
 		from := n.within(0, roundLasts/2)
@@ -204,6 +266,76 @@ func (n *nemesis) kill(from, to time.Duration) {
 func (n *nemesis) killOne(node *proc.Node, from, to time.Duration) {
 	n.at(from, "kill -9 "+node.Name, func() { n.w.lives[node.Index].Add(1); node.Kill9() })
 	n.at(to, "start "+node.Name, func() { node.Start(); n.w.lives[node.Index].Add(1) })
+}
+
+// stop has a node end as it is told to, and start again.
+func (n *nemesis) stop(from, to time.Duration) {
+	if node := n.free(); node != nil {
+		n.at(from, "SIGTERM "+node.Name, func() { n.w.lives[node.Index].Add(1); node.Stop() })
+		n.at(to, "start "+node.Name, func() { node.Start(); n.w.lives[node.Index].Add(1) })
+	}
+}
+
+// upgrade exchanges the program of a node for a newer one. When all have it the
+// cluster's version is raised.
+func (n *nemesis) upgrade(from, to time.Duration) {
+	node := n.free()
+	if node == nil || !n.past[node] {
+		return
+	}
+	delete(n.past, node)
+	n.killOne(node, from, to)
+	n.at(from, node.Name+" is to be of now", func() { node.Become(n.newer) })
+}
+
+// fillDisk leaves a node no room on its disk. It ends by itself, if it wants to write.
+func (n *nemesis) fillDisk(from, to time.Duration) {
+	node := n.free()
+	if node == nil || n.disks[node] == nil {
+		return
+	}
+	leave := n.r.Int64N(1 << 20)
+	n.at(from, fmt.Sprintf("the disk of %s has %d bytes left", node.Name, leave), func() {
+		n.w.lives[node.Index].Add(1)
+		n.disks[node].Fill(leave)
+	})
+	n.at(to, "it has room again", func() {
+		node.Kill9()
+		n.disks[node].Empty()
+		node.Start()
+		n.w.lives[node.Index].Add(1)
+	})
+}
+
+// comeAnew lets a node lose its folder, and come back as another one of its name, with
+// the other log store.
+func (n *nemesis) comeAnew() {
+	n.t.Helper()
+	node, asked := n.c.Nodes[n.r.IntN(len(n.c.Nodes))], n.c.Nodes[n.r.IntN(len(n.c.Nodes))]
+	if node == asked {
+		return
+	}
+	store := map[string]string{"boltdb": "wal", "wal": "boltdb"}[n.stores[node]]
+	if n.disks != nil {
+		store = n.stores[node]
+	}
+	n.stores[node] = store
+	n.f.begin("%s loses its folder, and asks %s to be taken in, with %s", node.Name, asked.Name, store)
+	n.w.lives[node.Index].Add(1)
+	node.Kill9()
+	files, err := filepath.Glob(filepath.Join(node.DataDir(), "*"))
+	for _, f := range files {
+		err = errors.Join(err, os.RemoveAll(f))
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	node.Flags("--raft-log-store", store, "--bootstrap", "no", "--join", asked.PeerAddr(), "--replace", "yes")
+	node.Start()
+	n.w.lives[node.Index].Add(1)
+	n.c.WaitPlaced(asked, min(3, len(n.c.Nodes)))
+	n.f.awaitProgress()
+	n.f.awaitNode(node)
 }
 
 // killAll kills all nodes at once; they come back one after the other.
@@ -317,6 +449,9 @@ func (n *nemesis) tally() {
 		count[o.Outcome]++
 	}
 	n.t.Logf("%d commands done, %d refused, %d of unknown outcome", count[Done], count[Refused], count[Unknown])
+	for _, node := range n.c.Nodes {
+		n.t.Logf("%s: %s keys evicted, %d of the nodes are of the past", node.Name, proc.Info(node.Addr(), "stats")["evicted_keys"], len(n.past))
+	}
 	for _, f := range n.f.done {
 		n.t.Logf("%6.1fs: %s", float64(f.at)/1e9, f.what)
 	}

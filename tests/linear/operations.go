@@ -31,6 +31,13 @@ const (
 	opBriefRead = "BRIEFREAD"
 	// opBurst is several INCR in one write, each an op of its own.
 	opBurst = "BURST"
+	// opEntryTake is XREADGROUP of one entry, and opEntryAck the XACK behind it.
+	opEntryAdd  = "XADD"
+	opEntryTake = "XREADGROUP"
+	opEntryAck  = "XACK"
+	// opSpare is SET of a large value that may be evicted, opSpareRead GET.
+	opSpare     = "SPARE"
+	opSpareRead = "SPAREREAD"
 )
 
 const (
@@ -56,15 +63,26 @@ const (
 	listPrefix    = "list"
 	transitPrefix = "transit"
 	briefPrefix   = "brief"
+	streamPrefix  = "stream"
+	sparePrefix   = "spare"
 )
+
+// otherPrefixes are those of all but registers.
+var otherPrefixes = []string{counterPrefix, quotaPrefix, pairPrefix, listPrefix, transitPrefix, briefPrefix, streamPrefix, sparePrefix}
 
 // popTimeoutsSec are how long a pop waits, in the words of BLPOP: seldom for so long
 // that its leader may have changed.
 var popTimeoutsSec = []string{"0.1", "0.1", "0.1", "3"}
 
+// blocksMs are how long XREADGROUP waits; "": it does not.
+var blocksMs = []string{"", "", "100", "2000"}
+
+// spareValue is what every spare key holds.
+var spareValue = strings.Repeat("spare", 13<<10)
+
 // isRegister tells the keys that the register checker is for.
 func (o *Op) isRegister() bool {
-	for _, prefix := range []string{counterPrefix, quotaPrefix, pairPrefix, listPrefix, transitPrefix, briefPrefix} {
+	for _, prefix := range otherPrefixes {
 		if strings.HasPrefix(o.Key, prefix) {
 			return false
 		}
@@ -78,14 +96,16 @@ func (o *Op) increments() bool {
 }
 
 // isWrite tells writes, whose unknown outcomes count, from reads.
-func (o *Op) isWrite() bool { return o.Name != "GET" && o.Name != opPairRead && o.Name != opBriefRead }
+func (o *Op) isWrite() bool {
+	return o.Name != "GET" && o.Name != opPairRead && o.Name != opBriefRead && o.Name != opSpareRead
+}
 
 // draw chooses a client's next command; seen is the value of a register that
 // the client saw last. Written values are unique.
 func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 	o := Op{Client: id}
 	generation := w.history.Now() / generationNs
-	kind := r.IntN(24)
+	kind := r.IntN(27)
 	switch {
 	case kind < 4:
 		o.Name, o.Key = "INCR", fmt.Sprint(counterPrefix, r.IntN(counters))
@@ -106,6 +126,13 @@ func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 		if r.IntN(3) == 0 || o.Key == "" {
 			o.Name, o.Key, o.Arg = opBrief, fmt.Sprintf("%s%d.%d", briefPrefix, id, sequence), strconv.Itoa(200+r.IntN(1500))
 		}
+	case kind < 16:
+		o.Name, o.Key = [...]string{opEntryAdd, opEntryTake}[r.IntN(2)], fmt.Sprint(streamPrefix, r.IntN(streams))
+	case kind < 17 && w.evicts:
+		o.Name, o.Key = opSpareRead, w.spares.one(r.IntN(1<<20))
+		if r.IntN(2) == 0 || o.Key == "" {
+			o.Name, o.Key, o.Arg = opSpare, fmt.Sprintf("%s%d.%d", sparePrefix, id, sequence), "3600000"
+		}
 	default:
 		o.Key = fmt.Sprintf("r%d-%d", generation, r.IntN(registers))
 		o.Name = [...]string{"GET", "GET", "GET", "SET", "SET", "GETSET", "SETNX", "DEL", opCompareAndSet}[r.IntN(9)]
@@ -114,10 +141,12 @@ func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 	case opCompareAndSet:
 		o.Expect = seen
 		fallthrough
-	case "SET", "GETSET", "SETNX", "RPUSH", opTransitPush:
+	case "SET", "GETSET", "SETNX", "RPUSH", opTransitPush, opEntryAdd:
 		o.Arg = fmt.Sprintf("%d.%d", id, sequence)
 	case "BLPOP", opTransitMove:
 		o.Arg = popTimeoutsSec[r.IntN(len(popTimeoutsSec))]
+	case opEntryTake:
+		o.Arg = blocksMs[r.IntN(len(blocksMs))]
 	}
 	return o
 }
@@ -147,6 +176,17 @@ func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 		return conn.Do("SET", o.Key, "v", "PX", o.Arg)
 	case opBriefRead:
 		return conn.Do("GET", o.Key)
+	case opSpare:
+		w.spares.wrote(o.Key)
+		return conn.Do("SET", o.Key, spareValue, "PX", o.Arg)
+	case opSpareRead:
+		v, err := conn.Do("STRLEN", o.Key)
+		v.Null = string(v.Bytes) == "0"
+		return v, err
+	case opEntryAdd:
+		return conn.Do("XADD", o.Key, "*", "v", o.Arg)
+	case opEntryTake:
+		return w.takeEntry(conn, o)
 	case opBurst:
 		return w.burst(conn, o)
 	case opWatched:

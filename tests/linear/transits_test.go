@@ -61,7 +61,7 @@ func TestBriefCheckerKnowsRightFromWrong(t *testing.T) {
 		{"back again", []Op{write, read(false, second, second+1), read(true, second+2, second+3)}, "came back"},
 		{"refused and there", []Op{with(write, Refused), read(true, second/2, second/2+1)}, "refused"},
 	} {
-		_, _, err := checkBriefs(h.ops)
+		_, _, err := checkBriefs(h.ops, opBrief, opBriefRead, false)
 		if h.fault == "" && err != nil || h.fault != "" && (err == nil || !strings.Contains(err.Error(), h.fault)) {
 			t.Errorf("%s: %v, want %q", h.name, err, h.fault)
 		}

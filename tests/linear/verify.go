@@ -31,7 +31,7 @@ func verify(t *testing.T, w *workload) {
 	if v.wrong != "" {
 		t.Errorf("%s is not linearizable", v.wrong)
 	}
-	for _, err := range checkFinals(t, w.cluster.Nodes[0].Addr(), ops) {
+	for _, err := range checkFinals(t, w.cluster.Nodes[0].Addr(), ops, w.evicts) {
 		t.Error(err)
 	}
 	if _, err := w.cluster.SameState(); err != nil {

@@ -21,6 +21,7 @@ const (
 	quotas         = 2
 	lists          = 3
 	transits       = 2
+	streams        = 2
 	// generationNs is how long a set of registers is used: the search for an
 	// order grows with a key's history.
 	generationNs = int64(2 * time.Second)
@@ -35,7 +36,10 @@ const (
 type workload struct {
 	history *History
 	cluster *proc.Cluster
-	briefs  briefs
+	briefs  recent
+	spares  recent
+	// evicts: keys that live for a while may be evicted, and memory may be full.
+	evicts bool
 	// rough: nodes lose each other, and clients may be told that nothing was done, or
 	// that nobody knows.
 	rough bool
@@ -60,6 +64,7 @@ func startWorkload(c *proc.Cluster) *workload {
 
 // start lets clients begin on every node.
 func (w *workload) start() *workload {
+	w.makeStreams()
 	for _, n := range w.cluster.Nodes {
 		w.begin(n)
 	}
@@ -167,7 +172,11 @@ func (w *workload) judge(o *Op, v respconn.Value) {
 	}
 	o.Reply = string(v.Bytes)
 	o.Outcome = outcomeOfError(o.Reply)
-	if !w.rough || !speaksOfTrouble(o.Reply) {
+	full := w.evicts && strings.HasPrefix(strings.TrimPrefix(o.Reply, discarded), "OOM ")
+	if full {
+		o.Outcome = Refused
+	}
+	if !full && (!w.rough || !speaksOfTrouble(o.Reply)) {
 		w.report("client %d of %s: %s %s: %s (after %.3fs)", o.Client, o.Node, o.Name, o.Key, o.Reply, float64(o.Return-o.Call)/1e9)
 	}
 }

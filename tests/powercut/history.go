@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,7 +123,7 @@ func (h *history) take(text []byte) (acked *op, err error) {
 func (c *contents) apply(o op) {
 	switch o.Verb {
 	case verbAppend:
-		if c.last == 0 || o.Records[0].Index > c.last+1 {
+		if c.last == 0 {
 			c.first, c.records = o.Records[0].Index, map[uint64]record{}
 		}
 		for _, r := range o.Records {
@@ -134,6 +135,10 @@ func (c *contents) apply(o op) {
 		c.within(o.Index+1, c.last)
 	case verbSnapshot:
 		c.snap, c.snapTerm = o.Index, o.Term
+		if o.Index > c.last {
+			// A log that ends before its snapshot goes.
+			c.within(1, 0)
+		}
 	case verbTerm:
 		c.term = o.Term
 	case verbVote:
@@ -159,16 +164,12 @@ func (c *contents) within(first, last uint64) {
 // count on all of it.
 func (h *history) opened(o op) error {
 	found := contents{first: o.First, last: o.Last, records: map[uint64]record{}, snap: o.Index, term: o.Term, vote: o.Vote}
-	known := h.known(found.first)
+	h.land(found.snap)
+	known := h.known()
 	for i := o.First; i <= o.Last && o.Last > 0; i++ {
 		found.records[i] = known[i]
 	}
 	found.snapTerm = h.base.snapTerm
-	for _, f := range h.flying {
-		if f.Verb == verbSnapshot && f.Index == found.snap {
-			found.snapTerm = f.Term
-		}
-	}
 	if err := h.allows(found); err != nil {
 		return fmt.Errorf("opened again: %w", err)
 	}
@@ -176,34 +177,27 @@ func (h *history) opened(o op) error {
 	return nil
 }
 
-// known are the records that may be there in a log that begins at first.
-func (h *history) known(first uint64) map[uint64]record {
-	all := map[uint64]record{}
-	leap := h.leap()
-	if leap == 0 || first != leap {
-		for i, r := range h.base.records {
-			all[i] = r
-		}
+// land notes that a snapshot under way is in its place.
+func (h *history) land(snap uint64) {
+	i := slices.IndexFunc(h.flying, func(f op) bool { return f.Verb == verbSnapshot && f.Index == snap })
+	if i < 0 {
+		return
 	}
+	c := h.base
+	c.records = maps.Clone(c.records)
+	c.apply(h.flying[i])
+	h.base, h.flying = c, slices.Delete(slices.Clone(h.flying), i, i+1)
+}
+
+// known are the records that may be there.
+func (h *history) known() map[uint64]record {
+	all := maps.Clone(h.base.records)
 	for _, f := range h.flying {
 		for _, r := range f.Records {
-			if leap == 0 || first == leap {
-				all[r.Index] = r
-			}
+			all[r.Index] = r
 		}
 	}
 	return all
-}
-
-// leap is the first index of an append under way that leaves a gap, 0 if there
-// is none.
-func (h *history) leap() uint64 {
-	for _, f := range h.flying {
-		if f.Verb == verbAppend && h.base.last > 0 && f.Records[0].Index > h.base.last+1 {
-			return f.Records[0].Index
-		}
-	}
-	return 0
 }
 
 // span is where the ends of the log may be. Emptied: it may also be empty.
@@ -212,7 +206,7 @@ type span struct {
 	emptied                              bool
 }
 
-func (h *history) span(leaping bool) span {
+func (h *history) span() span {
 	b := &h.base
 	s := span{b.first, b.first, b.last, b.last, b.last == 0}
 	for _, f := range h.flying {
@@ -226,15 +220,9 @@ func (h *history) span(leaping bool) span {
 		case verbAppend:
 			index := f.Records[0].Index
 			end := f.Records[len(f.Records)-1].Index
-			switch {
-			case leaping:
+			if b.last == 0 {
 				s = span{index, index, index, end, true}
-			case index > b.last+1 && b.last > 0:
-				// The old log goes from the front on.
-				s.firstMax, s.emptied = b.last, true
-			case b.last == 0:
-				s = span{index, index, index, end, true}
-			default:
+			} else {
 				s.lastMax = end
 			}
 		}
@@ -245,8 +233,9 @@ func (h *history) span(leaping bool) span {
 // allows tells whether what was found is all that was acknowledged, and beyond
 // it nothing but a first part of what was under way.
 func (h *history) allows(found contents) error {
-	leap := h.leap()
-	s := h.span(leap > 0 && found.first == leap)
+	h = &history{h.base, h.flying}
+	h.land(found.snap)
+	s := h.span()
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if found.last == 0 {
@@ -256,7 +245,7 @@ func (h *history) allows(found contents) error {
 	} else if found.first < s.firstMin || found.first > s.firstMax || found.last < s.lastMin || found.last > s.lastMax {
 		bad("the log is %d to %d, not %d..%d to %d..%d", found.first, found.last, s.firstMin, s.firstMax, s.lastMin, s.lastMax)
 	}
-	known := h.known(found.first)
+	known := h.known()
 	for i, r := range found.records {
 		if r != known[i] {
 			bad("entry %d is %+v, not %+v", i, r, known[i])
@@ -271,13 +260,12 @@ func (h *history) allows(found contents) error {
 
 // allowsRest is allows for what is not the log.
 func (h *history) allowsRest(found contents, bad func(string, ...any)) {
-	snap, term, vote := found.snap == h.base.snap, found.term == h.base.term, found.vote == h.base.vote
+	term, vote := found.term == h.base.term, found.vote == h.base.vote
 	for _, f := range h.flying {
-		snap = snap || f.Verb == verbSnapshot && found.snap == f.Index
 		term = term || f.Verb == verbTerm && found.term == f.Term
 		vote = vote || f.Verb == verbVote && found.vote == f.Vote
 	}
-	if !snap {
+	if found.snap != h.base.snap {
 		bad("the snapshot is of %d, not %d", found.snap, h.base.snap)
 	}
 	if !term {

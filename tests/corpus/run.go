@@ -135,6 +135,9 @@ func (r *runner) check(b *block) {
 // run runs the block and renders its replies.
 func (r *runner) run(b *block) string {
 	r.t.Helper()
+	if b.directives.reads {
+		return b.masked(r.read(b))
+	}
 	var commands []command
 	for _, line := range b.commands {
 		c, err := parseCommand(line, b.directives.raw, r.saved)
@@ -147,6 +150,8 @@ func (r *runner) run(b *block) string {
 	switch {
 	case b.directives.raw:
 		out = r.sendRaw(b, commands)
+	case b.directives.sends:
+		r.send(b, commands)
 	case b.directives.scan:
 		out = []string{r.scanAll(b, commands[0])}
 	case b.directives.pipeline:
@@ -156,11 +161,53 @@ func (r *runner) run(b *block) string {
 			out = append(out, r.do(b, c))
 		}
 	}
-	text := strings.Join(out, "\n")
+	return b.masked(out)
+}
+
+// masked are replies as they are compared.
+func (b *block) masked(replies []string) string {
+	text := strings.Join(replies, "\n")
 	for _, m := range b.directives.masks {
 		text = m.re.ReplaceAllString(text, m.text)
 	}
 	return text
+}
+
+// send sends commands that wait, each when the one before it does.
+func (r *runner) send(b *block, commands []command) {
+	r.t.Helper()
+	for i, c := range commands {
+		if err := r.conn(c.conn, c.resp3).Send(c.args...); err != nil {
+			r.t.Fatalf("%s:%d: %v", r.script.Path, b.line, err)
+		}
+		if b.directives.blocked == 0 {
+			continue
+		}
+		// A write that comes now comes behind the wait, on whatever node that is.
+		want, info := fmt.Sprintf("blocked_clients:%d\r\n", b.directives.blocked-len(commands)+i+1), ""
+		if !proc.Poll(untilPatience, func() bool {
+			v, _ := r.conn("setup", false).Do("INFO", "clients")
+			info = string(v.Bytes)
+			return strings.Contains(info, want)
+		}) {
+			r.t.Errorf("%s:%d: waited in vain for %q in\n%s", r.script.Path, b.line, want, info)
+		}
+	}
+}
+
+// read reads what comes on connections, a reply or a message for each line.
+func (r *runner) read(b *block) (out []string) {
+	r.t.Helper()
+	for _, line := range b.commands {
+		words := strings.Fields(line)
+		v, err := r.conn(strings.TrimSuffix(words[0], ">"), len(words) > 1 && words[1] == "@3").Read()
+		if err != nil {
+			out = append(out, fmt.Sprintf("(%s)", failure(err)))
+		} else {
+			out = append(out, v.String())
+		}
+	}
+	return out
 }
 
 // do sends one command and renders its reply, in the way the block asks for.

@@ -41,9 +41,11 @@ type block struct {
 // directives are the `%` lines of a block.
 type directives struct {
 	pipeline, raw, closes, until, scan, sort bool
-	replies                                  int
-	save                                     string
-	masks                                    []mask
+	sends, reads                             bool
+	// blocked is how many clients wait when a sends block is done, 0: it does not wait.
+	replies, blocked int
+	save             string
+	masks            []mask
 }
 
 type mask struct {
@@ -155,6 +157,15 @@ func (d *directives) add(text string) error {
 		d.until = true
 	case "scan":
 		d.scan = true
+	case "sends":
+		d.sends = true
+		if rest != "" {
+			n, err := strconv.Atoi(rest)
+			d.blocked = n
+			return err
+		}
+	case "reads":
+		d.reads = true
 	case "sort":
 		d.sort = true
 	case "save":

@@ -55,6 +55,7 @@ func TestRedisServerAnswersTheCorpus(t *testing.T) {
 var needsANode = map[string]string{
 	"connection: INFO": "tells of the node: its memory, its processor, its cluster",
 	"blocking":         "INFO says who waits",
+	"events":           "a node tells its subscribers",
 }
 
 func TestTheEngineAloneAnswersTheCorpus(t *testing.T) {

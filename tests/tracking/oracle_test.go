@@ -54,11 +54,24 @@ type teller struct {
 
 func newTeller(t *testing.T, addr string) *teller {
 	w := &teller{t, proc.Dial(t, addr), proc.Dial(t, addr)}
-	proc.Do(t, w.cacher, "HELLO", "3")
+	w.ask("HELLO", "3")
 	return w
 }
 
-// do sends a command line and fails where it is refused.
+// ask sends a command of the client that caches, and passes over what it is told
+// before the reply.
+func (w *teller) ask(args ...string) {
+	w.t.Helper()
+	v, err := w.cacher.Do(args...)
+	for err == nil && v.Kind == '>' {
+		v, err = w.cacher.Read()
+	}
+	if err != nil || v.IsError() {
+		w.t.Fatalf("%q: %v, %v", args, v, err)
+	}
+}
+
+// do sends a command line of the client that writes.
 func (w *teller) do(line string) {
 	w.t.Helper()
 	args, err := respconn.Split(line)
@@ -71,7 +84,7 @@ func (w *teller) do(line string) {
 // told is what the client that caches everything is told when a command runs.
 func (w *teller) told(line string) []string {
 	w.t.Helper()
-	proc.Do(w.t, w.cacher, "CLIENT", "TRACKING", "OFF")
+	w.ask("CLIENT", "TRACKING", "OFF")
 	w.do("FLUSHALL")
 	w.do("SELECT 1")
 	w.do("SET {k}both 2")
@@ -79,12 +92,12 @@ func (w *teller) told(line string) []string {
 	for _, line := range tellingSetup {
 		w.do(line)
 	}
-	proc.Do(w.t, w.cacher, "CLIENT", "TRACKING", "ON")
+	w.ask("CLIENT", "TRACKING", "ON")
 	keys := []string{tellingMark, "{k}new", "{k}none", "{k}none2"}
 	for _, line := range tellingSetup[:len(tellingSetup)-3] {
 		keys = append(keys, strings.Fields(line)[1])
 	}
-	proc.Do(w.t, w.cacher, append([]string{"EXISTS"}, keys...)...)
+	w.ask(append([]string{"EXISTS"}, keys...)...)
 	w.do(line)
 	w.do("SET " + tellingMark + " v")
 	var all []string

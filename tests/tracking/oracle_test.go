@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +82,9 @@ func (w *teller) do(line string) {
 	proc.Do(w.t, w.writer, args...)
 }
 
-// told is what the client that caches everything is told when a command runs.
+// told are the keys of which the client that caches all of them is told when a
+// command runs. How many of them come in one message is not the same: here those of
+// a transaction come together.
 func (w *teller) told(line string) []string {
 	w.t.Helper()
 	w.ask("CLIENT", "TRACKING", "OFF")
@@ -100,21 +103,21 @@ func (w *teller) told(line string) []string {
 	w.ask(append([]string{"EXISTS"}, keys...)...)
 	w.do(line)
 	w.do("SET " + tellingMark + " v")
-	var all []string
-	for {
+	told := map[string]bool{}
+	for !told[tellingMark] {
 		v, err := w.cacher.Read()
-		if err != nil {
-			w.t.Fatalf("%s: %v, after %q", line, err, all)
+		if err != nil || len(v.Elems) != 2 {
+			w.t.Fatalf("%s: %v, %v, after %v", line, v, err, told)
 		}
-		text := strings.Join(strings.Fields(v.String()), " ")
-		if strings.Contains(text, tellingMark) {
-			return all
+		if v.Elems[1].Null {
+			return []string{"all keys"} // and nothing is registered any more
 		}
-		all = append(all, text)
-		if strings.Contains(text, "(null)") {
-			return all // whoever is told of all keys has none any more
+		for _, key := range v.Elems[1].Elems {
+			told[string(key.Bytes)] = true
 		}
 	}
+	delete(told, tellingMark)
+	return slices.Sorted(maps.Keys(told))
 }
 
 // Who caches is told of the same changes as by redis-server: of no less, and of none

@@ -226,7 +226,7 @@ func processDirectives() []*Directive {
 	process := because("how the process sits in the operating system is the supervisor's business, or the Go runtime's",
 		with(Immutable, ignored("tcp-backlog", "511", count())),
 		ignored("bind-source-addr", "", free()),
-		ignored("socket-mark-id", "0", count()),
+		with(Immutable, ignored("socket-mark-id", "0", count())),
 		with(Immutable, ignored("unixsocketperm", "0", free())),
 		with(Immutable, ignored("pidfile", "", free())),
 		with(Immutable, ignored("set-proc-title", "yes", onOff())),

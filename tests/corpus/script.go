@@ -42,6 +42,8 @@ type block struct {
 type directives struct {
 	pipeline, raw, closes, until, scan, sort bool
 	sends, reads                             bool
+	// held: the commands do not reach the shard before they are let go.
+	held bool
 	// blocked is how many clients wait when a sends block is done, 0: it does not wait.
 	replies, blocked int
 	save             string
@@ -164,6 +166,11 @@ func (d *directives) add(text string) error {
 			d.blocked = n
 			return err
 		}
+	case "holds":
+		d.sends, d.held = true, true
+		n, err := strconv.Atoi(rest)
+		d.blocked = n
+		return err
 	case "reads":
 		d.reads = true
 	case "sort":

@@ -121,7 +121,12 @@ type hangable struct {
 	trans *Transport
 }
 
-const hangableHeartbeat = 300 * time.Millisecond
+// hangableHeartbeat is so long that a busy machine takes nobody's leadership away, and
+// hangableLease shorter, as the library wants it.
+const (
+	hangableHeartbeat = time.Second
+	hangableLease     = 900 * time.Millisecond
+)
 
 func newHangable(t *testing.T, id string) *hangable {
 	f := newFatals()
@@ -140,7 +145,7 @@ func (h *hangable) start(t *testing.T, all raft.Configuration) {
 	must(t, err)
 	cfg := raft.DefaultConfig()
 	cfg.LocalID, cfg.Logger = h.id, silent()
-	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = hangableHeartbeat, hangableHeartbeat, 200*time.Millisecond
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = hangableHeartbeat, hangableHeartbeat, hangableLease
 	snapshots, stable := raft.NewInmemSnapshotStore(), raft.NewInmemStore()
 	must(t, raft.BootstrapCluster(cfg, log, stable, snapshots, h.trans, all))
 	h.raft, err = raft.NewRaft(cfg, &raft.MockFSM{}, log, stable, snapshots, h.trans)

@@ -38,7 +38,7 @@ func TestLinksAreToldOfAtBothEnds(t *testing.T) {
 // What a ping takes is known as soon as one has been answered.
 func TestLinksTellTheRoundTrip(t *testing.T) {
 	_, addr := open(t, "a", "c", echoes)
-	b, _ := open(t, "b", "c", func(tr *Transport) { tr.pace.ping = 5 * time.Millisecond })
+	b, _ := open(t, "b", "c", func(tr *Transport) { tr.pace.ping = 50 * time.Millisecond })
 	begun := time.Now()
 	if _, err := b.Call(within(t), addr, kindEcho, nil); err != nil {
 		t.Fatal(err)

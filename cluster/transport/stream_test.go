@@ -15,7 +15,7 @@ import (
 // dialed opens a stream of a group from b to a and returns both ends.
 func dialed(t *testing.T, from, to *StreamLayer, addr string) (near, far net.Conn) {
 	t.Helper()
-	near, err := from.Dial(raft.ServerAddress(addr), 5*time.Second)
+	near, err := from.Dial(raft.ServerAddress(addr), dialPatience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestStreamsOfGroupsShareThePort(t *testing.T) {
 			t.Errorf("group %d: %q %v", group, got, err)
 		}
 	}
-	if _, err := b.StreamLayer(9).Dial(raft.ServerAddress(addr), time.Second); !errors.Is(err, ErrRefused) {
+	if _, err := b.StreamLayer(9).Dial(raft.ServerAddress(addr), dialPatience); !errors.Is(err, ErrRefused) {
 		t.Errorf("a group that is not open: %v", err)
 	}
 }
@@ -50,10 +50,10 @@ func TestWrongNodeIsNotTakenForTheOneThatIsMeant(t *testing.T) {
 	b, _ := open(t, "b", "c", nil)
 	a.StreamLayer(0)
 	layer := b.StreamLayer(0)
-	if _, err := layer.Dial(raft.ServerAddress(Target("a", addr)), time.Second); err != nil {
+	if _, err := layer.Dial(raft.ServerAddress(Target("a", addr)), dialPatience); err != nil {
 		t.Error(err)
 	}
-	_, err := layer.Dial(raft.ServerAddress(Target("x", addr)), time.Second)
+	_, err := layer.Dial(raft.ServerAddress(Target("x", addr)), dialPatience)
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "this is node a, not x") {
 		t.Error(err)
 	}
@@ -141,7 +141,7 @@ func TestANodeIsDialledWhereItWasMet(t *testing.T) {
 	layer := b.StreamLayer(0)
 	old := raft.ServerAddress(Target("a", "127.0.0.1:1"))
 	dial := func(to raft.ServerAddress) error {
-		conn, err := layer.Dial(to, time.Second)
+		conn, err := layer.Dial(to, dialPatience)
 		if err == nil {
 			conn.Close()
 		}

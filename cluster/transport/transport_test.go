@@ -50,6 +50,9 @@ func echoes(tr *Transport) {
 	tr.Handle(kindKnock, echo)
 }
 
+// dialPatience is how long a stream may take to open on a machine that is busy.
+const dialPatience = 20 * time.Second
+
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
@@ -123,7 +126,7 @@ func TestPeerOfAnotherClusterIsRefusedInWords(t *testing.T) {
 	if !errors.Is(err, ErrRefused) || !errors.Is(err, ErrNotSent) || !strings.Contains(err.Error(), `belongs to cluster one, not "two"`) {
 		t.Errorf("%v", err)
 	}
-	if _, err = b.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); !errors.Is(err, ErrRefused) {
+	if _, err = b.StreamLayer(0).Dial(raft.ServerAddress(addr), dialPatience); !errors.Is(err, ErrRefused) {
 		t.Errorf("a Raft stream: %v", err)
 	}
 }
@@ -138,7 +141,7 @@ func TestStrangerMayOnlyKnock(t *testing.T) {
 	if _, err := b.Call(within(t), addr, kindEcho, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("another request: %v", err)
 	}
-	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); !errors.Is(err, ErrRefused) {
+	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), dialPatience); !errors.Is(err, ErrRefused) {
 		t.Errorf("a Raft stream: %v", err)
 	}
 }
@@ -162,13 +165,13 @@ func TestAnOutcastMayOnlyKnock(t *testing.T) {
 	if _, err := b.Call(within(t), addr, kindEcho, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("another request: %v", err)
 	}
-	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "node b was removed") {
+	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), dialPatience); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "node b was removed") {
 		t.Errorf("a Raft stream: %v", err)
 	}
 	if _, err := c.Call(within(t), addr, kindEcho, nil); err != nil {
 		t.Errorf("another node: %v", err)
 	}
-	if _, err := c.StreamLayer(0).Dial(raft.ServerAddress(addr), time.Second); err != nil {
+	if _, err := c.StreamLayer(0).Dial(raft.ServerAddress(addr), dialPatience); err != nil {
 		t.Errorf("another node's Raft stream: %v", err)
 	}
 }
@@ -292,10 +295,11 @@ func TestPeerThatStandsStillIsGivenUp(t *testing.T) {
 }
 
 func TestSlowHandlerIsNotTakenForDead(t *testing.T) {
-	const ping = 5 * time.Millisecond
+	// So long that no busy machine holds up as many pings as nobody would bear.
+	const ping = 200 * time.Millisecond
 	_, addr := open(t, "a", "c", func(tr *Transport) {
 		tr.Handle(kindEcho, func(_ Peer, payload []byte, reply func([]byte)) {
-			time.AfterFunc(20*ping, func() { reply(payload) })
+			time.AfterFunc((silentPings+3)*ping, func() { reply(payload) })
 		})
 	})
 	b, _ := open(t, "b", "c", func(tr *Transport) { tr.pace.ping = ping })

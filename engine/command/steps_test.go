@@ -120,8 +120,19 @@ func TestWhatIsNotHeavyIsQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: large values")
 	}
-	slow := map[string]time.Duration{}
-	for round := range 3 { // a machine that is busy is not slow three times
+	took := map[string]time.Duration{}
+	slow := func() (lines []string) {
+		for _, line := range quick {
+			if took[line] > momentMax {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	for round := range 5 { // a machine that is busy is not slow five times
+		if round > 0 && len(slow()) == 0 {
+			break
+		}
 		r := newRunner(t)
 		stepsKeys(r, n)
 		r.settings.TxnStepsMax = 0
@@ -135,18 +146,15 @@ func TestWhatIsNotHeavyIsQuick(t *testing.T) {
 			if got := r.do(line); got[0] == '-' {
 				t.Fatalf("%s: %s", line, got)
 			}
-			took := time.Since(begin)
-			if least, seen := slow[line]; !seen || took < least {
-				slow[line] = took
+			if now := time.Since(begin); round == 0 || now < took[line] {
+				took[line] = now
 			}
 		}
 		if round == 0 {
 			t.Logf("values of %d elements", n)
 		}
 	}
-	for line, took := range slow {
-		if took > momentMax {
-			t.Errorf("%s takes %v", line, took)
-		}
+	for _, line := range slow() {
+		t.Errorf("%s takes %v", line, took[line])
 	}
 }

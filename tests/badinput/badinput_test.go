@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ func TestMain(m *testing.M) { proc.Main(m) }
 // patience is how long a node may take for what is a moment's work where nobody
 // else wants the machine.
 const patience = 2 * time.Minute
+
+// patiently is a node that lets costly commands run for as long.
+var patiently = proc.Options{Args: []string{"--write-timeout-ms", strconv.FormatInt(patience.Milliseconds(), 10)}}
 
 // answers sends a frame over a new connection and returns all replies, up to
 // the end.
@@ -78,10 +82,14 @@ func shown(replies []string) string {
 }
 
 func TestBrokenFramesAreAnsweredAsByRedis(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	compareFrames(t, frames, proc.NewNode(t, proc.Options{}), proc.RedisServer(t))
 }
 
 func TestClientsThatAreNotLoggedInAreHeldShort(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	redis := proc.RedisServer(t)
 	for _, addr := range []string{n.Addr(), redis.Addr()} {
@@ -103,6 +111,8 @@ func TestClientsThatAreNotLoggedInAreHeldShort(t *testing.T) {
 }
 
 func TestMaxclientsIsSaidAndKept(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	const most = 10
 	n := proc.NewNode(t, proc.Options{Args: []string{"--maxclients", "10"}})
 	redis := proc.RedisServer(t, "--maxclients", "10")
@@ -133,6 +143,7 @@ func TestMaxclientsIsSaidAndKept(t *testing.T) {
 }
 
 func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{Args: []string{"--timeout", "1"}})
 	c := proc.Dial(t, n.Addr())
@@ -146,6 +157,7 @@ func TestIdleClientsAreClosedAfterTimeout(t *testing.T) {
 }
 
 func TestRandomBytesKillNothing(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
@@ -168,6 +180,7 @@ func TestRandomBytesKillNothing(t *testing.T) {
 // TestOneByteAtATime: readers that begin anew at each byte take seconds here, and
 // one that recurses overflows its stack.
 func TestOneByteAtATime(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()

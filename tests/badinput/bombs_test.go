@@ -62,8 +62,10 @@ func bombs() map[string][]byte {
 // TestBombsAreRefused: payloads with right checksums that claim, or unpack to,
 // more than there is memory.
 func TestBombsAreRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	const grownMax = 2560 * mb
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	c := proc.Dial(t, n.Addr())
 	c.Patience = patience

@@ -231,8 +231,9 @@ var limitDifferences = map[string]string{
 // TestNumbersAtTheLimits: what stands at the limit of what can be said is taken,
 // and what stands behind it refused, as by redis-server, in RESP2 and RESP3.
 func TestNumbersAtTheLimits(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	redis := proc.RedisServer(t, "--proto-max-bulk-len", "64mb")
 	ours, theirs := newSweepSide(t, n.Addr()), newSweepSide(t, redis.Addr())

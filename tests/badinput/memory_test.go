@@ -42,6 +42,8 @@ func watchRSS(n *proc.Node, do func()) int64 {
 // TestClaimsCostNothing: hundreds of clients announce arguments of 60 MB, and
 // send a few bytes of them.
 func TestClaimsCostNothing(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	grown := watchRSS(n, func() {
@@ -69,6 +71,8 @@ func TestClaimsCostNothing(t *testing.T) {
 // TestOutputNobodyReadsIsBounded: GET of 1 MB a thousand times, and no reply is
 // read. The client is closed at its limit, and others are served meanwhile.
 func TestOutputNobodyReadsIsBounded(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	const limit = 32 * mb
 	n := proc.NewNode(t, proc.Options{Args: []string{"--client-output-buffer-limit", fmt.Sprintf("normal %d 0 0", limit)}})
 	pid := n.Pid()
@@ -126,6 +130,8 @@ func clients(t *testing.T, n *proc.Node) int {
 // TestSlowReaderGetsEverything: slow is not hostile; below the limits every
 // reply comes.
 func TestSlowReaderGetsEverything(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	if _, err := proc.Ask(n.Addr(), "SET", "k", strings.Repeat("x", 10_000)); err != nil {
 		t.Fatal(err)
@@ -157,6 +163,8 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 
 // TestTransactionWithoutEndIsBounded: commands are queued and no EXEC comes.
 func TestTransactionWithoutEndIsBounded(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	value := strings.Repeat("x", 10_000)
@@ -192,6 +200,8 @@ func TestTransactionWithoutEndIsBounded(t *testing.T) {
 // TestValuesAboveTheLimitAreRefusedAndClosed: one byte more than
 // proto-max-bulk-len, which is lower than Redis's default here.
 func TestValuesAboveTheLimitAreRefusedAndClosed(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	n := proc.NewNode(t, proc.Options{})
 	pid := n.Pid()
 	f := frame{send: fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n", 64*mb+1)}

@@ -43,7 +43,9 @@ func again(n int, arg string, command ...string) []string {
 // Each is refused in words while the node's memory stays within some copies of
 // the bound, and others are served.
 func TestRepliesAreBounded(t *testing.T) {
-	n := proc.NewNode(t, proc.Options{})
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	loadBig(t, n)
 	for _, args := range [][]string{
@@ -78,7 +80,9 @@ func TestRepliesAreBounded(t *testing.T) {
 // replica must not end them. What the transaction writes is written all the
 // same.
 func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
-	n := proc.NewNode(t, proc.Options{})
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	loadBig(t, n)
 	c := proc.Dial(t, n.Addr())
@@ -116,7 +120,9 @@ func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 // TestRepliesOfTheNodeAreBoundedTogether: what a transaction asks of the node alone
 // is bounded as what it asks of the data.
 func TestRepliesOfTheNodeAreBoundedTogether(t *testing.T) {
-	n := proc.NewNode(t, proc.Options{})
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	c := proc.Dial(t, n.Addr())
 	c.Patience = patience

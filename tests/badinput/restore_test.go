@@ -223,13 +223,14 @@ const restoredTogether = 20
 // redis-server, are damaged and given the checksum that belongs to them. Each is
 // refused as bad data, or is a value like any other.
 func TestRestoreOfDamagedPayloads(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	const grownMax = 1024 * mb
 	each := 25
 	if proc.Long() {
 		each = 400
 	}
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	r, _ := sweepSeed(t)
 	sources := map[string]map[string]string{

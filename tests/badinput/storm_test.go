@@ -112,6 +112,7 @@ func endHalf(t *testing.T, addrs, ids []string) {
 // and elements come for the rest. Each gets one, none comes twice or is lost, and
 // nobody is left waiting.
 func TestAStormOfBlockedClients(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	const half, spare = 2 * stormQuarter, 10
 	cluster := proc.NewCluster(t, 3, proc.Options{})
@@ -153,6 +154,7 @@ func TestAStormOfBlockedClients(t *testing.T) {
 // TestEndlessTransactionsAndWatches: a MULTI with commands without end, and as many
 // watched keys, are refused at their limits; the client, and its memory, live on.
 func TestEndlessTransactionsAndWatches(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	const limit, endless, piece = 1 << 16, 200_000, 10_000
 	n := proc.NewNode(t, proc.Options{})

@@ -140,6 +140,7 @@ func (s *sweep) template(t *testing.T, template string, share int, r *rand.Rand)
 // redis-server's byte for byte, and so is any other answer but for
 // sweepDifferences. The server lives, and its memory stays bounded.
 func TestEveryCommandRefusesWhatRedisRefuses(t *testing.T) {
+	proc.NeedProcesses(t)
 	t.Parallel()
 	const grownMax = 2048 * mb
 	n := proc.NewNode(t, proc.Options{})
@@ -183,6 +184,8 @@ func tableOf(t *testing.T, s *sweepSide) map[string]commandRow {
 }
 
 func TestEveryCommandIsSwept(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	table := tableOf(t, newSweepSide(t, proc.NewNode(t, proc.Options{}).Addr()))
 	swept := map[string]bool{}
 	for _, template := range templates {

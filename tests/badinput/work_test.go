@@ -14,6 +14,8 @@ import (
 // TestFewBytesDoNotBuyHours: the log brings a command to every replica, and one
 // that runs for hours would stop them all. Each of these took that long.
 func TestFewBytesDoNotBuyHours(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	// A core that others use, too, makes of seconds many.
 	n := proc.NewNode(t, proc.Options{Args: []string{"--write-timeout-ms", "60000"}})
 	pid := n.Pid()

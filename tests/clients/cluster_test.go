@@ -3,6 +3,7 @@ package clients
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -31,6 +32,9 @@ const (
 	// steps is how many operations a client must get through between two
 	// disturbances: some on every key.
 	steps = keys + 10
+	// pace is the least time from one operation of a client to the next: what is waited
+	// for is the cluster, and the machine is for that.
+	pace = 4 * time.Millisecond
 )
 
 // spread gives shard i to node i mod 3, and waits until all nodes say so.
@@ -113,10 +117,13 @@ func leaderPorts(addr string) []int {
 
 // load is a client at work.
 type load struct {
+	name   string
 	ops    atomic.Int64
 	mu     sync.Mutex
 	errors []string
 	stop   func()
+	// gives are the errors that the library may give when a node dies; nil: none.
+	gives *regexp.Regexp
 }
 
 func (l *load) failed(text string) {
@@ -127,18 +134,28 @@ func (l *load) failed(text string) {
 	}
 }
 
-// goOn waits until the client has got some steps further.
-func (l *load) goOn(t *testing.T, c *proc.Cluster, when string) {
+// goOn waits until every one of some clients has got some steps further.
+func goOn(t *testing.T, c *proc.Cluster, all []*load, when string) {
 	t.Helper()
-	from := l.ops.Load()
-	if !proc.Poll(patience, func() bool { return l.ops.Load() >= from+steps }) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, n := range c.Nodes {
-			t.Logf("%s sees:\n%s", n.Name, view(n.Addr()))
-		}
-		t.Fatalf("%s: %d operations and no more; errors: %q", when, l.ops.Load(), l.errors)
+	from := map[*load]int64{}
+	for _, l := range all {
+		from[l] = l.ops.Load()
 	}
+	stays := func(l *load) bool { return l.ops.Load() < from[l]+steps }
+	if proc.Poll(patience, func() bool { return !slices.ContainsFunc(all, stays) }) {
+		return
+	}
+	for _, n := range c.Nodes {
+		t.Logf("%s sees:\n%s", n.Name, view(n.Addr()))
+	}
+	for _, l := range all {
+		if stays(l) {
+			l.mu.Lock()
+			t.Errorf("%s, %s: %d operations and no more; errors: %q", l.name, when, l.ops.Load(), l.errors)
+			l.mu.Unlock()
+		}
+	}
+	t.FailNow()
 }
 
 // loop is a load of a Go client: it writes a key and reads it back.
@@ -148,7 +165,10 @@ func loop(name string, set func(ctx context.Context, key, value string) error, g
 	l.stop = func() { cancel(); <-done }
 	go func() {
 		defer close(done)
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
+			<-tick.C
 			key, value := fmt.Sprintf("%s:%d", name, i%keys), fmt.Sprint(i)
 			if err := set(ctx, key, value); err != nil && ctx.Err() == nil {
 				l.failed(fmt.Sprintf("SET %s: %v", key, err))
@@ -184,13 +204,15 @@ var clusterClients = []struct {
 	// waits: it does not look for the new leader either, and goes on when the node
 	// is back.
 	waits bool
+	// byNode: it runs by Node.js.
+	byNode bool
 }{
 	{"go-redis ClusterClient", func(t *testing.T, c *proc.Cluster) *load {
 		return goRedisLoad(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 20, ClusterStateReloadInterval: time.Second}), "clusterclient")
-	}, nil, false},
+	}, nil, false, false},
 	{"go-redis UniversalClient", func(t *testing.T, c *proc.Cluster) *load {
 		return goRedisLoad(t, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: c.Addrs()}), "universal")
-	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe"), true},
+	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe"), true, false},
 	{"rueidis", func(t *testing.T, c *proc.Cluster) *load {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.Addrs()})
 		must(t, err)
@@ -202,9 +224,9 @@ var clusterClients = []struct {
 			func(ctx context.Context, key string) (string, error) {
 				return client.Do(ctx, client.B().Get().Key(key).Build()).ToString()
 			})
-	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe|closing"), false},
-	{"ioredis.Cluster", func(t *testing.T, c *proc.Cluster) *load { return nodeLoad(t, "ioredis", c) }, nil, false},
-	{"node-redis createCluster", func(t *testing.T, c *proc.Cluster) *load { return nodeLoad(t, "redis", c) }, regexp.MustCompile(`ECONNRESET|EPIPE|Socket closed|ECONNREFUSED`), true},
+	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe|closing"), false, false},
+	{"ioredis.Cluster", func(t *testing.T, c *proc.Cluster) *load { return nodeLoad(t, "ioredis", c) }, nil, false, true},
+	{"node-redis createCluster", func(t *testing.T, c *proc.Cluster) *load { return nodeLoad(t, "redis", c) }, regexp.MustCompile(`ECONNRESET|EPIPE|Socket closed|ECONNREFUSED`), true, true},
 }
 
 // nodeLoad runs cluster.js.
@@ -274,23 +296,50 @@ func (l *load) readLines(out io.Reader) {
 }
 
 // disturb moves the leadership of each shard, and then kills the node that leads
-// shard 0 and starts it again, each time when the client has got further.
-func disturb(t *testing.T, c *proc.Cluster, l *load, waits bool) {
+// shard 0 and starts it again, each time when the clients have got further. Those of
+// wait do so when the node is back.
+func disturb(t *testing.T, c *proc.Cluster, all, wait []*load) {
 	t.Helper()
 	spread(t, c)
-	l.goOn(t, c, "at the start")
+	goOn(t, c, all, "at the start")
 	for shard := range shards {
 		give(t, c, shard, (shard+1)%len(c.Nodes))
-		l.goOn(t, c, fmt.Sprintf("shard %d has moved", shard))
+		goOn(t, c, all, fmt.Sprintf("shard %d has moved", shard))
 	}
 	victim := c.Nodes[1]
 	victim.Kill9()
-	if !waits {
-		l.goOn(t, c, victim.Name+" is dead")
-	}
+	goOn(t, c, slices.DeleteFunc(slices.Clone(all), func(l *load) bool { return slices.Contains(wait, l) }), victim.Name+" is dead")
 	victim.Start()
 	victim.WaitReady()
-	l.goOn(t, c, victim.Name+" is back")
+	goOn(t, c, all, victim.Name+" is back")
+}
+
+// throughChanges runs all clients beside each other through changes of leader.
+func throughChanges(t *testing.T, c *proc.Cluster) {
+	var all, wait []*load
+	for _, client := range clusterClients {
+		if _, why := installed(); client.byNode && why != "" {
+			t.Run(client.name, func(t *testing.T) { proc.Skip(t, why) })
+			continue
+		}
+		l := client.start(t, c)
+		l.name, l.gives = client.name, client.gives
+		t.Cleanup(l.stop)
+		all = append(all, l)
+		if client.waits {
+			wait = append(wait, l)
+		}
+	}
+	disturb(t, c, all, wait)
+	for _, l := range all {
+		l.stop()
+		t.Logf("%s: %d operations", l.name, l.ops.Load())
+		for _, text := range l.errors {
+			if l.gives == nil || !l.gives.MatchString(text) {
+				t.Errorf("%s gave the error %s", l.name, text)
+			}
+		}
+	}
 }
 
 // TestClusterClientsThroughChangesOfLeader runs every cluster-aware client through
@@ -303,20 +352,7 @@ func TestClusterClientsThroughChangesOfLeader(t *testing.T) {
 		t.Run(routing, func(t *testing.T) {
 			t.Parallel()
 			c := proc.NewCluster(t, 3, proc.Options{Shards: shards, Args: []string{"--routing", routing}})
-			for _, client := range clusterClients {
-				t.Run(client.name, func(t *testing.T) {
-					l := client.start(t, c)
-					defer l.stop()
-					disturb(t, c, l, client.waits)
-					l.stop()
-					t.Logf("%d operations", l.ops.Load())
-					for _, text := range l.errors {
-						if client.gives == nil || !client.gives.MatchString(text) {
-							t.Errorf("it gave the error %s", text)
-						}
-					}
-				})
-			}
+			t.Run("libraries", func(t *testing.T) { throughChanges(t, c) })
 			t.Run("redis-cli -c", func(t *testing.T) { redisCLICluster(t, c) })
 			t.Run("redis-cli --cluster", func(t *testing.T) { redisCLITools(t, c) })
 			t.Run("redis-benchmark --cluster", func(t *testing.T) { benchmarkCluster(t, c) })
@@ -324,37 +360,60 @@ func TestClusterClientsThroughChangesOfLeader(t *testing.T) {
 	}
 }
 
-// redisCLICluster gives a session of redis-cli -c commands on all shards while
-// their leaders change.
-func redisCLICluster(t *testing.T, c *proc.Cluster) {
-	spread(t, c)
+// cli is redis-cli -c, to which commands are typed.
+type cli struct {
+	run   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func openCLI(ctx context.Context, t *testing.T, c *proc.Cluster) *cli {
+	t.Helper()
 	host, port := split(t, c.Nodes[0].Addr())
-	run := exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
+	run := exec.CommandContext(ctx, proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
 	in, err := run.StdinPipe()
 	must(t, err)
 	out, err := run.StdoutPipe()
 	must(t, err)
 	run.Stderr = run.Stdout
 	must(t, proc.StartMortal(run))
-	lines := bufio.NewScanner(out)
+	return &cli{run, in, bufio.NewScanner(out)}
+}
+
+// say types a command, and returns what is answered.
+func (c *cli) say(format string, args ...any) (string, error) {
+	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+		return "", err
+	}
+	for c.lines.Scan() {
+		if text := c.lines.Text(); text != "" && !strings.HasPrefix(text, "-> Redirected") {
+			return text, nil
+		}
+	}
+	return "", errors.Join(c.lines.Err(), io.ErrUnexpectedEOF)
+}
+
+func (c *cli) end() error {
+	c.in.Close()
+	return c.run.Wait()
+}
+
+// redisCLICluster gives redis-cli -c commands on all shards while their leaders change.
+func redisCLICluster(t *testing.T, c *proc.Cluster) {
+	spread(t, c)
+	person := openCLI(deadline(t), t, c)
 	for i := range 5 * keys {
 		if i%keys == 0 {
 			give(t, c, i/keys%shards, (i/keys+2)%len(c.Nodes))
 		}
-		_, err := fmt.Fprintf(in, "SET cli:%d %d\nGET cli:%d\n", i%keys, i, i%keys)
-		must(t, err)
-		for _, want := range []string{"OK", fmt.Sprint(i)} {
-			got := "-> Redirected"
-			for ok := true; ok && (strings.HasPrefix(got, "-> Redirected") || got == ""); got = lines.Text() {
-				ok = lines.Scan()
-			}
-			if got != want {
-				t.Fatalf("command %d: %q, not %q", i, got, want)
-			}
+		if got, err := person.say("SET cli:%d %d", i%keys, i); err != nil || got != "OK" {
+			t.Fatalf("SET %d: %q, %v", i, got, err)
+		}
+		if got, err := person.say("GET cli:%d", i%keys); err != nil || got != fmt.Sprint(i) {
+			t.Fatalf("GET behind SET %d: %q, %v", i, got, err)
 		}
 	}
-	in.Close()
-	must(t, run.Wait())
+	must(t, person.end())
 }
 
 // redisCLITools runs what redis-cli knows of clusters, against every node.

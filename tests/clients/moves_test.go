@@ -1,11 +1,9 @@
 package clients
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -28,7 +26,7 @@ func TestClusterClientsThroughMovesOfReplicas(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	for _, routing := range []string{"forward", "redirect"} {
-		t.Run(routing, func(t *testing.T) { moveUnderClients(t, routing) })
+		t.Run(routing, func(t *testing.T) { t.Parallel(); moveUnderClients(t, routing) })
 	}
 }
 
@@ -80,21 +78,19 @@ func placed(t *testing.T, c *proc.Cluster, when string, want []int) {
 type moving struct {
 	t     *testing.T
 	c     *proc.Cluster
-	names []string
 	loads []*load
 }
 
 func (m *moving) start(name string, l *load) {
 	m.t.Cleanup(l.stop)
-	m.names, m.loads = append(m.names, name), append(m.loads, l)
+	l.name = name
+	m.loads = append(m.loads, l)
 }
 
 // goOn waits until every client has got further.
 func (m *moving) goOn(when string) {
 	m.t.Helper()
-	for i, l := range m.loads {
-		l.goOn(m.t, m.c, m.names[i]+", "+when)
-	}
+	goOn(m.t, m.c, m.loads, when)
 }
 
 // moved waits until a move has ended, looks at what is told of it, and lets every
@@ -111,11 +107,11 @@ func (m *moving) moved(when string, replicas []int) {
 
 // end ends the clients; none has seen an error.
 func (m *moving) end() {
-	for i, l := range m.loads {
+	for _, l := range m.loads {
 		l.stop()
-		m.t.Logf("%s: %d operations", m.names[i], l.ops.Load())
+		m.t.Logf("%s: %d operations", l.name, l.ops.Load())
 		for _, text := range l.errors {
-			m.t.Errorf("%s gave the error %s", m.names[i], text)
+			m.t.Errorf("%s gave the error %s", l.name, text)
 		}
 	}
 }
@@ -186,43 +182,23 @@ func checkTools(t *testing.T, c *proc.Cluster, when string) {
 	}
 }
 
-// cliLoad is a session of redis-cli -c.
+// cliLoad is redis-cli -c.
 func cliLoad(t *testing.T, c *proc.Cluster) *load {
 	t.Helper()
-	host, port := split(t, c.Nodes[0].Addr())
-	run := exec.Command(proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
-	in, err := run.StdinPipe()
-	must(t, err)
-	out, err := run.StdoutPipe()
-	must(t, err)
-	run.Stderr = run.Stdout
-	must(t, proc.StartMortal(run))
-	lines := bufio.NewScanner(out)
-	say := func(format string, args ...any) (string, error) {
-		if _, err := fmt.Fprintf(in, format, args...); err != nil {
-			return "", err
-		}
-		for lines.Scan() {
-			if text := lines.Text(); text != "" && !strings.HasPrefix(text, "-> Redirected") {
-				return text, nil
-			}
-		}
-		return "", errors.Join(lines.Err(), io.ErrUnexpectedEOF)
-	}
+	person := openCLI(context.Background(), t, c)
 	l := loop("cli",
 		func(_ context.Context, key, value string) error {
-			text, err := say("SET %s %s\n", key, value)
+			text, err := person.say("SET %s %s", key, value)
 			if err == nil && text != "OK" {
 				err = errors.New(text)
 			}
 			return err
 		},
-		func(_ context.Context, key string) (string, error) { return say("GET %s\n", key) })
+		func(_ context.Context, key string) (string, error) { return person.say("GET %s", key) })
 	stop := l.stop
 	l.stop = func() {
 		stop()
-		in.Close()
-		_ = run.Wait()
+		_ = person.end()
 	}
 	return l
 }
@@ -237,7 +213,9 @@ func benchmarkLoad(t *testing.T, c *proc.Cluster) *load {
 	l.stop = func() { cancel(); <-done }
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
+		tick := time.NewTicker(steps * pace)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
 			out, err := exec.CommandContext(ctx, tool, "--cluster", "-h", host, "-p", port, "-t", "set,get,incr", "-n", "500", "-c", "6", "-q").CombinedOutput()
 			if strings.Contains(string(out), "could not find node with ID") {
 				continue // it knows no nodes but those that led when it began

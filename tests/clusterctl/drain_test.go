@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// counting is a client that increments without a rest: a counter of its own,
+// counting is a client that increments all the time: a counter of its own,
 // and one that it shares with the others.
 type counting struct {
 	conn *respconn.Conn
@@ -26,7 +26,12 @@ type counting struct {
 	ended     chan error
 }
 
-const sharedCounter = "count:all"
+const (
+	sharedCounter = "count:all"
+	// pace is the least time from one round of a client to the next: the machine is for
+	// the nodes.
+	pace = 2 * time.Millisecond
+)
 
 func count(t *testing.T, addr, own string) *counting {
 	t.Helper()
@@ -42,7 +47,10 @@ func count(t *testing.T, addr, own string) *counting {
 
 func (c *counting) run() error {
 	last := 0
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
 	for n := int64(1); !c.stop.Load(); n++ {
+		<-tick.C
 		began := time.Now()
 		own, err := c.conn.Do("INCR", c.own)
 		if err != nil || own.String() != ":"+strconv.FormatInt(n, 10) {

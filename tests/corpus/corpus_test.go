@@ -83,10 +83,14 @@ func TestTheEngineAloneAnswersTheCorpus(t *testing.T) {
 }
 
 func TestOneNodeAnswersTheCorpus(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	runAll(t, TCP(proc.NewNode(t, proc.Options{}).Addr(), true))
 }
 
 func TestClusterAnswersTheCorpusThroughAFollower(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	runAll(t, TCP(c.Follower().Addr(), true))
 }
@@ -94,6 +98,8 @@ func TestClusterAnswersTheCorpusThroughAFollower(t *testing.T) {
 // TestManyShardsAnswerTheWholeKeyspace gives the script on whole keyspaces to a
 // follower of a cluster of four shards.
 func TestManyShardsAnswerTheWholeKeyspace(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 4})
 	s, err := Load("testdata/whole.txt")
 	if err != nil {

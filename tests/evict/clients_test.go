@@ -11,6 +11,7 @@ import (
 // there is a limit, which begins with maxmemory.
 func TestClientsTogetherHoldAPartOfMaxmemory(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	const monitors = 3
 	c := proc.NewCluster(t, 1, proc.Options{Args: []string{"--maxmemory-clients", "10%"}})
 	addr := c.Nodes[0].Addr()

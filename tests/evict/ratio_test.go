@@ -25,6 +25,7 @@ const (
 // as many keys, and compares how often a key was there.
 func TestHitRatioBesideRedis(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	redis := proc.Dial(t, proc.RedisServer(t).Addr())
 	ours := proc.Dial(t, proc.NewNode(t, proc.Options{}).Addr())
 	for _, policy := range []string{"allkeys-lru", "allkeys-lfu", "allkeys-random"} {

@@ -80,6 +80,7 @@ func TestOldFoldersOpen(t *testing.T) {
 }
 
 func opens(t *testing.T, archive, asked string) {
+	t.Parallel()
 	text, err := os.ReadFile(asked)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,9 @@ const (
 	hangsAtMost = 25 * time.Second
 	// writesUsual is how many writes of a client show that it is served.
 	writesUsual = 50
+	// pace is the least time from one call of a client to the next: the machine is for
+	// the nodes.
+	pace = 2 * time.Millisecond
 )
 
 // counting is a client that increments a counter of its own: each reply must be one
@@ -39,7 +42,10 @@ func (c *counting) run(t *testing.T, stop *atomic.Bool) {
 		return
 	}
 	defer conn.Close()
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
 	for n := int64(1); !stop.Load(); n++ {
+		<-tick.C
 		began := time.Now()
 		v, err := conn.Do("INCR", c.key)
 		if err != nil || v.String() != ":"+strconv.FormatInt(n, 10) {
@@ -60,7 +66,10 @@ func lookFor(t *testing.T, n *proc.Node, c *counting, reads *atomic.Int64, stop 
 		return
 	}
 	defer conn.Close()
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
 	for !stop.Load() {
+		<-tick.C
 		least := c.done.Load()
 		v, err := conn.Do("GET", c.key)
 		if got, _ := strconv.ParseInt(string(v.Bytes), 10, 64); err != nil || v.IsError() || got < least {

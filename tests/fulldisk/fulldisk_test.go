@@ -40,6 +40,7 @@ func value(n int) string { return fmt.Sprintf("%d %s", n, strings.Repeat("x", va
 func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 	for _, s := range stores {
 		t.Run(s.kind, func(t *testing.T) {
+			t.Parallel()
 			var d *disk
 			n := proc.NewNode(t, proc.Options{LogStore: s.kind, Before: func(n *proc.Node) { d = mountUnder(t, n, s.sizeBytes) }})
 			const room = 20
@@ -153,6 +154,7 @@ func TestFullDiskOfOneNodeIsNoMatterToClientsOfTheOthers(t *testing.T) {
 }
 
 func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
+	t.Parallel()
 	full := 0
 	if !leader {
 		full = 2

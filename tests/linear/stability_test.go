@@ -3,6 +3,8 @@ package linear
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -12,19 +14,45 @@ import (
 	"lockstep/tests/respconn"
 )
 
+const (
+	// starved is a wait for processor and disk in which a heartbeat may be missed: half of
+	// the silence after which a follower stands for election.
+	starved = 400 * time.Millisecond
+	// busyTurns is how often a machine that starves its processes is tried.
+	busyTurns = 3
+)
+
 // TestBusyMachineChangesNoLeader saturates every core with clients: heartbeats
-// must come through all the same.
+// must come through all the same. Others may want the machine, too: where it has kept
+// somebody waiting who does nothing, what has changed meanwhile is tried again.
 func TestBusyMachineChangesNoLeader(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{})
-	leader := c.WaitLeader()
-	term := proc.Info(leader.Addr(), "raft")["raft_term"]
-
 	d := 10 * time.Second
 	if proc.Long() {
 		d = time.Minute
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+	for turn := range busyTurns {
+		changes, wait := busy(t, c, d)
+		if changes == "" {
+			return
+		}
+		if wait < starved || turn == busyTurns-1 {
+			t.Fatalf("turn %d, in which nobody waited for the machine for longer than %v:\n%s", turn, wait, changes)
+		}
+		t.Logf("the machine kept somebody waiting for %v:\n%s", wait, changes)
+	}
+}
+
+// busy saturates the machine for a while. It returns what has changed of who leads,
+// and for how long the machine kept somebody waiting.
+func busy(t *testing.T, c *proc.Cluster, d time.Duration) (changes string, wait time.Duration) {
+	t.Helper()
+	leader := c.WaitLeader()
+	term := proc.Info(leader.Addr(), "raft")["raft_term"]
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
+	waited := make(chan time.Duration, 1)
+	go func() { waited <- longestWait(t, ctx) }()
 	commands, err := saturate(ctx, c.Addrs())
 	if err != nil {
 		t.Error(err)
@@ -33,9 +61,34 @@ func TestBusyMachineChangesNoLeader(t *testing.T) {
 	for _, n := range c.Nodes {
 		info := proc.Info(n.Addr(), "raft")
 		if info["raft_term"] != term || info["raft_leader"] != leader.Name {
-			t.Errorf("%s: term %s under %s; before it was term %s under %s", n.Name, info["raft_term"], info["raft_leader"], term, leader.Name)
+			changes += fmt.Sprintf("%s: term %s under %s; before it was term %s under %s\n", n.Name, info["raft_term"], info["raft_leader"], term, leader.Name)
 		}
 	}
+	return changes, <-waited
+}
+
+// longestWait is the longest time that it took to wake up and to write a byte to disk,
+// until the context ended.
+func longestWait(t *testing.T, ctx context.Context) (longest time.Duration) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "witness"))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer f.Close()
+	const every = 20 * time.Millisecond
+	for ctx.Err() == nil {
+		began := time.Now()
+		<-time.After(every)
+		if _, err := f.WriteAt([]byte{1}, 0); err != nil {
+			t.Error(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Error(err)
+		}
+		longest = max(longest, time.Since(began)-every)
+	}
+	return longest
 }
 
 const (

@@ -124,8 +124,12 @@ func newNode(t testing.TB, name string, index int) *Node {
 func NewCluster(t testing.TB, n int, o Options) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
-	for range n {
-		c.Join(o).WaitReady()
+	c.Join(o).WaitReady()
+	for range n - 1 {
+		c.Join(o)
+	}
+	for _, node := range c.Nodes[1:] {
+		node.WaitReady()
 	}
 	c.WaitLeader()
 	c.waitVoters(min(n, replicasUsual))

@@ -10,22 +10,30 @@ import (
 	"time"
 )
 
-// pollEvery is how often a condition is asked.
-const pollEvery = 20 * time.Millisecond
+const (
+	// pollEvery is the least time from one question to the next.
+	pollEvery = 20 * time.Millisecond
+	// pollPauseMax bounds the pause behind a question that took long. To ask costs the
+	// processor time that what is waited for wants, so a pause is as long as the
+	// question before it took.
+	pollPauseMax = 250 * time.Millisecond
+)
 
 // Poll asks the condition until it holds, and reports whether it did so before
 // the patience ran out.
 func Poll(patience time.Duration, condition func() bool) bool {
 	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for !condition() {
+	for {
+		began := time.Now()
+		if condition() {
+			return true
+		}
 		if time.Now().After(deadline) {
 			return false
 		}
-		<-tick.C
+		took := time.Since(began)
+		<-time.After(max(pollEvery-took, min(took, pollPauseMax)))
 	}
-	return true
 }
 
 // Wait is Poll, and the end of the test if the condition never holds. what

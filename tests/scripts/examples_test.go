@@ -22,6 +22,8 @@ const both = `redis.call('INCR', KEYS[1]) redis.call('INCRBY', KEYS[2], ARGV[1])
 // TestExamplesUnderLoad: many clients on all nodes, with the flag and
 // without, by EVAL and by EVALSHA: the counts are exact.
 func TestExamplesUnderLoad(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	const clients, calls, limit = 12, 60, 100
 	cluster := proc.NewCluster(t, 3, proc.Options{})
 	for _, flag := range []string{"", "#!lua flags=allow-key-locking\n"} {
@@ -65,6 +67,8 @@ func TestExamplesUnderLoad(t *testing.T) {
 // TestScriptsStayKnown: what is loaded through one node is known on all, after
 // the leader has gone, and after a restart of all.
 func TestScriptsStayKnown(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	cluster := proc.NewCluster(t, 3, proc.Options{})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	loaded := strings.Trim(say(t, c, "SCRIPT", "LOAD", "return redis.call('incr', KEYS[1])"), `"`)

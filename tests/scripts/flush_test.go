@@ -15,6 +15,8 @@ import (
 // texts are not in the log. Every call runs once, in its connection's order, and
 // none is answered NOSCRIPT.
 func TestFlushesAreUnseenByEval(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	const clients, calls = 6, 40
 	cluster := proc.NewCluster(t, 3, proc.Options{Shards: 2})
 	stop := make(chan struct{})

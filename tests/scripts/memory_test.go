@@ -10,6 +10,8 @@ import (
 // TestScriptsWithoutMemory: through a follower, with the memory full, a script
 // is refused what may need some, and nothing else.
 func TestScriptsWithoutMemory(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	cluster := proc.NewCluster(t, 3, proc.Options{})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	say(t, c, "SET", "k", "v")
@@ -34,7 +36,9 @@ func TestScriptsWithoutMemory(t *testing.T) {
 // TestReadingScriptsEndInTime: busy-reply-threshold ends them, and SCRIPT KILL
 // through any node does.
 func TestReadingScriptsEndInTime(t *testing.T) {
-	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--script-max-instructions", "1000000000000"}})
+	proc.NeedProcesses(t)
+	t.Parallel()
+	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--script-max-instructions", "1000000000000", "--busy-reply-threshold", "600000"}})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	const loop = "while true do end"
 	const where = " script: 694a5fe1ddb97a4c6a1bf299d9537c7d3d0f84e7, on @user_script:1."
@@ -67,6 +71,8 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 
 // TestReadingScriptsEnterNoLog, but for the text of one that was not known.
 func TestReadingScriptsEnterNoLog(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
 	cluster := proc.NewCluster(t, 3, proc.Options{})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	const text, flagged = "return redis.call('get', KEYS[1])", "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('get', KEYS[1])"

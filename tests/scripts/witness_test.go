@@ -70,6 +70,7 @@ func luaLines(t *testing.T, ear *respconn.Conn) (lines []string) {
 // scripts again, says nothing.
 func TestWhatScriptsDoShowsWhereTheyRun(t *testing.T) {
 	proc.NeedProcesses(t)
+	t.Parallel()
 	cluster := proc.NewCluster(t, 3, proc.Options{})
 	redis := proc.RedisServer(t)
 	leader, follower := cluster.WaitLeader(), cluster.Follower()

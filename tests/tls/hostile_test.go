@@ -145,13 +145,17 @@ func TestRatio(t *testing.T) {
 		}
 		speed := func(c *respconn.Conn) float64 {
 			began, n := time.Now(), 0
-			for ; time.Since(began) < time.Second; n += depth {
+			for ; time.Since(began) < 100*time.Millisecond; n += depth {
 				_, err := c.Pipeline(commands...)
 				must(t, err)
 			}
 			return float64(n) / time.Since(began).Seconds()
 		}
-		without, with := speed(plain), speed(sealed)
+		// The fastest of several turns: in some the machine does other things.
+		without, with := 0.0, 0.0
+		for range 5 {
+			without, with = max(without, speed(plain)), max(with, speed(sealed))
+		}
 		t.Logf("pipeline of %d: %.0f/s plain, %.0f/s under TLS, ratio %.2f", depth, without, with, with/without)
 		if with < without/20 {
 			t.Errorf("TLS costs more than it can")

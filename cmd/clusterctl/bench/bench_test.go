@@ -4,11 +4,12 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// dying is a server that says OK to every SET, until it dies.
+// dying is a server that says OK to every SET, and dies so long behind the first.
 func dying(t *testing.T, after time.Duration) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -16,7 +17,7 @@ func dying(t *testing.T, after time.Duration) (addr string) {
 		t.Fatal(err)
 	}
 	dead := make(chan struct{})
-	time.AfterFunc(after, func() { close(dead); l.Close() })
+	die := sync.OnceFunc(func() { time.AfterFunc(after, func() { close(dead); l.Close() }) })
 	t.Cleanup(func() { l.Close() })
 	serve := func(c net.Conn) {
 		defer c.Close()
@@ -30,6 +31,7 @@ func dying(t *testing.T, after time.Duration) (addr string) {
 			answer := "-ERR unknown command\r\n" // what the client library begins with
 			if strings.Contains(said, "\r\nSET\r\n") {
 				answer = "+OK\r\n"
+				die()
 			}
 			if _, err := io.WriteString(c, strings.Repeat(answer, strings.Count(said, "\r\n*"))); err != nil {
 				return
@@ -50,12 +52,13 @@ func dying(t *testing.T, after time.Duration) (addr string) {
 
 // A pause that nobody has seen the end of is told.
 func TestAPauseThatLastsToTheEndIsTold(t *testing.T) {
-	const lives, length = 300 * time.Millisecond, 1500 * time.Millisecond
+	const lives, length = 100 * time.Millisecond, 2 * time.Second
 	r, err := Run(t.Context(), Options{Addrs: []string{dying(t, lives)}, Clients: 2, Length: length, Keys: 1, ValueBytes: 1})
 	if err != nil || r.Calls == 0 || r.Broken == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if least := float64((length - lives).Milliseconds()) - 100; r.LongestPauseMs < least {
+	// The other half is for a machine that does other things, too.
+	if least := float64((length / 2).Milliseconds()); r.LongestPauseMs < least {
 		t.Errorf("the longest pause is %.0f ms of %v, in which the server lived for %v", r.LongestPauseMs, length, lives)
 	}
 }

@@ -4,6 +4,8 @@
 const assert = require("node:assert");
 
 const keys = 50;
+// The least time from one operation to the next, in milliseconds.
+const pace = 4;
 
 function ioredis(nodes) {
   const Redis = require("ioredis");
@@ -26,6 +28,7 @@ async function main() {
   let ended = false;
   process.stdin.on("end", () => (ended = true)).resume();
   for (let n = 0; !ended; n++) {
+    const turn = new Promise((resolve) => setTimeout(resolve, pace));
     const key = `${library}:${n % keys}`;
     try {
       await client.set(key, String(n));
@@ -34,6 +37,7 @@ async function main() {
       console.log("error " + String(err).replaceAll("\n", " "));
     }
     if (n % 10 === 0) console.log("n " + n);
+    await turn;
   }
   console.log("done");
   process.exit(0);

@@ -9,6 +9,9 @@ from redis.cluster import ClusterNode, RedisCluster
 
 KEYS = 50
 
+# How long it rests between two operations, in seconds.
+PACE = 0.004
+
 # It logs each MOVED that it follows, as if that were a failure.
 logging.disable(logging.CRITICAL)
 
@@ -41,6 +44,7 @@ def main():
         if n % 10 == 0:
             say("n %d" % n)
         n += 1
+        ended.wait(PACE)
     say("done")
 
 

@@ -9,6 +9,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 -checks inherit,-ST1005
 FUZZTIME    ?= 10000x
 TESTFLAGS   ?=
 
+# Debian's packages and their versions, as tested.
+VERSIONS    ?= tests/versions.txt
+
 # Packages that have goroutines, in the code or in its tests. Those that run the
 # rest of the engine side by side are fsm and cluster/shard.
 CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
@@ -16,7 +19,7 @@ CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/...
 # What tests use beside Go, and do without where it is not installed.
 TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze
 
-.PHONY: run build chart test missing race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
+.PHONY: run build chart test missing versions race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
 
 run: ## three real nodes on this machine, with a live view
 	go run ./cmd/clusterctl demo
@@ -26,7 +29,7 @@ build: ## both programs, into bin/
 
 # go test says nothing of what was skipped where a package passes: tests write it
 # into a file (tests/proc).
-test: missing ## everything that needs no root and no network beyond loopback
+test: missing versions ## everything that needs no root and no network beyond loopback
 	@skipped=$$(mktemp); echo go test -timeout 15m $(TESTFLAGS) ./...; \
 	LOCKSTEP_SKIPPED=$$skipped go test -timeout 15m $(TESTFLAGS) ./...; \
 	status=$$?; sort -u $$skipped; rm -f $$skipped; exit $$status
@@ -34,6 +37,12 @@ test: missing ## everything that needs no root and no network beyond loopback
 missing: ## which tests are skipped on this machine, and for want of what
 	@for tool in $(TOOLS); do command -v $$tool >/dev/null || echo "SKIPPED: the tests that need $$tool, which is not installed"; done
 	@[ "$$(id -u)" = 0 ] || echo "SKIPPED: the tests that need root: full and hung disks, network namespaces"
+
+versions: ## which of the programs that tests use are others than were tested
+	@! command -v dpkg-query >/dev/null || grep -v '^#' $(VERSIONS) | while read -r package tested; do \
+		here=$$(dpkg-query -W -f '$${Version}' "$$package" 2>/dev/null); \
+		[ -z "$$here" ] || [ "$$here" = "$$tested" ] || echo "CHANGED: $$package is $$here here; the tests were last passed with $$tested ($(VERSIONS))"; \
+	done
 
 race: ## the concurrent packages under the race detector
 	go test -race -short -timeout 15m $(TESTFLAGS) $(CONCURRENT)

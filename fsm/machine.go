@@ -133,6 +133,9 @@ type Machine struct {
 	settings atomic.Pointer[command.Settings]
 	counters Counters
 	users    userCache
+	// keptBytes is what KeptBytes tells, keptAsked that it is to be measured anew.
+	keptBytes atomic.Int64
+	keptAsked atomic.Bool
 }
 
 // state is what a snapshot replaces as a whole.
@@ -187,8 +190,10 @@ func (m *Machine) Close() { m.state.Load().sched.Close() }
 func (m *Machine) Keyspace() *engine.Keyspace { return m.state.Load().ks }
 
 // MemoryBytes is about what the state takes: keys, values and the index of their
-// expiries, scripts and libraries of functions. The duplicate table, which nothing
-// that is evicted makes shorter and which has bounds of its own, is not in it.
+// expiries, scripts and libraries of functions. The duplicate table is not in it
+// (KeptBytes): it has bounds of its own, and nothing that is evicted makes it shorter.
+// With little memory it alone could reach the limit, and then the writes would be
+// refused that say what of it is needed no more.
 func (m *Machine) MemoryBytes() int64 {
 	st := m.state.Load()
 	return st.ks.MemoryBytes() + st.ks.IndexBytes() + st.programs.MemoryBytes()
@@ -257,5 +262,6 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 		entry:    m.progress.begin(index, int64(len(data))+int64(e.Txns)*OpenTxnBytes),
 	}
 	m.applying.end(r.apply(&e, &m.applying), len(data))
+	m.measureKept()
 	return nil
 }

@@ -20,6 +20,7 @@ func (n *Node) watchPeak() {
 	defer t.Stop()
 	for {
 		n.notePeak(n.usedBytes())
+		n.keptBytes() // is told of as it was when somebody last asked
 		select {
 		case <-t.C:
 		case <-n.ctx.Done():
@@ -41,6 +42,14 @@ func (n *Node) notePeak(used int64) int64 {
 	}
 }
 
+// keptBytes is what the shards keep to answer repeated questions of other nodes.
+func (n *Node) keptBytes() (sum int64) {
+	for _, s := range n.shards() {
+		sum += s.Machine().KeptBytes()
+	}
+	return sum
+}
+
 // MemoryFacts implements client.Introspection. Used is what maxmemory limits:
 // keys and values, scripts and functions; the allocator is Go's, with all that the
 // process holds.
@@ -50,7 +59,7 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 	f := client.MemoryFacts{
 		UsedBytes: used, PeakBytes: n.notePeak(used), RSSBytes: residentBytes(),
 		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
-		ClientBytes: n.front.registry.Buffers().Bytes,
+		ClientBytes: n.front.registry.Buffers().Bytes, KeptBytes: n.keptBytes(),
 	}
 	for db := range engine.Databases {
 		d := client.DatabaseMemory{DB: db}
@@ -138,7 +147,8 @@ func (n *Node) infoPrograms(t *infoText, f *client.MemoryFacts) {
 // infoBuffers tells of memory beside the data.
 func infoBuffers(t *infoText, f *client.MemoryFacts) {
 	t.add("mem_fragmentation_bytes", f.RSSBytes-f.AllocatedBytes)
-	for _, name := range []string{"mem_not_counted_for_evict", "mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"} {
+	t.add("mem_not_counted_for_evict", f.KeptBytes)
+	for _, name := range []string{"mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"} {
 		t.add(name, 0)
 	}
 	t.add("mem_clients_normal", f.ClientBytes)

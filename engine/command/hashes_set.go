@@ -35,6 +35,7 @@ func (c *Ctx) setFields(args [][]byte, command string) (created int, ok bool) {
 	c.editHash(args[1], e, func(h *hash.Hash) {
 		h.Reserve(args[2:], limits)
 		for i := 2; i < len(args); i += 2 {
+			c.member()
 			if h.Set(hash.Field{Name: args[i], Value: args[i+1]}, limits) {
 				created++
 			}
@@ -140,6 +141,7 @@ func (c *Ctx) deleteFields(key []byte, h *hash.Hash, e *engine.Entry, names [][]
 	}
 	c.editHash(key, e, func(h *hash.Hash) {
 		for _, name := range names {
+			c.member()
 			if h.Delete(name) {
 				n++
 			}

@@ -45,6 +45,7 @@ func (c *Ctx) liveField(h *hash.Hash, name []byte) (hash.Field, bool) {
 	if h == nil {
 		return hash.Field{}, false
 	}
+	c.member()
 	f, ok := h.Get(name)
 	if !ok || f.GoneAt(c.NowMs) {
 		return hash.Field{}, false

@@ -5,6 +5,7 @@ import "lockstep/engine"
 func runDel(c *Ctx, args [][]byte) {
 	n := 0
 	for _, key := range args[1:] {
+		c.member()
 		if c.Delete(key) {
 			c.Notify(EventGeneric, "del", key)
 			n++
@@ -27,6 +28,7 @@ func runTouch(c *Ctx, args [][]byte) {
 func (c *Ctx) count(keys [][]byte, look func(key []byte) *engine.Entry) {
 	n := 0
 	for _, key := range keys {
+		c.member()
 		if look(key) != nil {
 			n++
 		}

@@ -71,6 +71,7 @@ func (c *Ctx) pushTexts(l *list.List, end listEnd, texts [][]byte) {
 	}
 	l.Reserve(c.listLimit(), sum, len(texts))
 	for _, text := range texts {
+		c.member()
 		pushText(l, end, text)
 	}
 }

@@ -65,7 +65,7 @@ func runLPos(c *Ctx, args [][]byte) {
 		if !c.steps(int64(l.Len()) / stepListElements) {
 			return
 		}
-		places = o.find(l, args[2])
+		places = o.find(l, args[2], c.item)
 	}
 	switch {
 	case o.many:
@@ -80,8 +80,9 @@ func runLPos(c *Ctx, args [][]byte) {
 	}
 }
 
-// find returns the places of the matches that are asked for.
-func (o *posOptions) find(l *list.List, text []byte) (places []int) {
+// find returns the places of the matches that are asked for, and calls each for
+// each element that it looks at.
+func (o *posOptions) find(l *list.List, text []byte, each func()) (places []int) {
 	most, wanted := l.Len(), int64(1)
 	if o.most != 0 {
 		most = int(min(o.most, int64(most)))
@@ -90,7 +91,7 @@ func (o *posOptions) find(l *list.List, text []byte) (places []int) {
 		wanted = o.count
 	}
 	skip := max(o.rank, -o.rank) - 1
-	for i := range l.Matches(text, o.rank < 0, most) {
+	for i := range l.Matches(text, o.rank < 0, most, each) {
 		if skip > 0 {
 			skip--
 			continue

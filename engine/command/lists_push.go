@@ -45,7 +45,7 @@ func runLInsert(c *Ctx, args [][]byte) {
 	if !c.steps(int64(l.Len()) / stepListElements) {
 		return
 	}
-	i := l.Index(pivot)
+	i := l.Index(pivot, c.item)
 	if i < 0 {
 		c.Out.Int(-1)
 		return

@@ -158,7 +158,7 @@ func runLRem(c *Ctx, args [][]byte) {
 	if l != nil && !c.steps(int64(l.Len())/stepListElements) {
 		return
 	}
-	if l == nil || l.Index(text) < 0 {
+	if l == nil || l.Index(text, c.item) < 0 {
 		c.Out.Int(0)
 		return
 	}
@@ -167,7 +167,7 @@ func runLRem(c *Ctx, args [][]byte) {
 		if count != 0 {
 			most = int(min(max(count, -count), int64(most)))
 		}
-		c.Out.Int(int64(l.Remove(text, most, count < 0)))
+		c.Out.Int(int64(l.Remove(text, most, count < 0, c.item)))
 		l.Shrink(c.listLimit())
 	})
 }

@@ -19,6 +19,22 @@ var restCommands = []string{
 	"LRANGE list 0 -1", "HGETALL hash", "KEYS key*", "DUMP zset", "DUMP hash",
 	"SRANDMEMBER set MANY", "SRANDMEMBER set -MANY", "HRANDFIELD hash MANY", "HRANDFIELD hash -MANY", "ZRANDMEMBER zset MANY", "ZRANDMEMBER zset -MANY",
 	"GEOSEARCH geo FROMLONLAT 15 37 BYRADIUS 9000 KM ASC",
+	"LPOS list none", "LPOS list m1 RANK -1", "LINSERT list BEFORE none x", "LREM list 0 none", "LREM list -1 m1",
+	"HSCAN hash 0 COUNT MANY MATCH none", "SSCAN set 0 COUNT MANY", "ZSCAN zset 0 COUNT MANY",
+	"XRANGE stream - +", "XREAD STREAMS stream 0", "XREADGROUP GROUP g ann STREAMS stream 0", "XREADGROUP GROUP new bob STREAMS stream >",
+	"XPENDING stream g - + MANY", "XPENDING stream g IDLE 1000000 - + 1", "XINFO STREAM stream FULL COUNT 0",
+	"XAUTOCLAIM stream g bob 0 0 COUNT MANY JUSTID", "XGROUP DELCONSUMER stream new bob",
+	// These take out of their keys, and stand behind what goes over them.
+	"ZREMRANGEBYRANK zset2 0 MANY", "ZPOPMIN zset MANY", "SPOP set2 MANY", "SPOP set MANY", "LPOP list MANY",
+}
+
+// restOverMany are commands that take long over many arguments; each is given so many
+// times.
+var restOverMany = []struct{ command, argument string }{
+	{"SADD set", " m%d"}, {"SMISMEMBER set", " m%d"}, {"SREM set", " m%d"}, {"ZADD zset", " 7 m%d"}, {"ZMSCORE zset", " m%d"}, {"ZREM zset", " m%d"},
+	{"HSET hash", " f%d w"}, {"HMGET hash", " f%d"}, {"HDEL hash", " f%d"}, {"RPUSH list", " m%d"},
+	{"XCLAIM stream g cay 0", " %d-1"}, {"XACK stream g", " %d-1"}, {"XDEL stream", " %d-1"},
+	{"MSET", " {k}%d v"}, {"MGET", " {k}%d"}, {"EXISTS", " {k}%d"}, {"DEL", " {k}%d"},
 }
 
 // fillForRest makes the keys of restCommands, so many elements of each.
@@ -46,7 +62,11 @@ func fillForRest(r *runner, n int) {
 	add("HSET", "hash", func(i int) string { return fmt.Sprintf("f%d v", i) })
 	for i := range n {
 		r.do(fmt.Sprintf("SET key%d v", i))
+		r.do(fmt.Sprintf("XADD stream %d-1 f v", i))
 	}
+	r.script(`XGROUP CREATE stream g 0 => +OK
+		XGROUP CREATE stream new 0 => +OK`)
+	r.do("XREADGROUP GROUP g ann STREAMS stream >")
 	for _, key := range []string{"few", "few2", "few3"} {
 		r.do("SADD " + key + " m1 x")
 	}
@@ -76,6 +96,18 @@ func TestLongCommandsRest(t *testing.T) {
 			t.Fatalf("RESTORE: %s", got)
 		}
 		all["RESTORE"] = count
+		for _, over := range restOverMany {
+			var line strings.Builder
+			line.WriteString(over.command)
+			for i := range n {
+				fmt.Fprintf(&line, over.argument, i)
+			}
+			count = 0
+			if got := r.do(line.String()); got[0] == '-' {
+				t.Fatalf("%s: %s", over.command, got)
+			}
+			all[over.command] = count
+		}
 		return all
 	}
 	small, large := rests(100, 100), rests(most, 4<<20)

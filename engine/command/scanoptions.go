@@ -50,6 +50,7 @@ func (o *scanOptions) parse(c *Ctx, args [][]byte, own func(args [][]byte) (take
 
 // admits tells whether an element matches the pattern.
 func (o *scanOptions) admits(c *Ctx, element []byte) bool {
+	c.item()
 	return o.pattern == nil || c.matches(o.pattern, element, false)
 }
 

@@ -30,6 +30,7 @@ func runSAdd(c *Ctx, args [][]byte) {
 	l, given := c.Settings.set(), len(members)
 	if e != nil {
 		for len(members) > 0 && s.Has(members[0]) {
+			c.member()
 			members = members[1:]
 		}
 		if len(members) == 0 {
@@ -42,6 +43,7 @@ func runSAdd(c *Ctx, args [][]byte) {
 	c.editSet(key, e, members[0], given, func(s *set.Set) {
 		s.Expect(given, l)
 		for _, member := range members {
+			c.member()
 			if s.Add(member, l) {
 				added++
 			}
@@ -68,12 +70,14 @@ func runSRem(c *Ctx, args [][]byte) {
 		return
 	}
 	for e != nil && len(members) > 0 && !s.Has(members[0]) {
+		c.member()
 		members = members[1:]
 	}
 	removed := 0
 	if e != nil && len(members) > 0 {
 		c.editSet(key, e, nil, 0, func(s *set.Set) {
 			for _, member := range members {
+				c.member()
 				if s.Remove(member) {
 					removed++
 				}
@@ -144,6 +148,7 @@ func runSMIsMember(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(len(args) - 2)
 	for _, member := range args[2:] {
+		c.member()
 		c.hasMember(s, member)
 	}
 }

@@ -58,7 +58,7 @@ func runSPop(c *Ctx, args [][]byte) {
 	place := c.Chance().Below(s.Len())
 	c.Out.Bulk(s.At(place, buf[:]))
 	c.editSet(key, e, nil, 0, func(s *set.Set) {
-		s.RemoveAt([]int{place})
+		s.RemoveAt([]int{place}, c.item)
 		c.Notify(EventSet, "spop", key)
 	})
 }
@@ -97,9 +97,9 @@ func (c *Ctx) popMembers(key, countArg []byte) {
 	l, stay := c.Settings.set(), s.Len()-len(places)
 	c.editSet(key, e, nil, 0, func(s *set.Set) {
 		if stay*moveRatio <= len(places) {
-			s.Retain(places, l)
+			s.Retain(places, l, c.item)
 		} else {
-			s.RemoveAt(places)
+			s.RemoveAt(places, c.member)
 		}
 		c.Notify(EventSet, "spop", key)
 	})

@@ -113,6 +113,7 @@ func (c *Ctx) zadd(args [][]byte, o zaddOptions) {
 	}
 	entries := make([]zset.Entry, 0, len(rest)/2)
 	for ; len(rest) > 0; rest = rest[2:] {
+		c.item()
 		score, ok := c.doubleArg(rest[0], ErrNotFloat)
 		if !ok {
 			return
@@ -154,6 +155,7 @@ func (c *Ctx) zaddIncr(key []byte, s *zset.Set, e *engine.Entry, entry zset.Entr
 func (c *Ctx) zaddAll(key []byte, s *zset.Set, e *engine.Entry, entries []zset.Entry, o *zaddOptions) (added, updated int) {
 	first := 0
 	for ; first < len(entries); first++ {
+		c.member()
 		if outcome, _ := o.outcome(s, entries[first]); outcome >= zaddUpdated {
 			break
 		}
@@ -169,6 +171,7 @@ func (c *Ctx) zaddAll(key []byte, s *zset.Set, e *engine.Entry, entries []zset.E
 	fresh := func() *zset.Set { return newSortedSet(len(entries), len(entries[0].Member), limits) }
 	edit(c, key, engine.KindSortedSet, e, fresh, func(s *zset.Set) {
 		for _, entry := range entries[first:] {
+			c.member()
 			outcome, score := o.outcome(s, entry)
 			switch outcome {
 			case zaddAdded:

@@ -36,6 +36,7 @@ func (c *Ctx) eachScore(args [][]byte, none func(), some func(score float64)) {
 	}
 	c.Out.Array(len(args) - 2)
 	for _, member := range args[2:] {
+		c.member()
 		found := false
 		var score float64
 		if s != nil {

@@ -69,6 +69,7 @@ func (c *Ctx) popFrom(key []byte, e *engine.Entry, count int64, highest bool, fo
 		}
 		left := n
 		for _, entry := range entries {
+			c.item()
 			if form == popPairs || form == popNested {
 				c.Out.Array(2)
 			}
@@ -78,7 +79,7 @@ func (c *Ctx) popFrom(key []byte, e *engine.Entry, count int64, highest bool, fo
 				break
 			}
 		}
-		s.RemoveRange(from, n)
+		s.RemoveRange(from, n, c.member)
 		event := "zpopmin"
 		if highest {
 			event = "zpopmax"

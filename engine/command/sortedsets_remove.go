@@ -11,6 +11,7 @@ func runZRem(c *Ctx, args [][]byte) {
 	removed := 0
 	if s != nil {
 		for len(members) > 0 {
+			c.member()
 			if _, ok := s.Score(members[0]); ok {
 				break
 			}
@@ -23,6 +24,7 @@ func runZRem(c *Ctx, args [][]byte) {
 	}
 	c.changeSortedSet(key, e, func(s *zset.Set) {
 		for _, member := range members {
+			c.member()
 			if s.Remove(member) {
 				removed++
 			}
@@ -72,7 +74,7 @@ func (c *Ctx) removeRange(key []byte, event string, places func(*zset.Set) (from
 		return
 	}
 	c.changeSortedSet(key, e, func(s *zset.Set) {
-		s.RemoveRange(from, to-from)
+		s.RemoveRange(from, to-from, c.member)
 		c.Notify(EventSortedSet, event, key)
 	})
 	c.Out.Int(int64(to - from))

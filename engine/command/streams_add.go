@@ -215,7 +215,7 @@ func runXDel(c *Ctx, args [][]byte) {
 		return
 	}
 	n := 0
-	c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Delete(ids); return n > 0 })
+	c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Delete(ids, c.member); return n > 0 })
 	if n > 0 {
 		c.Notify(EventStream, "xdel", key)
 	}

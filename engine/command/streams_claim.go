@@ -15,6 +15,7 @@ type claim struct {
 // take gives an entry to a consumer, if it is there and idle for long enough,
 // and answers it.
 func (o *claim) take(c *Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
+	c.member()
 	p, pending := g.FindPending(e.ID)
 	switch {
 	case !pending && !o.force:
@@ -124,6 +125,7 @@ func runXClaim(c *Ctx, args [][]byte) {
 		no, created := c.consumer(s, g, key, args[3])
 		changed = changed || created
 		for _, id := range o.ids {
+			c.member()
 			if e := s.Find(id); e == nil {
 				changed = s.RemovePending(g, id) || changed
 			} else if o.take(c, s, g, no, e) {
@@ -207,6 +209,7 @@ func (o *autoClaimOptions) run(c *Ctx, s *stream.Stream, g *stream.Group, no int
 	looks := o.count * autoClaimLooks
 	next, more := g.NextPending(o.from)
 	for ; more && looks > 0 && o.count > 0; looks-- {
+		c.member()
 		id := next.ID
 		if e := s.Find(id); e == nil {
 			s.RemovePending(g, id)

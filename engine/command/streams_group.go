@@ -181,7 +181,7 @@ func runXGroupDelConsumer(c *Ctx, args [][]byte) {
 	}
 	n := 0
 	c.changeStream(key, e, func(s *stream.Stream) bool {
-		n = s.RemoveConsumer(s.ChangeGroup(name), no)
+		n = s.RemoveConsumer(s.ChangeGroup(name), no, c.member)
 		return true
 	})
 	c.Notify(EventStream, "xgroup-delconsumer", key)

@@ -38,6 +38,7 @@ func runXInfoConsumers(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(g.Consumers())
 	g.EachConsumer(func(_ int, consumer *stream.Consumer) {
+		c.item()
 		inactiveMs := int64(stream.NeverActive)
 		if consumer.ActiveMs() != stream.NeverActive {
 			inactiveMs = max(c.clockMs()-consumer.ActiveMs(), 0)
@@ -84,6 +85,7 @@ func runXInfoGroups(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(len(s.Groups()))
 	for _, g := range s.Groups() {
+		c.item()
 		c.Out.Map(6)
 		c.Out.BulkString("name")
 		c.Out.BulkString(g.Name())
@@ -191,6 +193,7 @@ func (c *Ctx) infoPending(count int64, walk func(yield func(p stream.Pending) bo
 	c.Out.BulkString("pending")
 	at, n := c.Out.Len(), int64(0)
 	walk(func(p stream.Pending) bool {
+		c.item()
 		head(p)
 		c.Out.Int(p.DeliveredMs)
 		c.Out.Int(int64(p.Deliveries))

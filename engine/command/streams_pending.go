@@ -22,6 +22,7 @@ func runXAck(c *Ctx, args [][]byte) {
 	c.changeStream(key, e, func(s *stream.Stream) bool {
 		g := s.ChangeGroup(name)
 		for _, id := range ids {
+			c.member()
 			if s.RemovePending(g, id) {
 				n++
 			}
@@ -103,6 +104,7 @@ type looks struct {
 
 // more counts one more; false: there are no steps left.
 func (l *looks) more() bool {
+	l.c.item()
 	if l.n++; l.n%stepPending == 0 && l.c.Settings.StepsCounted != 0 {
 		l.over = l.over || !l.c.takeSteps(1)
 	}
@@ -139,6 +141,7 @@ func (c *Ctx) pendingBrief(g *stream.Group) {
 	c.bulkID(last.ID)
 	at, n := c.Out.Len(), 0
 	g.EachConsumer(func(_ int, consumer *stream.Consumer) {
+		c.item()
 		if consumer.Pending() > 0 {
 			c.Out.Array(2)
 			c.Out.BulkString(consumer.Name())

@@ -323,6 +323,7 @@ func (r *groupRead) fresh(c *Ctx, s *stream.Stream, g *stream.Group, no int) {
 	c.writeStreamEntries(walk, r.count, func(id stream.ID) {
 		s.Advance(g, id)
 		if !r.noAck {
+			c.member()
 			s.SetPending(g, stream.Pending{ID: id, DeliveredMs: c.NowMs, Deliveries: 1, Consumer: no})
 			s.ActivateConsumer(g, no, c.NowMs)
 		}
@@ -337,6 +338,7 @@ func (r *groupRead) old(c *Ctx, s *stream.Stream, g *stream.Group, no int) {
 	n := int64(0)
 	from, _ := r.behind.Next()
 	g.PendingOf(no, from, func(p stream.Pending) bool {
+		c.member()
 		if e := s.Find(p.ID); e != nil {
 			c.writeStreamEntry(e)
 			p.DeliveredMs = c.NowMs
@@ -352,6 +354,7 @@ func (r *groupRead) old(c *Ctx, s *stream.Stream, g *stream.Group, no int) {
 	})
 	c.Out.ArrayFrom(at, int(n))
 	for _, p := range again {
+		c.member()
 		s.SetPending(g, p)
 	}
 }

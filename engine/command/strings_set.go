@@ -263,6 +263,7 @@ func (c *Ctx) expireAt(key []byte, e *engine.Entry, atMs int64) {
 func runMGet(c *Ctx, args [][]byte) {
 	c.Out.Array(len(args) - 1)
 	for _, key := range args[1:] {
+		c.member()
 		e := c.Read(key)
 		if e != nil && e.Kind() != engine.KindString {
 			e = nil
@@ -297,6 +298,7 @@ func runMSetNX(c *Ctx, args [][]byte) {
 
 func (c *Ctx) setAll(pairs [][]byte) {
 	for i := 0; i+1 < len(pairs); i += 2 {
+		c.member()
 		c.setText(pairs[i], pairs[i+1], 0, false)
 	}
 }

@@ -78,11 +78,12 @@ func (l *List) Trim(i, count int) {
 }
 
 // Remove removes the elements that equal a text, the first max of them, or if
-// backward is set the last; it returns how many there were.
-func (l *List) Remove(text []byte, max int, backward bool) int {
+// backward is set the last; it returns how many there were. It calls each for each
+// element that it looks at, and for each that it keeps or removes one by one.
+func (l *List) Remove(text []byte, max int, backward bool, each func()) int {
 	var found []run
 	removed := 0
-	for i := range l.Matches(text, backward, l.Len()) {
+	for i := range l.Matches(text, backward, l.Len(), each) {
 		removed++
 		if n := len(found); n > 0 && found[n-1].joins(i) {
 			found[n-1].add(i)
@@ -97,11 +98,12 @@ func (l *List) Remove(text []byte, max int, backward bool) int {
 		slices.Reverse(found)
 	}
 	if len(found) > l.Len()/16 {
-		l.keepAllBut(found)
+		l.keepAllBut(found, each)
 		return removed
 	}
 	// From the end, so that places stay what they are.
 	for _, r := range slices.Backward(found) {
+		each()
 		l.Delete(r.first, r.count)
 	}
 	return removed
@@ -109,7 +111,7 @@ func (l *List) Remove(text []byte, max int, backward bool) int {
 
 // keepAllBut builds the list anew without some runs, which are in order. For many
 // of them it takes less than to remove one after the other.
-func (l *List) keepAllBut(gone []run) {
+func (l *List) keepAllBut(gone []run, each func()) {
 	kept := List{}
 	if !l.Packed() {
 		kept.large = &pack.Tree{}
@@ -121,6 +123,7 @@ func (l *List) keepAllBut(gone []run) {
 		if len(gone) > 0 && i >= gone[0].first {
 			continue
 		}
+		each()
 		kept.elementBytes += recordListpackBytes(record)
 		if kept.large != nil {
 			kept.large.Append(record)

@@ -13,6 +13,9 @@ import (
 	"lockstep/engine/rdb"
 )
 
+// nobody is told what is looked at.
+func nobody() {}
+
 // element returns texts of all the ways in which a record is made.
 func element(r *rand.Rand) string {
 	switch r.Intn(6) {
@@ -141,7 +144,7 @@ func change(t *testing.T, r *rand.Rand, l *List, model []string, limit Limit) []
 		most, backward := 1+r.Intn(n), r.Intn(2) == 0
 		want := 0
 		model, want = remove(model, text, most, backward)
-		if got := l.Remove([]byte(text), most, backward); got != want {
+		if got := l.Remove([]byte(text), most, backward, nobody); got != want {
 			t.Fatalf("Remove of %q removes %d, want %d", text, got, want)
 		}
 	case r.Intn(20) == 0:
@@ -150,7 +153,7 @@ func change(t *testing.T, r *rand.Rand, l *List, model []string, limit Limit) []
 		l.Trim(i, count)
 		model = slices.Clone(model[i : i+count])
 	}
-	if i := l.Index([]byte(text)); i != slices.Index(model, text) {
+	if i := l.Index([]byte(text), nobody); i != slices.Index(model, text) {
 		t.Fatalf("Index of %q is %d, want %d", text, i, slices.Index(model, text))
 	}
 	l.Shrink(limit)
@@ -274,7 +277,7 @@ func TestMatchesLooksAtNoMore(t *testing.T) {
 		l.PushBack([]byte(text))
 	}
 	for most, want := range []string{"[] []", "[0] [4]", "[0] [4]", "[0 2] [4 2]", "[0 2] [4 2]", "[0 2 4] [4 2 0]", "[0 2 4] [4 2 0]"} {
-		got := fmt.Sprint(slices.Collect(l.Matches([]byte("a"), false, most)), slices.Collect(l.Matches([]byte("a"), true, most)))
+		got := fmt.Sprint(slices.Collect(l.Matches([]byte("a"), false, most, nobody)), slices.Collect(l.Matches([]byte("a"), true, most, nobody)))
 		if got != want {
 			t.Errorf("Matches of %d elements: %s, want %s", most, got, want)
 		}

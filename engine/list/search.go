@@ -7,8 +7,8 @@ import (
 
 // Matches walks over the places of the elements that equal a text, from the
 // beginning, or if backward is set from the end. It looks at no more than most
-// elements.
-func (l *List) Matches(text []byte, backward bool, most int) iter.Seq[int] {
+// elements, and calls each for each.
+func (l *List) Matches(text []byte, backward bool, most int, each func()) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		var buf Buffer
 		want := buf.record(text)
@@ -20,6 +20,7 @@ func (l *List) Matches(text []byte, backward bool, most int) iter.Seq[int] {
 			if most--; most < 0 {
 				return
 			}
+			each()
 			if bytes.Equal(record, want) && !yield(i) {
 				return
 			}
@@ -28,9 +29,9 @@ func (l *List) Matches(text []byte, backward bool, most int) iter.Seq[int] {
 }
 
 // Index is the place of the first element that equals a text, -1 if there is
-// none.
-func (l *List) Index(text []byte) int {
-	for i := range l.Matches(text, false, l.Len()) {
+// none. It calls each for each that it looks at.
+func (l *List) Index(text []byte, each func()) int {
+	for i := range l.Matches(text, false, l.Len(), each) {
 		return i
 	}
 	return -1

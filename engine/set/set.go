@@ -281,19 +281,20 @@ func (s *Set) At(i int, buf []byte) []byte {
 	return s.body.(*pack.Pack).At(i)
 }
 
-// RemoveAt removes the members at ascending places. A small form is made anew
-// in one go.
-func (s *Set) RemoveAt(places []int) {
+// RemoveAt removes the members at ascending places, and calls each for each. A
+// small form is made anew in one go.
+func (s *Set) RemoveAt(places []int, each func()) {
 	switch b := s.body.(type) {
 	case *pack.Tree:
 		for _, i := range slices.Backward(places) {
+			each()
 			b.Delete(i, 1)
 		}
 	case *ints:
 		s.body = intsOf(slices.Collect(b.but(places)))
 	case *pack.Pack:
 		rest := &pack.Pack{}
-		for member := range s.But(places) {
+		for member := range s.But(places, each) {
 			rest.Append(member)
 		}
 		s.body = rest
@@ -301,13 +302,13 @@ func (s *Set) RemoveAt(places []int) {
 }
 
 // Retain is RemoveAt where most members go: those that stay are added to a new
-// set, which may have a smaller form.
-func (s *Set) Retain(gone []int, l Limits) {
+// set, which may have a smaller form. It calls each for each member that there was.
+func (s *Set) Retain(gone []int, l Limits, each func()) {
 	form := Packed
 	if s.Form() == Ints {
 		form = Ints
 	}
-	*s = *Collect(s.But(gone), form, false, l)
+	*s = *Collect(s.But(gone, each), form, false, l)
 }
 
 // All walks over the members in the set's order.
@@ -337,11 +338,13 @@ func (s *Set) All() iter.Seq[[]byte] {
 	}
 }
 
-// But walks over the members that do not stand at the ascending places.
-func (s *Set) But(places []int) iter.Seq[[]byte] {
+// But walks over the members that do not stand at the ascending places, and calls
+// each for each member.
+func (s *Set) But(places []int, each func()) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		i := 0
 		for member := range s.All() {
+			each()
 			if len(places) > 0 && places[0] == i {
 				places = places[1:]
 			} else if !yield(member) {

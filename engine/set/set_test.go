@@ -192,11 +192,11 @@ func removeSome(r *rand.Rand, s *Set, m *model) {
 		}
 	}
 	if r.IntN(4) > 0 {
-		s.RemoveAt(places)
+		s.RemoveAt(places, nobody)
 		m.members = stay
 		return
 	}
-	s.Retain(places, testLimits)
+	s.Retain(places, testLimits, nobody)
 	if m.form == Large {
 		m.form = Packed
 	}

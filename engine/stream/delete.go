@@ -1,9 +1,11 @@
 package stream
 
-// Delete deletes entries and returns how many there were.
-func (s *Stream) Delete(ids []ID) int {
+// Delete deletes entries and returns how many there were. It calls each for each
+// ID.
+func (s *Stream) Delete(ids []ID, each func()) int {
 	deleted, first := 0, false
 	for _, id := range ids {
+		each()
 		if !s.deleteOne(id) {
 			continue
 		}

@@ -211,11 +211,12 @@ func (s *Stream) AddConsumer(g *Group, name []byte, nowMs int64) (no int, added 
 }
 
 // RemoveConsumer deletes a consumer and its pending entries, and returns how
-// many these were.
-func (s *Stream) RemoveConsumer(g *Group, no int) int {
+// many these were. It calls each for each of them.
+func (s *Stream) RemoveConsumer(g *Group, no int, each func()) int {
 	c := g.consumers[no]
 	s.resize(g.pending, func() {
 		for _, key := range c.pending.From(0) {
+			each()
 			g.pending.Remove(key)
 		}
 	})

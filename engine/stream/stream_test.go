@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// nobody wants to know of each.
+func nobody() {}
+
 // item is an entry of the model.
 type item struct {
 	id    ID
@@ -195,7 +198,7 @@ func TestAStreamIsASortedSlice(t *testing.T) {
 					m.items = slices.Delete(m.items, i, i+1)
 					want = 1
 				}
-				if got := s.Delete([]ID{id}); got != want {
+				if got := s.Delete([]ID{id}, nobody); got != want {
 					t.Fatalf("seed %d: deleted %d of %v, want %d", seed, got, id, want)
 				}
 			case op == 17 && r.IntN(10) == 0:
@@ -326,7 +329,7 @@ func (m groups) step(t *testing.T, r *rand.Rand, s *Stream, now int64) {
 		if !ok {
 			return
 		}
-		n := s.RemoveConsumer(g, no)
+		n := s.RemoveConsumer(g, no, nobody)
 		maps.DeleteFunc(want, func(_ ID, o owned) bool {
 			if o.consumer == string(consumer) {
 				n--
@@ -393,7 +396,7 @@ func FuzzNode(f *testing.F) {
 	for range 20 {
 		s.Append(nextID(r, s.State.Last), randomPairs(r), Limits{EntriesMax: 5})
 	}
-	s.Delete([]ID{s.State.First})
+	s.Delete([]ID{s.State.First}, nobody)
 	s.EachNode(func(_ ID, listpack []byte) bool { f.Add(listpack); return true })
 	f.Fuzz(func(t *testing.T, listpack []byte) {
 		s := New()
@@ -407,7 +410,7 @@ func FuzzNode(f *testing.F) {
 		}
 		s.Append(ID{1 << 63, 0}, [][]byte{[]byte("a"), []byte("b")}, Limits{})
 		s.Trim(Trim{MaxLen: int64(s.Len() / 2)})
-		s.Delete([]ID{{1 << 63, 0}})
+		s.Delete([]ID{{1 << 63, 0}}, nobody)
 		s.check(t)
 	})
 }

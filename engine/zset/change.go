@@ -68,13 +68,14 @@ func (s *Set) countZero(score float64, n int) {
 func (s *Set) Remove(member []byte) bool {
 	rank, _, ok := s.Rank(member)
 	if ok {
-		s.RemoveRange(rank, 1)
+		s.RemoveRange(rank, 1, nobody)
 	}
 	return ok
 }
 
-// RemoveRange deletes count members from a place on.
-func (s *Set) RemoveRange(from, count int) {
+// RemoveRange deletes count members from a place on, and calls each for those that
+// it has to look for.
+func (s *Set) RemoveRange(from, count int, each func()) {
 	switch {
 	case count <= 0:
 	case !s.Large():
@@ -87,6 +88,7 @@ func (s *Set) RemoveRange(from, count int) {
 			if i == from+count {
 				break
 			}
+			each()
 			buf = pack.AppendHashed(buf[:0], e.Member)
 			s.countZero(e.Score, -1)
 			s.index.Remove(buf)

@@ -112,7 +112,7 @@ func TestSetIsItsModel(t *testing.T) {
 				}
 				from := rng.Intn(len(m.entries))
 				count := rng.Intn(len(m.entries) - from + 1)
-				s.RemoveRange(from, count)
+				s.RemoveRange(from, count, nobody)
 				m.entries = slices.Delete(m.entries, from, from+count)
 			case 2:
 				bound := scores[rng.Intn(len(scores))]

@@ -41,6 +41,11 @@ const (
 	fileOnly
 	// repeats: words of several lines of one source add up.
 	repeats
+	// hidden directives are told of by CONFIG GET to who gives the whole name.
+	hidden
+	// guarded directives are those that Redis keeps CONFIG SET away from, unless
+	// enable-protected-configs lets it.
+	guarded
 )
 
 // Directive is a row of the table.

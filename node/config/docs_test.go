@@ -36,7 +36,7 @@ folder the process runs in. A directive that is not known stops the start, with 
 restarts. *cluster* marks settings that hold for the whole cluster: a change goes through the log and outlives
 restarts, and what the log says wins over a node's own sources. *creation* marks those that are read when a node's or a cluster's state is made, and not again.
 
-Every directive of redis.conf 7.0 is known, and has one of four policies:
+Every directive of Redis 7.2 is known, and has one of four policies:
 
 | policy | in a file, a variable, a flag | CONFIG SET | CONFIG GET |
 |---|---|---|---|
@@ -44,6 +44,9 @@ Every directive of redis.conf 7.0 is known, and has one of four policies:
 | ignored | warning, unless it is the default | OK, no effect | what was set |
 | fixed | warning, unless it is the fact | error, unless it is the fact | the fact |
 | refused | the node does not start, unless it is the default | error | the default |
+
+What Redis itself takes at the start alone, CONFIG SET refuses here in its words, be it honoured or not. *hidden* marks what
+CONFIG GET, as Redis's, tells of to who gives the whole name, and leaves out of answers to patterns.
 `
 
 // documentation renders the table.
@@ -108,6 +111,9 @@ func docText(d *Directive) string {
 
 func docReason(d *Directive) string {
 	text := d.Why
+	if d.Has(hidden) {
+		text += "; *hidden*"
+	}
 	if len(d.refuses) > 0 {
 		text += "; `" + strings.Join(d.refuses, "`, `") + "` is refused"
 	}

@@ -24,7 +24,7 @@ func (c *Config) Get(patterns ...string) []Pair {
 		}
 		for _, d := range table {
 			for _, name := range d.Names() {
-				if d.Has(fileOnly) || seen[name] || !glob.Match([]byte(pattern), []byte(name), true) {
+				if d.Has(fileOnly) || d.Has(hidden) || seen[name] || !glob.Match([]byte(pattern), []byte(name), true) {
 					continue
 				}
 				seen[name] = true

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	redis "lockstep/tests/oracle"
@@ -138,6 +140,74 @@ func TestEventLettersPrintInRedisOrder(t *testing.T) {
 		}
 		if ours := c.Get("notify-keyspace-events"); ours[0].Value != reply[1] || ours[0].Value != value {
 			t.Fatalf("%q: %v here, %q in Redis", value, ours, reply)
+		}
+	}
+}
+
+// TestWhatRedisTakesAtTheStartAloneIsRefusedInItsWords: CONFIG SET of each directive
+// that Redis does not let change answers what Redis answers.
+func TestWhatRedisTakesAtTheStartAloneIsRefusedInItsWords(t *testing.T) {
+	redis, c := startOracle(t), Default()
+	reply, err := redis.do("CONFIG", "GET", "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := 0; i < len(reply); i += 2 {
+		name, value := reply[i], reply[i+1]
+		if _, want := redis.do("CONFIG", "SET", name, value); want != nil && strings.HasSuffix(want.Error(), "config") {
+			refused++
+			if got := c.Set([]Pair{{name, value}}); fmt.Sprint(got) != want.Error() {
+				t.Errorf("CONFIG SET %s\n  here  %v\n  Redis %v", name, got, want)
+			}
+		}
+	}
+	if refused < 20 {
+		t.Errorf("Redis refused %d directives only", refused)
+	}
+}
+
+// TestConfigGetAnswersAsRedis: which names patterns find, in which letters, and how
+// often.
+func TestConfigGetAnswersAsRedis(t *testing.T) {
+	redis, c := startOracle(t), Default()
+	names := func(pairs []Pair) []string {
+		var all []string
+		for _, p := range pairs {
+			all = append(all, p.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	known := map[string]bool{}
+	all, err := redis.do("CONFIG", "GET", "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(all); i += 2 {
+		known[all[i]] = true
+	}
+	for _, patterns := range [][]string{
+		{"maxmemory"}, {"MaxMemory"}, {"maxmemory", "MAXMEMORY"}, {"maxmemory", "maxmemory*"}, {"maxmemory*", "maxmemory"}, {"nosuch"}, {"nosuch", "timeout"},
+		{"*max-*-entries"}, {"hash-max-ziplist-entries"}, {"hash-max-*"}, {"slave*", "replica*"}, {"[st]ave"}, {"s?ve"}, {"SAVE*"}, {""}, {"*", "*"},
+		{"watchdog-period"}, {"watchdog*"}, {"key-load-delay"}, {"rdb-key-save-delay"}, {"use-exit-on-panic"}, {"loading-process-events-interval-bytes"},
+		{"list-max-ziplist-size"}, {"list-max-ziplist-entries"}, {"lua-time-limit"}, {"lua*"}, {"rename-command"}, {"include"}, {"user"}, {"loadmodule"}, {"slaveof"}, {"replicaof"},
+	} {
+		reply, err := redis.do(append([]string{"CONFIG", "GET"}, patterns...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := 0; i+1 < len(reply); i += 2 {
+			want = append(want, reply[i])
+		}
+		slices.Sort(want)
+		// What Redis does not have at all is no difference.
+		got := slices.DeleteFunc(names(c.Get(patterns...)), func(name string) bool {
+			return strings.ContainsAny(strings.Join(patterns, ""), "*?[") && !known[name]
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("CONFIG GET %q\n  here  %q\n  Redis %q", patterns, got, want)
 		}
 	}
 }

@@ -77,6 +77,7 @@ func (c *Config) ApplyReplicated(pairs []Pair) {
 
 var (
 	errImmutable = errors.New("can't set immutable config")
+	errGuarded   = errors.New("can't set protected config")
 	errDuplicate = errors.New("duplicate parameter")
 )
 
@@ -95,6 +96,8 @@ func (c *Config) plan(pairs []Pair) ([]assignment, error) {
 		switch {
 		case !ok || d.Has(fileOnly):
 			return nil, fmt.Errorf("ERR Unknown option or number of arguments for CONFIG SET - '%s'", p.Name)
+		case d.Has(guarded):
+			return nil, setFailed(p.Name, errGuarded)
 		case d.Has(Immutable):
 			return nil, setFailed(p.Name, errImmutable)
 		case seen[d]:

@@ -30,7 +30,7 @@ func TestConfigSetRefusesWhatCannotBe(t *testing.T) {
 		{"appendonly", "no", "ERR CONFIG SET failed (possibly related to argument 'appendonly') - every write is in the Raft log; there is no mode without one"},
 		{"appendfsync", "no", "ERR CONFIG SET failed (possibly related to argument 'appendfsync') - every write is fsynced on a quorum of disks before it is acknowledged"},
 		{"replicaof", "a 1", "ERR CONFIG SET failed (possibly related to argument 'replicaof') - can't set immutable config"},
-		{"dir", "/tmp", "ERR CONFIG SET failed (possibly related to argument 'dir') - can't set immutable config"},
+		{"dir", "/tmp", "ERR CONFIG SET failed (possibly related to argument 'dir') - can't set protected config"},
 		{"rename-command", "a b", "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'"},
 		{"client-query-buffer-limit", "1mb", "ERR CONFIG SET failed (possibly related to argument 'client-query-buffer-limit') - client-query-buffer-limit 1048576 is less than proto-max-bulk-len 67108864: the largest argument would not fit"},
 	} {

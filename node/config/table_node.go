@@ -71,7 +71,7 @@ var nodeDirectives = []*Directive{
 		kind:      into(checkedText("name", checkNodeName), func(s *Settings) *string { return &s.NodeName }),
 	},
 	{
-		Name: "dir", Default: "./lockstep-data", Flags: Immutable,
+		Name: "dir", Default: "./lockstep-data", Flags: Immutable | guarded,
 		Doc:     "Folder of the node's state; made if missing.",
 		Differs: "Redis takes the folder it was started in",
 		kind:    into(checkedText("path", checkNotEmpty), func(s *Settings) *string { return &s.Dir }),

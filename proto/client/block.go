@@ -191,6 +191,10 @@ func (c *Client) setBlocked(letGo context.CancelCauseFunc) {
 
 // clientUnblock is CLIENT UNBLOCK.
 func clientUnblock(c *Client, args [][]byte) {
+	if len(args) > 4 {
+		c.out.Error("ERR unknown subcommand or wrong number of arguments for 'UNBLOCK'. Try CLIENT HELP.")
+		return
+	}
 	why := errUnblockedNil
 	if len(args) == 4 {
 		switch fold(args[3]) {

@@ -22,9 +22,10 @@ type MemoryFacts struct {
 	// in, ResidentBytes those pages the allocator has, RSSBytes all of the
 	// process's but those of files, which are the page cache's.
 	AllocatedBytes, ActiveBytes, ResidentBytes, RSSBytes int64
-	// ClientBytes are the buffers of connections.
-	ClientBytes int64
-	Keys        int64
+	// ClientBytes are the buffers of connections; KeptBytes what is kept to answer
+	// repeated questions of other nodes, which maxmemory does not limit.
+	ClientBytes, KeptBytes int64
+	Keys                   int64
 	// Databases are those that have keys.
 	Databases []DatabaseMemory
 }

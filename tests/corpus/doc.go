@@ -28,6 +28,10 @@
 //	% raw              lines are quoted bytes, sent as they are; no reply is read...
 //	% replies N        ...but N after the last line,
 //	% closes           ...or all until the server closes the connection
+//	% sends            send the commands of the block and read no reply;
+//	% sends N          as each is sent, wait until one client more is blocked, N in the end
+//	% holds N          the same of commands that CLIENT PAUSE holds
+//	% reads            read what comes: the lines name connections, as "c2>" or "c2> @3"
 //	% until            ask again until the reply is the expected one (it is not rewritten)
 //	% scan             repeat a SCAN from cursor 0 to the end; the reply is all elements, sorted
 //	% sort             sort the elements of the reply

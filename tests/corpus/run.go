@@ -33,6 +33,9 @@ func TCP(addr string, ours bool) Target {
 // untilPatience is how long a `% until` block may take.
 const untilPatience = 10 * time.Second
 
+// readPatience is how long a `% reads` block waits for each message.
+const readPatience = 30 * time.Second
+
 // Run runs the script, a subtest per case.
 func (s *Script) Run(t *testing.T, target Target) {
 	for _, c := range s.cases {
@@ -135,6 +138,9 @@ func (r *runner) check(b *block) {
 // run runs the block and renders its replies.
 func (r *runner) run(b *block) string {
 	r.t.Helper()
+	if b.directives.reads {
+		return b.masked(r.read(b))
+	}
 	var commands []command
 	for _, line := range b.commands {
 		c, err := parseCommand(line, b.directives.raw, r.saved)
@@ -147,6 +153,8 @@ func (r *runner) run(b *block) string {
 	switch {
 	case b.directives.raw:
 		out = r.sendRaw(b, commands)
+	case b.directives.sends:
+		r.send(b, commands)
 	case b.directives.scan:
 		out = []string{r.scanAll(b, commands[0])}
 	case b.directives.pipeline:
@@ -156,11 +164,62 @@ func (r *runner) run(b *block) string {
 			out = append(out, r.do(b, c))
 		}
 	}
-	text := strings.Join(out, "\n")
+	return b.masked(out)
+}
+
+// masked are replies as they are compared.
+func (b *block) masked(replies []string) string {
+	text := strings.Join(replies, "\n")
 	for _, m := range b.directives.masks {
 		text = m.re.ReplaceAllString(text, m.text)
 	}
 	return text
+}
+
+// send sends commands that wait, each when the one before it does.
+func (r *runner) send(b *block, commands []command) {
+	r.t.Helper()
+	for i, c := range commands {
+		if err := r.conn(c.conn, c.resp3).Send(c.args...); err != nil {
+			r.t.Fatalf("%s:%d: %v", r.script.Path, b.line, err)
+		}
+		if b.directives.blocked == 0 {
+			continue
+		}
+		want, info := fmt.Sprintf("blocked_clients:%d\r\n", b.directives.blocked-len(commands)+i+1), ""
+		if !proc.Poll(untilPatience, func() bool {
+			v, _ := r.conn("setup", false).Do("INFO", "clients")
+			info = string(v.Bytes)
+			return strings.Contains(info, want)
+		}) {
+			r.t.Errorf("%s:%d: waited in vain for %q in\n%s", r.script.Path, b.line, want, info)
+		}
+		if b.directives.held {
+			continue
+		}
+		// A node counts its client before the leader hears of the wait, but a write
+		// through the node comes there behind it.
+		if _, err := r.conn("setup", false).Do("DEL", "fence"); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// read reads what comes on connections, a reply or a message for each line.
+func (r *runner) read(b *block) (out []string) {
+	r.t.Helper()
+	for _, line := range b.commands {
+		words := strings.Fields(line)
+		c := r.conn(strings.TrimSuffix(words[0], ">"), len(words) > 1 && words[1] == "@3")
+		c.Patience = readPatience
+		v, err := c.Read()
+		if err != nil {
+			out = append(out, fmt.Sprintf("(%s)", failure(err)))
+		} else {
+			out = append(out, v.String())
+		}
+	}
+	return out
 }
 
 // do sends one command and renders its reply, in the way the block asks for.

@@ -41,9 +41,13 @@ type block struct {
 // directives are the `%` lines of a block.
 type directives struct {
 	pipeline, raw, closes, until, scan, sort bool
-	replies                                  int
-	save                                     string
-	masks                                    []mask
+	sends, reads                             bool
+	// held: the commands do not reach the shard before they are let go.
+	held bool
+	// blocked is how many clients wait when a sends block is done, 0: it does not wait.
+	replies, blocked int
+	save             string
+	masks            []mask
 }
 
 type mask struct {
@@ -155,6 +159,20 @@ func (d *directives) add(text string) error {
 		d.until = true
 	case "scan":
 		d.scan = true
+	case "sends":
+		d.sends = true
+		if rest != "" {
+			n, err := strconv.Atoi(rest)
+			d.blocked = n
+			return err
+		}
+	case "holds":
+		d.sends, d.held = true, true
+		n, err := strconv.Atoi(rest)
+		d.blocked = n
+		return err
+	case "reads":
+		d.reads = true
 	case "sort":
 		d.sort = true
 	case "save":

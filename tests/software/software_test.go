@@ -5,7 +5,8 @@
 // One file for each program. A program that is not Go is a script in testdata:
 // it works with the server, checks what comes of it, says "all is well" and
 // ends. npm packages are pinned by testdata/node/package-lock.json; Python's
-// and Ruby's are Debian's, which .ci/run installs. What is not installed is skipped, and
+// and Ruby's are Debian's, which .ci/run installs; tests/versions.txt says which versions
+// were tested, and make test which are others here. What is not installed is skipped, and
 // said so. Software that cannot do without server-side scripts stands in
 // scripts_test.go.
 package software

@@ -1,0 +1,54 @@
+package fsm
+
+import "unsafe"
+
+// dupLooksMax is how many records are looked at; the others are taken to be as long.
+const dupLooksMax = 4096
+
+const dupRecordBytes = int64(unsafe.Sizeof(dupRecord{}) + unsafe.Sizeof((*dupRecord)(nil)))
+
+// KeptBytes is about what is kept to answer repeated questions, as it was at the
+// first entry behind the last call: the duplicate table is the applying goroutine's,
+// which measures it when somebody has asked.
+func (m *Machine) KeptBytes() int64 {
+	m.keptAsked.Store(true)
+	return m.keptBytes.Load()
+}
+
+// measureKept measures it if somebody asked. Only the applying goroutine calls it.
+func (m *Machine) measureKept() {
+	if m.keptAsked.Load() {
+		m.keptAsked.Store(false)
+		m.keptBytes.Store(m.state.Load().dup.memoryBytes())
+	}
+}
+
+// memoryBytes is about what the table takes.
+func (d *dupTable) memoryBytes() int64 {
+	held, looked, bytes := int64(0), int64(0), int64(0)
+	for _, node := range d.sortedNodes() {
+		o := d.origins[node]
+		held += int64(o.held)
+		for _, l := range o.lanes {
+			if l == nil {
+				continue
+			}
+			for _, r := range l.records {
+				if looked == dupLooksMax {
+					break
+				}
+				if r != nil {
+					looked++
+					bytes += r.replyBytes()
+				}
+			}
+		}
+	}
+	return held*dupRecordBytes + int64(float64(bytes)*float64(held)/float64(max(looked, 1)))
+}
+
+func (r *dupRecord) replyBytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int64(len(r.reply))
+}

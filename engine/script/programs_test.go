@@ -39,6 +39,7 @@ end
 local function num(x) tick() if type(x) == 'number' then return x end return 7 end
 local function two(x) tick() return x, num(x) + 1 end
 local function none() tick() end
+local function only(x) tick() return x end
 local function upto(n) local i = 0 return function() i = i + 1 if i <= n then return i, i * 2 end end end
 local function after(t, i) i = (i or 0) + 1 if i <= 3 then return i, t end end
 local fs = {}
@@ -209,7 +210,7 @@ func (p *programs) simple() {
 			p.w("%s[#%s + 1] = %s\n", t, t, p.n(2))
 		}
 	case 5:
-		if a, b := p.one('n', ""), p.one('n', ""); a != "" {
+		if a, b := p.one('n', ""), p.one('n', ""); a != b {
 			p.w("%s, %s = %s, %s\n", a, b, p.n(1), p.n(1))
 		}
 	case 6:
@@ -255,7 +256,7 @@ func (p *programs) loop() {
 		i, v := p.fresh('n'), p.fresh('n')
 		switch p.Intn(7) {
 		case 0:
-			p.w("for %s = %s, %s do %s", i, p.n(1), p.n(1), first)
+			p.w("for %s = %s, %s do tick()\n", i, p.n(1), p.n(1))
 			p.see('n', i)
 			p.block(4)
 			p.w("end\n")
@@ -266,7 +267,7 @@ func (p *programs) loop() {
 			p.w("end\n")
 		case 2, 3:
 			t := p.one('t', "{4, 5}")
-			p.w("for %s in %s do %s", p.of(i, i+", "+v, i+", "+v+", z"), p.of("ipairs("+t+")", "pairs("+t+")", "next, "+t, "upto(3)", "after, 2", "after, 5, 1", "after", "upto(2), none()", "next, two("+t+")"), first)
+			p.w("for %s in %s do %s", p.of(i, i+", "+v, i+", "+v+", z"), p.of("ipairs("+t+")", "pairs("+t+")", "next, "+t, "upto(3)", "after, 2", "after, 5, 1", "after", "upto(2), none()", "next, only("+t+")"), first)
 			p.see('n', i)
 			p.block(4)
 			p.w("end\n")
@@ -276,14 +277,14 @@ func (p *programs) loop() {
 			p.block(4)
 			p.w("end\n")
 		case 5:
-			p.w("while true do\n")
+			p.w("while true do\nif %s then\n", p.b(1))
 			p.block(3)
-			p.w("tick() if %s then break end\nend\n", p.b(2))
+			p.w("end\ntick() if %s then break end\nend\n", p.b(2))
 		default:
-			p.w("local %s = 0\nrepeat\n%s = %s + 1\n", i, i, i)
+			p.w("local %s = 0\nrepeat\ndo %s = %s + 1\n", i, i, i)
 			p.see('n', i)
 			p.block(4)
-			p.w("tick() local %s = %s\nuntil %s > 3 or %s\n", v, p.n(1), i, p.of(v+" > 2", p.b(1)))
+			p.w("end\ntick() local %s = %s\nuntil %s > 3 or %s\n", v, p.n(1), i, p.of(v+" > 2", p.b(1)))
 		}
 		p.loops--
 	})
@@ -342,11 +343,12 @@ func (p *programs) drawn() string {
 	p.vars = map[byte][]string{}
 	p.text.Reset()
 	p.made, p.loops, p.depth = 0, 0, 0
-	p.w("%sshow((pcall(function()\n", strings.ReplaceAll(prologue, "\n", " "))
+	p.w("%slocal ended = pcall(function()\n", strings.ReplaceAll(prologue, "\n", " "))
 	for range 4 + p.Intn(6) {
 		p.stmt()
 	}
-	p.w("end)))\nfor i = 1, math.min(#fs, 5) do show((pcall(fs[i], i))) end\nreturn out")
+	p.w("end)\nout[#out + 1] = tostring(ended) budget = 100\n")
+	p.w("for i = 1, math.min(#fs, 5) do local ok, n = pcall(fs[i], i) out[#out + 1] = ok and n or 'failed' end\nreturn out")
 	return p.text.String()
 }
 

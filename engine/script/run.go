@@ -339,13 +339,8 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 	for _, a := range args {
 		L.Push(a)
 	}
-	began, right := m.began, m.answers >= AnswersDepth
-	shared := right && keepShared(L, true)
-	err := L.PCall(len(args)+1, nret, nil)
+	err := m.pcall(L, len(args)+1, nret)
 	m.goDepth = depth
-	if right {
-		keepShared(L, shared)
-	}
 	if err != nil {
 		L.G.CurrentThread = L
 		if ae, ok := err.(*lua.ApiError); ok {
@@ -353,10 +348,25 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 				ae.Object = lua.LString(m.ownPanic(string(text)))
 			}
 		}
-		if right && m.began != began && depth > 0 && m.over == nil {
-			m.cutOff(L)
-		}
 	}
+	return err
+}
+
+// pcall calls the interpreter's PCall. An error does not touch what closures share
+// with functions that go on.
+func (m *meter) pcall(L *lua.LState, nargs, nret int) error {
+	if m.answers < AnswersDepth {
+		return L.PCall(nargs, nret, nil)
+	}
+	outer, shared := m.base, keepShared(L, true)
+	m.base = registerTop(L) - nargs - 1
+	err := L.PCall(nargs, nret, nil)
+	if err != nil {
+		// The interpreter's own faults do not come through quiet.
+		cutOff(L, m.base)
+	}
+	m.base = outer
+	keepShared(L, shared)
 	return err
 }
 
@@ -374,7 +384,6 @@ func (m *meter) ownPanic(text string) string {
 var trampoline = native(func(L *lua.LState) int {
 	L.Panic = quiet
 	m := meterOf(L)
-	m.began++
 	n := L.GetTop()
 	if fn := L.Get(1); fn.Type() != lua.LTFunction && m.answers >= AnswersLua && metamethod(L, fn, "__call") == lua.LNil {
 		L.Error(lua.LString("attempt to call a "+fn.Type().String()+" value"), 0)
@@ -386,6 +395,9 @@ var trampoline = native(func(L *lua.LState) int {
 // quiet raises the value on top of the stack, and notes the line.
 func quiet(L *lua.LState) {
 	m := meterOf(L)
+	if m.answers >= AnswersDepth {
+		cutOff(L, m.base)
+	}
 	m.line, m.source = innermost(L, m.line, m.source)
 	v := L.Get(-1)
 	if s, ok := v.(lua.LString); ok && !m.thrown && m.answers >= AnswersLua {

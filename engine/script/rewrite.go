@@ -19,8 +19,10 @@ type rewriter struct {
 	// answers says which form is made; mended, that the forms differ.
 	answers Answers
 	mended  bool
-	// loops are those of the innermost function that are open.
-	loops []*loop
+	// loops are those of the innermost function that are open, parameter is its last one,
+	// "" if it has none.
+	loops     []*loop
+	parameter string
 	// visible is how many names the scopes declare, work what compiling takes.
 	visible, work int
 }
@@ -297,8 +299,11 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 
 // function charges for a closure, whose size is its upvalues'.
 func (r *rewriter) function(e *ast.FunctionExpr) ast.Expr {
-	outer, loops := r.depth, r.loops
-	r.loops = nil
+	outer, loops, parameter := r.depth, r.loops, r.parameter
+	r.loops, r.parameter = nil, ""
+	if n := len(e.ParList.Names); n > 0 {
+		r.parameter = e.ParList.Names[n-1]
+	}
 	s := newFunctionScope()
 	r.push(s)
 	r.declare(e.ParList.Names...)
@@ -307,7 +312,7 @@ func (r *rewriter) function(e *ast.FunctionExpr) ast.Expr {
 	}
 	e.Stmts = r.block(e.Stmts)
 	r.pop()
-	r.depth, r.loops = outer, loops
+	r.depth, r.loops, r.parameter = outer, loops, parameter
 	for _, l := range loops {
 		l.closures = true
 	}

@@ -228,20 +228,35 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 			return r.setField(field, r.single(s.Rhs[0]))
 		}
 	}
-	anyField := false
+	anyField, toParameter := false, false
 	for _, l := range s.Lhs {
 		if id, ok := l.(*ast.IdentExpr); ok {
 			r.identifier(id.Line(), id.Value)
 			r.mention(id.Value)
+			toParameter = toParameter || id.Value == r.parameter
 		} else {
 			anyField = true
 		}
 	}
-	if !anyField {
-		s.Rhs = r.exprs(s.Rhs)
-		return s
+	switch {
+	case anyField, len(s.Lhs)+len(s.Rhs) > 2 && r.mends():
+		// The interpreter takes values for others where only some are calls.
+		return r.assignMany(s)
 	}
-	return r.assignMany(s)
+	s.Rhs = r.exprs(s.Rhs)
+	if toParameter {
+		r.elsewhere(s.Rhs[0])
+	}
+	return s
+}
+
+// elsewhere: a call whose one value goes to the last parameter is prepared where the
+// parameter and what stands behind it are. It is not where a call may have any number
+// of values, which then is one.
+func (r *rewriter) elsewhere(value ast.Expr) {
+	if call, ok := value.(*ast.FuncCallExpr); ok && call.AdjustRet && r.mends() {
+		call.AdjustRet = false
+	}
 }
 
 // The names of locals that hold what is to be assigned: no script can spell
@@ -320,6 +335,9 @@ func (r *rewriter) define(s *ast.FuncDefStmt) ast.Stmt {
 	}
 	if id, ok := name.Func.(*ast.IdentExpr); ok {
 		r.identifier(s.Line(), id.Value)
+		if id.Value == r.parameter {
+			r.elsewhere(fn)
+		}
 	}
 	a := &ast.AssignStmt{Lhs: []ast.Expr{name.Func}, Rhs: []ast.Expr{fn}}
 	a.SetLine(s.Line())

@@ -15,9 +15,9 @@ local function f() n = n + 1 return 1 + f() end
 local ok, text = pcall(f) redis.call('set', KEYS[1], n) return n .. ' ' .. tostring(text)`
 
 // reached is what deep gives where so many calls may stand within each other: four
-// are those of the script, of pcall, and of what stands between it and the function.
+// are those of the script and of pcall, and what stands before each function that is called so.
 func reached(calls int) string {
-	return fmt.Sprintf(`"%d user_script:2: stack overflow (script-max-call-depth %d)"`, calls-3, calls)
+	return fmt.Sprintf(`"%d user_script:2: stack overflow (script-max-call-depth %d)"`, calls-4, calls)
 }
 
 // deeply runs deep through all nodes, as a script that writes and as one that does not.
@@ -95,7 +95,7 @@ func TestBeforeTheirVersion(t *testing.T) {
 	proc.NeedProcesses(t)
 	old := proc.OtherLockstepd(t, "lockstep/cluster/meta.known=7")
 	n := proc.NewNode(t, proc.Options{Before: func(n *proc.Node) { n.Become(old) }})
-	const was = `"3997 user_script:2: stack overflow"`
+	const was = `"3996 user_script:2: stack overflow"`
 	for range 2 {
 		c := proc.Dial(t, n.Addr())
 		if got := say(t, c, "EVAL", deep, "1", "k"); got != was {

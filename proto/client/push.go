@@ -94,7 +94,7 @@ func (p *pushes) Kick() { p.conn.Kick() }
 // sendLocked sends a message at once.
 func (p *pushes) sendLocked(m message) {
 	if p.leaveLocked(m) {
-		p.conn.Kick()
+		go p.conn.Kick()
 	}
 }
 

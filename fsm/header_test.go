@@ -24,20 +24,29 @@ func TestAHeaderOfAnImpossibleKeyspaceIsRefused(t *testing.T) {
 // snapshot where it is not what it was before, and only there: a program that does
 // not know it reads the others.
 func TestHeadersTellLateSettings(t *testing.T) {
-	const name = "lockstep.steps-counted"
-	for _, value := range []int64{0, 1} {
-		h := header{settings: command.DefaultSettings}
-		h.engine.LockSlots = 64
-		h.settings.StepsCounted = value
-		data := h.append(nil)
-		got, err := decodeHeader(data)
-		if err != nil || got.settings != h.settings {
-			t.Fatalf("%d: %v, %+v", value, err, got.settings)
-		}
-		told := map[string]bool{}
-		h.settings.Each(func(name string, _ int64) { told[name] = true })
-		if told[name] != (value == 1) || !told["txn-steps-max"] {
-			t.Errorf("%d: it tells %v", value, told)
-		}
+	for _, late := range []struct {
+		name          string
+		before, since int64
+	}{{"lockstep.steps-counted", 0, 1}, {"lockstep.as-redis", 0, 3}, {"script-max-call-depth", 4000, 100}} {
+		headerTells(t, late.name, late.before, false)
+		headerTells(t, late.name, late.since, true)
+	}
+}
+
+// headerTells encodes a setting's value, and looks whether it is told of.
+func headerTells(t *testing.T, name string, value int64, tells bool) {
+	t.Helper()
+	h := header{settings: command.DefaultSettings}
+	h.engine.LockSlots = 64
+	*h.settings.Ref(name) = value
+	data := h.append(nil)
+	got, err := decodeHeader(data)
+	if err != nil || got.settings != h.settings {
+		t.Fatalf("%s %d: %v, %+v", name, value, err, got.settings)
+	}
+	told := map[string]bool{}
+	h.settings.Each(func(name string, _ int64) { told[name] = true })
+	if told[name] != tells || !told["txn-steps-max"] {
+		t.Errorf("%s %d: it tells %v", name, value, told)
 	}
 }

@@ -35,6 +35,13 @@ var simScripts = []string{
 	`local t = {} for i = 1, 1e9 do t[i] = i redis.call('set', KEYS[1], i) end`,
 	`return string.find(string.rep('a', 300000), '.-.-.-b')`,
 	`local f f = function() redis.call('incr', KEYS[1]) return 1 + f() end return f()`,
+	`local n = 0 local function f() n = n + 1 if n % 90 == 0 then redis.call('set', KEYS[1], n) end return 1 + f() end
+	local ok, text = pcall(f) redis.call('append', KEYS[1], n .. text) return n`,
+	`local function f(n) if n == 0 then coroutine.yield(1) end return 1 + f(n - 1) end
+	redis.call('append', KEYS[1], tostring(select(2, coroutine.resume(coroutine.create(f), 80))) .. tostring(select(2, coroutine.resume(coroutine.create(f), -1))))`,
+	`local out, fs = {}, {} for round = 1, 2 do for k, v in next, {a = 1, b = 2} do if false then local x end out[#out + 1] = k .. v end end
+	for i = 1, 3 do do local j = i fs[i] = function() j = j + 1 return j end if i == 2 then break end end end
+	pcall(error, 'x') for _, f in ipairs(fs) do out[#out + 1] = f() + f() end redis.call('append', KEYS[1], table.concat(out, ','))`,
 	`redis.call('flushdb') return redis.call('publish', 'channel', KEYS[1])`,
 	`redis.setresp(3) return redis.call('hgetall', KEYS[1])`,
 	`return redis.call('scan', 0, 'count', 1000)`,
@@ -110,7 +117,7 @@ var simThresholds = [][]string{
 	{"zset-max-listpack-entries", "0", "4", "128"}, {"zset-max-listpack-value", "3", "64"},
 	{"list-max-listpack-size", "-5", "-2", "0", "3", "100"}, {"hll-sparse-max-bytes", "0", "100", "3000"},
 	{"stream-node-max-bytes", "0", "100", "4096"}, {"stream-node-max-entries", "0", "3", "100"},
-	{"lockstep.as-redis", "0", "1", "2"},
+	{"lockstep.as-redis", "0", "1", "2", "3"},
 	{"maxmemory-policy", "0", "2", "1"}, {"proto-max-bulk-len", "100", "536870912"},
 }
 
@@ -120,7 +127,7 @@ func (l *simLog) scriptTxn(t *Txn) {
 	if l.rng.IntN(20) == 0 {
 		settings := [][]string{
 			{"script-max-instructions", "3000", "20000", "100000"}, {"script-max-memory", "1048576", "4194304"},
-			{"script-cache-max-scripts", "3", "8", "100"}, {"script-max-pattern-steps", "1000", "20000"},
+			{"script-cache-max-scripts", "3", "8", "100"}, {"script-max-pattern-steps", "1000", "20000"}, {"script-max-call-depth", "100", "4000", "150"},
 		}
 		if l.rng.IntN(2) == 0 {
 			settings = simThresholds

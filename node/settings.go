@@ -15,11 +15,14 @@ import (
 // setEverywhere puts settings into the meta group; when it returns they are in
 // force on this node, and soon on the others.
 func (n *Node) setEverywhere(ctx context.Context, pairs []config.Pair) error {
-	set := map[string]string{}
+	set := &meta.SetSettings{Set: map[string]string{}}
 	for _, p := range pairs {
-		set[p.Name] = p.Value
+		set.Set[p.Name] = p.Value
 	}
-	if _, err := n.meta.Do(ctx, &meta.SetSettings{Set: set}); err != nil {
+	if err := n.meta.CheckVersion(ctx, set); err != nil {
+		return textOf(err)
+	}
+	if _, err := n.meta.Do(ctx, set); err != nil {
 		return textOf(err)
 	}
 	n.applySettings(n.machine.View())
@@ -78,7 +81,12 @@ func (n *Node) engineSettings() command.Settings {
 	if version >= meta.VersionSteps {
 		e.StepsCounted = 1
 	}
+	if version < meta.VersionDepth {
+		e.BeforeDepth()
+	}
 	switch {
+	case version >= meta.VersionDepth:
+		e.AsRedis = int64(script.AnswersDepth)
 	case version >= meta.VersionLua:
 		e.AsRedis = int64(script.AnswersLua)
 	case version >= meta.VersionScripts:

@@ -71,6 +71,19 @@ func (c *Client) CatchUp(ctx context.Context) (*View, error) {
 	return c.machine.Wait(ctx, func(v *View) bool { return v.Index >= r.Index })
 }
 
+// CheckVersion refuses a command that needs a newer cluster version: a leader whose
+// program is older does not know that it does.
+func (c *Client) CheckVersion(ctx context.Context, command Command) error {
+	if checkNeeds(c.machine.View(), command) == nil {
+		return nil
+	}
+	v, err := c.CatchUp(ctx)
+	if err != nil {
+		return err
+	}
+	return checkNeeds(v, command)
+}
+
 // propose is Do on the leader.
 func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
 	if !c.log.IsLeader() {

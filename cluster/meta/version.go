@@ -35,12 +35,15 @@ const (
 	// others, and read-only scripts of transactions that may call nothing that writes
 	// with other arguments.
 	VersionLua = 7
+	// VersionDepth brings a limit of the calls within a script that can be set, and
+	// scripts whose variables and loops are Lua's, where the interpreter's were not.
+	VersionDepth = 8
 )
 
-// known is the newest version that this program knows: VersionLua. It is
+// known is the newest version that this program knows: VersionDepth. It is
 // text for the linker, with which tests make programs of the past and of the
-// future (-X lockstep/cluster/meta.known=8).
-var known = "7"
+// future (-X lockstep/cluster/meta.known=9).
+var known = "8"
 
 // KnownVersion is the newest cluster version that this program knows.
 func KnownVersion() int {
@@ -91,9 +94,18 @@ func needs(c Command) int {
 		if c.Node.Learner {
 			return VersionOperator
 		}
+	case *SetSettings:
+		version := VersionFirst
+		for name := range c.Set { // order does not matter: the greatest is sought
+			version = max(version, settingsSince[name])
+		}
+		return version
 	}
 	return VersionFirst
 }
+
+// settingsSince are settings that nodes of earlier versions do not know.
+var settingsSince = map[string]int{"script-max-call-depth": VersionDepth}
 
 // checkNeeds refuses a command that not every node of the cluster may be able to
 // read. The first raise must come before the cluster has what it brings.

@@ -15,8 +15,8 @@ func as(t *testing.T, version string) {
 }
 
 func TestThisProgramKnowsTheNewestVersion(t *testing.T) {
-	if KnownVersion() != VersionLua {
-		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionLua)
+	if KnownVersion() != VersionDepth {
+		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionDepth)
 	}
 }
 
@@ -45,6 +45,10 @@ func TestCommandsWaitForTheirVersion(t *testing.T) {
 	}
 	if err := checkNeeds(v, &ChangeUsers{}); !errors.Is(err, ErrClusterVersion) || !strings.Contains(err.Error(), "needs version 3") {
 		t.Errorf("users: %v", err)
+	}
+	depth := &SetSettings{Set: map[string]string{"maxmemory": "1", "script-max-call-depth": "100"}}
+	if err := checkNeeds(v, depth); !errors.Is(err, ErrClusterVersion) || !strings.Contains(err.Error(), "needs version 8") {
+		t.Errorf("a setting: %v", err)
 	}
 	raise := &RaiseVersion{To: 2}
 	next := v.clone()

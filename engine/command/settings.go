@@ -2,8 +2,8 @@ package command
 
 import (
 	"math"
-	"slices"
 	"strconv"
+	"strings"
 
 	"lockstep/engine/script"
 )
@@ -37,8 +37,8 @@ type Settings struct {
 	// cluster's version brings it.
 	StepsCounted int64
 	// AsRedis is 1 where scripts, too, get the answers of Ctx.asRedis, and sorted sets
-	// read timeouts as lists do; 2 where they also get those of script.AnswersLua. It
-	// comes as StepsCounted does.
+	// read timeouts as lists do; 2 where they also get those of script.AnswersLua, 3
+	// where those of script.AnswersDepth. It comes as StepsCounted does.
 	AsRedis int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
@@ -47,6 +47,8 @@ type Settings struct {
 	MemoryBytesMax, EvictionPolicy, EvictionSamples, LFULogFactor, LFUDecayMin int64
 	// What a txn's scripts may use together: see script.Limits.
 	ScriptInstructionsMax, ScriptBytesMax, ScriptPatternStepsMax, ScriptCoroutinesMax, ScriptReplyBytesMax, ScriptSourceBytesMax int64
+	// ScriptCallDepthMax is how many calls of theirs may stand within each other.
+	ScriptCallDepthMax int64
 	// FunctionLibrariesMax, FunctionsMax and FunctionBytesMax bound the libraries of
 	// functions: see script.FunctionLimits.
 	FunctionLibrariesMax, FunctionsMax, FunctionBytesMax int64
@@ -58,7 +60,7 @@ type Settings struct {
 func (s *Settings) scriptLimits() script.Limits {
 	return script.Limits{
 		Instructions: s.ScriptInstructionsMax, Bytes: s.ScriptBytesMax, PatternSteps: s.ScriptPatternStepsMax,
-		Coroutines: int(s.ScriptCoroutinesMax), ReplyBytes: int(s.ScriptReplyBytesMax), SourceBytes: int(s.ScriptSourceBytesMax),
+		Coroutines: int(s.ScriptCoroutinesMax), CallDepth: int(s.ScriptCallDepthMax), ReplyBytes: int(s.ScriptReplyBytesMax), SourceBytes: int(s.ScriptSourceBytesMax),
 	}
 }
 
@@ -109,7 +111,8 @@ var settings = []setting{
 	{"function-max-bytes", func(s *Settings) *int64 { return &s.FunctionBytesMax }, 0, 1 << 30, 16 << 20, false},
 	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1, false},
 	{"lockstep.steps-counted", func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
-	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, int64(script.AnswersLua), 0, true},
+	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, int64(script.AnswersDepth), 0, true},
+	{"script-max-call-depth", func(s *Settings) *int64 { return &s.ScriptCallDepthMax }, script.CallDepthMin, script.CallDepthMax, int64(script.DefaultLimits.CallDepth), true},
 }
 
 // DefaultSettings are in force until an entry changes them.
@@ -129,10 +132,12 @@ func SettingNames() []string {
 	return names
 }
 
-// IsDirective tells whether a setting is one of the configuration's. Others come
-// with the cluster's version.
+// versioned is how the names of settings begin that the cluster's version brings.
+const versioned = "lockstep."
+
+// IsDirective tells whether a setting is one of the configuration's.
 func IsDirective(name string) bool {
-	return !slices.ContainsFunc(settings, func(row setting) bool { return row.later && row.name == name })
+	return !strings.HasPrefix(name, versioned)
 }
 
 // Each calls f for each setting that a snapshot must tell: those that came with
@@ -183,3 +188,6 @@ func (s *Settings) Get(name string) (int64, bool) {
 	}
 	return 0, false
 }
+
+// BeforeDepth gives what meta.VersionDepth brought the value that it has before.
+func (s *Settings) BeforeDepth() { s.ScriptCallDepthMax = DefaultSettings.ScriptCallDepthMax }

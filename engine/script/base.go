@@ -80,10 +80,13 @@ const levelsFew = 32
 // position is the place of the function at a level of the stack, "" for one of
 // the library.
 func position(L *lua.LState, level int) string {
-	if level <= 0 || level > callDepthMax {
+	m := meterOf(L)
+	if level <= 0 || level > m.limits.CallDepth {
 		return ""
 	}
-	m := meterOf(L)
+	if level >= levelsFew && m.answers >= AnswersDepth {
+		m.step(L, level/16)
+	}
 	// Between pcall and what it calls stands a function of ours.
 	for at := 1; m.answers >= AnswersLua && at <= level && level < levelsFew; at++ {
 		if runs(L, at) == trampoline {
@@ -431,7 +434,7 @@ func loadChunk(L *lua.LState, text, name string) int {
 	m.use(L, 16<<10+len(text)*256)
 	m.step(L, 1000+len(text)*32)
 	called := m.chunkName(name)
-	proto, names, err := compile(text, called)
+	f, _, err := compile(text, called, m.answers)
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
@@ -440,8 +443,8 @@ func loadChunk(L *lua.LState, text, name string) int {
 	if m.loaded == nil {
 		m.loaded = map[string]chunk{}
 	}
-	m.loaded[called] = chunk{name, names}
-	L.Push(&lua.LFunction{Env: m.space.env, Proto: proto})
+	m.loaded[called] = chunk{name, f.names}
+	L.Push(&lua.LFunction{Env: m.space.env, Proto: f.proto})
 	return 1
 }
 

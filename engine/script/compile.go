@@ -34,9 +34,24 @@ type Script struct {
 
 	once  sync.Once
 	body  string
+	forms forms
+	err   error
+}
+
+// form is a compiled text: its code, and what its places are called.
+type form struct {
 	proto *lua.FunctionProto
 	names *names
-	err   error
+}
+
+// forms are those of a text: for answers before AnswersDepth, and since.
+type forms struct{ first, right form }
+
+func (f *forms) of(a Answers) *form {
+	if a < AnswersDepth {
+		return &f.first
+	}
+	return &f.right
 }
 
 // Sum is the SHA1 of a script's text.
@@ -75,7 +90,7 @@ func Read(source []byte, limits *Limits) (*Script, error) {
 // of the reply.
 func (s *Script) Compile() error {
 	s.once.Do(func() {
-		if s.proto, s.names, s.err = compile(s.body, scriptChunk); s.err != nil {
+		if s.forms, s.err = compileForms(s.body, scriptChunk); s.err != nil {
 			s.err = fmt.Errorf("ERR Error compiling script (new function): %w", s.err)
 		}
 		s.body = ""
@@ -101,8 +116,25 @@ const (
 	libraryChunk = "user_function"
 )
 
-// compile parses, rewrites and compiles a chunk.
-func compile(source, chunk string) (proto *lua.FunctionProto, n *names, err error) {
+// compileForms compiles a chunk in both forms. What compiles in the first alone keeps
+// that.
+func compileForms(source, chunk string) (f forms, err error) {
+	var mended bool
+	if f.first, mended, err = compile(source, chunk, AnswersFirst); err != nil {
+		return f, err
+	}
+	f.right = f.first
+	if mended {
+		if right, _, err := compile(source, chunk, AnswersDepth); err == nil {
+			f.right = right
+		}
+	}
+	return f, nil
+}
+
+// compile parses, rewrites and compiles a chunk. mended tells that it has another
+// form with other answers.
+func compile(source, chunk string, answers Answers) (f form, mended bool, err error) {
 	defer func() {
 		// The compiler ends on what it cannot do by panics of several kinds.
 		switch e := recover().(type) {
@@ -114,24 +146,24 @@ func compile(source, chunk string) (proto *lua.FunctionProto, n *names, err erro
 		}
 	}()
 	if strings.HasPrefix(source, "\x1b") {
-		return nil, nil, errors.New(chunk + ": bad code")
+		return f, false, errors.New(chunk + ": bad code")
 	}
 	if err := nesting(source, chunk); err != nil {
-		return nil, nil, err
+		return f, false, err
 	}
 	tree, err := parse.Parse(strings.NewReader(source), chunk)
 	if err != nil {
-		return nil, nil, parseText(err, chunk, source)
+		return f, false, parseText(err, chunk, source)
 	}
-	r := &rewriter{marker: marker(source), names: newNames()}
+	r := &rewriter{marker: marker(source), names: newNames(), answers: answers}
 	r.push(newFunctionScope())
 	tree = r.block(tree)
-	proto, err = lua.Compile(tree, chunk)
+	proto, err := lua.Compile(tree, chunk)
 	if err != nil {
-		return nil, nil, compileText(err, chunk)
+		return f, false, compileText(err, chunk)
 	}
 	link(proto, r.marker)
-	return proto, r.names, nil
+	return form{proto, r.names}, r.mended, nil
 }
 
 // marker is a text that begins no constant of the script: constants that begin

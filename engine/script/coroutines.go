@@ -38,7 +38,10 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	}
 	m.use(L, threadCost)
 	options := L.Options
-	L.Options.CallStackSize, L.Options.RegistrySize = threadDepthMax, threadRegisters
+	L.Options.CallStackSize, L.Options.RegistrySize = m.threadDepth(), threadRegisters
+	if m.answers >= AnswersDepth {
+		L.Options.RegistryMaxSize = threadRegistersMax
+	}
 	L.Push(m.inst.co["create"])
 	L.Push(fn)
 	L.Call(1, 1)
@@ -48,6 +51,9 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	th.SetContext(m)
 	return th
 }
+
+// threadDepth is how many calls a coroutine has room for.
+func (m *meter) threadDepth() int { return min(threadDepthMax, m.limits.CallDepth) }
 
 func coCreate(L *lua.LState) int {
 	L.Push(meterOf(L).thread(L, "create"))
@@ -70,6 +76,9 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	m.threads = m.threads[:len(m.threads)-1]
 	m.goDepth = outer - 1
 	m.passOn(L)
+	if text, ok := L.Get(top + 2).(lua.LString); ok && L.Get(top+1) == lua.LFalse && th.Dead && !m.thrown {
+		L.Replace(top+2, lua.LString(m.overflow(string(text), m.threadDepth())))
+	}
 	return L.GetTop() - top
 }
 

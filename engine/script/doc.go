@@ -51,6 +51,10 @@
 // in Redis, nor out of a metamethod of an operator, which is not noticed; a name
 // has at most 256 bytes, and a function some thousands of constants.
 //
+// Where the interpreter itself is not Lua's, the text is rewritten (rewrite_stmt.go)
+// or it is told otherwise (upvalues.go): closures after errors and break, what loops
+// begin with. docs/decisions/0009-lua-is-lua.md says what and why.
+//
 // Where the library once answered otherwise than Redis's, and could do better, it
 // does so since a cluster version (Answers): a script in the log does what it did.
 package script

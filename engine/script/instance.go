@@ -40,15 +40,18 @@ const (
 
 // load runs a library's text. What it charges is not the caller's: whether a
 // library is loaded for a call must not be seen.
-func (in *interpreter) load(l *Library) (*instance, error) {
+func (in *interpreter) load(f *form) (*instance, error) {
 	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}}
-	mm := newMeter(&Run{Limits: &loadLimits}, l.names)
+	mm := newMeter(&Run{Limits: &loadLimits}, f.names)
 	m := &mm
 	m.loading = inst
+	L, leave := in.loader()
+	defer leave()
 	in.begin(m, &in.functions, libraryChunk, "")
+	L.SetContext(m)
 	mt := in.functions.env.Metatable.(*lua.LTable)
 	mt.RawSetString("__index", in.loading)
-	err := m.protected(in.L, 0, &lua.LFunction{Env: in.functions.env, Proto: l.proto})
+	err := m.protected(L, 0, &lua.LFunction{Env: in.functions.env, Proto: f.proto})
 	mt.RawSetString("__index", in.functions.globals)
 	if m.over != nil && m.instructions <= 0 {
 		return nil, errors.New("ERR Error registering functions: ERR " + errLoadTimeout.Error())
@@ -56,7 +59,7 @@ func (in *interpreter) load(l *Library) (*instance, error) {
 	if err != nil || m.over != nil {
 		return nil, fmt.Errorf("ERR Error registering functions: %s", m.failure(err))
 	}
-	in.L.SetTop(0)
+	L.SetTop(0)
 	inst.bytes, inst.instructions = loadBytes-m.bytes, loadInstructions-m.instructions
 	inst.explore(in)
 	inst.holes = map[*lua.LTable]int{}
@@ -66,6 +69,21 @@ func (in *interpreter) load(l *Library) (*instance, error) {
 		}
 	}
 	return inst, nil
+}
+
+// loader is what libraries are loaded on: what could be loaded once must be so again,
+// whatever the limit of calls has become.
+func (in *interpreter) loader() (L *lua.LState, leave func()) {
+	if in.callDepth == callDepthFirst {
+		return in.L, func() {}
+	}
+	options := in.L.Options
+	in.L.Options.CallStackSize = callDepthFirst
+	L, _ = in.L.NewThread()
+	in.L.Options = options
+	G := in.L.G
+	G.MainThread, G.CurrentThread = L, L
+	return L, func() { G.MainThread, G.CurrentThread = in.L, in.L }
 }
 
 // explore finds all that the functions can reach of what the library made.
@@ -145,21 +163,21 @@ func assigns(p *lua.FunctionProto, lasting []bool) bool {
 }
 
 // instance returns a library as it is when it has just been loaded.
-func (in *interpreter) instance(l *Library) (*instance, error) {
-	if inst := in.instances[l]; inst != nil {
+func (in *interpreter) instance(l *Library, f *form) (*instance, error) {
+	if inst := in.instances[f]; inst != nil {
 		return inst, nil
 	}
-	inst, err := in.load(l)
-	if err != nil || l.stateful || l.bytes > instanceBytesMax {
+	inst, err := in.load(f)
+	if err != nil || l.stateful || inst.bytes > instanceBytesMax {
 		return inst, err
 	}
-	if in.kept+l.bytes > instancesBytesMax {
+	if in.kept+inst.bytes > instancesBytesMax {
 		for other := range in.instances { // order does not matter: all go
 			in.drop(other)
 		}
 	}
-	in.instances[l] = inst
-	in.kept += l.bytes
+	in.instances[f] = inst
+	in.kept += inst.bytes
 	for _, t := range inst.tables {
 		in.guards[t] = guardKept
 	}
@@ -167,23 +185,20 @@ func (in *interpreter) instance(l *Library) (*instance, error) {
 }
 
 // drop forgets a library's instance.
-func (in *interpreter) drop(l *Library) {
-	if inst := in.instances[l]; inst != nil {
+func (in *interpreter) drop(f *form) {
+	if inst := in.instances[f]; inst != nil {
 		for _, t := range inst.tables {
 			delete(in.guards, t)
 		}
-		delete(in.instances, l)
-		in.kept -= l.bytes
+		delete(in.instances, f)
+		in.kept -= inst.bytes
 	}
 }
 
 // Call calls a function and writes its reply, or the error it ended with, to
 // out.
 func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
-	in := e.take()
-	if in == nil {
-		in = newInterpreter()
-	}
+	in := e.take(r.Limits.CallDepth)
 	if in.callFunction(f, r, out) {
 		e.give(in)
 	}
@@ -191,20 +206,20 @@ func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
 
 // callFunction tells whether the interpreter may be used again.
 func (in *interpreter) callFunction(f *Function, r *Run, out *reply.Writer) bool {
-	l := f.Library
-	inst, err := in.instance(l)
+	code := f.Library.forms.of(r.Answers)
+	inst, err := in.instance(f.Library, code)
 	if err != nil {
 		// It was loaded once: this is not reached as long as loading is deterministic.
 		out.Error(err.Error())
 		return false
 	}
-	in.meter = newMeter(r, l.names)
+	in.meter = newMeter(r, code.names)
 	m := &in.meter
 	m.library = inst
 	in.begin(m, &in.functions, libraryChunk, f.Name)
 	again := m.answer(out, r, inst.registered[f.Folded].callback, m.list(r.Keys), m.list(r.Args))
 	if m.dirty {
-		in.drop(l)
+		in.drop(code)
 	}
 	return again
 }

@@ -12,6 +12,10 @@ import (
 // is read-only, so nothing of a run is left behind by one that ended well.
 type interpreter struct {
 	L *lua.LState
+	// callDepth is how many calls its stack has room for.
+	callDepth int
+	// worn: it does no longer what a new one does.
+	worn bool
 	// scripts and functions are what both see as global variables.
 	scripts, functions space
 	// loading is what a library finds in place of the global variables while its
@@ -30,7 +34,7 @@ type interpreter struct {
 	args    [][]byte
 	// instances are libraries whose functions can be called at once; kept is what
 	// they take together, in bytes charged.
-	instances map[*Library]*instance
+	instances map[*form]*instance
 	kept      int64
 }
 
@@ -68,13 +72,13 @@ type entry struct {
 	fn   lua.LGFunction
 }
 
-func newInterpreter() *interpreter {
+func newInterpreter(callDepth int) *interpreter {
 	L := lua.NewState(lua.Options{
-		CallStackSize: callDepthMax, RegistrySize: registersInitial, RegistryMaxSize: registersMax,
+		CallStackSize: callDepth, RegistrySize: registersInitial, RegistryMaxSize: registersMax,
 		RegistryGrowStep: registersGrowBy, SkipOpenLibs: true,
 	})
 	in := &interpreter{
-		L: L, guards: map[*lua.LTable]guard{}, co: map[string]*lua.LFunction{}, instances: map[*Library]*instance{},
+		L: L, callDepth: callDepth, guards: map[*lua.LTable]guard{}, co: map[string]*lua.LFunction{}, instances: map[*form]*instance{},
 		null: &lua.LUserData{Metatable: lua.LNil},
 	}
 	in.openCoroutines()

@@ -17,8 +17,7 @@ type Library struct {
 	// Functions are its functions by name.
 	Functions []*Function
 
-	proto *lua.FunctionProto
-	names *names
+	forms forms
 	// bytes and instructions are what loading it takes, as charged.
 	bytes, instructions int64
 	// stateful: a function assigns to a variable that outlives the call.
@@ -57,7 +56,7 @@ const (
 // LoadInstructions is what loading this one takes: a call may have to do so.
 func (l *Library) LoadInstructions() int64 { return l.instructions }
 
-var loadLimits = Limits{Instructions: loadInstructions, Bytes: loadBytes, PatternSteps: loadInstructions}
+var loadLimits = Limits{Instructions: loadInstructions, Bytes: loadBytes, PatternSteps: loadInstructions, CallDepth: callDepthFirst}
 
 var errLoadTimeout = errors.New("FUNCTION LOAD timeout")
 
@@ -72,11 +71,11 @@ func CompileLibrary(source []byte, sourceBytesMax int) (*Library, error) {
 		return nil, err
 	}
 	l := &Library{Name: name, Source: append([]byte(nil), source...)}
-	if l.proto, l.names, err = compile(string(body), libraryChunk); err != nil {
+	if l.forms, err = compileForms(string(body), libraryChunk); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling function: %w", err)
 	}
-	in := newInterpreter()
-	inst, err := in.load(l)
+	in := newInterpreter(callDepthFirst)
+	inst, err := in.load(&l.forms.first)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,24 @@ func CompileLibrary(source []byte, sourceBytesMax int) (*Library, error) {
 	}
 	slices.SortFunc(l.Functions, func(a, b *Function) int { return strings.Compare(a.Name, b.Name) })
 	l.bytes, l.instructions, l.stateful = inst.bytes, inst.instructions, inst.stateful()
+	if l.forms.right.proto != l.forms.first.proto {
+		if right, err := in.load(&l.forms.right); err != nil || !inst.registersAs(right) {
+			l.forms.right = l.forms.first
+		} else {
+			l.stateful = l.stateful || right.stateful()
+		}
+	}
 	return l, nil
+}
+
+// registersAs tells whether two forms of a library register the same functions.
+func (inst *instance) registersAs(other *instance) bool {
+	for folded, r := range inst.registered { // order does not matter: all are compared
+		if o, there := other.registered[folded]; !there || o.function != r.function {
+			return false
+		}
+	}
+	return len(inst.registered) == len(other.registered)
 }
 
 // nameIsGood tells whether a library or a function can be called so.

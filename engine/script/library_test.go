@@ -2,6 +2,8 @@ package script_test
 
 import (
 	"bytes"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -176,5 +178,31 @@ func BenchmarkFunctionOfTwoCalls(b *testing.B) {
 				e.Call(f, r, &w)
 			}
 		})
+	}
+}
+
+// TestLibrariesLoadWhateverTheDepth: what could be loaded once is loaded for calls, and
+// only these have the limit of calls.
+func TestLibrariesLoadWhateverTheDepth(t *testing.T) {
+	l, err := script.CompileLibrary([]byte("#!lua name=lib\n"+`local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end
+	local deep = f(3000)
+	redis.register_function('f', function(keys, args) return {deep, tostring(coroutine.running()), f(tonumber(args[1]))} end)`), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e script.Interpreters
+	for _, depth := range []int{4000, 200, 20000, 200, 4000} {
+		limits := script.DefaultLimits
+		limits.CallDepth = depth
+		for _, levels := range []int{depth - 20, depth + 20} {
+			got := string(call(t, &e, newHost(), reply.RESP2, &limits, l, "f", nil, []string{strconv.Itoa(levels)}))
+			want := fmt.Sprintf("*3\r\n:3000\r\n$3\r\nnil\r\n:%d\r\n", levels)
+			if levels > depth {
+				want = "-ERR user_function:2: stack overflow script: f, on @user_function:2.\r\n"
+			}
+			if got != want {
+				t.Errorf("%d of %d: %q, want %q", levels, depth, got, want)
+			}
+		}
 	}
 }

@@ -12,6 +12,8 @@ type Limits struct {
 	PatternSteps int64
 	// Coroutines is how many may be created.
 	Coroutines int
+	// CallDepth is how many calls may stand within each other.
+	CallDepth int
 	// ReplyBytes is how long the reply may be.
 	ReplyBytes int
 	// SourceBytes is how long a script may be.
@@ -25,22 +27,36 @@ var DefaultLimits = Limits{
 	Bytes:        256 << 20,
 	PatternSteps: 50_000_000,
 	Coroutines:   1000,
+	CallDepth:    callDepthFirst,
 	ReplyBytes:   64 << 20,
 	SourceBytes:  1 << 20,
 }
 
+// What CallDepth may be. Redis stops at the upper bound. A level takes 80 bytes of
+// an interpreter and, where functions call each other by metamethods, about a
+// kilobyte of the goroutine's stack.
+const (
+	CallDepthMin = 100
+	CallDepthMax = 20_000
+)
+
 // Fixed bounds: sizes of the interpreter's own stacks are part of its meaning.
 const (
-	callDepthMax     = 4000 // frames of Lua functions
-	goDepthMax       = 190  // Lua called from the library, called from Lua ...
+	// callDepthFirst was Limits.CallDepth before it was a setting, and is that of a
+	// library that is loaded.
+	callDepthFirst   = 4000
+	goDepthMax       = 190 // Lua called from the library, called from Lua ...
 	registersInitial = 2048
 	registersMax     = 1 << 18
 	registersGrowBy  = 4096
-	threadDepthMax   = 1000
+	threadDepthMax   = 1000 // if CallDepth is no less
 	threadRegisters  = 256
-	unpackMax        = 8000
-	replyDepthMax    = 128
-	syntaxDepthMax   = 200 // levels of nesting in the source
-	chainMax         = 2000
-	arrayIndexMax    = 1 << 16
+	// threadRegistersMax are AnswersDepth's: a coroutine that rests keeps its
+	// registers, and pays for no more.
+	threadRegistersMax = 1 << 14
+	unpackMax          = 8000
+	replyDepthMax      = 128
+	syntaxDepthMax     = 200 // levels of nesting in the source
+	chainMax           = 2000
+	arrayIndexMax      = 1 << 16
 )

@@ -21,6 +21,7 @@ type meter struct {
 	pauseAt                      int64 // instructions left at the next pause
 	matched                      int   // pattern steps since the last rest
 	goDepth                      int
+	base                         int    // the first register of the innermost protected call
 	threads                      []int  // goDepth where each running thread began
 	line                         int    // of the newest error
 	source                       string // the text in which that is

@@ -16,6 +16,13 @@ type rewriter struct {
 	depth  int
 	names  *names
 	scopes []*scope
+	// answers says which form is made; mended, that the forms differ.
+	answers Answers
+	mended  bool
+	// loops are those of the innermost function that are open, parameter is its last one,
+	// "" if it has none.
+	loops     []*loop
+	parameter string
 	// visible is how many names the scopes declare, work what compiling takes.
 	visible, work int
 }
@@ -292,7 +299,11 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 
 // function charges for a closure, whose size is its upvalues'.
 func (r *rewriter) function(e *ast.FunctionExpr) ast.Expr {
-	outer := r.depth
+	outer, loops, parameter := r.depth, r.loops, r.parameter
+	r.loops, r.parameter = nil, ""
+	if n := len(e.ParList.Names); n > 0 {
+		r.parameter = e.ParList.Names[n-1]
+	}
 	s := newFunctionScope()
 	r.push(s)
 	r.declare(e.ParList.Names...)
@@ -301,7 +312,10 @@ func (r *rewriter) function(e *ast.FunctionExpr) ast.Expr {
 	}
 	e.Stmts = r.block(e.Stmts)
 	r.pop()
-	r.depth = outer
+	r.depth, r.loops, r.parameter = outer, loops, parameter
+	for _, l := range loops {
+		l.closures = true
+	}
 	for _, name := range s.mentioned {
 		r.mention(name)
 	}

@@ -4,13 +4,18 @@ import "github.com/yuin/gopher-lua/ast"
 
 func (r *rewriter) block(list []ast.Stmt) []ast.Stmt {
 	r.push(&scope{})
+	out := r.stmts(list)
+	r.pop()
+	return out
+}
+
+func (r *rewriter) stmts(list []ast.Stmt) []ast.Stmt {
 	out := make([]ast.Stmt, 0, len(list))
 	for _, s := range list {
 		r.enter(s.Line())
 		out = r.stmt(out, s)
 		r.depth--
 	}
-	r.pop()
 	return out
 }
 
@@ -27,41 +32,27 @@ func (r *rewriter) stmt(out []ast.Stmt, s ast.Stmt) []ast.Stmt {
 		s.Stmts = r.block(s.Stmts)
 	case *ast.WhileStmt:
 		s.Condition = r.single(s.Condition)
-		s.Stmts = r.block(s.Stmts)
+		s.Stmts = r.body(s.Stmts, s.Line(), nil)
 	case *ast.RepeatStmt:
-		r.repeat(s)
+		// The condition sees the locals of the body.
+		s.Stmts = r.body(s.Stmts, s.Line(), func() { s.Condition = r.single(s.Condition) })
 	case *ast.IfStmt:
 		r.branches(s)
 	case *ast.NumberForStmt:
 		r.numberFor(s)
 	case *ast.GenericForStmt:
-		s.Exprs = r.exprs(s.Exprs)
-		r.push(&scope{names: s.Names})
-		s.Stmts = r.block(s.Stmts)
-		r.pop()
+		r.genericFor(s)
 	case *ast.FuncDefStmt:
 		return append(out, r.define(s))
 	case *ast.ReturnStmt:
 		s.Exprs = r.exprs(s.Exprs)
+	case *ast.BreakStmt:
+		r.leave()
 	case *ast.LabelStmt, *ast.GotoStmt:
 		// Lua 5.1 has no goto.
 		panic(&syntaxError{s.Line(), "'=' expected near 'goto'"})
 	}
 	return append(out, s)
-}
-
-// repeat: the condition sees the locals of the body.
-func (r *rewriter) repeat(s *ast.RepeatStmt) {
-	r.push(&scope{})
-	var body []ast.Stmt
-	for _, b := range s.Stmts {
-		r.enter(b.Line())
-		body = r.stmt(body, b)
-		r.depth--
-	}
-	s.Stmts = body
-	s.Condition = r.single(s.Condition)
-	r.pop()
 }
 
 // branches follows a chain of elseif, which is nested in the tree alone.
@@ -91,8 +82,118 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) {
 		s.Step = r.call(s.Step, "number", r.single(s.Step), r.text(s.Step, "step"))
 	}
 	r.push(&scope{names: []string{s.Name}})
-	s.Stmts = r.block(s.Stmts)
+	s.Stmts = r.body(s.Stmts, s.Line(), nil)
 	r.pop()
+}
+
+// genericFor: a loop begins with three values, but the interpreter leaves those as
+// they were that are not given, and asks a call for as many as the loop has names. So
+// all are given.
+func (r *rewriter) genericFor(s *ast.GenericForStmt) {
+	last, given := s.Exprs[len(s.Exprs)-1], len(s.Exprs)
+	if !isMulti(last) && given < 3 {
+		if r.mends() {
+			for ; given < 3; given++ {
+				none := &ast.NilExpr{}
+				none.SetLine(s.Line())
+				s.Exprs = append(s.Exprs, none)
+			}
+		}
+	} else if isMulti(last) && len(s.Names) < min(given, 3) && r.mends() {
+		for i := len(s.Names); i < min(given, 3); i++ {
+			s.Names = append(s.Names, hidden+"n"+string(rune('0'+i)))
+		}
+	}
+	s.Exprs = r.exprs(s.Exprs)
+	r.push(&scope{names: s.Names})
+	s.Stmts = r.body(s.Stmts, s.Line(), nil)
+	r.pop()
+}
+
+// mends tells whether what only the newer form does is to be done.
+func (r *rewriter) mends() bool {
+	r.mended = true
+	return r.answers >= AnswersDepth
+}
+
+// loop is a loop that is being rewritten.
+type loop struct {
+	// scopes is how many there are in its body; closures, that a function was made in
+	// it; cut, that a block in it which may share variables with one is left by break.
+	scopes        int
+	closures, cut bool
+}
+
+// body rewrites what a loop does again and again.
+func (r *rewriter) body(list []ast.Stmt, line int, condition func()) []ast.Stmt {
+	l := &loop{scopes: len(r.scopes) + 1}
+	r.loops = append(r.loops, l)
+	r.push(&scope{})
+	list = r.stmts(list)
+	if condition != nil {
+		condition()
+	}
+	r.pop()
+	r.loops = r.loops[:len(r.loops)-1]
+	switch {
+	case l.cut && r.mends():
+		return append(shared(line), list...)
+	case len(list) > 0 && jumps(list[0]) && r.mends():
+		return append([]ast.Stmt{&ast.DoBlockStmt{Stmts: shared(line)[:1]}}, list...)
+	}
+	return list
+}
+
+// leave notes a break. The interpreter cuts off closures from the variables of the
+// loop's own block, if there are any, and not from those of blocks within.
+func (r *rewriter) leave() {
+	if n := len(r.loops); n > 0 {
+		l := r.loops[n-1]
+		l.cut = l.cut || l.closures && len(r.scopes) > l.scopes
+	}
+}
+
+// shared is a variable of a loop's block for a closure that is never made: so all
+// are cut off when the loop is left. As the interpreter jumps anywhere when it jumps
+// back onto a jump, it is also what a loop begins with that would begin with one.
+func shared(line int) []ast.Stmt {
+	declare := &ast.LocalAssignStmt{Names: []string{hidden}}
+	declare.SetLine(line)
+	name := &ast.IdentExpr{Value: hidden}
+	name.SetLine(line)
+	back := &ast.ReturnStmt{Exprs: []ast.Expr{name}}
+	back.SetLine(line)
+	fn := &ast.FunctionExpr{ParList: &ast.ParList{}, Stmts: []ast.Stmt{back}}
+	fn.SetLine(line)
+	fn.SetLastLine(line)
+	made := &ast.LocalAssignStmt{Names: []string{hidden + "f"}, Exprs: []ast.Expr{fn}}
+	made.SetLine(line)
+	never := &ast.IfStmt{Condition: name, Then: []ast.Stmt{made}}
+	never.SetLine(line)
+	return []ast.Stmt{declare, never}
+}
+
+// jumps tells whether a statement begins with a jump.
+func jumps(s ast.Stmt) bool {
+	switch s := s.(type) {
+	case *ast.BreakStmt:
+		return true
+	case *ast.DoBlockStmt:
+		return len(s.Stmts) > 0 && jumps(s.Stmts[0])
+	case *ast.IfStmt:
+		return jumpsBy(s.Condition)
+	case *ast.WhileStmt:
+		return jumpsBy(s.Condition)
+	case *ast.RepeatStmt:
+		return len(s.Stmts) > 0 && jumps(s.Stmts[0])
+	case *ast.LocalAssignStmt:
+		return len(s.Exprs) > 0 && jumpsBy(s.Exprs[0])
+	case *ast.AssignStmt:
+		return jumpsBy(s.Rhs[0])
+	case *ast.ReturnStmt:
+		return len(s.Exprs) > 0 && jumpsBy(s.Exprs[0])
+	}
+	return false
 }
 
 // local: "local function f" may call itself, "local f = function" may not; the
@@ -127,20 +228,35 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 			return r.setField(field, r.single(s.Rhs[0]))
 		}
 	}
-	anyField := false
+	anyField, toParameter := false, false
 	for _, l := range s.Lhs {
 		if id, ok := l.(*ast.IdentExpr); ok {
 			r.identifier(id.Line(), id.Value)
 			r.mention(id.Value)
+			toParameter = toParameter || id.Value == r.parameter
 		} else {
 			anyField = true
 		}
 	}
-	if !anyField {
-		s.Rhs = r.exprs(s.Rhs)
-		return s
+	switch {
+	case anyField, len(s.Lhs)+len(s.Rhs) > 2 && r.mends():
+		// The interpreter takes values for others where only some are calls.
+		return r.assignMany(s)
 	}
-	return r.assignMany(s)
+	s.Rhs = r.exprs(s.Rhs)
+	if toParameter {
+		r.elsewhere(s.Rhs[0])
+	}
+	return s
+}
+
+// elsewhere: a call whose one value goes to the last parameter is prepared where the
+// parameter and what stands behind it are. It is not where a call may have any number
+// of values, which then is one.
+func (r *rewriter) elsewhere(value ast.Expr) {
+	if call, ok := value.(*ast.FuncCallExpr); ok && call.AdjustRet && r.mends() {
+		call.AdjustRet = false
+	}
 }
 
 // The names of locals that hold what is to be assigned: no script can spell
@@ -219,8 +335,25 @@ func (r *rewriter) define(s *ast.FuncDefStmt) ast.Stmt {
 	}
 	if id, ok := name.Func.(*ast.IdentExpr); ok {
 		r.identifier(s.Line(), id.Value)
+		if id.Value == r.parameter {
+			r.elsewhere(fn)
+		}
 	}
 	a := &ast.AssignStmt{Lhs: []ast.Expr{name.Func}, Rhs: []ast.Expr{fn}}
 	a.SetLine(s.Line())
 	return a
+}
+
+// jumpsBy tells whether the code of an expression may begin with a jump: where it
+// decides something, a constant has no code of its own.
+func jumpsBy(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.FalseExpr, *ast.NilExpr, *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
+		return true
+	case *ast.UnaryNotOpExpr:
+		return jumpsBy(e.Expr)
+	case *ast.LogicalOpExpr:
+		return jumpsBy(e.Lhs)
+	}
+	return false
 }

@@ -61,6 +61,8 @@ const (
 	AnswersScripts
 	// AnswersLua came with VersionLua.
 	AnswersLua
+	// AnswersDepth came with VersionDepth.
+	AnswersDepth
 )
 
 // Interpreters are kept for use again. The zero value is ready. It may be used by
@@ -72,15 +74,19 @@ type Interpreters struct {
 
 const idleMax = 64
 
-func (e *Interpreters) take() *interpreter {
+// take returns an interpreter whose stack has room for so many calls. Others were
+// made when the limit was another one.
+func (e *Interpreters) take(callDepth int) *interpreter {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if n := len(e.idle); n > 0 {
+	for n := len(e.idle); n > 0; n = len(e.idle) {
 		in := e.idle[n-1]
-		e.idle = e.idle[:n-1]
-		return in
+		e.idle[n-1], e.idle = nil, e.idle[:n-1]
+		if in.callDepth == callDepth {
+			return in
+		}
 	}
-	return nil
+	return newInterpreter(callDepth)
 }
 
 func (e *Interpreters) give(in *interpreter) {
@@ -98,10 +104,7 @@ func (e *Interpreters) Run(s *Script, r *Run, out *reply.Writer) {
 		out.Error(err.Error())
 		return
 	}
-	in := e.take()
-	if in == nil {
-		in = newInterpreter()
-	}
+	in := e.take(r.Limits.CallDepth)
 	if in.run(s, r, out) {
 		e.give(in)
 	}
@@ -124,12 +127,13 @@ func (in *interpreter) begin(m *meter, s *space, chunk, title string) {
 
 // run tells whether the interpreter may be used again.
 func (in *interpreter) run(s *Script, r *Run, out *reply.Writer) bool {
-	in.meter = newMeter(r, s.names)
+	f := s.forms.of(r.Answers)
+	in.meter = newMeter(r, f.names)
 	m := &in.meter
 	in.begin(m, &in.scripts, scriptChunk, s.SHA)
 	in.scripts.globals.RawSetString("KEYS", m.list(r.Keys))
 	in.scripts.globals.RawSetString("ARGV", m.list(r.Args))
-	return m.answer(out, r, &lua.LFunction{Env: in.scripts.env, Proto: s.proto})
+	return m.answer(out, r, &lua.LFunction{Env: in.scripts.env, Proto: f.proto})
 }
 
 // rest lets go of what the last run was given.
@@ -162,7 +166,7 @@ func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua
 	m.left(r)
 	if err == nil && m.over == nil {
 		L.SetTop(0)
-		return m.limits.Bytes-m.bytes <= usedMax
+		return m.limits.Bytes-m.bytes <= usedMax && !m.inst.worn
 	}
 	text := m.final(err)
 	if len(text) > m.limits.ReplyBytes {
@@ -335,7 +339,7 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 	for _, a := range args {
 		L.Push(a)
 	}
-	err := L.PCall(len(args)+1, nret, nil)
+	err := m.pcall(L, len(args)+1, nret)
 	m.goDepth = depth
 	if err != nil {
 		L.G.CurrentThread = L
@@ -345,6 +349,24 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 			}
 		}
 	}
+	return err
+}
+
+// pcall calls the interpreter's PCall. An error does not touch what closures share
+// with functions that go on.
+func (m *meter) pcall(L *lua.LState, nargs, nret int) error {
+	if m.answers < AnswersDepth {
+		return L.PCall(nargs, nret, nil)
+	}
+	outer, shared := m.base, keepShared(L, true)
+	m.base = registerTop(L) - nargs - 1
+	err := L.PCall(nargs, nret, nil)
+	if err != nil {
+		// The interpreter's own faults do not come through quiet.
+		cutOff(L, m.base)
+	}
+	m.base = outer
+	keepShared(L, shared)
 	return err
 }
 
@@ -361,8 +383,9 @@ func (m *meter) ownPanic(text string) string {
 
 var trampoline = native(func(L *lua.LState) int {
 	L.Panic = quiet
+	m := meterOf(L)
 	n := L.GetTop()
-	if fn := L.Get(1); fn.Type() != lua.LTFunction && meterOf(L).answers >= AnswersLua && metamethod(L, fn, "__call") == lua.LNil {
+	if fn := L.Get(1); fn.Type() != lua.LTFunction && m.answers >= AnswersLua && metamethod(L, fn, "__call") == lua.LNil {
 		L.Error(lua.LString("attempt to call a "+fn.Type().String()+" value"), 0)
 	}
 	L.Call(n-1, lua.MultRet)
@@ -372,10 +395,18 @@ var trampoline = native(func(L *lua.LState) int {
 // quiet raises the value on top of the stack, and notes the line.
 func quiet(L *lua.LState) {
 	m := meterOf(L)
+	if m.answers >= AnswersDepth {
+		cutOff(L, m.base)
+	}
 	m.line, m.source = innermost(L, m.line, m.source)
 	v := L.Get(-1)
 	if s, ok := v.(lua.LString); ok && !m.thrown && m.answers >= AnswersLua {
 		v = lua.LString(m.unplaced(L, string(s)))
+	}
+	if s, ok := v.(lua.LString); ok && !m.thrown {
+		v = lua.LString(m.overflow(string(s), m.depthOf(L)))
+	} else if ok && strings.HasSuffix(string(s), textRegisters) {
+		m.inst.worn = true
 	}
 	m.thrown = false
 	if s, ok := v.(lua.LString); ok && m.names != nil && len(s) < 4096 {
@@ -385,6 +416,41 @@ func quiet(L *lua.LState) {
 		}
 	}
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
+}
+
+// What the interpreter says where a stack is full.
+const (
+	textCalls     = "stack overflow"
+	textRegisters = "registry overflow"
+)
+
+// overflow names the bound in an error that says a stack is full.
+func (m *meter) overflow(text string, calls int) string {
+	where, registers := strings.CutSuffix(text, textRegisters)
+	if registers {
+		// To say so the interpreter may have taken one more than there are: in another
+		// one the same run would end before.
+		m.inst.worn = true
+	}
+	full := text == textCalls || strings.HasSuffix(text, ": "+textCalls)
+	switch {
+	case m.answers < AnswersDepth:
+	case registers:
+		return where + textCalls + " (too many values)"
+	case full && calls < m.limits.CallDepth:
+		return fmt.Sprintf("%s (%d calls in a coroutine)", text, calls)
+	case full:
+		return fmt.Sprintf("%s (script-max-call-depth %d)", text, calls)
+	}
+	return text
+}
+
+// depthOf is how many calls a thread has room for.
+func (m *meter) depthOf(L *lua.LState) int {
+	if L == L.G.MainThread {
+		return m.limits.CallDepth
+	}
+	return m.threadDepth()
 }
 
 // innermost is where the innermost function of the script is.

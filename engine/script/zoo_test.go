@@ -13,7 +13,7 @@ import (
 )
 
 // small bounds make the zoo quick; the kinds of bound are the same.
-var small = script.Limits{Instructions: 3_000_000, Bytes: 64 << 20, PatternSteps: 2_000_000, Coroutines: 100,
+var small = script.Limits{Instructions: 3_000_000, Bytes: 64 << 20, PatternSteps: 2_000_000, Coroutines: 100, CallDepth: 4000,
 	ReplyBytes: 4 << 20, SourceBytes: 1 << 20}
 
 // tookMax is generous: a machine may have other things to do. A script without a

@@ -72,9 +72,9 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 			t.Fatalf("upgrade: exit %d, %s", code, out)
 		}
 	})
-	says(t, out, "the cluster is at version 7 now, it was at 1")
+	says(t, out, "the cluster is at version 8 now, it was at 1")
 	out, _ = proc.Ctl(t, addr, "upgrade")
-	says(t, out, "at version 7, the newest that all its nodes know")
+	says(t, out, "at version 8, the newest that all its nodes know")
 	out, code = proc.Ctl(t, addr, "upgrade", "--to", "1")
 	if code != 4 {
 		t.Errorf("exit %d: %s", code, out)
@@ -89,7 +89,7 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
 	t.Helper()
 	last := c.Nodes[2]
-	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": 7`) })
+	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": 8`) })
 	last.Kill9()
 	last.Become(old)
 	before := len(last.Log())
@@ -98,14 +98,14 @@ func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
 	if code == 0 {
 		t.Error("exit status 0 of a program that does not know the version")
 	}
-	says(t, log, "cannot be opened by this version of lockstep", "the cluster is at version 7, this lockstepd knows versions up to 1")
+	says(t, log, "cannot be opened by this version of lockstep", "the cluster is at version 8, this lockstepd knows versions up to 1")
 	before = len(last.Log())
 	last.Start("--dir", filepath.Join(last.Dir, "other"), "--node-name", "n9")
 	code, log = ends(t, last, before)
 	if code == 0 {
 		t.Error("exit status 0 of a program that does not know the version and would join")
 	}
-	says(t, log, "the cluster is at version 7", "knows versions up to 1; start a newer one")
+	says(t, log, "the cluster is at version 8", "knows versions up to 1; start a newer one")
 	last.Become(now)
 	last.Start()
 	last.WaitReady()
@@ -141,7 +141,7 @@ func TestTheVersionRisesByItself(t *testing.T) {
 	n.Become(now)
 	n.Start()
 	n.WaitReady()
-	proc.Wait(t, patience, "version 7", func() bool { return statusOf(t, n.Addr()).Version == 7 })
+	proc.Wait(t, patience, "version 8", func() bool { return statusOf(t, n.Addr()).Version == 8 })
 	if got := evaluate(t, n.Addr()); got != "2" {
 		t.Errorf("%s texts were left out, not 2", got)
 	}
@@ -150,7 +150,7 @@ func TestTheVersionRisesByItself(t *testing.T) {
 	before := len(n.Log())
 	n.Start()
 	code, log := ends(t, n, before)
-	says(t, log, fmt.Sprintf("the cluster is at version %d", 7))
+	says(t, log, fmt.Sprintf("the cluster is at version %d", 8))
 	if code == 0 {
 		t.Error("exit status 0")
 	}

@@ -1,0 +1,67 @@
+package script
+
+import (
+	"reflect"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// When the interpreter raises an error it cuts every closure off from the variables
+// that it shares with functions on the stack, also with those that catch the error
+// and go on: each then has its own. It does not where a function is to look at the
+// error, which only its own PCall can ask for, and only for the innermost. So what
+// says that is set here, and the closures of the functions that the error ends are
+// cut off here (cutOff). The interpreter's own fields are found by their names.
+
+// Where they are: within a thread, its registers and what it shares.
+var (
+	lookedAt    = offset[lua.LState]("hasErrorFunc", reflect.Bool)
+	openAt      = offset[lua.LState]("uvcache", reflect.Pointer)
+	registersAt = offset[lua.LState]("reg", reflect.Pointer)
+	nextAt      = offset[lua.Upvalue]("next", reflect.Pointer)
+	upvalueAt   = offset[lua.Upvalue]("index", reflect.Int)
+	topAt       = func() uintptr {
+		reg, _ := reflect.TypeFor[lua.LState]().FieldByName("reg")
+		return offsetIn(reg.Type.Elem(), "top", reflect.Int)
+	}()
+)
+
+func offset[T any](name string, kind reflect.Kind) uintptr {
+	return offsetIn(reflect.TypeFor[T](), name, kind)
+}
+
+func offsetIn(t reflect.Type, name string, kind reflect.Kind) uintptr {
+	f, ok := t.FieldByName(name)
+	if !ok || f.Type.Kind() != kind {
+		panic("script: this is not the interpreter that is known here: " + name)
+	}
+	return f.Offset
+}
+
+func fieldOf[T, F any](p *T, offset uintptr) *F { return (*F)(unsafe.Add(unsafe.Pointer(p), offset)) }
+
+// keepShared sets whether errors leave closures as they are, and returns what it was.
+func keepShared(L *lua.LState, keep bool) (was bool) {
+	p := fieldOf[lua.LState, bool](L, lookedAt)
+	was, *p = *p, keep
+	return was
+}
+
+// registerTop is the first register that is free.
+func registerTop(L *lua.LState) int {
+	return *(*int)(unsafe.Add(*fieldOf[lua.LState, unsafe.Pointer](L, registersAt), topAt))
+}
+
+// cutOff cuts closures off from the variables in registers from one on.
+func cutOff(L *lua.LState, from int) {
+	p := fieldOf[lua.LState, *lua.Upvalue](L, openAt)
+	for *p != nil && *fieldOf[lua.Upvalue, int](*p, upvalueAt) < from {
+		p = fieldOf[lua.Upvalue, *lua.Upvalue](*p, nextAt)
+	}
+	first := *p
+	*p = nil
+	for u := first; u != nil; u = *fieldOf[lua.Upvalue, *lua.Upvalue](u, nextAt) {
+		u.Close()
+	}
+}

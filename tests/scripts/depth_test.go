@@ -1,0 +1,125 @@
+package scripts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// deep is a script that writes, and says how deep it came.
+const deep = `local n = 0
+local function f() n = n + 1 return 1 + f() end
+local ok, text = pcall(f) redis.call('set', KEYS[1], n) return n .. ' ' .. tostring(text)`
+
+// reached is what deep gives where so many calls may stand within each other: four
+// are those of the script and of pcall, and what stands before each function that is called so.
+func reached(calls int) string {
+	return fmt.Sprintf(`"%d user_script:2: stack overflow (script-max-call-depth %d)"`, calls-4, calls)
+}
+
+// deeply runs deep through all nodes, as a script that writes and as one that does not.
+func deeply(t *testing.T, c *proc.Cluster, when, want string) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		conn := proc.Dial(t, n.Addr())
+		if got := say(t, conn, "EVAL", deep, "1", "k"); got != want {
+			t.Errorf("%s, through %s: %s, want %s", when, n.Name, got, want)
+		}
+		reading := strings.ReplaceAll(deep, "redis.call('set', KEYS[1], n)", "")
+		if got := say(t, conn, "EVAL_RO", reading, "1", "k"); got != want {
+			t.Errorf("%s, reading through %s: %s, want %s", when, n.Name, got, want)
+		}
+	}
+}
+
+// TestTheDepthOfCallsIsASetting of all nodes: an error names it, and it outlives a
+// snapshot and restarts.
+func TestTheDepthOfCallsIsASetting(t *testing.T) {
+	proc.NeedProcesses(t)
+	cluster := proc.NewCluster(t, 3, proc.Options{})
+	c := proc.Dial(t, cluster.Follower().Addr())
+	deeply(t, cluster, "at first", reached(4000))
+	for _, value := range []string{"99", "20001", "many"} {
+		if got := say(t, c, "CONFIG", "SET", "script-max-call-depth", value); !strings.HasPrefix(got, "-ERR CONFIG SET failed") {
+			t.Errorf("%s: %s", value, got)
+		}
+	}
+	set(t, c, "20000")
+	deeply(t, cluster, "at most", reached(20000))
+	set(t, c, "200")
+	deeply(t, cluster, "at 200", reached(200))
+	say(t, c, "SET", "last", "1")
+	before, executed := same(t, cluster, 0)
+	if got := say(t, proc.Dial(t, cluster.WaitLeader().Addr()), "DEBUG", "RELOAD"); got != "+OK" {
+		t.Error(got)
+	}
+	for _, n := range cluster.Nodes {
+		n.Kill9()
+	}
+	for _, n := range cluster.Nodes {
+		n.Start()
+	}
+	for _, n := range cluster.Nodes {
+		n.WaitReady()
+	}
+	cluster.WaitLeader()
+	if after, _ := same(t, cluster, executed); after != before {
+		t.Errorf("the state was %s, and is %s after a restart", before, after)
+	}
+	deeply(t, cluster, "after a restart", reached(200))
+	for _, n := range cluster.Nodes {
+		if got := say(t, proc.Dial(t, n.Addr()), "CONFIG", "GET", "script-max-call-depth"); !strings.Contains(got, `"200"`) {
+			t.Errorf("%s: %s", n.Name, got)
+		}
+	}
+}
+
+func set(t *testing.T, c *respconn.Conn, depth string) {
+	t.Helper()
+	if got := say(t, c, "CONFIG", "SET", "script-max-call-depth", depth); got != "+OK" {
+		t.Fatal(got)
+	}
+}
+
+// closures is a script whose variables are shared with a closure over an error that is
+// caught.
+const closures = `local n = 0 local function add() n = n + 1 end pcall(error, 'x') add() redis.call('set', KEYS[1], n) return n`
+
+// TestBeforeTheirVersion: a cluster of an earlier version keeps the depth that it had,
+// and the answers; a change is refused in words. It is so as long as one node is old,
+// and after a restart.
+func TestBeforeTheirVersion(t *testing.T) {
+	proc.NeedProcesses(t)
+	old := proc.OtherLockstepd(t, "lockstep/cluster/meta.known=7")
+	n := proc.NewNode(t, proc.Options{Before: func(n *proc.Node) { n.Become(old) }})
+	const was = `"3996 user_script:2: stack overflow"`
+	for range 2 {
+		c := proc.Dial(t, n.Addr())
+		if got := say(t, c, "EVAL", deep, "1", "k"); got != was {
+			t.Errorf("%s, want %s", got, was)
+		}
+		if got := say(t, c, "EVAL", closures, "1", "k"); got != ":0" {
+			t.Errorf("a closure: %s", got)
+		}
+		got := say(t, c, "CONFIG", "SET", "script-max-call-depth", "200")
+		if !strings.Contains(got, "the cluster is at version 7 and this needs version 8; upgrade every node") {
+			t.Error(got)
+		}
+		n.Kill9()
+		n.Start()
+		n.WaitReady()
+	}
+	n.Stop()
+	n.Become(proc.Lockstepd(t))
+	n.Start()
+	n.WaitReady()
+	c := proc.Dial(t, n.Addr())
+	proc.Wait(t, patience, "the new answers", func() bool { return say(t, c, "EVAL", closures, "1", "k") == ":1" })
+	set(t, c, "200")
+	if got := say(t, c, "EVAL", deep, "1", "k"); got != reached(200) {
+		t.Error(got)
+	}
+}

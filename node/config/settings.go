@@ -23,6 +23,19 @@ const (
 	RaiseManual Raise = "manual"
 )
 
+// Supervision is whom a node tells that it is ready, and that it is stopping.
+type Supervision string
+
+const (
+	// SupervisedNo tells nobody, nor does SupervisedUpstart: there is no upstart any more.
+	SupervisedNo      Supervision = "no"
+	SupervisedUpstart Supervision = "upstart"
+	// SupervisedSystemd and SupervisedAuto tell systemd, if it has started the node and
+	// wants to know.
+	SupervisedSystemd Supervision = "systemd"
+	SupervisedAuto    Supervision = "auto"
+)
+
 // Routing is what a node does with a command for a shard that it does not lead.
 type Routing string
 
@@ -258,6 +271,7 @@ type Settings struct {
 	LatencyTracking    bool
 	LatencyPercentiles []string
 	LatencyThresholdMs int64
+	Supervised         Supervision
 	// ShutdownDelayMs is how long a node that is stopping serves on.
 	ShutdownDelayMs        int
 	ShutdownTimeoutSeconds int

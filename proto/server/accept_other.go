@@ -1,0 +1,9 @@
+//go:build !linux
+
+package server
+
+import "net"
+
+func keepAway(net.Listener) {}
+
+func unread(uintptr) int { return 0 }

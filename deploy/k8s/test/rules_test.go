@@ -288,9 +288,21 @@ func TestWhatIsAddedStandsWhereItCounts(t *testing.T) {
 	for owner, p := range pods(r) {
 		job := !strings.HasPrefix(owner, "StatefulSet/")
 		proxy := slices.ContainsFunc(p.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" })
-		if proxy != job || (p.Annotations["sidecar"] == "false") != job || (p.Labels["e"] == "5") != job {
+		ca := slices.ContainsFunc(p.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/ca" })
+		if proxy != job || ca != job || (p.Annotations["sidecar"] == "false") != job || (p.Labels["e"] == "5") != job {
 			t.Errorf("%s: labels %v, annotations %v, proxy %v", owner, p.Labels, p.Annotations, proxy)
 		}
+	}
+}
+
+// TestBackupsMayHaveARole: in the place of a Secret, and with none of its variables,
+// which would win over it.
+func TestBackupsMayHaveARole(t *testing.T) {
+	values := valueSets(t)["default"]
+	values["backup"] = map[string]any{"enabled": true, "s3": map[string]any{"bucket": "backups", "serviceAccountName": "backups"}}
+	spec := get[batchv1.CronJob](must(t, "demo", values), "-backup").Spec.JobTemplate.Spec.Template.Spec
+	if spec.ServiceAccountName != "backups" || slices.ContainsFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, "AWS_") }) {
+		t.Errorf("%q %v", spec.ServiceAccountName, spec.Containers[0].Env)
 	}
 }
 

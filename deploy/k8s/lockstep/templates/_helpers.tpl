@@ -189,3 +189,16 @@ tolerations: {{- toYaml . | nindent 2 }}
     defaultMode: 0440
 {{- end }}
 {{- end -}}
+{{/* What clusterctl's pods mount beside their folder for temporary files. */}}
+{{- define "lockstep.jobMounts" -}}
+{{ include "lockstep.tlsMount" . }}
+{{- with .Values.jobs.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+{{- define "lockstep.jobVolumes" -}}
+{{ include "lockstep.tlsVolume" . }}
+{{- with .Values.jobs.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -33,7 +33,13 @@ func (g *Group) Members() ([]Member, uint64) {
 func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
 // Short tells whether the group has fewer voters than it must have to take writes on.
-func (g *Group) Short() bool { return g.cfg.VotersLeast != nil && g.Voters() < g.cfg.VotersLeast() }
+func (g *Group) Short() bool {
+	if g.cfg.VotersLeast == nil {
+		return false
+	}
+	least := g.cfg.VotersLeast()
+	return least > 0 && g.Voters() < least
+}
 
 // Votes tells whether this node is a voter of the latest configuration, and so
 // has caught up with the group once.

@@ -103,6 +103,7 @@ func TestDebugMayBeForThisMachineAlone(t *testing.T) {
 func TestClosingServesWhoHasConnected(t *testing.T) {
 	for range 10 {
 		n := startNode(t, 1)
+		n.clients.Store(1000) // who has gone counts until the server has seen it
 		var served atomic.Int64
 		var clients sync.WaitGroup
 		for range 16 {
@@ -136,6 +137,7 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 func TestClosingAnswersWhatHasCome(t *testing.T) {
 	n := startNode(t, 1)
 	n.server.SetLeaveTime(0)
+	n.clients.Store(1000)
 	var all []*respconn.Conn
 	for range 200 {
 		c := dial(t, n.addr)

@@ -18,7 +18,6 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"sync"

@@ -26,16 +26,23 @@ func keepAway(l net.Listener) {
 	if !ok {
 		return
 	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
+	control(c, func(fd uintptr) {
 		program := unix.SockFprog{Len: uint16(len(newcomersOnly)), Filter: &newcomersOnly[0]}
 		// Where there are no filters the queue is emptied all the same, but for who
 		// comes at the last moment.
 		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
 	})
+}
+
+// queued tells whether somebody waits to be accepted.
+func queued(l net.Listener) (is bool) {
+	if c, ok := l.(syscall.Conn); ok {
+		control(c, func(fd uintptr) {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			is = err == nil && n > 0
+		})
+	}
+	return is
 }
 
 // unread is how many bytes a connection has that nobody has read.

@@ -104,6 +104,7 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 	for range 10 {
 		n := startNode(t, 1)
 		n.clients.Store(1000) // who has gone counts until the server has seen it
+		n.server.SetLeaveTime(time.Minute)
 		var served atomic.Int64
 		var clients sync.WaitGroup
 		for range 16 {

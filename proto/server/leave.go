@@ -57,8 +57,8 @@ func (s *Server) hasUnread() bool {
 	return false
 }
 
-// control calls f with a connection's descriptor, if it has one.
-func control(conn net.Conn, f func(fd uintptr)) {
+// control calls f with the descriptor of a connection or a listener, if it has one.
+func control(conn any, f func(fd uintptr)) {
 	switch c := conn.(type) {
 	case *poll.Conn:
 		_ = c.Control(f)

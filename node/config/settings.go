@@ -27,13 +27,14 @@ const (
 type Supervision string
 
 const (
-	// SupervisedNo tells nobody, nor does SupervisedUpstart: there is no upstart any more.
-	SupervisedNo      Supervision = "no"
+	// SupervisedNo tells nobody.
+	SupervisedNo Supervision = "no"
+	// SupervisedUpstart tells nobody either: there is no upstart any more.
 	SupervisedUpstart Supervision = "upstart"
-	// SupervisedSystemd and SupervisedAuto tell systemd, if it has started the node and
-	// wants to know.
+	// SupervisedSystemd tells systemd, if it has started the node and wants to know.
 	SupervisedSystemd Supervision = "systemd"
-	SupervisedAuto    Supervision = "auto"
+	// SupervisedAuto is the same, for there is no other supervisor to be told.
+	SupervisedAuto Supervision = "auto"
 )
 
 // Routing is what a node does with a command for a shard that it does not lead.

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -13,6 +14,21 @@ func testMachine(tb testing.TB, sink Sink) *Machine {
 	m := New(Config{Group: 7, Engine: engine.Config{LockSlots: 64}, Sink: sink, Sched: sched.Config{Permits: 8, Workers: 4}})
 	tb.Cleanup(m.Close)
 	return m
+}
+
+// imageOf is a machine's snapshot, written out.
+func imageOf(tb testing.TB, m *Machine) []byte {
+	tb.Helper()
+	snap, err := m.Snapshot()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer snap.Release()
+	var image bytes.Buffer
+	if err := snap.Persist(&image); err != nil {
+		tb.Fatal(err)
+	}
+	return image.Bytes()
 }
 
 func txnOf(db int, args ...string) Txn {

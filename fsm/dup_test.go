@@ -47,16 +47,7 @@ func (g *gateways) want(what, got, want string) {
 // image is the machine's snapshot.
 func (g *gateways) image() *bytes.Buffer {
 	g.t.Helper()
-	s, err := g.Snapshot()
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer s.Release()
-	var image bytes.Buffer
-	if err := s.Persist(&image); err != nil {
-		g.t.Fatal(err)
-	}
-	return &image
+	return bytes.NewBuffer(imageOf(g.t, g.Machine))
 }
 
 // become puts a machine in the place of this one that has a snapshot.

@@ -49,16 +49,7 @@ func TestFunctionsOfASnapshotAreThereInRedis(t *testing.T) {
 	if err := m.Apply(1, entryOf(1, apply)); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Release()
-	var image bytes.Buffer
-	if err := snap.Persist(&image); err != nil {
-		t.Fatal(err)
-	}
-	socket, log := openInRedis(t, image.Bytes())
+	socket, log := openInRedis(t, imageOf(t, m))
 	if got := askRedis(t, socket, "FCALL f 1 k"); got != "$1v" {
 		t.Errorf("a function of ours says %q in redis-server, which said:\n%s", got, log.String())
 	}
@@ -111,16 +102,7 @@ func TestASnapshotOpensInRedis(t *testing.T) {
 	delete(want, "{t1}key:1")
 	want["later"] = "x"
 	sets := applySets(t, m)
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Release()
-	var image bytes.Buffer
-	if err := snap.Persist(&image); err != nil {
-		t.Fatal(err)
-	}
-	socket, log := openInRedis(t, image.Bytes())
+	socket, log := openInRedis(t, imageOf(t, m))
 	if got := askRedis(t, socket, "DBSIZE"); got != ":"+strconv.Itoa(len(want)+len(sets)) {
 		t.Fatalf("redis-server holds %s keys, not %d; it said:\n%s", got, len(want)+len(sets), log.String())
 	}
@@ -181,17 +163,8 @@ func TestSnapshotsKeepTheFormsOfSets(t *testing.T) {
 		}
 	}
 	sets := applySets(t, m)
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Release()
-	var image bytes.Buffer
-	if err := snap.Persist(&image); err != nil {
-		t.Fatal(err)
-	}
 	other := testMachine(t, nil)
-	if err := other.Restore(bytes.NewReader(image.Bytes())); err != nil {
+	if err := other.Restore(bytes.NewReader(imageOf(t, m))); err != nil {
 		t.Fatal(err)
 	}
 	for key := range sets {

@@ -98,18 +98,10 @@ func TestTheScriptCacheIsInSnapshots(t *testing.T) {
 		}
 	}
 	check("before")
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var image bytes.Buffer
-	if err := snap.Persist(&image); err != nil {
-		t.Fatal(err)
-	}
-	snap.Release()
+	image := imageOf(t, m.Machine)
 	m.wants(txnOf(0, "script", "flush"), "+OK")
 	m.wants(txnOf(0, "evalsha", script.SHA1([]byte(loaded)), "0"), "-NOSCRIPT")
-	if err := m.Restore(bytes.NewReader(image.Bytes())); err != nil {
+	if err := m.Restore(bytes.NewReader(image)); err != nil {
 		t.Fatal(err)
 	}
 	m.index = m.Executed()

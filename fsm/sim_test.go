@@ -109,16 +109,7 @@ func (s *simMachine) counted() string {
 
 func (s *simMachine) snapshot(t *testing.T) []byte {
 	t.Helper()
-	snap, err := s.m.Snapshot()
-	if err != nil {
-		t.Fatalf("%s: snapshot: %v", s.name, err)
-	}
-	defer snap.Release()
-	var image bytes.Buffer
-	if err := snap.Persist(&image); err != nil {
-		t.Fatalf("%s: persist: %v", s.name, err)
-	}
-	return image.Bytes()
+	return imageOf(t, s.m)
 }
 
 func (s *simMachine) await(t *testing.T, index uint64) {

@@ -109,18 +109,9 @@ func sha(source string) string { return fmt.Sprintf("%x", sumOf([]byte(source)))
 // restart goes on from a snapshot.
 func (m *lockedMachine) restart() {
 	m.t.Helper()
-	snap, err := m.Snapshot()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	var image bytes.Buffer
-	err = snap.Persist(&image)
-	snap.Release()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	image := imageOf(m.t, m.Machine)
 	m.Machine = testMachine(m.t, m.replies)
-	if err := m.Restore(&image); err != nil {
+	if err := m.Restore(bytes.NewReader(image)); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"lockstep/engine"
-	"lockstep/engine/command"
 	"lockstep/engine/sched"
 )
 
@@ -65,8 +64,7 @@ func (r *reading) gather(ks *engine.Keyspace, txns []Txn) int {
 		t := &txns[i]
 		op := &t.Ops[0]
 		spec := op.lookup()
-		quick := spec.Scope == command.ScopeKeys && spec.Is(command.Fast) && spec.Plan == nil && len(op.Args) <= heavyArgs
-		if !quick || t.Proto != txns[0].Proto || len(r.lookups) >= togetherMax {
+		if !spec.Brief(op.Args) || len(op.Args) > heavyArgs || t.Proto != txns[0].Proto || len(r.lookups) >= togetherMax {
 			return i
 		}
 		for _, k := range spec.AppendKeys(r.keys[:0], op.Args) {

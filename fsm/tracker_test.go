@@ -127,20 +127,11 @@ func TestASnapshotIsAChangeOfEveryKey(t *testing.T) {
 	if err := from.Apply(1, entryOf(1, ownBundle(1, txnOf(0, "set", "a", "1")))); err != nil {
 		t.Fatal(err)
 	}
-	s, err := from.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Release()
-	var image bytes.Buffer
-	if err := s.Persist(&image); err != nil {
-		t.Fatal(err)
-	}
 	m, l := trackedMachine(t)
 	l.queue = m.Queued
 	watch := &watchQueued{changeLog: l, m: m}
 	m.cfg.Tracker = watch
-	if err := m.Restore(&image); err != nil {
+	if err := m.Restore(bytes.NewReader(imageOf(t, from))); err != nil {
 		t.Fatal(err)
 	}
 	if told := l.take(t, m); !slices.Equal(told, []string{"0/0/0/0 (all)"}) || watch.queued != 1 || watch.executed != 0 {

@@ -38,11 +38,11 @@ func (n *Node) openAdmin(context.Context) error {
 			return inWords(err, "admin-port", s.AdminPort)
 		}
 		l = n.secureAdmin(l)
-		go func() {
+		n.background.run(func() {
 			if err := n.admin.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				n.log.Warn("the admin port ended", "err", err)
 			}
-		}()
+		})
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockstep/cluster"
 	"lockstep/fsm"
 	"lockstep/proto/client"
 )
@@ -128,16 +129,20 @@ func (n *Node) openBackupPart(shard uint32) ([]byte, error) {
 	}
 	in, out := io.Pipe()
 	p := &backupPart{pipe: in}
-	p.stall = time.AfterFunc(backupStallLimit, func() { p.closeFor(errPartStalled) })
 	id := rand.Uint64()>>12 | 1
+	told := client.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.StampMs(), Keys: snapshot.Keys()}
+	p.stall = time.AfterFunc(backupStallLimit, func() { p.closeFor(errPartStalled) })
+	if !n.background.run(func() { n.writeBackupPart(id, p, snapshot, out, shard == 0) }) {
+		p.stall.Stop()
+		snapshot.Release()
+		return nil, cluster.ErrShuttingDown
+	}
 	n.backups.mu.Lock()
 	if n.backups.open == nil {
 		n.backups.open = map[uint64]*backupPart{}
 	}
 	n.backups.open[id] = p
 	n.backups.mu.Unlock()
-	told := client.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.StampMs(), Keys: snapshot.Keys()}
-	go n.writeBackupPart(id, p, snapshot, out, shard == 0)
 	return json.Marshal(told)
 }
 

@@ -230,7 +230,7 @@ func (n *Node) ClusterLinks() []client.ClusterLink {
 	return all
 }
 
-// ShardID implements client.ClusterView. A shard's id is the same on all nodes
+// ShardID implements client.Identity. A shard's id is the same on all nodes
 // and for ever. A node is shown in the first shard it leads or, as the replica
 // that CLUSTER NODES shows it as, in the first of which it has one.
 func (n *Node) ShardID() string {
@@ -315,7 +315,7 @@ func (n *Node) orphaned(i int, leader *meta.Node) bool {
 	return own != nil && own.Leader().Addr == "" || n.transport.Lost(leader.PeerAddr)
 }
 
-// MyID implements client.ClusterView.
+// MyID implements client.Identity.
 func (n *Node) MyID() string { return hexID(n.self.Incarnation) }
 
 // Moved implements client.ClusterView. Nobody is sent to a leader that is gone:
@@ -348,7 +348,7 @@ func endpointKind(s *config.Settings) client.EndpointKind {
 	return client.EndpointIP
 }
 
-// Replicas implements client.Facts: the other nodes; for a node that shows
+// Replicas implements client.Replication: the other nodes; for a node that shows
 // itself as a slave, the leader of shard 0 alone.
 func (n *Node) Replicas() [][3]string {
 	var all [][3]string
@@ -365,7 +365,7 @@ func (n *Node) Replicas() [][3]string {
 	return all
 }
 
-// Offset implements client.Facts: the log index of this node's first replica
+// Offset implements client.Replication: the log index of this node's first replica
 // stands in for an offset.
 func (n *Node) Offset() int64 {
 	if all := n.shards(); len(all) > 0 {
@@ -382,7 +382,7 @@ func (n *Node) shardOffset(shard int) int64 {
 	return 0
 }
 
-// Synced implements client.Facts: a quorum of any shard, less one.
+// Synced implements client.Replication: a quorum of any shard, less one.
 func (n *Node) Synced() int {
 	synced := math.MaxInt
 	for i, s := range n.machine.View().Shards {

@@ -104,7 +104,7 @@ func (n *Node) awaitOthers() {
 // awaitVoters begins to await the other nodes, where this one founds a cluster.
 func (n *Node) awaitVoters(context.Context) error {
 	if n.awaited.Load() > 0 {
-		go n.awaitOthers()
+		n.background.run(n.awaitOthers)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
-	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, ClusterView: n, Operator: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
+	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
 		Incarnation: n.callersNode, Programs: n.programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Log: n.log,
@@ -64,8 +64,8 @@ func (n *Node) openFront(context.Context) error {
 	if err := f.listen(s.Bind, "tls-port", s.TLSPort, f.server.ServeSecure); err != nil {
 		return err
 	}
-	go f.rates.run(n.ctx, f.stats)
-	go n.watchPeak()
+	n.background.run(func() { f.rates.run(n.ctx, f.stats) })
+	n.background.run(n.watchPeak)
 	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
 }
@@ -104,7 +104,7 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 func (f *front) refresh(s *config.Settings) {
 	f.n.SetActiveExpire(s.ActiveExpire)
 	for _, sh := range f.n.shards() {
-		go sh.SyncSettings(f.n.ctx)
+		f.n.background.run(func() { sh.SyncSettings(f.n.ctx) })
 	}
 	f.stats.Measuring.Store(s.LatencyTracking)
 	f.stats.Latency.SetThreshold(s.LatencyThresholdMs)

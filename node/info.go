@@ -483,7 +483,7 @@ func (n *Node) Mode() string {
 	return "standalone"
 }
 
-// Role implements client.Facts: what this node shows itself as. A node that
+// Role implements client.Replication: what this node shows itself as. A node that
 // forwards writes is a master to clients, or some would refuse to write to it.
 func (n *Node) Role() string {
 	switch n.cfg.Current().ClientRole {

@@ -131,6 +131,8 @@ type Node struct {
 	depart context.CancelFunc
 	ctx    context.Context
 	stop   context.CancelFunc
+	// background is what goes on until ctx ends.
+	background background
 }
 
 // startTimeout bounds how long a node that is not joining may take to open.
@@ -166,9 +168,9 @@ func (n *Node) start(ctx context.Context) error {
 		}
 	}
 	n.ready.Store(true)
-	go n.readiness.watch()
-	go n.tellWhenReady()
-	go n.watchSight()
+	n.background.run(n.readiness.watch)
+	n.background.run(n.tellWhenReady)
+	n.background.run(n.watchSight)
 	return nil
 }
 
@@ -249,9 +251,7 @@ func (n *Node) abort() {
 	if n.courier != nil {
 		n.courier.Close()
 	}
-	if n.replicas != nil && n.serving.Load() {
-		<-n.replicas.done
-	}
+	quiet := n.background.end(closeTimeout) // a replica may be being closed
 	for _, s := range n.shards() {
 		_ = s.Close(ctx)
 	}
@@ -264,8 +264,13 @@ func (n *Node) abort() {
 	if n.transport != nil {
 		_ = n.transport.Close()
 	}
-	if n.folder != nil {
+	switch {
+	case n.folder == nil:
+	case quiet:
 		_ = n.folder.Close()
+	default:
+		// Something may write there yet: nobody else gets it before the process has ended.
+		n.log.Warn("something goes on in the background; the data folder stays locked until the process ends")
 	}
 }
 

@@ -311,9 +311,9 @@ func (n *Node) reconcile(context.Context) error {
 	})
 	n.replicatedSettings()
 	n.openLeaders()
-	go n.tickUse()
+	n.background.run(n.tickUse)
 	n.serving.Store(true)
-	go n.exchange.Run(n.ctx)
+	n.background.run(func() { n.exchange.Run(n.ctx) })
 	n.manager.Store(membership.Start(membership.Config{
 		Self: n.self.ID(), PeerAddr: n.cfg.Current().PeerAddress, ClusterID: n.self.ClusterID,
 		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
@@ -321,14 +321,14 @@ func (n *Node) reconcile(context.Context) error {
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
 		OnRemoved: n.removed, Log: n.log,
 	}))
-	go n.watchVersion()
+	n.background.run(n.watchVersion)
 	for _, s := range n.shards() {
 		n.manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
 	}
 	n.place()
 	n.machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
-	go n.replicas.keep(n.ctx)
-	go n.feeds.intake.Run(n.ctx)
+	n.background.run(func() { n.replicas.keep(n.ctx) })
+	n.background.run(func() { n.feeds.intake.Run(n.ctx) })
 	return nil
 }
 
@@ -375,7 +375,7 @@ func (n *Node) found(ctx context.Context) error {
 			return err
 		}
 	}
-	go n.tellAddresses()
+	n.background.run(n.tellAddresses)
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (n *Node) place() {
 		Log:      n.log,
 	})
 	n.machine.OnChange(func(*meta.View) { n.placement.Kick() })
-	go n.placement.Run(n.ctx)
+	n.background.run(func() { n.placement.Run(n.ctx) })
 }
 
 func placementSettings(s *config.Settings) placement.Settings {

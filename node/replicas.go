@@ -32,7 +32,6 @@ type replicas struct {
 	// leads is since when this node leads each shard, in Unix milliseconds; it may
 	// lead no more.
 	leads []atomic.Int64
-	done  chan struct{}
 }
 
 const (
@@ -99,7 +98,7 @@ func (n *Node) openShards(context.Context) error {
 	n.feeds = newFeeds(n)
 	count := n.shardCount()
 	n.replicas = &replicas{
-		n: n, at: make([]atomic.Pointer[shard.Shard], count), leads: make([]atomic.Int64, count), Stepper: stepper.New(), done: make(chan struct{}),
+		n: n, at: make([]atomic.Pointer[shard.Shard], count), leads: make([]atomic.Int64, count), Stepper: stepper.New(),
 	}
 	errs := make(chan error, count)
 	for i := range count {
@@ -132,7 +131,6 @@ func (r *replicas) open(i int) (*shard.Shard, error) {
 
 // keep opens and closes replicas until ctx ends.
 func (r *replicas) keep(ctx context.Context) {
-	defer close(r.done)
 	r.Run(ctx, func(ctx context.Context) time.Duration {
 		view := r.n.machine.View()
 		for i := range view.Shards {
@@ -144,8 +142,13 @@ func (r *replicas) keep(ctx context.Context) {
 	})
 }
 
-// follow makes one shard's replica be there or not, as the view tells.
+// follow makes one shard's replica be there or not, as the view tells. A node that
+// dies changes nothing more: a replica that could not be closed is at work yet, and
+// nobody knows what it has promised.
 func (r *replicas) follow(ctx context.Context, view *meta.View, i int) error {
+	if err := r.n.dying.Load(); err != nil {
+		return *err
+	}
 	self := r.n.self.ID()
 	s := &view.Shards[i]
 	going, goes := s.GoingFrom(self)

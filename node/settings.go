@@ -42,7 +42,7 @@ func (n *Node) applySettings(v *meta.View) {
 func (n *Node) applyVersion(v *meta.View) {
 	if int64(v.Version()) != n.version.Swap(int64(v.Version())) {
 		for _, s := range n.shards() {
-			go s.SyncSettings(n.ctx)
+			n.background.run(func() { s.SyncSettings(n.ctx) })
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (n *Node) openTLS(context.Context) error {
 		}
 		return secure.Check(tlsOptions(s))
 	})
-	go k.Run(n.ctx)
+	n.background.run(func() { k.Run(n.ctx) })
 	return nil
 }
 

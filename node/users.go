@@ -48,10 +48,10 @@ func (n *Node) openUsers(ctx context.Context) error {
 	}
 	n.machine.OnChange(func(v *meta.View) {
 		if now := n.users.now.Load(); now == nil || now.changes != v.UserChanges {
-			go n.users.rejudge()
+			n.background.run(n.users.rejudge)
 		}
 	})
-	n.cfg.OnChange("requirepass", func(*config.Settings) { go n.users.rejudge() })
+	n.cfg.OnChange("requirepass", func(*config.Settings) { n.background.run(n.users.rejudge) })
 	return nil
 }
 

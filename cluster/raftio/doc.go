@@ -38,6 +38,8 @@
 //     folder, and its names, are synced before anybody counts on them.
 //   - again.go: what was written last, and perhaps never reached the disk, is written
 //     again before anybody counts on it.
+//   - pen.go: a store is written to by one at a time, and by nobody behind a write
+//     that failed.
 //   - watchdog.go: a leader whose store hangs is not heard, and a store that fails or
 //     hangs for good ends the process (hashicorp/raft#503, #666, #614).
 //   - cache.go: recent entries are kept in memory up to a number of bytes.

@@ -30,24 +30,40 @@ import (
 
 // Shard is what the router needs of this node's replica of a shard.
 type Shard interface {
-	Propose(bundle []byte, n int, done func(shard.Result))
-	ProposeAgain(bundle []byte, n int, done func(shard.Result))
-	Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
-	// ReadNow answers as many of the reads at the front as need not wait.
-	ReadNow(txns []fsm.Txn, atLeast uint64) []shard.Reply
-	ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
+	Writes
+	Reads
+	Waits
 	Progress
 	// Leader is who leads the shard as this replica knows it.
 	Leader() shard.Leader
-	// Votes tells whether the replica has caught up with its group once.
-	Votes() bool
-	// Wait and LeaveWait are for blocking commands; see block.go.
+}
+
+// Writes puts bundles into a shard's log.
+type Writes interface {
+	Propose(bundle []byte, n int, done func(shard.Result))
+	// ProposeAgain is for a bundle that may be in the log already.
+	ProposeAgain(bundle []byte, n int, done func(shard.Result))
+}
+
+// Reads answers read-only txns.
+type Reads interface {
+	Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
+	// ReadNow answers as many of the reads at the front as need not wait.
+	ReadNow(txns []fsm.Txn, atLeast uint64) []shard.Reply
+	// ReadOwn answers from this replica's state, whoever leads.
+	ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
+}
+
+// Waits is for blocking commands; see block.go.
+type Waits interface {
 	Wait(w shard.Wait, told func(error))
 	LeaveWait(id shard.WaiterID)
 }
 
 // Progress is how far a replica has come.
 type Progress interface {
+	// Votes tells whether the replica has caught up with its group once.
+	Votes() bool
 	// Queued is the index of the last entry that this replica has begun to run.
 	Queued() uint64
 	// Taken is the index up to which a read on this replica sees everything.

@@ -225,7 +225,7 @@ func (r *Router) writeWithoutMemory(ctx context.Context, deadline time.Time, ind
 }
 
 // propose is how a bundle is proposed that was, or was not, before.
-func propose(replica Shard, again bool) func(bundle []byte, n int, done func(shard.Result)) {
+func propose(replica Writes, again bool) func(bundle []byte, n int, done func(shard.Result)) {
 	if again {
 		return replica.ProposeAgain
 	}

@@ -58,14 +58,14 @@ var listFamily = []*Spec{
 	},
 	{
 		Name: "lindex", Arity: 3, Flags: ReadOnly, Cats: CatList,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runLIndex,
+		Keys: oneKey(KeyRO | KeyAccess), BriefIf: briefAlways, Run: runLIndex,
 		Group: "list", Since: "1.0.0",
 		Summary: "Returns the element at a place of a list.", Complexity: "O(log N) with N the length of the list",
 		Args: []Arg{argKey("key", 1), arg("index", "integer")},
 	},
 	{
 		Name: "lrange", Arity: 4, Flags: ReadOnly | Heavy, Cats: CatList,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runLRange,
+		Keys: oneKey(KeyRO | KeyAccess), BriefIf: briefPlaces, Run: runLRange,
 		Group: "list", Since: "1.0.0",
 		Summary: "Returns a range of elements of a list.", Complexity: "O(log N+M) with N the length of the list and M the number of elements returned",
 		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("stop", "integer")},

@@ -53,7 +53,7 @@ var sortedSetReads = []*Spec{
 	},
 	{
 		Name: "zrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatSortedSet,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runZRange,
+		Keys: oneKey(KeyRO | KeyAccess), BriefIf: briefPlaces, Run: runZRange,
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Returns the members of a sorted set that lie in a range of places, scores or texts.", Complexity: "O(log(N)+M) with M of N members returned",
 		Args: []Arg{
@@ -112,7 +112,7 @@ var sortedSetReads = []*Spec{
 	},
 	{
 		Name: "zrevrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatSortedSet,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runZRevRange,
+		Keys: oneKey(KeyRO | KeyAccess), BriefIf: briefPlaces, Run: runZRevRange,
 		Group: "sorted-set", Since: "1.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`ZRANGE` with the `REV` argument",
 		Summary: "Returns the members of a sorted set in a range of places, counted from the highest score.", Complexity: "O(log(N)+M) with M of N members returned",
 		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("stop", "integer"), argWithScores},

@@ -167,6 +167,9 @@ type Spec struct {
 	// HeavyIf, when set, says which arguments make the command Heavy (SPOP with
 	// a count).
 	HeavyIf func(args [][]byte) bool
+	// BriefIf, when set, says which arguments make a command that only reads, and is not
+	// Fast, as quick as one that is (LRANGE of a few elements); see Brief.
+	BriefIf func(args [][]byte) bool
 	// Grows, when set, is what GrowthBytes returns; nil: by the keys.
 	Grows func(args [][]byte, sizes *Sizes) int64
 	// KeyFlagsOf, when set, tells what the command does to its keys of

@@ -169,6 +169,12 @@ func (s *Spec) TakesLong(args [][]byte) bool {
 	return s.Is(Heavy) || s.HeavyIf != nil && s.HeavyIf(args)
 }
 
+// Brief tells whether the command, with these arguments, only reads and never takes
+// long, so that it may run where others wait for it.
+func (s *Spec) Brief(args [][]byte) bool {
+	return s.Scope == ScopeKeys && s.Plan == nil && (s.Is(Fast) || s.BriefIf != nil && s.BriefIf(args))
+}
+
 // KeyRef is a key among a command's arguments.
 type KeyRef struct {
 	Pos   int

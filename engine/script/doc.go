@@ -23,8 +23,9 @@
 //     switching of coroutines: they charge bytes for what they make and steps for
 //     what they look at; pattern matching counts its steps.
 //
-// The same count says when a run leaves the processor to others for a moment, and
-// asks whether it is to be stopped (meter.pause): neither changes what it does.
+// The same count says when a run leaves the processor to others for a moment, which
+// changes nothing, and when it is asked whether it is to be stopped, which those that
+// enter the log never are (meter.pause).
 //
 // Bytes are counted as allocated, not as live, for a garbage collector runs when
 // it likes. Arrays have an invariant that makes their length cheap: the last

@@ -41,8 +41,8 @@ type Run struct {
 	// It must be the same on every replica. A library of functions is always loaded
 	// with the first ones.
 	Answers Answers
-	// Stop is asked every few thousand instructions whether to end the run, nil:
-	// never. Only for what does not run from the log.
+	// Stop is asked now and then (pauseEvery) whether to end the run; nil: never. Only
+	// for what does not run from the log.
 	Stop func() error
 	// Rest is called as often, and leaves the processor to others; nil: nobody wants
 	// it. It changes nothing here.

@@ -60,7 +60,7 @@ func (c *Client) quick(batch [][][]byte) bool {
 		case spec.Scope == command.ScopeNode && lightAndQuick(spec):
 		case spec.Scope != command.ScopeKeys || spec.Flags&command.Blocking != 0 || isPublish(spec):
 			return false
-		case !spec.Writes(args) && (!spec.Is(command.Fast) || spec.Plan != nil):
+		case !spec.Writes(args) && !spec.Brief(args):
 			return false
 		}
 	}

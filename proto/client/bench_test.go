@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/proto/acl"
 	"lockstep/proto/resp"
 )
 
@@ -32,23 +33,23 @@ func (f fixed) Settings() *Settings { return f.s }
 func (echoes) Block(context.Context, time.Duration, *cluster.Call, [][]byte) bool { return false }
 
 // sink is a connection that forgets.
-type sink struct{}
+type sink struct{ net.Conn }
 
-func (sink) Secured() bool                    { return false }
-func (sink) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (sink) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (sink) Write(p []byte) (int, error)      { return len(p), nil }
-func (sink) WriteLater([]byte) (bool, error)  { return false, nil }
-func (sink) Kick()                            {}
-func (sink) SetAuthenticated(bool)            {}
-func (sink) Usage() resp.Usage                { return resp.Usage{} }
-func (sink) Watch() (<-chan struct{}, func()) { return nil, func() {} }
-func (sink) Close() error                     { return nil }
-func (sink) Flush(time.Duration)              {}
+func (sink) RemoteAddr() net.Addr           { return &net.TCPAddr{} }
+func (sink) LocalAddr() net.Addr            { return &net.TCPAddr{} }
+func (sink) TryWrite(p []byte) (int, error) { return len(p), nil }
+
+// anybody are users that need not log in.
+type anybody struct{ users *acl.Users }
+
+func (a anybody) Users() *acl.Users                                    { return a.users }
+func (anybody) ChangeUsers(func(*acl.Users) (acl.Change, error)) error { return nil }
 
 func benchmarkBatch(b *testing.B, n int, command ...string) {
-	backend := &Backend{Executor: echoes{}, Source: fixed{&Settings{SlowerThanUs: 10000, SlowlogLen: 128}}}
-	c := New(b.Context(), backend, NewRegistry(), NewStats(), sink{})
+	backend := &Backend{Executor: echoes{}, Source: fixed{&Settings{SlowerThanUs: 10000, SlowlogLen: 128}}, Access: anybody{acl.NewUsers(nil, "", nil)}}
+	stats := NewStats()
+	guard := resp.NewGuard(sink{}, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
+	c := New(b.Context(), backend, NewRegistry(), stats, guard)
 	var args [][]byte
 	for _, a := range command {
 		args = append(args, []byte(a))

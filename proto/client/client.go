@@ -22,7 +22,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,30 +33,6 @@ import (
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
 )
-
-// Conn is what a client needs of its connection; resp.Guard is one.
-type Conn interface {
-	RemoteAddr() net.Addr
-	LocalAddr() net.Addr
-	// Write sends replies; an error is final.
-	Write([]byte) (int, error)
-	// WriteLater leaves messages to be sent, and Kick has them sent; neither waits, nor
-	// makes the caller write. kick: the caller is to call Kick.
-	WriteLater([]byte) (kick bool, err error)
-	Kick()
-	// SetAuthenticated lifts the limits of clients that are not logged in.
-	SetAuthenticated(bool)
-	Usage() resp.Usage
-	// Flush waits until what was written has been sent, but not for longer than
-	// the patience.
-	Flush(patience time.Duration)
-	// Secured tells whether the client came by TLS.
-	Secured() bool
-	// Watch looks after the connection while the client is blocked; see
-	// resp.Guard.
-	Watch() (lost <-chan struct{}, stop func())
-	Close() error
-}
 
 // replyMode is what CLIENT REPLY chose.
 type replyMode uint8
@@ -77,7 +52,7 @@ type Client struct {
 	backend  *Backend
 	registry *Registry
 	stats    *Stats
-	conn     Conn
+	conn     *resp.Guard
 	ctx      context.Context
 
 	id    uint64
@@ -168,7 +143,7 @@ type shared struct {
 }
 
 // New returns the client of a fresh connection and registers it.
-func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn Conn) *Client {
+func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn *resp.Guard) *Client {
 	now := time.Now()
 	c := &Client{
 		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,

@@ -383,7 +383,7 @@ func lockstepSlots(c *Client, _ [][]byte) {
 	slots := c.backend.LockSlots()
 	c.out.Array(len(slots))
 	for _, s := range slots {
-		c.out.Map(7)
+		c.out.Map(8)
 		c.out.BulkString("shard")
 		c.out.Int(int64(s.Shard))
 		c.out.BulkString("lock-slot")
@@ -395,11 +395,17 @@ func lockstepSlots(c *Client, _ [][]byte) {
 		c.out.Int(int64(s.Readers))
 		c.out.BulkString("waiting-writers")
 		c.out.Int(int64(s.Writers))
-		c.out.BulkString("held-by")
-		c.out.Array(len(s.Labels))
-		for _, l := range s.Labels {
-			c.out.BulkString(l)
-		}
+		c.texts("held-by", s.Labels)
+		c.texts("queue", s.Queue)
+	}
+}
+
+// texts is a field that is a list.
+func (c *Client) texts(name string, list []string) {
+	c.out.BulkString(name)
+	c.out.Array(len(list))
+	for _, text := range list {
+		c.out.BulkString(text)
 	}
 }
 

@@ -85,20 +85,24 @@ type ConfigStore interface {
 	ResetStats()
 }
 
-// Facts are behind INFO, ROLE, HELLO and WAIT.
+// Facts are behind INFO and HELLO.
 type Facts interface {
 	Info(sections []string) string
-	// Role is "master" or "slave", as this node shows itself.
-	Role() string
 	// Mode is "standalone" or "cluster".
 	Mode() string
-	// Replicas are the other nodes, for ROLE: host, port, offset.
-	Replicas() [][3]string
-	// Offset is the replication offset ROLE and WAIT speak of.
-	Offset() int64
 	// MemoryFull tells whether this node's memory is full and nothing can be
 	// evicted.
 	MemoryFull() bool
+}
+
+// Replication is behind ROLE and WAIT, and what HELLO and PSYNC tell of them.
+type Replication interface {
+	// Role is "master" or "slave", as this node shows itself.
+	Role() string
+	// Replicas are the other nodes, for ROLE: host, port, offset.
+	Replicas() [][3]string
+	// Offset is the replication offset that ROLE and PSYNC speak of.
+	Offset() int64
 	// Synced is how many other nodes hold what this node acknowledges, at least.
 	Synced() int
 }
@@ -188,15 +192,19 @@ type ClusterView interface {
 	ClusterNodes() []ClusterNode
 	// ClusterLinks are the connections of requests between this node and others.
 	ClusterLinks() []ClusterLink
-	// ShardID is the id, of 40 hex digits, of the shard this node is shown in.
-	ShardID() string
 	SlotOwners() []SlotOwner
-	MyID() string
 	// Moved is the address of the node that leads a shard, as clients are told it;
 	// "" when it is this node or nobody, or if stale is set and this node has a
 	// replica of the shard, or if the node has no port for clients that came as
 	// this one did: by TLS or not.
 	Moved(shard int, stale, secured bool) string
+}
+
+// Identity is who this node is in the cluster.
+type Identity interface {
+	MyID() string
+	// ShardID is the id, of 40 hex digits, of the shard this node is shown in.
+	ShardID() string
 }
 
 // Operator is behind LOCKSTEP.
@@ -208,7 +216,6 @@ type Operator interface {
 	PlacementJSON(ctx context.Context) ([]byte, error)
 	// Order carries out one of LOCKSTEP's orders and says what was done.
 	Order(ctx context.Context, args []string) (string, error)
-	Backups
 	LockSlots() []LockSlot
 }
 
@@ -234,8 +241,8 @@ type LockSlot struct {
 	Holders     int
 	Readers     int
 	Writers     int
-	// Labels are the commands that hold it exclusively, Queue the first of those
-	// that wait; "" stands for a read.
+	// Labels are commands that hold it, as far as they are told of, Queue the first of
+	// those that wait; "" stands for work of the node's own.
 	Labels, Queue []string
 }
 
@@ -277,8 +284,11 @@ type Backend struct {
 	Source
 	ConfigStore
 	Facts
+	Replication
 	ClusterView
+	Identity
 	Operator
+	Backups
 	Process
 	Introspection
 	Channels

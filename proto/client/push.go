@@ -5,6 +5,7 @@ import (
 
 	"lockstep/engine/reply"
 	"lockstep/proto/pubsub"
+	"lockstep/proto/resp"
 	"lockstep/proto/tracking"
 )
 
@@ -14,7 +15,7 @@ import (
 // a confirmation of SUBSCRIBE stands before the first message, and a value before
 // the news that it has changed.
 type pushes struct {
-	conn     Conn
+	conn     *resp.Guard
 	registry *Registry
 	mu       sync.Mutex
 	// proto is the protocol the client speaks, listens that it has subscribed to
@@ -94,7 +95,7 @@ func (p *pushes) Kick() { p.conn.Kick() }
 // sendLocked sends a message at once.
 func (p *pushes) sendLocked(m message) {
 	if p.leaveLocked(m) {
-		p.conn.Kick()
+		go p.conn.Kick()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/proto/resp"
 )
 
 // SYNC and PSYNC answer one consistent RDB file of all shards (redis-cli --rdb).
@@ -75,7 +76,7 @@ func (c *Client) sendCopy(head string) {
 }
 
 // paced sends a file no faster than the client reads it.
-type paced struct{ conn Conn }
+type paced struct{ conn *resp.Guard }
 
 // Write implements io.Writer.
 func (p paced) Write(b []byte) (int, error) {

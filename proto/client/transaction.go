@@ -54,6 +54,8 @@ const (
 	argOverhead = 24
 )
 
+const errTwoUsers = execAborted + "its scripts, and SORT, would run as two users"
+
 // execSpec is EXEC's row: EXEC alone runs data without being data.
 var execSpec = command.Get("exec")
 
@@ -239,8 +241,12 @@ func (c *Client) exec() {
 		c.refuseExec("EXECABORT Transaction discarded because of previous errors.")
 		return
 	}
-	c.judgeQueue(&tx)
+	one := c.judgeQueue(&tx)
 	c.tx = transaction{}
+	if !one {
+		c.refuseExec(errTwoUsers)
+		return
+	}
 	// Those who monitor see what ran before, and then whether the transaction did.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
@@ -274,9 +280,10 @@ func (c *Client) exec() {
 
 // judgeQueue looks once more at what the user may do: the rules may have changed
 // since the commands were queued, and with AUTH among them the client becomes another
-// user on the way.
-func (c *Client) judgeQueue(tx *transaction) {
-	user := c.user
+// user on the way. false: commands that must know their user would have two, and a txn
+// has room for one.
+func (c *Client) judgeQueue(tx *transaction) (one bool) {
+	user, known := c.user, (*acl.Account)(nil)
 	for i := range tx.queue {
 		q := &tx.queue[i]
 		q.user = user
@@ -284,8 +291,15 @@ func (c *Client) judgeQueue(tx *transaction) {
 			tx.inPlace = true
 			continue
 		}
+		if q.spec.NeedsUser() {
+			if known != nil && !bytes.Equal(known.Carried, user.Carried) {
+				return false
+			}
+			known = user
+		}
 		user = c.userBehind(user, q)
 	}
+	return true
 }
 
 func (c *Client) refuseExec(text string) {

@@ -39,8 +39,8 @@ type Conn struct {
 	guest  Guest
 	inside bool
 	broken bool
-	// clocked: the guest wants ticks.
-	clocked bool
+	// clocked: the guest wants ticks. late: it has asked for Flush.
+	clocked, late bool
 	// place is where the loop keeps it, and number tells it from an earlier one there.
 	place  int
 	number int32
@@ -85,6 +85,15 @@ func (c *Conn) Clock(yes bool) {
 // Gave tells the loop that another goroutine was given something to do for the
 // connection. It is called from the guest's methods.
 func (c *Conn) Gave() { c.loop.gave = true }
+
+// Later has the guest's Flush called soon: when the loop has gone through all that has
+// something, or through some of it. It is called from the guest's methods.
+func (c *Conn) Later() {
+	if !c.late {
+		c.late = true
+		c.loop.later = append(c.loop.later, c)
+	}
+}
 
 // Leave takes the connection out of the loop. It is called from the guest's methods;
 // who it is handed to may use it as a net.Conn.

@@ -32,4 +32,7 @@ type Guest interface {
 	Called()
 	// Tick is called every TickEvery or so while Conn.Clock has asked for it.
 	Tick()
+	// Flush is called after Conn.Later, even where the connection has left the loop
+	// meanwhile: what was to be sent is to go out.
+	Flush()
 }

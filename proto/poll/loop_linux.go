@@ -16,6 +16,10 @@ const (
 	eventsMax = 256
 	// TickEvery is about how often Tick is called, while there is anybody to call.
 	TickEvery = 50 * time.Millisecond
+	// laterMax is how many connections' replies wait for each other. Who reads them is
+	// woken for the first, which costs more than to write it, and is still awake for the
+	// others.
+	laterMax = 16
 	// wakePlace stands for the loop's own descriptor, by which it is woken.
 	wakePlace = -1
 )
@@ -50,6 +54,8 @@ type Loop struct {
 	ticked  time.Time
 	// gave: other goroutines were given something to do.
 	gave bool
+	// later are the connections whose guests wait for Flush.
+	later []*Conn
 }
 
 // New begins a loop.
@@ -191,8 +197,11 @@ func (l *Loop) run() {
 		}
 		for i := range n {
 			l.tell(&l.events[i])
+			l.flush(laterMax)
 		}
-		if !l.grant() {
+		goOn := l.grant()
+		l.flush(1)
+		if !goOn {
 			// Nobody finds the loop asleep from now on.
 			l.waking.Wait()
 			l.closeFiles()
@@ -290,6 +299,7 @@ func (l *Loop) grant() bool {
 			// A guest that has yet to leave goes on being called by the clock.
 			l.forget(c)
 		}
+		l.flush(laterMax)
 	}
 	l.mu.Lock()
 	l.spare = todo[:0]
@@ -311,11 +321,25 @@ func (l *Loop) borrow(c *Conn) bool {
 	}
 	ticking := len(l.ticking)
 	c.guest.Called()
+	l.flush(1)
 	if ticking == 0 && len(l.ticking) > 0 {
 		// The loop sleeps without a clock.
 		c.Again()
 	}
 	return true
+}
+
+// flush has sent what guests have left to be sent, if there are so many of them.
+func (l *Loop) flush(least int) {
+	if len(l.later) < least {
+		return
+	}
+	for i, c := range l.later {
+		l.later[i] = nil
+		c.late = false
+		c.guest.Flush()
+	}
+	l.later = l.later[:0]
 }
 
 // forget frees the place of a connection that is closed.

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -551,5 +553,119 @@ func TestUrgentBytesHideNothing(t *testing.T) {
 		if time.Since(begun) > 5*time.Second {
 			t.Fatalf("it read %q", got)
 		}
+	}
+}
+
+// Flush implements Guest.
+func (testedEcho) Flush() {}
+
+// Flush implements Guest.
+func (*ticked) Flush() {}
+
+// Flush implements Guest.
+func (*counted) Flush() {}
+
+// Flush implements Guest.
+func (*clocked) Flush() {}
+
+// Flush implements Guest.
+func (*reader) Flush() {}
+
+// flushed is a guest that has a flush wait for each time it is called, and tells what
+// came about; the first call waits.
+type flushed struct {
+	conn *Conn
+	name string
+	tell chan<- string
+	wait <-chan struct{}
+}
+
+func (g *flushed) Ready() {
+	if g.wait != nil {
+		<-g.wait
+		g.wait = nil
+	}
+	var buf [100]byte
+	if n, _ := g.conn.TryRead(buf[:]); n > 0 {
+		g.conn.Later()
+		g.conn.Later()
+		g.tell <- "ready " + g.name
+	}
+}
+
+func (g *flushed) Called() { g.conn.Later() }
+func (g *flushed) Tick()   {}
+func (g *flushed) Flush()  { g.tell <- "flush " + g.name }
+
+// Those that have something at one time are flushed together when all were called, once
+// each, but not too many.
+func TestFlushesComeTogether(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	const conns = laterMax + 4
+	told, begin := make(chan string, 10*conns), make(chan struct{})
+	for i := range conns {
+		c, far := pair(t, l)
+		g := &flushed{conn: c, name: strconv.Itoa(i), tell: told}
+		if i == 0 {
+			g.wait = begin
+		}
+		if _, err := far.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		c.Enter(g)
+	}
+	// The loop was busy with the first until all had come.
+	close(begin)
+	var order []string
+	for len(order) < 2*conns {
+		select {
+		case what := <-told:
+			order = append(order, what)
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d of %d: %q", len(order), 2*conns, order)
+		}
+	}
+	readies, waiting, turns, flushes := 0, 0, 0, map[string]int{}
+	for _, what := range order {
+		verb, name, _ := strings.Cut(what, " ")
+		if verb == "ready" {
+			readies++
+			if waiting == 0 {
+				turns++
+			}
+			if waiting++; waiting > laterMax {
+				t.Errorf("%d wait to be flushed: %q", waiting, order)
+			}
+			continue
+		}
+		waiting--
+		flushes[name]++
+	}
+	if readies != conns || len(flushes) != conns || waiting != 0 || turns > 3 {
+		t.Errorf("%d called, %d flushed in %d turns: %q", readies, len(flushes), turns, order)
+	}
+}
+
+// Who borrows a loop flushes what its call has left.
+func TestABorrowedLoopIsFlushed(t *testing.T) {
+	l := newLoop(t)
+	defer l.Close()
+	c, _ := pair(t, l)
+	told := make(chan string, 10)
+	g := &flushed{conn: c, tell: told}
+	c.Enter(g)
+	for begun := time.Now(); !l.borrow(c); runtime.Gosched() {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the loop is not lent")
+		}
+	}
+	select {
+	case what := <-told:
+		if what != "flush " {
+			t.Error(what)
+		}
+	default:
+		t.Error("nobody was flushed")
 	}
 }

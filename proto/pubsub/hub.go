@@ -47,15 +47,17 @@ type Subscriber interface {
 // belongs to one goroutine.
 type Later struct{ subscribers []Subscriber }
 
-// Kick has the messages sent.
+// Kick has the messages sent, by another goroutine.
 func (l *Later) Kick() {
-	for _, s := range l.subscribers {
-		s.Kick()
-	}
-	clear(l.subscribers)
-	l.subscribers = l.subscribers[:0]
-	if cap(l.subscribers) > laterKept {
+	if len(l.subscribers) > 0 {
+		go kick(l.subscribers)
 		l.subscribers = nil
+	}
+}
+
+func kick(all []Subscriber) {
+	for _, s := range all {
+		s.Kick()
 	}
 }
 
@@ -65,9 +67,6 @@ func (l *Later) push(s Subscriber, m *Message) {
 		l.subscribers = append(l.subscribers, s)
 	}
 }
-
-// laterKept is for how many subscribers an idle publisher keeps room.
-const laterKept = 64
 
 const (
 	// subscriptionsMax bounds the subscriptions of all clients together.

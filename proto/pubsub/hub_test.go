@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"lockstep/engine/reply"
 )
@@ -13,9 +14,11 @@ type ear struct {
 	mu    sync.Mutex
 	proto int
 	heard []string
-	// owed: a kick is to come; kicks are those that came.
-	owed  bool
-	kicks int
+	// owed: a kick is to come; kicks are those that came, and kicked, where it is set,
+	// is told of each.
+	owed   bool
+	kicks  int
+	kicked chan struct{}
 }
 
 func (e *ear) Push(m *Message) (kick bool) {
@@ -31,12 +34,26 @@ func (e *ear) Kick() {
 	defer e.mu.Unlock()
 	e.owed = false
 	e.kicks++
+	if e.kicked != nil {
+		e.kicked <- struct{}{}
+	}
+}
+
+// await waits for a kick.
+func (e *ear) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-e.kicked:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody kicks")
+	}
 }
 
 func TestWhoPublishesMuchKicksEachListenerOnce(t *testing.T) {
 	h := New()
 	ears := [3]ear{}
 	for i := range ears {
+		ears[i].kicked = make(chan struct{}, 10)
 		h.Subscribe(&ears[i], Channel, "c")
 	}
 	h.Subscribe(&ears[0], Pattern, "*")
@@ -51,8 +68,12 @@ func TestWhoPublishesMuchKicksEachListenerOnce(t *testing.T) {
 	}
 	later.Kick()
 	later.Kick()
+	for i := range ears {
+		ears[i].await(t)
+	}
 	h.Publish(Channel, "c", nil)
 	for i := range ears {
+		ears[i].await(t)
 		if e := &ears[i]; e.kicks != 2 || e.owed {
 			t.Errorf("listener %d: %d kicks, owed %v", i, e.kicks, e.owed)
 		}

@@ -36,6 +36,10 @@ type output struct {
 	most atomic.Int64
 
 	mu sync.Mutex
+	// holding: what is written waits for Release, in held, as far as there is room. While
+	// there is anything in held, nothing is in the queue.
+	holding bool
+	held    *[]byte
 	// queue is what waits, in pieces, so that nothing is copied as it grows;
 	// queued is its length, and draining tells that a goroutine sees to it.
 	queue  [][]byte
@@ -63,6 +67,51 @@ type directWriter interface {
 // by it.
 const drainBytes = 64 << 10
 
+// judgedBytes is after how much more of what waits it is looked at whether it is too
+// much: the messages of one channel are short and many.
+const judgedBytes = 1 << 10
+
+// pieces are those of queues, of drainBytes each, for most wait a moment only.
+var pieces = sync.Pool{New: func() any { return (*[drainBytes]byte)(make([]byte, drainBytes)) }}
+
+// newPiece is an empty piece with room for so many bytes, or more.
+func newPiece(bytes int) []byte {
+	if bytes > drainBytes {
+		return make([]byte, 0, bytes)
+	}
+	return pieces.Get().(*[drainBytes]byte)[:0]
+}
+
+// recycle takes back a piece that nobody looks at any more.
+func recycle(piece []byte) {
+	if cap(piece) == drainBytes {
+		pieces.Put((*[drainBytes]byte)(piece[:drainBytes]))
+	}
+}
+
+// heldBytesMax is how much is held back.
+const heldBytesMax = 16 << 10
+
+// heldPool has the memory for what is held, for that is soon released.
+var heldPool = sync.Pool{New: func() any { b := make([]byte, 0, heldBytesMax); return &b }}
+
+// Hold makes what is written from now on wait for Release, which must follow soon, as
+// long as it is little: who serves many clients in turn writes to them one after the
+// other, and wakes whoever reads all that once.
+func (g *Guard) Hold() {
+	g.out.mu.Lock()
+	g.out.holding = g.out.seal == nil
+	g.out.mu.Unlock()
+}
+
+// Release sends what was held back. An error is final, and shows with the next Write.
+func (g *Guard) Release() {
+	g.out.mu.Lock()
+	g.out.holding = false
+	_ = g.out.releaseLocked()
+	g.out.mu.Unlock()
+}
+
 // Write sends replies, now or as the client reads. An error is final.
 func (g *Guard) Write(p []byte) (int, error) {
 	if len(p) == 0 {
@@ -85,6 +134,9 @@ func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	if o.err != nil {
 		return false, o.err
 	}
+	if o.held != nil {
+		return false, o.sendLocked(p)
+	}
 	if err := o.sealedLocked(p, o.queueLocked); err != nil {
 		return false, err
 	}
@@ -93,11 +145,36 @@ func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	return kick, nil
 }
 
-// Kick begins to send what WriteLater has left.
+// kickPiecesMax is how many pieces a kick writes, for whoever has more to send waits.
+const kickPiecesMax = 2
+
+// Kick sends what WriteLater has left: a little at once, if the socket takes it, and the
+// rest as the client reads. It does not wait, but makes system calls.
 func (g *Guard) Kick() {
-	g.out.mu.Lock()
-	g.out.drainLocked()
-	g.out.mu.Unlock()
+	o := &g.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.corked = false
+	for n := 0; len(o.queue) > 0 && !o.draining; n++ {
+		if n == kickPiecesMax {
+			o.drainLocked()
+			return
+		}
+		piece := o.queue[0]
+		taken, err := o.attempt(piece)
+		if err != nil {
+			o.failLocked(err)
+			return
+		}
+		o.holdLocked(o.queued-int64(taken), o.leaving)
+		if taken < len(piece) {
+			o.queue[0] = piece[taken:]
+			o.drainLocked()
+			return
+		}
+		o.queue = o.queue[:copy(o.queue, o.queue[1:])]
+		recycle(piece)
+	}
 }
 
 // Finish says what ends a connection, and waits until that and what is before it
@@ -126,6 +203,7 @@ func (g *Guard) Flush(patience time.Duration) { g.flushed(patience) }
 // flushed is Flush; it tells whether nothing waits any more.
 func (g *Guard) flushed(patience time.Duration) bool {
 	g.out.mu.Lock()
+	_ = g.out.releaseLocked()
 	g.out.drainLocked()
 	if !g.out.draining {
 		g.out.mu.Unlock()
@@ -180,6 +258,12 @@ func (o *output) sealedLocked(p []byte, send func([]byte) error) error {
 // sendLocked sends what the socket takes at once, and leaves the rest to the
 // goroutine that writes what waits.
 func (o *output) sendLocked(p []byte) error {
+	if o.holdsLocked(p) {
+		return nil
+	}
+	if err := o.releaseLocked(); err != nil {
+		return err
+	}
 	if o.queued == 0 && !o.draining {
 		n, err := o.attempt(p)
 		if err != nil {
@@ -197,16 +281,52 @@ func (o *output) sendLocked(p []byte) error {
 	return nil
 }
 
+// holdsLocked holds p back if it can.
+func (o *output) holdsLocked(p []byte) bool {
+	if !o.holding || o.queued > 0 || o.draining || len(p) > heldBytesMax {
+		return false
+	}
+	if o.held == nil {
+		o.held = heldPool.Get().(*[]byte)
+	}
+	if len(*o.held)+len(p) > heldBytesMax {
+		return false
+	}
+	*o.held = append(*o.held, p...)
+	return true
+}
+
+// releaseLocked sends what is held back.
+func (o *output) releaseLocked() error {
+	held := o.held
+	if held == nil {
+		return nil
+	}
+	o.held = nil
+	holding := o.holding
+	o.holding = false
+	var err error
+	if len(*held) > 0 && o.err == nil {
+		err = o.sendLocked(*held)
+	}
+	o.holding = holding
+	*held = (*held)[:0]
+	heldPool.Put(held)
+	return err
+}
+
 // queueLocked puts a copy of p behind what waits, if there is room.
 func (o *output) queueLocked(p []byte) error {
-	limits := o.limits()
-	if o.tooMuchLocked(&limits, o.queued+int64(len(p))) {
-		o.traffic.OutputClosed.Add(1)
-		o.failLocked(ErrOutputBuffer)
-		return ErrOutputBuffer
+	if queued := o.queued + int64(len(p)); o.queued == 0 || queued/judgedBytes != o.queued/judgedBytes {
+		limits := o.limits()
+		if o.tooMuchLocked(&limits, queued) {
+			o.traffic.OutputClosed.Add(1)
+			o.failLocked(ErrOutputBuffer)
+			return ErrOutputBuffer
+		}
+		defer o.traffic.judge(&limits)
 	}
 	o.appendLocked(p)
-	o.traffic.judge(&limits)
 	return nil
 }
 
@@ -223,7 +343,7 @@ func (o *output) drainLocked() {
 func (o *output) appendLocked(p []byte) {
 	last := len(o.queue) - 1
 	if last < 0 || cap(o.queue[last])-len(o.queue[last]) < len(p) {
-		o.queue = append(o.queue, make([]byte, 0, max(len(p), drainBytes)))
+		o.queue = append(o.queue, newPiece(len(p)))
 		last++
 	}
 	o.queue[last] = append(o.queue[last], p...)
@@ -341,6 +461,7 @@ func (o *output) drain() {
 		o.holdLocked(o.queued-int64(len(piece)), int64(len(piece)))
 		o.mu.Unlock()
 		err := o.writeWithin(piece)
+		recycle(piece)
 		o.mu.Lock()
 		o.holdLocked(o.queued, 0)
 		if err != nil {

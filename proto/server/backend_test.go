@@ -358,7 +358,7 @@ func startNode(t testing.TB, shards int) *node {
 	n.clients.Store(100)
 	n.mode.Store("standalone")
 	n.server = server.New(server.Config{
-		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, ClusterView: n, Operator: n, Process: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
+		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
 			Access: n.users},
 		Stats: n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },

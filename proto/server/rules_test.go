@@ -226,6 +226,48 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 	}
 }
 
+// A txn bears the rules of one user. Where its scripts would run as two, nothing runs:
+// else one of them would be judged as somebody else.
+func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
+	n := startNode(t, 1)
+	for name, rules := range map[string]string{"ann": "~a +@all -set", "bob": "~* &* +@all", "eve": "~* +@all -set"} {
+		rule(t, n, append([]string{"SETUSER", name, "on", ">pw"}, strings.Fields(rules)...)...)
+	}
+	const script = "EVAL return(redis.pcall('set',KEYS[1],'1')) 1 a"
+	const two = "-EXECABORT Transaction discarded because of: its scripts, and SORT, would run as two users"
+	for _, c := range []struct {
+		queue []string
+		want  string
+		// refused is how many scripts are not let set the key.
+		refused int
+	}{
+		{[]string{script, "AUTH bob pw", script}, "*3", 0},
+		{[]string{"AUTH ann pw", script, "GET a", "AUTH ann pw", script}, "*5", 2},
+		{[]string{"AUTH ann pw", script, "AUTH bob pw", "SET a 2"}, "*4", 1},
+		{[]string{"AUTH ann pw", script, "AUTH bob pw", script}, two, 0},
+		{[]string{"AUTH bob pw", script, "AUTH ann pw", script}, two, 0},
+		{[]string{script, "AUTH ann pw", "SORT a BY b*"}, two, 0},
+		{[]string{"AUTH ann pw", script, "AUTH eve pw", script}, two, 0},
+	} {
+		client := dial(t, n.addr)
+		do(t, client, "DEL", "a")
+		do(t, client, "MULTI")
+		for _, command := range c.queue {
+			do(t, client, strings.Fields(command)...)
+		}
+		got := do(t, client, "EXEC")
+		if !strings.HasPrefix(got, c.want) || strings.Count(got, "can't run this command") != c.refused {
+			t.Errorf("%q: %s", c.queue, got)
+		}
+		if c.want != two {
+			continue
+		}
+		if who, a := do(t, client, "ACL", "WHOAMI"), do(t, client, "EXISTS", "a"); who != `"default"` || a != ":0" {
+			t.Errorf("%q: behind it the client is %s, and %s keys are there", c.queue, who, a)
+		}
+	}
+}
+
 // What is refused is refused before anything is locked: no shard hears of it (B5).
 func TestWhatIsRefusedReachesNoShard(t *testing.T) {
 	n := startNode(t, 1)

@@ -289,6 +289,7 @@ const (
 func (t *talk) begin() bool {
 	t.busy = true
 	t.s.active.Add(1)
+	t.hold()
 	switch t.client.Begin(t.batch, &t.flight) {
 	case client.Answered:
 		t.idle()
@@ -307,6 +308,15 @@ func (t *talk) begin() bool {
 	}
 	return false
 }
+
+// hold makes replies wait for those to other clients.
+func (t *talk) hold() {
+	t.guard.Hold()
+	t.polled.Later()
+}
+
+// Flush implements poll.Guest.
+func (t *talk) Flush() { t.guard.Release() }
 
 // idle: nothing is under way any more.
 func (t *talk) idle() {
@@ -333,6 +343,7 @@ func (t *talk) rest() {
 func (t *talk) outside(first func() bool) {
 	t.deadline = time.Time{}
 	t.polled.Leave()
+	t.guard.Release()
 	if first != nil && !t.busy {
 		t.s.active.Add(1)
 	}
@@ -346,6 +357,7 @@ func (t *talk) Called() {
 		return
 	}
 	defer t.guarded()
+	t.hold()
 	switch t.client.Landed(&t.flight) {
 	case client.Flying:
 		t.late()

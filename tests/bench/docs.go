@@ -18,8 +18,8 @@ type section struct {
 }
 
 // writeDocs puts sections into the measured part of a page. Those of scenarios
-// that did not run stay as they are; machine, a line, stands above all.
-func writeDocs(path, machine string, ran []section) error {
+// that did not run stay as they are.
+func writeDocs(path string, ran []section) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func writeDocs(path, machine string, ran []section) error {
 		return fmt.Errorf("%s has no place for the figures", path)
 	}
 	measured := mergeSections(page[begin+len(beginMark):end], ran)
-	page = page[:begin+len(beginMark)] + "\n\n" + machine + "\n\n" + measured + page[end:]
+	page = page[:begin+len(beginMark)] + "\n\n" + measured + page[end:]
 	return os.WriteFile(path, []byte(page), 0o644)
 }
 

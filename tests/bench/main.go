@@ -50,6 +50,7 @@ func (b *bench) main(pattern string, docs bool) error {
 	if err := b.build(); err != nil {
 		return err
 	}
+	machine := b.machine()
 	var ran []section
 	for _, s := range scenarios {
 		if !want.MatchString(s.name) {
@@ -60,12 +61,12 @@ func (b *bench) main(pattern string, docs bool) error {
 		if err := s.run(b); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		text := strings.Join(append([]string{b.when(), markdown(b.rows)}, b.notes...), "\n\n")
+		text := strings.Join(append([]string{b.when(machine), markdown(b.rows)}, b.notes...), "\n\n")
 		ran = append(ran, section{s.name, text})
 		fmt.Printf("%s: %v\n%s%s\n\n", s.name, time.Since(begin).Round(time.Second), markdown(b.rows), strings.Join(b.notes, "\n"))
 	}
 	if docs {
-		return writeDocs("docs/benchmarks.md", b.machine(), ran)
+		return writeDocs("docs/benchmarks.md", ran)
 	}
 	return nil
 }
@@ -98,18 +99,18 @@ func (b *bench) machine() string {
 	if m := regexp.MustCompile(`v=(\S+)`).FindSubmatch(version); m != nil {
 		redis = string(m[1])
 	}
-	return fmt.Sprintf("The machine: %s, %d cores, %s, fsync of 4 KiB p50 %.2f ms, %s, redis-server %s; servers and load share the cores.",
+	return fmt.Sprintf("%s, %d cores, %s, fsync of 4 KiB p50 %.2f ms; %s, redis-server %s",
 		cpu, runtime.NumCPU(), mem, b.fsyncMs(), runtime.Version(), redis)
 }
 
-// when says of what commit the figures are.
-func (b *bench) when() string {
+// when says of what commit the figures are, and of what machine.
+func (b *bench) when(machine string) string {
 	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	quick := ""
 	if b.quick {
 		quick = ", `-quick`: a tenth of the requests"
 	}
-	return fmt.Sprintf("Measured %s at commit %s, %d rounds%s.", time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), b.rounds, quick)
+	return fmt.Sprintf("Measured %s at commit %s, %d rounds%s, on %s.", time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), b.rounds, quick, machine)
 }
 
 // fsyncMs is the median time of appending and syncing 4 KiB.

@@ -3,6 +3,7 @@ package clients
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -324,37 +325,60 @@ func TestClusterClientsThroughChangesOfLeader(t *testing.T) {
 	}
 }
 
-// redisCLICluster gives a session of redis-cli -c commands on all shards while
-// their leaders change.
-func redisCLICluster(t *testing.T, c *proc.Cluster) {
-	spread(t, c)
+// cli is redis-cli -c, to which commands are typed.
+type cli struct {
+	run   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func openCLI(ctx context.Context, t *testing.T, c *proc.Cluster) *cli {
+	t.Helper()
 	host, port := split(t, c.Nodes[0].Addr())
-	run := exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
+	run := exec.CommandContext(ctx, proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
 	in, err := run.StdinPipe()
 	must(t, err)
 	out, err := run.StdoutPipe()
 	must(t, err)
 	run.Stderr = run.Stdout
 	must(t, proc.StartMortal(run))
-	lines := bufio.NewScanner(out)
+	return &cli{run, in, bufio.NewScanner(out)}
+}
+
+// say types a command, and returns what is answered.
+func (c *cli) say(format string, args ...any) (string, error) {
+	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+		return "", err
+	}
+	for c.lines.Scan() {
+		if text := c.lines.Text(); text != "" && !strings.HasPrefix(text, "-> Redirected") {
+			return text, nil
+		}
+	}
+	return "", errors.Join(c.lines.Err(), io.ErrUnexpectedEOF)
+}
+
+func (c *cli) end() error {
+	c.in.Close()
+	return c.run.Wait()
+}
+
+// redisCLICluster gives redis-cli -c commands on all shards while their leaders change.
+func redisCLICluster(t *testing.T, c *proc.Cluster) {
+	spread(t, c)
+	person := openCLI(deadline(t), t, c)
 	for i := range 5 * keys {
 		if i%keys == 0 {
 			give(t, c, i/keys%shards, (i/keys+2)%len(c.Nodes))
 		}
-		_, err := fmt.Fprintf(in, "SET cli:%d %d\nGET cli:%d\n", i%keys, i, i%keys)
-		must(t, err)
-		for _, want := range []string{"OK", fmt.Sprint(i)} {
-			got := "-> Redirected"
-			for ok := true; ok && (strings.HasPrefix(got, "-> Redirected") || got == ""); got = lines.Text() {
-				ok = lines.Scan()
-			}
-			if got != want {
-				t.Fatalf("command %d: %q, not %q", i, got, want)
-			}
+		if got, err := person.say("SET cli:%d %d", i%keys, i); err != nil || got != "OK" {
+			t.Fatalf("SET %d: %q, %v", i, got, err)
+		}
+		if got, err := person.say("GET cli:%d", i%keys); err != nil || got != fmt.Sprint(i) {
+			t.Fatalf("GET behind SET %d: %q, %v", i, got, err)
 		}
 	}
-	in.Close()
-	must(t, run.Wait())
+	must(t, person.end())
 }
 
 // redisCLITools runs what redis-cli knows of clusters, against every node.

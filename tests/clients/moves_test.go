@@ -1,11 +1,9 @@
 package clients
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -186,43 +184,23 @@ func checkTools(t *testing.T, c *proc.Cluster, when string) {
 	}
 }
 
-// cliLoad is a session of redis-cli -c.
+// cliLoad is redis-cli -c.
 func cliLoad(t *testing.T, c *proc.Cluster) *load {
 	t.Helper()
-	host, port := split(t, c.Nodes[0].Addr())
-	run := exec.Command(proc.Tool(t, "redis-cli"), "-c", "-h", host, "-p", port)
-	in, err := run.StdinPipe()
-	must(t, err)
-	out, err := run.StdoutPipe()
-	must(t, err)
-	run.Stderr = run.Stdout
-	must(t, proc.StartMortal(run))
-	lines := bufio.NewScanner(out)
-	say := func(format string, args ...any) (string, error) {
-		if _, err := fmt.Fprintf(in, format, args...); err != nil {
-			return "", err
-		}
-		for lines.Scan() {
-			if text := lines.Text(); text != "" && !strings.HasPrefix(text, "-> Redirected") {
-				return text, nil
-			}
-		}
-		return "", errors.Join(lines.Err(), io.ErrUnexpectedEOF)
-	}
+	person := openCLI(context.Background(), t, c)
 	l := loop("cli",
 		func(_ context.Context, key, value string) error {
-			text, err := say("SET %s %s\n", key, value)
+			text, err := person.say("SET %s %s", key, value)
 			if err == nil && text != "OK" {
 				err = errors.New(text)
 			}
 			return err
 		},
-		func(_ context.Context, key string) (string, error) { return say("GET %s\n", key) })
+		func(_ context.Context, key string) (string, error) { return person.say("GET %s", key) })
 	stop := l.stop
 	l.stop = func() {
 		stop()
-		in.Close()
-		_ = run.Wait()
+		_ = person.end()
 	}
 	return l
 }

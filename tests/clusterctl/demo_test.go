@@ -2,7 +2,6 @@ package clusterctl
 
 import (
 	"bufio"
-	"net"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -89,38 +88,13 @@ func (s *spoken) interrupt() int {
 func TestTheDemoPrintsLinesWithoutATerminal(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	s := speak(t, "demo", "--port", strconv.Itoa(threePorts(t)), "--binary", proc.Lockstepd(t))
+	s := speak(t, "demo", "--port", strconv.Itoa(ports.Row(t, 3)), "--binary", proc.Lockstepd(t))
 	s.says(regexp.MustCompile(`no terminal: printing lines, as with --plain`))
 	s.says(regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d healthy; n1 \w+ term \d+ .*; n3 \w+ term .*\| acknowledged writes lost: 0 of [1-9]\d* \| errors: 0 \|`))
 	code := s.interrupt()
 	if last := regexp.MustCompile(`acknowledged writes lost: 0 of [1-9]\d* \(all \d+ keys read back\)\n$`); code != 0 || !last.MatchString(s.text()) {
 		t.Errorf("exit %d:\n%s", code, s.text())
 	}
-}
-
-// threePorts finds the first of three free ports in a row, with theirs for peers.
-func threePorts(t *testing.T) int {
-	t.Helper()
-	for {
-		first := proc.FreePort(t)
-		free := true
-		for i := range 3 {
-			for _, port := range []int{first + i, first + i + ports.PeerDistance} {
-				free = free && portIsFree(port)
-			}
-		}
-		if free {
-			return first
-		}
-	}
-}
-
-func portIsFree(port int) bool {
-	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-	if err != nil {
-		return false
-	}
-	return l.Close() == nil
 }
 
 // With --watch the table comes again and again, and says what has become of the

@@ -10,18 +10,26 @@ import (
 	"lockstep/tests/proc"
 )
 
+// oneDead is a cluster of three nodes with some keys, of which a follower has just died.
+func oneDead(t *testing.T, keys int) (leader, alive, dead *proc.Node) {
+	t.Helper()
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	leader = c.WaitLeader()
+	followers := c.Followers()
+	dead, alive = followers[0], followers[1]
+	fill(t, leader.Addr(), "kept", keys)
+	healthy(t, leader.Addr(), 3, int64(keys))
+	dead.Kill9()
+	return leader, alive, dead
+}
+
 // A removal that would leave no quorum is refused in words, also when the node
 // that would be missing died a moment ago and still looks alive. The dead one
 // itself may go at any time.
 func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
-	proc.NeedProcesses(t)
-	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{})
-	leader := c.WaitLeader()
-	followers := c.Followers()
-	dead, alive := followers[0], followers[1]
-	healthy(t, leader.Addr(), 3, 0)
-	dead.Kill9()
+	leader, alive, dead := oneDead(t, 0)
 	out, code := proc.Ctl(t, leader.Addr(), "remove", alive.Name, "--yes")
 	if code == 0 {
 		t.Errorf("exit 0: %s", out)
@@ -86,15 +94,7 @@ func TestAChangeOfMembersThatWaitsSaysWhy(t *testing.T) {
 // A removal that is forced is begun, whatever it costs; once the dead one is back, the
 // rest is a cluster again.
 func TestARemovalThatIsForcedIsBegun(t *testing.T) {
-	proc.NeedProcesses(t)
-	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{})
-	leader := c.WaitLeader()
-	followers := c.Followers()
-	dead, alive := followers[0], followers[1]
-	fill(t, leader.Addr(), "kept", 5)
-	healthy(t, leader.Addr(), 3, 5)
-	dead.Kill9()
+	leader, alive, dead := oneDead(t, 5)
 	s := speak(t, "-a", leader.Addr(), "remove", alive.Name, "--yes", "--force")
 	proc.Wait(t, patience, "it is on its way out", func() bool {
 		return nodeOf(t, statusOf(t, leader.Addr()), alive.Name).Membership == "leaving"

@@ -235,13 +235,7 @@ func (r *release) whole(replicas int) {
 func (r *release) then(what string, replicas int, strict bool, began time.Time) {
 	r.Helper()
 	r.whole(replicas)
-	took := time.Since(began)
-	r.load.Advance(writesUsual)
-	met := r.load.Tell()
-	r.Logf("%s: whole again after %v; %v", what, took.Round(100*time.Millisecond), met)
-	if strict && len(met.Told)+len(met.Silent) > 0 {
-		r.Errorf("%s: clients met error replies %q and no answer to %q", what, met.Told, met.Silent)
-	}
+	r.load.GoOn(what, time.Since(began), writesUsual, strict)
 	for _, e := range r.c.kubelet.Events(r.namespace, began) {
 		if e.What == kubelet.Killed || e.What == kubelet.Sick {
 			r.Errorf("%s: %s was %s", what, e.Pod, e.What)

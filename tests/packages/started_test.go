@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,30 +41,6 @@ func commandsOf(t *testing.T, title string) string {
 	return lines.String()
 }
 
-// free is a port behind which ten more are free, and those of their peers.
-func free(t *testing.T) int {
-	t.Helper()
-	all := func(base int) bool {
-		for i := range 11 {
-			for _, port := range []int{base + i, base + i + ports.PeerDistance} {
-				l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-				if err != nil {
-					return false
-				}
-				l.Close()
-			}
-		}
-		return true
-	}
-	for range 100 {
-		if base := proc.FreePort(t); all(base) {
-			return base
-		}
-	}
-	t.Fatal("no eleven free ports in a row")
-	return 0
-}
-
 // elsewhere are the commands with other ports in the place of 7000 and what follows.
 func elsewhere(commands string, base int) string {
 	return regexp.MustCompile(`\b1?70([0-9]{2}\b|0\$i)`).ReplaceAllStringFunc(commands, func(text string) string {
@@ -97,7 +72,7 @@ func TestThePageForBeginnersIsTrue(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	script := elsewhere(commandsOf(t, "Three nodes on this machine"), free(t)) + "\nkill $(jobs -p); wait\n"
+	script := elsewhere(commandsOf(t, "Three nodes on this machine"), ports.Row(t, 11)) + "\nkill $(jobs -p); wait\n"
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir = dir
 	// The nodes end with the script, however that ends.

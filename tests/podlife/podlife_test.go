@@ -65,13 +65,7 @@ func begin(t *testing.T, values string) *story {
 func (b *story) then(what string, replicas int, strict bool, began time.Time) {
 	b.Helper()
 	b.whole(replicas)
-	took := time.Since(began)
-	b.load.Advance(writesUsual)
-	met := b.load.Tell()
-	b.Logf("%s: whole again after %v; %v", what, took.Round(100*time.Millisecond), met)
-	if strict && len(met.Told)+len(met.Silent) > 0 {
-		b.Errorf("%s: clients met error replies %q and no answer to %q", what, met.Told, met.Silent)
-	}
+	b.load.GoOn(what, time.Since(began), writesUsual, strict)
 }
 
 // end reads everything back.

@@ -4,6 +4,7 @@ package ports
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -35,29 +36,56 @@ var (
 // not started yet or dead for the moment.
 func Free(t testing.TB) int {
 	t.Helper()
+	return Row(t, 1)
+}
+
+// Row finds the first of n ports in a row, each of which is one as Free finds.
+func Row(t testing.TB, n int) int {
+	t.Helper()
 	takenMu.Lock()
 	defer takenMu.Unlock()
 	var last error
 	for range draws {
-		port := first + rand.IntN(count)
-		if taken[port] != nil {
-			continue
+		port := first + rand.IntN(count-n+1)
+		if last = takeRow(port, n); last == nil {
+			return port
 		}
-		hold, err := net.Listen("unix", fmt.Sprintf("@lockstep-test-port-%d", port))
-		if err != nil {
-			last = err
-			continue
-		}
-		if err := errors.Join(free(port), free(port+PeerDistance)); err != nil {
-			last = err
-			_ = hold.Close()
-			continue
-		}
-		taken[port] = hold
-		return port
 	}
-	t.Fatalf("no free port in %d draws: %v", draws, last)
+	t.Fatalf("no %d free ports in a row in %d draws: %v", n, draws, last)
 	return 0
+}
+
+// takeRow takes ports in a row, or none of them.
+func takeRow(port, n int) error {
+	row := map[int]net.Listener{}
+	for p := port; p < port+n; p++ {
+		hold, err := take(p)
+		if err != nil {
+			for _, hold := range row {
+				_ = hold.Close()
+			}
+			return err
+		}
+		row[p] = hold
+	}
+	maps.Copy(taken, row)
+	return nil
+}
+
+// take returns what holds a port, or why nobody may have it.
+func take(port int) (net.Listener, error) {
+	if taken[port] != nil {
+		return nil, fmt.Errorf("port %d was given", port)
+	}
+	hold, err := net.Listen("unix", fmt.Sprintf("@lockstep-test-port-%d", port))
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(free(port), free(port+PeerDistance)); err != nil {
+		_ = hold.Close()
+		return nil, err
+	}
+	return hold, nil
 }
 
 // free returns why a port is not free, nil if it is.

@@ -207,6 +207,18 @@ func (l *Writers) Advance(writes int) {
 	})
 }
 
+// GoOn is for servers that are whole again after something: every writer has more writes
+// acknowledged, and it is told what they met since Tell. strict: that must have been no error.
+func (l *Writers) GoOn(what string, took time.Duration, writes int, strict bool) {
+	l.t.Helper()
+	l.Advance(writes)
+	met := l.Tell()
+	l.t.Logf("%s: whole again after %v; %v", what, took.Round(100*time.Millisecond), met)
+	if strict && len(met.Told)+len(met.Silent) > 0 {
+		l.t.Errorf("%s: clients met error replies %q and no answer to %q", what, met.Told, met.Silent)
+	}
+}
+
 func (w *writer) acknowledged() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

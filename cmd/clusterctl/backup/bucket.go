@@ -168,7 +168,7 @@ func (b *bucket) said(err error, name string) error {
 	return fmt.Errorf("%s/%s: %w", b, name, err)
 }
 
-// Claim implements Store. Uploads that broke off under this prefix are ended.
+// Claim implements Sink. Uploads that broke off under this prefix are ended.
 func (b *bucket) Claim(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing
@@ -204,7 +204,7 @@ func (b *bucket) endUploads(ctx context.Context, key string) error {
 	return nil
 }
 
-// Write implements Store. The storage checks each part by its checksum; the file is
+// Write implements Sink. The storage checks each part by its checksum; the file is
 // there when all have come. A small one goes in one request.
 func (b *bucket) Write(ctx context.Context, name string, in io.Reader) error {
 	b.mu.Lock()
@@ -228,7 +228,7 @@ func (b *bucket) Write(ctx context.Context, name string, in io.Reader) error {
 	return nil
 }
 
-// Undo implements Store.
+// Undo implements Sink.
 func (b *bucket) Undo() error {
 	ctx, cancel := context.WithTimeout(context.Background(), undoMax)
 	defer cancel()
@@ -244,12 +244,12 @@ func (b *bucket) Undo() error {
 	return all
 }
 
-// Beside implements Store.
-func (b *bucket) Beside(ctx context.Context) ([]Store, error) {
+// Beside implements Shelf.
+func (b *bucket) Beside(ctx context.Context) ([]Shelf, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing
 	where := b.prefix[:strings.LastIndexByte(b.prefix, '/')+1]
-	var places []Store
+	var places []Shelf
 	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: where}) {
 		if o.Err != nil {
 			return nil, fmt.Errorf("%s: %w", b, o.Err)
@@ -261,7 +261,7 @@ func (b *bucket) Beside(ctx context.Context) ([]Store, error) {
 	return places, nil
 }
 
-// Holds implements Store.
+// Holds implements Shelf.
 func (b *bucket) Holds(ctx context.Context) (map[string]int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing
@@ -275,7 +275,7 @@ func (b *bucket) Holds(ctx context.Context) (map[string]int64, error) {
 	return files, nil
 }
 
-// Delete implements Store.
+// Delete implements Shelf.
 func (b *bucket) Delete(ctx context.Context, names []string) error {
 	for _, name := range names {
 		if err := b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{}); err != nil {

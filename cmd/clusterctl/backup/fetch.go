@@ -30,7 +30,7 @@ const (
 // Fetch writes a backup of the cluster into a place that holds nothing, and reads
 // it back. After an error the place is as it was before. writing is told of keys,
 // checking of bytes.
-func Fetch(ctx context.Context, t *Target, to Store, writing, checking Progress) (*Manifest, error) {
+func Fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) (*Manifest, error) {
 	if err := to.Claim(ctx); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Fetch(ctx context.Context, t *Target, to Store, writing, checking Progress)
 	return m, nil
 }
 
-func fetch(ctx context.Context, t *Target, to Store, writing, checking Progress) (*Manifest, error) {
+func fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) (*Manifest, error) {
 	c := t.Dial(0)
 	defer c.Close()
 	b, err := Begin(ctx, c)
@@ -84,7 +84,7 @@ func fetch(ctx context.Context, t *Target, to Store, writing, checking Progress)
 }
 
 // writeRest writes what is not of a shard.
-func (m *Manifest) writeRest(ctx context.Context, to Store, b *client.Backup) error {
+func (m *Manifest) writeRest(ctx context.Context, to Sink, b *client.Backup) error {
 	if b.Users == nil || b.Settings == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func newSum(b *client.Backup, progress Progress) func(i int) func(int64) {
 }
 
 // write writes the file and notes what went into it.
-func (f *File) write(ctx context.Context, to Store, in io.Reader) error {
+func (f *File) write(ctx context.Context, to Sink, in io.Reader) error {
 	sum := &summed{in: in, hash: sha256.New()}
 	err := to.Write(ctx, f.File, sum)
 	f.Bytes, f.SHA256 = sum.bytes, sum.text()

@@ -28,7 +28,7 @@ type Pruned struct {
 // them. A place is deleted if its manifest says that it is an older backup of the
 // same cluster, all of its files are there in their sizes, and nothing else is.
 // Others are left alone and do not count.
-func Prune(ctx context.Context, newest Store, m *Manifest, keep int) (*Pruned, error) {
+func Prune(ctx context.Context, newest Shelf, m *Manifest, keep int) (*Pruned, error) {
 	beside, err := newest.Beside(ctx)
 	if err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func Prune(ctx context.Context, newest Store, m *Manifest, keep int) (*Pruned, e
 
 // older is a backup beside another.
 type older struct {
-	place Store
+	place Shelf
 	m     *Manifest
 	// files are all that is there, with their sizes.
 	files map[string]int64
 }
 
 // lookAt reads what is in a place; nil: it is no backup that this program knows.
-func lookAt(ctx context.Context, place Store) (*older, error) {
+func lookAt(ctx context.Context, place Shelf) (*older, error) {
 	m, err := ReadManifest(ctx, place)
 	if errors.Is(err, ErrNoBackup) || errors.As(err, new(damage)) {
 		return nil, nil

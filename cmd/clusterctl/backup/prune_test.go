@@ -20,16 +20,16 @@ func (closed) Open(context.Context, string) (io.ReadCloser, int64, error) {
 // among is a place and those beside it.
 type among struct {
 	*Folder
-	others []Store
+	others []Shelf
 }
 
-// Beside implements Store.
-func (a among) Beside(context.Context) ([]Store, error) { return a.others, nil }
+// Beside implements Shelf.
+func (a among) Beside(context.Context) ([]Shelf, error) { return a.others, nil }
 
 // What may not be looked into is none of ours: it stays, is named, and keeps
 // nothing else from being deleted.
 func TestAClosedFolderBesideIsLeftAlone(t *testing.T) {
-	newest := among{&Folder{Dir: "new"}, []Store{closed{&Folder{Dir: "lost+found"}}, &Folder{Dir: t.TempDir()}}}
+	newest := among{&Folder{Dir: "new"}, []Shelf{closed{&Folder{Dir: "lost+found"}}, &Folder{Dir: t.TempDir()}}}
 	done, err := Prune(t.Context(), newest, &Manifest{Cluster: "c"}, 1)
 	if err != nil || !slices.Equal(done.Closed, []string{"lost+found"}) || len(done.Deleted)+len(done.Kept)+len(done.Damaged) > 0 {
 		t.Errorf("%+v, %v", done, err)

@@ -21,8 +21,14 @@ type Source interface {
 	Open(ctx context.Context, name string) (in io.ReadCloser, bytes int64, err error)
 }
 
-// Store is where a backup is written to: a folder, or a prefix of a bucket.
+// Store is where backups are kept: a folder, or a prefix of a bucket.
 type Store interface {
+	Sink
+	Shelf
+}
+
+// Sink is a place that a backup is written to, and read back from.
+type Sink interface {
 	Source
 	// Claim makes the place ready for a backup; it refuses one that holds something.
 	Claim(ctx context.Context) error
@@ -31,8 +37,14 @@ type Store interface {
 	// Undo removes what was written since Claim; it works without the context of
 	// what has failed.
 	Undo() error
+}
+
+// Shelf is a place among others, of which those that are not wanted any more are
+// deleted.
+type Shelf interface {
+	Source
 	// Beside are the other places that stand where this one does.
-	Beside(ctx context.Context) ([]Store, error)
+	Beside(ctx context.Context) ([]Shelf, error)
 	// Holds are the names of all that is in the place, with their sizes; -1: no file.
 	Holds(ctx context.Context) (map[string]int64, error)
 	// Delete removes files, in their order, and the place if nothing else is in it.
@@ -77,7 +89,7 @@ func Local(path string) (Source, *Files, error) {
 	return &Folder{Dir: filepath.Dir(path)}, &Files{Names: []string{filepath.Base(path)}, Bytes: info.Size()}, nil
 }
 
-// Claim implements Store. The beginning of a manifest keeps others away.
+// Claim implements Sink. The beginning of a manifest keeps others away.
 func (f *Folder) Claim(context.Context) error {
 	held, err := os.ReadDir(f.Dir)
 	switch {
@@ -106,7 +118,7 @@ func (f *Folder) Claim(context.Context) error {
 	return file.Close()
 }
 
-// Write implements Store.
+// Write implements Sink.
 func (f *Folder) Write(_ context.Context, name string, in io.Reader) error {
 	f.note(name)
 	part := name + partSuffix
@@ -134,7 +146,7 @@ func (f *Folder) note(name string) {
 	f.written = append(f.written, name+partSuffix, name)
 }
 
-// Undo implements Store.
+// Undo implements Sink.
 func (f *Folder) Undo() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,8 +163,8 @@ func (f *Folder) Undo() error {
 	return all
 }
 
-// Beside implements Store.
-func (f *Folder) Beside(context.Context) ([]Store, error) {
+// Beside implements Shelf.
+func (f *Folder) Beside(context.Context) ([]Shelf, error) {
 	own, err := filepath.Abs(f.Dir)
 	if err != nil {
 		return nil, err
@@ -161,7 +173,7 @@ func (f *Folder) Beside(context.Context) ([]Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	var places []Store
+	var places []Shelf
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != filepath.Base(own) {
 			places = append(places, &Folder{Dir: filepath.Join(filepath.Dir(own), e.Name())})
@@ -170,7 +182,7 @@ func (f *Folder) Beside(context.Context) ([]Store, error) {
 	return places, nil
 }
 
-// Holds implements Store.
+// Holds implements Shelf.
 func (f *Folder) Holds(context.Context) (map[string]int64, error) {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil {
@@ -189,7 +201,7 @@ func (f *Folder) Holds(context.Context) (map[string]int64, error) {
 	return files, nil
 }
 
-// Delete implements Store.
+// Delete implements Shelf.
 func (f *Folder) Delete(_ context.Context, names []string) error {
 	for i, name := range names {
 		err := os.Remove(filepath.Join(f.Dir, name))

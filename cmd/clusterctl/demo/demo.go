@@ -291,7 +291,7 @@ func (d *Demo) Verdict() string {
 	return fmt.Sprintf("acknowledged writes lost: %d of %d", d.Load.Lost.Load(), d.Load.Acknowledged.Load())
 }
 
-// FinalCheck stops the load, reads everything back once more, and says what
+// FinalCheck reads everything back once more, when the load has ended, and says what
 // was found.
 func (d *Demo) FinalCheck(ctx context.Context) (string, error) {
 	if d.Load.Acknowledged.Load() == 0 {

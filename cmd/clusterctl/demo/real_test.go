@@ -17,16 +17,6 @@ import (
 	"lockstep/tests/proc"
 )
 
-// portsFor finds the first of some free ports in a row.
-func portsFor(t *testing.T, nodes int) int {
-	t.Helper()
-	for {
-		if port := ports.Free(t); checkPorts(port, nodes) == nil {
-			return port
-		}
-	}
-}
-
 // stage is a demo that a person looks at.
 type stage struct {
 	*screen
@@ -78,18 +68,13 @@ func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const nodes = 3
-	d, err := Start(ctx, Options{Nodes: nodes, Port: portsFor(t, nodes), Binary: proc.Lockstepd(t)})
+	d, err := Start(ctx, Options{Nodes: nodes, Port: ports.Row(t, nodes), Binary: proc.Lockstepd(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	s := &stage{&screen{ctx: ctx, demo: d, at: time.Now()}, t}
-	load, end := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d.Load.run(load)
-	}()
+	end := d.Load.begin(ctx)
 	s.sees("leader", "follower", "w write load (off)")
 	s.press("w")
 	s.sees("w write load (on)", "write load on")
@@ -119,7 +104,6 @@ func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 		t.Error("q does not end it")
 	}
 	end()
-	<-done
 	verdict, err := d.FinalCheck(ctx)
 	if err != nil || !strings.HasPrefix(verdict, "acknowledged writes lost: 0 of ") || d.Load.Errors.Load() != 0 {
 		t.Errorf("%q, %v; %d errors", verdict, err, d.Load.Errors.Load())
@@ -139,7 +123,7 @@ func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 // A port that another program has, and data of more nodes, are said in words before
 // anything is started.
 func TestWhatIsInTheWayIsSaid(t *testing.T) {
-	port := portsFor(t, 3)
+	port := ports.Row(t, 3)
 	for _, taken := range []int{port + 2, port + 1 + peerPortDistance} {
 		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(taken))
 		if err != nil {

@@ -39,7 +39,7 @@ func Serve(t testing.TB) string {
 		Group: group, Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 4, Workers: 2}, Sink: a, Observer: a,
 	})
 	s := server.New(server.Config{
-		Backend: &client.Backend{Executor: a, Source: around, ConfigStore: around, Facts: around, ClusterView: around, Operator: around, Channels: around, Feeds: around,
+		Backend: &client.Backend{Executor: a, Source: around, ConfigStore: around, Facts: around, Replication: around, ClusterView: around, Operator: around, Channels: around, Feeds: around,
 			Access:   &acl.Memory{RequirePass: func() string { return cfg.Current().RequirePass }},
 			Programs: func(int) *command.Programs { return a.machine.Programs() }},
 		Stats: client.NewStats(), Registry: client.NewRegistry(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -119,13 +119,14 @@ func (s *surroundings) ConfigRewrite() error {
 	return errors.New("The server is running without a config file")
 }
 
-// Role, Mode, MemoryFull and the others implement client.Facts for a node that
-// has no others.
+// Mode and MemoryFull implement client.Facts.
+func (s *surroundings) Mode() string     { return "cluster" }
+func (s *surroundings) MemoryFull() bool { return false }
+
+// Role and the others implement client.Replication for a node that has no others.
 func (s *surroundings) Role() string          { return "master" }
-func (s *surroundings) Mode() string          { return "cluster" }
 func (s *surroundings) Replicas() [][3]string { return nil }
 func (s *surroundings) Offset() int64         { return 0 }
-func (s *surroundings) MemoryFull() bool      { return false }
 func (s *surroundings) Synced() int           { return 0 }
 
 // Hub and Publish implement client.Channels for a node that has no others.

@@ -20,28 +20,19 @@ const provisionEvery = 200 * time.Millisecond
 // provision makes a volume for each claim that waits for one, and removes those whose
 // claim is gone, where the class says so.
 func (k *Kubelet) provision() {
-	tick := time.NewTicker(provisionEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		claims, _ := k.factory.Core().V1().PersistentVolumeClaims().Lister().List(labels.Everything())
-		for _, claim := range claims {
-			if claim.Spec.VolumeName == "" && claim.Annotations["volume.kubernetes.io/storage-provisioner"] == Provisioner {
-				if err := k.makeVolume(claim); err != nil && k.ctx.Err() == nil {
-					k.Complain("volume for %s: %v", claim.Name, err)
-				}
+	claims, _ := k.factory.Core().V1().PersistentVolumeClaims().Lister().List(labels.Everything())
+	for _, claim := range claims {
+		if claim.Spec.VolumeName == "" && claim.Annotations["volume.kubernetes.io/storage-provisioner"] == Provisioner {
+			if err := k.makeVolume(claim); err != nil && k.ctx.Err() == nil {
+				k.Complain("volume for %s: %v", claim.Name, err)
 			}
 		}
-		volumes, _ := k.factory.Core().V1().PersistentVolumes().Lister().List(labels.Everything())
-		for _, volume := range volumes {
-			if volume.Status.Phase == corev1.VolumeReleased && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-				_ = os.RemoveAll(volume.Spec.HostPath.Path)
-				_ = k.Client.CoreV1().PersistentVolumes().Delete(k.ctx, volume.Name, metav1.DeleteOptions{})
-			}
+	}
+	volumes, _ := k.factory.Core().V1().PersistentVolumes().Lister().List(labels.Everything())
+	for _, volume := range volumes {
+		if volume.Status.Phase == corev1.VolumeReleased && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+			_ = os.RemoveAll(volume.Spec.HostPath.Path)
+			_ = k.Client.CoreV1().PersistentVolumes().Delete(k.ctx, volume.Name, metav1.DeleteOptions{})
 		}
 	}
 }

@@ -96,9 +96,23 @@ func Start(c Config) (*Kubelet, error) {
 	}
 	k.factory.Start(k.ctx.Done())
 	k.factory.WaitForCacheSync(k.ctx.Done())
-	k.done.Go(k.beat)
-	k.done.Go(k.provision)
+	k.done.Go(func() { k.repeat(beatEvery, k.beat) })
+	k.done.Go(func() { k.repeat(provisionEvery, k.provision) })
 	return k, nil
+}
+
+// repeat does something again and again, until Stop.
+func (k *Kubelet) repeat(every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-tick.C:
+			do()
+		}
+	}
 }
 
 // Stop kills all that runs, and waits until it is gone.

@@ -60,21 +60,12 @@ func (k *Kubelet) renew(name string) error {
 
 // beat renews all nodes that live.
 func (k *Kubelet) beat() {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for _, name := range k.Nodes {
-			k.mu.Lock()
-			dead := k.dead[name]
-			k.mu.Unlock()
-			if !dead {
-				_ = k.renew(name) // the next beat comes soon enough
-			}
+	for _, name := range k.Nodes {
+		k.mu.Lock()
+		dead := k.dead[name]
+		k.mu.Unlock()
+		if !dead {
+			_ = k.renew(name) // the next beat comes soon enough
 		}
 	}
 }

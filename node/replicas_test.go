@@ -1,0 +1,39 @@
+package node
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/shard"
+)
+
+// A replica that could not be closed is not deleted, however often it is looked at before
+// the process has ended: what it has promised would be lost.
+func TestANodeThatDiesDeletesNothing(t *testing.T) {
+	folder, err := identity.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	err = errors.Join(
+		folder.Found("n1", meta.Creation{LockSlots: 1, HeartbeatMs: 300, ElectionMs: 300, Seeds: identity.NewSeeds(1)}),
+		folder.Opened(0), os.MkdirAll(folder.GroupDir(0), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Node{folder: folder, self: folder.Identity(), fatal: make(chan error, 1)}
+	n.replicas = &replicas{n: n, at: make([]atomic.Pointer[shard.Shard], 1)}
+	view := &meta.View{Shards: []meta.Shard{{Going: []meta.Going{{Node: n.self.ID(), Since: 7, LetGo: true}}}}}
+	why := errors.New("it could not be closed")
+	n.die(why)
+	if err := n.replicas.follow(t.Context(), view, 0); !errors.Is(err, why) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(folder.GroupDir(0)); err != nil || folder.DroppedSince(0) != 0 {
+		t.Errorf("it is dropped as of %d: %v", folder.DroppedSince(0), err)
+	}
+}

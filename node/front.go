@@ -88,7 +88,7 @@ func (f *front) listen(bind []string, what string, port int, serve func(net.List
 		return nil
 	}
 	for _, addr := range listenAddresses(bind, port) {
-		l, err := net.Listen("tcp", addr)
+		l, err := server.Listen(addr)
 		if err != nil {
 			return inWords(err, what, port)
 		}

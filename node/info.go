@@ -96,7 +96,7 @@ func infoServer(n *Node, t *infoText) {
 	t.add("multiplexing_api", "epoll")
 	t.add("go_version", runtime.Version())
 	t.add("process_id", os.Getpid())
-	t.add("process_supervised", "no")
+	t.add("process_supervised", n.supervisedBy())
 	t.add("run_id", hexID(n.self.Incarnation))
 	t.add("tcp_port", s.Port)
 	t.add("server_time_usec", time.Now().UnixMicro())

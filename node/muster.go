@@ -57,6 +57,7 @@ func (n *Node) muster(ctx context.Context) error {
 	})
 	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { m.Serve(payload, reply) })
 	t.Serve()
+	n.tellReady("looks for its cluster")
 	w, err := m.Run(ctx)
 	switch {
 	case err != nil:
@@ -107,6 +108,7 @@ func (n *Node) Retire(ctx context.Context) error {
 	if admin == nil {
 		return errors.New("there is no admin-port to stay up for")
 	}
+	n.tellSupervisor("STATUS=removed from its cluster, and not serving")
 	n.log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
 	<-ctx.Done()
 	closing, cancel := context.WithTimeout(context.Background(), adminPatience)

@@ -81,6 +81,9 @@ type Node struct {
 	placement *placement.Loop
 	// memory is what the shards take together.
 	memory shard.Memory
+	// awaited is how many nodes a cluster is to have that this node has founded, until
+	// most of them vote; 0: no matter.
+	awaited atomic.Int32
 	// serving is set once the replicas are open: peers may ask earlier.
 	serving  atomic.Bool
 	draining atomic.Bool
@@ -100,7 +103,8 @@ type Node struct {
 	// timings are how long syncs and commits took.
 	timings timings
 	// sight is what this node remembers for the page of the admin port.
-	sight sight
+	sight      sight
+	supervisor supervisor
 	// readiness is what the probes of the admin port rest on.
 	readiness readiness
 
@@ -157,7 +161,8 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.tryFront, n.openTLS, n.openAdmin, n.setAside, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.foundUsers, n.awaitLeaders, n.openFront,
+		n.tryFront, n.openTLS, n.openAdmin, n.setAside, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
+		n.foundUsers, n.awaitLeaders, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -165,6 +170,7 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	n.ready.Store(true)
 	n.background.run(n.readiness.watch)
+	n.background.run(n.tellWhenReady)
 	n.background.run(n.watchSight)
 	return nil
 }
@@ -191,6 +197,7 @@ func (n *Node) die(err error) {
 // shutdown-delay-ms says. Stop comes next.
 func (n *Node) Linger() {
 	n.draining.Store(true)
+	n.tellSupervisor("STOPPING=1\nSTATUS=stopping")
 	delay := time.Duration(n.cfg.Current().ShutdownDelayMs) * time.Millisecond
 	if delay <= 0 {
 		return
@@ -224,6 +231,7 @@ func (n *Node) Stop(ctx context.Context) {
 // finished, such as the order to remove it.
 func (n *Node) Leave(ctx context.Context) {
 	n.draining.Store(true)
+	n.tellSupervisor("STOPPING=1\nSTATUS=removed from its cluster")
 	n.front.stopAccepting()
 	n.front.close(ctx)
 	n.abort()

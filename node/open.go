@@ -160,6 +160,7 @@ func (n *Node) join(ctx context.Context) error {
 		if len(s.Join) == 0 {
 			return errors.New("this node began to join a cluster and was not taken in; start it with --join again, or empty its folder")
 		}
+		n.tellReady("looks for its cluster")
 		w, err := membership.Join(ctx, n.transport, s.Join, membership.JoinRequest{Node: n.joining(s), Replace: s.Replace}, n.log)
 		if err != nil {
 			return err
@@ -177,6 +178,7 @@ func (n *Node) openMeta(context.Context) error {
 	}
 	n.boot = boot
 	n.self = n.folder.Identity()
+	n.awaited.Store(int32(n.awaits()))
 	n.log.Info("this is node", "id", string(n.self.ID()), "boot", boot, "cluster", n.self.ClusterID, "dir", n.folder.Dir())
 	n.sayWhatHolds(n.cfg.Current())
 	cfg := n.groupConfig(meta.GroupID)
@@ -188,7 +190,7 @@ func (n *Node) openMeta(context.Context) error {
 	if n.metaGroup, err = shard.OpenGroup(cfg); err != nil {
 		return err
 	}
-	n.meta = meta.NewClient(n.machine, n.metaGroup, n.courier)
+	n.meta = meta.NewClient(n.machine, n.metaGroup, n.courier, n.metaGroup.Short)
 	return n.bootstrap(n.metaGroup)
 }
 
@@ -215,9 +217,10 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
-		Pledge: raftio.Pledge(n.folder.Pledged(group)),
-		Made:   func() error { return n.folder.Opened(group) },
-		Fatal:  n.die, Log: n.log,
+		VotersLeast: func() int { return n.votersLeast(group) },
+		Pledge:      raftio.Pledge(n.folder.Pledged(group)),
+		Made:        func() error { return n.folder.Opened(group) },
+		Fatal:       n.die, Log: n.log,
 		Synced: func(took time.Duration) {
 			n.stats.Latency.Took(client.EventSync, took)
 			n.timings.sync.Observe(took)

@@ -31,6 +31,7 @@ var (
 		}
 		return nil
 	}}
+	checkFounded  = probe{"founded", (*Node).checkFounded}
 	checkCaughtUp = probe{"caught-up", func(n *Node) error { return n.readiness.catchUp() }}
 	checkLeaders  = probe{"leaders", func(n *Node) error { return n.readiness.leaders() }}
 	checkLeading  = probe{"leading", func(n *Node) error {
@@ -54,10 +55,10 @@ var (
 var (
 	startupProbe = []probe{checkStarted}
 	liveProbe    = []probe{checkAlive, checkApplying}
-	readyProbe   = []probe{checkStarted, checkStaying, checkCaughtUp, checkLeaders}
+	readyProbe   = []probe{checkStarted, checkStaying, checkFounded, checkCaughtUp, checkLeaders}
 	// Variants of readiness: for who wants leaders alone, for who reads from any
 	// node that has caught up once, and for who reads whatever there is.
-	readyLeader   = []probe{checkStarted, checkStaying, checkCaughtUp, checkLeaders, checkLeading}
+	readyLeader   = []probe{checkStarted, checkStaying, checkFounded, checkCaughtUp, checkLeaders, checkLeading}
 	readyNoLeader = []probe{checkStarted, checkStaying, checkCaughtUp}
 	readyStale    = []probe{checkStarted, checkStaying}
 )

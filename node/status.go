@@ -145,6 +145,9 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 	if leader, ok := n.machine.View().Node(meta.NodeID(st.LeaderID)); ok {
 		out.Leader = leader.Name
 	}
+	if g.Short() {
+		out.VotersAwaited = n.votersLeast(g.ID())
+	}
 	if s != nil {
 		out.Executed = executedOf(st.Applied, s.Machine())
 		if st.Role == "leader" {

@@ -16,7 +16,7 @@ func lost(t *testing.T) *Door {
 	})
 	t.Cleanup(c.Close)
 	m := meta.NewMachine()
-	return NewDoor(DoorConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c), Courier: c})
+	return NewDoor(DoorConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c, nil), Courier: c})
 }
 
 func TestTheDoorIsBounded(t *testing.T) {

@@ -126,7 +126,7 @@ func (n *realNode) open() {
 		},
 		Peers: peers,
 	})
-	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.courier)
+	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.courier, nil)
 	n.Manager = Start(Config{
 		Self: n.self.ID, PeerAddr: n.self.PeerAddr, ClusterID: id.ClusterID, Also: n.also, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Group: replicas[meta.GroupID],
 		HearsLeader: func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },

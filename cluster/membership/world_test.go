@@ -69,7 +69,7 @@ func (w *world) start(self meta.Node) *worldNode {
 		Leader: func(g uint32) (string, bool) { return w.leaderOf(g, self.ID) },
 		Peers:  func() []string { return nil },
 	})
-	n.client = meta.NewClient(n.machine, worldLog{n}, n.courier)
+	n.client = meta.NewClient(n.machine, worldLog{n}, n.courier, nil)
 	w.mu.Lock()
 	w.nodes[self.PeerAddr] = n
 	w.mu.Unlock()

@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -25,12 +26,18 @@ type Client struct {
 	machine *Machine
 	log     Log
 	courier *courier.Courier
+	// short tells whether the log takes no orders of users on yet; nil: it does.
+	short func() bool
 }
 
+// errShort has users' orders asked again.
+var errShort = errors.New("too few of the nodes that are awaited vote yet")
+
 // NewClient returns a client that carries commands to the leader by courier,
-// and carries them out when it is the leader.
-func NewClient(machine *Machine, log Log, c *courier.Courier) *Client {
-	client := &Client{machine: machine, log: log, courier: c}
+// and carries them out when it is the leader: what users order (settings, users) not
+// as long as the log is too short of voters to keep it.
+func NewClient(machine *Machine, log Log, c *courier.Courier, short func() bool) *Client {
+	client := &Client{machine: machine, log: log, courier: c, short: short}
 	c.Handle(verbPropose, client.propose)
 	return client
 }
@@ -101,6 +108,9 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if err := checkNeeds(c.machine.View(), command); err != nil {
 		return nil, err
 	}
+	if c.short != nil && ordered(command) && c.short() {
+		return nil, errShort
+	}
 	for f.ID == 0 {
 		f.ID = rand.Uint64()
 	}
@@ -125,4 +135,16 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// ordered tells whether a command changes what users have a say in: they are told that
+// it is done.
+func ordered(command Command) bool {
+	switch c := command.(type) {
+	case *SetSettings:
+		return len(c.Set)+len(c.Unset) > 0
+	case *ChangeUsers:
+		return !c.First
+	}
+	return false
 }

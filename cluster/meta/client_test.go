@@ -74,7 +74,7 @@ func clients(t *testing.T, names ...string) (*sharedLog, map[string]*Client) {
 		t.Cleanup(c.Close)
 		w[name] = c
 		log.machines[name] = NewMachine()
-		all[name] = NewClient(log.machines[name], sharedLogOf{log, name}, c)
+		all[name] = NewClient(log.machines[name], sharedLogOf{log, name}, c, nil)
 	}
 	return log, all
 }

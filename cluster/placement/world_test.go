@@ -48,7 +48,7 @@ func newWorld(t *testing.T, seed uint64, shards, replicas, nodes int) *world {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), machine: meta.NewMachine(), up: map[meta.NodeID]bool{}, lost: map[meta.NodeID]bool{}, data: map[string]bool{}}
 	c := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
 	t.Cleanup(c.Close)
-	w.client = meta.NewClient(w.machine, w, c)
+	w.client = meta.NewClient(w.machine, w, c, nil)
 	first := w.node()
 	w.must(&meta.CreateCluster{ClusterID: "c1", Founder: first, ClusterVersion: meta.KnownVersion(), Creation: meta.Creation{
 		LockSlots: 1, HeartbeatMs: 1, ElectionMs: 1, Replicas: replicas, Seeds: make([]meta.HashSeed, shards),

@@ -169,8 +169,11 @@ func (k *Keeper) Dialling(host string) *tls.Config {
 func (k *Keeper) Reload() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	o := k.options()
-	g, err := generate(o)
+	last := k.now.Load()
+	g, err := generate(k.options())
+	if err == nil {
+		err = last.betterThan(g, time.Now())
+	}
 	if err != nil {
 		if text := err.Error(); text != k.problem {
 			k.problem = text
@@ -179,7 +182,6 @@ func (k *Keeper) Reload() error {
 		return err
 	}
 	k.problem = ""
-	last := k.now.Load()
 	if g.options == last.options && g.material.digest == last.material.digest {
 		return nil
 	}
@@ -188,6 +190,36 @@ func (k *Keeper) Reload() error {
 	k.log.Info("certificates were read again", "subject", g.material.node.Leaf.Subject.String(), "not_after", g.material.node.Leaf.NotAfter)
 	k.warnOfExpired(g)
 	return nil
+}
+
+// betterThan says why what is in force must not give way to files that are whole: others
+// would refuse a certificate out of its time, and nodes one without their name. Who is
+// refused by all hurts more by that than by a certificate that is still good.
+func (g *generation) betterThan(next *generation, now time.Time) error {
+	if g.material.digest == next.material.digest {
+		return nil
+	}
+	for _, c := range []struct {
+		file      string
+		has, next *x509.Certificate
+	}{
+		{next.options.Cert, g.material.node.Leaf, next.material.node.Leaf}, {next.options.ClientCert, g.material.client.Leaf, next.material.client.Leaf},
+	} {
+		if good(c.has, now) && !good(c.next, now) {
+			return fmt.Errorf("%s is good from %v to %v, and the certificate in force is good now", c.file, c.next.NotBefore, c.next.NotAfter)
+		}
+		if name := next.options.PeerName; name != "" && c.has.VerifyHostname(name) == nil {
+			if err := c.next.VerifyHostname(name); err != nil {
+				return fmt.Errorf("%s has not the name that nodes bear: %w", c.file, err)
+			}
+		}
+	}
+	return nil
+}
+
+// good tells whether a certificate is in its time.
+func good(c *x509.Certificate, now time.Time) bool {
+	return !now.Before(c.NotBefore) && !now.After(c.NotAfter)
 }
 
 func (k *Keeper) warnOfExpired(g *generation) {

@@ -145,6 +145,42 @@ func TestBrokenFilesChangeNothing(t *testing.T) {
 	}
 }
 
+// Files that are whole, and would have this node refused by all others, do not take the
+// place of a certificate that is good. Where that one is no better, they do.
+func TestAGoodCertificateDoesNotGiveWayToAUselessOne(t *testing.T) {
+	a := certs.NewAuthority(t, "own")
+	nodes := certs.Wish{Names: []string{"nodes", "localhost"}}
+	first, foreign, expired, next := a.Issue(nodes), a.Issue(certs.Wish{Names: []string{"localhost"}}), a.Issue(certs.Wish{Names: nodes.Names, Lasts: -time.Hour}), a.Issue(nodes)
+	m := certs.NewMount(t, first, a)
+	k, err := secure.Open(func() secure.Options {
+		o := options(m)()
+		o.PeerName = "nodes"
+		return o
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial := func() string { return k.Front().Certificates[0].Leaf.SerialNumber.String() }
+	for why, p := range map[string]certs.Pair{"is good from": expired, "has not the name": foreign} {
+		m.Set(p, a)
+		if err := k.Reload(); err == nil || !strings.Contains(err.Error(), why) || serial() != first.Serial.String() || !strings.Contains(k.Report().Problem, why) {
+			t.Errorf("%s: %v, %s, %q", why, err, serial(), k.Report().Problem)
+		}
+	}
+	m.Set(next, a)
+	if err := k.Reload(); err != nil || serial() != next.Serial.String() || k.Report().Problem != "" {
+		t.Error(err, serial(), k.Report())
+	}
+	// What has expired may give way to what has, too.
+	old := certs.NewMount(t, expired, a)
+	k = open(t, old, io.Discard)
+	other := a.Issue(certs.Wish{Lasts: -time.Hour})
+	old.Set(other, a)
+	if err := k.Reload(); err != nil || serial() != other.Serial.String() {
+		t.Error(err, serial())
+	}
+}
+
 // Connections are made while certificates change: each is of one generation.
 func TestReloadsBesideConnections(t *testing.T) {
 	a := certs.NewAuthority(t, "own")

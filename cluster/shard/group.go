@@ -42,6 +42,9 @@ type GroupConfig struct {
 	// OnLeader and OnLost are told of this node's leadership, in order, each
 	// OnLeader followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
+	// VotersLeast is how many voters the group must have before it takes writes on,
+	// or may be led by another node; nil: no matter how many.
+	VotersLeast func() int
 	// Pledge is what a replica of this group has promised that this node had before.
 	Pledge raftio.Pledge
 	// Made is called when the group's files are on disk, before it takes part in

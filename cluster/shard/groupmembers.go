@@ -32,6 +32,15 @@ func (g *Group) Members() ([]Member, uint64) {
 // Voters is the number of voters of the latest configuration.
 func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
+// Short tells whether the group has fewer voters than it must have to take writes on.
+func (g *Group) Short() bool {
+	if g.cfg.VotersLeast == nil {
+		return false
+	}
+	least := g.cfg.VotersLeast()
+	return least > 0 && g.Voters() < least
+}
+
 // Votes tells whether this node is a voter of the latest configuration, and so
 // has caught up with the group once.
 func (g *Group) Votes() bool { return slices.Contains(g.latest.Load().Voters(), g.cfg.LocalID) }

@@ -13,6 +13,10 @@ import (
 // within an election timeout.
 var errNotCaughtUp = errors.New("the one that is to lead has not caught up")
 
+// errShort ends a transfer to a node that would take writes on, for it does not know
+// how many voters are awaited.
+var errShort = errors.New("too few of the nodes that are awaited vote yet")
+
 // TransferTo gives the leadership to a server, or, with an empty id, to the
 // one that is furthest. From the order to lead on the lease is off for the rest of
 // the term (package raftio, transfer.go): the new leader is elected past the
@@ -33,6 +37,9 @@ func (g *Group) transfer(id raft.ServerID) error {
 		return raft.ErrLeadershipTransferInProgress
 	}
 	defer g.transferring.Unlock()
+	if g.Short() {
+		return errShort
+	}
 	r := g.raft.Load()
 	term, leads := leadership(r)
 	if !leads {

@@ -49,6 +49,11 @@ func (p *proposer) init(s *Shard) { p.shard = s }
 // wait for memory: ErrOutOfMemory says that there is none, ErrTooMuchAtOnce that
 // there may be for parts of the bundle.
 func (s *Shard) Propose(bundle []byte, n int, done func(Result)) {
+	if s.group.Short() {
+		// As in an election: the gateway asks again until it may.
+		done(Result{Err: cluster.ErrNotLeader})
+		return
+	}
 	c := s.admitted(bundle, n, done)
 	if c == nil {
 		return

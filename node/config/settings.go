@@ -23,6 +23,20 @@ const (
 	RaiseManual Raise = "manual"
 )
 
+// Supervision is whom a node tells that it is ready, and that it is stopping.
+type Supervision string
+
+const (
+	// SupervisedNo tells nobody.
+	SupervisedNo Supervision = "no"
+	// SupervisedUpstart tells nobody either: there is no upstart any more.
+	SupervisedUpstart Supervision = "upstart"
+	// SupervisedSystemd tells systemd, if it has started the node and wants to know.
+	SupervisedSystemd Supervision = "systemd"
+	// SupervisedAuto is the same, for there is no other supervisor to be told.
+	SupervisedAuto Supervision = "auto"
+)
+
 // Routing is what a node does with a command for a shard that it does not lead.
 type Routing string
 
@@ -258,6 +272,7 @@ type Settings struct {
 	LatencyTracking    bool
 	LatencyPercentiles []string
 	LatencyThresholdMs int64
+	Supervised         Supervision
 	// ShutdownDelayMs is how long a node that is stopping serves on.
 	ShutdownDelayMs        int
 	ShutdownTimeoutSeconds int

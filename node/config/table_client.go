@@ -215,6 +215,11 @@ var observeDirectives = []*Directive{
 		kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.LatencyThresholdMs }),
 	},
 	{
+		Name: "supervised", Default: "no", Flags: Immutable,
+		Doc:  "`systemd`, or `auto`, tells systemd (unit of `Type=notify`) when the node is ready, as `/readyz` means it, and when it is stopping. One that belongs to no cluster yet counts as ready while it looks for one, and one that has not become ready does 30 s after it began to serve, so that no start waits for another's.",
+		kind: into(oneOf(SupervisedUpstart, SupervisedSystemd, SupervisedAuto, SupervisedNo), func(s *Settings) *Supervision { return &s.Supervised }),
+	},
+	{
 		Name: "shutdown-delay-ms", Default: "0",
 		Doc:  "How long a node told to stop serves on as before while /readyz says no, so that who balances load sends its clients elsewhere first. It comes before shutdown-timeout.",
 		kind: into(milliseconds(0, 600_000), func(s *Settings) *int { return &s.ShutdownDelayMs }),

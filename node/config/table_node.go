@@ -86,7 +86,7 @@ var creationDirectives = []*Directive{
 	},
 	{
 		Name: "bootstrap-expect", Default: "0", Flags: Immutable | CreationOnly,
-		Doc:  "With `join`: how many nodes, all started alike with empty folders, begin a new cluster if nobody behind the names of `join` belongs to one. All addresses behind a name are asked. Only when every one answers, and they are exactly this many, the one with the lowest name founds the cluster and the others join it; until then each waits and says why. 0: nothing is founded, `join` waits for a cluster.",
+		Doc:  "With `join`: how many nodes, all started alike with empty folders, begin a new cluster if nobody behind the names of `join` belongs to one. All addresses behind a name are asked. Only when every one answers, and they are exactly this many, the one with the lowest name founds the cluster and the others join it; until then each waits and says why. Writes wait until most of them vote; a founder that is started again with a smaller number awaits fewer. 0: nothing is founded, `join` waits for a cluster.",
 		kind: into(integer(0, 64), func(s *Settings) *int { return &s.BootstrapExpect }),
 	},
 	{

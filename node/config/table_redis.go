@@ -62,7 +62,6 @@ func factDirectives() []*Directive {
 		with(Immutable, fixed("io-threads", "1", unread(integer(1, 128)), "connections are goroutines on all CPUs; there is no such pool to size")),
 		with(Immutable, fixed("io-threads-do-reads", "no", onOff(), "connections are goroutines on all CPUs")),
 		fixed("min-replicas-to-write", "0", count(), "a write is always on a majority of the shard's nodes before it is acknowledged", "min-slaves-to-write"),
-		with(Immutable, fixed("supervised", "no", word("upstart", "systemd", "auto", "no"), "readiness is not told to a supervisor; use Type=exec and the admin port")),
 		with(Immutable, fixed("enable-protected-configs", "no", word("no", "yes", "local"), "directives that CONFIG SET must not touch are immutable")),
 		fixed("replica-read-only", "yes", onOff(), "every node takes writes and passes them to the leader", "slave-read-only"),
 		fixed("cluster-allow-reads-when-down", "no", onOff(), "a read that cannot be proved current is refused; a connection that said READONLY reads what its node has"),

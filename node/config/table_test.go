@@ -120,6 +120,8 @@ func fieldPlace(k kind, s *Settings) uintptr {
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[Raise]:
 		return reflect.ValueOf(k.field(s)).Pointer()
+	case fieldKind[Supervision]:
+		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[Routing]:
 		return reflect.ValueOf(k.field(s)).Pointer()
 	case fieldKind[EndpointType]:

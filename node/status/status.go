@@ -124,6 +124,9 @@ type Group struct {
 	// Waits says, on the leader, what keeps it from changing the group's members
 	// as it should.
 	Waits string `json:"waits,omitempty"`
+	// VotersAwaited is how many voters a group must have before it takes writes, where
+	// the node has founded the cluster and they are not there yet; 0: it takes them.
+	VotersAwaited int `json:"voters_awaited,omitempty"`
 }
 
 // Keys is how many keys the cluster has: of each shard, what its leader says, or
@@ -182,9 +185,21 @@ func (c *Cluster) Judge() {
 		c.degrade("%s", w)
 	}
 	c.judgePlacement()
+	c.judgeFounding()
 	for _, name := range c.groupNames() {
 		c.measureLag(name)
 		c.judgeGroup(name)
+	}
+}
+
+// judgeFounding tells which groups take no writes, for the cluster is not whole yet.
+func (c *Cluster) judgeFounding() {
+	for i := range c.Nodes {
+		for _, g := range c.Nodes[i].Groups {
+			if g.VotersAwaited > 0 {
+				c.degrade("%s takes no writes until %d nodes vote in it; it has %d voters", GroupTitle(g.Name), g.VotersAwaited, g.Voters)
+			}
+		}
 	}
 }
 

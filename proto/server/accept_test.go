@@ -1,11 +1,15 @@
 package server_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"lockstep/tests/respconn"
 )
@@ -91,5 +95,70 @@ func TestDebugMayBeForThisMachineAlone(t *testing.T) {
 	}
 	if got := ask(dial(t, far.Addr().String())); !strings.HasPrefix(got, "-ERR DEBUG command not allowed.") {
 		t.Error(got)
+	}
+}
+
+// Who has a connection when a server closes is served, also if nobody has accepted it
+// yet; who comes later finds nobody.
+func TestClosingServesWhoHasConnected(t *testing.T) {
+	for range 10 {
+		n := startNode(t, 1)
+		n.clients.Store(1000) // who has gone counts until the server has seen it
+		n.server.SetLeaveTime(time.Minute)
+		var served atomic.Int64
+		var clients sync.WaitGroup
+		for range 16 {
+			clients.Go(func() {
+				for {
+					conn, err := net.DialTimeout("tcp", n.addr, 100*time.Millisecond)
+					if err != nil {
+						return
+					}
+					c := respconn.New(conn)
+					v, err := c.Do("INCR", "n")
+					c.Close()
+					if err != nil || v.IsError() {
+						t.Errorf("connected, and then: %v %v", v, err)
+						return
+					}
+					served.Add(1)
+				}
+			})
+		}
+		until(t, "they come and go", func() bool { return served.Load() > 200 })
+		n.server.StopAccepting()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		n.server.Close(ctx)
+		cancel()
+		clients.Wait()
+	}
+}
+
+// What has come before a server closes is answered, also if nobody has looked at it yet.
+func TestClosingAnswersWhatHasCome(t *testing.T) {
+	n := startNode(t, 1)
+	n.server.SetLeaveTime(0)
+	n.clients.Store(1000)
+	var all []*respconn.Conn
+	for range 200 {
+		c := dial(t, n.addr)
+		do(t, c, "PING")
+		all = append(all, c)
+	}
+	for _, c := range all {
+		if err := c.Write(respconn.Command("INCR", "n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n.server.Close(ctx)
+	for i, c := range all {
+		if v, err := c.Read(); err != nil || v.IsError() {
+			t.Fatalf("client %d: %v %v", i, v, err)
+		}
+		if _, err := c.Read(); !errors.Is(err, io.EOF) {
+			t.Fatalf("client %d, after its answer: %v", i, err)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -366,7 +365,7 @@ func startNode(t testing.TB, shards int) *node {
 		ProtectedMode: n.protected.Load,
 		KeepAlive:     func() time.Duration { return 0 },
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"net"
 	"syscall"
@@ -12,17 +13,59 @@ import (
 // hold keeps what is sent from now on until the connection ends, or for a fifth
 // of a second where the system can, so that the last reply and the end are one
 // packet: a client that has the reply knows that nothing more is taken.
-func hold(conn net.Conn) {
-	if c, ok := conn.(*poll.Conn); ok {
-		_ = c.Control(cork)
-		return
+func hold(conn net.Conn) { control(conn, cork) }
+
+// unreadMost is how long a server that closes waits for connections on which something
+// has come that is not read yet.
+const unreadMost = 500 * time.Millisecond
+
+// awaitUnread returns when nothing is left unread: on a busy machine a command may be
+// there for long before it is looked at, and to close its connection would be to reset
+// it. Who sends a part of a command and no more does not hold the server up for long.
+func (s *Server) awaitUnread(ctx context.Context) {
+	end := time.Now().Add(unreadMost)
+	// What was read a moment ago may not count as under way yet.
+	for quiet := 0; quiet < 2 && ctx.Err() == nil && time.Now().Before(end); pause(ctx, 2*time.Millisecond) {
+		if s.active.Load() > 0 || s.hasUnread() {
+			quiet = 0
+		} else {
+			quiet++
+		}
 	}
-	c, ok := conn.(syscall.Conn)
-	if !ok {
-		return
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
-	if raw, err := c.SyscallConn(); err == nil {
-		_ = raw.Control(cork)
+}
+
+// hasUnread tells whether something has come on any connection that is not read yet.
+func (s *Server) hasUnread() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		n := 0
+		control(conn, func(fd uintptr) { n = unread(fd) })
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// control calls f with the descriptor of a connection or a listener, if it has one.
+func control(conn any, f func(fd uintptr)) {
+	switch c := conn.(type) {
+	case *poll.Conn:
+		_ = c.Control(f)
+	case syscall.Conn:
+		if raw, err := c.SyscallConn(); err == nil {
+			_ = raw.Control(f)
+		}
 	}
 }
 

@@ -18,7 +18,6 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -68,8 +67,10 @@ type Server struct {
 	mu        sync.Mutex
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
-	closed    bool
-	wait      sync.WaitGroup
+	// stopping: nobody new is to come; closed: nobody is served any more.
+	stopping, closed bool
+	// accepting are those that wait at listeners, wait all goroutines.
+	accepting, wait sync.WaitGroup
 	// leaving: a connection is closed once what it asked for is answered.
 	leaving   atomic.Bool
 	leaveTime time.Duration
@@ -98,43 +99,6 @@ func (s *Server) Serve(l net.Listener) { s.listen(l, s.begin) }
 
 // ServeSecure begins to accept clients under TLS on a listener.
 func (s *Server) ServeSecure(l net.Listener) { s.listen(l, s.beginSecure) }
-
-func (s *Server) listen(l net.Listener, begin func(net.Conn)) {
-	s.mu.Lock()
-	s.listeners = append(s.listeners, l)
-	s.mu.Unlock()
-	s.wait.Go(func() { s.accept(l, begin) })
-}
-
-func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
-	delay := time.Duration(0)
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			if s.isClosed() || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			// Most likely out of file descriptors: to try at once would only burn a
-			// core.
-			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			s.cfg.Log.Warn("accept failed", "err", err, "retry", delay)
-			select {
-			case <-time.After(delay):
-			case <-s.ctx.Done():
-				return
-			}
-			continue
-		}
-		delay = 0
-		begin(conn)
-	}
-}
-
-func (s *Server) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
 
 // refuse tells a client why it is not served.
 func (s *Server) refuse(conn net.Conn, why string) {
@@ -287,16 +251,6 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 	return batch, arena
 }
 
-// StopAccepting closes the listeners; clients that are there go on.
-func (s *Server) StopAccepting() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, l := range s.listeners {
-		l.Close()
-	}
-}
-
 // leaveTime is how long clients that are there have for one more batch before
 // their connections are closed at any rate.
 const leaveTime = 250 * time.Millisecond
@@ -314,16 +268,13 @@ func (s *Server) Close(ctx context.Context) {
 	if !s.leaving.Swap(true) {
 		patience = patience.Add(s.leaveTime)
 	}
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
 	for (s.active.Load() > 0 || s.connected() && time.Now().Before(patience)) && ctx.Err() == nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
+		pause(ctx, 2*time.Millisecond)
 	}
+	s.awaitUnread(ctx)
 	s.cancel()
 	s.mu.Lock()
+	s.closed = true
 	for conn := range s.conns {
 		conn.Close()
 	}

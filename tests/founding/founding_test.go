@@ -4,6 +4,8 @@ package founding
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -101,6 +103,141 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	if again := together(t, c.Nodes); again.ClusterID != born.ClusterID {
 		t.Fatalf("cluster %s became %s", born.ClusterID, again.ClusterID)
 	}
+}
+
+// held: no node takes a write, in whatever way it comes, and all say what is.
+func held(t *testing.T, nodes []*proc.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		for _, order := range [][]string{
+			{"SET", "greeting", "hello"}, {"EVAL", "return redis.call('INCR', KEYS[1])", "1", "n"}, {"FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() end)"},
+			{"CONFIG", "SET", "maxmemory", "1gb"}, {"ACL", "SETUSER", "ann", "on"},
+		} {
+			if got, err := proc.Ask(n.Addr(), order...); err == nil {
+				t.Errorf("%s answers %s %s while one node votes: %s", n.Name, order[0], order[1], got)
+			} else if order[0] == "SET" && !strings.Contains(err.Error(), "CLUSTERDOWN ") {
+				t.Errorf("%s answers a write: %v", n.Name, err)
+			}
+		}
+		// There is nothing to be read, and that is true.
+		if got := proc.MustAsk(t, n.Addr(), "EXISTS", "greeting", "n"); got != "0" {
+			t.Errorf("through %s there are keys: %s", n.Name, got)
+		}
+	}
+	c := cluster(nodes[0])
+	if c == nil || !strings.Contains(strings.Join(c.Reasons, "; "), "shard 0 takes no writes until 2 nodes vote in it; it has 1 voter") {
+		t.Errorf("the status does not say that writes wait: %+v", c)
+	}
+}
+
+// ready is what a node's probe says.
+func ready(t *testing.T, port string) (code int, why string) {
+	t.Helper()
+	answer, err := http.Get("http://127.0.0.1:" + port + "/readyz")
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// The founder of a cluster of three votes alone until another has caught up. Nobody is
+// told that a write was done before it is on two disks, however long that takes and
+// whatever becomes of the founder meanwhile; two of three are enough; and a cluster
+// that was whole once may become smaller.
+func TestNothingIsAcknowledgedBeforeMostVote(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewFounders(t, 3, proc.Options{Args: []string{"--write-timeout-ms", "500"}})
+	admin := strconv.Itoa(proc.FreePort(t))
+	founder, second, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	founder.Start("--admin-port", admin)
+	// They are taken in, and vote when they are told to.
+	second.Start("--learner", "yes")
+	third.Start("--learner", "yes")
+	taken := func() bool {
+		seen := cluster(founder)
+		if seen == nil || len(seen.Nodes) != 3 {
+			return false
+		}
+		for _, n := range c.Nodes {
+			if own := cluster(n); own == nil || len(own.Nodes) != 3 {
+				return false
+			}
+		}
+		for _, n := range seen.Nodes {
+			if n.Membership != "member" {
+				return false
+			}
+		}
+		return true
+	}
+	proc.Wait(t, patience, "all three are taken in", taken)
+	held(t, c.Nodes)
+	if code, why := ready(t, admin); code != http.StatusServiceUnavailable || !strings.Contains(why, "awaits other nodes") {
+		t.Errorf("/readyz of the founder: %d %s", code, why)
+	}
+
+	founder.Kill9()
+	founder.Start("--admin-port", admin)
+	proc.Wait(t, patience, "the founder is back", taken)
+	held(t, c.Nodes[:1])
+
+	third.Kill9()
+	proc.MustAsk(t, founder.Addr(), "LOCKSTEP", "PROMOTE", second.Name)
+	proc.Wait(t, patience, "two of three take writes", func() bool {
+		got, err := proc.Ask(second.Addr(), "SET", "greeting", "hello")
+		return err == nil && got == "OK"
+	})
+	proc.Wait(t, patience, "the founder is ready", func() bool { code, _ := ready(t, admin); return code == http.StatusOK })
+	for _, n := range cluster(founder).Nodes {
+		for _, g := range n.Groups {
+			if n.Name == founder.Name && (g.Voters != 2 || g.VotersAwaited != 0) {
+				t.Errorf("writes were taken: %+v", g)
+			}
+		}
+	}
+	proc.MustAsk(t, founder.Addr(), "CONFIG", "SET", "maxmemory", "1gb")
+
+	// It was whole once; that it is smaller now is somebody's wish.
+	for _, gone := range []*proc.Node{third, second} {
+		proc.MustAsk(t, founder.Addr(), "LOCKSTEP", "REMOVE", gone.Name)
+	}
+	proc.Wait(t, patience, "the founder votes alone", func() bool {
+		seen := cluster(founder)
+		return seen != nil && len(seen.Nodes) == 1 && seen.Nodes[0].Group("0").Voters == 1
+	})
+	founder.Kill9()
+	founder.Start()
+	proc.Wait(t, patience, "the founder alone takes writes", func() bool {
+		got, err := proc.Ask(founder.Addr(), "SET", "greeting", "again")
+		return err == nil && got == "OK"
+	})
+}
+
+// Two of three never come: who starts the founder with another number goes on without
+// them.
+func TestAFounderIsToldNotToAwaitTheOthers(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewFounders(t, 3, proc.Options{Args: []string{"--write-timeout-ms", "500", "--learner", "yes"}})
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	proc.Wait(t, patience, "the founder answers", func() bool { return cluster(c.Nodes[0]) != nil })
+	if got, err := proc.Ask(c.Nodes[0].Addr(), "SET", "greeting", "hello"); err == nil {
+		t.Fatalf("a write is answered: %s", got)
+	}
+	c.Nodes[0].Kill9()
+	c.Nodes[0].Start("--bootstrap-expect", "1")
+	proc.Wait(t, patience, "the founder alone takes writes", func() bool {
+		got, err := proc.Ask(c.Nodes[0].Addr(), "SET", "greeting", "hello")
+		return err == nil && got == "OK"
+	})
 }
 
 func TestOtherNumbersAreSaidLoudlyAndFoundNothing(t *testing.T) {

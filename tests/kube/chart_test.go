@@ -23,13 +23,15 @@ import (
 func TestChart(t *testing.T) {
 	c := newCluster(t)
 	r := c.newRelease(t, "db")
-	r.install(3)
+	r.secret("people", map[string][]byte{"users.acl": []byte("user ann on >of-ann ~ann:* +@all\n")})
+	r.install(3, "auth.usersSecret=people")
 	r.begin()
 	for _, step := range []struct {
 		name string
 		do   func(*release)
 	}{
 		{"installed", installed},
+		{"the users of a Secret", peopled},
 		{"tested", tested},
 		{"a pod is deleted", deleted},
 		{"an upgrade rolls the pods", rolled},
@@ -62,6 +64,21 @@ func installed(r *release) {
 	}
 	if want := []string{"data-db-lockstep-0", "data-db-lockstep-1", "data-db-lockstep-2"}; !slices.Equal(names(r.volumes()), want) {
 		r.Errorf("the claims are %v", r.volumes())
+	}
+}
+
+// peopled: the users of the Secret are the cluster's, on every pod, and may do what
+// stands there.
+func peopled(r *release) {
+	for name, pod := range r.nodes() {
+		conn, err := r.dial(pod.Status.PodIP)
+		must(r.T, err)
+		for _, step := range []struct{ want, command string }{{"+OK", "AUTH ann of-ann"}, {"+OK", "SET ann:a 1"}, {"-NOPERM ", "SET bob:a 1"}} {
+			if v, err := conn.Do(strings.Fields(step.command)...); err != nil || !strings.HasPrefix(v.String(), step.want) {
+				r.Errorf("%s: %s: %s %v", name, step.command, v, err)
+			}
+		}
+		conn.Close()
 	}
 }
 

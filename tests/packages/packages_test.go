@@ -4,6 +4,8 @@
 package packages
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"lockstep/tests/ports"
 	"lockstep/tests/proc"
 )
 
@@ -80,7 +83,8 @@ func TestTheUnitRunsANode(t *testing.T) {
 		t.Errorf("passwords come from %q", u["EnvironmentFile"])
 	}
 	cmd := here(t, u["ExecStart"], conf, dir)
-	cmd.Env = []string{"LOCKSTEP_REQUIREPASS=from-the-environment"}
+	told := supervise(t, filepath.Join(t.TempDir(), "notify"))
+	cmd.Env = []string{"LOCKSTEP_REQUIREPASS=from-the-environment", "NOTIFY_SOCKET=" + told.name}
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := proc.StartMortal(cmd); err != nil {
@@ -95,14 +99,77 @@ func TestTheUnitRunsANode(t *testing.T) {
 	if _, err := proc.Ask(addr, "SET", "a", "1"); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
 		t.Errorf("nobody is asked for a password: %v", err)
 	}
+	told.awaits(t, "READY=1\nSTATUS=serving")
+	if u["Type"] != "notify" || u["TimeoutStartSec"] != "infinity" {
+		t.Errorf("systemd does not wait for the node to be ready: Type=%s, TimeoutStartSec=%s", u["Type"], u["TimeoutStartSec"])
+	}
 	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+	told.awaits(t, "STOPPING=1\nSTATUS=stopping")
 	err := cmd.Wait()
 	limit, _ := strconv.Atoi(u["TimeoutStopSec"])
 	if took := time.Since(began); err != nil || took > time.Duration(limit)*time.Second {
 		t.Errorf("it ended after %v of %d s: %v\n%s", took, limit, err, log.String())
+	}
+}
+
+// systemd is the socket on which it hears how a service is.
+type systemd struct {
+	name string
+	conn *net.UnixConn
+}
+
+func supervise(t *testing.T, name string) *systemd {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &systemd{name, conn}
+}
+
+// awaits reads what it is told until that is there.
+func (s *systemd) awaits(t *testing.T, words string) {
+	t.Helper()
+	if err := s.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	var heard []string
+	for {
+		b := make([]byte, 1<<10)
+		n, err := s.conn.Read(b)
+		if err != nil {
+			t.Fatalf("systemd is not told %q (%v), but %q", words, err, heard)
+		}
+		if heard = append(heard, string(b[:n])); string(b[:n]) == words {
+			return
+		}
+	}
+}
+
+// TestANewNodeDoesNotHoldUpItsStart: where nodes are started one after the other, the
+// first must not wait for the second. This one's socket is an abstract one.
+func TestANewNodeDoesNotHoldUpItsStart(t *testing.T) {
+	proc.NeedProcesses(t)
+	for _, how := range [][]string{{"--bootstrap-expect", "2"}, {}} {
+		told := supervise(t, "@"+filepath.Join(t.TempDir(), "notify"))
+		port, other := proc.FreePort(t), proc.FreePort(t)
+		args := append([]string{"--port", strconv.Itoa(port), "--dir", t.TempDir(), "--supervised", "systemd",
+			"--join", fmt.Sprintf("127.0.0.1:%d", other+ports.PeerDistance)}, how...)
+		cmd := exec.Command(proc.Lockstepd(t), args...)
+		cmd.Env = []string{"NOTIFY_SOCKET=" + told.name}
+		if err := proc.StartMortal(cmd); err != nil {
+			t.Fatal(err)
+		}
+		told.awaits(t, "READY=1\nSTATUS=looks for its cluster")
+		if proc.Ping(fmt.Sprintf("127.0.0.1:%d", port)) {
+			t.Error("it serves clients by itself")
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
 }
 

@@ -249,7 +249,8 @@ func (f *Folder) Expects(nodes int) (before int, err error) {
 }
 
 // FoundPromised makes a node that was looking for a cluster the first of a new
-// one. The right to do so must have been promised to it.
+// one, of as many nodes as it expected. The right to do so must have been promised
+// to it.
 func (f *Folder) FoundPromised(creation meta.Creation) error {
 	if err := creation.Validate(); err != nil {
 		return err
@@ -258,7 +259,15 @@ func (f *Folder) FoundPromised(creation meta.Creation) error {
 		if id.Phase != Joining || id.Promised != id.Name {
 			return fmt.Errorf("node %s has no right to found a cluster", id.ID())
 		}
-		id.ClusterID, id.Phase, id.Creation = NewClusterID(), Founding, &creation
+		id.ClusterID, id.Phase, id.Creation, id.Awaited = NewClusterID(), Founding, &creation, id.Expect
+		return nil
+	})
+}
+
+// Met notes that of the nodes which a founder awaited there are enough.
+func (f *Folder) Met() error {
+	return f.change(func(id *Identity) error {
+		id.Awaited = 0
 		return nil
 	})
 }
@@ -411,10 +420,11 @@ func (f *Folder) BeginRecovery(lost []meta.NodeID) error {
 	})
 }
 
-// EndRecovery lets the folder be used again.
+// EndRecovery lets the folder be used again. Who was awaited is no more: the
+// operator has said with whom to go on.
 func (f *Folder) EndRecovery() error {
 	return f.change(func(id *Identity) error {
-		id.Recovering = false
+		id.Recovering, id.Awaited = false, 0
 		return nil
 	})
 }

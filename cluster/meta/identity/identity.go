@@ -74,6 +74,9 @@ type Identity struct {
 	// when it last looked for them.
 	Promised string `json:"promised,omitempty"`
 	Expect   int    `json:"bootstrap_expect,omitempty"`
+	// Awaited is how many nodes a founder's cluster is to have, until most of them
+	// vote; 0: there is nothing to await, or no more.
+	Awaited int `json:"awaited_nodes,omitempty"`
 	// Lost are nodes that were given up with all their data when this node's
 	// groups were recovered. They must never be listened to again.
 	Lost []meta.NodeID `json:"lost,omitempty"`

@@ -55,14 +55,20 @@ func check(t *testing.T, lockstepd string, r *rendered) (string, error) {
 	if strings.Contains(text, mounted) {
 		text = strings.ReplaceAll(text, mounted, certificates(t))
 	}
+	// The chart's own directives win over those of a ConfigMap that it has not made.
+	existing := t.TempDir()
+	text = strings.ReplaceAll(text, "/etc/lockstep/existing", existing)
+	if err := os.WriteFile(filepath.Join(existing, "more.conf"), []byte("dir /nowhere\ntimeout 60\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.Args, []string{"/etc/lockstep/lockstep.conf"}) {
+	if c.Args[0] != "/etc/lockstep/lockstep.conf" {
 		t.Fatalf("args %v", c.Args)
 	}
 	pod := set.Name + "-0"
-	cmd := exec.Command(lockstepd, conf, "--check-config")
+	cmd := exec.Command(lockstepd, append(append([]string{conf}, c.Args[1:]...), "--check-config")...)
 	for _, e := range c.Env {
 		value := strings.ReplaceAll(e.Value, "$(POD_NAME)", pod)
 		switch from := e.ValueFrom; {

@@ -254,6 +254,58 @@ func TestValuesReachTheConfiguration(t *testing.T) {
 	}
 }
 
+// TestWhatIsAddedStandsWhereItCounts: the chart's own directives come behind those of a
+// ConfigMap that it has not made, and extra ones behind its own.
+func TestWhatIsAddedStandsWhereItCounts(t *testing.T) {
+	r := must(t, "demo", valueSets(t)["everything"])
+	conf := get[corev1.ConfigMap](r, "-config").Data["lockstep.conf"]
+	at := -1
+	for _, line := range []string{"include /etc/lockstep/existing/*.conf", "dir /data", "shards 4", "client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit pubsub 64mb 16mb 60"} {
+		next := strings.Index("\n"+conf+"\n", "\n"+line+"\n")
+		if next <= at {
+			t.Errorf("%q is not where it should be in\n%s", line, conf)
+		}
+		at = next
+	}
+	spec := get[appsv1.StatefulSet](r, "").Spec.Template.Spec
+	c := spec.Containers[0]
+	if want := []string{"/etc/lockstep/lockstep.conf", "--loglevel", "verbose", "--slowlog-max-len", "256"}; !slices.Equal(c.Args, want) {
+		t.Errorf("args %q", c.Args)
+	}
+	mounted := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.Name == "existing-config" && m.MountPath == "/etc/lockstep/existing"
+	})
+	shown := slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
+		return v.Name == "existing-config" && v.ConfigMap != nil && v.ConfigMap.Name == "ours"
+	})
+	if !mounted || !shown || len(c.EnvFrom) != 1 || len(spec.InitContainers) != 1 {
+		t.Errorf("mounted %v, shown %v, envFrom %v, initContainers %v", mounted, shown, c.EnvFrom, spec.InitContainers)
+	}
+	spread := spec.TopologySpreadConstraints
+	if len(spread) != 2 || spread[0].TopologyKey != "rack" || !selects(spread[0].LabelSelector.MatchLabels, get[appsv1.StatefulSet](r, "").Spec.Template.Labels) || spread[1].LabelSelector.MatchLabels["x"] != "y" {
+		t.Errorf("spread %+v", spread)
+	}
+	for owner, p := range pods(r) {
+		job := !strings.HasPrefix(owner, "StatefulSet/")
+		proxy := slices.ContainsFunc(p.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" })
+		ca := slices.ContainsFunc(p.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/ca" })
+		if proxy != job || ca != job || (p.Annotations["sidecar"] == "false") != job || (p.Labels["e"] == "5") != job {
+			t.Errorf("%s: labels %v, annotations %v, proxy %v", owner, p.Labels, p.Annotations, proxy)
+		}
+	}
+}
+
+// TestBackupsMayHaveARole: in the place of a Secret, and with none of its variables,
+// which would win over it.
+func TestBackupsMayHaveARole(t *testing.T) {
+	values := valueSets(t)["default"]
+	values["backup"] = map[string]any{"enabled": true, "s3": map[string]any{"bucket": "backups", "serviceAccountName": "backups"}}
+	spec := get[batchv1.CronJob](must(t, "demo", values), "-backup").Spec.JobTemplate.Spec.Template.Spec
+	if spec.ServiceAccountName != "backups" || slices.ContainsFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, "AWS_") }) {
+		t.Errorf("%q %v", spec.ServiceAccountName, spec.Containers[0].Env)
+	}
+}
+
 // TestPasswordsCanBeTurnedOn: the Job runs before the Secret of the same upgrade is
 // there, and must not wait for it; a node must not run without it.
 func TestPasswordsCanBeTurnedOn(t *testing.T) {
@@ -307,25 +359,34 @@ func TestMembersGoBeforeTheirPods(t *testing.T) {
 // TestWhatIsWrongIsRefused: by the schema, or by the templates, in words.
 func TestWhatIsWrongIsRefused(t *testing.T) {
 	for text, values := range map[string]map[string]any{
-		"replicaCounts":               {"replicaCounts": 5},
-		"replicaCount":                {"replicaCount": "3"},
-		"minimum":                     {"replicaCount": 0},
-		"auth.password":               {},
-		"passwort":                    {"auth": map[string]any{"passwort": "x"}},
-		"pattern":                     {"persistence": map[string]any{"size": "ten"}},
-		"ReadWriteMany":               {"persistence": map[string]any{"accessModes": []any{"ReadWriteMany"}}},
-		"latest":                      {"auth": map[string]any{"enabled": false}, "image": map[string]any{"tag": "latest"}},
-		"chart itself":                {"auth": map[string]any{"enabled": false}, "config": map[string]any{"dir": "/tmp"}},
-		"config.tls-admin":            {"auth": map[string]any{"enabled": false}, "config": map[string]any{"tls-admin": true}},
-		"more than one line":          {"auth": map[string]any{"enabled": false}, "config": map[string]any{"maxmemory": "1gb\nrequirepass x"}},
-		"tls.existingSecret":          {"auth": map[string]any{"enabled": false}, "tls": map[string]any{"enabled": true}},
-		"existingClaim":               {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true}},
-		"s3.existingSecret":           {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "s3": map[string]any{"bucket": "backups"}}},
-		"config.aclfile":              {"auth": map[string]any{"enabled": false, "usersSecret": "people"}, "config": map[string]any{"aclfile": "/etc/users"}},
-		"networkPolicy.clients":       {"auth": map[string]any{"enabled": false}, "service": map[string]any{"loadBalancerSourceRanges": []any{"10.0.0.0/8"}}},
-		"app.kubernetes.io/name":      {"auth": map[string]any{"enabled": false}, "commonLabels": map[string]any{"app.kubernetes.io/name": "shop"}},
-		"app.kubernetes.io/component": {"auth": map[string]any{"enabled": false}, "podLabels": map[string]any{"app.kubernetes.io/component": "shop"}},
-		"not both":                    {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "existingClaim": "c", "s3": map[string]any{"bucket": "backups", "existingSecret": "s"}}},
+		"replicaCounts":                {"replicaCounts": 5},
+		"replicaCount":                 {"replicaCount": "3"},
+		"minimum":                      {"replicaCount": 0},
+		"auth.password":                {},
+		"passwort":                     {"auth": map[string]any{"passwort": "x"}},
+		"pattern":                      {"persistence": map[string]any{"size": "ten"}},
+		"ReadWriteMany":                {"persistence": map[string]any{"accessModes": []any{"ReadWriteMany"}}},
+		"latest":                       {"auth": map[string]any{"enabled": false}, "image": map[string]any{"tag": "latest"}},
+		"chart itself":                 {"auth": map[string]any{"enabled": false}, "config": map[string]any{"dir": "/tmp"}},
+		"config.tls-admin":             {"auth": map[string]any{"enabled": false}, "config": map[string]any{"tls-admin": true}},
+		"more than one line":           {"auth": map[string]any{"enabled": false}, "config": map[string]any{"maxmemory": "1gb\nrequirepass x"}},
+		"tls.existingSecret":           {"auth": map[string]any{"enabled": false}, "tls": map[string]any{"enabled": true}},
+		"existingClaim":                {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true}},
+		"s3.existingSecret":            {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "s3": map[string]any{"bucket": "backups"}}},
+		"config.aclfile":               {"auth": map[string]any{"enabled": false, "usersSecret": "people"}, "config": map[string]any{"aclfile": "/etc/users"}},
+		"networkPolicy.clients":        {"auth": map[string]any{"enabled": false}, "service": map[string]any{"loadBalancerSourceRanges": []any{"10.0.0.0/8"}}},
+		"app.kubernetes.io/name":       {"auth": map[string]any{"enabled": false}, "commonLabels": map[string]any{"app.kubernetes.io/name": "shop"}},
+		"app.kubernetes.io/component":  {"auth": map[string]any{"enabled": false}, "podLabels": map[string]any{"app.kubernetes.io/component": "shop"}},
+		"extraConfig: tls-admin":       {"auth": map[string]any{"enabled": false}, "extraConfig": "# all\n maxclients 5\n TLS-Admin yes"},
+		"extraConfig: include":         {"auth": map[string]any{"enabled": false}, "extraConfig": "include /etc/more.conf"},
+		"extraArgs: --dir":             {"auth": map[string]any{"enabled": false}, "extraArgs": []any{"--maxclients", 5, "--dir", "/tmp"}},
+		"extraArgs: --port":            {"auth": map[string]any{"enabled": false}, "extraArgs": []any{"--PORT=7"}},
+		"extraEnv: LOCKSTEP_NODE_NAME": {"auth": map[string]any{"enabled": false}, "extraEnv": []any{map[string]any{"name": "LOCKSTEP_NODE_NAME", "value": "x"}}},
+		"name":                         {"auth": map[string]any{"enabled": false}, "extraEnv": []any{map[string]any{"nane": "A"}}},
+		"loadBalancerClass":            {"auth": map[string]any{"enabled": false}, "service": map[string]any{"loadBalancerClass": "internal"}},
+		"externalTrafficPolicy":        {"auth": map[string]any{"enabled": false}, "service": map[string]any{"externalTrafficPolicy": "Local"}},
+		"podLabel":                     {"auth": map[string]any{"enabled": false}, "jobs": map[string]any{"podLabel": map[string]any{"a": "b"}}},
+		"not both":                     {"auth": map[string]any{"enabled": false}, "backup": map[string]any{"enabled": true, "existingClaim": "c", "s3": map[string]any{"bucket": "backups", "existingSecret": "s"}}},
 	} {
 		if _, err := render("demo", values); err == nil || !strings.Contains(err.Error(), text) && text != "pattern" && text != "ReadWriteMany" && text != "minimum" {
 			t.Errorf("%s: %v", text, err)

@@ -257,7 +257,17 @@ func (p *pod) unknown() error {
 	case s.DNSPolicy != corev1.DNSClusterFirst || s.DNSConfig != nil || len(s.HostAliases) > 0:
 		return errors.New("names of its own")
 	}
+	for i := range s.Volumes {
+		if what := strange(&s.Volumes[i]); what != "" {
+			return fmt.Errorf("volume %s: %s", s.Volumes[i].Name, what)
+		}
+	}
 	for _, c := range s.Containers {
+		for _, m := range c.VolumeMounts {
+			if m.SubPathExpr != "" || m.MountPropagation != nil && *m.MountPropagation != corev1.MountPropagationNone {
+				return fmt.Errorf("volume %s: a path with variables, or mounts that others see", m.Name)
+			}
+		}
 		o := c.SecurityContext
 		switch {
 		case o == nil || o.RunAsUser != nil || o.RunAsGroup != nil || o.ReadOnlyRootFilesystem == nil || o.AllowPrivilegeEscalation == nil:
@@ -270,7 +280,7 @@ func (p *pod) unknown() error {
 			return errors.New("a working folder, variables of a whole object, an input or a device")
 		}
 		for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-			if probe != nil && (probe.HTTPGet == nil || probe.HTTPGet.Host != "" || len(probe.HTTPGet.HTTPHeaders) > 0) {
+			if probe != nil && (probe.HTTPGet == nil || probe.HTTPGet.Host != "" || len(probe.HTTPGet.HTTPHeaders) > 0 || probe.TerminationGracePeriodSeconds != nil) {
 				return errors.New("a probe that is not a usual HTTP request")
 			}
 		}

@@ -72,7 +72,7 @@ func (p *pod) find(v *volume, api *corev1.Volume) error {
 		}
 		v.dir = bound.Spec.HostPath.Path
 		return nil
-	case api.ConfigMap != nil && len(api.ConfigMap.Items) == 0:
+	case api.ConfigMap != nil:
 		v.mode = fs.FileMode(*api.ConfigMap.DefaultMode)
 		v.show = func() (map[string][]byte, error) {
 			object, err := core.ConfigMaps().Lister().ConfigMaps(p.namespace).Get(api.ConfigMap.Name)
@@ -86,21 +86,69 @@ func (p *pod) find(v *volume, api *corev1.Volume) error {
 			for name, text := range object.Data {
 				data[name] = []byte(text)
 			}
-			return data, nil
+			return picked(data, api.ConfigMap.Items)
 		}
 		return nil
-	case api.Secret != nil && len(api.Secret.Items) == 0:
+	case api.Secret != nil:
 		v.mode = fs.FileMode(*api.Secret.DefaultMode)
 		v.show = func() (map[string][]byte, error) {
 			object, err := core.Secrets().Lister().Secrets(p.namespace).Get(api.Secret.SecretName)
 			if err != nil {
 				return nil, err
 			}
-			return object.Data, nil
+			return picked(object.Data, api.Secret.Items)
 		}
 		return nil
 	}
 	return fmt.Errorf("volume %s is of a kind that is not known here", api.Name)
+}
+
+// picked are the parts of an object that a volume shows, under the names that it gives
+// them; without items, all.
+func picked(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte, error) {
+	if len(items) == 0 {
+		return data, nil
+	}
+	shown := map[string][]byte{}
+	for _, item := range items {
+		text, there := data[item.Key]
+		if !there {
+			return nil, fmt.Errorf("there is no %s in it", item.Key)
+		}
+		shown[item.Path] = text
+	}
+	return shown, nil
+}
+
+// strange says what a volume is made of that is not known here; "" if it is.
+func strange(v *corev1.Volume) string {
+	var items []corev1.KeyToPath
+	optional := false
+	switch {
+	case v.EmptyDir != nil:
+		if v.EmptyDir.Medium != "" {
+			return "a folder in memory"
+		}
+	case v.PersistentVolumeClaim != nil:
+		if v.PersistentVolumeClaim.ReadOnly {
+			return "a claim that is read only"
+		}
+	case v.ConfigMap != nil:
+		items, optional = v.ConfigMap.Items, v.ConfigMap.Optional != nil && *v.ConfigMap.Optional
+	case v.Secret != nil:
+		items, optional = v.Secret.Items, v.Secret.Optional != nil && *v.Secret.Optional
+	default:
+		return "a kind of its own"
+	}
+	if optional {
+		return "an object that may be missing"
+	}
+	for _, item := range items {
+		if item.Mode != nil || filepath.Base(item.Path) != item.Path {
+			return "a part with a mode or a folder of its own"
+		}
+	}
+	return ""
 }
 
 // own gives a volume that is written to the pod's group, as kubelet does where the

@@ -56,6 +56,10 @@ port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect 
 
 {{/* lockstep.conf */}}
 {{- define "lockstep.conf" -}}
+{{- if .Values.existingConfigMap }}
+{{- print "# Of the ConfigMap " .Values.existingConfigMap ":\n" }}
+{{- print "include /etc/lockstep/existing/*.conf\n" }}
+{{- end -}}
 bind *
 {{- if .Values.tls.enabled }}
 port 0
@@ -91,6 +95,26 @@ aclfile /etc/lockstep/users/users.acl
 {{- if or (contains "\n" (toString $v)) (contains "\n" $k) }}{{ fail (printf "config.%s has more than one line" $k) }}{{ end }}
 {{ $k }} {{ if and (kindIs "float64" $v) (eq (float64 (int64 $v)) $v) }}{{ int64 $v }}{{ else if kindIs "bool" $v }}{{ ternary "yes" "no" $v }}{{ else if eq (toString $v) "" }}""{{ else }}{{ $v }}{{ end }}
 {{- end }}
+{{- range $line := splitList "\n" (.Values.extraConfig | trim) }}
+{{- $word := regexFind "^[^ \t]+" (trim $line) | lower | replace "\"" "" | replace "'" "" }}
+{{- if has $word (append $own "include") }}{{ fail (printf "extraConfig: %s is set by the chart itself" $word) }}{{ end }}
+{{- if $line }}
+{{ $line }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* What is given to lockstepd beside its file must leave alone what the chart sets. */}}
+{{- define "lockstep.checkExtras" -}}
+{{- $own := splitList " " (include "lockstep.ownDirectives" . | trim) }}
+{{- range .Values.extraArgs }}
+{{- $name := regexReplaceAll "^--([^= ]*).*$" (toString .) "${1}" | lower }}
+{{- if and (hasPrefix "--" (toString .)) (has $name $own) }}{{ fail (printf "extraArgs: --%s is set by the chart itself" $name) }}{{ end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- $name := .name | trimPrefix "LOCKSTEP_" | lower | replace "_" "-" }}
+{{- if and (hasPrefix "LOCKSTEP_" .name) (has $name $own) }}{{ fail (printf "extraEnv: %s is set by the chart itself" .name) }}{{ end }}
+{{- end }}
 {{- end -}}
 
 {{/* How clusterctl reaches any node. */}}
@@ -114,6 +138,22 @@ aclfile /etc/lockstep/users/users.acl
       key: {{ .Values.auth.passwordKey | quote }}
       # The Job before the upgrade that turns passwords on runs before there is one.
       optional: true
+{{- end }}
+{{- with .Values.jobs.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "lockstep.jobLabels" -}}
+{{ include "lockstep.labels" . }}
+app.kubernetes.io/component: "job"
+{{- range $k, $v := .Values.jobs.podLabels }}
+{{ $k }}: {{ $v | quote }}
+{{- end }}
+{{- end -}}
+{{- define "lockstep.jobAnnotations" -}}
+{{- range $k, $v := .Values.jobs.podAnnotations }}
+{{ $k }}: {{ $v | quote }}
 {{- end }}
 {{- end -}}
 
@@ -147,5 +187,18 @@ tolerations: {{- toYaml . | nindent 2 }}
   secret:
     secretName: {{ include "lockstep.tlsSecret" . | quote }}
     defaultMode: 0440
+{{- end }}
+{{- end -}}
+{{/* What clusterctl's pods mount beside their folder for temporary files. */}}
+{{- define "lockstep.jobMounts" -}}
+{{ include "lockstep.tlsMount" . }}
+{{- with .Values.jobs.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+{{- define "lockstep.jobVolumes" -}}
+{{ include "lockstep.tlsVolume" . }}
+{{- with .Values.jobs.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}

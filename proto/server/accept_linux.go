@@ -1,0 +1,55 @@
+package server
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// newcomersOnly drops segments that ask for a connection, which have SYN set and ACK
+// not, and passes all others. A filter of a listener sees the TCP header; flags are its
+// byte 13.
+var newcomersOnly = []unix.SockFilter{
+	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13},
+	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0x12},
+	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0x02, Jt: 0, Jf: 1},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffffffff},
+}
+
+// keepAway has the kernel not answer who asks for a connection, so that the listener's
+// queue gets no longer. Connections that are made all the same inherit the filter, and
+// it does nothing to them.
+func keepAway(l net.Listener) {
+	c, ok := l.(syscall.Conn)
+	if !ok {
+		return
+	}
+	control(c, func(fd uintptr) {
+		program := unix.SockFprog{Len: uint16(len(newcomersOnly)), Filter: &newcomersOnly[0]}
+		// Where there are no filters the queue is emptied all the same, but for who
+		// comes at the last moment.
+		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
+	})
+}
+
+// queued tells whether somebody waits to be accepted.
+func queued(l net.Listener) (is bool) {
+	if c, ok := l.(syscall.Conn); ok {
+		control(c, func(fd uintptr) {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			is = err == nil && n > 0
+		})
+	}
+	return is
+}
+
+// unread is how many bytes a connection has that nobody has read.
+func unread(fd uintptr) int {
+	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}

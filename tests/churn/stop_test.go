@@ -1,0 +1,51 @@
+package churn
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// A node that is told to stop while clients come all the time, each with one command,
+// answers every one that has got a connection; the others are not let in. Nobody is
+// reset, or hears nothing.
+func TestANodeThatStopsResetsNobody(t *testing.T) {
+	proc.NeedProcesses(t)
+	n := proc.NewLone(t)
+	for round := range 3 {
+		if round > 0 {
+			n.Start()
+			n.WaitReady()
+		}
+		var served atomic.Int64
+		var clients sync.WaitGroup
+		for range 16 {
+			clients.Go(func() {
+				for {
+					conn, err := net.DialTimeout("tcp", n.Addr(), 200*time.Millisecond)
+					if err != nil {
+						return
+					}
+					c := respconn.New(conn)
+					v, err := c.Do("INCR", "n")
+					c.Close()
+					if err != nil || v.IsError() {
+						t.Errorf("round %d: a client got a connection, and then %v %v", round, v, err)
+						return
+					}
+					served.Add(1)
+				}
+			})
+		}
+		proc.Wait(t, patience, "clients come and go", func() bool { return served.Load() > 300 })
+		if code := n.Stop(); code != 0 {
+			t.Errorf("round %d: it ended with %d", round, code)
+		}
+		clients.Wait()
+	}
+}

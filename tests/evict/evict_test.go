@@ -400,7 +400,11 @@ func TestClientsThatDoNotTouch(t *testing.T) {
 		counts = fresh + " and " + strings.TrimPrefix(say(t, conn, "OBJECT", "FREQ", "f"), ":")
 		return counts == "5 and 6"
 	}
-	if !counted() && !counted() {
+	right := counted()
+	if !right {
+		right = counted()
+	}
+	if !right {
 		t.Errorf("the counts of a new key and of one that was used are %s", counts)
 	}
 	if got := say(t, conn, "OBJECT", "IDLETIME", "f"); !strings.Contains(got, "An LFU maxmemory policy is selected") {

@@ -242,12 +242,37 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	case anyField, len(s.Lhs)+len(s.Rhs) > 2 && r.mends():
 		// The interpreter takes values for others where only some are calls.
 		return r.assignMany(s)
+	case chooses(s.Rhs[0]) && r.mends():
+		// What "and" and "or" choose from is prepared in the place of the variable, which
+		// may be one of the operands.
+		return r.assignMany(s)
 	}
 	s.Rhs = r.exprs(s.Rhs)
 	if toParameter {
 		r.elsewhere(s.Rhs[0])
 	}
 	return s
+}
+
+// chooses tells whether "and" or "or" has a part in the value of an expression.
+func chooses(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.LogicalOpExpr:
+		return true
+	case *ast.RelationalOpExpr:
+		return chooses(e.Lhs) || chooses(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		return chooses(e.Lhs) || chooses(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return chooses(e.Lhs) || chooses(e.Rhs)
+	case *ast.UnaryMinusOpExpr:
+		return chooses(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		return chooses(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		return chooses(e.Expr)
+	}
+	return false
 }
 
 // elsewhere: a call whose one value goes to the last parameter is prepared where the

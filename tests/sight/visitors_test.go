@@ -46,7 +46,8 @@ func TestWhoRestsOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 }
 
 // Requests whose bodies never come are answered at last, and keep no probe out
-// meanwhile: the one that has taken longest goes when another connection comes.
+// meanwhile: the one that has taken longest goes when another connection comes. Which
+// that is depends on when the node came to read it; of the last some are still there.
 func TestWhoDawdlesOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -54,7 +55,7 @@ func TestWhoDawdlesOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port)}}), fmt.Sprintf("http://127.0.0.1:%d", port)}
 	n.await(t, "/readyz", http.StatusOK)
 	const dawdling = 300
-	var last net.Conn
+	var all []net.Conn
 	for range dawdling {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(n.admin, "http://"))
 		if err != nil {
@@ -64,14 +65,20 @@ func TestWhoDawdlesOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: node\r\nContent-Length: 9\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		last = conn
+		all = append(all, conn)
 	}
 	for range 20 {
 		rest(t, n)
 	}
-	_ = last.SetReadDeadline(time.Now().Add(patience))
-	if answer, err := io.ReadAll(last); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK") {
-		t.Errorf("who sends no body is answered %.100q, %v", answer, err)
+	answered := 0
+	for _, conn := range all[dawdling-100:] {
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if answer, err := io.ReadAll(conn); err == nil && strings.HasPrefix(string(answer), "HTTP/1.1 200 OK") {
+			answered++
+		}
+	}
+	if answered < 50 {
+		t.Errorf("of the last hundred who send no body %d are answered", answered)
 	}
 }
 

@@ -5,7 +5,16 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
+
+// boltLog is a log in bbolt whose long entries are read at once.
+type boltLog struct{ *raftboltdb.BoltStore }
+
+// GetLog implements raft.LogStore.
+func (b boltLog) GetLog(index uint64, l *raft.Log) error {
+	return entryScratch.get(b.BoltStore, index, l)
+}
 
 // scratch is memory into which entries are read. raft-boltdb's decoder does not know how
 // long an entry is, and where it has no room makes some more, 256 KiB at a time, and
@@ -51,7 +60,7 @@ func (s *scratch) get(store raft.LogStore, index uint64, l *raft.Log) error {
 func (s *scratch) fit(needed int) {
 	switch {
 	case needed > cap(s.mem):
-		s.mem, s.spared = make([]byte, 0, 2*needed), 0
+		s.mem, s.spared = make([]byte, 0, needed+needed/4), 0
 	case cap(s.mem) == scratchBytesMin || needed > cap(s.mem)/4:
 		s.spared = 0
 	default:

@@ -46,6 +46,11 @@ func TestLongEntriesAreReadAtOnce(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if log, _, err := openLog(t.TempDir(), StoreBolt, silent(), nil); err != nil {
+		t.Error(err)
+	} else if _, reads := log.(boltLog); !reads {
+		t.Error("logs in bbolt are read otherwise")
+	}
 	var l raft.Log
 	if err := s.get(b, 3, &l); err != nil || !bytes.Equal(l.Data, entries[2].Data) {
 		t.Error("beside another reader:", err)

@@ -184,18 +184,25 @@ func TestAnOlderSnapshotIsRefused(t *testing.T) {
 	snapshot(t, s, 3000, 6, 1, "a")
 }
 
+// ownSnapshot begins a snapshot of the replica's own, behind a part of its log.
+func ownSnapshot(t *testing.T, s *Stores) (raft.SnapshotSink, raft.Transport) {
+	t.Helper()
+	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
+	_, trans := raft.NewInmemTransport("a:1")
+	t.Cleanup(func() { trans.Close() })
+	s.Snapshots.Own(100)
+	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	return own, trans
+}
+
 // A replica that lags may be sent a snapshot while it writes its own, which is older
 // by the time that it is whole.
 func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	s, f := opened(t, dir, StoreBolt)
-	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
-	_, trans := raft.NewInmemTransport("a:1")
-	defer trans.Close()
-	s.Snapshots.Own(100)
-	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
-	must(t, err)
-	_, err = own.Write([]byte("the state"))
+	own, _ := ownSnapshot(t, s)
+	_, err := own.Write([]byte("the state"))
 	must(t, err)
 	snapshot(t, s, 200, 1, 1, "a")
 	if err := own.Close(); !errors.Is(err, errOlder) {
@@ -215,12 +222,7 @@ func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 // behind a newer one that a leader sent.
 func TestASnapshotWaitsUntilRaftHasDoneWithItsOwn(t *testing.T) {
 	s, f := opened(t, t.TempDir(), StoreBolt)
-	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
-	_, trans := raft.NewInmemTransport("a:1")
-	defer trans.Close()
-	s.Snapshots.Own(100)
-	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
-	must(t, err)
+	own, trans := ownSnapshot(t, s)
 	must(t, own.Close())
 	sent, err := s.Snapshots.Create(1, 200, 1, raft.Configuration{}, 1, trans)
 	must(t, err)

@@ -168,7 +168,7 @@ func openLog(dir, kind string, log hclog.Logger, failed func(error)) (raft.LogSt
 	if err != nil {
 		return nil, nil, err
 	}
-	return b, b.Close, nil
+	return boltLog{b}, b.Close, nil
 }
 
 // openBolt opens a bbolt file, and makes it if it is not there. Its list of free pages is not written at each

@@ -56,19 +56,6 @@ func everywhere(t *testing.T, c *proc.Cluster, want string, args ...string) {
 	}
 }
 
-// restart ends all nodes at once, and starts them again.
-func restart(c *proc.Cluster) {
-	for _, n := range c.Nodes {
-		n.Kill9()
-	}
-	for _, n := range c.Nodes {
-		n.Start()
-	}
-	for _, n := range c.Nodes {
-		n.WaitReady()
-	}
-}
-
 const listed = `*1 *6 "library_name" "shop" "engine" "LUA" "functions" *3 *6 "name" "count" "description" (nil) "flags" *0 ` +
 	`*6 "name" "look" "description" (nil) "flags" *2 +no-writes +allow-key-locking *6 "name" "take" "description" (nil) "flags" *1 +allow-key-locking`
 
@@ -139,7 +126,7 @@ func TestLibrariesAreKnownOnAllNodesAndStay(t *testing.T) {
 				}
 			}
 		}
-		restart(c)
+		c.Restart()
 		everywhere(t, c, listed, "FUNCTION", "LIST")
 		sell()
 		if t.Failed() {
@@ -294,6 +281,6 @@ func TestHostileLibrariesTakeNoNodeDown(t *testing.T) {
 			t.Fatalf("node %d has ended with %d", n.Index, code)
 		}
 	}
-	restart(c)
+	c.Restart()
 	everywhere(t, c, `*1 *6 "library_name" "h" "engine" "LUA" "functions" *1 *6 "name" "f" "description" (nil) "flags" *0`, "FUNCTION", "LIST")
 }

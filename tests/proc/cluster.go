@@ -225,6 +225,19 @@ func (c *Cluster) Follower() *Node {
 	return all[0]
 }
 
+// Restart kills all nodes at once, and starts them again with what they were told last.
+func (c *Cluster) Restart() {
+	for _, n := range c.Nodes {
+		n.Kill9()
+	}
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	for _, n := range c.Nodes {
+		n.WaitReady()
+	}
+}
+
 // Addrs are the client addresses of all nodes.
 func (c *Cluster) Addrs() []string {
 	var all []string

@@ -56,15 +56,7 @@ func TestTheDepthOfCallsIsASetting(t *testing.T) {
 	if got := say(t, proc.Dial(t, cluster.WaitLeader().Addr()), "DEBUG", "RELOAD"); got != "+OK" {
 		t.Error(got)
 	}
-	for _, n := range cluster.Nodes {
-		n.Kill9()
-	}
-	for _, n := range cluster.Nodes {
-		n.Start()
-	}
-	for _, n := range cluster.Nodes {
-		n.WaitReady()
-	}
+	cluster.Restart()
 	cluster.WaitLeader()
 	if after, _ := same(t, cluster, executed); after != before {
 		t.Errorf("the state was %s, and is %s after a restart", before, after)

@@ -104,15 +104,7 @@ func TestScriptsStayKnown(t *testing.T) {
 	if got := say(t, proc.Dial(t, cluster.WaitLeader().Addr()), "DEBUG", "RELOAD"); got != "+OK" {
 		t.Error(got)
 	}
-	for _, n := range cluster.Nodes {
-		n.Kill9()
-	}
-	for _, n := range cluster.Nodes {
-		n.Start()
-	}
-	for _, n := range cluster.Nodes {
-		n.WaitReady()
-	}
+	cluster.Restart()
 	cluster.WaitLeader()
 	known("after a restart of all")
 	say(t, proc.Dial(t, cluster.Nodes[1].Addr()), "SCRIPT", "FLUSH")

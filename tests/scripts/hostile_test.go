@@ -126,15 +126,7 @@ func TestHostileScriptsEndOnACluster(t *testing.T) {
 	}
 	say(t, c, "SET", "{zoo}last", "1")
 	before, executed := same(t, cluster, 0)
-	for _, n := range cluster.Nodes {
-		n.Kill9()
-	}
-	for _, n := range cluster.Nodes {
-		n.Start()
-	}
-	for _, n := range cluster.Nodes {
-		n.WaitReady()
-	}
+	cluster.Restart()
 	cluster.WaitLeader()
 	if after, _ := same(t, cluster, executed); after != before {
 		t.Errorf("the state was %s, and is %s after a restart", before, after)

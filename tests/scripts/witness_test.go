@@ -84,15 +84,7 @@ func TestWhatScriptsDoShowsWhereTheyRun(t *testing.T) {
 		t.Errorf("a follower counts what scripts do: %s", stats)
 	}
 	_, executed := same(t, cluster, 0)
-	for _, n := range cluster.Nodes {
-		n.Kill9()
-	}
-	for _, n := range cluster.Nodes {
-		n.Start()
-	}
-	for _, n := range cluster.Nodes {
-		n.WaitReady()
-	}
+	cluster.Restart()
 	same(t, cluster, executed)
 	for _, n := range cluster.Nodes {
 		want := 0

@@ -1,9 +1,14 @@
 package node
 
-import "syscall"
+import (
+	"syscall"
 
-// restNs is how long a long command rests at least. The kernel adds some 50 us.
-const restNs = 20_000
+	"golang.org/x/sys/unix"
+)
+
+// restNs is how long a long command rests at least, and restSlackNs what the kernel may
+// add. A thread may have been given more (cmd/lockstepd/watcher_linux.go).
+const restNs, restSlackNs = 20_000, 50_000
 
 // rest leaves the core to others in the middle of a long command: it sleeps in the
 // kernel, for a moment. To offer the processor to other goroutines (Gosched) is too
@@ -12,5 +17,6 @@ const restNs = 20_000
 // scheduler, some milliseconds.
 func rest() {
 	moment := syscall.NsecToTimespec(restNs)
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, restSlackNs, 0, 0, 0)
 	_ = syscall.Nanosleep(&moment, nil)
 }

@@ -108,18 +108,14 @@ func (h *Hash) enlarge() {
 func (l *large) set(f Field) (created bool) {
 	record := appendField(make([]byte, 0, frontBytes+len(f.Value)), f)
 	front := pack.HashBytes + len(f.Name) + lengthBytes(len(f.Name))
-	old, rank := l.fields.Find(record[:front])
+	old := l.fields.Get(record[:front])
 	if old == nil {
-		l.fields.Insert(rank, record)
 		l.addTime(f)
-		return true
-	}
-	if was := cutField(old); was.ExpireAtMs != f.ExpireAtMs {
+	} else if was := cutField(old); was.ExpireAtMs != f.ExpireAtMs {
 		l.dropTime(was)
 		l.addTime(f)
 	}
-	l.fields.Replace(rank, record)
-	return false
+	return !l.fields.Put(record, front)
 }
 
 // lengthBytes is the length of a length as pack.AppendHashed writes it.
@@ -133,14 +129,13 @@ func lengthBytes(n int) int {
 
 func (l *large) addTime(f Field) {
 	if f.ExpireAtMs != 0 {
-		record := appendTimed(nil, f)
-		l.times.Insert(l.times.Rank(record), record)
+		l.times.PutRecord(appendTimed(nil, f))
 	}
 }
 
 func (l *large) dropTime(f Field) {
 	if f.ExpireAtMs != 0 {
-		l.times.Delete(l.times.Rank(appendTimed(nil, f)), 1)
+		l.times.RemoveRecord(appendTimed(nil, f))
 	}
 }
 
@@ -171,11 +166,9 @@ func (h *Hash) Delete(name []byte) bool {
 		return i >= 0
 	}
 	var buf [frontBytes]byte
-	record, rank := h.large.fields.Find(pack.AppendHashed(buf[:0], name))
-	if record == nil {
-		return false
+	front := pack.AppendHashed(buf[:0], name)
+	if record := h.large.fields.Get(front); record != nil {
+		h.large.dropTime(cutField(record))
 	}
-	h.large.dropTime(cutField(record))
-	h.large.fields.Delete(rank, 1)
-	return true
+	return h.large.fields.Remove(front)
 }

@@ -136,7 +136,7 @@ func (h *Hash) Get(name []byte) (Field, bool) {
 		return h.smallAt(i), true
 	}
 	var buf [frontBytes]byte
-	record, _ := h.large.fields.Find(pack.AppendHashed(buf[:0], name))
+	record := h.large.fields.Get(pack.AppendHashed(buf[:0], name))
 	if record == nil {
 		return Field{}, false
 	}

@@ -32,12 +32,17 @@ func (t *Tree) Append(record []byte) { t.Insert(t.Len(), record) }
 
 // Insert makes record i, moving what is behind it. The record is copied.
 func (t *Tree) Insert(i int, record []byte) {
+	t.plant()
+	t.root = t.mine(t.root)
+	t.grow(t.insert(t.root, i, record))
+}
+
+// plant gives an empty tree its first leaf.
+func (t *Tree) plant() {
 	if t.root == nil {
 		t.root = &node{}
 		t.memory = t.root.memoryBytes()
 	}
-	t.root = t.mine(t.root)
-	t.grow(t.insert(t.root, i, record))
 }
 
 // Replace gives record i other bytes. Where order counts they must sort as
@@ -59,28 +64,34 @@ func (t *Tree) grow(right *node) {
 // insert returns the right half of the node if it was split.
 func (t *Tree) insert(n *node, i int, record []byte) *node {
 	if n.kids == nil {
-		return t.changeLeaf(n, i, func(leaf *Pack) { leaf.Insert(i, record) })
+		before := n.memoryBytes()
+		n.leaf.Insert(i, record)
+		return t.leafChanged(n, i, before)
 	}
 	k, i := n.kidAt(i)
-	return t.changeKid(n, k, func(child *node) *node { return t.insert(child, i, record) })
+	child := t.mine(n.kids[k].node)
+	return t.changed(n, k, child, t.insert(child, i, record), 1)
 }
 
 func (t *Tree) replace(n *node, i int, record []byte) *node {
 	if n.kids == nil {
-		return t.changeLeaf(n, i, func(leaf *Pack) { leaf.Replace(i, record) })
+		before := n.memoryBytes()
+		n.leaf.Replace(i, record)
+		return t.leafChanged(n, i, before)
 	}
 	k, i := n.kidAt(i)
-	return t.changeKid(n, k, func(child *node) *node { return t.replace(child, i, record) })
+	child := t.mine(n.kids[k].node)
+	return t.changed(n, k, child, t.replace(child, i, record), 0)
 }
 
-// changeKid changes a child and takes in what it was split into.
-func (t *Tree) changeKid(n *node, k int, change func(*node) *node) *node {
-	child := t.mine(n.kids[k].node)
-	right := change(child)
-	n.kids[k] = kidOf(child)
+// changed takes in a child that was changed, with what it was split into. It returns
+// the right half of the node if that was split.
+func (t *Tree) changed(n *node, k int, child, right *node, added int) *node {
 	if right == nil {
+		n.kids[k] = kid{child, n.kids[k].count + added, child.front()}
 		return nil
 	}
+	n.kids[k] = kidOf(child)
 	last := k == len(n.kids)-1
 	n.kids = append(n.kids, kidOf(right))
 	if !last {
@@ -101,10 +112,9 @@ func (t *Tree) changeKid(n *node, k int, change func(*node) *node) *node {
 	return t.newNode(Pack{}, tail)
 }
 
-// changeLeaf changes a leaf around record i and splits it if it is too long.
-func (t *Tree) changeLeaf(n *node, i int, change func(*Pack)) *node {
-	before := n.memoryBytes()
-	change(&n.leaf)
+// leafChanged splits a leaf that was changed around record i if it is too long. Before
+// is what memory it took.
+func (t *Tree) leafChanged(n *node, i, before int) *node {
 	var right Pack
 	if n.leaf.n > 1 && (len(n.leaf.data) > leafBytesMax || n.leaf.n > leafRecordsMax) {
 		right = n.leaf.split(i)
@@ -147,11 +157,16 @@ func (t *Tree) Delete(i, count int) {
 	}
 	t.root = t.mine(t.root)
 	t.delete(t.root, i, count)
-	for t.root != nil && len(t.root.kids) == 1 {
+	t.shrink()
+}
+
+// shrink takes off levels that a deletion has left with one node, or with none.
+func (t *Tree) shrink() {
+	for len(t.root.kids) == 1 {
 		t.memory -= t.root.memoryBytes()
 		t.root = t.root.kids[0].node
 	}
-	if t.root.count() == 0 {
+	if len(t.root.kids) == 0 && t.root.leaf.n == 0 {
 		t.root, t.memory = nil, 0
 	}
 }
@@ -167,21 +182,38 @@ func (t *Tree) delete(n *node, i, count int) {
 	from := k
 	for ; count > 0; k++ {
 		here := min(count, n.kids[k].count-i)
+		child := n.kids[k].node
 		if here < n.kids[k].count {
-			child := t.mine(n.kids[k].node)
+			child = t.mine(child)
 			t.delete(child, i, here)
-			n.kids[k] = kidOf(child)
-		} else {
-			t.memory -= t.memoryUnder(n.kids[k].node)
-			n.kids[k].node = nil
 		}
+		t.lessened(n, k, child, here)
 		i, count = 0, count-here
 	}
-	if k == from+1 && n.kids[from].node != nil && n.kids[from].node.stays() {
+	t.tidy(n, from, k)
+}
+
+// lessened takes in a child that has lost records, or is to lose all that it has: then
+// it is gone.
+func (t *Tree) lessened(n *node, k int, child *node, count int) {
+	left := n.kids[k].count - count
+	if left == 0 {
+		t.memory -= t.memoryUnder(child)
+		n.kids[k].node = nil
 		return
 	}
-	n.dropEmpty(from, k)
-	for k = min(from+1, len(n.kids)-1); k >= max(from-1, 0) && k+1 <= len(n.kids); k-- {
+	n.kids[k] = kid{child, left, child.front()}
+}
+
+// tidy drops those of kids[from:to] that are gone, and merges what is small with what
+// stands beside it.
+func (t *Tree) tidy(n *node, from, to int) {
+	if to > from+1 || n.kids[from].node == nil {
+		n.dropEmpty(from, to)
+	} else if n.kids[from].node.stays() {
+		return
+	}
+	for k := min(from+1, len(n.kids)-1); k >= max(from-1, 0) && k+1 <= len(n.kids); k-- {
 		t.merge(n, k)
 	}
 }

@@ -183,15 +183,15 @@ func TestByteOrderAndClones(t *testing.T) {
 				}
 				want[member] = value
 			}
-			record, rank := tree.Find(front)
+			record := tree.Get(front)
 			value, there := want[member]
-			if (record != nil) != there || rank != tree.Rank(front) {
+			if (record != nil) != there {
 				t.Fatalf("found %q", record)
 			}
 			if there {
 				gotMember, rest := CutHashed(record)
-				if string(gotMember) != member || string(rest) != value || !bytes.Equal(tree.At(rank), record) {
-					t.Fatalf("%q: %q at %d", member, record, rank)
+				if string(gotMember) != member || string(rest) != value || !bytes.Equal(tree.At(tree.Rank(front)), record) {
+					t.Fatalf("%q: %q at %d", member, record, tree.Rank(front))
 				}
 			}
 			if step%400 == 399 {
@@ -212,6 +212,44 @@ func TestByteOrderAndClones(t *testing.T) {
 				if string(got[i]) != c.want[i] {
 					t.Fatalf("record %d is %q, not %q", i, got[i], c.want[i])
 				}
+			}
+		}
+	}
+}
+
+// Whole records are found where others begin with them, are as short as may be, or
+// are the first of their leaf.
+func TestWholeRecords(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		tree, want := &Tree{}, map[string]bool{}
+		for range 20_000 {
+			record := make([]byte, r.IntN(12))
+			for i := range record {
+				record[i] = byte(r.IntN(3)) // zero bytes among them
+			}
+			text := string(record)
+			var was bool
+			if r.IntN(3) == 0 {
+				was = tree.RemoveRecord(record)
+				if was != want[text] {
+					t.Fatalf("removed %q: %v", record, was)
+				}
+				delete(want, text)
+				continue
+			}
+			if was = tree.PutRecord(record); was != want[text] {
+				t.Fatalf("put %q: %v", record, was)
+			}
+			want[text] = true
+		}
+		got := records(t, tree)
+		if len(got) != len(want) || !sort.SliceIsSorted(got, func(i, j int) bool { return bytes.Compare(got[i], got[j]) < 0 }) {
+			t.Fatalf("%d records, not %d, or not in order", len(got), len(want))
+		}
+		for _, record := range got {
+			if !want[string(record)] {
+				t.Fatalf("%q", record)
 			}
 		}
 	}
@@ -283,25 +321,62 @@ func TestScoresSortAsBytes(t *testing.T) {
 	}
 }
 
-func BenchmarkTreePut(b *testing.B) {
+const benchRecords = 100_000
+
+// benchFront is the front of a record by chance, the same in each run.
+func benchFront(buf []byte, i int) []byte {
+	member := append(buf[50:50], "element:000000000000"...)
+	n := uint32(i) * 2654435761 % benchRecords
+	for at := len(member) - 1; n > 0; at-- {
+		member[at] = byte('0' + n%10)
+		n /= 10
+	}
+	return AppendHashed(buf[:0], member)
+}
+
+func benchTree() *Tree {
 	tree := &Tree{}
-	var buf []byte
+	for i := range benchRecords {
+		record := append(AppendHashed(nil, fmt.Appendf(nil, "element:%012d", i)), "value"...)
+		tree.Put(record, len(record)-len("value"))
+	}
+	return tree
+}
+
+func BenchmarkTreePut(b *testing.B) {
+	tree, buf := benchTree(), make([]byte, 100)
 	for i := 0; b.Loop(); i++ {
-		buf = AppendHashed(buf[:0], fmt.Appendf(nil, "field:%d", i%1_000_000))
-		buf = append(buf, "value"...)
-		tree.Put(buf, len(buf)-5)
+		record := append(benchFront(buf, i), "other"...)
+		tree.Put(record, len(record)-len("other"))
 	}
 }
 
-func BenchmarkTreeFind(b *testing.B) {
-	tree := &Tree{}
-	var buf []byte
-	for i := range 1_000_000 {
-		tree.Put(AppendHashed(nil, fmt.Appendf(nil, "field:%d", i)), 0+len(AppendHashed(nil, fmt.Appendf(nil, "field:%d", i))))
-	}
-	b.ReportMetric(float64(tree.MemoryBytes())/1e6, "B/record")
+func BenchmarkTreeGet(b *testing.B) {
+	tree, buf := benchTree(), make([]byte, 100)
+	b.ReportMetric(float64(tree.MemoryBytes())/benchRecords, "B/record")
 	for i := 0; b.Loop(); i++ {
-		buf = AppendHashed(buf[:0], fmt.Appendf(nil, "field:%d", i%1_000_000))
-		tree.Find(buf)
+		if tree.Get(benchFront(buf, i)) == nil {
+			b.Fatal("not found")
+		}
+	}
+}
+
+func BenchmarkTreeRemove(b *testing.B) {
+	tree, buf := benchTree(), make([]byte, 100)
+	for i := 0; b.Loop(); i++ {
+		front := benchFront(buf, i)
+		tree.Remove(front)
+		tree.Put(front, len(front))
+	}
+}
+
+// BenchmarkTreeDrain takes from the front what was put there, as a queue does.
+func BenchmarkTreeDrain(b *testing.B) {
+	tree := benchTree()
+	var buf []byte
+	for i := 0; b.Loop(); i++ {
+		buf = append(buf[:0], tree.At(0)...)
+		tree.Delete(0, 1)
+		tree.Append(buf)
 	}
 }

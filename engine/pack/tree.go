@@ -103,7 +103,16 @@ func front(record []byte) uint64 {
 	return binary.BigEndian.Uint64(padded[:])
 }
 
-func kidOf(n *node) kid { return kid{n, n.count(), front(n.first())} }
+func kidOf(n *node) kid { return kid{n, n.count(), n.front()} }
+
+// front is the front of the first record under the node, which holds one.
+func (n *node) front() uint64 {
+	if n.kids != nil {
+		return n.kids[0].front
+	}
+	record, _ := next(n.leaf.data, 0)
+	return front(record)
+}
 
 // At returns record i.
 func (t *Tree) At(i int) []byte {
@@ -138,51 +147,23 @@ func (n *node) kidAt(i int) (k, rest int) {
 
 // Rank is the number of records before the probe, in a tree in byte order.
 func (t *Tree) Rank(probe []byte) int {
-	rank, _ := t.search(probe)
-	return rank
-}
-
-// Find returns the first record that begins with the prefix, and its place, in
-// a tree in byte order; nil and the place it would have if there is none.
-func (t *Tree) Find(prefix []byte) (record []byte, rank int) {
-	rank, record = t.search(prefix)
-	if record == nil || !bytes.HasPrefix(record, prefix) {
-		return nil, rank
-	}
-	return record, rank
-}
-
-// search returns the number of records before the probe, and the record that
-// follows, nil if there is none.
-func (t *Tree) search(probe []byte) (rank int, found []byte) {
 	n := t.root
 	if n == nil {
-		return 0, nil
+		return 0
 	}
-	var after *node // the subtree to the right of the path
-	want := front(probe)
+	rank, want := 0, front(probe)
 	for n.kids != nil {
 		k := n.kidFor(probe, want)
 		for _, before := range n.kids[:k] {
 			rank += before.count
 		}
-		if k+1 < len(n.kids) {
-			after = n.kids[k+1].node
-		}
 		n = n.kids[k].node
 	}
-	here, at := rankIn(n.leaf.data, n.leaf.n, probe)
-	switch {
-	case here < n.leaf.n:
-		found, _ = next(n.leaf.data, at)
-	case after != nil:
-		found = after.first()
-	}
-	return rank + here, found
+	return rank + n.leaf.Rank(probe)
 }
 
 // kidFor returns the last child whose first record is before the probe, or
-// the first one. What equals the probe then stands there or right behind.
+// the first one.
 func (n *node) kidFor(probe []byte, want uint64) int {
 	low, high := 1, len(n.kids)
 	for low < high {
@@ -199,27 +180,4 @@ func (n *node) kidFor(probe []byte, want uint64) int {
 		}
 	}
 	return low - 1
-}
-
-// Put stores a record in byte order, in place of the one that has the same
-// first keyLen bytes; it returns false if there was none. The record is copied.
-func (t *Tree) Put(record []byte, keyLen int) (replaced bool) {
-	old, rank := t.Find(record[:keyLen])
-	if old == nil {
-		t.Insert(rank, record)
-		return false
-	}
-	t.Replace(rank, record)
-	return true
-}
-
-// Remove deletes the first record that begins with the prefix and tells
-// whether there was one.
-func (t *Tree) Remove(prefix []byte) bool {
-	record, rank := t.Find(prefix)
-	if record == nil {
-		return false
-	}
-	t.Delete(rank, 1)
-	return true
 }

@@ -28,11 +28,7 @@ func (b *Builder) Add(member []byte) bool {
 	case order == 0:
 		return false
 	}
-	found, rank := b.tree.Find(b.record)
-	if found == nil {
-		b.tree.Insert(rank, b.record)
-	}
-	return found == nil
+	return !b.tree.PutRecord(b.record)
 }
 
 // Set ends the set; the builder is then used up.

@@ -123,6 +123,10 @@ func (s *Set) MemoryBytes() int {
 
 // Has tells whether the set has a member.
 func (s *Set) Has(member []byte) bool {
+	if tree, ok := s.body.(*pack.Tree); ok {
+		var buf [recordRoom]byte
+		return tree.Get(pack.AppendHashed(buf[:0], member)) != nil
+	}
 	return s.index(member) >= 0
 }
 
@@ -131,8 +135,8 @@ func (s *Set) index(member []byte) int {
 	switch b := s.body.(type) {
 	case *pack.Tree:
 		var buf [recordRoom]byte
-		if record, rank := b.Find(pack.AppendHashed(buf[:0], member)); record != nil {
-			return rank
+		if record := pack.AppendHashed(buf[:0], member); b.Get(record) != nil {
+			return b.Rank(record)
 		}
 		return -1
 	case *ints:
@@ -182,11 +186,7 @@ func (s *Set) append(member []byte, l Limits) {
 func addLarge(tree *pack.Tree, member []byte) bool {
 	var buf [recordRoom]byte
 	record := pack.AppendHashed(buf[:0], member)
-	found, rank := tree.Find(record)
-	if found == nil {
-		tree.Insert(rank, record)
-	}
-	return found == nil
+	return tree.Get(record) == nil && !tree.PutRecord(record)
 }
 
 func (s *Set) addNumber(x *ints, n int64, l Limits) bool {
@@ -253,13 +253,15 @@ func (s *Set) Outgrown(count int, l Limits) bool {
 
 // Remove removes a member and tells whether there was one.
 func (s *Set) Remove(member []byte) bool {
+	if tree, ok := s.body.(*pack.Tree); ok {
+		var buf [recordRoom]byte
+		return tree.Remove(pack.AppendHashed(buf[:0], member))
+	}
 	i := s.index(member)
 	if i < 0 {
 		return false
 	}
 	switch b := s.body.(type) {
-	case *pack.Tree:
-		b.Delete(i, 1)
 	case *ints:
 		b.remove(i)
 	case *pack.Pack:

@@ -36,7 +36,7 @@ func (g *Group) Pending() int { return g.pending.Len() }
 // FindPending returns the pending entry of an ID; false if there is none.
 func (g *Group) FindPending(id ID) (Pending, bool) {
 	var buf [IDBytes]byte
-	record, _ := g.pending.Find(id.AppendKey(buf[:0]))
+	record := g.pending.Get(id.AppendKey(buf[:0]))
 	if record == nil {
 		return Pending{}, false
 	}
@@ -59,7 +59,7 @@ func (g *Group) PendingOf(no int, from ID, yield func(p Pending) bool) {
 	var buf [IDBytes]byte
 	tree := g.consumers[no].pending
 	for _, key := range tree.From(tree.Rank(from.AppendKey(buf[:0]))) {
-		record, _ := g.pending.Find(key)
+		record := g.pending.Get(key)
 		if !yield(pendingOf(record)) {
 			return
 		}

@@ -39,23 +39,20 @@ func (s *Set) grow() {
 func (s *Set) putLarge(e Entry) (added bool) {
 	var buf, orderBuf [128]byte
 	indexed := appendIndexed(buf[:0], e)
-	found, rank := s.index.Find(indexed[:len(indexed)-pack.ScoreBytes])
-	if found == nil {
-		s.index.Insert(rank, indexed)
-	} else {
+	front := len(indexed) - pack.ScoreBytes
+	found := s.index.Get(indexed[:front])
+	if found != nil {
 		_, rest := pack.CutHashed(found)
 		old := indexScore(rest)
 		if old == e.Score {
 			return false
 		}
-		s.order.Remove(appendOrdered(orderBuf[:0], Entry{e.Member, old}))
+		s.order.RemoveRecord(appendOrdered(orderBuf[:0], Entry{e.Member, old}))
 		s.countZero(old, -1)
-		s.index.Replace(rank, indexed)
 	}
-	ordered := appendOrdered(orderBuf[:0], e)
-	s.order.Insert(s.order.Rank(ordered), ordered)
+	s.order.PutRecord(appendOrdered(orderBuf[:0], e))
 	s.countZero(e.Score, 1)
-	return found == nil
+	return !s.index.Put(indexed, front)
 }
 
 func (s *Set) countZero(score float64, n int) {

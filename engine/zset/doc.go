@@ -148,7 +148,7 @@ func (s *Set) Score(member []byte) (float64, bool) {
 		return score, i >= 0
 	}
 	var buf [128]byte
-	record, _ := s.index.Find(pack.AppendHashed(buf[:0], member))
+	record := s.index.Get(pack.AppendHashed(buf[:0], member))
 	if record == nil {
 		return 0, false
 	}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Go's runtime has a thread that watches system calls. It asks to be woken after 20 µs
+// for as long as it finds calls that last longer, which in a busy node it does: the
+// log's syncs and the sleep of the loops are such. That was a tenth of the processor
+// time of a SET (docs/benchmarks.md). How much later than asked for the kernel may wake
+// a thread it inherits from the one that started it, and nobody of ours runs on this
+// one or could start it. So the program begins, sets that for itself, and begins again
+// in the same process.
+const (
+	// watcherSlackNs is how late the watcher may be. Nothing but calls that block
+	// longer, and goroutines that do not yield for 10 ms, waits for it.
+	watcherSlackNs = 300_000
+	// slackNs is how late other threads may be: what the kernel gives who does not ask.
+	slackNs = 50_000
+	// startedAgain, in the environment, tells the second beginning from the first.
+	startedAgain = "LOCKSTEP_STARTED_AGAIN"
+)
+
+// init, and not main, is certain to run on the thread that started the watcher.
+func init() {
+	if os.Getenv(startedAgain) != "" {
+		_ = os.Unsetenv(startedAgain)
+		_ = setSlack(slackNs)
+		return
+	}
+	if had, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || had != slackNs {
+		return // somebody has chosen (systemd's TimerSlackNSec), or it is not to be had
+	}
+	// By its path: what is started as /proc/self/exe is called exe in lists of processes.
+	path, err := os.Executable()
+	if err != nil || setSlack(watcherSlackNs) != nil {
+		return
+	}
+	_ = syscall.Exec(path, os.Args, append(os.Environ(), startedAgain+"=1"))
+	_ = setSlack(slackNs) // it works as well without
+}
+
+func setSlack(ns uintptr) error { return unix.Prctl(unix.PR_SET_TIMERSLACK, ns, 0, 0, 0) }

@@ -1,0 +1,52 @@
+package introspection
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// TestTheWatcherOfSystemCallsMayBeLate looks at the threads of a node: it has begun
+// twice (cmd/lockstepd/watcher_linux.go), as the same process, under its own name and
+// with its own arguments, and all but the first thread may be woken late.
+func TestTheWatcherOfSystemCallsMayBeLate(t *testing.T) {
+	proc.NeedProcesses(t)
+	if runtime.GOOS != "linux" {
+		proc.Skip(t, "threads are woken late on Linux alone")
+	}
+	n := proc.NewLone(t)
+	of := filepath.Join("/proc", strconv.Itoa(n.Pid()))
+	threads, err := os.ReadDir(filepath.Join(of, "task"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slacks []string
+	for _, thread := range threads {
+		slack, err := os.ReadFile(filepath.Join("/proc", thread.Name(), "timerslack_ns"))
+		if os.IsPermission(err) {
+			proc.Skip(t, "only root may see how late another process's threads may be woken")
+		}
+		if err == nil { // it may have ended
+			slacks = append(slacks, strings.TrimSpace(string(slack)))
+		}
+	}
+	if len(slacks) < 2 || slacks[0] != "50000" || !slices.Contains(slacks[1:], "300000") {
+		t.Errorf("the threads may be late by %v ns", slacks)
+	}
+	name, err := os.ReadFile(filepath.Join(of, "comm"))
+	if err != nil || strings.TrimSpace(string(name)) != filepath.Base(proc.Lockstepd(t)) {
+		t.Errorf("it is called %q, %v", name, err)
+	}
+	words, err := os.ReadFile(filepath.Join(of, "cmdline"))
+	if port := fmt.Appendf(nil, "\x00--port\x00%d\x00", n.Port); err != nil || bytes.Count(words, port) != 1 {
+		t.Errorf("its arguments are %q, %v", words, err)
+	}
+}

@@ -100,7 +100,12 @@ func (c *Ctx) listElement(l *list.List, i int) {
 
 // listElements writes count elements from an end on as replies.
 func (c *Ctx) listElements(l *list.List, end listEnd, count int) {
-	if count == 0 {
+	switch count {
+	case 0:
+		return
+	case 1: // a walk costs more than what it walks to
+		c.item()
+		c.listElement(l, endPlace(l, end))
 		return
 	}
 	walk := l.From

@@ -63,29 +63,41 @@ func (c *Ctx) popFrom(key []byte, e *engine.Entry, count int64, highest bool, fo
 			c.Out.Bulk(key)
 			c.Out.Array(n)
 		}
-		from, entries := 0, s.From(0)
+		from, event := 0, "zpopmin"
 		if highest {
-			from, entries = s.Len()-n, s.Backward(s.Len()-1)
+			from, event = s.Len()-n, "zpopmax"
 		}
-		left := n
-		for _, entry := range entries {
-			c.item()
-			if form == popPairs || form == popNested {
-				c.Out.Array(2)
-			}
-			c.Out.Bulk(entry.Member)
-			c.Out.Double(entry.Score)
-			if left--; left == 0 {
-				break
-			}
-		}
+		c.popEntries(s, n, highest, form == popPairs || form == popNested)
 		s.RemoveRange(from, n, c.member)
-		event := "zpopmin"
-		if highest {
-			event = "zpopmax"
-		}
 		c.Notify(EventSortedSet, event, key)
 	})
+}
+
+// popEntries answers the n members at an end.
+func (c *Ctx) popEntries(s *zset.Set, n int, highest, paired bool) {
+	first, entries := 0, s.From
+	if highest {
+		first, entries = s.Len()-1, s.Backward
+	}
+	if n == 1 { // a walk costs more than what it walks to
+		c.popEntry(s.At(first), paired)
+		return
+	}
+	for _, entry := range entries(first) {
+		c.popEntry(entry, paired)
+		if n--; n == 0 {
+			break
+		}
+	}
+}
+
+func (c *Ctx) popEntry(e zset.Entry, paired bool) {
+	c.item()
+	if paired {
+		c.Out.Array(2)
+	}
+	c.Out.Bulk(e.Member)
+	c.Out.Double(e.Score)
 }
 
 // popFirst pops from the first key that holds a sorted set. It returns false,

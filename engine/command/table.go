@@ -52,6 +52,7 @@ var families = [][]*Spec{
 
 var (
 	table  = map[string]*Spec{}
+	byWord = map[string]*Spec{} // commands in small and in capital letters
 	sorted []*Spec
 	rows   int
 )
@@ -69,7 +70,7 @@ func add(s *Spec) {
 	if table[s.Name] != nil {
 		panic(fmt.Sprintf("command: %s stands in the table twice", s.Name))
 	}
-	table[s.Name] = s
+	table[s.Name], byWord[s.Name], byWord[strings.ToUpper(s.Name)] = s, s, s
 	sorted = append(sorted, s)
 	s.number, rows = rows, rows+1
 	for _, sub := range s.Sub {
@@ -110,7 +111,7 @@ func Lookup(args [][]byte) (spec, container *Spec) {
 }
 
 func lookupName(name []byte) *Spec {
-	if s := table[string(name)]; s != nil && s.parent == nil {
+	if s := byWord[string(name)]; s != nil {
 		return s
 	}
 	var buf [32]byte
@@ -120,11 +121,7 @@ func lookupName(name []byte) *Spec {
 	for i, c := range name {
 		buf[i] = lower(c)
 	}
-	s := table[string(buf[:len(name)])]
-	if s == nil || s.parent != nil {
-		return nil
-	}
-	return s
+	return byWord[string(buf[:len(name)])]
 }
 
 func lower(c byte) byte {

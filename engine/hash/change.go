@@ -106,7 +106,8 @@ func (h *Hash) enlarge() {
 }
 
 func (l *large) set(f Field) (created bool) {
-	record := appendField(make([]byte, 0, frontBytes+len(f.Value)), f)
+	var buf [2 * frontBytes]byte
+	record := appendField(buf[:0], f)
 	front := pack.HashBytes + len(f.Name) + lengthBytes(len(f.Name))
 	old := l.fields.Get(record[:front])
 	if old == nil {

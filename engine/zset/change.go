@@ -79,19 +79,27 @@ func (s *Set) RemoveRange(from, count int, each func()) {
 		s.small.Delete(from, count)
 	case count == s.Len():
 		*s = *NewLarge()
+	case count == 1:
+		each()
+		s.unindex(s.At(from))
+		s.order.Delete(from, 1)
 	default:
-		var buf []byte
 		for i, e := range s.From(from) {
 			if i == from+count {
 				break
 			}
 			each()
-			buf = pack.AppendHashed(buf[:0], e.Member)
-			s.countZero(e.Score, -1)
-			s.index.Remove(buf)
+			s.unindex(e)
 		}
 		s.order.Delete(from, count)
 	}
+}
+
+// unindex takes a member out of a large set's index.
+func (s *Set) unindex(e Entry) {
+	var buf [128]byte
+	s.index.Remove(pack.AppendHashed(buf[:0], e.Member))
+	s.countZero(e.Score, -1)
 }
 
 // Compact makes a large set small if the limits admit it.

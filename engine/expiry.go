@@ -13,6 +13,8 @@ import (
 // Perishable is an object parts of which have an expiry of their own: a hash.
 type Perishable interface {
 	Object
+	// Timed tells whether a part may expire; the others say nothing if none does.
+	Timed() bool
 	// FirstExpiryMs is when the first part is gone, 0: none expires.
 	FirstExpiryMs() int64
 	// LastExpiryMs is when the last part is gone and with it the key, 0: never.
@@ -131,8 +133,10 @@ func (e *Entry) perishable() Perishable {
 	if e.kind != KindHash {
 		return nil
 	}
-	p, _ := e.Object().(Perishable)
-	return p
+	if p, is := e.Object().(Perishable); is && p.Timed() {
+		return p
+	}
+	return nil
 }
 
 // ExpiredAt tells whether the key is gone at nowMs: its own expiry has come, or
@@ -149,7 +153,7 @@ func (e *Entry) ExpiredAt(nowMs int64) bool {
 }
 
 // Lasts tells that neither the key nor a part of it can expire.
-func (e *Entry) Lasts() bool { return e.ExpireAtMs == 0 && e.kind != KindHash }
+func (e *Entry) Lasts() bool { return e.ExpireAtMs == 0 && e.perishable() == nil }
 
 // DueAtMs is when the key or the first part of it is due, 0: never.
 func (e *Entry) DueAtMs() int64 {

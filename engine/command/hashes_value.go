@@ -18,7 +18,7 @@ func (c *Ctx) hashLimits() hash.Limits {
 // LenAt.
 func (c *Ctx) readHash(key []byte) (h *hash.Hash, ok bool) {
 	h, ok = readAs[*hash.Hash](c, key, engine.KindHash)
-	if h != nil && c.LeaderMs > c.NowMs && h.LenAt(c.LeaderMs) < h.LenAt(c.NowMs) {
+	if h != nil && h.Timed() && c.LeaderMs > c.NowMs && h.LenAt(c.LeaderMs) < h.LenAt(c.NowMs) {
 		c.Due = true
 	}
 	return h, ok

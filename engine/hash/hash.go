@@ -93,7 +93,7 @@ func (h *Hash) Encoding() string {
 // Large tells whether the hash is large.
 func (h *Hash) Large() bool { return h.large != nil }
 
-// Timed tells whether a field has, or in a small hash had, an expiry.
+// Timed implements engine.Perishable: a field has, or in a small hash had, an expiry.
 func (h *Hash) Timed() bool {
 	if h.large != nil {
 		return h.large.times.Len() > 0

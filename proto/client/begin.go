@@ -52,8 +52,10 @@ func (c *Client) quick(batch [][][]byte) bool {
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
 		return false
 	}
+	c.calls.rows = c.calls.rows[:0]
 	for _, args := range batch {
 		spec, _ := command.Lookup(args)
+		c.calls.rows = append(c.calls.rows, spec)
 		switch {
 		case spec == nil || len(args) > quickArgsMax:
 			return false
@@ -76,7 +78,7 @@ func (c *Client) Begin(batch [][][]byte, flight *cluster.Flight) Progress {
 	}
 	c.shared.busy.Store(true)
 	c.hurried = true
-	known := c.gatherAll(batch)
+	known := c.gatherAll(batch, c.calls.rows)
 	c.hurried = false
 	if !known {
 		return c.ended(false)
@@ -135,6 +137,10 @@ func (c *Client) mergeAndFinish() bool {
 }
 
 func (c *Client) ended(goOn bool) Progress {
+	if goOn && c.calls.empty() {
+		// Of who is cut off calls may still be under way.
+		c.calls.release()
+	}
 	c.shared.busy.Store(false)
 	// In this order: who finds the client busy leaves it to this line.
 	if goOn && !c.shared.killed.Load() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"lockstep/cluster"
@@ -13,13 +14,18 @@ import (
 	"lockstep/proto/resp"
 )
 
-// calls are the commands on data gathered from a batch, in memory that is used
-// again.
+// calls are the commands on data gathered from a batch.
 type calls struct {
 	all []gathered
 	// data tells that there are commands on data among them.
 	data bool
 	ptrs []*cluster.Call
+	// room is where all and ptrs are, while there is a batch of no more than callsKept.
+	room *room
+	// rows are those of a batch's commands, where they are known beforehand.
+	rows []*command.Spec
+	// ran are commands that have run and are not counted yet.
+	ran tally
 	// started is when they began to run.
 	started time.Time
 	// behind holds the replies that stand behind the first call's place, while those of
@@ -46,7 +52,7 @@ type gathered struct {
 const (
 	// callsMax bounds the calls that are run together.
 	callsMax = 1024
-	// callsKept is for how many calls an idle client keeps room.
+	// callsKept is for how many calls a room is.
 	callsKept = 64
 	// repliesBytes is how many bytes of replies are asked for together, as far as
 	// that can be told beforehand: from the replies before.
@@ -55,12 +61,35 @@ const (
 
 func (b *calls) empty() bool { return len(b.all) == 0 }
 
+// room is memory for the calls of most batches. Clients share it, one after the other:
+// what each had for itself would be far from the processor each time.
+type room struct {
+	all  [callsKept]gathered
+	ptrs [callsKept]*cluster.Call
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
 // reserve makes room for n calls, which then do not move while others point to
 // them.
 func (b *calls) reserve(n int) {
-	if n = min(n, callsMax); cap(b.all) < n {
-		b.all = make([]gathered, 0, max(n, 4))
+	switch n = min(n, callsMax); {
+	case cap(b.all) >= n:
+	case n <= callsKept:
+		b.room = rooms.Get().(*room)
+		b.all, b.ptrs = b.room.all[:0], b.room.ptrs[:0]
+	default:
+		b.room = nil
+		b.all, b.ptrs = make([]gathered, 0, n), nil
 	}
+}
+
+// release gives the room back when a batch has ended and all its calls are answered.
+func (b *calls) release() {
+	if b.room != nil {
+		rooms.Put(b.room)
+	}
+	b.all, b.ptrs, b.room = nil, nil, nil
 }
 
 func (b *calls) full() bool {
@@ -160,13 +189,10 @@ func (c *Client) mergeAll() {
 	b := &c.calls
 	each := time.Since(b.started) / time.Duration(len(b.all))
 	c.merge(each)
+	c.stats.count(&b.ran)
 	clear(b.all)
 	clear(b.ptrs)
 	b.all, b.data = b.all[:0], false
-	if cap(b.all) > callsKept {
-		b.all, b.ptrs = nil, nil
-		b.reserve(callsKept)
-	}
 }
 
 // merge writes the replies of the calls between those that are there.
@@ -231,7 +257,11 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	if failed {
 		c.stats.countError(answer)
 	}
-	c.stats.ran(s.spec, took, failed)
+	if b := &c.calls; !b.ran.add(s.spec, failed) {
+		c.stats.count(&b.ran)
+		b.ran = tally{spec: s.spec, took: took}
+		b.ran.add(s.spec, failed)
+	}
 	if s.exec != nil {
 		c.seenTransaction(s.exec, !failed && len(answer) > 1 && answer[0] == '*' && answer[1] != '-')
 		c.countQueued(s.exec, took)

@@ -186,15 +186,16 @@ func (c *Client) Handle(batch [][][]byte) bool {
 		return true
 	}
 	c.shared.busy.Store(true)
-	if !c.gatherAll(batch) {
+	if !c.gatherAll(batch, nil) {
 		return c.ended(false) == Answered
 	}
 	return c.Conclude()
 }
 
 // gatherAll walks a batch: what can run in place has run then, and calls are
-// gathered. false: the client may not go on.
-func (c *Client) gatherAll(batch [][][]byte) bool {
+// gathered. Rows are those of the commands, or nil if nobody has looked for them yet.
+// false: the client may not go on.
+func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 	c.settings = c.backend.Settings()
 	if !c.renew() {
 		return false
@@ -209,7 +210,11 @@ func (c *Client) gatherAll(batch [][][]byte) bool {
 			c.closing = true
 			break
 		}
-		c.command(args)
+		var row *command.Spec
+		if rows != nil {
+			row = rows[i]
+		}
+		c.command(args, row)
 		if c.closing {
 			break
 		}
@@ -299,11 +304,11 @@ func (s *shared) flagsNow(broken bool) string {
 }
 
 // command answers one command, or gathers or queues it.
-func (c *Client) command(args [][]byte) {
+func (c *Client) command(args [][]byte, row *command.Spec) {
 	if c.reply == replySkipNext {
 		c.reply = replySkip
 	}
-	spec := c.dispatch(args)
+	spec := c.dispatch(args, row)
 	c.forgetCaching(spec)
 	if c.reply == replySkip {
 		c.reply = replyOn
@@ -328,9 +333,12 @@ func (c *Client) errorReply(text string) {
 	c.mute(begin)
 }
 
-// dispatch returns the command's row, nil if it has none.
-func (c *Client) dispatch(args [][]byte) *command.Spec {
-	spec, container := command.Lookup(args)
+// dispatch returns the command's row, nil if it has none. It looks for it if row is nil.
+func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
+	spec, container := row, (*command.Spec)(nil)
+	if row == nil {
+		spec, container = command.Lookup(args)
+	}
 	c.last = spec
 	refusal := c.refusal(spec, container, args)
 	switch {

@@ -39,7 +39,7 @@ func bucketTop(bucket int) uint64 {
 }
 
 // add counts a call.
-func (h *histogram) add(took time.Duration) {
+func (h *histogram) add(took time.Duration, times uint64) {
 	counts := h.counts.Load()
 	if counts == nil {
 		fresh := new([histogramBuckets]atomic.Uint64)
@@ -49,7 +49,7 @@ func (h *histogram) add(took time.Duration) {
 			counts = h.counts.Load()
 		}
 	}
-	counts[bucketOf(min(uint64(max(took, 1)), histogramMaxNs))].Add(1)
+	counts[bucketOf(min(uint64(max(took, 1)), histogramMaxNs))].Add(times)
 }
 
 // reset forgets all calls, and gives the memory back.

@@ -68,18 +68,49 @@ func NewStats() *Stats {
 
 func (s *Stats) of(spec *command.Spec) *commandStat { return s.commands[spec] }
 
-func (s *Stats) ran(spec *command.Spec, took time.Duration, failed bool) {
-	st := s.commands[spec]
-	st.calls.Add(1)
-	st.usec.Add(uint64(took.Microseconds()))
-	if s.Measuring.Load() {
-		st.times.add(took)
+// tally is commands of one row that ran together, each of which took as long.
+type tally struct {
+	spec          *command.Spec
+	took          time.Duration
+	calls, failed uint64
+}
+
+// add takes one more into the tally; false: it is of another row.
+func (t *tally) add(spec *command.Spec, failed bool) bool {
+	if t.spec != spec {
+		return false
 	}
-	s.event(spec, took)
+	t.calls++
 	if failed {
-		st.failed.Add(1)
+		t.failed++
 	}
-	s.total.Add(1)
+	return true
+}
+
+// ran counts a command that ran.
+func (s *Stats) ran(spec *command.Spec, took time.Duration, failed bool) {
+	t := tally{spec: spec, took: took}
+	t.add(spec, failed)
+	s.count(&t)
+}
+
+// count counts commands that ran, and begins the tally anew.
+func (s *Stats) count(t *tally) {
+	if t.calls == 0 {
+		return
+	}
+	st := s.commands[t.spec]
+	st.calls.Add(t.calls)
+	st.usec.Add(t.calls * uint64(t.took.Microseconds()))
+	if s.Measuring.Load() {
+		st.times.add(t.took, t.calls)
+	}
+	s.event(t.spec, t.took)
+	if t.failed > 0 {
+		st.failed.Add(t.failed)
+	}
+	s.total.Add(t.calls)
+	*t = tally{}
 }
 
 // countError counts an error reply by its first word.

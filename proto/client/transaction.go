@@ -313,6 +313,7 @@ func (c *Client) execAmong(tx *transaction) {
 	started := time.Now()
 	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
 	answer := c.answer(s, time.Since(started))
+	c.stats.count(&c.calls.ran)
 	c.calls.all, c.calls.data = c.calls.all[:0], false
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		begin := c.out.Len()

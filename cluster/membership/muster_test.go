@@ -301,7 +301,7 @@ func TestTwoPartialViewsNeverMakeTwoClusters(t *testing.T) {
 		low, high := []string{"10.0.0.0", "10.0.0.1", "10.0.0.2"}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.4"}
 		f.views = map[string][]string{"n0": low, "n1": low, "n2": high, "n3": high, "n4": high}
 		founded := make(chan string, 5)
-		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		var wg sync.WaitGroup
 		for _, n := range f.nodes {
 			f.start(ctx, &wg, n, 3, founded)

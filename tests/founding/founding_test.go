@@ -119,15 +119,22 @@ func held(t *testing.T, nodes []*proc.Node) {
 				t.Errorf("%s answers a write: %v", n.Name, err)
 			}
 		}
-		// There is nothing to be read, and that is true.
-		if got := proc.MustAsk(t, n.Addr(), "EXISTS", "greeting", "n"); got != "0" {
+		// There is nothing to be read, and that is true. It waits for a leader no longer
+		// than a write does.
+		var got string
+		proc.Wait(t, patience, n.Name+" answers a read", func() (answers bool) {
+			var err error
+			got, err = proc.Ask(n.Addr(), "EXISTS", "greeting", "n")
+			return err == nil
+		})
+		if got != "0" {
 			t.Errorf("through %s there are keys: %s", n.Name, got)
 		}
 	}
-	c := cluster(nodes[0])
-	if c == nil || !strings.Contains(strings.Join(c.Reasons, "; "), "shard 0 takes no writes until 2 nodes vote in it; it has 1 voter") {
-		t.Errorf("the status does not say that writes wait: %+v", c)
-	}
+	proc.Wait(t, patience, "the status says that writes wait", func() bool {
+		c := cluster(nodes[0])
+		return c != nil && strings.Contains(strings.Join(c.Reasons, "; "), "shard 0 takes no writes until 2 nodes vote in it; it has 1 voter")
+	})
 }
 
 // ready is what a node's probe says.

@@ -59,7 +59,11 @@ func busy(t *testing.T, c *proc.Cluster, d time.Duration) (changes string, wait 
 	}
 	t.Logf("%d commands in %v", commands, d)
 	for _, n := range c.Nodes {
-		info := proc.Info(n.Addr(), "raft")
+		var info map[string]string
+		proc.Wait(t, proc.ElectionPatience, n.Name+" tells who leads", func() bool {
+			info = proc.Info(n.Addr(), "raft")
+			return info["raft_term"] != ""
+		})
 		if info["raft_term"] != term || info["raft_leader"] != leader.Name {
 			changes += fmt.Sprintf("%s: term %s under %s; before it was term %s under %s\n", n.Name, info["raft_term"], info["raft_leader"], term, leader.Name)
 		}

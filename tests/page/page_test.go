@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func get(address string) (*http.Response, string, error) {
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: patience}
 	res, err := client.Get(address)
 	if err != nil {
 		return nil, "", err

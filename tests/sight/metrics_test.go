@@ -19,7 +19,7 @@ import (
 func TestNumbersMoveWithWhatHappens(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c, nodes := three(t, "--write-timeout-ms", "1500")
+	c, nodes := three(t)
 	leader, others := byRole(t, c, nodes)
 	gateway := others[0]
 	before, atLeader := gateway.scrape(t), leader.scrape(t)
@@ -127,6 +127,9 @@ func quorumIsLost(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	t.Helper()
 	var leader *seen
 	var before page
+	for _, n := range nodes {
+		proc.MustAsk(t, n.Addr(), "CONFIG", "SET", "write-timeout-ms", "1500")
+	}
 	// One that has noticed that it is alone proposes nothing: then once more.
 	proc.Wait(t, patience, "a write is proposed that nobody acknowledges", func() bool {
 		var others []*seen

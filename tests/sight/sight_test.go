@@ -55,7 +55,7 @@ func three(t *testing.T, flags ...string) (*proc.Cluster, []*seen) {
 // patience is for what a healthy cluster does by itself.
 const patience = 60 * time.Second
 
-var browser = http.Client{Timeout: 10 * time.Second}
+var browser = http.Client{Timeout: patience}
 
 // get asks the admin port; code 0: no answer.
 func (n *seen) get(path string) (code int, text string) {

@@ -213,12 +213,12 @@ var clusterClients = []struct {
 	byNode bool
 }{
 	{"go-redis ClusterClient", func(t *testing.T, c *proc.Cluster) *load {
-		return goRedisLoad(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 20, ClusterStateReloadInterval: time.Second}), "clusterclient")
+		return goRedisLoad(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 20, ClusterStateReloadInterval: time.Second, ReadTimeout: patience}), "clusterclient")
 	}, nil, false, false},
 	// It tries four times, twice or more at the dead node: the last may be where it is
 	// told to go elsewhere.
 	{"go-redis UniversalClient", func(t *testing.T, c *proc.Cluster) *load {
-		return goRedisLoad(t, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: c.Addrs()}), "universal")
+		return goRedisLoad(t, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: c.Addrs(), ReadTimeout: patience}), "universal")
 	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe|MOVED"), true, false},
 	{"rueidis", func(t *testing.T, c *proc.Cluster) *load {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.Addrs()})

@@ -31,10 +31,10 @@ func TCP(addr string, ours bool) Target {
 }
 
 // untilPatience is how long a `% until` block may take.
-const untilPatience = 10 * time.Second
+const untilPatience = time.Minute
 
 // readPatience is how long a `% reads` block waits for each message.
-const readPatience = 30 * time.Second
+const readPatience = time.Minute
 
 // Run runs the script, a subtest per case.
 func (s *Script) Run(t *testing.T, target Target) {

@@ -25,8 +25,8 @@ type Server struct {
 }
 
 const (
-	startPatience = 20 * time.Second
-	replyPatience = 30 * time.Second
+	startPatience = 2 * time.Minute
+	replyPatience = time.Minute
 )
 
 // Start starts a redis-server that keeps nothing on disk and is quick to notice

@@ -13,8 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// goRedis is a client that sends nothing twice because a busy machine was slow.
 func goRedis(t *testing.T, addr string) *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: addr})
+	c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience, WriteTimeout: patience, PoolSize: 20})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -57,7 +58,9 @@ func bsmRedislock(t *testing.T, addr string) {
 // redsyncMutex is Redlock's with one server.
 func redsyncMutex(t *testing.T, addr string) {
 	ctx, rs := deadline(t), redsync.New(redsyncpool.NewPool(goRedis(t, addr)))
-	a, b := rs.NewMutex("rs:k", redsync.WithExpiry(time.Minute)), rs.NewMutex("rs:k", redsync.WithTries(2), redsync.WithRetryDelay(time.Millisecond))
+	// A server may take as long as the lock is held for: by default it is a twentieth.
+	slow := []redsync.Option{redsync.WithExpiry(time.Minute), redsync.WithTimeoutFactor(1)}
+	a, b := rs.NewMutex("rs:k", slow...), rs.NewMutex("rs:k", append(slow, redsync.WithTries(2), redsync.WithRetryDelay(time.Millisecond))...)
 	if err := a.LockContext(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,7 @@ func redsyncMutex(t *testing.T, addr string) {
 
 // asynqTasks are queued, delayed, tried again and unique, all by scripts.
 func asynqTasks(t *testing.T, addr string) {
-	opt := asynq.RedisClientOpt{Addr: addr}
+	opt := asynq.RedisClientOpt{Addr: addr, ReadTimeout: patience, WriteTimeout: patience}
 	client := asynq.NewClient(opt)
 	defer client.Close()
 	done := make(chan string, 16)

@@ -42,8 +42,7 @@ func visits(t *testing.T, client *redis.Client) *httptest.Server {
 
 // Sessions in a Go web application, with the store of scs over go-redis.
 func scsSessions(t *testing.T, addr string) {
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	defer client.Close()
+	client := goRedis(t, addr)
 	first, second := visits(t, client), visits(t, client)
 	jar, err := cookiejar.New(nil)
 	must(t, err)

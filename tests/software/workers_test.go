@@ -14,8 +14,7 @@ import (
 
 // Three ways go-redis users hand work over: lists, streams and channels.
 func goRedisWorkers(t *testing.T, addr string) {
-	c := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 20})
-	defer c.Close()
+	c := goRedis(t, addr)
 	t.Run("BLPOP", func(t *testing.T) { listWorkers(t, c) })
 	t.Run("consumer group", func(t *testing.T) { groupWorkers(t, c) })
 	t.Run("a consumer that died", func(t *testing.T) { deadConsumer(t, c) })

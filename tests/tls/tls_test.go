@@ -357,7 +357,7 @@ func startLoad(t *testing.T, h *house, cfg func() *tls.Config) *load {
 	for i := range 4 {
 		l.wait.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				c := redis.NewClient(&redis.Options{Addr: h.addr((i + n) % len(h.ports)), TLSConfig: cfg(), MaxRetries: -1, PoolSize: 1})
+				c := redis.NewClient(&redis.Options{Addr: h.addr((i + n) % len(h.ports)), TLSConfig: cfg(), MaxRetries: -1, PoolSize: 1, DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience})
 				for range 20 {
 					if err := c.Incr(context.WithoutCancel(ctx), "load").Err(); err != nil {
 						l.errors.Add(1)

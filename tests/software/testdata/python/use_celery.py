@@ -25,7 +25,7 @@ def main():
         raise AssertionError("the broken task went well")
     except ValueError as err:
         same(str(err), "broken on purpose")
-    same([list(reply.values()) for reply in app.control.ping(timeout=5, limit=1)], [[{"ok": "pong"}]])
+    same([list(reply.values()) for reply in app.control.ping(timeout=PATIENCE, limit=1)], [[{"ok": "pong"}]])
     print("all is well")
 
 

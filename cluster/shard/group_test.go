@@ -167,7 +167,7 @@ func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 // Who is made a voter when it has caught up must not be by what a replica that was
 // in its place before has acknowledged.
 func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
-	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(30)
 	fresh := w.add("n4", raftio.StoreBolt, nil)
 	fresh.start()
@@ -192,7 +192,7 @@ func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
 }
 
 func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
-	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(30)
 	fresh := w.add("n4", raftio.StoreBolt, nil)
 	fresh.start()
@@ -233,7 +233,7 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 }
 
 func TestFollowerRefusesDefinitely(t *testing.T) {
-	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	follower := w.others(w.leader())[0]
 	if err := follower.group.Append(w.ctx(), []byte("x")); !errors.Is(err, ErrNotProposed) {
 		t.Error(err)
@@ -251,7 +251,7 @@ func TestEntryNoStoreTakesIsRefused(t *testing.T) {
 }
 
 func TestEntryThatCannotBeAppliedEndsTheNodeAndNothingBehindItIsApplied(t *testing.T) {
-	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(3)
 	w.agree()
 	leader := w.leader()

@@ -377,6 +377,10 @@ func unequalClocks(c *GroupConfig) {
 	}
 }
 
+// steady gives the nodes so long a heartbeat timeout that no busy machine takes anybody's
+// leadership away.
+func steady(c *GroupConfig) { c.HeartbeatMs, c.ElectionMs = 1500, 1500 }
+
 // lead has the first node lead, which would not be elected by itself.
 func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testNode) {
 	w.t.Helper()

@@ -41,7 +41,11 @@ func founded(t *testing.T, store string) (w *world, founder, leader *testNode) {
 func (w *world) removed(n *testNode) (begin []*raft.Log, left raftio.Pledge) {
 	w.t.Helper()
 	w.agree()
-	w.must(w.leader(w.others(n)...).group.Remove(w.ctx(), n.id, 0))
+	w.until("it is out", func() bool {
+		leader := w.leader(w.others(n)...).group
+		_ = leader.Remove(w.ctx(), n.id, 0)
+		return !leader.has(n.id)
+	})
 	w.write(5, w.others(n)...)
 	for i := uint64(1); i <= 4; i++ {
 		l := &raft.Log{}

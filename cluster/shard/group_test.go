@@ -134,7 +134,7 @@ func TestFewLongEntriesStayBehindASnapshot(t *testing.T) {
 // On a busy machine an election may get in between now and then, and a third
 // node wins it; if the name meant nothing that would be every other time.
 func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
-	w := newWorld(t, 3, raftio.StoreBolt, nil)
+	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(5)
 	given, missed := 0, 0
 	w.until("leadership is given eight times", func() bool {

@@ -13,7 +13,7 @@ import (
 // Perishable is an object parts of which have an expiry of their own: a hash.
 type Perishable interface {
 	Object
-	// Timed tells whether a part may expire; the others say nothing if none does.
+	// Timed tells whether a part has, or had, an expiry; else the others are 0.
 	Timed() bool
 	// FirstExpiryMs is when the first part is gone, 0: none expires.
 	FirstExpiryMs() int64
@@ -128,15 +128,13 @@ func (x *expiryIndex) nearest(untilMs int64, limit, looksMax int, suits func(*En
 	return found[:min(limit, len(found))]
 }
 
-// perishable returns the object if parts of it may expire, else nil.
+// perishable returns the object if parts of it may be given an expiry, else nil.
 func (e *Entry) perishable() Perishable {
 	if e.kind != KindHash {
 		return nil
 	}
-	if p, is := e.Object().(Perishable); is && p.Timed() {
-		return p
-	}
-	return nil
+	p, _ := e.Object().(Perishable)
+	return p
 }
 
 // ExpiredAt tells whether the key is gone at nowMs: its own expiry has come, or
@@ -153,7 +151,13 @@ func (e *Entry) ExpiredAt(nowMs int64) bool {
 }
 
 // Lasts tells that neither the key nor a part of it can expire.
-func (e *Entry) Lasts() bool { return e.ExpireAtMs == 0 && e.perishable() == nil }
+func (e *Entry) Lasts() bool {
+	if e.ExpireAtMs != 0 {
+		return false
+	}
+	p := e.perishable()
+	return p == nil || !p.Timed()
+}
 
 // DueAtMs is when the key or the first part of it is due, 0: never.
 func (e *Entry) DueAtMs() int64 {

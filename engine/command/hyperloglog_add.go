@@ -17,7 +17,7 @@ func runPFAdd(c *Ctx, args [][]byte) {
 	switch {
 	case e == nil:
 		raised = true
-		text, _, _ := hll.Add(hll.New(), elements, c.Settings.HLLSparseBytesMax)
+		text, _, _ := hll.Add(hll.New(), elements, c.Settings.HLLSparseBytesMax, c.member)
 		hll.Outdate(text)
 		c.storeHLL(key, nil, text)
 	case hll.Dense(e.Text()):
@@ -39,10 +39,10 @@ func runPFAdd(c *Ctx, args [][]byte) {
 // addDense adds to a dense HyperLogLog in place, and tells whether a register
 // was raised.
 func (c *Ctx) addDense(key []byte, e *engine.Entry, elements [][]byte) bool {
-	raises := hll.Raises(e.Text(), elements)
+	raises := hll.Raises(e.Text(), elements, c.item)
 	if raises || !e.Raw() {
 		c.changeText(key, e, hll.DenseBytes, func(text []byte) {
-			hll.Add(text, elements, c.Settings.HLLSparseBytesMax)
+			hll.Add(text, elements, c.Settings.HLLSparseBytesMax, c.item)
 		})
 	}
 	return raises
@@ -54,7 +54,7 @@ func (c *Ctx) addSparse(key []byte, e *engine.Entry, elements [][]byte) (raises,
 	if !c.sparseSteps(e.Text(), len(elements)) {
 		return false, false
 	}
-	text, raised, err := hll.Add(bytes.Clone(e.Text()), elements, c.Settings.HLLSparseBytesMax)
+	text, raised, err := hll.Add(bytes.Clone(e.Text()), elements, c.Settings.HLLSparseBytesMax, c.member)
 	if err != nil {
 		c.Out.Error(ErrCorruptHLL)
 		return false, false

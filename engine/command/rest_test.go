@@ -25,14 +25,14 @@ var restCommands = []string{
 	"XPENDING stream g - + MANY", "XPENDING stream g IDLE 1000000 - + 1", "XINFO STREAM stream FULL COUNT 0",
 	"XAUTOCLAIM stream g bob 0 0 COUNT MANY JUSTID", "XGROUP DELCONSUMER stream new bob",
 	// These take out of their keys, and stand behind what goes over them.
-	"ZREMRANGEBYRANK zset2 0 MANY", "ZPOPMIN zset MANY", "SPOP set2 MANY", "SPOP set MANY", "LPOP list MANY",
+	"ZREMRANGEBYRANK zset2 0 MANY", "ZPOPMIN zset MANY", "SPOP set2 MANY", "SPOP set MANY", "LPOP list MANY", "XTRIM nodes MAXLEN 1",
 }
 
 // restOverMany are commands that take long over many arguments; each is given so many
 // times.
 var restOverMany = []struct{ command, argument string }{
 	{"SADD set", " m%d"}, {"SMISMEMBER set", " m%d"}, {"SREM set", " m%d"}, {"ZADD zset", " 7 m%d"}, {"ZMSCORE zset", " m%d"}, {"ZREM zset", " m%d"},
-	{"HSET hash", " f%d w"}, {"HMGET hash", " f%d"}, {"HDEL hash", " f%d"}, {"RPUSH list", " m%d"},
+	{"PFADD hll", " m%d"}, {"pfadd hll", " n%d"}, {"HSET hash", " f%d w"}, {"HMGET hash", " f%d"}, {"HDEL hash", " f%d"}, {"RPUSH list", " m%d"},
 	{"XCLAIM stream g cay 0", " %d-1"}, {"XACK stream g", " %d-1"}, {"XDEL stream", " %d-1"},
 	{"MSET", " {k}%d v"}, {"MGET", " {k}%d"}, {"EXISTS", " {k}%d"}, {"DEL", " {k}%d"},
 }
@@ -64,6 +64,11 @@ func fillForRest(r *runner, n int) {
 		r.do(fmt.Sprintf("SET key%d v", i))
 		r.do(fmt.Sprintf("XADD stream %d-1 f v", i))
 	}
+	r.settings.StreamNodeEntriesMax = 1
+	for i := range n {
+		r.do(fmt.Sprintf("XADD nodes %d-1 f v", i))
+	}
+	r.settings.StreamNodeEntriesMax = DefaultSettings.StreamNodeEntriesMax
 	r.script(`XGROUP CREATE stream g 0 => +OK
 		XGROUP CREATE stream new 0 => +OK`)
 	r.do("XREADGROUP GROUP g ann STREAMS stream >")

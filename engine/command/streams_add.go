@@ -174,7 +174,7 @@ func runXAdd(c *Ctx, args [][]byte) {
 	c.fillStream(key, e, func(s *stream.Stream) {
 		s.Append(id, pairs, limits)
 		c.Notify(EventStream, "xadd", key)
-		if o.trims && s.Trim(o.trim) > 0 {
+		if o.trims && s.Trim(o.trim, c.member) > 0 {
 			c.Notify(EventStream, "xtrim", key)
 		}
 	})
@@ -192,7 +192,7 @@ func runXTrim(c *Ctx, args [][]byte) {
 	}
 	n := 0
 	if e != nil {
-		c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Trim(o.trim); return n > 0 })
+		c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Trim(o.trim, c.member); return n > 0 })
 	}
 	if n > 0 {
 		c.Notify(EventStream, "xtrim", key)

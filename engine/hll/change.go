@@ -3,9 +3,10 @@ package hll
 // Add returns a text with elements added, and how many of them raised a
 // register. It changes text, and what is returned may be it; a dense text is
 // changed in place. After an error text is of no use. bytesMax is the length
-// beyond which a sparse text becomes dense.
-func Add(text []byte, elements [][]byte, bytesMax int64) (out []byte, raised int, err error) {
+// beyond which a sparse text becomes dense; each is called for each element.
+func Add(text []byte, elements [][]byte, bytesMax int64, each func()) (out []byte, raised int, err error) {
 	for _, element := range elements {
+		each()
 		register, rank := place(element)
 		var higher bool
 		if text, higher, _, err = set(text, register, rank, bytesMax, noHint); err != nil {
@@ -19,9 +20,10 @@ func Add(text []byte, elements [][]byte, bytesMax int64) (out []byte, raised int
 }
 
 // Raises tells whether any of the elements would raise a register of a dense
-// text.
-func Raises(text []byte, elements [][]byte) bool {
+// text. It calls each for those that it looks at.
+func Raises(text []byte, elements [][]byte, each func()) bool {
 	for _, element := range elements {
+		each()
 		if register, rank := place(element); denseGet(text, register) < rank {
 			return true
 		}

@@ -54,7 +54,7 @@ func SelfTest() error {
 		element := [][]byte{strconv.AppendInt(nil, int64(i), 10)}
 		for f := range forms {
 			var err error
-			if forms[f], _, err = Add(forms[f], element, bytesMax); err != nil {
+			if forms[f], _, err = Add(forms[f], element, bytesMax, func() {}); err != nil {
 				return err
 			}
 		}

@@ -120,7 +120,7 @@ func TestEstimatesAreNear(t *testing.T) {
 	text := New()
 	for n := 1; n <= 200_000; n++ {
 		var err error
-		if text, _, err = Add(text, [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(n))}, 3000); err != nil {
+		if text, _, err = Add(text, [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(n))}, 3000, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		if n%5000 == 0 || n < 20 {
@@ -186,7 +186,7 @@ func TestCorruptTextsAreRefused(t *testing.T) {
 func FuzzTexts(f *testing.F) {
 	text := New()
 	for i := range 300 {
-		text, _, _ = Add(text, [][]byte{{byte(i), byte(i >> 8)}}, 3000)
+		text, _, _ = Add(text, [][]byte{{byte(i), byte(i >> 8)}}, 3000, func() {})
 		if i%50 == 0 {
 			f.Add(bytes.Clone(text), []byte("element"), 3000)
 		}
@@ -200,7 +200,7 @@ func FuzzTexts(f *testing.F) {
 		_, errCount := Count(text)
 		errBefore := before.Merge(text)
 		Decode(text)
-		out, raised, err := Add(bytes.Clone(text), [][]byte{element, element}, int64(max(bytesMax, 0)))
+		out, raised, err := Add(bytes.Clone(text), [][]byte{element, element}, int64(max(bytesMax, 0)), func() {})
 		if errBefore != nil {
 			return
 		}
@@ -223,11 +223,11 @@ func benchmarkAdd(b *testing.B, elements int) {
 	element := make([]byte, 8)
 	for i := range elements {
 		binary.LittleEndian.PutUint64(element, uint64(i))
-		text, _, _ = Add(text, [][]byte{element}, 3000)
+		text, _, _ = Add(text, [][]byte{element}, 3000, func() {})
 	}
 	for i := 0; b.Loop(); i++ {
 		binary.LittleEndian.PutUint64(element, uint64(i%elements))
-		text, _, _ = Add(text, [][]byte{element}, 3000)
+		text, _, _ = Add(text, [][]byte{element}, 3000, func() {})
 	}
 	b.ReportMetric(float64(len(text)), "bytes")
 }

@@ -78,10 +78,12 @@ type Trim struct {
 	LimitMax    int64
 }
 
-// Trim deletes entries from the front and returns how many.
-func (s *Stream) Trim(t Trim) int {
+// Trim deletes entries from the front and returns how many. It calls each for each
+// node.
+func (s *Stream) Trim(t Trim, each func()) int {
 	deleted := int64(0)
 	for s.nodes.len() > 0 {
+		each()
 		if !t.ByID && int64(s.length) <= t.MaxLen {
 			break
 		}

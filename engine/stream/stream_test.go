@@ -207,14 +207,14 @@ func TestAStreamIsASortedSlice(t *testing.T) {
 				if trim.ByID {
 					cut, _ = m.place(trim.MinID)
 				}
-				if got := s.Trim(trim); got != cut {
+				if got := s.Trim(trim, func() {}); got != cut {
 					t.Fatalf("seed %d: %+v trimmed %d, want %d", seed, trim, got, cut)
 				}
 				m.items = slices.Clone(m.items[cut:])
 			case op == 18 && r.IntN(10) == 0:
 				before := s.Len()
 				trim := Trim{MaxLen: r.Int64N(int64(before + 1)), Approximate: true, LimitMax: r.Int64N(30)}
-				n := s.Trim(trim)
+				n := s.Trim(trim, func() {})
 				if s.Len() != before-n || int64(s.Len()) < trim.MaxLen || trim.LimitMax > 0 && int64(n) > trim.LimitMax {
 					t.Fatalf("seed %d: %+v trimmed %d of %d", seed, trim, n, before)
 				}
@@ -409,7 +409,7 @@ func FuzzNode(f *testing.F) {
 			t.Fatalf("%d entries, length %d", n, s.Len())
 		}
 		s.Append(ID{1 << 63, 0}, [][]byte{[]byte("a"), []byte("b")}, Limits{})
-		s.Trim(Trim{MaxLen: int64(s.Len() / 2)})
+		s.Trim(Trim{MaxLen: int64(s.Len() / 2)}, func() {})
 		s.Delete([]ID{{1 << 63, 0}}, nobody)
 		s.check(t)
 	})

@@ -211,15 +211,23 @@ func clientUnblock(c *Client, args [][]byte) {
 		c.out.Error(command.ErrNotInteger)
 		return
 	}
-	if other := c.registry.find(uint64(id)); other != nil {
-		other.shared.mu.Lock()
-		letGo := other.shared.letGo
-		other.shared.mu.Unlock()
-		if letGo != nil {
-			letGo(why)
-			c.out.Int(1)
-			return
-		}
+	if other := c.registry.find(uint64(id)); other == nil || !other.unblock(why) {
+		c.out.Int(0)
+		return
 	}
-	c.out.Int(0)
+	c.out.Int(1)
+}
+
+// unblock ends the wait of a blocked client, which for others is not blocked from now
+// on; false: it was not.
+func (c *Client) unblock(why error) bool {
+	s := &c.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.letGo == nil {
+		return false
+	}
+	s.letGo(why)
+	s.letGo = nil
+	return true
 }

@@ -54,7 +54,7 @@ func TestHistogramBucketsAreNarrow(t *testing.T) {
 func TestPercentilesAndStepsOfManyCalls(t *testing.T) {
 	var h histogram
 	for i := range 1000 {
-		h.add(time.Duration(i+1) * time.Microsecond, 1)
+		h.add(time.Duration(i+1)*time.Microsecond, 1)
 	}
 	counts, total := h.look()
 	for percent, want := range map[float64]float64{0: 1, 50: 500, 99: 990, 100: 1000} {

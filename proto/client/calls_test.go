@@ -1,9 +1,12 @@
 package client
 
 import (
+	"context"
+	"maps"
 	"testing"
 	"unsafe"
 
+	"lockstep/cluster"
 	"lockstep/engine/command"
 )
 
@@ -51,5 +54,52 @@ func TestRoomsAreNobodysTwice(t *testing.T) {
 				t.Fatal("it has kept its room")
 			}
 		}
+	}
+}
+
+// noIncrements is an Executor that refuses INCR.
+type noIncrements struct{ echoes }
+
+func (noIncrements) Do(_ context.Context, calls []*cluster.Call) {
+	for _, c := range calls {
+		if c.Reply = okReply; string(c.Txn.Ops[0].Args[0]) == "INCR" {
+			c.Reply = []byte("-WRONGTYPE it is none\r\n")
+		}
+	}
+}
+
+// TestWhatRunsTogetherIsCountedOneByOne: however the commands of a batch stand to each
+// other, each counts, and each that fails, in all that INFO, LATENCY and SLOWLOG tell.
+func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
+	c := newAlone(t, noIncrements{}, &Settings{SlowerThanUs: 0, SlowlogLen: 128})
+	words := []string{"SET", "set", "INCR", "GET", "INCR", "INCR", "SET", "PING", "Get", "INCR", "GET", "GET"}
+	batch := make([][][]byte, len(words))
+	for i, word := range words { // SET takes two arguments, PING none, the others one
+		batch[i] = [][]byte{[]byte(word), []byte("k"), []byte("v")}
+		switch word {
+		case "SET", "set":
+		case "PING":
+			batch[i] = batch[i][:1]
+		default:
+			batch[i] = batch[i][:2]
+		}
+	}
+	if !c.Handle(batch) {
+		t.Fatal("the client was closed")
+	}
+	got := map[string][3]uint64{}
+	for _, s := range c.stats.PerCommand() {
+		_, times := c.stats.of(command.Get(s.Name)).times.look()
+		got[s.Name] = [3]uint64{s.Calls, s.Failed, times}
+	}
+	want := map[string][3]uint64{"set": {3, 0, 3}, "incr": {4, 4, 4}, "get": {4, 0, 4}, "ping": {1, 0, 1}}
+	if !maps.Equal(got, want) {
+		t.Errorf("calls, failed and timed are %v, want %v", got, want)
+	}
+	if n := uint64(len(words)); c.stats.Commands() != n || c.stats.Slowlog.Len() != len(words) {
+		t.Errorf("%d commands, %d slow ones, want %d", c.stats.Commands(), c.stats.Slowlog.Len(), n)
+	}
+	if errors := c.stats.PerError(); len(errors) != 1 || errors[0] != (ErrorStat{"WRONGTYPE", 4}) {
+		t.Errorf("errors: %v", errors)
 	}
 }

@@ -56,11 +56,16 @@ type rendered struct {
 
 // render renders the chart as helm does, schema included.
 func render(release string, values map[string]any) (*rendered, error) {
+	return renderWith(release, values, false)
+}
+
+// renderWith is render; without the schema as helm --skip-schema-validation does.
+func renderWith(release string, values map[string]any, skipSchema bool) (*rendered, error) {
 	c, err := loader.Load(chartDir)
 	if err != nil {
 		return nil, err
 	}
-	full, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: release, Namespace: "db", Revision: 1, IsInstall: true}, chartutil.DefaultCapabilities)
+	full, err := chartutil.ToRenderValuesWithSchemaValidation(c, values, chartutil.ReleaseOptions{Name: release, Namespace: "db", Revision: 1, IsInstall: true}, chartutil.DefaultCapabilities, skipSchema)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -345,6 +346,23 @@ func TestAScaleUpRestartsNobody(t *testing.T) {
 	}
 }
 
+// TestAnAnnotationRollsThePods: who has a ConfigMap or a Secret that the chart does not
+// see can have the pods rolled by its checksum; without another one nothing is.
+func TestAnAnnotationRollsThePods(t *testing.T) {
+	template := func(checksum string) string {
+		values := valueSets(t)["everything"]
+		values["podAnnotations"] = map[string]any{"settings": checksum}
+		set := get[appsv1.StatefulSet](must(t, "demo", values), "")
+		if set.Spec.Template.Annotations["settings"] != checksum || set.Spec.UpdateStrategy.Type != appsv1.RollingUpdateStatefulSetStrategyType {
+			t.Errorf("annotations %v, updates %v", set.Spec.Template.Annotations, set.Spec.UpdateStrategy)
+		}
+		return set.Spec.Template.String()
+	}
+	if first := template("1e3"); first == template("2e3") || first != template("1e3") {
+		t.Error("the pod template does not change with the annotation, and with nothing else")
+	}
+}
+
 // TestMembersGoBeforeTheirPods: the Job runs before the upgrade, with the new number.
 func TestMembersGoBeforeTheirPods(t *testing.T) {
 	values := valueSets(t)["default"]
@@ -394,6 +412,71 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
+// ownDirectives are the directives that a release of these values is given by the chart
+// itself, as the pod finds them: in lockstep.conf and in its environment.
+func ownDirectives(t *testing.T, values map[string]any) []string {
+	t.Helper()
+	r := must(t, "demo", values)
+	var names []string
+	for _, line := range strings.Split(get[corev1.ConfigMap](r, "-config").Data["lockstep.conf"], "\n") {
+		name, _, _ := strings.Cut(line, " ")
+		// The one that the chart only has another default for; maxmemory is the values'.
+		if name != "" && name != "#" && name != "shutdown-delay-ms" && name != "maxmemory" {
+			names = append(names, name)
+		}
+	}
+	for _, e := range get[appsv1.StatefulSet](r, "").Spec.Template.Spec.Containers[0].Env {
+		if name, ok := strings.CutPrefix(e.Name, "LOCKSTEP_"); ok {
+			names = append(names, strings.ReplaceAll(strings.ToLower(name), "_", "-"))
+		}
+	}
+	return names
+}
+
+// TestTheChartsDirectivesAreNobodyElses: each directive that a release is given by the
+// chart is refused wherever values may name one, in whatever case of letters, for
+// lockstepd reads them so. The schema takes no capitals in config; who skips it is
+// refused by the templates.
+func TestTheChartsDirectivesAreNobodyElses(t *testing.T) {
+	with := func(more map[string]any) map[string]any {
+		values := map[string]any{
+			"auth": map[string]any{"existingSecret": "mine", "usersSecret": "people"},
+			"tls":  map[string]any{"enabled": true, "existingSecret": "certificates"}, "existingConfigMap": "ours",
+		}
+		maps.Copy(values, more)
+		return values
+	}
+	names := ownDirectives(t, with(nil))
+	for _, name := range []string{"aclfile", "include", "tls-admin", "requirepass", "dir", "bootstrap-expect"} {
+		if !slices.Contains(names, name) {
+			t.Fatalf("%s is not among %q", name, names)
+		}
+	}
+	for _, name := range names {
+		written := strings.ToUpper(name)
+		env := "LOCKSTEP_" + strings.ReplaceAll(written, "-", "_")
+		for where, more := range map[string]map[string]any{
+			"config." + written:                {"config": map[string]any{written: "x"}},
+			"extraConfig: " + name:             {"extraConfig": "maxclients 5\n\t\"" + written + "\"\tx"},
+			"extraArgs: --" + name:             {"extraArgs": []any{"--maxclients", 5, "--" + written, "x"}},
+			"extraArgs: --" + name + " is set": {"extraArgs": []any{"--" + written + "=x"}},
+			"extraEnv: " + env:                 {"extraEnv": []any{map[string]any{"name": env, "value": "x"}}},
+		} {
+			if _, err := renderWith("demo", with(more), true); err == nil || !strings.Contains(err.Error(), where) {
+				t.Errorf("%s as %v: %v", where, more, err)
+			}
+		}
+	}
+	// Without a users' Secret an aclfile is the user's own.
+	own := map[string]any{"auth": map[string]any{"existingSecret": "mine"}, "config": map[string]any{"aclfile": "/extra/users.acl"}}
+	if _, err := render("demo", own); err != nil {
+		t.Error(err)
+	}
+	if _, err := render("demo", with(map[string]any{"config": map[string]any{"ACLFILE": "x"}})); err == nil || !strings.Contains(err.Error(), "ACLFILE") {
+		t.Errorf("the schema lets capitals through: %v", err)
+	}
+}
+
 // TestTheNotesSayWhatIsRisky: and show nobody how to put a password on a command line.
 func TestTheNotesSayWhatIsRisky(t *testing.T) {
 	off := map[string]any{"enabled": false}
@@ -403,6 +486,8 @@ func TestTheNotesSayWhatIsRisky(t *testing.T) {
 		"no password is asked":                    {"auth": off},
 		"persistence is off":                      {"auth": off, "persistence": off},
 		"bear the loss of no more than 3":         {"auth": off, "replicaCount": 4},
+		"the ConfigMap ours when it starts":       {"auth": off, "existingConfigMap": "ours"},
+		"rollout restart statefulset/demo-lockst": {"auth": off, "existingConfigMap": "ours"},
 		"not what comes through the LoadBalancer": {"auth": off, "service": map[string]any{"type": "LoadBalancer"}},
 		"clusterctl status --addr demo-lockstep.db.svc.cluster.local:6379 --tls --cacert": {"auth": off, "tls": map[string]any{"enabled": true, "existingSecret": "x"}},
 	} {

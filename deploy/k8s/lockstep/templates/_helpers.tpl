@@ -49,9 +49,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if .Values.image.digest }}{{ printf "%s@%s" $repo .Values.image.digest }}{{ else }}{{ printf "%s:%s" $repo (default .Chart.AppVersion .Values.image.tag) }}{{ end -}}
 {{- end -}}
 
-{{/* Directives that the chart sets itself. */}}
+{{/* Directives that the chart sets itself; include is its word for existingConfigMap. */}}
 {{- define "lockstep.ownDirectives" -}}
-port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-announce-bus-port cluster-preferred-endpoint-type learner tls-port tls-cluster tls-replication tls-admin tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile
+port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-announce-bus-port cluster-preferred-endpoint-type learner tls-port tls-cluster tls-replication tls-admin tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile include
+{{- if .Values.auth.usersSecret }} aclfile{{ end }}
+{{- end -}}
+
+{{/* Refuses a directive that the chart sets itself, in any case of letters, as lockstepd reads
+     names. Given are the values' root, the directive's name, and where it stands. */}}
+{{- define "lockstep.refuseOwn" -}}
+{{- if has (lower .name) (splitList " " (include "lockstep.ownDirectives" .root | trim)) }}
+{{- fail (printf "%s is set by the chart itself%s" .where (ternary " (auth.usersSecret)" "" (eq (lower .name) "aclfile"))) }}
+{{- end }}
 {{- end -}}
 
 {{/* lockstep.conf */}}
@@ -86,18 +95,16 @@ rejoin yes
 cluster-preferred-endpoint-type hostname
 shutdown-delay-ms 5000
 {{- if .Values.auth.usersSecret }}
-{{- if hasKey .Values.config "aclfile" }}{{ fail "auth.usersSecret is the aclfile: config.aclfile names another" }}{{ end }}
 aclfile /etc/lockstep/users/users.acl
 {{- end }}
-{{- $own := splitList " " (include "lockstep.ownDirectives" . | trim) }}
 {{- range $k, $v := .Values.config }}
-{{- if has (lower $k) $own }}{{ fail (printf "config.%s is set by the chart itself" $k) }}{{ end }}
+{{- include "lockstep.refuseOwn" (dict "root" $ "name" $k "where" (print "config." $k)) }}
 {{- if or (contains "\n" (toString $v)) (contains "\n" $k) }}{{ fail (printf "config.%s has more than one line" $k) }}{{ end }}
 {{ $k }} {{ if and (kindIs "float64" $v) (eq (float64 (int64 $v)) $v) }}{{ int64 $v }}{{ else if kindIs "bool" $v }}{{ ternary "yes" "no" $v }}{{ else if eq (toString $v) "" }}""{{ else }}{{ $v }}{{ end }}
 {{- end }}
 {{- range $line := splitList "\n" (.Values.extraConfig | trim) }}
 {{- $word := regexFind "^[^ \t]+" (trim $line) | lower | replace "\"" "" | replace "'" "" }}
-{{- if has $word (append $own "include") }}{{ fail (printf "extraConfig: %s is set by the chart itself" $word) }}{{ end }}
+{{- include "lockstep.refuseOwn" (dict "root" $ "name" $word "where" (print "extraConfig: " $word)) }}
 {{- if $line }}
 {{ $line }}
 {{- end }}
@@ -106,14 +113,17 @@ aclfile /etc/lockstep/users/users.acl
 
 {{/* What is given to lockstepd beside its file must leave alone what the chart sets. */}}
 {{- define "lockstep.checkExtras" -}}
-{{- $own := splitList " " (include "lockstep.ownDirectives" . | trim) }}
 {{- range .Values.extraArgs }}
 {{- $name := regexReplaceAll "^--([^= ]*).*$" (toString .) "${1}" | lower }}
-{{- if and (hasPrefix "--" (toString .)) (has $name $own) }}{{ fail (printf "extraArgs: --%s is set by the chart itself" $name) }}{{ end }}
+{{- if hasPrefix "--" (toString .) }}
+{{- include "lockstep.refuseOwn" (dict "root" $ "name" $name "where" (print "extraArgs: --" $name)) }}
+{{- end }}
 {{- end }}
 {{- range .Values.extraEnv }}
 {{- $name := .name | trimPrefix "LOCKSTEP_" | lower | replace "_" "-" }}
-{{- if and (hasPrefix "LOCKSTEP_" .name) (has $name $own) }}{{ fail (printf "extraEnv: %s is set by the chart itself" .name) }}{{ end }}
+{{- if hasPrefix "LOCKSTEP_" .name }}
+{{- include "lockstep.refuseOwn" (dict "root" $ "name" $name "where" (print "extraEnv: " .name)) }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

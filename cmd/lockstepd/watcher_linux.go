@@ -18,7 +18,8 @@ const (
 	// watcherSlackNs is how late the watcher may be. Nothing but calls that block
 	// longer, and goroutines that do not yield for 10 ms, waits for it.
 	watcherSlackNs = 300_000
-	// slackNs is how late other threads may be: what the kernel gives who does not ask.
+	// slackNs is what the kernel gives who does not ask. The first thread goes back to
+	// it; others may have what they inherited, and who minds asks (node/rest_linux.go).
 	slackNs = 50_000
 	// startedAgain, in the environment, tells the second beginning from the first.
 	startedAgain = "LOCKSTEP_STARTED_AGAIN"
@@ -39,8 +40,15 @@ func init() {
 	if err != nil || setSlack(watcherSlackNs) != nil {
 		return
 	}
+	var files unix.Rlimit
+	known := unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil
 	_ = syscall.Exec(path, os.Args, append(os.Environ(), startedAgain+"=1"))
-	_ = setSlack(slackNs) // it works as well without
+	// It may not be allowed, or the file may be gone. It works as well without; but Exec
+	// has set back how many files may be open, which Go had raised.
+	_ = setSlack(slackNs)
+	if known {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
+	}
 }
 
 func setSlack(ns uintptr) error { return unix.Prctl(unix.PR_SET_TIMERSLACK, ns, 0, 0, 0) }

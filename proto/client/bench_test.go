@@ -45,11 +45,16 @@ type anybody struct{ users *acl.Users }
 func (a anybody) Users() *acl.Users                                    { return a.users }
 func (anybody) ChangeUsers(func(*acl.Users) (acl.Change, error)) error { return nil }
 
-func benchmarkBatch(b *testing.B, n int, command ...string) {
-	backend := &Backend{Executor: echoes{}, Source: fixed{&Settings{SlowerThanUs: 10000, SlowlogLen: 128}}, Access: anybody{acl.NewUsers(nil, "", nil)}}
+// newAlone is a client that nobody else is beside.
+func newAlone(tb testing.TB, executor Executor, settings *Settings) *Client {
+	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}}
 	stats := NewStats()
 	guard := resp.NewGuard(sink{}, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
-	c := New(b.Context(), backend, NewRegistry(), stats, guard)
+	return New(tb.Context(), backend, NewRegistry(), stats, guard)
+}
+
+func benchmarkBatch(b *testing.B, n int, command ...string) {
+	c := newAlone(b, echoes{}, &Settings{SlowerThanUs: 10000, SlowlogLen: 128})
 	var args [][]byte
 	for _, a := range command {
 		args = append(args, []byte(a))

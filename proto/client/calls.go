@@ -52,8 +52,9 @@ type gathered struct {
 const (
 	// callsMax bounds the calls that are run together.
 	callsMax = 1024
-	// callsKept is for how many calls a room is.
-	callsKept = 64
+	// callsFew is for how many calls a small room is, callsKept for how many a large
+	// one.
+	callsFew, callsKept = 4, 64
 	// repliesBytes is how many bytes of replies are asked for together, as far as
 	// that can be told beforehand: from the replies before.
 	repliesBytes = 4 << 20
@@ -62,32 +63,46 @@ const (
 func (b *calls) empty() bool { return len(b.all) == 0 }
 
 // room is memory for the calls of most batches. Clients share it, one after the other:
-// what each had for itself would be far from the processor each time.
+// what each had for itself would be far from the processor each time. There are small
+// ones for clients that may wait for long, thousands of them, with a command each.
 type room struct {
-	all  [callsKept]gathered
-	ptrs [callsKept]*cluster.Call
+	all  []gathered
+	ptrs []*cluster.Call
+	home *sync.Pool
 }
 
-var rooms = sync.Pool{New: func() any { return new(room) }}
+var smallRooms, largeRooms = roomsFor(callsFew), roomsFor(callsKept)
+
+func roomsFor(n int) *sync.Pool {
+	home := new(sync.Pool)
+	home.New = func() any { return &room{make([]gathered, 0, n), make([]*cluster.Call, 0, n), home} }
+	return home
+}
 
 // reserve makes room for n calls, which then do not move while others point to
 // them.
 func (b *calls) reserve(n int) {
 	switch n = min(n, callsMax); {
 	case cap(b.all) >= n:
+	case n <= callsFew:
+		b.enter(smallRooms)
 	case n <= callsKept:
-		b.room = rooms.Get().(*room)
-		b.all, b.ptrs = b.room.all[:0], b.room.ptrs[:0]
+		b.enter(largeRooms)
 	default:
 		b.room = nil
 		b.all, b.ptrs = make([]gathered, 0, n), nil
 	}
 }
 
+func (b *calls) enter(rooms *sync.Pool) {
+	b.room = rooms.Get().(*room)
+	b.all, b.ptrs = b.room.all, b.room.ptrs
+}
+
 // release gives the room back when a batch has ended and all its calls are answered.
 func (b *calls) release() {
 	if b.room != nil {
-		rooms.Put(b.room)
+		b.room.home.Put(b.room)
 	}
 	b.all, b.ptrs, b.room = nil, nil, nil
 }

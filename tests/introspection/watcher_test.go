@@ -54,3 +54,34 @@ func TestTheWatcherOfSystemCallsMayBeLate(t *testing.T) {
 		t.Errorf("its arguments are %q, %v", words, err)
 	}
 }
+
+// TestANodeThatCannotBeginAgainLacksNothing starts a node whose file is gone, so that it
+// cannot begin twice: it serves, and may have as many files open as the others.
+func TestANodeThatCannotBeginAgainLacksNothing(t *testing.T) {
+	proc.NeedProcesses(t)
+	if runtime.GOOS != "linux" {
+		proc.Skip(t, "a program begins again on Linux alone")
+	}
+	n := proc.NewNode(t, proc.Options{Before: func(n *proc.Node) {
+		program := filepath.Join(n.Dir, "program")
+		script := fmt.Appendf(nil, "#!/bin/sh\nulimit -S -n 200 && cp %s %[2]s && exec 3<%[2]s && rm %[2]s && exec /proc/self/fd/3 \"$@\"\n", proc.Lockstepd(t), program)
+		if err := os.WriteFile(program+".sh", script, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		n.Become(program + ".sh")
+	}})
+	of := filepath.Join("/proc", strconv.Itoa(n.Pid()))
+	program, err := os.Readlink(filepath.Join(of, "exe"))
+	if err != nil || !strings.HasSuffix(program, "(deleted)") {
+		t.Fatalf("its file is %q, %v", program, err)
+	}
+	limits, err := os.ReadFile(filepath.Join(of, "limits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(limits)) {
+		if files, is := strings.CutPrefix(line, "Max open files"); is && strings.Fields(files)[0] == "200" {
+			t.Errorf("soft and hard limit of open files: %s", files)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package client
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"unsafe"
+
+	"lockstep/cluster"
+	"lockstep/engine/command"
+)
+
+// TestAClientThatWaitsHoldsLittle: thousands may be blocked, or wait for a leader, each
+// with a command or few under way.
+func TestAClientThatWaitsHoldsLittle(t *testing.T) {
+	for n, mostBytes := range map[int]int{1: 2 << 10, callsFew: 2 << 10, callsFew + 1: 32 << 10, callsKept: 32 << 10} {
+		var b calls
+		b.reserve(n)
+		if has := cap(b.all) * int(unsafe.Sizeof(gathered{})); cap(b.all) < n || has > mostBytes {
+			t.Errorf("for %d commands there is room for %d, %d bytes", n, cap(b.all), has)
+		}
+		b.release()
+	}
+}
+
+// TestRoomsAreNobodysTwice: clients that have batches under way at one time share no
+// memory, and who ends a batch keeps none.
+func TestRoomsAreNobodysTwice(t *testing.T) {
+	sizes := []int{1, callsFew, callsFew + 1, callsKept, callsKept + 1, callsMax, 2 * callsMax}
+	spec := command.Get("get")
+	for range 50 {
+		clients := make([]calls, 3*len(sizes))
+		for i := range clients {
+			b := &clients[i]
+			n := min(sizes[i%len(sizes)], callsMax)
+			b.reserve(sizes[i%len(sizes)])
+			b.all = b.all[:n]
+			for j := range b.all {
+				b.all[j] = gathered{spec: spec, at: i}
+			}
+			b.list()
+		}
+		for i := range clients {
+			b := &clients[i]
+			for j := range b.all {
+				if b.all[j].at != i || b.ptrs[j] != &b.all[j].call {
+					t.Fatalf("call %d of client %d is another's", j, i)
+				}
+			}
+			clear(b.all)
+			b.release()
+			b.release() // a client that has nothing gives nothing back
+			if b.all != nil || b.ptrs != nil {
+				t.Fatal("it has kept its room")
+			}
+		}
+	}
+}
+
+// noIncrements is an Executor that refuses INCR.
+type noIncrements struct{ echoes }
+
+func (noIncrements) Do(_ context.Context, calls []*cluster.Call) {
+	for _, c := range calls {
+		if c.Reply = okReply; string(c.Txn.Ops[0].Args[0]) == "INCR" {
+			c.Reply = []byte("-WRONGTYPE it is none\r\n")
+		}
+	}
+}
+
+// TestWhatRunsTogetherIsCountedOneByOne: however the commands of a batch stand to each
+// other, each counts, and each that fails, in all that INFO, LATENCY and SLOWLOG tell.
+func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
+	c := newAlone(t, noIncrements{}, &Settings{SlowerThanUs: 0, SlowlogLen: 128})
+	words := []string{"SET", "set", "INCR", "GET", "INCR", "INCR", "SET", "PING", "Get", "INCR", "GET", "GET"}
+	batch := make([][][]byte, len(words))
+	for i, word := range words { // SET takes two arguments, PING none, the others one
+		batch[i] = [][]byte{[]byte(word), []byte("k"), []byte("v")}
+		switch word {
+		case "SET", "set":
+		case "PING":
+			batch[i] = batch[i][:1]
+		default:
+			batch[i] = batch[i][:2]
+		}
+	}
+	if !c.Handle(batch) {
+		t.Fatal("the client was closed")
+	}
+	got := map[string][3]uint64{}
+	for _, s := range c.stats.PerCommand() {
+		_, times := c.stats.of(command.Get(s.Name)).times.look()
+		got[s.Name] = [3]uint64{s.Calls, s.Failed, times}
+	}
+	want := map[string][3]uint64{"set": {3, 0, 3}, "incr": {4, 4, 4}, "get": {4, 0, 4}, "ping": {1, 0, 1}}
+	if !maps.Equal(got, want) {
+		t.Errorf("calls, failed and timed are %v, want %v", got, want)
+	}
+	if n := uint64(len(words)); c.stats.Commands() != n || c.stats.Slowlog.Len() != len(words) {
+		t.Errorf("%d commands, %d slow ones, want %d", c.stats.Commands(), c.stats.Slowlog.Len(), n)
+	}
+	if errors := c.stats.PerError(); len(errors) != 1 || errors[0] != (ErrorStat{"WRONGTYPE", 4}) {
+		t.Errorf("errors: %v", errors)
+	}
+}

@@ -40,7 +40,7 @@ func collections(b *bench) error {
 	defer end()
 	const clients, target = 50, 0.7
 	for _, l := range keyLoads {
-		for _, p := range []struct{ pipeline, n int }{{1, 100_000}, {16, 200_000}} {
+		for _, p := range []struct{ pipeline, n int }{{1, 100_000}, {16, 400_000}} {
 			r := b.row(row{name: fmt.Sprintf("%s, one key, %d clients, pipeline %d", l.name, clients, p.pipeline), unit: "req/s", higher: true, target: target})
 			err := b.beside(r, redis, ours, func(s *server) (float64, error) {
 				if err := l.prepare(s, b.n(p.n)); err != nil {

@@ -107,6 +107,13 @@ func (b *calls) release() {
 	b.all, b.ptrs, b.room = nil, nil, nil
 }
 
+// takeBack forgets the call gathered last. Nothing of it stays in the room.
+func (b *calls) takeBack() {
+	last := len(b.all) - 1
+	b.all[last] = gathered{}
+	b.all = b.all[:last]
+}
+
 func (b *calls) full() bool {
 	return len(b.all) == cap(b.all) || len(b.all) >= max(1, repliesBytes/max(b.replyBytes, 1))
 }
@@ -165,7 +172,7 @@ func (c *Client) redirect(call *cluster.Call) bool {
 	if moved == "" {
 		return false
 	}
-	c.calls.all = c.calls.all[:len(c.calls.all)-1]
+	c.calls.takeBack()
 	c.errorReply(moved)
 	return true
 }

@@ -258,7 +258,7 @@ func (c *Client) exec() {
 	c.txnOf(&tx, &s.call)
 	switch {
 	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
-		c.calls.all = c.calls.all[:len(c.calls.all)-1]
+		c.calls.takeBack()
 		c.writeReplies(&tx, nil)
 		c.seenTransaction(&tx, true)
 		c.stats.ran(execSpec, 0, false)
@@ -314,7 +314,8 @@ func (c *Client) execAmong(tx *transaction) {
 	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
 	answer := c.answer(s, time.Since(started))
 	c.stats.count(&c.calls.ran)
-	c.calls.all, c.calls.data = c.calls.all[:0], false
+	c.calls.takeBack()
+	c.calls.data = false
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		begin := c.out.Len()
 		c.out.Raw(answer)

@@ -61,7 +61,7 @@ func fill(t *testing.T, addr string) {
 		do("XREADGROUP", "GROUP", "g", "c", "COUNT", "3", "STREAMS", "stream", ">")
 		do("PFADD", "hll", "a", "b")
 		do("SET", "later", "1", "PXAT", "4000000000000")
-		do("SET", "soon", "1", "PX", "300000")
+		do("SET", "soon", "1", "PX", "3000000")
 		do("SET", "number", "-12345")
 	}
 	do("FUNCTION", "LOAD", "#!lua name=mine\nredis.register_function('f', function() return 7 end)")

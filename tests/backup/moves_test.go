@@ -23,9 +23,10 @@ const pieceHeld = 15 * time.Second
 func TestABackupOfAShardThatMovesIsWhole(t *testing.T) {
 	s := newStorage(t)
 	// The logs are short: the new replica is copied from a snapshot.
-	o := proc.Options{Shards: 1, Args: []string{"--raft-snapshot-entries", "16", "--raft-trailing-entries", "4"}}
+	o := proc.Options{Shards: 1, Args: append([]string{"--raft-snapshot-entries", "16", "--raft-trailing-entries", "4"}, proc.OneLeader...)}
 	cluster := proc.NewCluster(t, 3, o)
-	leader, at := cluster.WaitLeader(), cluster.Follower()
+	leader := cluster.WaitLeader()
+	at := cluster.Nodes[(leader.Index+1)%len(cluster.Nodes)]
 	c := proc.Dial(t, at.Addr())
 	const keys = 48
 	setAll := func(size int) {

@@ -170,17 +170,21 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	t.Parallel()
 	source := proc.NewNode(t, proc.Options{})
 	c := proc.Dial(t, source.Addr())
-	const keys = 1500
+	// At 200 a second: what is looked at while they come takes some seconds where others
+	// want the machine.
+	const keys = 6000
+	all := []string{"MSET"}
 	for i := range keys {
-		proc.Do(t, c, "SET", fmt.Sprint("k", i), "v")
+		all = append(all, fmt.Sprint("k", i), "v")
 	}
+	proc.Do(t, c, all...)
 	dirs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
 	for _, dir := range dirs {
 		mustCtl(t, source.Addr(), "backup", dir)
 		proc.MustAsk(t, source.Addr(), "SET", "more", "1")
 	}
 	target := proc.NewNode(t, proc.Options{})
-	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dirs[0], "--rate", "150")
+	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), "-a", target.Addr(), "restore", dirs[0], "--rate", "200")
 	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}

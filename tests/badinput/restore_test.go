@@ -120,7 +120,7 @@ var writesOf = map[string][][]string{
 	"string": {{"APPEND", "k", "x"}, {"SETRANGE", "k", "1", "y"}, {"PFADD", "k", "e"}},
 	"list":   {{"LPUSH", "k", "x"}, {"LINSERT", "k", "BEFORE", "x", "y"}, {"LREM", "k", "0", "x"}, {"LTRIM", "k", "1", "-2"}, {"RPOP", "k", "2"}},
 	"set":    {{"SADD", "k", "x", "5"}, {"SREM", "k", "5"}, {"SPOP", "k", "2"}},
-	"hash":   {{"HSET", "k", "x", "y"}, {"HINCRBY", "k", "new", "5"}, {"HDEL", "k", "f"}, {"HPEXPIRE", "k", "100000", "FIELDS", "1", "x"}},
+	"hash":   {{"HSET", "k", "x", "y"}, {"HINCRBY", "k", "new", "5"}, {"HDEL", "k", "f"}, {"HPEXPIRE", "k", "100000000", "FIELDS", "1", "x"}},
 	"zset":   {{"ZADD", "k", "5", "x"}, {"ZINCRBY", "k", "-3", "x"}, {"ZREMRANGEBYRANK", "k", "0", "1"}, {"ZPOPMAX", "k", "2"}},
 	"stream": {{"XADD", "k", "*", "f", "v"}, {"XGROUP", "CREATE", "k", "new", "0"}, {"XREADGROUP", "GROUP", "new", "c", "COUNT", "5", "STREAMS", "k", ">"}, {"XTRIM", "k", "MAXLEN", "2"}, {"XAUTOCLAIM", "k", "new", "d", "0", "0"}},
 }

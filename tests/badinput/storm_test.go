@@ -126,9 +126,10 @@ func TestAStormOfBlockedClients(t *testing.T) {
 	c.Patience = patience
 	for i := range half + spare {
 		if i == stormQuarter {
-			if v, err := proc.Ask(leader.Addr(), "LOCKSTEP", "TRANSFER", "0"); err != nil {
-				t.Fatalf("LOCKSTEP TRANSFER: %q, %v", v, err)
-			}
+			proc.Wait(t, patience, "the leader gives its place away", func() bool {
+				_, err := proc.Ask(leader.Addr(), "LOCKSTEP", "TRANSFER", "0")
+				return err == nil
+			})
 		}
 		if v, err := c.Do("RPUSH", "storm", fmt.Sprint("e", i)); err != nil || v.IsError() {
 			t.Fatalf("RPUSH: %v, %v", v, err)

@@ -143,7 +143,7 @@ func TestEveryCommandRefusesWhatRedisRefuses(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	const grownMax = 2048 * mb
-	n := proc.NewNode(t, proc.Options{})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	s := &sweep{ours: newSweepSide(t, n.Addr()), theirs: newSweepSide(t, proc.RedisServer(t).Addr()), used: map[string]bool{}, failures: map[string]int{}}
 	s.ourTable, s.theirTable = tableOf(t, s.ours), tableOf(t, s.theirs)

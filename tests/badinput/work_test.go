@@ -16,8 +16,7 @@ import (
 func TestFewBytesDoNotBuyHours(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// A core that others use, too, makes of seconds many.
-	n := proc.NewNode(t, proc.Options{Args: []string{"--write-timeout-ms", "60000"}})
+	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
 	members := []string{"SADD", "set"}
 	for i := range 50_000 {
@@ -84,12 +83,12 @@ func TestFewBytesDoNotBuyHours(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := proc.Dial(t, n.Addr())
-			c.Patience = patience
+			c.Patience = 2 * patience
 			var last respconn.Value
 			grown := watchRSS(n, func() {
 				replies, err := c.Pipeline(test.commands...)
 				if err != nil {
-					t.Fatalf("not answered within %v: %v", patience, err)
+					t.Fatalf("not answered within %v: %v", c.Patience, err)
 				}
 				last = replies[len(replies)-1]
 				if len(test.commands) > 1 && len(last.Elems) > 0 {

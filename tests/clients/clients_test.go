@@ -91,10 +91,16 @@ func redisBenchmark(t *testing.T, _ *proc.Cluster, addr string) {
 	}
 }
 
+// patientRedis is a go-redis client that takes a busy machine for no broken server.
+func patientRedis(t *testing.T, addr string, protocol int) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: protocol, ReadTimeout: patience, WriteTimeout: patience})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
 func goRedis(t *testing.T, _ *proc.Cluster, addr string) {
 	for _, protocol := range []int{2, 3} {
-		c := redis.NewClient(&redis.Options{Addr: addr, Protocol: protocol})
-		defer c.Close()
+		c := patientRedis(t, addr, protocol)
 		ctx := deadline(t)
 		must(t, c.Set(ctx, "go", "value", time.Minute).Err())
 		if v, err := c.Get(ctx, "go").Result(); v != "value" || err != nil {
@@ -111,8 +117,7 @@ func goRedis(t *testing.T, _ *proc.Cluster, addr string) {
 }
 
 func goRedisPipeline(t *testing.T, _ *proc.Cluster, addr string) {
-	c := redis.NewClient(&redis.Options{Addr: addr})
-	defer c.Close()
+	c := patientRedis(t, addr, 3)
 	ctx := deadline(t)
 	const n = 5000
 	p := c.Pipeline()
@@ -130,7 +135,7 @@ func goRedisPipeline(t *testing.T, _ *proc.Cluster, addr string) {
 }
 
 func goRedisUniversal(t *testing.T, cl *proc.Cluster, _ string) {
-	c := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: cl.Addrs()})
+	c := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: cl.Addrs(), ReadTimeout: patience, WriteTimeout: patience})
 	defer c.Close()
 	ctx := deadline(t)
 	for i := range 200 {
@@ -145,8 +150,7 @@ func goRedisUniversal(t *testing.T, cl *proc.Cluster, _ string) {
 // An optimistic transaction over two connections: the one that was overtaken
 // fails, and succeeds when tried again.
 func goRedisWatch(t *testing.T, _ *proc.Cluster, addr string) {
-	c := redis.NewClient(&redis.Options{Addr: addr})
-	defer c.Close()
+	c := patientRedis(t, addr, 3)
 	ctx := deadline(t)
 	must(t, c.Set(ctx, "watched", 1, 0).Err())
 	tries := 0
@@ -172,7 +176,7 @@ func goRedisWatch(t *testing.T, _ *proc.Cluster, addr string) {
 
 func rueidisClient(t *testing.T, cl *proc.Cluster, addr string) {
 	for _, addrs := range [][]string{{addr}, cl.Addrs()} {
-		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs})
+		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs, ConnWriteTimeout: patience})
 		must(t, err)
 		defer c.Close()
 		ctx := deadline(t)

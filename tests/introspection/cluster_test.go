@@ -13,7 +13,7 @@ import (
 // replicas, and a connection each way where requests went.
 func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 	proc.NeedProcesses(t)
-	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: []string{"--cluster-enabled", "yes"}})
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: append([]string{"--cluster-enabled", "yes"}, proc.OneLeader...)})
 	leader := c.WaitLeader()
 	master := ask(t, proc.Dial(t, leader.Addr()), "CLUSTER", "MYID")
 	shard := ""
@@ -26,7 +26,7 @@ func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 		shard = id
 		// All know the leader, and have asked it something.
 		_ = ask(t, conn, "SET", "k"+n.Name, "v")
-		proc.Wait(t, 20*time.Second, "two replicas", func() bool {
+		proc.Wait(t, patience, "two replicas", func() bool {
 			v, err := conn.Do("CLUSTER", "REPLICAS", master)
 			if err != nil {
 				t.Fatal(err)

@@ -129,7 +129,7 @@ func TestLocksAreTold(t *testing.T) {
 // it has executed no more than it has queued, and queued no more than is committed.
 func TestRaftIsTold(t *testing.T) {
 	proc.NeedProcesses(t)
-	c := proc.NewCluster(t, 3, proc.Options{Shards: 1})
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: proc.OneLeader})
 	leader := c.WaitLeader()
 	for _, n := range c.Nodes {
 		repeat(t, n.Addr(), 2, "INCR", "n"+n.Name)

@@ -62,13 +62,13 @@ func TestANodeThatComesBackHearsMessagesAgain(t *testing.T) {
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	gone := c.Follower()
-	var other *proc.Node
+	var left []*proc.Node
 	for _, n := range c.Nodes {
 		if n != gone {
-			other = n
+			left = append(left, n)
 		}
 	}
-	ear, speaker := proc.Dial(t, other.Addr()), proc.Dial(t, c.WaitLeader().Addr())
+	ear, speaker := proc.Dial(t, left[0].Addr()), proc.Dial(t, left[1].Addr())
 	proc.Do(t, ear, "SUBSCRIBE", "c")
 	gone.Kill9()
 	for i := range 20 {

@@ -16,6 +16,11 @@ import (
 // on the slowest machine; what is promised on an ordinary one, tests measure.
 const ElectionPatience = 2 * time.Minute
 
+// OneLeader are flags for a cluster whose first leader is to stay: no pause of a busy
+// machine is long enough for an election. Where a leader is killed they make it a long
+// one.
+var OneLeader = []string{"--raft-heartbeat-ms", "10000", "--raft-election-ms", "10000"}
+
 // Node is a lockstepd.
 type Node struct {
 	*Process

@@ -25,13 +25,12 @@ func TestRedisServerAnswersStopsAndIsPaused(t *testing.T) {
 
 func TestClusterHasOneLeaderAndAnotherWhenThatIsKilled(t *testing.T) {
 	c := NewCluster(t, 3, Options{})
-	leader := c.WaitLeader()
-	if n := len(c.Followers()); n != 2 {
-		t.Errorf("%d followers", n)
-	}
+	c.WaitLeader()
+	Wait(t, ElectionPatience, "the others follow", func() bool { return len(c.Followers()) == 2 })
 	if _, err := Ask(c.Follower().Addr(), "SET", "k", "v"); err != nil {
 		t.Fatal(err)
 	}
+	leader := c.WaitLeader()
 	leader.Kill9()
 	next := c.WaitLeader()
 	if next == leader {

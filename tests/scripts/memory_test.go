@@ -38,7 +38,7 @@ func TestScriptsWithoutMemory(t *testing.T) {
 func TestReadingScriptsEndInTime(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--script-max-instructions", "1000000000000", "--busy-reply-threshold", "600000"}})
+	cluster := proc.NewCluster(t, 3, proc.Options{Args: append([]string{"--script-max-instructions", "1000000000000", "--busy-reply-threshold", "600000"}, proc.OneLeader...)})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	const loop = "while true do end"
 	const where = " script: 694a5fe1ddb97a4c6a1bf299d9537c7d3d0f84e7, on @user_script:1."
@@ -73,7 +73,7 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 func TestReadingScriptsEnterNoLog(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	cluster := proc.NewCluster(t, 3, proc.Options{})
+	cluster := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	const text, flagged = "return redis.call('get', KEYS[1])", "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('get', KEYS[1])"
 	const library = "#!lua name=l\nredis.register_function{function_name='look', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'}}"

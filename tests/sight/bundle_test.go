@@ -64,6 +64,12 @@ func TestBundleHasAllButSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, n := range nodes {
+		proc.Wait(t, patience, n.Name+" wants the password", func() bool {
+			_, err := proc.Ask(n.Addr(), "PING")
+			return err != nil && strings.Contains(err.Error(), "NOAUTH")
+		})
+	}
 	path := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	flags := []string{"--password", secret, "support-bundle", path}
 	if text, code := proc.Ctl(t, nodes[0].Addr(), flags...); code != 0 {

@@ -33,11 +33,18 @@ func TestProbesWithoutAQuorum(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	c, nodes := three(t, "--ready-leader-grace-ms", "2500")
-	leader, others := byRole(t, c, nodes)
-	proc.Wait(t, patience, "the leader is ready as one", func() bool { code, _ := leader.get("/readyz?leader"); return code == http.StatusOK })
-	for _, n := range others {
-		n.expect(t, "/readyz?leader", http.StatusServiceUnavailable)
-	}
+	var leader *seen
+	var others []*seen
+	proc.Wait(t, patience, "the leader is ready as one, and nobody else", func() bool {
+		leader, others = byRole(t, c, nodes)
+		code, _ := leader.get("/readyz?leader")
+		for _, n := range others {
+			if other, _ := n.get("/readyz?leader"); other != http.StatusServiceUnavailable {
+				return false
+			}
+		}
+		return code == http.StatusOK
+	})
 	last := others[0]
 	leader.Kill9()
 	others[1].Kill9()

@@ -12,8 +12,9 @@ import (
 	"lockstep/tests/proc"
 )
 
-// scrape starts the exporter and returns what it serves and what it said.
-func scrape(t *testing.T, addr string, args ...string) (series, log string) {
+// scrape starts the exporter, waits until lines of what it serves match patterns, for a
+// follower may have a write a moment later, and returns what it said.
+func scrape(t *testing.T, addr string, patterns []string, args ...string) (log string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus-redis-exporter")
 	if err != nil {
@@ -21,43 +22,39 @@ func scrape(t *testing.T, addr string, args ...string) (series, log string) {
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	said := background(t, exec.CommandContext(deadline(t), path, append([]string{"-redis.addr", "redis://" + addr, "-web.listen-address", listen}, args...)...))
-	proc.Wait(t, patience, "the exporter answers", func() bool {
+	series, missing := "", ""
+	if !proc.Poll(patience, func() bool {
+		missing = "the exporter answers"
 		res, err := http.Get("http://" + listen + "/metrics")
 		if err != nil {
 			return false
 		}
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		series = string(text)
-		return err == nil && res.StatusCode == http.StatusOK
-	})
-	return series, said()
-}
-
-// wantSeries checks that lines of what was scraped match patterns.
-func wantSeries(t *testing.T, series string, patterns ...string) {
-	t.Helper()
-	for _, want := range patterns {
-		if !regexp.MustCompile(`(?m)^` + want + `$`).MatchString(series) {
-			t.Errorf("no series is %s", want)
+		if err != nil || res.StatusCode != http.StatusOK {
+			return false
 		}
+		series, missing = string(text), ""
+		for _, want := range patterns {
+			if !regexp.MustCompile(`(?m)^` + want + `$`).MatchString(series) {
+				missing = want
+			}
+		}
+		return missing == ""
+	}) {
+		t.Errorf("it never came: %s\n%s", missing, series)
 	}
-	if t.Failed() {
-		t.Log(series)
-	}
+	return said()
 }
 
 // What Prometheus scrapes: the exporter of Debian, with all it can look at
 // without a script.
 func exporter(t *testing.T, addr string) {
 	proc.MustAsk(t, addr, "RPUSH", "exporter:list", "a", "b", "c")
-	proc.MustAsk(t, addr, "SET", "exporter:number", "42", "EX", "100")
+	proc.MustAsk(t, addr, "SET", "exporter:number", "42", "EX", "1000")
 	proc.MustAsk(t, addr, "XADD", "exporter:stream", "1-1", "f", "v")
 	proc.MustAsk(t, addr, "XGROUP", "CREATE", "exporter:stream", "g", "0")
-	series, log := scrape(t, addr,
-		"-check-keys", "exporter:*", "-check-single-keys", "exporter:list", "-check-streams", "exporter:s*", "-count-keys", "exporter:*",
-		"-export-client-list", "-include-config-metrics", "-include-system-metrics", "-ping-on-connect", "-is-cluster")
-	wantSeries(t, series,
+	log := scrape(t, addr, []string{
 		`redis_up 1`, `redis_exporter_last_scrape_error\{err=""\} 0`,
 		`redis_instance_info\{.*redis_mode="cluster".*\} 1`, `redis_uptime_in_seconds \d+`, `redis_start_time_seconds \S+`,
 		`redis_connected_clients [1-9]\d*`, `redis_blocked_clients 0`, `redis_connected_clients_details\{.*name="redis_exporter".*\} 1`, `redis_connections_received_total [1-9]\S*`,
@@ -70,7 +67,9 @@ func exporter(t *testing.T, addr string) {
 		`redis_stream_length\{db="db0",stream="exporter:stream"\} 1`, `redis_stream_groups\{db="db0",stream="exporter:stream"\} 1`,
 		`redis_cluster_state 1`, `redis_cluster_slots_ok 16384`, `redis_cluster_known_nodes 3`, `redis_connected_slaves 2`,
 		`redis_config_value\{key="databases"\} 16`,
-	)
+	},
+		"-check-keys", "exporter:*", "-check-single-keys", "exporter:list", "-check-streams", "exporter:s*", "-count-keys", "exporter:*",
+		"-export-client-list", "-include-config-metrics", "-include-system-metrics", "-ping-on-connect", "-is-cluster")
 	// LATENCY is the one command of a scrape that may be missing.
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, "level=error") && !(strings.Contains(line, "LATENCY") && lacks(addr, "LATENCY", "LATEST")) {
@@ -85,13 +84,12 @@ func exporterGroups(t *testing.T, addr string) {
 	for _, key := range []string{"group:a:1", "group:a:2", "group:b:1"} {
 		proc.MustAsk(t, addr, "SET", key, strings.Repeat("v", 100))
 	}
-	series, log := scrape(t, addr, "-check-key-groups", "^(group:[a-z]+),^(nobody:.*)")
-	wantSeries(t, series,
+	log := scrape(t, addr, []string{
 		`redis_up 1`,
 		`redis_key_group_count\{db="db0",key_group="group:a"\} 2`, `redis_key_group_count\{db="db0",key_group="group:b"\} 1`,
 		`redis_key_group_memory_usage_bytes\{db="db0",key_group="group:a"\} [2-9]\d\d`,
 		`redis_number_of_distinct_key_groups\{db="db0"\} 2`, `redis_last_key_groups_scrape_duration_milliseconds \S+`,
-	)
+	}, "-check-key-groups", "^(group:[a-z]+),^(nobody:.*)")
 	if strings.Contains(log, "key group") || strings.Contains(log, "key_group") {
 		t.Errorf("the exporter says: %s", log)
 	}

@@ -90,7 +90,7 @@ func follower(h *house) int {
 func TestClientsOverTLS(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	h := newHouse(t, 3, certs.Wish{Lasts: 20 * 24 * time.Hour})
+	h := newHouse(t, 3, certs.Wish{Lasts: 20 * 24 * time.Hour}, proc.OneLeader...)
 	at := follower(h)
 	t.Run("redis-cli", func(t *testing.T) { h.redisCLI(t, at) })
 	t.Run("go-redis", func(t *testing.T) { h.goRedis(t, at) })
@@ -130,7 +130,7 @@ func (h *house) redisCLI(t *testing.T, at int) {
 }
 
 func (h *house) goRedis(t *testing.T, at int) {
-	c := redis.NewClient(&redis.Options{Addr: h.addr(at), TLSConfig: h.client(t)})
+	c := redis.NewClient(&redis.Options{Addr: h.addr(at), TLSConfig: h.client(t), ReadTimeout: patience, WriteTimeout: patience})
 	defer c.Close()
 	big := strings.Repeat("x", 3<<20)
 	must(t, c.Set(t.Context(), "big", big, 0).Err())
@@ -153,13 +153,13 @@ func (h *house) goRedis(t *testing.T, at int) {
 	if err := redis.NewClient(&redis.Options{Addr: h.addr(at), TLSConfig: certs.ClientTLS(t, &other, h.own), MaxRetries: -1}).Ping(t.Context()).Err(); err == nil {
 		t.Error("with another authority's certificate")
 	}
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{h.addr(at)}, TLSConfig: h.client(t)})
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{h.addr(at)}, TLSConfig: h.client(t), ReadTimeout: patience})
 	defer cluster.Close()
 	must(t, cluster.Set(t.Context(), "by cluster", "1", 0).Err())
 }
 
 func (h *house) rueidis(t *testing.T, at int) {
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{h.addr(at)}, TLSConfig: h.client(t)})
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{h.addr(at)}, TLSConfig: h.client(t), ConnWriteTimeout: patience})
 	must(t, err)
 	defer c.Close()
 	must(t, c.Do(t.Context(), c.B().Set().Key("rueidis").Value("1").Build()).Error())
@@ -210,9 +210,10 @@ func (h *house) clusterctl(t *testing.T, at int) {
 	ca, cert, key := h.files(t)
 	ctl := func(args ...string) (string, int) { return proc.Ctl(t, h.addr(at), args...) }
 	with := []string{"--tls", "--cacert", ca, "--cert", cert, "--key", key}
-	if out, code := ctl(append(with, "status")...); code != 0 || !strings.Contains(out, "healthy") {
-		t.Error(out, code)
-	}
+	proc.Wait(t, patience, "the cluster is healthy", func() bool {
+		out, code := ctl(append(with, "status")...)
+		return code == 0 && strings.Contains(out, "healthy")
+	})
 	if out, code := ctl(append(with, "bench", "--for", "300ms", "-c", "4")...); code != 0 || !strings.Contains(out, "calls/s") {
 		t.Error(out, code)
 	}

@@ -1,7 +1,8 @@
 # What the Sidekiq worker runs, and what gives it work (use_sidekiq.rb) knows.
 require "sidekiq"
 
-server = { url: ENV.fetch("REDIS_SERVER") }
+# What is late on a busy machine is not to be sent twice.
+server = { url: ENV.fetch("REDIS_SERVER"), network_timeout: 60, pool_timeout: 60 }
 Sidekiq.configure_client { |config| config.redis = server }
 Sidekiq.configure_server do |config|
   config.redis = server

@@ -40,7 +40,7 @@ func choose(t testing.TB, c *proc.Cluster, classes, shown string) {
 func TestKeyspaceEventsWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := five(t)
+	c := five(t, proc.OneLeader...)
 	choose(t, c, "KEA", "AKE")
 	where := c.Where(t, c.Nodes[0], "l")
 	far := where.Far[0]
@@ -250,7 +250,7 @@ func TestKeyspaceEventsComeAtMostOnce(t *testing.T) {
 // of the script's shard among them: once each, in order.
 func TestScriptsPublishToNodesWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
-	c := five(t)
+	c := five(t, proc.OneLeader...)
 	where := c.Where(t, c.Nodes[0], "l")
 	var ears []*respconn.Conn
 	for _, n := range c.Nodes {

@@ -163,6 +163,10 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 	c, nodes := three(t)
 	leader, _ := byRole(t, c, nodes)
 	proc.MustAsk(t, leader.Addr(), "SET", "k", "v")
+	// What nodes measure of each other is there once they have.
+	for _, n := range nodes {
+		grows(t, n, page{}, 1e-9, "lockstep_peer_round_trip_seconds")
+	}
 	// Added by Prometheus itself.
 	always := map[string]bool{"job": true, "instance": true, "le": true}
 	scraped, labelled := page{}, map[string]bool{}

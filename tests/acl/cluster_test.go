@@ -149,7 +149,10 @@ func TestUsersAreTheClusters(t *testing.T) {
 	c.WaitLeader()
 	for i, n := range c.Nodes {
 		n.WaitReady()
-		anns[i] = as(t, n, "ann", "pw")
+		proc.Wait(t, patience, n.Name+" knows ann again", func() bool {
+			anns[i] = proc.Dial(t, n.Addr())
+			return proc.Do(t, anns[i], "auth", "ann", "pw") == "+OK"
+		})
 		expect(t, anns[i], noKey, "get", "b1")
 	}
 	changes(t, c, anns)

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func spectator(t *testing.T, addr string, before ...string) net.Conn {
 		if _, err := conn.Write([]byte(line + "\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Read(answer); err != nil || string(answer) != "+OK\r\n" {
+		if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "+OK\r\n" {
 			t.Fatalf("%s: %q %v", line, answer, err)
 		}
 	}
@@ -61,6 +62,7 @@ func TestAllClientsTogetherHoldNoMoreThanMaxmemoryClients(t *testing.T) {
 		until(t, "the clients hold less than they may", func() bool { return n.registry.Buffers().Bytes < clientsMax })
 		return n.stats.EvictedClients.Load() == monitors
 	})
+	until(t, "their connections are forgotten", func() bool { return n.registry.Len() == 1 })
 	until(t, "Redis evicts as many", func() bool {
 		do(t, r, "SET", "a", value)
 		return strings.Contains(do(t, r, "INFO", "stats"), "evicted_clients:8")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,29 +114,43 @@ func TestFinishWaitsForWhoReads(t *testing.T) {
 }
 
 // Who has not logged in is told so, and cannot let much of that wait. What waits of
-// before does not count.
+// before does not count, be it written just now or not yet.
 func TestAStrangerHoardsNothing(t *testing.T) {
-	g, v, traffic := valveGuard(testLimits())
-	defer v.Close()
-	if _, err := g.Write(make([]byte, 100_000)); err != nil {
-		t.Fatal(err)
+	for _, leaving := range []bool{false, true} {
+		g, v, traffic := valveGuard(testLimits())
+		defer v.Close()
+		if _, err := g.Write(make([]byte, 100_000)); err != nil {
+			t.Fatal(err)
+		}
+		for begun := time.Now(); leaving && !isLeaving(g); runtime.Gosched() {
+			if time.Since(begun) > time.Minute {
+				t.Fatal("nobody writes it")
+			}
+		}
+		g.out.know(false)
+		var err error
+		n := 0
+		for ; err == nil && n <= unauthOutputMax; n += 1000 {
+			_, err = g.Write(make([]byte, 1000))
+		}
+		if n < unauthOutputMax-1000 || !errors.Is(err, ErrOutputBuffer) || traffic.OutputClosed.Load() != 1 {
+			t.Errorf("%v behind %d bytes", err, n)
+		}
 	}
-	g.out.know(false)
-	var err error
-	n := 0
-	for ; err == nil && n <= unauthOutputMax; n += 1000 {
-		_, err = g.Write(make([]byte, 1000))
-	}
-	if n < unauthOutputMax-1000 || !errors.Is(err, ErrOutputBuffer) || traffic.OutputClosed.Load() != 1 {
-		t.Errorf("%v behind %d bytes", err, n)
-	}
-	g, v, _ = valveGuard(testLimits())
+	g, v, _ := valveGuard(testLimits())
 	defer v.Close()
 	g.out.know(false)
 	g.out.know(true)
 	if _, err := g.Write(make([]byte, 2*unauthOutputMax)); err != nil {
 		t.Error(err)
 	}
+}
+
+// isLeaving tells whether something is written just now.
+func isLeaving(g *Guard) bool {
+	g.out.mu.Lock()
+	defer g.out.mu.Unlock()
+	return g.out.leaving > 0
 }
 
 func TestWhatIsWrittenSoonKeepsItsPlace(t *testing.T) {

@@ -94,8 +94,9 @@ func TestExemptClientsAreNotEvicted(t *testing.T) {
 		do(t, c, "SET", "a", value)
 		return n.stats.EvictedClients.Load() == 1 && n.registry.Len() == 2
 	})
+	large := strings.Repeat("x", clientsMax)
 	until(t, "the exempt one holds more than all may, by more than the kernel takes yet", func() bool {
-		do(t, c, "SET", "a", value)
+		do(t, c, "SET", "a", large)
 		return n.registry.Buffers().Bytes > 4*clientsMax
 	})
 	if _, err := stays.Write([]byte("CLIENT NO-EVICT OFF\r\n")); err != nil {

@@ -12,6 +12,8 @@
 //     bounded number of bytes; a pipeline does not wedge behind a failure
 //     (hashicorp/raft#612).
 //   - commit.go: a follower commits no further than it was compared with its leader.
+//   - covered.go: what a leader sends is compared with the newest snapshot, too, where
+//     the log begins behind it.
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
 //   - transfer.go: an order to lead that comes late breaks no lease, and one that is

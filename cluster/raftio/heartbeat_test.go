@@ -24,6 +24,12 @@ func networked(t *testing.T, id string, acks *Acks) (*Transport, string) {
 
 func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Transport, string) {
 	t.Helper()
+	return networkedWith(t, id, TransportConfig{Acks: acks, Hangs: hangs, Covered: func(uint64) (last, term uint64) { return 0, 0 }})
+}
+
+// networkedWith is a transport of which cfg says what is not the same in all tests.
+func networkedWith(t *testing.T, id string, cfg TransportConfig) (*Transport, string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	addr := l.Addr().String()
@@ -38,7 +44,8 @@ func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Trans
 		Stream: tr.StreamLayer(0), MaxPool: 2, Timeout: 10 * time.Second, Logger: silent(),
 	})
 	tr.Serve()
-	rt := NewTransport(nt, TransportConfig{Acks: acks, Hangs: hangs, TurnOff: func(uint64) {}, LastIndex: func() (uint64, error) { return 0, nil }, Heartbeat: leaseHeartbeat})
+	cfg.TurnOff, cfg.LastIndex, cfg.Heartbeat = func(uint64) {}, func() (uint64, error) { return 0, nil }, leaseHeartbeat
+	rt := NewTransport(nt, cfg)
 	t.Cleanup(func() { rt.Close() })
 	return rt, addr
 }

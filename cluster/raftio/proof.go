@@ -158,6 +158,7 @@ type Transport struct {
 	hangs     func() bool
 	turnOff   func(term uint64)
 	lastIndex func() (uint64, error)
+	covered   func(from uint64) (last, term uint64)
 	pledge    Pledge
 	transfers transfers
 	installs  installs
@@ -187,6 +188,9 @@ type TransportConfig struct {
 	TurnOff func(term uint64)
 	// LastIndex is the index of the last entry of this node's log.
 	LastIndex func() (uint64, error)
+	// Covered is the last entry of the newest snapshot, if it is from an index on and not
+	// in this node's log, and its term (Stores.Covered).
+	Covered func(from uint64) (last, term uint64)
 	// Heartbeat is Raft's heartbeat timeout.
 	Heartbeat time.Duration
 	// Pledge is what a former replica of this node has left.
@@ -196,7 +200,7 @@ type TransportConfig struct {
 // NewTransport wraps a transport, which is closed with it.
 func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
 	t := &Transport{
-		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, pledge: cfg.Pledge,
+		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, covered: cfg.Covered, pledge: cfg.Pledge,
 		transfers: transfers{heartbeat: cfg.Heartbeat}, incoming: make(chan raft.RPC), closed: make(chan struct{}),
 	}
 	go t.relay()

@@ -38,6 +38,8 @@ type Snapshots struct {
 	// for ever (hashicorp/raft#697). It must be set before Raft starts, and must
 	// not wait for Raft.
 	Contradicted func(index uint64)
+	// newest ends with this entry; nil: there is none.
+	newest atomic.Pointer[snapshotEnd]
 	// own is the index of the snapshot that this replica is about to write.
 	own atomic.Uint64
 	// ending lets one snapshot at a time take its place. Behind its own it is held until
@@ -45,6 +47,9 @@ type Snapshots struct {
 	ending sync.Mutex
 	held   atomic.Bool
 }
+
+// snapshotEnd is the last entry of a snapshot.
+type snapshotEnd struct{ Index, Term uint64 }
 
 // Own announces a snapshot of this replica's own state: what arrives from a leader
 // is judged, that is not.
@@ -95,7 +100,11 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 	if err := fit(log, newest); err != nil {
 		return nil, err
 	}
-	return &Snapshots{FileSnapshotStore: store, dir: filepath.Join(dir, SnapshotsDir), log: log, configurations: c}, nil
+	s := &Snapshots{FileSnapshotStore: store, dir: filepath.Join(dir, SnapshotsDir), log: log, configurations: c}
+	if newest.Index > 0 {
+		s.newest.Store(&snapshotEnd{newest.Index, newest.Term})
+	}
+	return s, nil
 }
 
 // rejoin is what an operator can do about a node that has lost data.
@@ -253,6 +262,7 @@ func (s *Snapshots) stored(index, term uint64, in Configuration) error {
 			return err
 		}
 	}
+	s.newest.Store(&snapshotEnd{index, term})
 	s.configurations.snapshot(index, in, contradicted || index > last)
 	if contradicted && s.Contradicted != nil {
 		s.Contradicted(index)

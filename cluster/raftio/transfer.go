@@ -204,6 +204,7 @@ func (t *Transport) relay() {
 				continue
 			}
 			boundCommit(rpc.Command)
+			skipCovered(rpc.Command, t.covered)
 			select {
 			case t.incoming <- rpc:
 			case <-t.closed:

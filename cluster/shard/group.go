@@ -208,7 +208,8 @@ func (g *Group) openLocked() error {
 	})
 	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
-		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, LastIndex: stores.Log.LastIndex, Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge,
+		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, LastIndex: stores.Log.LastIndex, Covered: stores.Covered,
+		Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge,
 	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own, ownEnded: stores.Snapshots.OwnEnded}
 	rc := raftConfig(&g.cfg, p.notify, log)

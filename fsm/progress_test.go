@@ -25,7 +25,7 @@ func TestQueuedWaitsForNobody(t *testing.T) {
 		if queued != 7 || m.Executed() != 0 {
 			t.Errorf("queued %d, executed %d", queued, m.Executed())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it waits for the lock")
 	}
 	p.mu.Unlock()

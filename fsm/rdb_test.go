@@ -181,7 +181,7 @@ func TestSnapshotsKeepTheFormsOfSets(t *testing.T) {
 // the server to be there.
 func askRedis(t *testing.T, socket, command string) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
 			<-time.After(5 * time.Millisecond)

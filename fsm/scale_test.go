@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +18,8 @@ import (
 // other keys go on: they must not wait for it, unless they share its lock slot.
 // The bounds are generous, and allow for a machine that does many other things:
 // how long a goroutine that does nothing but wait for the next millisecond is
-// kept from it is measured beside.
+// kept from it is measured beside. What stops one of the two and not the other stops
+// it once: who holds others up does so in every one of scaleRounds.
 const (
 	scaleMembers      = 1_000_000
 	scaleMembersShort = 100_000
@@ -29,6 +31,7 @@ const (
 	// done while the work goes on.
 	scaleGapMax = 100 * time.Millisecond
 	scaleSlots  = 4096
+	scaleRounds = 3
 )
 
 // waitingSink hands each reply to the one who waits for the entry.
@@ -57,10 +60,12 @@ type scaleRun struct {
 	m    *Machine
 	sink *waitingSink
 	n    uint64
+	// slow says what was beyond the bounds, by the work beside which it was.
+	slow map[string]string
 }
 
 func newScaleRun(t *testing.T) *scaleRun {
-	r := &scaleRun{t: t, sink: &waitingSink{wait: map[EntryID]chan string{}}}
+	r := &scaleRun{t: t, sink: &waitingSink{wait: map[EntryID]chan string{}}, slow: map[string]string{}}
 	r.m = New(scaleConfig(r.sink))
 	t.Cleanup(r.m.Close)
 	return r
@@ -180,10 +185,10 @@ func (r *scaleRun) measure(phase string, begin time.Time, done <-chan error) {
 	r.t.Logf("%-34s %6d ms, %6d SETs: p50 %3d us, p99 %6d us, max %7d us; an idle goroutine: p99 %6d us", phase, worked.Milliseconds(),
 		meanwhile, sets.percentile(50).Microseconds(), p99.Microseconds(), sets.percentile(100).Microseconds(), idleP99.Microseconds())
 	if p99 > scaleP99Max+scaleIdleFactor*idleP99 {
-		r.t.Errorf("%s: the p99 of SETs on other keys is %v, that of an idle goroutine %v", phase, p99, idleP99)
+		r.slow[phase] = fmt.Sprintf("the p99 of SETs on other keys is %v, that of an idle goroutine %v", p99, idleP99)
 	}
 	if meanwhile < int(worked/scaleGapMax) {
-		r.t.Errorf("%s: %d SETs were done in %v", phase, meanwhile, worked)
+		r.slow[phase] += fmt.Sprintf(" %d SETs were done in %v", meanwhile, worked)
 	}
 }
 
@@ -288,7 +293,25 @@ func TestALargeSetHoldsNobodyUp(t *testing.T) {
 	if testing.Short() {
 		members = scaleMembersShort
 	}
+	var slow map[string]string
+	for round := range scaleRounds {
+		again := workOnALargeSet(t, members)
+		maps.DeleteFunc(again, func(phase, _ string) bool { return round > 0 && slow[phase] == "" })
+		if slow = again; len(slow) == 0 {
+			return
+		}
+	}
+	for phase, how := range slow {
+		t.Errorf("%s: %s", phase, how)
+	}
+}
+
+// workOnALargeSet makes one and works on it, and returns beside which work SETs were
+// beyond the bounds.
+func workOnALargeSet(t *testing.T, members int) (slow map[string]string) {
+	t.Helper()
 	r := newScaleRun(t)
+	defer r.m.Close()
 	r.fill("large", members)
 	read := func(want string, words ...string) func() error {
 		return func() error {
@@ -340,4 +363,5 @@ func TestALargeSetHoldsNobodyUp(t *testing.T) {
 	if got, err := r.read("exists", "large", "again", "union", "copy"); got != ":0\r\n" || err != nil {
 		t.Errorf("after DEL: %q, %v", got, err)
 	}
+	return r.slow
 }

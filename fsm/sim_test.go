@@ -114,7 +114,7 @@ func (s *simMachine) snapshot(t *testing.T) []byte {
 
 func (s *simMachine) await(t *testing.T, index uint64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := s.m.WaitExecuted(ctx, index); err != nil {
 		t.Fatalf("%s: entry %d has not run: %v", s.name, index, err)

@@ -23,7 +23,7 @@ func TestTheEndAwaitsWhatGoesOn(t *testing.T) {
 		t.Error("something begins behind the end")
 	}
 	close(stop)
-	if !b.end(20*time.Second) || !ended.Load() {
+	if !b.end(time.Minute) || !ended.Load() {
 		t.Error("it was not awaited")
 	}
 }

@@ -18,7 +18,7 @@ func TestAProbeTellsYesNoAndNobody(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "so it is", code) }))
 	ask := func() (string, error) {
 		var out strings.Builder
-		cmd := newProbe(&options{timeout: 5 * time.Second, output: outputTable})
+		cmd := newProbe(&options{timeout: time.Minute, output: outputTable})
 		cmd.SetArgs([]string{s.URL})
 		cmd.SetOut(&out)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true

@@ -40,7 +40,7 @@ func newTable(t testing.TB, cfg Config) *Scheduler {
 
 func lock(t testing.TB, s *Scheduler, a Access) *Ticket {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ticket := new(Ticket)
 	if err := s.Lock(ctx, ticket, &a); err != nil {
@@ -52,7 +52,7 @@ func lock(t testing.TB, s *Scheduler, a Access) *Ticket {
 // eventually waits until ok.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -454,7 +454,7 @@ func TestTasksOfOneMomentRunSideBySide(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.workers.idle == 1
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	holder := lock(t, s, access(writes(1), writes(2)))
 	second := make(chan struct{})

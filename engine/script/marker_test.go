@@ -17,7 +17,7 @@ func TestMarkersAreFoundAtOnce(t *testing.T) {
 	}
 	begin := time.Now()
 	m := marker(full.String())
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if word, _, _ := strings.Cut(m[1:], ":"); strings.Contains(full.String(), word+":") {

@@ -222,7 +222,7 @@ func within(t *testing.T, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 }
@@ -308,7 +308,7 @@ func TestAWriterWaitsForRoom(t *testing.T) {
 		ended <- err
 	}()
 	for begun := time.Now(); c.writing.Load() == 0; runtime.Gosched() {
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > time.Minute {
 			t.Fatal("the writer does not wait")
 		}
 	}
@@ -366,7 +366,7 @@ func TestADeadlineOutlivesTheLoop(t *testing.T) {
 		waits <- err
 	}()
 	for begun := time.Now(); c.writing.Load() == 0; runtime.Gosched() {
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > time.Minute {
 			t.Fatal("it does not wait")
 		}
 	}
@@ -377,7 +377,7 @@ func TestADeadlineOutlivesTheLoop(t *testing.T) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it waits for ever")
 	}
 }
@@ -417,19 +417,12 @@ func TestACallBorrowsALoopThatSleeps(t *testing.T) {
 	c, _ := pair(t, l)
 	g := &counted{}
 	c.Enter(g)
-	asleep := func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.asleep
-	}
 	for n := range int64(100) {
-		for begun := time.Now(); g.readies.Load() == 0 || !asleep(); runtime.Gosched() {
-			if time.Since(begun) > 20*time.Second {
-				t.Fatal("the loop does not sleep")
+		// It may be awake for a moment: a signal wakes it, too.
+		for begun := time.Now(); g.readies.Load() == 0 || !l.borrow(c); runtime.Gosched() {
+			if time.Since(begun) > time.Minute {
+				t.Fatal("the loop is not lent")
 			}
-		}
-		if !l.borrow(c) {
-			t.Fatal("a loop that sleeps is not lent")
 		}
 		if got := g.calls.Load(); got != n+1 {
 			t.Fatalf("%d calls after %d", got, n+1)
@@ -460,7 +453,7 @@ func TestACallMeetsAnEntry(t *testing.T) {
 	}
 	both.Wait()
 	for begun := time.Now(); g.calls.Load() == 0 || g.readies.Load() == 0; runtime.Gosched() {
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > time.Minute {
 			t.Fatal("it was not called")
 		}
 	}
@@ -550,7 +543,7 @@ func TestUrgentBytesHideNothing(t *testing.T) {
 		if got == "beforebehind" {
 			return
 		}
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > time.Minute {
 			t.Fatalf("it read %q", got)
 		}
 	}
@@ -622,7 +615,7 @@ func TestFlushesComeTogether(t *testing.T) {
 		select {
 		case what := <-told:
 			order = append(order, what)
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d of %d: %q", len(order), 2*conns, order)
 		}
 	}
@@ -656,7 +649,7 @@ func TestABorrowedLoopIsFlushed(t *testing.T) {
 	g := &flushed{conn: c, tell: told}
 	c.Enter(g)
 	for begun := time.Now(); !l.borrow(c); runtime.Gosched() {
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > time.Minute {
 			t.Fatal("the loop is not lent")
 		}
 	}

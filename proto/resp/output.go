@@ -373,7 +373,7 @@ func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
 		return true
 	}
-	if most := o.most.Load(); most > 0 && waiting > most {
+	if most := o.most.Load(); most > 0 && waiting+o.leaving > most {
 		return true
 	}
 	if limits.OutputSoftMax <= 0 || waiting <= limits.OutputSoftMax {

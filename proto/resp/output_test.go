@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -31,7 +33,7 @@ func TestAWriterNeverWaitsForAReader(t *testing.T) {
 	for range 1000 {
 		v.open(1001)
 	}
-	g.Finish(10 * time.Second)
+	g.Finish(time.Minute)
 	if v.content() != want.String() {
 		t.Error("what came out is not what went in")
 	}
@@ -81,57 +83,74 @@ func TestFinishDoesNotWaitForEver(t *testing.T) {
 	v.Close()
 }
 
-// A client that goes on reading gets all of its last replies, however long it takes.
+// A client that goes on reading gets all of its last replies, however long it takes; one
+// that stops is not waited for much longer than the patience.
 func TestFinishWaitsForWhoReads(t *testing.T) {
-	g, v, _ := valveGuard(testLimits())
-	reply := strings.Repeat("x", 1<<20)
-	if _, err := g.Write([]byte(reply)); err != nil {
-		t.Fatal(err)
+	const patience, all = 500 * time.Millisecond, 1 << 20
+	for _, reads := range []int{all, all / 2} {
+		synctest.Test(t, func(t *testing.T) {
+			g, v, _ := valveGuard(testLimits())
+			reply := strings.Repeat("x", all)
+			if _, err := g.Write([]byte(reply)); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			go func() {
+				tick := time.NewTicker(2 * time.Millisecond)
+				defer tick.Stop()
+				for n := 0; n < reads; n += 1 << 10 {
+					<-tick.C
+					v.open(1 << 10)
+				}
+			}()
+			g.Finish(patience)
+			took, reading := time.Since(began), time.Duration(reads>>10)*2*time.Millisecond
+			if got := v.content(); got != reply[:reads] || took < reading || took > reading+2*patience {
+				t.Errorf("%d bytes of %d after %v", len(got), reads, took)
+			}
+			v.Close()
+		})
 	}
-	const patience = 500 * time.Millisecond
-	done := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for n := 0; n < len(reply); n += 1 << 10 {
-			<-tick.C
-			v.open(1 << 10)
-		}
-		close(done)
-	}()
-	began := time.Now()
-	g.Finish(patience)
-	if got := v.content(); got != reply {
-		t.Errorf("%d bytes after %v", len(got), time.Since(began))
-	}
-	<-done
-	v.Close()
 }
 
 // Who has not logged in is told so, and cannot let much of that wait. What waits of
-// before does not count.
+// before does not count, be it written just now or not yet.
 func TestAStrangerHoardsNothing(t *testing.T) {
-	g, v, traffic := valveGuard(testLimits())
-	defer v.Close()
-	if _, err := g.Write(make([]byte, 100_000)); err != nil {
-		t.Fatal(err)
+	for _, leaving := range []bool{false, true} {
+		g, v, traffic := valveGuard(testLimits())
+		defer v.Close()
+		if _, err := g.Write(make([]byte, 100_000)); err != nil {
+			t.Fatal(err)
+		}
+		for begun := time.Now(); leaving && !isLeaving(g); runtime.Gosched() {
+			if time.Since(begun) > time.Minute {
+				t.Fatal("nobody writes it")
+			}
+		}
+		g.out.know(false)
+		var err error
+		n := 0
+		for ; err == nil && n <= unauthOutputMax; n += 1000 {
+			_, err = g.Write(make([]byte, 1000))
+		}
+		if n < unauthOutputMax-1000 || !errors.Is(err, ErrOutputBuffer) || traffic.OutputClosed.Load() != 1 {
+			t.Errorf("%v behind %d bytes", err, n)
+		}
 	}
-	g.out.know(false)
-	var err error
-	n := 0
-	for ; err == nil && n <= unauthOutputMax; n += 1000 {
-		_, err = g.Write(make([]byte, 1000))
-	}
-	if n < unauthOutputMax-1000 || !errors.Is(err, ErrOutputBuffer) || traffic.OutputClosed.Load() != 1 {
-		t.Errorf("%v behind %d bytes", err, n)
-	}
-	g, v, _ = valveGuard(testLimits())
+	g, v, _ := valveGuard(testLimits())
 	defer v.Close()
 	g.out.know(false)
 	g.out.know(true)
 	if _, err := g.Write(make([]byte, 2*unauthOutputMax)); err != nil {
 		t.Error(err)
 	}
+}
+
+// isLeaving tells whether something is written just now.
+func isLeaving(g *Guard) bool {
+	g.out.mu.Lock()
+	defer g.out.mu.Unlock()
+	return g.out.leaving > 0
 }
 
 func TestWhatIsWrittenSoonKeepsItsPlace(t *testing.T) {

@@ -59,11 +59,11 @@ func TestSealedRepliesAreOneWrite(t *testing.T) {
 	if _, err := g.WriteLater([]byte("+later\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	g.Flush(20 * time.Second)
+	g.Flush(time.Minute)
 	if _, err := g.Write([]byte("+behind\r\n")); err != nil {
 		t.Errorf("nothing can be written behind Flush: %v", err)
 	}
-	g.Finish(20 * time.Second)
+	g.Finish(time.Minute)
 	g.Close()
 	got, err := io.ReadAll(client)
 	if string(got) != replies+"+later\r\n+behind\r\n" || err != nil {

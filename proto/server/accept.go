@@ -17,9 +17,11 @@ import (
 const (
 	// lastGap is for how long nobody must have come before the listener is closed: those
 	// who were half there have come by then, if they are not far away. lastWait is how
-	// long that may take, where new ones cannot be kept away.
+	// long that may take, where new ones cannot be kept away, and lastMost where somebody
+	// waits there still: on a busy machine nobody may have looked meanwhile.
 	lastGap  = 20 * time.Millisecond
 	lastWait = 250 * time.Millisecond
+	lastMost = 2 * time.Second
 )
 
 // Listen opens a port for clients. It is one of plain TCP: of Multipath TCP, which Go
@@ -76,7 +78,7 @@ type deadliner interface{ SetDeadline(t time.Time) error }
 func acceptLast(l net.Listener, begin func(net.Conn)) {
 	defer l.Close()
 	d, ok := l.(deadliner)
-	for end := time.Now().Add(lastWait); ok && time.Now().Before(end); {
+	for began := time.Now(); ok && (time.Since(began) < lastWait || queued(l) && time.Since(began) < lastMost); {
 		if d.SetDeadline(time.Now().Add(lastGap)) != nil {
 			return
 		}

@@ -19,12 +19,17 @@ import (
 	"lockstep/proto/acl"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
+	"lockstep/proto/resp"
 	"lockstep/proto/server"
 	"lockstep/proto/tracking"
 	"lockstep/tests/respconn"
 )
 
 const testGroup = 7
+
+// Clients that read nothing are given up for that after a while: on a busy machine
+// before what a test waits for has come.
+func init() { resp.DefaultLimits.StallTimeout = time.Hour }
 
 // machines is an Executor that runs calls on real state machines, with a log
 // that exists in memory alone. Key slots are dealt to the machines in turn.

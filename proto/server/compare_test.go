@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/tests/respconn"
 )
@@ -23,7 +22,6 @@ func conversation(t *testing.T, addr string, raw string) string {
 	t.Helper()
 	c := dial(t, addr)
 	defer c.Close()
-	c.Patience = 5 * time.Second
 	sent := make(chan error, 1)
 	go func() { sent <- c.Write([]byte(raw + "RESET\r\nQUIT\r\n")) }()
 	var b strings.Builder

@@ -17,15 +17,16 @@ func hold(conn net.Conn) { control(conn, cork) }
 
 // unreadMost is how long a server that closes waits for connections on which something
 // has come that is not read yet.
-const unreadMost = 500 * time.Millisecond
+const unreadMost = 2 * time.Second
 
 // awaitUnread returns when nothing is left unread: on a busy machine a command may be
 // there for long before it is looked at, and to close its connection would be to reset
-// it. Who sends a part of a command and no more does not hold the server up for long.
+// it. What is under way then is awaited, too; who sends a part of a command and no more
+// does not hold the server up for long.
 func (s *Server) awaitUnread(ctx context.Context) {
 	end := time.Now().Add(unreadMost)
 	// What was read a moment ago may not count as under way yet.
-	for quiet := 0; quiet < 2 && ctx.Err() == nil && time.Now().Before(end); pause(ctx, 2*time.Millisecond) {
+	for quiet := 0; quiet < 2 && ctx.Err() == nil && (s.active.Load() > 0 || time.Now().Before(end)); pause(ctx, 2*time.Millisecond) {
 		if s.active.Load() > 0 || s.hasUnread() {
 			quiet = 0
 		} else {

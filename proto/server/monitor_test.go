@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/tests/respconn"
 )
@@ -141,7 +140,6 @@ func TestMonitorSeesAllClients(t *testing.T) {
 		go func() { _ = c.Write(raw) }()
 	}
 	var next [clients]int
-	m.Patience = 10 * time.Second
 	for range clients * each {
 		v, err := m.Read()
 		if err != nil {

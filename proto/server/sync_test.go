@@ -25,7 +25,7 @@ func TestSyncBetweenOthers(t *testing.T) {
 	}
 	want := regexp.MustCompile(`^\+OK\r\n\$1000\r\n` + long + `\r\n\$EOF:([0-9a-f]{40})\r\nREDIS0010([0-9a-f]{40})$`)
 	var got []byte
-	_ = c.Net().SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = c.Net().SetReadDeadline(time.Now().Add(time.Minute))
 	for buf := make([]byte, 4096); !want.Match(got); {
 		k, err := c.Net().Read(buf)
 		got = append(got, buf[:k]...)

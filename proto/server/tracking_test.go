@@ -252,9 +252,9 @@ var talks = map[string]string{
 		b select 1
 		b set k 1
 		b select 0
-		a get k
-		b expire k 100
 		a ttl k
+		b expire k 100
+		a strlen k
 		b persist k
 		a exists k nokey
 		b del k

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/tests/respconn"
 )
@@ -14,7 +13,6 @@ func TestManyKeysAreWatched(t *testing.T) {
 	n := startNode(t, 1)
 	n.exec.repliesMax.Store(1000)
 	c, other := dial(t, n.addr), dial(t, n.addr)
-	c.Patience = 10 * time.Second
 	args := []string{"WATCH"}
 	for i := range 1000 {
 		args = append(args, fmt.Sprint("key", i))

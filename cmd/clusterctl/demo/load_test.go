@@ -98,7 +98,7 @@ func (s *store) change(f func(data map[string]string)) {
 	f(s.data)
 }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {

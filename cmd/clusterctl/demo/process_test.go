@@ -4,12 +4,14 @@ import (
 	"net"
 	"slices"
 	"testing"
+
+	"lockstep/tests/ports"
 )
 
 // The demo goes on without a page where another program has its port, or the
 // person has chosen one.
 func TestTheDemoHasAPageWhereItCan(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := net.Listen("tcp", ports.FreeAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,8 @@ func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const nodes = 3
-	d, err := Start(ctx, Options{Nodes: nodes, Port: ports.Row(t, nodes), Binary: proc.Lockstepd(t)})
+	// The ports of their pages might be given to other tests.
+	d, err := Start(ctx, Options{Nodes: nodes, Port: ports.Row(t, nodes), Binary: proc.Lockstepd(t), Args: []string{"--admin-port", "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,6 +147,7 @@ func TestASlowGatewayIsCutOffAndBeginsAnew(t *testing.T) {
 // All hearings of a node share a bound.
 func TestTheSourceIsBounded(t *testing.T) {
 	n := newNode()
+	n.source.patience = time.Hour // nobody polls
 	var answers int
 	for range hearingsMax + 1 {
 		n.source.Serve((&open{}).append(nil), func(b []byte) {

@@ -270,8 +270,10 @@ func TestACutWhileFoundingNeverMakesTwoClusters(t *testing.T) {
 // some of them: each sees three of the five now and then. Promises keep it to
 // one cluster at most, whatever is seen.
 func TestAWrongNumberNeverMakesTwoClusters(t *testing.T) {
+	const seeds, seedsMost = 20, 400
 	some := 0
-	for seed := range 20 {
+	// A busy machine may let nobody come to an end for a while.
+	for seed := 0; seed < seeds || some == 0 && seed < seedsMost; seed++ {
 		f := newField(t, 5)
 		f.rng = rand.New(rand.NewPCG(7, uint64(seed)))
 		f.hides = 40

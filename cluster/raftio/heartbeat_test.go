@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/transport"
+	"lockstep/tests/ports"
 )
 
 func neverHangs() bool { return false }
@@ -30,10 +30,7 @@ func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Trans
 // networkedWith is a transport of which cfg says what is not the same in all tests.
 func networkedWith(t *testing.T, id string, cfg TransportConfig) (*Transport, string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	addr := l.Addr().String()
-	l.Close()
+	addr := ports.FreeAddr(t)
 	tr, err := transport.Listen(transport.Config{
 		Listen: []string{addr}, Advertise: addr, NodeID: id, ClusterID: func() string { return "c" },
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),

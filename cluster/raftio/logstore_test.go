@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -277,7 +278,7 @@ func TestFolderKeepsItsKindOfLog(t *testing.T) {
 func TestFolderInUseIsSaidInWords(t *testing.T) {
 	dir := t.TempDir()
 	opened(t, dir, StoreBolt)
-	if _, err := OpenStores(&StoresConfig{Dir: dir, Kind: StoreBolt, Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+	if _, err := OpenStores(&StoresConfig{Dir: dir, Kind: StoreBolt, Guards: Guards{StallLimit: time.Minute, Fatal: func(error) {}}, Log: silent()}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
@@ -33,7 +34,7 @@ func snapshot(t *testing.T, s *Stores, index, term, configurationIndex uint64, v
 // broken opens stores that must be refused.
 func broken(t *testing.T, dir, kind, want string) {
 	t.Helper()
-	s, err := OpenStores(&StoresConfig{Dir: dir, Kind: kind, Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()})
+	s, err := OpenStores(&StoresConfig{Dir: dir, Kind: kind, Guards: Guards{StallLimit: time.Minute, Fatal: func(error) {}}, Log: silent()})
 	if err == nil {
 		s.Close()
 		t.Errorf("it opens")
@@ -160,7 +161,7 @@ func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
 
 // A leader that has not heard how far this replica is must not set it back.
 func TestAnOlderSnapshotIsRefused(t *testing.T) {
-	s, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "wal", Guards: Guards{StallLimit: 1e9, Fatal: func(error) {}}, Log: silent()})
+	s, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "wal", Guards: Guards{StallLimit: time.Minute, Fatal: func(error) {}}, Log: silent()})
 	must(t, err)
 	defer s.Close()
 	snapshot(t, s, 2993, 5, 1, "a")

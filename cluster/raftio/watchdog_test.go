@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,9 +104,13 @@ func TestClosedStoresTellNothing(t *testing.T) {
 type hangStore struct {
 	*raft.InmemStore
 	mu sync.Mutex
+	// writing counts the calls under way.
+	writing atomic.Int64
 }
 
 func (h *hangStore) StoreLogs(logs []*raft.Log) error {
+	h.writing.Add(1)
+	defer h.writing.Add(-1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.InmemStore.StoreLogs(logs)
@@ -121,9 +126,11 @@ type hangable struct {
 	trans *Transport
 }
 
-// hangableHeartbeat is so long that a busy machine takes nobody's leadership away, and
-// hangableLease shorter, as the library wants it.
+// hangableHeartbeat is so long that a busy machine hardly takes anybody's leadership
+// away, and hangableLease shorter, as the library wants it. hangableLimit is several times
+// what it takes to notice a disk that hangs and to elect another leader.
 const (
+	hangableLimit     = 12 * time.Second
 	hangableHeartbeat = time.Second
 	hangableLease     = 900 * time.Millisecond
 )
@@ -132,7 +139,7 @@ func newHangable(t *testing.T, id string) *hangable {
 	f := newFatals()
 	t.Cleanup(func() { f.none(t) })
 	h := &hangable{id: raft.ServerID(id), disk: &hangStore{InmemStore: raft.NewInmemStore()}}
-	h.dog = NewWatchdog(time.Minute/8, f.fatal)
+	h.dog = NewWatchdog(hangableLimit, f.fatal)
 	t.Cleanup(h.dog.Close)
 	trans, addr := networkedOn(t, id, NewAcks(), h.dog.Hangs)
 	h.trans, h.addr = trans, raft.ServerAddress(addr)
@@ -167,6 +174,25 @@ func leaderOf(t *testing.T, of []*hangable) *hangable {
 	return leader
 }
 
+// hangLeader lets the disk of the leader hang while it writes an entry: that or, where it
+// has just been elected, its own first one.
+func hangLeader(t *testing.T, members []*hangable) (leader *hangable, release func()) {
+	t.Helper()
+	for {
+		leader = leaderOf(t, members)
+		leader.disk.mu.Lock()
+		release = sync.OnceFunc(leader.disk.mu.Unlock)
+		t.Cleanup(release)
+		refused := make(chan error, 1)
+		go func() { refused <- leader.raft.Apply([]byte("stuck"), 0).Error() }()
+		eventually(t, "an entry to be written, or refused", func() bool { return leader.disk.writing.Load() > 0 || len(refused) > 0 })
+		if leader.disk.writing.Load() > 0 && leader.raft.State() == raft.Leader {
+			return leader, release
+		}
+		release() // it led no more
+	}
+}
+
 // A leader whose disk hangs is replaced, and follows when its disk goes on; its
 // process lives.
 func TestALeaderWhoseDiskHangsIsReplacedAndComesBack(t *testing.T) {
@@ -180,11 +206,7 @@ func TestALeaderWhoseDiskHangsIsReplacedAndComesBack(t *testing.T) {
 	for _, h := range members {
 		h.start(t, all)
 	}
-	old := leaderOf(t, members)
-	old.disk.mu.Lock()
-	release := sync.OnceFunc(old.disk.mu.Unlock)
-	t.Cleanup(release)
-	old.raft.Apply([]byte("stuck"), 0)
+	old, release := hangLeader(t, members)
 	others := slices.DeleteFunc(slices.Clone(members), func(h *hangable) bool { return h == old })
 	successor := leaderOf(t, others)
 	must(t, successor.raft.Apply([]byte("goes on"), 0).Error())

@@ -48,11 +48,16 @@ func TestWhatIsStartedEndsAsWhatIsDone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &fakeShard{steps: c.steps}
 			s.addr, s.self = "a", true
-			r := routerOf(150, nil, s, s)
+			// Who is not to be answered waits for it; the others have time.
+			timeoutMs := 20_000
+			if errors.Is(c.err, cluster.ErrNoLeader) || errors.Is(c.err, cluster.ErrUnknown) {
+				timeoutMs = 150
+			}
+			r := routerOf(timeoutMs, nil, s, s)
 			if c.far {
 				there := r
 				here := &fakeShard{addr: "a"}
-				r = routerOf(150, &fakePeers{to: there, err: c.peerErr}, here, here)
+				r = routerOf(timeoutMs, &fakePeers{to: there, err: c.peerErr}, here, here)
 			}
 			told := make(chan struct{}, 10)
 			f := &cluster.Flight{Landed: func(bool) { told <- struct{}{} }}
@@ -132,7 +137,7 @@ func TestWhatIsNotStarted(t *testing.T) {
 		"two shards": {callOf(0, "incr", "k"), callOf(9000, "incr", "j")},
 		"stale":      {stale},
 	} {
-		r := routerOf(100, nil, s, s)
+		r := routerOf(5000, nil, s, s)
 		if got := r.Start(calls, &cluster.Flight{}); got != cluster.StartedNone {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -23,10 +23,11 @@ func TestHallIsBounded(t *testing.T) {
 	var wait sync.WaitGroup
 	const guests = secure.HandshakesMax + 10
 	ended := make(chan error, guests)
+	var outside []net.Conn
 	for range guests {
 		in, out := net.Pipe()
-		defer out.Close()
-		wait.Go(func() { ended <- hall.Handshake(context.Background(), tls.Server(in, k.Accepting()), 3*time.Second) })
+		outside = append(outside, out)
+		wait.Go(func() { ended <- hall.Handshake(context.Background(), tls.Server(in, k.Accepting()), time.Hour) })
 	}
 	for range guests - secure.HandshakesMax {
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), "the oldest") {
@@ -42,13 +43,18 @@ func TestHallIsBounded(t *testing.T) {
 	if err := hall.Handshake(context.Background(), tls.Server(in, k.Accepting()), 20*time.Second); err != nil {
 		t.Error(err)
 	}
-	for err := range ended {
-		if !strings.Contains(err.Error(), "in time") && !strings.Contains(err.Error(), "the oldest") {
+	for _, out := range outside {
+		out.Close()
+	}
+	for range secure.HandshakesMax {
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "went away") && !strings.Contains(err.Error(), "the oldest") {
 			t.Error(err)
-		}
-		if hall.Len() == 0 && len(ended) == 0 {
-			break
 		}
 	}
 	wait.Wait()
+	in, out = net.Pipe()
+	defer out.Close()
+	if err := hall.Handshake(context.Background(), tls.Server(in, k.Accepting()), 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "in time") {
+		t.Errorf("who says nothing: %v", err)
+	}
 }

@@ -324,8 +324,10 @@ func TestDefiniteRefusalsNeverEnterTheLog(t *testing.T) {
 	}
 	for range 3 {
 		old := w.leader()
-		_ = old.group.TransferTo(w.ctx(), "")
-		w.until("another leader", func() bool { return !old.group.IsLeader() })
+		w.until("another leader", func() bool {
+			_ = old.group.TransferTo(w.ctx(), "")
+			return !old.group.IsLeader()
+		})
 		old = w.leader()
 		cutOff([]*testNode{old}, w.others(old), true)
 		w.leader(w.others(old)...)
@@ -395,10 +397,11 @@ func TestALateOrderToLeadUnseatsNobody(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(1)
 	var old, next, third *testNode
+	var term uint64
 	w.until("a transfer, and no election beside it", func() bool {
 		old = w.leader()
 		next, third = w.others(old)[0], w.others(old)[1]
-		term := old.group.Term()
+		term = old.group.Term()
 		w.caughtUp(old, next)
 		_ = old.group.TransferTo(w.ctx(), next.id)
 		w.until("a leader with a lease", func() bool { l := w.leader(); return l.group.lease.Valid(l.group.Term()) })
@@ -409,7 +412,7 @@ func TestALateOrderToLeadUnseatsNobody(t *testing.T) {
 	cutOff([]*testNode{next}, []*testNode{third}, true)
 	defer cutOff([]*testNode{next}, []*testNode{third}, false)
 	// It was under way when its leader led: the old leader would not send it now.
-	bears := fmt.Appendf(nil, "%s@%d", old.id, next.group.Term()-1)
+	bears := fmt.Appendf(nil, "%s@%d", old.id, term)
 	order := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: bears, Addr: []byte(old.door.addr)}}
 	to := raft.ServerAddress(transport.Target(string(third.id), third.door.addr))
 	if err := old.group.parts.trans.NetworkTransport.TimeoutNow(third.id, to, order, &raft.TimeoutNowResponse{}); err == nil {

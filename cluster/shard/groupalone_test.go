@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"lockstep/cluster/raftio"
 )
 
@@ -49,14 +51,12 @@ func (w *world) noted(n *testNode) {
 // A node that became the only voter by another leader's doing waits: that one's
 // lease may rest on its promise. Once it has led, it need not.
 func TestWhoIsLeftAloneWaits(t *testing.T) {
-	w := newWorld(t, 2, raftio.StoreBolt, func(c *GroupConfig) {
-		if c.LocalID == "n2" {
-			waitLong(c)
-		}
-	})
+	w := newWorld(t, 1, raftio.StoreBolt, waitLong)
 	w.write(3)
+	gone, left := w.nodes[0], w.add("n2", raftio.StoreBolt, waitLong)
+	left.start()
+	w.must(gone.group.AddVoter(w.ctx(), left.id, raft.ServerAddress(left.door.addr), 0))
 	w.agree()
-	gone, left := w.nodes[0], w.nodes[1]
 	w.must(gone.group.Remove(w.ctx(), gone.id, 0))
 	w.until("the configuration", func() bool { _, alone := left.group.alone(); return alone })
 	left.set = func(c *GroupConfig) { c.HeartbeatMs, c.ElectionMs = 1000, 1000 }

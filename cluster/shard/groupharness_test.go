@@ -381,7 +381,22 @@ func unequalClocks(c *GroupConfig) {
 // leadership away.
 func steady(c *GroupConfig) { c.HeartbeatMs, c.ElectionMs = 1500, 1500 }
 
-// lead has the first node lead, which would not be elected by itself.
+// patient has nodes wait longer for their leader than any busy machine holds it up, or
+// no longer than usual.
+func patient(nodes []*testNode, yes bool) {
+	timeout := ms(testHeartbeatMs)
+	if yes {
+		timeout = ms(longMs)
+	}
+	for _, n := range nodes {
+		n.w.must(n.group.configure(n.group.raft.Load(), func(c *raft.ReloadableConfig) {
+			c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
+		}))
+	}
+}
+
+// lead has the first node lead, which would not be elected by itself. The others are
+// patient with it.
 func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testNode) {
 	w.t.Helper()
 	w.unequal = true
@@ -394,7 +409,14 @@ func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testN
 				_ = other.group.TransferTo(w.ctx(), n.id)
 			}
 		}
-		return n.group.IsLeader()
+		if !n.group.IsLeader() {
+			return false
+		}
+		if patient(rest, true); n.group.IsLeader() {
+			return true
+		}
+		patient(rest, false)
+		return false
 	})
 	write(n)
 	return n, rest

@@ -76,7 +76,7 @@ func killAfter(t *testing.T, dir, store string, entries uint64) (last uint64) {
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watch := time.AfterFunc(patience, func() { victim.Process.Kill() })
+	watch := time.AfterFunc(3*patience, func() { victim.Process.Kill() })
 	defer watch.Stop()
 	var said []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {

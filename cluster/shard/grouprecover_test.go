@@ -36,18 +36,30 @@ func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
 			w := newWorld(t, 5, store, nil)
 			w.write(10)
 			w.agree()
-			longer := w.leader()
-			others := w.others(longer)
-			for _, n := range others {
+			const alone = 20
+			var longer *testNode
+			var others []*testNode
+			w.until("entries that nobody gets", func() bool {
+				longer = w.leader()
+				others = w.others(longer)
+				last := longer.group.Stats().LastIndex
+				cutOff([]*testNode{longer}, others, true)
+				for i := range alone {
+					longer.group.Propose(fmt.Appendf(nil, "alone %d", i), func(error) {})
+				}
+				w.until("it has them, or leads no more", func() bool {
+					return longer.group.Stats().LastIndex >= last+alone || !longer.group.IsLeader()
+				})
+				if longer.group.Stats().LastIndex >= last+alone {
+					return true
+				}
+				cutOff([]*testNode{longer}, others, false)
+				return false
+			})
+			for _, n := range w.nodes {
 				n.stop()
 			}
-			last := longer.group.Stats().LastIndex
-			const alone = 20
-			for i := range alone {
-				longer.group.Propose(fmt.Appendf(nil, "alone %d", i), func(error) {})
-			}
-			w.until("entries that nobody gets", func() bool { return longer.group.Stats().LastIndex >= last+alone })
-			longer.stop()
+			cutOff([]*testNode{longer}, others, false)
 			for _, n := range others {
 				n.start()
 			}

@@ -36,7 +36,6 @@ func TestWhoSeesAnEntryAppliedAnswersItsProposal(t *testing.T) {
 // forgotten, and then nothing else answers.
 func TestRaftIsAskedForLateAnswers(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreWAL, nil)
-	leader := w.leader()
 	answers := make(chan error, 1)
 	send := func(n *testNode) error {
 		t.Helper()
@@ -49,12 +48,22 @@ func TestRaftIsAskedForLateAnswers(t *testing.T) {
 			return nil
 		}
 	}
-	if err := send(leader); err != nil {
-		t.Errorf("the leader: %v", err)
-	}
-	if err := send(w.others(leader)[0]); !errors.Is(err, ErrNotProposed) {
-		t.Errorf("a follower: %v", err)
-	}
+	var leader *testNode
+	w.until("no election beside it", func() bool {
+		leader = w.leader()
+		term := leader.group.Term()
+		done, refused := send(leader), send(w.others(leader)[0])
+		if !leader.group.IsLeader() || leader.group.Term() != term {
+			return false
+		}
+		if done != nil {
+			t.Errorf("the leader: %v", done)
+		}
+		if !errors.Is(refused, ErrNotProposed) {
+			t.Errorf("a follower: %v", refused)
+		}
+		return true
+	})
 	ps := &leader.group.proposals
 	w.until("nobody looks for what is late", func() bool {
 		ps.mu.Lock()
@@ -66,17 +75,24 @@ func TestRaftIsAskedForLateAnswers(t *testing.T) {
 // TestALostLeadershipAnswersProposals at once: clients wait for it.
 func TestALostLeadershipAnswersProposals(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreWAL, nil)
-	old := w.leader()
-	cutOff([]*testNode{old}, w.others(old), true)
-	answers := make(chan error, 1)
-	old.group.NewProposal(func(err error) { answers <- err }).Send([]byte("x"))
-	w.until("another leader", func() bool { return !old.group.IsLeader() })
-	select {
-	case err := <-answers:
-		if !errors.Is(err, ErrOutcomeUnknown) {
-			t.Error(err)
+	w.until("a leader that takes an entry, and no more", func() bool {
+		old := w.leader()
+		cutOff([]*testNode{old}, w.others(old), true)
+		defer cutOff([]*testNode{old}, w.others(old), false)
+		answers := make(chan error, 1)
+		old.group.NewProposal(func(err error) { answers <- err }).Send([]byte("x"))
+		w.until("another leader", func() bool { return !old.group.IsLeader() })
+		select {
+		case err := <-answers:
+			if errors.Is(err, ErrNotProposed) {
+				return false // it led no more when it was asked
+			}
+			if !errors.Is(err, ErrOutcomeUnknown) {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("no answer")
 		}
-	case <-time.After(patience):
-		t.Fatal("no answer")
-	}
+		return true
+	})
 }

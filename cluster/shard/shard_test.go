@@ -86,6 +86,7 @@ func deposed(t *testing.T) (w *shardWorld, old *testNode, rest []*testNode) {
 	old, rest = w.lead(func(among ...*testNode) { w.set("k", "before", among...) })
 	w.until("it serves", old.shard.Leads)
 	cutOff([]*testNode{old}, rest, true)
+	patient(rest, false)
 	w.set("k", "after", rest...)
 	if !old.group.IsLeader() {
 		t.Fatal("the old leader knows already")

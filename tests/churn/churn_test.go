@@ -328,7 +328,11 @@ func (a *actor) monitor() error {
 	if err := a.do("+OK", "MONITOR"); err != nil {
 		return err
 	}
+	// The others may be at their end.
 	for range 20 {
+		if _, err := proc.Ask(a.nodes[a.node].Addr(), "PING"); err != nil {
+			return a.fail("PING beside MONITOR: %v", err)
+		}
 		if _, err := a.conn.Read(); err != nil {
 			return a.lost("MONITOR", err)
 		}

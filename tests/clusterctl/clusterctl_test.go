@@ -17,8 +17,12 @@ func TestStatusTellsHealthByItsExitCode(t *testing.T) {
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	addr := c.Nodes[0].Addr()
-	proc.Wait(t, patience, "healthy", func() bool { _, code := proc.Ctl(t, addr, "status"); return code == 0 })
-	out, _ := proc.Ctl(t, addr, "status")
+	var out string
+	proc.Wait(t, patience, "healthy", func() (healthy bool) {
+		var code int
+		out, code = proc.Ctl(t, addr, "status")
+		return code == 0
+	})
 	for _, word := range []string{"healthy", "n1", "n2", "n3", "leader", "follower", "meta"} {
 		if !strings.Contains(out, word) {
 			t.Errorf("the table does not say %q:\n%s", word, out)
@@ -26,9 +30,10 @@ func TestStatusTellsHealthByItsExitCode(t *testing.T) {
 	}
 	c.Nodes[2].Kill9()
 	proc.Wait(t, patience, "degraded", func() bool { _, code := proc.Ctl(t, addr, "status"); return code == 1 })
-	if s := statusOf(t, addr); s.Health != status.Degraded || len(s.Reasons) == 0 {
-		t.Errorf("%+v", s)
-	}
+	proc.Wait(t, patience, "degraded, and why", func() bool {
+		s := statusOf(t, addr)
+		return s.Health == status.Degraded && len(s.Reasons) > 0
+	})
 	c.Nodes[1].Kill9()
 	proc.Wait(t, patience, "no quorum", func() bool { _, code := proc.Ctl(t, addr, "status"); return code == 2 })
 	c.Nodes[0].Kill9()

@@ -164,8 +164,8 @@ func hanging(t *testing.T) (addr string, asked <-chan struct{}) {
 func TestCtrlCDoesNotWaitForANodeThatHangs(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	addr, asked := hanging(t)
 	for verb, want := range map[string]int{"status": 3, "snapshot": 5} {
+		addr, asked := hanging(t)
 		cmd := exec.Command(proc.Clusterctl(t), "-a", addr, "--timeout", "10m", verb)
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &out

@@ -1,6 +1,7 @@
 package clusterctl
 
 import (
+	"strings"
 	"testing"
 
 	"lockstep/tests/proc"
@@ -40,8 +41,10 @@ func TestANodeLeaves(t *testing.T) {
 		if len(left.Removed) != 1 || left.Removed[0].ID != id {
 			t.Errorf("removed are %+v, not %s", left.Removed, id)
 		}
-		table, _ := proc.Ctl(t, n.Addr(), "status")
-		says(t, table, "healthy, 2 nodes", "removed: "+id)
+		proc.Wait(t, patience, "the table says so", func() bool {
+			table, _ := proc.Ctl(t, n.Addr(), "status")
+			return strings.Contains(table, "healthy, 2 nodes") && strings.Contains(table, "removed: "+id)
+		})
 		holds(t, n.Addr(), "stays", keys)
 		fill(t, n.Addr(), "new:"+n.Name, 1)
 		holds(t, n.Addr(), "new:"+n.Name, 1)

@@ -3,7 +3,9 @@ package clusterctl
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,21 +65,32 @@ func TestTheClusterIsLookedAt(t *testing.T) {
 	addr := c.Nodes[1].Addr()
 	healthy(t, addr, 3, 0)
 
+	// A look may fall into an election.
+	steady := func(what string, look func() bool) {
+		t.Helper()
+		proc.Wait(t, patience, what, look)
+	}
 	var whole status.Cluster
-	if code := jsonOf(t, &whole, addr, "status"); code != 0 || whole.Version != meta.KnownVersion() || len(whole.Layout) != 2 {
-		t.Errorf("exit %d, %+v", code, whole)
+	steady("a healthy cluster", func() bool { whole = status.Cluster{}; return jsonOf(t, &whole, addr, "status") == 0 })
+	if whole.Version != meta.KnownVersion() || len(whole.Layout) != 2 {
+		t.Errorf("%+v", whole)
 	}
 	var nodes []status.Node
 	if jsonOf(t, &nodes, addr, "nodes"); len(nodes) != 3 || nodes[0].KnowsVersion != meta.KnownVersion() {
 		t.Errorf("nodes: %+v", nodes)
 	}
-	var views []shardOf
-	if jsonOf(t, &views, addr, "shards"); len(views) != 2 || len(views[1].Members) != 3 || views[1].Members[0].Term == 0 {
-		t.Errorf("shards: %+v", views)
-	}
+	steady("the shards with their members", func() bool {
+		var views []shardOf
+		jsonOf(t, &views, addr, "shards")
+		return len(views) == 2 && len(views[1].Members) == 3 && views[1].Members[0].Term > 0
+	})
 	var layout []status.Shard
-	jsonOf(t, &layout, addr, "slots")
-	if len(layout) != 2 || layout[0].FirstSlot != 0 || layout[1].LastSlot != 16383 || layout[0].Leader == "" || len(layout[1].Replicas) != 3 {
+	steady("the slots and who leads them", func() bool {
+		layout = nil
+		jsonOf(t, &layout, addr, "slots")
+		return len(layout) > 0 && layout[0].Leader != ""
+	})
+	if len(layout) != 2 || layout[0].FirstSlot != 0 || layout[1].LastSlot != 16383 || len(layout[1].Replicas) != 3 {
 		t.Errorf("slots: %+v", layout)
 	}
 	var top status.Cluster
@@ -101,11 +114,10 @@ func TestTheClusterIsLookedAt(t *testing.T) {
 		"shards": {"SHARD", "8192-16383", "leader", "follower"},
 		"slots":  {"0-8191", "8192", "n1 n2 n3"},
 	} {
-		out, code := proc.Ctl(t, addr, verb)
-		if code != 0 {
-			t.Errorf("%s: exit %d", verb, code)
-		}
-		says(t, out, words...)
+		steady(fmt.Sprint(verb, " says ", words), func() bool {
+			out, code := proc.Ctl(t, addr, verb)
+			return code == 0 && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(out, w) })
+		})
 	}
 	out, code := proc.Ctl(t, addr, "top", "--count", "2", "--every", "200ms")
 	if code != 0 || strings.Count(out, "OPS/S") != 2 {
@@ -191,12 +203,14 @@ func TestTheDoctorExamines(t *testing.T) {
 	healthy(t, addr, 3, 0)
 	// What the machine of the test is like is not the cluster's fault.
 	machine := map[string]bool{"disk-sync": true, "disk-space": true, "files": true}
-	var well doctor.Report
-	jsonOf(t, &well, addr, "doctor")
-	for _, f := range well.Findings {
-		if f.Level != doctor.Advice && !machine[f.Check] {
-			t.Errorf("of a healthy cluster: %+v", f)
-		}
+	var ailing []doctor.Finding
+	if !proc.Poll(patience, func() bool {
+		var well doctor.Report
+		jsonOf(t, &well, addr, "doctor")
+		ailing = slices.DeleteFunc(well.Findings, func(f doctor.Finding) bool { return f.Level == doctor.Advice || machine[f.Check] })
+		return len(ailing) == 0
+	}) {
+		t.Errorf("of a healthy cluster: %+v", ailing)
 	}
 
 	// A node with few files, and then one that is dead.
@@ -208,16 +222,21 @@ func TestTheDoctorExamines(t *testing.T) {
 	healthy(t, addr, 3, 0)
 	dead := c.Nodes[1]
 	dead.Kill9()
-	proc.Wait(t, patience, "degraded", func() bool { return statusOf(t, addr).Health == status.Degraded })
-	out, code := proc.Ctl(t, addr, "doctor")
-	if code != 1 {
-		t.Errorf("exit %d", code)
-	}
+	// Before another leads it is worse, if the dead one led.
+	var out string
+	proc.Wait(t, patience, "degraded", func() (degraded bool) {
+		var code int
+		out, code = proc.Ctl(t, addr, "doctor")
+		return code == 1 && strings.Contains(out, "does not answer at")
+	})
 	says(t, out, "risk (quorum): the cluster: one more node down and there is no quorum: the meta group, shard 0",
 		"risk (members): n2: does not answer at "+dead.PeerAddr(), "start the nodes that are down, or replace them",
 		"risk (files): n3: may open 512 files, and maxclients 10000 needs 10128", "LimitNOFILE=")
 	few.Kill9()
-	proc.Wait(t, patience, "no quorum", func() bool { _, code := proc.Ctl(t, addr, "doctor"); return code == 2 })
-	out, _ = proc.Ctl(t, addr, "doctor")
+	proc.Wait(t, patience, "no quorum", func() (lost bool) {
+		var code int
+		out, code = proc.Ctl(t, addr, "doctor")
+		return code == 2
+	})
 	says(t, out, "ill (quorum): the cluster: without a quorum or a leader: the meta group, shard 0", "clusterctl recover")
 }

@@ -217,8 +217,13 @@ func TestAnOrderThatIsDoneInPartSaysSo(t *testing.T) {
 			without = n.Name
 		}
 	}
-	out, code := proc.Ctl(t, addr, "transfer", "--shard", "all", "--to", without)
-	if code != 5 {
+	// Who is behind for a moment is refused.
+	var out string
+	var code int
+	if !proc.Poll(patience, func() bool {
+		out, code = proc.Ctl(t, addr, "transfer", "--shard", "all", "--to", without)
+		return code == 5
+	}) {
 		t.Errorf("exit %d", code)
 	}
 	says(t, out, "done in part: the meta group is led by "+without, "then: node "+without, "is not a member of the group")

@@ -38,7 +38,7 @@ func TestAClusterIsRebalancedWhenAsked(t *testing.T) {
 	advance(t, clients, 10)
 	longestOf(clients)
 	began := time.Now()
-	out, errs, code := ctl2(t, addr, "rebalance", "--wait", "60s")
+	out, errs, code := ctl2(t, addr, "rebalance", "--wait", "120s")
 	took := time.Since(began)
 	if code != 0 || !strings.Contains(out, "spread evenly") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)

@@ -133,12 +133,22 @@ func TestShardsAreOneStoreThroughEveryNode(t *testing.T) {
 		wants(t, conn, ":"+strconv.Itoa(shards*(each+1)), "DBSIZE")
 	}
 
-	s := healthy(t, c.Nodes[0].Addr(), 3, shards*(each+1))
-	if s.Shards != shards {
-		t.Errorf("%d shards", s.Shards)
-	}
-	for i, n := range c.Nodes {
-		checkShardLines(t, proc.Info(n.Addr(), "raft"), nodeOf(t, s, n.Name), i)
+	wrong := ""
+	if !proc.Poll(patience, func() bool {
+		s := healthy(t, c.Nodes[0].Addr(), 3, shards*(each+1))
+		if s.Shards != shards {
+			t.Fatalf("%d shards", s.Shards)
+		}
+		wrong = ""
+		for i, n := range c.Nodes {
+			wrong += checkShardLines(proc.Info(n.Addr(), "raft"), nodeOf(t, s, n.Name), i)
+		}
+		if wrong != "" {
+			spread(t, c) // there has been an election
+		}
+		return wrong == ""
+	}) {
+		t.Error(wrong)
 	}
 
 	// The others take over what a node led, two shards at once.
@@ -152,9 +162,8 @@ func TestShardsAreOneStoreThroughEveryNode(t *testing.T) {
 }
 
 // checkShardLines looks at INFO raft of the node with that index, which leads
-// each shard whose number it is modulo the nodes.
-func checkShardLines(t *testing.T, info map[string]string, n status.Node, index int) {
-	t.Helper()
+// each shard whose number it is modulo the nodes, and says what is wrong.
+func checkShardLines(info map[string]string, n status.Node, index int) (wrong string) {
 	for s := range shards {
 		role := "follower"
 		if s%3 == index {
@@ -162,15 +171,16 @@ func checkShardLines(t *testing.T, info map[string]string, n status.Node, index 
 		}
 		line := info["raft_shard"+strconv.Itoa(s)]
 		if !strings.HasPrefix(line, "role="+role+",") || !strings.Contains(line, ",executed=") {
-			t.Errorf("%s, shard %d: %q, want role %s", n.Name, s, line, role)
+			wrong += fmt.Sprintf("%s, shard %d: %q, want role %s\n", n.Name, s, line, role)
 		}
 		if g := n.Group(strconv.Itoa(s)); g == nil || g.Role != role {
-			t.Errorf("%s, shard %d: status says %+v, not %s", n.Name, s, g, role)
+			wrong += fmt.Sprintf("%s, shard %d: status says %+v, not %s\n", n.Name, s, g, role)
 		}
 	}
 	if line, there := info["raft_shard"+strconv.Itoa(shards)]; there {
-		t.Errorf("%s has a shard too many: %q", n.Name, line)
+		wrong += fmt.Sprintf("%s has a shard too many: %q\n", n.Name, line)
 	}
+	return wrong
 }
 
 // Keys of several shards are not for one command or transaction, those of one shard

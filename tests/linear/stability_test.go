@@ -18,28 +18,32 @@ const (
 	// starved is a wait for processor and disk in which a heartbeat may be missed: half of
 	// the silence after which a follower stands for election.
 	starved = 400 * time.Millisecond
-	// busyTurns is how often a machine that starves its processes is tried.
+	// busyTurns is how often it is tried: a machine may stop one process and no other.
 	busyTurns = 3
 )
 
 // TestBusyMachineChangesNoLeader saturates every core with clients: heartbeats
-// must come through all the same. Others may want the machine, too: where it has kept
-// somebody waiting who does nothing, what has changed meanwhile is tried again.
+// must come through all the same. Others may want the machine, too: what has changed is
+// tried again, and where it kept somebody waiting who does nothing, that says nothing.
 func TestBusyMachineChangesNoLeader(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{})
 	d := 10 * time.Second
 	if proc.Long() {
 		d = time.Minute
 	}
-	for turn := range busyTurns {
+	calm := 0
+	for range busyTurns {
 		changes, wait := busy(t, c, d)
 		if changes == "" {
 			return
 		}
-		if wait < starved || turn == busyTurns-1 {
-			t.Fatalf("turn %d, in which nobody waited for the machine for longer than %v:\n%s", turn, wait, changes)
+		if wait < starved {
+			calm++
 		}
 		t.Logf("the machine kept somebody waiting for %v:\n%s", wait, changes)
+	}
+	if calm > 0 {
+		t.Errorf("the leader changed each time, though the machine kept nobody waiting for %v in %d of %d turns", starved, calm, busyTurns)
 	}
 }
 

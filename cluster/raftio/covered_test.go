@@ -3,6 +3,7 @@ package raftio
 import (
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,49 @@ func TestALogThatBeginsBehindItsSnapshotWithStaleEntriesFollows(t *testing.T) {
 				}
 				if want := uint64(covered + len(c.applied)); node.CommitIndex() != want || node.AppliedIndex() != want {
 					t.Errorf("committed up to %d, applied up to %d, and %d agree", node.CommitIndex(), node.AppliedIndex(), want)
+				}
+			})
+		}
+	}
+}
+
+// A snapshot arrives that the log contradicts. The group is about to be opened anew, with
+// the log emptied: what the log took until then, and was acknowledged, would be lost.
+func TestALogThatIsAboutToBeEmptiedAcknowledgesNothing(t *testing.T) {
+	const covered = 12
+	for _, kind := range []string{StoreWAL, StoreBolt} {
+		for name, last := range map[string]uint64{"ends with the snapshot": covered, "goes beyond it": covered + 2} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				stores, _ := opened(t, t.TempDir(), kind)
+				told := make(chan uint64, 1)
+				stores.Snapshots.Contradicted = func(index uint64) { told <- index }
+				must(t, stores.Log.StoreLogs(append([]*raft.Log{configurationEntry(1, 1, "a", "b", "c")}, commands(2, last, 1)...)))
+				must(t, stores.Stable.SetUint64([]byte("CurrentTerm"), 2))
+				follower, addr := networkedWith(t, "b", TransportConfig{Acks: NewAcks(), Hangs: neverHangs, Covered: stores.Covered})
+				leader, _ := networked(t, "a", NewAcks())
+				cfg := raft.DefaultConfig()
+				cfg.LocalID, cfg.Logger = "b", silent()
+				cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.TrailingLogs = time.Hour, time.Hour, 0
+				node, err := raft.NewRaft(cfg, restoredLog{make(appliedLog, 2*covered)}, stores.Log, stores.Stable, stores.Snapshots, follower)
+				must(t, err)
+				defer func() { must(t, node.Shutdown().Error()) }()
+
+				const state = "the state"
+				install := &raft.InstallSnapshotRequest{
+					RPCHeader: heartbeat(3).RPCHeader, SnapshotVersion: 1, Term: 3, LastLogIndex: covered, LastLogTerm: 3,
+					Configuration: configurationEntry(1, 1, "a", "b", "c").Data, ConfigurationIndex: 1, Size: int64(len(state)),
+				}
+				var installed raft.InstallSnapshotResponse
+				must(t, leader.InstallSnapshot("b", raft.ServerAddress(addr), install, &installed, strings.NewReader(state)))
+				if index := <-told; !installed.Success || index != covered {
+					t.Fatalf("installed: %v, contradicted: %d", installed.Success, index)
+				}
+				req := heartbeat(3)
+				req.PrevLogEntry, req.PrevLogTerm, req.Entries = covered, 3, commands(covered+1, covered+4, 3)
+				var resp raft.AppendEntriesResponse
+				must(t, leader.AppendEntries("b", raft.ServerAddress(addr), req, &resp))
+				if resp.Success {
+					t.Error("entries were acknowledged")
 				}
 			})
 		}

@@ -42,6 +42,9 @@ type LogStore struct {
 	configurations *Configurations
 	// appended counts the bytes of entries written.
 	appended atomic.Uint64
+	// givenUp: the log is about to be emptied. It takes nothing until it is opened again,
+	// for that would be acknowledged, and go with the rest.
+	givenUp atomic.Bool
 
 	mu sync.Mutex
 	// first and last are the log's ends, 0: it is empty. What is outside is not
@@ -126,6 +129,8 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 // errMisplaced: each entry may be good, but the store does not find them right.
 var errMisplaced = errors.New("the log store is damaged")
 
+var errGivenUp = errors.New("the log contradicts a snapshot and is about to be emptied")
+
 // StoreLog implements raft.LogStore.
 func (s *LogStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
@@ -134,6 +139,9 @@ func (s *LogStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{
 func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
+	}
+	if s.givenUp.Load() {
+		return errGivenUp
 	}
 	bytes := 0
 	for _, l := range logs {

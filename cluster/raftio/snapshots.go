@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,7 +98,7 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 	if err := refuseUnreadable(filepath.Join(dir, SnapshotsDir), all, newest.Index); err != nil {
 		return nil, err
 	}
-	if err := fit(log, newest); err != nil {
+	if err := fit(log, newest, all); err != nil {
 		return nil, err
 	}
 	s := &Snapshots{FileSnapshotStore: store, dir: filepath.Join(dir, SnapshotsDir), log: log, configurations: c}
@@ -145,8 +146,9 @@ func indexOf(name string) (uint64, bool) {
 
 // fit makes sure that log and snapshot belong together. A log that contradicts
 // the snapshot, or ends before it, is emptied: the process ended before it could be. A
-// log that begins behind the snapshot is a loss.
-func fit(log *cache, newest *raft.SnapshotMeta) error {
+// log that begins behind the snapshot is emptied if it is that of another, which the
+// newest has replaced (stored); else it is a loss.
+func fit(log *cache, newest *raft.SnapshotMeta, all []*raft.SnapshotMeta) error {
 	if _, last := log.ends(); last < newest.Index || newest.Index > 0 && contradicts(log, newest.Index, newest.Term) {
 		return log.Empty()
 	}
@@ -155,6 +157,9 @@ func fit(log *cache, newest *raft.SnapshotMeta) error {
 		return err
 	}
 	if first > newest.Index+1 {
+		if slices.ContainsFunc(all, func(m *raft.SnapshotMeta) bool { return m.Index+1 >= first }) {
+			return log.Empty()
+		}
 		return fmt.Errorf("the log begins at %d and the newest snapshot ends at %d, what was between is lost; %s", first, newest.Index, rejoin)
 	}
 	return nil
@@ -254,9 +259,12 @@ func (s *Snapshots) covers(index, term uint64, all []*raft.SnapshotMeta) bool {
 // may never have been committed, and Raft would keep them until it appends behind the
 // snapshot: one that is elected meanwhile sends entries while it makes that first
 // append, and a follower that lags would take these, and commit them.
+//
+// A log that begins later than right behind the snapshot belongs to another history:
+// that of a group that was recovered, which this replica led for a while, and lost.
 func (s *Snapshots) stored(index, term uint64, in Configuration) error {
-	contradicted := contradicts(s.log, index, term)
-	_, last := s.log.ends()
+	first, last := s.log.ends()
+	contradicted := first > index+1 || contradicts(s.log, index, term)
 	if index > last {
 		if err := s.log.Empty(); err != nil {
 			return err
@@ -265,6 +273,7 @@ func (s *Snapshots) stored(index, term uint64, in Configuration) error {
 	s.newest.Store(&snapshotEnd{index, term})
 	s.configurations.snapshot(index, in, contradicted || index > last)
 	if contradicted && s.Contradicted != nil {
+		s.log.givenUp.Store(true)
 		s.Contradicted(index)
 	}
 	return nil

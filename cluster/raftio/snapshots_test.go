@@ -125,6 +125,32 @@ func TestLogThatContradictsASnapshotIsNoticed(t *testing.T) {
 	}
 }
 
+// Two that remain of a group that was recovered go on from snapshots of their own. The one
+// whose snapshot ends later, in an earlier term, led for a while; now it follows the other.
+func TestALogThatBeginsBehindTheSnapshotOfAnotherHistoryGoes(t *testing.T) {
+	for _, kind := range bothKinds {
+		dir := t.TempDir()
+		s, _ := opened(t, dir, kind)
+		told := uint64(0)
+		s.Snapshots.Contradicted = func(index uint64) { told = index }
+		snapshot(t, s, 20, 3, 1, "a")
+		must(t, s.Log.StoreLogs(commands(21, 22, 7)))
+		snapshot(t, s, 10, 4, 1, "a")
+		if told != 10 {
+			t.Errorf("%s: told %d", kind, told)
+		}
+		if s.Log.StoreLogs(commands(23, 23, 8)) == nil {
+			t.Errorf("%s: what is about to be emptied took an entry", kind)
+		}
+		// The process ends before anything is done about it.
+		must(t, s.Close())
+		s, f := opened(t, dir, kind)
+		bounds(t, s.Log, 0, 0)
+		must(t, s.Log.StoreLogs(commands(11, 12, 8)))
+		f.none(t)
+	}
+}
+
 // What a log has before a snapshot that was installed behind its end may never have been
 // committed. A leader must not send it, which is elected before it appends anything.
 func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {

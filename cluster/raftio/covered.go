@@ -16,7 +16,10 @@ import "github.com/hashicorp/raft"
 //
 // A request that has that entry in its place, of the same term, agrees with the snapshot
 // (Raft, section 5.3), and no comparison is left to be made: what builds upon no entry
-// the library does not compare.
+// the library does not compare. One that ends before it is of what is committed, which
+// every leader has that is not of an older term than this node's. But a leader of another
+// history, behind a recovery, is not known by that: what it wrote since is of a later term
+// than the snapshot's end, and goes to the library as it is.
 func skipCovered(command any, covered func(from uint64) (last, term uint64)) {
 	args, ok := command.(*raft.AppendEntriesRequest)
 	if !ok || args.PrevLogEntry == 0 {
@@ -24,15 +27,15 @@ func skipCovered(command any, covered func(from uint64) (last, term uint64)) {
 	}
 	prev := args.PrevLogEntry
 	last, term := covered(prev)
-	if last == 0 || last-prev > uint64(len(args.Entries)) {
+	if last == 0 {
 		return
 	}
-	skipped := args.Entries[:last-prev]
+	skipped := args.Entries[:min(last-prev, uint64(len(args.Entries)))]
 	at := args.PrevLogTerm
 	if n := len(skipped); n > 0 {
 		at = skipped[n-1].Term
 	}
-	if at == term {
+	if ends := prev + uint64(len(skipped)); at == term || ends < last && at < term {
 		args.PrevLogEntry, args.PrevLogTerm, args.Entries = 0, 0, args.Entries[len(skipped):]
 	}
 }

@@ -1,6 +1,7 @@
 package raftio
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -30,22 +31,26 @@ func TestALogThatBeginsBehindItsSnapshotWithStaleEntriesFollows(t *testing.T) {
 			refused        bool
 			applied        []string
 		}{
-			"builds upon the snapshot": {covered, 1, []*raft.Log{entry(11, 3), entry(12, 3)}, false, []string{"11 of 3", "12 of 3"}},
-			"begins before it":         {8, 1, []*raft.Log{entry(9, 1), entry(10, 1), entry(11, 3)}, false, []string{"11 of 3"}},
-			"ends with it":             {8, 1, []*raft.Log{entry(9, 1), entry(10, 1)}, false, nil},
-			"brings nothing":           {covered, 1, nil, false, nil},
-			"does not reach it":        {8, 1, []*raft.Log{entry(9, 1)}, true, nil},
-			"is of another history":    {covered, 2, []*raft.Log{entry(11, 3)}, true, nil},
-			"holds another entry":      {9, 1, []*raft.Log{entry(10, 2), entry(11, 3)}, true, nil},
+			"builds upon the snapshot":  {covered, 2, []*raft.Log{entry(11, 3), entry(12, 3)}, false, []string{"11 of 3", "12 of 3"}},
+			"begins before it":          {8, 1, []*raft.Log{entry(9, 1), entry(10, 2), entry(11, 3)}, false, []string{"11 of 3"}},
+			"ends with it":              {8, 1, []*raft.Log{entry(9, 1), entry(10, 2)}, false, nil},
+			"brings nothing":            {covered, 2, nil, false, nil},
+			"ends before it":            {7, 1, []*raft.Log{entry(8, 1), entry(9, 1)}, false, nil},
+			"brings nothing before it":  {8, 1, nil, false, nil},
+			"is of another history":     {covered, 1, []*raft.Log{entry(11, 3)}, true, nil},
+			"holds another entry":       {9, 1, []*raft.Log{entry(10, 3), entry(11, 3)}, true, nil},
+			"holds an older entry":      {9, 1, []*raft.Log{entry(10, 1)}, true, nil},
+			"ends in a later history":   {8, 1, []*raft.Log{entry(9, 3)}, true, nil},
+			"stands in a later history": {8, 3, nil, true, nil},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				stores, _ := opened(t, t.TempDir(), kind)
 				entries := []*raft.Log{configurationEntry(1, 1, "a", "b", "c")}
-				for i := uint64(2); i <= covered; i++ {
+				for i := uint64(2); i < covered; i++ {
 					entries = append(entries, entry(i, 1))
 				}
-				must(t, stores.Log.StoreLogs(append(entries, entry(11, 2), entry(12, 2), entry(13, 2))))
-				snapshot(t, stores, covered, 1, 1, "a", "b", "c")
+				must(t, stores.Log.StoreLogs(append(entries, entry(covered, 2), entry(11, 2), entry(12, 2), entry(13, 2))))
+				snapshot(t, stores, covered, 2, 1, "a", "b", "c")
 				must(t, stores.Log.DeleteRange(1, covered))
 				must(t, stores.Stable.SetUint64([]byte("CurrentTerm"), 2))
 
@@ -74,8 +79,9 @@ func TestALogThatBeginsBehindItsSnapshotWithStaleEntriesFollows(t *testing.T) {
 				if c.refused {
 					return
 				}
-				if want := uint64(covered + len(c.applied)); node.CommitIndex() != want || node.AppliedIndex() != want {
-					t.Errorf("committed up to %d, applied up to %d, and %d agree", node.CommitIndex(), node.AppliedIndex(), want)
+				agreed, applied := c.prev+uint64(len(c.entries)), uint64(covered+len(c.applied))
+				if node.CommitIndex() != agreed || node.AppliedIndex() != applied {
+					t.Errorf("committed up to %d, applied up to %d, not %d and %d", node.CommitIndex(), node.AppliedIndex(), agreed, applied)
 				}
 			})
 		}
@@ -103,15 +109,9 @@ func TestALogThatIsAboutToBeEmptiedAcknowledgesNothing(t *testing.T) {
 				must(t, err)
 				defer func() { must(t, node.Shutdown().Error()) }()
 
-				const state = "the state"
-				install := &raft.InstallSnapshotRequest{
-					RPCHeader: heartbeat(3).RPCHeader, SnapshotVersion: 1, Term: 3, LastLogIndex: covered, LastLogTerm: 3,
-					Configuration: configurationEntry(1, 1, "a", "b", "c").Data, ConfigurationIndex: 1, Size: int64(len(state)),
-				}
-				var installed raft.InstallSnapshotResponse
-				must(t, leader.InstallSnapshot("b", raft.ServerAddress(addr), install, &installed, strings.NewReader(state)))
-				if index := <-told; !installed.Success || index != covered {
-					t.Fatalf("installed: %v, contradicted: %d", installed.Success, index)
+				must(t, sendSnapshot(leader, addr, covered, 3))
+				if index := <-told; index != covered {
+					t.Fatalf("contradicted: %d", index)
 				}
 				req := heartbeat(3)
 				req.PrevLogEntry, req.PrevLogTerm, req.Entries = covered, 3, commands(covered+1, covered+4, 3)
@@ -122,5 +122,56 @@ func TestALogThatIsAboutToBeEmptiedAcknowledgesNothing(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// sendSnapshot sends a snapshot to b as the leader of term 3.
+func sendSnapshot(leader *Transport, addr string, index, term uint64) error {
+	const state = "the state"
+	req := &raft.InstallSnapshotRequest{
+		RPCHeader: heartbeat(3).RPCHeader, SnapshotVersion: 1, Term: 3, LastLogIndex: index, LastLogTerm: term,
+		Configuration: configurationEntry(1, 1, "a", "b", "c").Data, ConfigurationIndex: 1, Size: int64(len(state)),
+	}
+	var resp raft.InstallSnapshotResponse
+	err := leader.InstallSnapshot("b", raft.ServerAddress(addr), req, &resp, strings.NewReader(state))
+	if err == nil && !resp.Success {
+		err = errors.New("it was refused")
+	}
+	return err
+}
+
+// To who has what is in a snapshot, what is behind it is sent next; to who has a newer one
+// and does not take that, the snapshot is not sent on and on without a pause.
+func TestASnapshotOfWhatAFollowerHasNeedNotBeInstalled(t *testing.T) {
+	stores, _ := opened(t, t.TempDir(), StoreBolt)
+	must(t, stores.Log.StoreLogs(append([]*raft.Log{configurationEntry(1, 1, "a", "b", "c")}, commands(2, 20, 1)...)))
+	snapshot(t, stores, 10, 1, 1, "a", "b", "c")
+	follower, addr := networkedWith(t, "b", TransportConfig{Acks: NewAcks(), Hangs: neverHangs, Covered: stores.Covered})
+	acks := NewAcks()
+	leader, _ := networked(t, "a", acks)
+	cfg := raft.DefaultConfig()
+	cfg.LocalID, cfg.Logger = "b", silent()
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout = time.Hour, time.Hour
+	node, err := raft.NewRaft(cfg, restoredLog{make(appliedLog, 20)}, stores.Log, stores.Stable, stores.Snapshots, follower)
+	must(t, err)
+	defer func() { must(t, node.Shutdown().Error()) }()
+	for range 2 {
+		must(t, sendSnapshot(leader, addr, 15, 1))
+	}
+	must(t, sendSnapshot(leader, addr, 8, 1))
+	if err := sendSnapshot(leader, addr, 8, 1); err == nil || !strings.Contains(err.Error(), errOlder.Error()) {
+		t.Errorf("an older one for the second time: %v", err)
+	}
+	must(t, sendSnapshot(leader, addr, 9, 1))
+	if got := acks.Match("b", 3); got != 15 {
+		t.Errorf("it is known to have %d entries", got)
+	}
+	bounds(t, stores.Log, 1, 20)
+	// A node of a later term follows this leader no more.
+	req := heartbeat(4)
+	var resp raft.AppendEntriesResponse
+	must(t, leader.AppendEntries("b", raft.ServerAddress(addr), req, &resp))
+	if err := sendSnapshot(leader, addr, 15, 1); err == nil {
+		t.Error("a node of a later term has what a leader of an older one sends")
 	}
 }

@@ -14,6 +14,8 @@
 //   - commit.go: a follower commits no further than it was compared with its leader.
 //   - covered.go: what a leader sends is compared with the newest snapshot, too, where
 //     the log begins behind it.
+//   - installs.go: who refuses a snapshot because it has what is in it is sent what comes
+//     behind, not the snapshot for ever.
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
 //   - transfer.go: an order to lead that comes late breaks no lease, and one that is

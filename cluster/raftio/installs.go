@@ -2,6 +2,7 @@ package raftio
 
 import (
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +14,12 @@ type installs struct {
 	mu sync.Mutex
 	// newest is the newest install to each server.
 	newest map[raft.ServerID]*install
+	// older is the last snapshot that each server refused as an older one than its own.
+	older map[raft.ServerID]sentAs
 }
+
+// sentAs is a snapshot and the term of the leader that sent it.
+type sentAs struct{ leader, term, index uint64 }
 
 // install is a snapshot on its way to a server, read from data as it is sent.
 type install struct {
@@ -49,6 +55,37 @@ func (one *install) end() {
 	one.in.mu.Lock()
 	defer one.in.mu.Unlock()
 	one.ended = time.Now()
+}
+
+// hasIt tells whether a server refused a snapshot for having what is in it. That is as
+// good as if it had installed it: what is behind the snapshot comes next.
+//
+// A leader whose requests arrive, and the answers do not, believes a server to have less
+// than it has. When what it would send next has left its log, it sends its snapshot; were
+// that an error, it would send it for ever, and nothing behind it. If the group needs this
+// server for a majority, there would never be a newer one.
+//
+// One that has a newer snapshot may be of another history (nextEra in package shard). It
+// refuses what comes next, too, and the snapshot would be sent again without a pause: so
+// that is good for one time.
+func (i *installs) hasIt(id raft.ServerID, args *raft.InstallSnapshotRequest, refusal error) bool {
+	if strings.Contains(refusal.Error(), errCovered.Error()) {
+		return true
+	}
+	if !strings.Contains(refusal.Error(), errOlder.Error()) {
+		return false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	sent := sentAs{args.Term, args.LastLogTerm, args.LastLogIndex}
+	if i.older[id] == sent {
+		return false
+	}
+	if i.older == nil {
+		i.older = map[raft.ServerID]sentAs{}
+	}
+	i.older[id] = sent
+	return true
 }
 
 // Installing are the servers that this node is sending a snapshot to, or has sent

@@ -231,7 +231,8 @@ func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 
 // InstallSnapshot implements raft.Transport. The answer to an install proves
 // nothing about the time it was sent, which may be minutes ago; the log reaches
-// to the snapshot's end.
+// to the snapshot's end. So it does where the server needs no snapshot (hasIt); that it
+// follows this leader is in its answer.
 func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	if t.hangs() {
 		return errHangs
@@ -239,6 +240,9 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, a
 	one := t.installs.begin(id, args.Size, data)
 	defer one.end()
 	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, one)
+	if err != nil && resp.Term == args.Term && t.installs.hasIt(id, args, err) {
+		resp.Success, err = true, nil
+	}
 	if err == nil && resp.Success && resp.Term == args.Term {
 		t.acks.note(id, args.Term, 0, args.LastLogIndex)
 	}

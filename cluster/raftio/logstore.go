@@ -45,6 +45,10 @@ type LogStore struct {
 	// givenUp: the log is about to be emptied. It takes nothing until it is opened again,
 	// for that would be acknowledged, and go with the rest.
 	givenUp atomic.Bool
+	// covered is where the newest snapshot ends. An empty log begins behind it: a request
+	// may have fitted before the snapshot came (skipCovered), and what it brings would set
+	// Raft's configuration back.
+	covered atomic.Uint64
 
 	mu sync.Mutex
 	// first and last are the log's ends, 0: it is empty. What is outside is not
@@ -129,7 +133,10 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 // errMisplaced: each entry may be good, but the store does not find them right.
 var errMisplaced = errors.New("the log store is damaged")
 
-var errGivenUp = errors.New("the log contradicts a snapshot and is about to be emptied")
+var (
+	errGivenUp      = errors.New("the log contradicts a snapshot and is about to be emptied")
+	errCoveredEntry = errors.New("the newest snapshot covers what the log is to begin with")
+)
 
 // StoreLog implements raft.LogStore.
 func (s *LogStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
@@ -157,6 +164,9 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 		if err := s.Empty(); err != nil {
 			return err
 		}
+	}
+	if _, last := s.ends(); last == 0 && logs[0].Index <= s.covered.Load() {
+		return errCoveredEntry
 	}
 	begin := time.Now()
 	if err := s.pen.write("writing the log", func() error { return s.inner.StoreLogs(logs) }); err != nil {

@@ -103,7 +103,7 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 	}
 	s := &Snapshots{FileSnapshotStore: store, dir: filepath.Join(dir, SnapshotsDir), log: log, configurations: c}
 	if newest.Index > 0 {
-		s.newest.Store(&snapshotEnd{newest.Index, newest.Term})
+		s.setNewest(newest.Index, newest.Term)
 	}
 	return s, nil
 }
@@ -270,13 +270,18 @@ func (s *Snapshots) stored(index, term uint64, in Configuration) error {
 			return err
 		}
 	}
-	s.newest.Store(&snapshotEnd{index, term})
+	s.setNewest(index, term)
 	s.configurations.snapshot(index, in, contradicted || index > last)
 	if contradicted && s.Contradicted != nil {
 		s.log.givenUp.Store(true)
 		s.Contradicted(index)
 	}
 	return nil
+}
+
+func (s *Snapshots) setNewest(index, term uint64) {
+	s.newest.Store(&snapshotEnd{index, term})
+	s.log.covered.Store(index)
 }
 
 // contradicts tells whether a log holds, at a snapshot's last index, another

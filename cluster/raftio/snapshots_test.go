@@ -165,6 +165,10 @@ func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
 			}
 		}
 		bounds(t, s.Log, 0, 0)
+		// A request that came before the snapshot.
+		if s.Log.StoreLogs(commands(21, 24, 4)) == nil {
+			t.Errorf("%s: the log begins before the snapshot's end", kind)
+		}
 		must(t, s.Log.StoreLogs(commands(26, 27, 4)))
 		bounds(t, s.Log, 26, 27)
 		must(t, s.Close())

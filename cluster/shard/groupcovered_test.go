@@ -1,6 +1,9 @@
 package shard
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+)
 
 // The answers of a follower do not come through while the others go on: the leader believes
 // it to have less than it has. Then the leader writes a snapshot, and nothing stays behind
@@ -43,4 +46,57 @@ func lostAnswers(t *testing.T, store string) {
 	third.stop()
 	w.write(3, leader, follower)
 	w.agree(leader, follower)
+}
+
+// Nothing stays behind a snapshot, and leaders are cut off with entries that nobody gets:
+// whoever leads next, and whoever wrote which snapshot, all come to agree.
+func TestReplicasAgreeWhoeverWroteWhichSnapshot(t *testing.T) {
+	for i, store := range bothStores {
+		t.Run(store, func(t *testing.T) {
+			w := newWorld(t, 3, store, func(c *GroupConfig) { c.TrailingEntries = 0 })
+			chance := rand.New(rand.NewPCG(7, uint64(i)))
+			written := 0
+			write := func(among ...*testNode) {
+				n := 1 + chance.IntN(3)
+				w.write(n, among...)
+				written += n
+			}
+			snapshot := func(n *testNode) {
+				// One that a leader's overtakes is given up.
+				if err := n.group.TakeSnapshot(); err != nil {
+					t.Log(n.id, err)
+				}
+			}
+			for range 2 {
+				write()
+				w.agree()
+				lost := w.leader()
+				rest := w.others(lost)
+				snapshot(lost)
+				cutOff([]*testNode{lost}, rest, true)
+				for range 1 + chance.IntN(4) {
+					lost.group.Propose([]byte("nobody gets this"), func(error) {})
+				}
+				write(rest...)
+				for _, n := range rest {
+					if chance.IntN(4) == 0 {
+						snapshot(n)
+					}
+				}
+				if chance.IntN(2) == 0 {
+					lost.stop()
+					lost.start()
+				}
+				away := rest[chance.IntN(2)]
+				away.stop()
+				cutOff([]*testNode{lost}, rest, false)
+				write(w.others(away)...)
+				away.start()
+			}
+			w.agree()
+			if got := w.nodes[0].sm.entries(); got < uint64(written) {
+				t.Errorf("%d entries of %d are left", got, written)
+			}
+		})
+	}
 }

@@ -19,7 +19,7 @@ CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/...
 # What tests use beside Go, and do without where it is not installed.
 TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze
 
-.PHONY: run build chart test missing versions race fuzz-short lint bench corpus differential cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
+.PHONY: run build chart test missing versions race fuzz-short lint bench corpus differential cross cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
 
 run: ## three real nodes on this machine, with a live view
 	go run ./cmd/clusterctl demo
@@ -88,6 +88,10 @@ powercut: ## power cuts, the long version
 
 podlife: ## a StatefulSet's whole life in network namespaces (needs root and iproute2)
 	LOCKSTEP_LONG=1 go test -count=1 -v -timeout 30m ./tests/podlife
+
+cross: ## both programs for macOS, for which they build and where nobody has tested them
+	GOOS=darwin go build -o /dev/null ./cmd/lockstepd
+	GOOS=darwin go build -o /dev/null ./cmd/clusterctl
 
 chart: ## the Helm chart, rendered and judged without a cluster; fetches Helm and the Kubernetes types
 	cd deploy/k8s/test && GOFLAGS= go vet ./... && GOFLAGS= go test -count=1 -v -timeout 10m ./...

@@ -75,24 +75,32 @@ func (n *Node) openFront(context.Context) error {
 // want of a port leaves a member that is dead.
 func (n *Node) tryFront(context.Context) error {
 	s := n.cfg.Current()
-	letGo := func(l net.Listener) { l.Close() }
-	if err := n.front.listen(s.Bind, "port", s.Port, letGo); err != nil {
+	if err := forAll(s.Bind, "port", s.Port, server.Try); err != nil {
 		return err
 	}
-	return n.front.listen(s.Bind, "tls-port", s.TLSPort, letGo)
+	return forAll(s.Bind, "tls-port", s.TLSPort, server.Try)
 }
 
 // listen opens a port for clients, unless it is 0.
 func (f *front) listen(bind []string, what string, port int, serve func(net.Listener)) error {
+	return forAll(bind, what, port, func(addr string) error {
+		l, err := server.Listen(addr)
+		if err == nil {
+			serve(l)
+		}
+		return err
+	})
+}
+
+// forAll opens a port at all addresses, unless it is 0.
+func forAll(bind []string, what string, port int, open func(addr string) error) error {
 	if port == 0 {
 		return nil
 	}
 	for _, addr := range listenAddresses(bind, port) {
-		l, err := server.Listen(addr)
-		if err != nil {
+		if err := open(addr); err != nil {
 			return inWords(err, what, port)
 		}
-		serve(l)
 	}
 	return nil
 }

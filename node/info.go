@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"lockstep/cluster"
@@ -189,14 +188,6 @@ func infoMemory(n *Node, t *infoText) {
 // percent prints a part of a whole as Redis does.
 func percent(part, whole int64) string {
 	return fmt.Sprintf("%.2f%%", 100*client.Ratio(part, whole))
-}
-
-func totalMemory() int64 {
-	var info syscall.Sysinfo_t
-	if syscall.Sysinfo(&info) != nil {
-		return 0
-	}
-	return int64(info.Totalram) * int64(info.Unit)
 }
 
 func infoPersistence(n *Node, t *infoText) {

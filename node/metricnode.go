@@ -194,7 +194,8 @@ func (n *Node) disk() (free, size int64, ok bool) {
 	if unix.Statfs(n.folder.Dir(), &fs) != nil {
 		return 0, 0, false
 	}
-	return int64(fs.Bavail) * fs.Bsize, int64(fs.Blocks) * fs.Bsize, true
+	block := int64(fs.Bsize) // of another type on each system
+	return int64(fs.Bavail) * block, int64(fs.Blocks) * block, true
 }
 
 // cpuSeconds is the CPU time of the process.

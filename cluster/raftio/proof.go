@@ -13,11 +13,11 @@ import (
 )
 
 // Now is the time since boot, the suspended time included: what a lease is
-// measured by. CLOCK_MONOTONIC, which Go's time uses, stands still in suspend.
+// measured by. The clock of Go's time stands still in suspend.
 func Now() time.Duration {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic("raftio: no CLOCK_BOOTTIME: " + err.Error())
+	if err := unix.ClockGettime(bootClock, &ts); err != nil {
+		panic("raftio: no clock that runs in suspend: " + err.Error())
 	}
 	return time.Duration(ts.Nano())
 }

@@ -8,10 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"lockstep/cluster/secure"
 )
@@ -168,7 +165,5 @@ func tune(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(deadPeerTimeout.Milliseconds()))
-	})
+	_ = raw.Control(func(fd uintptr) { setUserTimeout(fd, deadPeerTimeout) })
 }

@@ -42,6 +42,9 @@ func (*Conn) LeftForGood() bool { return true }
 // Gave is never called.
 func (*Conn) Gave() {}
 
+// Later is never called.
+func (*Conn) Later() {}
+
 // Call is never called.
 func (*Conn) Call(bool) {}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -26,10 +27,22 @@ const (
 
 // Listen opens a port for clients. It is one of plain TCP: of Multipath TCP, which Go
 // would take, new requests cannot be kept away.
-func Listen(addr string) (net.Listener, error) {
-	var c net.ListenConfig
+func Listen(addr string) (net.Listener, error) { return listen(addr, nil) }
+
+func listen(addr string, control func(network, addr string, c syscall.RawConn) error) (net.Listener, error) {
+	c := net.ListenConfig{Control: control}
 	c.SetMultipathTCP(false)
 	return c.Listen(context.Background(), "tcp", addr)
+}
+
+// Try tells whether Listen would open a port. Nobody gets a connection meanwhile, for
+// it would be reset.
+func Try(addr string) error {
+	l, err := listen(addr, shut)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 func (s *Server) listen(l net.Listener, begin func(net.Conn)) {

@@ -26,13 +26,18 @@ func keepAway(l net.Listener) {
 	if !ok {
 		return
 	}
-	control(c, func(fd uintptr) {
-		program := unix.SockFprog{Len: uint16(len(newcomersOnly)), Filter: &newcomersOnly[0]}
-		// Where there are no filters the queue is emptied all the same, but for who
-		// comes at the last moment.
-		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
-	})
+	// Where there are no filters the queue is emptied all the same, but for who comes at
+	// the last moment.
+	control(c, refuseNewcomers)
 }
+
+func refuseNewcomers(fd uintptr) {
+	program := unix.SockFprog{Len: uint16(len(newcomersOnly)), Filter: &newcomersOnly[0]}
+	_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
+}
+
+// shut keeps everybody away from a socket from before it listens.
+func shut(_, _ string, c syscall.RawConn) error { return c.Control(refuseNewcomers) }
 
 // queued tells whether somebody waits to be accepted.
 func queued(l net.Listener) (is bool) {

@@ -90,8 +90,7 @@ func (p *Process) Start() error {
 	defer out.Close()
 	cmd := exec.Command(p.binary, p.args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	// A process group of its own: Ctrl-C in the terminal is for the demo alone.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = ofTheDemo()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}

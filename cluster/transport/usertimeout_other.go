@@ -1,0 +1,7 @@
+//go:build !linux
+
+package transport
+
+import "time"
+
+func setUserTimeout(uintptr, time.Duration) {}

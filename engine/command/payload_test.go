@@ -182,14 +182,14 @@ func FuzzRestore(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := appendPayload(nil, e)
-		rdbType, again, ok := rdb.OpenPayload(p)
-		if !ok {
-			t.Fatalf("our payload %q is refused", p)
+		first := restored(t, e, &limits)
+		p := appendPayload(nil, first)
+		if e.Kind() != engine.KindList && !bytes.Equal(p, appendPayload(nil, e)) {
+			t.Fatalf("%q comes back as %q", appendPayload(nil, e), p)
 		}
-		n, err := readPayload(rdbType, again, []byte("k"), &limits)
-		if err != nil || !bytes.Equal(appendPayload(nil, n), p) {
-			t.Fatalf("%q comes back as another: %v", p, err)
+		// The form of a list may be another the first time (FuzzRestoreList).
+		if again := appendPayload(nil, restored(t, first, &limits)); !bytes.Equal(again, p) {
+			t.Fatalf("%q comes back as %q", p, again)
 		}
 	})
 }

@@ -15,16 +15,16 @@ import (
 // turns, and while the machine does other things beside there may be no fast one: it
 // goes on for so long as such things take.
 func TestWorkThatSharesALockIsNoSlowerThanUnderASingleOne(t *testing.T) {
-	const txns, patience, factor = 100, 2 * time.Minute, 1.5
+	const txns, patience = 100, 2 * time.Minute
 	for name, txn := range map[string]func(i int) Txn{
 		"one hot key":      func(int) Txn { return txnOf(0, "incr", "k") },
 		"one hash tag":     func(i int) Txn { return txnOf(0, "set", fmt.Sprint("{tag}:", i), "v") },
 		"a default script": func(int) Txn { return txnOf(0, "eval", "return redis.call('incr', KEYS[1])", "1", "k") },
 		"FLUSHDB": func(i int) Txn {
-			if i == txns-1 {
+			if i%2 == 1 {
 				return txnOf(0, "flushdb")
 			}
-			return txnOf(0, "set", fmt.Sprint("k", i), "v")
+			return txnOf(0, "set", "k", "v")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,6 +34,10 @@ func TestWorkThatSharesALockIsNoSlowerThanUnderASingleOne(t *testing.T) {
 			}
 			single := newLockRound(t, b, engine.Config{LockSlots: 1}, sched.Config{Permits: 1, Workers: 1})
 			many := newLockRound(t, b, engine.Config{LockSlots: 1024}, sched.Config{})
+			factor := 1.5
+			if name == "FLUSHDB" {
+				factor = 2 // as many tables as locks are emptied, which a single lock has not
+			}
 			for began, round := time.Now(), 0; time.Since(began) < patience; round++ {
 				single.run()
 				many.run()

@@ -98,6 +98,11 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 	if err := refuseUnreadable(filepath.Join(dir, SnapshotsDir), all, newest.Index); err != nil {
 		return nil, err
 	}
+	// Before the log is emptied for a snapshot that only the kernel knows of: the
+	// process may have ended because it could not sync its name.
+	if err := syncFolder(filepath.Join(dir, SnapshotsDir)); err != nil {
+		return nil, err
+	}
 	if err := fit(log, newest, all); err != nil {
 		return nil, err
 	}

@@ -139,13 +139,18 @@ func (u *underLoad) roll(nodes []*proc.Node) {
 	u.addr = nodes[0].Addr()
 }
 
-// begin adds clients of a node.
+// begin adds clients of a node, and waits until each has made its key: one that
+// leaves at once leaves it behind all the same.
 func (u *underLoad) begin(n *proc.Node, clients int) {
 	u.t.Helper()
+	had := len(u.clients)
 	for range clients {
 		u.clients = append(u.clients, count(u.t, n.Addr(), fmt.Sprintf("count:%s:%d", n.Name, u.keys)))
 		u.keys++
 	}
+	proc.Wait(u.t, patience, "every new client did a round", func() bool {
+		return !slices.ContainsFunc(u.clients[had:], func(c *counting) bool { return c.done.Load() == 0 && len(c.ended) == 0 })
+	})
 }
 
 // leave ends the clients of a node and tells how many there were.

@@ -56,6 +56,9 @@ func blocked(c *proc.Cluster) int {
 
 const stormClients, stormQuarter = 1000, 250
 
+// stormPatience is for an answer that comes when all that is waited for before has.
+const stormPatience = 5 * patience
+
 // blockAll makes a thousand clients wait for one key, on all nodes in turn, and
 // returns their IDs.
 func (e *ends) blockAll(t *testing.T, addrs []string) []string {
@@ -63,7 +66,7 @@ func (e *ends) blockAll(t *testing.T, addrs []string) []string {
 	ids := make([]string, stormClients)
 	for i := range ids {
 		c := proc.Dial(t, addrs[i%len(addrs)])
-		c.Patience = patience
+		c.Patience = stormPatience
 		id, err := c.Do("CLIENT", "ID")
 		if err != nil {
 			t.Fatal(err)

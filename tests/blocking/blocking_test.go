@@ -43,7 +43,8 @@ func blocked(t testing.TB, c *proc.Cluster, n int) {
 func TestWaitersAreServedInOrderOnAllNodes(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{})
+	// To another leader who waits comes again, in another order.
+	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	var waiting []*respconn.Conn
 	for i := range 6 {
 		w := proc.Dial(t, c.Nodes[i%3].Addr())
@@ -177,7 +178,8 @@ func TestWhatFillsAKey(t *testing.T) {
 func TestStreamsAndSortedSetsAreWaitedFor(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{})
+	// To another leader who waits comes again, in another order.
+	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	other := proc.Dial(t, c.WaitLeader().Addr())
 	proc.Do(t, other, "XADD", "s", "1-1", "f", "old")
 	proc.Do(t, other, "XGROUP", "CREATE", "s", "g", "$")

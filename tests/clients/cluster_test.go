@@ -85,7 +85,7 @@ type slotRange struct {
 
 // slots is what a node says of who has which hash slots; nil if it does not.
 func slots(addr string) []slotRange {
-	c, err := respconn.DialTimeout(addr, time.Second)
+	c, err := respconn.DialTimeout(addr, patience)
 	if err != nil {
 		return nil
 	}
@@ -573,7 +573,7 @@ func view(addr string) string {
 // shardsTold is what CLUSTER SHARDS tells, but for the offsets, which are never the
 // same at two moments.
 func shardsTold(addr string) (string, error) {
-	c, err := respconn.DialTimeout(addr, time.Second)
+	c, err := respconn.DialTimeout(addr, patience)
 	if err != nil {
 		return "", err
 	}

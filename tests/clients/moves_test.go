@@ -237,7 +237,8 @@ func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
 	stop := make(chan struct{})
 	watched := make(chan int, len(c.Nodes))
 	for _, n := range c.Nodes {
-		go func() { watched <- watchSlots(t, n, n == gone, stop) }()
+		conn := proc.Dial(t, n.Addr()) // before the node may have ended
+		go func() { watched <- watchSlots(t, n, conn, n == gone, stop) }()
 	}
 	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "REMOVE", gone.Name)
 	proc.Wait(t, movePatience, gone.Name+" ends", func() bool { return !gone.Running() })
@@ -254,15 +255,9 @@ func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
 
 // watchSlots looks at what a node tells until it is told to stop, and returns how
 // often. ends: the node may end meanwhile.
-func watchSlots(t *testing.T, n *proc.Node, ends bool, stop <-chan struct{}) (looks int) {
+func watchSlots(t *testing.T, n *proc.Node, conn *respconn.Conn, ends bool, stop <-chan struct{}) (looks int) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	conn, err := respconn.DialTimeout(n.Addr(), time.Minute)
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	defer conn.Close()
 	for ; ; looks++ {
 		select {
 		case <-stop:

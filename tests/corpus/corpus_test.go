@@ -91,7 +91,8 @@ func TestOneNodeAnswersTheCorpus(t *testing.T) {
 func TestClusterAnswersTheCorpusThroughAFollower(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{})
+	// Those who wait are served in their order by the leader to which they came.
+	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	runAll(t, TCP(c.Follower().Addr(), true))
 }
 

@@ -65,18 +65,21 @@ func number(addr, section, field string) int64 {
 }
 
 // watchUsed samples used_memory of the nodes until stop is called, which returns
-// the highest.
+// the highest; the last sample is taken behind that.
 func watchUsed(addrs []string) (stop func() int64) {
 	done := make(chan struct{})
 	var highest int64
 	var all sync.WaitGroup
+	look := func() {
+		for _, addr := range addrs {
+			highest = max(highest, used(addr))
+		}
+	}
 	all.Go(func() {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			for _, addr := range addrs {
-				highest = max(highest, used(addr))
-			}
+			look()
 			select {
 			case <-done:
 				return
@@ -84,7 +87,7 @@ func watchUsed(addrs []string) (stop func() int64) {
 			}
 		}
 	})
-	return func() int64 { close(done); all.Wait(); return highest }
+	return func() int64 { close(done); all.Wait(); look(); return highest }
 }
 
 // exists counts how many of the keys prefix0, prefix1, ... are there, without
@@ -127,7 +130,8 @@ func TestACacheStaysBelowItsLimit(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	const limit, hot, cold = 4 * mb, 250, 12_000
-	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru", "--notify-keyspace-events", "Ee"}})
+	// Which keys are read the leader alone knows: another would not know the hot ones.
+	c := proc.NewCluster(t, 3, proc.Options{Args: append([]string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru", "--notify-keyspace-events", "Ee"}, proc.OneLeader...)})
 	value := strings.Repeat("v", 1000)
 	evictions := listen(t, c)
 	setUp := proc.Dial(t, c.Nodes[0].Addr())
@@ -290,10 +294,13 @@ func queueFails(t *testing.T, conn *respconn.Conn) {
 func execFails(t *testing.T, addr string) {
 	t.Helper()
 	conn, other := proc.Dial(t, addr), proc.Dial(t, addr)
+	// Another node, which leads, may know of a limit a moment later.
 	say(t, other, "CONFIG", "SET", "maxmemory", "0")
+	proc.Wait(t, patience, "there is room", func() bool { return say(t, other, "SET", "room", "1") == "OK" })
 	say(t, conn, "MULTI")
 	say(t, conn, "SET", "q", "1")
 	say(t, other, "CONFIG", "SET", "maxmemory", "4mb")
+	proc.Wait(t, patience, "there is none", func() bool { return strings.Contains(say(t, other, "SET", "room", "1"), oom) })
 	if got, want := say(t, conn, "EXEC"), "EXECABORT Transaction discarded because of: "+oom; !strings.Contains(got, want) {
 		t.Errorf("EXEC: %q", got)
 	}
@@ -448,6 +455,7 @@ func TestFarWritesDoNotPassTheLimitTogether(t *testing.T) {
 	}
 	// Within what is there nothing grows.
 	say(t, conn, "CONFIG", "SET", "maxmemory", strconv.FormatInt(used(leader.Addr())+mb, 10))
+	proc.Wait(t, patience, "the limit is in force", func() bool { return say(t, conn, "SET", "room", "1") == "OK" })
 	for i := range pipeline {
 		pipeline[i] = []string{"SETBIT", "far0", strconv.Itoa(8 * (value/2 + i)), "1"}
 	}

@@ -219,11 +219,15 @@ func TestLibrariesGoToRedisServerAndBack(t *testing.T) {
 func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{Shards: 2})
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2, Args: append([]string{"--script-max-instructions", "1000000000000"}, proc.OneLeader...)})
 	node := c.Follower()
 	text := "#!lua name=l\nredis.register_function{function_name='spin', flags={'no-writes', 'allow-key-locking'}, callback=function() while true do end end}"
 	do(t, node, "FUNCTION", "LOAD", text)
-	do(t, node, "CONFIG", "SET", "script-max-instructions", "1000000000000")
+	// A node that does not know of a function that it only reads has it written to the log.
+	proc.Wait(t, patience, "the node knows the library in both shards", func() bool {
+		bytes, err := strconv.Atoi(proc.Info(node.Addr(), "memory")["used_memory_functions"])
+		return err == nil && bytes > 2*len(text)
+	})
 	for _, key := range []string{"a", "b"} { // one in each shard
 		spinning := proc.Dial(t, node.Addr())
 		if err := spinning.Send("FCALL", "spin", "1", key); err != nil {

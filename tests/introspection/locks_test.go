@@ -139,8 +139,12 @@ func TestRaftIsTold(t *testing.T) {
 		if n == leader {
 			role = "leader"
 		}
-		info := fields(ask(t, conn, "INFO", "raft"))
-		if info["raft_role"] != role || info["raft_leader"] != leader.Name || info["raft_voters"] != "3" || info["raft_term"] == "0" {
+		// A follower may hear of the last voter a moment later than the leader.
+		var info map[string]string
+		if !proc.Poll(patience, func() bool {
+			info = fields(ask(t, conn, "INFO", "raft"))
+			return info["raft_role"] == role && info["raft_leader"] == leader.Name && info["raft_voters"] == "3" && info["raft_term"] != "0"
+		}) {
 			t.Errorf("%s: %v", n.Name, info)
 		}
 		line := parts(info["raft_shard0"])

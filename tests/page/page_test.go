@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,7 +132,7 @@ func (w *world) testState(t *testing.T) {
 			for _, g := range s.Groups {
 				keys += g.Keys
 			}
-			return s.Health == "healthy" && len(s.Nodes) == 3 && len(s.Groups) == 3 && len(unwell(s)) == 0 && keys == 10 && allTold(s)
+			return s.Health == "healthy" && len(s.Nodes) == 3 && len(s.Groups) == 3 && len(unwell(s)) == 0 && keys == 10 && allTold(s) && allAnswer(s)
 		})
 		if s.Seen != w.Nodes[i].Name || s.Groups[0].FirstSlot != 0 || s.Groups[1].LastSlot != 16383 || s.Groups[2].Name != "meta" {
 			t.Errorf("%+v", s)
@@ -163,6 +164,11 @@ func allTold(s *page.State) bool {
 		}
 	}
 	return true
+}
+
+// allAnswer: every group's leader has told, and heard all voters of late.
+func allAnswer(s *page.State) bool {
+	return !slices.ContainsFunc(s.Groups, func(g page.Group) bool { return g.Leader == "" || g.Answering < len(g.Replicas) })
 }
 
 // unwell are the alerts but for those of the disk: it is the machine's, and may be

@@ -156,6 +156,23 @@ func parsed(t *testing.T, where, expr string) (metrics, labels []string) {
 	return metrics, labels
 }
 
+// led are scrapes of all nodes, among them those of the leaders of both groups: some
+// things a leader alone tells.
+func led(t *testing.T, nodes []*seen) (all []page) {
+	t.Helper()
+	proc.Wait(t, patience, "both groups have a leader", func() bool {
+		all = nil
+		leaders := 0.0
+		for _, n := range nodes {
+			p := n.scrape(t)
+			leaders += p.sum("lockstep_raft_state", "state=leader")
+			all = append(all, p)
+		}
+		return leaders == 2
+	})
+	return all
+}
+
 // What the dashboard and the rules name is there in a real scrape, with the
 // labels they go by.
 func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
@@ -171,8 +188,8 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 	always := map[string]bool{"job": true, "instance": true, "le": true}
 	scraped, labelled := page{}, map[string]bool{}
 	valued := map[string]bool{}
-	for _, n := range nodes {
-		for name, family := range n.scrape(t) {
+	for _, p := range led(t, nodes) {
+		for name, family := range p {
 			scraped[name] = family
 			for _, m := range family.Metric {
 				for _, l := range m.Label {

@@ -83,10 +83,10 @@ func TestProbesOfANodeThatStops(t *testing.T) {
 	n.await(t, "/readyz", http.StatusOK)
 	stopped := make(chan int, 1)
 	go func() { stopped <- n.Stop() }()
-	n.await(t, "/readyz", http.StatusServiceUnavailable)
-	if _, text := n.get("/readyz"); !strings.Contains(text, "is stopping") {
-		t.Errorf("it says %q", text)
-	}
+	proc.Wait(t, patience, "it says that it is stopping", func() bool {
+		code, text := n.get("/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(text, "is stopping")
+	})
 	if code, text := n.get("/livez?verbose"); code != http.StatusOK || text != "[+] disk: ok\n[+] applying: ok\n" {
 		t.Errorf("/livez is %d: %s", code, text)
 	}

@@ -87,6 +87,10 @@ func cliMemkeys(t *testing.T, addr string) {
 func cliHotkeys(t *testing.T, addr string) {
 	proc.MustAsk(t, addr, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu")
 	defer proc.MustAsk(t, addr, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	proc.Wait(t, patience, "the policy is in force where the keys are", func() bool {
+		_, err := proc.Ask(addr, "OBJECT", "FREQ", "cli:string")
+		return err == nil
+	})
 	for range 200 {
 		proc.MustAsk(t, addr, "GET", "cli:string")
 	}

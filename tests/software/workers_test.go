@@ -84,13 +84,14 @@ func groupWorkers(t *testing.T, c *redis.Client) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
-			read := &redis.XReadGroupArgs{Group: "group", Consumer: fmt.Sprint("consumer", i), Streams: []string{"work:stream", ">"}, Count: 5, Block: time.Second}
-			for {
+			read := &redis.XReadGroupArgs{Group: "group", Consumer: fmt.Sprint("consumer", i), Streams: []string{"work:stream", ">"}, Count: 5, Block: time.Second / 2}
+			for over := int64(0); ; {
 				streams, err := c.XReadGroup(ctx, read).Result()
 				if errors.Is(err, redis.Nil) {
-					if n, _ := c.Exists(ctx, "work:over").Result(); n == 1 {
-						return
+					if over == 1 {
+						return // it was over, and there was nothing behind that
 					}
+					over, _ = c.Exists(ctx, "work:over").Result()
 					continue
 				}
 				if err != nil {

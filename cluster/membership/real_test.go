@@ -175,7 +175,7 @@ func (n *realNode) must(err error) {
 }
 
 func (n *realNode) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	n.t.Cleanup(cancel)
 	return ctx
 }
@@ -295,8 +295,12 @@ func TestARealNodeRestartsAsItself(t *testing.T) {
 	}
 	settledReal(t, nodes[0], again, nodes[2])
 	for _, n := range []*realNode{nodes[0], nodes[2]} {
-		if got, _ := n.machine.View().Node(again.self.ID); got.PeerAddr != again.self.PeerAddr {
-			t.Fatalf("%s knows it at %s", n.self.ID, got.PeerAddr)
+		_, err := n.machine.Wait(n.ctx(), func(v *meta.View) bool {
+			known, _ := v.Node(again.self.ID)
+			return known.PeerAddr == again.self.PeerAddr
+		})
+		if err != nil {
+			t.Fatalf("%s knows %+v", n.self.ID, n.machine.View().Nodes)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"lockstep/fsm"
 )
 
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, condition func() bool) {

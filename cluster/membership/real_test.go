@@ -175,13 +175,13 @@ func (n *realNode) must(err error) {
 }
 
 func (n *realNode) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	n.t.Cleanup(cancel)
 	return ctx
 }
 
 // settledReal waits until these nodes are the only members, and voters of all
-// groups, in the eyes of each of them.
+// groups, where they are now, in the eyes of each of them.
 func settledReal(t *testing.T, nodes ...*realNode) {
 	t.Helper()
 	deadline := time.Now().Add(40 * time.Second)
@@ -214,13 +214,25 @@ func allSettled(nodes []*realNode) bool {
 			}
 		}
 		for _, g := range n.groups {
-			members, _ := g.Members()
-			if len(members) != len(nodes) || slices.ContainsFunc(members, func(m shard.Member) bool { return !m.Voter }) {
+			members, index := g.Members()
+			if len(members) != len(nodes) || slices.ContainsFunc(members, func(m shard.Member) bool { return !m.Voter || !isAt(nodes, m) }) {
+				return false
+			}
+			// A leader that is stopped before it has committed a change of address reads that
+			// address beside it: hashicorp/raft has no lock there (pipelineSend).
+			if g.Stats().CommitIndex < index {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// isAt tells whether a group knows one of the nodes where that is.
+func isAt(nodes []*realNode, m shard.Member) bool {
+	return slices.ContainsFunc(nodes, func(n *realNode) bool {
+		return string(n.self.ID) == string(m.ID) && n.self.PeerAddr == string(m.Addr)
+	})
 }
 
 // realCluster starts n1 to n<size>; addresses and folders are kept by name.
@@ -295,8 +307,12 @@ func TestARealNodeRestartsAsItself(t *testing.T) {
 	}
 	settledReal(t, nodes[0], again, nodes[2])
 	for _, n := range []*realNode{nodes[0], nodes[2]} {
-		if got, _ := n.machine.View().Node(again.self.ID); got.PeerAddr != again.self.PeerAddr {
-			t.Fatalf("%s knows it at %s", n.self.ID, got.PeerAddr)
+		_, err := n.machine.Wait(n.ctx(), func(v *meta.View) bool {
+			known, _ := v.Node(again.self.ID)
+			return known.PeerAddr == again.self.PeerAddr
+		})
+		if err != nil {
+			t.Fatalf("%s knows %+v", n.self.ID, n.machine.View().Nodes)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (f *fatals) await(t *testing.T) error {
 	select {
 	case <-f.told:
 		return f.all()[0]
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the process would not have ended")
 		return nil
 	}

@@ -110,9 +110,9 @@ type hangStore struct {
 
 func (h *hangStore) StoreLogs(logs []*raft.Log) error {
 	h.writing.Add(1)
-	defer h.writing.Add(-1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.writing.Add(-1) // so that who has mu sees none that has ended
 	return h.InmemStore.StoreLogs(logs)
 }
 
@@ -208,15 +208,15 @@ func TestALeaderWhoseDiskHangsIsReplacedAndComesBack(t *testing.T) {
 	}
 	old, release := hangLeader(t, members)
 	others := slices.DeleteFunc(slices.Clone(members), func(h *hangable) bool { return h == old })
-	successor := leaderOf(t, others)
-	must(t, successor.raft.Apply([]byte("goes on"), 0).Error())
+	eventually(t, "the others go on", func() bool { return leaderOf(t, others).raft.Apply([]byte("goes on"), 0).Error() == nil })
 	if old.raft.State() != raft.Leader {
 		t.Fatal("the disk did not hang")
 	}
 	release()
 	eventually(t, "the old leader follows the new", func() bool {
-		_, leader := old.raft.LeaderWithID()
-		return old.raft.State() == raft.Follower && leader == successor.id && old.raft.AppliedIndex() >= successor.raft.CommitIndex()
+		_, id := old.raft.LeaderWithID()
+		i := slices.IndexFunc(others, func(h *hangable) bool { return h.id == id && h.raft.State() == raft.Leader })
+		return i >= 0 && old.raft.State() == raft.Follower && old.raft.AppliedIndex() >= others[i].raft.CommitIndex()
 	})
 }
 

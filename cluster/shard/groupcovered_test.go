@@ -22,13 +22,13 @@ func lostAnswers(t *testing.T, store string) {
 	})
 	w.write(3)
 	w.agree()
-	leader := w.leader()
-	rest := w.others(leader)
-	follower, third := rest[0], rest[1]
+	var leader, follower, third *testNode
 	hold := func(yes bool) {
 		follower.door.set(func() { follower.door.held[string(leader.id)] = yes })
 	}
 	w.until("a leader that knows less than the follower has", func() bool {
+		leader = w.leader()
+		follower, third = w.others(leader)[0], w.others(leader)[1]
 		hold(true)
 		propose := func(text string) bool { return leader.group.Append(w.ctx(), []byte(text)) == nil }
 		ahead := propose("before") && leader.group.TakeSnapshot() == nil

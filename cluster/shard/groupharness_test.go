@@ -412,11 +412,15 @@ func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testN
 		if !n.group.IsLeader() {
 			return false
 		}
-		if patient(rest, true); n.group.IsLeader() {
-			return true
+		// Who wants to be elected already is patient too late.
+		patient(rest, true)
+		for _, other := range rest {
+			if s := other.group.Stats(); s.Role != "follower" || s.LeaderID != n.id || s.Term != n.group.Term() || !n.group.IsLeader() {
+				patient(rest, false)
+				return false
+			}
 		}
-		patient(rest, false)
-		return false
+		return true
 	})
 	write(n)
 	return n, rest

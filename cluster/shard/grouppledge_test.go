@@ -106,9 +106,9 @@ func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 				}
 				return founder.group.IsLeader()
 			})
-			if rc := founder.group.raft.Load().ReloadableConfig(); rc.HeartbeatTimeout != ms(testHeartbeatMs) {
-				t.Errorf("its heartbeat timeout is %v", rc.HeartbeatTimeout)
-			}
+			w.until("its heartbeat timeout", func() bool {
+				return founder.group.raft.Load().ReloadableConfig().HeartbeatTimeout == ms(testHeartbeatMs)
+			})
 		})
 	}
 }
@@ -174,8 +174,9 @@ func TestAReplicaThatCameAgainTakesNothingFromALeaderThatTheFormerHadLeft(t *tes
 			})
 			w.write(3)
 			var x *testNode
+			leader := w.leader()
 			for _, n := range w.others(suspended) {
-				if n != w.leader() {
+				if n != leader {
 					x = n
 				}
 			}

@@ -7,6 +7,8 @@ import "testing"
 func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	w.set("k", "v")
+	// What a leader begins with is over then.
+	w.until("it serves", w.leader().shard.Leads)
 	p := &w.leader().shard.propose
 	// The entry on its way, so to speak: what comes meanwhile is in one entry.
 	hold := func(yes bool) {

@@ -46,11 +46,15 @@ func TestLinksTellTheRoundTrip(t *testing.T) {
 	deadline, tick := time.After(20*time.Second), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if to := b.Links(); len(to) == 1 && to[0].RoundTrip > 0 {
+		to := b.Links()
+		if len(to) == 1 && to[0].RoundTrip > 0 {
 			if to[0].RoundTrip > time.Since(begun) {
 				t.Errorf("%v", to[0].RoundTrip)
 			}
 			return
+		}
+		if len(to) == 0 { // a busy machine held up so many pings that it was given up
+			_, _ = b.Call(within(t), addr, kindEcho, nil)
 		}
 		select {
 		case <-deadline:

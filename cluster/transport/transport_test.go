@@ -288,7 +288,7 @@ func mute(t *testing.T) string {
 }
 
 func TestPeerThatStandsStillIsGivenUp(t *testing.T) {
-	b, _ := open(t, "b", "c", func(tr *Transport) { tr.pace.ping = 5 * time.Millisecond })
+	b, _ := open(t, "b", "c", func(tr *Transport) { tr.pace.ping = 50 * time.Millisecond })
 	if _, err := b.Call(within(t), mute(t), kindEcho, nil); !errors.Is(err, ErrMaybeSent) {
 		t.Error(err)
 	}

@@ -212,7 +212,18 @@ func TestNumbersOfAnEarlierDemoHideNothing(t *testing.T) {
 	write(t, earlier, 5000)
 	s.onSet(swallow)
 	l := newLoad([]string{s.addr})
-	write(t, l, 2000)
+	stop := start(t, l)
+	// However few of the writers do it.
+	until(t, "writes of a thousand keys", func() bool {
+		keys := 0
+		for k := range l.acked {
+			if l.acked[k].Load() > 0 {
+				keys++
+			}
+		}
+		return keys >= 1000
+	})
+	stop()
 	if _, err := finalCheck(t, l); err == nil || l.Lost.Load() < 1000 {
 		t.Errorf("%v; %d of %d noticed", err, l.Lost.Load(), l.Acknowledged.Load())
 	}

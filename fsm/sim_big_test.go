@@ -123,9 +123,10 @@ func (s *simMachine) beginSnapshot(t *testing.T) *lateSnapshot {
 	}
 	late := &lateSnapshot{of: s, index: snap.Index(), image: make(chan []byte, 1)}
 	go func() {
-		defer snap.Release()
 		var image bytes.Buffer
 		late.err = snap.Persist(&image)
+		// Who has the image begins another snapshot.
+		snap.Release()
 		late.image <- image.Bytes()
 	}()
 	return late

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"strings"
@@ -22,6 +23,11 @@ func (r *runner) versions() map[[2]string]uint64 {
 		}
 	}
 	return all
+}
+
+// inOrder are the databases and names of keys, the same each time.
+func inOrder(versions map[[2]string]uint64) [][2]string {
+	return slices.SortedFunc(maps.Keys(versions), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
 // Every key whose version a command changes, or that it removes, is among its
@@ -46,18 +52,15 @@ func TestChangesAreWhatVersionsSay(t *testing.T) {
 			// What has an expiry has expired.
 			r.nowMs += 1000
 			args = [][]byte{[]byte("lockstep.expire")}
-			for k := range before {
+			for _, k := range inOrder(before) {
 				args = append(args, []byte(k[0]), []byte(k[1]))
 			}
 			if len(args) == 1 {
 				continue
 			}
 		case i%89 == 88 && len(before) > 0:
-			args = [][]byte{[]byte("lockstep.evict")}
-			for k, version := range before {
-				args = append(args, []byte(k[0]), []byte(k[1]), []byte(fmt.Sprint(version)))
-				break
-			}
+			k := inOrder(before)[0]
+			args = [][]byte{[]byte("lockstep.evict"), []byte(k[0]), []byte(k[1]), []byte(fmt.Sprint(before[k]))}
 		case i%501 == 500:
 			args = words("flushdb")
 		}

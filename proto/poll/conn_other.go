@@ -27,6 +27,9 @@ func (*Loop) Take(*net.TCPConn) (*Conn, error) { return nil, ErrNothing }
 // Close is never called.
 func (*Loop) Close() {}
 
+// AwaitTurn is never called.
+func (*Loop) AwaitTurn() {}
+
 // Enter is never called.
 func (*Conn) Enter(Guest) {}
 

@@ -176,6 +176,12 @@ func (l *Loop) Close() {
 	<-l.done
 }
 
+// AwaitTurn waits until no guest is being called. No guest may ask for it.
+func (l *Loop) AwaitTurn() {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+}
+
 func (l *Loop) closeFiles() {
 	_ = unix.Close(l.epoll)
 	_ = unix.Close(l.waker)

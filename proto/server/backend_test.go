@@ -188,8 +188,8 @@ type world struct {
 	unaware atomic.Bool
 	// copied is what SYNC sends; nil: nothing can be copied.
 	copied []byte
-	// onHub, when set, is called when somebody looks for the hub.
-	onHub atomic.Pointer[func()]
+	// onHub and onSettings, when set, are called when somebody looks for those.
+	onHub, onSettings atomic.Pointer[func()]
 }
 
 // Moved implements client.ClusterView.
@@ -201,7 +201,12 @@ func (w *world) Moved(shard int, stale, _ bool) string {
 	return ""
 }
 
-func (w *world) Settings() *client.Settings { return w.settings.Load() }
+func (w *world) Settings() *client.Settings {
+	if f := w.onSettings.Load(); f != nil {
+		(*f)()
+	}
+	return w.settings.Load()
+}
 
 // set changes a setting.
 func (w *world) set(change func(*client.Settings)) {

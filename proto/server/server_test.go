@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"lockstep/cluster"
 	"lockstep/tests/respconn"
 )
 
@@ -157,16 +159,19 @@ func TestClientListIsReadableForExporters(t *testing.T) {
 
 func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 	n := startNode(t, 1)
-	n.set(func(s *settings) { s.DebugFor = "local" })
+	n.server.SetLeaveTime(0)
+	under, goOn := make(chan struct{}), make(chan struct{})
+	wait := sync.OnceFunc(func() { close(under); <-goOn })
+	waits := func(int, *cluster.Call) error { wait(); return nil }
+	n.exec.lost.Store(&waits)
 	c := dial(t, n.addr)
-	if err := c.Write(append(respconn.Command("DEBUG", "SLEEP", "1"), respconn.Command("SET", "a", "1")...)); err != nil {
+	if err := c.Write(append(respconn.Command("SET", "a", "1"), respconn.Command("SET", "b", "1")...)); err != nil {
 		t.Fatal(err)
 	}
-	other := dial(t, n.addr)
-	until(t, "it sleeps", func() bool { return strings.Contains(do(t, other, "CLIENT", "LIST"), "id=1 ") && n.server.Active() > 0 })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	n.server.Close(ctx)
+	<-under
+	closed := closing(t, n)
+	close(goOn)
+	<-closed
 	for _, want := range []string{"+OK", "+OK"} {
 		if v, err := c.Read(); err != nil || v.String() != want {
 			t.Fatal(v, err)
@@ -175,6 +180,54 @@ func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 	if _, err := c.Read(); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
+}
+
+// closing begins to close a server, and gives it the time to do so too early.
+func closing(t *testing.T, n *node) (closed chan struct{}) {
+	t.Helper()
+	closed = make(chan struct{})
+	go func() {
+		defer close(closed)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		n.server.Close(ctx)
+	}()
+	until(t, "it is closing", n.server.Leaving)
+	select {
+	case <-closed:
+		t.Error("it is closed")
+	case <-time.After(100 * time.Millisecond):
+	}
+	return closed
+}
+
+// A command that was read just before is under way, too, though it does not count yet.
+func TestClosingWaitsForWhatWasRead(t *testing.T) {
+	n := startNode(t, 1)
+	n.server.SetLeaveTime(0)
+	c := dial(t, n.addr)
+	do(t, c, "PING")
+	before := n.stats.In.Load()
+	under, goOn := make(chan struct{}), make(chan struct{})
+	wait := sync.OnceFunc(func() { close(under); <-goOn })
+	// The settings are looked at between a read and what is done with it.
+	looks := func() {
+		if n.stats.In.Load() > before {
+			wait()
+		}
+	}
+	n.onSettings.Store(&looks)
+	if err := c.Send("INCR", "a"); err != nil {
+		t.Fatal(err)
+	}
+	<-under
+	closed := closing(t, n)
+	n.onSettings.Store(nil)
+	close(goOn)
+	if v, err := c.Read(); err != nil || v.String() != ":1" {
+		t.Errorf("%v, %v", v, err)
+	}
+	<-closed
 }
 
 // A client that never rests is not cut off between two commands: its last reply

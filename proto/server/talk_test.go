@@ -156,14 +156,11 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 			}
 		}
 	}
-	ping := func() {
-		for _, c := range idle {
-			do(t, c, "PING")
-		}
-	}
-	ping() // What came before may have taken long.
 	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
-	ping()
+	for _, c := range idle {
+		// What came before may have taken long: then it is closed by now.
+		_ = c.Send("PING")
+	}
 	for _, c := range listening {
 		if err := c.Send("PING"); err != nil {
 			t.Fatal(err)

@@ -27,8 +27,8 @@ func (*Loop) Take(*net.TCPConn) (*Conn, error) { return nil, ErrNothing }
 // Close is never called.
 func (*Loop) Close() {}
 
-// AwaitTurn is never called.
-func (*Loop) AwaitTurn() {}
+// Resting is never called.
+func (*Loop) Resting() bool { return true }
 
 // Enter is never called.
 func (*Conn) Enter(Guest) {}

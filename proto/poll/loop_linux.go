@@ -176,10 +176,13 @@ func (l *Loop) Close() {
 	<-l.done
 }
 
-// AwaitTurn waits until no guest is being called. No guest may ask for it.
-func (l *Loop) AwaitTurn() {
-	l.turn.Lock()
-	defer l.turn.Unlock()
+// Resting tells whether no guest is being called at this moment.
+func (l *Loop) Resting() bool {
+	if !l.turn.TryLock() {
+		return false
+	}
+	l.turn.Unlock()
+	return true
 }
 
 func (l *Loop) closeFiles() {

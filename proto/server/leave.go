@@ -27,7 +27,7 @@ func (s *Server) awaitUnread(ctx context.Context) {
 	end := time.Now().Add(unreadMost)
 	// What was read a moment ago may not count as under way yet.
 	for quiet := 0; quiet < 2 && ctx.Err() == nil && (s.active.Load() > 0 || time.Now().Before(end)); pause(ctx, 2*time.Millisecond) {
-		if s.active.Load() > 0 || s.hasUnread() || s.atWork() {
+		if s.hasUnread() || s.atWork() {
 			quiet = 0
 		} else {
 			quiet++
@@ -58,11 +58,13 @@ func (s *Server) hasUnread() bool {
 	return false
 }
 
-// atWork tells whether anything is under way once each loop is done with what it has
-// read: it counts then.
+// atWork tells whether anything is under way, or may be: what a loop has read counts
+// when it has had its turn.
 func (s *Server) atWork() bool {
 	for _, l := range s.loops {
-		l.AwaitTurn()
+		if !l.Resting() {
+			return true
+		}
 	}
 	return s.active.Load() > 0
 }

@@ -76,6 +76,8 @@ func live(cfg *config.Config, log *logs.Log) error {
 func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log) error {
 	select {
 	case <-ctx.Done():
+		// Before it says that it has heard: who reads that may interrupt it at once.
+		signal.Reset(syscall.SIGINT)
 	case err := <-n.Fatal():
 		if errors.Is(err, node.ErrRemoved) {
 			log.Info("ending", "reason", err)

@@ -1,12 +1,34 @@
 package clusterctl
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"lockstep/cmd/clusterctl/bench"
 	"lockstep/tests/proc"
 )
+
+// midway measures until something could be done in the middle: just then there may be
+// nobody who leads, or who could take over. No client is told an error meanwhile.
+func midway(t *testing.T, addr string, args ...string) (r bench.Result) {
+	t.Helper()
+	out, errs, code := "", "", 0
+	if !proc.Poll(patience, func() bool {
+		out, errs, code = ctl2(t, addr, append([]string{"bench", "-c", "6", "--keys", "50", "-o", "json"}, args...)...)
+		r = bench.Result{}
+		if err := json.Unmarshal([]byte(out), &r); err != nil && out != "" {
+			t.Fatalf("%v in %q", err, out)
+		}
+		if len(r.ErrorReplies) > 0 {
+			t.Errorf("%q: %+v", args, r)
+		}
+		return r.Midway != ""
+	}) || code != 0 {
+		t.Fatalf("%q: exit %d, %s%s", args, code, out, errs)
+	}
+	return r
+}
 
 // The leadership is handed over in the middle of a measurement, and then the
 // leader is killed: clients are told no error, and the pause is measured.
@@ -17,17 +39,11 @@ func TestBenchGoesThroughAChangeOfLeader(t *testing.T) {
 	addr := c.Nodes[0].Addr() + "," + c.Nodes[1].Addr() + "," + c.Nodes[2].Addr()
 	healthy(t, addr, 3, 0)
 	c.WaitLeader()
-	var r bench.Result
-	if code := jsonOf(t, &r, addr, "bench", "--for", "2s", "-c", "6", "--keys", "50", "--transfer"); code != 0 {
-		t.Errorf("exit %d", code)
-	}
-	if !strings.Contains(r.Midway, "is led by") || len(r.ErrorReplies) > 0 || r.Broken > 0 || r.Writes.P50 > r.Writes.P999 {
+	r := midway(t, addr, "--for", "2s", "--transfer")
+	if !strings.Contains(r.Midway, "is led by") || r.Broken > 0 || r.Writes.P50 > r.Writes.P999 {
 		t.Errorf("transfer: %+v", r)
 	}
-	r = bench.Result{}
-	if code := jsonOf(t, &r, addr, "bench", "--for", "6s", "-c", "6", "--keys", "50", "--kill-leader", "--yes"); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	r = midway(t, addr, "--for", "6s", "--kill-leader", "--yes")
 	var killed []string
 	for _, n := range c.Nodes {
 		if !n.Running() {
@@ -37,7 +53,7 @@ func TestBenchGoesThroughAChangeOfLeader(t *testing.T) {
 	if len(killed) != 1 || !strings.Contains(r.Midway, killed[0]+", the leader of shard 0, was killed") {
 		t.Errorf("%v run no more; %s", killed, r.Midway)
 	}
-	if len(r.ErrorReplies) > 0 || r.Broken == 0 || r.LongestPauseMs <= 0 {
+	if r.Broken == 0 || r.LongestPauseMs <= 0 {
 		t.Errorf("kill: %+v", r)
 	}
 	t.Logf("%.0f calls/s through a kill, longest pause %.0f ms, %d connections to the killed node broke", r.PerSecond, r.LongestPauseMs, r.Broken)

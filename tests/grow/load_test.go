@@ -147,7 +147,15 @@ func (l *load) verify(n *proc.Node, prepare ...string) (total int64) {
 		for i := range counters {
 			want := c.done[i].Load()
 			total += want
-			if v, err := conn.Do("GET", c.key(i)); err != nil || string(v.Bytes) != strconv.FormatInt(want, 10) {
+			v, err := conn.Do("GET", c.key(i))
+			// A replica may not have heard yet that the last of them is committed.
+			if len(prepare) > 0 && err == nil && string(v.Bytes) != strconv.FormatInt(want, 10) {
+				proc.Poll(patience, func() bool {
+					v, err = conn.Do("GET", c.key(i))
+					return err != nil || string(v.Bytes) == strconv.FormatInt(want, 10)
+				})
+			}
+			if err != nil || string(v.Bytes) != strconv.FormatInt(want, 10) {
 				l.t.Errorf("through %s %v: %s is %s, %v; %d increments were acknowledged", n.Name, prepare, c.key(i), v, err, want)
 			}
 		}

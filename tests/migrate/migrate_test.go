@@ -8,12 +8,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }
+
+const patience = 90 * time.Second
 
 func to(port int, rest ...string) []string {
 	return append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(port)}, rest...)
@@ -31,6 +34,10 @@ func TestThereAndBack(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
+	proc.Wait(t, patience, "the node that redis-server asks knows the password", func() bool {
+		_, err := proc.Ask(c.Nodes[0].Addr(), "PING")
+		return err != nil && strings.Contains(err.Error(), "NOAUTH")
+	})
 	var keys []string
 	for i := range 1000 {
 		keys = append(keys, fmt.Sprint("key", i))
@@ -98,9 +105,9 @@ func TestNothingWrittenIsLost(t *testing.T) {
 			found = append(found, string(e.Bytes))
 		}
 	}
-	for tries := 0; (moved < 5 || changed < 5) && tries < 20_000; tries++ {
+	for end := time.Now().Add(patience); (moved < 5 || changed < 5) && time.Now().Before(end); {
 		switch got := proc.Do(t, mover, to(redis.Port, "k", "0", "30000")...); {
-		case got == "+NOKEY":
+		case got == "+NOKEY": // the writer is not there yet, or stands still
 			continue
 		case got == "+OK":
 			moved++

@@ -214,9 +214,10 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
 	}
 	g.Stuck = g.Voters-g.Lost < g.Voters/2+1
 	if g.Stuck && g.Voters == g.Lost {
-		// Only learners are left; this one knows as much as any.
+		// Only learners are left, as far as is known here. All of them vote from now on:
+		// were it this one alone, each that remains would lead by itself.
 		for i := range g.members {
-			g.members[i].Voter = string(g.members[i].ID) == r.Node
+			g.members[i].Voter = true
 		}
 	}
 	return g

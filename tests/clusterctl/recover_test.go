@@ -220,6 +220,57 @@ func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 	}
 }
 
+// Two learners are all that remains. Recovered with the same words, they go on together,
+// and not each for itself.
+func TestTwoLearnersThatRemainGoOnTogether(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	everywhere := []string{"--replicas", "0", "--write-timeout-ms", "5000"}
+	c := proc.NewCluster(t, 1, proc.Options{Args: everywhere})
+	for range 2 {
+		c.Join(proc.Options{Args: append(everywhere, "--learner", "yes")})
+	}
+	const keys = 30
+	fill(t, c.Nodes[0].Addr(), "k", keys)
+	remain := c.Nodes[1:]
+	for _, n := range remain {
+		proc.Wait(t, patience, n.Name+" has all of it", func() bool {
+			s := statusOf(t, c.Nodes[0].Addr())
+			return len(s.Nodes) == 3 && nodeOf(t, s, n.Name).Keys == keys
+		})
+	}
+	for _, n := range c.Nodes {
+		n.Kill9()
+	}
+	for _, n := range remain {
+		if out, code := recovery(t, n, "--lost", "n1", "--yes"); code != 0 {
+			t.Fatalf("%s: exit %d, %s", n.Name, code, out)
+		}
+	}
+	remain[0].Start()
+	proc.Wait(t, patience, "the first answers", func() bool { _, err := proc.Ask(remain[0].Addr(), "PING"); return err == nil })
+	if said, err := proc.Ask(remain[0].Addr(), "SET", "alone", "yes"); err == nil {
+		t.Errorf("what the other does not know was acknowledged: %s", said)
+	}
+	remain[1].Start()
+	for i, n := range remain {
+		proc.Wait(t, patience, n.Name+" takes writes", func() bool {
+			_, err := proc.Ask(n.Addr(), "SET", fmt.Sprint("new:", i), fmt.Sprint("new:", i))
+			return err == nil
+		})
+	}
+	for _, n := range remain {
+		holds(t, n.Addr(), "k", keys)
+		holds(t, n.Addr(), "new", len(remain))
+	}
+	for _, n := range remain {
+		if out, code := proc.Ctl(t, n.Addr(), "promote", n.Name); code != 0 {
+			t.Errorf("%s: exit %d, %s", n.Name, code, out)
+		}
+	}
+	healthy(t, remain[0].Addr(), 2, keys+2)
+}
+
 // Where shards have fewer replicas than there are nodes, one may be stuck while
 // the meta group is not: then the shard alone is recovered, and the lost nodes
 // are removed as usual. The others run on, and have heard of leaders and of writes

@@ -108,6 +108,9 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		c.Programs.Interpreters.Run(pg.script, &r.run, c.Out)
 	}
 	c.Budget = &r.left
+	if r.host.ready && script.Answers(c.Settings.AsRedis) >= script.AnswersDepth {
+		c.stepsTaken = r.host.sub.stepsTaken
+	}
 }
 
 // programSeed is what a program draws from: another one for each of a txn, and

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockstep/engine/script"
 )
 
 // laterKeys are what the commands below go over for little or no answer.
@@ -226,5 +228,30 @@ func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
 	r.exec([]byte("eval"), []byte("return redis.pcall('blmpop', string.rep('1', 4000000), 1, 'k', 'left')"), []byte("0"))
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it takes %v", took)
+	}
+}
+
+// TestScriptsOfATxnShareItsSteps: what one of them has taken the next one does not
+// have, since VersionDepth of package meta.
+func TestScriptsOfATxnShareItsSteps(t *testing.T) {
+	for answers, refused := range map[script.Answers]bool{script.AnswersLua: false, script.AnswersDepth: true} {
+		r := newRunner(t)
+		text := strings.Repeat("x", 640)
+		r.do("mset a " + text + " b " + text)
+		r.settings.TxnStepsMax, r.settings.AsRedis = 10_000, int64(answers) // one LCS takes 6,400
+		args := [][]byte{[]byte("eval"), []byte("return redis.call('lcs', 'a', 'b', 'len')"), []byte("0")}
+		spec, _ := Lookup(args)
+		c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, InExec: true, Settings: &r.settings, Programs: &r.programs}
+		r.out.Reset(r.proto)
+		for range 2 {
+			plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true, InExec: true}, args)
+			c.Plan = &plan
+			c.Begin(0)
+			spec.Run(&c, args)
+		}
+		got := flat(r.out.Bytes())
+		if !strings.HasPrefix(got, ":640 ") || strings.Contains(got, ErrSteps) != refused {
+			t.Errorf("answers %d: %.200s", answers, got)
+		}
 	}
 }

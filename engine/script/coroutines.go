@@ -1,6 +1,9 @@
 package script
 
 import (
+	"strconv"
+	"strings"
+
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -77,9 +80,24 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	m.goDepth = outer - 1
 	m.passOn(L)
 	if text, ok := L.Get(top + 2).(lua.LString); ok && L.Get(top+1) == lua.LFalse && th.Dead && !m.thrown {
-		L.Replace(top+2, lua.LString(m.overflow(string(text), m.threadDepth())))
+		L.Replace(top+2, lua.LString(m.inLuasWords(m.overflow(string(text), m.threadDepth()))))
+	}
+	if m.answers >= AnswersDepth {
+		m.thrown = false
 	}
 	return L.GetTop() - top
+}
+
+// inLuasWords translates the interpreter's error that ended a coroutine, of whose stack
+// nothing is left.
+func (m *meter) inLuasWords(text string) string {
+	rest, placed := strings.CutPrefix(text, m.chunk+":")
+	at, _, _ := strings.Cut(rest, ":")
+	line, err := strconv.Atoi(at)
+	if !placed || err != nil || len(text) >= 4096 || m.answers < AnswersDepth {
+		return text
+	}
+	return m.names.translate(text, line, func(string) string { return "nil" })
 }
 
 func coResume(L *lua.LState) int {
@@ -120,7 +138,13 @@ func coWrap(L *lua.LState) int {
 		base := L.GetTop()
 		n := m.resume(L, th, arguments(L, 1))
 		if L.Get(base+1) != lua.LTrue {
-			L.Error(L.Get(base+2), 0)
+			err := L.Get(base + 2)
+			if isText(err) && m.answers >= AnswersDepth {
+				// Lua says where the coroutine was called, before it says where it ended.
+				m.text(L, textLength(err))
+				err, m.thrown = lua.LString(appendText([]byte(position(L, 1)), err)), true
+			}
+			L.Error(err, 0)
 		}
 		return n - 1
 	}))

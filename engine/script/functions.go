@@ -304,6 +304,11 @@ func (f *Functions) become(next librarySet, txnNo uint64) {
 			cut.set, cut.kept = f.set, true
 		}
 	}
+	for name, lib := range f.set.libraries { // order does not matter: each is looked at
+		if next.libraries[name] != lib {
+			lib.gone.Store(true)
+		}
+	}
 	f.set = next
 	f.memory.Store(int64(sourceCost*next.bytes + libraryBytes*len(next.libraries) + functionBytes*len(next.functions)))
 	f.changes++

@@ -2,10 +2,12 @@ package script_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"lockstep/engine/reply"
 	"lockstep/engine/script"
 )
 
@@ -142,4 +144,37 @@ func TestACutKeepsTheLibrariesOfItsTxn(t *testing.T) {
 	if err := g.Adopt([][]byte{source("x", "x"), source("y", "y")}); err != nil || len(g.Libraries()) != 2 {
 		t.Errorf("adopted %v: %v", libraryNames(g.Libraries()), err)
 	}
+}
+
+// TestLibrariesThatWentAreNotKept: an interpreter that has called them lets go of the
+// texts that were replaced.
+func TestLibrariesThatWentAreNotKept(t *testing.T) {
+	const length, versions = 200 << 10, 200
+	var f script.Functions
+	var e script.Interpreters
+	limits := script.FunctionLimits{Libraries: 10, Functions: 10, Bytes: 1 << 20, SourceBytes: 1 << 20}
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for i := range versions {
+		text := fmt.Sprintf("#!lua name=lib\n--%s\nredis.register_function('f', function() return %d end)", strings.Repeat("x", length), i)
+		if _, err := f.Load([]byte(text), true, &limits, uint64(i+1), nil); err != nil {
+			t.Fatal(err)
+		}
+		fn, _ := f.Find("f")
+		out := reply.NewWriter(reply.RESP2)
+		e.Call(fn, &script.Run{Host: newHost(), Limits: &small}, out)
+		if got := string(out.Bytes()); got != fmt.Sprintf(":%d\r\n", i) {
+			t.Fatalf("version %d answers %q", i, got)
+		}
+	}
+	if grown := heap() - before; grown > versions*length/4 {
+		t.Errorf("%d bytes are kept for texts of %d", grown, length)
+	}
+	runtime.KeepAlive(&e)
+	runtime.KeepAlive(&f)
 }

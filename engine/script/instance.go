@@ -19,6 +19,7 @@ import (
 // unless one of its tables was changed or a function of it can assign to a
 // variable that outlives the call.
 type instance struct {
+	of *Library
 	// registered are its functions by folded name.
 	registered map[string]registered
 	// tables are those that its functions can reach from call to call, holes how
@@ -171,11 +172,13 @@ func (in *interpreter) instance(l *Library, f *form) (*instance, error) {
 	if err != nil || l.stateful || inst.bytes > instanceBytesMax {
 		return inst, err
 	}
-	if in.kept+inst.bytes > instancesBytesMax {
-		for other := range in.instances { // order does not matter: all go
-			in.drop(other)
+	full := in.kept+inst.bytes > instancesBytesMax
+	for f, other := range in.instances { // order does not matter: each is looked at
+		if full || other.of.gone.Load() {
+			in.drop(f)
 		}
 	}
+	inst.of = l
 	in.instances[f] = inst
 	in.kept += inst.bytes
 	for _, t := range inst.tables {

@@ -28,6 +28,7 @@ func init() {
 		"arg":     native(iArg),
 		"number":  native(iNumber),
 		"mod":     native(iMod),
+		"key":     native(iKey),
 	}
 	for _, fn := range intrinsics { // order does not matter: a set is filled
 		isIntrinsic[fn] = true
@@ -287,7 +288,7 @@ func iTable(L *lua.LState) int {
 	t := L.Get(1).(*lua.LTable)
 	positions, fields := int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber))
 	m.charge(L, positions, fields)
-	trim(t, positions)
+	m.cut(L, t, positions)
 	m.constructed(L, t, fields)
 	L.Push(t)
 	return 1
@@ -313,6 +314,25 @@ func (m *meter) charge(L *lua.LState, positions, fields int) {
 	m.use(L, n)
 }
 
+// cut takes nil at the end of a constructed table's array away, and charges for what a
+// key behind its positions has filled up: {[60000]=1} has 60,000 elements.
+func (m *meter) cut(L *lua.LState, t *lua.LTable, positions int) {
+	if m.answers < AnswersDepth {
+		trim(t, positions)
+		return
+	}
+	array := fieldOf[lua.LTable, []lua.LValue](t, arrayAt)
+	n := len(*array)
+	if more := n - positions; more > 0 {
+		m.use(L, 16*more)
+		m.step(L, more/8)
+	}
+	for n > 0 && (*array)[n-1] == lua.LNil {
+		n--
+	}
+	*array = (*array)[:n]
+}
+
 func trim(t *lua.LTable, positions int) {
 	for n := t.Len(); positions > n; positions-- {
 		if positions < arrayIndexMax {
@@ -331,14 +351,26 @@ func iFill(L *lua.LState) int {
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(positions+i, L.Get(3+i))
 	}
-	trim(t, positions+n)
+	m.cut(L, t, positions+n)
 	m.constructed(L, t, fields)
 	L.Push(t)
 	return 1
 }
 
+// iKey is a computed key of a constructor, which is looked up several times.
+func iKey(L *lua.LState) int {
+	if s, ok := L.Get(1).(lua.LString); ok {
+		meterOf(L).step(L, len(s)/32)
+	}
+	return 1
+}
+
 func iClosure(L *lua.LState) int {
-	meterOf(L).use(L, closureCost+int(L.Get(2).(lua.LNumber))*upvalueCost)
+	m, n := meterOf(L), int(L.Get(2).(lua.LNumber))
+	m.use(L, closureCost+n*upvalueCost)
+	if m.answers >= AnswersDepth {
+		m.step(L, n*sharedNow(L)/sharedFree)
+	}
 	L.SetTop(1)
 	return 1
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -22,6 +23,8 @@ type Library struct {
 	bytes, instructions int64
 	// stateful: a function assigns to a variable that outlives the call.
 	stateful bool
+	// gone: it was replaced or deleted, and interpreters need not keep it.
+	gone atomic.Bool
 }
 
 // Function is a function of a library.

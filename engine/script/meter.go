@@ -20,6 +20,7 @@ type meter struct {
 	rest                         func()
 	pauseAt                      int64 // instructions left at the next pause
 	matched                      int   // pattern steps since the last rest
+	weight, unweighed            int   // what an instruction costs beside one, and how many came since that was seen
 	goDepth                      int
 	base                         int    // the first register of the innermost protected call
 	threads                      []int  // goDepth where each running thread began
@@ -51,9 +52,19 @@ var ended = func() chan struct{} {
 // some tenths of a millisecond.
 const pauseEvery = 1 << 14
 
+// sharedFree is how many variables closures may share with functions that run before
+// each instruction costs more, and weighEvery after how many they are counted.
+const (
+	sharedFree = 64
+	weighEvery = 256
+)
+
 // Done counts an instruction.
 func (m *meter) Done() <-chan struct{} {
-	m.count(1)
+	if m.unweighed++; m.unweighed >= weighEvery && m.answers >= AnswersDepth {
+		m.unweighed, m.weight = 0, sharedNow(m.inst.L.G.CurrentThread)/sharedFree
+	}
+	m.count(1 + m.weight)
 	if m.over != nil {
 		return ended
 	}

@@ -43,9 +43,12 @@ func (ms *matcher) item(p int) int {
 		if p < len(ms.pat) && ms.pat[p] == '^' {
 			p++
 		}
-		for first := true; first || p >= len(ms.pat) || ms.pat[p] != ']'; first = false {
+		for n := 0; n == 0 || p >= len(ms.pat) || ms.pat[p] != ']'; n++ {
 			if p >= len(ms.pat) {
 				ms.fail("malformed pattern (missing ']')")
+			}
+			if n%32 == 31 && ms.m.answers >= AnswersDepth {
+				ms.m.match(ms.L, 1) // its end is looked for wherever it stands in the text, also at its end
 			}
 			c := ms.pat[p]
 			p++

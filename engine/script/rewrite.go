@@ -287,7 +287,7 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 			positional++
 		} else {
 			named++
-			f.Key = r.single(f.Key)
+			f.Key = r.key(f.Key)
 		}
 		f.Value = r.single(f.Value)
 	}
@@ -295,6 +295,18 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 		return r.call(e, "fill", e, number(e, positional), number(e, named), last)
 	}
 	return r.call(e, "table", e, number(e, positional), number(e, named))
+}
+
+// key charges for a key of a constructor, if it is not one that costs the same whatever
+// it is.
+func (r *rewriter) key(e ast.Expr) ast.Expr {
+	s, isText := e.(*ast.StringExpr)
+	_, isNumber := e.(*ast.NumberExpr)
+	short := isNumber || isText && len(s.Value) <= nameMax
+	if e = r.single(e); short || !r.mends() {
+		return e
+	}
+	return r.call(e, "key", e)
 }
 
 // function charges for a closure, whose size is its upvalues'.

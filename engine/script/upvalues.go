@@ -21,6 +21,7 @@ var (
 	registersAt = offset[lua.LState]("reg", reflect.Pointer)
 	nextAt      = offset[lua.Upvalue]("next", reflect.Pointer)
 	upvalueAt   = offset[lua.Upvalue]("index", reflect.Int)
+	arrayAt     = offset[lua.LTable]("array", reflect.Slice)
 	topAt       = func() uintptr {
 		reg, _ := reflect.TypeFor[lua.LState]().FieldByName("reg")
 		return offsetIn(reg.Type.Elem(), "top", reflect.Int)
@@ -46,6 +47,16 @@ func keepShared(L *lua.LState, keep bool) (was bool) {
 	p := fieldOf[lua.LState, bool](L, lookedAt)
 	was, *p = *p, keep
 	return was
+}
+
+// sharedNow is how many variables of the functions on the stack closures share with
+// them. The interpreter goes through all of them wherever a function returns or a
+// closure is made.
+func sharedNow(L *lua.LState) (n int) {
+	for u := *fieldOf[lua.LState, *lua.Upvalue](L, openAt); u != nil; u = *fieldOf[lua.Upvalue, *lua.Upvalue](u, nextAt) {
+		n++
+	}
+	return n
 }
 
 // registerTop is the first register that is free.

@@ -19,7 +19,6 @@ import (
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
-	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/status"
@@ -214,9 +213,10 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
 	}
 	g.Stuck = g.Voters-g.Lost < g.Voters/2+1
 	if g.Stuck && g.Voters == g.Lost {
-		// Only learners are left; this one knows as much as any.
+		// Only learners are left, and all of them vote now. If each folder gave the vote to
+		// its own node alone, each would lead, and overwrite what others have acknowledged.
 		for i := range g.members {
-			g.members[i].Voter = string(g.members[i].ID) == r.Node
+			g.members[i].Voter = true
 		}
 	}
 	return g
@@ -269,16 +269,19 @@ func (r *Recovery) recover(g *RecoveryGroup, lost []meta.NodeID) error {
 		cfg.SM = metaAdapter{machine}
 		return shard.RecoverGroup(cfg, g.members, func() error { return machine.GiveUp(lost) })
 	}
-	c := r.folder.Identity().Creation
-	machine := fsm.New(fsm.Config{
-		Group:  g.id,
-		Engine: engine.Config{LockSlots: c.LockSlots, Seed: c.Seeds[g.id]},
-		Sched:  sched.Config{Permits: recoverPermits, NowNs: func() int64 { return time.Now().UnixNano() }},
-	})
+	machine := r.machine(g.id)
 	defer machine.Close()
 	err := shard.RecoverShard(cfg, machine, g.members)
 	g.LastWriteMs = machine.StampMs()
 	return err
+}
+
+// machine is an empty machine of a shard, to which its log means what it meant to the
+// replicas.
+func (r *Recovery) machine(group uint32) *fsm.Machine {
+	cfg := machineConfig(r.folder.Identity().Creation, group)
+	cfg.Sched = sched.Config{Permits: recoverPermits, NowNs: func() int64 { return time.Now().UnixNano() }}
+	return fsm.New(cfg)
 }
 
 // recoverPermits is how many commands run at once while a log is read again.

@@ -220,6 +220,52 @@ func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 	}
 }
 
+// The only voter is lost, and two learners are left. They go on as one cluster: what
+// either acknowledges, both have, and neither goes on without the other.
+func TestAClusterIsRecoveredFromTwoLearners(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 1, proc.Options{Args: []string{"--replicas", "0"}})
+	voter := c.Nodes[0]
+	o := proc.Options{Args: []string{"--learner", "yes", "--write-timeout-ms", "2000"}}
+	learners := []*proc.Node{c.Join(o), c.Join(o)}
+	const keys = 20
+	fill(t, voter.Addr(), "k", keys)
+	proc.Wait(t, patience, "the learners have all of it", func() bool {
+		now := statusOf(t, voter.Addr())
+		return len(now.Nodes) == 3 && now.Nodes[1].Keys == keys && now.Nodes[2].Keys == keys
+	})
+	for _, n := range c.Nodes {
+		n.Kill9()
+	}
+	for _, n := range learners {
+		out, code := recovery(t, n, "--lost", voter.Name, "--yes")
+		if code != 0 {
+			t.Fatalf("%s: exit %d, %s", n.Name, code, out)
+		}
+		says(t, out, "this node is a learner of it")
+	}
+	for _, n := range learners {
+		n.Start()
+	}
+	for _, n := range learners {
+		n.WaitReady()
+		fill(t, n.Addr(), n.Name, keys)
+	}
+	for i, n := range learners {
+		other := learners[1-i]
+		holds(t, n.Addr(), "k", keys)
+		holds(t, n.Addr(), other.Name, keys)
+		other.Kill9()
+		if _, err := proc.Ask(n.Addr(), "SET", "alone", n.Name); err == nil {
+			t.Errorf("%s acknowledges what %s may lead without", n.Name, other.Name)
+		}
+		other.Start()
+		other.WaitReady()
+		proc.Wait(t, patience, "both take writes", func() bool { _, err := proc.Ask(n.Addr(), "SET", "both", "1"); return err == nil })
+	}
+}
+
 // Where shards have fewer replicas than there are nodes, one may be stuck while
 // the meta group is not: then the shard alone is recovered, and the lost nodes
 // are removed as usual. The others run on, and have heard of leaders and of writes

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lockstep/engine/decimal"
+	"lockstep/engine/pack"
 )
 
 // Inter walks over the members that all the sets have, in the order of the
@@ -67,6 +68,9 @@ func (s *Set) Diff(others []*Set, each func()) iter.Seq[[]byte] {
 
 // filtered walks over the members that all the others have, or none of them.
 func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
+	if tree, ok := s.body.(*pack.Tree); ok {
+		return filteredTree(tree, others, all, each)
+	}
 	return func(yield func([]byte) bool) {
 	members:
 		for member := range s.All() {
@@ -74,6 +78,39 @@ func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
 			for _, o := range others {
 				each()
 				if o.Has(member) != all {
+					continue members
+				}
+			}
+			if !yield(member) {
+				return
+			}
+		}
+	}
+}
+
+// filteredTree is filtered for a large set. Large sets have one order: in other ones
+// what is next is looked for from where the last one stood.
+func filteredTree(tree *pack.Tree, others []*Set, all bool, each func()) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		seekers := make([]pack.Seeker, len(others))
+		for i, o := range others {
+			if large, ok := o.body.(*pack.Tree); ok {
+				seekers[i] = large.Seeker()
+			}
+		}
+	members:
+		for _, record := range tree.From(0) {
+			each()
+			member, _ := pack.CutHashed(record)
+			for i, o := range others {
+				each()
+				has := false
+				if o.Form() == Large {
+					has = seekers[i].Has(record)
+				} else {
+					has = o.Has(member)
+				}
+				if has != all {
 					continue members
 				}
 			}

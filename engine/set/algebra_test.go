@@ -61,6 +61,47 @@ func TestInterAndDiffAreThoseOfMembers(t *testing.T) {
 	}
 }
 
+// TestInterAndDiffOfLargeSets is about sets of many leaves, alike and of very
+// different sizes, and with small ones among them.
+func TestInterAndDiffOfLargeSets(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		from := 100 + r.IntN(20_000)
+		sets := make([]*Set, 2+r.IntN(3))
+		for i := range sets {
+			sets[i] = Empty(Ints)
+			for range 1 + r.IntN(from>>(2*r.IntN(5))) {
+				sets[i].Add([]byte("member:"+strconv.Itoa(r.IntN(from))), testLimits)
+			}
+		}
+		count := func(member []byte) (n int) {
+			for _, s := range sets {
+				if s.Has(member) {
+					n++
+				}
+			}
+			return n
+		}
+		var inter, diff []string
+		for member := range Smallest(sets).All() {
+			if count(member) == len(sets) {
+				inter = append(inter, string(member))
+			}
+		}
+		for member := range sets[0].All() {
+			if count(member) == 1 {
+				diff = append(diff, string(member))
+			}
+		}
+		if got := texts(Inter(sets, nobody)); !slices.Equal(got, inter) {
+			t.Fatalf("seed %d: inter has %d members, not %d", seed, len(got), len(inter))
+		}
+		if got := texts(sets[0].Diff(sets[1:], nobody)); !slices.Equal(got, diff) {
+			t.Fatalf("seed %d: diff has %d members, not %d", seed, len(got), len(diff))
+		}
+	}
+}
+
 // TestUnionIsAddingOneAfterTheOther compares members, form and order.
 func TestUnionIsAddingOneAfterTheOther(t *testing.T) {
 	for seed := range uint64(4000) {

@@ -19,7 +19,7 @@ func elements(b *bench) error {
 	}
 	defer redis.kill()
 	adminPort := b.ports()
-	all, err := b.cluster(1, "wal", "--admin-port", strconv.Itoa(adminPort))
+	all, err := b.cluster(1, "wal", "--admin-port", strconv.Itoa(adminPort), "--admin-pprof", "yes")
 	defer killAll(all)
 	if err != nil {
 		return err
@@ -111,6 +111,9 @@ func liveHeap(s *server, adminPort int) (float64, error) {
 		resp.Body.Close()
 		if err != nil {
 			return 0, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return 0, fmt.Errorf("heap profile: %s", resp.Status)
 		}
 	}
 	return infoFigure(s, "go_heap_alloc")

@@ -566,3 +566,31 @@ func TestWhatIsOpenIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are open in the end", n)
 	}
 }
+
+// A read that has waited answers for its place among the others: what the log's time
+// has passed since then may be kept by a write that waits behind the read.
+func TestAReadThatWaitedGoesByTheTimeOfItsPlace(t *testing.T) {
+	reads := map[string]Txn{"GET": txnOf(0, "get", "s"), "a script": txnOf(0, "eval_ro", "return redis.call('get', KEYS[1])", "1", "s")}
+	for name, read := range reads {
+		t.Run(name, func(t *testing.T) {
+			m := newLockedMachine(t)
+			other := m.elsewhere("s", 1)[0]
+			m.executed(m.apply(txnOf(0, "set", "s", "v", "px", "3"), KeepScript([]byte("return redis.call('get', KEYS[1])"))))
+			letGo := m.hold("s", sched.Exclusive)
+			answer := m.reading(read)
+			m.eventually("the read waits", func() bool { return m.Sched().Stats().WaitingTickets == 1 })
+			kept := m.apply(txnOf(0, "persist", "s"))
+			for m.StampMs() < 1010 {
+				m.apply(txnOf(0, "set", other, "v"))
+			}
+			letGo()
+			if got := <-answer; got != "$1\r\nv\r\n" {
+				t.Errorf("the read answers %q", got)
+			}
+			m.executed(kept)
+			if got := m.reply(kept); got != ":1\r\n" {
+				t.Errorf("PERSIST answers %q", got)
+			}
+		})
+	}
+}

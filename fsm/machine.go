@@ -87,7 +87,8 @@ type Config struct {
 	// Engine is the state a shard begins with. It is part of the replicated
 	// state: a snapshot brings its own.
 	Engine engine.Config
-	// Sched sizes the lock table's parallelism; Slots is set from Engine.
+	// Sched sizes the lock table's parallelism; Slots is set from Engine, and Moment is
+	// the time of the log.
 	Sched sched.Config
 	// Sink receives replies; nil: nobody does.
 	Sink Sink
@@ -169,7 +170,7 @@ func New(cfg Config) *Machine {
 
 func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *state {
 	scfg := m.cfg.Sched
-	scfg.Slots = ecfg.LockSlots
+	scfg.Slots, scfg.Moment = ecfg.LockSlots, m.stampMs.Load
 	ks := engine.New(ecfg)
 	if m.cfg.Observer != nil {
 		ks.TellGone(m.cfg.Observer.Gone)

@@ -44,7 +44,9 @@ type ReadOptions struct {
 }
 
 // Read runs a read-only txn of one command under shared locks and returns its
-// reply. It sees every txn whose ticket was taken before.
+// reply. It sees every txn whose ticket was taken before, and what has expired by
+// the log's time at that instant: a later time may be that of a txn which waits
+// behind it and keeps the key.
 func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, error) {
 	st := m.state.Load()
 	x := m.executions.get()
@@ -73,7 +75,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	if err := m.lockRead(ctx, st, r, op, &opt); err != nil {
 		return nil, err
 	}
-	x.ctx.NowMs = m.stampMs.Load()
+	x.ctx.NowMs = r.ticket.Moment
 	runOp(m, &x.ctx, op)
 	st.sched.Unlock(&r.ticket)
 	if x.ctx.Due {

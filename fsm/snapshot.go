@@ -218,6 +218,7 @@ func (l *loader) load(r io.Reader) error {
 	if err != nil {
 		return err
 	}
+	in.Trust()
 	for {
 		e, err := in.Next()
 		switch {

@@ -10,7 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/rdb"
 	"lockstep/engine/sched"
+	"lockstep/engine/stream"
 )
 
 // A key whose time had come before the snapshot is gone behind it as well, though
@@ -197,4 +201,77 @@ func TestASnapshotThatCannotBeWrittenIsGivenUp(t *testing.T) {
 	if n := g.Sched().Stats().Tickets - before; n > 4 {
 		t.Errorf("%d lock slots were written", n)
 	}
+}
+
+// streamNode is a node's listpack whose entries are so many milliseconds behind the
+// node's ID. Their flags are written as a number that takes the bytes of flags.
+func streamNode(flags []byte, behindMs ...int64) []byte {
+	pack := []byte{0, 0, 0, 0, 0xff, 0xff}
+	for _, n := range []int64{int64(len(behindMs)), 0, 1} {
+		pack = rdb.AppendPackNumber(pack, n)
+	}
+	pack = rdb.AppendPackNumber(rdb.AppendPackItem(pack, []byte("f")), 0)
+	for _, ms := range behindMs {
+		pack = rdb.AppendPackNumber(rdb.AppendPackNumber(append(pack, flags...), ms), 0)
+		pack = rdb.AppendPackNumber(rdb.AppendPackItem(pack, []byte("v")), 4)
+	}
+	pack = append(pack, 0xff)
+	pack[0] = byte(len(pack))
+	return pack
+}
+
+// RESTORE takes streams that no server writes, and commands make of them what RESTORE
+// would refuse. A snapshot that holds it is read, or the shard could never be opened
+// again.
+func TestASnapshotIsReadWhateverBecameOfAStream(t *testing.T) {
+	sameNames := rdb.AppendPackNumber(nil, 2)
+	sameNamesWide := []byte{0xf4, 2, 0, 0, 0, 0, 0, 0, 0, 9}
+	for _, c := range []struct {
+		name    string
+		first   []byte
+		command []string
+	}{
+		{"its last entry is behind the last ID", streamNode(sameNames, 100), []string{"xdel", "s", "5-0"}},
+		{"a node of it is damaged", streamNode(sameNamesWide, 0, 1, 2), []string{"xtrim", "s", "maxlen", "2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := stream.New()
+			for id, pack := range [][]byte{1: c.first, 5: streamNode(sameNames, 0)} {
+				if pack == nil {
+					continue
+				}
+				if err := s.AddNode(stream.ID{Ms: uint64(id)}, pack); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.State.Last = stream.ID{Ms: 5}
+			payload := command.AppendPayload(nil, engine.NewObject([]byte("s"), engine.KindStream, s))
+			m := newLockedMachine(t)
+			for _, txn := range []Txn{txnOf(0, "restore", "s", "0", string(payload)), txnOf(0, c.command...)} {
+				entry := m.apply(txn)
+				if m.executed(entry); strings.HasPrefix(m.reply(entry), "-") {
+					t.Fatal(m.reply(entry))
+				}
+			}
+			if typ, body, ok := rdb.OpenPayload([]byte(payloadOf(t, m.Machine, "s"))); !ok {
+				t.Fatal("no dump")
+			} else if _, err := command.ReadValue(rdb.NewSource(body), typ, []byte("s"), nil); err == nil {
+				t.Fatal("RESTORE would take it: nothing is tested")
+			}
+			image, again := imageOf(t, m.Machine), testMachine(t, nil)
+			if err := again.Restore(bytes.NewReader(image)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(imageOf(t, again), image) {
+				t.Error("the snapshot of what was read is another one")
+			}
+		})
+	}
+}
+
+// payloadOf is what DUMP answers for a key.
+func payloadOf(t *testing.T, m *Machine, key string) string {
+	t.Helper()
+	_, text, _ := strings.Cut(readText(t, m, "dump", key), "\r\n")
+	return strings.TrimSuffix(text, "\r\n")
 }

@@ -213,8 +213,8 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
 	}
 	g.Stuck = g.Voters-g.Lost < g.Voters/2+1
 	if g.Stuck && g.Voters == g.Lost {
-		// Only learners are left, and all of them vote now. If each folder gave the vote to
-		// its own node alone, each would lead, and overwrite what others have acknowledged.
+		// Only learners are left, as far as is known here. All of them vote from now on:
+		// were it this one alone, each that remains would lead by itself.
 		for i := range g.members {
 			g.members[i].Voter = true
 		}

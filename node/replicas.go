@@ -219,6 +219,7 @@ func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 	if s == nil {
 		return left, nil
 	}
+	r.n.router.Left(int(group))
 	r.n.feeds.source.End(int(group))
 	r.n.feeds.intake.Told(int(group), s.Queued())
 	r.n.feeds.intake.Kick()

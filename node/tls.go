@@ -47,7 +47,7 @@ func (n *Node) targetTLS(host string) *tls.Config {
 	if n.tls == nil || !n.cfg.Current().SecuresPeers() {
 		return nil
 	}
-	return n.tls.Dialling(host)
+	return n.tls.DiallingOut(host)
 }
 
 func setsTLS(pairs []config.Pair) bool {

@@ -11,12 +11,13 @@ import (
 
 	"lockstep/cluster/durable"
 	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/identity"
 )
 
 // usersFile keeps, in the data folder, the users as they were last. A node serves
 // clients before the meta group's log has come to it again, and must not take a
 // default user without a password for the cluster's meanwhile.
-const usersFile = "users.json"
+const usersFile = identity.UsersFile
 
 // keptUsers is what the file says. Passwords are in it as SHA-256 alone.
 type keptUsers struct {

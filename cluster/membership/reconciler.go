@@ -99,7 +99,8 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		return r.failed("cannot report to the meta group", err)
 	}
 	a := Plan(view, r.cfg.GroupID, peers)
-	if a.Verb.movesQuorum() {
+	asked := a.Verb.movesQuorum()
+	if asked {
 		if err := askAnew(ctx, r.cfg.Group, peers); err != nil {
 			return r.failed("cannot ask who is alive", err)
 		}
@@ -113,7 +114,12 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		if view, err = r.cfg.Meta.CatchUp(ctx); err != nil {
 			return r.failed("cannot ask the meta group who is wanted", err)
 		}
-		a = Plan(view, r.cfg.GroupID, peers)
+		if a = Plan(view, r.cfg.GroupID, peers); a.Verb.movesQuorum() && !asked {
+			if err := askAnew(ctx, r.cfg.Group, peers); err != nil {
+				return r.failed("cannot ask who is alive", err)
+			}
+			a = Plan(view, r.cfg.GroupID, peers)
+		}
 	}
 	r.say(a.Waits)
 	if a.Verb == Nothing {

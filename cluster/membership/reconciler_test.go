@@ -136,6 +136,21 @@ func TestWhoHasJustDiedIsNotCountedOn(t *testing.T) {
 	})
 }
 
+// Nor is it where only the view of now shows who is to go.
+func TestWhoHasJustDiedIsNotCountedOnByAnOldView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{
+			view: viewOf("a b c d"), newest: viewOf("a b c:going"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}, {"c", "c", true}},
+			died: map[meta.NodeID]time.Time{"b": time.Now()},
+		}
+		r := scripted(s, 0)
+		r.step(t.Context())
+		if len(s.changes) > 0 || !strings.Contains(r.Waits(), "without c, 1 of 2 voters would be alive") {
+			t.Fatalf("%v, waits: %q", s.changes, r.Waits())
+		}
+	})
+}
+
 // A removal that is not committed may be taken back by another leader, and this node
 // lead again: then the one that was to go still votes, and must not be told to delete
 // its data.

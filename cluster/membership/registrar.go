@@ -228,8 +228,8 @@ func (r *Registrar) mayReplace(ctx context.Context, n meta.Node) error {
 		switch {
 		case old.ID == r.cfg.Self, acked.After(asked):
 			return ErrStillAlive.With(fmt.Sprintf("node %s at %s still answers; stop it before another takes its name, or remove it", old.ID, old.PeerAddr))
-		case time.Since(acked) >= aliveWithin:
-			return nil
+		case time.Since(acked) >= aliveWithin && (!acked.IsZero() || time.Since(asked) >= aliveWithin):
+			return nil // a leader that is new may not have heard of anybody yet
 		case !sleep(ctx, busyPause):
 			return ctx.Err()
 		}

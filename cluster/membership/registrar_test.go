@@ -2,7 +2,10 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
@@ -31,4 +34,33 @@ func TestAnOrderRestsOnNoOldView(t *testing.T) {
 			t.Errorf("%s: %v, %v", request, err, s.commands)
 		}
 	}
+}
+
+// unheard is a script whose servers have not acknowledged anything yet, but after so
+// many looks; 0: never.
+type unheard struct {
+	*script
+	looks int
+}
+
+func (u *unheard) Progress(meta.NodeID) Progress {
+	if u.looks--; u.looks == 0 {
+		u.looks++
+		return Progress{Acked: time.Now()}
+	}
+	return Progress{}
+}
+
+// A leader that has just been elected has heard of nobody yet. Who lives is given the
+// time to be heard before another takes its place.
+func TestWhoWasNotHeardYetIsNotReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{view: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}
+		for looks, want := range map[int]error{0: nil, 3: ErrStillAlive} {
+			r := &Registrar{RegistrarConfig{Self: "a", Meta: s, Group: &unheard{s, looks}}}
+			if err := r.mayReplace(t.Context(), meta.Node{ID: "b2", Name: "b"}); !errors.Is(err, want) {
+				t.Errorf("heard at look %d: %v", looks, err)
+			}
+		}
+	})
 }

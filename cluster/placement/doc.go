@@ -12,7 +12,8 @@
 //
 // Rules:
 //   - One change at a time per shard, and a bounded number of copies at a time
-//     in the cluster.
+//     in the cluster. But a replica that cannot go, for too few others are alive,
+//     does not hold up one that is missing.
 //   - No replica is dropped if too few of the others answer. Of one too many the
 //     one that does not answer goes, when it has not for a while.
 //   - A node that is leaving loses its replicas, to others as far as there are

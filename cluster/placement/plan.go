@@ -112,18 +112,29 @@ func (p *planner) underWay(i int) bool {
 		// quorum, and the one that arrives may take long, or be dead as well.
 		return p.voteless(i, true) == ""
 	}
-	return slices.ContainsFunc(s.Going, func(g meta.Going) bool { return !g.LetGo && f.has(g.Node) })
+	return slices.ContainsFunc(s.Going, func(g meta.Going) bool { return !g.LetGo && f.has(g.Node) && !p.heldUp(i, g.Node) })
+}
+
+// heldUp tells whether a replica that is to go waits for one that is missing: the group
+// cannot do without it, for another one's node has died meanwhile.
+func (p *planner) heldUp(i int, id meta.NodeID) bool {
+	why := p.cannotLose(i, id)
+	if why == "" || p.kept(i) >= p.view.Replicas {
+		return false
+	}
+	p.wait(i, "%s", why)
+	return true
 }
 
 // arriving finds the wanted replica that does not vote yet and will.
 func (p *planner) arriving(i int) meta.NodeID { return p.voteless(i, false) }
 
-// voteless finds a wanted replica that does not vote, of a hopeless node or of
-// another.
+// voteless finds a wanted replica that does not vote and should, of a hopeless node
+// or of another. A learner has one where replicas were on every node before.
 func (p *planner) voteless(i int, hopeless bool) meta.NodeID {
 	f := p.facts.shard(i)
 	for _, id := range p.view.Shards[i].Replicas {
-		if !f.Votes(id) && p.hopeless(id) == hopeless {
+		if n, _ := p.view.Node(id); !n.Learner && !f.Votes(id) && p.hopeless(id) == hopeless {
 			return id
 		}
 	}
@@ -269,6 +280,8 @@ func (p *planner) whyDrop(i int, id meta.NodeID) string {
 		return fmt.Sprintf("%s does not answer", id)
 	case n.Drained:
 		return fmt.Sprintf("%s is drained", id)
+	case n.Learner:
+		return fmt.Sprintf("%s is a learner", id)
 	}
 	return fmt.Sprintf("shard %d has %d replicas and %d are wanted", i, len(p.view.Shards[i].Replicas), p.view.Replicas)
 }

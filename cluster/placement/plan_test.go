@@ -342,6 +342,55 @@ func TestTheReplicaThatDoesNotAnswerIsTheOneTooMany(t *testing.T) {
 	w.checkSettled()
 }
 
+// A node dies after the replica of another was told to go, and the group cannot do
+// without that one any more. It can with a newcomer's, so that is not held up.
+func TestAReplicaThatCannotGoHoldsUpNoRepair(t *testing.T) {
+	w := newWorld(t, 3, 1, 3, 3)
+	w.settle()
+	nodes := w.good()
+	w.must(&meta.RemoveNode{ID: nodes[2]})
+	if r := w.plan(usual); len(r.Steps) != 1 || r.Steps[0].Kind != DropReplica {
+		t.Fatalf("%+v", r)
+	}
+	w.up[nodes[1]], w.lost[nodes[1]] = false, true
+	w.work(0)
+	if r := w.plan(usual); r.Balanced || !strings.Contains(r.Waits[0], "would be alive") {
+		t.Errorf("without a newcomer: %+v", r)
+	}
+	newcomer := w.join()
+	w.settle()
+	if g := w.groups[0]; len(g.servers) != 3 || !slices.ContainsFunc(g.servers, func(m membership.Server) bool { return m.ID == newcomer && m.Voter }) {
+		t.Errorf("%s", w.describe())
+	}
+}
+
+// A cluster with a replica everywhere has some that never vote, those of learners.
+// Nobody waits for them when it is told how many there are to be.
+func TestALearnersReplicaIsNotWaitedFor(t *testing.T) {
+	w := newWorld(t, 4, 2, 0, 3)
+	learner := w.node()
+	learner.Learner = true
+	w.must(&meta.AddNode{Node: learner})
+	w.must(&meta.MarkMember{ID: learner.ID})
+	w.up[learner.ID] = true
+	for range 100 {
+		w.work(0)
+		w.work(1)
+	}
+	for i, g := range w.groups {
+		if voters, _ := w.alive(g); voters != 3 || len(g.servers) != 4 {
+			t.Fatalf("shard %d: %+v", i, g.servers)
+		}
+	}
+	w.must(&meta.SetReplicas{Count: 2})
+	w.settle()
+	for i, s := range w.view().Shards {
+		if s.Has(learner.ID) || len(s.Replicas) != 2 || len(w.groups[i].servers) != 2 {
+			t.Errorf("shard %d is not settled\n%s", i, w.describe())
+		}
+	}
+}
+
 // What waits for a node to have been alive for a while is foretold: until then the
 // cluster is not balanced.
 func TestACrowdedLeaderIsNotBalanced(t *testing.T) {

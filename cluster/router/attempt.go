@@ -242,8 +242,11 @@ var waitPool = sync.Pool{New: func() any {
 
 // await waits for an attempt's answer, and gives it up when another leader
 // shows itself: the bundle's identity makes it safe to ask that one too.
+//
+// The deadline counts when it has passed twice: where this process stood still, the
+// answer may be there, and not have been read yet.
 func (r *Router) await(ctx context.Context, deadline time.Time, index int, leader shard.Leader, w *wait) shard.Result {
-	doubt := time.Now().Add(doubtAfter)
+	doubt, late := time.Now().Add(doubtAfter), false
 	w.timer.Reset(watchEvery)
 	for {
 		select {
@@ -257,7 +260,12 @@ func (r *Router) await(ctx context.Context, deadline time.Time, index int, leade
 		case <-w.timer.C:
 			now := time.Now()
 			if now.After(deadline) {
-				return shard.Result{Err: cluster.ErrUnknown}
+				if late {
+					return shard.Result{Err: cluster.ErrUnknown}
+				}
+				late = true
+				w.timer.Reset(watchEvery)
+				continue
 			}
 			if !leader.Self && now.After(doubt) {
 				r.leaders.ask(index)

@@ -118,7 +118,7 @@ type blocked struct {
 }
 
 // turn waits until it is worth trying; false: it is not, or not here. There may
-// be no room to wait in, which is an error.
+// be no room to wait in, or too much to be waited for, which is an error.
 func (b *blocked) turn(ctx context.Context) (bool, error) {
 	err := b.ask(ctx)
 	b.wait.Tried, b.wait.Renew = false, false
@@ -126,8 +126,8 @@ func (b *blocked) turn(ctx context.Context) (bool, error) {
 	switch {
 	case err == nil, b.atOnce:
 		return true, nil
-	case errors.Is(err, cluster.ErrOverloaded):
-		return false, cluster.ErrOverloaded
+	case errors.Is(err, cluster.ErrOverloaded), errors.Is(err, cluster.ErrTooLarge):
+		return false, err
 	case errors.Is(err, shard.ErrRenew):
 		b.wait.Renew = true
 	case ctx.Err() == nil:
@@ -155,8 +155,8 @@ func (b *blocked) ask(ctx context.Context) error {
 			return cluster.ErrNotLeader // it has just been closed
 		}
 		replica.Wait(b.wait, func(err error) { told <- err })
-	} else if !b.forward(addr, told) {
-		return cluster.ErrOverloaded
+	} else if err := b.forward(addr, told); err != nil {
+		return err
 	}
 	b.at, b.self = addr, self
 	timer := time.NewTicker(watchEvery)
@@ -182,14 +182,18 @@ func (b *blocked) ask(ctx context.Context) error {
 	}
 }
 
-// forward sends the wait to a leader elsewhere; false: too many are there.
-func (b *blocked) forward(addr string, told chan<- error) bool {
+// forward sends the wait to a leader elsewhere, if not too many are there.
+func (b *blocked) forward(addr string, told chan<- error) error {
+	payload := b.encode(0)
+	if len(payload) > hopBytesMax {
+		return cluster.ErrTooLarge
+	}
 	waits := &b.router.forwardedWaits
 	if waits.Add(1) > forwardedWaitsMax {
 		waits.Add(-1)
-		return false
+		return cluster.ErrOverloaded
 	}
-	b.router.cfg.Peers.Go(addr, KindWait, b.encode(0), func(reply []byte, err error) {
+	b.router.cfg.Peers.Go(addr, KindWait, payload, func(reply []byte, err error) {
 		waits.Add(-1)
 		err = waitAnswer(reply, err)
 		if errors.Is(err, cluster.ErrNotLeader) {
@@ -197,7 +201,7 @@ func (b *blocked) forward(addr string, told chan<- error) bool {
 		}
 		told <- err
 	})
-	return true
+	return nil
 }
 
 // try makes an attempt; false: there was nothing.

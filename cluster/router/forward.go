@@ -45,6 +45,10 @@ type request struct {
 
 const againBit = 1 << 31
 
+// hopBytesMax is the longest request or answer that goes to another node, with room for
+// what stands around it.
+const hopBytesMax = transport.FrameBytesMax - 1<<10
+
 // forward sends a request to the leader at addr, one hop. answer is called once,
 // from any goroutine.
 func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
@@ -60,6 +64,11 @@ func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
 		payload = fsm.AppendBundle(payload, &fsm.Bundle{Txns: req.txns})
 	default:
 		payload = append(payload, req.bundle...)
+	}
+	if len(payload) > hopBytesMax {
+		// To ask again, as after other requests that were not sent, would be in vain.
+		answer(shard.Result{Err: cluster.ErrTooLarge})
+		return
 	}
 	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) {
 		switch {
@@ -135,7 +144,27 @@ func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, 
 		return
 	}
 	replies, err := read(replica, b.Txns, atLeast)
-	reply(appendResult(nil, shard.Result{Err: err, Replies: replies}))
+	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies)}))
+}
+
+// errTooFar is the reply to a read whose reply is longer than an answer may be. The
+// gateway would take an answer that does not come for a lost one, and ask again.
+var errTooFar = []byte("-ERR the reply is longer than what goes from one node to another (96 MB): ask the node that leads the slot\r\n")
+
+// fitting are the replies at the front that one answer takes; the others are left for
+// later.
+func fitting(replies []shard.Reply) []shard.Reply {
+	size := 0
+	for i := range replies {
+		r := &replies[i]
+		if len(r.Bytes) > hopBytesMax {
+			r.Bytes = errTooFar
+		}
+		if size += replyHeadBytes + len(r.Bytes); size > hopBytesMax && i > 0 {
+			return replies[:i]
+		}
+	}
+	return replies
 }
 
 func (r *Router) local(payload []byte) (Shard, []byte) {
@@ -178,6 +207,9 @@ func wireError(err error) byte {
 	return 1
 }
 
+// replyHeadBytes is what stands before a reply in a result, at most.
+const replyHeadBytes = 6
+
 // appendResult encodes a result: error u8; per reply outcome u8, length uv,
 // bytes.
 func appendResult(dst []byte, res shard.Result) []byte {
@@ -186,7 +218,7 @@ func appendResult(dst []byte, res shard.Result) []byte {
 	}
 	size := 1
 	for i := range res.Replies {
-		size += len(res.Replies[i].Bytes) + 6
+		size += len(res.Replies[i].Bytes) + replyHeadBytes
 	}
 	if dst == nil {
 		dst = make([]byte, 0, size)

@@ -35,6 +35,15 @@ type age struct {
 	asking bool
 }
 
+// Left says that this node's replica of a shard has gone, when Replica tells it no
+// more. Nothing is kept of it: it has all the shard's keys.
+func (r *Router) Left(index int) {
+	a := &r.ages[index]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of, a.equal = nil, 0
+}
+
 // probeMax bounds one question, the replica's catching up included.
 const probeMax = time.Second
 
@@ -57,6 +66,9 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of != replica {
+		if r.cfg.Replica(index) != replica {
+			return false // it has just gone
+		}
 		a.of, a.equal = replica, 0
 	}
 	old := func(limit time.Duration) bool { return a.equal == 0 || raftio.Now()-a.equal > limit }
@@ -87,19 +99,31 @@ func (r *Router) probe(index int, replica Shard) {
 }
 
 // Indexes asks the leaders of shards for log indexes that hold all that was
-// acknowledged before the call.
+// acknowledged before the call, and all that this node's own replicas have run.
 func (r *Router) Indexes(ctx context.Context, shards []int) ([]uint64, error) {
 	deadline := time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
 	indexes, errs := make([]uint64, len(shards)), make([]error, len(shards))
 	var wait sync.WaitGroup
 	for i, index := range shards {
-		wait.Go(func() {
-			replies, err := r.persist(ctx, deadline, &request{index: index, kind: KindIndex, n: 1})
-			indexes[i], errs[i] = indexOf(replies, err)
-		})
+		wait.Go(func() { indexes[i], errs[i] = r.indexKnown(ctx, deadline, index) })
 	}
 	wait.Wait()
 	return indexes, errors.Join(errs...)
+}
+
+// indexKnown is an index of a shard's leader that holds what this node knows of, too: a
+// follower can run an entry before its leader does, and be read.
+func (r *Router) indexKnown(ctx context.Context, deadline time.Time, index int) (uint64, error) {
+	known := r.known(index)
+	for try := 0; ; try++ {
+		n, err := indexOf(r.persist(ctx, deadline, &request{index: index, kind: KindIndex, n: 1}))
+		if err != nil || n >= known {
+			return n, err
+		}
+		if !r.backOff(ctx, deadline, try) {
+			return 0, cluster.ErrNoLeader
+		}
+	}
 }
 
 // Await waits until this node's own replicas have taken the indexes up; false:

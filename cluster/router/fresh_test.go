@@ -2,8 +2,10 @@ package router
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"lockstep/cluster"
 	"lockstep/cluster/raftio"
@@ -145,4 +147,46 @@ func TestALeaderThatCannotProveItNamesNoIndex(t *testing.T) {
 	if _, err := r.Indexes(t.Context(), []int{0}); err == nil {
 		t.Error("an index of a shard without a leader")
 	}
+}
+
+// A follower can run an entry before its leader does. Who has read that there gets no
+// token from before.
+func TestATokenIsNotOlderThanWhatThisNodesReplicaHasRun(t *testing.T) {
+	r, own, leader := follower()
+	own.queued = 12
+	got := make(chan []uint64, 1)
+	go func() {
+		indexes, _ := r.Indexes(t.Context(), []int{0})
+		got <- indexes
+	}()
+	eventually(t, "the leader is asked again", func() bool {
+		leader.mu.Lock()
+		defer leader.mu.Unlock()
+		return leader.asked > 1 || len(got) > 0
+	})
+	leader.mu.Lock()
+	leader.queued = 12
+	leader.mu.Unlock()
+	if indexes := <-got; indexes[0] != 12 {
+		t.Errorf("%v, and this node's replica has run 12", indexes)
+	}
+}
+
+// A replica that has gone takes a shard's keys with it; nothing may keep them in memory.
+func TestNothingIsKeptOfAReplicaThatHasGone(t *testing.T) {
+	r, own, _ := follower()
+	own.taken = 9
+	want := &cluster.Freshness{MaxAge: time.Hour}
+	eventually(t, "the replica answers", func() bool { return staleRead(t, r, own, want) })
+	gone := weak.Make(own)
+	r.cfg.Replica = func(int) Shard { return nil }
+	r.Left(0)
+	if r.freshEnough(t.Context(), 0, own, want) {
+		t.Error("it answers, and is gone")
+	}
+	own = nil
+	eventually(t, "it is forgotten", func() bool {
+		runtime.GC()
+		return gone.Value() == nil
+	})
 }

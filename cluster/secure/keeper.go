@@ -157,11 +157,20 @@ func (k *Keeper) Accepting() *tls.Config { return k.now.Load().accept }
 // Dialling is for a connection to another node.
 func (k *Keeper) Dialling(host string) *tls.Config {
 	g := k.now.Load()
-	c := g.dial.Clone()
-	c.ServerName = host
 	if g.options.PeerName != "" {
-		c.ServerName = g.options.PeerName
+		host = g.options.PeerName
 	}
+	return g.dialling(host)
+}
+
+// DiallingOut is for a connection to a server that is no node of the cluster, and does
+// not bear the nodes' name.
+func (k *Keeper) DiallingOut(host string) *tls.Config { return k.now.Load().dialling(host) }
+
+// dialling is for a connection to who bears a name.
+func (g *generation) dialling(name string) *tls.Config {
+	c := g.dial.Clone()
+	c.ServerName = name
 	return c
 }
 

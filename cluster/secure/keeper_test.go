@@ -109,6 +109,13 @@ func TestPeerNameIsCheckedInBothDirections(t *testing.T) {
 	if _, _, dialled := shake(t, plain.Accepting(), k.Dialling("127.0.0.1")); dialled == nil {
 		t.Error("who is dialled does not bear the name")
 	}
+	// Who is no node bears a name of its own.
+	if _, _, dialled := shake(t, plain.Accepting(), k.DiallingOut("127.0.0.1")); dialled != nil {
+		t.Error(dialled)
+	}
+	if _, _, dialled := shake(t, plain.Accepting(), k.DiallingOut("10.1.2.3")); dialled == nil {
+		t.Error("a server that is no node bears another name than that by which it is dialled")
+	}
 }
 
 func TestBrokenFilesChangeNothing(t *testing.T) {

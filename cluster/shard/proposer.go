@@ -11,8 +11,14 @@ import (
 	"lockstep/fsm"
 )
 
-// entryTxnsMax bounds the txns of one entry.
-const entryTxnsMax = 8192
+const (
+	// entryTxnsMax bounds the txns of one entry.
+	entryTxnsMax = 8192
+	// bundlesBytesMax bounds the bundles that are put together, whatever
+	// Config.EntryBytesMax says: an entry that no log store takes is refused, and all that
+	// is in it.
+	bundlesBytesMax = EntryBytesMax - 1<<10
+)
 
 // proposer turns waiting bundles into entries, one on its way at a time: what
 // arrives meanwhile becomes the next entry. The next one leaves when the one
@@ -133,10 +139,10 @@ func (p *proposer) stop() {
 func (p *proposer) take() (calls []*bundleCall, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, txns := 0, 0
+	n, txns, most := 0, 0, min(p.shard.cfg.EntryBytesMax, bundlesBytesMax)
 	for n < len(p.queue) {
 		c := p.queue[n]
-		if n > 0 && (bytes+len(c.bundle) > p.shard.cfg.EntryBytesMax || txns+len(c.replies) > entryTxnsMax) {
+		if n > 0 && (bytes+len(c.bundle) > most || txns+len(c.replies) > entryTxnsMax) {
 			break
 		}
 		bytes += len(c.bundle)

@@ -247,6 +247,27 @@ func TestAnEntryIsBounded(t *testing.T) {
 	}
 }
 
+// However long entries may be by the settings, none becomes so long that the log refuses
+// it: each of what is in it would be refused as too long.
+func TestWhatIsPutTogetherFitsIntoTheLog(t *testing.T) {
+	p := proposer{shard: &Shard{cfg: Config{EntryBytesMax: 64 << 20}}}
+	const each = 9 << 20
+	for range 8 {
+		p.queue = append(p.queue, newBundleCall(make([]byte, each), 1, nil, &admission{}))
+	}
+	calls, bytes := p.take()
+	b := fsm.NewEntryBuilder(1, fsm.EntryID{}, 0, bytes)
+	for _, c := range calls {
+		b.Add(c.bundle)
+	}
+	if entry := len(b.Finish()); entry > EntryBytesMax || entry+each <= EntryBytesMax {
+		t.Errorf("%d bundles make an entry of %d bytes, of %d", len(calls), entry, EntryBytesMax)
+	}
+	if entry := len(fsm.NewEntryBuilder(1, fsm.EntryID{}, 0, 0).Finish()); bundlesBytesMax+entry > EntryBytesMax {
+		t.Errorf("what stands around bundles takes %d bytes", entry)
+	}
+}
+
 // More than so much is not taken on, and room is given back with each answer.
 func TestAdmissionIsBounded(t *testing.T) {
 	var a admission

@@ -27,10 +27,14 @@ are connected to it. --off ends that.`,
 			if off {
 				return opt.orderAndSay(cmd, append(request, "OFF")...)
 			}
-			if _, err := opt.order(cmd.Context(), request...); err != nil {
+			reply, err := opt.order(cmd.Context(), request...)
+			if err != nil {
 				return err
 			}
-			err := wait.follow(cmd, opt, func(c *status.Cluster) (bool, string) { return leadsNothing(c, args[0]) })
+			if wait.wait <= 0 {
+				return opt.say(cmd, reply)
+			}
+			err = wait.follow(cmd, opt, func(c *status.Cluster) (bool, string) { return leadsNothing(c, args[0]) })
 			if err != nil {
 				return err
 			}

@@ -34,8 +34,8 @@ type Ctx struct {
 	DB int
 	// Out takes the reply.
 	Out *reply.Writer
-	// NowMs is the time: the entry's stamp, or for a read the stamp of the
-	// last entry applied. Keys with an expiry up to here are gone.
+	// NowMs is the time: the entry's stamp, or for a read the stamp of the last entry
+	// applied when it took its place. Keys with an expiry up to here are gone.
 	NowMs int64
 	// TxnNo is the number of the txn that runs; it becomes the version of the
 	// keys it changes. For a read: of the newest txn that was certainly before it.

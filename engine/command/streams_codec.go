@@ -175,9 +175,13 @@ func (r *streamReader) nodes() {
 		if r.err != nil {
 			return
 		}
+		add := r.s.AddNode
+		if r.in.Trusted() {
+			add = r.s.KeepNode
+		}
 		listpack, err := r.in.Text()
 		if err == nil {
-			err = r.s.AddNode(stream.IDOf(key), listpack)
+			err = add(stream.IDOf(key), listpack)
 		}
 		r.err = err
 	}
@@ -193,7 +197,9 @@ func (r *streamReader) state() {
 		r.s.State.MaxDeleted = r.id()
 		r.s.State.Added = r.length()
 	}
-	if err := r.s.Loaded(length); err != nil {
+	if r.in.Trusted() {
+		r.s.Keep(length)
+	} else if err := r.s.Loaded(length); err != nil {
 		r.fail(err)
 	}
 }

@@ -82,6 +82,38 @@ func TestAFileComesBackAsItWent(t *testing.T) {
 	}
 }
 
+// What the node of a Redis Cluster says of its hash slots, and of the sizes of its
+// tables, stands between the keys.
+func TestSizesAreReadOver(t *testing.T) {
+	text := "REDIS0012\xfe\x03\xfb\x02\x00" +
+		"\xf4\x80\x00\x00\x2f\xff\x01\x00" + "\x00\x01a\x01A" +
+		"\xf4\x40\x05\x41\x00\x01" + "\x00\x01b\x01B" +
+		"\xff" + strings.Repeat("\x00", 8)
+	r, err := NewReader(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatalf("behind %q: %v", got, err)
+		}
+		if e.EOF {
+			break
+		}
+		key := string(e.Key)
+		value, err := r.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += fmt.Sprintf("%d %s=%s ", e.DB, key, value)
+	}
+	if got != "3 a=A 3 b=B " {
+		t.Errorf("the keys are %q", got)
+	}
+}
+
 func TestADamagedFileIsRefused(t *testing.T) {
 	whole := file(t)
 	read := func(b []byte) error {

@@ -75,9 +75,9 @@ func (x *Reader) special(e *Event, op byte) (done bool, err error) {
 		n, err = x.Length()
 		x.db = int(min(n, textBytesMax))
 	case opResizeDB:
-		if _, err = x.Length(); err == nil {
-			_, err = x.Length()
-		}
+		err = x.lengths(2)
+	case opSlotInfo:
+		err = x.lengths(3) // which slot, and how many keys and expiries it has
 	case opExpireMs, opExpireSec:
 		err = x.expiry(e, op)
 	case opIdle:
@@ -91,6 +91,14 @@ func (x *Reader) special(e *Event, op byte) (done bool, err error) {
 		err = fmt.Errorf("%w: opcode %#x", ErrFormat, op)
 	}
 	return false, err
+}
+
+// lengths passes over n lengths.
+func (x *Reader) lengths(n int) (err error) {
+	for ; n > 0 && err == nil; n-- {
+		_, err = x.Length()
+	}
+	return err
 }
 
 func (x *Reader) expiry(e *Event, op byte) error {

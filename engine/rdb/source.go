@@ -44,6 +44,7 @@ type Source struct {
 	// unpackedMax bounds them, 0: unpackedBytesMax does.
 	unpackedMax uint64
 	each        func()
+	trusted     bool
 }
 
 // NewSource returns a source of one value: the body of a payload.
@@ -51,6 +52,13 @@ func NewSource(body []byte) *Source { return &Source{buf: body, end: len(body)} 
 
 // OnText has each called for every text: a value may have millions.
 func (s *Source) OnText(each func()) { s.each = each }
+
+// Trust says that the values were taken in before: a snapshot holds them as they have
+// become since.
+func (s *Source) Trust() { s.trusted = true }
+
+// Trusted tells whether they were.
+func (s *Source) Trusted() bool { return s.trusted }
 
 // Done tells whether a payload's body was read to its end.
 func (s *Source) Done() bool { return s.in == nil && s.at == s.end }

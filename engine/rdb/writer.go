@@ -10,6 +10,7 @@ import (
 
 // Opcodes of a file. What is below them is the type of a key's value.
 const (
+	opSlotInfo   = 0xf4 // Redis 7.4, of a node of a cluster
 	opFunction   = 0xf5
 	opFreq       = 0xf9
 	opIdle       = 0xf8
@@ -19,7 +20,7 @@ const (
 	opExpireSec  = 0xfd
 	opSelectDB   = 0xfe
 	opEOF        = 0xff
-	opFirst      = opFunction
+	opFirst      = opSlotInfo
 	fileMagic    = "REDIS"
 	fileHeadSize = len(fileMagic) + 4
 	bufferBytes  = 64 << 10

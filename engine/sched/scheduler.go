@@ -17,6 +17,9 @@ type Config struct {
 	// NowNs is a clock for the statistics of waiting; nil: waits are counted
 	// and not timed. Nothing else depends on it.
 	NowNs func() int64
+	// Moment, when set, is read as Lock, TryLock and Enqueue take a ticket, at that
+	// instant: Ticket.Moment. It must not reach the table.
+	Moment func() int64
 }
 
 const permitsDefault = 64
@@ -25,6 +28,7 @@ const permitsDefault = 64
 type Scheduler struct {
 	globalRow int32
 	nowNs     func() int64
+	moment    func() int64
 
 	mu      sync.Mutex
 	rows    []row
@@ -46,7 +50,7 @@ func New(cfg Config) *Scheduler {
 	if cfg.Workers <= 0 {
 		cfg.Workers = cfg.Permits
 	}
-	s := &Scheduler{globalRow: int32(cfg.Slots), rows: make([]row, cfg.Slots+1), nowNs: cfg.NowNs}
+	s := &Scheduler{globalRow: int32(cfg.Slots), rows: make([]row, cfg.Slots+1), nowNs: cfg.NowNs, moment: cfg.Moment}
 	s.permits.free, s.permits.limit = cfg.Permits, cfg.Permits
 	s.workers.init(s, cfg.Workers)
 	s.quiet.L = &s.mu
@@ -274,8 +278,15 @@ func (s *Scheduler) Enqueue(t *Ticket, a *Access) {
 		t.ready = make(chan struct{}, 1)
 	}
 	s.mu.Lock()
+	s.noteMomentLocked(t)
 	t.running = s.enqueueLocked(t)
 	s.mu.Unlock()
+}
+
+func (s *Scheduler) noteMomentLocked(t *Ticket) {
+	if s.moment != nil {
+		t.Moment = s.moment()
+	}
 }
 
 // Wait waits until the ticket may run. After an error the ticket has left its
@@ -318,6 +329,7 @@ func (s *Scheduler) TryLock(t *Ticket, a *Access) bool {
 			return false
 		}
 	}
+	s.noteMomentLocked(t)
 	for i := range t.places {
 		s.rows[t.places[i].row].hold(&t.places[i])
 	}

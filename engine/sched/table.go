@@ -116,6 +116,8 @@ func (r *row) letGo(p *place) {
 type Ticket struct {
 	// Label names the work in Slots; optional.
 	Label string
+	// Moment is what Config.Moment said when the ticket was taken.
+	Moment int64
 
 	places []place
 	// few is room for the places of most tickets: the global row and one slot.

@@ -27,7 +27,7 @@ type instance struct {
 	holes  map[*lua.LTable]int
 	// bytes and instructions are what loading it took.
 	bytes, instructions int64
-	// foreign: something is reached that cannot be watched.
+	// foreign: something is reached, or was made, that cannot be watched.
 	foreign bool
 	protos  map[*lua.FunctionProto]bool
 }

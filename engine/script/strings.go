@@ -162,7 +162,12 @@ func strFind(L *lua.LState, name string) int {
 
 func strGmatch(L *lua.LState) int {
 	s, p := str(L, "gmatch", 1), str(L, "gmatch", 2)
-	meterOf(L).use(L, closureCost+1024)
+	m := meterOf(L)
+	m.use(L, closureCost+1024)
+	if m.loading != nil {
+		// A function of the library that goes on with it would move it for later calls.
+		m.loading.foreign = true
+	}
 	at := 0
 	L.Push(native(func(L *lua.LState) int {
 		ms := &matcher{m: meterOf(L), L: L, src: s, pat: p}

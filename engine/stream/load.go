@@ -14,18 +14,31 @@ var ErrBad = errors.New("stream: bad data")
 // AddNode adds a node as it was saved, behind all others. It takes whatever
 // Redis would take as a node that can be walked through.
 func (s *Stream) AddNode(id ID, listpack []byte) error {
-	if s.nodes.tail != nil && id.Compare(IDOf(s.nodes.tail)) <= 0 {
-		return ErrBad
-	}
-	record := append(id.AppendKey(make([]byte, 0, IDBytes+len(listpack))), listpack...)
-	live, ok := checkNode(record)
+	live, ok := checkNode(recordOf(id, listpack))
 	if !ok {
 		return ErrBad
 	}
-	s.nodes.add(record)
 	s.length += live
+	return s.KeepNode(id, listpack)
+}
+
+// KeepNode is AddNode for a node of a stream that was taken in before, and which Keep
+// ends. Commands may have made of a node that came by RESTORE what AddNode refuses; a
+// snapshot with it must be read all the same.
+func (s *Stream) KeepNode(id ID, listpack []byte) error {
+	if s.nodes.tail != nil && id.Compare(IDOf(s.nodes.tail)) <= 0 {
+		return ErrBad
+	}
+	s.nodes.add(recordOf(id, listpack))
 	return nil
 }
+
+func recordOf(id ID, listpack []byte) []byte {
+	return append(id.AppendKey(make([]byte, 0, IDBytes+len(listpack))), listpack...)
+}
+
+// Keep says how many entries the nodes hold that KeepNode has added.
+func (s *Stream) Keep(length uint64) { s.length = int(length) }
 
 // checker reads the items of a listpack that may hold anything.
 type checker struct {

@@ -47,9 +47,13 @@ func (anybody) ChangeUsers(func(*acl.Users) (acl.Change, error)) error { return 
 
 // newAlone is a client that nobody else is beside.
 func newAlone(tb testing.TB, executor Executor, settings *Settings) *Client {
+	return aloneOn(tb, sink{}, executor, settings)
+}
+
+func aloneOn(tb testing.TB, conn net.Conn, executor Executor, settings *Settings) *Client {
 	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}}
 	stats := NewStats()
-	guard := resp.NewGuard(sink{}, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
+	guard := resp.NewGuard(conn, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
 	return New(tb.Context(), backend, NewRegistry(), stats, guard)
 }
 

@@ -230,11 +230,10 @@ func (c *Client) merge(each time.Duration) {
 	for i := range b.all {
 		s := &b.all[i]
 		if !s.call.Answered() {
+			c.runRest(i)
 			if c.lost {
-				// Only reads are left, and nobody to read their replies.
 				break
 			}
-			c.runRest(i)
 		}
 		c.out.Raw(between[:s.at-done])
 		between, done = between[s.at-done:], s.at
@@ -257,16 +256,19 @@ func (c *Client) merge(each time.Duration) {
 }
 
 // runRest runs the calls from the i-th on that were left for later, because
-// the replies before them were large.
+// the replies before them were large; where nobody is there to read replies, those
+// that write.
 func (c *Client) runRest(i int) {
 	b := &c.calls
 	b.ptrs = b.ptrs[:0]
 	for j := i; j < len(b.all); j++ {
-		if call := &b.all[j].call; !call.Answered() {
+		if call := &b.all[j].call; !call.Answered() && !(c.lost && call.ReadOnly) {
 			b.ptrs = append(b.ptrs, call)
 		}
 	}
-	c.backend.Do(c.ctx, b.ptrs)
+	if len(b.ptrs) > 0 {
+		c.backend.Do(c.ctx, b.ptrs)
+	}
 }
 
 // answer is the reply of a call that has run, counted.

@@ -1,8 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"maps"
+	"net"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -101,5 +105,48 @@ func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
 	}
 	if errors := c.stats.PerError(); len(errors) != 1 || errors[0] != (ErrorStat{"WRONGTYPE", 4}) {
 		t.Errorf("errors: %v", errors)
+	}
+}
+
+// halting is an Executor that leaves what stands behind a read for later, as a router does
+// where the read's reply is large. It notes which commands it ran.
+type halting struct {
+	echoes
+	ran *[]string
+}
+
+func (h halting) Do(_ context.Context, calls []*cluster.Call) {
+	for _, c := range calls {
+		*h.ran = append(*h.ran, string(c.Txn.Ops[0].Args[0]))
+		if c.Reply = okReply; c.ReadOnly {
+			c.Reply = fmt.Appendf(nil, "$%d\r\n%s\r\n", flushBytes, make([]byte, flushBytes))
+			return
+		}
+	}
+}
+
+// gone is a connection whose client has gone.
+type gone struct{ sink }
+
+func (gone) TryWrite([]byte) (int, error) { return 0, net.ErrClosed }
+func (gone) Close() error                 { return nil }
+
+// TestWritesOfAClientThatHasGoneAreRun: they were sent before it went. That their replies
+// stand behind large ones makes no difference; those who read are spared.
+func TestWritesOfAClientThatHasGoneAreRun(t *testing.T) {
+	for conn, want := range map[net.Conn][]string{
+		sink{}: {"GET", "GET", "SET", "GET", "INCR"},
+		gone{}: {"GET", "SET", "INCR"},
+	} {
+		var ran []string
+		c := aloneOn(t, conn, halting{ran: &ran}, &Settings{SlowerThanUs: -1})
+		var batch [][][]byte
+		for _, command := range []string{"GET k", "GET k", "SET k v", "GET k", "INCR k"} {
+			batch = append(batch, bytes.Fields([]byte(command)))
+		}
+		c.Handle(batch)
+		if !slices.Equal(ran, want) {
+			t.Errorf("%T: %q were run, want %q", conn, ran, want)
+		}
 	}
 }

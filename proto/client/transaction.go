@@ -371,7 +371,7 @@ func (c *Client) inTransaction(q *queued) {
 
 // selected is the database in use after a command of a transaction.
 func selected(q *queued, db int) int {
-	if q.spec.Name == "select" {
+	if q.spec.Name == "select" && q.denied == "" {
 		if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
 			return int(n)
 		}

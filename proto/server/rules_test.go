@@ -195,6 +195,7 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 		{"HELLO 2 SETNAME ann", "SET a 9"},
 		{"HELLO 5 AUTH ann pw", "SET a 10"},
 		{"AUTH ann pw", "PING", "SELECT 1", "SUBSCRIBE news"},
+		{"AUTH eve pw", "SELECT 1", "SET a 13", "GET a"},
 		{"EVAL return(redis.pcall('set',KEYS[1],'11')) 1 a", "AUTH bob pw"},
 		{"AUTH ann pw", "EVAL return(redis.pcall('set',KEYS[1],'12')) 1 a", "GET a"},
 	} {
@@ -203,6 +204,7 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 			admin, c := dial(t, addr), dial(t, addr)
 			do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+@all", "-set")
 			do(t, admin, "ACL", "SETUSER", "bob", "on", ">pw", "~*", "+@all")
+			do(t, admin, "ACL", "SETUSER", "eve", "on", ">pw", "~*", "+@all", "-select")
 			do(t, admin, "ACL", "LOG", "RESET")
 			do(t, c, "MULTI")
 			for _, command := range queue {

@@ -258,3 +258,33 @@ func TestAnACLFileIsWhatAClusterBeginsWith(t *testing.T) {
 	n.WaitReady()
 	expect(t, proc.Dial(t, n.Addr()), "*2 \"ann\" \"default\"", "acl", "users")
 }
+
+// A node that was removed from one cluster and begins anew in another goes by the users of
+// that one, not by those that its folder has from before.
+func TestANodeInAnotherClusterGoesByTheUsersThere(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	first, second := proc.NewCluster(t, 2, proc.Options{Args: []string{"--rejoin", "yes"}}), proc.NewNode(t, proc.Options{})
+	moves := first.Nodes[1]
+	c := proc.Dial(t, first.Nodes[0].Addr())
+	for _, rule := range []string{"on", "nopass", "allkeys", "+@all"} {
+		expect(t, c, "+OK", "acl", "setuser", "ghost", rule)
+	}
+	everywhere(t, first, proc.Do(t, c, "acl", "list"), "acl", "list")
+	expect(t, proc.Dial(t, second.Addr()), "+OK", "acl", "setuser", "ann", "on")
+	if out, code := proc.Ctl(t, first.Nodes[0].Addr(), "remove", moves.Name, "--yes"); code != 0 {
+		t.Fatalf("remove: exit %d, %s", code, out)
+	}
+	proc.Wait(t, patience, "the removed node ends", func() bool { return !moves.Running() })
+	moves.Start("--join", second.PeerAddr())
+	moves.WaitReady()
+	late := proc.Dial(t, moves.Addr())
+	expect(t, late, proc.Do(t, proc.Dial(t, second.Addr()), "acl", "list"), "acl", "list")
+	if got := proc.Do(t, late, "auth", "ghost", "x"); !strings.HasPrefix(got, "-WRONGPASS") {
+		t.Errorf("a user of the first cluster is let in: %s", got)
+	}
+	expect(t, late, "+OK", "acl", "setuser", "bob", "on")
+	if got := proc.Do(t, late, "acl", "users"); !strings.Contains(got, "bob") {
+		t.Errorf("a user that was just made is not there: %s", got)
+	}
+}

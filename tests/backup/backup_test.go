@@ -288,3 +288,26 @@ func TestAnRDBFileOfRedisIsImported(t *testing.T) {
 		t.Errorf("what is no RDB file: exit %d: %s", code, out)
 	}
 }
+
+// Any node makes a backup, also where clients are sent to the one that leads; and what
+// is loaded half is found in the files, whoever was asked.
+func TestABackupIsMadeThroughNodesThatRedirect(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--routing", "redirect"}})
+	leader := c.WaitLeader()
+	proc.MustAsk(t, leader.Addr(), "SET", "a", "1")
+	for _, n := range c.Nodes {
+		mustCtl(t, n.Addr(), "backup", filepath.Join(t.TempDir(), n.Name))
+	}
+	proc.MustAsk(t, leader.Addr(), "SET", "lockstep:loading", `{"id":"x","what":"something"}`)
+	for _, n := range c.Nodes {
+		dir := filepath.Join(t.TempDir(), n.Name)
+		if out, code := proc.Ctl(t, n.Addr(), "backup", dir); code != 4 || !strings.Contains(out, "no backup was made") || !strings.Contains(out, "lockstep:loading") {
+			t.Errorf("%s: exit %d, %s", n.Name, code, out)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s left something: %v", n.Name, err)
+		}
+	}
+}

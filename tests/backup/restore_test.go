@@ -243,3 +243,43 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }
+
+// A hash comes back without the fields that are due by then, as keys that are due do not
+// come back, and is equal all the same.
+func TestAHashComesBackWithoutTheFieldsThatAreDue(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source, target := proc.NewNode(t, proc.Options{}), proc.NewNode(t, proc.Options{Shards: 2})
+	many, due := []string{"HSET", "large"}, []string{"HPEXPIRE", "large", "1", "FIELDS", "300"}
+	for i := range 600 {
+		many = append(many, fmt.Sprint("f", i), "v")
+		if i%2 == 0 {
+			due = append(due, fmt.Sprint("f", i))
+		}
+	}
+	c := proc.Dial(t, source.Addr())
+	for _, args := range [][]string{
+		// They stay in memory, and so in the backup.
+		{"DEBUG", "SET-ACTIVE-EXPIRE", "0"},
+		{"HSET", "small", "stays", "1", "later", "2", "goes", "3"}, {"HPEXPIRE", "small", "1", "FIELDS", "1", "goes"}, {"HPEXPIRE", "small", "9000000", "FIELDS", "1", "later"},
+		{"HSET", "gone", "goes", "1"}, {"HPEXPIRE", "gone", "1", "FIELDS", "1", "goes"},
+		many, due,
+	} {
+		if v, err := c.Do(args...); err != nil || v.IsError() {
+			t.Fatalf("%q: %v, %v", args[:2], v, err)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	if out := mustCtl(t, source.Addr(), "backup", dir); !strings.Contains(out, "3 keys (hash 3)") {
+		t.Fatalf("the backup holds nothing that is due: %s", out)
+	}
+	if out := mustCtl(t, target.Addr(), "restore", dir); !strings.Contains(out, "compared: 2 keys (hash 2)") {
+		t.Error(out)
+	}
+	proc.Wait(t, patience, "the key of which nothing is left goes", func() bool { return proc.MustAsk(t, target.Addr(), "DBSIZE") == "2" })
+	for _, ask := range [][]string{{"HLEN small", ":2"}, {"HLEN large", ":300"}, {"EXISTS gone", ":0"}} {
+		if got := proc.Do(t, proc.Dial(t, target.Addr()), strings.Fields(ask[0])...); got != ask[1] {
+			t.Errorf("%s is %s, want %s", ask[0], got, ask[1])
+		}
+	}
+}

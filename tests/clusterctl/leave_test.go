@@ -61,3 +61,16 @@ func TestANodeLeaves(t *testing.T) {
 	}
 	says(t, log, "no longer part of its cluster", "move the folder away to join as a new node")
 }
+
+// A drain that is not waited for does not say that it is done.
+func TestADrainThatIsNotWaitedForSaysSo(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 2, proc.Options{})
+	leader := c.WaitLeader()
+	out, code := proc.Ctl(t, leader.Addr(), "drain", leader.Name, "--wait", "0")
+	if code != 0 || strings.Contains(out, "leads nothing") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	says(t, out, "gives up what it leads")
+}

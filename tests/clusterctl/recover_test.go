@@ -220,50 +220,55 @@ func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 	}
 }
 
-// The only voter is lost, and two learners are left. They go on as one cluster: what
-// either acknowledges, both have, and neither goes on without the other.
-func TestAClusterIsRecoveredFromTwoLearners(t *testing.T) {
+// Two learners are all that remains. Recovered with the same words, they go on together,
+// and not each for itself.
+func TestTwoLearnersThatRemainGoOnTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := proc.NewCluster(t, 1, proc.Options{Args: []string{"--replicas", "0"}})
-	voter := c.Nodes[0]
-	o := proc.Options{Args: []string{"--learner", "yes", "--write-timeout-ms", "2000"}}
-	learners := []*proc.Node{c.Join(o), c.Join(o)}
-	const keys = 20
-	fill(t, voter.Addr(), "k", keys)
-	proc.Wait(t, patience, "the learners have all of it", func() bool {
-		now := statusOf(t, voter.Addr())
-		return len(now.Nodes) == 3 && now.Nodes[1].Keys == keys && now.Nodes[2].Keys == keys
-	})
+	everywhere := []string{"--replicas", "0", "--write-timeout-ms", "5000"}
+	c := proc.NewCluster(t, 1, proc.Options{Args: everywhere})
+	for range 2 {
+		c.Join(proc.Options{Args: append(everywhere, "--learner", "yes")})
+	}
+	const keys = 30
+	fill(t, c.Nodes[0].Addr(), "k", keys)
+	remain := c.Nodes[1:]
+	for _, n := range remain {
+		proc.Wait(t, patience, n.Name+" has all of it", func() bool {
+			s := statusOf(t, c.Nodes[0].Addr())
+			return len(s.Nodes) == 3 && nodeOf(t, s, n.Name).Keys == keys
+		})
+	}
 	for _, n := range c.Nodes {
 		n.Kill9()
 	}
-	for _, n := range learners {
-		out, code := recovery(t, n, "--lost", voter.Name, "--yes")
-		if code != 0 {
+	for _, n := range remain {
+		if out, code := recovery(t, n, "--lost", "n1", "--yes"); code != 0 {
 			t.Fatalf("%s: exit %d, %s", n.Name, code, out)
 		}
-		says(t, out, "this node is a learner of it")
 	}
-	for _, n := range learners {
-		n.Start()
+	remain[0].Start()
+	proc.Wait(t, patience, "the first answers", func() bool { _, err := proc.Ask(remain[0].Addr(), "PING"); return err == nil })
+	if said, err := proc.Ask(remain[0].Addr(), "SET", "alone", "yes"); err == nil {
+		t.Errorf("what the other does not know was acknowledged: %s", said)
 	}
-	for _, n := range learners {
-		n.WaitReady()
-		fill(t, n.Addr(), n.Name, keys)
+	remain[1].Start()
+	for i, n := range remain {
+		proc.Wait(t, patience, n.Name+" takes writes", func() bool {
+			_, err := proc.Ask(n.Addr(), "SET", fmt.Sprint("new:", i), fmt.Sprint("new:", i))
+			return err == nil
+		})
 	}
-	for i, n := range learners {
-		other := learners[1-i]
+	for _, n := range remain {
 		holds(t, n.Addr(), "k", keys)
-		holds(t, n.Addr(), other.Name, keys)
-		other.Kill9()
-		if _, err := proc.Ask(n.Addr(), "SET", "alone", n.Name); err == nil {
-			t.Errorf("%s acknowledges what %s may lead without", n.Name, other.Name)
-		}
-		other.Start()
-		other.WaitReady()
-		proc.Wait(t, patience, "both take writes", func() bool { _, err := proc.Ask(n.Addr(), "SET", "both", "1"); return err == nil })
+		holds(t, n.Addr(), "new", len(remain))
 	}
+	for _, n := range remain {
+		if out, code := proc.Ctl(t, n.Addr(), "promote", n.Name); code != 0 {
+			t.Errorf("%s: exit %d, %s", n.Name, code, out)
+		}
+	}
+	healthy(t, remain[0].Addr(), 2, keys+2)
 }
 
 // Where shards have fewer replicas than there are nodes, one may be stuck while

@@ -14,6 +14,7 @@ func removed(t *testing.T, dir, name string) string {
 	ok(t, f.Joined("c1", creation()))
 	ok(t, os.MkdirAll(f.GroupDir(0), 0o755))
 	ok(t, os.MkdirAll(f.JournalDir(), 0o755))
+	ok(t, os.WriteFile(filepath.Join(dir, UsersFile), []byte("{}"), 0o600))
 	ok(t, f.MarkRemoved("it was removed by an operator"))
 	ok(t, f.Close())
 	return string(f.Identity().ID())
@@ -26,10 +27,14 @@ func TestTheDataOfARemovedNodeIsSetAside(t *testing.T) {
 	if err != nil || where != filepath.Join(dir, "removed", first) {
 		t.Fatal(where, err)
 	}
-	for _, name := range []string{"raft/shard-0", "journal", "identity.json"} {
+	for _, name := range []string{"raft/shard-0", "journal", "users.json", "identity.json"} {
 		if _, err := os.Stat(filepath.Join(where, name)); err != nil {
 			t.Error(err)
 		}
+	}
+	// Whoever comes next must not go by what the node before knew.
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 || left[0].Name() != "LOCK" || left[1].Name() != "removed" {
+		t.Errorf("%v, %v", left, err)
 	}
 	if where, err := SetAside(dir); where != "" || err != nil {
 		t.Fatal("twice: ", where, err)

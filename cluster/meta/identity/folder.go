@@ -28,6 +28,9 @@ const (
 	raftFolder   = "raft"
 	// JournalFolder is where the log is that the node's shards share.
 	JournalFolder = "journal"
+	// UsersFile is where the node keeps the users that its cluster had last. They go with
+	// the node: another one in its folder may belong to another cluster.
+	UsersFile = "users.json"
 )
 
 // ErrArchitecture refuses another kind of processor: what it makes of a

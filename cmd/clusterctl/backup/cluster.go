@@ -150,16 +150,17 @@ func eachPart(ctx context.Context, b *client.Backup, read func(ctx context.Conte
 	return context.Cause(ctx)
 }
 
-// Holdings says what is in a cluster: "" if nothing is.
+// Holdings says what is in a cluster: "" if nothing is. INFO would not do: it tells what
+// the node has itself, which may have just begun to follow.
 func Holdings(ctx context.Context, c *redis.Client) (string, error) {
-	text, err := c.Info(ctx, "keyspace").Result()
+	sizes, err := sizesOf(ctx, c)
 	if err != nil {
 		return "", err
 	}
 	var held []string
-	for _, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(line, "db") {
-			held = append(held, strings.TrimSpace(line))
+	for db, size := range sizes {
+		if n := size.Val(); n > 0 {
+			held = append(held, fmt.Sprintf("db%d:keys=%d", db, n))
 		}
 	}
 	n, err := c.Do(ctx, "FUNCTION", "LIST").Slice()
@@ -170,4 +171,19 @@ func Holdings(ctx context.Context, c *redis.Client) (string, error) {
 		held = append(held, fmt.Sprintf("%d libraries of functions", len(n)))
 	}
 	return strings.Join(held, "; "), nil
+}
+
+// sizesOf counts the keys of each database, as the shards' leaders know them.
+func sizesOf(ctx context.Context, c *redis.Client) (sizes [engine.Databases]*redis.IntCmd, err error) {
+	conn := c.Conn()
+	defer conn.Close()
+	_, err = conn.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for db := range sizes {
+			p.Select(ctx, db)
+			sizes[db] = p.DBSize(ctx)
+		}
+		p.Select(ctx, 0)
+		return nil
+	})
+	return sizes, err
 }

@@ -70,6 +70,9 @@ func fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) 
 	if err := m.readBack(ctx, to, checking); err != nil {
 		return nil, fmt.Errorf("what was written cannot be read back: %w", err)
 	}
+	if m.half {
+		return nil, fmt.Errorf("something is being loaded into the cluster, or that broke off, and not all of it was there (key %s)", MarkKey)
+	}
 	for i := range m.Shards {
 		m.Total.Merge(&m.Shards[i].Tally)
 	}
@@ -171,7 +174,12 @@ func (m *Manifest) readBack(ctx context.Context, from Source, progress Progress)
 			count := func(n *int) func([]byte) error {
 				return func([]byte) error { *n++; return nil }
 			}
-			return ReadFile(in, Visitor{Key: adder(&s.Tally), Library: count(&s.Libraries), Script: count(&s.Scripts)})
+			key := func(db int, e *engine.Entry) error {
+				m.half = m.half || isMark(db, e)
+				s.Tally.Add(db, e)
+				return nil
+			}
+			return ReadFile(in, Visitor{Key: key, Library: count(&s.Libraries), Script: count(&s.Scripts)})
 		})
 		if err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+
+	"lockstep/engine"
 )
 
 // HoldMs is added to the time at which a key expires while a cluster follows a
@@ -16,14 +18,8 @@ const HoldMs = int64(1) << 62
 // Release gives the keys of a cluster that are held the time at which they
 // expire; those that are due are gone then. It may be begun again.
 func Release(ctx context.Context, opt *LoadOptions) error {
-	c := opt.Target.Dial(0)
-	defer c.Close()
-	dbs, err := Databases(ctx, c)
-	if err != nil {
-		return err
-	}
-	l := &loader{opt: opt, c: c}
-	for _, db := range dbs {
+	l := &loader{opt: opt}
+	for db := range engine.Databases { // each: INFO may not know of a key that is new
 		if err := l.release(ctx, db); err != nil {
 			return err
 		}

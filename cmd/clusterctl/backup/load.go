@@ -143,11 +143,11 @@ func (l *loader) add(ctx context.Context, db int, e *engine.Entry) error {
 		}
 		r.atMs += HoldMs
 	}
+	l.next.bytes += len(r.payload) + len(r.key)
 	if len(r.payload) > pieceBytes {
 		r.entry, r.payload = e, ""
 	}
 	l.next.keys = append(l.next.keys, r)
-	l.next.bytes += len(r.payload) + len(r.key)
 	return nil
 }
 

@@ -40,6 +40,9 @@ type Manifest struct {
 	// program did not tell them.
 	Users    *File `json:"users,omitempty"`
 	Settings *File `json:"settings,omitempty"`
+
+	// half: a Mark is among the keys.
+	half bool
 }
 
 // File is a file of a backup.

@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/hash"
 )
 
 // Tally is what a number of keys come to. Equal keys, values and expiries give
@@ -26,9 +28,10 @@ type Tally struct {
 	sum     [sha256.Size]byte
 }
 
-// Add adds a key. Those that are due are left out.
+// Add adds a key, which the caller does not use any more. Those that are due are left
+// out, and of hashes the fields that are.
 func (t *Tally) Add(db int, e *engine.Entry) {
-	if due := e.DueAtMs(); due != 0 && due <= t.AfterMs {
+	if due := e.DueAtMs(); due != 0 && due <= t.AfterMs && !t.leaves(e) {
 		return
 	}
 	t.Keys++
@@ -42,11 +45,22 @@ func (t *Tally) Add(db int, e *engine.Entry) {
 	print := command.FingerprintOf(e)
 	b := binary.BigEndian.AppendUint32(nil, uint32(db))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.ExpireAtMs))
-	hash := sha256.Sum256(append(b, print[:]...))
-	for i := range hash {
-		t.sum[i] ^= hash[i]
+	sum := sha256.Sum256(append(b, print[:]...))
+	for i := range sum {
+		t.sum[i] ^= sum[i]
 	}
 	t.Digest = hex.EncodeToString(t.sum[:])
+}
+
+// leaves takes the fields that are due out of a hash; false: nothing is left of the
+// key.
+func (t *Tally) leaves(e *engine.Entry) bool {
+	if at := e.ExpireAtMs; e.Kind() != engine.KindHash || at != 0 && at <= t.AfterMs {
+		return false
+	}
+	h := e.Object().(*hash.Hash)
+	h.Purge(t.AfterMs, math.MaxInt)
+	return h.Len() > 0
 }
 
 // Merge adds another tally.

@@ -49,13 +49,14 @@ type applier struct {
 // run applies until the stream ends, which is an error.
 func (a *applier) run(ctx context.Context) error {
 	for {
+		before := a.in.offset
 		u, err := a.unit()
 		if err != nil {
 			return err
 		}
 		if len(u.commands) > 0 {
 			if u.wide {
-				if err := a.flush(ctx); err != nil {
+				if err := a.flush(ctx, before); err != nil {
 					return err
 				}
 			}
@@ -67,7 +68,7 @@ func (a *applier) run(ctx context.Context) error {
 			}
 		}
 		if u.wide || len(a.batch) >= batchUnitsMax || a.bytes > batchBytesMax || a.in.in.Buffered() == 0 {
-			if err := a.flush(ctx); err != nil {
+			if err := a.flush(ctx, a.in.offset); err != nil {
 				return err
 			}
 		}
@@ -165,8 +166,9 @@ func slotsOf(args []any, slots map[int]bool) {
 	}
 }
 
-// flush runs what was gathered, in one pipeline.
-func (a *applier) flush(ctx context.Context) error {
+// flush runs what was gathered, in one pipeline. It is all that the stream has up to an
+// offset: who cuts over ends the applier once all is applied.
+func (a *applier) flush(ctx context.Context, upTo int64) error {
 	batch := a.batch
 	a.batch, a.bytes = nil, 0
 	if len(batch) > 0 {
@@ -179,7 +181,7 @@ func (a *applier) flush(ctx context.Context) error {
 		}
 		a.ran.Add(int64(len(batch)))
 	}
-	a.applied.Store(a.in.offset)
+	a.applied.Store(upTo)
 	return nil
 }
 

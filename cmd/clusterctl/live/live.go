@@ -32,7 +32,8 @@ type Options struct {
 	// Say is told in words what happens, and once a second how far it is.
 	Say func(format string, args ...any)
 
-	// pausedAt is when the source stopped taking writes, a little late.
+	// pausedAt is when the source stopped taking writes, a little early: its answer may
+	// have come late.
 	pausedAt time.Time
 }
 
@@ -126,6 +127,8 @@ func (o *Options) copyOnce(ctx context.Context) error {
 	f := &follower{Options: o}
 	f.link.Store(l)
 	defer func() { _ = f.link.Load().conn.Close() }()
+	// The source may take hours for its file: who is told to end does not wait for it.
+	defer context.AfterFunc(ctx, func() { _ = f.link.Load().conn.Close() })()
 	file, err := os.CreateTemp(o.Dir, "clusterctl-import-*.rdb")
 	if err != nil {
 		return NotBegun{err}
@@ -273,10 +276,13 @@ func (f *follower) drain(ctx context.Context) error {
 	c := redis.NewClient(f.Source)
 	defer c.Close()
 	if f.Pause > 0 {
-		if err := errors.Join(f.checkRole(ctx, c), pauseWrites(ctx, c, f.Pause.Milliseconds())); err != nil {
+		if err := f.checkRole(ctx, c); err != nil {
 			return err
 		}
 		f.pausedAt = time.Now()
+		if err := pauseWrites(ctx, c, f.Pause.Milliseconds()); err != nil {
+			return err
+		}
 		f.Say("the source takes no writes for %v", f.Pause)
 	}
 	end, err := offsetOf(ctx, c)

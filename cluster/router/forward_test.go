@@ -1,0 +1,84 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+	"lockstep/cluster/transport"
+	"lockstep/fsm"
+)
+
+// longReads is a shard whose reads have replies of these lengths, in turn.
+type longReads struct {
+	fakeShard
+	bytes []int
+}
+
+func (l *longReads) Read(_ context.Context, _ time.Time, txns []fsm.Txn, _ uint64) ([]shard.Reply, error) {
+	replies := make([]shard.Reply, len(txns))
+	for i := range replies {
+		replies[i].Bytes = make([]byte, l.bytes[i])
+	}
+	return replies, nil
+}
+
+// An answer is never longer than the transport takes: what does not fit is left for later,
+// and what never would becomes an error. Gateways took such an answer for a lost one.
+func TestAnswersFitIntoAFrame(t *testing.T) {
+	const whole, half = transport.FrameBytesMax, transport.FrameBytesMax / 2
+	for _, c := range []struct{ bytes, want []int }{
+		{[]int{10, 20}, []int{10, 20}},
+		{[]int{half, half - 2<<10, 10}, []int{half, half - 2<<10, 10}},
+		{[]int{half, half, 10}, []int{half}},
+		{[]int{10, whole, 20}, []int{10, len(errTooFar), 20}},
+		{[]int{whole - 1<<10, 10}, []int{whole - 1<<10}},
+		{[]int{whole}, []int{len(errTooFar)}},
+	} {
+		l := &longReads{fakeShard: fakeShard{addr: "a", self: true}, bytes: c.bytes}
+		r := New(Config{Layout: halves{}, TimeoutMs: func() int { return 100 }, Replica: func(int) Shard { return l }})
+		txns := make([]fsm.Txn, len(c.bytes))
+		for i := range txns {
+			txns[i] = callOf(0, "get", "k").Txn
+		}
+		request := fsm.AppendBundle([]byte{0, 0, 0, 0, 0}, &fsm.Bundle{Txns: txns})
+		r.ServeRead(t.Context(), request, func(answer []byte) {
+			if len(answer)+64 > transport.FrameBytesMax {
+				t.Errorf("%d: an answer of %d bytes", c.bytes, len(answer))
+			}
+			res := decodeResult(answer, len(txns), true)
+			if res.Err != nil || len(res.Replies) != len(c.want) {
+				t.Fatalf("%d: %v, %d replies, want %d", c.bytes, res.Err, len(res.Replies), c.want)
+			}
+			for i, reply := range res.Replies {
+				if len(reply.Bytes) != c.want[i] {
+					t.Errorf("%d: reply %d has %d bytes, want %d", c.bytes, i, len(reply.Bytes), c.want[i])
+				}
+			}
+		})
+	}
+}
+
+// What is longer than a request to another node may be is refused at once, in words: that
+// it was not sent does not mean that no leader is known.
+func TestWhatIsTooLongToBeSentIsRefused(t *testing.T) {
+	here := &fakeShard{addr: "b"}
+	r := routerOf(600, &fakePeers{err: transport.ErrNotSent}, here, here)
+	long := string(bytes.Repeat([]byte("k"), transport.FrameBytesMax))
+	for _, command := range []string{"get", "incr"} {
+		call := callOf(0, command, long)
+		if r.Do(t.Context(), []*cluster.Call{call}); !errors.Is(call.Err, cluster.ErrTooLarge) {
+			t.Errorf("%s: %v", command, call.Err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	call := callOf(0, "blpop", "k", "0")
+	if !r.Block(ctx, 0, call, [][]byte{[]byte(long)}) || !errors.Is(call.Err, cluster.ErrTooLarge) {
+		t.Errorf("blpop: %v", call.Err)
+	}
+}

@@ -1,0 +1,146 @@
+package backup
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/engine"
+)
+
+// node answers as a node might, one command after the other.
+func node(t *testing.T, answer func(args []string) string) *Target {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var mu sync.Mutex
+	talk := func(conn net.Conn) {
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		for n := 0; ; {
+			if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
+				return
+			}
+			args := make([]string, n)
+			for i := range args {
+				size := 0
+				if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
+					return
+				}
+				text := make([]byte, size+2)
+				if _, err := io.ReadFull(in, text); err != nil {
+					return
+				}
+				args[i] = string(text[:size])
+			}
+			mu.Lock()
+			said := answer(args)
+			mu.Unlock()
+			if _, err := io.WriteString(conn, said); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go talk(conn)
+		}
+	}()
+	return &Target{Addr: l.Addr().String(), Timeout: time.Minute}
+}
+
+// plain are the answers of a node whose own replicas have nothing yet, and whose shards
+// have no functions.
+func plain(args []string) string {
+	switch strings.ToUpper(args[0]) {
+	case "HELLO":
+		return "-ERR unknown command\r\n"
+	case "INFO":
+		return "$0\r\n\r\n"
+	case "FUNCTION":
+		return "*0\r\n"
+	}
+	return "+OK\r\n"
+}
+
+// A node that has just joined, or begins anew, has nothing itself: what the shards hold
+// counts, or a restore would write over it.
+func TestAClusterIsNotEmptyBecauseTheNodeIs(t *testing.T) {
+	t.Parallel()
+	db := ""
+	c := node(t, func(args []string) string {
+		switch strings.ToUpper(args[0]) {
+		case "SELECT":
+			db = args[1]
+		case "DBSIZE":
+			if db == "5" {
+				return ":3\r\n"
+			}
+			return ":0\r\n"
+		}
+		return plain(args)
+	}).Dial(0)
+	defer c.Close()
+	if held, err := Holdings(t.Context(), c); err != nil || held != "db5:keys=3" {
+		t.Errorf("it holds %q, %v", held, err)
+	}
+}
+
+// Nor does such a node know in which databases there are keys that are held.
+func TestEveryDatabaseIsReleased(t *testing.T) {
+	t.Parallel()
+	db, set := "0", ""
+	to := node(t, func(args []string) string {
+		switch strings.ToUpper(args[0]) {
+		case "SELECT":
+			db = args[1]
+		case "SCAN":
+			if db == "5" {
+				return "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n"
+			}
+			return "*2\r\n$1\r\n0\r\n*0\r\n"
+		case "PEXPIRETIME":
+			return fmt.Sprintf(":%d\r\n", HoldMs+7)
+		case "PEXPIREAT":
+			set = strings.Join(args[1:], " ")
+			return ":1\r\n"
+		}
+		return plain(args)
+	})
+	if err := Release(t.Context(), &LoadOptions{Target: *to}); err != nil {
+		t.Fatal(err)
+	}
+	if set != "k 7" {
+		t.Errorf("what was set is %q", set)
+	}
+}
+
+// Values that are brought in pieces are in memory one by one, as other batches are.
+func TestLargeValuesDoNotGather(t *testing.T) {
+	t.Parallel()
+	const values = 3
+	l := &loader{opt: &LoadOptions{}, out: make(chan batch, values)}
+	for i := range values {
+		if err := l.add(t.Context(), 0, engine.NewString(fmt.Append(nil, i), make([]byte, pieceBytes))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.out) != values {
+		t.Errorf("%d values make %d batches", values, len(l.out))
+	}
+}

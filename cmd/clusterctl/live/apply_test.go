@@ -1,0 +1,118 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// server answers commands by their names, and returns where it is.
+func server(t *testing.T, answer func(name string) string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	talk := func(conn net.Conn) {
+		defer conn.Close()
+		for in := (streamReader{in: bufio.NewReader(conn)}); ; {
+			args, err := in.command()
+			if err != nil {
+				return
+			}
+			if _, err := io.WriteString(conn, answer(strings.ToUpper(args[0].(string)))); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go talk(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// encoded is a stream of commands.
+func encoded(commands ...string) string {
+	var b strings.Builder
+	for _, c := range commands {
+		words := strings.Fields(c)
+		fmt.Fprintf(&b, "*%d\r\n", len(words))
+		for _, w := range words {
+			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	return b.String()
+}
+
+// Who cuts over ends the applier as soon as all counts as applied. A command on several
+// hash slots, which runs by itself, must not count before it has run.
+func TestNothingCountsAsAppliedBeforeItHasRun(t *testing.T) {
+	t.Parallel()
+	var applied, ran atomic.Int64
+	before := make(chan int64, 1)
+	addr := server(t, func(name string) string {
+		switch name {
+		case "HELLO":
+			return "-ERR unknown command\r\n"
+		case "MSET":
+			before <- applied.Load()
+		}
+		return "+OK\r\n"
+	})
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true, Protocol: 2})
+	defer c.Close()
+	conn := c.Conn()
+	defer conn.Close()
+	first := encoded("SELECT 0", "SET a 1")
+	all := first + encoded("MSET b 1 c 2")
+	a := &applier{in: &streamReader{in: bufio.NewReader(strings.NewReader(all))}, conn: conn, db: "0", applied: &applied, ran: &ran}
+	if err := a.run(t.Context()); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if got := <-before; got != int64(len(first)) {
+		t.Errorf("%d bytes counted as applied before MSET had run, want %d", got, len(first))
+	}
+	if got := applied.Load(); got != int64(len(all)) {
+		t.Errorf("%d bytes are applied in the end, want %d", got, len(all))
+	}
+}
+
+// A source may take long for its file. A copy that is told to end does not wait for it.
+func TestACopyThatIsToEndDoesNotWaitForItsSource(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := &Options{Dir: t.TempDir(), Say: t.Logf, Source: &redis.Options{Addr: server(t, func(name string) string {
+		if name == "PSYNC" {
+			cancel()
+			return "+FULLRESYNC 0 0\r\n"
+		}
+		return "+OK\r\n"
+	})}}
+	ended := make(chan error, 1)
+	go func() { ended <- o.copyOnce(ctx) }()
+	select {
+	case err := <-ended:
+		if !errors.As(err, new(NotBegun)) {
+			t.Error(err)
+		}
+	case <-time.After(silenceMax / 2):
+		t.Fatal("it waits")
+	}
+}

@@ -185,7 +185,7 @@ func (b *blocked) ask(ctx context.Context) error {
 // forward sends the wait to a leader elsewhere, if not too many are there.
 func (b *blocked) forward(addr string, told chan<- error) error {
 	payload := b.encode(0)
-	if len(payload) > hopBytesMax {
+	if len(payload) > b.router.hopMax {
 		return cluster.ErrTooLarge
 	}
 	waits := &b.router.forwardedWaits

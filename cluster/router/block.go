@@ -40,8 +40,13 @@ const (
 // the bits as none.
 var waitKinds = [4]engine.Kind{engine.KindString, engine.KindList, engine.KindSortedSet, engine.KindStream}
 
-// waitDoubtEvery is how often a wait asks who leads.
-const waitDoubtEvery = 2 * time.Second
+// waitWatchEvery is how often a wait looks whether another node leads by now, and
+// waitDoubtEvery how often it asks. A leader that is lost mostly says so itself; and of
+// waits there may be tens of thousands, for hours.
+const (
+	waitWatchEvery = 4 * watchEvery
+	waitDoubtEvery = 2 * time.Second
+)
 
 // forwardedWaitsMax bounds this gateway's waits at other nodes. Each is an open
 // request to its peer, of which there may be twice as many (package transport):
@@ -162,7 +167,7 @@ func (b *blocked) ask(ctx context.Context) error {
 		return err
 	}
 	b.at, b.self = addr, self
-	timer := time.NewTicker(watchEvery)
+	timer := time.NewTicker(waitWatchEvery)
 	defer timer.Stop()
 	doubt := time.Now().Add(doubtAfter)
 	for {

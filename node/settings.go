@@ -85,6 +85,8 @@ func (n *Node) engineSettings() command.Settings {
 		e.BeforeDepth()
 	}
 	switch {
+	case version >= meta.VersionPaid:
+		e.AsRedis = int64(script.AnswersPaid)
 	case version >= meta.VersionDepth:
 		e.AsRedis = int64(script.AnswersDepth)
 	case version >= meta.VersionLua:

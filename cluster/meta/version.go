@@ -38,12 +38,16 @@ const (
 	// VersionDepth brings a limit of the calls within a script that can be set, and
 	// scripts whose variables and loops are Lua's, where the interpreter's were not.
 	VersionDepth = 8
+	// VersionPaid brings scripts that pay for what a constructor fills up, for long keys
+	// and sets and for variables that many closures share, and share the steps of their
+	// txn.
+	VersionPaid = 9
 )
 
-// known is the newest version that this program knows: VersionDepth. It is
+// known is the newest version that this program knows: VersionPaid. It is
 // text for the linker, with which tests make programs of the past and of the
-// future (-X lockstep/cluster/meta.known=9).
-var known = "8"
+// future (-X lockstep/cluster/meta.known=10).
+var known = "9"
 
 // KnownVersion is the newest cluster version that this program knows.
 func KnownVersion() int {

@@ -15,8 +15,8 @@ func as(t *testing.T, version string) {
 }
 
 func TestThisProgramKnowsTheNewestVersion(t *testing.T) {
-	if KnownVersion() != VersionDepth {
-		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionDepth)
+	if KnownVersion() != VersionPaid {
+		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionPaid)
 	}
 }
 

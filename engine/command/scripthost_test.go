@@ -33,7 +33,7 @@ func TestWhatAScriptMayNotCall(t *testing.T) {
 	keyLocking := ScriptHost{KeyLocking: true, Keys: [][]byte{[]byte("a"), []byte("b")}}
 	sharded := ScriptHost{Owns: func(hashSlot int) bool { return hashSlot == hashslot.Of([]byte("a")) }}
 	now := DefaultSettings
-	now.AsRedis = int64(script.AnswersDepth)
+	now.AsRedis = int64(script.AnswersPaid)
 	once := ScriptHost{ReadOnly: true, Ctx: &Ctx{Logged: true, Settings: &DefaultSettings}}
 	logged := ScriptHost{ReadOnly: true, Ctx: &Ctx{Logged: true, Settings: &now}}
 	full, begun := ScriptHost{MemoryFull: true}, ScriptHost{MemoryFull: true, wrote: true}
@@ -133,7 +133,7 @@ func TestScriptsGetRedisAnswersWithTheVersion(t *testing.T) {
 		{"local x = 5 return {pcall(function()\nreturn x() end)}", "*2 $-1 $56 user_script:2: attempt to call upvalue 'x' (a nil value)", "*2 $-1 $59 user_script:2: attempt to call upvalue 'x' (a number value)", script.AnswersLua},
 		{"return {pcall(redis.set_repl)}", "*2 $-1 $43 ERR redis.set_repl() requires one argument.", "*2 $-1 $44 ERR redis.set_repl() requires two arguments.", script.AnswersLua},
 	} {
-		for level := script.AnswersFirst; level <= script.AnswersDepth; level++ {
+		for level := script.AnswersFirst; level <= script.AnswersPaid; level++ {
 			want := c.since
 			if level < c.came {
 				want = c.before

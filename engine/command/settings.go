@@ -38,7 +38,7 @@ type Settings struct {
 	StepsCounted int64
 	// AsRedis is 1 where scripts, too, get the answers of Ctx.asRedis, and sorted sets
 	// read timeouts as lists do; 2 where they also get those of script.AnswersLua, 3
-	// where those of script.AnswersDepth. It comes as StepsCounted does.
+	// where those of script.AnswersDepth, 4 where those of script.AnswersPaid. It comes as StepsCounted does.
 	AsRedis int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
@@ -111,7 +111,7 @@ var settings = []setting{
 	{"function-max-bytes", func(s *Settings) *int64 { return &s.FunctionBytesMax }, 0, 1 << 30, 16 << 20, false},
 	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1, false},
 	{"lockstep.steps-counted", func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
-	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, int64(script.AnswersDepth), 0, true},
+	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, int64(script.AnswersPaid), 0, true},
 	{"script-max-call-depth", func(s *Settings) *int64 { return &s.ScriptCallDepthMax }, script.CallDepthMin, script.CallDepthMax, int64(script.DefaultLimits.CallDepth), true},
 }
 

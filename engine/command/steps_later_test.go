@@ -232,9 +232,9 @@ func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
 }
 
 // TestScriptsOfATxnShareItsSteps: what one of them has taken the next one does not
-// have, since VersionDepth of package meta.
+// have, since VersionPaid of package meta.
 func TestScriptsOfATxnShareItsSteps(t *testing.T) {
-	for answers, refused := range map[script.Answers]bool{script.AnswersLua: false, script.AnswersDepth: true} {
+	for answers, refused := range map[script.Answers]bool{script.AnswersDepth: false, script.AnswersPaid: true} {
 		r := newRunner(t)
 		text := strings.Repeat("x", 640)
 		r.do("mset a " + text + " b " + text)

@@ -44,14 +44,18 @@ type form struct {
 	names *names
 }
 
-// forms are those of a text: for answers before AnswersDepth, and since.
-type forms struct{ first, right form }
+// forms are those of a text: for answers before AnswersDepth, since then, and since
+// AnswersPaid. They are the same one where the text gives no reason for another.
+type forms struct{ first, right, paid form }
 
 func (f *forms) of(a Answers) *form {
-	if a < AnswersDepth {
+	switch {
+	case a < AnswersDepth:
 		return &f.first
+	case a < AnswersPaid:
+		return &f.right
 	}
-	return &f.right
+	return &f.paid
 }
 
 // Sum is the SHA1 of a script's text.
@@ -116,25 +120,30 @@ const (
 	libraryChunk = "user_function"
 )
 
-// compileForms compiles a chunk in both forms. What compiles in the first alone keeps
-// that.
+// compileForms compiles a chunk in all its forms. What does not compile in one keeps
+// the one before.
 func compileForms(source, chunk string) (f forms, err error) {
-	var mended bool
-	if f.first, mended, err = compile(source, chunk, AnswersFirst); err != nil {
+	first, differs, err := compile(source, chunk, AnswersFirst)
+	if err != nil {
 		return f, err
 	}
-	f.right = f.first
-	if mended {
+	f = forms{first, first, first}
+	if differs[AnswersDepth] {
 		if right, _, err := compile(source, chunk, AnswersDepth); err == nil {
-			f.right = right
+			f.right, f.paid = right, right
+		}
+	}
+	if differs[AnswersPaid] {
+		if paid, _, err := compile(source, chunk, AnswersPaid); err == nil {
+			f.paid = paid
 		}
 	}
 	return f, nil
 }
 
-// compile parses, rewrites and compiles a chunk. mended tells that it has another
-// form with other answers.
-func compile(source, chunk string, answers Answers) (f form, mended bool, err error) {
+// compile parses, rewrites and compiles a chunk. differs tells with which answers its
+// form becomes another one.
+func compile(source, chunk string, answers Answers) (f form, differs [AnswersPaid + 1]bool, err error) {
 	defer func() {
 		// The compiler ends on what it cannot do by panics of several kinds.
 		switch e := recover().(type) {
@@ -146,24 +155,24 @@ func compile(source, chunk string, answers Answers) (f form, mended bool, err er
 		}
 	}()
 	if strings.HasPrefix(source, "\x1b") {
-		return f, false, errors.New(chunk + ": bad code")
+		return f, differs, errors.New(chunk + ": bad code")
 	}
 	if err := nesting(source, chunk); err != nil {
-		return f, false, err
+		return f, differs, err
 	}
 	tree, err := parse.Parse(strings.NewReader(source), chunk)
 	if err != nil {
-		return f, false, parseText(err, chunk, source)
+		return f, differs, parseText(err, chunk, source)
 	}
 	r := &rewriter{marker: marker(source), names: newNames(), answers: answers}
 	r.push(newFunctionScope())
 	tree = r.block(tree)
 	proto, err := lua.Compile(tree, chunk)
 	if err != nil {
-		return f, false, compileText(err, chunk)
+		return f, differs, compileText(err, chunk)
 	}
 	link(proto, r.marker)
-	return form{proto, r.names}, r.mended, nil
+	return form{proto, r.names}, r.differs, nil
 }
 
 // marker is a text that begins no constant of the script: constants that begin

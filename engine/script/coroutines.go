@@ -82,7 +82,7 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	if text, ok := L.Get(top + 2).(lua.LString); ok && L.Get(top+1) == lua.LFalse && th.Dead && !m.thrown {
 		L.Replace(top+2, lua.LString(m.inLuasWords(m.overflow(string(text), m.threadDepth()))))
 	}
-	if m.answers >= AnswersDepth {
+	if m.answers >= AnswersPaid {
 		m.thrown = false
 	}
 	return L.GetTop() - top
@@ -94,7 +94,7 @@ func (m *meter) inLuasWords(text string) string {
 	rest, placed := strings.CutPrefix(text, m.chunk+":")
 	at, _, _ := strings.Cut(rest, ":")
 	line, err := strconv.Atoi(at)
-	if !placed || err != nil || len(text) >= 4096 || m.answers < AnswersDepth {
+	if !placed || err != nil || len(text) >= 4096 || m.answers < AnswersPaid {
 		return text
 	}
 	return m.names.translate(text, line, func(string) string { return "nil" })
@@ -139,7 +139,7 @@ func coWrap(L *lua.LState) int {
 		n := m.resume(L, th, arguments(L, 1))
 		if L.Get(base+1) != lua.LTrue {
 			err := L.Get(base + 2)
-			if isText(err) && m.answers >= AnswersDepth {
+			if isText(err) && m.answers >= AnswersPaid {
 				// Lua says where the coroutine was called, before it says where it ended.
 				m.text(L, textLength(err))
 				err, m.thrown = lua.LString(appendText([]byte(position(L, 1)), err)), true

@@ -92,14 +92,23 @@ func CompileLibrary(source []byte, sourceBytesMax int) (*Library, error) {
 	}
 	slices.SortFunc(l.Functions, func(a, b *Function) int { return strings.Compare(a.Name, b.Name) })
 	l.bytes, l.instructions, l.stateful = inst.bytes, inst.instructions, inst.stateful()
-	if l.forms.right.proto != l.forms.first.proto {
-		if right, err := in.load(&l.forms.right); err != nil || !inst.registersAs(right) {
-			l.forms.right = l.forms.first
-		} else {
-			l.stateful = l.stateful || right.stateful()
-		}
-	}
+	l.forms.right = l.adopt(in, inst, l.forms.right, l.forms.first)
+	l.forms.paid = l.adopt(in, inst, l.forms.paid, l.forms.right)
 	return l, nil
+}
+
+// adopt returns a form of the library, or the one before it if that one does not load to
+// what the first did.
+func (l *Library) adopt(in *interpreter, first *instance, f, before form) form {
+	if f.proto == before.proto || f.proto == l.forms.first.proto {
+		return before
+	}
+	inst, err := in.load(&f)
+	if err != nil || !first.registersAs(inst) {
+		return before
+	}
+	l.stateful = l.stateful || inst.stateful()
+	return f
 }
 
 // registersAs tells whether two forms of a library register the same functions.

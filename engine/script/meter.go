@@ -61,7 +61,7 @@ const (
 
 // Done counts an instruction.
 func (m *meter) Done() <-chan struct{} {
-	if m.unweighed++; m.unweighed >= weighEvery && m.answers >= AnswersDepth {
+	if m.unweighed++; m.unweighed >= weighEvery && m.answers >= AnswersPaid {
 		m.unweighed, m.weight = 0, sharedNow(m.inst.L.G.CurrentThread)/sharedFree
 	}
 	m.count(1 + m.weight)

@@ -16,9 +16,9 @@ type rewriter struct {
 	depth  int
 	names  *names
 	scopes []*scope
-	// answers says which form is made; mended, that the forms differ.
+	// answers says which form is made; differs, with which answers it becomes another.
 	answers Answers
-	mended  bool
+	differs [AnswersPaid + 1]bool
 	// loops are those of the innermost function that are open, parameter is its last one,
 	// "" if it has none.
 	loops     []*loop
@@ -303,7 +303,7 @@ func (r *rewriter) key(e ast.Expr) ast.Expr {
 	s, isText := e.(*ast.StringExpr)
 	_, isNumber := e.(*ast.NumberExpr)
 	short := isNumber || isText && len(s.Value) <= nameMax
-	if e = r.single(e); short || !r.mends() {
+	if e = r.single(e); short || !r.since(AnswersPaid) {
 		return e
 	}
 	return r.call(e, "key", e)

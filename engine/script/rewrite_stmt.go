@@ -110,10 +110,14 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 	r.pop()
 }
 
-// mends tells whether what only the newer form does is to be done.
-func (r *rewriter) mends() bool {
-	r.mended = true
-	return r.answers >= AnswersDepth
+// mends tells whether what came with AnswersDepth is to be done.
+func (r *rewriter) mends() bool { return r.since(AnswersDepth) }
+
+// since tells whether what came with some answers is to be done, in a text that gives
+// reason for it.
+func (r *rewriter) since(a Answers) bool {
+	r.differs[a] = true
+	return r.answers >= a
 }
 
 // loop is a loop that is being rewritten.

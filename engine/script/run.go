@@ -63,6 +63,8 @@ const (
 	AnswersLua
 	// AnswersDepth came with VersionDepth.
 	AnswersDepth
+	// AnswersPaid came with VersionPaid.
+	AnswersPaid
 )
 
 // Interpreters are kept for use again. The zero value is ready. It may be used by

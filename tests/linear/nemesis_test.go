@@ -117,7 +117,7 @@ func (n *nemesis) drawOptions() int {
 		n.disks = map[*proc.Node]*proc.SmallDisk{}
 	}
 	if n.r.IntN(3) == 0 {
-		n.newer = one("3", "4", "5", "6")
+		n.newer = one("3", "4", "5", "6", "7", "8")
 	}
 	return []int{3, 3, 5}[n.r.IntN(3)]
 }

@@ -255,18 +255,16 @@ func (n *Node) kick(group uint32) {
 func (n *Node) shardConfig(group uint32) shard.Config {
 	s := n.cfg.Current()
 	gcfg := n.groupConfig(group)
+	machine := machineConfig(n.self.Creation, group)
+	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }}
+	machine.UseTick = func() uint32 { return n.useTick.Load() }
+	machine.Rest = rest
+	machine.Observer = &n.feeds.shards[group]
+	machine.Witness = n.witness
+	machine.Tracker = &n.feeds.shards[group]
 	return shard.Config{
 		Group: gcfg, Node: n.self.Incarnation, Boot: n.boot,
-		Machine: fsm.Config{
-			Engine:   engine.Config{LockSlots: n.self.Creation.LockSlots, Seed: n.self.Creation.Seeds[group]},
-			Sched:    sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }},
-			UseTick:  func() uint32 { return n.useTick.Load() },
-			Rest:     rest,
-			Observer: &n.feeds.shards[group],
-			Witness:  n.witness,
-			Tracker:  &n.feeds.shards[group],
-			Owns:     n.owns(group),
-		},
+		Machine: machine,
 		ReadMode: func() shard.ReadMode {
 			if !n.settled.Load() || n.cfg.Current().ReadMode == config.ReadQuorum {
 				return shard.ReadQuorum
@@ -282,9 +280,15 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	}
 }
 
+// machineConfig is what every machine of a shard must have in common, whoever reads
+// its log.
+func machineConfig(c *meta.Creation, group uint32) fsm.Config {
+	return fsm.Config{Group: group, Engine: engine.Config{LockSlots: c.LockSlots, Seed: c.Seeds[group]}, Owns: owns(c, group)}
+}
+
 // owns tells which hash slots a shard has, nil: all.
-func (n *Node) owns(group uint32) func(hashSlot int) bool {
-	layout := n.self.Creation.Layout()
+func owns(c *meta.Creation, group uint32) func(hashSlot int) bool {
+	layout := c.Layout()
 	if layout.Shards() == 1 {
 		return nil
 	}

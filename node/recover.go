@@ -19,7 +19,6 @@ import (
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
-	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/status"
@@ -270,16 +269,19 @@ func (r *Recovery) recover(g *RecoveryGroup, lost []meta.NodeID) error {
 		cfg.SM = metaAdapter{machine}
 		return shard.RecoverGroup(cfg, g.members, func() error { return machine.GiveUp(lost) })
 	}
-	c := r.folder.Identity().Creation
-	machine := fsm.New(fsm.Config{
-		Group:  g.id,
-		Engine: engine.Config{LockSlots: c.LockSlots, Seed: c.Seeds[g.id]},
-		Sched:  sched.Config{Permits: recoverPermits, NowNs: func() int64 { return time.Now().UnixNano() }},
-	})
+	machine := r.machine(g.id)
 	defer machine.Close()
 	err := shard.RecoverShard(cfg, machine, g.members)
 	g.LastWriteMs = machine.StampMs()
 	return err
+}
+
+// machine is an empty machine of a shard, to which its log means what it meant to the
+// replicas.
+func (r *Recovery) machine(group uint32) *fsm.Machine {
+	cfg := machineConfig(r.folder.Identity().Creation, group)
+	cfg.Sched = sched.Config{Permits: recoverPermits, NowNs: func() int64 { return time.Now().UnixNano() }}
+	return fsm.New(cfg)
 }
 
 // recoverPermits is how many commands run at once while a log is read again.

@@ -2,13 +2,18 @@ package node
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 	"testing"
 
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/shard"
+	"lockstep/engine/hashslot"
+	"lockstep/fsm"
 )
 
 // votersAfter are who votes in a group after the recovery of a node's folder that
@@ -62,6 +67,46 @@ func TestThoseThatRemainDoNotLeadEachForItself(t *testing.T) {
 		apart := (len(all[0]) - both) + (len(all[1]) - both)
 		if needs := len(all[0])/2 + 1 + len(all[1])/2 + 1; needs <= both+apart {
 			t.Errorf("%s: %v, and on the other node %v", c.what, all[0], all[1])
+		}
+	}
+}
+
+// What a script may not reach in a cluster of several shards it does not reach when the
+// log is read again in a recovery either: its caller was told so.
+func TestARecoveryReadsTheLogAsTheReplicasDid(t *testing.T) {
+	folder, err := identity.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	creation := meta.Creation{LockSlots: 16, HeartbeatMs: 300, ElectionMs: 300, Seeds: identity.NewSeeds(2)}
+	if err := folder.Found("n1", creation); err != nil {
+		t.Fatal(err)
+	}
+	r := &Recovery{folder: folder, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	machine := r.machine(0)
+	defer machine.Close()
+	var own, foreign string
+	for i := 0; own == "" || foreign == ""; i++ {
+		key := fmt.Sprint("key", i)
+		if creation.Layout().ShardOfSlot(uint16(hashslot.Of([]byte(key)))) == 0 {
+			own = key
+		} else {
+			foreign = key
+		}
+	}
+	for i, key := range []string{own, foreign} {
+		script := fmt.Sprintf("redis.call('set', '%s', 'v')", key)
+		txn := fsm.Txn{Proto: 2, Ops: []fsm.Op{{Args: [][]byte{[]byte("eval"), []byte(script), []byte("0")}}}}
+		index := uint64(i + 1)
+		entry := fsm.NewEntryBuilder(0, fsm.EntryID{Node: 1, Boot: 1, N: index}, 1000, 128)
+		entry.Add(fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{txn}}))
+		if err := machine.Apply(index, entry.Finish()); err != nil {
+			t.Fatal(err)
+		}
+		machine.Sched().Drain()
+		if keys := machine.Keyspace().Keys(0); keys != 1 {
+			t.Errorf("behind the script that sets %s there are %d keys", key, keys)
 		}
 	}
 }

@@ -37,7 +37,7 @@
 //   - waldamage.go: what is damaged in the middle of that file is not taken for a
 //     torn append, which would cut off all behind it.
 //   - parts.go: a log, a journal or a vote that is gone is not made anew beside what
-//     is left.
+//     is left; the founding of a group that was cut short can be done again.
 //   - folder.go: files of bbolt are made whole or not at all; what is found in a
 //     folder, and its names, are synced before anybody counts on them.
 //   - again.go: what was written last, and perhaps never reached the disk, is written

@@ -70,3 +70,23 @@ func there(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, os.ErrNotExist)
 }
+
+// unfound takes back a founding that was cut short. The library notes that a new group
+// is in term 1, and then writes the entry with its members; between the two the group
+// would have a state, so that it could not be founded any more, and have no members.
+// Where there is no entry and no vote, nothing was promised in that term: the first
+// leader is of a later one.
+func (s *Stores) unfound() error {
+	promised, err := s.Pledge()
+	if err != nil || promised != (Pledge{}) {
+		return err
+	}
+	term, err := s.Stable.GetUint64(keyTerm)
+	switch {
+	case err != nil && !absent(err):
+		return err
+	case err != nil || term != 1:
+		return nil
+	}
+	return s.Stable.SetUint64(keyTerm, 0)
+}

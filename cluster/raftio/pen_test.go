@@ -46,10 +46,13 @@ func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
 }
 
 // waitsFor tells whether a goroutine waits for a lock in a function.
-func waitsFor(function string) bool {
+func waitsFor(function string) bool { return standsIn(function, "sync.(*Mutex).Lock") }
+
+// standsIn tells whether a goroutine is in a call of a function that another has made.
+func standsIn(function, call string) bool {
 	stacks := make([]byte, 1<<20)
 	for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
-		if bytes.Contains(one, []byte(function)) && bytes.Contains(one, []byte("sync.(*Mutex).Lock")) {
+		if bytes.Contains(one, []byte(function)) && bytes.Contains(one, []byte(call)) {
 			return true
 		}
 	}

@@ -52,6 +52,11 @@ type Snapshots struct {
 // snapshotEnd is the last entry of a snapshot.
 type snapshotEnd struct{ Index, Term uint64 }
 
+// compare tells which snapshot is the newer one, in the store's own order.
+func (e snapshotEnd) compare(with *raft.SnapshotMeta) int {
+	return cmp.Or(cmp.Compare(e.Term, with.Term), cmp.Compare(e.Index, with.Index))
+}
+
 // Own announces a snapshot of this replica's own state: what arrives from a leader
 // is judged, that is not.
 func (s *Snapshots) Own(index uint64) {
@@ -59,10 +64,11 @@ func (s *Snapshots) Own(index uint64) {
 	s.own.Store(index)
 }
 
-// OwnEnded says that Raft has done with the snapshot that was announced. It counts its
-// log from that one on now, and would from there again, had it taken note meanwhile of
-// a newer one that a leader sent.
+// OwnEnded says that Raft has done with the snapshot that was announced, which may never
+// have been begun. It counts its log from that one on now, and would from there again,
+// had it taken note meanwhile of a newer one that a leader sent.
 func (s *Snapshots) OwnEnded() {
+	s.own.Store(0)
 	if s.held.CompareAndSwap(true, false) {
 		s.ending.Unlock()
 	}
@@ -95,7 +101,7 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 		r.Close()
 		c.snapshot(newest.Index, Configuration{newest.ConfigurationIndex, newest.Configuration.Servers}, true)
 	}
-	if err := refuseUnreadable(filepath.Join(dir, SnapshotsDir), all, newest.Index); err != nil {
+	if err := refuseUnreadable(filepath.Join(dir, SnapshotsDir), all, newest); err != nil {
 		return nil, err
 	}
 	// Before the log is emptied for a snapshot that only the kernel knows of: the
@@ -121,8 +127,9 @@ func damaged(id string, err error) error {
 }
 
 // refuseUnreadable refuses a snapshot that is newer than those List shows: its
-// description could not be read.
-func refuseUnreadable(dir string, listed []*raft.SnapshotMeta, newest uint64) error {
+// description could not be read. An older one may stand there half deleted, or whole,
+// and of another history it may be the longer one (Create).
+func refuseUnreadable(dir string, listed []*raft.SnapshotMeta, newest *raft.SnapshotMeta) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -132,21 +139,22 @@ func refuseUnreadable(dir string, listed []*raft.SnapshotMeta, newest uint64) er
 		known[m.ID] = true
 	}
 	for _, e := range entries {
-		if index, ok := indexOf(e.Name()); ok && !known[e.Name()] && index > newest {
+		if end, ok := endOf(e.Name()); ok && !known[e.Name()] && end.compare(newest) > 0 {
 			return damaged(e.Name(), errors.New("its description cannot be read"))
 		}
 	}
 	return nil
 }
 
-// indexOf reads the index from a snapshot's name: term-index-time.
-func indexOf(name string) (uint64, bool) {
+// endOf reads where a snapshot ends from its name: term-index-time.
+func endOf(name string) (end snapshotEnd, ok bool) {
 	parts := strings.Split(name, "-")
 	if len(parts) != 3 {
-		return 0, false
+		return end, false
 	}
-	index, err := strconv.ParseUint(parts[1], 10, 64)
-	return index, err == nil
+	term, err1 := strconv.ParseUint(parts[0], 10, 64)
+	index, err2 := strconv.ParseUint(parts[1], 10, 64)
+	return snapshotEnd{index, term}, err1 == nil && err2 == nil
 }
 
 // fit makes sure that log and snapshot belong together. A log that contradicts
@@ -238,7 +246,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 // notOlder lists the snapshots, or says that a newer one than this is there.
 func (s *Snapshots) notOlder(index, term uint64) ([]*raft.SnapshotMeta, error) {
 	all, err := s.List()
-	if err == nil && len(all) > 0 && cmp.Or(cmp.Compare(term, all[0].Term), cmp.Compare(index, all[0].Index)) < 0 {
+	if err == nil && len(all) > 0 && (snapshotEnd{index, term}).compare(all[0]) < 0 {
 		err = fmt.Errorf("%w: index %d of term %d, and there is %d of term %d", errOlder, index, term, all[0].Index, all[0].Term)
 	}
 	return all, err
@@ -270,7 +278,7 @@ func (s *Snapshots) covers(index, term uint64, all []*raft.SnapshotMeta) bool {
 func (s *Snapshots) stored(index, term uint64, in Configuration) error {
 	first, last := s.log.ends()
 	contradicted := first > index+1 || contradicts(s.log, index, term)
-	if index > last {
+	if index > last && last > 0 { // into an empty one Raft may be writing
 		if err := s.log.Empty(); err != nil {
 			return err
 		}

@@ -412,3 +412,66 @@ func TestASnapshotBeyondWhichTheLogGoesIsRefused(t *testing.T) {
 		snapshot(t, s, 15, 3, 1, "a")
 	}
 }
+
+// An older snapshot that was half deleted when the process ended, or not yet, is no
+// loss; that of another history may be the longer one.
+func TestAnOlderButLongerSnapshotDoesNotMatter(t *testing.T) {
+	for what, half := range map[string]bool{"whole": false, "half deleted": true} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			s, _ := opened(t, dir, StoreBolt)
+			old := filepath.Join(dir, SnapshotsDir, snapshot(t, s, 200, 5, 1, "a"))
+			kept := filepath.Join(t.TempDir(), "kept")
+			must(t, os.CopyFS(kept, os.DirFS(old)))
+			snapshot(t, s, 150, 6, 1, "a")
+			snapshot(t, s, 160, 7, 1, "a")
+			must(t, s.Close())
+			if _, err := os.Stat(old); !os.IsNotExist(err) {
+				t.Fatal("it was not deleted")
+			}
+			must(t, os.CopyFS(old, os.DirFS(kept)))
+			if half {
+				must(t, os.Remove(filepath.Join(old, "meta.json")))
+			}
+			s, _ = opened(t, dir, StoreBolt)
+			if term, index, err := s.End(); term != 7 || index != 160 {
+				t.Errorf("it ends at %d of term %d: %v", index, term, err)
+			}
+		})
+	}
+}
+
+// Raft may give a snapshot up between its announcement and its beginning.
+func TestASnapshotThatWasNeverBegunVouchesForNoOther(t *testing.T) {
+	s, _ := opened(t, t.TempDir(), StoreBolt)
+	must(t, s.Log.StoreLogs(commands(1, 20, 3)))
+	s.Snapshots.Own(10)
+	s.Snapshots.OwnEnded()
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	if sink, err := s.Snapshots.Create(1, 10, 3, raft.Configuration{}, 1, trans); !errors.Is(err, errCovered) {
+		t.Errorf("a leader's: %v", err)
+		if err == nil {
+			must(t, sink.Cancel())
+		}
+	}
+}
+
+// Right behind an installed snapshot Raft may write one of its own, and the first entry.
+func TestASnapshotOverAnEmptyLogDeletesNothing(t *testing.T) {
+	s, f := opened(t, t.TempDir(), StoreBolt)
+	snapshot(t, s, 100, 1, 1, "a")
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
+	must(t, err)
+	s.cache.mu.Lock() // it has seen that the log is empty, and looks into it
+	over := make(chan error, 1)
+	go func() { over <- own.Close() }()
+	eventually(t, "it looks into the log", func() bool { return standsIn("(*cache).GetLog", "sync.(*RWMutex).RLock") || len(over) > 0 })
+	must(t, s.log.StoreLogs(commands(101, 101, 1)))
+	s.cache.mu.Unlock()
+	must(t, <-over)
+	bounds(t, s.Log, 101, 101)
+	f.none(t)
+}

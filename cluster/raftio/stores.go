@@ -131,6 +131,9 @@ func (s *Stores) open(cfg *StoresConfig) error {
 	if s.Snapshots, err = openSnapshots(cfg.Dir, s.cache, s.Configurations, cfg.Log); err != nil {
 		return err
 	}
+	if err := s.unfound(); err != nil {
+		return err
+	}
 	if err := syncFolder(cfg.Dir); err != nil {
 		return err
 	}

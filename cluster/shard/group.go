@@ -331,6 +331,7 @@ func (g *Group) contradicted(p *groupParts, index uint64) {
 // shutdown ends Raft and all that works for it; the stores stay open.
 func (p *groupParts) shutdown() {
 	p.once.Do(func() {
+		p.fsm.closing.Store(true)
 		ended := p.raft.Shutdown()
 		// Requests under way would hold it up.
 		_ = p.trans.Close()

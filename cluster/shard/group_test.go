@@ -461,3 +461,26 @@ func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
 		t.Errorf("nothing was taken for %v", took)
 	}
 }
+
+// The library notes a new group's term, and then writes its first entry. A process that
+// ends in between must be able to found the group all the same.
+func TestAGroupWhoseFoundingWasCutShortIsFoundedAgain(t *testing.T) {
+	for _, store := range bothStores {
+		w := &world{t: t}
+		n := w.add("n1", store, nil)
+		stores, err := raftio.OpenStores(&raftio.StoresConfig{
+			Dir: n.dir, Kind: store, Group: 3, Guards: raftio.Guards{StallLimit: time.Minute, Fatal: n.fatal}, Log: raftio.NewLogger(n.log(), "test"),
+		})
+		w.must(err)
+		w.must(errors.Join(stores.Stable.SetUint64(keyTerm, 1), stores.Close()))
+		n.start()
+		w.must(n.group.Bootstrap([]raft.Server{{ID: n.id, Address: raft.ServerAddress(n.door.addr)}}))
+		w.leader()
+		w.write(3)
+		before := n.sm.entries()
+		n.stop()
+		n.start()
+		w.leader()
+		w.until("all entries", func() bool { return n.sm.entries() == before })
+	}
+}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -97,14 +98,21 @@ func (g *Group) Waiting() int {
 	return len(g.proposals.open)
 }
 
-// countingSink counts the bytes of a snapshot on their way to the disk.
+// countingSink counts the bytes of a snapshot on their way to the disk, and takes no more
+// when the group is being closed.
 type countingSink struct {
 	raft.SnapshotSink
-	bytes int64
+	bytes   int64
+	closing *atomic.Bool
 }
+
+var errClosing = errors.New("the group is being closed")
 
 // Write implements io.Writer.
 func (s *countingSink) Write(p []byte) (int, error) {
+	if s.closing.Load() {
+		return 0, errClosing
+	}
 	n, err := s.SnapshotSink.Write(p)
 	s.bytes += int64(n)
 	return n, err

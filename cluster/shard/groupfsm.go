@@ -51,6 +51,9 @@ type machineFSM struct {
 	// Raft has done with it.
 	own      func(index uint64)
 	ownEnded func()
+	// closing ends the writing of snapshots: who closes a group does not wait until its
+	// whole state is written out.
+	closing atomic.Bool
 	// mu keeps reload from Raft's own calls, which come from one goroutine.
 	mu sync.Mutex
 	// applied is the index of the last entry that Raft handed over.
@@ -103,7 +106,7 @@ func (f *machineFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if f.own != nil {
 		f.own(f.applied)
 	}
-	return fsmSnapshot{s, f.writing, f.counts, f.ownEnded}, nil
+	return fsmSnapshot{s, f}, nil
 }
 
 // Restore implements raft.FSM.
@@ -183,17 +186,15 @@ func (g *Group) reload() error {
 
 // fsmSnapshot is the raft.FSMSnapshot in front of a Snapshot.
 type fsmSnapshot struct {
-	s       Snapshot
-	writing func() (end func())
-	counts  *GroupCounts
-	ended   func()
+	s   Snapshot
+	fsm *machineFSM
 }
 
 // Persist implements raft.FSMSnapshot.
 func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
-	defer f.writing()()
-	counted := &countingSink{SnapshotSink: sink}
-	defer func() { f.counts.wrote(counted.bytes, err) }()
+	defer f.fsm.writing()()
+	counted := &countingSink{SnapshotSink: sink, closing: &f.fsm.closing}
+	defer func() { f.fsm.counts.wrote(counted.bytes, err) }()
 	if err := f.s.Persist(counted); err != nil {
 		_ = sink.Cancel()
 		return err
@@ -204,7 +205,7 @@ func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
 // Release implements raft.FSMSnapshot: Raft has done with the snapshot.
 func (f fsmSnapshot) Release() {
 	f.s.Release()
-	if f.ended != nil {
-		f.ended()
+	if f.fsm.ownEnded != nil {
+		f.fsm.ownEnded()
 	}
 }

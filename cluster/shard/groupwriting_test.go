@@ -4,6 +4,7 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"lockstep/cluster/raftio"
 )
@@ -49,5 +50,47 @@ func TestTheWritingOfASnapshotIsTold(t *testing.T) {
 	w.must(<-done)
 	if writing.Load() != 0 || times.Load() != 2 {
 		t.Errorf("%d are written, told %d times", writing.Load(), times.Load())
+	}
+}
+
+// bigSnapshots is a counter whose snapshots take longer to write than anybody waits.
+type bigSnapshots struct {
+	*counter
+	begun chan struct{}
+}
+
+func (s bigSnapshots) Snapshot() (Snapshot, error) { return s, nil }
+func (s bigSnapshots) Release()                    {}
+
+func (s bigSnapshots) Persist(w io.Writer) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for n, end := 0, time.After(2*patience); ; n++ {
+		if _, err := w.Write([]byte{0}); err != nil {
+			return err
+		}
+		if n == 1 {
+			close(s.begun)
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			return nil
+		}
+	}
+}
+
+// Who closes a group, for its replica goes from the node, does not wait until its whole
+// state is written out: a node that cannot close a replica ends.
+func TestAGroupIsClosedWhileASnapshotIsWritten(t *testing.T) {
+	sm := bigSnapshots{&counter{}, make(chan struct{})}
+	w := newWorld(t, 1, raftio.StoreBolt, func(c *GroupConfig) { c.SM = sm })
+	w.write(3)
+	done := make(chan error, 1)
+	go func() { done <- w.nodes[0].group.TakeSnapshot() }()
+	<-sm.begun
+	w.nodes[0].stop()
+	if err := <-done; err == nil {
+		t.Error("the snapshot is whole")
 	}
 }

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"sync/atomic"
 	"testing"
 
 	"lockstep/engine/command"
@@ -13,8 +12,7 @@ func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
 	wanted := s.machine.Settings()
-	var settled atomic.Bool
-	s.cfg.Settled = settled.Load
+	n.unsettled.Store(true)
 	other := wanted
 	other.MemoryBytesMax = 1
 	n.settings.Store(&other)
@@ -22,7 +20,7 @@ func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	if got := s.machine.Settings(); got != wanted {
 		t.Errorf("the settings are %+v", got)
 	}
-	settled.Store(true)
+	n.unsettled.Store(false)
 	s.SyncSettings(t.Context())
 	n.until("the settings", func() bool { return s.machine.Settings() == other })
 }

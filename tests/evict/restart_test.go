@@ -29,7 +29,7 @@ func TestARestartEvictsNothing(t *testing.T) {
 	if got := say(t, conn, "SAVE"); got != "OK" {
 		t.Fatal(got)
 	}
-	for range 3 {
+	for range 2 {
 		n.Stop()
 		n.Start()
 		n.WaitReady()

@@ -107,6 +107,21 @@ func (s *simMachine) counted() string {
 	return text.String()
 }
 
+// measure wants the memory that is counted, change by change, to be that of all keys.
+// The machine must be idle.
+func (s *simMachine) measure(t *testing.T) {
+	t.Helper()
+	ks, sum := s.m.Keyspace(), int64(0)
+	for slot := range int32(ks.LockSlots()) {
+		for db := range engine.Databases {
+			ks.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool { sum += int64(e.MemoryBytes()); return true })
+		}
+	}
+	if got := ks.MemoryBytes(); got != sum {
+		t.Fatalf("%s: %d bytes are counted, all keys take %d", s.name, got, sum)
+	}
+}
+
 func (s *simMachine) snapshot(t *testing.T) []byte {
 	t.Helper()
 	return imageOf(t, s.m)
@@ -345,6 +360,7 @@ func compare(t *testing.T, machines []*simMachine, index uint64) {
 	want := ""
 	for i, s := range machines {
 		s.await(t, index)
+		s.measure(t)
 		if i > 0 {
 			compareReplies(t, machines[0], s)
 		}

@@ -128,12 +128,15 @@ func (f *front) refresh(s *config.Settings) {
 	}
 	f.stats.Measuring.Store(s.LatencyTracking)
 	f.stats.Latency.SetThreshold(s.LatencyThresholdMs)
-	normal := s.ClientOutputBufferLimits[config.NormalClient]
+	output := func(class config.ClientClass) client.OutputLimit {
+		l := s.ClientOutputBufferLimits[class]
+		return client.OutputLimit{HardBytes: l.HardBytes, SoftBytes: l.SoftBytes, SoftSec: l.SoftSeconds}
+	}
 	f.settings.Store(&client.Settings{
 		RequirePass: s.RequirePass, SlowerThanUs: s.SlowlogLogSlowerThan, SlowlogLen: int(s.SlowlogMaxLen),
 		PubSubAllChannels: s.ACLPubSubDefault == config.HearAll, ACLLogLen: int(s.ACLLogMaxLen), ACLFile: s.ACLFile,
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
-		OutputBytesMax: int(normal.HardBytes), OutputSoftBytesMax: int(normal.SoftBytes), OutputSoftSec: normal.SoftSeconds,
+		NormalOutput: output(config.NormalClient), PubSubOutput: output(config.PubSubClient),
 		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax),
 		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
 		ServerVersion: Version, RedisVersion: RedisVersion,

@@ -70,7 +70,7 @@ func (m *messages) Hub() *pubsub.Hub { return m.hub }
 // Publish implements client.Channels.
 func (m *messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) (receivers func() int) {
 	peers := m.othersOf(m.n.machine.View(), m.n.self.ID())
-	count := &receiverCount{done: make(chan struct{})}
+	count := &receiverCount{begun: time.Now(), done: make(chan struct{})}
 	count.open.Store(1)
 	if len(peers) > 0 {
 		b := append(make([]byte, 0, len(channel)+len(payload)+12), byte(kind))
@@ -124,6 +124,8 @@ func (m *messages) serve(payload []byte, reply func([]byte)) {
 
 // receiverCount adds up the receivers of one message.
 type receiverCount struct {
+	// begun is when the message was sent: those of a pipeline are waited for together.
+	begun     time.Time
 	sum, open atomic.Int64
 	done      chan struct{}
 }
@@ -138,7 +140,7 @@ func (c *receiverCount) wait() int {
 	select {
 	case <-c.done:
 	default:
-		t := time.NewTimer(receiversWait)
+		t := time.NewTimer(receiversWait - time.Since(c.begun))
 		defer t.Stop()
 		select {
 		case <-c.done:

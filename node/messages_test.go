@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"lockstep/cluster/meta"
 )
@@ -36,5 +37,21 @@ func TestOtherNodesAreListedOncePerView(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { m.othersOf(view, "a") }); n != 0 {
 			t.Errorf("%v allocations for each message", n)
 		}
+	}
+}
+
+// The messages of a pipeline are waited for together, however many there are.
+func TestAPipelineOfMessagesWaitsOnceForASilentNode(t *testing.T) {
+	begun, messages := time.Now(), 60
+	for range messages {
+		c := receiverCount{begun: begun.Add(-receiversWait), done: make(chan struct{})}
+		c.open.Store(1)
+		c.sum.Store(2)
+		if n := c.wait(); n != 2 {
+			t.Fatalf("%d receivers", n)
+		}
+	}
+	if took := time.Since(begun); took > time.Duration(messages)*receiversWait/2 {
+		t.Errorf("%d messages were waited for %v", messages, took)
 	}
 }

@@ -211,7 +211,8 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
 			g.members = append(g.members, m)
 		}
 	}
-	g.Stuck = g.Voters-g.Lost < g.Voters/2+1
+	// A replica that nobody has filled yet knows of no voters, and has nothing to go on with.
+	g.Stuck = g.Voters > 0 && g.Voters-g.Lost < g.Voters/2+1
 	if g.Stuck && g.Voters == g.Lost {
 		// Only learners are left, as far as is known here. All of them vote from now on:
 		// were it this one alone, each that remains would lead by itself.

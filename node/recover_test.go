@@ -110,3 +110,13 @@ func TestARecoveryReadsTheLogAsTheReplicasDid(t *testing.T) {
 		}
 	}
 }
+
+// A replica that had just come when the others were lost has nothing, and knows of nobody
+// who could vote. It cannot be recovered, and must not keep the folder's other groups from
+// that.
+func TestAReplicaThatNobodyHasFilledIsNotStuck(t *testing.T) {
+	r := Recovery{Node: "n4", Lost: []RecoveryNode{{ID: "n1"}}}
+	if g := r.judge(0, shard.GroupState{}); g.Stuck {
+		t.Errorf("%+v", g)
+	}
+}

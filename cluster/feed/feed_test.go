@@ -421,3 +421,22 @@ func TestEveryCutOfABatchIsNoticed(t *testing.T) {
 		}
 	}
 }
+
+// Who waits for a shard that is out of reach costs next to nothing meanwhile.
+func TestWaitingForAFeedIsCheap(t *testing.T) {
+	_, w, g := one(t)
+	w.lose(func(string, []byte) fate { return notSent })
+	ctx, cancel := context.WithCancel(t.Context())
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		g.AwaitChanges(ctx)()
+	}()
+	const tries = 30
+	eventually(t, "the shard is looked for", func() bool { return g.doubts.Load() >= tries })
+	cancel()
+	<-waited
+	if n := g.looked.Load(); n > 50*tries {
+		t.Errorf("%d looks at what is wanted, for %d tries", n, g.doubts.Load())
+	}
+}

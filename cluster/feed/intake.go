@@ -218,14 +218,17 @@ func (in *Intake) AwaitChanges(ctx context.Context) (done func()) {
 func (in *Intake) AwaitEvents(ctx context.Context) { in.await(ctx, kindEvents) }
 
 func (in *Intake) await(ctx context.Context, kind int) {
-	for {
+	for kicked := false; ; kicked = true {
 		in.mu.Lock()
 		settled, moved := in.settledLocked(kind), in.moved
 		in.mu.Unlock()
 		if settled {
 			return
 		}
-		in.Kick()
+		if !kicked {
+			// Once: each look ends the wait below.
+			in.Kick()
+		}
 		select {
 		case <-moved:
 		case <-ctx.Done():

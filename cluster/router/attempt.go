@@ -261,7 +261,7 @@ func (r *Router) await(ctx context.Context, deadline time.Time, index int, leade
 			now := time.Now()
 			if now.After(deadline) {
 				if late {
-					return shard.Result{Err: cluster.ErrUnknown}
+					return r.lastLook(w)
 				}
 				late = true
 				w.timer.Reset(watchEvery)
@@ -276,6 +276,17 @@ func (r *Router) await(ctx context.Context, deadline time.Time, index int, leade
 			}
 			w.timer.Reset(watchEvery)
 		}
+	}
+}
+
+// lastLook takes an answer that came together with the end of the time.
+func (r *Router) lastLook(w *wait) shard.Result {
+	select {
+	case res := <-w.answer:
+		waitPool.Put(w)
+		return res
+	default:
+		return shard.Result{Err: cluster.ErrUnknown}
 	}
 }
 

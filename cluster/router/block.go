@@ -18,8 +18,8 @@ import (
 )
 
 // KindWait carries a wait to the leader of a shard: shard u32, what to do and
-// what for u8, the waiter's node u64 and number u64, db u8, keys each behind its
-// length uv.
+// what for u8, the waiter's node u64 and number u64, db u8, a group if there is one, and
+// keys, each behind its length uv.
 // Answer: error u8, as in wireErrors; it comes when the waiter may try.
 const KindWait uint8 = 3
 
@@ -31,14 +31,22 @@ const (
 	waitShared
 	waitLeave
 	waitKindShift = iota
+	// waitGrouped is behind the kind: the first of the keys is the group that is read
+	// as one of. Leaders of before take it for one more key.
+	waitGrouped = 1 << 6
 )
 
 // waitKinds are the kinds as they are sent; leaders of before took none, and read
 // the bits as none.
 var waitKinds = [4]engine.Kind{engine.KindString, engine.KindList, engine.KindSortedSet, engine.KindStream}
 
-// waitDoubtEvery is how often a wait asks who leads.
-const waitDoubtEvery = 2 * time.Second
+// waitWatchEvery is how often a wait looks whether another node leads by now, and
+// waitDoubtEvery how often it asks. A leader that is lost mostly says so itself; and of
+// waits there may be tens of thousands, for hours.
+const (
+	waitWatchEvery = 4 * watchEvery
+	waitDoubtEvery = 2 * time.Second
+)
 
 // forwardedWaitsMax bounds this gateway's waits at other nodes. Each is an open
 // request to its peer, of which there may be twice as many (package transport):
@@ -67,7 +75,7 @@ func (r *Router) Block(ctx context.Context, timeout time.Duration, call *cluster
 		router: r, index: index, call: call,
 		wait: shard.Wait{
 			ID: shard.WaiterID{Node: r.cfg.Node, N: r.cfg.Boot<<40 + r.waits.Add(1)}, DB: call.Txn.Ops[0].DB,
-			Keys: keys, Kind: command.BlockKind(call.Txn.Ops[0].Args), Shared: call.ReadOnly,
+			Keys: keys, Kind: command.BlockKind(call.Txn.Ops[0].Args), Group: command.BlockGroup(call.Txn.Ops[0].Args), Shared: call.ReadOnly,
 		},
 	}
 	defer b.leave()
@@ -159,7 +167,7 @@ func (b *blocked) ask(ctx context.Context) error {
 		return err
 	}
 	b.at, b.self = addr, self
-	timer := time.NewTicker(watchEvery)
+	timer := time.NewTicker(waitWatchEvery)
 	defer timer.Stop()
 	doubt := time.Now().Add(doubtAfter)
 	for {
@@ -185,7 +193,7 @@ func (b *blocked) ask(ctx context.Context) error {
 // forward sends the wait to a leader elsewhere, if not too many are there.
 func (b *blocked) forward(addr string, told chan<- error) error {
 	payload := b.encode(0)
-	if len(payload) > hopBytesMax {
+	if len(payload) > b.router.hopMax {
 		return cluster.ErrTooLarge
 	}
 	waits := &b.router.forwardedWaits
@@ -287,7 +295,7 @@ func (b *blocked) encode(bits byte) []byte {
 	for _, bit := range []struct {
 		on  bool
 		bit byte
-	}{{b.wait.Tried, waitTried}, {b.wait.Renew, waitRenew}, {b.wait.Shared, waitShared}} {
+	}{{b.wait.Tried, waitTried}, {b.wait.Renew, waitRenew}, {b.wait.Shared, waitShared}, {b.wait.Group != nil, waitGrouped}} {
 		if bit.on {
 			bits |= bit.bit
 		}
@@ -298,10 +306,18 @@ func (b *blocked) encode(bits byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, b.wait.ID.Node)
 	dst = binary.LittleEndian.AppendUint64(dst, b.wait.ID.N)
 	dst = append(dst, byte(b.wait.DB))
+	if b.wait.Group != nil {
+		dst = appendName(dst, b.wait.Group)
+	}
 	for _, key := range b.wait.Keys {
-		dst = append(binary.AppendUvarint(dst, uint64(len(key))), key...)
+		dst = appendName(dst, key)
 	}
 	return dst
+}
+
+// appendName appends a key or a group behind its length.
+func appendName(dst, name []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(name))), name...)
 }
 
 const waitHeadBytes = 1 + 8 + 8 + 1
@@ -323,6 +339,9 @@ func decodeWait(b []byte) (w shard.Wait, leave, ok bool) {
 		b = b[width:]
 		w.Keys = append(w.Keys, b[:n:n])
 		b = b[n:]
+	}
+	if bits&waitGrouped != 0 && len(w.Keys) > 0 {
+		w.Group, w.Keys = w.Keys[0], w.Keys[1:]
 	}
 	return w, bits&waitLeave != 0, true
 }

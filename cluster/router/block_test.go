@@ -75,13 +75,15 @@ func TestForwardedWaitsAreBounded(t *testing.T) {
 	}
 }
 
-// A wait arrives as it was sent, with the kind of value it is for.
+// A wait arrives as it was sent, with the kind of value it is for, and the group.
 func TestAWaitTellsWhatItIsFor(t *testing.T) {
 	for _, kind := range waitKinds {
-		sent := shard.Wait{ID: shard.WaiterID{Node: 1, N: 2}, DB: 3, Keys: [][]byte{[]byte("a"), {}}, Kind: kind, Shared: true}
-		got, leave, ok := decodeWait((&blocked{wait: sent}).encode(waitLeave)[4:])
-		if !ok || !leave || !reflect.DeepEqual(got, sent) {
-			t.Errorf("%s: %+v %v %v", kind, got, leave, ok)
+		for _, group := range [][]byte{nil, {}, []byte("g")} {
+			sent := shard.Wait{ID: shard.WaiterID{Node: 1, N: 2}, DB: 3, Keys: [][]byte{[]byte("a"), {}}, Kind: kind, Group: group, Shared: true}
+			got, leave, ok := decodeWait((&blocked{wait: sent}).encode(waitLeave)[4:])
+			if !ok || !leave || !reflect.DeepEqual(got, sent) {
+				t.Errorf("%s: %+v %v %v", kind, got, leave, ok)
+			}
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
 	default:
 		payload = append(payload, req.bundle...)
 	}
-	if len(payload) > hopBytesMax {
+	if len(payload) > r.hopMax {
 		// To ask again, as after other requests that were not sent, would be in vain.
 		answer(shard.Result{Err: cluster.ErrTooLarge})
 		return
@@ -144,23 +144,23 @@ func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, 
 		return
 	}
 	replies, err := read(replica, b.Txns, atLeast)
-	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies)}))
+	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies, r.hopMax)}))
 }
 
 // errTooFar is the reply to a read whose reply is longer than an answer may be. The
 // gateway would take an answer that does not come for a lost one, and ask again.
 var errTooFar = []byte("-ERR the reply is longer than what goes from one node to another (96 MB): ask the node that leads the slot\r\n")
 
-// fitting are the replies at the front that one answer takes; the others are left for
-// later.
-func fitting(replies []shard.Reply) []shard.Reply {
+// fitting are the replies at the front that one answer of at most so many bytes takes; the
+// others are left for later.
+func fitting(replies []shard.Reply, most int) []shard.Reply {
 	size := 0
 	for i := range replies {
 		r := &replies[i]
-		if len(r.Bytes) > hopBytesMax {
+		if len(r.Bytes) > most {
 			r.Bytes = errTooFar
 		}
-		if size += replyHeadBytes + len(r.Bytes); size > hopBytesMax && i > 0 {
+		if size += replyHeadBytes + len(r.Bytes); size > most && i > 0 {
 			return replies[:i]
 		}
 	}

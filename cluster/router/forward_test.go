@@ -30,24 +30,28 @@ func (l *longReads) Read(_ context.Context, _ time.Time, txns []fsm.Txn, _ uint6
 // An answer is never longer than the transport takes: what does not fit is left for later,
 // and what never would becomes an error. Gateways took such an answer for a lost one.
 func TestAnswersFitIntoAFrame(t *testing.T) {
-	const whole, half = transport.FrameBytesMax, transport.FrameBytesMax / 2
+	const most, half = 1 << 20, 1 << 19
+	if hopBytesMax+64 > transport.FrameBytesMax {
+		t.Errorf("no room around an answer of %d bytes", hopBytesMax)
+	}
 	for _, c := range []struct{ bytes, want []int }{
 		{[]int{10, 20}, []int{10, 20}},
-		{[]int{half, half - 2<<10, 10}, []int{half, half - 2<<10, 10}},
+		{[]int{half, half - 1<<10, 10}, []int{half, half - 1<<10, 10}},
 		{[]int{half, half, 10}, []int{half}},
-		{[]int{10, whole, 20}, []int{10, len(errTooFar), 20}},
-		{[]int{whole - 1<<10, 10}, []int{whole - 1<<10}},
-		{[]int{whole}, []int{len(errTooFar)}},
+		{[]int{10, most + 1, 20}, []int{10, len(errTooFar), 20}},
+		{[]int{most, 10}, []int{most}},
+		{[]int{most + 1}, []int{len(errTooFar)}},
 	} {
 		l := &longReads{fakeShard: fakeShard{addr: "a", self: true}, bytes: c.bytes}
 		r := New(Config{Layout: halves{}, TimeoutMs: func() int { return 100 }, Replica: func(int) Shard { return l }})
+		r.hopMax = most
 		txns := make([]fsm.Txn, len(c.bytes))
 		for i := range txns {
 			txns[i] = callOf(0, "get", "k").Txn
 		}
 		request := fsm.AppendBundle([]byte{0, 0, 0, 0, 0}, &fsm.Bundle{Txns: txns})
 		r.ServeRead(t.Context(), request, func(answer []byte) {
-			if len(answer)+64 > transport.FrameBytesMax {
+			if len(answer) > most+16 {
 				t.Errorf("%d: an answer of %d bytes", c.bytes, len(answer))
 			}
 			res := decodeResult(answer, len(txns), true)
@@ -68,7 +72,8 @@ func TestAnswersFitIntoAFrame(t *testing.T) {
 func TestWhatIsTooLongToBeSentIsRefused(t *testing.T) {
 	here := &fakeShard{addr: "b"}
 	r := routerOf(600, &fakePeers{err: transport.ErrNotSent}, here, here)
-	long := string(bytes.Repeat([]byte("k"), transport.FrameBytesMax))
+	r.hopMax = 1 << 20
+	long := string(bytes.Repeat([]byte("k"), r.hopMax))
 	for _, command := range []string{"get", "incr"} {
 		call := callOf(0, command, long)
 		if r.Do(t.Context(), []*cluster.Call{call}); !errors.Is(call.Err, cluster.ErrTooLarge) {

@@ -133,11 +133,13 @@ type Router struct {
 	waits atomic.Uint64
 	// forwardedWaits is how many of them wait at other nodes now.
 	forwardedWaits atomic.Int64
+	// hopMax is hopBytesMax, but in tests.
+	hopMax int
 }
 
 // New returns a router.
 func New(cfg Config) *Router {
-	r := &Router{cfg: cfg, lanes: make([]*lanes, cfg.Layout.Shards()), ages: make([]age, cfg.Layout.Shards())}
+	r := &Router{cfg: cfg, lanes: make([]*lanes, cfg.Layout.Shards()), ages: make([]age, cfg.Layout.Shards()), hopMax: hopBytesMax}
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
 	for i := range r.lanes {
 		r.lanes[i] = &lanes{node: cfg.Node, boot: cfg.Boot}

@@ -555,30 +555,36 @@ func TestResultsSurviveTheWire(t *testing.T) {
 	}
 }
 
-// looks is a context that counts how often somebody waits for its end, and does something
-// when that is for the second time.
+// looks is a context that tells how often somebody has waited for its end.
 type looks struct {
 	context.Context
-	n      int
-	second func()
+	n    int
+	look func(n int)
 }
 
 func (l *looks) Done() <-chan struct{} {
-	if l.n++; l.n == 2 {
-		l.second()
-	}
+	l.n++
+	l.look(l.n)
 	return l.Context.Done()
 }
 
-// A process that stood still finds that the time is over, and the answer not read yet.
+// A process that stood still finds that the time is over, and the answer not read yet; or
+// both there at once.
 func TestAnAnswerThatWaitedThroughAPauseIsTaken(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true}
 	r := routerOf(5000, nil, s, s)
-	w := takeWait(nil)
 	over := time.Now().Add(-time.Hour)
-	ctx := &looks{Context: t.Context(), second: func() { w.done(shard.Result{Replies: numbered(1)}) }}
-	if res := r.await(ctx, over, 0, s.Leader(), w); res.Err != nil || len(res.Replies) != 1 {
-		t.Errorf("%v, %d replies", res.Err, len(res.Replies))
+	for range 50 {
+		w := takeWait(nil)
+		ctx := &looks{Context: t.Context(), look: func(n int) {
+			w.timer.Reset(0)
+			if n == 2 {
+				w.done(shard.Result{Replies: numbered(1)})
+			}
+		}}
+		if res := r.await(ctx, over, 0, s.Leader(), w); res.Err != nil || len(res.Replies) != 1 {
+			t.Fatalf("%v, %d replies", res.Err, len(res.Replies))
+		}
 	}
 	if res := r.await(t.Context(), over, 0, s.Leader(), takeWait(nil)); !errors.Is(res.Err, cluster.ErrUnknown) {
 		t.Errorf("without an answer: %v", res.Err)

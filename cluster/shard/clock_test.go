@@ -2,6 +2,8 @@ package shard
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +134,19 @@ func TestTimeGoesOnBehindALogOfALaterTime(t *testing.T) {
 	if at := s.machine.StampMs(); at < later+20 || at > later+patience.Milliseconds() {
 		t.Errorf("the log's time went from %d to %d", later, at)
 	}
+}
+
+// Names may be so long that those of all keys which are due are more than an entry
+// holds: they go in several.
+func TestKeysWithLongNamesExpire(t *testing.T) {
+	const keys, nameBytes = 9, 7 << 20
+	n := newLoneNode(t, 1, command.DefaultSettings)
+	s := n.shards[0]
+	s.SetActiveExpire(false)
+	for i := range keys {
+		n.must(0, "set", strings.Repeat(strconv.Itoa(i), nameBytes), "v", "px", "1")
+	}
+	n.must(0, "set", "short", "v", "px", "1")
+	s.SetActiveExpire(true)
+	n.until("all to expire", func() bool { return s.machine.Keyspace().Keys(0) == 0 })
 }

@@ -13,8 +13,10 @@ import (
 const (
 	// expireEvery is the longest the leader goes without looking for due keys.
 	expireEvery = 100 * time.Millisecond
-	// expireKeysMax is how many keys one entry deletes.
-	expireKeysMax = 512
+	// expireKeysMax and expireBytesMax bound one entry: the keys it deletes, and
+	// their names.
+	expireKeysMax  = 512
+	expireBytesMax = 256 << 10
 )
 
 // expireLoop deletes keys that are due, while this node leads. It decides
@@ -77,9 +79,21 @@ func (s *Shard) collectDue(nowMs int64) []engine.Due {
 		}
 		due = ks.AppendDue(due, slot, nowMs, expireKeysMax-len(due))
 		locks.Unlock(&ticket)
-		if len(due) >= expireKeysMax {
-			break
+		n := withinBytes(due)
+		if n < len(due) || n >= expireKeysMax {
+			return due[:n]
 		}
 	}
 	return due
+}
+
+// withinBytes is how many of the keys, one at least, one entry has room for.
+func withinBytes(due []engine.Due) int {
+	bytes := 0
+	for i, d := range due {
+		if bytes += len(d.Key); bytes > expireBytesMax && i > 0 {
+			return i
+		}
+	}
+	return len(due)
 }

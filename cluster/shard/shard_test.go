@@ -252,8 +252,9 @@ func TestAnEntryIsBounded(t *testing.T) {
 func TestWhatIsPutTogetherFitsIntoTheLog(t *testing.T) {
 	p := proposer{shard: &Shard{cfg: Config{EntryBytesMax: 64 << 20}}}
 	const each = 9 << 20
+	bundle := make([]byte, each)
 	for range 8 {
-		p.queue = append(p.queue, newBundleCall(make([]byte, each), 1, nil, &admission{}))
+		p.queue = append(p.queue, newBundleCall(bundle, 1, nil, &admission{}))
 	}
 	calls, bytes := p.take()
 	b := fsm.NewEntryBuilder(1, fsm.EntryID{}, 0, bytes)

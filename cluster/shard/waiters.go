@@ -50,6 +50,9 @@ type Wait struct {
 	// stands for any that commands wait for (an older gateway does not say).
 	Keys [][]byte
 	Kind engine.Kind
+	// Group is the group that a waiter for streams reads as one of; nil: none, or an
+	// older gateway does not say.
+	Group []byte
 	// Shared waiters only read, and are told all at once.
 	Shared bool
 	// Tried says that the waiter had its turn and found nothing; Renew that it
@@ -74,6 +77,9 @@ type waiters struct {
 	mu   sync.Mutex
 	byID map[WaiterID]*waiter
 	keys map[waitKey]*waitQueue
+	// groups are, for each stream by its key without a group, the groups that have a
+	// queue of their own.
+	groups map[waitKey]map[string]struct{}
 	// places is how many waiters stand in all queues together, one that waits
 	// for several keys once for each. fills numbers the changes of keys.
 	places int
@@ -91,16 +97,28 @@ type swap struct {
 	looking  bool
 }
 
+// waitKey names a queue: a key that may be filled with a kind of value. Of a stream
+// each group has a queue of its own, for what one group has read is new to another.
 type waitKey struct {
-	db   int
-	key  string
-	kind engine.Kind
+	db    int
+	key   string
+	kind  engine.Kind
+	group string
 }
 
 // filledBy tells whether a key's entry, nil if there is none, is what is waited
 // for.
 func (k waitKey) filledBy(e *engine.Entry) bool {
 	return e != nil && (e.Kind() == k.kind || k.kind == engine.KindString && e.Fillable())
+}
+
+// alone is the key without its group.
+func (k waitKey) alone() waitKey { return k.of("") }
+
+// of is the key with a group.
+func (k waitKey) of(group string) waitKey {
+	k.group = group
+	return k
 }
 
 type waiter struct {
@@ -125,7 +143,7 @@ func (x *waiter) grouped() bool {
 	return !x.shared && len(x.keys) > 0 && x.keys[0].kind == engine.KindStream
 }
 
-// waitQueue is one key's waiters, oldest first; those that share by themselves.
+// waitQueue is one waitKey's waiters, oldest first; those that share by themselves.
 type waitQueue struct {
 	list, shared []*waiter
 	// filled: it is worth trying. filledAt is the number of the key's last fill,
@@ -146,7 +164,8 @@ func (q *waitQueue) oldest() *waiter {
 func (q *waitQueue) places() int { return len(q.list) + len(q.shared) }
 
 func (w *waiters) init(s *Shard) {
-	w.shard, w.byID, w.keys, w.placesMax = s, map[WaiterID]*waiter{}, map[waitKey]*waitQueue{}, placesMax
+	w.shard, w.placesMax = s, placesMax
+	w.byID, w.keys, w.groups = map[WaiterID]*waiter{}, map[waitKey]*waitQueue{}, map[waitKey]map[string]struct{}{}
 }
 
 // Wait puts a waiter into the queues of its keys. told is called once, from any
@@ -277,12 +296,12 @@ func (w *waiters) add(req *Wait, told func(error)) {
 // distinct are the keys of a request, each once.
 func distinct(req *Wait) []waitKey {
 	seen := make(map[string]struct{}, len(req.Keys))
-	keys := make([]waitKey, 0, len(req.Keys))
+	keys, group := make([]waitKey, 0, len(req.Keys)), string(req.Group)
 	for _, key := range req.Keys {
 		if _, twice := seen[string(key)]; !twice {
 			k := string(key)
 			seen[k] = struct{}{}
-			keys = append(keys, waitKey{req.DB, k, req.Kind})
+			keys = append(keys, waitKey{req.DB, k, req.Kind, group})
 		}
 	}
 	return keys
@@ -294,6 +313,7 @@ func (w *waiters) queueLocked(x *waiter, k waitKey) {
 	if q == nil {
 		q = &waitQueue{}
 		w.keys[k] = q
+		w.openLocked(k)
 	}
 	if x.shared {
 		q.shared = append(q.shared, x)
@@ -330,7 +350,7 @@ func (w *waiters) dropLocked(x *waiter) {
 			q.list, q.shared = slices.DeleteFunc(q.list, is), slices.DeleteFunc(q.shared, is)
 			w.places -= before - q.places()
 			if q.places() == 0 {
-				delete(w.keys, k)
+				w.closeLocked(k)
 			}
 		}
 		w.offerLocked(part, nil)
@@ -343,6 +363,29 @@ func (w *waiters) dropLocked(x *waiter) {
 	}
 }
 
+// openLocked takes note of a new queue's group.
+func (w *waiters) openLocked(k waitKey) {
+	if k.group == "" {
+		return
+	}
+	if w.groups[k.alone()] == nil {
+		w.groups[k.alone()] = map[string]struct{}{}
+	}
+	w.groups[k.alone()][k.group] = struct{}{}
+}
+
+// closeLocked forgets a queue in which nobody waits.
+func (w *waiters) closeLocked(k waitKey) {
+	delete(w.keys, k)
+	if k.group == "" {
+		return
+	}
+	delete(w.groups[k.alone()], k.group)
+	if len(w.groups[k.alone()]) == 0 {
+		delete(w.groups, k.alone())
+	}
+}
+
 // filled is the part of command.Observer that waiters are for, of one key.
 func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
 	if w.number.Load() == 0 {
@@ -350,12 +393,19 @@ func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range [...]waitKey{{db, string(key), kind}, {db, string(key), engine.KindString}} {
-		if q := w.keys[k]; q != nil {
-			w.fills++
-			q.filled, q.filledAt = true, w.fills
-			w.offerLocked([]waitKey{k}, nil)
-		}
+	w.filledLocked(waitKey{db: db, key: string(key), kind: engine.KindString})
+	alone := waitKey{db: db, key: string(key), kind: kind}
+	w.filledLocked(alone)
+	for group := range w.groups[alone] { // order does not matter: each is served for itself
+		w.filledLocked(alone.of(group))
+	}
+}
+
+func (w *waiters) filledLocked(k waitKey) {
+	if q := w.keys[k]; q != nil {
+		w.fills++
+		q.filled, q.filledAt = true, w.fills
+		w.offerLocked([]waitKey{k}, nil)
 	}
 }
 
@@ -368,13 +418,19 @@ func (w *waiters) gone(db int, key []byte) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if q := w.keys[waitKey{db, string(key), engine.KindStream}]; q != nil {
-		w.fills++
-		w.goneLocked(q)
+	alone := waitKey{db: db, key: string(key), kind: engine.KindStream}
+	w.fills++
+	w.goneLocked(w.keys[alone])
+	for group := range w.groups[alone] { // order does not matter: all are told
+		w.goneLocked(w.keys[alone.of(group)])
 	}
 }
 
+// goneLocked is gone for a queue, nil if there is none.
 func (w *waiters) goneLocked(q *waitQueue) {
+	if q == nil {
+		return
+	}
 	q.goneAt = w.fills
 	for _, x := range q.list {
 		w.turnLocked(x, nil)
@@ -547,6 +603,7 @@ func (w *waiters) dismiss() {
 	}
 	clear(w.byID)
 	clear(w.keys)
+	clear(w.groups)
 	w.places = 0
 	w.number.Store(0)
 }

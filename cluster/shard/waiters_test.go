@@ -325,6 +325,45 @@ func TestEachTriesForItsOwnGroup(t *testing.T) {
 	w.told("who could not try", group(3, false), ErrAtOnce)
 }
 
+// What is new to one group is new to each: who waits first in each has a turn, those
+// behind him when he leaves, and who finds nothing holds up his own group alone.
+func TestEachGroupHasATurn(t *testing.T) {
+	w := newWaiting(t)
+	w.put("s", engine.KindStream)
+	group := func(n uint64, name string, tried bool) chan error {
+		return w.ask(n, Wait{Keys: keysOf("s", "t"), Kind: engine.KindStream, Group: []byte(name), Tried: tried})
+	}
+	var waiting []chan error
+	names := []string{"one", "one", "two", "two"}
+	for n, name := range names {
+		w.told("who comes", group(uint64(n), name, false), ErrAtOnce)
+		waiting = append(waiting, group(uint64(n), name, true))
+	}
+	w.waiters.filled(0, []byte("s"), engine.KindStream)
+	w.told("the first of one group", waiting[0], nil)
+	w.told("the first of the other", waiting[2], nil)
+	w.silent("the second of one group", waiting[1])
+	w.LeaveWait(WaiterID{1, 0})
+	w.told("the second, for something may be left", waiting[1], nil)
+	w.working.Wait()
+	waiting[1] = group(1, "one", true)
+	waiting[2] = group(2, "two", true)
+	w.silent("the second of the other", waiting[3])
+	// A newcomer of a group that nobody serves waits for no other.
+	w.waiters.filled(0, []byte("t"), engine.KindStream)
+	w.told("of another stream, too", waiting[1], nil)
+	w.told("a newcomer", group(4, "three", false), ErrAtOnce)
+	w.waiters.gone(0, []byte("s"))
+	w.told("when the stream goes", waiting[3], nil)
+	for n := range uint64(5) {
+		w.LeaveWait(WaiterID{1, n})
+	}
+	w.working.Wait()
+	if w.waiters.places != 0 || len(w.waiters.keys) != 0 || len(w.waiters.groups) != 0 {
+		t.Errorf("%d places, %d keys, %d streams with groups are left", w.waiters.places, len(w.waiters.keys), len(w.waiters.groups))
+	}
+}
+
 // TestManySwapsAreOneLook: however often databases are swapped, their keys are
 // looked at once, or once more. Each swap held up the log to list them, and left
 // the list to a goroutine of its own.

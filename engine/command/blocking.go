@@ -115,3 +115,22 @@ func BlockKind(args [][]byte) engine.Kind {
 	}
 	return s.Waits.Kind
 }
+
+// BlockGroup is the group that XREADGROUP reads as one of; nil for other commands.
+func BlockGroup(args [][]byte) (group []byte) {
+	if s, _ := Lookup(args); s == nil || s.Name != "xreadgroup" {
+		return nil
+	}
+	for i := 1; i+1 < len(args); i++ {
+		switch {
+		case equalFold(args[i], "group"):
+			group = args[i+1]
+			i += 2
+		case equalFold(args[i], "block"), equalFold(args[i], "count"):
+			i++
+		case equalFold(args[i], "streams"):
+			return group
+		}
+	}
+	return group
+}

@@ -43,3 +43,16 @@ func TestEveryBlockingRowSaysWhatItWaitsFor(t *testing.T) {
 		}
 	}
 }
+
+// A group may be called like an option; the last one counts.
+func TestWhichGroupReads(t *testing.T) {
+	for line, want := range map[string]string{
+		"xreadgroup group g c streams s >": "g", "XREADGROUP BLOCK 0 NOACK GROUP g c STREAMS s >": "g",
+		"xreadgroup group streams group count 1 block 5 streams group >": "streams", "xreadgroup count group group g c streams s >": "g",
+		"xreadgroup group g c group h c streams group x": "h", "xread streams group x": "", "blpop group 0": "", "xreadgroup group": "",
+	} {
+		if got := string(BlockGroup(words(line))); got != want {
+			t.Errorf("%s: group %q, want %q", line, got, want)
+		}
+	}
+}

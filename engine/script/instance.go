@@ -27,9 +27,11 @@ type instance struct {
 	holes  map[*lua.LTable]int
 	// bytes and instructions are what loading it took.
 	bytes, instructions int64
-	// foreign: something is reached, or was made, that cannot be watched.
+	// foreign: something is reached that cannot be watched.
 	foreign bool
 	protos  map[*lua.FunctionProto]bool
+	// iterators were made as it was loaded; each call of one moves it on.
+	iterators map[*lua.LFunction]bool
 }
 
 // Bounds of what an interpreter keeps, in bytes as charged.
@@ -41,7 +43,7 @@ const (
 // load runs a library's text. What it charges is not the caller's: whether a
 // library is loaded for a call must not be seen.
 func (in *interpreter) load(f *form) (*instance, error) {
-	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}}
+	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}, iterators: map[*lua.LFunction]bool{}}
 	mm := newMeter(&Run{Limits: &loadLimits}, f.names)
 	m := &mm
 	m.loading = inst
@@ -62,6 +64,7 @@ func (in *interpreter) load(f *form) (*instance, error) {
 	L.SetTop(0)
 	inst.bytes, inst.instructions = loadBytes-m.bytes, loadInstructions-m.instructions
 	inst.explore(in)
+	inst.iterators = nil
 	inst.holes = map[*lua.LTable]int{}
 	for _, t := range inst.tables {
 		if w := m.walks[t]; w != nil {
@@ -108,6 +111,7 @@ func (inst *instance) explore(in *interpreter) {
 			v.ForEach(func(k, e lua.LValue) { open = append(open, k, e) })
 		case *lua.LFunction:
 			if seen[v] || v.IsG {
+				inst.foreign = inst.foreign || inst.iterators[v]
 				continue
 			}
 			seen[v] = true

@@ -164,12 +164,8 @@ func strGmatch(L *lua.LState) int {
 	s, p := str(L, "gmatch", 1), str(L, "gmatch", 2)
 	m := meterOf(L)
 	m.use(L, closureCost+1024)
-	if m.loading != nil {
-		// A function of the library that goes on with it would move it for later calls.
-		m.loading.foreign = true
-	}
 	at := 0
-	L.Push(native(func(L *lua.LState) int {
+	next := native(func(L *lua.LState) int {
 		ms := &matcher{m: meterOf(L), L: L, src: s, pat: p}
 		for ; at <= len(s); at++ {
 			ms.level, ms.depth = 0, 0
@@ -184,7 +180,11 @@ func strGmatch(L *lua.LState) int {
 		}
 		L.Push(lua.LNil)
 		return 1
-	}))
+	})
+	if m.loading != nil {
+		m.loading.iterators[next] = true
+	}
+	L.Push(next)
 	return 1
 }
 

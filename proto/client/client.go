@@ -135,9 +135,10 @@ type shared struct {
 	// letGo ends the wait of a blocked client; nil when it is not blocked.
 	letGo context.CancelCauseFunc
 
-	// listens: the client waits for what others do, so that its silence means nothing.
-	listens atomic.Bool
-	killed  atomic.Bool
+	// listens: the client waits for what others do, so that its silence means nothing;
+	// subscribed: for messages.
+	listens, subscribed atomic.Bool
+	killed              atomic.Bool
 	// busy: a batch is being answered.
 	busy atomic.Bool
 }
@@ -265,11 +266,15 @@ func (c *Client) note(now time.Time) {
 	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
 	s.listens.Store(c.monitoring || c.subs.total() > 0)
+	s.subscribed.Store(c.subs.total() > 0)
 }
 
 // Listens tells whether the client waits for messages, or for what others run: Redis
 // closes none such for being idle. Any goroutine may ask.
 func (c *Client) Listens() bool { return c.shared.listens.Load() }
+
+// Subscribed tells whether the client waits for messages. Any goroutine may ask.
+func (c *Client) Subscribed() bool { return c.shared.subscribed.Load() }
 
 func (c *Client) flags() [2]string {
 	return [2]string{

@@ -53,9 +53,9 @@ type Settings struct {
 	// one client's requests.
 	BulkBytesMax, QueryBytesMax int
 	IdleTimeoutSec              int
-	// OutputBytesMax is how much may wait to be read by a client, and
-	// OutputSoftBytesMax how much for longer than OutputSoftSec; 0: the default.
-	OutputBytesMax, OutputSoftBytesMax, OutputSoftSec int
+	// NormalOutput is how much may wait to be read by a client, PubSubOutput by one that
+	// has subscribed to something.
+	NormalOutput, PubSubOutput OutputLimit
 	// ClientsBytesMax is how much all clients together may hold; 0: there is no such
 	// limit (maxmemory-clients).
 	ClientsBytesMax int64
@@ -65,6 +65,13 @@ type Settings struct {
 	// Endpoint is what the CLUSTER commands name nodes by.
 	Endpoint                    EndpointKind
 	ServerVersion, RedisVersion string
+}
+
+// OutputLimit is how much may wait to be read by a client: HardBytes, and SoftBytes for
+// no longer than SoftSec. 0: there is no such limit.
+type OutputLimit struct {
+	HardBytes, SoftBytes int64
+	SoftSec              int
 }
 
 // Source tells the settings of the moment; it is asked for each batch.

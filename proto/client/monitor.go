@@ -22,6 +22,7 @@ type monitors struct {
 
 // add makes a client see commands.
 func (m *monitors) add(p *pushes) {
+	p.monitor(true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var next []*pushes
@@ -32,8 +33,9 @@ func (m *monitors) add(p *pushes) {
 	m.all.Store(&next)
 }
 
-// remove ends that.
+// remove ends that, also for those who are about to show something.
 func (m *monitors) remove(p *pushes) {
+	p.monitor(false)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.all.Load()
@@ -104,7 +106,9 @@ func hidden(spec *command.Spec) bool {
 func showLine(all []*pushes, l line) {
 	for _, p := range all {
 		p.mu.Lock()
-		p.sendLocked(l)
+		if p.monitors {
+			p.sendLocked(l)
+		}
 		p.mu.Unlock()
 	}
 }

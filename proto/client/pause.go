@@ -112,6 +112,11 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 		c.pushes.release()
 		defer c.pushes.hold()
 	}
+	if c.shared.killed.Load() {
+		// Who sent it away did not know that it waits.
+		c.closing, c.silent = true, true
+		return false
+	}
 	for {
 		s := c.registry.pause.holds(c, spec, args)
 		if s == nil {

@@ -157,12 +157,23 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 	}
 	for _, name := range names {
 		if _, ok := c.subs[kind][string(name)]; ok {
-			c.hear(kind, string(name), false)
 			c.backend.Hub().Unsubscribe(c.pushes, kind, string(name))
 		}
+	}
+	if !c.tx.runs {
+		// What came before stands before: behind the last confirmation a client of RESP2
+		// takes everything for a reply.
+		c.out.Raw(c.pushes.claim())
+	}
+	for _, name := range names {
+		c.hear(kind, string(name), false)
 		c.confirm(verb, kind, name)
 	}
 	c.pushes.listen(c.subs.total() > 0)
+	if c.tx.runs && c.proto == reply.RESP2 && c.subs.total() == 0 && !c.monitoring {
+		// There is no place for a message within the replies of a transaction.
+		c.pushes.forget()
+	}
 }
 
 // unsubscribeAll gives up all subscriptions without a word.

@@ -19,10 +19,11 @@ type pushes struct {
 	registry *Registry
 	mu       sync.Mutex
 	// proto is the protocol the client speaks, listens that it has subscribed to
-	// something.
-	proto   int
-	listens bool
-	held    bool
+	// something, monitors that it sees what others run.
+	proto    int
+	listens  bool
+	monitors bool
+	held     bool
 	// waiting are the messages that came while held, of waitingBytes. They become
 	// bytes when they are sent, for the protocol may be another one then.
 	waiting      []message
@@ -183,17 +184,28 @@ func (p *pushes) hold() {
 	p.mu.Unlock()
 }
 
+// claim returns what waits, which the caller writes among the replies.
+func (p *pushes) claim() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.claimLocked()
+}
+
+func (p *pushes) claimLocked() []byte {
+	all := make([]byte, 0, p.waitingBytes)
+	for _, m := range p.waiting {
+		all = append(all, p.bytesLocked(m)...)
+	}
+	p.waiting, p.waitingBytes = nil, 0
+	return all
+}
+
 // release writes what waited, and lets further ones through.
 func (p *pushes) release() {
 	p.mu.Lock()
 	p.held = false
 	if len(p.waiting) > 0 {
-		all := make([]byte, 0, p.waitingBytes)
-		for _, m := range p.waiting {
-			all = append(all, p.bytesLocked(m)...)
-		}
-		_, _ = p.conn.Write(all)
-		p.waiting, p.waitingBytes = nil, 0
+		_, _ = p.conn.Write(p.claimLocked())
 	}
 	list := p.redirected
 	p.redirected, p.redirectedBytes = nil, 0
@@ -228,6 +240,13 @@ func (p *pushes) speak(proto int) {
 func (p *pushes) listen(yes bool) {
 	p.mu.Lock()
 	p.listens = yes
+	p.mu.Unlock()
+}
+
+// monitor notes whether the client monitors.
+func (p *pushes) monitor(yes bool) {
+	p.mu.Lock()
+	p.monitors = yes
 	p.mu.Unlock()
 }
 

@@ -56,8 +56,17 @@ func (k *caching) author(c *Client) uint64 {
 // wants tells whether the keys of a command are to be registered: it reads, and
 // the mode asks for it. A script may read what it names.
 func (k *caching) wants(spec *command.Spec) bool {
-	return k.on && !k.opt.BCast && (!k.opt.OptIn || k.given) && (!k.opt.OptOut || !k.given) &&
-		(spec.Is(command.ReadOnly) || spec.Cats&command.CatScripting != 0) && !spec.Is(command.PubSub)
+	return k.on && !k.opt.BCast && (!k.opt.OptIn || k.given) && (!k.opt.OptOut || !k.given) && reads(spec)
+}
+
+// reads tells whether a client may keep what a command answers.
+func reads(spec *command.Spec) bool {
+	return (spec.Is(command.ReadOnly) || spec.Cats&command.CatScripting != 0) && !spec.Is(command.PubSub)
+}
+
+// hears tells whether the client is told of changes of a key that it has read.
+func (k *caching) hears(key []byte) bool {
+	return !k.opt.BCast || slices.ContainsFunc(k.opt.Prefixes, func(prefix string) bool { return strings.HasPrefix(string(key), prefix) })
 }
 
 // remember registers the keys of a command about to be sent.
@@ -99,11 +108,16 @@ func (c *Client) rememberQueue(tx *transaction) {
 	c.caching.given = given
 }
 
-// doubt declares changed what was read while no registration could stand: the
-// client may cache it for no time at all. The news stands behind the reply.
+// doubt declares changed what was read while no registration could stand, or the news
+// of a change may have gone ahead: the client may cache it for no time at all. The
+// news stands behind the reply.
 func (c *Client) doubt(spec *command.Spec, args [][]byte) {
-	if c.caching.wants(spec) {
-		for _, key := range keysOf(spec, args) {
+	k := &c.caching
+	if !k.wants(spec) && !(k.on && k.opt.BCast && reads(spec)) {
+		return
+	}
+	for _, key := range keysOf(spec, args) {
+		if k.hears(key) {
 			c.pushes.Invalidate(tracking.Doubt(key))
 		}
 	}

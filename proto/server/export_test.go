@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"lockstep/proto/resp"
+)
 
 // Leaving tells whether Close has begun to send clients away.
 func (s *Server) Leaving() bool { return s.leaving.Load() }
@@ -10,3 +14,6 @@ func (s *Server) SetLeaveTime(d time.Duration) { s.leaveTime = d }
 
 // Active is the number of batches being answered.
 func (s *Server) Active() int { return int(s.active.Load()) }
+
+// Limits are those of clients that have subscribed to something, or of others.
+func (s *Server) Limits(subscribed bool) resp.Limits { return s.limits(subscribed) }

@@ -99,7 +99,7 @@ func TestWhoMonitorsMayGoOn(t *testing.T) {
 // nobody; one that reads meanwhile loses nothing.
 func TestASlowMonitorIsCutOff(t *testing.T) {
 	n := startNode(t, 1)
-	n.set(func(s *settings) { s.OutputBytesMax = 1 << 20 })
+	n.set(func(s *settings) { s.NormalOutput.HardBytes = 1 << 20 })
 	slow, err := net.Dial("tcp", n.addr)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
 	"lockstep/tests/respconn"
 )
 
@@ -182,7 +184,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 func TestASlowSubscriberIsCutOff(t *testing.T) {
 	n := startNode(t, 1)
 	s := *n.settings.Load()
-	s.OutputBytesMax = 1 << 20
+	s.PubSubOutput.HardBytes = 1 << 20
 	n.settings.Store(&s)
 	slow, quick, speaker := dial(t, n.addr), dial(t, n.addr), dial(t, n.addr)
 	do(t, slow, "SUBSCRIBE", "c")
@@ -197,5 +199,59 @@ func TestASlowSubscriberIsCutOff(t *testing.T) {
 	})
 	if got := do(t, speaker, "PUBSUB", "NUMSUB", "c"); !strings.HasSuffix(strings.TrimSpace(got), ":1") {
 		t.Errorf("subscribers: %s", got)
+	}
+}
+
+// What is published before a channel is given up stands before the confirmation: behind
+// the last one a client of RESP2 takes everything for a reply.
+func TestNoMessageComesBehindTheLastConfirmation(t *testing.T) {
+	for _, proto := range []string{"2", "3"} {
+		for _, giveUp := range [][]string{{"UNSUBSCRIBE", "a"}, {"UNSUBSCRIBE"}} {
+			n := startNode(t, 1)
+			c := dial(t, n.addr)
+			do(t, c, "HELLO", proto)
+			do(t, c, "SUBSCRIBE", "a")
+			n.onHub.Store(once(func() { n.hub.Publish(pubsub.Channel, "a", []byte("late")) }))
+			if got := do(t, c, giveUp...); !strings.Contains(got, "late") {
+				t.Errorf("RESP%s, %q: first comes %s", proto, giveUp, got)
+			}
+			if got := readNext(t, c); !strings.Contains(got, "unsubscribe") {
+				t.Errorf("RESP%s, %q: then comes %s", proto, giveUp, got)
+			}
+			if got := do(t, c, "PING"); got != "+PONG" {
+				t.Errorf("RESP%s, %q: PING is answered %s", proto, giveUp, got)
+			}
+		}
+	}
+}
+
+// Within the replies of a transaction there is no place for messages.
+func TestATransactionThatGivesItsChannelsUpLeavesNoMessage(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	for _, args := range [][]string{{"MULTI"}, {"SUBSCRIBE", "a"}, {"UNSUBSCRIBE", "a"}} {
+		do(t, c, args...)
+	}
+	heard := 0
+	publish := func() { heard += n.hub.Publish(pubsub.Channel, "a", []byte("late")) }
+	n.onHub.Store(&publish)
+	do(t, c, "EXEC")
+	n.onHub.Store(nil)
+	if got := do(t, c, "PING"); got != "+PONG" || heard == 0 {
+		t.Errorf("%d messages were heard, and PING is answered %s", heard, got)
+	}
+}
+
+// Each class of clients has the output limits that were chosen for it; 0 is none.
+func TestOutputLimitsAreThoseOfTheClass(t *testing.T) {
+	n := startNode(t, 1)
+	for _, want := range [][2]client.OutputLimit{{}, {{HardBytes: 1 << 30}, {SoftBytes: 5, SoftSec: 7}}, {{SoftBytes: 5, SoftSec: 7}, {HardBytes: 3}}} {
+		n.set(func(s *settings) { s.NormalOutput, s.PubSubOutput = want[0], want[1] })
+		for i, subscribed := range []bool{false, true} {
+			l := n.server.Limits(subscribed)
+			if got := (client.OutputLimit{HardBytes: l.OutputHardMax, SoftBytes: l.OutputSoftMax, SoftSec: int(l.OutputSoftTime.Seconds())}); got != want[i] {
+				t.Errorf("subscribed %v: %+v, not %+v", subscribed, got, want[i])
+			}
+		}
 	}
 }

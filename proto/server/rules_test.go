@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/cluster"
 	"lockstep/tests/respconn"
 )
 
@@ -114,6 +115,20 @@ func TestARuleThatComesWhileAClientBeginsToWait(t *testing.T) {
 	if got := do(t, c, "BLPOP", "list", "0"); got != "-NOPERM this user has no permissions to run the 'blpop' command" {
 		t.Error(got)
 	}
+}
+
+func TestARuleThatComesWhileAPauseBeginsToHold(t *testing.T) {
+	n := startNode(t, 1)
+	admin, c := dial(t, n.addr), ann(t, n)
+	do(t, admin, "CLIENT", "PAUSE", "600000", "WRITE")
+	delUser := once(func() { rule(t, n, "DELUSER", "ann") })
+	before := func(int, *cluster.Call) error { (*delUser)(); return nil }
+	n.exec.lost.Store(&before)
+	// The read runs when the write behind it is held.
+	if err := c.Write(append(respconn.Command("GET", "a"), respconn.Command("SET", "a", "1")...)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "ann is cut off", func() bool { return !strings.Contains(do(t, admin, "CLIENT", "LIST"), "user=ann") })
 }
 
 // Entries of ACL LOG have a number of their own and two times, as since Redis 7.2; one

@@ -201,21 +201,21 @@ func (s *Server) evict() {
 	})
 }
 
-// limits are those that the settings of the moment ask for.
-func (s *Server) limits() resp.Limits {
+// limits are those that the settings of the moment ask for, of a client that has
+// subscribed to something or of another one.
+func (s *Server) limits(subscribed bool) resp.Limits {
 	set := s.cfg.Backend.Settings()
 	limits := resp.DefaultLimits
 	limits.BulkBytesMax = int64(set.BulkBytesMax)
 	limits.QueryBytesMax = int64(set.QueryBytesMax)
 	limits.TogetherMax = set.ClientsBytesMax
 	limits.IdleTimeout = time.Duration(set.IdleTimeoutSec) * time.Second
-	if set.OutputBytesMax > 0 {
-		limits.OutputHardMax = int64(set.OutputBytesMax)
+	output := set.NormalOutput
+	if subscribed {
+		output = set.PubSubOutput
 	}
-	if set.OutputSoftBytesMax > 0 {
-		limits.OutputSoftMax = int64(set.OutputSoftBytesMax)
-		limits.OutputSoftTime = time.Duration(set.OutputSoftSec) * time.Second
-	}
+	limits.OutputHardMax, limits.OutputSoftMax = output.HardBytes, output.SoftBytes
+	limits.OutputSoftTime = time.Duration(output.SoftSec) * time.Second
 	return limits
 }
 

@@ -54,7 +54,7 @@ func TestALongPipelineMayBeSentBeforeAnythingIsRead(t *testing.T) {
 
 func TestAClientThatHoardsRepliesIsClosedAndOthersAreNot(t *testing.T) {
 	n := startNode(t, 1)
-	n.set(func(s *settings) { s.OutputBytesMax = 1 << 20 })
+	n.set(func(s *settings) { s.NormalOutput.HardBytes = 1 << 20 })
 	other := dial(t, n.addr)
 	do(t, other, "SET", "big", strings.Repeat("x", 1<<20))
 	c := dial(t, n.addr)

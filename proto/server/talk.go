@@ -56,8 +56,10 @@ func (s *Server) newTalk(conn, raw net.Conn) *talk {
 
 // limits are those of the moment for this client.
 func (t *talk) limits() resp.Limits {
-	limits := t.s.limits()
-	if limits.IdleTimeout > 0 && t.client.Listens() {
+	// There is none while it is being made, and others may know it already.
+	c := t.client
+	limits := t.s.limits(c != nil && c.Subscribed())
+	if limits.IdleTimeout > 0 && c != nil && c.Listens() {
 		limits.IdleTimeout = 0
 	}
 	return limits

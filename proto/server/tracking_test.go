@@ -601,6 +601,25 @@ func TestWhereTrackingDiffersFromRedis(t *testing.T) {
 	wants(b, `*3 "message" "__redis__:invalidate" (nil)`)
 }
 
+// Of a transaction in which a client begins to listen by prefix, what is read then is in
+// doubt, too, as far as it listens.
+func TestWhatIsReadAsListeningBeginsIsInDoubt(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	do(t, c, "HELLO", "3")
+	for _, line := range []string{"MULTI", "CLIENT TRACKING ON BCAST PREFIX k", "MGET k l", "EXEC"} {
+		do(t, c, strings.Fields(line)...)
+	}
+	if err := c.Send("PING"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`>2 "invalidate" *1 "k"`, "+PONG"} {
+		if got := readNext(t, c); got != want {
+			t.Fatalf("told %s, not %s", got, want)
+		}
+	}
+}
+
 // Who is told what and when is what redis-server tells.
 func TestTrackingIsAsRedisDoesIt(t *testing.T) {
 	ours, redis := startNode(t, 1), startRedis(t)

@@ -69,7 +69,7 @@ func (v *Visitor) key(r *rdb.Reader, e *rdb.Event) error {
 	db, at := e.DB, e.ExpireAtMs
 	entry, err := command.ReadValue(&r.Source, e.Type, e.Key, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("key %.60q of database %d: %w", e.Key, db, err)
 	}
 	entry.ExpireAtMs = at
 	if v.Key == nil {

@@ -43,7 +43,7 @@ func (n *Node) watchVersion() {
 // knows the next one; else it says why not, or nothing.
 func (n *Node) raiseByItself() string {
 	view := n.machine.View()
-	if !view.Created() || view.Version() >= meta.KnownVersion() || !n.metaGroup.IsLeader() ||
+	if !n.settled.Load() || view.Version() >= meta.KnownVersion() || !n.metaGroup.IsLeader() ||
 		n.cfg.Current().ClusterVersionRaise != config.RaiseAuto {
 		return ""
 	}
@@ -54,6 +54,16 @@ func (n *Node) raiseByItself() string {
 	}
 	n.log.Info("the cluster's version was raised", "to", meta.KnownVersion())
 	return ""
+}
+
+// clusterVersion is the cluster's, or the one that the folder says it had last: a node
+// that begins knows that before the meta group's log has come to it again.
+func (n *Node) clusterVersion() int {
+	version := n.machine.View().Version()
+	if id := n.folder.Identity(); id != nil {
+		version = max(version, id.ClusterVersion)
+	}
+	return version
 }
 
 // raise raises the cluster's version, or says which node stands in the way.

@@ -44,13 +44,14 @@ func (n *Node) openLeaders() {
 // it takes clients. One that has no quorum takes them all the same.
 const knowWait = 3 * time.Second
 
-// awaitLeaders waits until this node can tell clients where every hash slot is.
+// awaitLeaders waits until this node can tell clients where every hash slot is, and
+// goes by the cluster's settings.
 // One that told them less would lead astray those that ask it first after its
 // start, for many clients ask again only when something has failed.
 func (n *Node) awaitLeaders(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !n.knowsLeaders(); {
+	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !(n.knowsLeaders() && n.knowsSettings()); {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -75,6 +75,10 @@ type Node struct {
 	backups backupParts
 	// version is the cluster's that the shards were told of.
 	version atomic.Int64
+	// settling is held while the meta group's settings are put into force; settled is
+	// set once those are that it had when this node began.
+	settling sync.Mutex
+	settled  atomic.Bool
 	// peakBytes is the most that the data took, looked at once a second.
 	peakBytes atomic.Int64
 	replicas  *replicas
@@ -369,7 +373,7 @@ func (n *Node) me() meta.Node {
 	}
 	// An older program could not read it; it is told when the cluster's version has
 	// been raised.
-	if n.machine.View().Version() >= meta.VersionOperator {
+	if n.clusterVersion() >= meta.VersionOperator {
 		me.Hostname, me.TLSPort = s.ClusterAnnounceHostname, announcedTLSPort(s)
 	}
 	return me

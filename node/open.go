@@ -102,9 +102,11 @@ func inWords(err error, what string, port int) error {
 }
 
 // listenAddresses are the addresses of bind with a port. A leading "-" lets an
-// address be missing on this machine.
+// address be missing on this machine. To listen on all addresses of one kind is to
+// listen on those of the other, too, where the machine has both (package net).
 func listenAddresses(bind []string, port int) []string {
 	var addrs []string
+	all := false
 	for _, b := range bind {
 		host, optional := strings.CutPrefix(b, "-")
 		switch host {
@@ -116,6 +118,12 @@ func listenAddresses(bind []string, port int) []string {
 		addr := net.JoinHostPort(host, strconv.Itoa(port))
 		if optional && !available(host) {
 			continue
+		}
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			if all {
+				continue
+			}
+			all = true
 		}
 		addrs = append(addrs, addr)
 	}
@@ -258,7 +266,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		Group: gcfg, Node: n.self.Incarnation, Boot: n.boot,
 		Machine: machine,
 		ReadMode: func() shard.ReadMode {
-			if n.cfg.Current().ReadMode == config.ReadQuorum {
+			if !n.settled.Load() || n.cfg.Current().ReadMode == config.ReadQuorum {
 				return shard.ReadQuorum
 			}
 			return shard.ReadLease
@@ -267,7 +275,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		ScriptTimeout: func() time.Duration {
 			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.engineSettings, Memory: &n.memory,
+		Settings: n.engineSettings, Settled: n.settled.Load, Memory: &n.memory,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 	}
 }
@@ -314,6 +322,7 @@ func (n *Node) reconcile(context.Context) error {
 		Peers: n.transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
 	})
 	n.replicatedSettings()
+	n.background.run(n.learnSettings)
 	n.openLeaders()
 	n.background.run(n.tickUse)
 	n.serving.Store(true)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/shard"
 	"lockstep/engine/command"
 	"lockstep/engine/script"
 	"lockstep/node/config"
@@ -29,8 +30,12 @@ func (n *Node) setEverywhere(ctx context.Context, pairs []config.Pair) error {
 	return nil
 }
 
-// applySettings puts into force what the meta group says.
-func (n *Node) applySettings(v *meta.View) {
+// applySettings puts into force what the meta group says now: who comes with a view
+// may have been overtaken by who came with a newer one.
+func (n *Node) applySettings(*meta.View) {
+	n.settling.Lock()
+	defer n.settling.Unlock()
+	v := n.machine.View()
 	pairs := make([]config.Pair, 0, len(v.Settings))
 	for name, value := range v.Settings {
 		if name != lastBackupSetting {
@@ -39,6 +44,42 @@ func (n *Node) applySettings(v *meta.View) {
 	}
 	slices.SortFunc(pairs, func(a, b config.Pair) int { return cmp.Compare(a.Name, b.Name) })
 	n.cfg.ApplyReplicated(pairs)
+}
+
+// learnSettings waits until this node has seen all settings that the meta group had when
+// it began. Shards may be led here before. Their logs have the settings of the cluster,
+// and this node those of its file as yet: with a maxmemory of that, keys would go.
+func (n *Node) learnSettings() {
+	t := time.NewTicker(readyEvery)
+	defer t.Stop()
+	for {
+		_, err := n.machine.Wait(n.ctx, (*meta.View).Created)
+		if err == nil {
+			_, err = n.meta.CatchUp(n.ctx)
+		}
+		if err == nil {
+			break
+		}
+		select {
+		case <-t.C:
+		case <-n.ctx.Done():
+			return
+		}
+	}
+	n.applySettings(nil)
+	n.settled.Store(true)
+	for _, s := range n.shards() {
+		s.SyncSettings(n.ctx)
+	}
+}
+
+// knowsSettings tells whether the cluster's settings are in force in the shards that
+// this node leads.
+func (n *Node) knowsSettings() bool {
+	want := n.engineSettings()
+	return n.settled.Load() && !slices.ContainsFunc(n.shards(), func(s *shard.Shard) bool {
+		return s.Group().IsLeader() && !s.Group().Short() && s.Machine().Settings() != want
+	})
 }
 
 // applyVersion brings into the shards' logs what the cluster's version brings.

@@ -103,7 +103,7 @@ func (u *users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 		if err != nil {
 			return err
 		}
-		_, err = u.n.meta.Do(ctx, commandOf(change, v.UserChanges))
+		result, err := u.n.meta.Do(ctx, commandOf(change, v.UserChanges))
 		if errors.Is(err, meta.ErrStale) {
 			// This node may be behind; then its view moves on by itself.
 			_, _ = u.n.machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
@@ -111,6 +111,9 @@ func (u *users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 		}
 		if err != nil {
 			return textOfUsers(err)
+		}
+		if !result.Changed && len(change.Delete) == 0 && u.n.machine.View().UserChanges != v.UserChanges {
+			continue // there was nothing to change in users of the past
 		}
 		u.rejudge()
 		return nil
@@ -144,7 +147,7 @@ func textOfUsers(err error) error {
 // the setting of each node is all there is.
 func (u *users) setPassword(pairs []config.Pair) error {
 	i := slices.IndexFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "requirepass") })
-	if i < 0 || u.n.machine.View().Version() < meta.VersionUsers {
+	if i < 0 || u.n.clusterVersion() < meta.VersionUsers {
 		return nil
 	}
 	rules := []string{"resetpass", ">" + pairs[i].Value}
@@ -169,8 +172,11 @@ func (n *Node) foundUsers(ctx context.Context) error {
 	if s.ACLFile == "" && len(s.Users) == 0 {
 		return nil
 	}
-	if _, err := n.machine.Wait(ctx, func(v *meta.View) bool { return v.Created() }); err != nil {
-		return fmt.Errorf("the cluster's users could not be looked at: %w", err)
+	// Who has kept users needs no quorum to know that there are some.
+	if n.users.now.Load().changes == 0 {
+		if _, err := n.machine.Wait(ctx, (*meta.View).Created); err != nil {
+			return fmt.Errorf("the cluster's users could not be looked at: %w", err)
+		}
 	}
 	if n.users.Users(); n.users.now.Load().changes > 0 {
 		n.log.Info("the cluster has users already; those of the file or the configuration are not read")

@@ -38,6 +38,8 @@ type loneNode struct {
 	addr      string
 	transport *transport.Transport
 	log       *slog.Logger
+	// unsettled: the node does not know which settings the cluster wants.
+	unsettled atomic.Bool
 }
 
 func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode {
@@ -84,7 +86,7 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 		},
 		Node: 1, Boot: 1, ReadMode: func() ReadMode { return ReadLease },
 		EntryBytesMax: 1 << 20, OutstandingBytesMax: 64 << 20, OutstandingTxnsMax: 1 << 20,
-		Settings: func() command.Settings { return *n.settings.Load() }, Memory: &n.memory, Log: n.log,
+		Settings: func() command.Settings { return *n.settings.Load() }, Settled: func() bool { return !n.unsettled.Load() }, Memory: &n.memory, Log: n.log,
 	})
 	if err != nil {
 		n.t.Fatal(err)

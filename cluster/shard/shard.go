@@ -53,6 +53,9 @@ type Config struct {
 	// Settings are the limits that replicas must agree on, as they are to be. The
 	// leader brings them into the log.
 	Settings func() command.Settings
+	// Settled tells whether Settings are those that the cluster wants: until then the
+	// log keeps what it has; nil: they always are.
+	Settled func() bool
 	// ScriptTimeout is how long a script may run that only reads, 0: no limit but
 	// its budget. Nil: the same.
 	ScriptTimeout func() time.Duration
@@ -230,6 +233,9 @@ func (s *Shard) ready(term uint64) {
 // SyncSettings brings the settings that apply looks at into the log, if this
 // node leads and they differ.
 func (s *Shard) SyncSettings(ctx context.Context) {
+	if s.cfg.Settled != nil && !s.cfg.Settled() {
+		return
+	}
 	want, have := s.cfg.Settings(), s.machine.Settings()
 	for _, name := range command.SettingNames() {
 		value := *want.Ref(name)

@@ -48,6 +48,10 @@ func plain(err error) error {
 }
 
 func (c *Config) rewrite() error {
+	if wrong := conflicts(c.Current()); len(wrong) > 0 {
+		// The cluster's setting and one of this node's, which must change first.
+		return fmt.Errorf("no node would start with it: %s", wrong[0])
+	}
 	path, err := filepath.EvalSymlinks(c.file)
 	if err != nil {
 		return err
@@ -116,7 +120,11 @@ func impliedBy(text, path string, s *Settings) map[*Directive]bool {
 // line is a directive's line in a file.
 func (d *Directive) line(value string) string {
 	if d.kind.words() && value != "" {
-		return d.Name + " " + value
+		words := strings.Fields(value)
+		for i, w := range words {
+			words[i] = quoteWord(w)
+		}
+		return d.Name + " " + strings.Join(words, " ")
 	}
 	return d.Name + " " + quoteWord(value)
 }

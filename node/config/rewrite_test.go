@@ -156,3 +156,41 @@ func TestQuotedWordsAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+// What the cluster's log says may contradict what this node alone says. A file that
+// says both would keep the node from starting.
+func TestRewriteMakesNoFileThatNoNodeStartsWith(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lockstep.conf")
+	putFile(t, path, "timeout 5\n")
+	c := loadFile(t, path)
+	c.ApplyReplicated([]Pair{{"proto-max-bulk-len", "200mb"}})
+	if err := c.Rewrite(); err == nil || !strings.Contains(err.Error(), "client-query-buffer-limit") {
+		t.Errorf("the rewrite says %v", err)
+	}
+	if text := readText(t, path); text != "timeout 5\n" {
+		t.Errorf("the file is %q", text)
+	}
+	if err := c.Set([]Pair{{"client-query-buffer-limit", "300mb"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Rewrite(); err != nil {
+		t.Fatal(err)
+	}
+	loadFile(t, path)
+}
+
+// The words of a list may have quotes in them.
+func TestRewriteQuotesTheWordsOfLists(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lockstep.conf")
+	putFile(t, path, "timeout 5\n")
+	c := loadFile(t, path)
+	if err := c.Set([]Pair{{"ignore-warnings", `a " '#b \`}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Rewrite(); err != nil {
+		t.Fatal(err)
+	}
+	if was, is := c.Get("ignore-warnings"), loadFile(t, path).Get("ignore-warnings"); was[0] != is[0] {
+		t.Errorf("%q after a restart, not %q", is[0].Value, was[0].Value)
+	}
+}

@@ -24,7 +24,7 @@ var nodeDirectives = []*Directive{
 	},
 	{
 		Name: "bind", Default: "127.0.0.1 -::1", Flags: Immutable,
-		Doc:     "Addresses to listen on, for clients and for peers; `*` is all IPv4, `::*` all IPv6 ones, and a leading `-` lets an address be missing.",
+		Doc:     "Addresses to listen on, for clients and for peers; `*` or `::*` is all, and a leading `-` lets an address be missing.",
 		Differs: "the value of the redis.conf that Redis ships, not the one compiled into it: nothing listens to the world unless it was told to",
 		kind:    into(list("addresses", checkBind), func(s *Settings) *[]string { return &s.Bind }),
 	},

@@ -288,3 +288,45 @@ func TestANodeInAnotherClusterGoesByTheUsersThere(t *testing.T) {
 		t.Errorf("a user that was just made is not there: %s", got)
 	}
 }
+
+// A node that has not heard of a user yet says nothing of that one's past: who deletes it
+// there deletes it.
+func TestAUserIsDeletedWhereNobodyHasHeardOfItYet(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	var conns []*respconn.Conn
+	for _, n := range c.Nodes {
+		conns = append(conns, proc.Dial(t, n.Addr()))
+	}
+	for i := range 30 {
+		makes, deletes := conns[i%3], conns[(i+1)%3]
+		expect(t, makes, "+OK", "acl", "setuser", "bob", "on")
+		expect(t, deletes, ":1", "acl", "deluser", "bob")
+	}
+}
+
+// Who was started with an ACL file, and kept the cluster's users, serves without a quorum
+// as others do.
+func TestANodeWithAnACLFileStartsAlone(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "users.acl")
+	if err := os.WriteFile(path, []byte("user default on nopass ~* &* +@all\nuser bob on >b ~* &* +@all\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--aclfile", path}})
+	everywhere(t, c, `*2 "bob" "default"`, "acl", "users")
+	for _, n := range c.Nodes {
+		n.Stop()
+	}
+	alone := c.Nodes[0]
+	alone.Start()
+	proc.Wait(t, patience, "it answers", func() bool {
+		if !alone.Running() {
+			t.Fatalf("it has ended: %s", alone.LogTail(500))
+		}
+		return proc.Ping(alone.Addr())
+	})
+	expect(t, as(t, alone, "bob", "b"), `"bob"`, "acl", "whoami")
+}

@@ -1,0 +1,66 @@
+package node
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
+	"lockstep/node/config"
+	"lockstep/tests/ports"
+)
+
+// applied is a log of the meta group whose entries are applied at once.
+type applied struct {
+	machine *meta.Machine
+	index   uint64
+}
+
+func (*applied) IsLeader() bool { return true }
+
+func (a *applied) Append(_ context.Context, data []byte) error {
+	a.index++
+	return a.machine.Apply(a.index, data)
+}
+
+// Who has set something applies it, too, beside the goroutine that applies the log, and
+// may be held up between its look at the state and that: what is newer stays.
+func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
+	n := &Node{cfg: config.Default(), machine: meta.NewMachine()}
+	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
+	t.Cleanup(couriers.Close)
+	client := meta.NewClient(n.machine, &applied{machine: n.machine}, couriers, nil)
+	do := func(c meta.Command) {
+		t.Helper()
+		if _, err := client.Do(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	founder := meta.Node{ID: meta.MakeNodeID("n1", 1), Name: "n1", Incarnation: 1, PeerAddr: "a:1", ClientAddr: "a:2"}
+	do(&meta.CreateCluster{ClusterID: "c", Founder: founder, Creation: n.creation(n.cfg.Current())})
+	n.machine.OnChange(n.applySettings)
+	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "1000"}})
+	old := n.machine.View()
+	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
+	n.applySettings(old)
+	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
+		t.Errorf("maxmemory is %d", got)
+	}
+}
+
+// redis.conf has `bind * -::*` for all addresses.
+func TestAllAddressesAreListenedOnOnce(t *testing.T) {
+	port := ports.Free(t)
+	for _, bind := range [][]string{{"*", "-::*"}, {"-::*", "*"}, {"0.0.0.0", "-::"}, {"127.0.0.1", "-::1"}} {
+		for _, addr := range listenAddresses(bind, port) {
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				t.Errorf("%q: %v", bind, err)
+				continue
+			}
+			defer l.Close()
+		}
+		port = ports.Free(t)
+	}
+}

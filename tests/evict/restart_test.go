@@ -1,0 +1,41 @@
+package evict
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+)
+
+// TestARestartEvictsNothing: what CONFIG SET has made of maxmemory is the cluster's, and
+// a node that is started again leads by it from the first entry on, though its file says
+// less.
+func TestARestartEvictsNothing(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewNode(t, proc.Options{Shards: 8, Args: []string{"--maxmemory", "1mb", "--maxmemory-policy", "allkeys-lru"}})
+	conn := proc.Dial(t, n.Addr())
+	if got := say(t, conn, "CONFIG", "SET", "maxmemory", "0"); got != "OK" {
+		t.Fatal(got)
+	}
+	const keys = 40_000
+	value := strings.Repeat("v", 500)
+	var commands [][]string
+	for i := range keys {
+		commands = append(commands, []string{"SET", "k" + strconv.Itoa(i), value})
+	}
+	run(t, conn, commands...)
+	if got := say(t, conn, "SAVE"); got != "OK" {
+		t.Fatal(got)
+	}
+	for range 2 {
+		n.Stop()
+		n.Start()
+		n.WaitReady()
+		conn := proc.Dial(t, n.Addr())
+		if got, evicted := say(t, conn, "DBSIZE"), number(n.Addr(), "stats", "evicted_keys"); !strings.HasSuffix(got, strconv.Itoa(keys)) || evicted != 0 {
+			t.Fatalf("%s keys are left of %d; %d were evicted", got, keys, evicted)
+		}
+	}
+}

@@ -27,7 +27,7 @@ const (
 func (s *Settings) functionLimits() *script.FunctionLimits {
 	return &script.FunctionLimits{
 		Libraries: int(s.FunctionLibrariesMax), Functions: int(s.FunctionsMax), Bytes: int(s.FunctionBytesMax),
-		SourceBytes: int(s.ScriptSourceBytesMax),
+		SourceBytes: int(s.ScriptSourceBytesMax), Answers: script.Answers(s.AsRedis),
 	}
 }
 

@@ -17,6 +17,9 @@ type FunctionLimits struct {
 	// Libraries and Functions are how many there may be, Bytes how long the sources
 	// may be together, SourceBytes how long one.
 	Libraries, Functions, Bytes, SourceBytes int
+	// Answers are those of the txn that brings a library. Since AnswersPaid it must be
+	// able to pay for what scripts pay for since then; what was taken before is kept.
+	Answers Answers
 }
 
 // Functions are the libraries of functions of a shard. The zero value is empty.
@@ -190,8 +193,8 @@ func (f *Functions) now() librarySet {
 type Pay func(instructions int64) error
 
 // compile compiles a library that is paid for, whether it can be loaded or not.
-func (p Pay) compile(source []byte, sourceBytesMax int) (*Library, error) {
-	lib, err := CompileLibrary(source, sourceBytesMax)
+func (p Pay) compile(source []byte, l *FunctionLimits) (*Library, error) {
+	lib, err := CompileLibrary(source, l)
 	if p == nil {
 		return lib, err
 	}
@@ -218,7 +221,7 @@ func (f *Functions) Load(source []byte, replace bool, l *FunctionLimits, txnNo u
 	if set.libraries[name] != nil && !replace {
 		return "", errLibraryThere(name)
 	}
-	lib, err := pay.compile(source, l.SourceBytes)
+	lib, err := pay.compile(source, l)
 	if err != nil {
 		return "", err
 	}
@@ -276,7 +279,7 @@ func compileAll(sources [][]byte, l *FunctionLimits, pay Pay) ([]*Library, error
 		if given.libraries[name] != nil {
 			return nil, errLibraryThere(name)
 		}
-		lib, err := pay.compile(source, l.SourceBytes)
+		lib, err := pay.compile(source, l)
 		if err == nil {
 			err = given.add(lib, l)
 		}
@@ -292,7 +295,7 @@ func compileAll(sources [][]byte, l *FunctionLimits, pay Pay) ([]*Library, error
 // time.
 func (f *Functions) Adopt(sources [][]byte) error {
 	const all = math.MaxInt
-	return f.Restore(sources, Clear, &FunctionLimits{all, all, all, all}, 0, nil)
+	return f.Restore(sources, Clear, &FunctionLimits{all, all, all, all, AnswersFirst}, 0, nil)
 }
 
 // become changes the set. Cuts that were opened before the txn keep the old one.

@@ -42,10 +42,11 @@ const (
 )
 
 // load runs a library's text. What it charges is not the caller's: whether a
-// library is loaded for a call must not be seen.
-func (in *interpreter) load(f *form) (*instance, error) {
+// library is loaded for a call must not be seen. For calls it has AnswersFirst: what could
+// be loaded once must be so again, to the same end.
+func (in *interpreter) load(f *form, answers Answers) (*instance, error) {
 	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}, iterators: map[*lua.LFunction]bool{}}
-	mm := newMeter(&Run{Limits: &loadLimits}, f.names)
+	mm := newMeter(&Run{Limits: &loadLimits, Answers: answers}, f.names)
 	m := &mm
 	m.loading = inst
 	L, leave := in.loader()
@@ -172,7 +173,7 @@ func (in *interpreter) instance(l *Library, f *form) (*instance, error) {
 	if inst := in.instances[f]; inst != nil {
 		return inst, nil
 	}
-	inst, err := in.load(f)
+	inst, err := in.load(f, AnswersFirst)
 	if err != nil || l.stateful || inst.bytes > instanceBytesMax {
 		return inst, err
 	}

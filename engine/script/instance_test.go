@@ -11,7 +11,7 @@ func TestALibraryIsLoadedForEachCallWhereThatIsNeededAlone(t *testing.T) {
 		`local t = {{next = ('a b'):gmatch('%a')}} redis.register_function('f', function() return t[1].next() end)`:                   true,
 		`redis.register_function('f', ('a b'):gmatch('%a'))`:                                                                          true,
 	} {
-		l, err := CompileLibrary([]byte("#!lua name=lib\n"+body), 1<<20)
+		l, err := CompileLibrary([]byte("#!lua name=lib\n"+body), &FunctionLimits{SourceBytes: 1 << 20})
 		if err != nil {
 			t.Fatalf("%s\n%v", body, err)
 		}

@@ -65,9 +65,9 @@ var errLoadTimeout = errors.New("FUNCTION LOAD timeout")
 
 // CompileLibrary compiles and loads a library: its text runs, and registers
 // functions. An error is the whole text of the reply.
-func CompileLibrary(source []byte, sourceBytesMax int) (*Library, error) {
-	if len(source) > sourceBytesMax {
-		return nil, fmt.Errorf("ERR Error compiling function: user_function: library is longer than %d bytes", sourceBytesMax)
+func CompileLibrary(source []byte, limits *FunctionLimits) (*Library, error) {
+	if len(source) > limits.SourceBytes {
+		return nil, fmt.Errorf("ERR Error compiling function: user_function: library is longer than %d bytes", limits.SourceBytes)
 	}
 	name, body, err := parseLibraryHeader(source)
 	if err != nil {
@@ -77,8 +77,13 @@ func CompileLibrary(source []byte, sourceBytesMax int) (*Library, error) {
 	if l.forms, err = compileForms(string(body), libraryChunk); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling function: %w", err)
 	}
+	if limits.Answers >= AnswersPaid {
+		if _, err := newInterpreter(callDepthFirst).load(&l.forms.paid, limits.Answers); err != nil {
+			return nil, err
+		}
+	}
 	in := newInterpreter(callDepthFirst)
-	inst, err := in.load(&l.forms.first)
+	inst, err := in.load(&l.forms.first, AnswersFirst)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +108,7 @@ func (l *Library) adopt(in *interpreter, first *instance, f, before form) form {
 	if f.proto == before.proto || f.proto == l.forms.first.proto {
 		return before
 	}
-	inst, err := in.load(&f)
+	inst, err := in.load(&f, AnswersFirst)
 	if err != nil || !first.registersAs(inst) {
 		return before
 	}

@@ -31,7 +31,7 @@ func call(t testing.TB, e *script.Interpreters, h *command.ScriptHost, proto int
 
 func library(t testing.TB, body string) *script.Library {
 	t.Helper()
-	l, err := script.CompileLibrary([]byte("#!lua name=lib\n"+body), 1<<20)
+	l, err := script.CompileLibrary([]byte("#!lua name=lib\n"+body), &script.FunctionLimits{SourceBytes: 1 << 20})
 	if err != nil {
 		t.Fatalf("%s\n%v", body, err)
 	}
@@ -46,7 +46,7 @@ func TestLibrariesLoadAndAnswerAsInRedis(t *testing.T) {
 		o.exec("FUNCTION", "FLUSH")
 		want = o.exec("FUNCTION", "LOAD", source)
 		out := reply.NewWriter(proto)
-		l, err := script.CompileLibrary([]byte(source), 1<<20)
+		l, err := script.CompileLibrary([]byte(source), &script.FunctionLimits{SourceBytes: 1 << 20})
 		if err != nil {
 			out.Error(err.Error())
 			return want, out.Bytes()
@@ -152,7 +152,7 @@ func TestHostileLibrariesEndWithAnError(t *testing.T) {
 		{"depth", strings.Repeat("do ", 1000) + strings.Repeat(" end", 1000), "syntax levels"},
 		{"register inside a call", `local r = redis.register_function redis.register_function('f', function() r('g', function() end) end)`, ""},
 	} {
-		_, err := script.CompileLibrary([]byte("#!lua name=lib\n"+c.body), 1<<20)
+		_, err := script.CompileLibrary([]byte("#!lua name=lib\n"+c.body), &script.FunctionLimits{SourceBytes: 1 << 20})
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
@@ -160,7 +160,7 @@ func TestHostileLibrariesEndWithAnError(t *testing.T) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := script.CompileLibrary([]byte("#!lua name=lib\n"+strings.Repeat(" ", 100)), 50); err == nil {
+	if _, err := script.CompileLibrary([]byte("#!lua name=lib\n"+strings.Repeat(" ", 100)), &script.FunctionLimits{SourceBytes: 50}); err == nil {
 		t.Error("a library that is too long is loaded")
 	}
 }
@@ -189,7 +189,7 @@ func BenchmarkFunctionOfTwoCalls(b *testing.B) {
 func TestLibrariesLoadWhateverTheDepth(t *testing.T) {
 	l, err := script.CompileLibrary([]byte("#!lua name=lib\n"+`local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end
 	local deep = f(3000)
-	redis.register_function('f', function(keys, args) return {deep, tostring(coroutine.running()), f(tonumber(args[1]))} end)`), 1<<20)
+	redis.register_function('f', function(keys, args) return {deep, tostring(coroutine.running()), f(tonumber(args[1]))} end)`), &script.FunctionLimits{SourceBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

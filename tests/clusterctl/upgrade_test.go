@@ -1,13 +1,17 @@
 package clusterctl
 
 import (
-	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"lockstep/cluster/meta"
 	"lockstep/tests/proc"
 )
+
+// newest is the cluster version that the present program knows.
+var newest = strconv.Itoa(meta.KnownVersion())
 
 // past is a program that does not know what came with the second cluster
 // version.
@@ -83,9 +87,9 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 			t.Fatalf("upgrade: exit %d, %s", code, out)
 		}
 	})
-	says(t, out, "the cluster is at version 9 now, it was at 1")
+	says(t, out, "the cluster is at version "+newest+" now, it was at 1")
 	out, _ = proc.Ctl(t, addr, "upgrade")
-	says(t, out, "at version 9, the newest that all its nodes know")
+	says(t, out, "at version "+newest+", the newest that all its nodes know")
 	out, code = proc.Ctl(t, addr, "upgrade", "--to", "1")
 	if code != 4 {
 		t.Errorf("exit %d: %s", code, out)
@@ -100,7 +104,7 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
 	t.Helper()
 	last := c.Nodes[2]
-	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": 8`) })
+	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": `+newest) })
 	last.Kill9()
 	last.Become(old)
 	before := len(last.Log())
@@ -109,14 +113,14 @@ func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
 	if code == 0 {
 		t.Error("exit status 0 of a program that does not know the version")
 	}
-	says(t, log, "cannot be opened by this version of lockstep", "the cluster is at version 9, this lockstepd knows versions up to 1")
+	says(t, log, "cannot be opened by this version of lockstep", "the cluster is at version "+newest+", this lockstepd knows versions up to 1")
 	before = len(last.Log())
 	last.Start("--dir", filepath.Join(last.Dir, "other"), "--node-name", "n9")
 	code, log = ends(t, last, before)
 	if code == 0 {
 		t.Error("exit status 0 of a program that does not know the version and would join")
 	}
-	says(t, log, "the cluster is at version 9", "knows versions up to 1; start a newer one")
+	says(t, log, "the cluster is at version "+newest, "knows versions up to 1; start a newer one")
 	last.Become(now)
 	last.Start()
 	last.WaitReady()
@@ -152,7 +156,7 @@ func TestTheVersionRisesByItself(t *testing.T) {
 	n.Become(now)
 	n.Start()
 	n.WaitReady()
-	proc.Wait(t, patience, "version 9", func() bool { return statusOf(t, n.Addr()).Version == 9 })
+	proc.Wait(t, patience, "version "+newest, func() bool { return statusOf(t, n.Addr()).Version == meta.KnownVersion() })
 	// A read is answered when the log has run: the script is known then.
 	if v := proc.MustAsk(t, n.Addr(), "GET", "evaluated"); v != "2" {
 		t.Errorf("evaluated is %q", v)
@@ -165,7 +169,7 @@ func TestTheVersionRisesByItself(t *testing.T) {
 	before := len(n.Log())
 	n.Start()
 	code, log := ends(t, n, before)
-	says(t, log, fmt.Sprintf("the cluster is at version %d", 8))
+	says(t, log, "the cluster is at version "+newest)
 	if code == 0 {
 		t.Error("exit status 0")
 	}

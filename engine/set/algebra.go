@@ -68,16 +68,17 @@ func (s *Set) Diff(others []*Set, each func()) iter.Seq[[]byte] {
 
 // filtered walks over the members that all the others have, or none of them.
 func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
-	if tree, ok := s.body.(*pack.Tree); ok {
-		return filteredTree(tree, others, all, each)
-	}
 	return func(yield func([]byte) bool) {
+		has := make([]func(member, record []byte) bool, len(others))
+		for i, o := range others {
+			has[i] = o.finder(s)
+		}
 	members:
-		for member := range s.All() {
+		for member, record := range s.records() {
 			each()
-			for _, o := range others {
+			for _, h := range has {
 				each()
-				if o.Has(member) != all {
+				if h(member, record) != all {
 					continue members
 				}
 			}
@@ -88,37 +89,34 @@ func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
 	}
 }
 
-// filteredTree is filtered for a large set. Large sets have one order: in other ones
-// what is next is looked for from where the last one stood.
-func filteredTree(tree *pack.Tree, others []*Set, all bool, each func()) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		seekers := make([]pack.Seeker, len(others))
-		for i, o := range others {
-			if large, ok := o.body.(*pack.Tree); ok {
-				seekers[i] = large.Seeker()
+// records walks over the members and, of a large set, their records in the tree.
+func (s *Set) records() iter.Seq2[[]byte, []byte] {
+	return func(yield func(member, record []byte) bool) {
+		if tree, ok := s.body.(*pack.Tree); ok {
+			for _, record := range tree.From(0) {
+				if member, _ := pack.CutHashed(record); !yield(member, record) {
+					return
+				}
 			}
+			return
 		}
-	members:
-		for _, record := range tree.From(0) {
-			each()
-			member, _ := pack.CutHashed(record)
-			for i, o := range others {
-				each()
-				has := false
-				if o.Form() == Large {
-					has = seekers[i].Has(record)
-				} else {
-					has = o.Has(member)
-				}
-				if has != all {
-					continue members
-				}
-			}
-			if !yield(member) {
+		for member := range s.All() {
+			if !yield(member, nil) {
 				return
 			}
 		}
 	}
+}
+
+// finder tells of members of another set, asked in its order, whether s has them. Large
+// sets have one order: in s, too, the next one is looked for from where the last stood.
+func (s *Set) finder(other *Set) func(member, record []byte) bool {
+	tree, ok := s.body.(*pack.Tree)
+	if !ok || other.Form() != Large {
+		return func(member, _ []byte) bool { return s.Has(member) }
+	}
+	seeker := tree.Seeker()
+	return func(_, record []byte) bool { return seeker.Has(record) }
 }
 
 // placesOf returns a bit for each place: whether one of the others has the member.

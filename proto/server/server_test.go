@@ -239,14 +239,7 @@ func TestClosingLeavesNoCommandWithoutAnAnswer(t *testing.T) {
 	// Clients are taken in the order in which they come: who is answered is the last.
 	busy, midway := dial(t, n.addr), dial(t, n.addr)
 	do(t, midway, "MULTI")
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		n.server.Close(ctx)
-	}()
-	until(t, "it is closing", n.server.Leaving)
+	closed := closing(t, n)
 	if got := do(t, busy, "INCR", "a"); got != ":1" {
 		t.Errorf("the last command: %s", got)
 	}

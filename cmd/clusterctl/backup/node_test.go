@@ -1,64 +1,19 @@
 package backup
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"lockstep/engine"
+	"lockstep/tests/standin"
 )
 
 // node answers as a node might, one command after the other.
 func node(t *testing.T, answer func(args []string) string) *Target {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	var mu sync.Mutex
-	talk := func(conn net.Conn) {
-		defer conn.Close()
-		in := bufio.NewReader(conn)
-		for n := 0; ; {
-			if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-				return
-			}
-			args := make([]string, n)
-			for i := range args {
-				size := 0
-				if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
-					return
-				}
-				text := make([]byte, size+2)
-				if _, err := io.ReadFull(in, text); err != nil {
-					return
-				}
-				args[i] = string(text[:size])
-			}
-			mu.Lock()
-			said := answer(args)
-			mu.Unlock()
-			if _, err := io.WriteString(conn, said); err != nil {
-				return
-			}
-		}
-	}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go talk(conn)
-		}
-	}()
-	return &Target{Addr: l.Addr().String(), Timeout: time.Minute}
+	return &Target{Addr: standin.Serve(t, answer), Timeout: time.Minute}
 }
 
 // plain are the answers of a node whose own replicas have nothing yet, and whose shards

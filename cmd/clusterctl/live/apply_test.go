@@ -6,45 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockstep/tests/standin"
 )
 
 // server answers commands by their names, and returns where it is.
 func server(t *testing.T, answer func(name string) string) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	talk := func(conn net.Conn) {
-		defer conn.Close()
-		for in := (streamReader{in: bufio.NewReader(conn)}); ; {
-			args, err := in.command()
-			if err != nil {
-				return
-			}
-			if _, err := io.WriteString(conn, answer(strings.ToUpper(args[0].(string)))); err != nil {
-				return
-			}
-		}
-	}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go talk(conn)
-		}
-	}()
-	return l.Addr().String()
+	return standin.Serve(t, func(args []string) string { return answer(strings.ToUpper(args[0])) })
 }
 
 // encoded is a stream of commands.

@@ -1,0 +1,41 @@
+// Package standin is a server that takes a node's or redis-server's place in a test: it
+// answers each command with what the test says. It knows no commands itself.
+package standin
+
+import (
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/redcon"
+)
+
+// Serve answers commands, one at a time whoever sends them, with raw RESP, and returns
+// where. It ends with the test.
+func Serve(t testing.TB, answer func(args []string) string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	serve := func(conn redcon.Conn, cmd redcon.Command) {
+		args := make([]string, len(cmd.Args))
+		for i, arg := range cmd.Args {
+			args[i] = string(arg)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		conn.WriteRaw([]byte(answer(args)))
+	}
+	server := redcon.NewServer("", serve, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}

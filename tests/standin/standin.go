@@ -14,12 +14,8 @@ import (
 // where. It ends with the test.
 func Serve(t testing.TB, answer func(args []string) string) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
-	serve := func(conn redcon.Conn, cmd redcon.Command) {
+	return Listen(t, func(conn redcon.Conn, cmd redcon.Command) {
 		args := make([]string, len(cmd.Args))
 		for i, arg := range cmd.Args {
 			args[i] = string(arg)
@@ -27,8 +23,17 @@ func Serve(t testing.TB, answer func(args []string) string) (addr string) {
 		mu.Lock()
 		defer mu.Unlock()
 		conn.WriteRaw([]byte(answer(args)))
+	})
+}
+
+// Listen is Serve for a test that handles connections itself.
+func Listen(t testing.TB, handle func(conn redcon.Conn, cmd redcon.Command)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	server := redcon.NewServer("", serve, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
+	server := redcon.NewServer("", handle, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {

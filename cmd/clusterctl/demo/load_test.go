@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"lockstep/tests/proc"
+	"lockstep/tests/standin"
 )
 
 func TestMain(m *testing.M) {
@@ -41,20 +41,8 @@ type store struct {
 
 func newStore(t *testing.T) *store {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &store{addr: l.Addr().String(), data: map[string]string{}}
-	server := redcon.NewServer("", s.serve, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
-	t.Cleanup(func() {
-		server.Close()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	s := &store{data: map[string]string{}}
+	s.addr = standin.Listen(t, s.serve)
 	return s
 }
 

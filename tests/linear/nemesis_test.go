@@ -321,6 +321,8 @@ func (n *nemesis) comeAnew() {
 	}
 	n.stores[node] = store
 	n.f.begin("%s loses its folder, and asks %s to be taken in, with %s", node.Name, asked.Name, store)
+	var lost []string
+	proc.Wait(n.t, proc.ElectionPatience, asked.Name+" tells who "+node.Name+" is", func() bool { lost = membersNamed(asked, node.Name); return len(lost) == 1 })
 	n.w.lives[node.Index].Add(1)
 	node.Kill9()
 	files, err := filepath.Glob(filepath.Join(node.DataDir(), "*"))
@@ -333,9 +335,29 @@ func (n *nemesis) comeAnew() {
 	node.Flags("--raft-log-store", store, "--bootstrap", "no", "--join", asked.PeerAddr(), "--replace", "yes")
 	node.Start()
 	n.w.lives[node.Index].Add(1)
+	// Until it asks, all is well with the one whose folder is gone: who lost another
+	// folder then would take the quorum.
+	proc.Wait(n.t, proc.ElectionPatience, "another member is "+node.Name, func() bool {
+		is := membersNamed(asked, node.Name)
+		return len(is) == 1 && is[0] != lost[0]
+	})
 	n.c.WaitPlaced(asked, min(3, len(n.c.Nodes)))
 	n.f.awaitProgress()
 	n.f.awaitNode(node)
+}
+
+// membersNamed are the members of a name, whatever their state; none: asked does not
+// tell.
+func membersNamed(asked *proc.Node, name string) []string {
+	var ids []string
+	if r := proc.Placement(asked); r != nil {
+		for _, member := range r.Nodes {
+			if member.Name == name {
+				ids = append(ids, member.ID)
+			}
+		}
+	}
+	return ids
 }
 
 // killAll kills all nodes at once; they come back one after the other.

@@ -101,7 +101,10 @@ func (r *Router) ServePropose(payload []byte, reply func([]byte)) {
 	}
 	bundle := append([]byte(nil), body...)
 	again := binary.LittleEndian.Uint32(payload)&againBit != 0
-	propose(replica, again)(bundle, len(b.Txns), func(res shard.Result) { reply(appendResult(nil, res)) })
+	propose(replica, again)(bundle, len(b.Txns), func(res shard.Result) {
+		res.Replies = loseLong(res.Replies, r.hopMax)
+		reply(appendResult(nil, res))
+	})
 }
 
 // ServeRead handles a KindRead request; it may block.
@@ -162,6 +165,29 @@ func fitting(replies []shard.Reply, most int) []shard.Reply {
 		}
 		if size += replyHeadBytes + len(r.Bytes); size > most && i > 0 {
 			return replies[:i]
+		}
+	}
+	return replies
+}
+
+// loseLong takes back those of the longer replies to writes that find no room in one
+// answer of at most so many bytes. What was done cannot be left for later, and without an
+// answer all of the bundle's replies would be lost.
+func loseLong(replies []shard.Reply, most int) []shard.Reply {
+	size := len(replies) * replyHeadBytes
+	for i := range replies {
+		if n := len(replies[i].Bytes); n <= shard.ReplyShortBytes {
+			size += n
+		}
+	}
+	for i := range replies {
+		n := len(replies[i].Bytes)
+		switch {
+		case n <= shard.ReplyShortBytes:
+		case n > most-size:
+			replies[i] = shard.Reply{Outcome: fsm.OutcomeReplyLost}
+		default:
+			size += n
 		}
 	}
 	return replies

@@ -87,3 +87,32 @@ func TestWhatIsTooLongToBeSentIsRefused(t *testing.T) {
 		t.Errorf("blpop: %v", call.Err)
 	}
 }
+
+// Of a bundle of writes whose replies find no room in one message each is answered for
+// which there is some: without an answer the gateway would ask again, and know nothing of
+// any long one.
+func TestOfABundlesRepliesThoseAreLostThatFindNoRoom(t *testing.T) {
+	const most, half = 1 << 20, 1 << 19
+	for _, c := range []struct{ bytes, want []int }{
+		{[]int{10, 20}, []int{10, 20}},
+		{[]int{half, half - 1<<10, 10}, []int{half, half - 1<<10, 10}},
+		{[]int{half, half, 10, half - 1<<10}, []int{half, -1, 10, half - 1<<10}},
+		{[]int{most, 10}, []int{-1, 10}},
+		{[]int{most + 1}, []int{-1}},
+	} {
+		l := &fakeShard{addr: "a", self: true, lengths: c.bytes}
+		leader := routerOf(1000, nil, l, l)
+		leader.hopMax = most
+		r := routerOf(1000, &fakePeers{to: leader}, &fakeShard{addr: "a"}, &fakeShard{addr: "a"})
+		calls := make([]*cluster.Call, len(c.bytes))
+		for i := range calls {
+			calls[i] = callOf(0, "incr", "k")
+		}
+		r.Do(t.Context(), calls)
+		for i, call := range calls {
+			if lost := errors.Is(call.Err, cluster.ErrReplyLost); lost != (c.want[i] < 0) || !lost && (call.Err != nil || len(call.Reply) != c.want[i]) {
+				t.Errorf("%d: reply %d: %d bytes, %v", c.bytes, i, len(call.Reply), call.Err)
+			}
+		}
+	}
+}

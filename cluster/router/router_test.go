@@ -42,6 +42,8 @@ type fakeShard struct {
 	again int
 	// forgot: it has no script any more.
 	forgot bool
+	// lengths, when set, are those of the replies to writes.
+	lengths []int
 }
 
 func (f *fakeShard) step() error {
@@ -67,6 +69,9 @@ func (f *fakeShard) Propose(bundle []byte, n int, done func(shard.Result)) {
 		return
 	}
 	replies := numbered(n)
+	for i := range f.lengths {
+		replies[i].Bytes = make([]byte, f.lengths[i])
+	}
 	if f.forgot {
 		forgetIn(bundle, replies)
 	}

@@ -26,6 +26,8 @@ type bundleCall struct {
 	bundle  []byte
 	replies []Reply
 	left    atomic.Int32
+	// bytes is the length of the longer replies so far.
+	bytes atomic.Int64
 	// answered makes sure done is called once.
 	answered atomic.Bool
 	done     func(Result)
@@ -53,7 +55,21 @@ func (c *bundleCall) grow(bytes int64) {
 	c.admit.growth.Add(bytes)
 }
 
+// repliesBytesMax is the length in bytes of the replies to one bundle that are kept
+// together, a single one aside: a client may send a thousand commands at once that
+// each answer with a large value. ReplyShortBytes is up to which length each is kept.
+const (
+	repliesBytesMax = 256 << 20
+	ReplyShortBytes = 4 << 10
+)
+
 func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome) {
+	if n := int64(len(reply)); n > ReplyShortBytes {
+		if sum := c.bytes.Add(n); sum > repliesBytesMax && sum != n {
+			c.bytes.Add(-n)
+			reply, outcome = nil, fsm.OutcomeReplyLost
+		}
+	}
 	c.replies[i] = Reply{Bytes: reply, Outcome: outcome}
 	if c.left.Add(-1) == 0 {
 		c.finish(Result{Replies: c.replies, Alone: c.alone})

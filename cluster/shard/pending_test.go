@@ -1,6 +1,11 @@
 package shard
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+
+	"lockstep/fsm"
+)
 
 // TestAResultSaysWhetherItIsAlone: who brings one of many must not do what waited for
 // it, for the others wait for him.
@@ -38,5 +43,40 @@ func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 			defer p.mu.Unlock()
 			return !p.flying
 		})
+	}
+}
+
+// The replies of one bundle are not kept without end: what is too long with those that
+// came before is lost, and all others are given.
+func TestTheRepliesOfABundleAreBounded(t *testing.T) {
+	const n = 300
+	long, short := bytes.Repeat([]byte("x"), 1<<20), []byte("+OK\r\n")
+	var res Result
+	c := newBundleCall(nil, n+1, func(r Result) { res = r }, &admission{})
+	c.left.Store(n + 1)
+	for i := range n {
+		c.deliver(i, long, fsm.OutcomeDone)
+	}
+	c.deliver(n, short, fsm.OutcomeDone)
+	kept := 0
+	if last := res.Replies[n]; last.Outcome != fsm.OutcomeDone || !bytes.Equal(last.Bytes, short) {
+		t.Errorf("a short one: %q, outcome %d", last.Bytes, last.Outcome)
+	}
+	for i, r := range res.Replies[:n] {
+		switch {
+		case r.Outcome == fsm.OutcomeDone && len(r.Bytes) == len(long):
+			kept++
+		case r.Outcome != fsm.OutcomeReplyLost || r.Bytes != nil:
+			t.Errorf("%d: %d bytes, outcome %d", i, len(r.Bytes), r.Outcome)
+		}
+	}
+	if want := repliesBytesMax >> 20; kept != want {
+		t.Errorf("%d MB are kept, want %d", kept, want)
+	}
+	one := newBundleCall(nil, 1, func(r Result) { res = r }, &admission{})
+	one.left.Store(1)
+	one.deliver(0, make([]byte, repliesBytesMax+1), fsm.OutcomeDone)
+	if len(res.Replies[0].Bytes) != repliesBytesMax+1 {
+		t.Error("a reply by itself is as long as the machine lets it be")
 	}
 }

@@ -206,8 +206,9 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 		c.pushes.hold()
 	}
 	for i, args := range batch {
-		if i > 0 && c.calls.empty() && !c.renew() {
-			// The command before has waited, it may be for long, and the user is gone.
+		if i > 0 && c.calls.empty() && (c.shared.killed.Load() || !c.renew()) {
+			// The command before has waited, it may be for long, and the user is gone, or
+			// somebody has killed the client.
 			c.closing = true
 			break
 		}
@@ -219,7 +220,9 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 		if c.closing {
 			break
 		}
-		if c.out.Len() > flushBytes && c.calls.empty() {
+		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.hurried {
+			// So much is not kept for the sake of the calls that are gathered.
+			c.settle()
 			c.write()
 		}
 	}
@@ -447,7 +450,7 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	}
 	begin := c.out.Len()
 	started := time.Now()
-	h.run(c, args)
+	c.inPlace(h, args)
 	took := time.Since(started)
 	c.seen(spec, args, c.db)
 	written := c.out.Bytes()[begin:]
@@ -461,3 +464,23 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	c.stats.ran(spec, took, failed)
 	c.slow(spec, args, took)
 }
+
+const errLongInPlace = "ERR the reply is longer than a reply may be; the command was executed"
+
+// inPlace runs a handler. Its reply is bounded as those of commands on data are: who
+// names a thing a million times may be told of it a million times.
+func (c *Client) inPlace(h handler, args [][]byte) {
+	begin := c.out.Len()
+	most := max(mergedBytesMax, c.settings.BulkBytesMax+headRoom)
+	c.out.Bound(begin+most, false)
+	h.run(c, args)
+	tooLong := c.out.TooLong()
+	c.out.Bound(0, false)
+	if tooLong {
+		c.out.Truncate(begin)
+		c.out.Error(errLongInPlace)
+	}
+}
+
+// headRoom is what a reply of one string has around it, in bytes.
+const headRoom = 64

@@ -136,7 +136,9 @@ func monitorLine(now time.Time, db int, addr string, spec *command.Spec, args []
 	hidden := secrets(spec, args)
 	for i, a := range args {
 		b = append(b, ' ')
-		if slices.Contains(hidden, i) {
+		if len(hidden) > 0 && hidden[0] == i {
+			// Of many each is looked at once.
+			hidden = hidden[1:]
 			b = append(b, `"(redacted)"`...)
 			continue
 		}

@@ -111,7 +111,7 @@ func slowArgs(spec *command.Spec, args [][]byte) []string {
 	return list
 }
 
-// secrets tells which arguments of a command say a password, by their place.
+// secrets tells which arguments of a command say a password, by their place, in order.
 func secrets(spec *command.Spec, args [][]byte) []int {
 	switch spec.Name {
 	case "auth":

@@ -366,7 +366,7 @@ func (c *Client) inTransaction(q *queued) {
 		c.out.Error(errShardSubscribeInMulti)
 		return
 	}
-	handlers[q.spec.Name].run(c, q.args)
+	c.inPlace(handlers[q.spec.Name], q.args)
 }
 
 // selected is the database in use after a command of a transaction.

@@ -188,8 +188,9 @@ type world struct {
 	unaware atomic.Bool
 	// copied is what SYNC sends; nil: nothing can be copied.
 	copied []byte
-	// onHub and onSettings, when set, are called when somebody looks for those.
-	onHub, onSettings atomic.Pointer[func()]
+	// onHub and onSettings, when set, are called when somebody looks for those, onReload
+	// when the data is to be loaded again.
+	onHub, onSettings, onReload atomic.Pointer[func()]
 }
 
 // Moved implements client.ClusterView.
@@ -307,9 +308,16 @@ func (w *world) PlacementJSON(context.Context) ([]byte, error)   { return []byte
 func (w *world) Order(context.Context, []string) (string, error) { return "done", nil }
 func (w *world) LockSlots() []client.LockSlot                    { return nil }
 func (w *world) SetActiveExpire(bool)                            {}
-func (w *world) Reload() error                                   { return nil }
 func (w *world) BeginSnapshot(bool) (func() error, error) {
 	return func() error { return nil }, nil
+}
+
+// Reload implements client.Process.
+func (w *world) Reload() error {
+	if f := w.onReload.Load(); f != nil {
+		(*f)()
+	}
+	return nil
 }
 func (w *world) LastSnapshotUnix() int64 { return 1 }
 func (w *world) Shutdown()               { w.stopped.Store(true) }

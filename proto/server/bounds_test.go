@@ -1,8 +1,12 @@
 package server_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"lockstep/proto/server"
+	"lockstep/tests/respconn"
 )
 
 // TestWhatIsKeptOfAClientIsBounded: what a client says of itself, and the names it
@@ -32,5 +36,32 @@ func TestWhatIsKeptOfAClientIsBounded(t *testing.T) {
 	}
 	if got := do(t, c, "SSUBSCRIBE", long[:30<<20]); !strings.HasPrefix(got, "-ERR too many subscriptions") {
 		t.Errorf("and one of 30 MB: %.100s", got)
+	}
+}
+
+// What commands of very many arguments were taken apart into is not kept, nor is room
+// made for as many again.
+func TestManyArgumentsTakeTheirOwnRoomAlone(t *testing.T) {
+	for _, n := range []int{1, 100, 1 << 14, 1 << 20} {
+		data := respconn.Command(append([]string{"DEL"}, slices.Repeat([]string{"k"}, n)...)...)
+		if commands, room := server.Parse(append(data, data...)); commands != 2 || room > 1<<14 {
+			t.Errorf("%d arguments: %d commands, and room for %d", n, commands, room)
+		}
+	}
+}
+
+// Who has been killed runs nothing more of what it has sent.
+func TestNothingRunsBehindAKill(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.DebugFor = "yes" })
+	admin, c := dial(t, n.addr), dial(t, n.addr)
+	id := do(t, c, "CLIENT", "ID")
+	n.onReload.Store(once(func() { do(t, admin, "CLIENT", "KILL", "ID", id[1:]) }))
+	if err := c.Write(append(respconn.Command("DEBUG", "RELOAD"), respconn.Command("SET", "a", "1")...)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 })
+	if got := do(t, admin, "GET", "a"); got != "(nil)" {
+		t.Errorf("a is %s", got)
 	}
 }

@@ -17,3 +17,10 @@ func (s *Server) Active() int { return int(s.active.Load()) }
 
 // Limits are those of clients that have subscribed to something, or of others.
 func (s *Server) Limits(subscribed bool) resp.Limits { return s.limits(subscribed) }
+
+// Parse takes commands apart: how many they are, and for how many arguments there is
+// room then.
+func Parse(data []byte) (commands, room int) {
+	batch, arena := parse(data, nil, nil)
+	return len(batch), cap(arena)
+}

@@ -240,8 +240,8 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 		}
 		if used+len(args) > cap(arena) {
 			// The list did not fit and stands elsewhere; the next ones begin a new
-			// arena.
-			arena, used = make([][]byte, max(64, 2*cap(arena), 2*len(args))), 0
+			// arena, which is no larger than one that is kept.
+			arena, used = make([][]byte, min(max(64, 2*cap(arena), 2*len(args)), argsKept)), 0
 		} else {
 			used += len(args)
 		}

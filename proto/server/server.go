@@ -91,6 +91,7 @@ func New(cfg Config) *Server {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.beginLoops()
 	s.wait.Go(s.evict)
+	s.wait.Go(func() { client.CloseIdle(s.ctx, s.cfg.Registry, s.cfg.Backend.Settings) })
 	return s
 }
 

@@ -94,6 +94,22 @@ func TestAnIdleClientIsClosedWhenTimeoutSaysSo(t *testing.T) {
 	}
 }
 
+func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
+	n := startNode(t, 1)
+	inLoop, outside := dial(t, n.addr), dial(t, n.addr)
+	do(t, inLoop, "PING")
+	for range 20 {
+		// So many batches that wait take it out of its loop.
+		do(t, outside, "LRANGE", "none", "0", "-1")
+	}
+	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	for _, c := range []*respconn.Conn{inLoop, outside} {
+		if _, err := c.ReadToEnd(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestKilledClientsAreGone(t *testing.T) {
 	n := startNode(t, 1)
 	a, b := dial(t, n.addr), dial(t, n.addr)

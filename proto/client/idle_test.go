@@ -1,0 +1,61 @@
+package client
+
+import (
+	"testing"
+	"time"
+)
+
+// closable is a connection that tells whether it was closed.
+type closable struct {
+	recorder
+	closed bool
+}
+
+func (c *closable) Close() error { c.closed = true; return nil }
+
+// A time after which idle clients are closed holds for those, too, that were at rest when
+// it was set; not for who is at work, who listens, or who has sent something since.
+func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
+	r := NewRegistry()
+	begin := func() (*Client, *closable) {
+		conn := &closable{}
+		c := aloneOn(t, conn, echoes{}, &Settings{SlowerThanUs: -1})
+		r.add(c)
+		return c, conn
+	}
+	ping := [][][]byte{{[]byte("PING")}}
+	_, idle := begin()
+	worker, atWork := begin()
+	listener, listening := begin()
+	talker, talking := begin()
+	worker.shared.busy.Store(true)
+	listener.shared.listens.Store(true)
+	var seen idleness
+	now := time.Now()
+	for _, c := range []struct {
+		most   time.Duration
+		closed bool
+	}{{0, false}, {10 * time.Second, false}, {10 * time.Second, false}, {0, false}, {20 * time.Second, false}, {20 * time.Second, false}, {20 * time.Second, true}} {
+		seen = r.closeIdle(now, c.most, seen)
+		now = now.Add(10 * time.Second)
+		talker.Handle(ping)
+		if idle.closed != c.closed {
+			t.Errorf("with a timeout of %v closed is %t", c.most, idle.closed)
+		}
+		if c.most == 10*time.Second {
+			// It is looked at sooner than that.
+			now = now.Add(-6 * time.Second)
+		}
+	}
+	if atWork.closed || listening.closed || talking.closed {
+		t.Errorf("closed: who is at work %t, who listens %t, who talks %t", atWork.closed, listening.closed, talking.closed)
+	}
+	worker.shared.busy.Store(false)
+	seen = r.closeIdle(now, time.Second, seen)
+	if atWork.closed {
+		t.Error("who has been at work until now is closed")
+	}
+	if r.closeIdle(now.Add(time.Second), time.Second, seen); !atWork.closed {
+		t.Error("who has done nothing since is not closed")
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -44,8 +45,9 @@ type Guard struct {
 	err error
 	// early is what arrived while the client was blocked (watch.go).
 	early []byte
-	// deadlineSet tells that the socket has a read deadline.
+	// deadlineSet tells that the socket has a read deadline, allowed after it was set.
 	deadlineSet bool
+	allowed     time.Duration
 	// inBytes, buffered and earlyBytes are for others to look at.
 	inBytes, buffered, earlyBytes atomic.Int64
 }
@@ -95,10 +97,20 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 			g.traffic.ProtocolErrors.Add(1)
 			return nil, 0, g.err
 		}
-		if err := g.fill(g.read, true); err != nil {
+		if err := g.fill(g.read, true); err != nil && !g.mayRest(err) {
 			return nil, 0, err
 		}
 	}
+}
+
+// mayRest tells whether an error says that the time is over in which the client had to
+// send something, and it has longer by now.
+func (g *Guard) mayRest(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || len(g.frames.in) > 0 {
+		return false
+	}
+	wait := g.limits().IdleTimeout
+	return wait == 0 || wait > g.allowed
 }
 
 // TryReader is a connection that reads what is there; poll.Conn is one.
@@ -266,6 +278,6 @@ func (g *Guard) setDeadline(limits *Limits) error {
 		g.deadlineSet = false
 		return g.SetReadDeadline(time.Time{})
 	}
-	g.deadlineSet = true
+	g.deadlineSet, g.allowed = true, wait
 	return g.SetReadDeadline(time.Now().Add(wait))
 }

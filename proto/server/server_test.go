@@ -110,6 +110,27 @@ func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 	}
 }
 
+// Who rests when the timeout is taken away, or made longer, may rest so long.
+func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
+	n := startNode(t, 1)
+	inLoop, outside, clock := dial(t, n.addr), dial(t, n.addr), dial(t, n.addr)
+	for range 20 {
+		do(t, outside, "LRANGE", "none", "0", "-1")
+	}
+	for _, longer := range []int{0, 600} {
+		n.set(func(s *settings) { s.IdleTimeoutSec = 3 })
+		do(t, inLoop, "PING")
+		do(t, outside, "LRANGE", "none", "0", "-1")
+		n.set(func(s *settings) { s.IdleTimeoutSec = longer })
+		do(t, clock, "BLPOP", "none", "3.5")
+		for _, c := range []*respconn.Conn{inLoop, outside} {
+			if v, err := c.Do("PING"); err != nil || v.String() != "+PONG" {
+				t.Errorf("with a timeout of %d: %s, %v", longer, v, err)
+			}
+		}
+	}
+}
+
 func TestKilledClientsAreGone(t *testing.T) {
 	n := startNode(t, 1)
 	a, b := dial(t, n.addr), dial(t, n.addr)

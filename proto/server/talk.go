@@ -37,8 +37,10 @@ type talk struct {
 	// more: the loop has told of something, and the socket was not read since. To take
 	// what is in the guard is not to read: the loop does not tell twice.
 	more bool
-	// deadline is when the client must have sent something; zero: never.
+	// deadline is when the client must have sent something, allowed after it came to
+	// rest; zero: never.
 	deadline time.Time
+	allowed  time.Duration
 }
 
 // newTalk begins to serve a connection; raw is the one underneath.
@@ -328,16 +330,20 @@ func (t *talk) idle() {
 
 // rest waits for the client to send something. Within a command it must be soon.
 func (t *talk) rest() {
-	limits := t.limits()
-	wait := limits.IdleTimeout
-	if t.guard.Within() {
-		wait = limits.StallTimeout
-	}
-	t.deadline = time.Time{}
-	if wait > 0 {
-		t.deadline = time.Now().Add(wait)
+	t.deadline, t.allowed = time.Time{}, t.patience()
+	if t.allowed > 0 {
+		t.deadline = time.Now().Add(t.allowed)
 		t.polled.Clock(true)
 	}
+}
+
+// patience is for how long the client may send nothing as of now; 0: for ever.
+func (t *talk) patience() time.Duration {
+	limits := t.limits()
+	if t.guard.Within() {
+		return limits.StallTimeout
+	}
+	return limits.IdleTimeout
 }
 
 // outside takes the connection out of the loop: a goroutine goes on, with what is to
@@ -397,6 +403,11 @@ func (t *talk) Tick() {
 	case t.deadline.IsZero():
 		t.polled.Clock(false)
 	case now.After(t.deadline):
+		if wait := t.patience(); wait == 0 || wait > t.allowed {
+			// It may rest for longer by now.
+			t.rest()
+			return
+		}
 		t.outside(func() bool { return false })
 	}
 }

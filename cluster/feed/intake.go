@@ -152,6 +152,7 @@ func (in *Intake) review(ctx context.Context) time.Duration {
 			case t == nil && needed:
 				in.tails[kind][i] = in.start(ctx, kind, i, want)
 			case t != nil && (!needed || t.want != want):
+				t.ending = true
 				t.cancel()
 			case t == nil && kind == kindEvents:
 				in.quietLocked(i, false) // the replica has come while no feed was open
@@ -239,7 +240,7 @@ func (in *Intake) await(ctx context.Context, kind int) {
 
 func (in *Intake) settledLocked(kind int) bool {
 	for i, t := range in.tails[kind] {
-		if want, needed := in.needsLocked(kind, i); needed && (t == nil || t.want != want || !t.live.Load()) {
+		if want, needed := in.needsLocked(kind, i); needed && (t == nil || t.ending || t.want != want || !t.live.Load()) {
 			return false
 		}
 	}

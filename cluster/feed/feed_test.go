@@ -369,6 +369,19 @@ func TestTheOwnReplicaTakesOver(t *testing.T) {
 	eventually(t, "changes are heard of again", func() bool { return g.Counts().Live == 2 })
 }
 
+// What a replica has told that has gone since, this node's clients know of.
+func TestWhatAReplicaHasToldWasHeard(t *testing.T) {
+	_, _, g := one(t)
+	g.Told(0, 7)
+	if n := g.Heard(0); n != 7 {
+		t.Errorf("heard of %d", n)
+	}
+	g.Told(0, 5)
+	if n := g.Heard(0); n != 7 {
+		t.Errorf("heard of %d, later", n)
+	}
+}
+
 // A feed that nobody wanted a moment ago, and that has yet to end, is none to who comes
 // now: what happens behind its end would be lost.
 func TestAFeedThatEndsIsWaitedForAnew(t *testing.T) {

@@ -110,8 +110,11 @@ func NewIntake(cfg Config) *Intake {
 func (in *Intake) Heard(shard int) uint64 { return in.heard[shard].Load() }
 
 // Told notes that this node's replica of a shard, which is closed, has told
-// keyspace events of entries up to an index.
-func (in *Intake) Told(shard int, index uint64) { raise(&in.told[shard], index) }
+// of entries up to an index, their keyspace events included. It has been heard.
+func (in *Intake) Told(shard int, index uint64) {
+	raise(&in.heard[shard], index)
+	raise(&in.told[shard], index)
+}
 
 // raise makes a position no less than an index.
 func raise(position *atomic.Uint64, index uint64) {

@@ -389,7 +389,7 @@ func (n *Node) Synced() int {
 	for i, s := range view.Shards {
 		voters := votersOf(&s, view.Replicas)
 		if own := n.replica(i); own != nil {
-			voters = own.Group().VotersLeast()
+			voters = own.Group().VotersCertain()
 		}
 		synced = min(synced, voters/2)
 	}

@@ -237,7 +237,7 @@ func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 	w := newWorld(t, 1, raftio.StoreBolt, nil)
 	n := w.leader()
 	w.write(1)
-	if got := n.group.VotersLeast(); got != 1 {
+	if got := n.group.VotersCertain(); got != 1 {
 		t.Fatalf("%d voters of one", got)
 	}
 	ctx, cancel := context.WithCancel(w.ctx())
@@ -247,7 +247,7 @@ func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 		_ = n.group.AddVoter(ctx, "nobody", "127.0.0.1:1", 0)
 	}()
 	w.until("two are to vote", func() bool { return n.group.Voters() == 2 })
-	if got := n.group.VotersLeast(); got != 1 {
+	if got := n.group.VotersCertain(); got != 1 {
 		t.Errorf("%d voters, of which one does not answer", got)
 	}
 	cancel()
@@ -255,7 +255,7 @@ func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 	for _, size := range []int{2, 3} {
 		w := newWorld(t, size, raftio.StoreBolt, nil)
 		w.write(1)
-		w.until("all count", func() bool { return w.leader().group.VotersLeast() == size })
+		w.until("all count", func() bool { return w.leader().group.VotersCertain() == size })
 	}
 }
 

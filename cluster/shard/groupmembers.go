@@ -32,11 +32,11 @@ func (g *Group) Members() ([]Member, uint64) {
 // Voters is the number of voters of the latest configuration.
 func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
-// VotersLeast is how many voters the group had at least when what is committed was
+// VotersCertain is how many voters the group had at least when what is committed was
 // written. The latest configuration may have one more or less than the one before, and
 // only when it is committed itself has a quorum of it all that was acknowledged before.
 // Who votes alone commits by its own vote that there is another.
-func (g *Group) VotersLeast() int {
+func (g *Group) VotersCertain() int {
 	latest := g.latest.Load()
 	voters := latest.Voters()
 	term, leads := g.Leadership()

@@ -234,6 +234,10 @@ func (r *Recovery) Stuck() []*RecoveryGroup {
 	return stuck
 }
 
+// Begun tells whether a recovery of the folder has begun before and not come to its end:
+// the node does not start until it has, though no group may be stuck any more.
+func (r *Recovery) Begun() bool { return r.folder.Identity().Recovering }
+
 // Run recovers every group that is stuck. If it is cut short, the node refuses
 // to start until it has been run again.
 func (r *Recovery) Run() error {

@@ -83,6 +83,8 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
 	allIsTheirs()
+	endsItsRecovery(t, survivor, nodeOf(t, was, lost[0].Name).ID+","+nodeOf(t, was, lost[1].Name).ID)
+	allIsTheirs()
 
 	survivor.Start()
 	survivor.WaitReady()
@@ -102,6 +104,26 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	join(t, survivor.Addr(), "n4")
 	join(t, survivor.Addr(), "n5")
 	healthy(t, survivor.Addr(), 3, all+5)
+}
+
+// endsItsRecovery makes a folder what it is where a recovery was killed behind the last
+// group and before its end: no group is stuck any more, and the node does not start. The
+// words with which it refuses end it.
+func endsItsRecovery(t *testing.T, n *proc.Node, ids string) {
+	t.Helper()
+	path := filepath.Join(n.DataDir(), "identity.json")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(text), "{", `{"recovering": true,`, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := recovery(t, n, "--lost", ids, "--yes")
+	if code != 0 {
+		t.Errorf("behind its last group: exit %d, %s", code, out)
+	}
+	says(t, out, "start the node as usual")
 }
 
 // givenAway gives a folder to somebody else, where root tests, and returns what

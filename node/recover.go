@@ -170,6 +170,11 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 		if !ok {
 			n, ok = view.Node(meta.NodeID(name))
 		}
+		for _, id := range own.Lost { // A recovery that was cut short may have buried it.
+			if gone, known := view.Node(id); !ok && known && gone.Name == name {
+				n, ok = gone, true
+			}
+		}
 		switch {
 		case !ok:
 			return fmt.Errorf("the cluster has no node %q", name)

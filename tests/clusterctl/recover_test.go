@@ -83,7 +83,8 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
 	allIsTheirs()
-	endsItsRecovery(t, survivor, nodeOf(t, was, lost[0].Name).ID+","+nodeOf(t, was, lost[1].Name).ID)
+	// The node's refusal has ids; who gives the same command again has names.
+	endsItsRecovery(t, survivor, nodeOf(t, was, lost[0].Name).ID+","+lost[1].Name)
 	allIsTheirs()
 
 	survivor.Start()
@@ -107,9 +108,9 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 }
 
 // endsItsRecovery makes a folder what it is where a recovery was killed behind the last
-// group and before its end: no group is stuck any more, and the node does not start. The
-// words with which it refuses end it.
-func endsItsRecovery(t *testing.T, n *proc.Node, ids string) {
+// group and before its end: no group is stuck any more, and the node does not start until
+// it is run again.
+func endsItsRecovery(t *testing.T, n *proc.Node, names string) {
 	t.Helper()
 	path := filepath.Join(n.DataDir(), "identity.json")
 	text, err := os.ReadFile(path)
@@ -119,7 +120,7 @@ func endsItsRecovery(t *testing.T, n *proc.Node, ids string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, code := recovery(t, n, "--lost", ids, "--yes")
+	out, code := recovery(t, n, "--lost", names, "--yes")
 	if code != 0 {
 		t.Errorf("behind its last group: exit %d, %s", code, out)
 	}

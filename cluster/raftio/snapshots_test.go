@@ -475,3 +475,20 @@ func TestASnapshotOverAnEmptyLogDeletesNothing(t *testing.T) {
 	bounds(t, s.Log, 101, 101)
 	f.none(t)
 }
+
+// Raft subtracts, without a sign, the end of its snapshot from that of its log, and would
+// write the same snapshot again and again.
+func TestAnEmptyLogEndsWithTheNewestSnapshotWhileRaftRuns(t *testing.T) {
+	for _, kind := range bothKinds {
+		s, f := opened(t, t.TempDir(), kind)
+		must(t, s.Log.StoreLogs(commands(1, 100, 1)))
+		snapshot(t, s, 100, 1, 1, "a")
+		must(t, s.EmptyLog())
+		bounds(t, s.Log, 0, 0) // whoever begins reads the last entry
+		s.Begun()
+		bounds(t, s.Log, 0, 100)
+		must(t, s.Log.StoreLogs(commands(101, 102, 1)))
+		bounds(t, s.Log, 101, 102)
+		f.none(t)
+	}
+}

@@ -263,7 +263,13 @@ func (w *waiters) add(req *Wait, told func(error)) {
 	x := &waiter{id: req.ID, shared: req.Shared, since: time.Now()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.byID) >= waitersMax {
+	switch {
+	case w.byID[x.id] != nil:
+		// Its request over a connection that broke was slower than the next one. A waiter
+		// that stood in the queues twice could be taken out once.
+		told(ErrRenew)
+		return
+	case len(w.byID) >= waitersMax:
 		told(cluster.ErrOverloaded)
 		return
 	}

@@ -179,6 +179,21 @@ func TestLeavingEndsTheRequest(t *testing.T) {
 	w.told("who left", waiter, ErrRenew)
 }
 
+// Two requests of one waiter may come in at one time, over a connection that broke and
+// the next one: neither knows of the waiter, and it stands in the queues once.
+func TestAWaiterComesOnce(t *testing.T) {
+	w := newWaiting(t)
+	one, two, next := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	for n, told := range []chan error{one, two, next} {
+		w.waiters.add(&Wait{ID: WaiterID{1, uint64(max(n, 1))}, Keys: keysOf("a")}, func(err error) { told <- err })
+	}
+	w.told("the second request", two, ErrRenew)
+	w.LeaveWait(WaiterID{1, 1})
+	w.told("the first request", one, ErrRenew)
+	w.waiters.filled(0, []byte("a"), engine.KindList)
+	w.told("the next waiter", next, nil)
+}
+
 // A wait for many keys takes its time from nobody, and the places of all waits
 // together are bounded.
 func TestWaitsForManyKeys(t *testing.T) {

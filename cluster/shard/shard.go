@@ -89,6 +89,8 @@ type Shard struct {
 	// readyTerm is the term whose first entry, made by this leader, has executed
 	// here; 0 while this node does not lead.
 	readyTerm atomic.Uint64
+	// syncing is held while settings are brought into the log.
+	syncing sync.Mutex
 	// expireOff stops the leader from looking for due keys (DEBUG
 	// SET-ACTIVE-EXPIRE).
 	expireOff atomic.Bool
@@ -230,24 +232,42 @@ func (s *Shard) ready(term uint64) {
 	}
 }
 
-// SyncSettings brings the settings that apply looks at into the log, if this
-// node leads and they differ.
+// SyncSettings brings the settings that apply looks at into the log, as long as this
+// node leads and they differ. It does so once at a time: who looks while another value is
+// on its way finds the one that it wants, and the other one would stay.
 func (s *Shard) SyncSettings(ctx context.Context) {
 	if s.cfg.Settled != nil && !s.cfg.Settled() {
 		return
 	}
-	want, have := s.cfg.Settings(), s.machine.Settings()
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
 	for _, name := range command.SettingNames() {
-		value := *want.Ref(name)
-		if !s.Leads() || value == *have.Ref(name) {
-			continue
-		}
-		args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
-		if err := s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
-			s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
+		for try := 0; ctx.Err() == nil; try++ {
+			err := s.syncSetting(ctx, name)
+			if err == nil {
+				break
+			}
+			if try == 0 {
+				s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
+			}
+			pause(ctx, settingPause)
 		}
 	}
 	s.evictor.Kick()
+}
+
+// settingPause is between two attempts to bring a setting into the log: the shard may be
+// busy.
+const settingPause = 20 * time.Millisecond
+
+func (s *Shard) syncSetting(ctx context.Context, name string) error {
+	want, have := s.cfg.Settings(), s.machine.Settings()
+	value := *want.Ref(name)
+	if !s.Leads() || value == *have.Ref(name) {
+		return nil
+	}
+	args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
+	return s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}})
 }
 
 // lost is called when this node no longer leads.

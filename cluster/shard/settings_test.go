@@ -10,7 +10,7 @@ import (
 )
 
 // A leader that does not know yet what the cluster wants leaves the log's settings alone:
-// with its own it might evict keys.
+// with its own it might evict keys. What it knew in another term may be old.
 func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
@@ -19,12 +19,15 @@ func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	other := wanted
 	other.MemoryBytesMax = 1
 	n.settings.Store(&other)
+	term := s.group.Term()
+	s.lost(term)
+	raise(&s.readyTerm, term+1)
 	s.SyncSettings(t.Context())
 	if got := s.machine.Settings(); got != wanted {
 		t.Errorf("the settings are %+v", got)
 	}
 	n.unsettled.Store(false)
-	s.SyncSettings(t.Context())
+	s.settle(term + 1)
 	n.until("the settings", func() bool { return s.machine.Settings() == other })
 }
 

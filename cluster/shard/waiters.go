@@ -295,7 +295,11 @@ func (w *waiters) add(req *Wait, told func(error)) {
 		}
 		x.keys = append(x.keys, part...)
 	}
-	x.told, x.since = told, time.Now()
+	if x.told == nil {
+		x.told, x.since = told, time.Now()
+	} else {
+		told(ErrRenew) // the waiter's next request has come meanwhile
+	}
 	w.beginLocked(x)
 }
 

@@ -194,6 +194,24 @@ func TestAWaiterComesOnce(t *testing.T) {
 	w.told("the next waiter", next, nil)
 }
 
+// A waiter's next request may come while those of its keys are put into the queues.
+func TestNoRequestIsForgottenWhileAWaiterComes(t *testing.T) {
+	w := newWaiting(t)
+	var keys [][]byte
+	for i := range 200_000 {
+		keys = append(keys, fmt.Appendf(nil, "key:%d", i))
+	}
+	w.put("key:199999", engine.KindList)
+	req := Wait{ID: WaiterID{1, 1}, Keys: keys, Kind: engine.KindList}
+	one, two := make(chan error, 1), make(chan error, 1)
+	w.working.Go(func() { w.waiters.add(&req, func(err error) { one <- err }) })
+	for !w.waiters.comeBack(&req, func(err error) { two <- err }) {
+		runtime.Gosched()
+	}
+	w.told("the second request", two, ErrAtOnce)
+	<-one
+}
+
 // A wait for many keys takes its time from nobody, and the places of all waits
 // together are bounded.
 func TestWaitsForManyKeys(t *testing.T) {

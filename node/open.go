@@ -276,7 +276,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		ScriptTimeout: func() time.Duration {
 			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.engineSettings, Settled: n.settled.Load, Memory: &n.memory,
+		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 	}
 }

@@ -40,10 +40,6 @@ type loneNode struct {
 	log       *slog.Logger
 	// unsettled: the node does not know which settings the cluster wants.
 	unsettled atomic.Bool
-	// looks counts who has looked at the settings that are wanted; looked, if it is set, is
-	// called by each.
-	looks  atomic.Int64
-	looked atomic.Pointer[func()]
 }
 
 func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode {
@@ -74,8 +70,17 @@ func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode 
 // serves waits until a shard does.
 func (n *loneNode) serves(s *Shard) {
 	n.t.Helper()
-	n.until("leadership", s.Leads)
+	n.until("leadership", func() bool { return s.Leads() && s.settledTerm.Load() == s.readyTerm.Load() })
 	n.until("the settings", func() bool { return s.machine.Settings() == *n.settings.Load() })
+}
+
+var errUnsettled = errors.New("unsettled")
+
+func (n *loneNode) settle(context.Context) error {
+	if n.unsettled.Load() {
+		return errUnsettled
+	}
+	return nil
 }
 
 func (n *loneNode) open(group uint32, dir string) *Shard {
@@ -90,7 +95,7 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 		},
 		Node: 1, Boot: 1, ReadMode: func() ReadMode { return ReadLease },
 		EntryBytesMax: 1 << 20, OutstandingBytesMax: 64 << 20, OutstandingTxnsMax: 1 << 20,
-		Settings: n.wanted, Settled: func() bool { return !n.unsettled.Load() }, Memory: &n.memory, Log: n.log,
+		Settings: func() command.Settings { return *n.settings.Load() }, Settle: n.settle, Memory: &n.memory, Log: n.log,
 	})
 	if err != nil {
 		n.t.Fatal(err)
@@ -104,15 +109,6 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 		n.t.Fatal(err)
 	}
 	return s
-}
-
-func (n *loneNode) wanted() command.Settings {
-	settings := *n.settings.Load()
-	n.looks.Add(1)
-	if looked := n.looked.Load(); looked != nil {
-		(*looked)()
-	}
-	return settings
 }
 
 func (n *loneNode) until(what string, ok func() bool) {

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster"
+	"lockstep/cluster/raftio"
 )
 
 // StateMachine is what a group replicates. Its methods are called by one
@@ -194,6 +195,9 @@ type fsmSnapshot struct {
 // Persist implements raft.FSMSnapshot.
 func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
 	defer f.fsm.writing()()
+	if f.fsm.own != nil {
+		raftio.OwnSink(sink)
+	}
 	counted := &countingSink{SnapshotSink: sink, closing: &f.fsm.closing}
 	defer func() { f.fsm.counts.wrote(counted.bytes, err) }()
 	if err := f.s.Persist(counted); err != nil {

@@ -1,13 +1,16 @@
 package shard
 
 import (
+	"bytes"
+	"log/slog"
+	"runtime"
 	"testing"
 
 	"lockstep/engine/command"
 )
 
 // A leader that does not know yet what the cluster wants leaves the log's settings alone:
-// with its own it might evict keys.
+// with its own it might evict keys. What it knew in another term may be old.
 func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
@@ -16,57 +19,92 @@ func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	other := wanted
 	other.MemoryBytesMax = 1
 	n.settings.Store(&other)
+	term := s.group.Term()
+	s.lost(term)
+	raise(&s.readyTerm, term+1)
 	s.SyncSettings(t.Context())
 	if got := s.machine.Settings(); got != wanted {
 		t.Errorf("the settings are %+v", got)
 	}
 	n.unsettled.Store(false)
-	s.SyncSettings(t.Context())
+	s.settle(term + 1)
 	n.until("the settings", func() bool { return s.machine.Settings() == other })
 }
 
-// Two who bring settings at once may bring the older ones behind the newer: what is wanted
-// has the last word.
-func TestOlderSettingsAreNotTheLastWord(t *testing.T) {
+// One value is on its way into the log when the one before it is wanted again.
+func TestTheLastSettingsThatWereWantedStay(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
-	n.until("the leader's own look", func() bool { return n.looks.Load() > 0 })
-	older, newer := s.machine.Settings(), s.machine.Settings()
-	older.MemoryBytesMax, newer.MemoryBytesMax = 1<<30, 2<<30
-	n.settings.Store(&older)
-	first := true
-	looked := func() {
-		if first {
-			first = false
-			n.settings.Store(&newer)
+	first := s.machine.Settings()
+	other := first
+	other.MemoryBytesMax = 1
+	sync := func() <-chan struct{} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
 			s.SyncSettings(t.Context())
-		}
+		}()
+		return done
 	}
-	n.looked.Store(&looked)
-	s.SyncSettings(t.Context())
-	if got := s.machine.Settings(); got != newer {
-		t.Errorf("maxmemory is %d, and was set to %d at last", got.MemoryBytesMax, newer.MemoryBytesMax)
+	applying := &s.group.parts.fsm.mu
+	applying.Lock()
+	n.settings.Store(&other)
+	one := sync()
+	n.until("it is on its way", func() bool { return s.group.Waiting() > 0 })
+	n.settings.Store(&first)
+	two := sync()
+	n.until("the next one has looked, or waits", func() bool {
+		stacks := make([]byte, 1<<20)
+		for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+			if bytes.Contains(one, []byte("(*Shard).SyncSettings")) && bytes.Contains(one, []byte("sync.(*Mutex).Lock")) {
+				return true
+			}
+		}
+		select {
+		case <-two:
+			return true
+		default:
+			return false
+		}
+	})
+	applying.Unlock()
+	<-one
+	<-two
+	if got := s.machine.Settings(); got != first {
+		t.Errorf("the settings are %+v", got)
 	}
 }
 
-// For settings there may be no room at the moment: they come all the same.
-func TestSettingsComeWhenThereIsRoom(t *testing.T) {
+// heard is told of the first line of a log.
+type heard chan string
+
+func (h heard) Write(line []byte) (int, error) {
+	select {
+	case h <- string(line):
+	default:
+	}
+	return len(line), nil
+}
+
+// A shard that has no room for work gets its settings as soon as it has.
+func TestABusyShardGetsItsSettings(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
-	n.until("the leader's own look", func() bool { return n.looks.Load() > 0 })
-	wanted := s.machine.Settings()
-	wanted.MemoryBytesMax = 1 << 30
-	n.settings.Store(&wanted)
-	s.admit.force(1<<20, 0)
-	looks := 0
-	looked := func() {
-		if looks++; looks == 2 {
-			s.admit.leave(1<<20, 0)
-		}
-	}
-	n.looked.Store(&looked)
-	s.SyncSettings(t.Context())
-	if got := s.machine.Settings(); got != wanted {
-		t.Errorf("maxmemory is %d after %d looks", got.MemoryBytesMax, looks)
+	other := s.machine.Settings()
+	other.MemoryBytesMax = 1 << 30
+	n.settings.Store(&other)
+	told := make(heard, 1)
+	s.cfg.Log = slog.New(slog.NewTextHandler(told, nil))
+	s.admit.force(int(s.cfg.OutstandingTxnsMax), 0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.SyncSettings(t.Context())
+	}()
+	<-told
+	s.admit.leave(int(s.cfg.OutstandingTxnsMax), 0)
+	<-done
+	if got := s.machine.Settings(); got != other {
+		t.Errorf("the settings are %+v", got)
 	}
 }

@@ -384,9 +384,9 @@ func TestALeadersClockIsNotBehindTheLog(t *testing.T) {
 // Who notes that a term may be served may have been held up until a later one was.
 func TestALaterTermIsServedWhateverComesLateOfAnEarlierOne(t *testing.T) {
 	s := &Shard{}
-	s.ready(5)
-	s.ready(7)
-	s.ready(5)
+	raise(&s.readyTerm, 5)
+	raise(&s.readyTerm, 7)
+	raise(&s.readyTerm, 5)
 	if term := s.readyTerm.Load(); term != 7 {
 		t.Errorf("term %d is served", term)
 	}

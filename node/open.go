@@ -158,7 +158,8 @@ func (n *Node) groupLeader(group uint32) (addr string, self bool) {
 
 // peerAddrs are the addresses at which other nodes may answer.
 func (n *Node) peerAddrs() []string {
-	return membership.PeerAddrs(n.self.ID(), n.machine.View(), membership.NewReplica(n.metaGroup), n.cfg.Current().Join)
+	s := n.cfg.Current()
+	return membership.PeerAddrs(n.self.ID(), s.PeerAddress, n.machine.View(), membership.NewReplica(n.metaGroup), s.Join)
 }
 
 // join asks to be taken in, if this node has no cluster yet.

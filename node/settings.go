@@ -69,7 +69,7 @@ func (n *Node) learnSettings() {
 	n.applySettings(nil)
 	n.settled.Store(true)
 	for _, s := range n.shards() {
-		s.SyncSettings(n.ctx)
+		n.background.run(func() { s.SyncSettings(n.ctx) })
 	}
 }
 

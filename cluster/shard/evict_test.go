@@ -40,6 +40,10 @@ type loneNode struct {
 	log       *slog.Logger
 	// unsettled: the node does not know which settings the cluster wants.
 	unsettled atomic.Bool
+	// looks counts who has looked at the settings that are wanted; looked, if it is set, is
+	// called by each.
+	looks  atomic.Int64
+	looked atomic.Pointer[func()]
 }
 
 func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode {
@@ -86,7 +90,7 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 		},
 		Node: 1, Boot: 1, ReadMode: func() ReadMode { return ReadLease },
 		EntryBytesMax: 1 << 20, OutstandingBytesMax: 64 << 20, OutstandingTxnsMax: 1 << 20,
-		Settings: func() command.Settings { return *n.settings.Load() }, Settled: func() bool { return !n.unsettled.Load() }, Memory: &n.memory, Log: n.log,
+		Settings: n.wanted, Settled: func() bool { return !n.unsettled.Load() }, Memory: &n.memory, Log: n.log,
 	})
 	if err != nil {
 		n.t.Fatal(err)
@@ -100,6 +104,15 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 		n.t.Fatal(err)
 	}
 	return s
+}
+
+func (n *loneNode) wanted() command.Settings {
+	settings := *n.settings.Load()
+	n.looks.Add(1)
+	if looked := n.looked.Load(); looked != nil {
+		(*looked)()
+	}
+	return settings
 }
 
 func (n *loneNode) until(what string, ok func() bool) {

@@ -92,6 +92,7 @@ func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
 			_ = f.fail(fmt.Errorf("applying entry %d: %w", l.Index, err))
 		}
 	}
+	f.counts.taken.Store(f.applied)
 	return make([]any, len(logs))
 }
 

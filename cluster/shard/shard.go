@@ -20,6 +20,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -208,11 +209,11 @@ func (s *Shard) lead(term uint64) {
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
 				s.ready(term)
-				s.expiry.Kick()
-				s.SyncSettings(s.ctx)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)
 				}
+				s.expiry.Kick()
+				s.SyncSettings(s.ctx)
 				return
 			}
 			pause(s.ctx, 10*time.Millisecond)
@@ -230,12 +231,33 @@ func (s *Shard) ready(term uint64) {
 	}
 }
 
+// settingsAgain is the pause before settings are tried again that have not reached the
+// log.
+const settingsAgain = 100 * time.Millisecond
+
 // SyncSettings brings the settings that apply looks at into the log, if this
-// node leads and they differ.
+// node leads and they differ, and returns when they are there, or it leads no more.
 func (s *Shard) SyncSettings(ctx context.Context) {
 	if s.cfg.Settled != nil && !s.cfg.Settled() {
 		return
 	}
+	for more, said := true, false; more && ctx.Err() == nil; {
+		var err error
+		if more, err = s.bringSettings(ctx); err != nil {
+			if !said {
+				s.cfg.Log.Warn("a setting has not reached the log yet", "reason", err)
+			}
+			more, said = s.Leads(), true
+			pause(ctx, settingsAgain)
+		}
+	}
+	s.evictor.Kick()
+}
+
+// bringSettings brings each setting that differs into the log, and tells whether to look
+// again: behind newer ones, which somebody else brought meanwhile, those would be the
+// last word.
+func (s *Shard) bringSettings(ctx context.Context) (again bool, err error) {
 	want, have := s.cfg.Settings(), s.machine.Settings()
 	for _, name := range command.SettingNames() {
 		value := *want.Ref(name)
@@ -244,10 +266,10 @@ func (s *Shard) SyncSettings(ctx context.Context) {
 		}
 		args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
 		if err := s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
-			s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
+			return false, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	s.evictor.Kick()
+	return s.machine.Settings() != have, nil
 }
 
 // lost is called when this node no longer leads.

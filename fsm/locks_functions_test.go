@@ -210,3 +210,30 @@ func TestAReadOfAFunctionThatWritesMustBeLogged(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWhatAFunctionDeletesDoesNotDependOnItsLocks: behind a change of the libraries a
+// call takes the whole shard on one replica, and its keys, shared, on another one that
+// has come further. Before cluster version 7 a function that only reads may call GETEX,
+// and what has expired stays in either case.
+func TestWhatAFunctionDeletesDoesNotDependOnItsLocks(t *testing.T) {
+	call, change := fcallTxn("f0", "k"), txnOf(0, "function", "load", "#!lua name=other\nredis.register_function('g', function() end)")
+	left := map[bool]int{}
+	for _, settled := range []bool{true, false} {
+		m := newLockedMachine(t)
+		m.apply(loadLibrary(readKeys, "return redis.call('getex', keys[1])"))
+		m.executed(m.apply(txnOf(0, "set", "k", "v", "px", "2")))
+		last := uint64(0)
+		if settled {
+			m.executed(m.apply(change))
+			last = m.apply(call)
+		} else {
+			m.apply(Txn{Kind: KindTick, Proto: 2})
+			last = m.apply(change, call)
+		}
+		m.executed(last)
+		left[settled] = m.Keyspace().Keys(0)
+	}
+	if left[true] != 1 || left[false] != 1 {
+		t.Errorf("keys that are left, by whether the libraries were settled: %v", left)
+	}
+}

@@ -37,12 +37,13 @@ func (n *Node) openAdmin(context.Context) error {
 		if err != nil {
 			return inWords(err, "admin-port", s.AdminPort)
 		}
-		l = n.secureAdmin(l)
-		n.background.run(func() {
-			if err := n.admin.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		l, server := n.secureAdmin(l), n.admin.http
+		// Not in the background, which ends: the port may outlive the rest (Retire).
+		go func() {
+			if err := server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				n.log.Warn("the admin port ended", "err", err)
 			}
-		})
+		}()
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"lockstep/cluster/meta"
 	"lockstep/node/config"
+	"lockstep/node/status"
 )
 
 // raiseEvery is how often the meta group's leader looks whether every node
@@ -69,17 +70,31 @@ func (n *Node) clusterVersion() int {
 // raise raises the cluster's version, or says which node stands in the way.
 func (n *Node) raise(ctx context.Context, to int) error {
 	for _, node := range n.Status(ctx).Nodes {
-		switch {
-		case node.Membership == string(meta.Leaving):
-		case !node.Reachable:
-			return fmt.Errorf("node %s does not answer, so it is not known whether it could go on; start it, or remove it", node.Name)
-		case max(node.KnowsVersion, meta.VersionFirst) < to:
-			return fmt.Errorf("node %s runs lockstep %s, which knows cluster versions up to %d, not %d; upgrade it first",
-				node.Name, node.Version, max(node.KnowsVersion, meta.VersionFirst), to)
+		if err := standsInTheWay(&node, to); err != nil {
+			return err
 		}
 	}
 	_, err := n.meta.Do(ctx, &meta.RaiseVersion{To: to})
 	return err
+}
+
+// standsInTheWay says why the cluster may not be raised to a version yet for the sake of
+// a node. One that is leaving and does not answer is on no way back; one that answers
+// still leads, votes and gives its data away, and would end in the middle of that.
+func standsInTheWay(node *status.Node, to int) error {
+	leaving, knows := node.Membership == string(meta.Leaving), max(node.KnowsVersion, meta.VersionFirst)
+	switch {
+	case !node.Reachable && leaving:
+	case !node.Reachable:
+		return fmt.Errorf("node %s does not answer, so it is not known whether it could go on; start it, or remove it", node.Name)
+	case knows < to && leaving:
+		return fmt.Errorf("node %s, which is leaving, runs lockstep %s, which knows cluster versions up to %d, not %d; let it leave first",
+			node.Name, node.Version, knows, to)
+	case knows < to:
+		return fmt.Errorf("node %s runs lockstep %s, which knows cluster versions up to %d, not %d; upgrade it first",
+			node.Name, node.Version, knows, to)
+	}
+	return nil
 }
 
 // upgradeOrder raises the version to the newest that every node knows, or to

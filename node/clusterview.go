@@ -385,11 +385,11 @@ func (n *Node) shardOffset(shard int) int64 {
 
 // Synced implements client.Replication: a quorum of any shard, less one.
 func (n *Node) Synced() int {
-	synced := math.MaxInt
-	for i, s := range n.machine.View().Shards {
-		voters := len(s.Replicas)
+	synced, view := math.MaxInt, n.machine.View()
+	for i, s := range view.Shards {
+		voters := votersOf(&s, view.Replicas)
 		if own := n.replica(i); own != nil {
-			voters = own.Group().Voters()
+			voters = own.Group().VotersCertain()
 		}
 		synced = min(synced, voters/2)
 	}
@@ -397,6 +397,19 @@ func (n *Node) Synced() int {
 		return 0
 	}
 	return synced
+}
+
+// votersOf is how many replicas of a shard vote, at least, where this node has none and
+// so many are wanted; 0: one on every node. One that is on its way does not vote yet:
+// beyond those that are wanted while one moves, or the last where some are missing.
+func votersOf(s *meta.Shard, wanted int) int {
+	switch has := len(s.Replicas); {
+	case wanted == 0:
+		return 0 // this node's has yet to come
+	case has < wanted:
+		return has - 1
+	}
+	return wanted
 }
 
 // StatusJSON implements client.Operator.

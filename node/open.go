@@ -158,7 +158,8 @@ func (n *Node) groupLeader(group uint32) (addr string, self bool) {
 
 // peerAddrs are the addresses at which other nodes may answer.
 func (n *Node) peerAddrs() []string {
-	return membership.PeerAddrs(n.self.ID(), n.machine.View(), membership.NewReplica(n.metaGroup), n.cfg.Current().Join)
+	s := n.cfg.Current()
+	return membership.PeerAddrs(n.self.ID(), s.PeerAddress, n.machine.View(), membership.NewReplica(n.metaGroup), s.Join)
 }
 
 // join asks to be taken in, if this node has no cluster yet.
@@ -275,7 +276,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		ScriptTimeout: func() time.Duration {
 			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.engineSettings, Settled: n.settled.Load, Memory: &n.memory,
+		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 	}
 }

@@ -170,6 +170,11 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 		if !ok {
 			n, ok = view.Node(meta.NodeID(name))
 		}
+		for _, id := range own.Lost { // A recovery that was cut short may have buried it.
+			if gone, known := view.Node(id); !ok && known && gone.Name == name {
+				n, ok = gone, true
+			}
+		}
 		switch {
 		case !ok:
 			return fmt.Errorf("the cluster has no node %q", name)
@@ -233,6 +238,10 @@ func (r *Recovery) Stuck() []*RecoveryGroup {
 	}
 	return stuck
 }
+
+// Begun tells whether a recovery of the folder has begun before and not come to its end:
+// the node does not start until it has, though no group may be stuck any more.
+func (r *Recovery) Begun() bool { return r.folder.Identity().Recovering }
 
 // Run recovers every group that is stuck. If it is cut short, the node refuses
 // to start until it has been run again.

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -52,26 +53,41 @@ func (n *Node) applySettings(*meta.View) {
 func (n *Node) learnSettings() {
 	t := time.NewTicker(readyEvery)
 	defer t.Stop()
-	for {
-		_, err := n.machine.Wait(n.ctx, (*meta.View).Created)
-		if err == nil {
-			_, err = n.meta.CatchUp(n.ctx)
-		}
-		if err == nil {
-			break
-		}
+	for n.catchUpSettings(n.ctx) != nil {
 		select {
 		case <-t.C:
 		case <-n.ctx.Done():
 			return
 		}
 	}
-	n.applySettings(nil)
 	n.settled.Store(true)
-	for _, s := range n.shards() {
-		s.SyncSettings(n.ctx)
-	}
 }
+
+// catchUpSettings puts all settings into force that the meta group had when it was called.
+func (n *Node) catchUpSettings(ctx context.Context) error {
+	_, err := n.machine.Wait(ctx, (*meta.View).Created)
+	if err == nil {
+		_, err = n.meta.CatchUp(ctx)
+	}
+	if err == nil {
+		n.applySettings(nil)
+	}
+	return err
+}
+
+// settle is catchUpSettings for a shard that this node has begun to lead. It may be behind
+// in the meta group where it is not in the shard's: with settings that were changed since,
+// a maxmemory above all, keys would go.
+func (n *Node) settle(ctx context.Context) error {
+	if !n.settled.Load() {
+		return errUnsettled
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	return n.catchUpSettings(ctx)
+}
+
+var errUnsettled = errors.New("the cluster's settings are not known yet")
 
 // knowsSettings tells whether the cluster's settings are in force in the shards that
 // this node leads.

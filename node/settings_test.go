@@ -24,26 +24,49 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 	return a.machine.Apply(a.index, data)
 }
 
-// Who has set something applies it, too, beside the goroutine that applies the log, and
-// may be held up between its look at the state and that: what is newer stays.
-func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
-	n := &Node{cfg: config.Default(), machine: meta.NewMachine()}
+// founded is a node without anything but a meta group of its own, and who has commands
+// carried out there.
+func founded(t *testing.T) (n *Node, do func(meta.Command)) {
+	n = &Node{cfg: config.Default(), machine: meta.NewMachine()}
 	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
 	t.Cleanup(couriers.Close)
-	client := meta.NewClient(n.machine, &applied{machine: n.machine}, couriers, nil)
-	do := func(c meta.Command) {
+	n.meta = meta.NewClient(n.machine, &applied{machine: n.machine}, couriers, nil)
+	do = func(c meta.Command) {
 		t.Helper()
-		if _, err := client.Do(t.Context(), c); err != nil {
+		if _, err := n.meta.Do(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	founder := meta.Node{ID: meta.MakeNodeID("n1", 1), Name: "n1", Incarnation: 1, PeerAddr: "a:1", ClientAddr: "a:2"}
 	do(&meta.CreateCluster{ClusterID: "c", Founder: founder, Creation: n.creation(n.cfg.Current())})
+	return n, do
+}
+
+// Who has set something applies it, too, beside the goroutine that applies the log, and
+// may be held up between its look at the state and that: what is newer stays.
+func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
+	n, do := founded(t)
 	n.machine.OnChange(n.applySettings)
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "1000"}})
 	old := n.machine.View()
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
 	n.applySettings(old)
+	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
+		t.Errorf("maxmemory is %d", got)
+	}
+}
+
+// A node that begins to lead a shard may not have heard of the newest settings.
+func TestWhoBeginsToLeadHasTheNewestSettings(t *testing.T) {
+	n, do := founded(t)
+	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
+	if err := n.settle(t.Context()); err == nil {
+		t.Error("a node that knows no settings at all is content with its own")
+	}
+	n.settled.Store(true)
+	if err := n.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
 		t.Errorf("maxmemory is %d", got)
 	}

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -366,6 +367,45 @@ func TestTheOwnReplicaTakesOver(t *testing.T) {
 		t.Errorf("quiet %s", got)
 	}
 	eventually(t, "changes are heard of again", func() bool { return g.Counts().Live == 2 })
+}
+
+// What a replica has told that has gone since, this node's clients know of.
+func TestWhatAReplicaHasToldWasHeard(t *testing.T) {
+	_, _, g := one(t)
+	g.Told(0, 7)
+	if n := g.Heard(0); n != 7 {
+		t.Errorf("heard of %d", n)
+	}
+	g.Told(0, 5)
+	if n := g.Heard(0); n != 7 {
+		t.Errorf("heard of %d, later", n)
+	}
+}
+
+// A feed that nobody wanted a moment ago, and that has yet to end, is none to who comes
+// now: what happens behind its end would be lost.
+func TestAFeedThatEndsIsWaitedForAnew(t *testing.T) {
+	n, _, g := one(t)
+	g.listen(t, command.EventString)
+	g.mu.Lock()
+	n.run(fsm.TxnID{}, "early") // its news is being told, which holds the feed up
+	eventually(t, "it is on its way", func() bool { return g.Intake.batches.Load() == 1 })
+	g.events.Store(0)
+	// Three in each look, one of which may have begun before.
+	for enough := g.looked.Load() + 6; g.looked.Load() < enough; {
+		g.Kick()
+		runtime.Gosched()
+	}
+	g.events.Store(uint32(command.EventString))
+	g.Intake.mu.Lock()
+	if g.settledLocked(kindEvents) {
+		t.Error("the feed that ends will do")
+	}
+	g.Intake.mu.Unlock()
+	g.mu.Unlock()
+	g.listen(t, command.EventString)
+	n.run(fsm.TxnID{}, "late")
+	eventually(t, "it is heard", func() bool { all := g.soFar(); return len(all) > 0 && strings.HasSuffix(all[len(all)-1], "late") })
 }
 
 func TestWaitingForAFeedIsBounded(t *testing.T) {

@@ -110,8 +110,11 @@ func NewIntake(cfg Config) *Intake {
 func (in *Intake) Heard(shard int) uint64 { return in.heard[shard].Load() }
 
 // Told notes that this node's replica of a shard, which is closed, has told
-// keyspace events of entries up to an index.
-func (in *Intake) Told(shard int, index uint64) { raise(&in.told[shard], index) }
+// of entries up to an index, their keyspace events included. It has been heard.
+func (in *Intake) Told(shard int, index uint64) {
+	raise(&in.heard[shard], index)
+	raise(&in.told[shard], index)
+}
 
 // raise makes a position no less than an index.
 func raise(position *atomic.Uint64, index uint64) {
@@ -152,6 +155,7 @@ func (in *Intake) review(ctx context.Context) time.Duration {
 			case t == nil && needed:
 				in.tails[kind][i] = in.start(ctx, kind, i, want)
 			case t != nil && (!needed || t.want != want):
+				t.ending = true
 				t.cancel()
 			case t == nil && kind == kindEvents:
 				in.quietLocked(i, false) // the replica has come while no feed was open
@@ -239,7 +243,7 @@ func (in *Intake) await(ctx context.Context, kind int) {
 
 func (in *Intake) settledLocked(kind int) bool {
 	for i, t := range in.tails[kind] {
-		if want, needed := in.needsLocked(kind, i); needed && (t == nil || t.want != want || !t.live.Load()) {
+		if want, needed := in.needsLocked(kind, i); needed && (t == nil || t.ending || t.want != want || !t.live.Load()) {
 			return false
 		}
 	}

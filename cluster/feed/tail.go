@@ -45,6 +45,9 @@ type tail struct {
 	cancel context.CancelFunc
 	// live: a hearing is open.
 	live atomic.Bool
+	// ending, under the intake's lock: it was cancelled, live or not, and another one may
+	// have to come behind it.
+	ending bool
 
 	// What follows is run's alone. at is the hearing; next is one at the shard's
 	// leader that is to take over.

@@ -181,16 +181,53 @@ func TestAnAddressChangeReachesEveryGroup(t *testing.T) {
 	w.mu.Lock()
 	w.nodes[moved.PeerAddr] = nodes[1]
 	w.mu.Unlock()
-	if err := Announce(w.ctx(), nodes[1].client, moved); err != nil {
+	if err := Announce(w.ctx(), nodes[1].client, nodes[1], moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := Announce(w.ctx(), nodes[1].client, moved); err != nil {
+	if err := Announce(w.ctx(), nodes[1].client, nodes[1], moved); err != nil {
 		t.Fatal(err)
 	}
 	w.until("every group knows the new address", func() bool {
 		for g := range w.groups {
 			if !slices.Contains(w.verbsFor(g, moved.ID), Readdress) {
 				return false
+			}
+		}
+		return true
+	})
+	w.settled(nodes...)
+}
+
+// Each of three has the address of the next, and none is given away before.
+func TestNodesThatHaveChangedPlacesAreReaddressed(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.cluster(4)
+	var moved []meta.Node
+	w.mu.Lock()
+	for i, n := range nodes[1:] {
+		self := n.self
+		self.PeerAddr = nodes[1+(i+1)%3].self.PeerAddr
+		moved = append(moved, self)
+		w.nodes[self.PeerAddr] = n
+	}
+	w.mu.Unlock()
+	announced := make(chan error, len(moved))
+	for i, self := range moved {
+		go func() { announced <- Announce(w.ctx(), nodes[1+i].client, nodes[1+i], self) }()
+	}
+	for range moved {
+		if err := <-announced; err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until("every group knows the new addresses", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, g := range w.groups {
+			for _, self := range moved {
+				if !slices.Contains(g.servers, Server{ID: self.ID, Addr: self.PeerAddr, Voter: true}) {
+					return false
+				}
 			}
 		}
 		return true

@@ -44,17 +44,18 @@ type Group interface {
 
 // PeerAddrs lists where other nodes may be reached: those of the view, those
 // in the meta group's configuration (after a restart it is known before the
-// view is), and those in also.
-func PeerAddrs(self meta.NodeID, view *meta.View, metaGroup Group, also []string) []string {
+// view is), and those in also. Where this node is looked for and is not, for it is
+// at addr by now, another may be.
+func PeerAddrs(self meta.NodeID, addr string, view *meta.View, metaGroup Group, also []string) []string {
 	var addrs []string
 	for _, n := range view.Nodes {
-		if n.ID != self {
+		if n.ID != self || n.PeerAddr != addr {
 			addrs = append(addrs, n.PeerAddr)
 		}
 	}
 	servers, _ := metaGroup.Servers()
 	for _, s := range servers {
-		if s.ID != self {
+		if s.ID != self || s.Addr != addr {
 			addrs = append(addrs, s.Addr)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"strings"
 	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/identity"
 )
 
 // Caller sends a request to another node, also to one of a cluster that this
@@ -27,7 +27,7 @@ type JoinRequest struct {
 	Replace bool `json:"replace,omitempty"`
 	// Knows is the newest cluster version that the node knows; Join fills it in.
 	Knows int `json:"knows,omitempty"`
-	// Architecture is that of the node's processor (GOARCH); Join fills it in. Older
+	// Architecture is that of the node's processor (identity.Processor); Join fills it in. Older
 	// programs say nothing.
 	Architecture string `json:"architecture,omitempty"`
 }
@@ -59,7 +59,7 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 	if len(addrs) == 0 {
 		return Welcome{}, errors.New("nobody to join: no address was given")
 	}
-	req.Knows, req.Architecture = meta.KnownVersion(), runtime.GOARCH
+	req.Knows, req.Architecture = meta.KnownVersion(), identity.Processor()
 	var said time.Time
 	for attempt := 0; ; attempt++ {
 		addr := addrs[attempt%len(addrs)]

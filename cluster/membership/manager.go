@@ -78,7 +78,7 @@ func Start(cfg Config) *Manager {
 	v := NewVigil(VigilConfig{
 		Self: cfg.Self, PeerAddr: cfg.PeerAddr, ClusterID: cfg.ClusterID, View: cfg.Meta.View, HearsLeader: cfg.HearsLeader,
 		Caller: cfg.Caller, Met: cfg.Met,
-		Peers:     func() []string { return PeerAddrs(cfg.Self, cfg.Meta.View(), cfg.Group, cfg.Also) },
+		Peers:     func() []string { return PeerAddrs(cfg.Self, cfg.PeerAddr, cfg.Meta.View(), cfg.Group, cfg.Also) },
 		OnRemoved: cfg.OnRemoved, Log: cfg.Log,
 	})
 	m.working.Go(func() { v.Run(ctx) })

@@ -131,17 +131,46 @@ func (p *planner) wanted(n meta.Node) bool {
 
 func (p *planner) readdress() (Action, bool) {
 	for _, m := range p.peers {
-		n, known := p.view.Node(m.ID)
-		if !known || !n.State.Live() || !p.wanted(n) || n.PeerAddr == m.Addr {
+		to, moves := p.moves(m)
+		if !moves {
 			continue
 		}
-		if other, taken := p.at(n.PeerAddr); taken {
-			p.wait("%s waits for %s to leave the address %s", m.ID, other.ID, n.PeerAddr)
+		if other, taken := p.at(to); taken {
+			p.wait("%s waits for %s to leave the address %s", m.ID, other.ID, to)
 			continue
 		}
-		return Action{Verb: Readdress, ID: m.ID, Addr: n.PeerAddr, Voter: m.Voter}, true
+		return Action{Verb: Readdress, ID: m.ID, Addr: to, Voter: m.Voter}, true
+	}
+	for _, m := range p.peers {
+		if p.inCircle(m) {
+			return Action{Verb: Readdress, ID: m.ID, Addr: nowhere(m.ID), Voter: m.Voter}, true
+		}
 	}
 	return Action{}, false
+}
+
+// moves tells whether a server has another address than the group knows, and which.
+func (p *planner) moves(m Peer) (to string, moves bool) {
+	n, known := p.view.Node(m.ID)
+	return n.PeerAddr, known && n.State.Live() && p.wanted(n) && n.PeerAddr != m.Addr
+}
+
+// inCircle tells whether a server waits for another to leave an address, which in the
+// end waits for the first: they have changed places, and one must make room.
+func (p *planner) inCircle(first Peer) bool {
+	m := first
+	for range p.peers {
+		to, moves := p.moves(m)
+		next, taken := p.at(to)
+		if !moves || !taken {
+			return false
+		}
+		if next.ID == first.ID {
+			return true
+		}
+		m = next
+	}
+	return false
 }
 
 func (p *planner) removeNonvoter() (Action, bool) {

@@ -155,6 +155,12 @@ func TestPlan(t *testing.T) {
 		{"an address that changed", "a b@new c", "A b c", "readdress b@new"},
 		{"of a leaving node does not matter", "a b:leaving@new c", "A b! c", "remove b"},
 		{"nor does one that is taken", "a b@c c:leaving", "A b c", "remove c"},
+		{"two that have changed places", "a b@c c@b", "A b c", "readdress b@b.invalid:1"},
+		{"and the other can move", "a b@c c@b", "A b@b.invalid:1 c", "readdress c@b"},
+		{"and then the first", "a b@c c@b", "A b@b.invalid:1 c@b", "readdress b@c"},
+		{"three in a circle", "a@b b@c c@a", "A b c", "readdress a@a.invalid:1"},
+		{"one after the other is no circle", "a b@c c@d d@e", "A b c d", "readdress d@e"},
+		{"nor is one who does not move on", "a b@c c@d d:leaving", "A b c d", "remove d"},
 	} {
 		if got := actionWords(Plan(viewOf(c.view), 0, peersOf(c.peers))); got != c.want {
 			t.Errorf("%s: %q with %q: %s, want %s", c.name, c.view, c.peers, got, c.want)

@@ -117,7 +117,9 @@ func (n *realNode) open() {
 			n.must(group.Bootstrap([]raft.Server{{ID: raft.ServerID(n.self.ID), Address: raft.ServerAddress(n.self.PeerAddr)}}))
 		}
 	}
-	peers := func() []string { return PeerAddrs(n.self.ID, n.machine.View(), replicas[meta.GroupID], n.also) }
+	peers := func() []string {
+		return PeerAddrs(n.self.ID, n.self.PeerAddr, n.machine.View(), replicas[meta.GroupID], n.also)
+	}
 	n.courier = courier.New(courier.Config{
 		Caller: n.transport,
 		Leader: func(g uint32) (string, bool) {
@@ -302,7 +304,7 @@ func TestARealNodeRestartsAsItself(t *testing.T) {
 	if again.self.ID != old.self.ID {
 		t.Fatalf("%s came back as %s", old.self.ID, again.self.ID)
 	}
-	if err := Announce(again.ctx(), again.client, again.self); err != nil {
+	if err := Announce(again.ctx(), again.client, again.transport, again.self); err != nil {
 		t.Fatal(err)
 	}
 	settledReal(t, nodes[0], again, nodes[2])
@@ -342,7 +344,7 @@ func TestRealNodesMeetAgainAtOtherAddresses(t *testing.T) {
 	}
 	announced := make(chan error, len(again))
 	for _, n := range again {
-		go func() { announced <- Announce(n.ctx(), n.client, n.self) }()
+		go func() { announced <- Announce(n.ctx(), n.client, n.transport, n.self) }()
 	}
 	for range again {
 		if err := <-announced; err != nil {

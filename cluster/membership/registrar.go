@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"time"
 
 	"lockstep/cluster/meta"
@@ -197,8 +196,8 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 		return nil, meta.ErrClusterVersion.With(fmt.Sprintf("the cluster is at version %d, and this node's lockstepd knows versions up to %d; start a newer one",
 			version, max(req.Knows, meta.VersionFirst)))
 	}
-	if req.Architecture != "" && req.Architecture != runtime.GOARCH {
-		return nil, ErrArchitecture.With(fmt.Sprintf("this cluster's nodes run on %s, and the new one on %s: %v", runtime.GOARCH, req.Architecture, identity.ErrArchitecture))
+	if here := identity.Processor(); req.Architecture != "" && req.Architecture != here {
+		return nil, ErrArchitecture.With(fmt.Sprintf("this cluster's nodes run on %s, and the new one on %s: %v", here, req.Architecture, identity.ErrArchitecture))
 	}
 	if req.Replace {
 		if err := r.mayReplace(ctx, req.Node); err != nil {

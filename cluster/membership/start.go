@@ -33,20 +33,49 @@ func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node)
 // what the view says. A refusal with meta.ErrRemoved means that the node must
 // stop; see Vigil. While another node still has this one's new address, it
 // waits: that one may be about to move, too.
-func Announce(ctx context.Context, m Meta, self meta.Node) error {
+func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error {
 	n, known := m.View().Node(self.ID)
 	if known && n.PeerAddr == self.PeerAddr && n.ClientAddr == self.ClientAddr && n.Hostname == self.Hostname && n.AdminAddr == self.AdminAddr && n.TLSPort == self.TLSPort && n.Version == self.Version {
 		return nil
 	}
-	c := &meta.UpdateNode{ID: self.ID, PeerAddr: self.PeerAddr, ClientAddr: self.ClientAddr, Hostname: self.Hostname, AdminAddr: self.AdminAddr, TLSPort: self.TLSPort, Version: self.Version}
 	for {
-		_, err := m.Do(ctx, c)
-		again := errors.Is(err, courier.ErrUnanswered) || errors.Is(err, meta.ErrAddrTaken) && sleep(ctx, announcePause)
-		if !again || ctx.Err() != nil {
+		_, err := m.Do(ctx, updateOf(self))
+		taken := errors.Is(err, meta.ErrAddrTaken) && sleep(ctx, announcePause)
+		if taken {
+			giveWay(ctx, m, caller, self)
+		}
+		if again := taken || errors.Is(err, courier.ErrUnanswered); !again || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
+func updateOf(self meta.Node) *meta.UpdateNode {
+	return &meta.UpdateNode{ID: self.ID, PeerAddr: self.PeerAddr, ClientAddr: self.ClientAddr, Hostname: self.Hostname, AdminAddr: self.AdminAddr, TLSPort: self.TLSPort, Version: self.Version}
+}
+
 // announcePause is between two attempts to take over an address.
 const announcePause = time.Second
+
+// giveWay gives up the address at which the cluster looks for this node, if another of
+// its nodes answers there by now: of nodes that have changed places each would wait for
+// the other's.
+func giveWay(ctx context.Context, m Meta, caller Caller, self meta.Node) {
+	view := m.View()
+	n, known := view.Node(self.ID)
+	if !known || n.PeerAddr == self.PeerAddr || n.PeerAddr == nowhere(self.ID) {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, standingTimeout)
+	defer cancel()
+	var s Standing
+	err := ask(asking, caller, n.PeerAddr, knockStanding, standingQuestion{Node: self.ID, PeerAddr: self.PeerAddr}, &s)
+	if err == nil && s.ClusterID == view.ClusterID && s.By != self.ID {
+		self.PeerAddr = nowhere(self.ID)
+		_, _ = m.Do(ctx, updateOf(self)) // else it is tried again
+	}
+}
+
+// nowhere is the address of a node that has given way and has no other yet. Nobody
+// answers there, and no two nodes have the same.
+func nowhere(id meta.NodeID) string { return string(id) + ".invalid:1" }

@@ -74,7 +74,7 @@ func (w *world) start(self meta.Node) *worldNode {
 	w.nodes[self.PeerAddr] = n
 	w.mu.Unlock()
 	n.Manager = Start(Config{
-		Self: self.ID, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Group: worldReplica{n, meta.GroupID},
+		Self: self.ID, PeerAddr: self.PeerAddr, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Group: worldReplica{n, meta.GroupID},
 		HearsLeader: func() bool { return w.hears(self.ID) },
 		OnRemoved:   func(why string) { n.removed <- why },
 		Log:         quietLog(),

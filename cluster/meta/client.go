@@ -105,7 +105,8 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 		// Not to be put into a log that would stop every node like this one.
 		return nil, ErrInvalid.With(fmt.Sprintf("the leader does not understand the command: %v", err))
 	}
-	if err := checkNeeds(c.machine.View(), command); err != nil {
+	// Who has just begun to lead may see a view of the past.
+	if err := c.CheckVersion(ctx, command); err != nil {
 		return nil, err
 	}
 	if c.short != nil && ordered(command) && c.short() {

@@ -18,6 +18,8 @@ type sharedLog struct {
 	leader   string
 	// loseNext lets that many commits succeed and be reported as failed.
 	loseNext int
+	// before are entries that are committed and will be applied with the next.
+	before [][]byte
 }
 
 func (l *sharedLog) leads() string {
@@ -36,12 +38,15 @@ func (s sharedLogOf) IsLeader() bool { return s.log.leads() == s.node }
 func (s sharedLogOf) Append(_ context.Context, data []byte) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	s.log.index++
-	for _, m := range s.log.machines {
-		if err := m.Apply(s.log.index, data); err != nil {
-			return err
+	for _, entry := range append(s.log.before, data) {
+		s.log.index++
+		for _, m := range s.log.machines {
+			if err := m.Apply(s.log.index, entry); err != nil {
+				return err
+			}
 		}
 	}
+	s.log.before = nil
 	if s.log.loseNext > 0 {
 		s.log.loseNext--
 		return errors.New("leadership lost while committing")
@@ -111,5 +116,34 @@ func TestALostAnswerDoesNotDoTheWorkTwice(t *testing.T) {
 	}
 	if v := all["a"].View(); len(v.Nodes) != 2 || v.Epoch != 2 {
 		t.Fatalf("%d nodes at epoch %d", len(v.Nodes), v.Epoch)
+	}
+}
+
+// A leader that has just begun has not applied yet what its log says: it refuses nothing
+// for the version that the cluster had before.
+func TestALeaderOfThePastRefusesNothing(t *testing.T) {
+	log, all := clients(t, "a")
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := all["a"].Do(ctx, &CreateCluster{ClusterID: "c1", Creation: testCreation(1), Founder: testNode("n1", 1, 7000)}); err != nil {
+		t.Fatal(err)
+	}
+	set := &ChangeUsers{Set: []UserRules{{Name: "u", Rules: "on"}}}
+	if _, err := all["a"].Do(ctx, set); !errors.Is(err, ErrClusterVersion) {
+		t.Fatalf("before the version is raised: %v", err)
+	}
+	raise, err := newFrame(&RaiseVersion{To: VersionUsers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := raise.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.mu.Lock()
+	log.before = [][]byte{data}
+	log.mu.Unlock()
+	if _, err := all["a"].Do(ctx, set); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -39,8 +39,8 @@ const (
 	// scripts whose variables and loops are Lua's, where the interpreter's were not.
 	VersionDepth = 8
 	// VersionPaid brings scripts that pay for what a constructor fills up, for long keys
-	// and sets and for variables that many closures share, and share the steps of their
-	// txn.
+	// and sets and for variables that many closures share, once for a walk through the
+	// keyspace, and share the steps of their txn; and coroutines that are resumed as Lua's.
 	VersionPaid = 9
 )
 

@@ -28,7 +28,8 @@
 //     on a promise it has forgotten.
 //   - logstore.go, checksum.go: every entry bears a checksum, which is examined
 //     when it is written and when it is read; a log never has a gap; long ranges
-//     are deleted in pieces.
+//     are deleted in pieces; an empty log is as long as the newest snapshot, or that would
+//     be written again and again.
 //   - walfiles.go: raft-wal's files are synced without their times, over blocks that
 //     were written before, so that a sync writes the entries and little else.
 //   - waltail.go: the newest file of raft-wal is mended before it is opened: the

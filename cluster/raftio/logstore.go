@@ -49,6 +49,8 @@ type LogStore struct {
 	// may have fitted before the snapshot came (skipCovered), and what it brings would set
 	// Raft's configuration back.
 	covered atomic.Uint64
+	// begun: Raft has begun to run on it.
+	begun atomic.Bool
 
 	mu sync.Mutex
 	// first and last are the log's ends, 0: it is empty. What is outside is not
@@ -98,9 +100,15 @@ func (s *LogStore) FirstIndex() (uint64, error) {
 	return first, nil
 }
 
-// LastIndex implements raft.LogStore.
+// LastIndex implements raft.LogStore. An empty log ends with the newest snapshot, when
+// Raft has begun: that writes a snapshot when the log goes far beyond the last one, and
+// reckons, without a sign, that from 0 it is as far as can be. Where nothing is written
+// it would write the same one again and again. When it begins it reads the last entry.
 func (s *LogStore) LastIndex() (uint64, error) {
 	_, last := s.ends()
+	if last == 0 && s.begun.Load() {
+		last = s.covered.Load()
+	}
 	return last, nil
 }
 

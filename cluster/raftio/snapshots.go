@@ -223,8 +223,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err != nil {
 		return nil, err
 	}
-	own := s.own.CompareAndSwap(index, 0)
-	if !own && s.covers(index, term, all) {
+	if !s.own.CompareAndSwap(index, 0) && s.covers(index, term, all) {
 		return nil, fmt.Errorf("%w: index %d of term %d", errCovered, index, term)
 	}
 	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
@@ -234,7 +233,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	in := Configuration{configurationIndex, configuration.Servers}
 	w := &watchedSink{
 		SnapshotSink: sink, folder: filepath.Join(s.dir, sink.ID()),
-		in: s, own: own, stored: func() error { return s.stored(index, term, in) },
+		in: s, stored: func() error { return s.stored(index, term, in) },
 		overtaken: func() error { _, err := s.notOlder(index, term); return err },
 	}
 	if w.state, err = os.OpenFile(filepath.Join(w.folder+unfinishedSuffix, stateFile), os.O_WRONLY, 0); err != nil {
@@ -316,12 +315,21 @@ type watchedSink struct {
 	stored func() error
 	// in.ending is held while the snapshot takes its place, unless it was overtaken: one
 	// that a leader sent came while this replica wrote its own, and the library would
-	// count its log from the older one on.
+	// count its log from the older one on. own: it is this replica's (OwnSink).
 	in        *Snapshots
 	own       bool
 	overtaken func() error
 	over      bool
 	err       error
+}
+
+// OwnSink says that a snapshot of this replica's own goes into a sink, of which Own was
+// told. Not by its index: a leader's may end where that one does, and nobody would say
+// that Raft has done with it.
+func OwnSink(sink raft.SnapshotSink) {
+	if w, ok := sink.(*watchedSink); ok {
+		w.own = true
+	}
 }
 
 // Close implements raft.SnapshotSink.

@@ -224,6 +224,7 @@ func ownSnapshot(t *testing.T, s *Stores) (raft.SnapshotSink, raft.Transport) {
 	s.Snapshots.Own(100)
 	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
 	must(t, err)
+	OwnSink(own)
 	return own, trans
 }
 
@@ -267,6 +268,28 @@ func TestASnapshotWaitsUntilRaftHasDoneWithItsOwn(t *testing.T) {
 	must(t, <-over)
 	if all, err := s.Snapshots.List(); err != nil || all[0].Index != 200 {
 		t.Errorf("the newest is of %d: %v", all[0].Index, err)
+	}
+	s.Snapshots.OwnEnded()
+	f.none(t)
+}
+
+// A leader's snapshot may end where this replica is about to write its own, and come first.
+func TestALeadersSnapshotIsNotTakenForTheOwn(t *testing.T) {
+	s, f := opened(t, t.TempDir(), StoreBolt)
+	must(t, s.Log.StoreLogs(commands(1, 100, 1)))
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	s.Snapshots.Own(100)
+	for _, own := range []bool{false, true} {
+		sink, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
+		must(t, err)
+		if own {
+			OwnSink(sink)
+		}
+		must(t, sink.Close())
+		if held := s.Snapshots.held.Load(); held != own {
+			t.Fatalf("the next one waits: %v; it is the own: %v", held, own)
+		}
 	}
 	s.Snapshots.OwnEnded()
 	f.none(t)
@@ -474,4 +497,21 @@ func TestASnapshotOverAnEmptyLogDeletesNothing(t *testing.T) {
 	must(t, <-over)
 	bounds(t, s.Log, 101, 101)
 	f.none(t)
+}
+
+// Raft subtracts, without a sign, the end of its snapshot from that of its log, and would
+// write the same snapshot again and again.
+func TestAnEmptyLogEndsWithTheNewestSnapshotWhileRaftRuns(t *testing.T) {
+	for _, kind := range bothKinds {
+		s, f := opened(t, t.TempDir(), kind)
+		must(t, s.Log.StoreLogs(commands(1, 100, 1)))
+		snapshot(t, s, 100, 1, 1, "a")
+		must(t, s.EmptyLog())
+		bounds(t, s.Log, 0, 0) // whoever begins reads the last entry
+		s.Begun()
+		bounds(t, s.Log, 0, 100)
+		must(t, s.Log.StoreLogs(commands(101, 102, 1)))
+		bounds(t, s.Log, 101, 102)
+		f.none(t)
+	}
 }

@@ -227,6 +227,9 @@ func (s *Stores) AppendedBytes() uint64 { return s.log.AppendedBytes() }
 // Hangs tells whether the disk hangs.
 func (s *Stores) Hangs() bool { return s.dog.Hangs() }
 
+// Begun says that Raft has read the stores and runs.
+func (s *Stores) Begun() { s.log.begun.Store(true) }
+
 // EmptyLog deletes all entries of the log.
 func (s *Stores) EmptyLog() error { return s.cache.Empty() }
 

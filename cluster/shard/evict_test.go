@@ -70,8 +70,17 @@ func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode 
 // serves waits until a shard does.
 func (n *loneNode) serves(s *Shard) {
 	n.t.Helper()
-	n.until("leadership", s.Leads)
+	n.until("leadership", func() bool { return s.Leads() && s.settledTerm.Load() == s.readyTerm.Load() })
 	n.until("the settings", func() bool { return s.machine.Settings() == *n.settings.Load() })
+}
+
+var errUnsettled = errors.New("unsettled")
+
+func (n *loneNode) settle(context.Context) error {
+	if n.unsettled.Load() {
+		return errUnsettled
+	}
+	return nil
 }
 
 func (n *loneNode) open(group uint32, dir string) *Shard {
@@ -86,7 +95,7 @@ func (n *loneNode) open(group uint32, dir string) *Shard {
 		},
 		Node: 1, Boot: 1, ReadMode: func() ReadMode { return ReadLease },
 		EntryBytesMax: 1 << 20, OutstandingBytesMax: 64 << 20, OutstandingTxnsMax: 1 << 20,
-		Settings: func() command.Settings { return *n.settings.Load() }, Settled: func() bool { return !n.unsettled.Load() }, Memory: &n.memory, Log: n.log,
+		Settings: func() command.Settings { return *n.settings.Load() }, Settle: n.settle, Memory: &n.memory, Log: n.log,
 	})
 	if err != nil {
 		n.t.Fatal(err)

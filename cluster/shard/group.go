@@ -229,6 +229,7 @@ func (g *Group) openLocked() error {
 	if err != nil {
 		return errors.Join(err, p.trans.Close(), stores.Close())
 	}
+	stores.Begun()
 	g.counts.observe(p.raft)
 	g.raft.Store(p.raft)
 	g.parts = p

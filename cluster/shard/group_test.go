@@ -231,6 +231,34 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 	}
 }
 
+// A voter that is not there yet, and may never come, has nothing of what was
+// acknowledged before.
+func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
+	w := newWorld(t, 1, raftio.StoreBolt, nil)
+	n := w.leader()
+	w.write(1)
+	if got := n.group.VotersCertain(); got != 1 {
+		t.Fatalf("%d voters of one", got)
+	}
+	ctx, cancel := context.WithCancel(w.ctx())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = n.group.AddVoter(ctx, "nobody", "127.0.0.1:1", 0)
+	}()
+	w.until("two are to vote", func() bool { return n.group.Voters() == 2 })
+	if got := n.group.VotersCertain(); got != 1 {
+		t.Errorf("%d voters, of which one does not answer", got)
+	}
+	cancel()
+	<-ended
+	for _, size := range []int{2, 3} {
+		w := newWorld(t, size, raftio.StoreBolt, nil)
+		w.write(1)
+		w.until("all count", func() bool { return w.leader().group.VotersCertain() == size })
+	}
+}
+
 func TestFollowerRefusesDefinitely(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	follower := w.others(w.leader())[0]

@@ -28,6 +28,8 @@ type GroupCounts struct {
 	// applying is when the batch under way was begun to be applied, in nanoseconds
 	// of raftio.Now; 0: none is.
 	applying atomic.Int64
+	// taken is the index up to which the state machine has been given all entries.
+	taken atomic.Uint64
 }
 
 // Counts returns the replica's counters.

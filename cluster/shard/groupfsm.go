@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster"
+	"lockstep/cluster/raftio"
 )
 
 // StateMachine is what a group replicates. Its methods are called by one
@@ -92,6 +93,7 @@ func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
 			_ = f.fail(fmt.Errorf("applying entry %d: %w", l.Index, err))
 		}
 	}
+	f.counts.taken.Store(f.applied)
 	return make([]any, len(logs))
 }
 
@@ -193,6 +195,9 @@ type fsmSnapshot struct {
 // Persist implements raft.FSMSnapshot.
 func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
 	defer f.fsm.writing()()
+	if f.fsm.own != nil {
+		raftio.OwnSink(sink)
+	}
 	counted := &countingSink{SnapshotSink: sink, closing: &f.fsm.closing}
 	defer func() { f.fsm.counts.wrote(counted.bytes, err) }()
 	if err := f.s.Persist(counted); err != nil {

@@ -32,6 +32,21 @@ func (g *Group) Members() ([]Member, uint64) {
 // Voters is the number of voters of the latest configuration.
 func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
+// VotersCertain is how many voters the group had at least when what is committed was
+// written. The latest configuration may have one more or less than the one before, and
+// only when it is committed itself has a quorum of it all that was acknowledged before.
+// Who votes alone commits by its own vote that there is another.
+func (g *Group) VotersCertain() int {
+	latest := g.latest.Load()
+	voters := latest.Voters()
+	term, leads := g.Leadership()
+	behind := func(id raft.ServerID) bool { return id != g.cfg.LocalID && g.acks.Match(id, term) < latest.Index }
+	if g.raft.Load().CommitIndex() < latest.Index || leads && len(voters) == 2 && slices.ContainsFunc(voters, behind) {
+		return max(len(voters)-1, 0)
+	}
+	return len(voters)
+}
+
 // Short tells whether the group has fewer voters than it must have to take writes on.
 func (g *Group) Short() bool {
 	if g.cfg.VotersLeast == nil {

@@ -44,6 +44,21 @@ func (g *Group) Leased(term uint64, mode ReadMode) bool {
 	return leads && now == term && mode == ReadLease && g.lease.Valid(term)
 }
 
+// committedEvery is how often it is looked whether the state machine has come so far.
+const committedEvery = time.Millisecond
+
+// awaitCommitted waits until the state machine has been given all that this leader knows
+// to be committed: another replica may be as far. Behind the last command there are at
+// most configurations, which are given to it, too.
+func (g *Group) awaitCommitted(ctx context.Context) error {
+	for committed := g.raft.Load().CommitIndex(); g.counts.taken.Load() < committed; pause(ctx, committedEvery) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // quorumRounds lets readers that wait together share the question.
 type quorumRounds struct {
 	// ask asks a quorum and returns the term this node was confirmed in.

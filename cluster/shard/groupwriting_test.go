@@ -94,3 +94,23 @@ func TestAGroupIsClosedWhileASnapshotIsWritten(t *testing.T) {
 		t.Error("the snapshot is whole")
 	}
 }
+
+// Raft looks every few seconds whether its log has gone far beyond its snapshot. Where
+// nothing stays behind that, the log is empty until somebody writes.
+func TestAGroupThatRestsWritesNoSnapshots(t *testing.T) {
+	for _, store := range bothStores {
+		w := newWorld(t, 1, store, func(c *GroupConfig) { c.TrailingEntries = 0 })
+		n := w.nodes[0]
+		for range 2 {
+			w.write(3)
+			w.must(n.group.TakeSnapshot())
+			log := n.group.parts.stores.Log
+			last, err := log.LastIndex()
+			if first, _ := log.FirstIndex(); err != nil || first != 0 || last != n.group.Stats().LastIndex {
+				t.Errorf("%s: the log is %d to %d (%v), and Raft is at %d", store, first, last, err, n.group.Stats().LastIndex)
+			}
+			n.stop()
+			n.start()
+		}
+	}
+}

@@ -153,12 +153,18 @@ func (s *Shard) provenNow() bool {
 	return term != 0 && s.group.Leased(term, s.cfg.ReadMode()) && s.readyTerm.Load() == term
 }
 
-// ReadIndex is a log index that holds all that was acknowledged before the call:
-// who has taken it up sees that. It returns ErrNotLeader where this node cannot
-// prove that it leads.
+// ReadIndex is a log index that holds all that was acknowledged before the call, and
+// all that could be read from any replica, which may run an entry before its leader
+// does: who has taken it up sees that. It returns ErrNotLeader where this node cannot
+// prove that it leads, or is far behind.
 func (s *Shard) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := s.gate(ctx); err != nil {
 		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpMax)
+	defer cancel()
+	if s.group.awaitCommitted(ctx) != nil {
+		return 0, cluster.ErrNotLeader
 	}
 	return s.machine.Queued(), nil
 }

@@ -53,9 +53,10 @@ type Config struct {
 	// Settings are the limits that replicas must agree on, as they are to be. The
 	// leader brings them into the log.
 	Settings func() command.Settings
-	// Settled tells whether Settings are those that the cluster wants: until then the
-	// log keeps what it has; nil: they always are.
-	Settled func() bool
+	// Settle returns when Settings are those that the cluster wanted when it was called, or
+	// newer ones: until then a new leader's may be older than what the log has; nil: they
+	// never are.
+	Settle func(ctx context.Context) error
 	// ScriptTimeout is how long a script may run that only reads, 0: no limit but
 	// its budget. Nil: the same.
 	ScriptTimeout func() time.Duration
@@ -89,6 +90,10 @@ type Shard struct {
 	// readyTerm is the term whose first entry, made by this leader, has executed
 	// here; 0 while this node does not lead.
 	readyTerm atomic.Uint64
+	// syncing is held while settings are brought into the log. settledTerm is the newest
+	// term that this node leads and in which it knows them.
+	syncing     sync.Mutex
+	settledTerm atomic.Uint64
 	// expireOff stops the leader from looking for due keys (DEBUG
 	// SET-ACTIVE-EXPIRE).
 	expireOff atomic.Bool
@@ -207,12 +212,13 @@ func (s *Shard) lead(term uint64) {
 		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
-				s.ready(term)
-				s.expiry.Kick()
-				s.SyncSettings(s.ctx)
+				raise(&s.readyTerm, term)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)
+					return
 				}
+				s.expiry.Kick()
+				s.settle(term)
 				return
 			}
 			pause(s.ctx, 10*time.Millisecond)
@@ -220,34 +226,61 @@ func (s *Shard) lead(term uint64) {
 	})
 }
 
-// ready notes that this node may serve a term. Who says so may have been held up
-// until another term was served.
-func (s *Shard) ready(term uint64) {
-	for was := s.readyTerm.Load(); was < term; was = s.readyTerm.Load() {
-		if s.readyTerm.CompareAndSwap(was, term) {
+// raise notes that this node may do something in a term. Who says so may have been held
+// up until it may in another.
+func raise(may *atomic.Uint64, term uint64) {
+	for was := may.Load(); was < term; was = may.Load() {
+		if may.CompareAndSwap(was, term) {
 			return
 		}
 	}
 }
 
-// SyncSettings brings the settings that apply looks at into the log, if this
-// node leads and they differ.
-func (s *Shard) SyncSettings(ctx context.Context) {
-	if s.cfg.Settled != nil && !s.cfg.Settled() {
-		return
-	}
-	want, have := s.cfg.Settings(), s.machine.Settings()
-	for _, name := range command.SettingNames() {
-		value := *want.Ref(name)
-		if !s.Leads() || value == *have.Ref(name) {
-			continue
+// settle brings the settings into the log that the cluster wants, when this node knows
+// them.
+func (s *Shard) settle(term uint64) {
+	for s.cfg.Settle != nil && s.cfg.Settle(s.ctx) != nil {
+		if pause(s.ctx, settingPause); s.readyTerm.Load() != term || s.ctx.Err() != nil {
+			return
 		}
-		args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
-		if err := s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}}); err != nil {
-			s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
+	}
+	raise(&s.settledTerm, term)
+	s.SyncSettings(s.ctx)
+}
+
+// SyncSettings brings the settings that apply looks at into the log, as long as this
+// node leads and they differ. It does so once at a time: who looks while another value is
+// on its way finds the one that it wants, and the other one would stay.
+func (s *Shard) SyncSettings(ctx context.Context) {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	for _, name := range command.SettingNames() {
+		for try := 0; ctx.Err() == nil; try++ {
+			err := s.syncSetting(ctx, name)
+			if err == nil {
+				break
+			}
+			if try == 0 {
+				s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
+			}
+			pause(ctx, settingPause)
 		}
 	}
 	s.evictor.Kick()
+}
+
+// settingPause is between two attempts to learn the settings, or to bring one into the log:
+// the shard may be busy.
+const settingPause = 50 * time.Millisecond
+
+func (s *Shard) syncSetting(ctx context.Context, name string) error {
+	want, have := s.cfg.Settings(), s.machine.Settings()
+	value := *want.Ref(name)
+	if !s.Leads() || s.settledTerm.Load() != s.readyTerm.Load() || value == *have.Ref(name) {
+		return nil
+	}
+	args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
+	return s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}})
 }
 
 // lost is called when this node no longer leads.

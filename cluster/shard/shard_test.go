@@ -204,6 +204,33 @@ func TestReadsAreNotOlderThanTheyMayBe(t *testing.T) {
 	}
 }
 
+// A follower can run an entry before its leader does. Who has read it there, and asks the
+// leader how far the log is, is not told of an earlier entry.
+func TestAnIndexHoldsWhatAFollowerHasRun(t *testing.T) {
+	w := newShardWorld(t, 3, steady)
+	w.set("k", "before")
+	leader := w.leader()
+	w.until("it serves", leader.shard.Leads)
+	before := leader.shard.Queued()
+	held := &leader.group.parts.fsm.mu
+	held.Lock()
+	answer := w.propose(leader, "set", "k", "after")
+	follower := w.others(leader)[0]
+	w.until("a follower has run it", func() bool { return follower.shard.Queued() > before })
+	seen := follower.shard.Queued()
+	ctx, cancel := context.WithTimeout(w.ctx(), 50*time.Millisecond)
+	if now, err := leader.shard.ReadIndex(ctx); err == nil && now < seen {
+		t.Errorf("the leader says %d, and a follower has run %d", now, seen)
+	}
+	cancel()
+	held.Unlock()
+	<-answer
+	w.until("the leader says so", func() bool {
+		now, err := w.leader().shard.ReadIndex(w.ctx())
+		return err == nil && now >= seen
+	})
+}
+
 // A key whose time has come by the leader's clock is gone, though nothing has moved
 // the log's time on: the read waits for an entry that does.
 func TestAKeyThatIsDueIsGone(t *testing.T) {
@@ -357,9 +384,9 @@ func TestALeadersClockIsNotBehindTheLog(t *testing.T) {
 // Who notes that a term may be served may have been held up until a later one was.
 func TestALaterTermIsServedWhateverComesLateOfAnEarlierOne(t *testing.T) {
 	s := &Shard{}
-	s.ready(5)
-	s.ready(7)
-	s.ready(5)
+	raise(&s.readyTerm, 5)
+	raise(&s.readyTerm, 7)
+	raise(&s.readyTerm, 5)
 	if term := s.readyTerm.Load(); term != 7 {
 		t.Errorf("term %d is served", term)
 	}

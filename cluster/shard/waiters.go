@@ -263,7 +263,13 @@ func (w *waiters) add(req *Wait, told func(error)) {
 	x := &waiter{id: req.ID, shared: req.Shared, since: time.Now()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.byID) >= waitersMax {
+	switch {
+	case w.byID[x.id] != nil:
+		// Its request over a connection that broke was slower than the next one. A waiter
+		// that stood in the queues twice could be taken out once.
+		told(ErrRenew)
+		return
+	case len(w.byID) >= waitersMax:
 		told(cluster.ErrOverloaded)
 		return
 	}
@@ -289,7 +295,11 @@ func (w *waiters) add(req *Wait, told func(error)) {
 		}
 		x.keys = append(x.keys, part...)
 	}
-	x.told, x.since = told, time.Now()
+	if x.told == nil {
+		x.told, x.since = told, time.Now()
+	} else {
+		told(ErrRenew) // the waiter's next request has come meanwhile
+	}
 	w.beginLocked(x)
 }
 

@@ -179,6 +179,39 @@ func TestLeavingEndsTheRequest(t *testing.T) {
 	w.told("who left", waiter, ErrRenew)
 }
 
+// Two requests of one waiter may come in at one time, over a connection that broke and
+// the next one: neither knows of the waiter, and it stands in the queues once.
+func TestAWaiterComesOnce(t *testing.T) {
+	w := newWaiting(t)
+	one, two, next := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	for n, told := range []chan error{one, two, next} {
+		w.waiters.add(&Wait{ID: WaiterID{1, uint64(max(n, 1))}, Keys: keysOf("a")}, func(err error) { told <- err })
+	}
+	w.told("the second request", two, ErrRenew)
+	w.LeaveWait(WaiterID{1, 1})
+	w.told("the first request", one, ErrRenew)
+	w.waiters.filled(0, []byte("a"), engine.KindList)
+	w.told("the next waiter", next, nil)
+}
+
+// A waiter's next request may come while those of its keys are put into the queues.
+func TestNoRequestIsForgottenWhileAWaiterComes(t *testing.T) {
+	w := newWaiting(t)
+	var keys [][]byte
+	for i := range 200_000 {
+		keys = append(keys, fmt.Appendf(nil, "key:%d", i))
+	}
+	w.put("key:199999", engine.KindList)
+	req := Wait{ID: WaiterID{1, 1}, Keys: keys, Kind: engine.KindList}
+	one, two := make(chan error, 1), make(chan error, 1)
+	w.working.Go(func() { w.waiters.add(&req, func(err error) { one <- err }) })
+	for !w.waiters.comeBack(&req, func(err error) { two <- err }) {
+		runtime.Gosched()
+	}
+	w.told("the second request", two, ErrAtOnce)
+	<-one
+}
+
 // A wait for many keys takes its time from nobody, and the places of all waits
 // together are bounded.
 func TestWaitsForManyKeys(t *testing.T) {

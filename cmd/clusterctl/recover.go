@@ -64,7 +64,7 @@ node that comes back is refused, and joins anew with an empty folder.
 }
 
 func (o *options) recover(cmd *cobra.Command, r *node.Recovery, sure *confirmation, force bool) error {
-	if len(r.Stuck()) == 0 {
+	if len(r.Stuck()) == 0 && !r.Begun() {
 		return refused{errors.New("nothing was done: without the nodes that are named lost every group still has a quorum; " +
 			"start this node and use `clusterctl remove`")}
 	}

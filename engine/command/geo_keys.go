@@ -2,12 +2,17 @@ package command
 
 import "lockstep/engine/sched"
 
+// geoOptionsAt is where Redis begins to look for STORE: at the first option of
+// GEORADIUSBYMEMBER, before which any word may stand, for without an index its unit is
+// not looked at; and at the unit of GEORADIUS, which fails with such a one.
+const geoOptionsAt = 5
+
 // geoStoreKey is the key spec of a key that GEORADIUS stores to: the one behind
-// a word, which is looked for from a place on. The last such word counts, be it
-// STORE or STOREDIST.
+// a word, which COMMAND INFO says to look for from a place on. The last such word
+// counts, be it STORE or STOREDIST.
 func geoStoreKey(word string, from int) KeySpec {
 	find := func(args [][]byte) (pos int, stores bool) {
-		for i := from - 1; i+1 < len(args); i++ {
+		for i := geoOptionsAt; i+1 < len(args); i++ {
 			if equalFold(args[i], "store") || equalFold(args[i], "storedist") {
 				i++
 				pos = i

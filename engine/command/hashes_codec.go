@@ -211,21 +211,20 @@ func readSmallHash(in *rdb.Source, typ byte) (*hash.Hash, error) {
 	case rdb.TypeHashZiplist:
 		read = rdb.ReadZiplist
 	}
-	fields := fieldReader{timed: timed}
+	fields := fieldReader{timed: timed, seen: map[string]struct{}{}}
 	if !read(blob, fields.take) || fields.at != 0 {
 		return nil, rdb.ErrFormat
 	}
-	h, ok := hash.NewSmall(fields.all, timed)
-	if !ok {
-		return nil, rdb.ErrFormat
-	}
-	return h, nil
+	return hash.NewSmall(fields.all, timed), nil
 }
 
 // fieldReader gathers the items of a blob.
 type fieldReader struct {
 	timed bool
 	all   []hash.Field
+	// seen are the names so far: a blob that says the same again and again is packed
+	// to next to nothing, and must end before all of it is gathered.
+	seen map[string]struct{}
 	// at is the part of the last field that comes next: 0 is a new field.
 	at int
 }
@@ -241,6 +240,10 @@ func (r *fieldReader) take(item []byte) bool {
 	f := &r.all[len(r.all)-1]
 	switch r.at {
 	case 0:
+		if _, twice := r.seen[string(item)]; twice {
+			return false
+		}
+		r.seen[string(item)] = struct{}{}
 		f.Name = append([]byte(nil), item...)
 	case 1:
 		f.Value = append([]byte(nil), item...)

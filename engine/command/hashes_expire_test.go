@@ -277,7 +277,13 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 	r.do("hpexpire h 10 FIELDS 1 a")
 	r.do("hset one a 1")
 	r.do("hpexpire one 10 FIELDS 1 a")
-	for line, aheadMs := range map[string]int64{"hget h b": 10, "hlen h": 10, "hgetall h": 10, "exists one": 10, "hget one a": 10, "httl h FIELDS 1 a": 10} {
+	r.do("rpush {t}l 1")
+	r.do("hset {t}h1 a 1 b 2")
+	r.do("hpexpire {t}h1 10 FIELDS 1 a")
+	for line, aheadMs := range map[string]int64{
+		"hget h b": 10, "hlen h": 10, "hgetall h": 10, "exists one": 10, "hget one a": 10, "httl h FIELDS 1 a": 10,
+		"sort_ro {t}l get {t}h*->a": 10, "sort {t}l by {t}h*->a": 10,
+	} {
 		for _, off := range []int64{-1, 0} {
 			args := words(line)
 			spec, _ := Lookup(args)

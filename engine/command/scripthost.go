@@ -93,6 +93,9 @@ func (h *ScriptHost) perform(spec *Spec, args [][]byte, bytesMax int, w *reply.W
 	// Commands of one script that draw by chance do not draw the same.
 	h.calls++
 	h.sub.Seed = (&Chance{h.Ctx.Seed ^ h.calls*0x9e3779b97f4a7c15}).Next()
+	if !h.Ctx.Logged || script.Answers(h.Ctx.Settings.AsRedis) >= script.AnswersPaid {
+		h.sub.walked = 0 // what the commands before have walked over was paid for
+	}
 	cost := h.cost(spec, args)
 	h.run(spec, args, bytesMax)
 	h.Ctx.Due = h.Ctx.Due || h.sub.Due

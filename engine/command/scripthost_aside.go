@@ -27,11 +27,9 @@ func (h *ScriptHost) prepare() {
 }
 
 // sharesKeys tells whether others may look at the script's keys while it runs. A
-// transaction shares nothing.
-func (h *ScriptHost) sharesKeys() bool {
-	p := h.Ctx.Plan
-	return p != nil && p.Access == PlanKeys && p.Shared && !h.Ctx.InExec
-}
+// transaction shares nothing. A function may hold more than it asks for on one replica
+// (fcallPlan): what it asks for counts.
+func (h *ScriptHost) sharesKeys() bool { return h.KeyLocking && h.ReadOnly && !h.Ctx.InExec }
 
 func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {
 	db, ok := parseInt(args[1])

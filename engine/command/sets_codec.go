@@ -89,21 +89,26 @@ func readPackedSet(in *rdb.Source, limits *Settings) (*set.Set, error) {
 		return nil, err
 	}
 	var members [][]byte
+	var large *set.Builder
 	ok := rdb.ReadListpack(blob, func(member []byte) bool {
-		members = append(members, slices.Clone(member))
-		return limits == nil || int64(len(member)) <= limits.ValueBytesMax
-	})
-	if !ok {
-		return nil, rdb.ErrFormat
-	}
-	if l := limits.set(); int64(len(members)) > l.PackEntriesMax {
-		b := set.NewBuilder()
-		for _, member := range members {
-			if !b.Add(member) {
-				return nil, rdb.ErrFormat
-			}
+		if limits != nil && int64(len(member)) > limits.ValueBytesMax {
+			return false
 		}
-		return b.Set(), nil
+		if large != nil {
+			return large.Add(member)
+		}
+		members = append(members, slices.Clone(member))
+		if int64(len(members)) <= limits.set().PackEntriesMax {
+			return true
+		}
+		large = set.NewBuilder()
+		return !slices.ContainsFunc(members, func(m []byte) bool { return !large.Add(m) })
+	})
+	switch {
+	case !ok:
+		return nil, rdb.ErrFormat
+	case large != nil:
+		return large.Set(), nil
 	}
 	return packedSet(members)
 }

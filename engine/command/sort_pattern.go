@@ -62,7 +62,8 @@ func (p *sortPattern) value(c *Ctx, look func(key []byte) *engine.Entry, element
 	case len(p.field) == 0 && e.Kind() == engine.KindString:
 		return e.Text(), true
 	case len(p.field) > 0 && e.Kind() == engine.KindHash:
-		if field, ok := e.Object().(*hash.Hash).Get(p.field); ok && !field.GoneAt(c.NowMs) {
+		if field, ok := c.liveField(e.Object().(*hash.Hash), p.field); ok {
+			c.Due = c.Due || c.LeaderMs != 0 && field.GoneAt(c.LeaderMs)
 			return field.Value, true
 		}
 	}

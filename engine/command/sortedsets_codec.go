@@ -1,8 +1,10 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
 	"lockstep/engine"
 	"lockstep/engine/rdb"
@@ -78,17 +80,19 @@ func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := zset.New()
+	var all []zset.Entry
+	seen := map[string]struct{}{}
 	var member []byte
-	isScore, valid := false, true
+	isScore := false
 	item := func(text []byte) bool {
-		if !isScore {
-			member = append(member[:0], text...)
-		} else if score, ok := parseDouble(text); !ok || !s.Put(member, score, everythingSmall) {
-			valid = false
+		if isScore = !isScore; isScore {
+			_, twice := seen[string(text)]
+			seen[string(text)], member = struct{}{}, bytes.Clone(text)
+			return !twice
 		}
-		isScore = !isScore
-		return valid
+		score, ok := parseDouble(text)
+		all = append(all, zset.Entry{Member: member, Score: score})
+		return ok
 	}
 	ok := false
 	if typ == rdb.TypeZSetListpack {
@@ -96,10 +100,12 @@ func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	} else {
 		ok = rdb.ReadZiplist(blob, item)
 	}
-	if !ok || !valid || isScore {
+	if !ok || isScore {
 		return nil, fmt.Errorf("%w: a packed sorted set", rdb.ErrFormat)
 	}
-	return s, nil
+	// Put would look through all of it for each: nobody has said that there are few.
+	slices.SortFunc(all, zset.Compare)
+	return zset.Build(all, everythingSmall, func() {}), nil
 }
 
 // everythingSmall keeps what was packed packed.

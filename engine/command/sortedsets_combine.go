@@ -277,7 +277,8 @@ func (q *combineQuery) inter(c *Ctx) iter.Seq[zset.Entry] {
 					everywhere = false
 					break
 				}
-				score = q.aggregate.of(score, value*source.weight)
+				// Rounded before it is added: not every processor would.
+				score = q.aggregate.of(score, float64(value*source.weight))
 			}
 			if everywhere && !yield(zset.Entry{Member: e.Member, Score: score}) {
 				return

@@ -255,3 +255,25 @@ func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestScriptsPayForAWalkOnce: what KEYS goes over is not paid for again with each
+// command behind it, since VersionPaid of package meta.
+func TestScriptsPayForAWalkOnce(t *testing.T) {
+	const source = "for _, k in ipairs(redis.call('keys', '*')) do redis.call('del', k) end return redis.call('dbsize')"
+	for answers, want := range map[script.Answers]string{script.AnswersDepth: "ERR", script.AnswersPaid: ":0"} {
+		r := newRunner(t)
+		for i := range 2000 {
+			r.do(fmt.Sprintf("set key:%d 1", i))
+		}
+		r.settings.AsRedis, r.settings.ScriptInstructionsMax = int64(answers), 400_000
+		args := [][]byte{[]byte("eval"), []byte(source), []byte("0")}
+		spec, _ := Lookup(args)
+		plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true}, args)
+		c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, Settings: &r.settings, Programs: &r.programs, Plan: &plan}
+		r.out.Reset(r.proto)
+		spec.Run(&c, args)
+		if got := flat(r.out.Bytes()); !strings.Contains(got, want) {
+			t.Errorf("answers %d: %.200s; want %s", answers, got, want)
+		}
+	}
+}

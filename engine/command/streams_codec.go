@@ -109,6 +109,9 @@ func readStreamValue(in *rdb.Source, typ byte, key []byte, _ *Settings) (*engine
 	for n := r.length(); n > 0 && r.err == nil; n-- {
 		r.group()
 	}
+	if r.err == nil {
+		r.err = r.s.LoadedGroups()
+	}
 	if r.err != nil {
 		return nil, r.err
 	}

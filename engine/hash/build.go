@@ -5,17 +5,9 @@ import (
 	"slices"
 )
 
-// NewSmall returns a small hash of fields in their order, with room for
-// expiries if it is timed; then they are put in the order of those. It returns
-// false if a field comes twice.
-func NewSmall(fields []Field, timed bool) (*Hash, bool) {
-	seen := make(map[string]struct{}, len(fields))
-	for i := range fields {
-		seen[string(fields[i].Name)] = struct{}{}
-	}
-	if len(seen) < len(fields) {
-		return nil, false
-	}
+// NewSmall returns a small hash of fields, which are different, in their order, with
+// room for expiries if it is timed; then they are put in the order of those.
+func NewSmall(fields []Field, timed bool) *Hash {
 	if timed {
 		slices.SortStableFunc(fields, func(a, b Field) int { return cmp.Compare(uint64(a.ExpireAtMs)-1, uint64(b.ExpireAtMs)-1) })
 	}
@@ -28,7 +20,7 @@ func NewSmall(fields []Field, timed bool) (*Hash, bool) {
 			h.small.Append(appendTime(buf[:0], f.ExpireAtMs))
 		}
 	}
-	return h, true
+	return h
 }
 
 // Fit makes a hash large that has too many fields to be small.

@@ -98,6 +98,7 @@ func (t *Tree) changed(n *node, k int, child, right *node, added int) *node {
 		copy(n.kids[k+2:], n.kids[k+1:])
 		n.kids[k+1] = kidOf(right)
 	}
+	t.gather(n, k)
 	if len(n.kids) <= kidsMax {
 		return nil
 	}
@@ -110,6 +111,15 @@ func (t *Tree) changed(n *node, k int, child, right *node, added int) *node {
 	clear(n.kids[half:])
 	n.kids = n.kids[:half]
 	return t.newNode(Pack{}, tail)
+}
+
+// gather merges the halves of child k, which was split, with what is small beside them:
+// records that come one by one at the end of a full leaf would each have a leaf.
+func (t *Tree) gather(n *node, k int) {
+	t.merge(n, k+1)
+	if k > 0 {
+		t.merge(n, k-1)
+	}
 }
 
 // leafChanged splits a leaf that was changed around record i if it is too long. Before

@@ -380,3 +380,28 @@ func BenchmarkTreeDrain(b *testing.B) {
 		tree.Append(buf)
 	}
 }
+
+// TestLeavesFillWhereverRecordsCome lets records come one by one behind a full leaf, each
+// before the one that came last, or before a record with which a full leaf begins: none
+// may have a leaf of its own.
+func TestLeavesFillWhereverRecordsCome(t *testing.T) {
+	const n = 5000
+	record := func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)) }
+	full := leafBytesMax / recordBytes(record(0))
+	for name, come := range map[string]func(tree *Tree, i int){
+		"descending":     func(tree *Tree, i int) { tree.PutRecord(record(1<<40 - i)) },
+		"before a pivot": func(tree *Tree, i int) { tree.Insert(full+i, record(i)) },
+	} {
+		tree := &Tree{}
+		for i := range 2 * full {
+			tree.PutRecord(record(i))
+		}
+		for i := range n {
+			come(tree, i)
+		}
+		tree.check(t)
+		if each := tree.MemoryBytes() / tree.Len(); each > 2*recordBytes(record(0)) {
+			t.Errorf("%s: a record takes %d bytes", name, each)
+		}
+	}
+}

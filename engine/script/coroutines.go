@@ -70,6 +70,13 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	outer := m.goDepth
 	m.threads = append(m.threads, m.goDepth)
 	top := L.GetTop()
+	if n, yielded := m.yielded[th]; yielded {
+		delete(m.yielded, th)
+		if _, goesOn := th.GetStack(-1); !goesOn {
+			return m.ended(L, th, args)
+		}
+		args = fitted(args, n)
+	}
 	L.Push(m.inst.co["resume"])
 	L.Push(th)
 	for _, a := range args {
@@ -86,6 +93,30 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 		m.thrown = false
 	}
 	return L.GetTop() - top
+}
+
+// ended ends a thread that has yielded by the call whose values it returns: nothing of
+// it is left to go on.
+func (m *meter) ended(L, th *lua.LState, values []lua.LValue) int {
+	th.Dead = true
+	m.threads = m.threads[:len(m.threads)-1]
+	m.goDepth--
+	L.Push(lua.LTrue)
+	for _, v := range values {
+		L.Push(v)
+	}
+	return 1 + len(values)
+}
+
+// fitted is as many values as are wanted; below 0: as they are.
+func fitted(values []lua.LValue, wanted int) []lua.LValue {
+	if wanted < 0 {
+		return values
+	}
+	for len(values) < wanted {
+		values = append(values, lua.LNil)
+	}
+	return values[:wanted]
 }
 
 // inLuasWords translates the interpreter's error that ended a coroutine, of whose stack
@@ -179,6 +210,13 @@ func coYield(L *lua.LState) int {
 	n := len(m.threads)
 	if n == 0 || m.goDepth != m.threads[n-1] {
 		L.RaiseError("attempt to yield across metamethod/C-call boundary")
+	}
+	if m.answers >= AnswersPaid {
+		// The interpreter does not give nil for what the thread is not resumed with.
+		if m.yielded == nil {
+			m.yielded = map[*lua.LState]int{}
+		}
+		m.yielded[L] = wanted(L)
 	}
 	return -1
 }

@@ -22,11 +22,12 @@ type meter struct {
 	matched                      int   // pattern steps since the last rest
 	weight, unweighed            int   // what an instruction costs beside one, and how many came since that was seen
 	goDepth                      int
-	base                         int    // the first register of the innermost protected call
-	threads                      []int  // goDepth where each running thread began
-	line                         int    // of the newest error
-	source                       string // the text in which that is
-	thrown                       bool   // the next error is one that error was given
+	base                         int                 // the first register of the innermost protected call
+	threads                      []int               // goDepth where each running thread began
+	yielded                      map[*lua.LState]int // how many values each thread that rests wants
+	line                         int                 // of the newest error
+	source                       string              // the text in which that is
+	thrown                       bool                // the next error is one that error was given
 	host                         Host
 	chunk, title                 string           // what errors call the text, and what runs
 	loaded                       map[string]chunk // texts that were loaded, by what errors call them

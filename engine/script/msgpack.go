@@ -160,8 +160,8 @@ type unpacker struct {
 
 func (u *unpacker) missing() { u.L.RaiseError("Missing bytes in input.") }
 
-// unpackAll unpacks limit values (0: all) from an offset on; with a limit the
-// place to go on at comes first, -1 at the end.
+// unpackAll unpacks limit values from an offset on, and tells the place to go on at
+// first, -1 at the end; all there are, and nothing before them, where both are 0.
 func unpackAll(L *lua.LState, name string, limit, offset int) int {
 	if meterOf(L).answers < AnswersLua {
 		name = "unpack"
@@ -173,14 +173,15 @@ func unpackAll(L *lua.LState, name string, limit, offset int) int {
 		L.RaiseError("Start offset %d greater than input length %d.", offset, len(s))
 	}
 	u := &unpacker{m: meterOf(L), L: L, s: s, at: offset}
+	all := limit == 0 && (offset == 0 || u.m.answers < AnswersPaid)
 	var values []lua.LValue
-	for u.at < len(s) && (limit == 0 || len(values) < limit) {
+	for u.at < len(s) && (all || len(values) < limit) {
 		if len(values) >= unpackMax {
 			L.RaiseError("too many results to unpack")
 		}
 		values = append(values, u.value())
 	}
-	if limit != 0 {
+	if !all {
 		next := u.at
 		if next >= len(s) {
 			next = -1
@@ -191,7 +192,7 @@ func unpackAll(L *lua.LState, name string, limit, offset int) int {
 		L.Push(v)
 	}
 	n := len(values)
-	if limit != 0 {
+	if !all {
 		n++
 	}
 	return n

@@ -333,9 +333,12 @@ func (p *programs) coroutine() {
 		p.block(2)
 		p.w("show(coroutine.yield(%s))\n", p.n(1))
 		p.block(2)
-		p.w("do return %s end\n", p.n(0))
+		if p.Intn(2) == 0 {
+			p.w("do local a, b = coroutine.yield(%s) show(a == nil) show(b == nil) end\n", p.n(1))
+		}
+		p.w("do return %s end\n", p.of(p.n(0), "coroutine.yield(1)"))
 	})
-	p.w("end)\nshow(%s(1))\nshow((pcall(%s, 2)))\nshow((pcall(%s, 3)))\n", c, c, c)
+	p.w("end)\nshow(%s(1))\nshow((pcall(%s, 2)))\nshow((pcall(%s%s)))\nshow((pcall(%s)))\n", c, c, c, p.of("", ", 3", ", 3, 4"), c)
 }
 
 // drawn is a program that returns what it showed.

@@ -162,11 +162,26 @@ func (r *rewriter) chain(e ast.Expr) {
 			return
 		}
 		if !leansLeft(*lhs) {
+			constant := isConstant(*lhs)
 			*lhs = r.expr(*lhs)
+			if _, logical := e.(*ast.LogicalOpExpr); logical && constant && r.since(AnswersPaid) {
+				// What a constant decides has no code but a jump, and a loop may begin with it:
+				// see body.
+				*lhs = r.call(*lhs, "spread", *lhs)
+			}
 			return
 		}
 		e = *lhs
 	}
+}
+
+// isConstant tells whether an expression is one whose value is known.
+func isConstant(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.FalseExpr, *ast.NilExpr, *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
+		return true
+	}
+	return false
 }
 
 // leansLeft tells whether an operand is an operator that chain goes on with.

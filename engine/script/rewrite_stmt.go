@@ -377,12 +377,10 @@ func (r *rewriter) define(s *ast.FuncDefStmt) ast.Stmt {
 // decides something, a constant has no code of its own.
 func jumpsBy(e ast.Expr) bool {
 	switch e := e.(type) {
-	case *ast.FalseExpr, *ast.NilExpr, *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
-		return true
 	case *ast.UnaryNotOpExpr:
 		return jumpsBy(e.Expr)
 	case *ast.LogicalOpExpr:
 		return jumpsBy(e.Lhs)
 	}
-	return false
+	return isConstant(e)
 }

@@ -22,11 +22,16 @@ var (
 	nextAt      = offset[lua.Upvalue]("next", reflect.Pointer)
 	upvalueAt   = offset[lua.Upvalue]("index", reflect.Int)
 	arrayAt     = offset[lua.LTable]("array", reflect.Slice)
-	topAt       = func() uintptr {
-		reg, _ := reflect.TypeFor[lua.LState]().FieldByName("reg")
-		return offsetIn(reg.Type.Elem(), "top", reflect.Int)
-	}()
+	frameAt     = offset[lua.LState]("currentFrame", reflect.Pointer)
+	topAt       = offsetIn(within("reg"), "top", reflect.Int)
+	wantedAt    = offsetIn(within("currentFrame"), "NRet", reflect.Int)
 )
+
+// within is what a field of a thread points to.
+func within(field string) reflect.Type {
+	f, _ := reflect.TypeFor[lua.LState]().FieldByName(field)
+	return f.Type.Elem()
+}
 
 func offset[T any](name string, kind reflect.Kind) uintptr {
 	return offsetIn(reflect.TypeFor[T](), name, kind)
@@ -57,6 +62,12 @@ func sharedNow(L *lua.LState) (n int) {
 		n++
 	}
 	return n
+}
+
+// wanted is how many values the function that runs is to return, below 0 for any
+// number.
+func wanted(L *lua.LState) int {
+	return *(*int)(unsafe.Add(*fieldOf[lua.LState, unsafe.Pointer](L, frameAt), wantedAt))
 }
 
 // registerTop is the first register that is free.

@@ -163,10 +163,14 @@ func (s *Stream) AddGroup(name []byte, last ID, entriesRead int64) bool {
 	if exists {
 		return false
 	}
-	g := &Group{owner: s.mark(), name: string(name), last: last, entriesRead: entriesRead, pending: &pack.Tree{}}
-	s.groups = slices.Insert(s.groups, i, g)
-	s.groupBytes += groupBytes + len(name)
+	s.groups = slices.Insert(s.groups, i, s.newGroup(name, last, entriesRead))
 	return true
+}
+
+// newGroup makes a group that is in no place yet.
+func (s *Stream) newGroup(name []byte, last ID, entriesRead int64) *Group {
+	s.groupBytes += groupBytes + len(name)
+	return &Group{owner: s.mark(), name: string(name), last: last, entriesRead: entriesRead, pending: &pack.Tree{}}
 }
 
 // RemoveGroup deletes a group; false if there is none of that name.
@@ -197,7 +201,7 @@ func (s *Stream) AddConsumer(g *Group, name []byte, nowMs int64) (no int, added 
 	if exists {
 		return g.order[i], false
 	}
-	c := &Consumer{owner: s.mark(), name: string(name), seenMs: nowMs, activeMs: NeverActive, pending: &pack.Tree{}}
+	c := s.newConsumer(name, nowMs)
 	no = len(g.consumers)
 	if len(g.order) < len(g.consumers) {
 		no = slices.Index(g.consumers, nil)
@@ -206,8 +210,13 @@ func (s *Stream) AddConsumer(g *Group, name []byte, nowMs int64) (no int, added 
 		g.consumers = append(g.consumers, c)
 	}
 	g.order = slices.Insert(g.order, i, no)
-	s.groupBytes += consumerBytes + len(name)
 	return no, true
+}
+
+// newConsumer makes a consumer that is in no group yet.
+func (s *Stream) newConsumer(name []byte, nowMs int64) *Consumer {
+	s.groupBytes += consumerBytes + len(name)
+	return &Consumer{owner: s.mark(), name: string(name), seenMs: nowMs, activeMs: NeverActive, pending: &pack.Tree{}}
 }
 
 // RemoveConsumer deletes a consumer and its pending entries, and returns how

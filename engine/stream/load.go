@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"lockstep/engine/rdb"
 )
@@ -131,7 +132,8 @@ type ConsumerImage struct {
 	Pending []ID
 }
 
-// LoadGroup adds a group. Every pending entry must be that of one consumer.
+// LoadGroup adds a group, in no order: LoadedGroups brings them into theirs. Every
+// pending entry must be that of one consumer.
 func (s *Stream) LoadGroup(image *GroupImage) error {
 	const nobody = -1
 	for i := range image.Pending {
@@ -141,18 +143,13 @@ func (s *Stream) LoadGroup(image *GroupImage) error {
 		}
 		p.Consumer = nobody
 	}
-	if !s.AddGroup(image.Name, image.Last, image.EntriesRead) {
-		return ErrBad
-	}
-	g := s.FindGroup(image.Name)
+	g := s.newGroup(image.Name, image.Last, image.EntriesRead)
+	s.groups = append(s.groups, g)
 	owned := 0
-	for _, c := range image.Consumers {
-		no, added := s.AddConsumer(g, c.Name, c.SeenMs)
-		if !added {
-			return ErrBad
-		}
-		consumer := g.consumers[no]
+	for no, c := range image.Consumers {
+		consumer := s.newConsumer(c.Name, c.SeenMs)
 		consumer.activeMs = c.ActiveMs
+		g.consumers, g.order = append(g.consumers, consumer), append(g.order, no)
 		for _, id := range c.Pending {
 			i, ok := slices.BinarySearchFunc(image.Pending, id, func(p Pending, id ID) int { return p.ID.Compare(id) })
 			if !ok || image.Pending[i].Consumer != nobody {
@@ -171,6 +168,23 @@ func (s *Stream) LoadGroup(image *GroupImage) error {
 		g.pending.Append(image.Pending[i].appendRecord(nil))
 	}
 	s.groupBytes += g.pending.MemoryBytes()
+	return sortNames(g.order, func(no int) string { return g.consumers[no].name })
+}
+
+// LoadedGroups ends loading groups.
+func (s *Stream) LoadedGroups() error {
+	return sortNames(s.groups, func(g *Group) string { return g.name })
+}
+
+// sortNames sorts all at once what may have come in any order; each in its place as it
+// comes would take for ever where there are millions.
+func sortNames[T any](all []T, name func(T) string) error {
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(name(a), name(b)) })
+	for i := range all[min(1, len(all)):] {
+		if name(all[i]) == name(all[i+1]) {
+			return ErrBad
+		}
+	}
 	return nil
 }
 

@@ -62,6 +62,11 @@ func (s *Stream) Clone() engine.Object {
 	}
 }
 
+// WithoutEntries is a stream of the groups alone, for looking only.
+func (s *Stream) WithoutEntries() *Stream {
+	return &Stream{nodes: newNodes(), groups: s.groups, groupBytes: s.groupBytes}
+}
+
 // MemoryBytes implements engine.Object.
 func (s *Stream) MemoryBytes() int {
 	const pointerBytes = 8

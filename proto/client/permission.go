@@ -226,11 +226,15 @@ func (c *Client) rejudge(now *acl.Users) (out bool) {
 	s := &c.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	user := now.Successor(s.judged)
-	if user == nil {
-		return true
+	if now.Successor(s.judged) == s.judged {
+		return false
 	}
-	if user == s.judged {
+	// Those may be the users of a moment ago, and the client have logged in since.
+	user := c.backend.Users().Successor(s.judged)
+	switch user {
+	case nil:
+		return true
+	case s.judged:
 		return false
 	}
 	s.judged = user

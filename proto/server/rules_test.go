@@ -315,3 +315,27 @@ func TestWhatIsRefusedReachesNoShard(t *testing.T) {
 		t.Error("nor is it where nothing is refused")
 	}
 }
+
+// Who looks whom the rules forbid may do so with those of a moment ago: they are no reason
+// to cut off a user who has come since, or to end a wait that is allowed again.
+func TestRulesOfAMomentAgoHarmNobody(t *testing.T) {
+	n := startNode(t, 1)
+	admin, none := dial(t, n.addr), n.users.Users()
+	c := ann(t, n)
+	n.registry.Rejudge(none)
+	if got := do(t, c, "PING"); got != "+PONG" {
+		t.Error(got)
+	}
+	rule(t, n, "SETUSER", "ann", "-blpop")
+	strict := n.users.Users()
+	rule(t, n, "SETUSER", "ann", "+blpop")
+	if err := c.Write(respconn.Command("BLPOP", "list", "0")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "ann waits", func() bool { return n.stats.Blocked.Load() == 1 })
+	n.registry.Rejudge(strict)
+	do(t, admin, "RPUSH", "list", "x")
+	if v, err := c.Read(); err != nil || !strings.Contains(v.String(), `"x"`) {
+		t.Errorf("BLPOP: %s, %v", v, err)
+	}
+}

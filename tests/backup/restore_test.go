@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
 )
 
 func readFull(in io.Reader, into []byte) (int, error) { return io.ReadFull(in, into) }
@@ -282,4 +284,66 @@ func TestAHashComesBackWithoutTheFieldsThatAreDue(t *testing.T) {
 			t.Errorf("%s is %s, want %s", ask[0], got, ask[1])
 		}
 	}
+}
+
+// A stream that is too large for one command comes back all the same, with its groups,
+// what is pending, and what it remembers of what was deleted.
+func TestALargeStreamComesBack(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	source, target := proc.NewNode(t, proc.Options{}), proc.NewNode(t, proc.Options{Shards: 2})
+	c := proc.Dial(t, source.Addr())
+	do := func(args ...string) {
+		t.Helper()
+		if v, err := c.Do(args...); err != nil || v.IsError() {
+			t.Fatalf("%q: %v, %v", args[:2], v, err)
+		}
+	}
+	for i := range 24 {
+		do("XADD", "s", fmt.Sprintf("%d-7", i+1), "f", strings.Repeat(string(rune('a'+i)), 1<<20), "g", fmt.Sprint(i))
+	}
+	do("XGROUP", "CREATE", "s", "readers", "0")
+	do("XGROUP", "CREATE", "s", "late", "5-0", "ENTRIESREAD", "4")
+	do("XREADGROUP", "GROUP", "readers", "one", "COUNT", "3", "STREAMS", "s", ">")
+	do("XREADGROUP", "GROUP", "readers", "two", "COUNT", "2", "STREAMS", "s", ">")
+	do("XDEL", "s", "2-7", "24-7")
+	do("PEXPIREAT", "s", "9999999999999")
+	dir := filepath.Join(t.TempDir(), "b")
+	mustCtl(t, source.Addr(), "backup", dir)
+	if out := mustCtl(t, target.Addr(), "restore", dir); !strings.Contains(out, "compared: 1 keys (stream 1)") {
+		t.Error(out)
+	}
+	ours := proc.Dial(t, target.Addr())
+	for _, ask := range []string{"XRANGE s - +", "XINFO GROUPS s", "XPENDING s readers - + 100 one", "XPENDING s readers - + 100 two", "PEXPIRETIME s", "XADD s 24-8 f v"} {
+		got, want := withoutIdle(proc.Do(t, ours, strings.Fields(ask)...)), withoutIdle(proc.Do(t, c, strings.Fields(ask)...))
+		if got != want {
+			t.Errorf("%s is %.300s, want %.300s", ask, got, want)
+		}
+	}
+	for _, field := range []string{"last-generated-id", "max-deleted-entry-id", "entries-added", "recorded-first-entry-id"} {
+		if got, want := fieldOf(t, ours, field), fieldOf(t, c, field); got != want {
+			t.Errorf("%s is %s, want %s", field, got, want)
+		}
+	}
+}
+
+// withoutIdle is an answer of XPENDING without how long ago that was.
+func withoutIdle(answer string) string {
+	return regexp.MustCompile(`("(?:one|two)") :\d+`).ReplaceAllString(answer, "$1 ")
+}
+
+// fieldOf is a field of XINFO STREAM.
+func fieldOf(t *testing.T, c *respconn.Conn, field string) string {
+	t.Helper()
+	v, err := c.Do("XINFO", "STREAM", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(v.Elems); i += 2 {
+		if string(v.Elems[i].Bytes) == field {
+			return v.Elems[i+1].String()
+		}
+	}
+	t.Fatalf("XINFO STREAM has no %s", field)
+	return ""
 }

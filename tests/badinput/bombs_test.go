@@ -50,6 +50,12 @@ func bombs() map[string][]byte {
 		"a stream of 2^60 entries and groups":   append(append([]byte{rdb.TypeStreamListpacks2, 0}, length(great)...), bytes.Repeat(length(great), 8)...),
 		"a hash of fields that expire, of 2^60": append(append([]byte{rdb.TypeHashMetadata}, make([]byte, 8)...), length(great)...),
 	}
+	all["a hash of one field, time and again"] = append([]byte{rdb.TypeHashListpack}, lzfListpack([]byte{1, 1, 1, 1}, 1<<26)...)
+	all["a sorted set of one member, time and again"] = append([]byte{rdb.TypeZSetListpack}, lzfListpack([]byte{1, 1, 1, 1}, 1<<26)...)
+	all["a set of one member, time and again"] = append([]byte{rdb.TypeSetListpack}, lzfListpack([]byte{1, 1, 1, 1}, 1<<26)...)
+	all["a sorted set of a million members, the last one twice"] = manyMembers()
+	all["a stream of two million groups, from behind, the last one twice"] = manyGroups()
+	all["a stream of two million consumers, from behind, the last one twice"] = manyConsumers()
 	for typ := range 30 {
 		all[fmt.Sprintf("type %d of 2^60", typ)] = append(append([]byte{byte(typ)}, length(great)...), 1, 'a', 1, 'b')
 		all[fmt.Sprintf("type %d of 2^63-1", typ)] = append(append([]byte{byte(typ)}, length(1<<63-1)...), 1, 'a', 1, 'b')
@@ -57,6 +63,56 @@ func bombs() map[string][]byte {
 		all[fmt.Sprintf("type %d without a body", typ)] = []byte{byte(typ)}
 	}
 	return all
+}
+
+// lzfListpack is a listpack of n times a pattern of four bytes, as RDB packs it.
+func lzfListpack(pattern []byte, n int) []byte {
+	const run = 264 // what three bytes stand for at most
+	n = n / (run / len(pattern)) * (run / len(pattern))
+	total := uint64(6 + (n+1)*len(pattern) + 1)
+	head := append(binary.LittleEndian.AppendUint32(nil, uint32(total)), 0xff, 0xff)
+	packed := append([]byte{byte(len(head) + len(pattern) - 1)}, append(head, pattern...)...)
+	packed = append(packed, bytes.Repeat([]byte{0xe0, 0xff, byte(len(pattern) - 1)}, n*len(pattern)/run)...)
+	packed = append(packed, 0, 0xff)
+	out := append([]byte{0xc3}, length(uint64(len(packed)))...)
+	return append(append(out, length(total)...), packed...)
+}
+
+// many is n names, each less than the one before, and the last one again.
+func many(n int, each func(name []byte)) {
+	for i := n - 1; i >= 0; i-- {
+		each(binary.BigEndian.AppendUint32(nil, uint32(i)))
+	}
+	each(make([]byte, 4))
+}
+
+func manyMembers() []byte {
+	blob := rdb.AppendListpack(nil, func(yield func([]byte) bool) {
+		many(1_000_000, func(name []byte) { _ = yield(name) && yield([]byte("1")) })
+	})
+	return append(rdb.AppendLength([]byte{rdb.TypeZSetListpack}, uint64(len(blob))), blob...)
+}
+
+func manyGroups() []byte {
+	const n = 2_000_000
+	// No nodes, no entries; the last, the first and the greatest deleted ID, entries added.
+	body := rdb.AppendLength(append([]byte{rdb.TypeStreamListpacks2}, make([]byte, 9)...), n+1)
+	many(n, func(name []byte) {
+		// The last ID, entries read, nothing pending, no consumers.
+		body = append(append(append(body, 4), name...), 0, 0, 0, 0, 0)
+	})
+	return body
+}
+
+func manyConsumers() []byte {
+	const n = 2_000_000
+	body := append([]byte{rdb.TypeStreamListpacks2}, make([]byte, 9)...)
+	body = rdb.AppendLength(append(body, 1, 1, 'g', 0, 0, 0, 0), n+1)
+	many(n, func(name []byte) {
+		// When it was seen, and nothing pending.
+		body = append(append(append(body, 4), name...), make([]byte, 9)...)
+	})
+	return body
 }
 
 // TestBombsAreRefused: payloads with right checksums that claim, or unpack to,

@@ -2,6 +2,7 @@ package clusterctl
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 	"testing"
 
@@ -65,6 +66,54 @@ func TestAClusterComesUpAtOtherAddresses(t *testing.T) {
 		n.Start("--peer-port", ports[i])
 	}
 	check()
+}
+
+// Two nodes come back each at the other's address, and then all three at the next one's, as
+// where addresses are handed out anew: each finds another where itself was, and one makes
+// room.
+func TestNodesChangePlaces(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{})
+	const keys = 10
+	fill(t, c.Nodes[0].Addr(), "k", keys)
+	healthy(t, c.Nodes[0].Addr(), 3, keys)
+	at := map[*proc.Node]string{}
+	for _, n := range c.Nodes {
+		at[n] = n.PeerAddr()
+	}
+	for _, moved := range [][]*proc.Node{c.Nodes[1:], c.Nodes} {
+		first := at[moved[0]]
+		for i, n := range moved {
+			n.Stop()
+			if at[n] = first; i+1 < len(moved) {
+				at[n] = at[moved[i+1]]
+			}
+		}
+		for _, n := range moved {
+			_, port, err := net.SplitHostPort(at[n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Start("--peer-port", port)
+		}
+		for _, n := range moved {
+			n.WaitReady()
+		}
+		proc.Wait(t, patience, "every node has told the others where it is", func() bool {
+			now := statusOf(t, c.Nodes[0].Addr())
+			for n, addr := range at { // order does not matter
+				if nodeOf(t, now, n.Name).PeerAddr != addr {
+					return false
+				}
+			}
+			return true
+		})
+		healthy(t, c.Nodes[0].Addr(), 3, keys)
+		for _, n := range c.Nodes {
+			holds(t, n.Addr(), "k", keys)
+		}
+	}
 }
 
 // One node that moves is found by the others and tells them where it is.

@@ -83,6 +83,9 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
 	allIsTheirs()
+	// The node's refusal has ids; who gives the same command again has names.
+	endsItsRecovery(t, survivor, nodeOf(t, was, lost[0].Name).ID+","+lost[1].Name)
+	allIsTheirs()
 
 	survivor.Start()
 	survivor.WaitReady()
@@ -102,6 +105,26 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	join(t, survivor.Addr(), "n4")
 	join(t, survivor.Addr(), "n5")
 	healthy(t, survivor.Addr(), 3, all+5)
+}
+
+// endsItsRecovery makes a folder what it is where a recovery was killed behind the last
+// group and before its end: no group is stuck any more, and the node does not start until
+// it is run again.
+func endsItsRecovery(t *testing.T, n *proc.Node, names string) {
+	t.Helper()
+	path := filepath.Join(n.DataDir(), "identity.json")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(text), "{", `{"recovering": true,`, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := recovery(t, n, "--lost", names, "--yes")
+	if code != 0 {
+		t.Errorf("behind its last group: exit %d, %s", code, out)
+	}
+	says(t, out, "start the node as usual")
 }
 
 // givenAway gives a folder to somebody else, where root tests, and returns what

@@ -174,3 +174,38 @@ func TestTheVersionRisesByItself(t *testing.T) {
 		t.Error("exit status 0")
 	}
 }
+
+// The last node with an older program is taken out: while it leaves it votes and gives its
+// data away, so the version rises behind that, and does not end it in the middle.
+func TestTheVersionWaitsForANodeThatIsLeaving(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	old := proc.OtherLockstepd(t, "lockstep/cluster/meta.known=3")
+	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) {
+		if n.Index == 0 {
+			n.Become(old)
+		}
+	}})
+	leaving, addr := c.Nodes[0], c.Nodes[1].Addr()
+	// It stays until its successor votes, which a learner does not yet.
+	c.Join(proc.Options{Args: []string{"--learner", "yes"}}).WaitReady()
+	proc.MustAsk(t, addr, "LOCKSTEP", "TRANSFER", "meta", c.Nodes[1].Name)
+	before := len(leaving.Log())
+	_, _ = proc.Ask(addr, "LOCKSTEP", "REPLACE", leaving.Name, "n4") // it does not come to its end yet
+	proc.Wait(t, patience, "the version waits", func() bool {
+		return !leaving.Running() || strings.Contains(c.Nodes[1].Log(), "node n1, which is leaving, runs lockstep")
+	})
+	if !leaving.Running() {
+		t.Fatalf("the node that is leaving has ended: %s", leaving.Log()[before:])
+	}
+	if v := statusOf(t, addr).Version; v != 3 {
+		t.Errorf("version %d", v)
+	}
+	proc.MustAsk(t, addr, "LOCKSTEP", "PROMOTE", "n4")
+	code, log := ends(t, leaving, before)
+	if code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	says(t, log, "it was replaced by node n4")
+	proc.Wait(t, patience, "version "+newest, func() bool { return statusOf(t, addr).Version == meta.KnownVersion() })
+}

@@ -296,6 +296,9 @@ func TestARemovedNodeJoinsAnewWhenItIsStartedAgain(t *testing.T) {
 	proc.MustAsk(t, c.Nodes[0].Addr(), "SET", "greeting", "hello")
 	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "REMOVE", gone.Name)
 	logged(t, gone, "stays up without serving")
+	if strings.Contains(gone.Log(), "something goes on in the background") {
+		t.Error("the removed node has not closed all that it closes")
+	}
 	together(t, c.Nodes[:2])
 	if !gone.Running() || proc.Ping(gone.Addr()) {
 		t.Fatal("the removed node ended, or serves clients")

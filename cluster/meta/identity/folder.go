@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -121,8 +120,8 @@ func (f *Folder) load() error {
 	if err := meta.CheckVersion(id.ClusterVersion); err != nil {
 		return fmt.Errorf("the data folder %s cannot be opened by this version of lockstep: %w", f.dir, err)
 	}
-	if id.Architecture != "" && id.Architecture != runtime.GOARCH {
-		return fmt.Errorf("the data folder %s was made on %s, and this machine is %s: %w", f.dir, id.Architecture, runtime.GOARCH, ErrArchitecture)
+	if !madeHere(id.Architecture) {
+		return fmt.Errorf("the data folder %s was made on %s, and this machine is %s: %w", f.dir, id.Architecture, Processor(), ErrArchitecture)
 	}
 	for _, g := range id.Groups {
 		if entries, err := os.ReadDir(f.GroupDir(g)); err != nil || len(entries) == 0 {
@@ -207,7 +206,7 @@ func (f *Folder) Found(name string, creation meta.Creation) error {
 	if err := creation.Validate(); err != nil {
 		return err
 	}
-	return f.save(Identity{ClusterID: NewClusterID(), Name: name, Incarnation: newIncarnation(), Architecture: runtime.GOARCH, Phase: Founding, Creation: &creation})
+	return f.save(Identity{ClusterID: NewClusterID(), Name: name, Incarnation: newIncarnation(), Architecture: Processor(), Phase: Founding, Creation: &creation})
 }
 
 // BeginJoin makes the folder that of a node which asks to be taken in. It may
@@ -219,7 +218,7 @@ func (f *Folder) BeginJoin(name string) error {
 	if err := f.mustBeEmpty(name); err != nil {
 		return err
 	}
-	return f.save(Identity{Name: name, Incarnation: newIncarnation(), Architecture: runtime.GOARCH, Phase: Joining})
+	return f.save(Identity{Name: name, Incarnation: newIncarnation(), Architecture: Processor(), Phase: Joining})
 }
 
 // Promised is the name of the node that may found the cluster as far as this

@@ -57,7 +57,7 @@ type Identity struct {
 	// Boot is the number of the node's last start; it grows.
 	Boot  uint64 `json:"boot"`
 	Phase Phase  `json:"phase"`
-	// Architecture is that of the processor (GOARCH) on which the data was made;
+	// Architecture is the kind of processor (Processor) on which the data was made;
 	// absent: an older program made it.
 	Architecture string `json:"architecture,omitempty"`
 	// Why says why the node was removed.

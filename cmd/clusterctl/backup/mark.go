@@ -144,8 +144,13 @@ func (m *Mark) Start(ctx context.Context, t *Target, force bool) (loading contex
 		return nil, false, err
 	}
 	loading, lost := context.WithCancelCause(ctx)
-	go m.keep(loading, t, lost)
-	m.stop = func() { lost(nil) }
+	mine, beats, ended := *m, t.Dial(0), make(chan struct{})
+	go func() {
+		defer close(ended)
+		mine.keep(loading, beats, lost)
+	}()
+	// Behind it no beat is under way, which could put back what is taken away.
+	m.stop = func() { lost(nil); _ = beats.Close(); <-ended }
 	return loading, resumed, nil
 }
 
@@ -211,12 +216,10 @@ func (m *Mark) changeOnce(ctx context.Context, c *redis.Client, is func(now *Mar
 
 // keep beats until ctx ends. A cluster that does not take a beat takes no keys
 // either, and nobody else's mark; that is waited for.
-func (m *Mark) keep(ctx context.Context, t *Target, lost context.CancelCauseFunc) {
-	c := t.Dial(0)
-	defer c.Close()
-	for mine := *m; Pause(ctx, beatEvery) == nil; {
-		mine.Beat++
-		if err := m.change(ctx, c, mine.isHolder, &mine); errors.Is(err, errMarkGone) {
+func (m *Mark) keep(ctx context.Context, c *redis.Client, lost context.CancelCauseFunc) {
+	for Pause(ctx, beatEvery) == nil {
+		m.Beat++
+		if err := m.change(ctx, c, m.isHolder, m); errors.Is(err, errMarkGone) {
 			lost(err)
 			return
 		}

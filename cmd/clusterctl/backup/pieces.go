@@ -8,9 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/engine"
+	"lockstep/engine/command"
 	"lockstep/engine/hash"
 	"lockstep/engine/list"
 	"lockstep/engine/set"
+	"lockstep/engine/stream"
 	"lockstep/engine/zset"
 )
 
@@ -75,6 +77,10 @@ func appendPieces(ctx context.Context, pipe redis.Pipeliner, k *restored) error 
 		if err := appendHash(p, k); err != nil {
 			return err
 		}
+	case engine.KindStream:
+		if err := appendStream(p, k); err != nil {
+			return err
+		}
 	default:
 		return fmt.Errorf("key %.60q is a %s larger than %d MB: it cannot be brought in pieces", k.key, e.Kind(), pieceBytes>>20)
 	}
@@ -82,6 +88,28 @@ func appendPieces(ctx context.Context, pipe redis.Pipeliner, k *restored) error 
 	if k.atMs != 0 {
 		pipe.Do(ctx, "PEXPIREAT", k.key, k.atMs)
 	}
+	return nil
+}
+
+// groupsBytesMax is what the groups of a stream may take, which come in one command.
+const groupsBytesMax = 48 << 20
+
+// appendStream brings the groups with what is pending to them, then the entries, and
+// in the end what the stream remembers beside them.
+func appendStream(p *pieces, k *restored) error {
+	s := k.entry.Object().(*stream.Stream)
+	groups := command.AppendPayload(nil, engine.NewObject([]byte(k.key), engine.KindStream, s.WithoutEntries()))
+	if len(groups) > groupsBytesMax {
+		return fmt.Errorf("key %.60q is a stream whose groups alone are larger than %d MB: it cannot be brought in pieces", k.key, groupsBytesMax>>20)
+	}
+	p.pipe.Do(p.ctx, "RESTORE", k.key, 0, string(groups))
+	s.Range(stream.ID{}, stream.MaxID, func(e *stream.Entry) bool {
+		p.head = []any{"XADD", k.key, e.ID.String()}
+		e.Fields(func(name, value []byte) { p.args = append(p.args, string(name), string(value)) })
+		p.flush()
+		return true
+	})
+	p.pipe.Do(p.ctx, "XSETID", k.key, s.State.Last.String(), "ENTRIESADDED", s.State.Added, "MAXDELETEDID", s.State.MaxDeleted.String())
 	return nil
 }
 

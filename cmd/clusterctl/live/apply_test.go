@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockstep/cmd/clusterctl/backup"
 	"lockstep/tests/standin"
 )
 
@@ -89,5 +90,65 @@ func TestACopyThatIsToEndDoesNotWaitForItsSource(t *testing.T) {
 		}
 	case <-time.After(silenceMax / 2):
 		t.Fatal("it waits")
+	}
+}
+
+// A source that cannot go on at this moment is asked again, for the same history.
+func TestALinkThatIsMadeAgainAsksForTheSameHistory(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 2)
+	addr := standin.Serve(t, func(args []string) string {
+		if args[0] != "PSYNC" {
+			return "+OK\r\n"
+		}
+		asked <- strings.Join(args, " ")
+		if len(asked) == 1 {
+			return "-NOMASTERLINK Can't SYNC while not connected with my master\r\n"
+		}
+		return "+CONTINUE\r\n"
+	})
+	f := &follower{Options: &Options{Source: &redis.Options{Addr: addr}, Load: backup.LoadOptions{Patience: time.Minute}}, id: "history"}
+	f.received.Store(41)
+	if err := f.reach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer f.link.Load().conn.Close()
+	for range 2 {
+		if got := <-asked; got != "PSYNC history 42" {
+			t.Errorf("it asks %q", got)
+		}
+	}
+}
+
+// The node that is asked may have no replica of the shard that has a database's keys.
+func TestDatabasesOfOtherNodesAreCompared(t *testing.T) {
+	t.Parallel()
+	serve := func(keyspace string) string {
+		db := "0"
+		return standin.Serve(t, func(args []string) string {
+			switch strings.ToUpper(args[0]) {
+			case "HELLO":
+				return "-ERR unknown command\r\n"
+			case "SELECT":
+				db = args[1]
+			case "INFO":
+				return fmt.Sprintf("$%d\r\n%s\r\n", len(keyspace), keyspace)
+			case "SCAN":
+				if db == "5" {
+					return "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n"
+				}
+				return "*2\r\n$1\r\n0\r\n*0\r\n"
+			case "TYPE":
+				return "+string\r\n"
+			}
+			return "+OK\r\n"
+		})
+	}
+	o := &Options{
+		Source: &redis.Options{Addr: serve("db5:keys=1"), MaxRetries: -1, DisableIdentity: true, Protocol: 2},
+		Load:   backup.LoadOptions{Target: backup.Target{Addr: serve(""), Timeout: time.Minute}},
+	}
+	if d, err := compare(t.Context(), o); err != nil || !d.None() || d.Cluster["db5 string"] != 1 {
+		t.Errorf("%v, %+v", err, d)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/cmd/clusterctl/backup"
+	"lockstep/engine"
 	"lockstep/engine/command"
 )
 
@@ -48,11 +49,14 @@ func compare(ctx context.Context, o *Options) (*Difference, error) {
 	for tries := 1; ; tries++ {
 		d := &Difference{}
 		var keys []sample
-		var err error
-		if d.Source, keys, err = census(ctx, source, o.Samples); err != nil {
+		dbs, err := backup.Databases(ctx, source)
+		if err == nil {
+			d.Source, keys, err = census(ctx, source, dbs, o.Samples)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("the source: %w", err)
 		}
-		if d.Cluster, _, err = census(ctx, cluster, 0); err != nil {
+		if d.Cluster, _, err = census(ctx, cluster, everyDatabase(), 0); err != nil {
 			return nil, fmt.Errorf("the cluster: %w", err)
 		}
 		for _, k := range keys {
@@ -79,14 +83,20 @@ type sample struct {
 	key string
 }
 
+// everyDatabase are the cluster's. Its INFO would not do: it tells what the node that is
+// asked has itself, which may not be every shard.
+func everyDatabase() []int {
+	all := make([]int, engine.Databases)
+	for db := range all {
+		all[db] = db
+	}
+	return all
+}
+
 // census counts keys by database and type, and draws some.
-func census(ctx context.Context, c *redis.Client, samples int) (map[string]int64, []sample, error) {
+func census(ctx context.Context, c *redis.Client, dbs []int, samples int) (map[string]int64, []sample, error) {
 	counts, seen := map[string]int64{}, 0
 	var drawn []sample
-	dbs, err := backup.Databases(ctx, c)
-	if err != nil {
-		return nil, nil, err
-	}
 	for _, db := range dbs {
 		err := eachKey(ctx, c, db, func(key, kind string) {
 			counts[fmt.Sprintf("db%d %s", db, kind)]++

@@ -230,7 +230,9 @@ func (f *follower) reach(ctx context.Context) error {
 	for {
 		l, err := dialLink(ctx, f.Source)
 		if err == nil {
-			if f.id, err = l.goOn(f.id, f.received.Load()); err == nil {
+			var id string
+			if id, err = l.goOn(f.id, f.received.Load()); err == nil {
+				f.id = id // Not before: who asks again asks for the same history.
 				f.link.Store(l)
 				return nil
 			}

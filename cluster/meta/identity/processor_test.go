@@ -1,0 +1,36 @@
+package identity
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+)
+
+// TestProcessorWithoutFMA: an amd64 that cannot add and multiply at once, as a virtual
+// machine may not, is another kind of processor than one that can: scripts get other
+// powers there. Go is told to do without, in a process of its own.
+func TestProcessorWithoutFMA(t *testing.T) {
+	if os.Getenv("LOCKSTEP_TEST_PROCESSOR") != "" {
+		_, _ = os.Stdout.WriteString(Processor())
+		os.Exit(0)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProcessorWithoutFMA$")
+	cmd.Env = append(os.Environ(), "LOCKSTEP_TEST_PROCESSOR=1", "GODEBUG=cpu.fma=off")
+	out, err := cmd.CombinedOutput()
+	want := runtime.GOARCH
+	if want == "amd64" {
+		want = "amd64 without FMA"
+	}
+	if err != nil || string(out) != want {
+		t.Errorf("%q, %v; want %q", out, err, want)
+	}
+}
+
+func TestDataOfAnotherProcessor(t *testing.T) {
+	for kind, good := range map[string]bool{"": true, runtime.GOARCH: true, Processor(): true, "pdp11": false, "pdp11 without FMA": false} {
+		if madeHere(kind) != good {
+			t.Errorf("%q: %v", kind, !good)
+		}
+	}
+}

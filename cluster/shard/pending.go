@@ -59,7 +59,7 @@ func (c *bundleCall) grow(bytes int64) {
 // together, a single one aside: a client may send a thousand commands at once that
 // each answer with a large value. ReplyShortBytes is up to which length each is kept.
 const (
-	repliesBytesMax = 256 << 20
+	repliesBytesMax = 512 << 20
 	ReplyShortBytes = 4 << 10
 )
 

@@ -49,7 +49,7 @@ func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 // The replies of one bundle are not kept without end: what is too long with those that
 // came before is lost, and all others are given.
 func TestTheRepliesOfABundleAreBounded(t *testing.T) {
-	const n = 300
+	const n = 600
 	long, short := bytes.Repeat([]byte("x"), 1<<20), []byte("+OK\r\n")
 	var res Result
 	c := newBundleCall(nil, n+1, func(r Result) { res = r }, &admission{})

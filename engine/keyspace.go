@@ -465,10 +465,14 @@ func swapCount(a, b *atomic.Int64) {
 // Unchanged tells whether a key is still as a client saw it that read version
 // (0: no such key) after txn seenAt. A deletion that is too long ago to be
 // known counts as a change, and so do an expiry that nowMs has passed and a swap
-// of the database.
-func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64) bool {
+// of the database. A key that came since and has lapsed, and nobody has deleted yet, is
+// one that came and went; where lapsed is not set it is none, as before cluster version 9.
+func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64, lapsed bool) bool {
 	e := k.Find(slot, db, key)
 	if e != nil && e.ExpiredAt(nowMs) {
+		if lapsed && e.Version > seenAt {
+			return false
+		}
 		e = nil
 	}
 	s := &k.slots[slot]

@@ -109,27 +109,35 @@ func TestWatchSeesEveryChange(t *testing.T) {
 			version = e.Version
 		}
 		c.change(k)
-		if got := k.Unchanged(slot, 0, c.key, version, 10, 100); got != c.want {
+		if got := k.Unchanged(slot, 0, c.key, version, 10, 100, true); got != c.want {
 			t.Errorf("%s: unchanged is %v", name, got)
 		}
 	}
 }
 
 // TestWatchSeesExpiry expects a watched key that expired to count as changed,
-// before and after its deletion, and one that was gone to count as the same.
+// before and after its deletion, one that was gone to count as the same, and one that
+// came meanwhile to count as changed although it has lapsed.
 func TestWatchSeesExpiry(t *testing.T) {
 	k := New(Config{LockSlots: 1})
 	e := NewString([]byte("k"), nil)
 	e.ExpireAtMs = 50
 	k.Put(0, 0, e, 1)
-	if !k.Unchanged(0, 0, []byte("k"), 1, 1, 49) {
+	if !k.Unchanged(0, 0, []byte("k"), 1, 1, 49, true) {
 		t.Error("not yet due: changed")
 	}
-	if k.Unchanged(0, 0, []byte("k"), 1, 1, 50) {
+	if k.Unchanged(0, 0, []byte("k"), 1, 1, 50, true) {
 		t.Error("due: unchanged")
 	}
-	if !k.Unchanged(0, 0, []byte("k"), 0, 1, 50) {
+	if !k.Unchanged(0, 0, []byte("k"), 0, 1, 50, true) {
 		t.Error("due when watched, and still there: changed")
+	}
+	k.Put(0, 0, e, 2)
+	if k.Unchanged(0, 0, []byte("k"), 0, 1, 50, true) {
+		t.Error("came and lapsed: unchanged")
+	}
+	if !k.Unchanged(0, 0, []byte("k"), 0, 1, 50, false) {
+		t.Error("came and lapsed, before cluster version 9: changed")
 	}
 }
 

@@ -356,7 +356,7 @@ func runTxn(m *Machine, ctx *command.Ctx, t *Txn) {
 func watchesHold(ctx *command.Ctx, t *Txn) bool {
 	for i := range t.Watches {
 		w := &t.Watches[i]
-		if !ctx.KS.Unchanged(ctx.KS.LockSlot(w.Key), w.DB, w.Key, w.Version, w.SeenAt, ctx.NowMs) {
+		if !ctx.KS.Unchanged(ctx.KS.LockSlot(w.Key), w.DB, w.Key, w.Version, w.SeenAt, ctx.NowMs, ctx.Settings.WatchLapsed != 0) {
 			return false
 		}
 	}

@@ -13,23 +13,26 @@ import (
 	"lockstep/tests/standstill"
 )
 
+// stamped applies a txn in an entry of a time, and returns its reply.
+func (m *lockedMachine) stamped(stampMs int64, txn Txn) string {
+	m.t.Helper()
+	m.index++
+	b := NewEntryBuilder(7, EntryID{1, 1, m.index}, stampMs, 128)
+	b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{txn}}))
+	if err := m.Apply(m.index, b.Finish()); err != nil {
+		m.t.Fatal(err)
+	}
+	m.executed(m.index)
+	return m.reply(m.index)
+}
+
 // A leader whose clock is behind that of the one before does not turn back the
 // time of the log: a key that was gone would be there again.
 func TestTheLogsTimeDoesNotRunBackwards(t *testing.T) {
 	m := newLockedMachine(t)
-	stamped := func(stampMs int64, txn Txn) string {
-		m.index++
-		b := NewEntryBuilder(7, EntryID{1, 1, m.index}, stampMs, 128)
-		b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{txn}}))
-		if err := m.Apply(m.index, b.Finish()); err != nil {
-			t.Fatal(err)
-		}
-		m.executed(m.index)
-		return m.reply(m.index)
-	}
-	stamped(1000, txnOf(0, "set", "k", "v", "pxat", "2000"))
-	stamped(2000, Txn{Kind: KindTick})
-	if got := stamped(1500, txnOf(0, "get", "k")); got != "$-1\r\n" {
+	m.stamped(1000, txnOf(0, "set", "k", "v", "pxat", "2000"))
+	m.stamped(2000, Txn{Kind: KindTick})
+	if got := m.stamped(1500, txnOf(0, "get", "k")); got != "$-1\r\n" {
 		t.Errorf("in the log: %q", got)
 	}
 	if got := readText(t, m.Machine, "get", "k"); got != "$-1\r\n" || m.StampMs() != 2000 {
@@ -159,6 +162,45 @@ func TestAWatchBehindADeletionInTheMiddleOfAnEntry(t *testing.T) {
 	m.executed(entry)
 	if got := m.reply(entry); got != "*1\r\n+OK\r\n" {
 		t.Errorf("EXEC answers %q; the key was seen at %d", got, seenAt)
+	}
+}
+
+// A key that did not exist when it was watched has been made since, and has lapsed:
+// EXEC does nothing, whether or not it was deleted. One that had lapsed before it was
+// watched is none that was made. Before cluster version 9 what had lapsed was not seen.
+func TestAWatchedKeyThatCameAndLapsed(t *testing.T) {
+	for _, c := range []struct {
+		what            string
+		version, before bool
+		reply           string
+	}{
+		{"made since", true, false, "*-1\r\n"},
+		{"made before", true, true, "*1\r\n+OK\r\n"},
+		{"made since, at an earlier version", false, false, "*1\r\n+OK\r\n"},
+	} {
+		m := newLockedMachine(t)
+		if c.version {
+			m.stamped(900, settingTxn("lockstep.watch-lapsed", "1"))
+		}
+		short := txnOf(0, "set", "w", "v", "pxat", "2000")
+		if c.before {
+			m.stamped(1000, short)
+			m.stamped(2000, Txn{Kind: KindTick})
+		}
+		var version, seenAt uint64
+		seen := readText(t, m.Machine, "lockstep.versions", "w")
+		if _, err := fmt.Sscanf(seen, "*2\r\n:%d\r\n:%d\r\n", &version, &seenAt); err != nil || version != 0 {
+			t.Fatalf("%s: %q: %v", c.what, seen, err)
+		}
+		if !c.before {
+			m.stamped(1000, short)
+			m.stamped(2000, Txn{Kind: KindTick})
+		}
+		exec := txnOf(0, "set", "done", "1")
+		exec.Kind, exec.Watches = KindExec, []Watch{{Key: []byte("w"), SeenAt: seenAt}}
+		if got := m.stamped(2000, exec); got != c.reply {
+			t.Errorf("%s: EXEC answers %q, want %q", c.what, got, c.reply)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func TestHeadersTellLateSettings(t *testing.T) {
 	for _, late := range []struct {
 		name          string
 		before, since int64
-	}{{"lockstep.steps-counted", 0, 1}, {"lockstep.as-redis", 0, 4}, {"script-max-call-depth", 4000, 100}} {
+	}{{"lockstep.steps-counted", 0, 1}, {"lockstep.as-redis", 0, 4}, {"lockstep.watch-lapsed", 0, 1}, {"script-max-call-depth", 4000, 100}} {
 		headerTells(t, late.name, late.before, false)
 		headerTells(t, late.name, late.since, true)
 	}

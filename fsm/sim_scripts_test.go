@@ -117,7 +117,7 @@ var simThresholds = [][]string{
 	{"zset-max-listpack-entries", "0", "4", "128"}, {"zset-max-listpack-value", "3", "64"},
 	{"list-max-listpack-size", "-5", "-2", "0", "3", "100"}, {"hll-sparse-max-bytes", "0", "100", "3000"},
 	{"stream-node-max-bytes", "0", "100", "4096"}, {"stream-node-max-entries", "0", "3", "100"},
-	{"lockstep.as-redis", "0", "1", "2", "3"},
+	{"lockstep.as-redis", "0", "1", "2", "3", "4"}, {"lockstep.watch-lapsed", "0", "1"},
 	{"maxmemory-policy", "0", "2", "1"}, {"proto-max-bulk-len", "100", "536870912"},
 }
 

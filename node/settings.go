@@ -143,7 +143,7 @@ func (n *Node) engineSettings() command.Settings {
 	}
 	switch {
 	case version >= meta.VersionPaid:
-		e.AsRedis = int64(script.AnswersPaid)
+		e.AsRedis, e.WatchLapsed = int64(script.AnswersPaid), 1
 	case version >= meta.VersionDepth:
 		e.AsRedis = int64(script.AnswersDepth)
 	case version >= meta.VersionLua:

@@ -40,7 +40,8 @@ const (
 	VersionDepth = 8
 	// VersionPaid brings scripts that pay for what a constructor fills up, for long keys
 	// and sets and for variables that many closures share, once for a walk through the
-	// keyspace, and share the steps of their txn; and coroutines that are resumed as Lua's.
+	// keyspace, and share the steps of their txn; coroutines that are resumed as Lua's; and
+	// EXECs that fail where a watched key that did not exist came and lapsed.
 	VersionPaid = 9
 )
 

@@ -87,8 +87,15 @@ func runVersions(c *Ctx, args [][]byte) {
 
 // seenAt is the number of the last txn that who looks at a key now has seen.
 // TxnNo alone may be behind: an entry counts when all of it was taken, and who
-// has the reply of its first txn may watch a key which that one has deleted.
-func (c *Ctx) seenAt(key []byte) uint64 { return c.KS.SeenAt(c.slot(key), c.DB, c.TxnNo) }
+// has the reply of its first txn may watch a key which that one has deleted, or made for
+// a moment.
+func (c *Ctx) seenAt(key []byte) uint64 {
+	seen := c.KS.SeenAt(c.slot(key), c.DB, c.TxnNo)
+	if e := c.KS.Find(c.slot(key), c.DB, key); e != nil {
+		seen = max(seen, e.Version)
+	}
+	return seen
+}
 
 // purgeMax is how many keys and fields one lockstep.expire takes out. What it
 // leaves is found again.

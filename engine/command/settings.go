@@ -40,6 +40,9 @@ type Settings struct {
 	// read timeouts as lists do; 2 where they also get those of script.AnswersLua, 3
 	// where those of script.AnswersDepth, 4 where those of script.AnswersPaid. It comes as StepsCounted does.
 	AsRedis int64
+	// WatchLapsed is 1 where WATCH sees a key that came and lapsed (Keyspace.Unchanged). It
+	// comes as StepsCounted does.
+	WatchLapsed int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
 	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
@@ -112,6 +115,7 @@ var settings = []setting{
 	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1, false},
 	{"lockstep.steps-counted", func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
 	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, int64(script.AnswersPaid), 0, true},
+	{"lockstep.watch-lapsed", func(s *Settings) *int64 { return &s.WatchLapsed }, 0, 1, 0, true},
 	{"script-max-call-depth", func(s *Settings) *int64 { return &s.ScriptCallDepthMax }, script.CallDepthMin, script.CallDepthMax, int64(script.DefaultLimits.CallDepth), true},
 }
 

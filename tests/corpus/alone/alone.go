@@ -89,7 +89,7 @@ func (s *surroundings) engine() command.Settings {
 	e.ValueBytesMax = c.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(c.MaxMemoryPolicy)))
 	// As in a cluster of the newest version.
-	e.StepsCounted, e.AsRedis = 1, int64(script.AnswersPaid)
+	e.StepsCounted, e.AsRedis, e.WatchLapsed = 1, int64(script.AnswersPaid), 1
 	return e
 }
 

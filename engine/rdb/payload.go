@@ -3,7 +3,6 @@ package rdb
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc64"
 	"math"
 )
 
@@ -14,13 +13,6 @@ import (
 //
 // with little-endian numbers.
 const payloadFooterBytes = 2 + 8
-
-// jones is Redis's CRC-64 (Jones polynomial, reflected, no inversion).
-var jones = crc64.MakeTable(0x95ac9329ac4bc9b5)
-
-// checksum goes on with a checksum over more data. Go's CRC-64 inverts before
-// and after; that is taken out.
-func checksum(sum uint64, data []byte) uint64 { return ^crc64.Update(^sum, jones, data) }
 
 // AppendFooter ends a payload that begins at dst[begin].
 func AppendFooter(dst []byte, begin int) []byte {

@@ -156,6 +156,9 @@ func (r *Recovery) plan(lost []string) error {
 		if err != nil {
 			return err
 		}
+		if err := r.forgotten(found); err != nil {
+			return err
+		}
 		r.Groups = append(r.Groups, r.judge(g, found))
 	}
 	return r.failure()
@@ -196,6 +199,19 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 	for _, n := range view.Nodes {
 		if n.ID != own.ID() && !slices.Contains(ids, n.ID) {
 			r.Others = append(r.Others, RecoveryNode{string(n.ID), n.Name, n.PeerAddr, n.ClientAddr})
+		}
+	}
+	return nil
+}
+
+// forgotten refuses a recovery that names fewer than it did when it began: a group that it
+// had not come to would have a quorum with one of those, and wait for it for ever.
+func (r *Recovery) forgotten(found shard.GroupState) error {
+	own := r.folder.Identity()
+	for _, m := range found.Members {
+		named := slices.ContainsFunc(r.Lost, func(n RecoveryNode) bool { return n.ID == string(m.ID) })
+		if own.Recovering && m.Voter && !named && slices.Contains(own.Lost, meta.NodeID(m.ID)) {
+			return fmt.Errorf("the recovery of this folder was begun without %s, too; name all that were lost then", m.ID)
 		}
 	}
 	return nil

@@ -120,3 +120,38 @@ func TestAReplicaThatNobodyHasFilledIsNotStuck(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// A recovery that was cut short is brought to its end with all who were given up then: a
+// group that it had not come to must not be left with one of them for its quorum.
+func TestARecoveryThatHasBegunForgetsNobody(t *testing.T) {
+	folder, err := identity.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	if err := folder.Found("n1", meta.Creation{LockSlots: 16, HeartbeatMs: 300, ElectionMs: 300, Seeds: identity.NewSeeds(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.BeginRecovery([]meta.NodeID{"n2", "n3"}); err != nil {
+		t.Fatal(err)
+	}
+	group := shard.GroupState{Members: []shard.Member{{ID: "n1", Voter: true}, {ID: "n2", Voter: true}, {ID: "n3", Voter: true}}}
+	r := &Recovery{folder: folder, Lost: []RecoveryNode{{ID: "n2"}}}
+	if r.forgotten(group) == nil {
+		t.Error("n3 is not named, and nobody misses it")
+	}
+	r.Lost = append(r.Lost, RecoveryNode{ID: "n3"})
+	if err := r.forgotten(group); err != nil {
+		t.Error(err)
+	}
+	r.Lost = nil
+	if err := r.forgotten(shard.GroupState{Members: group.Members[:1]}); err != nil {
+		t.Errorf("a group that has been recovered: %v", err)
+	}
+	if err := folder.EndRecovery(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.forgotten(group); err != nil {
+		t.Errorf("behind its end: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -250,12 +251,18 @@ func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 	if got := n.group.VotersCertain(); got != 1 {
 		t.Errorf("%d voters, of which one does not answer", got)
 	}
+	w.until("it leads no more, alone of two", func() bool { return !n.group.IsLeader() })
+	if got := n.group.VotersCertain(); got != 1 {
+		t.Errorf("%d voters, of which one has never answered, and nobody leads", got)
+	}
 	cancel()
 	<-ended
 	for _, size := range []int{2, 3} {
 		w := newWorld(t, size, raftio.StoreBolt, nil)
 		w.write(1)
-		w.until("all count", func() bool { return w.leader().group.VotersCertain() == size })
+		w.until("all count, on each", func() bool {
+			return !slices.ContainsFunc(w.nodes, func(n *testNode) bool { return n.group.VotersCertain() != size })
+		})
 	}
 }
 

@@ -39,12 +39,23 @@ func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 func (g *Group) VotersCertain() int {
 	latest := g.latest.Load()
 	voters := latest.Voters()
-	term, leads := g.Leadership()
-	behind := func(id raft.ServerID) bool { return id != g.cfg.LocalID && g.acks.Match(id, term) < latest.Index }
-	if g.raft.Load().CommitIndex() < latest.Index || leads && len(voters) == 2 && slices.ContainsFunc(voters, behind) {
+	if g.raft.Load().CommitIndex() < latest.Index || len(voters) == 2 && !g.otherHas(latest) {
 		return max(len(voters)-1, 0)
 	}
 	return len(voters)
+}
+
+// otherHas tells whether, where this node is one of two voters, the other one has the log
+// up to their configuration: it has acknowledged that, or leads.
+func (g *Group) otherHas(latest *raftio.Configuration) bool {
+	term, leads := g.Leadership()
+	if leads {
+		return !slices.ContainsFunc(latest.Voters(), func(id raft.ServerID) bool {
+			return id != g.cfg.LocalID && g.acks.Match(id, term) < latest.Index
+		})
+	}
+	leader, _ := g.Leader()
+	return leader != "" && leader != g.cfg.LocalID || !slices.Contains(latest.Voters(), g.cfg.LocalID)
 }
 
 // Short tells whether the group has fewer voters than it must have to take writes on.

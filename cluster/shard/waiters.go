@@ -295,10 +295,10 @@ func (w *waiters) add(req *Wait, told func(error)) {
 		}
 		x.keys = append(x.keys, part...)
 	}
-	if x.told == nil {
+	if x.told == nil && !x.turn {
 		x.told, x.since = told, time.Now()
 	} else {
-		told(ErrRenew) // the waiter's next request has come meanwhile
+		told(ErrRenew) // the waiter's next request has come meanwhile, and may have been answered
 	}
 	w.beginLocked(x)
 }

@@ -212,6 +212,41 @@ func TestNoRequestIsForgottenWhileAWaiterComes(t *testing.T) {
 	<-one
 }
 
+// Its turn may come, too, before it is in all queues. It tries then, and does not listen
+// to the first request any more: what comes while it tries would count as told to it.
+func TestAWaiterThatTriesBeforeItIsInAllQueuesWaitsWithOneRequest(t *testing.T) {
+	w := newWaiting(t)
+	var keys [][]byte
+	for i := range 200_000 {
+		keys = append(keys, fmt.Appendf(nil, "key:%d", i))
+	}
+	req := Wait{ID: WaiterID{1, 1}, Keys: keys, Kind: engine.KindList}
+	one, two, three := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	added := make(chan struct{})
+	go func() {
+		defer close(added)
+		w.waiters.add(&req, func(err error) { one <- err })
+	}()
+	for !w.waiters.comeBack(&req, func(err error) { two <- err }) {
+		runtime.Gosched()
+	}
+	w.waiters.filled(0, keys[0], engine.KindList)
+	w.told("the second request", two, nil)
+	<-added
+	select {
+	case err := <-one:
+		if !errors.Is(err, ErrRenew) {
+			t.Errorf("the first request: %v", err)
+		}
+	default:
+		t.Error("the first request waits for somebody who tries")
+	}
+	w.waiters.filled(0, keys[0], engine.KindList)
+	req.Tried = true
+	w.waiters.comeBack(&req, func(err error) { three <- err })
+	w.told("what came while it tried", three, nil)
+}
+
 // A wait for many keys takes its time from nobody, and the places of all waits
 // together are bounded.
 func TestWaitsForManyKeys(t *testing.T) {

@@ -19,8 +19,10 @@ func CloseIdle(ctx context.Context, r *Registry, settings func() *Settings) {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			idle = r.closeIdle(now, time.Duration(settings().IdleTimeoutSec)*time.Second, idle)
+		case <-tick.C:
+			most := time.Duration(settings().IdleTimeoutSec) * time.Second
+			// What the tick says is when it was due: the node may have stood still since.
+			idle = r.closeIdle(time.Now(), most, idle)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -58,4 +60,38 @@ func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 	if r.closeIdle(now.Add(time.Second), time.Second, seen); !atWork.closed {
 		t.Error("who has done nothing since is not closed")
 	}
+}
+
+// Where the node has stood still for longer than the timeout, who has sent something since
+// is not idle.
+func TestAStandstillIsNobodysIdleness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 5 * time.Second
+		r := NewRegistry()
+		c := aloneOn(t, &closable{}, echoes{}, &Settings{SlowerThanUs: -1})
+		r.add(c)
+		stood := false
+		settings := func() *Settings {
+			if !stood {
+				stood = true
+				time.Sleep(2 * timeout)
+				c.Handle([][][]byte{{[]byte("PING")}})
+			}
+			return &Settings{IdleTimeoutSec: int(timeout / time.Second)}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go CloseIdle(ctx, r, settings)
+		time.Sleep(3 * timeout) // idleEvery before it stood still, and idleEvery less than the timeout since
+		synctest.Wait()
+		if c.shared.killed.Load() {
+			t.Error("it is closed before its time")
+		}
+		time.Sleep(2 * idleEvery)
+		synctest.Wait()
+		if !c.shared.killed.Load() {
+			t.Error("it is not closed")
+		}
+		stop()
+		synctest.Wait()
+	})
 }

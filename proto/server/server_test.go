@@ -113,10 +113,10 @@ func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 // Who rests when the timeout is taken away, or made longer, may rest so long.
 func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
 	n := startNode(t, 1)
-	clock := dial(t, n.addr)
 	for _, longer := range []int{0, 600} {
 		resting := restWith(t, n, longer)
-		do(t, clock, "BLPOP", "none", "3.5")
+		// Who comes now does not go by the shorter timeout, which a busy machine may keep for long.
+		do(t, dial(t, n.addr), "BLPOP", "none", "3.5")
 		for _, c := range resting {
 			if v, err := c.Do("PING"); err != nil || v.String() != "+PONG" {
 				t.Errorf("with a timeout of %d: %s, %v", longer, v, err)

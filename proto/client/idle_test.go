@@ -63,7 +63,7 @@ func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 }
 
 // Where the node has stood still for longer than the timeout, who has sent something since
-// is not idle.
+// is not idle. The time is one that runs by itself (synctest).
 func TestAStandstillIsNobodysIdleness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 5 * time.Second
@@ -74,19 +74,19 @@ func TestAStandstillIsNobodysIdleness(t *testing.T) {
 		settings := func() *Settings {
 			if !stood {
 				stood = true
-				time.Sleep(2 * timeout)
+				<-time.After(2 * timeout)
 				c.Handle([][][]byte{{[]byte("PING")}})
 			}
 			return &Settings{IdleTimeoutSec: int(timeout / time.Second)}
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		go CloseIdle(ctx, r, settings)
-		time.Sleep(3 * timeout) // idleEvery before it stood still, and idleEvery less than the timeout since
+		<-time.After(3 * timeout) // idleEvery before it stood still, and idleEvery less than the timeout since
 		synctest.Wait()
 		if c.shared.killed.Load() {
 			t.Error("it is closed before its time")
 		}
-		time.Sleep(2 * idleEvery)
+		<-time.After(2 * idleEvery)
 		synctest.Wait()
 		if !c.shared.killed.Load() {
 			t.Error("it is not closed")

@@ -87,6 +87,7 @@ func TestAFaultInOneConnectionEndsThatOneAlone(t *testing.T) {
 }
 
 func TestAnIdleClientIsClosedWhenTimeoutSaysSo(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, 1)
 	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
 	if _, err := dial(t, n.addr).ReadToEnd(); err != nil {
@@ -95,6 +96,7 @@ func TestAnIdleClientIsClosedWhenTimeoutSaysSo(t *testing.T) {
 }
 
 func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, 1)
 	inLoop, outside := dial(t, n.addr), dial(t, n.addr)
 	do(t, inLoop, "PING")
@@ -112,6 +114,7 @@ func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 
 // Who rests when the timeout is taken away, or made longer, may rest so long.
 func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, 1)
 	for _, longer := range []int{0, 600} {
 		resting := restWith(t, n, longer)

@@ -107,6 +107,7 @@ func TestClosingDoesNotWaitForFlights(t *testing.T) {
 // A client that never rests is not idle. On a busy machine it may rest all the same,
 // and is begun anew then.
 func TestABusyClientIsNotIdle(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, 1)
 	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
 	for range 20 {
@@ -139,6 +140,7 @@ func keepBusy(t *testing.T, n *node, length time.Duration) (rested time.Duration
 
 // Who listens is not idle, be it in a loop or not.
 func TestWhoListensIsNotIdle(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, 1)
 	var idle, listening []*respconn.Conn
 	for _, batches := range []int{0, 20} {

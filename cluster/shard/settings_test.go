@@ -67,6 +67,7 @@ func TestTheLastSettingsThatWereWantedStay(t *testing.T) {
 			return false
 		}
 	})
+	s.SyncSettings(t.Context()) // no more of them than one wait
 	applying.Unlock()
 	<-one
 	<-two

@@ -90,9 +90,10 @@ type Shard struct {
 	// readyTerm is the term whose first entry, made by this leader, has executed
 	// here; 0 while this node does not lead.
 	readyTerm atomic.Uint64
-	// syncing is held while settings are brought into the log. settledTerm is the newest
-	// term that this node leads and in which it knows them.
+	// syncing is held while settings are brought into the log; awaited: somebody waits for
+	// it. settledTerm is the newest term that this node leads and in which it knows them.
 	syncing     sync.Mutex
+	awaited     atomic.Bool
 	settledTerm atomic.Uint64
 	// expireOff stops the leader from looking for due keys (DEBUG
 	// SET-ACTIVE-EXPIRE).
@@ -250,10 +251,15 @@ func (s *Shard) settle(term uint64) {
 
 // SyncSettings brings the settings that apply looks at into the log, as long as this
 // node leads and they differ. It does so once at a time: who looks while another value is
-// on its way finds the one that it wants, and the other one would stay.
+// on its way finds the one that it wants, and the other one would stay. Where somebody
+// waits for that already it returns at once: that one will look at what is wanted by then.
 func (s *Shard) SyncSettings(ctx context.Context) {
+	if !s.awaited.CompareAndSwap(false, true) {
+		return
+	}
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
+	s.awaited.Store(false)
 	for _, name := range command.SettingNames() {
 		for try := 0; ctx.Err() == nil; try++ {
 			err := s.syncSetting(ctx, name)

@@ -13,6 +13,9 @@
 //     whose seed is part of the replicated state.
 //   - Every change of a key stores the number of the txn that made it as the
 //     key's version; WATCH compares versions.
+//   - The work of a txn is counted in a unit of about a nanosecond of one core
+//     (package command, work.go), by what it does and not by a clock: all
+//     replicas count the same.
 //   - While a cut is open (see Cut), entries and segments it holds are never
 //     changed in place.
 //

@@ -228,7 +228,7 @@ func (r *dupRecord) finish(reply []byte, outcome Outcome, wanted bool) []byte {
 	r.others = nil
 	r.mu.Unlock()
 	for w := others; w != nil; w = w.next {
-		w.receiver.Deliver(w.txn, reply, outcome)
+		w.receiver.Deliver(w.txn, reply, outcome, 0)
 	}
 	return reply
 }
@@ -254,10 +254,10 @@ func (r *dupRecord) answer(receiver Receiver, txn int) {
 	r.mu.Unlock()
 	switch {
 	case r.lost:
-		receiver.Deliver(txn, nil, OutcomeReplyLost)
+		receiver.Deliver(txn, nil, OutcomeReplyLost, 0)
 	case r.gone:
-		receiver.Deliver(txn, nil, OutcomeScriptGone)
+		receiver.Deliver(txn, nil, OutcomeScriptGone, 0)
 	default:
-		receiver.Deliver(txn, r.reply, OutcomeDone)
+		receiver.Deliver(txn, r.reply, OutcomeDone, 0)
 	}
 }

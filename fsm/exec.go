@@ -93,7 +93,7 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 			switch verdict {
 			case verdictStale:
 				r.m.counters.Stale.Add(1)
-				r.deliver(ordinal, nil, OutcomeStale)
+				r.deliver(ordinal, nil, OutcomeStale, 0)
 			case verdictKnown:
 				r.m.counters.Duplicates.Add(1)
 				record.answer(r.receiver, ordinal)
@@ -110,9 +110,9 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 	return free
 }
 
-func (r *run) deliver(ordinal int, reply []byte, outcome Outcome) {
+func (r *run) deliver(ordinal int, reply []byte, outcome Outcome, work int64) {
 	if r.receiver != nil {
-		r.receiver.Deliver(ordinal, reply, outcome)
+		r.receiver.Deliver(ordinal, reply, outcome, work)
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *run) findScripts(t *Txn) bool {
 func (w *work) leaveOut() {
 	w.run.m.counters.ScriptsGone.Add(1)
 	w.record.finish(nil, OutcomeScriptGone, false)
-	w.run.deliver(w.ordinal, nil, OutcomeScriptGone)
+	w.run.deliver(w.ordinal, nil, OutcomeScriptGone, 0)
 	w.run.m.progress.done(w.run.entry, 1)
 }
 
@@ -331,10 +331,20 @@ func (w *work) Run() {
 		tracker.Changed(TxnID{*w.origin, w.seq}, x.changes.Keys)
 	}
 	answer := w.record.finish(x.out.Bytes(), OutcomeDone, w.run.receiver != nil)
+	did := x.ctx.Work() + commandsWork(w.txn.Ops)
 	m.executions.put(x)
-	w.run.deliver(w.ordinal, answer, OutcomeDone)
 	m.counters.Txns.Add(1)
+	m.counters.Work.Add(did)
+	w.run.deliver(w.ordinal, answer, OutcomeDone, did)
 	m.progress.done(w.run.entry, 1)
+}
+
+// commandsWork is the work that the commands of a txn take for their arguments.
+func commandsWork(ops []Op) (sum int64) {
+	for i := range ops {
+		sum += command.CommandWork(ops[i].Args)
+	}
+	return sum
 }
 
 // runTxn runs all ops of a txn.

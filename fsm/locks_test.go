@@ -340,7 +340,7 @@ func (c *counter) Receiver(id EntryID) Receiver {
 	return c.entries[id]
 }
 
-func (e *countedEntry) Deliver(txn int, _ []byte, _ Outcome) {
+func (e *countedEntry) Deliver(txn int, _ []byte, _ Outcome, _ int64) {
 	e.seen[txn].Add(1)
 	e.c.total.Add(1)
 }

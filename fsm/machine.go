@@ -51,9 +51,10 @@ const (
 
 // Receiver takes the replies to one entry's txns. Deliver is called once for
 // each, from any goroutine, must not block, and may keep reply, which nobody
-// changes.
+// changes. work is what the txn has done just now, in units of work (command.WorkSecond): 0 if it
+// did not run now.
 type Receiver interface {
-	Deliver(txn int, reply []byte, outcome Outcome)
+	Deliver(txn int, reply []byte, outcome Outcome, work int64)
 }
 
 // Sink tells who waits for an entry's replies: the leader that proposed it, if
@@ -154,6 +155,8 @@ type Counters struct {
 	Entries, Txns, Duplicates, Stale, Panics atomic.Uint64
 	// ScriptsGone are txns that did not run, for OutcomeScriptGone.
 	ScriptsGone atomic.Uint64
+	// Work is what the txns have done, in units of work (command.WorkSecond).
+	Work atomic.Int64
 }
 
 // New returns a machine with an empty keyspace.

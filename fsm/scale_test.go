@@ -52,7 +52,7 @@ func (s *waitingSink) Receiver(id EntryID) Receiver {
 
 type waitingReceiver chan string
 
-func (r waitingReceiver) Deliver(_ int, reply []byte, _ Outcome) { r <- string(reply) }
+func (r waitingReceiver) Deliver(_ int, reply []byte, _ Outcome, _ int64) { r <- string(reply) }
 
 // scaleRun applies entries of one txn each, from one goroutine, as Raft does.
 type scaleRun struct {

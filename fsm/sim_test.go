@@ -35,9 +35,18 @@ func simEngine() engine.Config {
 type recorder struct {
 	mu      sync.Mutex
 	replies map[EntryID]map[int]string
+	work    map[workOf]int64
 }
 
-func newRecorder() *recorder { return &recorder{replies: map[EntryID]map[int]string{}} }
+// workOf says whose work it is.
+type workOf struct {
+	id  EntryID
+	txn int
+}
+
+func newRecorder() *recorder {
+	return &recorder{replies: map[EntryID]map[int]string{}, work: map[workOf]int64{}}
+}
 
 type recordEntry struct {
 	r  *recorder
@@ -46,7 +55,7 @@ type recordEntry struct {
 
 func (r *recorder) Receiver(id EntryID) Receiver { return recordEntry{r, id} }
 
-func (e recordEntry) Deliver(txn int, reply []byte, outcome Outcome) {
+func (e recordEntry) Deliver(txn int, reply []byte, outcome Outcome, work int64) {
 	e.r.mu.Lock()
 	defer e.r.mu.Unlock()
 	if e.r.replies[e.id] == nil {
@@ -56,6 +65,7 @@ func (e recordEntry) Deliver(txn int, reply []byte, outcome Outcome) {
 		panic(fmt.Sprintf("txn %d of %v answered twice: %q", txn, e.id, old))
 	}
 	e.r.replies[e.id][txn] = fmt.Sprintf("%d %s", outcome, reply)
+	e.r.work[workOf{e.id, txn}] = work
 }
 
 // simMachine is one replica of the simulation.
@@ -374,6 +384,7 @@ func compare(t *testing.T, machines []*simMachine, index uint64) {
 	for _, s := range machines {
 		s.recorder.mu.Lock()
 		clear(s.recorder.replies)
+		clear(s.recorder.work)
 		s.recorder.mu.Unlock()
 	}
 }
@@ -403,6 +414,11 @@ func compareReplies(t *testing.T, a, b *simMachine) {
 			}
 		}
 	}
+	for of, work := range a.recorder.work {
+		if other := b.recorder.work[of]; work != other {
+			t.Fatalf("entry %v txn %d: it was %d units of work for %q, and %d for %q", of.id, of.txn, work, a.name, other, b.name)
+		}
+	}
 }
 
 // replay runs the whole log through a fresh machine, as after a restart
@@ -419,5 +435,8 @@ func replay(t *testing.T, s *simMachine, data [][]byte) {
 	fresh.await(t, uint64(len(data)))
 	if !bytes.Equal(fresh.snapshot(t), s.snapshot(t)) {
 		t.Fatal("a replay of the whole log leads to another state")
+	}
+	if done, again := s.m.Counters().Work.Load(), fresh.m.Counters().Work.Load(); done != again {
+		t.Fatalf("a replay of the whole log is %d units of work, and was %d", again, done)
 	}
 }

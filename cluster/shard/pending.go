@@ -94,7 +94,7 @@ type pendingEntry struct {
 }
 
 // Deliver implements fsm.Receiver.
-func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome) {
+func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome, _ int64) {
 	lo, hi := 0, len(e.first)
 	for hi-lo > 1 {
 		mid := (lo + hi) / 2

@@ -118,6 +118,8 @@ type Ctx struct {
 	// left for a pattern.
 	stepsTaken int64
 	triesOver  bool
+	// programWork is the work of the txn's programs, but for the steps of their commands.
+	programWork int64
 	// sinceRest is the work since the last rest.
 	sinceRest int
 }

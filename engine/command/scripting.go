@@ -108,6 +108,7 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		c.Programs.Interpreters.Run(pg.script, &r.run, c.Out)
 	}
 	c.Budget = &r.left
+	c.programWork += script.Work(&r.limits, &r.left)
 	if r.host.ready && script.Answers(c.Settings.AsRedis) >= script.AnswersPaid {
 		c.stepsTaken = r.host.sub.stepsTaken
 	}

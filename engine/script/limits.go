@@ -32,6 +32,23 @@ var DefaultLimits = Limits{
 	SourceBytes:  1 << 20,
 }
 
+// Prices of what is counted, in units of work (package command): about a nanosecond of one
+// core each.
+const (
+	workInstruction = 20
+	workPatternStep = 10
+)
+
+// Work is the work that a run has done which left so much of its limits.
+func Work(limits, left *Limits) int64 {
+	return (limits.Instructions-left.Instructions)*workInstruction + (limits.PatternSteps-left.PatternSteps)*workPatternStep
+}
+
+// WorkMax is the most work that the limits let a run do.
+func (l *Limits) WorkMax() int64 {
+	return l.Instructions*workInstruction + l.PatternSteps*workPatternStep
+}
+
 // What CallDepth may be. Redis stops at the upper bound. A level takes 80 bytes of
 // an interpreter and, where functions call each other by metamethods, about a
 // kilobyte of the goroutine's stack.

@@ -62,7 +62,7 @@ type receiver struct {
 	left    sync.WaitGroup
 }
 
-func (r *receiver) Deliver(txn int, reply []byte, _ fsm.Outcome) {
+func (r *receiver) Deliver(txn int, reply []byte, _ fsm.Outcome, _ int64) {
 	r.replies[txn] = reply
 	r.left.Done()
 }

@@ -49,7 +49,7 @@ type receiver struct {
 }
 
 // Deliver implements fsm.Receiver.
-func (r *receiver) Deliver(_ int, reply []byte, _ fsm.Outcome) {
+func (r *receiver) Deliver(_ int, reply []byte, _ fsm.Outcome, _ int64) {
 	r.reply = reply
 	close(r.done)
 }

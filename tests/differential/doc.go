@@ -1,8 +1,8 @@
 // Package differential sends one random stream of commands to redis-server and
 // to Lockstep, and wants the same bytes back.
 //
-// The stream is a function of a seed, which is printed, always the same in a short run
-// and drawn in a long one; LOCKSTEP_SEED repeats a run, LOCKSTEP_OPS sets its length, and LOCKSTEP_LONG=1 makes it a million
+// The stream is a function of a seed, which each run draws anew and prints. It has each command several times;
+// LOCKSTEP_SEED repeats a run, LOCKSTEP_OPS sets its length, and LOCKSTEP_LONG=1 makes it a million
 // against a single node and another through a follower of three (`make
 // differential`); a long run is many streams, one after another. It is made of forms (forms.go), a small
 // grammar of every command with every option, over few keys, so that commands

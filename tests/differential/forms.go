@@ -87,7 +87,7 @@ func parseForms() []form {
 		if err != nil {
 			panic(fmt.Sprintf("differential: form %q: %v", row.text, err))
 		}
-		all = append(all, form{row.weight, n})
+		all = append(all, form{row.weight, n, firstWords(n)})
 	}
 	return all
 }
@@ -100,11 +100,29 @@ type op struct {
 
 func (o op) name() string { return strings.ToUpper(o.args[0]) }
 
-// stream is n commands drawn from the seed.
+// meetMin is how often a stream of the default length has each command at least.
+const meetMin = 3
+
+// stream is n commands drawn from the seed. It begins with meetMin runs for each command
+// of the forms, in an order that is drawn too: a stream of the default length leaves none out.
 func stream(seed uint64, n int) []op {
 	g := &generator{r: rand.New(rand.NewPCG(seed, seed)), forms: parseForms()}
+	var first []form
 	for _, f := range g.forms {
 		g.total += f.weight
+		for _, name := range f.names {
+			for range meetMin {
+				first = append(first, form{node: f.node, names: []string{name}})
+			}
+		}
+	}
+	g.r.Shuffle(len(first), func(i, j int) { first[i], first[j] = first[j], first[i] })
+	for _, f := range first {
+		if len(g.ops) >= n {
+			break
+		}
+		g.drawNamed(f.node, f.names[0])
+		g.drawRun()
 	}
 	for len(g.ops) < n {
 		g.drawRun()
@@ -136,6 +154,23 @@ type generator struct {
 	ops   []op
 }
 
+// drawNamed draws from a form until the command has the name and may be sent. Some forms never give such a command:
+// drawNamed tries them 200 times.
+func (g *generator) drawNamed(n node, name string) {
+	for range 200 {
+		if args := n.draw(g.r, nil); args[0] == name && alike(args) {
+			g.ops = append(g.ops, op{g.r.IntN(connections), args})
+			return
+		}
+	}
+}
+
+// alike tells whether both servers must give the same answer to a command.
+func alike(args []string) bool {
+	return clockFree(args) && answersSoon(args) && !leastInteger(args) && chanceFree(args) && !readsNumbers(args) && !storesEstimate(args) &&
+		sortedSetsComparable(args) && streamsPaired(args)
+}
+
 // drawRun draws a few commands for one connection: they will share a pipeline.
 func (g *generator) drawRun() {
 	conn := g.r.IntN(connections)
@@ -146,7 +181,7 @@ func (g *generator) drawRun() {
 		if g.r.IntN(25) == 0 && args[0] != "COMMAND" && !luaWhole(args) && !walksInParts(args) && args[0] != "ZSCAN" {
 			args = g.spoil(args)
 		}
-		if clockFree(args) && answersSoon(args) && !leastInteger(args) && chanceFree(args) && !readsNumbers(args) && !storesEstimate(args) && sortedSetsComparable(args) && streamsPaired(args) {
+		if alike(args) {
 			g.ops = append(g.ops, op{conn, args})
 		}
 	}

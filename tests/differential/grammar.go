@@ -13,6 +13,8 @@ import (
 type form struct {
 	weight int
 	node   node
+	// names are the commands that the form may draw, without their subcommands.
+	names []string
 }
 
 // node is a part of a parsed form: it appends arguments.
@@ -57,6 +59,23 @@ func (p repeated) draw(r *rand.Rand, dst []string) []string {
 		dst = p.node.draw(r, dst)
 	}
 	return dst
+}
+
+// firstWords are the words that what a node draws may begin with.
+func firstWords(n node) []string {
+	switch n := n.(type) {
+	case word:
+		return []string{string(n)}
+	case sequence:
+		return firstWords(n[0])
+	case choice:
+		var all []string
+		for _, part := range n.parts {
+			all = append(all, firstWords(part)...)
+		}
+		return all
+	}
+	panic(fmt.Sprintf("differential: a form begins with %T", n))
 }
 
 // parseForm parses a form. The terms are those of the table in terms.go.

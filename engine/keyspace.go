@@ -469,11 +469,11 @@ func swapCount(a, b *atomic.Int64) {
 // (0: no such key) after txn seenAt. A deletion that is too long ago to be
 // known counts as a change, and so do an expiry that nowMs has passed and a swap
 // of the database. A key that came since and has lapsed, and nobody has deleted yet, is
-// one that came and went; where lapsed is not set it is none, as before cluster version 9.
-func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64, lapsed bool) bool {
+// one that came and went.
+func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64) bool {
 	e := k.Find(slot, db, key)
 	if e != nil && e.ExpiredAt(nowMs) {
-		if lapsed && e.Version > seenAt {
+		if e.Version > seenAt {
 			return false
 		}
 		e = nil

@@ -109,7 +109,7 @@ func TestWatchSeesEveryChange(t *testing.T) {
 			version = e.Version
 		}
 		c.change(k)
-		if got := k.Unchanged(slot, 0, c.key, version, 10, 100, true); got != c.want {
+		if got := k.Unchanged(slot, 0, c.key, version, 10, 100); got != c.want {
 			t.Errorf("%s: unchanged is %v", name, got)
 		}
 	}
@@ -123,21 +123,18 @@ func TestWatchSeesExpiry(t *testing.T) {
 	e := NewString([]byte("k"), nil)
 	e.ExpireAtMs = 50
 	k.Put(0, 0, e, 1)
-	if !k.Unchanged(0, 0, []byte("k"), 1, 1, 49, true) {
+	if !k.Unchanged(0, 0, []byte("k"), 1, 1, 49) {
 		t.Error("not yet due: changed")
 	}
-	if k.Unchanged(0, 0, []byte("k"), 1, 1, 50, true) {
+	if k.Unchanged(0, 0, []byte("k"), 1, 1, 50) {
 		t.Error("due: unchanged")
 	}
-	if !k.Unchanged(0, 0, []byte("k"), 0, 1, 50, true) {
+	if !k.Unchanged(0, 0, []byte("k"), 0, 1, 50) {
 		t.Error("due when watched, and still there: changed")
 	}
 	k.Put(0, 0, e, 2)
-	if k.Unchanged(0, 0, []byte("k"), 0, 1, 50, true) {
+	if k.Unchanged(0, 0, []byte("k"), 0, 1, 50) {
 		t.Error("came and lapsed: unchanged")
-	}
-	if !k.Unchanged(0, 0, []byte("k"), 0, 1, 50, false) {
-		t.Error("came and lapsed, before cluster version 9: changed")
 	}
 }
 

@@ -28,8 +28,7 @@ import (
 //
 // The highest bit of proto is set for a txn that leaves the record of its keys'
 // use alone, the one below it where memory was full, the next one where the
-// rules of a user follow, the next one where scripts draw, the next one where a
-// caller follows. A caller's client is its number twice, and one more where somebody
+// rules of a user follow, the next one where a caller follows. A caller's client is its number twice, and one more where somebody
 // monitors.
 //
 // Fixed numbers are little endian, uv is an unsigned varint, texts are a uv
@@ -46,12 +45,10 @@ const (
 	protoMemoryFull = 1 << 6
 	// protoUser is set where Txn.User is.
 	protoUser = 1 << 5
-	// protoDraws is set for Txn.Draws.
-	protoDraws = 1 << 4
 	// protoCaller is set where Txn.Caller is.
-	protoCaller = 1 << 3
+	protoCaller = 1 << 4
 	// protoFlags are all of these.
-	protoFlags = protoNoTouch | protoMemoryFull | protoUser | protoDraws | protoCaller
+	protoFlags = protoNoTouch | protoMemoryFull | protoUser | protoCaller
 	// opSum is set in an op's db for Op.Sum.
 	opSum = 1 << 7
 )
@@ -188,9 +185,6 @@ func appendTxn(dst []byte, t *Txn) []byte {
 	}
 	if t.MemoryFull {
 		proto |= protoMemoryFull
-	}
-	if t.Draws {
-		proto |= protoDraws
 	}
 	if t.User != nil {
 		proto |= protoUser
@@ -449,7 +443,7 @@ func (d *decoder) txn(t *Txn) {
 	*t = Txn{Kind: Kind(d.u8())}
 	proto := d.u8()
 	t.Proto = proto &^ protoFlags
-	t.NoTouch, t.MemoryFull, t.Draws = proto&protoNoTouch != 0, proto&protoMemoryFull != 0, proto&protoDraws != 0
+	t.NoTouch, t.MemoryFull = proto&protoNoTouch != 0, proto&protoMemoryFull != 0
 	if proto&protoUser != 0 {
 		t.User = d.text()
 	}

@@ -138,7 +138,7 @@ func TestACallerTravels(t *testing.T) {
 	b := Bundle{Txns: []Txn{
 		{Proto: 2, Ops: op},
 		{Proto: 3, Ops: op, Caller: command.Caller{Node: 1<<63 + 1, Client: 1<<62 + 3, Watched: true}},
-		{Proto: 3, Draws: true, User: []byte("as=ann"), Ops: op, Caller: command.Caller{Node: 7, Client: 5}},
+		{Proto: 3, User: []byte("as=ann"), Ops: op, Caller: command.Caller{Node: 7, Client: 5}},
 	}}
 	got, err := DecodeBundle(AppendBundle(nil, &b))
 	if err != nil {
@@ -146,7 +146,7 @@ func TestACallerTravels(t *testing.T) {
 	}
 	for i := range b.Txns {
 		want, txn := &b.Txns[i], &got.Txns[i]
-		if txn.Caller != want.Caller || txn.Proto != want.Proto || string(txn.User) != string(want.User) || txn.Draws != want.Draws {
+		if txn.Caller != want.Caller || txn.Proto != want.Proto || string(txn.User) != string(want.User) {
 			t.Errorf("%d: %+v", i, txn)
 		}
 	}

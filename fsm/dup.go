@@ -53,10 +53,6 @@ type dupOrigin struct {
 // longer than the sum of replyRoom(1) to replyRoom(n): 8 MiB for 512 of them, 30 MiB
 // for 8192, and 71 MiB for the 262144 that Lanes and LaneWindow let it have, where
 // replyKeptMax alone would be 4 GiB.
-//
-// It came later than the rest, and needs no cluster version: nothing that a txn
-// does depends on it. Where replicas run two programs, one of them may have kept a
-// reply of which the other says that it is lost; both tell the truth.
 func replyRoom(held int) int {
 	return min(replyKeptMax, max(replyKeptLeast, repliesKeptBytes/max(held, 1)))
 }

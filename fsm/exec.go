@@ -311,7 +311,7 @@ func (w *work) Run() {
 		KS: w.run.st.ks, Out: &x.out,
 		NowMs: w.run.stampMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
 		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
-		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull, Draws: w.txn.Draws,
+		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull,
 		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
 	}
 	if m.cfg.UseTick != nil {
@@ -366,7 +366,7 @@ func runTxn(m *Machine, ctx *command.Ctx, t *Txn) {
 func watchesHold(ctx *command.Ctx, t *Txn) bool {
 	for i := range t.Watches {
 		w := &t.Watches[i]
-		if !ctx.KS.Unchanged(ctx.KS.LockSlot(w.Key), w.DB, w.Key, w.Version, w.SeenAt, ctx.NowMs, ctx.Settings.WatchLapsed != 0) {
+		if !ctx.KS.Unchanged(ctx.KS.LockSlot(w.Key), w.DB, w.Key, w.Version, w.SeenAt, ctx.NowMs) {
 			return false
 		}
 	}

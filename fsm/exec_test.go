@@ -167,21 +167,17 @@ func TestAWatchBehindADeletionInTheMiddleOfAnEntry(t *testing.T) {
 
 // A key that did not exist when it was watched has been made since, and has lapsed:
 // EXEC does nothing, whether or not it was deleted. One that had lapsed before it was
-// watched is none that was made. Before cluster version 9 what had lapsed was not seen.
+// watched is none that was made.
 func TestAWatchedKeyThatCameAndLapsed(t *testing.T) {
 	for _, c := range []struct {
-		what            string
-		version, before bool
-		reply           string
+		what   string
+		before bool
+		reply  string
 	}{
-		{"made since", true, false, "*-1\r\n"},
-		{"made before", true, true, "*1\r\n+OK\r\n"},
-		{"made since, at an earlier version", false, false, "*1\r\n+OK\r\n"},
+		{"made since", false, "*-1\r\n"},
+		{"made before", true, "*1\r\n+OK\r\n"},
 	} {
 		m := newLockedMachine(t)
-		if c.version {
-			m.stamped(900, settingTxn("lockstep.watch-lapsed", "1"))
-		}
 		short := txnOf(0, "set", "w", "v", "pxat", "2000")
 		if c.before {
 			m.stamped(1000, short)

@@ -35,9 +35,8 @@ type laneImage struct {
 	records []*dupRecord
 }
 
-// headerVersion is raised when the encoding changes. Version 1 held one setting
-// without its name; it is still read. Others are refused.
-const headerVersion = 2
+// headerVersion is raised when the encoding changes. Others are refused.
+const headerVersion = 1
 
 // images copies the table. The records are shared: those of txns that have run
 // never change.
@@ -149,8 +148,7 @@ func (r *dupRecord) append(dst []byte) []byte {
 // decodeHeader reads what append wrote.
 func decodeHeader(data []byte) (header, error) {
 	d := decoder{rest: data}
-	version := d.u8()
-	if version < 1 || version > headerVersion {
+	if version := d.u8(); version != headerVersion {
 		return header{}, fmt.Errorf("%w: snapshot header %d", ErrVersion, version)
 	}
 	h := header{index: d.uvarint(), txnNo: d.uvarint(), stampMs: int64(d.uvarint())}
@@ -161,11 +159,7 @@ func decodeHeader(data []byte) (header, error) {
 		d.fail()
 	}
 	h.settings = command.DefaultSettings
-	if version == 1 {
-		h.settings.ValueBytesMax = int64(d.uvarint())
-	} else {
-		decodeSettings(&d, &h.settings)
-	}
+	decodeSettings(&d, &h.settings)
 	for i := range h.swapped {
 		h.swapped[i] = d.uvarint()
 	}

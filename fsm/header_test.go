@@ -20,33 +20,31 @@ func TestAHeaderOfAnImpossibleKeyspaceIsRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersTellLateSettings: a setting that came with a cluster version is in a
-// snapshot where it is not what it was before, and only there: a program that does
-// not know it reads the others.
-func TestHeadersTellLateSettings(t *testing.T) {
-	for _, late := range []struct {
-		name          string
-		before, since int64
-	}{{"lockstep.steps-counted", 0, 1}, {"lockstep.as-redis", 0, 4}, {"lockstep.watch-lapsed", 0, 1}, {"script-max-call-depth", 4000, 100}} {
-		headerTells(t, late.name, late.before, false)
-		headerTells(t, late.name, late.since, true)
+// TestHeadersTellSettings: what every setting is, whether or not it is the preset.
+func TestHeadersTellSettings(t *testing.T) {
+	h := header{settings: command.DefaultSettings}
+	h.engine.LockSlots = 64
+	h.settings.TxnStepsMax, h.settings.ScriptCallDepthMax, h.settings.ListPackSize = 7, 100, -5
+	got, err := decodeHeader(h.append(nil))
+	if err != nil || got.settings != h.settings {
+		t.Errorf("%v, %+v", err, got.settings)
+	}
+	told := 0
+	h.settings.Each(func(string, int64) { told++ })
+	if want := len(command.SettingNames()); told != want {
+		t.Errorf("%d settings of %d", told, want)
 	}
 }
 
-// headerTells encodes a setting's value, and looks whether it is told of.
-func headerTells(t *testing.T, name string, value int64, tells bool) {
-	t.Helper()
-	h := header{settings: command.DefaultSettings}
-	h.engine.LockSlots = 64
-	*h.settings.Ref(name) = value
-	data := h.append(nil)
-	got, err := decodeHeader(data)
-	if err != nil || got.settings != h.settings {
-		t.Fatalf("%s %d: %v, %+v", name, value, err, got.settings)
-	}
-	told := map[string]bool{}
-	h.settings.Each(func(name string, _ int64) { told[name] = true })
-	if told[name] != tells || !told["txn-steps-max"] {
-		t.Errorf("%s %d: it tells %v", name, value, told)
+// TestAHeaderOfAnotherVersionIsRefused in words.
+func TestAHeaderOfAnotherVersionIsRefused(t *testing.T) {
+	for _, version := range []byte{0, headerVersion + 1} {
+		h := header{settings: command.DefaultSettings}
+		h.engine.LockSlots = 64
+		data := h.append(nil)
+		data[0] = version
+		if _, err := decodeHeader(data); !errors.Is(err, ErrVersion) {
+			t.Errorf("version %d: %v", version, err)
+		}
 	}
 }

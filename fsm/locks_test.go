@@ -488,7 +488,7 @@ func halves(reply string) bool {
 // else to change: not while somebody reads. A script that shares its keys with
 // readers deletes nothing.
 func TestWhatHasExpiredIsNotDeletedBesideAReader(t *testing.T) {
-	const sharing = "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('getex', KEYS[1])"
+	const sharing = "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('get', KEYS[1])"
 	for _, c := range []struct {
 		name  string
 		txn   Txn

@@ -90,7 +90,7 @@ func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.
 	c := command.Ctx{
 		KS: st.ks, Out: &x.out,
 		TxnNo: m.txnNo.Load(), Seed: opt.Seed, LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs, Settings: m.settings.Load(), Observer: m.cfg.Observer,
-		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Draws: true, Rest: m.cfg.Rest,
+		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Rest: m.cfg.Rest,
 	}
 	if m.cfg.UseTick != nil {
 		c.UseTick = m.cfg.UseTick()

@@ -101,8 +101,8 @@ func (l *simLog) functionTxn(t *Txn) {
 		t.Ops = []Op{{Args: [][]byte{[]byte("lockstep.set"), []byte(s[0]), []byte(s[1+l.rng.IntN(len(s)-1)])}}}
 		return
 	}
-	t.MemoryFull, t.Draws = l.rng.IntN(20) == 0, l.rng.IntN(2) == 0
-	if t.Draws {
+	t.MemoryFull = l.rng.IntN(20) == 0
+	if l.rng.IntN(2) == 0 {
 		// Who is told of a script changes nothing.
 		t.Caller = command.Caller{Node: 7, Client: 300, Watched: t.MemoryFull}
 	}

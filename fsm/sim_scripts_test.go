@@ -117,7 +117,6 @@ var simThresholds = [][]string{
 	{"zset-max-listpack-entries", "0", "4", "128"}, {"zset-max-listpack-value", "3", "64"},
 	{"list-max-listpack-size", "-5", "-2", "0", "3", "100"}, {"hll-sparse-max-bytes", "0", "100", "3000"},
 	{"stream-node-max-bytes", "0", "100", "4096"}, {"stream-node-max-entries", "0", "3", "100"},
-	{"lockstep.as-redis", "0", "1", "2", "3", "4"}, {"lockstep.watch-lapsed", "0", "1"},
 	{"maxmemory-policy", "0", "2", "1"}, {"proto-max-bulk-len", "100", "536870912"},
 }
 
@@ -136,8 +135,8 @@ func (l *simLog) scriptTxn(t *Txn) {
 		*t = settingTxn(s[0], s[1+l.rng.IntN(len(s)-1)])
 		return
 	}
-	t.MemoryFull, t.Draws = l.rng.IntN(20) == 0, l.rng.IntN(2) == 0
-	if t.Draws {
+	t.MemoryFull = l.rng.IntN(20) == 0
+	if l.rng.IntN(2) == 0 {
 		// Who is told of a script changes nothing.
 		t.Caller = command.Caller{Node: 7, Client: 300, Watched: t.MemoryFull}
 	}

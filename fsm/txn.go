@@ -146,9 +146,6 @@ type Txn struct {
 	// MemoryFull tells scripts that there was no memory left when they entered the
 	// log: they refuse what may need some, on every replica alike.
 	MemoryFull bool
-	// Draws has scripts draw (math.random) by the txn's place in the log. Without
-	// it, as before cluster version 4, each begins with the same numbers.
-	Draws bool
 	// User holds the rules of who runs the txn (acl.User.Permissions), where its
 	// commands must know them where they run; nil: one who may do everything. It is
 	// the same on every replica whatever has become of the user meanwhile.
@@ -179,9 +176,6 @@ func (t *Txn) GrowthBytes(sizes func(db int) *command.Sizes) (sum, largest int64
 	}
 	return sum, largest
 }
-
-// RunsProgram tells whether one of the txn's commands runs a program.
-func (t *Txn) RunsProgram() bool { return t.has((*command.Spec).RunsProgram) }
 
 // Bends tells whether the txn may run while memory is full, if MemoryFull is
 // set.

@@ -38,15 +38,13 @@ func (n *Node) openFront(context.Context) error {
 		n.cfg.OnChange(name, f.refresh)
 	}
 	for _, name := range command.SettingNames() {
-		if command.IsDirective(name) {
-			n.cfg.OnChange(name, f.refresh)
-		}
+		n.cfg.OnChange(name, f.refresh)
 	}
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
 	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
-		Incarnation: n.callersNode, Programs: n.programs}
+		Incarnation: n.self.Incarnation, Programs: n.programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Log: n.log,
 		Secure:     func() *tls.Config { return n.tls.Front() },
@@ -230,9 +228,7 @@ func (n *Node) replicatedSettings() {
 		return n.setEverywhere(ctx, pairs)
 	})
 	n.machine.OnChange(n.applySettings)
-	n.machine.OnChange(n.applyVersion)
 	n.applySettings(n.machine.View())
-	n.applyVersion(n.machine.View())
 	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
 }
 

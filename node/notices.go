@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"lockstep/cluster/meta"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 )
@@ -110,13 +109,4 @@ func (n *Node) newWitness() *client.ScriptWitness {
 		Self: func() uint64 { return n.self.Incarnation },
 		Tell: func(node uint64, notice []byte) { n.notices.tell(node, notice) },
 	}
-}
-
-// callersNode is what this node's clients are named by where their scripts run; 0
-// before every node knows of callers.
-func (n *Node) callersNode() uint64 {
-	if n.machine.View().Version() < meta.VersionScripts {
-		return 0
-	}
-	return n.self.Incarnation
 }

@@ -312,7 +312,6 @@ func (n *Node) reconcile(context.Context) error {
 		Learn:    n.learnLeader,
 		Heard:    n.feeds.intake.Heard,
 		Scripts:  n.knownScripts,
-		Draws:    func() bool { return n.machine.View().Version() >= meta.VersionSums },
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {

@@ -74,12 +74,8 @@ func (n *Node) programs(i int) *command.Programs {
 	return nil
 }
 
-// knownScripts are the scripts of this node's replica of a shard, once all nodes
-// can read calls that name them by their SHA1; else nil.
+// knownScripts are the scripts of this node's replica of a shard; nil: it has none.
 func (n *Node) knownScripts(i int) *script.Cache {
-	if n.machine.View().Version() < meta.VersionSums {
-		return nil
-	}
 	if p := n.programs(i); p != nil {
 		return &p.Scripts
 	}

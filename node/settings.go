@@ -10,7 +10,6 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
-	"lockstep/engine/script"
 	"lockstep/node/config"
 )
 
@@ -98,15 +97,6 @@ func (n *Node) knowsSettings() bool {
 	})
 }
 
-// applyVersion brings into the shards' logs what the cluster's version brings.
-func (n *Node) applyVersion(v *meta.View) {
-	if int64(v.Version()) != n.version.Swap(int64(v.Version())) {
-		for _, s := range n.shards() {
-			n.background.run(func() { s.SyncSettings(n.ctx) })
-		}
-	}
-}
-
 // settleMax is how long CONFIG SET waits for the shards of this node.
 const settleMax = time.Second
 
@@ -134,22 +124,5 @@ func (n *Node) engineSettings() command.Settings {
 	e := s.Engine
 	e.ValueBytesMax = s.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(s.MaxMemoryPolicy)))
-	version := n.machine.View().Version()
-	if version >= meta.VersionSteps {
-		e.StepsCounted = 1
-	}
-	if version < meta.VersionDepth {
-		e.BeforeDepth()
-	}
-	switch {
-	case version >= meta.VersionPaid:
-		e.AsRedis, e.WatchLapsed = int64(script.AnswersPaid), 1
-	case version >= meta.VersionDepth:
-		e.AsRedis = int64(script.AnswersDepth)
-	case version >= meta.VersionLua:
-		e.AsRedis = int64(script.AnswersLua)
-	case version >= meta.VersionScripts:
-		e.AsRedis = int64(script.AnswersScripts)
-	}
 	return e
 }

@@ -109,9 +109,6 @@ type Config struct {
 	// Scripts, when set, are the scripts that a shard has as far as this node knows:
 	// their texts need not travel to it with each EVAL. Nil: all must.
 	Scripts func(index int) *script.Cache
-	// Draws tells whether all nodes know txns whose scripts draw (fsm.Txn.Draws);
-	// nil: they do not.
-	Draws func() bool
 	// Numbered, when set, is told the identities of txns whose calls name their
 	// client, before they are sent.
 	Numbered func(index int, first fsm.TxnID, calls []*cluster.Call)

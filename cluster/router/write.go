@@ -53,7 +53,6 @@ func (r *Router) writeWith(ctx context.Context, deadline time.Time, index int, c
 // seal numbers calls and makes their bundle; nil: too many are under way.
 func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
 	r.leaveTextsOut(index, calls, texts)
-	r.letDraw(calls)
 	w := &sending{calls: calls, txns: takeTxns(calls), texts: texts}
 	b := fsm.Bundle{Txns: *w.txns}
 	var ok bool
@@ -116,16 +115,6 @@ func (r *Router) leaveTextsOut(index int, calls []*cluster.Call, texts bool) {
 				r.Counters.TextsLeftOut.Add(1)
 			}
 		}
-	}
-}
-
-// letDraw has scripts draw other numbers each time.
-func (r *Router) letDraw(calls []*cluster.Call) {
-	if r.cfg.Draws == nil || !r.cfg.Draws() {
-		return
-	}
-	for _, c := range calls {
-		c.Txn.Draws = c.Txn.RunsProgram()
 	}
 }
 

@@ -142,18 +142,3 @@ func TestTextsOfKnownScriptsAreLeftOut(t *testing.T) {
 		}
 	}
 }
-
-// TestScriptsDrawWhereAllNodesKnowIt: before, the mark would be unknown to an
-// older program.
-func TestScriptsDrawWhereAllNodesKnowIt(t *testing.T) {
-	for _, known := range []bool{false, true} {
-		s := &fakeShard{self: true, addr: "b"}
-		r := routerOf(5000, nil, s)
-		r.cfg.Draws = func() bool { return known }
-		r.Do(t.Context(), []*cluster.Call{callOf(1, "EVAL", "return 1", "1", "a"), callOf(1, "SET", "a", "1")})
-		b, err := fsm.DecodeBundle(s.bundles[0])
-		if err != nil || b.Txns[0].Draws != known || b.Txns[1].Draws {
-			t.Errorf("known %t: %+v, %v", known, b.Txns, err)
-		}
-	}
-}

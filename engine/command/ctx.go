@@ -86,8 +86,6 @@ type Ctx struct {
 	// MemoryFull: when the txn entered the log there was no memory left. What it
 	// refuses for that it refuses on every replica.
 	MemoryFull bool
-	// Draws: a script's math.random begins with the txn's chance, not always alike.
-	Draws bool
 	// Stop is asked now and then whether a long read is to end, and why; nil: never.
 	Stop func() error
 	// Budget is what is left of the txn's share of the limits on scripts; nil:
@@ -128,11 +126,6 @@ type Ctx struct {
 // The log's time stands still while nothing is written; it alone says whether
 // something is over.
 func (c *Ctx) clockMs() int64 { return max(c.NowMs, c.LeaderMs, c.ReplicaMs) }
-
-// asRedis tells whether to give Redis's answer where another one was given before
-// VersionScripts of package meta. A script gets it as soon as every node gives it:
-// what the script then does depends on the answer.
-func (c *Ctx) asRedis() bool { return !c.InScript || c.Settings.AsRedis != 0 }
 
 func (c *Ctx) rest() {
 	if c.Rest != nil {

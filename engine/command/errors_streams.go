@@ -17,7 +17,6 @@ const (
 	ErrTrimLimitAlone    = "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
 	ErrTrimLimitExact    = "ERR syntax error, LIMIT cannot be used without the special ~ option"
 	ErrTrimMissing       = "ERR syntax error, XTRIM must be called with a trimming strategy"
-	errTrimMissingOnce   = "ERR syntax error, XTRIM must be called with MAXLEN or MINID"
 	ErrSetIDAdded        = "ERR entries_added must be positive"
 	ErrSetIDDeleted      = "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id"
 	ErrSetIDBelowDeleted = "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"

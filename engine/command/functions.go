@@ -27,7 +27,7 @@ const (
 func (s *Settings) functionLimits() *script.FunctionLimits {
 	return &script.FunctionLimits{
 		Libraries: int(s.FunctionLibrariesMax), Functions: int(s.FunctionsMax), Bytes: int(s.FunctionBytesMax),
-		SourceBytes: int(s.ScriptSourceBytesMax), Answers: script.Answers(s.AsRedis),
+		SourceBytes: int(s.ScriptSourceBytesMax),
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *Ctx) runFunction(f *script.Function, args [][]byte, readOnly bool) {
 	}
 	// The call pays for no loading, for whether it has to cannot be told: so a
 	// transaction of calls does.
-	if !c.laterSteps(f.Library.LoadInstructions() / stepInstructions) {
+	if !c.steps(f.Library.LoadInstructions() / stepInstructions) {
 		return
 	}
 	c.runProgram(program{function: f, kind: KindFunction, readOnly: readOnly}, script.Header{Present: true, Flags: f.Flags}, args)
@@ -189,12 +189,12 @@ func functionLoad(c *Ctx, args [][]byte) {
 func (c *Ctx) librarySteps(n int) bool {
 	const stepsEach = 2000 // an interpreter
 	libraries, functions, _ := c.Programs.Functions.Count()
-	return c.laterSteps(int64(n)*stepsEach + int64(libraries+functions)/stepPending)
+	return c.steps(int64(n)*stepsEach + int64(libraries+functions)/stepPending)
 }
 
 // payLoading takes the steps for what a library did when it was loaded.
 func (c *Ctx) payLoading(instructions int64) error {
-	if c.Settings.StepsCounted != 0 && !c.takeSteps(instructions/stepInstructions) {
+	if !c.takeSteps(instructions / stepInstructions) {
 		return errors.New(ErrSteps)
 	}
 	return nil

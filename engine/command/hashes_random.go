@@ -102,7 +102,7 @@ func (c *Ctx) fieldsByRank(h *hash.Hash, n int) func(rank int) hash.Field {
 // goneSteps counts the steps for going over a hash, which may be nil, of which
 // fields are gone that were not taken out yet: they are gone over for no answer.
 func (c *Ctx) goneSteps(h *hash.Hash) bool {
-	return h == nil || h.Len() == c.lenOf(h) || c.laterSteps(int64(h.Len())/stepKeys)
+	return h == nil || h.Len() == c.lenOf(h) || c.steps(int64(h.Len())/stepKeys)
 }
 
 // pickWriter answers fields as HRANDFIELD does.

@@ -73,7 +73,7 @@ func (c *Ctx) sparseSteps(text []byte, elements int) bool {
 		return true
 	}
 	runs := int64(min(len(text), 2*hll.Registers))
-	return c.laterSteps(int64(len(text))/stepBytes + int64(elements)*runs/stepRuns)
+	return c.steps(int64(len(text))/stepBytes + int64(elements)*runs/stepRuns)
 }
 
 // storeHLL stores the text of a HyperLogLog under key, whose entry is e or nil,

@@ -68,7 +68,7 @@ func (c *Ctx) densify(key []byte, e *engine.Entry) ([]byte, bool) {
 
 func runPFSelfTest(c *Ctx, _ [][]byte) {
 	const selfTestSteps = 100_000
-	if !c.laterSteps(selfTestSteps) {
+	if !c.steps(selfTestSteps) {
 		return
 	}
 	if err := hll.SelfTest(); err != nil {

@@ -111,10 +111,7 @@ func (c *Ctx) leftMs(atMs int64) int64 { return max(atMs-c.clockMs(), 0) }
 
 func (c *Ctx) roundSec(ms int64) int64 {
 	const half, whole = 500, 1000
-	if c.asRedis() {
-		return ms/whole + (ms%whole+half)/whole // which cannot overflow
-	}
-	return (ms + half) / whole
+	return ms/whole + (ms%whole+half)/whole // which cannot overflow
 }
 
 // lifetime answers of a key that expires, -1 for one that does not and -2 for

@@ -37,7 +37,7 @@ func runKeys(c *Ctx, args [][]byte) {
 }
 
 // slotSteps counts the steps for walking over all lock slots, keys or not.
-func (c *Ctx) slotSteps() bool { return c.laterSteps(int64(c.KS.LockSlots()) / stepKeys) }
+func (c *Ctx) slotSteps() bool { return c.steps(int64(c.KS.LockSlots()) / stepKeys) }
 
 func (c *Ctx) writeKeys(keys []string) {
 	c.Out.Array(len(keys))
@@ -59,8 +59,7 @@ func runScan(c *Ctx, args [][]byte) {
 	typed := false
 	ofKind := func(args [][]byte) (taken int) {
 		if len(args) > 1 && equalFold(args[0], "type") {
-			kind, taken = args[1], 2
-			typed = len(kind) > 0 || c.asRedis()
+			kind, taken, typed = args[1], 2, true
 		}
 		return taken
 	}
@@ -84,7 +83,7 @@ func runScan(c *Ctx, args [][]byte) {
 		return
 	}
 	// Lock slots without keys are walked, too.
-	if !c.laterSteps(int64(c.walked-walked) / stepKeys) {
+	if !c.steps(int64(c.walked-walked) / stepKeys) {
 		return
 	}
 	if !more {
@@ -153,7 +152,7 @@ func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
 			c.KS.WalkRank(slot, c.DB, skip, func(e *engine.Entry) bool {
 				found = !e.ExpiredAt(c.NowMs)
 				key = e.Key()
-				if visited++; visited%stepKeys == 0 && c.Settings.StepsCounted != 0 && !c.takeSteps(1) {
+				if visited++; visited%stepKeys == 0 && !c.takeSteps(1) {
 					err = errOutOfSteps
 				}
 				return !found && err == nil

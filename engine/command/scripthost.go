@@ -7,7 +7,6 @@ import (
 
 	"lockstep/engine/hashslot"
 	"lockstep/engine/reply"
-	"lockstep/engine/script"
 )
 
 // What a script's command is refused with.
@@ -93,9 +92,7 @@ func (h *ScriptHost) perform(spec *Spec, args [][]byte, bytesMax int, w *reply.W
 	// Commands of one script that draw by chance do not draw the same.
 	h.calls++
 	h.sub.Seed = (&Chance{h.Ctx.Seed ^ h.calls*0x9e3779b97f4a7c15}).Next()
-	if !h.Ctx.Logged || script.Answers(h.Ctx.Settings.AsRedis) >= script.AnswersPaid {
-		h.sub.walked = 0 // what the commands before have walked over was paid for
-	}
+	h.sub.walked = 0 // what the commands before have walked over was paid for
 	cost := h.cost(spec, args)
 	h.run(spec, args, bytesMax)
 	h.Ctx.Due = h.Ctx.Due || h.sub.Due
@@ -141,37 +138,20 @@ func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
 		return text
 	}
 	switch {
-	case h.ReadOnly && (h.mayWrite(spec, args) || spec.Is(MayReplicate)):
+	case h.ReadOnly && (spec.Is(Write) || spec.Is(MayReplicate)):
 		return errScriptWrites
 	case h.MemoryFull && spec.Is(DenyOOM) && !h.wrote:
 		return ErrOOM
 	case aside[spec.Name] != nil:
 		return ""
-	case spec.Is(Blocking) && h.Ctx.Settings.AsRedis == 0 && blocks(spec, args):
-		// Now the handler refuses BLOCK, and what else waits does so as in a transaction.
-		return errScriptBlock([]byte(spec.Name))
 	case h.KeyLocking && spec.Scope != ScopeKeys:
 		return errScriptWhole
 	}
 	return h.keysRefusal(spec, args)
 }
 
-// mayWrite tells whether a command is one that writes, be it with other arguments
-// (GETEX), as Redis does. In the log the arguments decided before AnswersLua.
-func (h *ScriptHost) mayWrite(spec *Spec, args [][]byte) bool {
-	if h.Ctx.Logged && script.Answers(h.Ctx.Settings.AsRedis) < script.AnswersLua {
-		return spec.Writes(args)
-	}
-	return spec.Is(Write)
-}
-
 func errScriptBlock(name []byte) string {
 	return "ERR " + string(name) + " command is not allowed with BLOCK option from scripts"
-}
-
-func blocks(spec *Spec, args [][]byte) bool {
-	_, yes := BlockMs(spec, args)
-	return yes
 }
 
 // keysRefusal is why a command may not reach its keys.

@@ -92,10 +92,7 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		r.limits = *c.Budget
 	}
 	r.left = r.limits
-	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, Answers: script.Answers(c.Settings.AsRedis), Rest: c.Rest}
-	if c.Draws {
-		r.run.Seed = c.programSeed()
-	}
+	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, Seed: c.programSeed(), Rest: c.Rest}
 	r.running = RunningProgram{kind: pg.kind, killable: !c.Logged, name: pg.name(), command: args, beganMs: c.clockMs()}
 	running := c.Programs.Running.begin(&r.running)
 	defer c.Programs.Running.end(running)
@@ -109,7 +106,7 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 	}
 	c.Budget = &r.left
 	c.programWork += script.Work(&r.limits, &r.left)
-	if r.host.ready && script.Answers(c.Settings.AsRedis) >= script.AnswersPaid {
+	if r.host.ready {
 		c.stepsTaken = r.host.sub.stepsTaken
 	}
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"lockstep/engine/script"
 )
@@ -33,16 +32,6 @@ type Settings struct {
 	HLLSparseBytesMax int64
 	// TxnStepsMax bounds the steps of a txn (Ctx.steps), 0: no bound.
 	TxnStepsMax int64
-	// StepsCounted is 1 where Ctx.laterSteps counts, too. It is no directive: the
-	// cluster's version brings it.
-	StepsCounted int64
-	// AsRedis is 1 where scripts, too, get the answers of Ctx.asRedis, and sorted sets
-	// read timeouts as lists do; 2 where they also get those of script.AnswersLua, 3
-	// where those of script.AnswersDepth, 4 where those of script.AnswersPaid. It comes as StepsCounted does.
-	AsRedis int64
-	// WatchLapsed is 1 where WATCH sees a key that came and lapsed (Keyspace.Unchanged). It
-	// comes as StepsCounted does.
-	WatchLapsed int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
 	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
@@ -77,46 +66,40 @@ type setting struct {
 	of       func(*Settings) *int64
 	min, max int64
 	preset   int64
-	// later: it came with a cluster version. Before that it has its preset, and
-	// is not written into snapshots: programs that do not know it read them.
-	later bool
 }
 
 // settings lists them.
 var settings = []setting{
-	{"proto-max-bulk-len", func(s *Settings) *int64 { return &s.ValueBytesMax }, 1, math.MaxInt64, 512 << 20, false},
-	{"hash-max-listpack-entries", func(s *Settings) *int64 { return &s.HashPackEntriesMax }, 0, math.MaxInt32, 512, false},
-	{"hash-max-listpack-value", func(s *Settings) *int64 { return &s.HashPackValueBytesMax }, 0, math.MaxInt32, 64, false},
-	{"set-max-intset-entries", func(s *Settings) *int64 { return &s.SetIntsetEntriesMax }, 0, math.MaxInt32, 512, false},
-	{"set-max-listpack-entries", func(s *Settings) *int64 { return &s.SetPackEntriesMax }, 0, math.MaxInt32, 128, false},
-	{"set-max-listpack-value", func(s *Settings) *int64 { return &s.SetPackValueBytesMax }, 0, math.MaxInt32, 64, false},
-	{"zset-max-listpack-entries", func(s *Settings) *int64 { return &s.ZSetPackEntriesMax }, 0, math.MaxInt32, 128, false},
-	{"zset-max-listpack-value", func(s *Settings) *int64 { return &s.ZSetPackValueBytesMax }, 0, math.MaxInt32, 64, false},
-	{"list-max-listpack-size", func(s *Settings) *int64 { return &s.ListPackSize }, math.MinInt32, math.MaxInt32, -2, false},
-	{"stream-node-max-bytes", func(s *Settings) *int64 { return &s.StreamNodeBytesMax }, 0, math.MaxInt32, 4096, false},
-	{"stream-node-max-entries", func(s *Settings) *int64 { return &s.StreamNodeEntriesMax }, 0, math.MaxInt32, 100, false},
-	{"hll-sparse-max-bytes", func(s *Settings) *int64 { return &s.HLLSparseBytesMax }, 0, math.MaxInt32, 3000, false},
-	{"txn-steps-max", func(s *Settings) *int64 { return &s.TxnStepsMax }, 0, math.MaxInt64, 25_000_000, false},
-	{"maxmemory", func(s *Settings) *int64 { return &s.MemoryBytesMax }, 0, math.MaxInt64, 0, false},
-	{"maxmemory-policy", func(s *Settings) *int64 { return &s.EvictionPolicy }, int64(PolicyNone), int64(PolicyVolatileTTL), int64(PolicyNone), false},
-	{"maxmemory-samples", func(s *Settings) *int64 { return &s.EvictionSamples }, 1, math.MaxInt32, 5, false},
-	{"lfu-log-factor", func(s *Settings) *int64 { return &s.LFULogFactor }, 0, math.MaxInt32, 10, false},
-	{"script-max-instructions", func(s *Settings) *int64 { return &s.ScriptInstructionsMax }, 1000, 1 << 40, script.DefaultLimits.Instructions, false},
-	{"script-max-memory", func(s *Settings) *int64 { return &s.ScriptBytesMax }, 1 << 20, 1 << 36, script.DefaultLimits.Bytes, false},
-	{"script-max-pattern-steps", func(s *Settings) *int64 { return &s.ScriptPatternStepsMax }, 1000, 1 << 40, script.DefaultLimits.PatternSteps, false},
-	{"script-max-coroutines", func(s *Settings) *int64 { return &s.ScriptCoroutinesMax }, 0, 1 << 16, int64(script.DefaultLimits.Coroutines), false},
-	{"script-max-reply", func(s *Settings) *int64 { return &s.ScriptReplyBytesMax }, 1 << 10, 1 << 30, int64(script.DefaultLimits.ReplyBytes), false},
-	{"script-max-source", func(s *Settings) *int64 { return &s.ScriptSourceBytesMax }, 1 << 10, 16 << 20, int64(script.DefaultLimits.SourceBytes), false},
-	{"script-cache-max-scripts", func(s *Settings) *int64 { return &s.ScriptCacheScriptsMax }, 1, 1 << 20, 10_000, false},
-	{"script-cache-max-bytes", func(s *Settings) *int64 { return &s.ScriptCacheBytesMax }, 1 << 10, 1 << 30, 16 << 20, false},
-	{"function-max-libraries", func(s *Settings) *int64 { return &s.FunctionLibrariesMax }, 0, 1 << 20, 1000, false},
-	{"function-max-functions", func(s *Settings) *int64 { return &s.FunctionsMax }, 0, 1 << 20, 10_000, false},
-	{"function-max-bytes", func(s *Settings) *int64 { return &s.FunctionBytesMax }, 0, 1 << 30, 16 << 20, false},
-	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1, false},
-	{"lockstep.steps-counted", func(s *Settings) *int64 { return &s.StepsCounted }, 0, 1, 0, true},
-	{"lockstep.as-redis", func(s *Settings) *int64 { return &s.AsRedis }, 0, int64(script.AnswersPaid), 0, true},
-	{"lockstep.watch-lapsed", func(s *Settings) *int64 { return &s.WatchLapsed }, 0, 1, 0, true},
-	{"script-max-call-depth", func(s *Settings) *int64 { return &s.ScriptCallDepthMax }, script.CallDepthMin, script.CallDepthMax, int64(script.DefaultLimits.CallDepth), true},
+	{"proto-max-bulk-len", func(s *Settings) *int64 { return &s.ValueBytesMax }, 1, math.MaxInt64, 512 << 20},
+	{"hash-max-listpack-entries", func(s *Settings) *int64 { return &s.HashPackEntriesMax }, 0, math.MaxInt32, 512},
+	{"hash-max-listpack-value", func(s *Settings) *int64 { return &s.HashPackValueBytesMax }, 0, math.MaxInt32, 64},
+	{"set-max-intset-entries", func(s *Settings) *int64 { return &s.SetIntsetEntriesMax }, 0, math.MaxInt32, 512},
+	{"set-max-listpack-entries", func(s *Settings) *int64 { return &s.SetPackEntriesMax }, 0, math.MaxInt32, 128},
+	{"set-max-listpack-value", func(s *Settings) *int64 { return &s.SetPackValueBytesMax }, 0, math.MaxInt32, 64},
+	{"zset-max-listpack-entries", func(s *Settings) *int64 { return &s.ZSetPackEntriesMax }, 0, math.MaxInt32, 128},
+	{"zset-max-listpack-value", func(s *Settings) *int64 { return &s.ZSetPackValueBytesMax }, 0, math.MaxInt32, 64},
+	{"list-max-listpack-size", func(s *Settings) *int64 { return &s.ListPackSize }, math.MinInt32, math.MaxInt32, -2},
+	{"stream-node-max-bytes", func(s *Settings) *int64 { return &s.StreamNodeBytesMax }, 0, math.MaxInt32, 4096},
+	{"stream-node-max-entries", func(s *Settings) *int64 { return &s.StreamNodeEntriesMax }, 0, math.MaxInt32, 100},
+	{"hll-sparse-max-bytes", func(s *Settings) *int64 { return &s.HLLSparseBytesMax }, 0, math.MaxInt32, 3000},
+	{"txn-steps-max", func(s *Settings) *int64 { return &s.TxnStepsMax }, 0, math.MaxInt64, 25_000_000},
+	{"maxmemory", func(s *Settings) *int64 { return &s.MemoryBytesMax }, 0, math.MaxInt64, 0},
+	{"maxmemory-policy", func(s *Settings) *int64 { return &s.EvictionPolicy }, int64(PolicyNone), int64(PolicyVolatileTTL), int64(PolicyNone)},
+	{"maxmemory-samples", func(s *Settings) *int64 { return &s.EvictionSamples }, 1, math.MaxInt32, 5},
+	{"lfu-log-factor", func(s *Settings) *int64 { return &s.LFULogFactor }, 0, math.MaxInt32, 10},
+	{"script-max-instructions", func(s *Settings) *int64 { return &s.ScriptInstructionsMax }, 1000, 1 << 40, script.DefaultLimits.Instructions},
+	{"script-max-memory", func(s *Settings) *int64 { return &s.ScriptBytesMax }, 1 << 20, 1 << 36, script.DefaultLimits.Bytes},
+	{"script-max-pattern-steps", func(s *Settings) *int64 { return &s.ScriptPatternStepsMax }, 1000, 1 << 40, script.DefaultLimits.PatternSteps},
+	{"script-max-coroutines", func(s *Settings) *int64 { return &s.ScriptCoroutinesMax }, 0, 1 << 16, int64(script.DefaultLimits.Coroutines)},
+	{"script-max-reply", func(s *Settings) *int64 { return &s.ScriptReplyBytesMax }, 1 << 10, 1 << 30, int64(script.DefaultLimits.ReplyBytes)},
+	{"script-max-source", func(s *Settings) *int64 { return &s.ScriptSourceBytesMax }, 1 << 10, 16 << 20, int64(script.DefaultLimits.SourceBytes)},
+	{"script-cache-max-scripts", func(s *Settings) *int64 { return &s.ScriptCacheScriptsMax }, 1, 1 << 20, 10_000},
+	{"script-cache-max-bytes", func(s *Settings) *int64 { return &s.ScriptCacheBytesMax }, 1 << 10, 1 << 30, 16 << 20},
+	{"function-max-libraries", func(s *Settings) *int64 { return &s.FunctionLibrariesMax }, 0, 1 << 20, 1000},
+	{"function-max-functions", func(s *Settings) *int64 { return &s.FunctionsMax }, 0, 1 << 20, 10_000},
+	{"function-max-bytes", func(s *Settings) *int64 { return &s.FunctionBytesMax }, 0, 1 << 30, 16 << 20},
+	{"lfu-decay-time", func(s *Settings) *int64 { return &s.LFUDecayMin }, 0, math.MaxInt32, 1},
+	{"script-max-call-depth", func(s *Settings) *int64 { return &s.ScriptCallDepthMax }, script.CallDepthMin, script.CallDepthMax, int64(script.DefaultLimits.CallDepth)},
 }
 
 // DefaultSettings are in force until an entry changes them.
@@ -136,22 +119,10 @@ func SettingNames() []string {
 	return names
 }
 
-// versioned is how the names of settings begin that the cluster's version brings.
-const versioned = "lockstep."
-
-// IsDirective tells whether a setting is one of the configuration's.
-func IsDirective(name string) bool {
-	return !strings.HasPrefix(name, versioned)
-}
-
-// Each calls f for each setting that a snapshot must tell: those that came with
-// a cluster version only where they are not what they were before.
+// Each calls f for each setting.
 func (s *Settings) Each(f func(name string, value int64)) {
 	for i := range settings {
-		row := &settings[i]
-		if value := *row.of(s); !row.later || value != row.preset {
-			f(row.name, value)
-		}
+		f(settings[i].name, *settings[i].of(s))
 	}
 }
 
@@ -192,6 +163,3 @@ func (s *Settings) Get(name string) (int64, bool) {
 	}
 	return 0, false
 }
-
-// BeforeDepth gives what meta.VersionDepth brought the value that it has before.
-func (s *Settings) BeforeDepth() { s.ScriptCallDepthMax = DefaultSettings.ScriptCallDepthMax }

@@ -26,7 +26,7 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 		c.Out.Error(ErrWrongType)
 		return
 	}
-	if o.unsorted && source.kind == engine.KindSet && (o.store != nil || c.InScript && c.asRedis()) {
+	if o.unsorted && source.kind == engine.KindSet && (o.store != nil || c.InScript) {
 		// What is stored, or a script is given, should not depend on the order of a set.
 		o.unsorted, o.alpha, o.by = false, true, nil
 	}
@@ -79,7 +79,7 @@ func (o *sortOptions) load(c *Ctx, elements []sortElement) (ok, enough bool) {
 			value, found = o.by.value(c, c.Read, e.text)
 		}
 		bytes += int64(len(e.text) + len(value))
-		if n := bytes / stepBytes; n > 0 && c.Settings.StepsCounted != 0 {
+		if n := bytes / stepBytes; n > 0 {
 			if !c.takeSteps(n) {
 				return false, false
 			}
@@ -160,7 +160,7 @@ func (o *sortOptions) answer(c *Ctx, elements []sortElement) {
 func (o *sortOptions) keep(c *Ctx, elements []sortElement) {
 	bytes := int64(0)
 	o.results(c, c.Peek, elements, func(text []byte, _ bool) { bytes += int64(len(text)) })
-	if !c.laterTextSteps(bytes) {
+	if !c.textSteps(bytes) {
 		return
 	}
 	l := list.New()

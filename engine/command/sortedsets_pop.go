@@ -127,11 +127,7 @@ func runZMPop(c *Ctx, args [][]byte) {
 
 // popOrBlock pops, or answers that there was nothing in time.
 func (c *Ctx) popOrBlock(p *countedPop, timeout []byte, form popForm) {
-	isTimeout := c.timeoutArg
-	if c.Settings.AsRedis == 0 {
-		isTimeout = c.roundedTimeoutArg
-	}
-	if isTimeout(timeout) && !c.popFirst(p, form) {
+	if c.timeoutArg(timeout) && !c.popFirst(p, form) {
 		c.Out.NullArray()
 	}
 }

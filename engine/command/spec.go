@@ -51,9 +51,7 @@ const (
 	// ReachesMore is ours: the command reaches keys that stand in no argument
 	// (SORT's BY and GET).
 	ReachesMore
-	// NotInScripts is ours: scripts do not know the command. It came when there were
-	// scripts already, and may run in none: on a replica of an older program it is
-	// unknown, and a script's answers must be the same on both.
+	// NotInScripts is ours: scripts do not know the command.
 	NotInScripts
 )
 

@@ -59,14 +59,6 @@ func (c *Ctx) takeSteps(n int64) bool {
 // textSteps is steps for going over, or writing, so many bytes.
 func (c *Ctx) textSteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytes) }
 
-// laterSteps is steps for what was not counted from the beginning: it counts as
-// soon as every node knows that it does (VersionSteps of package meta). Until then
-// entries are applied as they were.
-func (c *Ctx) laterSteps(n int64) bool { return c.Settings.StepsCounted == 0 || c.steps(n) }
-
-// laterTextSteps is textSteps for what was not counted from the beginning.
-func (c *Ctx) laterTextSteps(bytes int64) bool { return c.laterSteps(max(bytes, 0) / stepBytes) }
-
 // stepsLeft is how many steps the txn may still take.
 func (c *Ctx) stepsLeft() int64 {
 	if c.Settings.TxnStepsMax == 0 {
@@ -88,7 +80,7 @@ func (c *Ctx) matches(pattern, text []byte, nocase bool) bool {
 		return len(pattern) == 0
 	}
 	ok, tries := glob.MatchTries(pattern, text, nocase)
-	if tries >= stepTries && c.Settings.StepsCounted != 0 {
+	if tries >= stepTries {
 		c.triesOver = !c.takeSteps(int64(tries) / stepTries)
 	}
 	return ok

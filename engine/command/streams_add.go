@@ -85,11 +85,8 @@ func (o *addOptions) check(c *Ctx, add bool) bool {
 	case o.limit != 0 && !o.trims:
 		c.Out.Error(ErrTrimLimitAlone)
 		return false
-	case !add && !o.trims && c.asRedis():
-		c.Out.Error(ErrTrimMissing)
-		return false
 	case !add && !o.trims:
-		c.Out.Error(errTrimMissingOnce)
+		c.Out.Error(ErrTrimMissing)
 		return false
 	case o.limitGiven && !o.trim.Approximate:
 		c.Out.Error(ErrTrimLimitExact)

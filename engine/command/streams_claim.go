@@ -189,7 +189,7 @@ func runXAutoClaim(c *Ctx, args [][]byte) {
 		return
 	}
 	pending := int64(e.Object().(*stream.Stream).FindGroup(name).Pending())
-	if !c.laterSteps(min(o.count*autoClaimLooks, pending)) {
+	if !c.steps(min(o.count*autoClaimLooks, pending)) {
 		return
 	}
 	c.changeStream(key, e, func(s *stream.Stream) bool {

@@ -105,7 +105,7 @@ type looks struct {
 // more counts one more; false: there are no steps left.
 func (l *looks) more() bool {
 	l.c.item()
-	if l.n++; l.n%stepPending == 0 && l.c.Settings.StepsCounted != 0 {
+	if l.n++; l.n%stepPending == 0 {
 		l.over = l.over || !l.c.takeSteps(1)
 	}
 	return !l.over
@@ -124,7 +124,7 @@ func (l *looks) ended(begin int) bool {
 // pendingBrief answers how many pending entries there are, from which ID to
 // which, and who has how many.
 func (c *Ctx) pendingBrief(g *stream.Group) {
-	if !c.laterSteps(int64(g.Consumers()) / stepPending) {
+	if !c.steps(int64(g.Consumers()) / stepPending) {
 		return
 	}
 	c.Out.Array(4)

@@ -58,7 +58,7 @@ func (o *readOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 		more := len(args) - i - 1
 		switch {
 		case more > 0 && equalFold(args[i], "block"):
-			if c.InScript && c.asRedis() {
+			if c.InScript {
 				c.Out.Error(errScriptBlock(args[0]))
 				return false
 			}

@@ -39,24 +39,3 @@ func (c *Ctx) timeoutArg(arg []byte) bool {
 	}
 	return false
 }
-
-// roundedTimeoutArg is timeoutArg as the commands on sorted sets have read timeouts
-// before Settings.AsRedis: rounded to 64 bits first. That makes -0.001 negative,
-// which for Redis is none.
-func (c *Ctx) roundedTimeoutArg(arg []byte) bool {
-	seconds, ok := parseExtended(arg)
-	if !ok {
-		c.Out.Error(ErrTimeoutNotFloat)
-		return false
-	}
-	sec, _ := seconds.f.Float64()
-	switch ms := math.Ceil(sec * 1000); {
-	case ms > math.MaxInt64-float64(c.NowMs):
-		c.Out.Error(ErrTimeoutRange)
-	case ms < 0:
-		c.Out.Error(ErrTimeoutNegative)
-	default:
-		return true
-	}
-	return false
-}

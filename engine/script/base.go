@@ -42,14 +42,14 @@ func baseAssert(L *lua.LState) int {
 	}
 	m, v := meterOf(L), L.Get(2)
 	s, ok := v.(lua.LString)
-	if n, isNumber := v.(lua.LNumber); isNumber && m.answers >= AnswersScripts {
+	if n, isNumber := v.(lua.LNumber); isNumber {
 		s, ok = lua.LString(appendNumber(nil, float64(n))), true
 	}
 	if ok {
 		m.text(L, 2*len(s))
 		L.RaiseError("%s", string(s))
 	}
-	if v != lua.LNil && m.answers >= AnswersLua {
+	if v != lua.LNil {
 		badType(L, "assert", 2, "string")
 	}
 	L.RaiseError("assertion failed!")
@@ -84,11 +84,11 @@ func position(L *lua.LState, level int) string {
 	if level <= 0 || level > m.limits.CallDepth {
 		return ""
 	}
-	if level >= levelsFew && m.answers >= AnswersDepth {
+	if level >= levelsFew {
 		m.step(L, level/16)
 	}
 	// Between pcall and what it calls stands a function of ours.
-	for at := 1; m.answers >= AnswersLua && at <= level && level < levelsFew; at++ {
+	for at := 1; at <= level && level < levelsFew; at++ {
 		if runs(L, at) == trampoline {
 			level++
 		}
@@ -203,7 +203,7 @@ func arguments(L *lua.LState, from int) []lua.LValue {
 
 func basePCall(L *lua.LState) int {
 	m := meterOf(L)
-	if L.GetTop() == 0 && m.answers >= AnswersLua {
+	if L.GetTop() == 0 {
 		// Redis's own pcall takes what it is about to return for the function.
 		L.Push(lua.LFalse)
 		return 1 + pushText(L, "attempt to call a boolean value")
@@ -240,9 +240,7 @@ func (m *meter) object(err error) lua.LValue {
 func baseXPCall(L *lua.LState) int {
 	fn, handler := L.Get(1), L.Get(2)
 	m := meterOf(L)
-	if m.answers >= AnswersLua {
-		some(L, "xpcall", 2)
-	}
+	some(L, "xpcall", 2)
 	L.SetTop(0)
 	err := m.protected(L, lua.MultRet, fn)
 	if err == nil {
@@ -321,7 +319,7 @@ func baseToNumber(L *lua.LState) int {
 	}
 	m := meterOf(L)
 	m.step(L, len(s)/16)
-	if f, ok := parseBase(m.numeral(s), base); ok {
+	if f, ok := parseBase(cText(s), base); ok {
 		return pushNumber(L, f)
 	}
 	L.Push(lua.LNil)
@@ -374,7 +372,7 @@ func baseUnpack(L *lua.LState) int {
 func baseLoadString(L *lua.LState) int {
 	text := str(L, "loadstring", 1)
 	name := text
-	if L.Get(2) != lua.LNil && meterOf(L).answers >= AnswersLua {
+	if L.Get(2) != lua.LNil {
 		name = str(L, "loadstring", 2)
 	}
 	return loadChunk(L, text, name)
@@ -382,11 +380,9 @@ func baseLoadString(L *lua.LState) int {
 
 // baseLoad joins what a function returns until it returns nothing.
 func baseLoad(L *lua.LState) int {
-	m, name := meterOf(L), ""
-	if m.answers >= AnswersLua {
-		if name = "=(load)"; L.Get(2) != lua.LNil {
-			name = str(L, "load", 2)
-		}
+	m, name := meterOf(L), "=(load)"
+	if L.Get(2) != lua.LNil {
+		name = str(L, "load", 2)
 	}
 	fn, ok := L.Get(1).(*lua.LFunction)
 	if !ok {
@@ -394,9 +390,7 @@ func baseLoad(L *lua.LState) int {
 	}
 	var text []byte
 	for {
-		if m.answers < AnswersLua {
-			m.call(L, 1, fn)
-		} else if err := m.protected(L, 1, fn); err != nil {
+		if err := m.protected(L, 1, fn); err != nil {
 			m.passOn(L)
 			L.Push(lua.LNil)
 			L.Push(m.object(err))
@@ -419,9 +413,6 @@ func baseLoad(L *lua.LState) int {
 		m.text(L, len(s)*2)
 		text = append(text, s...)
 	}
-	if m.answers < AnswersLua {
-		name = string(text)
-	}
 	return loadChunk(L, string(text), name)
 }
 
@@ -434,7 +425,7 @@ func loadChunk(L *lua.LState, text, name string) int {
 	m.use(L, 16<<10+len(text)*256)
 	m.step(L, 1000+len(text)*32)
 	called := m.chunkName(name)
-	f, _, err := compile(text, called, m.answers)
+	f, err := compile(text, called)
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
@@ -458,11 +449,8 @@ type chunk struct {
 // chunkName is what Lua calls a chunk in errors: a name that begins with "=" is
 // taken as it is, one with "@" is a file's, and of a text the first line is told.
 func (m *meter) chunkName(name string) string {
-	const nameMax, fileMax = 59, 52
-	most, ends := 43, "\n\r"
-	if m.answers < AnswersLua {
-		most, ends = 40, "\n"
-	} else if own, ok := strings.CutPrefix(name, "="); ok {
+	const nameMax, fileMax, lineMax = 59, 52, 43
+	if own, ok := strings.CutPrefix(name, "="); ok {
 		return cText(own)[:min(len(cText(own)), nameMax)]
 	} else if file, ok := strings.CutPrefix(name, "@"); ok {
 		if file = cText(file); len(file) > fileMax {
@@ -470,14 +458,12 @@ func (m *meter) chunkName(name string) string {
 		}
 		return file
 	}
-	if m.answers >= AnswersLua {
-		name = cText(name)
-	}
+	name = cText(name)
 	line := name
-	if at := strings.IndexAny(name, ends); at >= 0 {
+	if at := strings.IndexAny(name, "\n\r"); at >= 0 {
 		line = name[:at]
 	}
-	line = line[:min(len(line), most)]
+	line = line[:min(len(line), lineMax)]
 	if len(line) < len(name) {
 		line += "..."
 	}

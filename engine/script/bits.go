@@ -12,18 +12,8 @@ var bitLibrary []entry
 // bitArg is a number as 32 bits, rounded as BitOp does: to the nearest, halves
 // to the even one.
 func bitArg(L *lua.LState, name string, i int) uint32 {
-	if meterOf(L).answers >= AnswersLua {
-		// Its sum: in the low bits of the number's own stands the integer.
-		return uint32(math.Float64bits(num(L, name, i) + 3<<51))
-	}
-	f := math.RoundToEven(num(L, name, i))
-	if math.Abs(f) > 1<<62 {
-		f = math.Mod(f, 1<<32)
-	}
-	if f != f {
-		return 0
-	}
-	return uint32(toInt64(f))
+	// Its sum: in the low bits of the number's own stands the integer.
+	return uint32(math.Float64bits(num(L, name, i) + 3<<51))
 }
 
 func pushBits(L *lua.LState, v uint32) int { return pushNumber(L, float64(int32(v))) }
@@ -42,11 +32,7 @@ func init() {
 		return entry{name, func(L *lua.LState) int {
 			v, n := bitArg(L, name, 1), L.GetTop()
 			for i := 2; i <= n; i++ {
-				at := i
-				if meterOf(L).answers >= AnswersLua {
-					at = n + 2 - i // it begins at the end: an error is the last one's
-				}
-				v = f(v, bitArg(L, name, at))
+				v = f(v, bitArg(L, name, n+2-i)) // it begins at the end: an error is the last one's
 			}
 			return pushBits(L, v)
 		}}
@@ -69,7 +55,7 @@ func init() {
 
 func bitToHex(L *lua.LState) int {
 	v, n := bitArg(L, "tohex", 1), int32(8)
-	if L.Get(2) != lua.LNil || L.GetTop() > 1 && meterOf(L).answers >= AnswersLua {
+	if L.GetTop() > 1 {
 		n = int32(bitArg(L, "tohex", 2))
 	}
 	digits := "0123456789abcdef"

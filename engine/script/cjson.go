@@ -142,10 +142,7 @@ func (w *jsonWriter) arrayLength(t *lua.LTable) int {
 
 func (w *jsonWriter) table(t *lua.LTable, depth int) {
 	if depth > jsonDepthMax {
-		if w.m.answers >= AnswersLua {
-			w.L.RaiseError("Cannot serialise, excessive nesting (%d)", depth)
-		}
-		w.fail("table", "type not supported, excessive depth (1001)")
+		w.L.RaiseError("Cannot serialise, excessive nesting (%d)", depth)
 	}
 	if n := w.arrayLength(t); n > 0 {
 		w.out = append(w.out, '[')
@@ -173,11 +170,7 @@ func (w *jsonWriter) table(t *lua.LTable, depth int) {
 			w.number(float64(k))
 			w.out = append(w.out, '"')
 		default:
-			kind := k.Type()
-			if w.m.answers < AnswersLua {
-				kind = v.Type()
-			}
-			w.fail(kind.String(), "table key must be a number or string")
+			w.fail(k.Type().String(), "table key must be a number or string")
 		}
 		w.out = append(w.out, ':')
 		w.value(v, depth)

@@ -91,10 +91,6 @@ func (r *jsonReader) number() token {
 		end++
 	}
 	// The longest beginning that is a number is the number.
-	digits := strings.TrimPrefix(r.s[r.at:end], "-")
-	if r.m.answers < AnswersLua && (strings.HasPrefix(r.s[r.at:], "+") || len(digits) > 1 && digits[0] == '0' && isDigit(digits[1])) {
-		return token{"T_ERROR", lua.LString("invalid number")}
-	}
 	for ; end > r.at; end-- {
 		r.m.step(r.L, 1+(end-r.at)/16)
 		if f, ok := parseNumber(r.s[r.at:end]); ok {
@@ -102,7 +98,7 @@ func (r *jsonReader) number() token {
 			return token{"T_NUMBER", lua.LNumber(f)}
 		}
 	}
-	if c := r.s[r.at]; c == '-' || isDigit(c) || c == '+' && r.m.answers >= AnswersLua {
+	if c := r.s[r.at]; c == '-' || isDigit(c) || c == '+' {
 		return token{"T_ERROR", lua.LString("invalid number")}
 	}
 	return token{"T_ERROR", lua.LString("invalid token")}
@@ -128,11 +124,8 @@ func (r *jsonReader) text() token {
 		}
 		i++
 		if i >= len(r.s) {
-			if r.m.answers >= AnswersLua {
-				r.from = i - 1
-				return token{"T_ERROR", lua.LString("invalid escape code")}
-			}
-			break
+			r.from = i - 1
+			return token{"T_ERROR", lua.LString("invalid escape code")}
 		}
 		if r.s[i] == 'u' {
 			code, n := r.code(i + 1)

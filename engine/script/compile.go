@@ -32,30 +32,16 @@ type Script struct {
 	// Header is what the first line says.
 	Header Header
 
-	once  sync.Once
-	body  string
-	forms forms
-	err   error
+	once sync.Once
+	body string
+	form form
+	err  error
 }
 
 // form is a compiled text: its code, and what its places are called.
 type form struct {
 	proto *lua.FunctionProto
 	names *names
-}
-
-// forms are those of a text: for answers before AnswersDepth, since then, and since
-// AnswersPaid. They are the same one where the text gives no reason for another.
-type forms struct{ first, right, paid form }
-
-func (f *forms) of(a Answers) *form {
-	switch {
-	case a < AnswersDepth:
-		return &f.first
-	case a < AnswersPaid:
-		return &f.right
-	}
-	return &f.paid
 }
 
 // Sum is the SHA1 of a script's text.
@@ -94,7 +80,7 @@ func Read(source []byte, limits *Limits) (*Script, error) {
 // of the reply.
 func (s *Script) Compile() error {
 	s.once.Do(func() {
-		if s.forms, s.err = compileForms(s.body, scriptChunk); s.err != nil {
+		if s.form, s.err = compile(s.body, scriptChunk); s.err != nil {
 			s.err = fmt.Errorf("ERR Error compiling script (new function): %w", s.err)
 		}
 		s.body = ""
@@ -120,30 +106,8 @@ const (
 	libraryChunk = "user_function"
 )
 
-// compileForms compiles a chunk in all its forms. What does not compile in one keeps
-// the one before.
-func compileForms(source, chunk string) (f forms, err error) {
-	first, differs, err := compile(source, chunk, AnswersFirst)
-	if err != nil {
-		return f, err
-	}
-	f = forms{first, first, first}
-	if differs[AnswersDepth] {
-		if right, _, err := compile(source, chunk, AnswersDepth); err == nil {
-			f.right, f.paid = right, right
-		}
-	}
-	if differs[AnswersPaid] {
-		if paid, _, err := compile(source, chunk, AnswersPaid); err == nil {
-			f.paid = paid
-		}
-	}
-	return f, nil
-}
-
-// compile parses, rewrites and compiles a chunk. differs tells with which answers its
-// form becomes another one.
-func compile(source, chunk string, answers Answers) (f form, differs [AnswersPaid + 1]bool, err error) {
+// compile parses, rewrites and compiles a chunk.
+func compile(source, chunk string) (f form, err error) {
 	defer func() {
 		// The compiler ends on what it cannot do by panics of several kinds.
 		switch e := recover().(type) {
@@ -155,24 +119,24 @@ func compile(source, chunk string, answers Answers) (f form, differs [AnswersPai
 		}
 	}()
 	if strings.HasPrefix(source, "\x1b") {
-		return f, differs, errors.New(chunk + ": bad code")
+		return f, errors.New(chunk + ": bad code")
 	}
 	if err := nesting(source, chunk); err != nil {
-		return f, differs, err
+		return f, err
 	}
 	tree, err := parse.Parse(strings.NewReader(source), chunk)
 	if err != nil {
-		return f, differs, parseText(err, chunk, source)
+		return f, parseText(err, chunk, source)
 	}
-	r := &rewriter{marker: marker(source), names: newNames(), answers: answers}
+	r := &rewriter{marker: marker(source), names: newNames()}
 	r.push(newFunctionScope())
 	tree = r.block(tree)
 	proto, err := lua.Compile(tree, chunk)
 	if err != nil {
-		return f, differs, compileText(err, chunk)
+		return f, compileText(err, chunk)
 	}
 	link(proto, r.marker)
-	return form{proto, r.names}, r.differs, nil
+	return form{proto, r.names}, nil
 }
 
 // marker is a text that begins no constant of the script: constants that begin

@@ -248,9 +248,7 @@ func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {
 	if w := e.m.walkOf(t); w != nil {
 		e.step(w.holes)
 	}
-	if e.m.answers >= AnswersPaid {
-		e.step(t.Len() / 4) // one element may stand behind thousands of nil, and a reply name the table often
-	}
+	e.step(t.Len() / 4) // one element may stand behind thousands of nil, and a reply name the table often
 	n := 0
 	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
 		n++

@@ -42,9 +42,7 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	m.use(L, threadCost)
 	options := L.Options
 	L.Options.CallStackSize, L.Options.RegistrySize = m.threadDepth(), threadRegisters
-	if m.answers >= AnswersDepth {
-		L.Options.RegistryMaxSize = threadRegistersMax
-	}
+	L.Options.RegistryMaxSize = threadRegistersMax
 	L.Push(m.inst.co["create"])
 	L.Push(fn)
 	L.Call(1, 1)
@@ -89,9 +87,7 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	if text, ok := L.Get(top + 2).(lua.LString); ok && L.Get(top+1) == lua.LFalse && th.Dead && !m.thrown {
 		L.Replace(top+2, lua.LString(m.inLuasWords(m.overflow(string(text), m.threadDepth()))))
 	}
-	if m.answers >= AnswersPaid {
-		m.thrown = false
-	}
+	m.thrown = false
 	return L.GetTop() - top
 }
 
@@ -125,7 +121,7 @@ func (m *meter) inLuasWords(text string) string {
 	rest, placed := strings.CutPrefix(text, m.chunk+":")
 	at, _, _ := strings.Cut(rest, ":")
 	line, err := strconv.Atoi(at)
-	if !placed || err != nil || len(text) >= 4096 || m.answers < AnswersPaid {
+	if !placed || err != nil || len(text) >= 4096 {
 		return text
 	}
 	return m.names.translate(text, line, func(string) string { return "nil" })
@@ -170,7 +166,7 @@ func coWrap(L *lua.LState) int {
 		n := m.resume(L, th, arguments(L, 1))
 		if L.Get(base+1) != lua.LTrue {
 			err := L.Get(base + 2)
-			if isText(err) && m.answers >= AnswersPaid {
+			if isText(err) {
 				// Lua says where the coroutine was called, before it says where it ended.
 				m.text(L, textLength(err))
 				err, m.thrown = lua.LString(appendText([]byte(position(L, 1)), err)), true
@@ -211,12 +207,10 @@ func coYield(L *lua.LState) int {
 	if n == 0 || m.goDepth != m.threads[n-1] {
 		L.RaiseError("attempt to yield across metamethod/C-call boundary")
 	}
-	if m.answers >= AnswersPaid {
-		// The interpreter does not give nil for what the thread is not resumed with.
-		if m.yielded == nil {
-			m.yielded = map[*lua.LState]int{}
-		}
-		m.yielded[L] = wanted(L)
+	// The interpreter does not give nil for what the thread is not resumed with.
+	if m.yielded == nil {
+		m.yielded = map[*lua.LState]int{}
 	}
+	m.yielded[L] = wanted(L)
 	return -1
 }

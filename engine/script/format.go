@@ -33,7 +33,7 @@ func strFormat(L *lua.LState) int {
 		}
 		var v verb
 		arg++
-		if arg > L.GetTop() && m.answers >= AnswersLua {
+		if arg > L.GetTop() {
 			badArg(L, "format", arg, "no value")
 		}
 		v, i = parseVerb(L, f, i)
@@ -92,9 +92,6 @@ func (v verb) format(L *lua.LState, out []byte, arg int) []byte {
 	case 'c':
 		v.zero = false
 		c := string([]byte{byte(integer(L, "format", arg))})
-		if meterOf(L).answers < AnswersLua {
-			return v.pad(out, "", c)
-		}
 		// C's printf writes a zero byte, at which what it wrote ends.
 		return append(out, cText(string(v.pad(nil, "", c)))...)
 	case 'd', 'i':

@@ -17,9 +17,6 @@ type FunctionLimits struct {
 	// Libraries and Functions are how many there may be, Bytes how long the sources
 	// may be together, SourceBytes how long one.
 	Libraries, Functions, Bytes, SourceBytes int
-	// Answers are those of the txn that brings a library. Since AnswersPaid it must be
-	// able to pay for what scripts pay for since then; what was taken before is kept.
-	Answers Answers
 }
 
 // Functions are the libraries of functions of a shard. The zero value is empty.
@@ -295,7 +292,7 @@ func compileAll(sources [][]byte, l *FunctionLimits, pay Pay) ([]*Library, error
 // time.
 func (f *Functions) Adopt(sources [][]byte) error {
 	const all = math.MaxInt
-	return f.Restore(sources, Clear, &FunctionLimits{all, all, all, all, AnswersFirst}, 0, nil)
+	return f.Restore(sources, Clear, &FunctionLimits{all, all, all, all}, 0, nil)
 }
 
 // become changes the set. Cuts that were opened before the txn keep the old one.

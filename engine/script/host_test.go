@@ -13,7 +13,6 @@ import (
 // newHost is a host with a keyspace of its own, as a replica has it.
 func newHost() *command.ScriptHost {
 	settings := command.DefaultSettings
-	settings.AsRedis = int64(script.AnswersPaid)
 	return &command.ScriptHost{Ctx: &command.Ctx{
 		KS: engine.New(engine.Config{LockSlots: 64}), NowMs: 1_700_000_000_000, TxnNo: 1, Logged: true, Settings: &settings,
 	}}
@@ -33,7 +32,7 @@ func eval(t testing.TB, e *script.Interpreters, h script.Host, proto int, limits
 		h.KeyLocking = s.Header.Flags&script.AllowKeyLocking != 0
 		h.Keys = byteList(keys)
 	}
-	e.Run(s, &script.Run{Keys: byteList(keys), Args: byteList(args), Host: h, Limits: limits, Answers: script.AnswersPaid}, out)
+	e.Run(s, &script.Run{Keys: byteList(keys), Args: byteList(args), Host: h, Limits: limits}, out)
 	return bytes.Clone(out.Bytes())
 }
 

@@ -19,7 +19,6 @@ import (
 // unless one of its tables was changed or a function of it can assign to a
 // variable that outlives the call.
 type instance struct {
-	of *Library
 	// registered are its functions by folded name.
 	registered map[string]registered
 	// tables are those that its functions can reach from call to call, holes how
@@ -42,11 +41,10 @@ const (
 )
 
 // load runs a library's text. What it charges is not the caller's: whether a
-// library is loaded for a call must not be seen. For calls it has AnswersFirst: what could
-// be loaded once must be so again, to the same end.
-func (in *interpreter) load(f *form, answers Answers) (*instance, error) {
+// library is loaded for a call must not be seen.
+func (in *interpreter) load(f *form) (*instance, error) {
 	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}, iterators: map[*lua.LFunction]bool{}}
-	mm := newMeter(&Run{Limits: &loadLimits, Answers: answers}, f.names)
+	mm := newMeter(&Run{Limits: &loadLimits}, f.names)
 	m := &mm
 	m.loading = inst
 	L, leave := in.loader()
@@ -169,22 +167,21 @@ func assigns(p *lua.FunctionProto, lasting []bool) bool {
 }
 
 // instance returns a library as it is when it has just been loaded.
-func (in *interpreter) instance(l *Library, f *form) (*instance, error) {
-	if inst := in.instances[f]; inst != nil {
+func (in *interpreter) instance(l *Library) (*instance, error) {
+	if inst := in.instances[l]; inst != nil {
 		return inst, nil
 	}
-	inst, err := in.load(f, AnswersFirst)
+	inst, err := in.load(&l.form)
 	if err != nil || l.stateful || inst.bytes > instanceBytesMax {
 		return inst, err
 	}
 	full := in.kept+inst.bytes > instancesBytesMax
-	for f, other := range in.instances { // order does not matter: each is looked at
-		if full || other.of.gone.Load() {
-			in.drop(f)
+	for other := range in.instances { // order does not matter: each is looked at
+		if full || other.gone.Load() {
+			in.drop(other)
 		}
 	}
-	inst.of = l
-	in.instances[f] = inst
+	in.instances[l] = inst
 	in.kept += inst.bytes
 	for _, t := range inst.tables {
 		in.guards[t] = guardKept
@@ -193,12 +190,12 @@ func (in *interpreter) instance(l *Library, f *form) (*instance, error) {
 }
 
 // drop forgets a library's instance.
-func (in *interpreter) drop(f *form) {
-	if inst := in.instances[f]; inst != nil {
+func (in *interpreter) drop(l *Library) {
+	if inst := in.instances[l]; inst != nil {
 		for _, t := range inst.tables {
 			delete(in.guards, t)
 		}
-		delete(in.instances, f)
+		delete(in.instances, l)
 		in.kept -= inst.bytes
 	}
 }
@@ -214,20 +211,19 @@ func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
 
 // callFunction tells whether the interpreter may be used again.
 func (in *interpreter) callFunction(f *Function, r *Run, out *reply.Writer) bool {
-	code := f.Library.forms.of(r.Answers)
-	inst, err := in.instance(f.Library, code)
+	inst, err := in.instance(f.Library)
 	if err != nil {
 		// It was loaded once: this is not reached as long as loading is deterministic.
 		out.Error(err.Error())
 		return false
 	}
-	in.meter = newMeter(r, code.names)
+	in.meter = newMeter(r, f.Library.form.names)
 	m := &in.meter
 	m.library = inst
 	in.begin(m, &in.functions, libraryChunk, f.Name)
 	again := m.answer(out, r, inst.registered[f.Folded].callback, m.list(r.Keys), m.list(r.Args))
 	if m.dirty {
-		in.drop(code)
+		in.drop(f.Library)
 	}
 	return again
 }

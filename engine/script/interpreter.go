@@ -34,7 +34,7 @@ type interpreter struct {
 	args    [][]byte
 	// instances are libraries whose functions can be called at once; kept is what
 	// they take together, in bytes charged.
-	instances map[*form]*instance
+	instances map[*Library]*instance
 	kept      int64
 }
 
@@ -78,7 +78,7 @@ func newInterpreter(callDepth int) *interpreter {
 		RegistryGrowStep: registersGrowBy, SkipOpenLibs: true,
 	})
 	in := &interpreter{
-		L: L, callDepth: callDepth, guards: map[*lua.LTable]guard{}, co: map[string]*lua.LFunction{}, instances: map[*form]*instance{},
+		L: L, callDepth: callDepth, guards: map[*lua.LTable]guard{}, co: map[string]*lua.LFunction{}, instances: map[*Library]*instance{},
 		null: &lua.LUserData{Metatable: lua.LNil},
 	}
 	in.openCoroutines()

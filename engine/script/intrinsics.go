@@ -317,10 +317,6 @@ func (m *meter) charge(L *lua.LState, positions, fields int) {
 // cut takes nil at the end of a constructed table's array away, and charges for what a
 // key behind its positions has filled up: {[60000]=1} has 60,000 elements.
 func (m *meter) cut(L *lua.LState, t *lua.LTable, positions int) {
-	if m.answers < AnswersPaid {
-		trim(t, positions)
-		return
-	}
 	array := fieldOf[lua.LTable, []lua.LValue](t, arrayAt)
 	n := len(*array)
 	if more := n - positions; more > 0 {
@@ -368,9 +364,7 @@ func iKey(L *lua.LState) int {
 func iClosure(L *lua.LState) int {
 	m, n := meterOf(L), int(L.Get(2).(lua.LNumber))
 	m.use(L, closureCost+n*upvalueCost)
-	if m.answers >= AnswersPaid {
-		m.step(L, n*sharedNow(L)/sharedFree)
-	}
+	m.step(L, n*sharedNow(L)/sharedFree)
 	L.SetTop(1)
 	return 1
 }

@@ -18,7 +18,7 @@ type Library struct {
 	// Functions are its functions by name.
 	Functions []*Function
 
-	forms forms
+	form form
 	// bytes and instructions are what loading it takes, as charged.
 	bytes, instructions int64
 	// stateful: a function assigns to a variable that outlives the call.
@@ -74,16 +74,10 @@ func CompileLibrary(source []byte, limits *FunctionLimits) (*Library, error) {
 		return nil, err
 	}
 	l := &Library{Name: name, Source: append([]byte(nil), source...)}
-	if l.forms, err = compileForms(string(body), libraryChunk); err != nil {
+	if l.form, err = compile(string(body), libraryChunk); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling function: %w", err)
 	}
-	if limits.Answers >= AnswersPaid {
-		if _, err := newInterpreter(callDepthFirst).load(&l.forms.paid, limits.Answers); err != nil {
-			return nil, err
-		}
-	}
-	in := newInterpreter(callDepthFirst)
-	inst, err := in.load(&l.forms.first, AnswersFirst)
+	inst, err := newInterpreter(callDepthFirst).load(&l.form)
 	if err != nil {
 		return nil, err
 	}
@@ -97,33 +91,7 @@ func CompileLibrary(source []byte, limits *FunctionLimits) (*Library, error) {
 	}
 	slices.SortFunc(l.Functions, func(a, b *Function) int { return strings.Compare(a.Name, b.Name) })
 	l.bytes, l.instructions, l.stateful = inst.bytes, inst.instructions, inst.stateful()
-	l.forms.right = l.adopt(in, inst, l.forms.right, l.forms.first)
-	l.forms.paid = l.adopt(in, inst, l.forms.paid, l.forms.right)
 	return l, nil
-}
-
-// adopt returns a form of the library, or the one before it if that one does not load to
-// what the first did.
-func (l *Library) adopt(in *interpreter, first *instance, f, before form) form {
-	if f.proto == before.proto || f.proto == l.forms.first.proto {
-		return before
-	}
-	inst, err := in.load(&f, AnswersFirst)
-	if err != nil || !first.registersAs(inst) {
-		return before
-	}
-	l.stateful = l.stateful || inst.stateful()
-	return f
-}
-
-// registersAs tells whether two forms of a library register the same functions.
-func (inst *instance) registersAs(other *instance) bool {
-	for folded, r := range inst.registered { // order does not matter: all are compared
-		if o, there := other.registered[folded]; !there || o.function != r.function {
-			return false
-		}
-	}
-	return len(inst.registered) == len(other.registered)
 }
 
 // nameIsGood tells whether a library or a function can be called so.

@@ -201,7 +201,7 @@ func TestLibrariesLoadWhateverTheDepth(t *testing.T) {
 			got := string(call(t, &e, newHost(), reply.RESP2, &limits, l, "f", nil, []string{strconv.Itoa(levels)}))
 			want := fmt.Sprintf("*3\r\n:3000\r\n$3\r\nnil\r\n:%d\r\n", levels)
 			if levels > depth {
-				want = "-ERR user_function:2: stack overflow script: f, on @user_function:2.\r\n"
+				want = fmt.Sprintf("-ERR user_function:2: stack overflow (script-max-call-depth %d) script: f, on @user_function:2.\r\n", depth)
 			}
 			if got != want {
 				t.Errorf("%d of %d: %q, want %q", levels, depth, got, want)

@@ -59,8 +59,8 @@ const (
 
 // Fixed bounds: sizes of the interpreter's own stacks are part of its meaning.
 const (
-	// callDepthFirst was Limits.CallDepth before it was a setting, and is that of a
-	// library that is loaded.
+	// callDepthFirst is the default of Limits.CallDepth, and holds for a library that is
+	// loaded whatever the limit is.
 	callDepthFirst   = 4000
 	goDepthMax       = 190 // Lua called from the library, called from Lua ...
 	registersInitial = 2048
@@ -68,8 +68,7 @@ const (
 	registersGrowBy  = 4096
 	threadDepthMax   = 1000 // if CallDepth is no less
 	threadRegisters  = 256
-	// threadRegistersMax are AnswersDepth's: a coroutine that rests keeps its
-	// registers, and pays for no more.
+	// A coroutine that rests keeps its registers, and pays for no more than these.
 	threadRegistersMax = 1 << 14
 	unpackMax          = 8000
 	replyDepthMax      = 128

@@ -29,9 +29,7 @@ func init() {
 	}
 	two := func(name string, f func(a, b float64) float64) entry {
 		return entry{name, func(L *lua.LState) int {
-			if meterOf(L).answers >= AnswersLua {
-				num(L, name, 2) // Redis's compiler looks at the last argument first
-			}
+			num(L, name, 2) // Redis's compiler looks at the last argument first
 			return pushNumber(L, f(num(L, name, 1), num(L, name, 2)))
 		}}
 	}
@@ -65,7 +63,7 @@ func mathModf(L *lua.LState) int {
 	whole, part := math.Trunc(x), 0.0
 	if !math.IsInf(x, 0) {
 		part = math.Copysign(x-whole, x)
-	} else if meterOf(L).answers >= AnswersLua {
+	} else {
 		part = math.Copysign(0, x)
 	}
 	L.Push(lua.LNumber(whole))

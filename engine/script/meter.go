@@ -40,7 +40,6 @@ type meter struct {
 	walks                        map[*lua.LTable]*walk
 	library                      *instance // the one whose function runs
 	names                        *names
-	answers                      Answers
 }
 
 var ended = func() chan struct{} {
@@ -62,7 +61,7 @@ const (
 
 // Done counts an instruction.
 func (m *meter) Done() <-chan struct{} {
-	if m.unweighed++; m.unweighed >= weighEvery && m.answers >= AnswersPaid {
+	if m.unweighed++; m.unweighed >= weighEvery {
 		m.unweighed, m.weight = 0, sharedNow(m.inst.L.G.CurrentThread)/sharedFree
 	}
 	m.count(1 + m.weight)

@@ -163,9 +163,6 @@ func (u *unpacker) missing() { u.L.RaiseError("Missing bytes in input.") }
 // unpackAll unpacks limit values from an offset on, and tells the place to go on at
 // first, -1 at the end; all there are, and nothing before them, where both are 0.
 func unpackAll(L *lua.LState, name string, limit, offset int) int {
-	if meterOf(L).answers < AnswersLua {
-		name = "unpack"
-	}
 	s := str(L, name, 1)
 	if offset < 0 || limit < 0 {
 		L.RaiseError("Invalid request to unpack with offset of %d and limit of %d.", offset, len(s))
@@ -173,7 +170,7 @@ func unpackAll(L *lua.LState, name string, limit, offset int) int {
 		L.RaiseError("Start offset %d greater than input length %d.", offset, len(s))
 	}
 	u := &unpacker{m: meterOf(L), L: L, s: s, at: offset}
-	all := limit == 0 && (offset == 0 || u.m.answers < AnswersPaid)
+	all := limit == 0 && offset == 0
 	var values []lua.LValue
 	for u.at < len(s) && (all || len(values) < limit) {
 		if len(values) >= unpackMax {
@@ -238,11 +235,7 @@ func (u *unpacker) value() lua.LValue {
 	case 0xcb:
 		return lua.LNumber(math.Float64frombits(u.uint(8)))
 	case 0xcf:
-		n := u.uint(8)
-		if u.m.answers >= AnswersScripts {
-			return lua.LNumber(int64(n)) // Redis's library takes it for one with a sign
-		}
-		return lua.LNumber(n)
+		return lua.LNumber(int64(u.uint(8))) // Redis's library takes it for one with a sign
 	case 0xcc, 0xcd, 0xce:
 		return lua.LNumber(u.uint(1 << (c - 0xcc)))
 	case 0xd0:
@@ -253,10 +246,6 @@ func (u *unpacker) value() lua.LValue {
 		return lua.LNumber(int32(u.uint(4)))
 	case 0xd3:
 		return lua.LNumber(int64(u.uint(8)))
-	case 0xc4, 0xc5, 0xc6:
-		if u.m.answers < AnswersScripts { // Redis's library does not know these
-			return u.text(int(u.uint(1 << (c - 0xc4))))
-		}
 	case 0xd9, 0xda, 0xdb:
 		return u.text(int(u.uint(1 << (c - 0xd9))))
 	case 0xdc, 0xdd:

@@ -45,17 +45,9 @@ func (m *meter) number(L *lua.LState, v lua.LValue) (float64, bool) {
 		return float64(v), true
 	case lua.LString:
 		m.step(L, len(v)/16)
-		return parseNumber(m.numeral(string(v)))
+		return parseNumber(cText(string(v)))
 	}
 	return 0, false
-}
-
-// numeral is what of a text C reads as a number: it ends at a zero byte.
-func (m *meter) numeral(s string) string {
-	if m.answers < AnswersLua {
-		return s
-	}
-	return cText(s)
 }
 
 // plainNumber is a number that is not negative, as it can stand in a source.

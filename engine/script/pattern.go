@@ -47,7 +47,7 @@ func (ms *matcher) item(p int) int {
 			if p >= len(ms.pat) {
 				ms.fail("malformed pattern (missing ']')")
 			}
-			if n%32 == 31 && ms.m.answers >= AnswersPaid {
+			if n%32 == 31 {
 				ms.m.match(ms.L, 1) // its end is looked for wherever it stands in the text, also at its end
 			}
 			c := ms.pat[p]

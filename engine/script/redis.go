@@ -115,10 +115,7 @@ func redisErrorReply(L *lua.LState) int {
 		L.Push(m.errorTable(L, errOneText, false))
 		return 1
 	}
-	text := string(s)
-	if m.answers >= AnswersLua {
-		text = cText(text)
-	}
+	text := cText(string(s))
 	// Redis takes a text without a code for one: it gets ERR.
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
@@ -170,7 +167,7 @@ func redisLog(L *lua.LState) int {
 		m.raise(L, "redis.log() requires two arguments or more.")
 	}
 	n, ok := m.number(L, L.Get(1))
-	if _, isNumber := L.Get(1).(lua.LNumber); !ok || !isNumber && m.answers < AnswersScripts {
+	if !ok {
 		m.raise(L, "First argument must be a number (log level).")
 	}
 	level := toInt(n)
@@ -204,10 +201,7 @@ func redisSetResp(L *lua.LState) int {
 		m.raise(L, "redis.setresp() requires one argument.")
 	}
 	n, _ := m.number(L, L.Get(1))
-	if m.answers >= AnswersScripts {
-		n = math.Trunc(n)
-	}
-	if n != 2 && n != 3 {
+	if n = math.Trunc(n); n != 2 && n != 3 {
 		m.raise(L, "RESP version must be 2 or 3.")
 	}
 	m.proto = int(n)
@@ -219,11 +213,7 @@ func redisSetResp(L *lua.LState) int {
 func redisSetRepl(L *lua.LState) int {
 	m := meterOf(L)
 	if L.GetTop() != 1 {
-		text := "redis.set_repl() requires two arguments."
-		if m.answers < AnswersLua {
-			text = "redis.set_repl() requires one argument."
-		}
-		m.raise(L, text)
+		m.raise(L, "redis.set_repl() requires two arguments.")
 	}
 	n, _ := m.number(L, L.Get(1))
 	if flags := toInt(n); flags < 0 || flags > 3 {
@@ -235,19 +225,11 @@ func redisSetRepl(L *lua.LState) int {
 func redisACL(L *lua.LState) int {
 	m := meterOf(L)
 	if L.GetTop() == 0 {
-		text := "Please specify at least one argument for this redis lib call"
-		if m.answers < AnswersLua {
-			text = "Please specify at least one argument for this redis.acl_check_cmd() call"
-		}
-		m.raise(L, text)
+		m.raise(L, "Please specify at least one argument for this redis lib call")
 	}
 	args := commandArgs(L)
 	if args == nil {
-		text := "Lua redis lib command arguments must be strings or integers"
-		if m.answers < AnswersLua {
-			text = "redis.acl_check_cmd() command arguments must be strings or integers"
-		}
-		m.raise(L, text)
+		m.raise(L, "Lua redis lib command arguments must be strings or integers")
 	}
 	allowed, known := m.host.MayCall(args)
 	if !known {

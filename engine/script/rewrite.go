@@ -16,9 +16,6 @@ type rewriter struct {
 	depth  int
 	names  *names
 	scopes []*scope
-	// answers says which form is made; differs, with which answers it becomes another.
-	answers Answers
-	differs [AnswersPaid + 1]bool
 	// loops are those of the innermost function that are open, parameter is its last one,
 	// "" if it has none.
 	loops     []*loop
@@ -164,7 +161,7 @@ func (r *rewriter) chain(e ast.Expr) {
 		if !leansLeft(*lhs) {
 			constant := isConstant(*lhs)
 			*lhs = r.expr(*lhs)
-			if _, logical := e.(*ast.LogicalOpExpr); logical && constant && r.since(AnswersPaid) {
+			if _, logical := e.(*ast.LogicalOpExpr); logical && constant {
 				// What a constant decides has no code but a jump, and a loop may begin with it:
 				// see body.
 				*lhs = r.call(*lhs, "spread", *lhs)
@@ -318,7 +315,7 @@ func (r *rewriter) key(e ast.Expr) ast.Expr {
 	s, isText := e.(*ast.StringExpr)
 	_, isNumber := e.(*ast.NumberExpr)
 	short := isNumber || isText && len(s.Value) <= nameMax
-	if e = r.single(e); short || !r.since(AnswersPaid) {
+	if e = r.single(e); short {
 		return e
 	}
 	return r.call(e, "key", e)

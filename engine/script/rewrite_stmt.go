@@ -91,33 +91,21 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) {
 // all are given.
 func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 	last, given := s.Exprs[len(s.Exprs)-1], len(s.Exprs)
-	if !isMulti(last) && given < 3 {
-		if r.mends() {
-			for ; given < 3; given++ {
-				none := &ast.NilExpr{}
-				none.SetLine(s.Line())
-				s.Exprs = append(s.Exprs, none)
-			}
-		}
-	} else if isMulti(last) && len(s.Names) < min(given, 3) && r.mends() {
+	if isMulti(last) {
 		for i := len(s.Names); i < min(given, 3); i++ {
 			s.Names = append(s.Names, hidden+"n"+string(rune('0'+i)))
+		}
+	} else {
+		for ; given < 3; given++ {
+			none := &ast.NilExpr{}
+			none.SetLine(s.Line())
+			s.Exprs = append(s.Exprs, none)
 		}
 	}
 	s.Exprs = r.exprs(s.Exprs)
 	r.push(&scope{names: s.Names})
 	s.Stmts = r.body(s.Stmts, s.Line(), nil)
 	r.pop()
-}
-
-// mends tells whether what came with AnswersDepth is to be done.
-func (r *rewriter) mends() bool { return r.since(AnswersDepth) }
-
-// since tells whether what came with some answers is to be done, in a text that gives
-// reason for it.
-func (r *rewriter) since(a Answers) bool {
-	r.differs[a] = true
-	return r.answers >= a
 }
 
 // loop is a loop that is being rewritten.
@@ -140,9 +128,9 @@ func (r *rewriter) body(list []ast.Stmt, line int, condition func()) []ast.Stmt 
 	r.pop()
 	r.loops = r.loops[:len(r.loops)-1]
 	switch {
-	case l.cut && r.mends():
+	case l.cut:
 		return append(shared(line), list...)
-	case len(list) > 0 && jumps(list[0]) && r.mends():
+	case len(list) > 0 && jumps(list[0]):
 		return append([]ast.Stmt{&ast.DoBlockStmt{Stmts: shared(line)[:1]}}, list...)
 	}
 	return list
@@ -243,10 +231,10 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 		}
 	}
 	switch {
-	case anyField, len(s.Lhs)+len(s.Rhs) > 2 && r.mends():
+	case anyField, len(s.Lhs)+len(s.Rhs) > 2:
 		// The interpreter takes values for others where only some are calls.
 		return r.assignMany(s)
-	case chooses(s.Rhs[0]) && r.mends():
+	case chooses(s.Rhs[0]):
 		// What "and" and "or" choose from is prepared in the place of the variable, which
 		// may be one of the operands.
 		return r.assignMany(s)
@@ -283,7 +271,7 @@ func chooses(e ast.Expr) bool {
 // parameter and what stands behind it are. It is not where a call may have any number
 // of values, which then is one.
 func (r *rewriter) elsewhere(value ast.Expr) {
-	if call, ok := value.(*ast.FuncCallExpr); ok && call.AdjustRet && r.mends() {
+	if call, ok := value.(*ast.FuncCallExpr); ok && call.AdjustRet {
 		call.AdjustRet = false
 	}
 }

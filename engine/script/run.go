@@ -37,10 +37,6 @@ type Run struct {
 	// Seed is for math.random. With 0 it begins as that of a Redis that has just
 	// been started does.
 	Seed uint64
-	// Answers says how the library answers where it once did otherwise than Redis's.
-	// It must be the same on every replica. A library of functions is always loaded
-	// with the first ones.
-	Answers Answers
 	// Stop is asked now and then (pauseEvery) whether to end the run; nil: never. Only
 	// for what does not run from the log.
 	Stop func() error
@@ -48,24 +44,6 @@ type Run struct {
 	// it. It changes nothing here.
 	Rest func()
 }
-
-// Answers are those of a time: what a script in the log does must not change with
-// the program that runs it, so mended ones come with the cluster's version. Later
-// times have the answers of earlier ones.
-type Answers uint8
-
-const (
-	// AnswersFirst are those of the beginning.
-	AnswersFirst Answers = iota
-	// AnswersScripts came with VersionScripts of package meta.
-	AnswersScripts
-	// AnswersLua came with VersionLua.
-	AnswersLua
-	// AnswersDepth came with VersionDepth.
-	AnswersDepth
-	// AnswersPaid came with VersionPaid.
-	AnswersPaid
-)
 
 // Interpreters are kept for use again. The zero value is ready. It may be used by
 // many goroutines.
@@ -117,7 +95,7 @@ func newMeter(r *Run, n *names) meter {
 	return meter{
 		Context: context.Background(), limits: l, instructions: l.Instructions, bytes: l.Bytes,
 		pattern: l.PatternSteps, coroutines: l.Coroutines, stop: r.Stop, rest: r.Rest, pauseAt: l.Instructions - pauseEvery, host: r.Host,
-		proto: reply.RESP2, names: n, answers: r.Answers, seed: newRNG(r.Seed),
+		proto: reply.RESP2, names: n, seed: newRNG(r.Seed),
 	}
 }
 
@@ -129,13 +107,12 @@ func (in *interpreter) begin(m *meter, s *space, chunk, title string) {
 
 // run tells whether the interpreter may be used again.
 func (in *interpreter) run(s *Script, r *Run, out *reply.Writer) bool {
-	f := s.forms.of(r.Answers)
-	in.meter = newMeter(r, f.names)
+	in.meter = newMeter(r, s.form.names)
 	m := &in.meter
 	in.begin(m, &in.scripts, scriptChunk, s.SHA)
 	in.scripts.globals.RawSetString("KEYS", m.list(r.Keys))
 	in.scripts.globals.RawSetString("ARGV", m.list(r.Args))
-	return m.answer(out, r, &lua.LFunction{Env: in.scripts.env, Proto: f.proto})
+	return m.answer(out, r, &lua.LFunction{Env: in.scripts.env, Proto: s.form.proto})
 }
 
 // rest lets go of what the last run was given.
@@ -211,7 +188,7 @@ func (m *meter) final(err error) string {
 
 // origin is the text of the newest error: Redis calls one that was loaded by itself.
 func (m *meter) origin() string {
-	if c, ok := m.loaded[m.source]; ok && m.answers >= AnswersLua {
+	if c, ok := m.loaded[m.source]; ok {
 		return cText(c.name)
 	}
 	return "@" + m.chunk
@@ -219,7 +196,7 @@ func (m *meter) origin() string {
 
 // namesThere are the names of the text of the newest error.
 func (m *meter) namesThere() *names {
-	if c, ok := m.loaded[m.source]; ok && m.answers >= AnswersLua {
+	if c, ok := m.loaded[m.source]; ok {
 		return c.names
 	}
 	return m.names
@@ -270,7 +247,7 @@ func (m *meter) calledKind(L *lua.LState, desc string) string {
 	where, name, _ := strings.Cut(strings.TrimSuffix(desc, "'"), " '")
 	dbg, ok := L.GetStack(0)
 	switch {
-	case m.answers < AnswersLua || !ok:
+	case !ok:
 	case where == "global":
 		v = m.space.globals.RawGetString(name)
 	case where == "upvalue":
@@ -357,9 +334,6 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 // pcall calls the interpreter's PCall. An error does not touch what closures share
 // with functions that go on.
 func (m *meter) pcall(L *lua.LState, nargs, nret int) error {
-	if m.answers < AnswersDepth {
-		return L.PCall(nargs, nret, nil)
-	}
 	outer, shared := m.base, keepShared(L, true)
 	m.base = registerTop(L) - nargs - 1
 	err := L.PCall(nargs, nret, nil)
@@ -385,9 +359,8 @@ func (m *meter) ownPanic(text string) string {
 
 var trampoline = native(func(L *lua.LState) int {
 	L.Panic = quiet
-	m := meterOf(L)
 	n := L.GetTop()
-	if fn := L.Get(1); fn.Type() != lua.LTFunction && m.answers >= AnswersLua && metamethod(L, fn, "__call") == lua.LNil {
+	if fn := L.Get(1); fn.Type() != lua.LTFunction && metamethod(L, fn, "__call") == lua.LNil {
 		L.Error(lua.LString("attempt to call a "+fn.Type().String()+" value"), 0)
 	}
 	L.Call(n-1, lua.MultRet)
@@ -397,12 +370,10 @@ var trampoline = native(func(L *lua.LState) int {
 // quiet raises the value on top of the stack, and notes the line.
 func quiet(L *lua.LState) {
 	m := meterOf(L)
-	if m.answers >= AnswersDepth {
-		cutOff(L, m.base)
-	}
+	cutOff(L, m.base)
 	m.line, m.source = innermost(L, m.line, m.source)
 	v := L.Get(-1)
-	if s, ok := v.(lua.LString); ok && !m.thrown && m.answers >= AnswersLua {
+	if s, ok := v.(lua.LString); ok && !m.thrown {
 		v = lua.LString(m.unplaced(L, string(s)))
 	}
 	if s, ok := v.(lua.LString); ok && !m.thrown {
@@ -436,7 +407,8 @@ func (m *meter) overflow(text string, calls int) string {
 	}
 	full := text == textCalls || strings.HasSuffix(text, ": "+textCalls)
 	switch {
-	case m.answers < AnswersDepth:
+	case m.loading != nil:
+		// The bounds of a library that is loaded are no settings.
 	case registers:
 		return where + textCalls + " (too many values)"
 	case full && calls < m.limits.CallDepth:

@@ -25,11 +25,8 @@ type layout struct {
 
 func newLayout(L *lua.LState, name string) *layout {
 	l := &layout{L: L, fmt: str(L, name, 1), name: name, little: true, align: 1}
-	m := meterOf(L)
-	m.step(L, len(l.fmt)/32)
-	if m.answers >= AnswersLua {
-		l.fmt = cText(l.fmt)
-	}
+	meterOf(L).step(L, len(l.fmt)/32)
+	l.fmt = cText(l.fmt)
 	return l
 }
 
@@ -51,9 +48,6 @@ func (l *layout) number(otherwise int) int {
 func (l *layout) next() (opt byte, size int) {
 	opt = l.fmt[l.at]
 	l.at++
-	if opt == 'n' && meterOf(l.L).answers < AnswersLua {
-		opt = 'l'
-	}
 	switch opt {
 	case 'B', 'b', 'c', 'x':
 		size = 1
@@ -80,9 +74,6 @@ func (l *layout) padding(at int, opt byte, size int) int {
 		return 0
 	}
 	a := min(size, l.align)
-	if a&(a-1) != 0 && meterOf(l.L).answers < AnswersLua {
-		return 0
-	}
 	return (a - at&(a-1)) & (a - 1)
 }
 
@@ -96,29 +87,18 @@ func (l *layout) control(opt byte) {
 		l.little = true
 	case '!':
 		a := l.number(8)
-		switch {
-		case a > 0 && a&(a-1) == 0:
-			l.align = a
-		case meterOf(l.L).answers < AnswersLua:
-			l.L.RaiseError("alignment is not a power of 2")
-		default:
+		if a <= 0 || a&(a-1) != 0 {
 			l.L.RaiseError("alignment %d is not a power of 2", a)
 		}
+		l.align = a
 	default:
-		if opt == '=' && meterOf(l.L).answers < AnswersLua {
-			l.little = true
-			return
-		}
 		badArg(l.L, l.name, 1, "invalid format option '"+string([]byte{opt})+"'")
 	}
 }
 
 // sizeless refuses an option that struct.size cannot know the size of.
-func (l *layout) sizeless(opt, once string) {
-	if meterOf(l.L).answers >= AnswersLua {
-		badArg(l.L, "size", 1, "option '"+opt+"' has no fixed size")
-	}
-	badArg(l.L, "size", 1, once)
+func (l *layout) sizeless(opt string) {
+	badArg(l.L, "size", 1, "option '"+opt+"' has no fixed size")
 }
 
 func structPack(L *lua.LState) int {
@@ -151,10 +131,8 @@ func structPack(L *lua.LState) int {
 			if opt == 's' || size == 0 {
 				size = len(s)
 			}
-			if len(s) < size && m.answers >= AnswersLua {
+			if len(s) < size {
 				badArg(L, "pack", arg+1, "string too short") // the one behind, as Redis's library says
-			} else if len(s) < size {
-				badArg(L, "pack", arg, "string too short")
 			}
 			m.text(L, size)
 			out = append(out, s[:size]...)
@@ -201,10 +179,10 @@ func structSize(L *lua.LState) int {
 		meterOf(L).step(L, 1)
 		switch {
 		case opt == 's':
-			l.sizeless("s", "variable-size format in 'size'")
+			l.sizeless("s")
 		case opt == 'c' && size == 0:
-			l.sizeless("c0", "variable-length format in 'size'")
-		case strings.IndexByte("bBhHlLTiIcfdx", opt) < 0 && (meterOf(L).answers < AnswersScripts || !isAlpha(opt) && !isDigit(opt)):
+			l.sizeless("c0")
+		case strings.IndexByte("bBhHlLTiIcfdx", opt) < 0 && !isAlpha(opt) && !isDigit(opt):
 			// Redis lets letters pass here that it does not know.
 			l.control(opt)
 		}
@@ -217,7 +195,7 @@ func structUnpack(L *lua.LState) int {
 	l, m := newLayout(L, "unpack"), meterOf(L)
 	data := str(L, "unpack", 2)
 	pos := optInteger(L, "unpack", 3, 1) - 1
-	if pos < -1 && m.answers >= AnswersLua {
+	if pos < -1 {
 		// It has no sign there.
 		if l.fmt == "" {
 			return pushNumber(L, float64(pos+1))
@@ -294,10 +272,6 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 
 // previous is what was unpacked last as a number.
 func (m *meter) previous(L *lua.LState) (float64, bool) {
-	if m.answers < AnswersLua {
-		n, ok := L.Get(-1).(lua.LNumber)
-		return float64(n), ok
-	}
 	return m.number(L, L.Get(-1))
 }
 

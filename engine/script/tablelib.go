@@ -15,7 +15,7 @@ func init() {
 
 func tabConcat(L *lua.LState) int {
 	m := meterOf(L)
-	if m.answers >= AnswersLua && L.Get(2) != lua.LNil {
+	if L.Get(2) != lua.LNil {
 		str(L, "concat", 2) // an error of it comes first
 	}
 	t := tab(L, "concat", 1)
@@ -83,7 +83,7 @@ func tabForeachi(L *lua.LState) int {
 
 // wantsFunction refuses an argument that is no function.
 func (m *meter) wantsFunction(L *lua.LState, name string, i int) {
-	if L.Get(i).Type() != lua.LTFunction && m.answers >= AnswersLua {
+	if L.Get(i).Type() != lua.LTFunction {
 		badType(L, name, i, "function")
 	}
 }
@@ -93,9 +93,7 @@ func tabGetn(L *lua.LState) int {
 }
 
 func tabSetn(L *lua.LState) int {
-	if meterOf(L).answers >= AnswersLua {
-		tab(L, "setn", 1)
-	}
+	tab(L, "setn", 1)
 	L.RaiseError("'setn' is obsolete")
 	return 0
 }

@@ -303,9 +303,9 @@ type Backend struct {
 	Access
 	// Tracking knows who caches what (CLIENT TRACKING).
 	Tracking *tracking.Table
-	// Incarnation is the node's, as other nodes know it, by which scripts' callers are
-	// named; 0 as long as not every node knows what to do with those, nil: there is none.
-	Incarnation func() uint64
+	// Incarnation is the node's, as other nodes know it, by which the callers of
+	// scripts are named; 0: they are not named.
+	Incarnation uint64
 	// Programs are this node's of a shard; nil: it has none.
 	Programs func(shard int) *command.Programs
 	// TargetTLS is TLS for a connection to another server (MIGRATE) at a host; nil,

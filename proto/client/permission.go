@@ -178,16 +178,12 @@ func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 // tell: a command that its user may not run, or one that those who monitor are to see.
 func (c *Client) caller(user *acl.Account) command.Caller {
 	watched := c.registry.monitors.watched()
-	if user.Carried == nil && !watched || c.backend.Incarnation == nil {
-		return command.Caller{}
-	}
-	node := c.backend.Incarnation()
-	if node == 0 {
+	if user.Carried == nil && !watched || c.backend.Incarnation == 0 {
 		return command.Caller{}
 	}
 	// ACL LOG shows the client as it is now.
 	c.note(time.Now())
-	return command.Caller{Node: node, Client: c.id, Watched: watched}
+	return command.Caller{Node: c.backend.Incarnation, Client: c.id, Watched: watched}
 }
 
 // Rejudge cuts off the clients whose user is gone, and those that listen to what

@@ -17,7 +17,6 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
-	"lockstep/engine/script"
 	"lockstep/fsm"
 	"lockstep/node/config"
 	"lockstep/proto/acl"
@@ -88,8 +87,6 @@ func (s *surroundings) engine() command.Settings {
 	e := c.Engine
 	e.ValueBytesMax = c.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(c.MaxMemoryPolicy)))
-	// As in a cluster of the newest version.
-	e.StepsCounted, e.AsRedis, e.WatchLapsed = 1, int64(script.AnswersPaid), 1
 	return e
 }
 

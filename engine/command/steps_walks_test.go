@@ -6,12 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"lockstep/engine/script"
 )
 
-// laterKeys are what the commands below go over for little or no answer.
-func laterKeys(r *runner) {
+// walkedKeys are what the commands below go over for little or no answer.
+func walkedKeys(r *runner) {
 	const n = 2000
 	for i := range n {
 		r.do(fmt.Sprintf("xadd stream %d-1 f v", i+1))
@@ -38,8 +36,8 @@ func laterKeys(r *runner) {
 	r.exec([]byte("function"), []byte("load"), []byte("#!lua name=lib\nfor i = 1, 100 do redis.register_function('f' .. i, function() return 1 end) end"))
 }
 
-// later are commands that have counted no steps at first, or not all.
-var later = []string{
+// walks are commands that go over much and answer little.
+var walks = []string{
 	"xpending stream g idle 100000000 - + 10", "xpending stream g idle 100000000 - + 10 c", "xpending stream g",
 	"xautoclaim stream g c 100000000 0 count 1000000", "hgetall gone", "hkeys gone", "hvals gone", "hrandfield gone", "hrandfield gone 3",
 	"pfadd sparse x", "pfmerge sparse hll", "pfselftest",
@@ -50,18 +48,16 @@ var later = []string{
 	"zscan zset 0 match *" + strings.Repeat("a", 900) + "b",
 }
 
-// TestLaterStepsAreCounted: what goes over much and answers little is refused
-// beyond txn-steps-max, and has changed nothing; but only since the cluster's
-// version says so, for entries must do what they did.
-func TestLaterStepsAreCounted(t *testing.T) {
-	for i, line := range later {
+// TestWalksAreCounted: what goes over much and answers little is refused beyond
+// txn-steps-max, and has changed nothing.
+func TestWalksAreCounted(t *testing.T) {
+	for i, line := range walks {
 		t.Run(fmt.Sprintf("%d %.30s", i, line), func(t *testing.T) {
 			r := newRunner(t)
-			laterKeys(r)
+			walkedKeys(r)
 			r.nowMs += 2000 // fields are gone, and nobody has taken them out
 			r.settings.TxnStepsMax = 20
 			before := r.do("lockstep.digest")
-			r.settings.StepsCounted = 1
 			if got := r.do(line); got != "-"+ErrSteps {
 				t.Errorf("it answers %.100s", got)
 			}
@@ -73,16 +69,6 @@ func TestLaterStepsAreCounted(t *testing.T) {
 			if strings.HasPrefix(counted, "-"+ErrSteps) {
 				t.Error("it is refused with all the steps of a txn")
 			}
-			r = newRunner(t)
-			laterKeys(r)
-			r.nowMs += 2000
-			if r.settings.StepsCounted != 0 {
-				t.Error("steps are counted before the cluster's version says so")
-			}
-			r.settings.TxnStepsMax = 1000 // more than what was always counted
-			if got := r.do(line); strings.Contains(got, ErrSteps) {
-				t.Errorf("before the version it answers %.100s", got)
-			}
 		})
 	}
 }
@@ -91,7 +77,6 @@ func TestLaterStepsAreCounted(t *testing.T) {
 // gives it, and a transaction may load tens of thousands.
 func TestLoadingLibrariesCounts(t *testing.T) {
 	r := newRunner(t)
-	r.settings.StepsCounted = 1
 	load := [][]byte{[]byte("function"), []byte("load"), []byte("replace"), []byte("#!lua name=lib\nredis.register_function('f', function() return 1 end)")}
 	if got := flat(r.exec(load...)); got != "$3 lib" {
 		t.Fatal(got)
@@ -147,17 +132,15 @@ func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 	for i := range 5000 {
 		r.do(fmt.Sprintf("set key%d v", i))
 	}
-	for _, counted := range []int64{0, 1} {
-		r.settings.TxnStepsMax, r.settings.StepsCounted = 1, counted
-		for _, line := range []string{"keys *", "geosearch geo fromlonlat 0 0 byradius 22000 km"} {
-			got := ""
-			bytes := allocated(func() { got = r.do(line) })
-			if got != "-"+ErrSteps {
-				t.Fatalf("%s: %.100s", line, got)
-			}
-			if bytes > 64<<10 {
-				t.Errorf("%s allocates %d KB before it is refused", line, bytes>>10)
-			}
+	r.settings.TxnStepsMax = 1
+	for _, line := range []string{"keys *", "geosearch geo fromlonlat 0 0 byradius 22000 km"} {
+		got := ""
+		bytes := allocated(func() { got = r.do(line) })
+		if got != "-"+ErrSteps {
+			t.Fatalf("%s: %.100s", line, got)
+		}
+		if bytes > 64<<10 {
+			t.Errorf("%s allocates %d KB before it is refused", line, bytes>>10)
 		}
 	}
 }
@@ -166,7 +149,7 @@ func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 // passed over.
 func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
 	r := newRunner(t)
-	r.settings.StepsCounted, r.settings.TxnStepsMax = 1, 100
+	r.settings.TxnStepsMax = 100
 	for i := range 2000 {
 		r.do(fmt.Sprintf("set key%d v pxat %d", i, r.nowMs+1000))
 	}
@@ -232,48 +215,37 @@ func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
 }
 
 // TestScriptsOfATxnShareItsSteps: what one of them has taken the next one does not
-// have, since VersionPaid of package meta.
+// have.
 func TestScriptsOfATxnShareItsSteps(t *testing.T) {
-	for answers, refused := range map[script.Answers]bool{script.AnswersDepth: false, script.AnswersPaid: true} {
-		r := newRunner(t)
-		text := strings.Repeat("x", 640)
-		r.do("mset a " + text + " b " + text)
-		r.settings.TxnStepsMax, r.settings.AsRedis = 10_000, int64(answers) // one LCS takes 6,400
-		args := [][]byte{[]byte("eval"), []byte("return redis.call('lcs', 'a', 'b', 'len')"), []byte("0")}
-		spec, _ := Lookup(args)
-		c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, InExec: true, Settings: &r.settings, Programs: &r.programs}
-		r.out.Reset(r.proto)
-		for range 2 {
-			plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true, InExec: true}, args)
-			c.Plan = &plan
-			c.Begin(0)
-			spec.Run(&c, args)
-		}
-		got := flat(r.out.Bytes())
-		if !strings.HasPrefix(got, ":640 ") || strings.Contains(got, ErrSteps) != refused {
-			t.Errorf("answers %d: %.200s", answers, got)
-		}
+	r := newRunner(t)
+	text := strings.Repeat("x", 640)
+	r.do("mset a " + text + " b " + text)
+	r.settings.TxnStepsMax = 10_000 // one LCS takes 6,400
+	args := [][]byte{[]byte("eval"), []byte("return redis.call('lcs', 'a', 'b', 'len')"), []byte("0")}
+	spec, _ := Lookup(args)
+	c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, InExec: true, Settings: &r.settings, Programs: &r.programs}
+	r.out.Reset(r.proto)
+	for range 2 {
+		plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true, InExec: true}, args)
+		c.Plan = &plan
+		c.Begin(0)
+		spec.Run(&c, args)
+	}
+	if got := flat(r.out.Bytes()); !strings.HasPrefix(got, ":640 ") || !strings.Contains(got, ErrSteps) {
+		t.Errorf("%.200s", got)
 	}
 }
 
 // TestScriptsPayForAWalkOnce: what KEYS goes over is not paid for again with each
-// command behind it, since VersionPaid of package meta.
+// command behind it.
 func TestScriptsPayForAWalkOnce(t *testing.T) {
 	const source = "for _, k in ipairs(redis.call('keys', '*')) do redis.call('del', k) end return redis.call('dbsize')"
-	for answers, want := range map[script.Answers]string{script.AnswersDepth: "ERR", script.AnswersPaid: ":0"} {
-		r := newRunner(t)
-		for i := range 2000 {
-			r.do(fmt.Sprintf("set key:%d 1", i))
-		}
-		r.settings.AsRedis, r.settings.ScriptInstructionsMax = int64(answers), 400_000
-		args := [][]byte{[]byte("eval"), []byte(source), []byte("0")}
-		spec, _ := Lookup(args)
-		plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true}, args)
-		c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, Settings: &r.settings, Programs: &r.programs, Plan: &plan}
-		r.out.Reset(r.proto)
-		spec.Run(&c, args)
-		if got := flat(r.out.Bytes()); !strings.Contains(got, want) {
-			t.Errorf("answers %d: %.200s; want %s", answers, got, want)
-		}
+	r := newRunner(t)
+	for i := range 2000 {
+		r.do(fmt.Sprintf("set key:%d 1", i))
+	}
+	r.settings.ScriptInstructionsMax = 400_000
+	if got := flat(r.exec([]byte("eval"), []byte(source), []byte("0"))); got != ":0" {
+		t.Errorf("%.200s", got)
 	}
 }

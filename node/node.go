@@ -73,8 +73,6 @@ type Node struct {
 	// saves tells of SAVE and BGSAVE.
 	saves   saves
 	backups backupParts
-	// version is the cluster's that the shards were told of.
-	version atomic.Int64
 	// settling is held while the meta group's settings are put into force; settled is
 	// set once those are that it had when this node began.
 	settling sync.Mutex

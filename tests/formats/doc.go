@@ -1,17 +1,18 @@
-// Package formats opens data folders that earlier versions left behind: what
-// is on people's disks must be read by every later version.
+// Package formats opens data folders that an earlier program has left behind: what
+// is on people's disks must be read by every later program of the same cluster
+// version, and by later versions.
 //
-// testdata/<name>.tar.gz is the folder of a lone node, killed with -9, with
-// values of every type in a snapshot and others in the log behind it;
-// testdata/<name>.txt has the commands that were sent and what reads replied.
-// There is one folder per cluster version and log store; none is ever changed. That
-// of version 3 was written by a program of version 5 that was linked not to know more.
+// For each log store there is one folder: testdata/<store>.tar.gz is the folder of a
+// lone node that was killed with -9, with values of every type in a snapshot and
+// others in the log behind it. testdata/<store>.txt has the commands that were sent
+// to read it, and the replies.
 //
-// To keep one more, when a format has changed and before the change is
-// released:
+// Lockstep has not been released yet. Until it is, a change of the log or of the
+// snapshot that is intended needs no new cluster version: make the folders anew, and
+// commit them with the change. One command does so:
 //
-//	go test ./tests/formats -run TestRecord -record v3
+//	go test ./tests/formats -run TestFolders -record
 //
-// and commit the files. If the new version writes what the old script does not
-// touch, add it to script.go first; the older folders keep their own words.
+// If the change writes what script.go does not touch, add it there first.
+// docs/decisions/0010-one-version.md says what holds after the release.
 package formats

@@ -5,50 +5,60 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"lockstep/cluster/meta"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-var record = flag.String("record", "", "write testdata/<name>.tar.gz and <name>.txt from the present code")
+var record = flag.Bool("record", false, "make testdata anew, with the present program")
 
-// stores are the log stores, by the end of the name of their folders.
-var stores = map[string]string{"": "boltdb", "-wal": "wal"}
+// stores are the log stores. There is one folder for each.
+var stores = []string{"boltdb", "wal"}
 
-// TestRecord makes the folders of the present version, when it is asked to.
-func TestRecord(t *testing.T) {
-	if *record == "" {
-		return
+// TestFoldersOpen expects every folder that was kept to open, to hold what was
+// written, and to take writes that the next start finds.
+func TestFoldersOpen(t *testing.T) {
+	proc.NeedProcesses(t)
+	for _, store := range stores {
+		t.Run(store, func(t *testing.T) {
+			if *record {
+				makeAnew(t, store)
+			}
+			opens(t, store)
+		})
 	}
-	for end, store := range stores {
-		n := proc.NewNode(t, proc.Options{Shards: 2, LogStore: store})
-		conn := proc.Dial(t, n.Addr())
-		var said strings.Builder
-		for part, lines := range writes {
-			for _, line := range lines {
-				proc.Do(t, conn, strings.Fields(line)...)
-			}
-			if part == 0 {
-				proc.Do(t, conn, "LOCKSTEP", "SNAPSHOT")
-			}
+}
+
+// makeAnew writes a store's folder, and what is to be read from it, into testdata.
+func makeAnew(t *testing.T, store string) {
+	n := proc.NewNode(t, proc.Options{Shards: 2, LogStore: store})
+	conn := proc.Dial(t, n.Addr())
+	var said strings.Builder
+	for part, lines := range writes {
+		for _, line := range lines {
+			proc.Do(t, conn, strings.Fields(line)...)
 		}
-		for _, line := range reads {
-			fmt.Fprintf(&said, "%s\n%s\n", line, reply(t, conn, line))
+		if part == 0 {
+			proc.Do(t, conn, "LOCKSTEP", "SNAPSHOT")
 		}
-		n.Kill9()
-		name := filepath.Join("testdata", *record+end)
-		if err := os.WriteFile(name+".txt", []byte(said.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := pack(n.DataDir(), name+".tar.gz"); err != nil {
-			t.Fatal(err)
-		}
+	}
+	for _, line := range reads {
+		fmt.Fprintf(&said, "%s\n%s\n", line, reply(t, conn, line))
+	}
+	n.Kill9()
+	name := filepath.Join("testdata", store)
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name+".txt", []byte(said.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := pack(n.DataDir(), name+".tar.gz"); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -58,29 +68,10 @@ func reply(t *testing.T, conn *respconn.Conn, line string) string {
 	return proc.Do(t, conn, strings.Fields(line)...)
 }
 
-// Every folder that was kept opens, holds what was written, and takes writes
-// that the next start finds.
-func TestOldFoldersOpen(t *testing.T) {
-	proc.NeedProcesses(t)
-	kept, err := filepath.Glob("testdata/*.tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for version := meta.VersionFirst; version < meta.KnownVersion(); version++ {
-		for end := range stores {
-			if name := fmt.Sprintf("testdata/v%d%s.tar.gz", version, end); !slices.Contains(kept, name) {
-				t.Errorf("no folder of cluster version %d is kept: %s", version, name)
-			}
-		}
-	}
-	for _, archive := range kept {
-		name := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
-		t.Run(name, func(t *testing.T) { opens(t, archive, strings.TrimSuffix(archive, ".tar.gz")+".txt") })
-	}
-}
-
-func opens(t *testing.T, archive, asked string) {
+func opens(t *testing.T, store string) {
 	t.Parallel()
+	name := filepath.Join("testdata", store)
+	asked, archive := name+".txt", name+".tar.gz"
 	text, err := os.ReadFile(asked)
 	if err != nil {
 		t.Fatal(err)
@@ -88,10 +79,6 @@ func opens(t *testing.T, archive, asked string) {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if len(lines) < 2*10 || len(lines)%2 != 0 {
 		t.Fatalf("%s has %d lines", asked, len(lines))
-	}
-	store := stores[""]
-	if strings.Contains(archive, "-wal.") {
-		store = stores["-wal"]
 	}
 	n := proc.NewNode(t, proc.Options{LogStore: store, Shards: 2, Before: func(n *proc.Node) {
 		if err := unpack(archive, n.DataDir()); err != nil {

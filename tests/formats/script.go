@@ -44,7 +44,7 @@ var writes = [2][]string{{
 // evalCounted is a script without a space, long enough to be left out.
 const evalCounted = "EVAL return{redis.call('incr',KEYS[1]),'a_text_that_is_long_enough_not_to_travel_with_each_call'} 1 counted"
 
-// reads are what a folder is asked, in every later version.
+// reads are what a folder is asked.
 var reads = []string{
 	"DBSIZE",
 	"GET text", "GET number", "GET forever", "PEXPIRETIME forever", "GETBIT bits 100", "STRLEN bits",

@@ -29,7 +29,7 @@ func (n *Node) openAdmin(context.Context) error {
 	}
 	visitors := &visitors{all: map[net.Conn]*list.Element{}}
 	n.admin = &adminServer{&http.Server{
-		Handler: impatient(n.adminHandler()), ReadHeaderTimeout: adminPatience, WriteTimeout: adminWriting, IdleTimeout: adminIdle,
+		Handler: n.guarded(impatient(n.adminHandler())), ReadHeaderTimeout: adminPatience, WriteTimeout: adminWriting, IdleTimeout: adminIdle,
 		MaxHeaderBytes: adminHeaderBytesMax, ConnState: visitors.changed,
 	}}
 	for _, addr := range listenAddresses(s.Bind, s.AdminPort) {
@@ -57,6 +57,14 @@ const (
 	adminHeaderBytesMax = 16 << 10
 	adminConnsMax       = 256
 )
+
+// guarded has a handler that panics end its connection, counts that, and logs it.
+func (n *Node) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer n.panics.admin.Catch("the admin port", func() { panic(http.ErrAbortHandler) })
+		next.ServeHTTP(w, r)
+	})
+}
 
 // impatient bounds how long a request's body may take. Nobody here reads one, but the
 // server does before it answers, and would wait for ever for what is not sent.

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/engine/rdb"
 	"lockstep/node/config"
@@ -42,7 +42,7 @@ func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
 		Parts: make([]client.BackupPart, n.shardCount()), Users: usersText(view), Settings: settingsText(view),
 	}
 	errs := make([]error, len(b.Parts))
-	var wait sync.WaitGroup
+	var wait caught.Group
 	for i := range b.Parts {
 		wait.Go(func() { b.Parts[i], errs[i] = n.beginPart(ctx, uint32(i)) })
 	}

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/node/status"
 )
@@ -36,7 +36,7 @@ const (
 func (n *Node) ExamineJSON(ctx context.Context) ([]byte, error) {
 	view := n.machine.View()
 	hosts := make([]status.Host, len(view.Nodes))
-	var wait sync.WaitGroup
+	var wait caught.Group
 	for i, known := range view.Nodes {
 		wait.Go(func() { hosts[i] = n.examine(ctx, known) })
 	}

@@ -46,6 +46,7 @@ func newFeeds(n *Node) *feeds {
 		Leader:   f.leader,
 		Replicas: n.replicaAddrs,
 		Doubt:    func(i int) { n.router.Doubt(i) },
+		Panics:   n.panics.peers,
 	})
 	n.tracking.OnFirst(f.intake.Kick)
 	return f

@@ -46,7 +46,7 @@ func (n *Node) openFront(context.Context) error {
 	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
 		Incarnation: n.self.Incarnation, Programs: n.programs}
 	f.server = server.New(server.Config{
-		Backend: backend, Stats: f.stats, Registry: f.registry, Log: n.log,
+		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
 		Secure:     func() *tls.Config { return n.tls.Front() },
 		MaxClients: func() int { return n.cfg.Current().MaxClients },
 		ProtectedMode: func() bool {

@@ -110,16 +110,28 @@ func (m *messages) send(addr string, b []byte, count *receiverCount) {
 	})
 }
 
-// serve hands out a message from another node. It does not block.
+// serve hands out a message from another node. What is no message reaches nobody. It
+// does not block.
 func (m *messages) serve(payload []byte, reply func([]byte)) {
 	n := 0
-	if len(payload) > 1 && pubsub.Kind(payload[0]) != pubsub.Pattern {
-		length, width := binary.Uvarint(payload[1:])
-		if rest := payload[1+max(width, 0):]; width > 0 && length <= uint64(len(rest)) {
-			n = m.hub.Publish(pubsub.Kind(payload[0]), string(rest[:length]), rest[length:])
-		}
+	if kind, channel, message, ok := readMessage(payload); ok {
+		n = m.hub.Publish(kind, string(channel), message)
 	}
 	reply(binary.AppendUvarint(nil, uint64(n)))
+}
+
+// readMessage takes a kindPublish request apart; false: it is no message.
+func readMessage(payload []byte) (kind pubsub.Kind, channel, message []byte, ok bool) {
+	if len(payload) < 2 || !pubsub.Kind(payload[0]).Publishable() {
+		return 0, nil, nil, false
+	}
+	rest := payload[1:]
+	length, width := binary.Uvarint(rest)
+	if width <= 0 || length > uint64(len(rest)-width) {
+		return 0, nil, nil, false
+	}
+	rest = rest[width:]
+	return pubsub.Kind(payload[0]), rest[:length], rest[length:], true
 }
 
 // receiverCount adds up the receivers of one message.

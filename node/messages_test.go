@@ -55,3 +55,19 @@ func TestAPipelineOfMessagesWaitsOnceForASilentNode(t *testing.T) {
 		t.Errorf("%d messages were waited for %v", messages, took)
 	}
 }
+
+// TestAMessageOfNoKindReachesNobody: the first byte of a message from another node may be
+// any; beyond the kinds there are it once named a counter out of range, and ended the
+// process.
+func TestAMessageOfNoKindReachesNobody(t *testing.T) {
+	m := newMessages(nil)
+	for kind := range 256 {
+		for _, rest := range []string{"", "\x01cm", "\x00", "\x05c", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01c"} {
+			var answer []byte
+			m.serve(append([]byte{byte(kind)}, rest...), func(b []byte) { answer = b })
+			if string(answer) != "\x00" {
+				t.Errorf("kind %d, %q: the answer is %q", kind, rest, answer)
+			}
+		}
+	}
+}

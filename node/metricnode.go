@@ -139,6 +139,11 @@ var clientMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_client_evictions_total", Kind: metrics.Counter, Help: "Clients closed for what all together held (maxmemory-clients)."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.EvictedClients.Load() })},
 	{metrics.Desc{Name: "lockstep_client_query_limit_disconnections_total", Kind: metrics.Counter, Help: "Clients closed for a request that was too large (client-query-buffer-limit)."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.QueryClosed.Load() })},
 	{metrics.Desc{Name: "lockstep_protocol_errors_total", Kind: metrics.Counter, Help: "Clients closed for bytes that are no request."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.ProtocolErrors.Load() })},
+	{metrics.Desc{Name: "lockstep_connection_panics_total", Kind: metrics.Counter, Labels: []string{"port"}, Help: "Connections of a port (peer, client, admin) that were closed because the code that served them panicked. Each is a bug; the log has the stack."}, "connections", func(l *look, p *metrics.Page) {
+		p.Add(float64(l.n.panics.peers.Count()), "peer")
+		p.Add(float64(l.n.panics.clients.Count()), "client")
+		p.Add(float64(l.n.panics.admin.Count()), "admin")
+	}},
 	{metrics.Desc{Name: "lockstep_tracking_clients", Kind: metrics.Gauge, Help: "Clients that are told when what they cache changes."}, "INFO clients", one(func(l *look) int { return l.n.tracking.Counts().Clients })},
 	{metrics.Desc{Name: "lockstep_tracking_keys", Kind: metrics.Gauge, Help: "Keys that they are told of."}, "INFO stats", one(func(l *look) int { return l.n.tracking.Counts().Keys })},
 	{metrics.Desc{Name: "lockstep_pubsub_clients", Kind: metrics.Gauge, Help: "Clients with subscriptions."}, "INFO clients", one(func(l *look) int { return l.buffers.Listening })},

@@ -81,7 +81,7 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 		Secure: private,
 		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.self.ID()),
 		ClusterID: func() string { return n.folder.Identity().ClusterID },
-		Outcast:   n.outcast, OpenKinds: []uint8{membership.KindKnock}, Log: n.log,
+		Outcast:   n.outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.peers, Log: n.log,
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
@@ -92,6 +93,8 @@ type Node struct {
 	// ready is set once clients are served.
 	ready atomic.Bool
 	admin *adminServer
+	// panics are those of code that served a connection, by port.
+	panics struct{ peers, clients, admin *caught.Panics }
 	// scrapes bounds the pages of metrics under way.
 	scrapes scrapes
 	router  *router.Router
@@ -143,6 +146,7 @@ const startTimeout = 60 * time.Second
 // Start starts a node. When it returns without an error, clients are served.
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
 	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
+	n.panics.peers, n.panics.clients, n.panics.admin = caught.New(n.log), caught.New(n.log), caught.New(n.log)
 	// Peers may ask how many clients there are before there can be any.
 	n.front = &front{n: n, stats: n.stats, registry: n.registry}
 	n.witness = n.newWitness()

@@ -38,13 +38,13 @@ func (n *Node) listenPeers(context.Context) error {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
 	n.transport = t
-	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs})
+	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Panics: n.panics.peers})
 	n.handleCalls(t)
-	t.Handle(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { go n.serveExamine(payload, reply) })
-	t.Handle(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { go n.serveLed(reply) })
-	t.Handle(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { go n.serveStatus(reply) })
-	t.Handle(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { go n.serveSight(payload, reply) })
-	t.Handle(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { go n.serveBackup(payload, reply) })
+	t.HandleAside(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveExamine(payload, reply) })
+	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
+	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
+	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
+	t.HandleAside(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveBackup(payload, reply) })
 	n.messages = newMessages(n)
 	n.events.init(n)
 	t.Handle(kindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.serve(payload, reply) })
@@ -75,22 +75,22 @@ func (n *Node) listenPeers(context.Context) error {
 // handleCalls serves what other gateways ask of this node's replicas, once they
 // are open.
 func (n *Node) handleCalls(t *transport.Transport) {
-	handle := func(kind uint8, serve func(payload []byte, reply func([]byte))) {
-		t.Handle(kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
+	served := func(serve func(payload []byte, reply func([]byte))) transport.Handler {
+		return func(_ transport.Peer, payload []byte, reply func([]byte)) {
 			if n.serving.Load() {
 				serve(payload, reply)
 			} else {
 				reply(router.NotReady())
 			}
-		})
+		}
 	}
-	handle(router.KindPropose, func(payload []byte, reply func([]byte)) { n.router.ServePropose(payload, reply) })
-	handle(router.KindRead, func(payload []byte, reply func([]byte)) { go n.router.ServeRead(n.ctx, payload, reply) })
-	handle(router.KindStale, func(payload []byte, reply func([]byte)) { go n.router.ServeStale(n.ctx, payload, reply) })
-	handle(router.KindIndex, func(payload []byte, reply func([]byte)) { go n.router.ServeIndex(n.ctx, payload, reply) })
-	handle(leaders.Kind, func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) })
-	handle(router.KindWait, func(payload []byte, reply func([]byte)) { n.router.ServeWait(payload, reply) })
-	handle(router.KindLeader, func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) })
+	t.Handle(router.KindPropose, served(func(payload []byte, reply func([]byte)) { n.router.ServePropose(payload, reply) }))
+	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.router.ServeRead(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.router.ServeStale(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.router.ServeIndex(n.ctx, payload, reply) }))
+	t.Handle(leaders.Kind, served(func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) }))
+	t.Handle(router.KindWait, served(func(payload []byte, reply func([]byte)) { n.router.ServeWait(payload, reply) }))
+	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
 }
 
 // inWords explains why a port could not be opened.
@@ -332,7 +332,7 @@ func (n *Node) reconcile(context.Context) error {
 		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
 		Group: membership.NewReplica(n.metaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Log: n.log,
+		OnRemoved: n.removed, Panics: n.panics.peers, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
 	for _, s := range n.shards() {

@@ -2,10 +2,15 @@ package node
 
 import (
 	"errors"
+	"io"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"lockstep/cluster/caught"
 )
 
 func ask(n *Node, target string) (code int, text string) {
@@ -69,5 +74,37 @@ func TestGraceIsFromTheLastLeaderOn(t *testing.T) {
 	}
 	if err := r.within(nil, 0, began); err != nil {
 		t.Errorf("all are led: %v", err)
+	}
+}
+
+// TestAPanicOfTheAdminPortEndsItsConnectionAlone: it is counted, and the next request is
+// answered.
+func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
+	n := &Node{}
+	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	server := httptest.NewServer(n.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/breaks" {
+			panic("broken by hand")
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})))
+	defer server.Close()
+	// On a connection that was used before, a request that was lost is made again.
+	one := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for range 3 {
+		if got, err := one.Get(server.URL + "/breaks"); err == nil {
+			t.Errorf("a request that panics was answered: %s", got.Status)
+		}
+		got, err := one.Get(server.URL + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != http.StatusNoContent {
+			t.Error(got.Status)
+		}
+	}
+	if n := n.panics.admin.Count(); n != 3 {
+		t.Errorf("%d panics are counted", n)
 	}
 }

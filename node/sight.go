@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
@@ -140,7 +141,7 @@ func (n *Node) askSight(ctx context.Context, nodes []meta.Node, seconds int) []p
 	ctx, cancel := context.WithTimeout(ctx, sightTimeout)
 	defer cancel()
 	all := make([]page.Told, len(nodes))
-	var wait sync.WaitGroup
+	var wait caught.Group
 	for i, known := range nodes {
 		wait.Go(func() {
 			if known.ID == n.self.ID() {
@@ -189,7 +190,7 @@ func (p pageSource) State(ctx context.Context) *page.State {
 	nodes := p.n.machine.View().Nodes
 	var told []page.Told
 	var report *placement.Report
-	var wait sync.WaitGroup
+	var wait caught.Group
 	wait.Go(func() { told = p.n.askSight(ctx, nodes, 0) })
 	wait.Go(func() { report = p.n.placementLately(ctx) })
 	cluster := p.n.Status(ctx)

@@ -6,9 +6,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
@@ -27,7 +27,7 @@ func (n *Node) Status(ctx context.Context) *status.Cluster {
 	view := n.machine.View()
 	c := &status.Cluster{ClusterID: n.self.ClusterID, Shards: n.shardCount(), Seen: n.self.Name, Version: view.Version(), LastBackupMs: lastBackupMs(view)}
 	c.Nodes = make([]status.Node, len(view.Nodes))
-	var wait sync.WaitGroup
+	var wait caught.Group
 	for i, known := range view.Nodes {
 		wait.Go(func() { c.Nodes[i] = n.statusOf(ctx, known) })
 	}

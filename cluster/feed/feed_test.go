@@ -3,6 +3,8 @@ package feed
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/engine/command"
 	"lockstep/fsm"
 )
@@ -478,5 +481,24 @@ func TestWaitingForAFeedIsCheap(t *testing.T) {
 	<-waited
 	if n := g.looked.Load(); n > 50*tries {
 		t.Errorf("%d looks at what is wanted, for %d tries", n, g.doubts.Load())
+	}
+}
+
+// TestAFeedGoesOnBehindAPanic: where what a source tells makes the gateway's side panic,
+// the feed begins anew, and says that something may have been missed.
+func TestAFeedGoesOnBehindAPanic(t *testing.T) {
+	n, _, g := one(t)
+	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	g.cfg.Panics = panics
+	g.track(t)
+	g.wants(t, "(unheard)")
+	g.breaks.Store(true)
+	n.run(fsm.TxnID{}, "x")
+	g.wants(t, "(unheard)")
+	eventually(t, "the feed to be open again", func() bool { return g.Counts().Live == 1 })
+	n.run(fsm.TxnID{}, "y")
+	g.wants(t, "y")
+	if c := panics.Count(); c != 1 {
+		t.Errorf("%d panics are counted", c)
 	}
 }

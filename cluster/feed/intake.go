@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
 	"lockstep/fsm"
@@ -54,6 +55,8 @@ type Config struct {
 	// Doubt says that what is known of the leader, or that nothing is, does not
 	// help.
 	Doubt func(shard int)
+	// Panics catches those over what a source has told; may be nil. The feed begins anew.
+	Panics *caught.Panics
 }
 
 // kinds of feeds of a shard.
@@ -193,13 +196,19 @@ func (in *Intake) start(ctx context.Context, kind, shard int, want Want) *tail {
 	t := &tail{in: in, shard: shard, want: want}
 	ctx, t.cancel = context.WithCancel(ctx)
 	go func() {
+		defer in.Kick()
+		defer in.ended(kind, shard)
+		defer in.cfg.Panics.Catch("news of a shard from another node", func() { pause(ctx, in.pace.most) })
 		t.run(ctx)
-		in.mu.Lock()
-		in.tails[kind][shard] = nil
-		in.mu.Unlock()
-		in.Kick()
 	}()
 	return t
+}
+
+// ended takes note that a tail has ended.
+func (in *Intake) ended(kind, shard int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.tails[kind][shard] = nil
 }
 
 // AwaitChanges waits until changes in all shards will be heard of; it gives up

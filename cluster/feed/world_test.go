@@ -143,6 +143,8 @@ type gateway struct {
 	doubts  atomic.Int64
 	// looked counts the looks at what is wanted.
 	looked atomic.Int64
+	// breaks: the next change makes it panic.
+	breaks atomic.Bool
 	addrs  atomic.Pointer[[]string]
 
 	mu    sync.Mutex
@@ -194,6 +196,9 @@ func (g *gateway) hears(word string) {
 func (g *gateway) Unheard(int) { g.hears("(unheard)") }
 
 func (g *gateway) Changed(_ int, by fsm.TxnID, keys [][]byte) {
+	if g.breaks.CompareAndSwap(true, false) {
+		panic("broken by hand")
+	}
 	for _, key := range keys {
 		word := string(key)
 		if key == nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 )
@@ -68,6 +69,8 @@ type DoorConfig struct {
 	Courier   *courier.Courier
 	// Met is told where another node of the cluster is; nil: nobody is.
 	Met func(id meta.NodeID, addr string)
+	// Panics catches those of requests; may be nil.
+	Panics *caught.Panics
 }
 
 // Door answers nodes that knock from outside.
@@ -131,6 +134,10 @@ func (d *Door) join(body []byte, reply func([]byte)) {
 	d.mu.Unlock()
 	go func() {
 		defer d.waiting.Done()
+		defer d.leave()
+		defer d.cfg.Panics.Catch("a join", func() {
+			answerKnock(reply, knockAnswer{Again: "this node met a fault of its program; its log has the details"})
+		})
 		ctx, cancel := context.WithTimeout(d.ctx, knockTimeout)
 		defer cancel()
 		a := knockAnswer{}
@@ -142,11 +149,15 @@ func (d *Door) join(body []byte, reply func([]byte)) {
 		} else if err != nil {
 			a.Again = err.Error()
 		}
-		d.mu.Lock()
-		d.open--
-		d.mu.Unlock()
 		answerKnock(reply, a)
 	}()
+}
+
+// leave makes room for another join.
+func (d *Door) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open--
 }
 
 // standing answers from this node's own view, so that it can be had without a

@@ -2,8 +2,11 @@ package membership
 
 import (
 	"encoding/json"
+	"io"
+	"log/slog"
 	"testing"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 )
@@ -92,5 +95,23 @@ func TestTheDoorNotesWhereMembersAre(t *testing.T) {
 	})
 	if met["a.1"] != "new:1" || s.By != "d.1" {
 		t.Fatalf("%v, %+v", met, s)
+	}
+}
+
+// TestAJoinThatPanicsEndsAlone: who knocks is told, and its place is given back.
+func TestAJoinThatPanicsEndsAlone(t *testing.T) {
+	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	d := NewDoor(DoorConfig{Self: "d.1", Panics: panics}) // without a courier
+	for range 2 * knocksMax {
+		answers := make(chan []byte, 1)
+		d.Serve("", []byte(`{"verb":"join","body":{}}`), func(b []byte) { answers <- b })
+		var a knockAnswer
+		if err := json.Unmarshal(<-answers, &a); err != nil || a.Again == "" || a.Again == "this node has no time for joins now" {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	d.Close()
+	if n := panics.Count(); n != 2*knocksMax || d.open != 0 {
+		t.Errorf("%d panics are counted, %d joins are open", n, d.open)
 	}
 }

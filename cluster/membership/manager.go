@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 )
@@ -36,7 +37,9 @@ type Config struct {
 	// OnRemoved is called at most once, with the reason in words, when this node
 	// is no longer part of the cluster: it must stop, and MarkRemoved its folder.
 	OnRemoved func(why string)
-	Log       *slog.Logger
+	// Panics catches those of requests from other nodes; may be nil.
+	Panics *caught.Panics
+	Log    *slog.Logger
 }
 
 // Manager is all of this package at work on one node: the door, a reconciler
@@ -69,7 +72,7 @@ func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
 		cfg: cfg, groups: map[uint32]*attached{}, ctx: ctx, stop: stop,
-		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met}),
+		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met, Panics: cfg.Panics}),
 		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, Courier: cfg.Courier}),
 	}
 	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group})

@@ -3,6 +3,7 @@
 package quiet
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -15,8 +16,15 @@ type Log struct {
 	suppressed atomic.Int64
 }
 
-// Warn logs a warning, or counts it for the next that is logged.
-func (q *Log) Warn(log *slog.Logger, msg string, args ...any) {
+// Warn logs a warning, or counts it for the next line that is logged.
+func (q *Log) Warn(log *slog.Logger, msg string, args ...any) { q.log(log, slog.LevelWarn, msg, args) }
+
+// Error logs an error, or counts it for the next line that is logged.
+func (q *Log) Error(log *slog.Logger, msg string, args ...any) {
+	q.log(log, slog.LevelError, msg, args)
+}
+
+func (q *Log) log(log *slog.Logger, level slog.Level, msg string, args []any) {
 	now := time.Now().Unix()
 	last := q.lastSec.Load()
 	if now == last || !q.lastSec.CompareAndSwap(last, now) {
@@ -26,5 +34,5 @@ func (q *Log) Warn(log *slog.Logger, msg string, args ...any) {
 	if n := q.suppressed.Swap(0); n > 0 {
 		args = append(args, "more_like_this", n)
 	}
-	log.Warn(msg, args...)
+	log.Log(context.Background(), level, msg, args...)
 }

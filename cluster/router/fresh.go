@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/caught"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 )
@@ -103,7 +104,7 @@ func (r *Router) probe(index int, replica Shard) {
 func (r *Router) Indexes(ctx context.Context, shards []int) ([]uint64, error) {
 	deadline := time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
 	indexes, errs := make([]uint64, len(shards)), make([]error, len(shards))
-	var wait sync.WaitGroup
+	var wait caught.Group
 	for i, index := range shards {
 		wait.Go(func() { indexes[i], errs[i] = r.indexKnown(ctx, deadline, index) })
 	}

@@ -62,15 +62,20 @@ func (l *lane) number(b *fsm.Bundle, n uint64) (unanswered, bool) {
 	return unanswered{l, first}, true
 }
 
-// close says that nobody will ask for the bundle again.
+// close says that nobody will ask for the bundle again. To say so twice does no harm, nor
+// of a request without a number. Each number that is given out must come here: a lane
+// goes no further than LaneWindow beyond the oldest that has not.
 func (u unanswered) close() {
 	l := u.lane
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i, first := range l.open {
 		if first == u.first {
 			l.open = append(l.open[:i], l.open[i+1:]...)
 			break
 		}
 	}
-	l.mu.Unlock()
 }

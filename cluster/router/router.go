@@ -17,11 +17,11 @@ package router
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
 	"lockstep/engine/script"
@@ -160,8 +160,13 @@ func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 		r.doShard(ctx, deadline, shard, calls)
 		return
 	}
-	var others sync.WaitGroup
+	var others caught.Group
 	var launched []*sending
+	defer func() {
+		for _, w := range launched {
+			w.id.close() // also behind a panic
+		}
+	}()
 	for index, part := range r.partition(calls) {
 		if len(part) == 0 {
 			continue

@@ -61,7 +61,7 @@ func (r *Router) startWrite(index int, calls []*cluster.Call, f *cluster.Flight)
 		return cluster.StartedNone
 	}
 	w.leader = leader
-	r.depart(w, f)
+	r.depart(w, f) // from here on Abandon knows of it
 	if leader.Self {
 		replica.Propose(w.req.bundle, w.req.n, w.wait.done)
 	} else {
@@ -96,14 +96,25 @@ func (r *Router) Land(f *cluster.Flight) bool {
 		return false
 	}
 	f.Way = nil
+	defer w.id.close() // also behind a panic
 	r.end(context.Background(), w, w.res.Replies, nil)
 	return true
+}
+
+// Abandon gives up a flight that nobody waits for any more: its client's connection has
+// ended by a fault. What flies may run all the same.
+func (r *Router) Abandon(f *cluster.Flight) {
+	if w, ok := f.Way.(*sending); ok {
+		f.Way = nil
+		w.id.close()
+	}
 }
 
 // Finish waits for a flight and answers its calls.
 func (r *Router) Finish(ctx context.Context, f *cluster.Flight) {
 	w := f.Way.(*sending)
 	f.Way = nil
+	defer w.id.close() // also behind a panic
 	if !w.answered {
 		w.res = r.await(ctx, w.deadline, w.req.index, w.leader, w.wait)
 	}

@@ -3,10 +3,10 @@ package router
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/script"
 	"lockstep/fsm"
@@ -39,6 +39,7 @@ func (r *Router) write(ctx context.Context, deadline time.Time, index int, calls
 func (r *Router) writeWith(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call, texts bool) {
 	for try := 0; ; try++ {
 		if w := r.seal(index, calls, texts); w != nil {
+			defer w.id.close() // also behind a panic
 			replies, err := r.persist(ctx, deadline, &w.req)
 			r.settle(ctx, deadline, w, replies, err)
 			return
@@ -60,10 +61,17 @@ func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
 		giveTxns(w.txns)
 		return nil
 	}
+	sealed := false
+	defer func() {
+		if !sealed {
+			w.id.close()
+		}
+	}()
 	if r.cfg.Numbered != nil && anyNamed(calls) {
 		r.cfg.Numbered(index, fsm.TxnID{Origin: b.Origin, Seq: b.FirstSeq}, calls)
 	}
 	w.req = request{index: index, kind: KindPropose, bundle: fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b), n: len(calls)}
+	sealed = true
 	return w
 }
 
@@ -143,13 +151,20 @@ func (r *Router) launch(index int, calls []*cluster.Call) *sending {
 		return nil
 	}
 	w.leader, w.wait = leader, takeWait(nil)
+	launched := false
+	defer func() {
+		if !launched {
+			w.id.close()
+		}
+	}()
 	replica.Propose(w.req.bundle, w.req.n, w.wait.done)
+	launched = true
 	return w
 }
 
 // awaitLaunched waits for what launch has proposed. What is not answered soon, or without
 // success, goes on beside the others, each by itself.
-func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*sending, others *sync.WaitGroup) {
+func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*sending, others *caught.Group) {
 	if len(all) == 0 {
 		return
 	}

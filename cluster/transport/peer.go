@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -212,7 +213,10 @@ func (p *peer) run() {
 	p.fail(err, 0)
 }
 
-func (p *peer) read(conn net.Conn) error {
+// read hands answers to those who wait for them, until the connection breaks or one of
+// them panics.
+func (p *peer) read(conn net.Conn) (err error) {
+	defer p.t.cfg.Panics.Catch("an answer of a peer", func() { err = errAnswerPanics })
 	r := bufio.NewReaderSize(heardReader{conn, &p.heard}, readBufferBytes)
 	for {
 		id, code, payload, err := readFrame(r, FrameBytesMax)
@@ -237,6 +241,8 @@ func (p *peer) read(conn net.Conn) error {
 		}
 	}
 }
+
+var errAnswerPanics = errors.New("an answer could not be taken in: it caused a panic")
 
 // heardReader counts the reads that bring something.
 type heardReader struct {
@@ -295,10 +301,17 @@ func (p *peer) fail(err error, pause time.Duration) {
 	p.mu.Unlock()
 	for id, done := range waiting {
 		if id > taken {
-			done(nil, notSent)
+			p.giveUp(done, notSent)
 		} else {
 			// Not wrapped: err may be ErrNotSent about a later attempt.
-			done(nil, fmt.Errorf("%w: %s: %v", ErrMaybeSent, p.addr, err))
+			p.giveUp(done, fmt.Errorf("%w: %s: %v", ErrMaybeSent, p.addr, err))
 		}
 	}
+}
+
+// giveUp tells who waits for an answer that there will be none. A panic there keeps no
+// other from being told.
+func (p *peer) giveUp(done func([]byte, error), err error) {
+	defer p.t.cfg.Panics.Catch("a lost request", func() {})
+	done(nil, err)
 }

@@ -41,7 +41,7 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 			t.refusals.Warn(t.cfg.Log, "a peer has too many requests open", "peer", from.NodeID)
 			return
 		}
-		t.handlers[kind](from, payload, func(answer []byte) {
+		t.serve(conn, t.handlers[kind], from, payload, func(answer []byte) {
 			open.Add(-1)
 			// The peer takes its answers too slowly; this one is given up, so that
 			// all others need not be.
@@ -54,10 +54,23 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 	}
 }
 
+// serve has a request handled, here or aside. A panic aside ends the connection, too:
+// it is closed, and the goroutine that reads it ends.
+func (t *Transport) serve(conn net.Conn, h handler, from Peer, payload []byte, reply func([]byte)) {
+	if !h.aside {
+		h.serve(from, payload, reply)
+		return
+	}
+	go func() {
+		defer t.cfg.Panics.Catch("a request of a peer", func() { conn.Close() })
+		h.serve(from, payload, reply)
+	}()
+}
+
 // refusal says why a request is not handled, "" if it is.
 func (t *Transport) refusal(kind uint8, from Peer) string {
 	switch {
-	case t.handlers[kind] == nil:
+	case t.handlers[kind].serve == nil:
 		return fmt.Sprintf("node %s does not know requests of kind %d", t.cfg.NodeID, kind)
 	case from.Stranger && !t.open[kind]:
 		return fmt.Sprintf("requests of kind %d are for members of the cluster", kind)

@@ -33,6 +33,7 @@
 //   - An error tells whether the request may have been received: ErrNotSent or
 //     ErrMaybeSent.
 //   - Every frame, queue, wait and retry is bounded.
+//   - A panic of a handler, or of who takes an answer, ends its connection alone.
 package transport
 
 import (
@@ -45,6 +46,7 @@ import (
 	"sync"
 	"time"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/quiet"
 	"lockstep/cluster/secure"
 )
@@ -117,6 +119,9 @@ type Config struct {
 	OpenKinds []uint8
 	// Secure puts every connection under mutual TLS; nil: none is.
 	Secure Secure
+	// Panics catches those of handlers and of the functions that take answers. Each ends
+	// its connection. May be nil.
+	Panics *caught.Panics
 	Log    *slog.Logger
 }
 
@@ -141,11 +146,17 @@ type Peer struct {
 // reply must not be changed afterwards.
 type Handler func(from Peer, payload []byte, reply func([]byte))
 
+// handler is how a request kind is served; aside: by a goroutine of its own.
+type handler struct {
+	serve Handler
+	aside bool
+}
+
 // Transport is one node's end of all its peer connections.
 type Transport struct {
 	cfg       Config
 	listeners []net.Listener
-	handlers  [256]Handler
+	handlers  [256]handler
 	open      [256]bool
 	refusals  quiet.Log
 	pace      pace
@@ -190,7 +201,13 @@ func Listen(cfg Config) (*Transport, error) {
 }
 
 // Handle sets the handler of a request kind, which must not be 0.
-func (t *Transport) Handle(kind uint8, h Handler) {
+func (t *Transport) Handle(kind uint8, h Handler) { t.handle(kind, handler{serve: h}) }
+
+// HandleAside sets a handler that may block: each request gets a goroutine. Such
+// requests are served in any order.
+func (t *Transport) HandleAside(kind uint8, h Handler) { t.handle(kind, handler{h, true}) }
+
+func (t *Transport) handle(kind uint8, h handler) {
 	if kind == kindPing {
 		panic("transport: kind 0 is the transport's own")
 	}
@@ -268,6 +285,7 @@ func (t *Transport) drop(conn net.Conn) {
 // welcome reads a connection's preface and gives the connection to whom it is
 // for.
 func (t *Transport) welcome(conn net.Conn) {
+	defer t.cfg.Panics.Catch("a peer", func() { t.drop(conn) })
 	tune(conn)
 	conn, err := t.securely(conn)
 	if err != nil {

@@ -13,6 +13,7 @@ type Starter interface {
 	Start(calls []*cluster.Call, f *cluster.Flight) cluster.Started
 	Land(f *cluster.Flight) bool
 	Finish(ctx context.Context, f *cluster.Flight)
+	Abandon(f *cluster.Flight)
 }
 
 // Progress tells how far Begin came with a batch.
@@ -114,6 +115,13 @@ func (c *Client) Landed(flight *cluster.Flight) Progress {
 
 // FinishFlight waits for a flight that has not landed, or not well. Conclude goes on.
 func (c *Client) FinishFlight(flight *cluster.Flight) { c.backend.Starter.Finish(c.ctx, flight) }
+
+// AbandonFlight gives a flight up, if there is one, where the connection ends by a fault.
+func (c *Client) AbandonFlight(flight *cluster.Flight) {
+	if c.backend.Starter != nil && flight.Way != nil {
+		c.backend.Starter.Abandon(flight)
+	}
+}
 
 // Conclude does what is left to do of a batch that Begin came halfway with; it may
 // wait. It returns what Handle returns.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -459,7 +458,3 @@ func (c *Client) help(lines ...string) {
 		c.out.Status(l)
 	}
 }
-
-// Recovered is the error for a panic in connection code; the stack goes to the
-// log.
-func Recovered(p any) string { return fmt.Sprintf("%v\n%s", p, debug.Stack()) }

@@ -34,6 +34,10 @@ const (
 	kinds = 3
 )
 
+// Publishable tells whether messages are published to channels of this kind. A number
+// from another node may name no kind at all.
+func (k Kind) Publishable() bool { return k == Channel || k == Shard }
+
 // Subscriber is a client. Push takes a message; it is called by publishers, must
 // not block, and must not call the hub. If it returns true, what it took is sent
 // when Kick is called, which the publisher must do.
@@ -218,7 +222,7 @@ func (h *Hub) Publish(kind Kind, channel string, payload []byte) int {
 
 // PublishLater is Publish, but for the sending, which begins with later's Kick.
 func (h *Hub) PublishLater(kind Kind, channel string, payload []byte, later *Later) int {
-	if h.Idle(kind) {
+	if !kind.Publishable() || h.Idle(kind) {
 		return 0
 	}
 	h.mu.RLock()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/caught"
 	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
@@ -330,6 +331,7 @@ type node struct {
 	stats     *client.Stats
 	registry  *client.Registry
 	server    *server.Server
+	panics    *caught.Panics
 	addr      string
 	users     *acl.Memory
 	clients   atomic.Int64
@@ -366,7 +368,7 @@ var errNoBackups = errors.New("no backups here")
 // startNode serves on a free port until the test ends.
 func startNode(t testing.TB, shards int) *node {
 	t.Helper()
-	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry()}
+	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry(), panics: caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))}
 	n.starter = &starter{exec: n.exec}
 	n.settings.Store(&client.Settings{
 		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",
@@ -378,7 +380,7 @@ func startNode(t testing.TB, shards int) *node {
 	n.server = server.New(server.Config{
 		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
 			Access: n.users},
-		Stats: n.stats, Registry: n.registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Stats: n.stats, Registry: n.registry, Panics: n.panics, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },
 		ProtectedMode: n.protected.Load,
 		KeepAlive:     func() time.Duration { return 0 },

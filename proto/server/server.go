@@ -26,6 +26,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"lockstep/cluster/caught"
 	"lockstep/cluster/quiet"
 	"lockstep/cluster/secure"
 	"lockstep/proto/client"
@@ -55,7 +56,9 @@ type Config struct {
 	Secure   func() *tls.Config
 	Stats    *client.Stats
 	Registry *client.Registry
-	Log      *slog.Logger
+	// Panics catches those of the code that serves a client; may be nil.
+	Panics *caught.Panics
+	Log    *slog.Logger
 }
 
 // Server serves clients.

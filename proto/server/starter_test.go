@@ -16,6 +16,8 @@ type starter struct {
 	ways [waysMax]atomic.Int64
 	// always, when set, is the one way.
 	always atomic.Int64
+	// abandoned counts the flights that were given up.
+	abandoned atomic.Int64
 }
 
 const (
@@ -83,6 +85,12 @@ func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Starte
 		go run()
 	}
 	return cluster.StartedFlight
+}
+
+// Abandon implements client.Starter.
+func (s *starter) Abandon(f *cluster.Flight) {
+	f.Way = nil
+	s.abandoned.Add(1)
 }
 
 // Land implements client.Starter.

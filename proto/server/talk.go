@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/caught"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"
@@ -100,7 +101,8 @@ func (t *talk) run(first func() bool) {
 	defer func() {
 		// A fault in what one connection does must not end the node.
 		if p := recover(); p != nil {
-			t.s.cfg.Log.Error("a client's connection was closed after an internal error", "err", client.Recovered(p))
+			t.s.cfg.Panics.Note("a client", p)
+			t.client.AbandonFlight(&t.flight)
 			back = false
 		}
 		if !back {
@@ -394,6 +396,7 @@ func (t *talk) late() {
 
 // Tick implements poll.Guest.
 func (t *talk) Tick() {
+	defer t.guarded()
 	now := time.Now()
 	switch {
 	case t.flying:
@@ -416,6 +419,7 @@ func (t *talk) Tick() {
 func (t *talk) guarded() {
 	if p := recover(); p != nil {
 		t.flying = false
+		p = caught.Carry(p)
 		t.outside(func() bool { panic(p) })
 	}
 }

@@ -209,6 +209,10 @@ func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
 			t.Error(got)
 		}
 	}
+	// The second was on its way, and holds nothing any more of who carries it.
+	if panics, abandoned := n.panics.Count(), n.starter.abandoned.Load(); panics != 2 || abandoned != 1 {
+		t.Errorf("%d panics are counted, %d flights were given up", panics, abandoned)
+	}
 }
 
 // A server that is closed under load answers all that it runs, and takes nothing that

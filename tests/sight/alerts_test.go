@@ -124,6 +124,7 @@ var alarms = []alarm{
 		both(steady("redis_memory_used_bytes", "", "96"), steady("redis_memory_max_bytes", "", "0"))},
 	{"LockstepUnknownOutcomes", "4m", "30s", jumps("lockstep_unknown_outcomes_total", ""), labelsOfA, steady("lockstep_unknown_outcomes_total", "", "3")},
 	{"LockstepPanics", "10m", "30s", jumps("lockstep_panics_total", shard0), shardOfA, steady("lockstep_panics_total", shard0, "3")},
+	{"LockstepConnectionPanics", "10m", "30s", jumps("lockstep_connection_panics_total", `,port="peer"`), with(labelsOfA, "port", "peer"), steady("lockstep_connection_panics_total", `,port="peer"`, "3")},
 	{"LockstepSnapshotsFail", "10m", "30s", jumps("lockstep_raft_snapshot_failures_total", shard0), shardOfA, steady("lockstep_raft_snapshot_failures_total", shard0, "3")},
 	// The clock of these tests begins at 0. Who was never backed up is not told of.
 	{"LockstepBackupOld", "37h", "1m", info(steady("lockstep_last_backup_timestamp_seconds", "", "1")), clusterC, info(steady("lockstep_last_backup_timestamp_seconds", "", "0"))},

@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"lockstep/cluster/caught"
 )
 
 // Kind is the courier's request kind on the connections between nodes.
@@ -41,6 +43,8 @@ type Config struct {
 	// Peers are the other nodes' peer addresses, to be asked when no leader is
 	// known here.
 	Peers func() []string
+	// Panics catches those of handlers; may be nil.
+	Panics *caught.Panics
 }
 
 var (
@@ -49,6 +53,7 @@ var (
 	ErrUnanswered = errors.New("no answer from a leader in time")
 	// ErrNotLeader is for handlers: somebody else must be asked.
 	ErrNotLeader = errors.New("not the leader")
+	errPanic     = errors.New("the node that was asked met a fault of its program; its log has the details")
 	errGarbage   = &Refusal{Code: "garbage", Text: "unreadable request"}
 )
 
@@ -230,6 +235,7 @@ func (c *Courier) Serve(payload []byte, reply func([]byte)) {
 	go func() {
 		defer c.wg.Done()
 		defer func() { <-c.serving }()
+		defer c.cfg.Panics.Catch("an order", func() { send(reply, answer{Again: errPanic.Error()}) })
 		timeout := min(time.Duration(req.TimeoutMs)*time.Millisecond, serveTimeout)
 		ctx, cancel := context.WithTimeout(c.ctx, timeout)
 		defer cancel()

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"lockstep/cluster/caught"
 )
 
 // town is some nodes in one process, and who leads.
@@ -171,5 +175,31 @@ func TestGarbageIsAnswered(t *testing.T) {
 	})
 	if a.Refusal == nil {
 		t.Fatalf("%+v", a)
+	}
+}
+
+// TestAHandlerThatPanicsEndsItsRequestAlone: the asker is told, and the place among those
+// that are served is given back: more such requests than there are places are answered.
+func TestAHandlerThatPanicsEndsItsRequestAlone(t *testing.T) {
+	w := newTown(t, "a")
+	a := w.nodes["a"]
+	a.cfg.Panics = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	a.Handle("break", func(context.Context, uint32, []byte) ([]byte, error) { panic("broken by hand") })
+	payload, err := json.Marshal(request{Verb: "break", TimeoutMs: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * serveMax {
+		reply, err := w.Call(within(t, 20*time.Second), "a", Kind, payload)
+		var got answer
+		if err == nil {
+			err = json.Unmarshal(reply, &got)
+		}
+		if err != nil || got.Again != errPanic.Error() {
+			t.Fatalf("%s, %v", reply, err)
+		}
+	}
+	if n := a.cfg.Panics.Count(); n != 2*serveMax {
+		t.Errorf("%d panics are counted", n)
 	}
 }

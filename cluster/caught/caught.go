@@ -1,0 +1,113 @@
+// Package caught keeps a panic from ending the process when it belongs to one
+// connection: what a client or another node sent made the code that serves it
+// break. That connection ends, the log gets the stack, and a counter grows.
+//
+// Code of the log is no matter of this package: a command that panics while an entry
+// is applied is answered with an error on every replica (package fsm).
+//
+// To go on after a panic is right only where no shared state is left half changed. So
+// code that serves connections releases its locks, and gives back what it has taken, by
+// defer, or does nothing between that can panic.
+package caught
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"lockstep/cluster/quiet"
+)
+
+// Panics catches and counts the panics of one port's connections. A nil *Panics works,
+// too: it logs by slog's default.
+type Panics struct {
+	log   *slog.Logger
+	count atomic.Uint64
+	quiet quiet.Log
+}
+
+// New returns a Panics that logs to log.
+func New(log *slog.Logger) *Panics { return &Panics{log: log} }
+
+var unowned = New(nil)
+
+// Count is the number of panics caught so far.
+func (p *Panics) Count() uint64 { return p.orUnowned().count.Load() }
+
+func (p *Panics) orUnowned() *Panics {
+	if p == nil {
+		return unowned
+	}
+	return p
+}
+
+// Catch ends a panic of the goroutine that defers it, and has end do what is left to do
+// then. serving says what the goroutine did. Without a panic it does nothing.
+func (p *Panics) Catch(serving string, end func()) {
+	if v := recover(); v != nil {
+		p.Note(serving, v)
+		end()
+	}
+}
+
+// Note counts and logs a panic that its caller has recovered just now.
+func (p *Panics) Note(serving string, v any) {
+	p = p.orUnowned()
+	p.count.Add(1)
+	log := p.log
+	if log == nil {
+		log = slog.Default()
+	}
+	stack := debug.Stack()
+	if c, ok := v.(*carried); ok {
+		stack = c.stack
+	}
+	p.quiet.Error(log, "a connection was closed after a panic; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
+}
+
+// carried is a panic that goes on in another goroutine, with the stack of its own.
+type carried struct {
+	value any
+	stack []byte
+}
+
+// String is the text of the panic.
+func (c *carried) String() string { return fmt.Sprint(c.value) }
+
+// Carry makes of a recovered panic one that keeps its stack when another goroutine
+// panics with it.
+func Carry(v any) any {
+	if _, ok := v.(*carried); ok {
+		return v
+	}
+	return &carried{v, debug.Stack()}
+}
+
+// Group is a sync.WaitGroup for goroutines that work for one connection. The first panic
+// among them becomes one of the goroutine that waits.
+type Group struct {
+	wait  sync.WaitGroup
+	first atomic.Pointer[carried]
+}
+
+// Go runs f in a goroutine.
+func (g *Group) Go(f func()) {
+	g.wait.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				g.first.CompareAndSwap(nil, Carry(v).(*carried))
+			}
+		}()
+		f()
+	})
+}
+
+// Wait waits until all have ended, and panics if one of them has.
+func (g *Group) Wait() {
+	g.wait.Wait()
+	if c := g.first.Load(); c != nil {
+		panic(c)
+	}
+}

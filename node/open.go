@@ -395,10 +395,12 @@ func (n *Node) found(ctx context.Context) error {
 // tickUse keeps the clock of uses of keys.
 func (n *Node) tickUse() {
 	const tick = time.Second / engine.UseTicks
+	// The clock does not begin at 0: RESTORE IDLETIME records uses of before the start.
+	const begin = 1 << 31
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
-		n.useTick.Store(uint32(time.Since(n.started)/tick) + 1)
+		n.useTick.Store(begin + uint32(time.Since(n.started)/tick))
 		select {
 		case <-t.C:
 		case <-n.ctx.Done():

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"math"
+
 	"lockstep/engine"
 	"lockstep/engine/rdb"
 )
@@ -104,7 +106,8 @@ func runRestore(c *Ctx, args [][]byte) {
 	switch lfu := c.Settings.Policy().LFU(); {
 	case lfu && o.freq >= 0 && c.UseTick != 0:
 		e.SetLFU(c.minute(), uint8(o.freq))
-	case !lfu && o.idleSec > 0 && int64(c.UseTick)/engine.UseTicks > o.idleSec:
-		e.Touch(c.UseTick - uint32(o.idleSec)*engine.UseTicks)
+	case !lfu && o.idleSec > 0 && c.UseTick != 0:
+		// Tick 1 is the oldest use that can be recorded.
+		e.Touch(uint32(max(1, int64(c.UseTick)-min(o.idleSec, math.MaxUint32)*engine.UseTicks)))
 	}
 }

@@ -182,7 +182,7 @@ func savePoints() codec[string] {
 // percentiles are numbers from 0 to 100.
 func percentiles() codec[[]string] {
 	const name = "latency-tracking-info-percentiles"
-	return list("numbers 0..100", func(w string) error {
+	numbers := list("numbers 0..100", func(w string) error {
 		f, err := strconv.ParseFloat(w, 64)
 		if err != nil {
 			return errors.New("Invalid " + name + " parameters")
@@ -192,6 +192,17 @@ func percentiles() codec[[]string] {
 		}
 		return nil
 	})
+	// CONFIG GET shows numbers as Redis formats them: 50.0 is 50.
+	show := numbers.format
+	numbers.format = func(words []string) string {
+		short := make([]string, len(words))
+		for i, w := range words {
+			f, _ := strconv.ParseFloat(w, 64)
+			short[i] = strconv.FormatFloat(f, 'g', -1, 64)
+		}
+		return show(short)
+	}
+	return numbers
 }
 
 // anyWords takes whatever comes; for directives whose value is never used.

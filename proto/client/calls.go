@@ -281,6 +281,10 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	if failed {
 		c.stats.countError(answer)
 	}
+	if s.exec == nil && s.call.Err != nil && resp.NotExecuted(s.call.Err) {
+		c.stats.of(s.spec).rejected.Add(1)
+		return answer
+	}
 	if b := &c.calls; !b.ran.add(s.spec, failed) {
 		c.stats.count(&b.ran)
 		b.ran = tally{spec: s.spec, took: took}
@@ -288,7 +292,7 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	}
 	if s.exec != nil {
 		c.seenTransaction(s.exec, !failed && len(answer) > 1 && answer[0] == '*' && answer[1] != '-')
-		c.countQueued(s.exec, took)
+		c.countQueued(s.exec, took, answer)
 		return answer
 	}
 	c.slow(s.spec, s.op[0].Args, took)

@@ -359,7 +359,7 @@ func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 	case c.tx.open && !runsInMulti(spec):
 		c.enqueue(spec, args)
 	case spec == execSpec:
-		c.exec()
+		c.exec(args[0])
 	case spec.Flags&command.Blocking != 0 && c.blocks(spec, args):
 	case isPublish(spec):
 		c.gatherPublish(spec, args)

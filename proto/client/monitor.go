@@ -126,7 +126,7 @@ func (c *Client) seenTransaction(tx *transaction, ran bool) {
 			c.show(*all, q.spec, q.args, db)
 		}
 	}
-	c.show(*all, execSpec, [][]byte{[]byte("EXEC")}, db)
+	c.show(*all, execSpec, [][]byte{tx.word[:]}, db)
 }
 
 // monitorLine is Redis's: when, where, who, and the quoted arguments.

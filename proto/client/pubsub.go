@@ -258,7 +258,7 @@ func pubSubChannels(c *Client, args [][]byte) {
 		c.out.Error("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try PUBSUB HELP.")
 		return
 	}
-	pattern := ""
+	pattern := "*"
 	if len(args) == 3 {
 		pattern = string(args[2])
 	}

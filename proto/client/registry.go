@@ -119,8 +119,8 @@ func (c *Client) kind() string {
 	return "normal"
 }
 
-// line describes a client as CLIENT LIST does. Every field is name=value,
-// without blanks. What a Go server has no number for is 0.
+// line describes a client as CLIENT LIST does, in the fields of Redis 7.2, the version that INFO names: client
+// libraries refuse a field that they do not know. What a Go server has no number for is 0.
 func (c *Client) line(now time.Time) string {
 	use := c.conn.Usage()
 	held, _ := c.heldBytes()
@@ -132,11 +132,11 @@ func (c *Client) line(now time.Time) string {
 		last = s.last.Name
 	}
 	flags := s.flagsNow(c.pushes.isBroken())
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d"+
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d"+
 		" qbuf=%d qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d events=r cmd=%s user=%s redir=%d resp=%d"+
-		" lib-name=%s lib-ver=%s tot-net-in=%d tot-net-out=%d",
+		" lib-name=%s lib-ver=%s",
 		c.id, c.conn.RemoteAddr(), c.conn.LocalAddr(), -1, s.name, int(now.Sub(s.created).Seconds()), int(now.Sub(s.lastUsed).Seconds()),
-		flags, s.db, s.sub, s.psub, s.ssub, s.multi, s.watch,
+		flags, s.db, s.sub, s.psub, s.ssub, s.multi,
 		use.QueryBytes, s.txBytes, use.WaitingBytes, held, last, s.user.Name, s.redirect, s.proto,
-		s.libName, s.libVer, use.InBytes, use.OutBytes)
+		s.libName, s.libVer)
 }

@@ -24,6 +24,8 @@ type transaction struct {
 	// watching are the keys in watches, and watchBytes what they take.
 	watching   map[watchedKey]struct{}
 	watchBytes int
+	// word is EXEC as the client spelled it, for MONITOR.
+	word [len("exec")]byte
 }
 
 type watchedKey struct {
@@ -230,21 +232,22 @@ func parsePair(r []byte) (a, b uint64, ok bool) {
 // exec ends a transaction. Commands on data alone go with the calls of the
 // batch; where others are among them the client may not be the same afterwards,
 // so they run at once.
-func (c *Client) exec() {
+func (c *Client) exec(word []byte) {
+	copy(c.tx.word[:], word)
 	tx := c.tx
 	switch {
 	case !tx.open:
-		c.refuseExec("ERR EXEC without MULTI")
+		c.refuseExec(word, "ERR EXEC without MULTI")
 		return
 	case tx.dirty:
 		c.tx = transaction{}
-		c.refuseExec("EXECABORT Transaction discarded because of previous errors.")
+		c.refuseExec(word, "EXECABORT Transaction discarded because of previous errors.")
 		return
 	}
 	one := c.judgeQueue(&tx)
 	c.tx = transaction{}
 	if !one {
-		c.refuseExec(errTwoUsers)
+		c.refuseExec(word, errTwoUsers)
 		return
 	}
 	// Those who monitor see what ran before, and then whether the transaction did.
@@ -300,8 +303,8 @@ func (c *Client) judgeQueue(tx *transaction) (one bool) {
 	return true
 }
 
-func (c *Client) refuseExec(text string) {
-	c.seen(execSpec, [][]byte{[]byte("EXEC")}, c.db)
+func (c *Client) refuseExec(word []byte, text string) {
+	c.seen(execSpec, [][]byte{word}, c.db)
 	c.errorReply(text)
 	c.stats.ran(execSpec, 0, true)
 }
@@ -325,12 +328,24 @@ func (c *Client) execAmong(tx *transaction) {
 	c.writeReplies(tx, answer[bytes.IndexByte(answer, '\n')+1:])
 }
 
-// countQueued counts the commands of a transaction; each took its share.
-func (c *Client) countQueued(tx *transaction, took time.Duration) {
+// countQueued counts the commands on data of a transaction whose EXEC was answered, and their errors. Each took its
+// share of the time. Of a transaction that did not run nothing is counted.
+func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte) {
+	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
+		return
+	}
+	replies := answer[bytes.IndexByte(answer, '\n')+1:]
 	for _, q := range tx.queue {
-		if !q.here() {
-			c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), false)
+		if q.here() || q.denied != "" {
+			continue
 		}
+		n := resp.Skip(replies)
+		failed := replies[0] == '-'
+		if failed {
+			c.stats.countError(replies)
+		}
+		c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), failed)
+		replies = replies[n:]
 	}
 }
 
@@ -394,14 +409,21 @@ func (c *Client) writeReplies(tx *transaction, replies []byte) {
 		switch {
 		case q.denied != "":
 			c.out.Error(q.denied)
+			c.stats.of(q.spec).rejected.Add(1)
+			c.stats.countError(c.out.Bytes()[at:])
 		case q.here() && at-begin > mergedBytesMax:
 			// Nothing is sent before all has run: what follows would be held, too.
 			c.out.Error(errExecTooLong)
 		case q.here():
 			c.inTransaction(&q)
 			chosen = chosen || q.spec == trackingSpec
-			c.stats.ran(q.spec, 0, false)
-			if written := c.out.Bytes()[at:]; confirms(q.spec) && len(written) > 0 && written[0] != '-' {
+			written := c.out.Bytes()[at:]
+			failed := len(written) > 0 && written[0] == '-'
+			if failed {
+				c.stats.countError(written)
+			}
+			c.stats.ran(q.spec, 0, failed)
+			if confirms(q.spec) && len(written) > 0 && !failed {
 				continue
 			}
 		default:

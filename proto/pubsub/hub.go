@@ -254,14 +254,13 @@ func (h *Hub) Idle(kind Kind) bool {
 	return h.names[kind].Load() == 0 && (kind != Channel || h.names[Pattern].Load() == 0)
 }
 
-// Channels returns the names of a kind that somebody listens on and that match
-// the pattern, all if it is empty, sorted.
+// Channels returns the names of a kind that have subscribers and match the pattern, sorted.
 func (h *Hub) Channels(kind Kind, pattern string) []string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	var names []string
 	take := func(name string) {
-		if pattern == "" || glob.MatchSoon([]byte(pattern), []byte(name)) {
+		if glob.MatchSoon([]byte(pattern), []byte(name)) {
 			names = append(names, name)
 		}
 	}

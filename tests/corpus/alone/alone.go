@@ -36,6 +36,8 @@ func Serve(t testing.TB) string {
 	a := &shard{wanted: around.engine, changed: make(chan struct{})}
 	a.machine = fsm.New(fsm.Config{
 		Group: group, Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 4, Workers: 2}, Sink: a, Observer: a,
+		// Uses are recorded, at a clock that stands.
+		UseTick: func() uint32 { return 1 << 31 },
 	})
 	s := server.New(server.Config{
 		Backend: &client.Backend{Executor: a, Source: around, ConfigStore: around, Facts: around, Replication: around, ClusterView: around, Operator: around, Channels: around, Feeds: around,

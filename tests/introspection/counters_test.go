@@ -1,0 +1,66 @@
+package introspection
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+// times are the parts of a line of INFO commandstats that depend on a clock.
+var times = regexp.MustCompile(`usec=[0-9]+,usec_per_call=[0-9.]+,`)
+
+// counters runs commands on a connection and returns what INFO counted of them: calls, refusals and errors.
+func counters(t *testing.T, c *respconn.Conn, commands [][]string) map[string]string {
+	t.Helper()
+	_ = ask(t, c, "CONFIG", "RESETSTAT")
+	for _, command := range commands {
+		if _, err := c.Do(command...); err != nil {
+			t.Fatalf("%q: %v", command, err)
+		}
+	}
+	counted := map[string]string{}
+	for name, value := range fields(ask(t, c, "INFO", "everything")) {
+		if strings.HasPrefix(name, "cmdstat_") || strings.HasPrefix(name, "errorstat_") {
+			counted[name] = times.ReplaceAllString(value, "")
+		}
+	}
+	// The question itself is counted by one server before its answer is made, by the other behind it.
+	delete(counted, "cmdstat_info")
+	return counted
+}
+
+// TestCommandsAndErrorsAreCountedAsInRedis compares commandstats and errorstats with redis-server's.
+func TestCommandsAndErrorsAreCountedAsInRedis(t *testing.T) {
+	proc.NeedProcesses(t)
+	redis, ours := proc.Dial(t, proc.RedisServer(t).Addr()), proc.Dial(t, proc.NewLone(t).Addr())
+	for name, lines := range map[string]string{
+		"errors within EXEC":          "SET s x;MULTI;INCR s;LPUSH s a;GET s;EXEC",
+		"a node's error within EXEC":  "MULTI;CONFIG GET;CLIENT KILL nobody;PING;EXEC",
+		"an EXEC that is not run":     "SET s x;MULTI;NOSUCH;SET;EXEC",
+		"an EXEC whose WATCH failed":  "WATCH s;SET s y;MULTI;INCR s;EXEC",
+		"plain errors and refusals":   "SET s x;INCR;NOSUCH;INCR s;OBJECT NOSUCH;OBJECT ENCODING",
+		"no memory, plain":            "CONFIG SET maxmemory 1;SET a b;GET a;LPUSH l x;CONFIG SET maxmemory 0",
+		"no memory, in a transaction": "CONFIG SET maxmemory 1;MULTI;SET a b;EXEC;CONFIG SET maxmemory 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var commands [][]string
+			for line := range strings.SplitSeq(lines, ";") {
+				commands = append(commands, strings.Fields(line))
+			}
+			want, got := counters(t, redis, commands), counters(t, ours, commands)
+			for name, value := range want {
+				if got[name] != value {
+					t.Errorf("%s is %q, with redis-server %q", name, got[name], value)
+				}
+			}
+			for name, value := range got {
+				if _, ok := want[name]; !ok {
+					t.Errorf("%s is %q, and redis-server has none", name, value)
+				}
+			}
+		})
+	}
+}

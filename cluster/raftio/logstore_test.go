@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/fsm"
 )
 
 func TestEntriesComeBackAsTheyWereWritten(t *testing.T) {
@@ -286,7 +288,7 @@ func TestFolderInUseIsSaidInWords(t *testing.T) {
 func TestLongestEntryFits(t *testing.T) {
 	for _, kind := range bothKinds {
 		s, f := opened(t, t.TempDir(), kind)
-		must(t, s.Log.StoreLog(&raft.Log{Index: 1, Term: 1, Data: make([]byte, EntryBytesMax)}))
+		must(t, s.Log.StoreLog(&raft.Log{Index: 1, Term: 1, Data: make([]byte, fsm.EntryBytesMax)}))
 		f.none(t)
 	}
 }

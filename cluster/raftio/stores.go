@@ -22,10 +22,6 @@ const (
 	StoreWAL  = "wal"
 )
 
-// EntryBytesMax is the longest entry a log store takes: raft-wal's records end
-// at 64 MiB, and what stands around the data needs room too.
-const EntryBytesMax = 60 << 20
-
 const (
 	// StableFile holds a group's term and vote.
 	StableFile = "stable.db"

@@ -13,6 +13,7 @@ import (
 
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/transport"
+	"lockstep/fsm"
 )
 
 var bothStores = []string{raftio.StoreBolt, raftio.StoreWAL}
@@ -279,7 +280,7 @@ func TestFollowerRefusesDefinitely(t *testing.T) {
 
 func TestEntryNoStoreTakesIsRefused(t *testing.T) {
 	w := newWorld(t, 1, raftio.StoreWAL, nil)
-	if err := w.leader().group.Append(w.ctx(), make([]byte, EntryBytesMax+1)); !errors.Is(err, ErrEntryTooLong) || !errors.Is(err, ErrNotProposed) {
+	if err := w.leader().group.Append(w.ctx(), make([]byte, fsm.EntryBytesMax+1)); !errors.Is(err, ErrEntryTooLong) || !errors.Is(err, ErrNotProposed) {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"lockstep/cluster/raftio"
+	"lockstep/fsm"
 )
 
 // Errors of proposals and of questions to the leader.
@@ -23,9 +23,6 @@ var (
 	// ErrNotLeading: this node does not lead, or cannot prove that it does.
 	ErrNotLeading = errors.New("shard: not leading")
 )
-
-// EntryBytesMax is the longest entry a group takes.
-const EntryBytesMax = raftio.EntryBytesMax
 
 // proposeTimeout bounds the wait for room in Raft's queue.
 const proposeTimeout = 5 * time.Second
@@ -57,7 +54,7 @@ func (g *Group) NewProposal(done func(error)) *Proposal { return &Proposal{group
 // sees the entry applied says so (Applied).
 func (p *Proposal) Send(data []byte) {
 	g := p.group
-	if len(data) > EntryBytesMax {
+	if len(data) > fsm.EntryBytesMax {
 		go p.done(ErrEntryTooLong)
 		return
 	}

@@ -17,7 +17,7 @@ const (
 	// bundlesBytesMax bounds the bundles that are put together, whatever
 	// Config.EntryBytesMax says: an entry that no log store takes is refused, and all that
 	// is in it.
-	bundlesBytesMax = EntryBytesMax - 1<<10
+	bundlesBytesMax = fsm.EntryBytesMax - 1<<10
 )
 
 // proposer turns waiting bundles into entries, one on its way at a time: what

@@ -288,10 +288,10 @@ func TestWhatIsPutTogetherFitsIntoTheLog(t *testing.T) {
 	for _, c := range calls {
 		b.Add(c.bundle)
 	}
-	if entry := len(b.Finish()); entry > EntryBytesMax || entry+each <= EntryBytesMax {
-		t.Errorf("%d bundles make an entry of %d bytes, of %d", len(calls), entry, EntryBytesMax)
+	if entry := len(b.Finish()); entry > fsm.EntryBytesMax || entry+each <= fsm.EntryBytesMax {
+		t.Errorf("%d bundles make an entry of %d bytes, of %d", len(calls), entry, fsm.EntryBytesMax)
 	}
-	if entry := len(fsm.NewEntryBuilder(1, fsm.EntryID{}, 0, 0).Finish()); bundlesBytesMax+entry > EntryBytesMax {
+	if entry := len(fsm.NewEntryBuilder(1, fsm.EntryID{}, 0, 0).Finish()); bundlesBytesMax+entry > fsm.EntryBytesMax {
 		t.Errorf("what stands around bundles takes %d bytes", entry)
 	}
 }

@@ -32,7 +32,7 @@ func TestConfigSetRefusesWhatCannotBe(t *testing.T) {
 		{"replicaof", "a 1", "ERR CONFIG SET failed (possibly related to argument 'replicaof') - can't set immutable config"},
 		{"dir", "/tmp", "ERR CONFIG SET failed (possibly related to argument 'dir') - can't set protected config"},
 		{"rename-command", "a b", "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'"},
-		{"client-query-buffer-limit", "1mb", "ERR CONFIG SET failed (possibly related to argument 'client-query-buffer-limit') - client-query-buffer-limit 1048576 is less than proto-max-bulk-len 67108864: the largest argument would not fit"},
+		{"client-query-buffer-limit", "1mb", "ERR CONFIG SET failed (possibly related to argument 'client-query-buffer-limit') - client-query-buffer-limit 1048576 is less than proto-max-bulk-len 61865984: the largest argument would not fit"},
 	} {
 		if err := c.Set([]Pair{{p.name, p.value}}); err == nil || err.Error() != p.want {
 			t.Errorf("%s %s: %v", p.name, p.value, err)

@@ -1,6 +1,11 @@
 package config
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"lockstep/fsm"
+)
 
 // The rows that clients meet: the cluster face, limits, security, memory, and
 // the ones for looking at a node.
@@ -68,8 +73,9 @@ var clientDirectives = []*Directive{
 		kind: into(integer(0, math.MaxInt32), func(s *Settings) *int { return &s.TCPKeepaliveSeconds }),
 	},
 	{
-		Name: "proto-max-bulk-len", Default: "64mb", Flags: Replicated,
-		Doc:     "Longest argument a client may send, and longest string a command may make.",
+		Name: "proto-max-bulk-len", Default: fmt.Sprintf("%dmb", fsm.ValueBytesMax>>20), Flags: Replicated,
+		Doc: fmt.Sprintf("Longest argument a client may send, and longest string a command may make. A write, and a transaction, may be %d MB long "+
+			"at most, whatever stands here: it is one log entry. APPEND and SETRANGE make longer strings.", fsm.TxnBytesMax>>20),
 		Differs: "a value is one log entry: it is held in memory several times on every node on its way, and a slow peer must take it whole within the election time. Redis's 512mb is the most that can be set",
 		kind:    into(memory(1<<20, 512<<20), func(s *Settings) *int64 { return &s.ProtoMaxBulkLen }),
 	},

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"lockstep/fsm"
 )
 
 // The rows of the node: its addresses, how the cluster is made, replication,
@@ -175,7 +177,7 @@ var replicationDirectives = []*Directive{
 	{
 		Name: "raft-entry-bytes-max", Default: "512kb", Flags: Immutable,
 		Doc:  "Size up to which waiting transactions are put into one log entry. One that is larger goes alone.",
-		kind: into(memory(4<<10, 64<<20), func(s *Settings) *int64 { return &s.RaftEntryBytesMax }),
+		kind: into(memory(4<<10, fsm.EntryBytesMax), func(s *Settings) *int64 { return &s.RaftEntryBytesMax }),
 	},
 }
 

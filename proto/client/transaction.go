@@ -49,7 +49,6 @@ func (q *queued) here() bool { return q.denied != "" || q.spec.Scope == command.
 // Bounds of a transaction.
 const (
 	txnCommandsMax = 1 << 16
-	txnBytesMax    = 64 << 20
 	watchesMax     = 1 << 16
 	watchBytesMax  = 64 << 20
 	// argOverhead is what an argument takes beside its bytes.
@@ -82,7 +81,7 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 	for _, a := range args {
 		size += len(a) + argOverhead
 	}
-	if len(c.tx.queue) >= txnCommandsMax || c.tx.bytes+size > txnBytesMax {
+	if len(c.tx.queue) >= txnCommandsMax || c.tx.bytes+size > fsm.TxnBytesMax {
 		c.tx.dirty = true
 		c.errorReply("ERR the transaction is too large")
 		return

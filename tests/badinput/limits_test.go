@@ -233,7 +233,7 @@ var limitDifferences = map[string]string{
 func TestNumbersAtTheLimits(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	n := proc.NewNode(t, patiently)
+	n := proc.NewNode(t, proc.Options{Args: append([]string{"--proto-max-bulk-len", "64mb"}, patiently.Args...)})
 	pid := n.Pid()
 	redis := proc.RedisServer(t, "--proto-max-bulk-len", "64mb")
 	ours, theirs := newSweepSide(t, n.Addr()), newSweepSide(t, redis.Addr())

@@ -123,7 +123,7 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 	if first, last := s.ends(); index < first || index > last || first == 0 {
 		return raft.ErrLogNotFound
 	}
-	if err := s.dog.run("reading the log", func() error { return s.inner.GetLog(index, l) }); err != nil {
+	if err := s.dog.read("reading the log", func() error { return s.inner.GetLog(index, l) }); err != nil {
 		return err
 	}
 	if err := s.check(l); err != nil {

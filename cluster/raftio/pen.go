@@ -21,7 +21,7 @@ func (p *pen) write(what string, call func() error) error {
 	if p.failed != nil {
 		return p.failed
 	}
-	err := p.dog.run(what, call)
+	err := p.dog.write(what, call)
 	if err != nil && !absent(err) {
 		p.failed = err
 	}

@@ -3,56 +3,98 @@ package raftio
 import (
 	"bytes"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/fsm"
 )
 
-// A long entry is read without being copied again and again: only the first of its kind is.
-func TestLongEntriesAreReadAtOnce(t *testing.T) {
+// longEntries writes entries of 8 MB, a short one, and one without data into a log in
+// bbolt.
+func longEntries(t *testing.T) (boltLog, []*raft.Log) {
+	t.Helper()
 	b, err := openBolt(filepath.Join(t.TempDir(), BoltFile), logMmapBytes)
 	must(t, err)
-	defer b.Close()
-	const long, few = 8 << 20, 60
+	t.Cleanup(func() { b.Close() })
 	var entries []*raft.Log
 	for i := range uint64(3) {
-		entries = append(entries, &raft.Log{Index: i + 1, Term: 1, Data: bytes.Repeat([]byte{byte(i)}, long)})
+		entries = append(entries, &raft.Log{Index: i + 1, Term: 1, Data: bytes.Repeat([]byte{byte(i)}, 8<<20)})
 	}
 	entries = append(entries, &raft.Log{Index: 4, Term: 1, Data: []byte("short")}, &raft.Log{Index: 5, Term: 1})
 	must(t, b.StoreLogs(entries))
-	var s scratch
-	var got [5]raft.Log
-	for i := range got {
-		must(t, s.get(b, uint64(i+1), &got[i]))
+	return boltLog{b}, entries
+}
+
+// However many read long entries at one time, none of them copies an entry again and
+// again as it grows: 8 MB are read with a few allocations, from the first read on.
+func TestLongEntriesAreReadAtOnce(t *testing.T) {
+	log, entries := longEntries(t)
+	const readers, few = 2 * roomsMax, 60
+	r := newRooms()
+	read := func(i int) {
+		var l raft.Log
+		if err := r.read(log.BoltStore, uint64(i+1), &l); err != nil || !bytes.Equal(l.Data, entries[i].Data) {
+			t.Errorf("entry %d: %v, or its data has changed", i+1, err)
+		}
 	}
-	// None lies in what is used again.
+	allocs := testing.AllocsPerRun(1, func() {
+		var all sync.WaitGroup
+		for reader := range readers {
+			all.Go(func() { read(reader % len(entries)) })
+		}
+		all.Wait()
+	})
+	if allocs > readers*few {
+		t.Errorf("%v allocations for %d reads", allocs, readers)
+	}
+}
+
+// What was read stays as it is when its room is used again.
+func TestAnEntryDoesNotLieInTheRoomItWasReadIn(t *testing.T) {
+	log, entries := longEntries(t)
+	r := newRooms()
+	var got [5]raft.Log
+	for range 2 {
+		for i := range got {
+			must(t, r.read(log.BoltStore, uint64(i+1), &got[i]))
+		}
+	}
 	for i := range got {
 		if !bytes.Equal(got[i].Data, entries[i].Data) {
 			t.Errorf("entry %d has changed", i+1)
 		}
 	}
-	if n := testing.AllocsPerRun(3, func() {
-		var l raft.Log
-		must(t, s.get(b, 2, &l))
-	}); n > few {
-		t.Errorf("%v allocations for an entry of %d bytes", n, long)
+}
+
+func TestLogsInBoltAreReadInRooms(t *testing.T) {
+	log, closeLog, err := openLog(t.TempDir(), StoreBolt, silent(), nil)
+	must(t, err)
+	defer closeLog()
+	if _, reads := log.(boltLog); !reads {
+		t.Error("they are read otherwise")
 	}
-	for range scratchSpareMax + 1 {
-		var l raft.Log
-		must(t, s.get(b, 4, &l))
+}
+
+// BenchmarkReadingALongEntry reads the longest entry, by as many readers at one time.
+func BenchmarkReadingALongEntry(b *testing.B) {
+	store, err := openBolt(filepath.Join(b.TempDir(), BoltFile), logMmapBytes)
+	if err != nil {
+		b.Fatal(err)
 	}
-	if n := cap(s.mem); n > scratchBytesMin {
-		t.Errorf("%d bytes are kept for short entries", n)
+	defer store.Close()
+	if err := store.StoreLog(&raft.Log{Index: 1, Term: 1, Data: make([]byte, fsm.EntryBytesMax)}); err != nil {
+		b.Fatal(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if log, _, err := openLog(t.TempDir(), StoreBolt, silent(), nil); err != nil {
-		t.Error(err)
-	} else if _, reads := log.(boltLog); !reads {
-		t.Error("logs in bbolt are read otherwise")
-	}
-	var l raft.Log
-	if err := s.get(b, 3, &l); err != nil || !bytes.Equal(l.Data, entries[2].Data) {
-		t.Error("beside another reader:", err)
-	}
+	b.SetBytes(fsm.EntryBytesMax)
+	b.SetParallelism(2)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			var l raft.Log
+			if err := (boltLog{store}).GetLog(1, &l); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

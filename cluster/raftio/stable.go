@@ -71,7 +71,7 @@ func (s *StableStore) GetUint64(key []byte) (value uint64, err error) {
 		value, _, err = s.vote()
 		return value, err
 	}
-	err = s.dog.run("reading the stable store", func() error { value, err = s.inner.GetUint64(key); return err })
+	err = s.dog.read("reading the stable store", func() error { value, err = s.inner.GetUint64(key); return err })
 	return value, err
 }
 
@@ -81,7 +81,7 @@ func (s *StableStore) Get(key []byte) (value []byte, err error) {
 		_, value, err = s.vote()
 		return value, err
 	}
-	err = s.dog.run("reading the stable store", func() error { value, err = s.inner.Get(key); return err })
+	err = s.dog.read("reading the stable store", func() error { value, err = s.inner.Get(key); return err })
 	return value, err
 }
 

@@ -22,6 +22,10 @@ import (
 // the volumes of clouds have such moments, on several nodes at once. The leader is
 // not heard meanwhile, so that another is elected if the others can, and is a
 // follower afterwards. Only after the limit does the process end.
+//
+// Only writes are timed. Reading an entry takes a processor as well as the disk, and a
+// busy processor must not be taken for a disk that hangs. A disk that hangs shows at the
+// next write, and a leader with nothing to write probes it.
 type Watchdog struct {
 	fatal func(error)
 	limit time.Duration
@@ -93,8 +97,8 @@ func (s *Stores) Probe() error {
 	return s.Stable.SetUint64(keyProbe, 1)
 }
 
-// run makes a call under watch.
-func (w *Watchdog) run(what string, call func() error) error {
+// write makes a call that writes, and times it.
+func (w *Watchdog) write(what string, call func() error) error {
 	i := w.begin(what)
 	err := call()
 	w.mu.Lock()
@@ -103,6 +107,14 @@ func (w *Watchdog) run(what string, call func() error) error {
 		w.noteHangingLocked()
 	}
 	w.mu.Unlock()
+	return w.judge(what, err)
+}
+
+// read makes a call that reads. It may take as long as it takes.
+func (w *Watchdog) read(what string, call func() error) error { return w.judge(what, call()) }
+
+// judge reports the error of a call, unless that only says that something is not there.
+func (w *Watchdog) judge(what string, err error) error {
 	if err != nil && !absent(err) {
 		err = fmt.Errorf("disk: %s: %w", what, err)
 		w.fail(err)

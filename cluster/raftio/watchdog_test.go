@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -72,6 +73,35 @@ func TestWhatIsNotThereIsNoFailure(t *testing.T) {
 		}
 		f.none(t)
 	}
+}
+
+// slowReads takes an hour for each read.
+type slowReads struct{ *raft.InmemStore }
+
+func (s *slowReads) GetLog(index uint64, l *raft.Log) error {
+	<-time.After(time.Hour)
+	return s.InmemStore.GetLog(index, l)
+}
+
+// To read an entry takes a processor, too, which may be busy: however long it takes, this
+// node is heard as a leader, and its process lives.
+func TestASlowReadIsNotTakenForADiskThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFatals()
+		dog := NewWatchdog(time.Minute, f.fatal)
+		defer dog.Close()
+		s, err := guardLog(&slowReads{raft.NewInmemStore()}, Guards{}, dog, NewConfigurations(nil))
+		must(t, err)
+		must(t, s.StoreLogs(commands(1, 1, 1)))
+		read := make(chan error, 1)
+		go func() { read <- s.GetLog(1, &raft.Log{}) }()
+		<-time.After(59 * time.Minute)
+		if dog.Hangs() {
+			t.Error("the disk is said to hang")
+		}
+		must(t, <-read)
+		f.none(t)
+	})
 }
 
 // A process that stood still for a minute has ticked once since, whatever the

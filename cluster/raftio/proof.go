@@ -128,8 +128,8 @@ func (a *Acks) wakeLocked() {
 }
 
 // requestBytesMax is how many bytes of entries one request carries; one entry
-// always goes. The library counts entries alone, and a request of 64 large ones
-// could not be sent within its timeout, ever.
+// always goes. The library counts entries alone, and 64 large ones would be sent
+// again from the first on where the link breaks before the last.
 const requestBytesMax = 8 << 20
 
 // trim shortens a request to what it may carry. The library reads the request

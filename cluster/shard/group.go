@@ -161,11 +161,11 @@ func OpenGroup(cfg GroupConfig) (*Group, error) {
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 const (
-	// rpcTimeout bounds a request between two nodes, of requestBytesMax bytes or
-	// so; an install may take it once for each bytesPerTimeout. That is for all of
-	// it, so it must be enough for a busy network of which other copies take their
-	// part: an install that is cut short begins anew, and would again. Who is gone
-	// is noticed by other means (package transport).
+	// rpcTimeout is how long a request between two nodes may stand still, and how long its
+	// answer may take for each bytesPerTimeout of the request, at least once (Paced). It
+	// must be enough for a busy network that other copies share: a request that is cut
+	// short begins anew, and would be cut short again. A peer that is gone is noticed by
+	// other means (package transport).
 	rpcTimeout      = 10 * time.Second
 	bytesPerTimeout = 1 << 20
 	// idleConns is how many connections to a peer are kept for requests that do
@@ -203,6 +203,7 @@ func (g *Group) openLocked() error {
 	if hadState {
 		p.stream = raftio.NewHush(p.stream, raftio.Length(ms(g.cfg.HeartbeatMs)))
 	}
+	p.stream = raftio.Paced{StreamLayer: p.stream, Gap: rpcTimeout, AnswerStep: bytesPerTimeout}
 	nt := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: p.stream, MaxPool: idleConns, Timeout: rpcTimeout, Logger: log,
 	})

@@ -489,8 +489,19 @@ func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
 	const more = 300 // than are sent without an answer
 	w.write(more, w.others(behind)...)
 	begun := time.Now()
+	term := leader.group.Term()
+	leads := func() bool { now, yes := leader.group.Leadership(); return yes && now == term }
 	for range 3 {
-		_ = leader.group.TransferTo(w.ctx(), behind.id)
+		ended := make(chan error, 1)
+		go func() { ended <- leader.group.TransferTo(w.ctx(), behind.id) }()
+		for taken := 0; len(ended) == 0; taken++ {
+			if err := leader.group.Append(w.ctx(), []byte("meanwhile")); err != nil && leads() {
+				t.Fatalf("behind %d entries that were taken during the transfer: %v", taken, err)
+			}
+		}
+		if err := <-ended; !errors.Is(err, errNotCaughtUp) && leads() {
+			t.Errorf("the transfer: %v", err)
+		}
 	}
 	w.write(1, w.others(behind)...)
 	if took := time.Since(begun); took > 2*rpcTimeout/5 {

@@ -26,8 +26,8 @@ var errShort = errors.New("too few of the nodes that are awaited vote yet")
 // goroutine that sends the log there, also when that one has ended with the leadership
 // or will be busy for long with a server that does not answer; and until it has waited
 // it takes no entries, in later terms of this node neither. So here nothing is asked
-// of it before the server has acknowledged all there is, and no entries are taken
-// meanwhile.
+// of it before the server has acknowledged all there is, and at the end of that wait no
+// entries are taken.
 func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
 	return within(ctx, func() error { return g.transfer(id) })
 }
@@ -52,9 +52,14 @@ func (g *Group) transfer(id raft.ServerID) error {
 	if err != nil {
 		return err
 	}
+	// A long entry may be on its way there for a while, and new ones are taken meanwhile.
+	now := r.LastIndex()
+	if err := g.awaitCaughtUp(r, term, id, func() uint64 { return now }); err != nil {
+		return err
+	}
 	g.proposals.refuse(true)
 	defer g.proposals.refuse(false)
-	if err := g.awaitCaughtUp(r, term, id); err != nil {
+	if err := g.awaitCaughtUp(r, term, id, r.LastIndex); err != nil {
 		return err
 	}
 	return r.LeadershipTransferToServer(id, addr).Error()
@@ -83,9 +88,9 @@ func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
 	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
 }
 
-// awaitCaughtUp waits until a server has acknowledged the whole log, no longer than
-// for an election.
-func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID) error {
+// awaitCaughtUp waits until a server has acknowledged the log up to an index, no longer
+// than for an election.
+func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo func() uint64) error {
 	if id == g.cfg.LocalID {
 		return nil // the library says what is wrong with that
 	}
@@ -96,7 +101,7 @@ func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID) error
 		if now, leads := leadership(r); !leads || now != term {
 			return raft.ErrLeadershipLost
 		}
-		if g.acks.Match(id, term) >= r.LastIndex() {
+		if g.acks.Match(id, term) >= upTo() {
 			return nil
 		}
 		select {

@@ -36,9 +36,10 @@ const (
 	copyMax = 16 << 10
 	// pieceMax is how long a piece grows, pieceKept how large one is kept.
 	pieceMax, pieceKept = 64 << 10, 128 << 10
-	// writeMax is how much one write call takes, and writeTimeout how long it
-	// may take: a peer that takes nothing for so long is gone.
-	writeMax     = 4 << 20
+	// writeMax is how much one write call takes, and writeTimeout how long it may take: a
+	// peer that takes less in that time is gone. A long frame may take as long as its
+	// bytes move, on the narrowest of links too.
+	writeMax     = 256 << 10
 	writeTimeout = 20 * time.Second
 )
 

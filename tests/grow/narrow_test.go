@@ -3,100 +3,28 @@ package grow
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"lockstep/cluster/placement"
 	"lockstep/node/status"
+	"lockstep/tests/narrow"
 	"lockstep/tests/proc"
 )
 
 const (
-	// narrowBytesPerSec is what passes to the node, all connections together, and
-	// narrowChunkBytes how much of one passes before another's turn.
+	// narrowBytesPerSec is what passes to the node, all connections together.
 	narrowBytesPerSec = 2 << 20
-	narrowChunkBytes  = 16 << 10
 	// narrowHeartbeat is how long a follower waits for its leader; the copies take
 	// several times as long.
 	narrowHeartbeat = 3 * time.Second
 	narrowValues    = 400
 	narrowValueSize = 64 << 10
 )
-
-// narrow is a narrow way to a node's peer port, as a network of little bandwidth.
-type narrow struct {
-	net.Listener
-	to     string
-	passed atomic.Int64
-
-	mu sync.Mutex
-	// free is when what has passed so far has passed.
-	free time.Time
-}
-
-func newNarrow(t *testing.T) *narrow {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &narrow{Listener: l}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go n.join(from)
-		}
-	}()
-	return n
-}
-
-// join lets bytes pass between who dials and the node; answers pass freely.
-func (n *narrow) join(from net.Conn) {
-	defer from.Close()
-	to, err := net.Dial("tcp", n.to)
-	if err != nil {
-		return
-	}
-	defer to.Close()
-	go func() {
-		_, _ = io.Copy(from, to)
-		from.Close()
-	}()
-	for buf := make([]byte, narrowChunkBytes); ; {
-		read, err := from.Read(buf)
-		if err != nil {
-			return
-		}
-		<-time.After(n.turn(read))
-		if _, err := to.Write(buf[:read]); err != nil {
-			return
-		}
-		n.passed.Add(int64(read))
-	}
-}
-
-// turn is how long it takes until so many bytes have passed behind all others.
-func (n *narrow) turn(bytes int) time.Duration {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if now := time.Now(); n.free.Before(now) {
-		n.free = now
-	}
-	n.free = n.free.Add(time.Duration(bytes) * time.Second / narrowBytesPerSec)
-	return time.Until(n.free)
-}
 
 // terms are those of all groups that a node has a replica of.
 func terms(n *proc.Node) map[string]uint64 {
@@ -123,7 +51,8 @@ func terms(n *proc.Node) map[string]uint64 {
 func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	way := newNarrow(t)
+	way := narrow.NewWay(t)
+	way.Narrow(narrowBytesPerSec)
 	o := proc.Options{Shards: shards, Args: []string{
 		"--raft-snapshot-entries", "64", "--raft-trailing-entries", "8",
 		"--raft-heartbeat-ms", fmt.Sprint(narrowHeartbeat.Milliseconds()), "--raft-election-ms", fmt.Sprint(narrowHeartbeat.Milliseconds()),
@@ -138,7 +67,7 @@ func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	fillAtRandom(t, n1)
 
 	o.Args = append(slices.Clone(o.Args), "--peer-address", way.Addr().String())
-	o.Before = func(n *proc.Node) { way.to = n.PeerAddr() }
+	o.Before = func(n *proc.Node) { way.To = n.PeerAddr() }
 	n4 := c.Join(o)
 	proc.Wait(t, patience, "n4 votes in the meta group", func() bool { _, voters := metaRoles(n1); return voters == 4 })
 	logged, before := len(n4.Log()), terms(n1)
@@ -148,7 +77,7 @@ func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	l.advance(5)
 	l.pause()
 
-	began, passed := time.Now(), way.passed.Load()
+	began, passed := time.Now(), way.Passed()
 	proc.MustAsk(t, n1.Addr(), "LOCKSTEP", "DRAIN", n3.Name)
 	proc.Wait(t, patience, "all replicas of n3 have moved to n4", func() bool {
 		for _, client := range l.all {
@@ -157,7 +86,7 @@ func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 		r := proc.Placement(n1)
 		return r != nil && r.Nodes[2].Replicas == 0 && r.Nodes[3].Replicas == shards && !slices.ContainsFunc(r.Shards, moves)
 	})
-	took, bytes := time.Since(began), way.passed.Load()-passed
+	took, bytes := time.Since(began), way.Passed()-passed
 	l.advance(2)
 	t.Logf("%d MB were copied in %v; longest wait of a client %v", bytes>>20, took.Round(time.Millisecond), l.pause().Round(time.Millisecond))
 	if took < 3*narrowHeartbeat || bytes < narrowValues*narrowValueSize {

@@ -141,6 +141,8 @@ func ip(args ...string) error {
 // Leg is a place on the lan: a namespace with an address that nobody had before.
 type Leg struct {
 	l *Lan
+	// port is its end at the bridge.
+	port string
 	// Namespace is its name, Addr its address.
 	Namespace, Addr string
 }
@@ -164,12 +166,11 @@ func (l *Lan) TryJoin() (*Leg, error) {
 	if n > addressesMost {
 		return nil, errors.New("all addresses were given")
 	}
-	g := &Leg{l: l, Namespace: fmt.Sprintf("%s-%d", l.id, n), Addr: fmt.Sprintf("%s.%d", l.net, n)}
-	port := fmt.Sprintf("p%d", n)
+	g := &Leg{l: l, port: fmt.Sprintf("p%d", n), Namespace: fmt.Sprintf("%s-%d", l.id, n), Addr: fmt.Sprintf("%s.%d", l.net, n)}
 	for _, args := range [][]string{
 		{"netns", "add", g.Namespace},
-		{"-n", g.Namespace, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", l.id},
-		{"-n", l.id, "link", "set", port, "master", "br0", "up"},
+		{"-n", g.Namespace, "link", "add", "eth0", "type", "veth", "peer", "name", g.port, "netns", l.id},
+		{"-n", l.id, "link", "set", g.port, "master", "br0", "up"},
 		{"-n", g.Namespace, "addr", "add", g.Addr + "/24", "dev", "eth0"},
 		{"-n", g.Namespace, "link", "set", "lo", "up"},
 		{"-n", g.Namespace, "link", "set", "eth0", "up"},
@@ -199,4 +200,20 @@ func (g *Leg) Deafen(other *Leg) {
 func (g *Leg) Heal(other *Leg) {
 	g.l.t.Helper()
 	g.l.ip("-n", g.Namespace, "neigh", "del", other.Addr, "dev", "eth0")
+}
+
+// Narrow lets no more than so many megabits in a second leave this place, and no more
+// arrive here. Where the kernel cannot do that the test is skipped.
+func (g *Leg) Narrow(mbits int) {
+	g.l.t.Helper()
+	proc.Tool(g.l.t, "tc")
+	rate := []string{"root", "tbf", "rate", fmt.Sprintf("%dmbit", mbits), "burst", "128kb", "latency", "50ms"}
+	for _, at := range [][]string{
+		{"-n", g.Namespace, "qdisc", "replace", "dev", "eth0"},
+		{"-n", g.l.id, "qdisc", "replace", "dev", g.port},
+	} {
+		if out, err := exec.Command("tc", append(at, rate...)...).CombinedOutput(); err != nil {
+			proc.Skip(g.l.t, "this kernel bounds no bandwidth: "+strings.TrimSpace(string(out)))
+		}
+	}
 }

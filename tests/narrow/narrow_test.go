@@ -1,0 +1,93 @@
+package narrow
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"lockstep/fsm"
+	"lockstep/tests/proc"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	patience = 2 * time.Minute
+	// bytesPerSec passes to each node. The longest command takes several times as long as
+	// a follower waits for its leader, and longer than the 10 s that a request may stand
+	// still.
+	bytesPerSec = 4 << 20
+	// longBytes is about the longest value that one command can set.
+	longBytes = fsm.ValueBytesMax - 1<<10
+	heartbeat = 3 * time.Second
+)
+
+// timing are flags for a heartbeat that no pause of a busy machine is longer than.
+var timing = []string{"--raft-heartbeat-ms", fmt.Sprint(heartbeat.Milliseconds()), "--raft-election-ms", fmt.Sprint(heartbeat.Milliseconds())}
+
+// newCluster is three nodes behind ways of their own, the first of which leads everything.
+func newCluster(t *testing.T) (*proc.Cluster, []member, []*Way) {
+	t.Helper()
+	proc.NeedProcesses(t)
+	var ways []*Way
+	c := proc.NewCluster(t, 3, proc.Options{Args: timing, Before: func(n *proc.Node) {
+		w := NewWay(t)
+		w.To = n.PeerAddr()
+		n.Flags("--peer-address", w.Addr().String())
+		ways = append(ways, w)
+	}})
+	var all []member
+	for _, n := range c.Nodes {
+		all = append(all, member{name: n.Name, addr: n.Addr()})
+	}
+	proc.MustAsk(t, all[0].addr, "CONFIG", "SET", "rebalance", "no")
+	all[0].lead(t)
+	return c, all, ways
+}
+
+// The longest command goes to the leader over a narrow way, and from there to the
+// followers over others. It takes longer than a request may stand still, and than a
+// client waits: its sender may be told INDETERMINATE, but it ends, and with it the wait
+// of all others. Nobody misses a leader meanwhile, and the leader can be changed
+// afterwards.
+func TestALongCommandOnNarrowWaysStopsNobody(t *testing.T) {
+	c, all, ways := newCluster(t)
+	before := all[0].terms()
+	for _, w := range ways {
+		w.Narrow(bytesPerSec)
+	}
+	began := time.Now()
+	others := write(all)
+	reply := all[1].setLong(t, "long")
+	awaitLong(t, all, "long")
+	took := time.Since(began)
+	others.end(t)
+	t.Logf("%d MB were there after %v; their client was told %q", longBytes>>20, took.Round(time.Millisecond), <-reply)
+	if took < 2*longBytes/bytesPerSec*time.Second {
+		t.Errorf("all that in %v: the ways were not narrow", took)
+	}
+	all[0].sameTerms(t, before)
+	for _, m := range []member{all[2], all[0]} {
+		if _, err := all[0].ask("LOCKSTEP", "TRANSFER", "0", m.name); err != nil {
+			t.Errorf("transfer to %s: %v", m.name, err)
+		}
+	}
+	proc.Wait(t, patience, "the replicas agree", func() bool { _, err := c.SameState(); return err == nil })
+}
+
+// A way that breaks while the entry is on it costs the time of another try, and no more.
+func TestALongCommandEndsBehindACut(t *testing.T) {
+	c, all, ways := newCluster(t)
+	for _, w := range ways[1:] {
+		w.Narrow(bytesPerSec)
+	}
+	passed := ways[1].Passed()
+	reply := all[0].setLong(t, "long")
+	proc.Wait(t, patience, "half of the entry has passed", func() bool { return ways[1].Passed()-passed > longBytes/2 })
+	for _, w := range ways {
+		w.Cut()
+	}
+	awaitLong(t, all, "long")
+	t.Logf("its client was told %q; %d MB passed to one follower", <-reply, (ways[1].Passed()-passed)>>20)
+	proc.Wait(t, patience, "the replicas agree", func() bool { _, err := c.SameState(); return err == nil })
+}

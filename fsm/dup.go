@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"sync"
 )
@@ -105,10 +106,14 @@ const (
 
 // lane returns the lane of a bundle, after taking note of what its gateway
 // has acknowledged; nil when the bundle is of a boot that has ended, or its
-// numbers are beyond reason.
-func (d *dupTable) lane(b *Bundle, index uint64) *dupLane {
+// numbers are beyond reason. Of those nothing is noted: they would let the table
+// refuse what its gateway says next.
+func (d *dupTable) lane(b *Bundle, index uint64, stampMs int64) *dupLane {
 	if b.Origin.Node == 0 {
 		return unrepeated
+	}
+	if !b.NumbersFit() || !bootFits(b.Origin.Boot, stampMs) {
+		return nil
 	}
 	o := d.origins[b.Origin.Node]
 	if o == nil {
@@ -116,7 +121,7 @@ func (d *dupTable) lane(b *Bundle, index uint64) *dupLane {
 		d.evict()
 		d.origins[b.Origin.Node] = o
 	}
-	if b.Origin.Boot < o.boot || b.Origin.Lane >= Lanes {
+	if b.Origin.Boot < o.boot {
 		return nil
 	}
 	if b.Origin.Boot > o.boot {
@@ -129,13 +134,43 @@ func (d *dupTable) lane(b *Bundle, index uint64) *dupLane {
 		o.lanes[b.Origin.Lane] = l
 	}
 	l.forgetBelow(b.AckedBelow)
-	// No gateway counts that far, but a sum that runs over would name a record that
-	// there is not, on every replica.
-	end := b.FirstSeq + uint64(len(b.Txns))
-	if end < b.FirstSeq || end > l.base && end-l.base > LaneWindow {
-		return nil
-	}
 	return l
+}
+
+// NumbersFit tells whether the numbers of a bundle are such as a gateway gives out
+// (package router): it acknowledges nothing that it sends only now, and goes no
+// further than LaneWindow beyond what it has acknowledged.
+func (b *Bundle) NumbersFit() bool {
+	end := b.FirstSeq + uint64(len(b.Txns))
+	return b.Origin.Lane < Lanes && b.AckedBelow <= b.FirstSeq && end >= b.FirstSeq && end-b.AckedBelow <= LaneWindow
+}
+
+// bootAheadMaxMs bounds how far the boot number of a gateway, which is about a time in
+// microseconds, may be ahead of the log's time: 200 years, in milliseconds.
+const bootAheadMaxMs = 200 * 366 * 24 * 3600 * 1000
+
+// bootFits tells whether a gateway may begin with a boot number at a time of the log. A
+// number that no later one could follow would shut its gateway out for ever.
+func bootFits(boot uint64, stampMs int64) bool {
+	return boot/1000 <= uint64(max(stampMs, 0))+bootAheadMaxMs
+}
+
+// staleReply is what the receiver of a txn is told that is stale: the boot number that
+// its gateway is known by, 0: none. One that still waits for the txn has to begin anew
+// with a later one (StaleBoot).
+func (d *dupTable) staleReply(node uint64) []byte {
+	boot := uint64(0)
+	if o := d.origins[node]; o != nil {
+		boot = o.boot
+	}
+	return binary.AppendUvarint(nil, boot)
+}
+
+// StaleBoot reads the reply of a txn that was stale: the boot number that the shard knows
+// of its gateway; 0: none.
+func StaleBoot(reply []byte) uint64 {
+	boot, _ := binary.Uvarint(reply)
+	return boot
 }
 
 // evict makes room for one more gateway.

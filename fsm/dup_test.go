@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"strings"
 	"testing"
@@ -60,10 +61,10 @@ func (g *gateways) become(image io.Reader) {
 }
 
 // Outcomes as the recorder writes them.
-const (
-	lostReply  = "1 "
-	staleReply = "2 "
-)
+const lostReply = "1 "
+
+// stale is the outcome of a stale txn, with the boot number that its gateway is known by.
+func stale(boot uint64) string { return "2 " + string(binary.AppendUvarint(nil, boot)) }
 
 // bothWays runs a test on a machine that goes on and on one that is restored from
 // its snapshot whenever reload is called.
@@ -81,9 +82,9 @@ func TestATxnOfAnEarlierBootDoesNotRun(t *testing.T) {
 		g.want("the first boot", g.ask(before, 0, 0, "incr", "n"), "0 :1\r\n")
 		g.want("the second boot", g.ask(after, 0, 0, "incr", "n"), "0 :2\r\n")
 		reload()
-		g.want("the first boot, late", g.ask(before, 1, 0, "incr", "n"), staleReply)
-		g.want("the first boot, again", g.ask(before, 0, 0, "incr", "n"), staleReply)
-		g.want("the first boot, in another lane", g.ask(Origin{Node: 5, Boot: 2, Lane: 9}, 0, 0, "incr", "n"), staleReply)
+		g.want("the first boot, late", g.ask(before, 1, 0, "incr", "n"), stale(3))
+		g.want("the first boot, again", g.ask(before, 0, 0, "incr", "n"), stale(3))
+		g.want("the first boot, in another lane", g.ask(Origin{Node: 5, Boot: 2, Lane: 9}, 0, 0, "incr", "n"), stale(3))
 		g.want("the second boot, again", g.ask(after, 0, 0, "incr", "n"), "0 :2\r\n")
 		g.want("the second boot, anew", g.ask(after, 1, 0, "incr", "n"), "0 :3\r\n")
 	})
@@ -94,7 +95,7 @@ func TestATxnThatItsGatewayGaveUpDoesNotRun(t *testing.T) {
 		o := Origin{Node: 5, Boot: 2, Lane: 1}
 		g.want("a later one", g.ask(o, 7, 5, "incr", "n"), "0 :1\r\n")
 		reload()
-		g.want("the one given up", g.ask(o, 4, 0, "incr", "n"), staleReply)
+		g.want("the one given up", g.ask(o, 4, 0, "incr", "n"), stale(2))
 		g.want("the oldest that is not", g.ask(o, 5, 0, "incr", "n"), "0 :2\r\n")
 	})
 }
@@ -103,9 +104,55 @@ func TestATxnBeyondTheWindowDoesNotRun(t *testing.T) {
 	g := newGateways(t)
 	o := Origin{Node: 5, Boot: 2, Lane: 1}
 	g.want("the last of the window", g.ask(o, 10+LaneWindow-1, 10, "incr", "n"), "0 :1\r\n")
-	g.want("the one behind it", g.ask(o, 10+LaneWindow, 10, "incr", "n"), staleReply)
+	g.want("the one behind it", g.ask(o, 10+LaneWindow, 10, "incr", "n"), stale(2))
 	g.want("the one behind it, when the window has moved", g.ask(o, 10+LaneWindow, 11, "incr", "n"), "0 :2\r\n")
-	g.want("a lane that there is not", g.ask(Origin{Node: 5, Boot: 2, Lane: Lanes}, 0, 0, "incr", "n"), staleReply)
+	g.want("a lane that there is not", g.ask(Origin{Node: 5, Boot: 2, Lane: Lanes}, 0, 0, "incr", "n"), stale(2))
+}
+
+// TestNumbersThatMakeNoSenseLeaveNoTrace: a bundle with numbers that no gateway gives out
+// does not run, and its gateway goes on as if there had been none. What it acknowledges,
+// and the boot number that it names, were once believed before the rest was looked at:
+// then nothing of its gateway's ran any more.
+func TestNumbersThatMakeNoSenseLeaveNoTrace(t *testing.T) {
+	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
+		o := Origin{Node: 5, Boot: 2, Lane: 1}
+		g.want("the gateway", g.ask(o, 3, 3, "incr", "n"), "0 :1\r\n")
+		for name, b := range map[string]Bundle{
+			"acknowledges what it sends":        {Origin: o, FirstSeq: 4, AckedBelow: 5},
+			"acknowledges all":                  {Origin: o, FirstSeq: 4, AckedBelow: 1 << 63},
+			"is too far ahead":                  {Origin: o, FirstSeq: 4 + LaneWindow, AckedBelow: 4},
+			"counts beyond all numbers":         {Origin: o, FirstSeq: 1<<64 - 1, AckedBelow: 1<<64 - 1},
+			"is of a lane that there is not":    {Origin: Origin{5, 3, Lanes}, FirstSeq: 0},
+			"is of a boot that cannot be":       {Origin: Origin{5, 1<<64 - 1, 1}, FirstSeq: 0},
+			"is of a boot in two hundred years": {Origin: Origin{5, (bootAheadMaxMs + 10_000_000) * 1000, 1}, FirstSeq: 0},
+		} {
+			g.want(name, g.ask(b.Origin, b.FirstSeq, b.AckedBelow, "incr", "n"), stale(2))
+		}
+		reload()
+		g.want("the gateway, again", g.ask(o, 3, 3, "incr", "n"), "0 :1\r\n")
+		g.want("the gateway, anew", g.ask(o, 4, 3, "incr", "n"), "0 :2\r\n")
+		g.want("a gateway that was never there", g.ask(Origin{Node: 6, Boot: 1 << 63}, 0, 0, "incr", "n"), stale(0))
+	})
+}
+
+// TestAGatewayCanAlwaysBeginAnew: whatever boot number was taken for its own, there is a
+// later one, and the log's time lets it in a moment later.
+func TestAGatewayCanAlwaysBeginAnew(t *testing.T) {
+	boot := func(stampMs int64) uint64 { return (uint64(stampMs) + bootAheadMaxMs) * 1000 }
+	for _, stampMs := range []int64{0, 1, 1_800_000_000_000} {
+		last := boot(stampMs) + 999
+		if !bootFits(last, stampMs) || bootFits(last+1, stampMs) || !bootFits(last+1, stampMs+1) {
+			t.Errorf("at %d the last boot is not %d", stampMs, last)
+		}
+	}
+	if reply := newDupTable().staleReply(9); StaleBoot(reply) != 0 || StaleBoot(nil) != 0 {
+		t.Error(reply)
+	}
+	d := newDupTable()
+	d.lane(&Bundle{Origin: Origin{9, 1 << 50, 0}, Txns: make([]Txn, 1)}, 1, 0)
+	if got := StaleBoot(d.staleReply(9)); got != 1<<50 {
+		t.Error(got)
+	}
 }
 
 func TestTheGatewayThatIsSilentForLongestIsForgotten(t *testing.T) {

@@ -84,7 +84,7 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 	ordinal := 0
 	for i := range e.Bundles {
 		b := &e.Bundles[i]
-		lane := r.st.dup.lane(b, r.index)
+		lane := r.st.dup.lane(b, r.index, r.stampMs)
 		// A bundle's records are forgotten together: had they their memory from those of
 		// others, theirs would stay for as long.
 		records := make([]dupRecord, len(b.Txns))
@@ -93,7 +93,7 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 			switch verdict {
 			case verdictStale:
 				r.m.counters.Stale.Add(1)
-				r.deliver(ordinal, nil, OutcomeStale, 0)
+				r.stale(ordinal, b)
 			case verdictKnown:
 				r.m.counters.Duplicates.Add(1)
 				record.answer(r.receiver, ordinal)
@@ -113,6 +113,13 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 func (r *run) deliver(ordinal int, reply []byte, outcome Outcome, work int64) {
 	if r.receiver != nil {
 		r.receiver.Deliver(ordinal, reply, outcome, work)
+	}
+}
+
+// stale tells the receiver of a txn that it was stale.
+func (r *run) stale(ordinal int, b *Bundle) {
+	if r.receiver != nil {
+		r.receiver.Deliver(ordinal, r.st.dup.staleReply(b.Origin.Node), OutcomeStale, 0)
 	}
 }
 

@@ -40,7 +40,8 @@ const (
 	// OutcomeReplyLost: the txn ran earlier, and its reply was too long to keep.
 	OutcomeReplyLost
 	// OutcomeStale: the txn was given up by its gateway before it came here; it
-	// may have run then, and has not run now.
+	// may have run then, and has not run now. Or its numbers make no sense beside
+	// those that the shard knows of its gateway. The reply is for StaleBoot.
 	OutcomeStale
 	// OutcomeScriptGone: the txn names a script by its SHA1 which the cache had when
 	// it was sent, and has no more; or it stands behind such a txn in its bundle. It

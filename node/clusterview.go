@@ -36,7 +36,7 @@ func splitAddr(addr string) (host string, port int) {
 func (n *Node) openLeaders() {
 	n.leaders = leaders.NewTable(n.shardCount())
 	n.leaders.OnNews(n.seeLeader)
-	n.exchange = &leaders.Exchange{Stepper: stepper.New(), Table: n.leaders, Peers: n.transport, Addrs: n.peerAddrs, Heard: n.heardLeader}
+	n.exchange = &leaders.Exchange{Stepper: stepper.New(), Table: n.leaders, Peers: n.transport, Addrs: n.peerAddrs, Heard: n.heardLeader, May: n.mayLead}
 	n.exchange.Look()
 }
 
@@ -83,6 +83,25 @@ func (n *Node) heardLeader(i int) leaders.Leadership {
 
 // learnLeader takes over what another node's replica knows.
 func (n *Node) learnLeader(i int, said shard.Leader) { n.leaders.Learn(i, n.leadership(said)) }
+
+// mayLead tells whether what another node says of a shard's leader may be true.
+func (n *Node) mayLead(i int, l leaders.Leadership) bool {
+	if l.Node == n.self.Incarnation {
+		s := n.replica(i)
+		return s == nil || l.Term <= s.Group().Term()
+	}
+	_, known := n.machine.View().ByIncarnation(l.Node)
+	return known
+}
+
+// disproveLeader takes note that a node has not reached the term in which it is said to
+// have led.
+func (n *Node) disproveLeader(i int, claim shard.Leader, by uint64) {
+	if id := meta.NodeID(claim.ID); id.Incarnation() == by {
+		n.log.Warn("what this node was told of a shard's leader was false", "shard", i, "leader", claim.ID, "term", claim.Term)
+		n.leaders.Disprove(i, leaders.Leadership{Term: claim.Term, Node: by})
+	}
+}
 
 // leadership is what a replica knows of its leader, in the words of all nodes.
 func (n *Node) leadership(l shard.Leader) leaders.Leadership {

@@ -38,7 +38,7 @@ func newFeeds(n *Node) *feeds {
 		f.shards[i] = teller{events: &n.events, table: n.tracking.Shard(i), outlet: f.source.Shard(i)}
 	}
 	f.intake = feed.NewIntake(feed.Config{
-		Shards: len(f.shards), Node: n.self.Incarnation, Boot: n.boot, Sink: f, Peers: n.transport,
+		Shards: len(f.shards), Node: n.self.Incarnation, Sink: f, Peers: n.transport,
 		Wants:    func() (bool, command.EventClass) { return n.tracking.Tracking(), n.events.listened() },
 		Own:      f.own,
 		Queued:   f.queued,

@@ -75,21 +75,24 @@ func (n *Node) listenPeers(context.Context) error {
 // handleCalls serves what other gateways ask of this node's replicas, once they
 // are open.
 func (n *Node) handleCalls(t *transport.Transport) {
-	served := func(serve func(payload []byte, reply func([]byte))) transport.Handler {
-		return func(_ transport.Peer, payload []byte, reply func([]byte)) {
+	own := func(serve func(from uint64, payload []byte, reply func([]byte))) transport.Handler {
+		return func(from transport.Peer, payload []byte, reply func([]byte)) {
 			if n.serving.Load() {
-				serve(payload, reply)
+				serve(meta.NodeID(from.NodeID).Incarnation(), payload, reply)
 			} else {
 				reply(router.NotReady())
 			}
 		}
 	}
-	t.Handle(router.KindPropose, served(func(payload []byte, reply func([]byte)) { n.router.ServePropose(payload, reply) }))
+	served := func(serve func(payload []byte, reply func([]byte))) transport.Handler {
+		return own(func(_ uint64, payload []byte, reply func([]byte)) { serve(payload, reply) })
+	}
+	t.Handle(router.KindPropose, own(func(from uint64, payload []byte, reply func([]byte)) { n.router.ServePropose(from, payload, reply) }))
 	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.router.ServeRead(n.ctx, payload, reply) }))
 	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.router.ServeStale(n.ctx, payload, reply) }))
 	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.router.ServeIndex(n.ctx, payload, reply) }))
 	t.Handle(leaders.Kind, served(func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) }))
-	t.Handle(router.KindWait, served(func(payload []byte, reply func([]byte)) { n.router.ServeWait(payload, reply) }))
+	t.Handle(router.KindWait, own(func(from uint64, payload []byte, reply func([]byte)) { n.router.ServeWait(from, payload, reply) }))
 	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
 }
 
@@ -310,6 +313,8 @@ func (n *Node) reconcile(context.Context) error {
 		Replicas: n.replicaAddrs,
 		Known:    n.knownLeader,
 		Learn:    n.learnLeader,
+		Disprove: n.disproveLeader,
+		Reboot:   n.beginAnew,
 		Heard:    n.feeds.intake.Heard,
 		Scripts:  n.knownScripts,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
@@ -343,6 +348,19 @@ func (n *Node) reconcile(context.Context) error {
 	n.background.run(func() { n.replicas.keep(n.ctx) })
 	n.background.run(func() { n.feeds.intake.Run(n.ctx) })
 	return nil
+}
+
+// beginAnew gives this gateway a boot number behind one that a shard knows of it: what it
+// sends to that shard was taken for an earlier process's.
+func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
+	boot, err := n.folder.StartedBehind(behind)
+	if err != nil {
+		n.log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
+		return 0, err
+	}
+	n.log.Warn("this node's writes were taken for those of an earlier start: somebody has spoken in its name, or it runs twice. It begins anew",
+		"shard", index, "known", behind, "boot", boot)
+	return boot, nil
 }
 
 // meetPeers begins to serve peers, as far as there is something to serve, and

@@ -89,7 +89,7 @@ func (n *Node) shardCount() int { return n.self.Creation.Shards() }
 // waits out its lease after a restart. A founder makes all. What else the view
 // wants here comes later, and what it does not want any more goes (keep).
 func (n *Node) openShards(context.Context) error {
-	n.tracking = tracking.New(n.self.Incarnation, n.boot, n.cfg.Current().TrackingTableMaxKeys)
+	n.tracking = tracking.New(n.self.Incarnation, n.cfg.Current().TrackingTableMaxKeys)
 	n.cfg.OnChange("tracking-table-max-keys", func(s *config.Settings) { n.tracking.SetMaxKeys(s.TrackingTableMaxKeys) })
 	n.feeds = newFeeds(n)
 	count := n.shardCount()

@@ -32,7 +32,7 @@ func TestChangesAreToldInOrder(t *testing.T) {
 	}
 	own := fsm.TxnID{Origin: fsm.Origin{Node: gatewayNode, Boot: gatewayBoot, Lane: 5}, Seq: 9}
 	other := own
-	other.Boot--
+	other.Node--
 	n.run(own, "x", "y")
 	n.run(other, "x", "*", "")
 	g.wants(t, "(unheard)", "x(own 5/9)", "y(own 5/9)", "x", "*", "")
@@ -429,7 +429,7 @@ func TestWaitingForAFeedIsBounded(t *testing.T) {
 type deaf struct{ items, keys int }
 
 func (d *deaf) event(command.EventClass, string, int, []byte) { d.items++ }
-func (d *deaf) changed(_ bool, _ uint32, _ uint64, keys [][]byte) {
+func (d *deaf) changed(_ fsm.TxnID, keys [][]byte) {
 	d.items++
 	d.keys += len(keys)
 }

@@ -15,8 +15,8 @@ type hearing struct {
 	replica Replica
 	id      uint64
 	want    Want
-	// node and boot are the gateway's.
-	node, boot uint64
+	// node is the gateway's.
+	node uint64
 	// from: keyspace events of entries up to here are known to the gateway.
 	from uint64
 
@@ -41,7 +41,7 @@ type hearing struct {
 // changed tells of keys. It is called while the txn runs.
 func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
 	var own *fsm.TxnID
-	if by.Node == x.node && by.Boot == x.boot {
+	if by.Node == x.node {
 		own = &by
 	}
 	x.mu.Lock()

@@ -35,10 +35,10 @@ type Sink interface {
 // Config is what an intake is made with.
 type Config struct {
 	Shards int
-	// Node and Boot are this gateway's.
-	Node, Boot uint64
-	Sink       Sink
-	Peers      Peers
+	// Node is this gateway's incarnation.
+	Node  uint64
+	Sink  Sink
+	Peers Peers
 	// Wants tells whether somebody on this node wants to hear of changes, and which
 	// keyspace events somebody does. Kick must follow when that has changed.
 	Wants func() (changes bool, events command.EventClass)

@@ -162,7 +162,7 @@ func (s *Source) Serve(payload []byte, reply func([]byte)) {
 	in := scanner{b: payload}
 	switch in.byte() {
 	case opOpen:
-		o := open{shard: in.number(), want: Want{command.EventClass(in.number())}, node: in.number(), boot: in.number(), leads: in.number() == 1, from: in.number()}
+		o := open{shard: in.number(), want: Want{command.EventClass(in.number())}, node: in.number(), leads: in.number() == 1, from: in.number()}
 		if in.bad || o.shard >= uint64(len(s.outlets)) {
 			break
 		}
@@ -204,7 +204,7 @@ func (s *Source) open(o *open, reply func([]byte)) {
 		reply(NotReady())
 		return
 	}
-	x := &hearing{source: s, outlet: &s.outlets[o.shard], replica: replica, want: o.want, node: o.node, boot: o.boot, from: o.from}
+	x := &hearing{source: s, outlet: &s.outlets[o.shard], replica: replica, want: o.want, node: o.node, from: o.from}
 	x.polled = time.Now()
 	x.led = x.polled
 	if !s.enter(x) {

@@ -135,7 +135,7 @@ func (t *tail) open(ctx context.Context, leaderOnly bool) bool {
 
 // ask begins a hearing at one source.
 func (t *tail) ask(ctx context.Context, addr string, leads bool) (place, bool) {
-	o := open{shard: uint64(t.shard), want: t.want, node: t.in.cfg.Node, boot: t.in.cfg.Boot, leads: leads}
+	o := open{shard: uint64(t.shard), want: t.want, node: t.in.cfg.Node, leads: leads}
 	if t.want.Events != 0 {
 		o.from = t.in.told[t.shard].Load()
 	}
@@ -254,10 +254,9 @@ func (t *tail) event(class command.EventClass, event string, db int, key []byte)
 }
 
 // changed implements hearer.
-func (t *tail) changed(own bool, lane uint32, seq uint64, keys [][]byte) {
-	var by fsm.TxnID
-	if own {
-		by = fsm.TxnID{Origin: fsm.Origin{Node: t.in.cfg.Node, Boot: t.in.cfg.Boot, Lane: lane}, Seq: seq}
+func (t *tail) changed(by fsm.TxnID, keys [][]byte) {
+	if by != (fsm.TxnID{}) {
+		by.Node = t.in.cfg.Node
 	}
 	t.in.cfg.Sink.Changed(t.shard, by, keys)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Kind carries the requests of a gateway to a source: what to do u8, then for
-// opOpen: shard, event classes, the gateway's node and boot, 1 if only the
+// opOpen: shard, event classes, the gateway's node, 1 if only the
 // shard's leader will do, index up to which keyspace events are known; for opPoll: hearing,
 // number of the last batch that arrived; for opClose: hearing. All are uv.
 //
@@ -38,7 +38,7 @@ const (
 const (
 	// itemEvent: class, db, event, key.
 	itemEvent uint8 = iota + 1
-	// itemOwn: a txn of the gateway itself: lane, seq, keys.
+	// itemOwn: a txn of the gateway itself: boot, lane, seq, keys.
 	itemOwn
 	// itemChanged: keys. Each stands behind its length plus keyFirst.
 	itemChanged
@@ -58,9 +58,9 @@ var errNonsense = errors.New("feed: a message makes no sense")
 
 // open is opOpen.
 type open struct {
-	shard      uint64
-	want       Want
-	node, boot uint64
+	shard uint64
+	want  Want
+	node  uint64
 	// leads: only the shard's leader will do.
 	leads bool
 	// from is the index up to which keyspace events were heard.
@@ -76,7 +76,7 @@ func (o *open) append(dst []byte) []byte {
 	if o.leads {
 		leads = 1
 	}
-	return appendAll(append(dst, opOpen), o.shard, uint64(o.want.Events), o.node, o.boot, leads, o.from)
+	return appendAll(append(dst, opOpen), o.shard, uint64(o.want.Events), o.node, leads, o.from)
 }
 
 func appendAll(dst []byte, numbers ...uint64) []byte {
@@ -99,7 +99,7 @@ func appendEvent(dst []byte, class command.EventClass, event string, db int, key
 // others.
 func appendChanged(dst []byte, own *fsm.TxnID, keys [][]byte) ([]byte, [][]byte) {
 	if own != nil {
-		dst = appendAll(append(dst, itemOwn), uint64(own.Lane), own.Seq)
+		dst = appendAll(append(dst, itemOwn), own.Boot, uint64(own.Lane), own.Seq)
 	} else {
 		dst = append(dst, itemChanged)
 	}
@@ -176,7 +176,9 @@ func (s *scanner) keys() [][]byte {
 // hearer takes what stands in a batch.
 type hearer interface {
 	event(class command.EventClass, event string, db int, key []byte)
-	changed(own bool, lane uint32, seq uint64, keys [][]byte)
+	// changed tells of a txn, by its identity but for the node, which is the gateway's own;
+	// of other gateways' there is none.
+	changed(by fsm.TxnID, keys [][]byte)
 }
 
 // scanItems hands the items of a batch on.
@@ -191,13 +193,13 @@ func scanItems(b []byte, h hearer) error {
 				h.event(class, string(event), int(db), key)
 			}
 		case itemOwn:
-			lane, seq := s.number(), s.number()
+			boot, lane, seq := s.number(), s.number(), s.number()
 			if keys := s.keys(); !s.bad {
-				h.changed(true, uint32(lane), seq, keys)
+				h.changed(fsm.TxnID{Origin: fsm.Origin{Boot: boot, Lane: uint32(lane)}, Seq: seq}, keys)
 			}
 		case itemChanged:
 			if keys := s.keys(); !s.bad {
-				h.changed(false, 0, 0, keys)
+				h.changed(fsm.TxnID{}, keys)
 			}
 		default:
 			s.bad = true

@@ -161,7 +161,7 @@ func newGateway(t testing.TB, w *wire, addrs ...string) *gateway {
 	g := &gateway{}
 	g.addrs.Store(&addrs)
 	g.Intake = NewIntake(Config{
-		Shards: 1, Node: gatewayNode, Boot: gatewayBoot, Sink: g, Peers: w,
+		Shards: 1, Node: gatewayNode, Sink: g, Peers: w,
 		Wants: func() (bool, command.EventClass) {
 			g.looked.Add(1)
 			return g.changes.Load(), command.EventClass(g.events.Load())

@@ -36,6 +36,10 @@ type Exchange struct {
 	// Heard is what this node's replica of a shard knows now; the zero value:
 	// nothing.
 	Heard func(shard int) Leadership
+	// May tells whether news from another node may be true: it names a node that this one
+	// knows, and says nothing of this one that is not so. What is left out now is told again
+	// when it is true. Nil: all may.
+	May func(shard int, l Leadership) bool
 }
 
 // Run works until ctx ends.
@@ -51,13 +55,19 @@ func (e *Exchange) Run(ctx context.Context) {
 	})
 }
 
-// Look takes over what this node's own replicas have heard.
+// Look takes over what this node's own replicas have heard, and forgets what cannot be
+// true.
 func (e *Exchange) Look() {
 	known, _ := e.Table.All()
-	for shard := range known {
+	for shard, l := range known {
+		if l.Node != 0 && !e.may(shard, l) {
+			e.Table.Disprove(shard, l)
+		}
 		e.Table.Learn(shard, e.Heard(shard))
 	}
 }
+
+func (e *Exchange) may(shard int, l Leadership) bool { return e.May == nil || e.May(shard, l) }
 
 func (e *Exchange) tell(known []Leadership) {
 	b := encode(known)
@@ -65,7 +75,7 @@ func (e *Exchange) tell(known []Leadership) {
 		e.Peers.Go(addr, Kind, b, func(answer []byte, err error) {
 			if err == nil {
 				// What makes no sense is left out: the peer will say so of ours.
-				_ = e.Table.learnAll(answer)
+				_ = e.Table.learnAll(answer, e.may)
 			}
 		})
 	}
@@ -75,7 +85,7 @@ func (e *Exchange) tell(known []Leadership) {
 // newer. A table of another length is none of this cluster's, and changes
 // nothing.
 func (e *Exchange) Serve(payload []byte, reply func([]byte)) {
-	_ = e.Table.learnAll(payload)
+	_ = e.Table.learnAll(payload, e.may)
 	known, _ := e.Table.All()
 	reply(encode(known))
 }

@@ -147,11 +147,61 @@ func TestForeignTablesChangeNothing(t *testing.T) {
 				t.Errorf("the answer has %d bytes", len(answer))
 			}
 		})
-		if err := e.Table.learnAll(encode(make([]Leadership, n))); err == nil {
+		if err := e.Table.learnAll(encode(make([]Leadership, n)), e.may); err == nil {
 			t.Errorf("a table of %d shards was taken", n)
 		}
 	}
 	if e.Table.Epoch() != 0 {
 		t.Error("something was learnt")
+	}
+}
+
+// TestFalseNewsIsForgottenAndNotTakenAgain: news of a greatest term that never was would be
+// believed before all that is true, for ever, and told on.
+func TestFalseNewsIsForgottenAndNotTakenAgain(t *testing.T) {
+	table := NewTable(1)
+	truth, never := Leadership{5, 10}, Leadership{1 << 60, 11}
+	table.Learn(0, truth)
+	table.Learn(0, never)
+	if table.Of(0) != never {
+		t.Fatal(table.Of(0))
+	}
+	table.Disprove(0, never)
+	if got := table.Of(0); got != (Leadership{}) {
+		t.Fatalf("%v is believed", got)
+	}
+	if !table.Learn(0, truth) || table.Learn(0, never) || table.Of(0) != truth {
+		t.Errorf("%v is believed", table.Of(0))
+	}
+	// What is not believed any more is disproved all the same, and bounds are kept.
+	for term := range uint64(3 * disprovedMax) {
+		table.Disprove(0, Leadership{1<<50 + term, 11})
+	}
+	if table.Of(0) != truth || len(table.disproved[0]) != disprovedMax {
+		t.Errorf("%v is believed, %d are remembered", table.Of(0), len(table.disproved[0]))
+	}
+	if table.Learn(0, Leadership{1<<50 + 3*disprovedMax - 1, 11}) {
+		t.Error("the newest that was disproved is believed")
+	}
+}
+
+// TestNewsThatCannotBeTrueIsLeftOut: of nodes that there are not, and of this one what it
+// knows better.
+func TestNewsThatCannotBeTrueIsLeftOut(t *testing.T) {
+	e := &Exchange{Table: NewTable(2), Heard: func(int) Leadership { return Leadership{} }}
+	e.May = func(_ int, l Leadership) bool { return l.Node == 10 || l.Node == 1 && l.Term <= 7 }
+	e.Serve(encode([]Leadership{{1 << 60, 99}, {8, 1}}), func([]byte) {})
+	if known, _ := e.Table.All(); known[0] != (Leadership{}) || known[1] != (Leadership{}) {
+		t.Errorf("%v", known)
+	}
+	e.Serve(encode([]Leadership{{6, 10}, {7, 1}}), func([]byte) {})
+	if known, _ := e.Table.All(); known[0] != (Leadership{6, 10}) || known[1] != (Leadership{7, 1}) {
+		t.Errorf("%v", known)
+	}
+	// What was believed before it was known better goes, too.
+	e.Table.Learn(1, Leadership{9, 1})
+	e.Look()
+	if known, _ := e.Table.All(); known[0] != (Leadership{6, 10}) || known[1] != (Leadership{}) {
+		t.Errorf("%v", known)
 	}
 }

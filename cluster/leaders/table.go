@@ -9,11 +9,18 @@
 // node's own replicas do not tell, and adds what it learns when it asks others.
 //
 // While a shard has no leader the table names the last one.
+//
+// What nodes tell each other is judged where it can be: a leader is a node of the cluster,
+// and its own replica must have come to the term. A node that is said to have led in a term
+// which its replica has not reached has not; who finds that out forgets the news, does not
+// take it from others again, and can hear the truth (Disprove). Else a greatest term that
+// never was would have every node ask the wrong one for ever.
 package leaders
 
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -33,13 +40,15 @@ type Table struct {
 	// known is changed under mu, and read without it for each call of a client.
 	known   []atomic.Pointer[Leadership]
 	changes uint64
+	// disproved are, by shard, the newest pieces of news that have turned out false.
+	disproved [][]Leadership
 	// noted, unless nil, is told of all news, in order.
 	noted func(shard int, l Leadership)
 }
 
 // NewTable returns a table that knows nothing.
 func NewTable(shards int) *Table {
-	t := &Table{known: make([]atomic.Pointer[Leadership], shards)}
+	t := &Table{known: make([]atomic.Pointer[Leadership], shards), disproved: make([][]Leadership, shards)}
 	for i := range t.known {
 		t.known[i].Store(&Leadership{})
 	}
@@ -55,7 +64,7 @@ func (t *Table) OnNews(f func(shard int, l Leadership)) { t.noted = f }
 func (t *Table) Learn(shard int, l Leadership) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.Node == 0 || l.Term <= t.known[shard].Load().Term {
+	if l.Node == 0 || l.Term <= t.known[shard].Load().Term || slices.Contains(t.disproved[shard], l) {
 		return false
 	}
 	t.known[shard].Store(&l)
@@ -64,6 +73,26 @@ func (t *Table) Learn(shard int, l Leadership) bool {
 		t.noted(shard, l)
 	}
 	return true
+}
+
+// disprovedMax is how many pieces of news of a shard are remembered that were false.
+const disprovedMax = 64
+
+// Disprove takes note that a piece of news was false: its node has not come to its term.
+// What is known of the shard then is nothing, until somebody tells.
+func (t *Table) Disprove(shard int, l Leadership) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if *t.known[shard].Load() == l {
+		t.known[shard].Store(&Leadership{})
+		t.changes++
+	}
+	if slices.Contains(t.disproved[shard], l) {
+		return
+	}
+	if t.disproved[shard] = append(t.disproved[shard], l); len(t.disproved[shard]) > disprovedMax {
+		t.disproved[shard] = t.disproved[shard][1:]
+	}
 }
 
 // Of is who leads a shard, or led it last; the zero value while nothing is
@@ -81,8 +110,8 @@ func (t *Table) All() (known []Leadership, changes uint64) {
 	return known, t.changes
 }
 
-// Epoch grows with everything that becomes known: of two nodes, the one that
-// knows more has the greater. It is the sum of the terms.
+// Epoch grows with everything that becomes known, but for what is false: of two nodes, the
+// one that knows more has the greater. It is the sum of the terms.
 func (t *Table) Epoch() uint64 {
 	sum := uint64(0)
 	for i := range t.known {
@@ -105,14 +134,17 @@ func encode(known []Leadership) []byte {
 	return b
 }
 
-// learnAll takes over what is newer of a peer's table.
-func (t *Table) learnAll(b []byte) error {
+// learnAll takes over what is newer of a peer's table, of what may be true.
+func (t *Table) learnAll(b []byte, may func(shard int, l Leadership) bool) error {
 	if len(b) != leadershipBytes*len(t.known) {
 		return errLength
 	}
 	for shard := range t.known {
-		l := b[leadershipBytes*shard:]
-		t.Learn(shard, Leadership{binary.LittleEndian.Uint64(l), binary.LittleEndian.Uint64(l[8:])})
+		row := b[leadershipBytes*shard:]
+		l := Leadership{binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[8:])}
+		if may(shard, l) {
+			t.Learn(shard, l)
+		}
 	}
 	return nil
 }

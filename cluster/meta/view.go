@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/engine/hashslot"
@@ -24,6 +25,19 @@ func MakeNodeID(name string, incarnation uint64) NodeID {
 	id = append(id, '.')
 	id = hex.AppendEncode(id, binary.BigEndian.AppendUint64(make([]byte, 0, 8), incarnation))
 	return NodeID(id)
+}
+
+// Incarnation is the part of the id that is the node's own number; 0: the id is none.
+func (id NodeID) Incarnation() uint64 {
+	dot := strings.LastIndexByte(string(id), '.')
+	if dot < 0 {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(id[dot+1:]), 16, 64)
+	if err != nil || MakeNodeID(string(id[:dot]), n) != id {
+		return 0
+	}
+	return n
 }
 
 // NodeState is how far a node's membership has come.

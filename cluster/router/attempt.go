@@ -18,6 +18,10 @@ type Counters struct {
 	// TextsLeftOut are scripts that were named by their SHA1, TextsSentAgain calls
 	// that were sent anew because a script had gone.
 	TextsLeftOut, TextsSentAgain atomic.Uint64
+	// Renewed are new boot numbers, taken because a shard knew others of this gateway.
+	Renewed atomic.Uint64
+	// Refused are requests of other nodes that make no sense, or speak for another node.
+	Refused atomic.Uint64
 }
 
 const (

@@ -346,13 +346,17 @@ func decodeWait(b []byte) (w shard.Wait, leave, ok bool) {
 	return w, bits&waitLeave != 0, true
 }
 
-// ServeWait handles a KindWait request. It does not block.
-func (r *Router) ServeWait(payload []byte, reply func([]byte)) {
+// ServeWait handles a KindWait request of a node, by its incarnation: a node waits, and
+// takes waits back, for its own clients alone. It does not block.
+func (r *Router) ServeWait(from uint64, payload []byte, reply func([]byte)) {
 	replica, body := r.local(payload)
 	w, leave, ok := decodeWait(body)
 	switch {
 	case replica == nil || !ok:
 		reply([]byte{wireError(cluster.ErrNotLeader)})
+	case w.ID.Node != from:
+		r.Counters.Refused.Add(1)
+		reply([]byte{wireError(cluster.ErrTooLarge)})
 	case leave:
 		replica.LeaveWait(w.ID)
 		reply([]byte{0})

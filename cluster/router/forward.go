@@ -82,9 +82,12 @@ func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
 	})
 }
 
-// ServePropose handles a KindPropose request. It must be called in the order
-// requests arrive, and does not block.
-func (r *Router) ServePropose(payload []byte, reply func([]byte)) {
+// ServePropose handles a KindPropose request of a node, by its incarnation. It must be
+// called in the order requests arrive, and does not block.
+//
+// A node proposes in its own name alone, and with numbers that a gateway gives out: what
+// is in the log counts as said by the gateway that it names.
+func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 	replica, body := r.local(payload)
 	if replica == nil {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
@@ -93,6 +96,11 @@ func (r *Router) ServePropose(payload []byte, reply func([]byte)) {
 	b, err := fsm.DecodeBundle(body)
 	if err != nil {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
+		return
+	}
+	if b.Origin.Node != from || from == 0 || !b.NumbersFit() {
+		r.Counters.Refused.Add(1)
+		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 		return
 	}
 	if fsm.CheckCalls(b.Txns) != nil {

@@ -3,11 +3,60 @@ package router
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"lockstep/cluster/shard"
 	"lockstep/fsm"
 )
 
-// lanes hands out identities for the bundles this gateway sends to one shard.
+// identities are what this gateway's bundles to one shard are numbered by. Where the shard
+// knows numbers that the gateway never gave out, because somebody else spoke in its name,
+// it takes the gateway's own for given up, and would for ever. So the gateway begins anew
+// then, with a boot number behind the one that the shard knows.
+type identities struct {
+	now atomic.Pointer[lanes]
+	// mu lets one bundle at a time begin anew; renewed is when one did last.
+	mu      sync.Mutex
+	renewed time.Time
+}
+
+// renewEvery is the least time between two beginnings.
+const renewEvery = time.Second
+
+// renew begins anew behind a boot number, unless another bundle has since these lanes were
+// used, or somebody did a moment ago.
+func (r *Router) renew(index int, poisoned *lanes, behind uint64) {
+	if r.cfg.Reboot == nil {
+		return
+	}
+	id := &r.lanes[index]
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	if id.now.Load() != poisoned || time.Since(id.renewed) < renewEvery {
+		return
+	}
+	boot, err := r.cfg.Reboot(index, behind)
+	if err != nil {
+		return // Reboot says so; the next bundle tries again
+	}
+	id.renewed = time.Now()
+	id.now.Store(&lanes{node: r.cfg.Node, boot: boot})
+	r.Counters.Renewed.Add(1)
+}
+
+// staleOf counts the replies of txns that the shard took for given up, and tells the
+// greatest boot number that it knows of this gateway.
+func staleOf(replies []shard.Reply) (n int, boot uint64) {
+	for i := range replies {
+		if replies[i].Outcome == fsm.OutcomeStale {
+			n++
+			boot = max(boot, fsm.StaleBoot(replies[i].Bytes))
+		}
+	}
+	return n, boot
+}
+
+// lanes hands out the numbers of the bundles this gateway sends to one shard.
 type lanes struct {
 	node, boot uint64
 	turn       atomic.Uint32

@@ -11,8 +11,9 @@ import (
 // numbersOpen counts the numbers of a shard's bundles that were given out and not given
 // back.
 func numbersOpen(r *Router, index int) (open int) {
-	for i := range r.lanes[index].all {
-		l := &r.lanes[index].all[i]
+	lanes := r.lanes[index].now.Load()
+	for i := range lanes.all {
+		l := &lanes.all[i]
 		l.mu.Lock()
 		open += len(l.open)
 		l.mu.Unlock()

@@ -2,15 +2,16 @@ package router
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"lockstep/cluster/shard"
 )
 
-// KindLeader asks a replica who leads its shard: shard u32. Answer: term uv, length
-// of the id uv, id, address; an empty id if it knows of nobody. (5 was the kind by
-// which leaders told other nodes of themselves; older ones still do, in vain.)
+// KindLeader asks a replica who leads its shard: shard u32. Answer: the answering node's
+// incarnation u64, term uv, length of the id uv, id, address; an empty id if it knows of
+// nobody.
 const KindLeader uint8 = 4
 
 const (
@@ -57,10 +58,7 @@ func (l *leaders) of(index int) shard.Leader {
 			return own
 		}
 	}
-	if l.router.cfg.Known == nil {
-		return own
-	}
-	if known := l.router.cfg.Known(index); known.Term > own.Term || known.Term == own.Term && own.Addr == "" {
+	if known := l.router.cfg.known(index); known.Term > own.Term || known.Term == own.Term && own.Addr == "" {
 		return known
 	}
 	return own
@@ -74,16 +72,44 @@ func (l *leaders) ask(index int) {
 	if now-last < int64(askEvery) || row.open.Load() >= askedMax || !row.asked.CompareAndSwap(last, now) {
 		return
 	}
+	// Before they are asked: who led then has come to that term when it answers.
+	claim := l.router.cfg.known(index)
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
-	for _, addr := range l.router.cfg.Replicas(index) {
+	addrs := l.router.cfg.Replicas(index)
+	if claim.Addr != "" && !slices.Contains(addrs, claim.Addr) {
+		addrs = append(slices.Clone(addrs), claim.Addr)
+	}
+	for _, addr := range addrs {
 		row.open.Add(1)
 		l.router.cfg.Peers.Go(addr, KindLeader, payload, func(reply []byte, err error) {
 			row.open.Add(-1)
-			if said, ok := decodeLeader(reply); err == nil && ok && said.Addr != "" {
-				l.router.cfg.Learn(index, said)
+			if err == nil {
+				l.router.cfg.take(index, claim, reply)
 			}
 		})
 	}
+}
+
+// take takes over what a replica says of its leader. One that is claimed to have led in a
+// term which it has not reached shows that the claim is false.
+func (c *Config) take(index int, claim shard.Leader, reply []byte) {
+	by, said, ok := decodeLeader(reply)
+	if !ok {
+		return
+	}
+	if c.Disprove != nil && claim.Addr != "" && said.Term < claim.Term {
+		c.Disprove(index, claim, by)
+	}
+	if said.Addr != "" {
+		c.Learn(index, said)
+	}
+}
+
+func (c *Config) known(index int) shard.Leader {
+	if c.Known == nil {
+		return shard.Leader{}
+	}
+	return c.Known(index)
 }
 
 // Doubt asks who leads a shard: what this node knows of it has not proved true.
@@ -93,28 +119,33 @@ func (r *Router) Doubt(index int) { r.leaders.ask(index) }
 func (r *Router) ServeLeader(payload []byte, reply func([]byte)) {
 	replica, _ := r.local(payload)
 	if replica == nil {
-		reply(appendLeader(nil, shard.Leader{}))
+		reply(appendLeader(nil, r.cfg.Node, shard.Leader{}))
 		return
 	}
-	reply(appendLeader(nil, replica.Leader()))
+	reply(appendLeader(nil, r.cfg.Node, replica.Leader()))
 }
 
-func appendLeader(dst []byte, l shard.Leader) []byte {
+func appendLeader(dst []byte, by uint64, l shard.Leader) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, by)
 	dst = binary.AppendUvarint(dst, l.Term)
 	dst = binary.AppendUvarint(dst, uint64(len(l.ID)))
 	return append(append(dst, l.ID...), l.Addr...)
 }
 
-func decodeLeader(b []byte) (shard.Leader, bool) {
+func decodeLeader(b []byte) (by uint64, l shard.Leader, ok bool) {
+	if len(b) < 8 {
+		return 0, l, false
+	}
+	by, b = binary.LittleEndian.Uint64(b), b[8:]
 	term, width := binary.Uvarint(b)
 	if width <= 0 {
-		return shard.Leader{}, false
+		return 0, l, false
 	}
 	b = b[width:]
 	n, width := binary.Uvarint(b)
 	if width <= 0 || n > uint64(len(b)-width) {
-		return shard.Leader{}, false
+		return 0, l, false
 	}
 	b = b[width:]
-	return shard.Leader{Term: term, ID: string(b[:n]), Addr: string(b[n:])}, true
+	return by, shard.Leader{Term: term, ID: string(b[:n]), Addr: string(b[n:])}, true
 }

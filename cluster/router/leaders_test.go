@@ -116,13 +116,56 @@ func TestStaleReadsOfAGatewayWithoutAReplica(t *testing.T) {
 
 func TestLeadersSurviveTheWire(t *testing.T) {
 	l := shard.Leader{ID: "n1.0123", Addr: "n1:7000", Term: 1 << 40}
-	data := appendLeader(nil, l)
-	if got, ok := decodeLeader(data); !ok || got != l {
+	data := appendLeader(nil, 7, l)
+	if by, got, ok := decodeLeader(data); !ok || by != 7 || got != l {
 		t.Errorf("%+v %v", got, ok)
 	}
-	for _, bad := range [][]byte{nil, {0x80}, {1}, {1, 9, 'x'}} {
-		if _, ok := decodeLeader(bad); ok {
+	for _, bad := range [][]byte{nil, {0x80}, data[:7], data[:9], append(data[:9:9], 1, 9, 'x')} {
+		if _, _, ok := decodeLeader(bad); ok {
 			t.Errorf("% x was taken", bad)
+		}
+	}
+}
+
+// TestALeaderOfATermThatNeverWasIsFoundOut: nodes have told each other that a node leads in
+// a term to which its replica has not come. Who asks it, in vain, learns that, and goes on
+// with what is true; once it did so for ever.
+func TestALeaderOfATermThatNeverWasIsFoundOut(t *testing.T) {
+	for _, hasReplica := range []bool{false, true} {
+		b, c := &fakeShard{addr: "c", term: 3}, &fakeShard{addr: "c", self: true, term: 3}
+		w, gateway := townOf(b, c)
+		if hasReplica {
+			own := &fakeShard{addr: "c", term: 3}
+			gateway = routerOf(5000, w, own, own)
+		}
+		w.routers["b"].cfg.Node, w.routers["c"].cfg.Node = 11, 12
+		var mu sync.Mutex
+		false60 := shard.Leader{ID: "b", Addr: "b", Term: 1 << 60}
+		believed := false60
+		gateway.cfg.Known = func(int) shard.Leader {
+			mu.Lock()
+			defer mu.Unlock()
+			return believed
+		}
+		gateway.cfg.Learn = func(_ int, said shard.Leader) {
+			mu.Lock()
+			defer mu.Unlock()
+			if said.Term > believed.Term {
+				believed = said
+			}
+		}
+		gateway.cfg.Disprove = func(_ int, claim shard.Leader, by uint64) {
+			mu.Lock()
+			defer mu.Unlock()
+			if claim == false60 && by == 11 && believed == false60 {
+				believed = shard.Leader{}
+			}
+		}
+		call := callOf(0, "incr", "k")
+		b.steps = bytesOf(cluster.ErrNotLeader, 10_000)
+		gateway.Do(t.Context(), []*cluster.Call{call})
+		if call.Err != nil || len(c.bundles) != 1 {
+			t.Errorf("a replica of its own: %v; %v, %d bundles arrived", hasReplica, call.Err, len(c.bundles))
 		}
 	}
 }

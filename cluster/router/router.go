@@ -102,6 +102,9 @@ type Config struct {
 	// nobody is known. Learn takes over what a replica says of it.
 	Known func(index int) shard.Leader
 	Learn func(index int, said shard.Leader)
+	// Disprove is told that a node, by its incarnation, has not reached the term of
+	// what was Known of a shard; may be nil.
+	Disprove func(index int, claim shard.Leader, by uint64)
 	// Heard, when set, is the index up to which this node has heard of changes from
 	// other nodes' replicas of a shard.
 	Heard func(index int) uint64
@@ -109,6 +112,10 @@ type Config struct {
 	// Scripts, when set, are the scripts that a shard has as far as this node knows:
 	// their texts need not travel to it with each EVAL. Nil: all must.
 	Scripts func(index int) *script.Cache
+	// Reboot, when set, returns a boot number of this gateway that is greater than
+	// another one, and stays so over restarts: a shard takes what this gateway sends for
+	// that of an earlier process.
+	Reboot func(index int, behind uint64) (uint64, error)
 	// Numbered, when set, is told the identities of txns whose calls name their
 	// client, before they are sent.
 	Numbered func(index int, first fsm.TxnID, calls []*cluster.Call)
@@ -119,7 +126,7 @@ type Config struct {
 // Router routes calls.
 type Router struct {
 	cfg      Config
-	lanes    []*lanes
+	lanes    []identities
 	Counters Counters
 	leaders  leaders
 	// ages are how old this node's replicas are.
@@ -136,10 +143,10 @@ type Router struct {
 
 // New returns a router.
 func New(cfg Config) *Router {
-	r := &Router{cfg: cfg, lanes: make([]*lanes, cfg.Layout.Shards()), ages: make([]age, cfg.Layout.Shards()), hopMax: hopBytesMax}
+	r := &Router{cfg: cfg, lanes: make([]identities, cfg.Layout.Shards()), ages: make([]age, cfg.Layout.Shards()), hopMax: hopBytesMax}
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
 	for i := range r.lanes {
-		r.lanes[i] = &lanes{node: cfg.Node, boot: cfg.Boot}
+		r.lanes[i].now.Store(&lanes{node: cfg.Node, boot: cfg.Boot})
 	}
 	return r
 }

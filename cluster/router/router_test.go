@@ -42,6 +42,8 @@ type fakeShard struct {
 	again int
 	// forgot: it has no script any more.
 	forgot bool
+	// stale is how many of the first replies to a bundle are stale.
+	stale int
 	// lengths, when set, are those of the replies to writes.
 	lengths []int
 }
@@ -74,6 +76,9 @@ func (f *fakeShard) Propose(bundle []byte, n int, done func(shard.Result)) {
 	}
 	if f.forgot {
 		forgetIn(bundle, replies)
+	}
+	for i := range f.stale {
+		replies[i] = shard.Reply{Outcome: fsm.OutcomeStale}
 	}
 	done(shard.Result{Replies: replies})
 }
@@ -190,7 +195,7 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 	reply := func(b []byte) { done(b, nil) }
 	switch kind {
 	case KindPropose:
-		p.to.ServePropose(payload, reply)
+		p.to.ServePropose(1, payload, reply) // of all routers here
 	case KindLeader:
 		p.to.ServeLeader(payload, reply)
 	case KindStale:

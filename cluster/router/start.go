@@ -95,6 +95,9 @@ func (r *Router) Land(f *cluster.Flight) bool {
 	if w.res.Err != nil || firstGone(w.res.Replies) < len(w.calls) {
 		return false
 	}
+	if n, _ := staleOf(w.res.Replies); n > 0 {
+		return false
+	}
 	f.Way = nil
 	defer w.id.close() // also behind a panic
 	r.end(context.Background(), w, w.res.Replies, nil)

@@ -16,8 +16,10 @@ import (
 type sending struct {
 	calls []*cluster.Call
 	txns  *[]fsm.Txn
-	id    unanswered
-	req   request
+	// from and id are what a bundle was numbered by.
+	from *lanes
+	id   unanswered
+	req  request
 	// texts: all scripts travel with their texts.
 	texts bool
 	// leader and wait are those of a first attempt that was not waited for.
@@ -37,18 +39,27 @@ func (r *Router) write(ctx context.Context, deadline time.Time, index int, calls
 // writeWith is write; texts: scripts that the shard should have travel all the
 // same.
 func (r *Router) writeWith(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call, texts bool) {
+	why := cluster.ErrOverloaded
 	for try := 0; ; try++ {
 		if w := r.seal(index, calls, texts); w != nil {
-			defer w.id.close() // also behind a panic
-			replies, err := r.persist(ctx, deadline, &w.req)
-			r.settle(ctx, deadline, w, replies, err)
-			return
+			if r.writeOnce(ctx, deadline, w) {
+				return
+			}
+			why = cluster.ErrUnknown
 		}
 		if !r.backOff(ctx, deadline, try) {
-			failAll(calls, cluster.ErrOverloaded)
+			failAll(calls, why)
 			return
 		}
 	}
+}
+
+// writeOnce sends a bundle until its outcome is known; false: none of it has run, and it
+// is to be sent under another identity.
+func (r *Router) writeOnce(ctx context.Context, deadline time.Time, w *sending) bool {
+	defer w.id.close() // also behind a panic
+	replies, err := r.persist(ctx, deadline, &w.req)
+	return r.settleOnce(ctx, deadline, w, replies, err)
 }
 
 // seal numbers calls and makes their bundle; nil: too many are under way.
@@ -57,7 +68,8 @@ func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
 	w := &sending{calls: calls, txns: takeTxns(calls), texts: texts}
 	b := fsm.Bundle{Txns: *w.txns}
 	var ok bool
-	if w.id, ok = r.lanes[index].open(&b); !ok {
+	w.from = r.lanes[index].now.Load()
+	if w.id, ok = w.from.open(&b); !ok {
 		giveTxns(w.txns)
 		return nil
 	}
@@ -77,8 +89,24 @@ func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
 
 // settle gives calls what became of them.
 func (r *Router) settle(ctx context.Context, deadline time.Time, w *sending, replies []shard.Reply, err error) {
+	if !r.settleOnce(ctx, deadline, w, replies, err) {
+		r.writeWith(ctx, deadline, w.req.index, w.calls, w.texts)
+	}
+}
+
+// settleOnce is settle; false: the bundle has not run, and is to be sent under another
+// identity.
+func (r *Router) settleOnce(ctx context.Context, deadline time.Time, w *sending, replies []shard.Reply, err error) bool {
 	w.id.close()
 	giveTxns(w.txns)
+	if n, boot := staleOf(replies); n > 0 {
+		// It was not given up: somebody waits for it.
+		r.renew(w.req.index, w.from, boot)
+		if n == len(w.calls) && !w.req.again {
+			return false // it was in the log once, and did not run there
+		}
+		r.Counters.Unknown.Add(uint64(n))
+	}
 	switch {
 	case errors.Is(err, cluster.ErrOutOfMemory):
 		r.writeWithoutMemory(ctx, deadline, w.req.index, w.calls)
@@ -99,6 +127,7 @@ func (r *Router) settle(ctx context.Context, deadline time.Time, w *sending, rep
 			r.writeWith(ctx, deadline, w.req.index, w.calls[n:], true)
 		}
 	}
+	return true
 }
 
 // textLeast is how long a script's text must be to be left out, in bytes.

@@ -72,7 +72,7 @@ func (r *receiver) Deliver(txn int, reply []byte, _ fsm.Outcome, _ int64) {
 func (m *machine) Receiver(id fsm.EntryID) fsm.Receiver { return m.got[id] }
 
 func newMachines(t testing.TB, n int) *machines {
-	e := &machines{tracking: tracking.New(1, 1, 1000)}
+	e := &machines{tracking: tracking.New(1, 1000)}
 	for i := range n {
 		m := &machine{got: map[fsm.EntryID]*receiver{}}
 		m.m = fsm.New(fsm.Config{Group: testGroup, Tracker: e.tracking.Shard(i), Engine: engine.Config{LockSlots: 64}, Sink: m, Sched: sched.Config{Permits: 4, Workers: 2}})

@@ -27,6 +27,7 @@ type authors struct {
 // txn is one of this gateway's.
 type txn struct {
 	shard int
+	boot  uint64
 	lane  uint32
 	seq   uint64
 }
@@ -34,7 +35,7 @@ type txn struct {
 // Sent notes which client sent a txn to a shard. It must come before the txn is
 // sent.
 func (t *Table) Sent(shard int, id fsm.TxnID, client uint64) {
-	a, x := &t.authors, txn{shard, id.Lane, id.Seq}
+	a, x := &t.authors, txn{shard, id.Boot, id.Lane, id.Seq}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.by == nil {
@@ -53,12 +54,12 @@ func (t *Table) Sent(shard int, id fsm.TxnID, client uint64) {
 
 // of is the client that sent a txn, 0 if that is not known.
 func (a *authors) of(t *Table, shard int, id fsm.TxnID) uint64 {
-	if !a.some.Load() || id.Node != t.node || id.Boot != t.boot {
+	if !a.some.Load() || id.Node != t.node {
 		return 0
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.by[txn{shard, id.Lane, id.Seq}]
+	return a.by[txn{shard, id.Boot, id.Lane, id.Seq}]
 }
 
 func (a *authors) clear() {

@@ -107,8 +107,8 @@ type tracker struct {
 
 // Table is one node's tracking. All methods may be called by any goroutine.
 type Table struct {
-	// node and boot are this gateway's, to know its own txns by.
-	node, boot uint64
+	// node is this gateway's incarnation, to know its own txns by.
+	node uint64
 	// tracking is the number of clients that track; 0: changes are of no interest.
 	tracking atomic.Int64
 	maxKeys  atomic.Int64
@@ -132,8 +132,8 @@ const keysBytesMax = 256 << 20
 
 // New returns an empty table of a gateway. maxKeys may be changed with
 // SetMaxKeys; 0 is no limit.
-func New(node, boot uint64, maxKeys int64) *Table {
-	t := &Table{node: node, boot: boot, maxBytes: keysBytesMax, clients: map[uint64]*tracker{}, prefixes: newPrefixes()}
+func New(node uint64, maxKeys int64) *Table {
+	t := &Table{node: node, maxBytes: keysBytesMax, clients: map[uint64]*tracker{}, prefixes: newPrefixes()}
 	t.keys.init()
 	t.maxKeys.Store(maxKeys)
 	return t

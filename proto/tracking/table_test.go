@@ -49,7 +49,7 @@ const (
 )
 
 func newTable(maxKeys int64) (*Table, fsm.Tracker) {
-	t := New(node, boot, maxKeys)
+	t := New(node, maxKeys)
 	return t, t.Shard(0)
 }
 

@@ -301,14 +301,30 @@ func (f *Folder) Joined(clusterID string, creation meta.Creation) error {
 // Started gives a start its number, and returns that. It is at least the time in
 // microseconds: a folder that was set back, to a copy of it or a volume's snapshot,
 // must not give a number again which shards remember. The first writes under it
-// would be taken for those of that earlier start, and answered without being run.
-func (f *Folder) Started() (boot uint64, err error) {
+// would be taken for those of that earlier start, and answered without being run. A clock
+// that is beyond wallMaxUs is wrong, and does not count: shards refuse numbers that are
+// centuries ahead.
+func (f *Folder) Started() (boot uint64, err error) { return f.StartedBehind(0) }
+
+// StartedBehind is Started for a number that is greater than another one.
+func (f *Folder) StartedBehind(other uint64) (boot uint64, err error) {
 	err = f.change(func(id *Identity) error {
-		id.Boot = max(id.Boot+1, uint64(time.Now().UnixMicro()))
+		id.Boot = nextBoot(max(id.Boot, other), time.Now())
 		boot = id.Boot
 		return nil
 	})
 	return boot, err
+}
+
+// wallMaxUs is the beginning of the year 2100 in microseconds.
+const wallMaxUs = 4_102_444_800_000_000
+
+// nextBoot is the number of a start that comes behind another one.
+func nextBoot(last uint64, now time.Time) uint64 {
+	if wall := now.UnixMicro(); wall > 0 && wall <= wallMaxUs {
+		return max(last+1, uint64(wall))
+	}
+	return last + 1
 }
 
 // Opened notes that a Raft group has its data on disk now. From now on the

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/cluster/meta"
 )
@@ -337,4 +338,25 @@ func TestWhoPromisedAnotherDoesNotFound(t *testing.T) {
 	ok(t, f.BeginJoin("n2"))
 	ok(t, f.Promise("n1"))
 	says(t, f.FoundPromised(creation()), "no right to found")
+}
+
+// TestANewStartIsBehindAllThatWereBefore: whatever the clock says, and whatever number a
+// shard has been told of.
+func TestANewStartIsBehindAllThatWereBefore(t *testing.T) {
+	now := time.UnixMicro(1_800_000_000_000_000)
+	for _, c := range []struct {
+		last uint64
+		now  time.Time
+		want uint64
+	}{
+		{5, now, 1_800_000_000_000_000},
+		{1_900_000_000_000_000, now, 1_900_000_000_000_001},
+		{5, time.UnixMicro(-7), 6},
+		{5, time.UnixMicro(wallMaxUs), wallMaxUs},
+		{5, time.UnixMicro(wallMaxUs + 1), 6},
+	} {
+		if got := nextBoot(c.last, c.now); got != c.want {
+			t.Errorf("behind %d at %v: %d, want %d", c.last, c.now, got, c.want)
+		}
+	}
 }

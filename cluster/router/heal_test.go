@@ -1,0 +1,273 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+	"lockstep/engine"
+	"lockstep/fsm"
+)
+
+// machineShard is a shard that leads: each bundle is an entry of a state machine.
+type machineShard struct {
+	fakeShard
+	machine *fsm.Machine
+	index   uint64
+	// before, when set, is called before the next bundle, which is lost after it has
+	// entered the log.
+	before func()
+	wait   sync.Map // fsm.EntryID -> *collector
+}
+
+// collector gathers the replies to one bundle.
+type collector struct {
+	mu      sync.Mutex
+	replies []shard.Reply
+	left    int
+	done    func(shard.Result)
+}
+
+func (c *collector) Deliver(txn int, reply []byte, outcome fsm.Outcome, _ int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replies[txn] = shard.Reply{Bytes: reply, Outcome: outcome}
+	if c.left--; c.left == 0 {
+		c.done(shard.Result{Replies: c.replies})
+	}
+}
+
+func newMachineShard(t *testing.T) *machineShard {
+	s := &machineShard{fakeShard: fakeShard{addr: "me", self: true}}
+	s.machine = fsm.New(fsm.Config{Engine: engine.Config{LockSlots: 16}, Sink: s})
+	t.Cleanup(s.machine.Close)
+	return s
+}
+
+// Receiver implements fsm.Sink.
+func (s *machineShard) Receiver(id fsm.EntryID) fsm.Receiver {
+	if c, ok := s.wait.LoadAndDelete(id); ok {
+		return c.(*collector)
+	}
+	return nil
+}
+
+func (s *machineShard) Propose(bundle []byte, n int, done func(shard.Result)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bundles = append(s.bundles, bundle)
+	if before := s.before; before != nil {
+		s.before = nil
+		s.applyLocked(bundle, n, func(shard.Result) {})
+		before()
+		done(shard.Result{Err: cluster.ErrUnknown})
+		return
+	}
+	s.applyLocked(bundle, n, done)
+}
+
+func (s *machineShard) ProposeAgain(bundle []byte, n int, done func(shard.Result)) {
+	s.Propose(bundle, n, done)
+}
+
+func (s *machineShard) applyLocked(bundle []byte, n int, done func(shard.Result)) {
+	s.index++
+	id := fsm.EntryID{Node: 1, Boot: 1, N: s.index}
+	s.wait.Store(id, &collector{replies: make([]shard.Reply, n), left: n, done: done})
+	b := fsm.NewEntryBuilder(0, id, int64(1000+s.index), len(bundle))
+	b.Add(bundle)
+	if err := s.machine.Apply(s.index, b.Finish()); err != nil {
+		panic(err)
+	}
+}
+
+// forge brings a bundle into the log that the gateway never sent.
+func (s *machineShard) forge(t *testing.T, b fsm.Bundle, args ...string) {
+	t.Helper()
+	b.Txns = []fsm.Txn{callOf(0, args...).Txn}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applyLocked(fsm.AppendBundle(nil, &b), 1, func(shard.Result) {})
+}
+
+// gatewayOf is a router in front of a shard, and how often it began anew.
+func gatewayOf(s *machineShard, timeoutMs int) (r *Router, reboots *[]uint64) {
+	reboots = new([]uint64)
+	r = New(Config{
+		Node: 1, Boot: 100, Layout: halves{}, TimeoutMs: func() int { return timeoutMs },
+		Replica: func(int) Shard { return s }, Replicas: func(int) []string { return nil },
+		Reboot: func(_ int, behind uint64) (uint64, error) {
+			*reboots = append(*reboots, behind)
+			return max(behind, 100) + 1, nil
+		},
+	})
+	return r, reboots
+}
+
+func incr(t *testing.T, r *Router, want string) {
+	t.Helper()
+	call := callOf(0, "incr", "n")
+	r.Do(t.Context(), []*cluster.Call{call})
+	if call.Err != nil || string(call.Reply) != want {
+		t.Errorf("%q, %v; want %q", call.Reply, call.Err, want)
+	}
+}
+
+// TestAGatewayInWhoseNameSomebodySpokeBeginsAnew: a shard that has been told numbers in a
+// gateway's name takes what the gateway sends for given up. It did so for as long as the
+// gateway lived: each of its writes was INDETERMINATE. Now the gateway takes a boot number
+// behind the one that the shard knows, and sends the write again, which has not run.
+func TestAGatewayInWhoseNameSomebodySpokeBeginsAnew(t *testing.T) {
+	for name, forged := range map[string]func(lane uint32) fsm.Bundle{
+		"a later boot": func(lane uint32) fsm.Bundle {
+			return fsm.Bundle{Origin: fsm.Origin{Node: 1, Boot: 1 << 50, Lane: lane}}
+		},
+		"acknowledgements": func(lane uint32) fsm.Bundle {
+			return fsm.Bundle{Origin: fsm.Origin{Node: 1, Boot: 100, Lane: lane}, FirstSeq: 5000, AckedBelow: 5000}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newMachineShard(t)
+			r, reboots := gatewayOf(s, 10_000)
+			incr(t, r, ":1\r\n")
+			for lane := range uint32(fsm.Lanes) {
+				s.forge(t, forged(lane), "set", "forged", "1")
+			}
+			for i := range 2 * fsm.Lanes {
+				incr(t, r, fmt.Sprintf(":%d\r\n", i+2))
+			}
+			if len(*reboots) != 1 || r.Counters.Renewed.Load() != 1 || r.Counters.Unknown.Load() != 0 {
+				t.Errorf("it began anew behind %d; %d outcomes are unknown", *reboots, r.Counters.Unknown.Load())
+			}
+		})
+	}
+}
+
+// TestABatchThatLandsBeginsAnewElsewhere: the same for who does not wait: the flight has
+// not landed, and who finishes it gets the reply.
+func TestABatchThatLandsBeginsAnewElsewhere(t *testing.T) {
+	s := newMachineShard(t)
+	r, _ := gatewayOf(s, 10_000)
+	s.forge(t, fsm.Bundle{Origin: fsm.Origin{Node: 1, Boot: 200}}, "set", "forged", "1")
+	calls := []*cluster.Call{callOf(0, "incr", "n"), callOf(0, "incr", "n")}
+	landed := make(chan bool, 1)
+	f := &cluster.Flight{Landed: func(bool) { landed <- true }}
+	if r.Start(calls, f) != cluster.StartedFlight {
+		t.Fatal("not started")
+	}
+	<-landed
+	if r.Land(f) {
+		t.Fatal("landed")
+	}
+	r.Finish(context.Background(), f)
+	for i, want := range []string{":1\r\n", ":2\r\n"} {
+		if calls[i].Err != nil || string(calls[i].Reply) != want {
+			t.Errorf("%q, %v", calls[i].Reply, calls[i].Err)
+		}
+	}
+}
+
+// TestWhatMayHaveRunIsNotSentUnderAnotherIdentity: a bundle that was in the log before may
+// have run there. Then the outcome is unknown, and the next write goes well.
+func TestWhatMayHaveRunIsNotSentUnderAnotherIdentity(t *testing.T) {
+	s := newMachineShard(t)
+	r, reboots := gatewayOf(s, 10_000)
+	s.before = func() {
+		b := fsm.Bundle{Origin: fsm.Origin{Node: 1, Boot: 300}, Txns: []fsm.Txn{callOf(0, "set", "forged", "1").Txn}}
+		s.applyLocked(fsm.AppendBundle(nil, &b), 1, func(shard.Result) {})
+	}
+	call := callOf(0, "incr", "n")
+	r.Do(t.Context(), []*cluster.Call{call})
+	if !errors.Is(call.Err, cluster.ErrUnknown) || r.Counters.Unknown.Load() != 1 {
+		t.Errorf("%q, %v; %d are counted", call.Reply, call.Err, r.Counters.Unknown.Load())
+	}
+	incr(t, r, ":2\r\n")
+	if len(*reboots) != 1 || (*reboots)[0] != 300 {
+		t.Errorf("it began anew behind %d", *reboots)
+	}
+}
+
+// TestOfABundleThatIsStaleInPartTheRestRuns: those txns have a reply that ran; of the others
+// nothing is known, for they cannot be sent behind them.
+func TestOfABundleThatIsStaleInPartTheRestRuns(t *testing.T) {
+	s := &fakeShard{addr: "me", self: true, stale: 2}
+	r := routerOf(5000, nil, s, s)
+	calls := []*cluster.Call{callOf(0, "incr", "a"), callOf(0, "incr", "b"), callOf(0, "incr", "c")}
+	r.Do(t.Context(), calls)
+	for i, c := range calls {
+		if i < 2 && !errors.Is(c.Err, cluster.ErrUnknown) || i == 2 && (c.Err != nil || string(c.Reply) != ":2\r\n") {
+			t.Errorf("call %d: %q, %v", i, c.Reply, c.Err)
+		}
+	}
+	if len(s.bundles) != 1 {
+		t.Errorf("%d bundles", len(s.bundles))
+	}
+}
+
+// TestAGatewayThatCannotBeginAnewSaysSo: in time, and with no claim that the write has not
+// run. It does not try more often than now and then.
+func TestAGatewayThatCannotBeginAnewSaysSo(t *testing.T) {
+	s := newMachineShard(t)
+	r, _ := gatewayOf(s, 200)
+	tries := 0
+	r.cfg.Reboot = func(int, uint64) (uint64, error) { tries++; return 50, nil }
+	s.forge(t, fsm.Bundle{Origin: fsm.Origin{Node: 1, Boot: 200}}, "set", "forged", "1")
+	call, began := callOf(0, "incr", "n"), time.Now()
+	r.Do(t.Context(), []*cluster.Call{call})
+	if !errors.Is(call.Err, cluster.ErrUnknown) || time.Since(began) > time.Minute {
+		t.Errorf("%q, %v", call.Reply, call.Err)
+	}
+	if most := 1 + int(time.Since(began)/renewEvery); tries == 0 || tries > most+1 {
+		t.Errorf("%d tries", tries)
+	}
+}
+
+// TestANodeSpeaksForItselfAlone: what a node proposes, or waits for, in another's name is
+// refused, and so are numbers that no gateway gives out.
+func TestANodeSpeaksForItselfAlone(t *testing.T) {
+	s := newMachineShard(t)
+	r, _ := gatewayOf(s, 1000)
+	propose := func(from uint64, b fsm.Bundle) error {
+		b.Txns = []fsm.Txn{callOf(0, "incr", "n").Txn}
+		var res shard.Result
+		r.ServePropose(from, fsm.AppendBundle([]byte{0, 0, 0, 0}, &b), func(answer []byte) { res = decodeResult(answer, 1, false) })
+		return res.Err
+	}
+	own := fsm.Origin{Node: 7, Boot: 1}
+	for name, c := range map[string]struct {
+		from uint64
+		b    fsm.Bundle
+	}{
+		"another node's":      {8, fsm.Bundle{Origin: own}},
+		"nobody's":            {0, fsm.Bundle{}},
+		"a leader's own":      {7, fsm.Bundle{}},
+		"a lane out of range": {7, fsm.Bundle{Origin: fsm.Origin{Node: 7, Boot: 1, Lane: fsm.Lanes}}},
+		"numbers to come":     {7, fsm.Bundle{Origin: own, AckedBelow: 1}},
+		"beyond the window":   {7, fsm.Bundle{Origin: own, FirstSeq: fsm.LaneWindow}},
+	} {
+		if err := propose(c.from, c.b); !errors.Is(err, cluster.ErrNotKnown) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := propose(7, fsm.Bundle{Origin: own}); err != nil {
+		t.Errorf("its own: %v", err)
+	}
+	b := &blocked{router: r, wait: shard.Wait{ID: shard.WaiterID{Node: 7, N: 1}, Keys: [][]byte{[]byte("k")}}}
+	for _, bits := range []byte{0, waitLeave} {
+		for from, want := range map[uint64]error{7: nil, 8: cluster.ErrTooLarge} {
+			var got error
+			r.ServeWait(from, b.encode(bits), func(answer []byte) { got = waitAnswer(answer, nil) })
+			if !errors.Is(got, want) {
+				t.Errorf("a wait of node 7 from node %d: %v, want %v", from, got, want)
+			}
+		}
+	}
+	if n := r.Counters.Refused.Load(); n != 8 {
+		t.Errorf("%d requests are counted as refused", n)
+	}
+}

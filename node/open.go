@@ -196,6 +196,7 @@ func (n *Node) openMeta(context.Context) error {
 	cfg := n.groupConfig(meta.GroupID)
 	cfg.SM = metaAdapter{n.machine}
 	cfg.Verify = meta.VerifyCommand
+	cfg.Arriving = func() raftio.Arrival { return new(meta.Arrival) }
 	cfg.ProbeEvery = shard.ProbeUsual
 	cfg.OnLeader = func(uint64) { n.kick(meta.GroupID) }
 	cfg.OnLost = func(uint64) {}

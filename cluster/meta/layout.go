@@ -1,6 +1,10 @@
 package meta
 
-import "lockstep/engine/hashslot"
+import (
+	"fmt"
+
+	"lockstep/engine/hashslot"
+)
 
 // Layout is the part of a view that never changes after creation: which shard
 // owns which hash slots.
@@ -32,6 +36,16 @@ func slotTable(shards []Shard) *[hashslot.Count]uint16 {
 		}
 	}
 	return table
+}
+
+// checkShards refuses shards that no cluster has.
+func checkShards(shards []Shard) error {
+	for i, s := range shards {
+		if s.ID != uint32(i) || s.FirstSlot > s.LastSlot || int(s.LastSlot) >= hashslot.Count {
+			return fmt.Errorf("%w: shard %d with slots %d to %d", ErrCorrupt, s.ID, s.FirstSlot, s.LastSlot)
+		}
+	}
+	return nil
 }
 
 // layShards divides the hash slots among n shards: contiguous ranges whose

@@ -187,25 +187,59 @@ func (m *Machine) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
+	v, err := readSnapshot(data)
+	if err != nil {
+		return err
+	}
+	m.publish(v, true)
+	return nil
+}
+
+// readSnapshot is the state that a snapshot holds.
+func readSnapshot(data []byte) (*View, error) {
 	if len(data) > maxSnapshotBytes {
-		return fmt.Errorf("snapshot of the meta group: %w: longer than %d bytes", ErrCorrupt, maxSnapshotBytes)
+		return nil, fmt.Errorf("snapshot of the meta group: %w: longer than %d bytes", ErrCorrupt, maxSnapshotBytes)
 	}
 	body, err := unseal(snapshotMagic, data)
 	if err != nil {
-		return fmt.Errorf("snapshot of the meta group: %w", err)
+		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
 	}
 	v := &View{}
 	if err := strictJSON(body, v); err != nil {
-		return fmt.Errorf("snapshot of the meta group: %w", err)
+		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
 	}
 	if err := CheckVersion(v.Version()); err != nil {
-		return fmt.Errorf("snapshot of the meta group: %w", err)
+		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
 	}
 	if v.Settings == nil {
 		v.Settings = map[string]string{}
 	}
+	if err := checkShards(v.Shards); err != nil {
+		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
+	}
 	v.finish()
-	m.publish(v, true)
+	return v, nil
+}
+
+// Arrival judges a snapshot that another node sends (raftio.Arrival). Its zero value is
+// ready.
+type Arrival struct{ data []byte }
+
+// Write implements io.Writer. What is too long for a snapshot is not kept.
+func (a *Arrival) Write(b []byte) (int, error) {
+	a.data = append(a.data, b[:min(len(b), maxSnapshotBytes+1-len(a.data))]...)
+	return len(b), nil
+}
+
+// Err implements raftio.Arrival. A snapshot of a newer program is whole: it ends this one,
+// in words, when it is read.
+func (a *Arrival) Err() error {
+	if len(a.data) > maxSnapshotBytes {
+		return fmt.Errorf("%w: longer than %d bytes", ErrCorrupt, maxSnapshotBytes)
+	}
+	if _, err := unseal(snapshotMagic, a.data); !errors.Is(err, ErrVersion) {
+		return err
+	}
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -21,6 +23,37 @@ func TestAnIncarnationIsReadFromAnID(t *testing.T) {
 	} {
 		if got := id.Incarnation(); got != want {
 			t.Errorf("%q: %x, want %x", id, got, want)
+		}
+	}
+}
+
+// TestASnapshotIsJudgedWhenItArrives: what was changed or cut on its way is refused before it
+// is taken; what no cluster has is refused when it is read.
+func TestASnapshotIsJudgedWhenItArrives(t *testing.T) {
+	arrives := func(data []byte) error {
+		var a Arrival
+		for rest := data; len(rest) > 0; rest = rest[min(100, len(rest)):] {
+			if n, err := a.Write(rest[:min(100, len(rest))]); err != nil || n != min(100, len(rest)) {
+				t.Fatal(n, err)
+			}
+		}
+		return a.Err()
+	}
+	whole := seal(snapshotMagic, []byte(oldState))
+	if err := arrives(whole); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range [][]byte{nil, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0), seal(commandMagic, []byte(oldState))} {
+		if err := arrives(bad); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes: %v", len(bad), err)
+		}
+	}
+	for _, shards := range []string{
+		`[{"id":0,"first_slot":0,"last_slot":16384}]`, `[{"id":0,"first_slot":9,"last_slot":8}]`, `[{"id":1,"first_slot":0,"last_slot":16383}]`,
+	} {
+		err := NewMachine().Restore(bytes.NewReader(seal(snapshotMagic, []byte(`{"cluster_id":"c1","shards":`+shards+`}`))))
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", shards, err)
 		}
 	}
 }

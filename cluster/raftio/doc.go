@@ -19,7 +19,10 @@
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
 //   - transfer.go: an order to lead that comes late breaks no lease, and one that is
-//     not answered does not keep a leader from taking entries.
+//     not answered does not keep a leader from taking entries; a vote sticks to the leader
+//     by its id, not by its address.
+//   - judge.go: a request or an answer that makes no sense does not reach Raft, where it
+//     would end the process, or use up the terms there are.
 //   - pledge.go: a replica in the place of one that was deleted keeps what that one has
 //     promised, to candidates and to leaders.
 //   - members.go: a server that was taken out is not called any more: another node may
@@ -57,7 +60,7 @@
 //   - snapshots.go: leftovers are removed, those of a failure at once; the newest
 //     snapshot is verified before Raft starts, a log that contradicts a snapshot is
 //     noticed (hashicorp/raft#697), a log that ends before a snapshot goes at once, and a
-//     snapshot that is older than the newest is not installed over it, nor counted on
+//     snapshot that is older than the newest, or does not arrive whole, is not installed over it, nor counted on
 //     again behind it.
 //
 // Nothing of the library is patched. What each wrapper implements is what the

@@ -43,9 +43,20 @@ func networkedWith(t *testing.T, id string, cfg TransportConfig) (*Transport, st
 	tr.Serve()
 	cfg.TurnOff, cfg.LastIndex, cfg.Heartbeat = func(uint64) {}, func() (uint64, error) { return 0, nil }, leaseHeartbeat
 	rt := NewTransport(nt, cfg)
+	rt.Begin(following{})
 	t.Cleanup(func() { rt.Close() })
 	return rt, addr
 }
+
+// following is a Raft that is in a term and knows a leader.
+type following struct {
+	term   uint64
+	leader raft.ServerID
+	at     raft.ServerAddress
+}
+
+func (f following) CurrentTerm() uint64                               { return f.term }
+func (f following) LeaderWithID() (raft.ServerAddress, raft.ServerID) { return f.at, f.leader }
 
 func TestHeartbeatsGoThroughTheMainLoop(t *testing.T) {
 	follower, addr := networked(t, "b", NewAcks())
@@ -76,7 +87,7 @@ func TestAnInstallProvesHowFarALogReachesAndNothingOfATime(t *testing.T) {
 		_, _ = io.Copy(io.Discard, rpc.Reader)
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}, Term: 4, Success: true}, nil)
 	}()
-	req := &raft.InstallSnapshotRequest{RPCHeader: heartbeat(4).RPCHeader, SnapshotVersion: 1, Term: 4, LastLogIndex: 17, Size: 3}
+	req := &raft.InstallSnapshotRequest{RPCHeader: heartbeat(4).RPCHeader, SnapshotVersion: 1, Term: 4, LastLogIndex: 17, Size: 3, Configuration: configurationEntry(1, 1, "a").Data}
 	must(t, leader.InstallSnapshot("b", raft.ServerAddress(addr), req, &raft.InstallSnapshotResponse{}, strings.NewReader("abc")))
 	if sent, match := acks.Sent("b", 4), acks.Match("b", 4); sent != 0 || match != 17 {
 		t.Errorf("sent at %v, and the log reaches to %d", sent, match)

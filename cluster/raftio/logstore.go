@@ -80,13 +80,20 @@ func guardLog(inner raft.LogStore, g Guards, dog *Watchdog, c *Configurations) (
 // opened.
 func (s *LogStore) AppendedBytes() uint64 { return s.appended.Load() }
 
-// check examines an entry; what is wrong with it ends the process. To skip it,
-// or to cut it off, could lose what a quorum has acknowledged.
-func (s *LogStore) check(l *raft.Log) error {
+// examine says what is wrong with an entry; nil: nothing is.
+func (s *LogStore) examine(l *raft.Log) error {
 	err := checkSeal(l)
 	if err == nil && l.Type == raft.LogCommand && s.guards.Verify != nil {
 		err = s.guards.Verify(l)
 	}
+	return err
+}
+
+// check examines an entry; what is wrong with it ends the process. To skip it,
+// or to cut it off, could lose what a quorum has acknowledged. Entries of other nodes
+// were examined when they came (Transport.judge).
+func (s *LogStore) check(l *raft.Log) error {
+	err := s.examine(l)
 	if err != nil {
 		err = fmt.Errorf("entry %d of term %d: %w", l.Index, l.Term, err)
 		s.dog.fail(err)

@@ -70,6 +70,9 @@ func (p *pipeline) relay() {
 		sent := p.sent[0]
 		p.sent = p.sent[1:]
 		p.mu.Unlock()
+		if resp := f.Response(); f.Error() == nil && judgeTerm(resp.Term, f.Request().Term) != nil {
+			*resp = raft.AppendEntriesResponse{Term: f.Request().Term} // which is no success
+		}
 		if f.Error() == nil {
 			p.acks.take(p.id, f.Request(), f.Response(), sent)
 		}

@@ -149,7 +149,8 @@ func trim(args *raft.AppendEntriesRequest) {
 // term would change the term on the network goroutine, beside the main loop
 // (hashicorp/raft#695). Through the main loop a follower answers a little
 // later. Each request names the node it is for, so that no other can answer it.
-// Orders to lead, and requests for votes, are judged by what was heard (transfers).
+// Orders to lead, and requests for votes, are judged by what was heard (transfers), and
+// all that arrives by whether it makes sense (judge).
 //
 // While the disk hangs it says nothing as a leader.
 type Transport struct {
@@ -160,8 +161,11 @@ type Transport struct {
 	lastIndex func() (uint64, error)
 	covered   func(from uint64) (last, term uint64)
 	pledge    Pledge
+	entry     func(*raft.Log) error
 	transfers transfers
 	installs  installs
+	// raft is whom requests are for; it is set by Begin.
+	raft Following
 	// incoming are requests on their way to Raft, until closed.
 	incoming chan raft.RPC
 	closed   chan struct{}
@@ -195,16 +199,30 @@ type TransportConfig struct {
 	Heartbeat time.Duration
 	// Pledge is what a former replica of this node has left.
 	Pledge Pledge
+	// Entry says what is wrong with an entry that another node has sent; nil: nothing is.
+	Entry func(*raft.Log) error
 }
 
-// NewTransport wraps a transport, which is closed with it.
+// Following is what a transport asks of its Raft.
+type Following interface {
+	CurrentTerm() uint64
+	LeaderWithID() (raft.ServerAddress, raft.ServerID)
+}
+
+// NewTransport wraps a transport, which is closed with it. Requests of others wait until
+// Begin.
 func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
 	t := &Transport{
-		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, covered: cfg.Covered, pledge: cfg.Pledge,
+		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, covered: cfg.Covered, pledge: cfg.Pledge, entry: cfg.Entry,
 		transfers: transfers{heartbeat: cfg.Heartbeat}, incoming: make(chan raft.RPC), closed: make(chan struct{}),
 	}
-	go t.relay()
 	return t
+}
+
+// Begin lets requests reach Raft, which runs.
+func (t *Transport) Begin(r Following) {
+	t.raft = r
+	go t.relay()
 }
 
 func named(id raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
@@ -224,6 +242,9 @@ func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 	sent := Now()
 	err := t.NetworkTransport.AppendEntries(id, named(id, addr), args, resp)
 	if err == nil {
+		err = judgeTerm(resp.Term, args.Term)
+	}
+	if err == nil {
 		t.acks.take(id, args, resp, sent)
 	}
 	return err
@@ -240,6 +261,9 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, a
 	one := t.installs.begin(id, args.Size, data)
 	defer one.end()
 	err := t.NetworkTransport.InstallSnapshot(id, named(id, addr), args, resp, one)
+	if err == nil {
+		err = judgeTerm(resp.Term, args.Term)
+	}
 	if err != nil && resp.Term == args.Term && t.installs.hasIt(id, args, err) {
 		resp.Success, err = true, nil
 	}

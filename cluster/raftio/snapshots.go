@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,10 @@ type Snapshots struct {
 	// for ever (hashicorp/raft#697). It must be set before Raft starts, and must
 	// not wait for Raft.
 	Contradicted func(index uint64)
+	// Arriving returns what judges a snapshot that a leader sends; nil: none is judged. It
+	// must be set before Raft starts. Raft takes a snapshot for good before anybody reads
+	// it, and a node that cannot read its newest one ends.
+	Arriving func() Arrival
 	// newest ends with this entry; nil: there is none.
 	newest atomic.Pointer[snapshotEnd]
 	// own is the index of the snapshot that this replica is about to write.
@@ -47,6 +52,13 @@ type Snapshots struct {
 	// Raft has taken note of it (OwnEnded).
 	ending sync.Mutex
 	held   atomic.Bool
+}
+
+// Arrival judges the bytes of a snapshot. Err is asked for behind the last one: it says why
+// they are no whole snapshot; nil: they are.
+type Arrival interface {
+	io.Writer
+	Err() error
 }
 
 // snapshotEnd is the last entry of a snapshot.
@@ -196,6 +208,9 @@ func removeLeftovers(dir string) error {
 	return nil
 }
 
+// errArrival refuses a snapshot that did not arrive as it was sent.
+var errArrival = errors.New("a snapshot that is not whole")
+
 // errOlder refuses a snapshot that ends before the newest one here, errCovered one
 // beyond which the log goes.
 var (
@@ -235,6 +250,9 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 		SnapshotSink: sink, folder: filepath.Join(s.dir, sink.ID()),
 		in: s, stored: func() error { return s.stored(index, term, in) },
 		overtaken: func() error { _, err := s.notOlder(index, term); return err },
+	}
+	if s.Arriving != nil {
+		w.arriving = s.Arriving()
 	}
 	if w.state, err = os.OpenFile(filepath.Join(w.folder+unfinishedSuffix, stateFile), os.O_WRONLY, 0); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
@@ -319,8 +337,10 @@ type watchedSink struct {
 	in        *Snapshots
 	own       bool
 	overtaken func() error
-	over      bool
-	err       error
+	// arriving judges what a leader sends; nil: nobody does.
+	arriving Arrival
+	over     bool
+	err      error
 }
 
 // OwnSink says that a snapshot of this replica's own goes into a sink, of which Own was
@@ -332,10 +352,23 @@ func OwnSink(sink raft.SnapshotSink) {
 	}
 }
 
+// Write implements raft.SnapshotSink.
+func (w *watchedSink) Write(b []byte) (int, error) {
+	if w.arriving != nil && !w.own {
+		_, _ = w.arriving.Write(b)
+	}
+	return w.SnapshotSink.Write(b)
+}
+
 // Close implements raft.SnapshotSink.
 func (w *watchedSink) Close() error {
 	if w.over {
 		return w.err
+	}
+	if w.arriving != nil && !w.own {
+		if err := w.arriving.Err(); err != nil {
+			return w.discard(errors.Join(fmt.Errorf("%w: %w", errArrival, err), w.SnapshotSink.Cancel()))
+		}
 	}
 	w.in.ending.Lock()
 	defer func() {

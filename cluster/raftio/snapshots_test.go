@@ -2,6 +2,7 @@ package raftio
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -519,4 +520,56 @@ func TestAnEmptyLogEndsWithTheNewestSnapshotWhileRaftRuns(t *testing.T) {
 		bounds(t, s.Log, 101, 102)
 		f.none(t)
 	}
+}
+
+// ninth is an Arrival that takes nine bytes for a whole snapshot.
+type ninth int
+
+func (n *ninth) Write(b []byte) (int, error) { *n += ninth(len(b)); return len(b), nil }
+func (n *ninth) Err() error {
+	if *n != 9 {
+		return fmt.Errorf("%d bytes", *n)
+	}
+	return nil
+}
+
+// TestASnapshotThatDoesNotArriveWholeIsRefused: before Raft takes it in the log's place. A
+// node that could not read it ended, and could not start again.
+func TestASnapshotThatDoesNotArriveWholeIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s, fatals := opened(t, dir, StoreBolt)
+	s.Snapshots.Arriving = func() Arrival { return new(ninth) }
+	must(t, s.Log.StoreLogs(sealedLogs(commands(1, 5, 1)...)))
+	_, trans := raft.NewInmemTransport("a:1")
+	defer trans.Close()
+	members := raft.DecodeConfiguration(configurationEntry(1, 1, "a").Data)
+	arrive := func(index uint64, pieces ...string) error {
+		sink, err := s.Snapshots.Create(1, index, 2, members, 1, trans)
+		must(t, err)
+		for _, p := range pieces {
+			_, err := sink.Write([]byte(p))
+			must(t, err)
+		}
+		return sink.Close()
+	}
+	if err := arrive(9, "the", " sta"); !errors.Is(err, errArrival) {
+		t.Fatalf("%v", err)
+	}
+	bounds(t, s.Log, 1, 5)
+	if all, err := s.Snapshots.List(); err != nil || len(all) != 0 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, SnapshotsDir)); err != nil || len(left) != 0 {
+		t.Fatalf("%v is left, %v", left, err)
+	}
+	must(t, arrive(9, "the s", "tate"))
+	// What this replica writes itself is nobody's to judge.
+	s.Snapshots.Own(12)
+	sink, err := s.Snapshots.Create(1, 12, 2, members, 1, trans)
+	must(t, err)
+	OwnSink(sink)
+	_, err = sink.Write([]byte("short"))
+	must(t, errors.Join(err, sink.Close()))
+	s.Snapshots.OwnEnded()
+	fatals.none(t)
 }

@@ -51,6 +51,9 @@ type Stores struct {
 	closers []func() error
 }
 
+// Examine says what is wrong with an entry that another node has sent; nil: nothing is.
+func (s *Stores) Examine(l *raft.Log) error { return s.log.examine(l) }
+
 // HasState tells whether a folder holds a group.
 func HasState(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, StableFile))

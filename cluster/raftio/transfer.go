@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -119,7 +120,10 @@ func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args 
 	}
 	request := *args // the library sends one request to all
 	request.LeadershipTransfer = passes
-	return t.NetworkTransport.RequestVote(id, named(id, addr), &request, resp)
+	if err := t.NetworkTransport.RequestVote(id, named(id, addr), &request, resp); err != nil {
+		return err
+	}
+	return judgeTerm(resp.Term, args.Term)
 }
 
 // RequestPreVote implements raft.WithPreVote.
@@ -130,7 +134,10 @@ func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, ar
 	if _, err := t.transfers.ask(args.Term, false); err != nil {
 		return err
 	}
-	return t.NetworkTransport.RequestPreVote(id, named(id, addr), args, resp)
+	if err := t.NetworkTransport.RequestPreVote(id, named(id, addr), args, resp); err != nil {
+		return err
+	}
+	return judgeTerm(resp.Term, args.Term)
 }
 
 // TimeoutNow implements raft.Transport. It waits no longer than for an election: as
@@ -195,12 +202,18 @@ func (t *Transport) relay() {
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
-			err := t.pledge.checkCandidate(rpc.Command)
+			err := t.judge(rpc.Command, t.raft.CurrentTerm())
+			if err == nil {
+				err = t.pledge.checkCandidate(rpc.Command)
+			}
+			if err == nil {
+				err = t.checkRival(rpc.Command)
+			}
 			if err == nil {
 				err = t.transfers.receive(rpc.Command)
 			}
 			if err != nil {
-				rpc.Respond(nil, err)
+				refuse(rpc, err)
 				continue
 			}
 			boundCommit(rpc.Command)
@@ -214,6 +227,44 @@ func (t *Transport) relay() {
 			return
 		}
 	}
+}
+
+// errRival refuses a vote to a node that is not the leader and has the leader's address.
+var errRival = errors.New("this node knows another leader at the candidate's address")
+
+// checkRival keeps the stickiness to the leader's id, on which its lease rests. The library
+// lets a candidate pass that has the leader's address; where nodes have changed places, that
+// may be another one than leads.
+func (t *Transport) checkRival(command any) error {
+	var candidate raft.RPCHeader
+	switch c := command.(type) {
+	case *raft.RequestVoteRequest:
+		if c.LeadershipTransfer {
+			return nil // the leader's lease is off (transfers)
+		}
+		candidate = c.RPCHeader
+	case *raft.RequestPreVoteRequest:
+		candidate = c.RPCHeader
+	default:
+		return nil
+	}
+	if addr, id := t.raft.LeaderWithID(); id != "" && id != raft.ServerID(candidate.ID) && addr == raft.ServerAddress(candidate.Addr) {
+		return fmt.Errorf("%w: %s, not %s", errRival, id, candidate.ID)
+	}
+	return nil
+}
+
+// refuse answers a request that does not reach Raft. What comes behind it on its connection
+// is read, so that it is not taken for the next one.
+func refuse(rpc raft.RPC, err error) {
+	if rpc.Reader == nil {
+		rpc.Respond(nil, err)
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, rpc.Reader)
+		rpc.Respond(nil, err)
+	}()
 }
 
 // Close implements raft.WithClose.

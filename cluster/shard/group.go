@@ -39,6 +39,8 @@ type GroupConfig struct {
 	ProbeEvery time.Duration
 	// Verify checks an entry's bytes where they are written and read; may be nil.
 	Verify func(data []byte) error
+	// Arriving returns what judges a snapshot that a leader sends; nil: none is judged.
+	Arriving func() raftio.Arrival
 	// OnLeader and OnLost are told of this node's leadership, in order, each
 	// OnLeader followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
@@ -198,6 +200,7 @@ func (g *Group) openLocked() error {
 		return errors.Join(err, stores.Close())
 	}
 	p := &groupParts{stores: stores, notify: make(chan bool, 64), stop: make(chan struct{})}
+	stores.Snapshots.Arriving = g.cfg.Arriving
 	stores.Snapshots.Contradicted = func(index uint64) { go g.contradicted(p, index) }
 	p.stream = raftio.Members{StreamLayer: g.cfg.Transport.StreamLayer(g.cfg.ID), Has: g.has}
 	if hadState {
@@ -210,7 +213,7 @@ func (g *Group) openLocked() error {
 	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
 		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, LastIndex: stores.Log.LastIndex, Covered: stores.Covered,
-		Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge,
+		Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge, Entry: stores.Examine,
 	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own, ownEnded: stores.Snapshots.OwnEnded}
 	rc := raftConfig(&g.cfg, p.notify, log)
@@ -231,6 +234,7 @@ func (g *Group) openLocked() error {
 		return errors.Join(err, p.trans.Close(), stores.Close())
 	}
 	stores.Begun()
+	p.trans.Begin(p.raft)
 	g.counts.observe(p.raft)
 	g.raft.Store(p.raft)
 	g.parts = p

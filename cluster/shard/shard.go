@@ -29,8 +29,10 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster"
+	"lockstep/cluster/raftio"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
+	"lockstep/engine/rdb"
 	"lockstep/fsm"
 )
 
@@ -130,6 +132,7 @@ func Open(cfg Config) (*Shard, error) {
 	gcfg.SM = machineAdapter{s.machine}
 	gcfg.OnLeader = s.lead
 	gcfg.OnLost = s.lost
+	gcfg.Arriving = func() raftio.Arrival { return new(rdb.Whole) }
 	gcfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.Group.ID, data) }
 	s.propose.init(s)
 	s.evictor.init(s)

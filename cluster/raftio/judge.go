@@ -35,24 +35,27 @@ const (
 func (t *Transport) judge(command any, term uint64) error {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
-		return errors.Join(judgeSender(&c.RPCHeader, c.Leader), judgeTerm(c.Term, term), t.judgeEntries(c))
+		return errors.Join(judgeSender(&c.RPCHeader), judgeTerm(c.Term, term), t.judgeEntries(c))
 	case *raft.RequestVoteRequest:
-		return errors.Join(judgeSender(&c.RPCHeader, c.Candidate), judgeTerm(c.Term, term), judgeEnd(c.LastLogIndex, c.LastLogTerm, c.Term))
+		return errors.Join(judgeSender(&c.RPCHeader), judgeTerm(c.Term, term), judgeEnd(c.LastLogIndex, c.LastLogTerm, c.Term))
 	case *raft.RequestPreVoteRequest:
-		return errors.Join(judgeSender(&c.RPCHeader, nil), judgeTerm(c.Term, term), judgeEnd(c.LastLogIndex, c.LastLogTerm, c.Term))
+		return errors.Join(judgeSender(&c.RPCHeader), judgeTerm(c.Term, term), judgeEnd(c.LastLogIndex, c.LastLogTerm, c.Term))
 	case *raft.InstallSnapshotRequest:
-		return errors.Join(judgeSender(&c.RPCHeader, c.Leader), judgeTerm(c.Term, term), judgeInstall(c))
+		return errors.Join(judgeSender(&c.RPCHeader), judgeTerm(c.Term, term), judgeInstall(c))
 	case *raft.TimeoutNowRequest:
-		return judgeSender(&c.RPCHeader, nil)
+		return judgeSender(&c.RPCHeader)
 	}
 	return senseless("%T", command)
 }
 
 // judgeSender judges how a request names who sent it, which Raft keeps, or writes down with
-// its vote.
-func judgeSender(h *raft.RPCHeader, before []byte) error {
-	if len(h.ID) > nameBytesMax || len(h.Addr) > nameBytesMax || len(before) > nameBytesMax {
-		return senseless("a name of more than %d bytes", nameBytesMax)
+// its vote. Without the address it would look into a field of earlier versions.
+func judgeSender(h *raft.RPCHeader) error {
+	if n := max(len(h.ID), len(h.Addr)); n > nameBytesMax {
+		return senseless("a name of %d bytes", n)
+	}
+	if len(h.Addr) == 0 {
+		return senseless("no address of who sent it")
 	}
 	return nil
 }

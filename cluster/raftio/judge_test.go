@@ -90,14 +90,14 @@ func TestOnlyWhatMakesSenseReachesRaft(t *testing.T) {
 		"one address twice": {install(func(c *raft.InstallSnapshotRequest) {
 			c.Configuration = servers(raft.Server{ID: "a", Address: "a:1"}, raft.Server{ID: "b", Address: "a:1"})
 		}), false},
-		"a vote":                     {vote(func(*raft.RequestVoteRequest) {}), true},
-		"for the last term":          {vote(func(c *raft.RequestVoteRequest) { c.Term, c.LeadershipTransfer = 1<<64-1, true }), false},
-		"with a log of later":        {vote(func(c *raft.RequestVoteRequest) { c.LastLogTerm = 8 }), false},
-		"for a name of great length": {vote(func(c *raft.RequestVoteRequest) { c.Candidate = long }), false},
-		"a vote before the vote":     {&raft.RequestPreVoteRequest{RPCHeader: header("a"), Term: 7}, true},
-		"for a term that cannot be":  {&raft.RequestPreVoteRequest{RPCHeader: header("a"), Term: 1 << 60}, false},
-		"an order to lead":           {&raft.TimeoutNowRequest{RPCHeader: header("a")}, true},
-		"no request at all":          {"x", false},
+		"a vote":                    {vote(func(*raft.RequestVoteRequest) {}), true},
+		"for the last term":         {vote(func(c *raft.RequestVoteRequest) { c.Term, c.LeadershipTransfer = 1<<64-1, true }), false},
+		"with a log of later":       {vote(func(c *raft.RequestVoteRequest) { c.LastLogTerm = 8 }), false},
+		"from nowhere":              {vote(func(c *raft.RequestVoteRequest) { c.Addr = nil }), false},
+		"a vote before the vote":    {&raft.RequestPreVoteRequest{RPCHeader: header("a"), Term: 7}, true},
+		"for a term that cannot be": {&raft.RequestPreVoteRequest{RPCHeader: header("a"), Term: 1 << 60}, false},
+		"an order to lead":          {&raft.TimeoutNowRequest{RPCHeader: header("a")}, true},
+		"no request at all":         {"x", false},
 	} {
 		if err := judging(following{}).judge(c.command, 5); (err == nil) != c.sense {
 			t.Errorf("%s: %v", name, err)

@@ -65,6 +65,18 @@ func (t *Txn) check() error {
 	if single && len(t.Ops) != 1 || t.Kind == KindSetting && t.Ops[0].lookup() != settingSpec {
 		return fmt.Errorf("%w: a txn of kind %d with %d ops", ErrCorrupt, t.Kind, len(t.Ops))
 	}
+	if t.Kind == KindSetting {
+		return checkSetting(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2]))
+	}
+	return nil
+}
+
+// checkSetting refuses a setting, or a value of one, that this program does not know:
+// replicas that pass it over would differ from the others.
+func checkSetting(name, value string) error {
+	if s := command.DefaultSettings; !s.Set(name, value) {
+		return fmt.Errorf("%w: the setting %.40q as %.40q", ErrCommand, name, value)
+	}
 	return nil
 }
 

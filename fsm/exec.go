@@ -175,10 +175,9 @@ func (r *run) setting(t *Txn) {
 		return
 	}
 	s := *r.st.settings
-	if s.Set(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2])) {
-		r.st.settings = &s
-		r.m.settings.Store(&s)
-	}
+	s.Set(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2])) // check has seen that it can be set
+	r.st.settings = &s
+	r.m.settings.Store(&s)
 }
 
 // findScripts finds the scripts that a txn names by their SHA1, at its place in

@@ -24,7 +24,7 @@ func (n *Node) watchVersion() {
 	defer t.Stop()
 	said := ""
 	for {
-		if err := n.folder.SawVersion(n.machine.View().Version()); err != nil {
+		if err := n.folder.SawVersion(n.machine.View().ClusterVersion); err != nil {
 			n.die(fmt.Errorf("the cluster's version could not be noted: %w", err))
 			return
 		}
@@ -44,7 +44,7 @@ func (n *Node) watchVersion() {
 // knows the next one; else it says why not, or nothing.
 func (n *Node) raiseByItself() string {
 	view := n.machine.View()
-	if !n.settled.Load() || view.Version() >= meta.KnownVersion() || !n.metaGroup.IsLeader() ||
+	if !n.settled.Load() || view.ClusterVersion >= meta.KnownVersion() || !n.metaGroup.IsLeader() ||
 		n.cfg.Current().ClusterVersionRaise != config.RaiseAuto {
 		return ""
 	}
@@ -60,7 +60,7 @@ func (n *Node) raiseByItself() string {
 // clusterVersion is the cluster's, or the one that the folder says it had last: a node
 // that begins knows that before the meta group's log has come to it again.
 func (n *Node) clusterVersion() int {
-	version := n.machine.View().Version()
+	version := n.machine.View().ClusterVersion
 	if id := n.folder.Identity(); id != nil {
 		version = max(version, id.ClusterVersion)
 	}
@@ -82,7 +82,7 @@ func (n *Node) raise(ctx context.Context, to int) error {
 // a node. One that is leaving and does not answer is on no way back; one that answers
 // still leads, votes and gives its data away, and would end in the middle of that.
 func standsInTheWay(node *status.Node, to int) error {
-	leaving, knows := node.Membership == string(meta.Leaving), max(node.KnowsVersion, meta.VersionFirst)
+	leaving, knows := node.Membership == string(meta.Leaving), node.KnowsVersion
 	switch {
 	case !node.Reachable && leaving:
 	case !node.Reachable:
@@ -101,33 +101,34 @@ func standsInTheWay(node *status.Node, to int) error {
 // the one that is asked for.
 func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) {
 	view := n.machine.View()
-	to := view.Version()
+	to := view.ClusterVersion
 	if len(args) == 1 {
 		var err error
 		if to, err = strconv.Atoi(args[0]); err != nil {
 			return "", errors.New("a cluster version is a number")
 		}
-		if to < view.Version() {
-			return "", fmt.Errorf("the cluster is at version %d already; a version is never taken back", view.Version())
+		if to < view.ClusterVersion {
+			return "", fmt.Errorf("the cluster is at version %d already; a version is never taken back", view.ClusterVersion)
 		}
 	} else {
 		to = max(to, n.knownByAll(ctx))
 	}
-	if to == view.Version() {
+	if to == view.ClusterVersion {
 		return fmt.Sprintf("the cluster is at version %d, the newest that all its nodes know", to), nil
 	}
 	if err := n.raise(ctx, to); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the cluster is at version %d now, it was at %d", to, view.Version()), nil
+	return fmt.Sprintf("the cluster is at version %d now, it was at %d", to, view.ClusterVersion), nil
 }
 
-// knownByAll is the newest version that every node knows that answers.
+// knownByAll is the newest version that every node knows that answers, this one among
+// them.
 func (n *Node) knownByAll(ctx context.Context) int {
-	least := 0
+	least := meta.KnownVersion()
 	for _, node := range n.Status(ctx).Nodes {
-		if node.Reachable && (least == 0 || node.KnowsVersion < least) {
-			least = max(node.KnowsVersion, meta.VersionFirst)
+		if node.Reachable {
+			least = min(least, node.KnowsVersion)
 		}
 	}
 	return least

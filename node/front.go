@@ -38,7 +38,9 @@ func (n *Node) openFront(context.Context) error {
 		n.cfg.OnChange(name, f.refresh)
 	}
 	for _, name := range command.SettingNames() {
-		n.cfg.OnChange(name, f.refresh)
+		if command.IsDirective(name) {
+			n.cfg.OnChange(name, f.refresh)
+		}
 	}
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
@@ -228,7 +230,9 @@ func (n *Node) replicatedSettings() {
 		return n.setEverywhere(ctx, pairs)
 	})
 	n.machine.OnChange(n.applySettings)
+	n.machine.OnChange(n.applyVersion)
 	n.applySettings(n.machine.View())
+	n.applyVersion(n.machine.View())
 	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
 }
 

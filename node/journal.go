@@ -15,11 +15,8 @@ import (
 func (n *Node) openJournal(context.Context) error {
 	s := n.cfg.Current()
 	dir := n.folder.JournalDir()
-	if !raftio.HasJournal(dir) && !(n.mayShareLog() && wantsJournal(s, n.self.Creation.Shards())) {
+	if !raftio.HasJournal(dir) && !wantsJournal(s, n.self.Creation.Shards()) {
 		return nil
-	}
-	if err := n.folder.SharesLog(); err != nil {
-		return err
 	}
 	fatal := func(err error) { n.die(fmt.Errorf("journal: %w", err)) }
 	j, err := raftio.OpenJournal(dir, string(s.LogStore), n.folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
@@ -32,12 +29,6 @@ func (n *Node) openJournal(context.Context) error {
 
 // wantsJournal tells whether a node that begins should have a journal.
 func wantsJournal(s *config.Settings, shards int) bool { return s.LogShared && shards > 1 }
-
-// mayShareLog tells whether no program will open this folder again that does
-// not know of journals.
-func (n *Node) mayShareLog() bool {
-	return n.folder.Identity().ClusterVersion >= meta.VersionOperator
-}
 
 // journalOf is the log that a group shares with others, nil if it has its own.
 func (n *Node) journalOf(group uint32) *raftio.Journal {

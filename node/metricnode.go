@@ -39,7 +39,7 @@ var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_shards", Kind: metrics.Gauge, Help: "Shards of the cluster."}, "the meta group", one(func(l *look) int { return l.n.shardCount() })},
 	{metrics.Desc{Name: "lockstep_shards_without_leader", Kind: metrics.Gauge, Help: "Shards of the cluster of which this node knows no leader."}, "routing", one(func(l *look) int { return len(l.n.leaderless()) })},
 	{metrics.Desc{Name: "lockstep_replicas", Kind: metrics.Gauge, Help: "Shards of which this node has a replica."}, "the node", one(func(l *look) int { return len(l.groups) - 1 })},
-	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "Version of what the cluster writes."}, "the meta group", one(func(l *look) int { return int(l.view.Version()) })},
+	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "Version of what the cluster writes."}, "the meta group", one(func(l *look) int { return int(l.view.ClusterVersion) })},
 	{metrics.Desc{Name: "lockstep_last_backup_timestamp_seconds", Kind: metrics.Gauge, Help: "When the newest backup of the cluster began that clusterctl has written and read back, in Unix time; 0: there is none."}, "the meta group", one(func(l *look) float64 { return float64(lastBackupMs(l.view)) / 1000 })},
 	{metrics.Desc{Name: "lockstep_certificate_expires_timestamp_seconds", Kind: metrics.Gauge, Labels: []string{"use"}, Help: "When the first certificate of each use expires, in Unix time; none where no port speaks TLS."}, "INFO tls", readCertificates},
 	{metrics.Desc{Name: "lockstep_certificate_files_unusable", Kind: metrics.Gauge, Help: "Whether the certificate files as they are now could not be used, so that older ones are in force."}, "INFO tls", func(l *look, p *metrics.Page) {

@@ -74,6 +74,8 @@ type Node struct {
 	// saves tells of SAVE and BGSAVE.
 	saves   saves
 	backups backupParts
+	// version is the cluster's that the shards were told of.
+	version atomic.Int64
 	// settling is held while the meta group's settings are put into force; settled is
 	// set once those are that it had when this node began.
 	settling sync.Mutex
@@ -355,28 +357,19 @@ func (n *Node) sayWhatIsLeft(dir string) {
 }
 
 func (n *Node) creation(s *config.Settings) meta.Creation {
-	replicas := s.Replicas
-	if meta.KnownVersion() < meta.VersionOperator {
-		replicas = 0 // placement came later
-	}
 	return meta.Creation{
 		CreatedMs: time.Now().UnixMilli(), LockSlots: s.LockSlots,
 		HeartbeatMs: s.RaftHeartbeatMs, ElectionMs: s.RaftElectionMs,
-		Replicas: replicas, Seeds: identity.NewSeeds(s.Shards),
+		Replicas: s.Replicas, Seeds: identity.NewSeeds(s.Shards),
 	}
 }
 
 // me is this node as the cluster should know it.
 func (n *Node) me() meta.Node {
 	s := n.cfg.Current()
-	me := meta.Node{
+	return meta.Node{
 		ID: n.self.ID(), Name: n.self.Name, Incarnation: n.self.Incarnation,
 		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: Version,
+		Hostname: s.ClusterAnnounceHostname, TLSPort: announcedTLSPort(s),
 	}
-	// An older program could not read it; it is told when the cluster's version has
-	// been raised.
-	if n.clusterVersion() >= meta.VersionOperator {
-		me.Hostname, me.TLSPort = s.ClusterAnnounceHostname, announcedTLSPort(s)
-	}
-	return me
 }

@@ -97,6 +97,15 @@ func (n *Node) knowsSettings() bool {
 	})
 }
 
+// applyVersion brings the cluster's version into the shards' logs.
+func (n *Node) applyVersion(v *meta.View) {
+	if version := int64(v.ClusterVersion); version != n.version.Swap(version) {
+		for _, s := range n.shards() {
+			n.background.run(func() { s.SyncSettings(n.ctx) })
+		}
+	}
+}
+
 // settleMax is how long CONFIG SET waits for the shards of this node.
 const settleMax = time.Second
 
@@ -124,5 +133,6 @@ func (n *Node) engineSettings() command.Settings {
 	e := s.Engine
 	e.ValueBytesMax = s.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(s.MaxMemoryPolicy)))
+	e.At(n.clusterVersion())
 	return e
 }

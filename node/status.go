@@ -25,7 +25,7 @@ const statusTimeout = 700 * time.Millisecond
 // Status asks all nodes how they are and judges the whole.
 func (n *Node) Status(ctx context.Context) *status.Cluster {
 	view := n.machine.View()
-	c := &status.Cluster{ClusterID: n.self.ClusterID, Shards: n.shardCount(), Seen: n.self.Name, Version: view.Version(), LastBackupMs: lastBackupMs(view)}
+	c := &status.Cluster{ClusterID: n.self.ClusterID, Shards: n.shardCount(), Seen: n.self.Name, Version: view.ClusterVersion, LastBackupMs: lastBackupMs(view)}
 	c.Nodes = make([]status.Node, len(view.Nodes))
 	var wait caught.Group
 	for i, known := range view.Nodes {
@@ -149,7 +149,7 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 		out.VotersAwaited = n.votersLeast(g.ID())
 	}
 	if s != nil {
-		out.Executed = executedOf(st.Applied, s.Machine())
+		out.Executed, out.Version = executedOf(st.Applied, s.Machine()), s.Machine().Settings().Version
 		if st.Role == "leader" {
 			out.ClockAheadMs = s.ClockAheadMs()
 		}

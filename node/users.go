@@ -143,11 +143,10 @@ func textOfUsers(err error) error {
 }
 
 // setPassword gives the default user the password of CONFIG SET requirepass:
-// there is one truth, the cluster's. In a cluster whose version has no users yet
-// the setting of each node is all there is.
+// there is one truth, the cluster's.
 func (u *users) setPassword(pairs []config.Pair) error {
 	i := slices.IndexFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "requirepass") })
-	if i < 0 || u.n.clusterVersion() < meta.VersionUsers {
+	if i < 0 {
 		return nil
 	}
 	rules := []string{"resetpass", ">" + pairs[i].Value}

@@ -49,11 +49,7 @@ func (u *users) remember(ctx context.Context) error {
 // ask waits until this node has seen every user that the meta group had when it
 // asked: an entry that changes nothing comes after theirs.
 func (u *users) ask(ctx context.Context) error {
-	_, err := u.n.meta.Do(ctx, &meta.ChangeUsers{First: true})
-	switch {
-	case errors.Is(err, meta.ErrClusterVersion):
-		// There are no users in a cluster of that version.
-	case err != nil:
+	if _, err := u.n.meta.Do(ctx, &meta.ChangeUsers{First: true}); err != nil {
 		return fmt.Errorf("the cluster's users could not be asked for: %w", err)
 	}
 	u.Users()

@@ -26,17 +26,16 @@ type JoinRequest struct {
 	// Replace: the node takes the place of the one that has its name.
 	Replace bool `json:"replace,omitempty"`
 	// Knows is the newest cluster version that the node knows; Join fills it in.
-	Knows int `json:"knows,omitempty"`
-	// Architecture is that of the node's processor (identity.Processor); Join fills it in. Older
-	// programs say nothing.
-	Architecture string `json:"architecture,omitempty"`
+	Knows int `json:"knows"`
+	// Architecture is that of the node's processor (identity.Processor); Join fills it in.
+	Architecture string `json:"architecture"`
 }
 
 // Welcome is what it needs to know.
 type Welcome struct {
 	ClusterID string `json:"cluster_id"`
-	// Version is the cluster's; 0: the first.
-	Version  int           `json:"cluster_version,omitempty"`
+	// Version is the cluster's.
+	Version  int           `json:"cluster_version"`
 	Creation meta.Creation `json:"creation"`
 	Epoch    uint64        `json:"epoch"`
 	Nodes    []meta.Node   `json:"nodes"`

@@ -192,11 +192,11 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if err := r.confirm(ctx); err != nil {
 		return nil, err
 	}
-	if version := r.cfg.Meta.View().Version(); max(req.Knows, meta.VersionFirst) < version {
+	if version := r.cfg.Meta.View().ClusterVersion; req.Knows < version {
 		return nil, meta.ErrClusterVersion.With(fmt.Sprintf("the cluster is at version %d, and this node's lockstepd knows versions up to %d; start a newer one",
-			version, max(req.Knows, meta.VersionFirst)))
+			version, req.Knows))
 	}
-	if here := identity.Processor(); req.Architecture != "" && req.Architecture != here {
+	if here := identity.Processor(); req.Architecture != here {
 		return nil, ErrArchitecture.With(fmt.Sprintf("this cluster's nodes run on %s, and the new one on %s: %v", here, req.Architecture, identity.ErrArchitecture))
 	}
 	if req.Replace {
@@ -211,7 +211,7 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if err := r.addressIsFree(v, req.Node); err != nil {
 		return nil, err
 	}
-	return json.Marshal(Welcome{ClusterID: v.ClusterID, Version: v.Version(), Creation: v.Creation, Epoch: v.Epoch, Nodes: v.Nodes, Shards: v.Shards})
+	return json.Marshal(Welcome{ClusterID: v.ClusterID, Version: v.ClusterVersion, Creation: v.Creation, Epoch: v.Epoch, Nodes: v.Nodes, Shards: v.Shards})
 }
 
 // mayReplace refuses to replace a node that still answers: two folders with

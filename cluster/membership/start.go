@@ -19,10 +19,7 @@ func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node)
 	if id == nil || id.Phase != identity.Founding {
 		return nil
 	}
-	c := &meta.CreateCluster{ClusterID: id.ClusterID, Creation: *id.Creation, Founder: self}
-	if known := meta.KnownVersion(); known > meta.VersionFirst {
-		c.ClusterVersion = known
-	}
+	c := &meta.CreateCluster{ClusterID: id.ClusterID, ClusterVersion: meta.KnownVersion(), Creation: *id.Creation, Founder: self}
 	if _, err := m.Do(ctx, c); err != nil {
 		return fmt.Errorf("cannot create the cluster: %w", err)
 	}

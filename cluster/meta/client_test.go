@@ -122,17 +122,18 @@ func TestALostAnswerDoesNotDoTheWorkTwice(t *testing.T) {
 // A leader that has just begun has not applied yet what its log says: it refuses nothing
 // for the version that the cluster had before.
 func TestALeaderOfThePastRefusesNothing(t *testing.T) {
+	as(t, 2, map[string]int{"change-users": 2})
 	log, all := clients(t, "a")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if _, err := all["a"].Do(ctx, &CreateCluster{ClusterID: "c1", Creation: testCreation(1), Founder: testNode("n1", 1, 7000)}); err != nil {
+	if _, err := all["a"].Do(ctx, &CreateCluster{ClusterID: "c1", ClusterVersion: 1, Creation: testCreation(1), Founder: testNode("n1", 1, 7000)}); err != nil {
 		t.Fatal(err)
 	}
 	set := &ChangeUsers{Set: []UserRules{{Name: "u", Rules: "on"}}}
 	if _, err := all["a"].Do(ctx, set); !errors.Is(err, ErrClusterVersion) {
 		t.Fatalf("before the version is raised: %v", err)
 	}
-	raise, err := newFrame(&RaiseVersion{To: VersionUsers})
+	raise, err := newFrame(&RaiseVersion{To: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

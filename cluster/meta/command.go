@@ -21,8 +21,8 @@ type CreateCluster struct {
 	ClusterID string   `json:"cluster_id"`
 	Creation  Creation `json:"creation"`
 	Founder   Node     `json:"founder"`
-	// ClusterVersion is the newest that the founder knows; absent: the first.
-	ClusterVersion int `json:"cluster_version,omitempty"`
+	// ClusterVersion is the newest that the founder knows.
+	ClusterVersion int `json:"cluster_version"`
 }
 
 // AddNode makes a node known, as joining.

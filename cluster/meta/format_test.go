@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// oldLog is a log as format 1 writes it. It may grow; what is in it must not
-// change, for it is on people's disks.
-var oldLog = []string{
-	`{"id":1,"kind":"create-cluster","args":{"cluster_id":"c1","creation":{"created_ms":7,"lock_slots":16,"heartbeat_ms":1000,"election_ms":900,"seeds":["000102030405060708090a0b0c0d0e0f"]},"founder":{"id":"n1.0000000000000001","name":"n1","incarnation":1,"peer_addr":"n1:7000","client_addr":"n1:6379","version":"0.1","state":""}}}`,
+// writtenLog is a log as format 1 writes it. From the first release on it may grow,
+// and what is in it must not change, for it is on people's disks.
+var writtenLog = []string{
+	`{"id":1,"kind":"create-cluster","args":{"cluster_id":"c1","cluster_version":1,"creation":{"created_ms":7,"lock_slots":16,"heartbeat_ms":1000,"election_ms":900,"seeds":["000102030405060708090a0b0c0d0e0f"]},"founder":{"id":"n1.0000000000000001","name":"n1","incarnation":1,"peer_addr":"n1:7000","client_addr":"n1:6379","version":"0.1","state":""}}}`,
 	`{"id":2,"kind":"add-node","args":{"node":{"id":"n2.ffffffffffffffff","name":"n2","incarnation":18446744073709551615,"peer_addr":"n2:7000","client_addr":"n2:6379","admin_addr":"n2:8000","state":""}}}`,
 	`{"id":3,"kind":"update-node","args":{"id":"n2.ffffffffffffffff","peer_addr":"m2:7000","client_addr":"m2:6379","admin_addr":"m2:8000","version":"0.2"}}`,
 	`{"id":4,"kind":"mark-member","args":{"id":"n2.ffffffffffffffff"}}`,
@@ -19,8 +19,8 @@ var oldLog = []string{
 	`{"id":9,"kind":"remove-node","args":{"id":"n1.0000000000000001","force":true,"in_favour_of":"n2.0000000000000003"}}`,
 }
 
-// oldState is the state that it leads to, as a snapshot holds it.
-const oldState = `{"cluster_id":"c1","epoch":9,"index":9,"creation":{"created_ms":7,"lock_slots":16,"heartbeat_ms":1000,"election_ms":900,"seeds":["000102030405060708090a0b0c0d0e0f"]},` +
+// writtenState is the state that it leads to, as a snapshot holds it.
+const writtenState = `{"cluster_id":"c1","cluster_version":1,"epoch":9,"index":9,"creation":{"created_ms":7,"lock_slots":16,"heartbeat_ms":1000,"election_ms":900,"seeds":["000102030405060708090a0b0c0d0e0f"]},` +
 	`"nodes":[{"id":"n1.0000000000000001","name":"n1","incarnation":1,"peer_addr":"n1:7000","client_addr":"n1:6379","version":"0.1","state":"leaving","forced":true,"replaced_by":"n2.0000000000000003"},` +
 	`{"id":"n2.0000000000000003","name":"n2","incarnation":3,"peer_addr":"m2:7000","client_addr":"m2:6379","state":"joining"}],` +
 	`"tombstones":[{"id":"n2.ffffffffffffffff","name":"n2","incarnation":18446744073709551615,"peer_addr":"m2:7000","client_addr":"m2:6379","admin_addr":"m2:8000","version":"0.2","state":"removed","replaced_by":"n2.0000000000000003"}],` +
@@ -28,19 +28,19 @@ const oldState = `{"cluster_id":"c1","epoch":9,"index":9,"creation":{"created_ms
 
 func TestWhatWasWrittenStaysReadable(t *testing.T) {
 	m := NewMachine()
-	for i, body := range oldLog {
+	for i, body := range writtenLog {
 		if err := m.Apply(uint64(i+1), seal(commandMagic, []byte(body))); err != nil {
 			t.Fatalf("entry %d: %v", i+1, err)
 		}
 	}
-	if got := stateOf(t, m); got != oldState {
-		t.Fatalf("the log leads to\n%s, not\n%s", got, oldState)
+	if got := stateOf(t, m); got != writtenState {
+		t.Fatalf("the log leads to\n%s, not\n%s", got, writtenState)
 	}
 	restored := NewMachine()
-	if err := restored.Restore(bytes.NewReader(seal(snapshotMagic, []byte(oldState)))); err != nil {
+	if err := restored.Restore(bytes.NewReader(seal(snapshotMagic, []byte(writtenState)))); err != nil {
 		t.Fatal(err)
 	}
-	if got := stateOf(t, restored); got != oldState {
-		t.Fatalf("the snapshot holds\n%s, not\n%s", got, oldState)
+	if got := stateOf(t, restored); got != writtenState {
+		t.Fatalf("the snapshot holds\n%s, not\n%s", got, writtenState)
 	}
 }

@@ -102,7 +102,7 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 		next = &same
 		next.Index = index
 	} else {
-		if err := CheckVersion(next.Version()); err != nil {
+		if err := CheckVersion(next.ClusterVersion); err != nil {
 			return fmt.Errorf("entry %d of the meta group: %w", index, err)
 		}
 		next.Epoch++
@@ -208,7 +208,7 @@ func readSnapshot(data []byte) (*View, error) {
 	if err := strictJSON(body, v); err != nil {
 		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
 	}
-	if err := CheckVersion(v.Version()); err != nil {
+	if err := CheckVersion(v.ClusterVersion); err != nil {
 		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
 	}
 	if v.Settings == nil {

@@ -38,9 +38,9 @@ func (s *Shard) goingAt(id NodeID) int {
 	return slices.IndexFunc(s.Going, func(g Going) bool { return g.Node == id })
 }
 
-// Placed tells whether the meta group says where replicas are. A cluster that
-// was created by a version without placement has a replica of every shard on
-// every node, until somebody sets the number of replicas.
+// Placed tells whether the meta group says where replicas are. A cluster that was
+// created with `replicas 0` has a replica of every shard on every node, until an
+// operator sets the number of replicas.
 func (v *View) Placed() bool { return v.Replicas > 0 }
 
 // SetReplicas sets how many replicas each shard is wanted to have. The placement

@@ -85,9 +85,9 @@ func TestARemovedNodeIsForgottenByItsShards(t *testing.T) {
 	}
 }
 
-// A cluster of a version without placement stays as it is until it is told how
+// A cluster that was created with `replicas 0` stays as it is until it is told how
 // many replicas are wanted.
-func TestAnOldClusterHasEveryShardOnEveryNodeUntilItIsToldOtherwise(t *testing.T) {
+func TestEveryNodeHasEveryShardUntilTheNumberIsSet(t *testing.T) {
 	l := created(t, 2)
 	n2, n3 := testNode("n2", 2, 7000), testNode("n3", 3, 7000)
 	l.must(&AddNode{Node: n2})

@@ -7,70 +7,64 @@ import (
 	"testing"
 )
 
-// as runs a test as a program that knows cluster versions up to one.
-func as(t *testing.T, version string) {
-	was := known
-	known = version
-	t.Cleanup(func() { known = was })
+// as runs a test as a program that knows cluster versions up to one, and for which
+// some commands and settings came with later versions than the first.
+func as(t *testing.T, newest int, brought map[string]int) {
+	was, cameBefore := known, cameWith
+	known, cameWith = newest, func(name string) int { return brought[name] }
+	t.Cleanup(func() { known, cameWith = was, cameBefore })
 }
 
-func TestThisProgramKnowsTheNewestVersion(t *testing.T) {
-	if KnownVersion() != VersionPaid {
-		t.Errorf("%d, and the newest is %d", KnownVersion(), VersionPaid)
-	}
-}
-
+// What came with a version is refused until the cluster has that version.
 func TestCommandsWaitForTheirVersion(t *testing.T) {
+	as(t, 3, map[string]int{"mark-drained": 2, "change-users": 3, "script-max-call-depth": 3})
 	m := firstCluster(t)
 	v := m.View()
-	if v.Version() != VersionFirst {
-		t.Fatalf("version %d", v.Version())
+	if v.ClusterVersion != 1 {
+		t.Fatalf("version %d", v.ClusterVersion)
+	}
+	refused := func(v *View, c Command, words string) {
+		t.Helper()
+		if err := checkNeeds(v, c); !errors.Is(err, ErrClusterVersion) || !strings.Contains(err.Error(), words) {
+			t.Errorf("%T: %v", c, err)
+		}
+	}
+	taken := func(v *View, commands ...Command) {
+		t.Helper()
+		for _, c := range commands {
+			if err := checkNeeds(v, c); err != nil {
+				t.Errorf("%T: %v", c, err)
+			}
+		}
 	}
 	id := v.Nodes[0].ID
-	newer := []Command{
-		&MarkDrained{ID: id, Drained: true}, &PromoteNode{ID: id}, &AddNode{Node: Node{Learner: true}}, &SetReplicas{Count: 3},
-	}
-	for _, c := range newer {
-		if err := checkNeeds(v, c); !errors.Is(err, ErrClusterVersion) || !strings.Contains(err.Error(), "needs version 2") {
-			t.Errorf("%T: %v", c, err)
-		}
-	}
-	for _, c := range []Command{&RaiseVersion{To: 2}, &RemoveNode{ID: id}, &SetSettings{}, &AddNode{}} {
-		if err := checkNeeds(v, c); err != nil {
-			t.Errorf("%T: %v", c, err)
-		}
-	}
-	if err := checkNeeds(v, &RaiseVersion{To: KnownVersion() + 1}); !errors.Is(err, ErrClusterVersion) {
-		t.Errorf("a version that nobody knows: %v", err)
-	}
-	if err := checkNeeds(v, &ChangeUsers{}); !errors.Is(err, ErrClusterVersion) || !strings.Contains(err.Error(), "needs version 3") {
-		t.Errorf("users: %v", err)
-	}
+	drain, users := &MarkDrained{ID: id, Drained: true}, &ChangeUsers{}
 	depth := &SetSettings{Set: map[string]string{"maxmemory": "1", "script-max-call-depth": "100"}}
-	if err := checkNeeds(v, depth); !errors.Is(err, ErrClusterVersion) || !strings.Contains(err.Error(), "needs version 8") {
-		t.Errorf("a setting: %v", err)
-	}
 	raise := &RaiseVersion{To: 2}
+	refused(v, drain, "the cluster is at version 1 and this needs version 2; upgrade every node")
+	refused(v, users, "needs version 3")
+	refused(v, depth, "needs version 3")
+	refused(v, &RaiseVersion{To: 4}, "the meta group's leader knows cluster versions up to 3, not 4")
+	taken(v, raise, &RemoveNode{ID: id}, &SetSettings{Set: map[string]string{"maxmemory": "1"}}, &AddNode{}, &SetReplicas{Count: 3})
 	next := v.clone()
-	if changed, err := raise.apply(next); !changed || err != nil || next.Version() != 2 {
-		t.Fatalf("%v, %v, version %d", changed, err, next.Version())
+	if changed, err := raise.apply(next); !changed || err != nil || next.ClusterVersion != 2 {
+		t.Fatalf("%v, %v, version %d", changed, err, next.ClusterVersion)
 	}
 	if changed, err := raise.apply(next); changed || err != nil {
 		t.Errorf("again: %v, %v", changed, err)
 	}
-	if changed, _ := (&RaiseVersion{To: 1}).apply(next); changed || next.Version() != 2 {
-		t.Errorf("taken back to %d", next.Version())
+	if changed, _ := (&RaiseVersion{To: 1}).apply(next); changed || next.ClusterVersion != 2 {
+		t.Errorf("taken back to %d", next.ClusterVersion)
 	}
-	for _, c := range newer {
-		if err := checkNeeds(next, c); err != nil {
-			t.Errorf("%T at version 2: %v", c, err)
-		}
-	}
+	taken(next, drain)
+	refused(next, users, "the cluster is at version 2 and this needs version 3")
+	refused(next, depth, "needs version 3")
 }
 
 // A program that does not know the version stops, whether it is told by the log
 // or by a snapshot.
 func TestAnUnknownVersionStopsTheNode(t *testing.T) {
+	as(t, 2, nil)
 	m := firstCluster(t)
 	f, err := newFrame(&RaiseVersion{To: 2})
 	if err != nil {
@@ -91,7 +85,7 @@ func TestAnUnknownVersionStopsTheNode(t *testing.T) {
 	if err := s.Persist(&image); err != nil {
 		t.Fatal(err)
 	}
-	as(t, "1")
+	as(t, 1, nil)
 	const words = "the cluster is at version 2, this lockstepd knows versions up to 1"
 	if err := NewMachine().Restore(&image); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), words) {
 		t.Errorf("snapshot: %v", err)
@@ -102,11 +96,11 @@ func TestAnUnknownVersionStopsTheNode(t *testing.T) {
 	}
 }
 
-// firstCluster is a machine with the cluster of the first format.
+// firstCluster is a machine with a cluster of the first version.
 func firstCluster(t *testing.T) *Machine {
 	t.Helper()
 	m := NewMachine()
-	for i, body := range oldLog[:2] {
+	for i, body := range writtenLog[:2] {
 		if err := m.Apply(uint64(i+1), seal(commandMagic, []byte(body))); err != nil {
 			t.Fatal(err)
 		}

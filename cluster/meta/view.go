@@ -114,8 +114,8 @@ type Creation struct {
 	// lease rests on them.
 	HeartbeatMs int `json:"heartbeat_ms"`
 	ElectionMs  int `json:"election_ms"`
-	// Replicas is how many replicas each shard was wanted to have; 0: the cluster
-	// was created by a version without placement (View.Placed).
+	// Replicas is how many replicas each shard was wanted to have; 0: one on every
+	// node (View.Placed).
 	Replicas int `json:"replicas,omitempty"`
 	// Seeds has one hash seed per shard, so its length is the number of shards.
 	Seeds []HashSeed `json:"seeds"`
@@ -139,8 +139,8 @@ type Shard struct {
 type View struct {
 	// ClusterID is empty until the cluster is created.
 	ClusterID string `json:"cluster_id"`
-	// ClusterVersion is what nodes may write; see Version.
-	ClusterVersion int `json:"cluster_version,omitempty"`
+	// ClusterVersion says what nodes may write (package version).
+	ClusterVersion int `json:"cluster_version"`
 	// Epoch grows by one with every change.
 	Epoch uint64 `json:"epoch"`
 	// Index is the log index of the last applied command.

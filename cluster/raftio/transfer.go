@@ -30,8 +30,7 @@ import (
 // the promise it has just made. So who has heard a leader within the heartbeat
 // timeout asks for no vote in the next term, but by an order.
 //
-// The term rides behind the sender's id, which nobody looks at in an order. One
-// without a term comes from an older program, and goes as it went.
+// The term rides behind the sender's id, which nobody looks at in an order.
 type transfers struct {
 	heartbeat time.Duration
 	// led is the newest term in which this node has sent a request as a leader.
@@ -42,12 +41,13 @@ type transfers struct {
 	// the last one came.
 	heard   uint64
 	heardAt time.Duration
-	// ordered is the term of the last order that was handed on; 0: it bears none.
+	// ordered is the term of the last order that was handed on; 0: there was none.
 	ordered uint64
 }
 
 var (
 	errLateOrder = errors.New("an order to lead from a term that is over")
+	errNoTerm    = errors.New("an order to lead that does not say its leader's term")
 	errPromised  = errors.New("this node has just heard the leader, and asks for no votes")
 	errUnheard   = errors.New("the node that is to lead does not answer")
 	errBehind    = errors.New("the node that is to lead has not taken in the whole log")
@@ -73,7 +73,10 @@ func (x *transfers) receive(command any) error {
 		}
 	case *raft.TimeoutNowRequest:
 		term, says := termOfOrder(c.ID)
-		if says && term < x.heard {
+		switch {
+		case !says:
+			return errNoTerm
+		case term < x.heard:
 			return fmt.Errorf("%w: %d, and this is %d", errLateOrder, term, x.heard)
 		}
 		x.ordered = term
@@ -87,7 +90,7 @@ func (x *transfers) ask(term uint64, transfer bool) (passes bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case transfer && (x.ordered == 0 || x.ordered+1 == term):
+	case transfer && x.ordered+1 == term:
 		return true, nil
 	case x.heard != 0 && term <= x.heard+1 && Now()-x.heardAt < x.heartbeat:
 		return false, errPromised

@@ -154,9 +154,6 @@ func (o *options) verifyBackup(cmd *cobra.Command, from backup.Source) error {
 func printBackup(cmd *cobra.Command, what string, m *backup.Manifest) {
 	files := m.Files()
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s in %s, %s\n", what, &m.Total, counted(len(files.Names), "file"), sizeText(files.Bytes))
-	if m.Users == nil {
-		fmt.Fprintln(cmd.OutOrStdout(), "users and settings are not in it: it was made with an older version")
-	}
 }
 
 // loading are the flags of verbs that bring files into a cluster.

@@ -5,12 +5,17 @@ import (
 	"strconv"
 
 	"lockstep/engine/script"
+	"lockstep/engine/version"
 )
 
 // Settings are limits that replicas must agree on: what a command answers, or
 // how a value is kept, depends on them. They change by log entries alone. Names
 // and defaults are redis.conf's.
 type Settings struct {
+	// Version is the cluster version that the shard's log has come to (package version):
+	// what a txn does, and what a snapshot holds, may depend on it. It is no directive:
+	// the leader brings the cluster's into the log.
+	Version int64
 	// ValueBytesMax is the greatest length of a string (proto-max-bulk-len).
 	ValueBytesMax int64
 	// A hash of at most HashPackEntriesMax fields, none of which nor their
@@ -70,6 +75,7 @@ type setting struct {
 
 // settings lists them.
 var settings = []setting{
+	{versionName, func(s *Settings) *int64 { return &s.Version }, 0, int64(version.Known()), version.First},
 	{"proto-max-bulk-len", func(s *Settings) *int64 { return &s.ValueBytesMax }, 1, math.MaxInt64, 512 << 20},
 	{"hash-max-listpack-entries", func(s *Settings) *int64 { return &s.HashPackEntriesMax }, 0, math.MaxInt32, 512},
 	{"hash-max-listpack-value", func(s *Settings) *int64 { return &s.HashPackValueBytesMax }, 0, math.MaxInt32, 64},
@@ -119,10 +125,29 @@ func SettingNames() []string {
 	return names
 }
 
-// Each calls f for each setting.
+// versionName is the name of Settings.Version in the log.
+const versionName = "lockstep.version"
+
+// IsDirective tells whether a setting is one of the configuration's.
+func IsDirective(name string) bool { return name != versionName }
+
+// Each calls f for each setting that nodes know at the settings' version, that one first:
+// programs of that version read the snapshot.
 func (s *Settings) Each(f func(name string, value int64)) {
 	for i := range settings {
-		f(settings[i].name, *settings[i].of(s))
+		if row := &settings[i]; version.Since(row.name) <= int(s.Version) {
+			f(row.name, *row.of(s))
+		}
+	}
+}
+
+// At sets the version, and what came with later ones to its preset.
+func (s *Settings) At(clusterVersion int) {
+	s.Version = int64(clusterVersion)
+	for i := range settings {
+		if row := &settings[i]; version.Since(row.name) > clusterVersion {
+			*row.of(s) = row.preset
+		}
 	}
 }
 

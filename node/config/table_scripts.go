@@ -25,7 +25,7 @@ func scriptDirectives() []*Directive {
 		limit("script-max-memory", "256mb", "Bytes that they may allocate, whether or not they are still in use.", memory(1<<20, 1<<36)),
 		limit("script-max-pattern-steps", "50000000", "Steps that their pattern matching may take.", integer64(1000, 1<<40)),
 		limit("script-max-coroutines", "1000", "Coroutines that they may create.", integer64(0, 1<<16)),
-		limit("script-max-call-depth", "4000", "Calls of functions that may stand within each other in a script; 1000 at most in a coroutine, and 190 through the library, whatever it says. Before cluster version 8 it is 4000 and cannot be changed.", integer64(script.CallDepthMin, script.CallDepthMax)),
+		limit("script-max-call-depth", "4000", "Calls of functions that may stand within each other in a script; 1000 at most in a coroutine, and 190 through the library, whatever it says.", integer64(script.CallDepthMin, script.CallDepthMax)),
 		limit("script-max-reply", "64mb", "Bytes of a script's reply.", memory(1<<10, 1<<30)),
 		limit("script-max-source", "1mb", "Bytes of a script.", memory(1<<10, 16<<20)),
 		limit("script-cache-max-scripts", "10000", "Scripts that a shard keeps for EVALSHA. Those that came by EVAL make room for others.", integer64(1, 1<<20)),

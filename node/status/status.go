@@ -86,7 +86,7 @@ type Node struct {
 	// empty.
 	Reachable     bool    `json:"reachable"`
 	Version       string  `json:"version,omitempty"`
-	KnowsVersion  int     `json:"knows_cluster_version,omitempty"`
+	KnowsVersion  int     `json:"knows_cluster_version"`
 	PID           int     `json:"pid,omitempty"`
 	UptimeSec     int64   `json:"uptime_sec,omitempty"`
 	Keys          int64   `json:"keys"`
@@ -111,6 +111,8 @@ type Group struct {
 	LastIndex uint64 `json:"last_index"`
 	Leader    string `json:"leader,omitempty"`
 	Voters    int    `json:"voters"`
+	// Version is the cluster version that the replica's shard has come to.
+	Version int64 `json:"cluster_version,omitempty"`
 	// Keys is how many keys a shard's replica has.
 	Keys int64 `json:"keys,omitempty"`
 	// Lag is how many entries the replica is behind what is known committed: by

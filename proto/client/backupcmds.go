@@ -22,8 +22,7 @@ type Backup struct {
 	Parts   []BackupPart `json:"parts"`
 	// Users are the cluster's, as an ACL file has them: of passwords it knows
 	// SHA-256 alone. Settings are those that were set for the whole cluster. Both are
-	// as of a moment between BeganMs and CutMs; nil comes from an older program,
-	// which does not tell them.
+	// as of a moment between BeganMs and CutMs.
 	Users    []byte            `json:"users"`
 	Settings map[string]string `json:"settings"`
 }

@@ -216,7 +216,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 		"a file":        func() { remove(t, file) },
 		"no manifest":   func() { remove(t, manifest) },
 		"half manifest": func() { write(t, manifest, text[:len(text)/2]) },
-		"other format":  func() { write(t, manifest, bytes.Replace(text, []byte(`"format": 2`), []byte(`"format": 9`), 1)) },
+		"other format":  func() { write(t, manifest, bytes.Replace(text, []byte(`"format": 1`), []byte(`"format": 9`), 1)) },
 		"other slots":   func() { write(t, manifest, bytes.Replace(text, []byte("16383"), []byte("16000"), 1)) },
 		"other counts":  func() { write(t, manifest, bytes.ReplaceAll(text, []byte(`"keys": 50`), []byte(`"keys": 49`))) },
 	} {

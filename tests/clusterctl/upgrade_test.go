@@ -1,6 +1,7 @@
 package clusterctl
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -8,146 +9,228 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
+	"lockstep/node/status"
 	"lockstep/tests/proc"
 )
 
-// newest is the cluster version that the present program knows.
-var newest = strconv.Itoa(meta.KnownVersion())
+// known is the cluster version that the present program knows.
+var known = meta.KnownVersion()
 
-// past is a program that does not know what came with the second cluster
-// version.
-func past(t *testing.T) string { return proc.OtherLockstepd(t, "lockstep/cluster/meta.known=1") }
+// linkedTo is a program that was linked to know cluster versions up to one.
+func linkedTo(t *testing.T, newest int, more ...string) string {
+	return proc.OtherLockstepd(t, append([]string{fmt.Sprintf("lockstep/engine/version.newest=%d", newest)}, more...)...)
+}
 
-// upgrade runs that verb until every node has said what it knows: one that does not
-// answer for a moment is asked again.
-func upgrade(t *testing.T, addr string, args ...string) (said string, code int) {
+// behind is a program of the version before.
+func behind(t *testing.T) string { return linkedTo(t, known-1) }
+
+// ahead is a program of the next version, which brings draining and the setting of how
+// deep scripts may call.
+func ahead(t *testing.T) string {
+	return linkedTo(t, known+1, fmt.Sprintf("lockstep/engine/version.brought=mark-drained=%d,script-max-call-depth=%[1]d", known+1))
+}
+
+// order runs a verb until every node has said what it knows: one that does not answer
+// for a moment is asked again.
+func order(t *testing.T, addr string, args ...string) (said string, code int) {
 	t.Helper()
 	proc.Poll(patience, func() bool {
-		said, code = proc.Ctl(t, addr, append([]string{"upgrade"}, args...)...)
+		said, code = proc.Ctl(t, addr, args...)
 		return !strings.Contains(said, "does not answer, so it is not known")
 	})
 	return said, code
 }
 
 // Nodes are exchanged one by one under a write load of the others' clients; until the
-// version is raised the older program can come back, and then not any more.
+// version is raised the older program can come back, and then not any more. So it goes
+// from a program of the version before to the present one, and from that to the next.
 func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	proc.NeedProcesses(t)
-	t.Parallel()
-	old, now := past(t), proc.Lockstepd(t)
-	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) { n.Become(old) }})
-	addr := c.Nodes[0].Addr()
-	const keys = 10
-	fill(t, addr, "k", keys)
-	if v := healthy(t, addr, 3, keys).Version; v != 1 {
-		t.Fatalf("version %d", v)
-	}
-	if _, err := proc.Ask(addr, "CONFIG", "SET", "cluster-version-raise", "manual"); err != nil {
-		t.Fatal(err)
-	}
-	out, code := proc.Ctl(t, addr, "drain", "n2")
-	if code != 4 {
-		t.Errorf("drain: exit %d", code)
-	}
-	says(t, out, "the cluster is at version 1 and this needs version 2; upgrade every node")
-
-	u := &underLoad{t: t, addr: addr, keys: keys + 1}
-	for _, n := range c.Nodes {
-		u.begin(n, 2)
-	}
-	become := func(n *proc.Node, program string) {
-		t.Helper()
-		had := u.leave(n)
-		u.verb("exchange of the program of "+n.Name, func() {
-			if code := n.Stop(); code != 0 {
-				t.Errorf("%s: exit status %d", n.Name, code)
-			}
-			n.Become(program)
-			n.Start()
-			n.WaitReady()
-			healthy(t, n.Addr(), 3, u.keys)
-		})
-		holds(t, n.Addr(), "k", keys)
-		u.begin(n, had)
-	}
-	become(c.Nodes[0], now)
-	become(c.Nodes[1], now)
-	out, code = upgrade(t, addr, "--to", "4")
-	if code != 4 {
-		t.Errorf("upgrade before the last node: exit %d", code)
-	}
-	says(t, out, "node n3 runs lockstep", "knows cluster versions up to 1, not 4; upgrade it first")
-	become(c.Nodes[1], old) // back again
-	become(c.Nodes[1], now)
-	become(c.Nodes[2], now)
-	if v := statusOf(t, addr).Version; v != 1 {
-		t.Errorf("version %d before it was raised", v)
-	}
-	u.verb("upgrade", func() {
-		if out, code = upgrade(t, addr); code != 0 {
-			t.Fatalf("upgrade: exit %d, %s", code, out)
-		}
+	t.Run("from the version before", func(t *testing.T) {
+		t.Parallel()
+		(&rolling{T: t, old: behind(t), now: proc.Lockstepd(t), from: known - 1}).run()
 	})
-	says(t, out, "the cluster is at version "+newest+" now, it was at 1")
-	out, _ = proc.Ctl(t, addr, "upgrade")
-	says(t, out, "at version "+newest+", the newest that all its nodes know")
-	out, code = proc.Ctl(t, addr, "upgrade", "--to", "1")
-	if code != 4 {
-		t.Errorf("exit %d: %s", code, out)
-	}
-
-	t.Logf("%d increments, none lost, none doubled", 2*endAll(t, append(u.clients, u.gone...), addr))
-	forgets(t, c, old, now, u.keys)
+	t.Run("to the next version", func(t *testing.T) {
+		t.Parallel()
+		(&rolling{T: t, old: proc.Lockstepd(t), now: ahead(t), from: known, brings: true}).run()
+	})
 }
 
-// forgets lets a node of a cluster at the second version run a program that
-// does not know it: it opens neither the folder nor comes in anew.
-func forgets(t *testing.T, c *proc.Cluster, old, now string, keys int64) {
-	t.Helper()
-	last := c.Nodes[2]
-	proc.Wait(t, patience, "the folder says so", func() bool { return strings.Contains(identityOf(t, last), `"cluster_version": `+newest) })
+// rolling is an upgrade of three nodes from a program that knows a cluster version to
+// one that knows the next.
+type rolling struct {
+	*testing.T
+	old, now string
+	from     int
+	// brings: the newer program has something that came with its version.
+	brings bool
+
+	cluster *proc.Cluster
+	load    *underLoad
+}
+
+const (
+	rollingKeys = 10
+	refused     = 4 // clusterctl's exit code
+)
+
+func (r *rolling) run() {
+	r.cluster = proc.NewCluster(r.T, 3, proc.Options{Before: func(n *proc.Node) { n.Become(r.old) }})
+	nodes, addr := r.cluster.Nodes, r.cluster.Nodes[0].Addr()
+	fill(r.T, addr, "k", rollingKeys)
+	r.isAt(r.from, healthy(r.T, addr, 3, rollingKeys))
+	if _, err := proc.Ask(addr, "CONFIG", "SET", "cluster-version-raise", "manual"); err != nil {
+		r.Fatal(err)
+	}
+	r.load = &underLoad{t: r.T, addr: addr, keys: rollingKeys + 1}
+	for _, n := range nodes {
+		r.load.begin(n, 2)
+	}
+	r.become(nodes[0], r.now)
+	r.become(nodes[1], r.now)
+	r.refuses(fmt.Sprintf("node n3 runs lockstep %s, which knows cluster versions up to %d, not %d; upgrade it first", statusOf(r.T, addr).Nodes[0].Version, r.from, r.from+1),
+		"upgrade", "--to", strconv.Itoa(r.from+1))
+	r.holdsBack()
+	r.become(nodes[1], r.old) // back again
+	r.become(nodes[1], r.now)
+	r.become(nodes[2], r.now)
+	r.isAt(r.from, healthy(r.T, addr, 3, r.load.keys))
+	r.load.verb("upgrade", func() {
+		if out, code := order(r.T, addr, "upgrade"); code != 0 || !strings.Contains(out, fmt.Sprintf("the cluster is at version %d now, it was at %d", r.from+1, r.from)) {
+			r.Fatalf("upgrade: exit %d, %s", code, out)
+		}
+	})
+	r.brought()
+	out, _ := proc.Ctl(r.T, addr, "upgrade")
+	says(r.T, out, fmt.Sprintf("at version %d, the newest that all its nodes know", r.from+1))
+	r.refuses("a version is never taken back", "upgrade", "--to", strconv.Itoa(r.from))
+	r.Logf("%d increments, none lost, none doubled", 2*endAll(r.T, append(r.load.clients, r.load.gone...), addr))
+	r.forgets()
+}
+
+// become exchanges a node's program under load.
+func (r *rolling) become(n *proc.Node, program string) {
+	r.Helper()
+	had := r.load.leave(n)
+	r.load.verb("exchange of the program of "+n.Name, func() {
+		if code := n.Stop(); code != 0 {
+			r.Errorf("%s: exit status %d", n.Name, code)
+		}
+		n.Become(program)
+		n.Start()
+		n.WaitReady()
+		healthy(r.T, n.Addr(), 3, r.load.keys)
+	})
+	holds(r.T, n.Addr(), "k", rollingKeys)
+	r.load.begin(n, had)
+}
+
+// refuses expects a verb to be refused in words.
+func (r *rolling) refuses(words string, args ...string) {
+	r.Helper()
+	out, code := order(r.T, r.cluster.Nodes[0].Addr(), args...)
+	if code != refused {
+		r.Errorf("%v: exit %d", args, code)
+	}
+	says(r.T, out, words)
+}
+
+// isAt expects the cluster, and the logs of its shards on all nodes, to be at a version.
+func (r *rolling) isAt(version int, s status.Cluster) {
+	r.Helper()
+	if s.Version != version {
+		r.Errorf("the cluster is at version %d, not %d", s.Version, version)
+	}
+	for i := range s.Nodes {
+		if g := s.Nodes[i].Group("0"); g == nil || g.Version != int64(version) {
+			r.Errorf("the shard's log on %s, %+v, is not at version %d", s.Nodes[i].Name, g, version)
+		}
+	}
+}
+
+// holdsBack expects what the newer program brings to wait, also where that one leads.
+func (r *rolling) holdsBack() {
+	r.Helper()
+	if !r.brings {
+		return
+	}
+	r.load.lead("n1")
+	words := fmt.Sprintf("the cluster is at version %d and this needs version %d; upgrade every node", r.from, r.from+1)
+	r.refuses(words, "drain", "n2")
+	if got, err := proc.Ask(r.cluster.Nodes[0].Addr(), "CONFIG", "SET", "script-max-call-depth", "200"); err == nil || !strings.Contains(err.Error(), words) {
+		r.Errorf("CONFIG SET: %q, %v", got, err)
+	}
+	// The older program, which comes back on this node, must be able to read this snapshot.
+	proc.MustAsk(r.T, r.cluster.Nodes[1].Addr(), "LOCKSTEP", "SNAPSHOT")
+}
+
+// brought expects what the newer program brings to be there, and the shards' logs to
+// say so.
+func (r *rolling) brought() {
+	r.Helper()
+	addr := r.cluster.Nodes[0].Addr()
+	proc.Wait(r.T, patience, "the shard's log says so on every node", func() bool {
+		s := healthy(r.T, addr, 3, r.load.keys)
+		return !slices.ContainsFunc(s.Nodes, func(n status.Node) bool { return n.Group("0").Version != int64(r.from+1) })
+	})
+	r.isAt(r.from+1, healthy(r.T, addr, 3, r.load.keys))
+	if r.brings {
+		r.load.run("drain", "n2")
+		r.load.run("drain", "n2", "--off")
+		proc.MustAsk(r.T, addr, "CONFIG", "SET", "script-max-call-depth", "200")
+	}
+}
+
+// forgets lets a node of the upgraded cluster run the older program, which does not know
+// the version: it opens neither the folder nor comes in anew.
+func (r *rolling) forgets() {
+	r.Helper()
+	last, to := r.cluster.Nodes[2], r.from+1
+	proc.Wait(r.T, patience, "the folder says so", func() bool {
+		return strings.Contains(identityOf(r.T, last), fmt.Sprintf(`"cluster_version": %d`, to))
+	})
 	last.Kill9()
-	last.Become(old)
+	last.Become(r.old)
 	before := len(last.Log())
 	last.Start()
-	code, log := ends(t, last, before)
+	code, log := ends(r.T, last, before)
 	if code == 0 {
-		t.Error("exit status 0 of a program that does not know the version")
+		r.Error("exit status 0 of a program that does not know the version")
 	}
-	says(t, log, "cannot be opened by this version of lockstep", "the cluster is at version "+newest+", this lockstepd knows versions up to 1")
+	says(r.T, log, "cannot be opened by this version of lockstep", fmt.Sprintf("the cluster is at version %d, this lockstepd knows versions up to %d", to, r.from))
 	before = len(last.Log())
 	last.Start("--dir", filepath.Join(last.Dir, "other"), "--node-name", "n9")
-	code, log = ends(t, last, before)
+	code, log = ends(r.T, last, before)
 	if code == 0 {
-		t.Error("exit status 0 of a program that does not know the version and would join")
+		r.Error("exit status 0 of a program that does not know the version and would join")
 	}
-	says(t, log, "the cluster is at version "+newest, "knows versions up to 1; start a newer one")
-	last.Become(now)
+	says(r.T, log, fmt.Sprintf("the cluster is at version %d", to), fmt.Sprintf("knows versions up to %d; start a newer one", r.from))
+	last.Become(r.now)
 	last.Start()
 	last.WaitReady()
-	healthy(t, c.Nodes[0].Addr(), 3, keys)
+	healthy(r.T, r.cluster.Nodes[0].Addr(), 3, r.load.keys)
 }
 
 // By itself the version follows the programs.
 func TestTheVersionRisesByItself(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	old, now := past(t), proc.Lockstepd(t)
+	old, now := behind(t), proc.Lockstepd(t)
 	n := proc.NewNode(t, proc.Options{Before: func(n *proc.Node) { n.Become(old) }})
-	if v := statusOf(t, n.Addr()).Version; v != 1 {
+	if v := statusOf(t, n.Addr()).Version; v != known-1 {
 		t.Fatalf("version %d", v)
 	}
 	n.Stop()
 	n.Become(now)
 	n.Start()
 	n.WaitReady()
-	proc.Wait(t, patience, "version "+newest, func() bool { return statusOf(t, n.Addr()).Version == meta.KnownVersion() })
+	proc.Wait(t, patience, "the present version", func() bool { return statusOf(t, n.Addr()).Version == known })
 	n.Stop()
 	n.Become(old)
 	before := len(n.Log())
 	n.Start()
 	code, log := ends(t, n, before)
-	says(t, log, "the cluster is at version "+newest)
+	says(t, log, fmt.Sprintf("the cluster is at version %d", known))
 	if code == 0 {
 		t.Error("exit status 0")
 	}
@@ -158,7 +241,7 @@ func TestTheVersionRisesByItself(t *testing.T) {
 func TestTheVersionWaitsForANodeThatIsLeaving(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	old := proc.OtherLockstepd(t, "lockstep/cluster/meta.known=3")
+	old := behind(t)
 	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) {
 		if n.Index == 0 {
 			n.Become(old)
@@ -178,7 +261,7 @@ func TestTheVersionWaitsForANodeThatIsLeaving(t *testing.T) {
 	if !leaving.Running() {
 		t.Fatalf("the node that is leaving has ended: %s", leaving.Log()[before:])
 	}
-	if v := statusOf(t, addr).Version; v != 3 {
+	if v := statusOf(t, addr).Version; v != known-1 {
 		t.Errorf("version %d", v)
 	}
 	proc.MustAsk(t, addr, "LOCKSTEP", "PROMOTE", "n4")
@@ -187,5 +270,5 @@ func TestTheVersionWaitsForANodeThatIsLeaving(t *testing.T) {
 		t.Errorf("exit status %d", code)
 	}
 	says(t, log, "it was replaced by node n4")
-	proc.Wait(t, patience, "version "+newest, func() bool { return statusOf(t, addr).Version == meta.KnownVersion() })
+	proc.Wait(t, patience, "the present version", func() bool { return statusOf(t, addr).Version == known })
 }

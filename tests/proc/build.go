@@ -23,7 +23,7 @@ var (
 )
 
 // OtherLockstepd makes a lockstepd that was linked with other values of string
-// variables, as in "lockstep/cluster/meta.known=3": a program of the past or of
+// variables, as in "lockstep/engine/version.newest=2": a program of the past or of
 // the future.
 func OtherLockstepd(t testing.TB, values ...string) string {
 	t.Helper()

@@ -120,7 +120,7 @@ func (f *Folder) load() error {
 	if err := meta.CheckVersion(id.ClusterVersion); err != nil {
 		return fmt.Errorf("the data folder %s cannot be opened by this version of lockstep: %w", f.dir, err)
 	}
-	if !madeHere(id.Architecture) {
+	if id.Architecture != Processor() {
 		return fmt.Errorf("the data folder %s was made on %s, and this machine is %s: %w", f.dir, id.Architecture, Processor(), ErrArchitecture)
 	}
 	for _, g := range id.Groups {
@@ -416,17 +416,6 @@ func (f *Folder) SawVersion(version int) error {
 	})
 }
 
-// SharesLog notes that shards share a log, before there is anything in it.
-func (f *Folder) SharesLog() error {
-	if f.Identity().SharesLog {
-		return nil
-	}
-	return f.change(func(id *Identity) error {
-		id.SharesLog = true
-		return nil
-	})
-}
-
 // BeginRecovery notes which nodes are given up, before the first group is
 // changed; EndRecovery, that all groups have been.
 func (f *Folder) BeginRecovery(lost []meta.NodeID) error {
@@ -481,7 +470,7 @@ func (f *Folder) save(id Identity) error {
 
 // saveLocked makes id durable, then current. f.mu must be held.
 func (f *Folder) saveLocked(id Identity) error {
-	id.Format = id.format()
+	id.Format = formatVersion
 	b, err := json.MarshalIndent(&id, "", "  ")
 	if err != nil {
 		return err

@@ -26,12 +26,9 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// The formats of identity.json. The second says what an older program must not
-// overlook, and is written only where there is something to say.
-const (
-	formatFirst   = 1
-	formatVersion = 2
-)
+// formatVersion is the format of identity.json. It is raised when there is something
+// to say that an older program must not overlook.
+const formatVersion = 1
 
 // Phase is how far the folder's node has come.
 type Phase string
@@ -57,18 +54,16 @@ type Identity struct {
 	// Boot is the number of the node's last start; it grows.
 	Boot  uint64 `json:"boot"`
 	Phase Phase  `json:"phase"`
-	// Architecture is the kind of processor (Processor) on which the data was made;
-	// absent: an older program made it.
-	Architecture string `json:"architecture,omitempty"`
+	// Architecture is the kind of processor (Processor) on which the data was made.
+	Architecture string `json:"architecture"`
 	// Why says why the node was removed.
 	Why string `json:"why,omitempty"`
 	// Creation is the cluster's, known unless the node is joining. A founder
 	// needs it again when it dies before the meta group has it; all need it to
 	// open their groups.
 	Creation *meta.Creation `json:"creation,omitempty"`
-	// ClusterVersion is the newest version that this node has seen its cluster at;
-	// absent: the first.
-	ClusterVersion int `json:"cluster_version,omitempty"`
+	// ClusterVersion is the newest version that this node has seen its cluster at.
+	ClusterVersion int `json:"cluster_version"`
 	// Promised is the name of the node that may found the cluster as far as this
 	// one, which is joining, is concerned, and Expect how many nodes it expected
 	// when it last looked for them.
@@ -83,9 +78,6 @@ type Identity struct {
 	// Recovering: a recovery has begun and has not ended; the folder must not be
 	// used before it has.
 	Recovering bool `json:"recovering,omitempty"`
-	// SharesLog: the shards' logs are in one that they share, where an older
-	// program would not find them.
-	SharesLog bool `json:"shares_log,omitempty"`
 	// Groups are the Raft groups that have their data here.
 	Groups []uint32 `json:"groups,omitempty"`
 	// Dropping are groups whose data is being deleted.
@@ -119,7 +111,7 @@ func parse(path string, b []byte) (*Identity, error) {
 		return nil, fmt.Errorf("%s is damaged (%v); restore it from a backup, or move the data folder away and join the node anew", path, err)
 	}
 	if version.Format > formatVersion {
-		return nil, fmt.Errorf("%s was written by a newer version of lockstep (format %d, this one reads up to %d); "+
+		return nil, fmt.Errorf("%s was written by a newer version of lockstep (format %d, this one reads format %d); "+
 			"start that version, or move the data folder away and join the node anew", path, version.Format, formatVersion)
 	}
 	var id Identity
@@ -132,16 +124,8 @@ func parse(path string, b []byte) (*Identity, error) {
 	return &id, nil
 }
 
-// format is the least that says all there is to say.
-func (id *Identity) format() int {
-	if id.ClusterVersion > meta.VersionFirst || len(id.Lost) > 0 || id.Recovering || id.SharesLog || len(id.Dropping) > 0 || len(id.Dropped) > 0 {
-		return formatVersion
-	}
-	return formatFirst
-}
-
 func (id *Identity) check() error {
-	if id.Format < formatFirst || id.Format > formatVersion {
+	if id.Format != formatVersion {
 		return fmt.Errorf("format %d", id.Format)
 	}
 	if err := meta.ValidateName(id.Name); err != nil {

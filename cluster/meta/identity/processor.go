@@ -21,9 +21,3 @@ const (
 	expArgument = 23.0 / 701
 	expPlain    = 0x3ff0889eb095f120
 )
-
-// madeHere tells whether data that was made on a kind of processor may be used on this
-// one. Older programs say no more than the architecture.
-func madeHere(kind string) bool {
-	return kind == "" || kind == runtime.GOARCH || kind == Processor()
-}

@@ -26,11 +26,3 @@ func TestProcessorWithoutFMA(t *testing.T) {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
 }
-
-func TestDataOfAnotherProcessor(t *testing.T) {
-	for kind, good := range map[string]bool{"": true, runtime.GOARCH: true, Processor(): true, "pdp11": false, "pdp11 without FMA": false} {
-		if madeHere(kind) != good {
-			t.Errorf("%q: %v", kind, !good)
-		}
-	}
-}

@@ -88,14 +88,11 @@ func fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) 
 
 // writeRest writes what is not of a shard.
 func (m *Manifest) writeRest(ctx context.Context, to Sink, b *client.Backup) error {
-	if b.Users == nil || b.Settings == nil {
-		return nil
-	}
 	settings, err := json.MarshalIndent(b.Settings, "", "  ")
 	if err != nil {
 		return err
 	}
-	m.Users, m.Settings = &File{File: UsersFile}, &File{File: SettingsFile}
+	m.Users, m.Settings = File{File: UsersFile}, File{File: SettingsFile}
 	return errors.Join(
 		m.Users.write(ctx, to, bytes.NewReader(b.Users)),
 		m.Settings.write(ctx, to, bytes.NewReader(settings)),

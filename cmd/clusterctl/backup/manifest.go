@@ -18,8 +18,8 @@ const ManifestName = "manifest.json"
 
 const (
 	// manifestFormat is raised when a manifest changes so that older programs would
-	// misread it. Format 1 had neither users nor settings.
-	manifestFormat = 2
+	// misread it.
+	manifestFormat = 1
 	// manifestBytesMax bounds what is read of one.
 	manifestBytesMax = 64 << 20
 )
@@ -36,10 +36,9 @@ type Manifest struct {
 	CutMs   int64   `json:"cut_ms"`
 	Shards  []Shard `json:"shards"`
 	Total   Tally   `json:"total"`
-	// Users are an ACL file, Settings a JSON object of texts; nil: the cluster's
-	// program did not tell them.
-	Users    *File `json:"users,omitempty"`
-	Settings *File `json:"settings,omitempty"`
+	// Users are an ACL file, Settings a JSON object of texts.
+	Users    File `json:"users"`
+	Settings File `json:"settings"`
 
 	// half: a Mark is among the keys.
 	half bool
@@ -83,12 +82,7 @@ func (m *Manifest) all() []*File {
 	for i := range m.Shards {
 		all = append(all, &m.Shards[i].File)
 	}
-	for _, f := range []*File{m.Users, m.Settings} {
-		if f != nil {
-			all = append(all, f)
-		}
-	}
-	return all
+	return append(all, &m.Users, &m.Settings)
 }
 
 // ErrNoBackup refuses a place without a manifest.
@@ -120,8 +114,8 @@ func parseManifest(data []byte, where string) (*Manifest, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("%s of %s is damaged: %w", ManifestName, where, err)
 	}
-	if head.Format < 1 || head.Format > manifestFormat {
-		return nil, fmt.Errorf("%s is a backup of format %d; this program knows formats 1 to %d", where, head.Format, manifestFormat)
+	if head.Format != manifestFormat {
+		return nil, fmt.Errorf("%s is a backup of format %d; this program knows format %d", where, head.Format, manifestFormat)
 	}
 	var m Manifest
 	in := json.NewDecoder(bytes.NewReader(data))

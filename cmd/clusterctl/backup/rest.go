@@ -18,16 +18,14 @@ import (
 
 // rest reads the files that are not of a shard, and makes sure of them.
 func (m *Manifest) rest(ctx context.Context, from Source, told func(int64)) (all []users.Record, settings map[string]string, err error) {
-	if m.Users != nil {
-		err = m.Users.check(ctx, from, told, func(in io.Reader) error {
-			text, err := io.ReadAll(io.LimitReader(in, users.FileBytesMax+1))
-			if err == nil {
-				all, err = users.Parse(strings.Split(string(text), "\n"), users.Options{})
-			}
-			return err
-		})
-	}
-	if m.Settings != nil && err == nil {
+	err = m.Users.check(ctx, from, told, func(in io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(in, users.FileBytesMax+1))
+		if err == nil {
+			all, err = users.Parse(strings.Split(string(text), "\n"), users.Options{})
+		}
+		return err
+	})
+	if err == nil {
 		err = m.Settings.check(ctx, from, told, func(in io.Reader) error { return json.NewDecoder(in).Decode(&settings) })
 	}
 	return all, settings, err

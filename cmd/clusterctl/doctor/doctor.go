@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -210,7 +211,7 @@ func (e *exam) lag(check string) {
 
 // versions looks at programs that differ.
 func (e *exam) versions(check string) {
-	least, most := 0, 0
+	least, most := math.MaxInt, 0
 	by := map[string][]string{}
 	var names []string
 	for i := range e.cluster.Nodes {
@@ -222,11 +223,7 @@ func (e *exam) versions(check string) {
 			names = append(names, n.Version)
 		}
 		by[n.Version] = append(by[n.Version], n.Name)
-		knows := max(n.KnowsVersion, 1)
-		if least == 0 || knows < least {
-			least = knows
-		}
-		most = max(most, knows)
+		least, most = min(least, n.KnowsVersion), max(most, n.KnowsVersion)
 	}
 	if len(names) > 1 {
 		var each []string
@@ -238,7 +235,7 @@ func (e *exam) versions(check string) {
 	switch {
 	case most > least:
 		e.find(Advice, check, "", fmt.Sprintf("nodes know cluster versions up to %d and %d", least, most), "upgrade the older nodes")
-	case least > e.cluster.Version:
+	case len(names) > 0 && least > e.cluster.Version:
 		e.find(Advice, check, "", fmt.Sprintf("the cluster is at version %d, all nodes know %d", e.cluster.Version, least),
 			"when you will not go back to the older program: clusterctl upgrade")
 	}

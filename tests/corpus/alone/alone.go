@@ -17,6 +17,7 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
+	"lockstep/engine/version"
 	"lockstep/fsm"
 	"lockstep/node/config"
 	"lockstep/proto/acl"
@@ -89,6 +90,7 @@ func (s *surroundings) engine() command.Settings {
 	e := c.Engine
 	e.ValueBytesMax = c.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(c.MaxMemoryPolicy)))
+	e.At(version.Known())
 	return e
 }
 

@@ -3,7 +3,11 @@ package fsm
 import (
 	"errors"
 	"math"
+	"strconv"
 	"testing"
+
+	"lockstep/engine/command"
+	"lockstep/engine/version"
 )
 
 // TestWhatAPeerMayNotPropose: a bundle that would end every replica, and again
@@ -47,6 +51,22 @@ func TestNoEntryPanics(t *testing.T) {
 		m := testMachine(t, nil)
 		if err := m.Apply(1, entryOf(1, Bundle{Txns: []Txn{txn}})); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestASettingThatNobodyKnowsStopsTheMachine: replicas that passed it over would differ
+// from those whose program knows it.
+func TestASettingThatNobodyKnowsStopsTheMachine(t *testing.T) {
+	for _, c := range [][2]string{{"no-such-setting", "1"}, {"maxmemory", "-1"}, {"maxmemory", "much"}, {"lockstep.version", strconv.Itoa(version.Known() + 1)}} {
+		txn := txnOf(0, "lockstep.set", c[0], c[1])
+		txn.Kind = KindSetting
+		m := testMachine(t, nil)
+		if err := m.Apply(1, entryOf(1, Bundle{Txns: []Txn{txn}})); !errors.Is(err, ErrCommand) {
+			t.Errorf("%s %s: %v", c[0], c[1], err)
+		}
+		if got := m.Settings(); got != command.DefaultSettings {
+			t.Errorf("%s %s changed something: %+v", c[0], c[1], got)
 		}
 	}
 }

@@ -131,11 +131,14 @@ const versionName = "lockstep.version"
 // IsDirective tells whether a setting is one of the configuration's.
 func IsDirective(name string) bool { return name != versionName }
 
+// cameWith is the version that a setting came with. Tests change it.
+var cameWith = version.Since
+
 // Each calls f for each setting that nodes know at the settings' version, that one first:
 // programs of that version read the snapshot.
 func (s *Settings) Each(f func(name string, value int64)) {
 	for i := range settings {
-		if row := &settings[i]; version.Since(row.name) <= int(s.Version) {
+		if row := &settings[i]; cameWith(row.name) <= int(s.Version) {
 			f(row.name, *row.of(s))
 		}
 	}
@@ -145,7 +148,7 @@ func (s *Settings) Each(f func(name string, value int64)) {
 func (s *Settings) At(clusterVersion int) {
 	s.Version = int64(clusterVersion)
 	for i := range settings {
-		if row := &settings[i]; version.Since(row.name) > clusterVersion {
+		if row := &settings[i]; cameWith(row.name) > clusterVersion {
 			*row.of(s) = row.preset
 		}
 	}

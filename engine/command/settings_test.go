@@ -1,0 +1,24 @@
+package command
+
+import "testing"
+
+// TestSettingsOfALaterVersionWait: before the shard's log has come to their version they
+// have their preset, and a snapshot does not name them.
+func TestSettingsOfALaterVersionWait(t *testing.T) {
+	was := cameWith
+	cameWith = func(name string) int { return map[string]int{"txn-steps-max": 2}[name] }
+	t.Cleanup(func() { cameWith = was })
+	for at, want := range map[int]int64{1: DefaultSettings.TxnStepsMax, 2: 7} {
+		s := DefaultSettings
+		s.TxnStepsMax, s.ListPackSize = 7, -5
+		s.At(at)
+		told := map[string]int64{}
+		s.Each(func(name string, value int64) { told[name] = value })
+		if _, there := told["txn-steps-max"]; s.TxnStepsMax != want || there != (at >= 2) {
+			t.Errorf("at version %d it is %d, and snapshots tell %v", at, s.TxnStepsMax, told)
+		}
+		if told["lockstep.version"] != int64(at) || told["list-max-listpack-size"] != -5 {
+			t.Errorf("at version %d snapshots tell %v", at, told)
+		}
+	}
+}

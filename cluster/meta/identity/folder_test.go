@@ -186,7 +186,7 @@ func TestUnreadableIdentityIsSaid(t *testing.T) {
 		`{"format": 1, "name": "n1", "incarnation": "0", "phase": "joining"}`: "no incarnation",
 		`{"name": "n1"}`: "makes no sense: format 0",
 		`{"format": 1, "name": "n1", "incarnation": "5", "phase": "joining", "architecture": "pdp11"}`: "was made on pdp11",
-		`{"format": 1, "name": "n1", "incarnation": "5", "phase": "joining"}`: "was made on , and this machine",
+		`{"format": 1, "name": "n1", "incarnation": "5", "phase": "joining"}`:                          "was made on , and this machine",
 	} {
 		dir := t.TempDir()
 		ok(t, os.WriteFile(filepath.Join(dir, identityFile), []byte(content), 0o644))

@@ -10,7 +10,7 @@ func TestThisProgramKnowsTheFirstVersion(t *testing.T) {
 	}
 }
 
-func TestWhatIsLinkedIsRead(t *testing.T) {
+func TestVersionsAreReadFromWhatIsLinked(t *testing.T) {
 	if got := parse("mark-drained=2,maxmemory=3"); len(got) != 2 || got["mark-drained"] != 2 || got["maxmemory"] != 3 {
 		t.Errorf("%v", got)
 	}

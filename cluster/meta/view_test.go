@@ -39,11 +39,11 @@ func TestASnapshotIsJudgedWhenItArrives(t *testing.T) {
 		}
 		return a.Err()
 	}
-	whole := seal(snapshotMagic, []byte(oldState))
+	whole := seal(snapshotMagic, []byte(writtenState))
 	if err := arrives(whole); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range [][]byte{nil, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0), seal(commandMagic, []byte(oldState))} {
+	for _, bad := range [][]byte{nil, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0), seal(commandMagic, []byte(writtenState))} {
 		if err := arrives(bad); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}

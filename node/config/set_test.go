@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"lockstep/fsm"
 )
 
 func TestConfigSetIsAllOrNothing(t *testing.T) {
@@ -77,7 +79,7 @@ func TestLogOfALaterVersionIsTakenAsFarAsItIsKnown(t *testing.T) {
 	var warnings []Warning
 	c.OnWarning(func(w Warning) { warnings = append(warnings, w) })
 	c.ApplyReplicated([]Pair{{"new-thing", "1"}, {"proto-max-bulk-len", "9 eggs"}, {"port", "1"}, {"read-mode", "quorum"}})
-	if s := c.Current(); s.ReadMode != ReadQuorum || s.ProtoMaxBulkLen != 64<<20 || s.Port != 6379 {
+	if s := c.Current(); s.ReadMode != ReadQuorum || s.ProtoMaxBulkLen != fsm.ValueBytesMax || s.Port != 6379 {
 		t.Errorf("%v %d %d", s.ReadMode, s.ProtoMaxBulkLen, s.Port)
 	}
 	if len(warnings) != 3 {

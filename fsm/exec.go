@@ -236,7 +236,7 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 			lockPlanned(a, ks, t, &t.Ops[i])
 			continue
 		}
-		if spec.Scope != command.ScopeKeys {
+		if spec.Scope != command.ScopeKeys || spec.Wanders != nil && spec.Wanders(args) {
 			a.Global = true
 		}
 		heavy = heavy || spec.TakesLong(args) || len(args) > heavyArgs

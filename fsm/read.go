@@ -127,8 +127,10 @@ func (m *Machine) lockRead(ctx context.Context, st *state, r *reading, op *Op, o
 		r.access.Reset()
 		if op.plan != nil {
 			op.lock(&r.access, st.ks)
+		} else if spec := op.lookup(); spec.Wanders != nil && spec.Wanders(op.Args) {
+			r.access.Global = true
 		} else {
-			for _, k := range op.lookup().AppendKeys(r.keys[:0], op.Args) {
+			for _, k := range spec.AppendKeys(r.keys[:0], op.Args) {
 				r.access.Add(st.ks.LockSlot(op.Args[k.Pos]), sched.Shared)
 			}
 		}

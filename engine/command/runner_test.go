@@ -28,6 +28,8 @@ type runner struct {
 	programs Programs
 	// memoryFull: there is no memory left.
 	memoryFull bool
+	// owns tells which hash slots the shard has; nil: all.
+	owns func(hashSlot int) bool
 	// rest is called in the middle of long commands; may be nil.
 	rest func()
 }
@@ -76,7 +78,7 @@ func (r *runner) run(spec *Spec, args [][]byte) {
 		KS: r.ks, DB: r.db, Out: &r.out, NowMs: r.nowMs, Seed: r.seed,
 		Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo, Observer: r.observer, Changes: r.changes,
 	}
-	c.Programs, c.MemoryFull, c.Rest = &r.programs, r.memoryFull, r.rest
+	c.Programs, c.MemoryFull, c.Rest, c.Owns = &r.programs, r.memoryFull, r.rest, r.owns
 	if spec.MustLog(args, 1, func(int) *Programs { return c.Programs }) {
 		r.txnNo++
 		c.TxnNo, c.Logged = r.txnNo, true

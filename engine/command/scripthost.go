@@ -144,7 +144,7 @@ func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
 		return ErrOOM
 	case aside[spec.Name] != nil:
 		return ""
-	case h.KeyLocking && spec.Scope != ScopeKeys:
+	case h.KeyLocking && (spec.Scope != ScopeKeys || spec.Wanders != nil && spec.Wanders(args)):
 		return errScriptWhole
 	}
 	return h.keysRefusal(spec, args)

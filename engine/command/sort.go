@@ -50,6 +50,24 @@ func sortStorePlace(args [][]byte) (at int) {
 	return at
 }
 
+// sortWanders tells whether a pattern of SORT leads to keys outside the hash slot of its key.
+func sortWanders(args [][]byte) bool {
+	for i := 2; i < len(args)-1; i++ {
+		switch {
+		case equalFold(args[i], "limit"):
+			i += 2
+		case equalFold(args[i], "store"):
+			i++
+		case equalFold(args[i], "by"), equalFold(args[i], "get"):
+			i++
+			if p := newSortPattern(args[i]); !p.stays(args[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // sortArgs are the arguments of SORT_RO; SORT has one more.
 func sortArgs(more ...Arg) []Arg {
 	pattern := Arg{Name: "pattern", Type: "pattern", KeySpec: 2}
@@ -69,7 +87,7 @@ func sortArgs(more ...Arg) []Arg {
 var sortFamily = []*Spec{
 	{
 		Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys | Heavy | ReachesMore, Cats: CatSet | CatSortedSet | CatList | CatDangerous,
-		Keys: sortKeys(true), Run: runSort,
+		Keys: sortKeys(true), Run: runSort, Wanders: sortWanders,
 		Group: "generic", Since: "1.0.0",
 		Summary:    "Returns or stores the elements of a list, a set or a sorted set, sorted.",
 		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",
@@ -77,7 +95,7 @@ var sortFamily = []*Spec{
 	},
 	{
 		Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys | Heavy | ReachesMore, Cats: CatSet | CatSortedSet | CatList | CatDangerous,
-		Keys: sortKeys(false), Run: runSortRO,
+		Keys: sortKeys(false), Run: runSortRO, Wanders: sortWanders,
 		Group: "generic", Since: "7.0.0",
 		Summary:    "Returns the elements of a list, a set or a sorted set, sorted; SORT without STORE.",
 		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",

@@ -42,7 +42,7 @@ func (o *sortOptions) parse(c *Ctx, args [][]byte, mayStore bool) bool {
 		case equalFold(option, "get") && left >= 1:
 			i++
 			get := newSortPattern(args[i])
-			if !get.stays(key) {
+			if c.Owns != nil && !get.stays(key) {
 				c.Out.Error(ErrSortGet)
 				return false
 			}
@@ -63,7 +63,7 @@ func (o *sortOptions) parseBy(c *Ctx, args [][]byte, text []byte) bool {
 	by := newSortPattern(text)
 	if by.constant() {
 		o.unsorted = true
-	} else if !by.stays(args[1]) {
+	} else if c.Owns != nil && !by.stays(args[1]) {
 		c.Out.Error(ErrSortBy)
 		return false
 	} else if !c.readsAll(args) {

@@ -34,9 +34,8 @@ func newSortPattern(text []byte) (p sortPattern) {
 // which as a BY means not to sort.
 func (p *sortPattern) constant() bool { return !p.star }
 
-// stays tells whether all keys that the pattern leads to are in the hash slot of
-// key, the only one that is locked: it has the key's hash tag before the star,
-// or leads to no other key at all.
+// stays tells whether all keys that the pattern leads to are in the hash slot of key: the pattern has the key's
+// hash tag before the star, or leads to no other key at all.
 func (p *sortPattern) stays(key []byte) bool {
 	if !p.star {
 		return true

@@ -93,10 +93,12 @@ func TestSortAnswersAsRedisDoes(t *testing.T) {
 	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 22, n, templates) })
 }
 
-// TestSortStaysInItsHashSlot expects patterns to be refused that might lead to
-// keys that are not locked.
+// TestSortStaysInItsHashSlot expects a shard that has not all hash slots to refuse patterns that might lead to keys
+// of others.
 func TestSortStaysInItsHashSlot(t *testing.T) {
-	newRunner(t).script(`
+	r := newRunner(t)
+	r.owns = func(int) bool { return true }
+	r.script(`
 		rpush {u}l 2 1 => :2
 		set {u}w1 5 => +OK
 		set {u}w2 4 => +OK

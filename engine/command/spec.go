@@ -168,6 +168,9 @@ type Spec struct {
 	// BriefIf, when set, says which arguments make a command that only reads, and is not
 	// Fast, as quick as one that is (LRANGE of a few elements); see Brief.
 	BriefIf func(args [][]byte) bool
+	// Wanders, when set, tells whether the command, with these arguments, reaches keys that its row cannot find
+	// (SORT BY a pattern). It then takes the whole shard, and needs a shard that has all hash slots.
+	Wanders func(args [][]byte) bool
 	// Grows, when set, is what GrowthBytes returns; nil: by the keys.
 	Grows func(args [][]byte, sizes *Sizes) int64
 	// KeyFlagsOf, when set, tells what the command does to its keys of

@@ -24,7 +24,6 @@ var sweepDifferences = []sweepDifference{
 	{[]string{"lrem", "lpos"}, "-ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807", "as Redis 7.2, which refuses -2^63; 7.0 changes its sign, which leaves it as it is"},
 	{waiting, "-ERR timeout is out of range", "as Redis 7.2; in 7.0 such a time overflows, and is negative or past"},
 	{[]string{"xread"}, "-ERR Unbalanced 'xread", "as Redis 7.2, whose text names the command"},
-	{[]string{"sort"}, "option of SORT denied in cluster mode.", "patterns reach keys of the same hash tag alone (docs/compatibility.md)"},
 	{[]string{"cluster", "readonly", "readwrite", "asking"}, "", "redis-server runs without cluster mode here"},
 	{[]string{"eval", "script|load"}, "-ERR Error compiling script", "a syntax error is told in the interpreter's words (docs/compatibility.md)"},
 	{[]string{"script|debug"}, "-ERR Use SCRIPT DEBUG YES/SYNC/NO", "redis-server wants no pipeline around it"},

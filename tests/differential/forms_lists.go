@@ -29,6 +29,7 @@ var listForms = []formText{
 	{8, "(SORT|SORT_RO) key [LIMIT small small] [ASC|DESC] ALPHA"},
 	{3, "(SORT|SORT_RO) key BY NOSORT [LIMIT small small] [ASC|DESC] [GET #] [GET CONSTANT]"},
 	{4, "SORT key [LIMIT small small] [DESC] ALPHA [GET #] STORE key"},
+	{4, "(SORT|SORT_RO) key ALPHA [DESC] (GET * GET #|GET G* GET #|GET *->F)"},
 	{1, "(BLPOP|BRPOP) key key (0.001|0.001|X|-1)"},
 	{1, "BLMOVE key key (LEFT|RIGHT) (LEFT|RIGHT) 0.001"},
 	{1, "BRPOPLPUSH key key (0.001|0.001|X|-1)"},

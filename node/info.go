@@ -216,7 +216,7 @@ func infoPersistence(n *Node, t *infoText) {
 	zeros(t, "aof_rewrites", "aof_rewrites_consecutive_failures")
 	t.add("aof_last_write_status", "ok")
 	zeros(t, "aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size")
-	t.add("raft_log_store", n.cfg.Current().LogStore)
+	t.add("raft_log_store", n.self.LogStore)
 }
 
 // zeros writes fields of things that are not here; tools expect them.

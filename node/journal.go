@@ -19,7 +19,7 @@ func (n *Node) openJournal(context.Context) error {
 		return nil
 	}
 	fatal := func(err error) { n.die(fmt.Errorf("journal: %w", err)) }
-	j, err := raftio.OpenJournal(dir, string(s.LogStore), n.folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
+	j, err := raftio.OpenJournal(dir, n.self.LogStore, n.folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
 	if err != nil {
 		return err
 	}

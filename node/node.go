@@ -306,6 +306,10 @@ func (n *Node) openFolder(context.Context) error {
 			err = n.sawKnownVersion()
 		}
 	}
+	if err == nil {
+		// Before there is a group.
+		err = folder.KeepLogStore(string(s.LogStore))
+	}
 	if err != nil {
 		return err
 	}
@@ -327,18 +331,19 @@ func (n *Node) sayWhatIsSettled(s *config.Settings) {
 	}
 }
 
-// sayWhatHolds tells an operator which settings have no effect, for the cluster was
-// made with others.
+// sayWhatHolds tells an operator which settings have no effect, for the cluster, or the
+// data folder, was made with others.
 func (n *Node) sayWhatHolds(s *config.Settings) {
 	c := n.self.Creation
-	for _, made := range []struct {
-		setting string
-		holds   int
-	}{{"shards", c.Shards()}, {"lock-slots", c.LockSlots}, {"raft-heartbeat-ms", c.HeartbeatMs}, {"raft-election-ms", c.ElectionMs}} {
+	for _, made := range []struct{ setting, holds, by string }{
+		{"shards", strconv.Itoa(c.Shards()), "the cluster"}, {"lock-slots", strconv.Itoa(c.LockSlots), "the cluster"},
+		{"raft-heartbeat-ms", strconv.Itoa(c.HeartbeatMs), "the cluster"}, {"raft-election-ms", strconv.Itoa(c.ElectionMs), "the cluster"},
+		{"raft-log-store", n.self.LogStore, "the data folder"},
+	} {
 		d, _ := config.Lookup(made.setting)
 		value, from := s.Value(d)
-		if from.Source != config.FromDefault && value != strconv.Itoa(made.holds) {
-			n.log.Warn("a setting has no effect: the cluster was made with another value, and keeps it", "setting", made.setting, "given", value, "holds", made.holds)
+		if from.Source != config.FromDefault && value != made.holds {
+			n.log.Warn("a setting has no effect: "+made.by+" was made with another value, and keeps it", "setting", made.setting, "given", value, "holds", made.holds)
 		}
 	}
 }

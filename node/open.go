@@ -226,7 +226,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 	s := n.cfg.Current()
 	c := n.self.Creation
 	return shard.GroupConfig{
-		ID: group, Dir: n.folder.GroupDir(group), LogStore: string(s.LogStore), Journal: n.journalOf(group),
+		ID: group, Dir: n.folder.GroupDir(group), LogStore: n.self.LogStore, Journal: n.journalOf(group),
 		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,

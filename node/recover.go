@@ -128,7 +128,7 @@ func giveToOwner(dir string) error {
 func (r *Recovery) openJournal() (err error) {
 	dir := r.folder.JournalDir()
 	if raftio.HasJournal(dir) {
-		r.journal, err = raftio.OpenJournal(dir, raftio.KindOf(dir), r.folder.GroupDirs(), r.fail, raftio.NewLogger(r.log, "journal"))
+		r.journal, err = raftio.OpenJournal(dir, r.folder.Identity().LogStore, r.folder.GroupDirs(), r.fail, raftio.NewLogger(r.log, "journal"))
 	}
 	return err
 }
@@ -321,7 +321,7 @@ func (r *Recovery) groupConfig(group uint32) shard.GroupConfig {
 	}
 	return shard.GroupConfig{
 		Journal: journal,
-		ID:      group, Dir: r.folder.GroupDir(group), LocalID: raft.ServerID(id.ID()), LocalAddr: raft.ServerAddress(id.ID()),
+		ID:      group, Dir: r.folder.GroupDir(group), LogStore: id.LogStore, LocalID: raft.ServerID(id.ID()), LocalAddr: raft.ServerAddress(id.ID()),
 		HeartbeatMs: id.Creation.HeartbeatMs, ElectionMs: id.Creation.ElectionMs,
 		SnapshotEntries: 1 << 20, Log: r.log, Fatal: r.fail,
 	}

@@ -95,6 +95,7 @@ func (n *Node) serveStatus(reply func([]byte)) {
 func (n *Node) ownStatus() status.Node {
 	s := status.Node{
 		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, Version: Version, KnowsVersion: meta.KnownVersion(), PID: os.Getpid(),
+		LogStore: n.self.LogStore, WantedLogStore: string(n.cfg.Current().LogStore),
 		UptimeSec: int64(time.Since(n.started).Seconds()), RSSBytes: residentBytes(),
 	}
 	n.front.fill(&s)

@@ -268,7 +268,7 @@ func TestFolderKeepsItsKindOfLog(t *testing.T) {
 		s, _ := opened(t, dir, kind)
 		must(t, s.Close())
 		_, err := OpenStores(&StoresConfig{Dir: dir, Kind: bothKinds[1-i], Log: silent()})
-		if err == nil || !strings.Contains(err.Error(), "was made with raft-log-store "+kind) {
+		if err == nil || !strings.Contains(err.Error(), "has a log of the store "+kind+", and the node keeps its logs in "+bothKinds[1-i]) {
 			t.Error(err)
 		}
 	}

@@ -195,15 +195,7 @@ func openBolt(path string, mmapBytes int) (*raftboltdb.BoltStore, error) {
 	return b, nil
 }
 
-// KindOf is the kind of log store that a folder was made with.
-func KindOf(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, WALDir)); err == nil {
-		return StoreWAL
-	}
-	return StoreBolt
-}
-
-// checkKind makes a folder keep its kind of log store: two logs in one folder
+// checkKind refuses a folder with a log of the other kind: two logs in one folder
 // would be two truths.
 func checkKind(dir, kind string) error {
 	if kind != StoreBolt && kind != StoreWAL {
@@ -214,7 +206,7 @@ func checkKind(dir, kind string) error {
 		other, made = BoltFile, StoreBolt
 	}
 	if _, err := os.Stat(filepath.Join(dir, other)); err == nil {
-		return fmt.Errorf("%s was made with raft-log-store %s; start with that, or let the node join anew with an empty folder", dir, made)
+		return fmt.Errorf("%s has a log of the store %s, and the node keeps its logs in %s; restore the data folder, or let the node join anew with an empty one", dir, made, kind)
 	}
 	return nil
 }

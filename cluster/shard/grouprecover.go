@@ -42,7 +42,7 @@ func openStopped(cfg *GroupConfig) (*raftio.Stores, error) {
 		return nil, fmt.Errorf("group %d: there is no replica in %s", cfg.ID, cfg.Dir)
 	}
 	log := raftio.NewLogger(cfg.Log, fmt.Sprintf("raft.%d", cfg.ID))
-	stores, err := raftio.OpenStores(&raftio.StoresConfig{Dir: cfg.Dir, Kind: raftio.KindOf(cfg.Dir), Journal: cfg.Journal, Group: cfg.ID, Log: log, Guards: raftio.Guards{
+	stores, err := raftio.OpenStores(&raftio.StoresConfig{Dir: cfg.Dir, Kind: cfg.LogStore, Journal: cfg.Journal, Group: cfg.ID, Log: log, Guards: raftio.Guards{
 		Verify: func(l *raft.Log) error {
 			if cfg.Verify == nil {
 				return nil

@@ -68,6 +68,7 @@ func (o *options) aim(cmd *cobra.Command, b *bench.Options, kill, transfer, only
 	if err != nil {
 		return err
 	}
+	b.LogStores = logStores(c)
 	b.Addrs, b.User, b.Password, b.TLS, b.Prefix = o.addrs, o.user, o.password, o.secure.config, "bench:"
 	if !only {
 		b.Addrs = nil
@@ -94,6 +95,18 @@ func (o *options) aim(cmd *cobra.Command, b *bench.Options, kill, transfer, only
 		b.Midway = o.killLeader
 	}
 	return nil
+}
+
+// logStores names what keeps the nodes' Raft logs, on which the time of a write hangs.
+func logStores(c *status.Cluster) string {
+	var all []string
+	for i := range c.Nodes {
+		if store := c.Nodes[i].LogStore; store != "" && !slices.Contains(all, store) {
+			all = append(all, store)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 func leaderOf(c *status.Cluster, group string) *status.Node {
@@ -147,7 +160,8 @@ func mayKill(n *status.Node) error {
 }
 
 func printBench(w io.Writer, r *bench.Result) {
-	fmt.Fprintf(w, "%d calls in %.1f s by %d clients: %.0f calls/s, longest pause %.0f ms\n", r.Calls, r.Seconds, r.Clients, r.PerSecond, r.LongestPauseMs)
+	fmt.Fprintf(w, "%d calls in %.1f s by %d clients: %.0f calls/s, longest pause %.0f ms; log store %s\n",
+		r.Calls, r.Seconds, r.Clients, r.PerSecond, r.LongestPauseMs, r.LogStores)
 	if r.Midway != "" {
 		fmt.Fprintln(w, "in the middle:", r.Midway)
 	}

@@ -107,10 +107,10 @@ const (
 type LogStore string
 
 const (
-	// LogStoreBolt is raft-boltdb.
-	LogStoreBolt LogStore = "boltdb"
 	// LogStoreWAL is raft-wal.
 	LogStoreWAL LogStore = "wal"
+	// LogStoreBolt is raft-boltdb.
+	LogStoreBolt LogStore = "boltdb"
 )
 
 // LogLevel is redis.conf's.

@@ -84,18 +84,22 @@ type Node struct {
 	Learner bool `json:"learner,omitempty"`
 	// Reachable is false when the node did not answer; what follows is then
 	// empty.
-	Reachable     bool    `json:"reachable"`
-	Version       string  `json:"version,omitempty"`
-	KnowsVersion  int     `json:"knows_cluster_version"`
-	PID           int     `json:"pid,omitempty"`
-	UptimeSec     int64   `json:"uptime_sec,omitempty"`
-	Keys          int64   `json:"keys"`
-	UsedBytes     int64   `json:"used_bytes"`
-	RSSBytes      int64   `json:"rss_bytes"`
-	OpsPerSec     int64   `json:"ops_per_sec"`
-	Clients       int     `json:"clients"`
-	CommandsTotal int64   `json:"commands_total"`
-	Groups        []Group `json:"groups,omitempty"`
+	Reachable    bool   `json:"reachable"`
+	Version      string `json:"version,omitempty"`
+	KnowsVersion int    `json:"knows_cluster_version"`
+	// LogStore is what keeps the node's Raft logs, WantedLogStore what raft-log-store
+	// says: a data folder keeps the store that it was made with.
+	LogStore       string  `json:"log_store,omitempty"`
+	WantedLogStore string  `json:"wanted_log_store,omitempty"`
+	PID            int     `json:"pid,omitempty"`
+	UptimeSec      int64   `json:"uptime_sec,omitempty"`
+	Keys           int64   `json:"keys"`
+	UsedBytes      int64   `json:"used_bytes"`
+	RSSBytes       int64   `json:"rss_bytes"`
+	OpsPerSec      int64   `json:"ops_per_sec"`
+	Clients        int     `json:"clients"`
+	CommandsTotal  int64   `json:"commands_total"`
+	Groups         []Group `json:"groups,omitempty"`
 }
 
 // Group is a node's replica of one Raft group.

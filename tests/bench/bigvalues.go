@@ -87,7 +87,7 @@ func bigValues(b *bench) error {
 				return b.redis(append([]string{"--enable-debug-command", "yes", "--auto-aof-rewrite-percentage", "0"}, durable...)...)
 			},
 			func() (*server, error) {
-				all, err := b.cluster(1, "wal", "--enable-debug-command", "yes")
+				all, err := b.cluster(1, defaultStore, "--enable-debug-command", "yes")
 				if len(all) == 0 {
 					return nil, err
 				}

@@ -19,7 +19,7 @@ func elements(b *bench) error {
 	}
 	defer redis.kill()
 	adminPort := b.ports()
-	all, err := b.cluster(1, "wal", "--admin-port", strconv.Itoa(adminPort), "--admin-pprof", "yes")
+	all, err := b.cluster(1, defaultStore, "--admin-port", strconv.Itoa(adminPort), "--admin-pprof", "yes")
 	defer killAll(all)
 	if err != nil {
 		return err

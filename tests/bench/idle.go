@@ -28,7 +28,7 @@ func idle(b *bench) error {
 	}
 	for i, shards := range counts {
 		for range b.rounds {
-			all, err := b.cluster(3, "wal", "--shards", strconv.Itoa(shards))
+			all, err := b.cluster(3, defaultStore, "--shards", strconv.Itoa(shards))
 			if err != nil {
 				killAll(all)
 				return err

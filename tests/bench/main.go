@@ -110,7 +110,7 @@ func (b *bench) when(machine string) string {
 	if b.quick {
 		quick = ", `-quick`: a tenth of the requests"
 	}
-	return fmt.Sprintf("Measured %s at commit %s, %d rounds%s, on %s.", time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), b.rounds, quick, machine)
+	return fmt.Sprintf("Measured %s at commit %s, %d rounds%s, on %s. Log store "+defaultStore+", unless a row says another.", time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), b.rounds, quick, machine)
 }
 
 // fsyncMs is the median time of appending and syncing 4 KiB.

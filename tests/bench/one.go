@@ -142,7 +142,7 @@ func (b *bench) pair(extra ...string) (redis, ours *server, end func(), err erro
 	if redis, err = b.redis(durable...); err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := b.cluster(1, "wal", extra...)
+	all, err := b.cluster(1, defaultStore, extra...)
 	end = func() { redis.kill(); killAll(all) }
 	if err != nil {
 		end()

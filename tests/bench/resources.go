@@ -45,7 +45,7 @@ func memory(b *bench) error {
 		return err
 	}
 	defer redis.kill()
-	all, err := b.cluster(1, "wal")
+	all, err := b.cluster(1, defaultStore)
 	defer killAll(all)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (b *bench) settledRSS(s *server) float64 {
 func failover(b *bench) error {
 	for _, heartbeatMs := range []int{800, 300} {
 		args := []string{"--raft-heartbeat-ms", strconv.Itoa(heartbeatMs), "--raft-election-ms", strconv.Itoa(heartbeatMs)}
-		all, err := b.cluster(3, "wal", args...)
+		all, err := b.cluster(3, defaultStore, args...)
 		if err != nil {
 			killAll(all)
 			return err

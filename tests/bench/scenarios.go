@@ -51,8 +51,12 @@ func (b *bench) row(r row) *row {
 	return &r
 }
 
-// stores are the log stores the durable scenarios run with.
-var stores = []string{"wal", "boltdb"}
+// defaultStore is the log store that nodes have by default, and all scenarios but the
+// durable ones.
+const defaultStore = "wal"
+
+// stores are the log stores that the durable scenarios run with.
+var stores = []string{defaultStore, "boltdb"}
 
 // oneNode: durable SET and INCR of one node against appendfsync always.
 func oneNode(b *bench) error {
@@ -88,7 +92,7 @@ func oneNode(b *bench) error {
 		rates, lats := map[string]*row{}, map[string]*row{}
 		for _, store := range stores {
 			target, p50 := l.throughputTarget, l.p50Target
-			if store != "wal" {
+			if store != defaultStore {
 				target, p50 = 0, 0
 			}
 			rates[store] = b.row(row{name: "one node, " + store + ": " + name, unit: "req/s", higher: true, target: target})
@@ -159,7 +163,7 @@ func threeNodes(b *bench) error {
 		}
 		for _, l := range []load{{1, 1, 0}, {50, 1, 1.0}, {200, 1, 1.3}, {50, 16, 1.3}} {
 			target := l.target
-			if store != "wal" {
+			if store != defaultStore {
 				target = 0
 			}
 			name := fmt.Sprintf("three nodes, %s: SET 3 B, %d clients, pipeline %d", store, l.clients, l.pipeline)
@@ -209,7 +213,7 @@ func reads(b *bench) error {
 		return err
 	}
 	defer redis.kill()
-	all, err := b.cluster(3, "wal")
+	all, err := b.cluster(3, defaultStore)
 	defer killAll(all)
 	if err != nil {
 		return err
@@ -257,7 +261,7 @@ func interference(b *bench) error {
 		return err
 	}
 	defer redis.kill()
-	all, err := b.cluster(1, "wal")
+	all, err := b.cluster(1, defaultStore)
 	defer killAll(all)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func shards(b *bench) error {
 		shards int
 		shared string
 	}{{1, "no"}, {4, "yes"}, {4, "no"}, {16, "yes"}, {16, "no"}} {
-		all, err := b.cluster(1, "wal", "--shards", strconv.Itoa(n.shards), "--raft-log-shared", n.shared)
+		all, err := b.cluster(1, defaultStore, "--shards", strconv.Itoa(n.shards), "--raft-log-shared", n.shared)
 		defer killAll(all)
 		if err != nil {
 			return err

@@ -40,6 +40,9 @@ func TestBenchGoesThroughAChangeOfLeader(t *testing.T) {
 	healthy(t, addr, 3, 0)
 	c.WaitLeader()
 	r := midway(t, addr, "--for", "2s", "--transfer")
+	if want := proc.Info(c.Nodes[0].Addr(), "persistence")["raft_log_store"]; r.LogStores != want || want == "" {
+		t.Errorf("measured with the log store %q; it is %q", r.LogStores, want)
+	}
 	if !strings.Contains(r.Midway, "is led by") || r.Broken > 0 || r.Writes.P50 > r.Writes.P999 {
 		t.Errorf("transfer: %+v", r)
 	}

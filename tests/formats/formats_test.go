@@ -1,13 +1,16 @@
 package formats
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"lockstep/cluster/meta/identity"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -80,11 +83,24 @@ func opens(t *testing.T, store string) {
 	if len(lines) < 2*10 || len(lines)%2 != 0 {
 		t.Fatalf("%s has %d lines", asked, len(lines))
 	}
-	n := proc.NewNode(t, proc.Options{LogStore: store, Shards: 2, Before: func(n *proc.Node) {
+	// A folder keeps its log store, whatever the setting says.
+	other := stores[1-slices.Index(stores, store)]
+	n := proc.NewNode(t, proc.Options{LogStore: other, Shards: 2, Before: func(n *proc.Node) {
 		if err := unpack(archive, n.DataDir()); err != nil {
 			t.Fatal(err)
 		}
+		needsProcessor(t, n.DataDir())
 	}})
+	keeps := func() {
+		t.Helper()
+		if got := proc.Info(n.Addr(), "persistence")["raft_log_store"]; got != store {
+			t.Errorf("its logs are kept in %q", got)
+		}
+	}
+	keeps()
+	if want := fmt.Sprintf("the data folder was made with another value, and keeps it\" setting=raft-log-store given=%s holds=%s", other, store); !strings.Contains(n.Log(), want) {
+		t.Errorf("the node does not say %s", want)
+	}
 	conn := proc.Dial(t, n.Addr())
 	for i := 0; i < len(lines); i += 2 {
 		if got := reply(t, conn, lines[i]); got != lines[i+1] {
@@ -95,13 +111,32 @@ func opens(t *testing.T, store string) {
 	if code := n.Stop(); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
+	n.Flags("--raft-log-store", store)
 	n.Start()
 	n.WaitReady()
+	keeps()
 	conn = proc.Dial(t, n.Addr())
 	for _, line := range []string{"GET text", "GET new"} {
 		want := map[string]string{"GET text": "hello:world", "GET new": "value"}[line]
 		if v, err := conn.Do(strings.Fields(line)...); err != nil || string(v.Bytes) != want {
 			t.Errorf("%s: %s, %v after another start", line, v, err)
 		}
+	}
+}
+
+// needsProcessor skips the test on a machine with another kind of processor than the
+// folder was made on: a node refuses it there.
+func needsProcessor(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "identity.json"))
+	var made identity.Identity
+	if err == nil {
+		err = json.Unmarshal(text, &made)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Architecture != identity.Processor() {
+		proc.Skip(t, "the folder was made on "+made.Architecture)
 	}
 }

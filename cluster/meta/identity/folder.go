@@ -404,6 +404,18 @@ func (f *Folder) Settle() error {
 	})
 }
 
+// KeepLogStore notes the log store of a folder that has none yet. A folder keeps the one
+// that it was made with.
+func (f *Folder) KeepLogStore(kind string) error {
+	if f.Identity().LogStore != "" {
+		return nil
+	}
+	return f.change(func(id *Identity) error {
+		id.LogStore = kind
+		return nil
+	})
+}
+
 // SawVersion notes that the cluster is at a version, so that no program opens
 // the folder that does not know it.
 func (f *Folder) SawVersion(version int) error {

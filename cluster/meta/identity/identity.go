@@ -56,6 +56,9 @@ type Identity struct {
 	Phase Phase  `json:"phase"`
 	// Architecture is the kind of processor (Processor) on which the data was made.
 	Architecture string `json:"architecture"`
+	// LogStore is the kind of log store that the groups' logs are kept in (raftio),
+	// those of groups that come later included.
+	LogStore string `json:"log_store"`
 	// Why says why the node was removed.
 	Why string `json:"why,omitempty"`
 	// Creation is the cluster's, known unless the node is joining. A founder

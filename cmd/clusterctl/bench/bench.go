@@ -32,6 +32,8 @@ type Options struct {
 	Keys, ValueBytes int
 	// ReadPart is the part of calls that read, 0 to 1.
 	ReadPart float64
+	// LogStores says what keeps the nodes' Raft logs, for the result.
+	LogStores string
 	// Prefix begins every key.
 	Prefix string
 	// Midway is called once in the middle, beside the load; nil: nothing happens.
@@ -58,6 +60,8 @@ func (o *Options) Validate() error {
 
 // Result is what was measured. Times are in milliseconds.
 type Result struct {
+	// LogStores are what keeps the nodes' Raft logs, parted by commas.
+	LogStores string  `json:"log_stores"`
 	Clients   int     `json:"clients"`
 	Seconds   float64 `json:"seconds"`
 	Calls     int64   `json:"calls"`
@@ -234,7 +238,7 @@ func (l *load) result() *Result {
 	l.longest = max(l.longest, now.Sub(l.lastOK))
 	calls := l.reads.TotalCount() + l.writes.TotalCount()
 	return &Result{
-		Clients: l.opt.Clients, Seconds: took, Calls: calls, PerSecond: float64(calls) / took,
+		LogStores: l.opt.LogStores, Clients: l.opt.Clients, Seconds: took, Calls: calls, PerSecond: float64(calls) / took,
 		Reads: timesOf(l.reads), Writes: timesOf(l.writes), ErrorReplies: l.errors, Broken: l.broken.Load(),
 		LongestPauseMs: float64(l.longest.Microseconds()) / 1000,
 	}

@@ -72,6 +72,7 @@ var checks = []struct {
 	{"lag", (*exam).lag},
 	{"disk-sync", (*exam).diskSync},
 	{"disk-space", (*exam).diskSpace},
+	{"log-store", (*exam).logStore},
 	{"clock", (*exam).clock},
 	{"log-clock", (*exam).logClock},
 	{"versions", (*exam).versions},
@@ -206,6 +207,20 @@ func (e *exam) lag(check string) {
 					"look for a slow disk, little CPU or a slow network on that node")
 			}
 		}
+	}
+}
+
+// logStore looks for data folders that were made with another log store than the one
+// that is wanted now, and says how to choose.
+func (e *exam) logStore(check string) {
+	for i := range e.cluster.Nodes {
+		n := &e.cluster.Nodes[i]
+		if n.LogStore == n.WantedLogStore {
+			continue
+		}
+		e.find(Advice, check, n.Name, fmt.Sprintf("keeps its Raft logs in %s, as its data folder was made, and raft-log-store says %s", n.LogStore, n.WantedLogStore),
+			fmt.Sprintf("wal is about twice as fast, boltdb needs less disk. To keep %s set raft-log-store to it. To change it stop the node, empty its folder, "+
+				"and start it with --join and --replace yes; one node at a time", n.LogStore))
 	}
 }
 

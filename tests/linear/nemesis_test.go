@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/engine/version"
 	"lockstep/tests/proc"
 )
 
@@ -51,9 +52,11 @@ type nemesis struct {
 	orders  orders
 	// disks are the nodes' disks, where they have small ones.
 	disks map[*proc.Node]*proc.SmallDisk
-	// past are the nodes that run the program of the past, which newer takes the place of.
-	past  map[*proc.Node]bool
-	newer string
+	// upgrades says from which program to which nodes are upgraded; "": they are not.
+	// past are those that run the older one, which newer takes the place of.
+	upgrades string
+	past     map[*proc.Node]bool
+	newer    string
 	// stores are the nodes' log stores.
 	stores map[*proc.Node]string
 }
@@ -117,7 +120,7 @@ func (n *nemesis) drawOptions() int {
 		n.disks = map[*proc.Node]*proc.SmallDisk{}
 	}
 	if n.r.IntN(3) == 0 {
-		n.newer = one("3", "4", "5", "6", "7", "8")
+		n.upgrades = one("from the version before", "to the next version")
 	}
 	return []int{3, 3, 5}[n.r.IntN(3)]
 }
@@ -150,10 +153,15 @@ func TestNemesis(t *testing.T) {
 		past: map[*proc.Node]bool{}, stores: map[*proc.Node]string{},
 	}
 	nodes, old := n.drawOptions(), ""
-	t.Logf("%d nodes, %d shards, %s, %v, small disks: %v, first they know version %q", nodes, n.o.Shards, n.o.LogStore, n.o.Args, n.disks != nil, n.newer)
-	if n.newer != "" {
-		old = proc.OtherLockstepd(t, "lockstep/cluster/meta.known="+n.newer)
-		n.newer = proc.Lockstepd(t)
+	t.Logf("%d nodes, %d shards, %s, %v, small disks: %v, upgrades: %q", nodes, n.o.Shards, n.o.LogStore, n.o.Args, n.disks != nil, n.upgrades)
+	linkedTo := func(newest int) string {
+		return proc.OtherLockstepd(t, fmt.Sprintf("lockstep/engine/version.newest=%d", newest))
+	}
+	switch n.upgrades {
+	case "from the version before":
+		old, n.newer = linkedTo(version.Known()-1), proc.Lockstepd(t)
+	case "to the next version":
+		old, n.newer = proc.Lockstepd(t), linkedTo(version.Known()+1)
 	}
 	n.o.Before = n.before(old)
 	n.c = proc.NewCluster(t, nodes, n.o)

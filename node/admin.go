@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -121,17 +122,33 @@ func (n *Node) adminHandler() http.Handler {
 	mux.HandleFunc("GET /livez", n.serveLive)
 	mux.HandleFunc("GET /readyz", n.serveReady)
 	mux.HandleFunc("GET /startupz", n.serveStartup)
-	mux.HandleFunc("GET /metrics", n.serveMetrics)
-	look := page.NewHandler(pageSource{n})
-	mux.Handle("GET /{$}", look)
-	mux.Handle("GET /ui/", look)
+	mux.HandleFunc("GET /metrics", n.protected(n.serveMetrics))
+	look := n.protected(page.NewHandler(pageSource{n}).ServeHTTP)
+	mux.HandleFunc("GET /{$}", look)
+	mux.HandleFunc("GET /ui/", look)
 	for path, serve := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/trace": pprof.Trace,
 		"/debug/pprof/cmdline": serveCmdline, "/debug/pprof/symbol": pprof.Symbol,
 	} {
-		mux.HandleFunc(path, n.profile(serve))
+		mux.HandleFunc(path, n.protected(n.profile(serve)))
 	}
 	return mux
+}
+
+// protected serves visitors from other machines as the port for clients does: not
+// while protected-mode is on and the default user has no password. Probes are
+// answered all the same. A visitor that has shown a certificate is no stranger.
+func (n *Node) protected(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := n.cfg.Current()
+		if from, err := netip.ParseAddrPort(r.RemoteAddr); s.ProtectedMode && s.TLSAdmin != config.AdminMutual &&
+			(err != nil || !from.Addr().Unmap().IsLoopback()) && n.secrets.noPassword() {
+			http.Error(w, "protected-mode is on and the default user has no password: this port shows the page, metrics and profiles to this machine alone, "+
+				"and answers probes. Set a password (requirepass), or protected-mode no.", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
 }
 
 // profile serves a profile while admin-pprof says so.

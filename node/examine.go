@@ -116,6 +116,7 @@ func (n *Node) host() status.Host {
 		MemoryBytes: processMemory(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
 	}
 	n.certificates(&h)
+	h.Secret = n.secrets.tell()
 	n.probing.Lock()
 	h.SyncUs = syncTimes(n.folder.Dir())
 	n.probing.Unlock()

@@ -49,13 +49,11 @@ func (n *Node) openFront(context.Context) error {
 		Incarnation: n.self.Incarnation, Programs: n.programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
-		Secure:     func() *tls.Config { return n.tls.Front() },
-		MaxClients: func() int { return n.cfg.Current().MaxClients },
-		ProtectedMode: func() bool {
-			s := n.cfg.Current()
-			return s.ProtectedMode && n.users.Users().Default().NoPass()
-		},
-		KeepAlive: func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
+		Secure:        func() *tls.Config { return n.tls.Front() },
+		PeerPort:      n.cfg.Current().PeerPort,
+		MaxClients:    func() int { return n.cfg.Current().MaxClients },
+		ProtectedMode: func() bool { return n.cfg.Current().ProtectedMode && n.secrets.noPassword() },
+		KeepAlive:     func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
 	})
 	s := n.cfg.Current()
 	if err := f.listen(s.Bind, "port", s.Port, f.server.Serve); err != nil {

@@ -63,7 +63,9 @@ func (n *Node) muster(ctx context.Context) error {
 	case err != nil:
 		return err
 	case w == nil:
-		err = errors.Join(n.folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
+		if err = n.secrets.settle(identity.Founding); err == nil {
+			err = errors.Join(n.folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
+		}
 	default:
 		err = n.takenIn(w)
 	}
@@ -78,7 +80,7 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 		private = n.tls
 	}
 	return transport.Config{
-		Secure: private,
+		Secure: private, Ring: n.secrets,
 		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.self.ID()),
 		ClusterID: func() string { return n.folder.Identity().ClusterID },
 		Outcast:   n.outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.peers, Log: n.log,
@@ -87,6 +89,10 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 
 // takenIn notes what the cluster has said that took this node in.
 func (n *Node) takenIn(w *membership.Welcome) error {
+	// The secret first: a member without it would be none.
+	if err := n.secrets.taken(w.Secret); err != nil {
+		return err
+	}
 	if err := errors.Join(n.folder.Joined(w.ClusterID, w.Creation), n.folder.SawVersion(w.Version)); err != nil {
 		return err
 	}

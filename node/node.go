@@ -52,6 +52,10 @@ type Node struct {
 	folder    *identity.Folder
 	self      *identity.Identity
 	transport *transport.Transport
+	// secrets are what this node and its peers prove to each other that they know.
+	secrets *secrets
+	// rotation changes the secret of the whole cluster.
+	rotation rotation
 	// tls has the certificates, nil: no port speaks TLS.
 	tls       *secure.Keeper
 	courier   *courier.Courier
@@ -156,6 +160,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 	n.gone, n.depart = context.WithCancel(context.Background())
 	n.lastSnapshot.Store(n.started.Unix())
 	n.readiness.init(n)
+	cfg.CheckWith(n.checkSet)
 	ctx, n.giveUp = context.WithCancelCause(ctx)
 	if err := n.start(ctx); err != nil {
 		n.abort()
@@ -169,7 +174,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.tryFront, n.openTLS, n.openAdmin, n.setAside, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
+		n.tryFront, n.openSecrets, n.openTLS, n.openAdmin, n.setAside, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
 		n.foundUsers, n.awaitLeaders, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
@@ -296,13 +301,18 @@ func (n *Node) openFolder(context.Context) error {
 	switch {
 	case folder.Identity() != nil:
 		n.sayWhatIsSettled(s)
-		err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered())
+		if err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered()); err == nil {
+			err = n.secrets.settle(folder.Identity().Phase)
+		}
 	case len(s.Join) > 0 && !s.Bootstrap:
 		err = folder.BeginJoin(s.NodeName)
 	case len(s.Join) > 0:
 		err = errors.New("both --bootstrap and --join are given; a node begins a new cluster or joins one")
 	default:
-		if err = folder.Found(s.NodeName, n.creation(s)); err == nil {
+		if err = n.secrets.settle(identity.Founding); err == nil {
+			err = folder.Found(s.NodeName, n.creation(s))
+		}
+		if err == nil {
 			err = n.sawKnownVersion()
 		}
 	}

@@ -38,12 +38,14 @@ func (n *Node) listenPeers(context.Context) error {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
 	n.transport = t
+	n.secrets.port.Store(t)
 	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Panics: n.panics.peers})
 	n.handleCalls(t)
 	t.HandleAside(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveExamine(payload, reply) })
 	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
 	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
 	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
+	t.HandleAside(kindSecret, n.serveSecret)
 	t.HandleAside(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveBackup(payload, reply) })
 	n.messages = newMessages(n)
 	n.events.init(n)
@@ -59,12 +61,8 @@ func (n *Node) listenPeers(context.Context) error {
 	})
 	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
 	t.Handle(membership.KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
-		member := meta.NodeID(from.NodeID)
-		if from.Stranger {
-			member = ""
-		}
 		if m := n.manager.Load(); m != nil {
-			m.ServeKnock(member, payload, reply)
+			m.ServeKnock(visitor(from), payload, reply)
 		} else {
 			reply(nil)
 		}
@@ -192,6 +190,7 @@ func (n *Node) openMeta(context.Context) error {
 	n.self = n.folder.Identity()
 	n.awaited.Store(int32(n.awaits()))
 	n.log.Info("this is node", "id", string(n.self.ID()), "boot", boot, "cluster", n.self.ClusterID, "dir", n.folder.Dir())
+	n.secrets.say()
 	n.sayWhatHolds(n.cfg.Current())
 	cfg := n.groupConfig(meta.GroupID)
 	cfg.SM = metaAdapter{n.machine}
@@ -338,7 +337,7 @@ func (n *Node) reconcile(context.Context) error {
 		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
 		Group: membership.NewReplica(n.metaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Panics: n.panics.peers, Log: n.log,
+		OnRemoved: n.removed, Secret: n.secrets.toHand, Panics: n.panics.peers, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
 	for _, s := range n.shards() {

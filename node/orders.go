@@ -31,6 +31,7 @@ var orders = map[string]order{
 	"REPLICAS": {1, 1, (*Node).replicasOrder},
 	"UPGRADE":  {0, 1, (*Node).upgradeOrder},
 	"LEAVE":    {0, 0, (*Node).leaveOrder},
+	"SECRET":   {1, 1, (*Node).secretOrder},
 	"SUPPORT":  {0, 0, (*Node).supportOrder},
 	"SNAPSHOT": {0, 0, func(n *Node, _ context.Context, _ []string) (string, error) { return n.snapshotOrder() }},
 }

@@ -23,12 +23,6 @@ func (n *Node) openTLS(context.Context) error {
 		return err
 	}
 	n.tls = k
-	n.cfg.CheckWith(func(s *config.Settings, pairs []config.Pair) error {
-		if !setsTLS(pairs) {
-			return nil
-		}
-		return secure.Check(tlsOptions(s))
-	})
 	n.background.run(func() { k.Run(n.ctx) })
 	return nil
 }
@@ -77,6 +71,16 @@ func tlsOptions(s *config.Settings) secure.Options {
 		o.Admin = tls.RequireAndVerifyClientCert
 	}
 	return o
+}
+
+// checkSet judges a CONFIG SET beyond what the table of settings says.
+func (n *Node) checkSet(s *config.Settings, pairs []config.Pair) error {
+	if n.tls != nil && setsTLS(pairs) {
+		if err := secure.Check(tlsOptions(s)); err != nil {
+			return err
+		}
+	}
+	return n.secrets.check(s, pairs)
 }
 
 // afterSet reads the certificates at once when CONFIG SET named one of the

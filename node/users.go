@@ -46,6 +46,7 @@ func (n *Node) openUsers(ctx context.Context) error {
 	if err := n.users.remember(ctx); err != nil {
 		return err
 	}
+	n.secrets.users.Store(n.users)
 	n.machine.OnChange(func(v *meta.View) {
 		if now := n.users.now.Load(); now == nil || now.changes != v.UserChanges {
 			n.background.run(n.users.rejudge)

@@ -69,8 +69,19 @@ type DoorConfig struct {
 	Courier   *courier.Courier
 	// Met is told where another node of the cluster is; nil: nobody is.
 	Met func(id meta.NodeID, addr string)
+	// Secret is the cluster's secret for a node that comes without one; empty: such a
+	// node is not taken in. nil: none is.
+	Secret func() string
 	// Panics catches those of requests; may be nil.
 	Panics *caught.Panics
+}
+
+// Visitor is who knocks.
+type Visitor struct {
+	// Member is the node of this cluster that it is; empty: it is none.
+	Member meta.NodeID
+	// Unproved: it has proved no secret, and needs the cluster's if it is taken in.
+	Unproved bool
 }
 
 // Door answers nodes that knock from outside.
@@ -101,10 +112,9 @@ func (d *Door) Close() {
 	d.waiting.Wait()
 }
 
-// Serve answers a request of KindKnock from a node of this cluster, or from a
-// stranger (member is then empty). It does not block; reply is called once,
+// Serve answers a request of KindKnock. It does not block; reply is called once,
 // from any goroutine.
-func (d *Door) Serve(member meta.NodeID, payload []byte, reply func([]byte)) {
+func (d *Door) Serve(from Visitor, payload []byte, reply func([]byte)) {
 	var k knock
 	if err := json.Unmarshal(payload, &k); err != nil {
 		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest})
@@ -112,9 +122,9 @@ func (d *Door) Serve(member meta.NodeID, payload []byte, reply func([]byte)) {
 	}
 	switch k.Verb {
 	case knockStanding:
-		answerKnock(reply, d.standing(member, k.Body))
+		answerKnock(reply, d.standing(from.Member, k.Body))
 	case knockJoin:
-		d.join(k.Body, reply)
+		d.join(from, k.Body, reply)
 	case knockMuster:
 		answerKnock(reply, bodyOf(Present{ID: d.cfg.Self, Name: string(d.cfg.Self), ClusterID: d.cfg.ClusterID}))
 	default:
@@ -122,7 +132,17 @@ func (d *Door) Serve(member meta.NodeID, payload []byte, reply func([]byte)) {
 	}
 }
 
-func (d *Door) join(body []byte, reply func([]byte)) {
+func (d *Door) join(from Visitor, body []byte, reply func([]byte)) {
+	secret := ""
+	if from.Unproved {
+		if d.cfg.Secret != nil {
+			secret = d.cfg.Secret()
+		}
+		if secret == "" {
+			answerKnock(reply, knockAnswer{Again: "this node takes in nobody who does not know the cluster's secret"})
+			return
+		}
+	}
 	d.mu.Lock()
 	if d.closed || d.open >= knocksMax {
 		d.mu.Unlock()
@@ -144,6 +164,9 @@ func (d *Door) join(body []byte, reply func([]byte)) {
 		var refusal *courier.Refusal
 		var err error
 		a.Body, err = d.cfg.Courier.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
+		if err == nil && secret != "" {
+			a.Body, err = handed(a.Body, secret)
+		}
 		if errors.As(err, &refusal) {
 			a.Refusal = refusal
 		} else if err != nil {
@@ -158,6 +181,16 @@ func (d *Door) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open--
+}
+
+// handed is a welcome with the cluster's secret.
+func handed(welcome json.RawMessage, secret string) (json.RawMessage, error) {
+	var w Welcome
+	if err := json.Unmarshal(welcome, &w); err != nil {
+		return nil, err
+	}
+	w.Secret = secret
+	return json.Marshal(w)
 }
 
 // standing answers from this node's own view, so that it can be had without a

@@ -26,7 +26,7 @@ func TestTheDoorIsBounded(t *testing.T) {
 	d := lost(t)
 	answers := make(chan knockAnswer, 2*knocksMax)
 	serve := func(payload []byte) {
-		d.Serve("", payload, func(b []byte) {
+		d.Serve(Visitor{}, payload, func(b []byte) {
 			var a knockAnswer
 			if err := json.Unmarshal(b, &a); err != nil {
 				t.Error(err)
@@ -63,7 +63,7 @@ func TestGarbageAtTheDoorIsRefused(t *testing.T) {
 	d := lost(t)
 	for _, payload := range []string{"", "\xff", "[]", `{"verb":"fly"}`, `{"verb":"standing","body":"a.1"}`, `{"verb":"standing","body":{}}`} {
 		answered := false
-		d.Serve("", []byte(payload), func(b []byte) {
+		d.Serve(Visitor{}, []byte(payload), func(b []byte) {
 			var a knockAnswer
 			answered = json.Unmarshal(b, &a) == nil && a.Refusal != nil
 		})
@@ -81,14 +81,14 @@ func TestTheDoorNotesWhereMembersAre(t *testing.T) {
 	d.cfg.Met = func(id meta.NodeID, addr string) { met[id] = addr }
 	question := []byte(`{"verb":"standing","body":{"node":"a.1","peer_addr":"new:1"}}`)
 	for _, from := range []meta.NodeID{"", "b.1"} {
-		d.Serve(from, question, func([]byte) {})
+		d.Serve(Visitor{Member: from}, question, func([]byte) {})
 		if len(met) > 0 {
 			t.Fatalf("%q was believed: %v", from, met)
 		}
 	}
 	var a knockAnswer
 	var s Standing
-	d.Serve("a.1", question, func(b []byte) {
+	d.Serve(Visitor{Member: "a.1"}, question, func(b []byte) {
 		if json.Unmarshal(b, &a) != nil || json.Unmarshal(a.Body, &s) != nil {
 			t.Errorf("%s", b)
 		}
@@ -104,7 +104,7 @@ func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	d := NewDoor(DoorConfig{Self: "d.1", Panics: panics}) // without a courier
 	for range 2 * knocksMax {
 		answers := make(chan []byte, 1)
-		d.Serve("", []byte(`{"verb":"join","body":{}}`), func(b []byte) { answers <- b })
+		d.Serve(Visitor{}, []byte(`{"verb":"join","body":{}}`), func(b []byte) { answers <- b })
 		var a knockAnswer
 		if err := json.Unmarshal(<-answers, &a); err != nil || a.Again == "" || a.Again == "this node has no time for joins now" {
 			t.Fatalf("%+v, %v", a, err)
@@ -113,5 +113,29 @@ func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	d.Close()
 	if n := panics.Count(); n != 2*knocksMax || d.open != 0 {
 		t.Errorf("%d panics are counted, %d joins are open", n, d.open)
+	}
+}
+
+// Who comes without the cluster's secret is taken in only where it is handed on, and
+// then with it.
+func TestTheDoorHandsTheSecretOnWhereItMay(t *testing.T) {
+	join := []byte(`{"verb":"join","body":{}}`)
+	for name, secret := range map[string]func() string{"nobody hands it on": nil, "it is not handed on now": func() string { return "" }} {
+		d := lost(t)
+		d.cfg.Secret = secret
+		var a knockAnswer
+		d.Serve(Visitor{Unproved: true}, join, func(b []byte) {
+			if err := json.Unmarshal(b, &a); err != nil {
+				t.Error(err)
+			}
+		})
+		if a.Again != "this node takes in nobody who does not know the cluster's secret" || d.open > 0 {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	body, err := handed(json.RawMessage(`{"cluster_id":"c","epoch":7}`), "what-nobody-else-knows")
+	var w Welcome
+	if err != nil || json.Unmarshal(body, &w) != nil || w.Secret != "what-nobody-else-knows" || w.ClusterID != "c" || w.Epoch != 7 {
+		t.Errorf("%s, %v", body, err)
 	}
 }

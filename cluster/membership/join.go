@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/secret"
 )
 
 // Caller sends a request to another node, also to one of a cluster that this
@@ -40,6 +42,9 @@ type Welcome struct {
 	Epoch    uint64        `json:"epoch"`
 	Nodes    []meta.Node   `json:"nodes"`
 	Shards   []meta.Shard  `json:"shards"`
+	// Secret has the cluster's secrets (secret.List.Text) for a node that came without
+	// one and was let in all the same.
+	Secret string `json:"secret,omitempty"`
 }
 
 const (
@@ -52,14 +57,16 @@ const (
 )
 
 // Join asks the nodes at addrs, in turn, until one takes this node in, one
-// refuses for good (a *courier.Refusal), or ctx ends. To ask again, also after
-// a crash, gives the same answer.
+// refuses for good (a *courier.Refusal), none of addrs is a peer port
+// (secret.ErrOtherPort), or ctx ends. To ask again, also after a crash, gives the
+// same answer.
 func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, log *slog.Logger) (Welcome, error) {
 	if len(addrs) == 0 {
 		return Welcome{}, errors.New("nobody to join: no address was given")
 	}
 	req.Knows, req.Architecture = meta.KnownVersion(), identity.Processor()
 	var said time.Time
+	astray := map[string]bool{}
 	for attempt := 0; ; attempt++ {
 		addr := addrs[attempt%len(addrs)]
 		w, err := knockToJoin(ctx, caller, addr, req)
@@ -69,6 +76,10 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 		}
 		if errors.As(err, &refusal) && !errors.Is(err, meta.ErrNotCreated) {
 			return Welcome{}, fmt.Errorf("%s refused: %w", addr, err)
+		}
+		astray[addr] = errors.Is(err, secret.ErrOtherPort)
+		if allAstray(astray, addrs) {
+			return Welcome{}, fmt.Errorf("of the addresses to join none is a peer port: %w", err)
 		}
 		if time.Since(said) >= joinSayEvery {
 			said = time.Now()
@@ -82,6 +93,12 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 			return Welcome{}, fmt.Errorf("no node of %s took this one in: %w (last: %v)", strings.Join(addrs, ", "), ctx.Err(), err)
 		}
 	}
+}
+
+// allAstray tells whether at each of the addresses something else answered last than
+// a peer port.
+func allAstray(astray map[string]bool, addrs []string) bool {
+	return !slices.ContainsFunc(addrs, func(addr string) bool { return !astray[addr] })
 }
 
 func knockToJoin(ctx context.Context, caller Caller, addr string, req JoinRequest) (Welcome, error) {

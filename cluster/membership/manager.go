@@ -34,6 +34,9 @@ type Config struct {
 	Also []string
 	// Met is told where another node of the cluster is; nil: nobody is.
 	Met func(id meta.NodeID, addr string)
+	// Secret is the cluster's secret for a node that comes without one; empty: such a
+	// node is not taken in. nil: none is.
+	Secret func() string
 	// OnRemoved is called at most once, with the reason in words, when this node
 	// is no longer part of the cluster: it must stop, and MarkRemoved its folder.
 	OnRemoved func(why string)
@@ -72,7 +75,7 @@ func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
 		cfg: cfg, groups: map[uint32]*attached{}, ctx: ctx, stop: stop,
-		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met, Panics: cfg.Panics}),
+		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met, Secret: cfg.Secret, Panics: cfg.Panics}),
 		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, Courier: cfg.Courier}),
 	}
 	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group})
@@ -128,10 +131,9 @@ func (m *Manager) group(group uint32) Group {
 	return nil
 }
 
-// ServeKnock answers a request of KindKnock; member is the node of this
-// cluster that sent it, empty if a stranger did.
-func (m *Manager) ServeKnock(member meta.NodeID, payload []byte, reply func([]byte)) {
-	m.door.Serve(member, payload, reply)
+// ServeKnock answers a request of KindKnock.
+func (m *Manager) ServeKnock(from Visitor, payload []byte, reply func([]byte)) {
+	m.door.Serve(from, payload, reply)
 }
 
 // Kick makes a group's reconciler look at once, for this node has begun to

@@ -14,6 +14,7 @@ import (
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/secret"
 )
 
 const (
@@ -233,9 +234,11 @@ type decision struct {
 func decide(self Present, seen []sighting) decision {
 	clusters := map[string][]string{}
 	present := map[meta.NodeID]Present{self.ID: self}
-	var silent []string
+	var silent, astray []string
 	for _, s := range seen {
 		switch {
+		case errors.Is(s.err, secret.ErrOtherPort):
+			astray = append(astray, fmt.Sprintf("%s (%v)", s.addr, s.err))
 		case s.err != nil:
 			silent = append(silent, fmt.Sprintf("%s (%v)", s.addr, s.err))
 		case s.ClusterID != "":
@@ -252,6 +255,9 @@ func decide(self Present, seen []sighting) decision {
 		for _, addrs := range clusters {
 			return decision{join: addrs}
 		}
+	}
+	if len(astray) > 0 {
+		return decision{loud: true, wait: "of the addresses to join these are no peer ports: " + strings.Join(astray, ", ")}
 	}
 	if clash := disagreement(self, present); clash != "" {
 		return decision{loud: true, wait: clash}

@@ -21,6 +21,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
 	"lockstep/tests/ports"
+	"lockstep/tests/ring"
 )
 
 // realNode is a node with real Raft groups and a real port: a meta group and
@@ -79,7 +80,7 @@ func startReal(t *testing.T, name, dir, addr, join string, replace bool) (*realN
 	id := n.folder.Identity()
 	n.self = meta.Node{ID: id.ID(), Name: id.Name, Incarnation: id.Incarnation, PeerAddr: addr, ClientAddr: "c:1"}
 	n.transport, err = transport.Listen(transport.Config{
-		Listen: []string{addr}, Advertise: addr, NodeID: string(id.ID()), OpenKinds: []uint8{KindKnock}, Log: quietLog(),
+		Ring: ring.Shared(), Listen: []string{addr}, Advertise: addr, NodeID: string(id.ID()), OpenKinds: []uint8{KindKnock}, Log: quietLog(),
 		ClusterID: func() string { return n.folder.Identity().ClusterID },
 	})
 	n.must(err)
@@ -139,10 +140,11 @@ func (n *realNode) open() {
 	n.Attach(0, replicas[0])
 	n.transport.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
 	n.transport.Handle(KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
+		visitor := Visitor{Member: meta.NodeID(from.NodeID)}
 		if from.Stranger {
-			from.NodeID = ""
+			visitor.Member = ""
 		}
-		n.ServeKnock(meta.NodeID(from.NodeID), payload, reply)
+		n.ServeKnock(visitor, payload, reply)
 	})
 	n.transport.Serve()
 	n.must(Found(n.ctx(), n.client, n.folder, n.self))

@@ -248,7 +248,7 @@ func (n *worldNode) Call(ctx context.Context, addr string, kind uint8, payload [
 	}
 	got := make(chan []byte, 1)
 	if kind == KindKnock {
-		to.door.Serve(n.self.ID, payload, func(b []byte) { got <- b })
+		to.door.Serve(Visitor{Member: n.self.ID}, payload, func(b []byte) { got <- b })
 	} else {
 		to.courier.Serve(payload, func(b []byte) { got <- b })
 	}

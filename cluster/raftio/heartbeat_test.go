@@ -12,6 +12,7 @@ import (
 
 	"lockstep/cluster/transport"
 	"lockstep/tests/ports"
+	"lockstep/tests/ring"
 )
 
 func neverHangs() bool { return false }
@@ -32,7 +33,7 @@ func networkedWith(t *testing.T, id string, cfg TransportConfig) (*Transport, st
 	t.Helper()
 	addr := ports.FreeAddr(t)
 	tr, err := transport.Listen(transport.Config{
-		Listen: []string{addr}, Advertise: addr, NodeID: id, ClusterID: func() string { return "c" },
+		Ring: ring.Shared(), Listen: []string{addr}, Advertise: addr, NodeID: id, ClusterID: func() string { return "c" },
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	must(t, err)

@@ -13,28 +13,37 @@ import (
 	"time"
 )
 
-// HandshakesMax is how many handshakes of one port may be under way.
+// HandshakesMax is how many connections of one port may be in its hall.
 const HandshakesMax = 512
 
-// Hall is where connections are whose handshake is under way. When it is full
-// the one that has been there longest has to go: who means it is through within
-// some round trips, who only holds places does not get to keep them. Its zero
-// value is ready.
+// Hall is where connections wait that have not shown yet who they are: their
+// handshake is under way. When it is full, one has to go for each that comes: of
+// the address that has the most connections here the oldest. A node or a client
+// is through within some round trips; whoever only holds places loses them, and
+// takes none from other addresses. Its zero value is ready.
 type Hall struct {
 	mu      sync.Mutex
-	waiting list.List // of *guest, the oldest first
+	waiting list.List // of *Guest, the oldest first
+	// places are how many guests each address has.
+	places map[string]int
 }
 
-type guest struct {
-	conn   net.Conn
+// Guest is a connection in the hall.
+type Guest struct {
+	hall *Hall
+	conn net.Conn
+	from string
+	// place is its place in the hall; nil: it has left, or had to go.
+	place  *list.Element
 	pushed bool
 }
 
 // Errors of handshakes, beside those of TLS itself.
 var (
-	errNoTLS  = errors.New("it does not speak TLS")
-	errSlow   = errors.New("it did not end its TLS handshake in time")
-	errPushed = errors.New("too many TLS handshakes are under way, and this one was the oldest")
+	errNoTLS = errors.New("it does not speak TLS")
+	errSlow  = errors.New("it did not end its TLS handshake in time")
+	// ErrPushed: the connection had to leave a full hall.
+	ErrPushed = errors.New("too many handshakes are under way, and this one was the oldest")
 	errLeft   = errors.New("it went away in the middle of its TLS handshake")
 )
 
@@ -45,49 +54,92 @@ type Shaker interface {
 	NetConn() net.Conn
 }
 
-// Handshake does the accepting side's handshake, within patience. The
+// Handshake does the accepting side's handshake in the hall, within patience. The
 // connection has no deadline afterwards.
 func (h *Hall) Handshake(ctx context.Context, conn Shaker, patience time.Duration) error {
-	raw := conn.NetConn()
-	place := h.enter(raw)
-	_ = raw.SetDeadline(time.Now().Add(patience))
-	err := conn.HandshakeContext(ctx)
-	if h.leave(place) && err != nil {
-		err = errPushed
+	guest := h.Enter(conn.NetConn())
+	err := Handshake(ctx, conn, patience)
+	if guest.Leave() && err != nil {
+		err = ErrPushed
 	}
-	if err != nil {
+	return err
+}
+
+// Handshake does the accepting side's handshake, within patience. The connection
+// has no deadline afterwards.
+func Handshake(ctx context.Context, conn Shaker, patience time.Duration) error {
+	raw := conn.NetConn()
+	_ = raw.SetDeadline(time.Now().Add(patience))
+	if err := conn.HandshakeContext(ctx); err != nil {
 		return inWords(err)
 	}
 	return raw.SetDeadline(time.Time{})
 }
 
-// Len is how many handshakes are under way.
+// Len is how many connections are in the hall.
 func (h *Hall) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.waiting.Len()
 }
 
-func (h *Hall) enter(conn net.Conn) *list.Element {
+// Enter takes a connection in. Who enters must leave.
+func (h *Hall) Enter(conn net.Conn) *Guest {
+	g := &Guest{hall: h, conn: conn, from: hostOf(conn)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.places == nil {
+		h.places = map[string]int{}
+	}
 	if h.waiting.Len() >= HandshakesMax {
-		oldest := h.waiting.Remove(h.waiting.Front()).(*guest)
+		oldest := h.crowder()
 		oldest.pushed = true
+		oldest.leave()
 		oldest.conn.Close()
 	}
-	return h.waiting.PushBack(&guest{conn: conn})
+	g.place = h.waiting.PushBack(g)
+	h.places[g.from]++
+	return g
 }
 
-// leave tells whether the connection had been pushed out.
-func (h *Hall) leave(place *list.Element) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	g := place.Value.(*guest)
-	if !g.pushed {
-		h.waiting.Remove(place)
+// crowder is the oldest guest of the address that has the most. h.mu must be held.
+func (h *Hall) crowder() *Guest {
+	var found *Guest
+	for e := h.waiting.Front(); e != nil; e = e.Next() {
+		if g := e.Value.(*Guest); found == nil || h.places[g.from] > h.places[found.from] {
+			found = g
+		}
 	}
+	return found
+}
+
+// Leave tells whether the connection had to go before, and was closed.
+func (g *Guest) Leave() (pushed bool) {
+	g.hall.mu.Lock()
+	defer g.hall.mu.Unlock()
+	g.leave()
 	return g.pushed
+}
+
+// leave gives the guest's place up. The hall's lock must be held.
+func (g *Guest) leave() {
+	if g.place == nil {
+		return
+	}
+	g.hall.waiting.Remove(g.place)
+	g.place = nil
+	if g.hall.places[g.from]--; g.hall.places[g.from] == 0 {
+		delete(g.hall.places, g.from)
+	}
+}
+
+// hostOf is the address that a connection comes from, without the port.
+func hostOf(conn net.Conn) string {
+	addr := conn.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return host
+	}
+	return addr
 }
 
 // inWords says what went wrong to who reads the log.

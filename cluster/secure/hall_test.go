@@ -58,3 +58,45 @@ func TestHallIsBounded(t *testing.T) {
 		t.Errorf("who says nothing: %v", err)
 	}
 }
+
+// comer is a connection from an address.
+type comer struct {
+	net.Conn
+	from   string
+	closed bool
+}
+
+func (c *comer) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.ParseIP(c.from), Port: 1}
+}
+
+func (c *comer) Close() error {
+	c.closed = true
+	return nil
+}
+
+// An address that fills the hall loses its own places, and no other address's.
+func TestACrowdTakesNobodysPlace(t *testing.T) {
+	var hall secure.Hall
+	early := &comer{from: "10.0.0.1"}
+	guest := hall.Enter(early)
+	var crowd []*comer
+	for range 2 * secure.HandshakesMax {
+		c := &comer{from: "10.0.0.66"}
+		crowd = append(crowd, c)
+		hall.Enter(c)
+	}
+	late := &comer{from: "10.0.0.2"}
+	last := hall.Enter(late)
+	if guest.Leave() || early.closed || last.Leave() || late.closed {
+		t.Error("a crowd at one address pushed out another address")
+	}
+	if n := hall.Len(); n != secure.HandshakesMax-2 {
+		t.Errorf("%d in the hall", n)
+	}
+	for i, c := range crowd {
+		if wants := i < len(crowd)-(secure.HandshakesMax-2); c.closed != wants {
+			t.Fatalf("connection %d of the crowd: closed %v, want %v", i, c.closed, wants)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/tests/ports"
+	"lockstep/tests/ring"
 )
 
 // loneNode is a node with shards of one replica each.
@@ -50,7 +51,7 @@ func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode 
 	addr := ports.FreeAddr(t)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	tr, err := transport.Listen(transport.Config{
-		Listen: []string{addr}, Advertise: addr, NodeID: "n", ClusterID: func() string { return "c" }, Log: log,
+		Ring: ring.Shared(), Listen: []string{addr}, Advertise: addr, NodeID: "n", ClusterID: func() string { return "c" }, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/transport"
+	"lockstep/tests/ring"
 )
 
 // BenchmarkAppend is one entry after the other, through Raft, the disk and
@@ -58,7 +59,7 @@ func benchGroup(b *testing.B, id, store string, set func(*GroupConfig)) (*Group,
 	l.Close()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	tr, err := transport.Listen(transport.Config{
-		Listen: []string{addr}, Advertise: addr, NodeID: id, ClusterID: func() string { return "c" }, Log: log,
+		Ring: ring.Shared(), Listen: []string{addr}, Advertise: addr, NodeID: id, ClusterID: func() string { return "c" }, Log: log,
 	})
 	if err != nil {
 		b.Fatal(err)

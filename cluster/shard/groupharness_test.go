@@ -15,6 +15,7 @@ import (
 
 	"lockstep/cluster/transport"
 	"lockstep/tests/ports"
+	"lockstep/tests/ring"
 )
 
 // counter is a state machine whose state depends on every entry and their
@@ -176,7 +177,7 @@ func (n *testNode) start() {
 	log := n.log()
 	var err error
 	n.transport, err = transport.Listen(transport.Config{
-		Listen: []string{n.addr}, Advertise: n.door.addr, NodeID: string(n.id),
+		Ring: ring.Shared(), Listen: []string{n.addr}, Advertise: n.door.addr, NodeID: string(n.id),
 		ClusterID: func() string { return "test" }, Log: log,
 	})
 	n.w.must(err)

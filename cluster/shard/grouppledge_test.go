@@ -10,6 +10,7 @@ import (
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/transport"
 	"lockstep/tests/ports"
+	"lockstep/tests/ring"
 )
 
 // founded is a group that its first node has founded alone, and which has grown to
@@ -185,7 +186,7 @@ func TestAReplicaThatCameAgainTakesNothingFromALeaderThatTheFormerHadLeft(t *tes
 			x.start()
 			addr := ports.FreeAddr(t)
 			back, err := transport.Listen(transport.Config{
-				Listen: []string{addr}, Advertise: addr, NodeID: string(suspended.id), ClusterID: func() string { return "test" }, Log: x.log(),
+				Ring: ring.Shared(), Listen: []string{addr}, Advertise: addr, NodeID: string(suspended.id), ClusterID: func() string { return "test" }, Log: x.log(),
 			})
 			w.must(err)
 			defer back.Close()

@@ -18,8 +18,33 @@ type Link struct {
 	RoundTrip time.Duration
 }
 
-// incoming is an accepted connection of requests.
+// standing is what is known of who has made a connection.
+type standing uint8
+
+const (
+	// unknown: the handshake is under way.
+	unknown standing = iota
+	member
+	stranger
+	standings
+)
+
+// standingMax bounds the connections of each standing. Those that are unknown the
+// hall bounds.
+var standingMax = [standings]int{member: membersMax, stranger: strangersMax}
+
+func (p *Peer) standing() standing {
+	if p.Stranger {
+		return stranger
+	}
+	return member
+}
+
+// incoming is an accepted connection.
 type incoming struct {
+	standing standing
+	// Of one that carries requests: who makes them, since when, and the answers. out
+	// is nil for all others.
 	from  Peer
 	since time.Time
 	out   *outbox
@@ -29,8 +54,8 @@ type incoming struct {
 func (t *Transport) serving(conn net.Conn, from Peer, out *outbox) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, there := t.inbound[conn]; there {
-		t.inbound[conn] = &incoming{from, time.Now(), out}
+	if in := t.inbound[conn]; in != nil {
+		in.from, in.since, in.out = from, time.Now(), out
 	}
 }
 
@@ -47,7 +72,7 @@ func (t *Transport) Links() []Link {
 		p.mu.Unlock()
 	}
 	for _, in := range t.inbound {
-		if in != nil && !in.from.Stranger {
+		if in.out != nil && !in.from.Stranger {
 			all = append(all, Link{NodeID: in.from.NodeID, Since: in.since, QueuedBytes: in.out.queuedBytes()})
 		}
 	}

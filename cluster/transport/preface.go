@@ -3,14 +3,11 @@ package transport
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
 	"time"
-
-	"lockstep/cluster/secure"
 )
 
 // Kinds of connections.
@@ -19,13 +16,9 @@ const (
 	streamRaft     uint8 = 2
 )
 
-// prefaceMagic begins every connection; its last byte is the protocol's
-// version.
-const prefaceMagic = "LSP\x01"
-
-// preface is what the dialling side says first:
+// preface is what the dialling side says behind the handshake:
 //
-//	magic, kind u8, group u32, cluster id, node id, target: u8 length and text each
+//	kind u8, group u32, cluster id, node id, target: u8 length and text each
 //
 // The other side answers with its verdict: u8 length and text, empty for yes.
 type preface struct {
@@ -38,7 +31,6 @@ type preface struct {
 }
 
 func (p *preface) append(dst []byte) []byte {
-	dst = append(dst, prefaceMagic...)
 	dst = append(dst, p.kind)
 	dst = binary.LittleEndian.AppendUint32(dst, p.group)
 	for _, s := range []string{p.clusterID, p.nodeID, p.target} {
@@ -48,17 +40,11 @@ func (p *preface) append(dst []byte) []byte {
 }
 
 func readPreface(r io.Reader) (preface, error) {
-	var head [len(prefaceMagic) + 5]byte
+	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return preface{}, err
 	}
-	if secure.SpeaksTLS(head[:]) {
-		return preface{}, errors.New("it speaks TLS, and this node's tls-cluster is off")
-	}
-	if string(head[:4]) != prefaceMagic {
-		return preface{}, errors.New("not a lockstep peer, or another version of its protocol")
-	}
-	p := preface{kind: head[4], group: binary.LittleEndian.Uint32(head[5:])}
+	p := preface{kind: head[0], group: binary.LittleEndian.Uint32(head[1:])}
 	if p.kind != streamRequests && p.kind != streamRaft {
 		return preface{}, fmt.Errorf("unknown kind of connection %d", p.kind)
 	}
@@ -128,6 +114,9 @@ func (t *Transport) dialAddr(ctx context.Context, addr string, p preface, timeou
 	_ = bare.SetDeadline(time.Now().Add(t.pace.preface))
 	conn, err := t.dialSecurely(ctx, bare, addr)
 	if err != nil {
+		return nil, err
+	}
+	if conn, err = t.dialProof(conn, &p); err != nil {
 		return nil, err
 	}
 	if _, err := conn.Write(p.append(nil)); err != nil {

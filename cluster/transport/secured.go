@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+
+	"lockstep/cluster/secure"
 )
 
 // secured is a connection between two nodes under TLS. Its end is the raw
@@ -22,7 +24,7 @@ func (t *Transport) securely(conn net.Conn) (net.Conn, error) {
 		return conn, nil
 	}
 	under := tls.Server(conn, t.cfg.Secure.Accepting())
-	if err := t.hall.Handshake(t.ctx, under, t.pace.preface); err != nil {
+	if err := secure.Handshake(t.ctx, under, t.pace.preface); err != nil {
 		return conn, err
 	}
 	s := secured{under}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"time"
 )
 
 // serveRequests reads a peer's requests until the connection breaks.
@@ -19,6 +20,12 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 		most = strangerBytesMax
 	}
 	var open atomic.Int64
+	stay := func() {
+		if from.Stranger {
+			_ = conn.SetReadDeadline(time.Now().Add(t.pace.idle))
+		}
+	}
+	stay()
 	for {
 		id, kind, payload, err := readFrame(r, most)
 		if err != nil {
@@ -29,8 +36,9 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 			if !out.push(pingAnswered, answerDone, nil, true) {
 				return
 			}
-			continue
+			continue // A ping is no request: it prolongs no stranger's stay.
 		}
+		stay()
 		if refusal := t.refusal(kind, from); refusal != "" {
 			if !out.push(id, answerRefused, []byte(refusal), true) {
 				return

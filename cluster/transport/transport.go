@@ -1,7 +1,9 @@
 // Package transport carries everything between two nodes over one port: the
 // streams of every Raft group, and requests with their answers.
 //
-// A connection begins with a preface that names the cluster, the sender, the
+// A connection begins with a handshake (package secret) in which both nodes prove
+// that they know a secret of their cluster. Who does not is told nothing. Behind
+// it stands a preface that names the cluster, the sender, the
 // node that is meant, and what the connection is for. A connection of another
 // cluster, or one that reached another node than it looked for, is refused in
 // words. The second matters as much as the first: where addresses are handed
@@ -34,6 +36,8 @@
 //     ErrMaybeSent.
 //   - Every frame, queue, wait and retry is bounded.
 //   - A panic of a handler, or of who takes an answer, ends its connection alone.
+//   - A connection whose handshake is under way waits in the hall, which has room
+//     and a deadline of its own: strangers take no member's place.
 package transport
 
 import (
@@ -41,13 +45,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockstep/cluster/caught"
 	"lockstep/cluster/quiet"
+	"lockstep/cluster/secret"
 	"lockstep/cluster/secure"
 )
 
@@ -78,8 +86,11 @@ const (
 	smallBytesMax = 4 << 20
 	// outstandingMax bounds the requests to one peer that have no answer yet.
 	outstandingMax = 1 << 16
-	// inboundMax bounds the connections other nodes may open to this one.
-	inboundMax = 4096
+	// membersMax bounds the connections that members of the cluster may open to this
+	// node, and strangersMax those of nodes that have no cluster yet. Connections
+	// whose handshake is under way are bounded by the hall.
+	membersMax   = 4096
+	strangersMax = 128
 	// peersMax is how many peers may be remembered that are gone.
 	peersMax    = 256
 	dialTimeout = 3 * time.Second
@@ -89,7 +100,8 @@ const (
 
 // pace are the times that tests shorten.
 type pace struct {
-	// preface is how long the exchange of preface and verdict may take.
+	// preface is how long the handshake, preface and verdict may take together; with
+	// TLS its own handshake may take as long before that.
 	preface time.Duration
 	// ping is how often a peer is asked whether it is alive.
 	ping time.Duration
@@ -97,9 +109,11 @@ type pace struct {
 	// a snapshot on its main loop: a sender that stands still in the middle of
 	// one would keep this node from voting.
 	messageGap time.Duration
+	// idle is how long a stranger's connection may be without a request.
+	idle time.Duration
 }
 
-var usualPace = pace{preface: 5 * time.Second, ping: 3 * time.Second, messageGap: 10 * time.Second}
+var usualPace = pace{preface: 5 * time.Second, ping: 3 * time.Second, messageGap: 10 * time.Second, idle: 30 * time.Second}
 
 // Config is what a transport is made with.
 type Config struct {
@@ -117,6 +131,8 @@ type Config struct {
 	Outcast func(nodeID string) string
 	// OpenKinds are the request kinds that a node without a cluster may send.
 	OpenKinds []uint8
+	// Ring has the secrets that nodes prove to each other that they know.
+	Ring Ring
 	// Secure puts every connection under mutual TLS; nil: none is.
 	Secure Secure
 	// Panics catches those of handlers and of the functions that take answers. Each ends
@@ -138,6 +154,9 @@ type Peer struct {
 	NodeID string
 	// Stranger: the peer has no cluster yet and wants to join.
 	Stranger bool
+	// Unproved: the peer has proved no secret, and is a Stranger, too. It was let in
+	// because strangers may do all that there is (Ring.Admits).
+	Unproved bool
 }
 
 // Handler takes a request. It is called on the connection's reading goroutine,
@@ -158,8 +177,10 @@ type Transport struct {
 	listeners []net.Listener
 	handlers  [256]handler
 	open      [256]bool
-	refusals  quiet.Log
-	pace      pace
+	// refusals and strays keep those who are refused, and those who only come to the
+	// wrong port or hold places, from filling the log.
+	refusals, strays quiet.Log
+	pace             pace
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -168,15 +189,18 @@ type Transport struct {
 	mu     sync.Mutex
 	layers map[uint32]*StreamLayer
 	peers  map[string]*peer
-	// inbound are the accepted connections; of those that carry requests, with
-	// what Links tells of them.
+	// inbound are the accepted connections, and counts how many of them have each
+	// standing.
 	inbound map[net.Conn]*incoming
+	counts  [standings]int
 	// met is where nodes were met, by id.
 	met    map[string]string
 	closed bool
 
-	// hall is where TLS handshakes of accepted connections are under way.
+	// hall is where accepted connections are until they have proved themselves.
 	hall secure.Hall
+	// proofs are the connections on which a secret was proved.
+	proofs proofs
 }
 
 // Listen opens the peer port. Handle must be called before Serve.
@@ -249,15 +273,15 @@ func (t *Transport) accept(l net.Listener) {
 	}
 }
 
-// track notes an accepted connection; false: there are too many, or the
-// transport is closed.
+// track notes an accepted connection; false: the transport is closed.
 func (t *Transport) track(conn net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || len(t.inbound) >= inboundMax {
+	if t.closed {
 		return false
 	}
-	t.inbound[conn] = nil
+	t.inbound[conn] = &incoming{}
+	t.counts[unknown]++
 	return true
 }
 
@@ -266,52 +290,58 @@ func (t *Transport) track(conn net.Conn) bool {
 func (t *Transport) swap(conn, as net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	in := t.inbound[conn]
 	delete(t.inbound, conn)
-	if t.closed {
+	if t.closed || in == nil {
 		return false
 	}
-	t.inbound[as] = nil
+	t.inbound[as] = in
+	return true
+}
+
+// promote gives an accepted connection its standing; false: as many have it as
+// may.
+func (t *Transport) promote(conn net.Conn, to standing) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in := t.inbound[conn]
+	if in == nil || t.counts[to] >= standingMax[to] {
+		return false
+	}
+	t.counts[in.standing]--
+	t.counts[to]++
+	in.standing = to
 	return true
 }
 
 // drop closes an accepted connection.
 func (t *Transport) drop(conn net.Conn) {
 	t.mu.Lock()
-	delete(t.inbound, conn)
+	if in := t.inbound[conn]; in != nil {
+		t.counts[in.standing]--
+		delete(t.inbound, conn)
+	}
 	t.mu.Unlock()
 	conn.Close()
 }
 
-// welcome reads a connection's preface and gives the connection to whom it is
-// for.
-func (t *Transport) welcome(conn net.Conn) {
+// welcome finds out who has connected, and gives the connection to whom it is for.
+func (t *Transport) welcome(raw net.Conn) {
+	conn := raw
 	defer t.cfg.Panics.Catch("a peer", func() { t.drop(conn) })
-	tune(conn)
-	conn, err := t.securely(conn)
-	if err != nil {
-		t.refusals.Warn(t.cfg.Log, "peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
-		t.drop(conn)
-		return
-	}
-	_ = conn.SetDeadline(time.Now().Add(t.pace.preface))
-	p, err := readPreface(conn)
-	if err == nil {
-		err = t.check(&p)
+	tune(raw)
+	guest := t.hall.Enter(raw)
+	defer guest.Leave()
+	p, from, err := t.meet(&conn)
+	if guest.Leave() && err != nil {
+		err = secure.ErrPushed
 	}
 	if err != nil {
-		t.refusals.Warn(t.cfg.Log, "peer connection refused", "from", conn.RemoteAddr().String(), "reason", err)
-		_ = writeVerdict(conn, err.Error())
-		t.drop(conn)
-		return
-	}
-	if writeVerdict(conn, "") != nil {
+		t.sayRefused(raw.RemoteAddr(), err)
 		t.drop(conn)
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	if t.outcast(&p) != "" {
-		p.clusterID = ""
-	}
 	if p.kind == streamRaft {
 		t.mu.Lock()
 		layer := t.layers[p.group]
@@ -321,8 +351,58 @@ func (t *Transport) welcome(conn net.Conn) {
 		}
 		return
 	}
-	t.serveRequests(conn, Peer{NodeID: p.nodeID, Stranger: p.clusterID == ""})
+	t.serveRequests(conn, from)
 	t.drop(conn)
+}
+
+// sayRefused tells the log why a connection was refused. What only knocked about
+// must not hide a node that knows another secret or was refused for good reason.
+func (t *Transport) sayRefused(from net.Addr, err error) {
+	log := &t.refusals
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err, log = errSlow, &t.strays
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		err, log = errLeft, &t.strays
+	case errors.Is(err, secure.ErrPushed), errors.Is(err, secret.ErrNotPeer):
+		log = &t.strays
+	}
+	log.Warn(t.cfg.Log, "peer connection refused", "from", from.String(), "reason", err)
+}
+
+var (
+	errSlow = errors.New("it did not end its handshake in time")
+	errLeft = errors.New("it went away in the middle of its handshake")
+)
+
+// meet does an accepted connection's handshakes, and hears what it is for. conn
+// becomes what takes the connection's place, also with an error.
+func (t *Transport) meet(conn *net.Conn) (preface, Peer, error) {
+	var err error
+	if *conn, err = t.securely(*conn); err != nil {
+		return preface{}, Peer{}, err
+	}
+	_ = (*conn).SetDeadline(time.Now().Add(t.pace.preface))
+	var proved bool
+	if *conn, proved, err = t.acceptProof(*conn); err != nil {
+		return preface{}, Peer{}, err
+	}
+	p, err := readPreface(*conn)
+	if err != nil {
+		return p, Peer{}, err
+	}
+	if !proved && (p.clusterID != "" || p.kind != streamRequests) {
+		return p, Peer{}, secret.ErrStranger
+	}
+	if err = t.check(&p); err == nil {
+		from := Peer{NodeID: p.nodeID, Stranger: p.clusterID == "" || t.outcast(&p) != "", Unproved: !proved}
+		if t.promote(*conn, from.standing()) {
+			return p, from, writeVerdict(*conn, "")
+		}
+		err = errors.New("this node has as many connections of its kind as it takes")
+	}
+	_ = writeVerdict(*conn, err.Error())
+	return p, Peer{}, err
 }
 
 // check tells whether a connection may come in.

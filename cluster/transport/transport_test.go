@@ -16,7 +16,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockstep/cluster/secret"
 	"lockstep/tests/ports"
+	"lockstep/tests/ring"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 func open(t testing.TB, id, cluster string, setup func(*Transport)) (*Transport, string) {
 	t.Helper()
 	tr, err := Listen(Config{
-		Listen: []string{"127.0.0.1:0"}, Advertise: id + ".example:7000", NodeID: id,
+		Ring: ring.Shared(), Listen: []string{"127.0.0.1:0"}, Advertise: id + ".example:7000", NodeID: id,
 		ClusterID: func() string { return cluster }, OpenKinds: []uint8{kindKnock},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
@@ -279,8 +281,12 @@ func mute(t *testing.T) string {
 				return
 			}
 			t.Cleanup(func() { conn.Close() })
-			if _, err := readPreface(conn); err == nil {
-				_ = writeVerdict(conn, "")
+			as, err := secret.Accept(conn, ring.Shared().Known(), false, nil)
+			if err != nil {
+				continue
+			}
+			if _, err := readPreface(as); err == nil {
+				_ = writeVerdict(as, "")
 			}
 		}
 	}()

@@ -45,7 +45,7 @@ func run() error {
 		log.Warn(w.String())
 	}
 	if cfg.CheckOnly {
-		if err := node.CheckTLS(cfg.Current()); err != nil {
+		if err := errors.Join(node.CheckTLS(cfg.Current()), node.CheckSecrets(cfg.Current())); err != nil {
 			return err
 		}
 		fmt.Println("the configuration is good")

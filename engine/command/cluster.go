@@ -152,6 +152,7 @@ var clusterFamily = []*Spec{
 			operatorRow("lockstep|drain", -3, "Keeps leaderships away from a node, or ends that."),
 			operatorRow("lockstep|upgrade", -2, "Raises the cluster's version."),
 			operatorRow("lockstep|examine", 2, "Describes the nodes' machines, in JSON."),
+			operatorRow("lockstep|secret", 3, "Gives the cluster a new secret."),
 			operatorRow("lockstep|support", 2, "Describes this node for a bundle of support, in JSON."),
 			operatorRow("lockstep|leave", 2, "Lets this node leave the cluster for good."),
 			operatorRow("lockstep|snapshot", 2, "Writes a snapshot of every shard and cuts the logs."),

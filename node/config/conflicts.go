@@ -15,6 +15,7 @@ func conflicts(s *Settings) []string {
 	say(s.AdminPort != 0 && (s.AdminPort == s.Port || s.AdminPort == s.PeerPort),
 		"admin-port %d is the port for clients or for peers", s.AdminPort)
 	say(s.ACLFile != "" && len(s.Users) > 0, "users stand in the configuration and aclfile names a file of users: give one of them")
+	say(s.ClusterSecret != "" && s.ClusterSecretFile != "", "cluster-secret and cluster-secret-file are both given: give one of them")
 	tlsConflicts(s, say)
 	say(len(s.Bind) == 0, "bind names no address")
 	say(s.Bootstrap && len(s.Join) > 0, "bootstrap begins a new cluster and join enters an old one: give one of them")

@@ -21,14 +21,14 @@ func (p Policy) String() string {
 }
 
 // Flags say when and for whom a directive may change.
-type Flags uint8
+type Flags uint16
 
 const (
 	// Immutable directives are read at the start and never again.
 	Immutable Flags = 1 << iota
 	// Secret values are masked wherever a person might read over a shoulder:
 	// logs, the effective configuration, SLOWLOG. CONFIG GET shows them, as
-	// Redis does.
+	// Redis does, unless they are concealed, too.
 	Secret
 	// Replicated directives hold for the whole cluster: a change goes through
 	// the log. All others hold for one node.
@@ -43,6 +43,8 @@ const (
 	repeats
 	// hidden directives are told of by CONFIG GET to who gives the whole name.
 	hidden
+	// concealed directives are secrets that CONFIG GET does not show, either.
+	concealed
 	// guarded directives are those that Redis keeps CONFIG SET away from, unless
 	// enable-protected-configs lets it.
 	guarded

@@ -18,7 +18,7 @@ func (c *Config) Get(patterns ...string) []Pair {
 			name := strings.ToLower(pattern)
 			if d, ok := Lookup(name); ok && !d.Has(fileOnly) && !seen[name] {
 				seen[name] = true
-				out = append(out, Pair{pattern, s.text[d.row]})
+				out = append(out, Pair{pattern, s.told(d)})
 			}
 			continue
 		}
@@ -28,12 +28,23 @@ func (c *Config) Get(patterns ...string) []Pair {
 					continue
 				}
 				seen[name] = true
-				out = append(out, Pair{name, s.text[d.row]})
+				out = append(out, Pair{name, s.told(d)})
 			}
 		}
 	}
 	return out
 }
+
+// told is a directive's value as CONFIG GET tells it.
+func (s *Settings) told(d *Directive) string {
+	if text := s.text[d.row]; text == "" || !d.Has(concealed) {
+		return text
+	}
+	return hiddenValue
+}
+
+// hiddenValue stands for a value that is not shown.
+const hiddenValue = "(hidden)"
 
 // Effective is a line of the configuration in force.
 type Effective struct {
@@ -54,7 +65,7 @@ func (c *Config) Effective() []Effective {
 		}
 		value := s.text[d.row]
 		if d.Has(Secret) && value != "" {
-			value = "(hidden)"
+			value = hiddenValue
 		}
 		out = append(out, Effective{d, value, s.origin[d.row]})
 	}

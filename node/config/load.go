@@ -175,7 +175,7 @@ func (d *Directive) canonicalDefault() string {
 func shown(d *Directive, text string) string {
 	switch {
 	case d.Has(Secret) && text != "":
-		return "(hidden)"
+		return hiddenValue
 	case text == "" || strings.ContainsAny(text, " \t"):
 		return fmt.Sprintf("%q", text)
 	}

@@ -250,6 +250,9 @@ type Settings struct {
 	// TrackingTableMaxKeys is 0 where there is no limit.
 	TrackingTableMaxKeys int64
 	RequirePass          string
+	// ClusterSecret is the cluster's secret, and behind a blank the previous one.
+	ClusterSecret     string
+	ClusterSecretFile string
 	// ACLFile is where users can be saved, "": nowhere. Users are the lines "user
 	// NAME RULE..." of the configuration.
 	ACLFile            string

@@ -114,6 +114,16 @@ var securityDirectives = []*Directive{
 		kind: into(text(), func(s *Settings) *string { return &s.RequirePass }),
 	},
 	{
+		Name: "cluster-secret", Default: "", Flags: Secret | concealed,
+		Doc:  "What the nodes of the cluster know and nobody else does: 16 to 256 visible characters, the same on all nodes, such as `openssl rand -hex 32` prints. While it is changed a second word behind it is the previous one, which is accepted, too. Empty: the secret in the data folder, or one derived from requirepass, or one that the founder makes and hands on (docs/security.md). CONFIG GET does not show it. Better in a file or the environment than among the arguments, which everybody on the machine can see.",
+		kind: into(clusterSecret(), func(s *Settings) *string { return &s.ClusterSecret }),
+	},
+	{
+		Name: "cluster-secret-file", Default: "", Flags: Immutable,
+		Doc:  "File with the cluster secret, and the previous one behind it while it is changed; lines that begin with # do not count. It is read again every two seconds. Not together with cluster-secret.",
+		kind: into(text(), func(s *Settings) *string { return &s.ClusterSecretFile }),
+	},
+	{
 		Name: "aclfile", Default: "", Flags: Immutable,
 		Doc:  "File of users, in the form of ACL LIST. The cluster takes them while it has none of its own; later ACL LOAD and ACL SAVE alone look at it.",
 		kind: into(text(), func(s *Settings) *string { return &s.ACLFile }),

@@ -32,7 +32,7 @@ var nodeDirectives = []*Directive{
 	},
 	{
 		Name: "protected-mode", Default: "yes",
-		Doc:  "While no password is set, take clients from this machine only.",
+		Doc:  "While the default user has no password, take clients from this machine only, and show the page and the metrics of admin-port to it only. And do not start where other machines can reach the peer port, and no cluster-secret and no password was given.",
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.ProtectedMode }),
 	},
 	{

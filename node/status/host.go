@@ -37,6 +37,27 @@ type Host struct {
 	// are not in force; empty: they are.
 	Certificates []Certificate `json:"certificates,omitempty"`
 	TLSProblem   string        `json:"tls_problem,omitempty"`
+	// Secret is the cluster's, as this node has it.
+	Secret Secret `json:"secret"`
+}
+
+// Secret tells how a node keeps strangers from its peer port, without the secret.
+type Secret struct {
+	// Source is where it is from: cluster-secret, cluster-secret-file, or the data
+	// folder.
+	Source string `json:"source"`
+	// Accepted is how many are accepted: 2 while it is changed.
+	Accepted int `json:"accepted"`
+	// OpenToAll: whoever reaches the peer port is let in and handed the secret.
+	OpenToAll bool `json:"open_to_all,omitempty"`
+	// Reachable: other machines can reach the peer port.
+	Reachable bool `json:"reachable,omitempty"`
+	// ShortPassword: the secret was derived from requirepass, and that is short.
+	// OtherPassword: it was not derived from requirepass as that is now.
+	ShortPassword bool `json:"short_password,omitempty"`
+	OtherPassword bool `json:"other_password,omitempty"`
+	// Problem is why cluster-secret-file is not in force as it is now; empty: it is.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Certificate is one that a node has.

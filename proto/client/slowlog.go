@@ -159,7 +159,7 @@ func configSecrets(args [][]byte) []int {
 	var list []int
 	for i := 2; i+1 < len(args); i += 2 {
 		switch fold(args[i]) {
-		case "requirepass", "masterauth", "masteruser", "tls-key-file-pass", "tls-client-key-file-pass":
+		case "requirepass", "cluster-secret", "masterauth", "masteruser", "tls-key-file-pass", "tls-client-key-file-pass":
 			list = append(list, i+1)
 		}
 	}

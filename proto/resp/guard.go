@@ -26,6 +26,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockstep/cluster/secret"
 	"lockstep/cluster/secure"
 )
 
@@ -236,6 +237,9 @@ func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 	if first && g.out.seal == nil && secure.SpeaksTLS(f.in) {
 		return ErrSpeaksTLS
 	}
+	if first && secret.SpeaksPeer(f.in) {
+		return ErrSpeaksPeer
+	}
 	if n > 0 {
 		return nil
 	}
@@ -245,8 +249,13 @@ func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 	return err
 }
 
-// ErrSpeaksTLS: a client speaks TLS where plain commands are expected.
-var ErrSpeaksTLS = errors.New("the client speaks TLS, and this port does not")
+// Who comes to the wrong port.
+var (
+	// ErrSpeaksTLS: a client speaks TLS where plain commands are expected.
+	ErrSpeaksTLS = errors.New("the client speaks TLS, and this port does not")
+	// ErrSpeaksPeer: another node takes this port for the peer port.
+	ErrSpeaksPeer = errors.New("a node takes this port for the peer port")
+)
 
 // Secured tells whether the connection is under TLS.
 func (g *Guard) Secured() bool { return g.out.seal != nil }

@@ -52,6 +52,8 @@ type Config struct {
 	MaxClients    func() int
 	ProtectedMode func() bool
 	KeepAlive     func() time.Duration
+	// PeerPort is named to nodes that come here by mistake.
+	PeerPort int
 	// Secure is what TLS is spoken with on the ports given to ServeSecure.
 	Secure   func() *tls.Config
 	Stats    *client.Stats

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/cluster/caught"
+	"lockstep/cluster/secret"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"
@@ -185,7 +186,10 @@ func (t *talk) farewell(err error) {
 	if errors.As(err, &told) {
 		t.client.Farewell(told.Error())
 	}
-	if errors.Is(err, resp.ErrSpeaksTLS) {
+	if errors.Is(err, resp.ErrSpeaksPeer) {
+		t.client.Farewell(secret.ClientPort(t.s.cfg.PeerPort))
+	}
+	if errors.Is(err, resp.ErrSpeaksTLS) || errors.Is(err, resp.ErrSpeaksPeer) {
 		t.s.strays.Warn(t.s.cfg.Log, "a client was closed", "from", t.guard.RemoteAddr().String(), "reason", err)
 	}
 }

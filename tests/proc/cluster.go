@@ -114,6 +114,16 @@ func NewLone(t testing.TB) *Node {
 	return node
 }
 
+// NewUnstarted is a node that is told its ports, its name, its folder and these
+// flags, and is not started.
+func NewUnstarted(t testing.TB, name string, flags ...string) *Node {
+	t.Helper()
+	node := newNode(t, name, 0)
+	node.argv = append(node.argv, "--peer-port", strconv.Itoa(node.Port+ports.PeerDistance), "--node-name", node.Name)
+	node.argv = append(node.argv, flags...)
+	return node
+}
+
 // newNode is a node that is not started yet.
 func newNode(t testing.TB, name string, index int) *Node {
 	t.Helper()

@@ -80,6 +80,7 @@ var checks = []struct {
 	{"memory", (*exam).memory},
 	{"kernel", (*exam).kernel},
 	{"certificates", (*exam).certificates},
+	{"secret", (*exam).secret},
 	{"backup", (*exam).backup},
 }
 

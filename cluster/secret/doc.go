@@ -1,0 +1,38 @@
+// Package secret lets two nodes prove to each other that they know a secret of
+// their cluster, before either hears anything else, and protects what they say
+// afterwards.
+//
+// The handshake, on a connection that may be under TLS:
+//
+//	dialler   "LSP2\r\n", nonce [32]
+//	acceptor  "LSP2\r\n", nonce [32]
+//	dialler   n u8, n proofs [32]: one for each secret that it knows, the current one first
+//	acceptor  which u8, proof [32]: the dialler's proof that it took, and its own
+//
+// A proof is an HMAC-SHA256. Its key comes from the secret. Its message is the
+// role of the node that proves, both nonces and, under TLS, the exporter of the
+// TLS connection. So a proof is good for one role on one connection: it cannot
+// be replayed, reflected, or taken to another connection. The dialler proves
+// first: a stranger that connects gets a nonce and nothing else, not even
+// something to try guesses against.
+//
+// A dialler without a secret sends n = 0. Most acceptors close the connection;
+// one that admits strangers answers which = 255, no proof, and the connection
+// goes on as it is. It proves nothing and nothing is told over it that is not
+// for strangers.
+//
+// Without TLS, what follows the handshake travels in records that are encrypted
+// and authenticated by keys of this connection (AES-256-GCM, one key for each
+// direction, a counter as the nonce). Who carried the handshake between two
+// nodes can therefore neither read nor change what comes after it, nor go on
+// with the connection as one of them. There is no forward secrecy: who records a
+// connection and learns the secret later can read the record. TLS has it.
+//
+// # Invariants
+//
+//   - Nothing that was received is parsed before it is authenticated, but for
+//     fields of fixed length.
+//   - A node that knows a secret never goes on with a peer that proved none, except
+//     as an acceptor that admits strangers.
+//   - Neither a secret nor anything to find it by is in an error or a log.
+package secret

@@ -1,0 +1,55 @@
+package secret
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"lockstep/cluster/durable"
+)
+
+// fileBytesMax is how long a file with secrets may be.
+const fileBytesMax = 16 << 10
+
+// fileHead begins the file in which a node keeps its secret.
+const fileHead = "# The secret of this node's cluster, and behind it the previous one while it is changed. docs/security.md says more.\n"
+
+// ReadFile reads a file with the current secret and, while it is changed, the
+// previous one: words parted by blanks or ends of lines. Lines that begin with #
+// do not count. No error has anything of the file's text.
+func ReadFile(path string) (List, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > fileBytesMax {
+		return nil, fmt.Errorf("%s: more than %d bytes", path, fileBytesMax)
+	}
+	var kept []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			kept = append(kept, line)
+		}
+	}
+	list, err := Parse(strings.Join(kept, " "))
+	if err == nil && len(list) == 0 {
+		err = errors.New("there is no secret in it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+// WriteFile puts secrets into a file that the node's user alone can read, whole,
+// or leaves the file as it was.
+func WriteFile(path string, list List) error {
+	return durable.Replace(path, []byte(fileHead+list.Text()), 0o600)
+}

@@ -1,0 +1,166 @@
+package secret
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+const (
+	// TextBytesMin and TextBytesMax bound the length of a secret's text. What is
+	// shorter could be guessed by a node that was dialled by mistake.
+	TextBytesMin, TextBytesMax = 16, 256
+	// ListMax is how many secrets are accepted at one time: the current one, and
+	// while it is being changed the previous one.
+	ListMax = 2
+	// keyBytes is the length of keys, nonces and proofs.
+	keyBytes = sha256.Size
+	// passwordRounds makes guessing a password behind a secret slow: one guess takes
+	// about a tenth of a second of one core.
+	passwordRounds = 600_000
+)
+
+// Secret is what the nodes of a cluster know and nobody else does. It does not
+// show its text by accident: it prints and logs as "(hidden)".
+type Secret struct {
+	text string
+	key  [keyBytes]byte
+}
+
+// Errors of texts that are no secret.
+var (
+	ErrShort  = fmt.Errorf("a cluster secret has %d to %d characters", TextBytesMin, TextBytesMax)
+	ErrLetter = errors.New("a cluster secret consists of visible ASCII characters without blanks")
+	ErrMany   = fmt.Errorf("%d cluster secrets are the most: the current one and the previous one", ListMax)
+	ErrTwice  = errors.New("the same cluster secret is given twice")
+)
+
+// New makes a Secret of its text.
+func New(text string) (*Secret, error) {
+	if len(text) < TextBytesMin || len(text) > TextBytesMax {
+		return nil, ErrShort
+	}
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return nil, ErrLetter
+		}
+	}
+	return newSecret(text), nil
+}
+
+func newSecret(text string) *Secret {
+	s := &Secret{text: text}
+	key, err := hkdf.Extract(sha256.New, []byte(text), []byte("lockstep cluster secret"))
+	if err != nil {
+		panic("secret: " + err.Error()) // only for keys too short in FIPS 140 mode
+	}
+	copy(s.key[:], key)
+	return s
+}
+
+// Make draws a new secret.
+func Make() *Secret {
+	var b [keyBytes]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return newSecret(hex.EncodeToString(b[:]))
+}
+
+// FromPassword derives a secret from a password of any length. It takes about a
+// tenth of a second, so that guessing the password from a proof is slow.
+func FromPassword(password string) *Secret {
+	key, err := pbkdf2.Key(sha256.New, password, []byte("lockstep requirepass as cluster secret"), passwordRounds, keyBytes)
+	if err != nil {
+		panic("secret: " + err.Error()) // only for lengths that FIPS 140 mode forbids
+	}
+	return newSecret(hex.EncodeToString(key))
+}
+
+// Text is the secret itself: for the data folder and for a node that joins.
+func (s *Secret) Text() string { return s.text }
+
+// Same tells whether two secrets are the same.
+func (s *Secret) Same(other *Secret) bool { return hmac.Equal(s.key[:], other.key[:]) }
+
+// Print tells secrets apart without telling them: equal prints, equal secrets.
+// Prints are for members alone: they let a guess at a weak secret be tested.
+func (s *Secret) Print() string {
+	mac := hmac.New(sha256.New, s.key[:])
+	mac.Write([]byte("print"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+const hidden = "(hidden)"
+
+// String implements fmt.Stringer.
+func (s *Secret) String() string { return hidden }
+
+// GoString implements fmt.GoStringer.
+func (s *Secret) GoString() string { return hidden }
+
+// LogValue implements slog.LogValuer.
+func (s *Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// List are the secrets that a node accepts, the current one first. It is not
+// changed once it is made.
+type List []*Secret
+
+// Parse reads the texts of secrets, parted by blanks or ends of lines. Of a text
+// without any it makes an empty list.
+func Parse(text string) (List, error) {
+	words := strings.Fields(text)
+	if len(words) > ListMax {
+		return nil, ErrMany
+	}
+	var list List
+	for _, w := range words {
+		s, err := New(w)
+		if err != nil {
+			return nil, err
+		}
+		if list.Has(s) {
+			return nil, ErrTwice
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// Has tells whether a secret is among those of the list.
+func (l List) Has(s *Secret) bool {
+	return slices.ContainsFunc(l, s.Same)
+}
+
+// Shares tells whether two lists have a secret in common: only then do their
+// nodes understand each other.
+func (l List) Shares(other List) bool { return slices.ContainsFunc(l, other.Has) }
+
+// Equal tells whether two lists are the same.
+func (l List) Equal(other List) bool {
+	return slices.EqualFunc(l, other, (*Secret).Same)
+}
+
+// Text is the form that Parse reads, a line for each secret.
+func (l List) Text() string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.text + "\n")
+	}
+	return b.String()
+}
+
+// Prints are those of the secrets, in order.
+func (l List) Prints() []string {
+	prints := make([]string, len(l))
+	for i, s := range l {
+		prints[i] = s.Print()
+	}
+	return prints
+}

@@ -1,0 +1,45 @@
+// Package ring has cluster secrets for tests that open a peer port themselves.
+package ring
+
+import (
+	"net"
+	"strings"
+	"sync/atomic"
+
+	"lockstep/cluster/secret"
+)
+
+// Ring is a transport.Ring whose secrets a test can change.
+type Ring struct {
+	known  atomic.Pointer[secret.List]
+	admits atomic.Bool
+}
+
+// New makes a ring that knows these secrets, by their texts, the current one
+// first.
+func New(texts ...string) *Ring {
+	r := &Ring{}
+	r.Set(texts...)
+	return r
+}
+
+// Shared makes a ring that knows one secret, the same at each call.
+func Shared() *Ring { return New("what-all-nodes-of-a-test-know") }
+
+// Set changes the secrets.
+func (r *Ring) Set(texts ...string) {
+	list, err := secret.Parse(strings.Join(texts, " "))
+	if err != nil {
+		panic(err)
+	}
+	r.known.Store(&list)
+}
+
+// Admit lets nodes knock that prove nothing, or no more.
+func (r *Ring) Admit(yes bool) { r.admits.Store(yes) }
+
+// Known implements transport.Ring.
+func (r *Ring) Known() secret.List { return *r.known.Load() }
+
+// Admits implements transport.Ring.
+func (r *Ring) Admits(net.Addr) bool { return r.admits.Load() }

@@ -1,0 +1,97 @@
+// Package stranger is what comes to a peer port and knows no secret: programs that
+// speak something else, nodes of no cluster and of another one, and crowds that
+// only hold places.
+package stranger
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/cluster/secret"
+	"lockstep/cluster/transport"
+	"lockstep/tests/ring"
+)
+
+// Patience is how long a peer port may take to close a stranger's connection.
+const Patience = 30 * time.Second
+
+// Secret is one that no cluster of a test has.
+const Secret = "what-a-stranger-takes-for-the-secret"
+
+// Node is a node that says it belongs to a cluster, under an id of one of its
+// nodes or another, and proves these secrets, or none.
+func Node(t testing.TB, cluster, id string, secrets ...string) *transport.Transport {
+	t.Helper()
+	n, err := transport.Listen(transport.Config{
+		Advertise: "127.0.0.1:1", NodeID: id, ClusterID: func() string { return cluster }, Ring: ring.New(secrets...), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n
+}
+
+// Hello is what a node says first.
+var Hello = secret.Magic + strings.Repeat("n", secret.BindingBytes)
+
+// Words are what strangers say, by what they are.
+func Words(cluster string) map[string]string {
+	preface := "\x01\x00\x00\x00\x00" + string(rune(len(cluster))) + cluster + "\x01x\x00"
+	proof := strings.Repeat("p", secret.BindingBytes)
+	return map[string]string{
+		"nobody": "", "one letter": "L", "half of a hello": Hello[:20], "a hello": Hello, "a client": "PING\r\n", "a browser": "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+		"TLS": "\x16\x03\x01\x00\xf4\x01\x00\x00\xf0\x03\x03", "a node without a secret": Hello + "\x00" + preface,
+		"a node that makes up a proof": Hello + "\x01" + proof + preface, "a node that makes up two": Hello + "\x02" + proof + proof + preface,
+		"a node that claims many": Hello + "\xff" + strings.Repeat("p", 1<<16), "a node that is in a hurry": Hello + preface, "noise": strings.Repeat("\xff\x00\x17", 1000),
+	}
+}
+
+// Say says something to a port, and nothing more, and returns all that it is told
+// until the port closes the connection. It fails where that does not.
+func Say(addr, words string) (told string, err error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(Patience))
+	go func() { _, _ = io.WriteString(conn, words) }() // it may be closed meanwhile
+	text, err := io.ReadAll(conn)
+	if timeout, is := err.(net.Error); is && timeout.Timeout() {
+		return string(text), err
+	}
+	return string(text), nil // a reset closes it as well
+}
+
+// Crowd are connections that hold places.
+type Crowd struct{ conns []net.Conn }
+
+// Gather makes connections, of which each says the same first and nothing more.
+func Gather(t testing.TB, n int, addr, words string) *Crowd {
+	t.Helper()
+	c := &Crowd{}
+	t.Cleanup(c.Leave)
+	for range n {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.conns = append(c.conns, conn)
+		if _, err := io.WriteString(conn, words); err != nil {
+			t.Logf("a stranger was closed: %v", err) // the port takes no more
+		}
+	}
+	return c
+}
+
+// Leave ends them.
+func (c *Crowd) Leave() {
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+}

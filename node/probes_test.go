@@ -11,16 +11,19 @@ import (
 	"time"
 
 	"lockstep/cluster/caught"
+	"lockstep/node/config"
 )
 
 func ask(n *Node, target string) (code int, text string) {
 	w := httptest.NewRecorder()
-	n.adminHandler().ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+	r := httptest.NewRequest("GET", target, nil)
+	r.RemoteAddr = "127.0.0.1:1234"
+	n.adminHandler().ServeHTTP(w, r)
 	return w.Code, w.Body.String()
 }
 
 func TestNodeThatStartsIsAliveAndNotReady(t *testing.T) {
-	n := &Node{}
+	n := &Node{cfg: config.Default()}
 	n.readiness.init(n)
 	for target, want := range map[string]int{
 		"/livez": 200, "/startupz": 503, "/readyz": 503, "/readyz?noleader": 503, "/readyz?leader": 503, "/readyz?stale": 503, "/metrics": 503, "/nothing": 404,

@@ -88,7 +88,7 @@ func TestAnOpenNodeTakesNobodyFromAfar(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	from := afar(t)
-	node := proc.NewNode(t, proc.Options{Args: []string{"--bind", "0.0.0.0"}})
+	node := proc.NewNode(t, proc.Options{Args: []string{"--bind", "0.0.0.0", "--cluster-secret", "what-no-stranger-knows"}})
 	redis := proc.RedisServer(t, "--bind", "0.0.0.0", "--protected-mode", "yes")
 	for who, server := range map[string]*proc.Process{"the node": node.Process, "redis-server": redis} {
 		first := func() string {

@@ -29,6 +29,8 @@ var secretly = [][]string{
 	{"MIGRATE", "127.0.0.1", "1", "", "0", "10", "AUTH2", "ann", sesame + "-7", "KEYS", "k"},
 	{"MULTI"},
 	{"CONFIG", "SET", "masterauth", sesame + "-8"},
+	{"CONFIG", "SET", "cluster-secret", sesame + "-which-is-no-secret-of-it"},
+	{"CONFIG", "SET", "Cluster-Secret", sesame},
 	{"ACL", "SETUSER", "ann", ">" + sesame + "-9"},
 	{"AUTH", sesame + "-10"},
 	{"EXEC"},
@@ -43,7 +45,8 @@ func hashed(password string) string { return fmt.Sprintf("%x", sha256.Sum256([]b
 func TestSecretsAreShownNowhere(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	_, nodes := three(t, "--loglevel", "debug", "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000", "--masterauth", sesame+"-0", "--admin-pprof", "yes")
+	_, nodes := three(t, "--loglevel", "debug", "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000", "--masterauth", sesame+"-0", "--admin-pprof", "yes",
+		"--cluster-secret", sesame+"-is-what-the-nodes-know "+sesame+"-is-what-the-nodes-knew")
 	proc.MustAsk(t, nodes[0].Addr(), "SET", "k", "v")
 	// Who is connected before there is a password stays so.
 	var ears, mouths []*respconn.Conn
@@ -65,7 +68,7 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 		proc.Do(t, mouth, "ECHO", "that is all")
 		shown["MONITOR of "+n.Name] = heard(t, ear, "that is all")
 		proc.Do(t, mouth, "CONFIG", "SET", "requirepass", sesame)
-		for _, args := range [][]string{{"SLOWLOG", "GET", "-1"}, {"INFO", "everything"}, {"CLIENT", "LIST"}, {"ACL", "LOG"}, {"LATENCY", "HISTOGRAM"}, {"LOCKSTEP", "STATUS"}, {"LOCKSTEP", "EXAMINE"}} {
+		for _, args := range [][]string{{"CONFIG", "GET", "cluster-secret"}, {"CONFIG", "GET", "cluster*"}, {"SLOWLOG", "GET", "-1"}, {"INFO", "everything"}, {"CLIENT", "LIST"}, {"ACL", "LOG"}, {"LATENCY", "HISTOGRAM"}, {"LOCKSTEP", "STATUS"}, {"LOCKSTEP", "EXAMINE"}, {"LOCKSTEP", "SUPPORT"}} {
 			shown[strings.Join(args, " ")+" of "+n.Name] = proc.Do(t, mouth, args...)
 		}
 		for _, path := range []string{"/", "/ui/state", "/ui/series", "/metrics", "/readyz?verbose", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {

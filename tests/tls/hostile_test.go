@@ -70,7 +70,7 @@ func TestHandshakeFlood(t *testing.T) {
 	t.Logf("a client came in within %v of a flood", time.Since(began))
 	// The oldest were closed for the newer ones, the others at the end of their time.
 	proc.Wait(t, patience, "the oldest have to go", func() bool {
-		return strings.Contains(h.Nodes[0].Log(), "too many TLS handshakes are under way, and this one was the oldest")
+		return strings.Contains(h.Nodes[0].Log(), "too many handshakes are under way, and this one was the oldest")
 	})
 	for i, conn := range all {
 		_ = conn.SetReadDeadline(time.Now().Add(patience))

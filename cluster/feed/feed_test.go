@@ -502,3 +502,39 @@ func TestAFeedGoesOnBehindAPanic(t *testing.T) {
 		t.Errorf("%d panics are counted", c)
 	}
 }
+
+// fixedAnswer is a source that answers everything with the same.
+type fixedAnswer []byte
+
+func (a fixedAnswer) Go(_ string, _ uint8, _ []byte, done func([]byte, error)) { done(a, nil) }
+
+// FuzzAnswer: whatever a source answers, to a gateway that begins to listen or goes on, is
+// taken for news or for nonsense.
+func FuzzAnswer(f *testing.F) {
+	b, _ := appendChanged(appendAll([]byte{statusDone}, 1, 5, 4, 1), nil, named("a", "*", ""))
+	f.Add(b)
+	f.Add(appendAll([]byte{statusDone}, 9, 3))
+	f.Add([]byte{statusGone})
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		for _, events := range []command.EventClass{0, command.EventList} {
+			g := &gateway{}
+			g.addrs.Store(&[]string{"a"})
+			in := NewIntake(Config{
+				Shards: 1, Node: gatewayNode, Sink: g, Peers: fixedAnswer(answer),
+				Wants: func() (bool, command.EventClass) { return events == 0, events }, Own: func(int) bool { return false },
+				Queued: func(int) uint64 { return 0 }, Executed: func(int) uint64 { return 0 },
+				Leader: func(int) string { return "a" }, Replicas: func(int) []string { return []string{"a"} }, Doubt: func(int) {},
+			})
+			tail := &tail{in: in, want: Want{events}}
+			if tail.open(t.Context(), true) && tail.at.addr != "a" {
+				t.Fatalf("%+v", tail.at)
+			}
+			if s, err := tail.call(t.Context(), "a", nil, time.Second); err == nil {
+				_ = tail.take(t.Context(), &s)
+			}
+			if len(g.soFar()) > len(answer)+2 {
+				t.Fatalf("%d pieces of news in %d bytes", len(g.soFar()), len(answer))
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+	"lockstep/fsm"
+)
+
+// FuzzRequest: whatever another node asks for is answered once and soon, nothing panics, and
+// the gateway's own writes go on.
+func FuzzRequest(f *testing.F) {
+	const from = 7
+	shardOf := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+	bundle := func(args ...string) []byte {
+		return fsm.AppendBundle(nil, &fsm.Bundle{Origin: fsm.Origin{Node: from, Boot: 1}, Txns: []fsm.Txn{callOf(0, args...).Txn}})
+	}
+	read := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{callOf(0, "get", "k").Txn}})
+	wait := &blocked{wait: shard.Wait{ID: shard.WaiterID{Node: from, N: 1}, Keys: [][]byte{[]byte("k"), []byte("l")}}}
+	f.Add(KindPropose, append(shardOf(0), bundle("set", "k", "v")...))
+	f.Add(KindPropose, append(shardOf(againBit), bundle("eval", "return redis.call('incr', KEYS[1])", "1", "k")...))
+	f.Add(KindRead, append(append(shardOf(1), 0), read...))
+	f.Add(KindStale, append(append(shardOf(0), 1), read...))
+	f.Add(KindIndex, shardOf(0))
+	f.Add(KindWait, append(shardOf(0), wait.encode(0)[4:]...))
+	f.Add(KindWait, append(shardOf(0), wait.encode(waitLeave)[4:]...))
+	f.Add(KindLeader, shardOf(1))
+	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
+		s := newMachineShard(t)
+		r, _ := gatewayOf(s, 50)
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		answers := make(chan []byte, 8)
+		reply := func(b []byte) { answers <- b }
+		payload = bytes.Clone(payload)
+		switch kind {
+		case KindPropose:
+			r.ServePropose(from, payload, reply)
+		case KindRead:
+			r.ServeRead(ctx, payload, reply)
+		case KindStale:
+			r.ServeStale(ctx, payload, reply)
+		case KindIndex:
+			r.ServeIndex(ctx, payload, reply)
+		case KindWait:
+			r.ServeWait(from, payload, reply)
+		case KindLeader:
+			r.ServeLeader(payload, reply)
+		default:
+			return
+		}
+		select {
+		case <-answers:
+		case <-time.After(time.Minute):
+			t.Fatal("no answer")
+		}
+		own := callOf(0, "set", "own", "v")
+		r.cfg.TimeoutMs = func() int { return 60_000 }
+		r.Do(t.Context(), []*cluster.Call{own})
+		if own.Err != nil || string(own.Reply) != "+OK\r\n" {
+			t.Errorf("its own write: %q, %v", own.Reply, own.Err)
+		}
+		if len(answers) > 0 {
+			t.Error("two answers")
+		}
+	})
+}
+
+// FuzzAnswer: whatever another node answers is taken for something, and no reply is longer
+// than the answer.
+func FuzzAnswer(f *testing.F) {
+	f.Add(appendResult(nil, shard.Result{Replies: []shard.Reply{{Bytes: []byte("+OK\r\n")}, {Outcome: fsm.OutcomeStale, Bytes: []byte{5}}}}))
+	f.Add(appendLeader(nil, 7, shard.Leader{Term: 4, ID: "n1.07", Addr: "n1:7000"}))
+	f.Add(binary.AppendUvarint([]byte{0, 0}, 1<<40))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for n := 1; n < 4; n++ {
+			for _, fewer := range []bool{false, true} {
+				res := decodeResult(data, n, fewer)
+				size := 0
+				for i := range res.Replies {
+					size += len(res.Replies[i].Bytes)
+				}
+				if res.Err == nil && (len(res.Replies) == 0 || len(res.Replies) > n || !fewer && len(res.Replies) < n) || size > len(data) {
+					t.Fatalf("%d replies of %d bytes for %d: %v", len(res.Replies), size, n, res.Err)
+				}
+				staleOf(res.Replies)
+				_, _ = indexOf(res.Replies, res.Err)
+			}
+		}
+		_ = waitAnswer(data, nil)
+		if _, l, ok := decodeLeader(data); ok && len(l.ID)+len(l.Addr) > len(data) {
+			t.Fatalf("%+v", l)
+		}
+	})
+}

@@ -8,6 +8,9 @@
 // a run, and LOCKSTEP_LONG=1 tries every hostile value in each place and hundreds
 // of damages of each payload.
 //
+// Beside clients, it plays a node of another program, which sends other nodes what no right
+// one does (impostor_test.go).
+//
 // Three things must hold for each: the answer is redis-server's, byte for byte,
 // and where Redis closes the connection so does Lockstep (both run side by
 // side); the process lives and serves others; and its memory grows by what has

@@ -10,7 +10,7 @@ import (
 // written out and read again; a node that proposes it to itself does not put into the log what
 // would stop every node.
 func FuzzCommand(f *testing.F) {
-	for _, body := range oldLog {
+	for _, body := range writtenLog {
 		var c frame
 		if err := json.Unmarshal([]byte(body), &c); err != nil {
 			f.Fatal(err)
@@ -33,7 +33,7 @@ func FuzzCommand(f *testing.F) {
 		}
 		_, understood := c.command()
 		m := NewMachine()
-		for i, body := range oldLog[:3] {
+		for i, body := range writtenLog[:3] {
 			if err := m.Apply(uint64(i+1), seal(commandMagic, []byte(body))); err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func FuzzCommand(f *testing.F) {
 
 // FuzzSnapshot: whatever stands in a snapshot, it is refused, or read.
 func FuzzSnapshot(f *testing.F) {
-	f.Add([]byte(oldState))
+	f.Add([]byte(writtenState))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_ = NewMachine().Restore(bytes.NewReader(body))
 		m := NewMachine()

@@ -38,7 +38,7 @@ func FuzzKnock(f *testing.F) {
 		if verb == knockJoin {
 			return // it asks for as long as a newcomer waits; verbJoin is what it asks for
 		}
-		n.ServeKnock("n1.0000000000000001", body(knock{Verb: verb, Body: b}), reply)
+		n.ServeKnock(Visitor{Member: "n1.0000000000000001"}, body(knock{Verb: verb, Body: b}), reply)
 		n.courier.Serve(body(map[string]any{"verb": verb, "group": meta.GroupID, "body": json.RawMessage(b), "timeout_ms": 100}), reply)
 		for range 2 {
 			select {

@@ -23,9 +23,11 @@ import (
 	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/router"
+	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
 	"lockstep/fsm"
 	"lockstep/tests/proc"
+	"lockstep/tests/ring"
 )
 
 // impostor is a node of another program that knows all that a member knows, and goes by
@@ -53,7 +55,12 @@ func identityOf(t *testing.T, n *proc.Node) (id identity.Identity) {
 func newImpostor(t *testing.T, n *proc.Node, r *rand.Rand) *impostor {
 	t.Helper()
 	id := identityOf(t, n)
+	known, err := secret.ReadFile(filepath.Join(n.DataDir(), "cluster-secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	tr, err := transport.Listen(transport.Config{
+		Ring:      ring.New(known.Text()),
 		Advertise: "127.0.0.1:1", NodeID: string(id.ID()), ClusterID: func() string { return id.ClusterID },
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})

@@ -5,7 +5,8 @@
 // For each log store there is one folder: testdata/<store>.tar.gz is the folder of a
 // lone node that was killed with -9, with values of every type in a snapshot and
 // others in the log behind it. testdata/<store>.txt has the commands that were sent
-// to read it, and the replies.
+// to read it, and the replies. The secret in the folder is that of a cluster which was
+// made for this test and is no more.
 //
 // Lockstep has not been released yet. Until it is, a change of the log or of the
 // snapshot that is intended needs no new cluster version: make the folders anew, and

@@ -63,6 +63,7 @@ func FuzzAdmin(f *testing.F) {
 		f.Add([]byte(request))
 	}
 	n := &Node{cfg: config.Default(), scrapes: newScrapes()}
+	n.secrets = &secrets{n: n}
 	n.readiness.init(n)
 	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	handler := n.guarded(impatient(n.adminHandler()))
@@ -71,6 +72,7 @@ func FuzzAdmin(f *testing.F) {
 		if err != nil {
 			return // net/http's own
 		}
+		r.RemoteAddr = "127.0.0.1:1" // others are refused (protected-mode)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if c := n.panics.admin.Count(); c != 0 {

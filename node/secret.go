@@ -42,8 +42,6 @@ const (
 )
 
 const (
-	// secretName is the file of the data folder.
-	secretName = "cluster-secret"
 	// secretEvery is how often cluster-secret-file is read.
 	secretEvery = 2 * time.Second
 	// forgetAfter is how long connections that were proved by a secret which is not
@@ -89,7 +87,7 @@ func findSecrets(s *config.Settings) (secret.List, secretSource, error) {
 		}
 		return list, fromFile, err
 	}
-	list, err := secret.ReadFile(filepath.Join(s.Dir, secretName))
+	list, err := secret.ReadFile(filepath.Join(s.Dir, identity.SecretFile))
 	switch {
 	case err == nil:
 		return list, fromFolder, nil
@@ -128,7 +126,7 @@ func (n *Node) openSecrets(context.Context) error {
 	if source == fromPassword {
 		list = secret.List{secret.FromPassword(s.RequirePass)}
 	}
-	sc := &secrets{n: n, path: filepath.Join(s.Dir, secretName), source: source}
+	sc := &secrets{n: n, path: filepath.Join(s.Dir, identity.SecretFile), source: source}
 	sc.known.Store(&list)
 	n.secrets = sc
 	n.cfg.OnChange("cluster-secret", func(s *config.Settings) {
@@ -175,7 +173,7 @@ func (sc *secrets) settle(phase identity.Phase) error {
 		return sc.keep(secret.List{secret.Make()})
 	case sc.source == fromNowhere:
 		return fmt.Errorf("the data folder %s has a node of a cluster, and not the cluster's secret: "+
-			"copy the file %s out of another node's folder, or give all nodes the same cluster-secret", sc.n.cfg.Current().Dir, secretName)
+			"copy the file %s out of another node's folder, or give all nodes the same cluster-secret", sc.n.cfg.Current().Dir, identity.SecretFile)
 	}
 	return nil
 }

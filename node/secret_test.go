@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/secret"
 	"lockstep/node/config"
 )
@@ -73,7 +74,7 @@ func TestWhereASecretIsFrom(t *testing.T) {
 	} {
 		home := t.TempDir()
 		if row.folder != "" {
-			write(filepath.Join(home, secretName), row.folder)
+			write(filepath.Join(home, identity.SecretFile), row.folder)
 		}
 		args := append([]string{"--dir", home}, row.args...)
 		list, from, err := findSecrets(loaded(t, args...).Current())
@@ -171,7 +172,7 @@ func TestSecretsAreReplacedOnlyAsAllExpect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := secret.WriteFile(filepath.Join(dir, secretName), was); err != nil {
+	if err := secret.WriteFile(filepath.Join(dir, identity.SecretFile), was); err != nil {
 		t.Fatal(err)
 	}
 	sc := withSecrets(t, dir).secrets
@@ -186,7 +187,7 @@ func TestSecretsAreReplacedOnlyAsAllExpect(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
-	kept, err := secret.ReadFile(filepath.Join(dir, secretName))
+	kept, err := secret.ReadFile(filepath.Join(dir, identity.SecretFile))
 	if err != nil || len(kept) != 2 || !kept.Equal(sc.Known()) {
 		t.Errorf("kept are %d, %v", len(kept), err)
 	}

@@ -42,7 +42,7 @@ func SetAside(dir string) (string, error) {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return "", err
 	}
-	for _, name := range []string{raftFolder, JournalFolder, UsersFile, identityFile} {
+	for _, name := range []string{raftFolder, JournalFolder, UsersFile, SecretFile, identityFile} {
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(target, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("the data of removed node %s could not be set aside: %w", id.ID(), err)
 		}

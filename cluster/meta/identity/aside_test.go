@@ -15,6 +15,7 @@ func removed(t *testing.T, dir, name string) string {
 	ok(t, os.MkdirAll(f.GroupDir(0), 0o755))
 	ok(t, os.MkdirAll(f.JournalDir(), 0o755))
 	ok(t, os.WriteFile(filepath.Join(dir, UsersFile), []byte("{}"), 0o600))
+	ok(t, os.WriteFile(filepath.Join(dir, SecretFile), []byte("what-nobody-else-knows"), 0o600))
 	ok(t, f.MarkRemoved("it was removed by an operator"))
 	ok(t, f.Close())
 	return string(f.Identity().ID())
@@ -27,7 +28,7 @@ func TestTheDataOfARemovedNodeIsSetAside(t *testing.T) {
 	if err != nil || where != filepath.Join(dir, "removed", first) {
 		t.Fatal(where, err)
 	}
-	for _, name := range []string{"raft/shard-0", "journal", "users.json", "identity.json"} {
+	for _, name := range []string{"raft/shard-0", "journal", "users.json", "cluster-secret", "identity.json"} {
 		if _, err := os.Stat(filepath.Join(where, name)); err != nil {
 			t.Error(err)
 		}

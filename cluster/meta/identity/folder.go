@@ -30,6 +30,9 @@ const (
 	// UsersFile is where the node keeps the users that its cluster had last. They go with
 	// the node: another one in its folder may belong to another cluster.
 	UsersFile = "users.json"
+	// SecretFile is where the node keeps the secret of its cluster, and goes with the node
+	// for the same reason.
+	SecretFile = "cluster-secret"
 )
 
 // ErrArchitecture refuses another kind of processor: what it makes of a

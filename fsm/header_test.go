@@ -24,7 +24,7 @@ func TestAHeaderOfAnImpossibleKeyspaceIsRefused(t *testing.T) {
 func TestHeadersTellSettings(t *testing.T) {
 	h := header{settings: command.DefaultSettings}
 	h.engine.LockSlots = 64
-	h.settings.TxnStepsMax, h.settings.ScriptCallDepthMax, h.settings.ListPackSize = 7, 100, -5
+	h.settings.TxnWorkMaxMs, h.settings.ScriptCallDepthMax, h.settings.ListPackSize = 7, 100, -5
 	got, err := decodeHeader(h.append(nil))
 	if err != nil || got.settings != h.settings {
 		t.Errorf("%v, %+v", err, got.settings)

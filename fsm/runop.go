@@ -20,14 +20,18 @@ func replyBound(s *command.Settings) int {
 	return int(max(replyBytesMax, min(s.ValueBytesMax, 1<<40)+headRoom))
 }
 
-// runOps runs the commands of a transaction. Once a reply went beyond the bound,
-// what only reads is refused unseen: a million such reads would be busy for
-// hours.
+// runOps runs the commands of a transaction. Once it has done all the work that it
+// may do the others are refused. Once a reply went beyond the bound, what only reads
+// is refused unseen: a million such reads would be busy for hours.
 func runOps(m *Machine, ctx *command.Ctx, ops []Op) {
 	ctx.Out.Array(len(ops))
 	ctx.InExec = true
 	tooLong := false
 	for i := range ops {
+		if ctx.Exhausted() {
+			ctx.Out.Error(command.ErrWork)
+			continue
+		}
 		if tooLong && !ops[i].writes() {
 			ctx.Out.Error(replyTooLong(ctx, true))
 			continue

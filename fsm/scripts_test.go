@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/engine/command"
 	"lockstep/engine/hashslot"
 	"lockstep/engine/script"
 )
@@ -117,31 +118,49 @@ func TestTheScriptCacheIsInSnapshots(t *testing.T) {
 // TestATransactionsScriptsShareTheirLimits: however many there are, it ends.
 func TestATransactionsScriptsShareTheirLimits(t *testing.T) {
 	m := newLockedMachine(t)
-	m.set("script-max-instructions", "100000")
-	loop := evalTxn("for i = 1, 30000 do end return 'done'")
+	m.set("script-max-work-ms", "10")
+	loop := evalTxn("for i = 1, 100000 do end return 'done'")
 	m.wants(loop, "$4")
 	var txns []Txn
 	for range 5 {
 		txns = append(txns, loop)
 	}
 	got := m.ask(inExec(txns...))
-	if done, over := strings.Count(got, "done"), strings.Count(got, "script exceeded its limit of"); done == 0 || over == 0 || done+over != 5 {
+	if done, over := strings.Count(got, "done"), strings.Count(got, "the script was ended: it did more than 10 ms of work"); done == 0 || over == 0 || done+over != 5 {
 		t.Errorf("%d done, %d over: %q", done, over, got)
 	}
 }
 
+// TestATransactionEndsItsWork: commands that announce no work add up, too, and those
+// behind the limit are refused.
+func TestATransactionEndsItsWork(t *testing.T) {
+	m := newLockedMachine(t)
+	m.wants(evalTxn("for i = 1, 1000 do redis.call('rpush', KEYS[1], i) end", "l"), "$-1")
+	m.set("txn-max-work-ms", "1")
+	var txns []Txn
+	for range 100 {
+		txns = append(txns, txnOf(0, "lrange", "l", "0", "-1"))
+	}
+	txns = append(txns, txnOf(0, "set", "k", "v"))
+	got := m.ask(inExec(txns...))
+	if done, over := strings.Count(got, "*1000\r\n"), strings.Count(got, "-"+command.ErrWork); done < 5 || over < 5 || done+over != len(txns) {
+		t.Errorf("%d done, %d refused of %d", done, over, len(txns))
+	}
+	m.wants(txnOf(0, "exists", "k"), ":0")
+}
+
 // TestWorkOfCommandsCounts: a loop of commands that look at much ends as soon as
-// one of instructions does.
+// one that does something else.
 func TestWorkOfCommandsCounts(t *testing.T) {
 	m := newLockedMachine(t)
 	fill := "for i = 1, 5000 do redis.call('zadd', KEYS[1], i, i) redis.call('rpush', KEYS[2], i) end redis.call('setrange', KEYS[3], 3000000, 'x')"
 	m.wants(evalTxn(fill, "z", "l", "s"), "$-1")
-	m.set("script-max-instructions", "1000000")
+	m.set("script-max-work-ms", "20")
 	for command, most := range map[string]int{
-		"'zunionstore', 'o', 1, 'z'": 200, "'sort', 'l', 'store', 'o'": 200, "'lrange', 'l', 0, 0": 5000, "'bitcount', 's'": 100,
+		"'zunionstore', 'o', 1, 'z'": 200, "'sort', 'l', 'store', 'o'": 200, "'lrange', 'l', 0, 0": 50_000, "'bitcount', 's'": 100,
 		"'keys', 'none*'": 10_000, "'linsert', 'l', 'before', 'none', 'x'": 5000, "'lpos', 'l', 'none'": 5000,
 	} {
-		m.wants(evalTxn("while true do redis.call('incr', 'n') redis.call("+command+") end"), "-ERR user_script:1: script exceeded its limit")
+		m.wants(evalTxn("while true do redis.call('incr', 'n') redis.call("+command+") end"), "-ERR user_script:1: the script was ended")
 		var n int
 		if _, err := fmt.Sscanf(m.ask(txnOf(0, "getset", "n", "0")), "$%d\r\n%d", new(int), &n); err != nil || n == 0 || n > most {
 			t.Errorf("%s: ran %d times, %v", command, n, err)

@@ -104,8 +104,7 @@ func settingTxn(name, value string) Txn {
 // simScriptLimits are the limits that a log begins with.
 func simScriptLimits() []Txn {
 	return []Txn{
-		settingTxn("script-max-instructions", "20000"), settingTxn("script-max-memory", "1048576"),
-		settingTxn("script-max-pattern-steps", "20000"),
+		settingTxn("script-max-work-ms", "1"), settingTxn("script-max-memory", "1048576"),
 	}
 }
 
@@ -125,8 +124,8 @@ var simThresholds = [][]string{
 func (l *simLog) scriptTxn(t *Txn) {
 	if l.rng.IntN(20) == 0 {
 		settings := [][]string{
-			{"script-max-instructions", "3000", "20000", "100000"}, {"script-max-memory", "1048576", "4194304"},
-			{"script-cache-max-scripts", "3", "8", "100"}, {"script-max-pattern-steps", "1000", "20000"}, {"script-max-call-depth", "100", "4000", "150"},
+			{"script-max-work-ms", "1", "2", "3"}, {"script-max-memory", "1048576", "4194304"},
+			{"script-cache-max-scripts", "3", "8", "100"}, {"txn-max-work-ms", "1", "10", "0"}, {"script-max-call-depth", "100", "4000", "150"},
 		}
 		if l.rng.IntN(2) == 0 {
 			settings = simThresholds

@@ -58,7 +58,7 @@ func runSetBit(c *Ctx, args [][]byte) {
 	text := textOf(e)
 	old := bitmap.Bit(text, at)
 	grows := at>>3 >= int64(len(text))
-	if !c.textSteps(at>>3 - int64(len(text))) {
+	if !c.copySteps(at>>3 - int64(len(text))) {
 		return
 	}
 	changes := grows || old != int(bit)

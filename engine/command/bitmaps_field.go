@@ -172,7 +172,7 @@ func (c *Ctx) writeFields(key []byte, ops []fieldOp, length int) {
 		return
 	}
 	grows := length > len(textOf(e))
-	if !c.textSteps(int64(length - len(textOf(e)))) {
+	if !c.copySteps(int64(length - len(textOf(e)))) {
 		return
 	}
 	changed := false

@@ -47,7 +47,7 @@ func runBitOp(c *Ctx, args [][]byte) {
 		texts = append(texts, textOf(e))
 		sum += len(textOf(e))
 	}
-	if !c.textSteps(int64(sum)) {
+	if !c.copySteps(int64(sum)) {
 		return
 	}
 	text := bitmap.Combine(op, texts, c.rest)

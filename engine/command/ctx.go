@@ -88,9 +88,8 @@ type Ctx struct {
 	MemoryFull bool
 	// Stop is asked now and then whether a long read is to end, and why; nil: never.
 	Stop func() error
-	// Budget is what is left of the txn's share of the limits on scripts; nil:
-	// all of it.
-	Budget *script.Limits
+	// Budget is what is left of the limits on scripts for those of the txn; nil: all of it.
+	Budget *script.Budget
 	// Panics counts the commands of scripts that broke down.
 	Panics int
 	// InExec tells that the command runs within a transaction, where nothing
@@ -112,12 +111,14 @@ type Ctx struct {
 	// policy; touches numbers the counts.
 	touched *engine.Entry
 	touches uint64
-	// stepsTaken are the steps of the txn so far; triesOver: the command had none
+	// work is that of the txn's commands and programs so far. announced is what the command that
+	// runs has announced, counted what it has counted on its way; short, that it may not do what it
+	// wanted to. triesOver: the command had none
 	// left for a pattern.
-	stepsTaken int64
-	triesOver  bool
-	// programWork is the work of the txn's programs, but for the steps of their commands.
-	programWork int64
+	work, announced, counted int64
+	short, triesOver         bool
+	// bound is what the work may not go beyond, whatever the settings say; 0: nothing.
+	bound int64
 	// sinceRest is the work since the last rest.
 	sinceRest int
 }
@@ -144,6 +145,7 @@ const (
 
 // worked counts work, and rests when there was much of it since the last time.
 func (c *Ctx) worked(n int) {
+	c.did(n * workOne)
 	if c.sinceRest += n; c.sinceRest >= workBeforeRest {
 		c.sinceRest = 0
 		c.rest()
@@ -155,7 +157,10 @@ func (c *Ctx) item()   { c.worked(workItem) }
 func (c *Ctx) member() { c.worked(workMember) }
 
 // Begin makes the context that of the txn's next command, in a database.
-func (c *Ctx) Begin(db int) { c.DB, c.touched, c.triesOver = db, nil, false }
+func (c *Ctx) Begin(db int) {
+	c.settle()
+	c.DB, c.touched, c.triesOver, c.short = db, nil, false, false
+}
 
 // slot is the lock slot of a key. A handler asks for the same key several
 // times; the last answer is kept.

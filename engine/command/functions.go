@@ -104,7 +104,8 @@ func (c *Ctx) runFunction(f *script.Function, args [][]byte, readOnly bool) {
 	}
 	// The call pays for no loading, for whether it has to cannot be told: so a
 	// transaction of calls does.
-	if !c.steps(f.Library.LoadInstructions() / stepInstructions) {
+	if !c.announce(f.Library.LoadWork()) {
+		c.Out.Error(ErrWork)
 		return
 	}
 	c.runProgram(program{function: f, kind: KindFunction, readOnly: readOnly}, script.Header{Present: true, Flags: f.Flags}, args)
@@ -173,7 +174,7 @@ func functionLoad(c *Ctx, args [][]byte) {
 		}
 		replace = true
 	}
-	if !c.librarySteps(1) {
+	if !c.librarySteps() {
 		return
 	}
 	name, err := c.Programs.Functions.Load(args[at], replace, c.Settings.functionLimits(), c.TxnNo, c.payLoading)
@@ -184,24 +185,22 @@ func functionLoad(c *Ctx, args [][]byte) {
 	c.Out.BulkString(name)
 }
 
-// librarySteps counts the steps for making so many libraries, beside those that
-// are there, but for what they do when they are loaded.
-func (c *Ctx) librarySteps(n int) bool {
-	const stepsEach = 2000 // an interpreter
+// librarySteps counts the steps for going through the libraries that are there.
+func (c *Ctx) librarySteps() bool {
 	libraries, functions, _ := c.Programs.Functions.Count()
-	return c.steps(int64(n)*stepsEach + int64(libraries+functions)/stepPending)
+	return c.steps(int64(libraries+functions) / stepPending)
 }
 
-// payLoading takes the steps for what a library did when it was loaded.
-func (c *Ctx) payLoading(instructions int64) error {
-	if !c.takeSteps(instructions / stepInstructions) {
-		return errors.New(ErrSteps)
+// payLoading takes the work of compiling a library, and of loading it.
+func (c *Ctx) payLoading(work int64) error {
+	if !c.announce(work) {
+		return errors.New(ErrWork)
 	}
 	return nil
 }
 
 func functionDelete(c *Ctx, args [][]byte) {
-	if !c.librarySteps(0) {
+	if !c.librarySteps() {
 		return
 	}
 	c.answer(c.Programs.Functions.Delete(string(args[2]), c.TxnNo))
@@ -250,7 +249,7 @@ func functionRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(errFunctionType)
 	case err != nil:
 		c.Out.Error(errFunctionCut)
-	case c.librarySteps(len(sources)):
+	case c.librarySteps():
 		c.answer(c.Programs.Functions.Restore(sources, policy, c.Settings.functionLimits(), c.TxnNo, c.payLoading))
 	}
 }
@@ -287,7 +286,7 @@ func functionList(c *Ctx, args [][]byte) {
 		c.Out.Error(refusal)
 		return
 	}
-	if !c.librarySteps(0) {
+	if !c.librarySteps() {
 		return
 	}
 	begin, n := c.Out.Len(), 0

@@ -39,6 +39,7 @@ func runPFCount(c *Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
+	c.did(hll.Registers / stepRegisters * workStep)
 	n, err := hll.Count(e.Text())
 	if err != nil {
 		c.Out.Error(ErrCorruptHLL)

@@ -143,7 +143,7 @@ func runCopy(c *Ctx, args [][]byte) {
 		return
 	}
 	// Other values are shared with the copy until one of both changes.
-	if e.Kind() == engine.KindString && !c.textSteps(int64(len(e.Text()))) {
+	if e.Kind() == engine.KindString && !c.copySteps(int64(len(e.Text()))) {
 		return
 	}
 	c.PutNew(db, e.Copied(to))

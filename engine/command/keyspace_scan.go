@@ -30,7 +30,7 @@ func runKeys(c *Ctx, args [][]byte) {
 	case err != nil:
 		c.walkFailed(err)
 	case !enough:
-		c.Out.Error(ErrSteps)
+		c.Out.Error(ErrWork)
 	case !c.outOfTries(begin):
 		c.writeKeys(keys)
 	}
@@ -122,7 +122,7 @@ func runRandomKey(c *Ctx, _ [][]byte) {
 		key, found, err := c.keyBehind(skip)
 		switch {
 		case errors.Is(err, errOutOfSteps):
-			c.Out.Error(ErrSteps)
+			c.Out.Error(ErrWork)
 			return
 		case err != nil:
 			c.walkFailed(err)
@@ -137,7 +137,7 @@ func runRandomKey(c *Ctx, _ [][]byte) {
 }
 
 // errOutOfSteps ends a walk.
-var errOutOfSteps = errors.New(ErrSteps)
+var errOutOfSteps = errors.New(ErrWork)
 
 // keyBehind returns the first key, not expired, behind so many others.
 func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {

@@ -7,6 +7,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/rdb"
+	"lockstep/engine/stream"
 )
 
 // valueCodec is how the values of a kind stand in snapshots, payloads and
@@ -81,13 +82,19 @@ func ReadValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.
 }
 
 // payload is an entry's payload, for a command.
-func (c *Ctx) payload(e *engine.Entry) []byte { return writePayload(nil, e, c.item) }
+func (c *Ctx) payload(e *engine.Entry) []byte {
+	c.did(workItem * workOne * streamLen(e))
+	return writePayload(nil, e, func(bytes int) {
+		c.item()
+		c.did(workPayloadByte * bytes)
+	})
+}
 
 // appendPayload appends an entry's payload.
 func appendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, nil) }
 
 // writePayload is appendPayload; each is called for each text, nil: nobody is.
-func writePayload(dst []byte, e *engine.Entry, each func()) []byte {
+func writePayload(dst []byte, e *engine.Entry, each func(bytes int)) []byte {
 	codec, begin := codecOf(e.Kind()), len(dst)
 	value := rdb.NewValue(append(dst, codec.typeOf(e)))
 	value.OnText(each)
@@ -98,8 +105,23 @@ func writePayload(dst []byte, e *engine.Entry, each func()) []byte {
 // readPayload makes an entry, for a command, of what rdb.OpenPayload returned.
 func (c *Ctx) readPayload(typ byte, body, key []byte) (*engine.Entry, error) {
 	in := rdb.NewSource(body)
-	in.OnText(func() { c.worked(workUnpack) })
-	return readWhole(in, typ, key, c.Settings)
+	in.OnText(func(bytes int) {
+		c.worked(workUnpack)
+		c.did(workPayloadByte * bytes)
+	})
+	e, err := readWhole(in, typ, key, c.Settings)
+	if err == nil {
+		c.did(workStreamEntry * streamLen(e))
+	}
+	return e, err
+}
+
+// streamLen is the number of a stream's entries, many of which stand in one text; 0 for other values.
+func streamLen(e *engine.Entry) int {
+	if e.Kind() != engine.KindStream {
+		return 0
+	}
+	return e.Object().(*stream.Stream).Len()
 }
 
 // readPayload makes an entry of what rdb.OpenPayload returned.

@@ -88,8 +88,9 @@ type program struct {
 	script   *script.Script
 	function *script.Function
 	kind     ProgramKind
-	// readOnly: called by a command that lets nothing write.
-	readOnly bool
+	// readOnly: called by a command that lets nothing write. compiles: it was not in the cache, so the
+	// call pays for compiling it.
+	readOnly, compiles bool
 }
 
 func (p *program) name() string {

@@ -30,6 +30,8 @@ type runner struct {
 	memoryFull bool
 	// owns tells which hash slots the shard has; nil: all.
 	owns func(hashSlot int) bool
+	// stepsMax bounds the steps of each command; 0: the settings do.
+	stepsMax int64
 	// rest is called in the middle of long commands; may be nil.
 	rest func()
 }
@@ -79,6 +81,7 @@ func (r *runner) run(spec *Spec, args [][]byte) {
 		Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo, Observer: r.observer, Changes: r.changes,
 	}
 	c.Programs, c.MemoryFull, c.Rest, c.Owns = &r.programs, r.memoryFull, r.rest, r.owns
+	c.bound = r.stepsMax * workStep
 	if spec.MustLog(args, 1, func(int) *Programs { return c.Programs }) {
 		r.txnNo++
 		c.TxnNo, c.Logged = r.txnNo, true

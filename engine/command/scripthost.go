@@ -59,7 +59,7 @@ func scriptSpec(args [][]byte) *Spec {
 }
 
 // Call runs a command or says why not.
-func (h *ScriptHost) Call(args [][]byte, bytesMax int, w *reply.Writer) (instructions int) {
+func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.Writer) (work int64) {
 	spec := scriptSpec(args)
 	h.denial = Denial{}
 	if refusal := h.refusal(spec, args); refusal != "" {
@@ -67,24 +67,34 @@ func (h *ScriptHost) Call(args [][]byte, bytesMax int, w *reply.Writer) (instruc
 			h.Ctx.Witness.Refused(h.Ctx.Caller, h.Ctx.User, spec, args, h.denial)
 		}
 		w.Error(refusal)
-		return 0
+		return workCommand
 	}
 	h.prepare()
-	if h.Ctx.Witness == nil {
-		return h.perform(spec, args, bytesMax, w)
+	before := h.sub.Work()
+	h.sub.bound, h.sub.short = h.Ctx.bound, false
+	if h.sub.workLeft() > workMax {
+		h.sub.bound = before + workMax
 	}
-	mark := h.Ctx.Witness.Began()
-	instructions = h.perform(spec, args, bytesMax, w)
-	b := w.Bytes()
-	h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, len(b) > 0 && b[0] == '-')
-	return instructions
+	if h.Ctx.Witness == nil {
+		h.perform(spec, args, bytesMax, w)
+	} else {
+		mark := h.Ctx.Witness.Began()
+		h.perform(spec, args, bytesMax, w)
+		b := w.Bytes()
+		h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, len(b) > 0 && b[0] == '-')
+	}
+	if h.sub.short && h.sub.bound == before+workMax {
+		// The limit that ends the script is the lower one.
+		return workMax + 1
+	}
+	return h.sub.Work() - before + CommandWork(args)
 }
 
 // perform runs a command that is not refused.
-func (h *ScriptHost) perform(spec *Spec, args [][]byte, bytesMax int, w *reply.Writer) (instructions int) {
+func (h *ScriptHost) perform(spec *Spec, args [][]byte, bytesMax int, w *reply.Writer) {
 	if run := aside[spec.Name]; run != nil {
 		run(h, args, w)
-		return len(args[len(args)-1]) / costBytes
+		return
 	}
 	defer h.recover(args[0], w)
 	h.sub.Out = w
@@ -92,11 +102,8 @@ func (h *ScriptHost) perform(spec *Spec, args [][]byte, bytesMax int, w *reply.W
 	// Commands of one script that draw by chance do not draw the same.
 	h.calls++
 	h.sub.Seed = (&Chance{h.Ctx.Seed ^ h.calls*0x9e3779b97f4a7c15}).Next()
-	h.sub.walked = 0 // what the commands before have walked over was paid for
-	cost := h.cost(spec, args)
 	h.run(spec, args, bytesMax)
 	h.Ctx.Due = h.Ctx.Due || h.sub.Due
-	return max(cost, h.cost(spec, args))
 }
 
 // run runs a command. What only reads is given up when its reply is too long.

@@ -88,11 +88,12 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		KeyLocking: header.Flags&script.AllowKeyLocking != 0,
 		MemoryFull: c.MemoryFull && header.Flags&script.AllowOOM == 0,
 	}
-	if r.limits = c.Settings.scriptLimits(); c.Budget != nil {
-		r.limits = *c.Budget
+	r.limits = c.Settings.scriptLimits()
+	if r.budget = r.limits.Budget(); c.Budget != nil {
+		r.budget = *c.Budget
 	}
-	r.left = r.limits
-	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Left: &r.left, Seed: c.programSeed(), Rest: c.Rest}
+	before := r.budget.Work
+	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Budget: &r.budget, Compiles: pg.compiles, Seed: c.programSeed(), Rest: c.Rest}
 	r.running = RunningProgram{kind: pg.kind, killable: !c.Logged, name: pg.name(), command: args, beganMs: c.clockMs()}
 	running := c.Programs.Running.begin(&r.running)
 	defer c.Programs.Running.end(running)
@@ -104,11 +105,8 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 	} else {
 		c.Programs.Interpreters.Run(pg.script, &r.run, c.Out)
 	}
-	c.Budget = &r.left
-	c.programWork += script.Work(&r.limits, &r.left)
-	if r.host.ready {
-		c.stepsTaken = r.host.sub.stepsTaken
-	}
+	c.Budget = &r.budget
+	c.work += before - r.budget.Work
 }
 
 // programSeed is what a program draws from: another one for each of a txn, and
@@ -121,10 +119,11 @@ func (c *Ctx) programSeed() uint64 {
 
 // programRun is what the run of a program needs, in one piece.
 type programRun struct {
-	host         ScriptHost
-	run          script.Run
-	limits, left script.Limits
-	running      RunningProgram
+	host    ScriptHost
+	run     script.Run
+	limits  script.Limits
+	budget  script.Budget
+	running RunningProgram
 }
 
 // stopped tells whether, and why, a program that only reads must end.
@@ -161,7 +160,7 @@ func evalPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 		if p.Logged {
 			s = cache.Keep(s, p.Settings.scriptCacheLimits())
 		}
-		plan := planProgram(program{script: s, readOnly: readOnly}, s.Header, args)
+		plan := planProgram(program{script: s, readOnly: readOnly, compiles: uncached}, s.Header, args)
 		if uncached && !p.Logged && s.Compile() == nil {
 			plan.Uncached = args[1]
 		}
@@ -242,14 +241,18 @@ func scriptLoadCheck(args [][]byte) string {
 }
 
 func scriptLoadPlan(p *Planning, args [][]byte) Plan {
-	s, err := readScript(p, args[2])
-	if err == nil {
-		s, err = p.Programs.Scripts.Load(s, p.Settings.scriptCacheLimits())
+	given, err := readScript(p, args[2])
+	if err != nil {
+		return planError(err.Error())
 	}
+	s, err := p.Programs.Scripts.Load(given, p.Settings.scriptCacheLimits())
 	if err != nil {
 		return planError(err.Error())
 	}
 	return Plan{Writes: true, Run: func(c *Ctx, _ [][]byte) {
+		if s == given {
+			c.did(int(s.CompileWork()))
+		}
 		if err := s.Compile(); err != nil {
 			c.Out.Error(err.Error())
 			return

@@ -35,15 +35,15 @@ type Settings struct {
 	// HLLSparseBytesMax is the size beyond which a sparse HyperLogLog becomes
 	// dense.
 	HLLSparseBytesMax int64
-	// TxnStepsMax bounds the steps of a txn (Ctx.steps), 0: no bound.
-	TxnStepsMax int64
+	// TxnWorkMaxMs bounds the work of a txn (work.go), in milliseconds of one core; 0: no bound.
+	TxnWorkMaxMs int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
 	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
 	// engine.LFU.
 	MemoryBytesMax, EvictionPolicy, EvictionSamples, LFULogFactor, LFUDecayMin int64
 	// What a txn's scripts may use together: see script.Limits.
-	ScriptInstructionsMax, ScriptBytesMax, ScriptPatternStepsMax, ScriptCoroutinesMax, ScriptReplyBytesMax, ScriptSourceBytesMax int64
+	ScriptWorkMaxMs, ScriptBytesMax, ScriptReplyBytesMax, ScriptSourceBytesMax int64
 	// ScriptCallDepthMax is how many calls of theirs may stand within each other.
 	ScriptCallDepthMax int64
 	// FunctionLibrariesMax, FunctionsMax and FunctionBytesMax bound the libraries of
@@ -53,11 +53,13 @@ type Settings struct {
 	ScriptCacheScriptsMax, ScriptCacheBytesMax int64
 }
 
+// WorkMaxMs is the highest limit on work: a month.
+const WorkMaxMs = 31 * 24 * 3600 * 1000
+
 // scriptLimits are the limits of one txn's scripts.
 func (s *Settings) scriptLimits() script.Limits {
 	return script.Limits{
-		Instructions: s.ScriptInstructionsMax, Bytes: s.ScriptBytesMax, PatternSteps: s.ScriptPatternStepsMax,
-		Coroutines: int(s.ScriptCoroutinesMax), CallDepth: int(s.ScriptCallDepthMax), ReplyBytes: int(s.ScriptReplyBytesMax), SourceBytes: int(s.ScriptSourceBytesMax),
+		Work: s.ProgramWorkMax(), Bytes: s.ScriptBytesMax, CallDepth: int(s.ScriptCallDepthMax), ReplyBytes: int(s.ScriptReplyBytesMax), SourceBytes: int(s.ScriptSourceBytesMax),
 	}
 }
 
@@ -88,15 +90,13 @@ var settings = []setting{
 	{"stream-node-max-bytes", func(s *Settings) *int64 { return &s.StreamNodeBytesMax }, 0, math.MaxInt32, 4096},
 	{"stream-node-max-entries", func(s *Settings) *int64 { return &s.StreamNodeEntriesMax }, 0, math.MaxInt32, 100},
 	{"hll-sparse-max-bytes", func(s *Settings) *int64 { return &s.HLLSparseBytesMax }, 0, math.MaxInt32, 3000},
-	{"txn-steps-max", func(s *Settings) *int64 { return &s.TxnStepsMax }, 0, math.MaxInt64, 25_000_000},
+	{"txn-max-work-ms", func(s *Settings) *int64 { return &s.TxnWorkMaxMs }, 0, WorkMaxMs, 5000},
 	{"maxmemory", func(s *Settings) *int64 { return &s.MemoryBytesMax }, 0, math.MaxInt64, 0},
 	{"maxmemory-policy", func(s *Settings) *int64 { return &s.EvictionPolicy }, int64(PolicyNone), int64(PolicyVolatileTTL), int64(PolicyNone)},
 	{"maxmemory-samples", func(s *Settings) *int64 { return &s.EvictionSamples }, 1, math.MaxInt32, 5},
 	{"lfu-log-factor", func(s *Settings) *int64 { return &s.LFULogFactor }, 0, math.MaxInt32, 10},
-	{"script-max-instructions", func(s *Settings) *int64 { return &s.ScriptInstructionsMax }, 1000, 1 << 40, script.DefaultLimits.Instructions},
+	{"script-max-work-ms", func(s *Settings) *int64 { return &s.ScriptWorkMaxMs }, 1, WorkMaxMs, script.DefaultLimits.Work / script.Millisecond},
 	{"script-max-memory", func(s *Settings) *int64 { return &s.ScriptBytesMax }, 1 << 20, 1 << 36, script.DefaultLimits.Bytes},
-	{"script-max-pattern-steps", func(s *Settings) *int64 { return &s.ScriptPatternStepsMax }, 1000, 1 << 40, script.DefaultLimits.PatternSteps},
-	{"script-max-coroutines", func(s *Settings) *int64 { return &s.ScriptCoroutinesMax }, 0, 1 << 16, int64(script.DefaultLimits.Coroutines)},
 	{"script-max-reply", func(s *Settings) *int64 { return &s.ScriptReplyBytesMax }, 1 << 10, 1 << 30, int64(script.DefaultLimits.ReplyBytes)},
 	{"script-max-source", func(s *Settings) *int64 { return &s.ScriptSourceBytesMax }, 1 << 10, 16 << 20, int64(script.DefaultLimits.SourceBytes)},
 	{"script-cache-max-scripts", func(s *Settings) *int64 { return &s.ScriptCacheScriptsMax }, 1, 1 << 20, 10_000},

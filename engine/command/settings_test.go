@@ -6,16 +6,16 @@ import "testing"
 // have their preset, and a snapshot does not name them.
 func TestSettingsOfALaterVersionWait(t *testing.T) {
 	was := cameWith
-	cameWith = func(name string) int { return map[string]int{"txn-steps-max": 2}[name] }
+	cameWith = func(name string) int { return map[string]int{"txn-max-work-ms": 2}[name] }
 	t.Cleanup(func() { cameWith = was })
-	for at, want := range map[int]int64{1: DefaultSettings.TxnStepsMax, 2: 7} {
+	for at, want := range map[int]int64{1: DefaultSettings.TxnWorkMaxMs, 2: 7} {
 		s := DefaultSettings
-		s.TxnStepsMax, s.ListPackSize = 7, -5
+		s.TxnWorkMaxMs, s.ListPackSize = 7, -5
 		s.At(at)
 		told := map[string]int64{}
 		s.Each(func(name string, value int64) { told[name] = value })
-		if _, there := told["txn-steps-max"]; s.TxnStepsMax != want || there != (at >= 2) {
-			t.Errorf("at version %d it is %d, and snapshots tell %v", at, s.TxnStepsMax, told)
+		if _, there := told["txn-max-work-ms"]; s.TxnWorkMaxMs != want || there != (at >= 2) {
+			t.Errorf("at version %d it is %d, and snapshots tell %v", at, s.TxnWorkMaxMs, told)
 		}
 		if told["lockstep.version"] != int64(at) || told["list-max-listpack-size"] != -5 {
 			t.Errorf("at version %d snapshots tell %v", at, told)

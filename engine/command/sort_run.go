@@ -45,7 +45,7 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 		elements = source.window(c, 0, source.n, false)
 		switch ok, enough := o.load(c, elements); {
 		case !enough:
-			c.Out.Error(ErrSteps)
+			c.Out.Error(ErrWork)
 			return
 		case !ok:
 			c.Out.Error(ErrSortNotDouble)
@@ -160,7 +160,7 @@ func (o *sortOptions) answer(c *Ctx, elements []sortElement) {
 func (o *sortOptions) keep(c *Ctx, elements []sortElement) {
 	bytes := int64(0)
 	o.results(c, c.Peek, elements, func(text []byte, _ bool) { bytes += int64(len(text)) })
-	if !c.textSteps(bytes) {
+	if !c.copySteps(bytes) {
 		return
 	}
 	l := list.New()

@@ -120,6 +120,7 @@ func runZLexCount(c *Ctx, args [][]byte) {
 	if s, ok := c.readSortedSet(args[1]); ok {
 		from, to := 0, 0
 		if s != nil {
+			c.member()
 			from, to = r.places(s, false)
 		}
 		c.Out.Int(int64(to - from))

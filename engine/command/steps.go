@@ -9,23 +9,23 @@ import (
 // What counts as one step: about what a member takes when sorted sets are
 // combined, some tenths of a microsecond.
 const (
-	stepBytes        = 64
+	stepBytes        = 512
+	stepBytesCopied  = 128 // memory is dearer than time
 	stepListElements = 16
-	stepPairs        = 64 // of LCS
-	stepKeys         = 4  // of KEYS, and what SCAN and its like visit
-	stepRegisters    = 64 // of a HyperLogLog
-	stepsSort        = 2  // for each element that SORT goes over
-	stepPending      = 2  // pending entries of a stream, consumers, functions
-	stepTries        = 64 // of a pattern (package glob)
-	stepRuns         = 64 // of registers, of a sparse HyperLogLog
-	stepInstructions = 4  // of a library that is loaded
+	stepPairs        = 128 // of LCS
+	stepKeys         = 4   // of KEYS, and what SCAN and its like visit
+	stepRegisters    = 64  // of a HyperLogLog
+	stepsSort        = 2   // for each element that SORT goes over
+	stepPending      = 2   // pending entries of a stream, consumers, functions
+	stepTries        = 64  // of a pattern (package glob)
+	stepRuns         = 64  // of registers, of a sparse HyperLogLog
 )
 
-// ErrSteps is the answer to a command for which its txn has no steps left.
-const ErrSteps = "ERR the steps of one command or transaction are more than txn-steps-max; it changed nothing"
+// ErrWork is the answer to a command that would do more work than its txn may do.
+const ErrWork = "ERR the work of one command or transaction is more than txn-max-work-ms; it changed nothing"
 
-// steps takes so many steps of the txn's budget, and tells whether it has them.
-// If not it has answered, and the command must change nothing.
+// steps takes so many steps of the work that the txn may do, and tells whether it
+// may. If not it has answered, and the command must change nothing.
 //
 // One command can name one large key a million times, and one transaction can
 // go over it a million times, for a few bytes each; the log brings that to every
@@ -36,36 +36,20 @@ const ErrSteps = "ERR the steps of one command or transaction are more than txn-
 func (c *Ctx) steps(n int64) bool {
 	ok := c.takeSteps(n)
 	if !ok {
-		c.Out.Error(ErrSteps)
+		c.Out.Error(ErrWork)
 	}
 	return ok
 }
 
-// takeSteps is steps without an answer.
-func (c *Ctx) takeSteps(n int64) bool {
-	limit := c.Settings.TxnStepsMax
-	if limit == 0 {
-		return true
-	}
-	// Neither is negative, and a sum beyond the limit stays there.
-	if n > limit || c.stepsTaken > limit-n {
-		c.stepsTaken = limit
-		return false
-	}
-	c.stepsTaken += n
-	return true
-}
+// takeSteps is steps without an answer. n is not negative.
+func (c *Ctx) takeSteps(n int64) bool { return c.announce(min(n, math.MaxInt64/workStep) * workStep) }
 
-// textSteps is steps for going over, or writing, so many bytes.
+// textSteps is steps for going over so many bytes, copySteps for writing them.
 func (c *Ctx) textSteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytes) }
+func (c *Ctx) copySteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytesCopied) }
 
 // stepsLeft is how many steps the txn may still take.
-func (c *Ctx) stepsLeft() int64 {
-	if c.Settings.TxnStepsMax == 0 {
-		return math.MaxInt64
-	}
-	return c.Settings.TxnStepsMax - c.stepsTaken
-}
+func (c *Ctx) stepsLeft() int64 { return max(c.workLeft(), 0) / workStep }
 
 // matches tells whether a key or an element matches a pattern. That may be slow
 // for both of some length, and an answer be short that has tried a million of
@@ -91,7 +75,7 @@ func (c *Ctx) matches(pattern, text []byte, nocase bool) bool {
 func (c *Ctx) outOfTries(begin int) bool {
 	if c.triesOver {
 		c.Out.Truncate(begin)
-		c.Out.Error(ErrSteps)
+		c.Out.Error(ErrWork)
 	}
 	return c.triesOver
 }

@@ -49,24 +49,24 @@ var walks = []string{
 }
 
 // TestWalksAreCounted: what goes over much and answers little is refused beyond
-// txn-steps-max, and has changed nothing.
+// txn-max-work-ms, and has changed nothing.
 func TestWalksAreCounted(t *testing.T) {
 	for i, line := range walks {
 		t.Run(fmt.Sprintf("%d %.30s", i, line), func(t *testing.T) {
 			r := newRunner(t)
 			walkedKeys(r)
 			r.nowMs += 2000 // fields are gone, and nobody has taken them out
-			r.settings.TxnStepsMax = 20
+			r.stepsMax = 20
 			before := r.do("lockstep.digest")
-			if got := r.do(line); got != "-"+ErrSteps {
+			if got := r.do(line); got != "-"+ErrWork {
 				t.Errorf("it answers %.100s", got)
 			}
 			if after := r.do("lockstep.digest"); after != before {
 				t.Error("it was refused and changed something")
 			}
-			r.settings.TxnStepsMax = DefaultSettings.TxnStepsMax
+			r.stepsMax = 0
 			counted := r.do(line)
-			if strings.HasPrefix(counted, "-"+ErrSteps) {
+			if strings.HasPrefix(counted, "-"+ErrWork) {
 				t.Error("it is refused with all the steps of a txn")
 			}
 		})
@@ -82,19 +82,19 @@ func TestLoadingLibrariesCounts(t *testing.T) {
 		t.Fatal(got)
 	}
 	dumped := parseReply(t, r.exec(words("function dump")...)).(string)
-	r.settings.TxnStepsMax = 2000 // little more than the library itself
-	if got := flat(r.exec(load...)); got != "-"+ErrSteps {
+	r.stepsMax = 400 // less than an interpreter
+	if got := flat(r.exec(load...)); got != "-"+ErrWork {
 		t.Error(got)
 	}
-	r.settings.TxnStepsMax = 10_000
+	r.stepsMax = 2000 // less than loading may take
 	for _, body := range []string{"for i = 1, 50000 do end redis.register_function('f', function() return 1 end)", "while true do end"} {
 		load[3] = []byte("#!lua name=lib\n" + body)
-		if got := flat(r.exec(load...)); got != "-"+ErrSteps {
+		if got := flat(r.exec(load...)); got != "-"+ErrWork {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
-	r.settings.TxnStepsMax = 2000
-	if got := flat(r.exec([]byte("function"), []byte("restore"), []byte(dumped), []byte("replace"))); got != "-"+ErrSteps {
+	r.stepsMax = 400
+	if got := flat(r.exec([]byte("function"), []byte("restore"), []byte(dumped), []byte("replace"))); got != "-"+ErrWork {
 		t.Error(got)
 	}
 }
@@ -132,11 +132,11 @@ func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 	for i := range 5000 {
 		r.do(fmt.Sprintf("set key%d v", i))
 	}
-	r.settings.TxnStepsMax = 1
+	r.stepsMax = 1
 	for _, line := range []string{"keys *", "geosearch geo fromlonlat 0 0 byradius 22000 km"} {
 		got := ""
 		bytes := allocated(func() { got = r.do(line) })
-		if got != "-"+ErrSteps {
+		if got != "-"+ErrWork {
 			t.Fatalf("%s: %.100s", line, got)
 		}
 		if bytes > 64<<10 {
@@ -149,7 +149,7 @@ func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 // passed over.
 func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
 	r := newRunner(t)
-	r.settings.TxnStepsMax = 100
+	r.stepsMax = 100
 	for i := range 2000 {
 		r.do(fmt.Sprintf("set key%d v pxat %d", i, r.nowMs+1000))
 	}
@@ -157,7 +157,7 @@ func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
 		t.Fatal(got)
 	}
 	r.nowMs += 2000
-	if got := r.do("randomkey"); got != "-"+ErrSteps {
+	if got := r.do("randomkey"); got != "-"+ErrWork {
 		t.Error(got)
 	}
 }
@@ -220,10 +220,10 @@ func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 	r := newRunner(t)
 	text := strings.Repeat("x", 640)
 	r.do("mset a " + text + " b " + text)
-	r.settings.TxnStepsMax = 10_000 // one LCS takes 6,400
+	r.stepsMax = 5000 // one LCS takes 3,200
 	args := [][]byte{[]byte("eval"), []byte("return redis.call('lcs', 'a', 'b', 'len')"), []byte("0")}
 	spec, _ := Lookup(args)
-	c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, InExec: true, Settings: &r.settings, Programs: &r.programs}
+	c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, InExec: true, Settings: &r.settings, Programs: &r.programs, bound: r.stepsMax * workStep}
 	r.out.Reset(r.proto)
 	for range 2 {
 		plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true, InExec: true}, args)
@@ -231,7 +231,7 @@ func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 		c.Begin(0)
 		spec.Run(&c, args)
 	}
-	if got := flat(r.out.Bytes()); !strings.HasPrefix(got, ":640 ") || !strings.Contains(got, ErrSteps) {
+	if got := flat(r.out.Bytes()); !strings.HasPrefix(got, ":640 ") || !strings.Contains(got, ErrWork) {
 		t.Errorf("%.200s", got)
 	}
 }
@@ -244,7 +244,7 @@ func TestScriptsPayForAWalkOnce(t *testing.T) {
 	for i := range 2000 {
 		r.do(fmt.Sprintf("set key:%d 1", i))
 	}
-	r.settings.ScriptInstructionsMax = 400_000
+	r.settings.ScriptWorkMaxMs = 8
 	if got := flat(r.exec([]byte("eval"), []byte(source), []byte("0"))); got != ":0" {
 		t.Errorf("%.200s", got)
 	}

@@ -169,6 +169,7 @@ func runXAdd(c *Ctx, args [][]byte) {
 	c.bulkID(id)
 	limits := stream.Limits{BytesMax: c.Settings.StreamNodeBytesMax, EntriesMax: c.Settings.StreamNodeEntriesMax}
 	c.fillStream(key, e, func(s *stream.Stream) {
+		c.member()
 		s.Append(id, pairs, limits)
 		c.Notify(EventStream, "xadd", key)
 		if o.trims && s.Trim(o.trim, c.member) > 0 {

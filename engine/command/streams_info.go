@@ -101,6 +101,7 @@ func runXInfoStream(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
+	c.worked(workUnpack)
 	full, count := false, int64(10)
 	switch options := args[3:]; {
 	case len(options) == 0:

@@ -116,7 +116,7 @@ func (l *looks) more() bool {
 func (l *looks) ended(begin int) bool {
 	if l.over {
 		l.c.Out.Truncate(begin)
-		l.c.Out.Error(ErrSteps)
+		l.c.Out.Error(ErrWork)
 	}
 	return l.over
 }

@@ -67,6 +67,7 @@ func runIncrByFloat(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrNotFloat)
 		return
 	}
+	c.did(workFloat)
 	sum, ok := n.plus(delta)
 	if !ok {
 		c.Out.Error(ErrNaNOrInfinity)

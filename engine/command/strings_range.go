@@ -64,7 +64,7 @@ func runSetRange(c *Ctx, args [][]byte) {
 	if !c.fits(int(at), len(part)) {
 		return
 	}
-	if !c.textSteps(at - int64(length)) {
+	if !c.copySteps(at - int64(length)) {
 		return
 	}
 	c.overwrite(key, e, int(at), part)

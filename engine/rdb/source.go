@@ -43,15 +43,15 @@ type Source struct {
 	unpacked uint64
 	// unpackedMax bounds them, 0: unpackedBytesMax does.
 	unpackedMax uint64
-	each        func()
+	each        func(bytes int)
 	trusted     bool
 }
 
 // NewSource returns a source of one value: the body of a payload.
 func NewSource(body []byte) *Source { return &Source{buf: body, end: len(body)} }
 
-// OnText has each called for every text: a value may have millions.
-func (s *Source) OnText(each func()) { s.each = each }
+// OnText has each called for every text, with its length in bytes: a value may have millions.
+func (s *Source) OnText(each func(bytes int)) { s.each = each }
 
 // Trust says that the values were taken in before: a snapshot holds them as they have
 // become since.
@@ -169,9 +169,14 @@ func (s *Source) lengthOrForm() (n uint64, form byte, err error) {
 
 // Text reads a text. It is valid until the next read.
 func (s *Source) Text() ([]byte, error) {
+	text, err := s.text()
 	if s.each != nil {
-		s.each()
+		s.each(len(text))
 	}
+	return text, err
+}
+
+func (s *Source) text() ([]byte, error) {
 	n, form, err := s.lengthOrForm()
 	switch {
 	case err != nil:

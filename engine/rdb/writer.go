@@ -95,14 +95,14 @@ func (x *Writer) Key(key []byte, expireAtMs int64, typ byte) *Value {
 type Value struct {
 	buf  []byte
 	out  *Writer
-	each func()
+	each func(bytes int)
 }
 
 // NewValue returns a Value that appends a payload's body to dst.
 func NewValue(dst []byte) *Value { return &Value{buf: dst} }
 
-// OnText has each called for every text: a value may have millions.
-func (v *Value) OnText(each func()) { v.each = each }
+// OnText has each called for every text, with its length in bytes: a value may have millions.
+func (v *Value) OnText(each func(bytes int)) { v.each = each }
 
 // Body returns what NewValue was given and what was written since.
 func (v *Value) Body() []byte { return v.buf }
@@ -126,7 +126,7 @@ func (v *Value) Length(n uint64) { v.buf = AppendLength(v.buf, n) }
 // Text writes a text.
 func (v *Value) Text(text []byte) {
 	if v.each != nil {
-		v.each()
+		v.each(len(text))
 	}
 	if len(text) >= bufferBytes {
 		v.Blob(text)

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -65,6 +66,9 @@ func some(L *lua.LState, name string, i int) lua.LValue {
 	}
 	return L.Get(i)
 }
+
+// asText is what a function has written as a text. Nobody may write there again.
+func asText(b []byte) lua.LString { return lua.LString(unsafe.String(unsafe.SliceData(b), len(b))) }
 
 func pushText(L *lua.LState, s string) int {
 	L.Push(lua.LString(s))

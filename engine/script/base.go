@@ -85,7 +85,7 @@ func position(L *lua.LState, level int) string {
 		return ""
 	}
 	if level >= levelsFew {
-		m.step(L, level/16)
+		m.spend(L, level*priceLevel)
 	}
 	// Between pcall and what it calls stands a function of ours.
 	for at := 1; at <= level && level < levelsFew; at++ {
@@ -210,7 +210,7 @@ func basePCall(L *lua.LState) int {
 	}
 	fn := some(L, "pcall", 1)
 	args := arguments(L, 2)
-	m.step(L, len(args)/4)
+	m.spend(L, pricePCall+len(args)*priceArgument)
 	L.SetTop(0)
 	if err := m.protected(L, lua.MultRet, fn, args...); err != nil {
 		m.passOn(L)
@@ -259,7 +259,7 @@ func baseXPCall(L *lua.LState) int {
 func baseRawEqual(L *lua.LState) int {
 	a, b := some(L, "rawequal", 1), some(L, "rawequal", 2)
 	if s, ok := a.(lua.LString); ok {
-		meterOf(L).step(L, len(s)/128)
+		meterOf(L).spend(L, len(s)/bytesCompared)
 	}
 	return boolean(L, a == b)
 }
@@ -267,9 +267,7 @@ func baseRawEqual(L *lua.LState) int {
 func baseRawGet(L *lua.LState) int {
 	m := meterOf(L)
 	t, k := m.real(tab(L, "rawget", 1)), some(L, "rawget", 2)
-	if s, ok := k.(lua.LString); ok {
-		m.step(L, len(s)/128)
-	}
+	m.hashed(L, k)
 	L.Push(t.RawGet(k))
 	return 1
 }
@@ -288,7 +286,7 @@ func baseRawSet(L *lua.LState) int {
 
 func baseSelect(L *lua.LState) int {
 	n := L.GetTop()
-	meterOf(L).step(L, n/4)
+	meterOf(L).spend(L, n*priceArgument)
 	if s, ok := L.Get(1).(lua.LString); ok && len(s) > 0 && s[0] == '#' {
 		return pushNumber(L, float64(n-1))
 	}
@@ -318,7 +316,7 @@ func baseToNumber(L *lua.LState) int {
 		badArg(L, "tonumber", 2, "base out of range")
 	}
 	m := meterOf(L)
-	m.step(L, len(s)/16)
+	m.spend(L, len(s)*priceDigit)
 	if f, ok := parseBase(cText(s), base); ok {
 		return pushNumber(L, f)
 	}
@@ -339,6 +337,7 @@ func baseToString(L *lua.LState) int {
 	}
 	b := m.tostring(v)
 	m.text(L, len(b))
+	m.spend(L, priceNumeral)
 	L.Push(lua.LString(b))
 	return 1
 }
@@ -362,7 +361,7 @@ func baseUnpack(L *lua.LState) int {
 	if n <= 0 || n >= unpackMax || i < math.MinInt32 || j > math.MaxInt32 {
 		L.RaiseError("too many results to unpack")
 	}
-	m.step(L, n/2)
+	m.spend(L, n*priceArgument)
 	for ; i <= j; i++ {
 		L.Push(at(t, i))
 	}
@@ -422,10 +421,11 @@ func loadChunk(L *lua.LState, text, name string) int {
 	if len(text) > m.limits.SourceBytes {
 		L.RaiseError("chunk is too long")
 	}
-	m.use(L, 16<<10+len(text)*256)
-	m.step(L, 1000+len(text)*32)
+	m.use(L, compiledCost+len(text)*compiledByteCost)
+	m.spend(L, int(compileWork(text)))
 	called := m.chunkName(name)
 	f, err := compile(text, called)
+	m.spend(L, int(f.work))
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))

@@ -52,7 +52,8 @@ func jsonEncode(L *lua.LState) int {
 	w := &jsonWriter{m: meterOf(L), L: L}
 	w.value(L.Get(1), 0)
 	w.m.text(L, len(w.out))
-	return pushText(L, string(w.out))
+	L.Push(asText(w.out))
+	return 1
 }
 
 func (w *jsonWriter) fail(what, why string) {
@@ -60,7 +61,7 @@ func (w *jsonWriter) fail(what, why string) {
 }
 
 func (w *jsonWriter) value(v lua.LValue, depth int) {
-	w.m.step(w.L, 2)
+	w.m.spend(w.L, priceJSON)
 	if n := len(w.out) - w.own; n > 4096 {
 		w.m.use(w.L, n)
 		w.own = len(w.out)
@@ -69,6 +70,7 @@ func (w *jsonWriter) value(v lua.LValue, depth int) {
 	case lua.LString:
 		w.text(string(v))
 	case lua.LNumber:
+		w.m.spend(w.L, priceNumeral)
 		w.number(float64(v))
 	case lua.LBool:
 		w.out = append(w.out, v.String()...)
@@ -94,7 +96,8 @@ const hexDigits = "0123456789abcdef"
 
 func (w *jsonWriter) text(s string) {
 	w.m.use(w.L, len(s))
-	w.m.step(w.L, len(s)/16)
+	w.m.spend(w.L, len(s)*priceJSONByte)
+	before := len(w.out)
 	w.out = append(w.out, '"')
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
@@ -119,6 +122,7 @@ func (w *jsonWriter) text(s string) {
 		}
 	}
 	w.out = append(w.out, '"')
+	w.m.spend(w.L, len(w.out)-before)
 }
 
 // arrayLength is the highest index of a table whose keys are all positive
@@ -126,7 +130,7 @@ func (w *jsonWriter) text(s string) {
 func (w *jsonWriter) arrayLength(t *lua.LTable) int {
 	most, n := 0.0, 0
 	for k, _ := w.m.next(w.L, t, lua.LNil); k != lua.LNil; k, _ = w.m.next(w.L, t, k) {
-		w.m.step(w.L, 1)
+		w.m.spend(w.L, priceNext)
 		f, ok := k.(lua.LNumber)
 		if !ok || float64(f) < 1 || float64(f) != math.Floor(float64(f)) {
 			return -1

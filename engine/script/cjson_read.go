@@ -25,7 +25,7 @@ func jsonDecode(L *lua.LState) int {
 	if len(r.s) >= 2 && (r.s[0] == 0 || r.s[1] == 0) {
 		L.RaiseError("JSON parser does not support UTF-16 or UTF-32")
 	}
-	r.m.step(L, len(r.s)/8)
+	r.m.spend(L, len(r.s)*priceJSONByte)
 	t := r.token()
 	v := r.value(t, 0)
 	if t := r.token(); t.kind != "T_END" {
@@ -58,7 +58,7 @@ func (r *jsonReader) token() token {
 		r.at++
 	}
 	r.from = r.at
-	r.m.step(r.L, 1)
+	r.m.spend(r.L, priceJSON)
 	if r.at >= len(r.s) || r.s[r.at] == 0 {
 		return token{kind: "T_END"}
 	}
@@ -92,7 +92,7 @@ func (r *jsonReader) number() token {
 	}
 	// The longest beginning that is a number is the number.
 	for ; end > r.at; end-- {
-		r.m.step(r.L, 1+(end-r.at)/16)
+		r.m.spend(r.L, priceNumeral+(end-r.at)*priceDigit)
 		if f, ok := parseNumber(r.s[r.at:end]); ok {
 			r.at = end
 			return token{"T_NUMBER", lua.LNumber(f)}

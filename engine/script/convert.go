@@ -27,7 +27,7 @@ func (d *decoder) line() []byte {
 }
 
 func (d *decoder) bulk(n int) lua.LString {
-	d.m.use(d.L, n+stringCost)
+	d.m.text(d.L, n)
 	s := lua.LString(d.buf[d.at : d.at+n])
 	d.at += n + 2
 	return s
@@ -88,6 +88,7 @@ func (d *decoder) value() lua.LValue {
 
 func (d *decoder) array(n int) lua.LValue {
 	d.m.charge(d.L, n, 0)
+	d.m.spend(d.L, priceTable)
 	t := d.L.CreateTable(n, 0)
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(i, d.value())
@@ -135,13 +136,13 @@ type encoder struct {
 // room ends the reply if n bytes more are too many.
 func (e *encoder) room(n int) {
 	if e.out.Len()-e.start+n > e.m.limits.ReplyBytes {
-		e.m.exceeded(int64(e.m.limits.ReplyBytes), "bytes of reply")
+		e.m.end(overReply(e.m.limits))
 		panic(errReplyEnds)
 	}
 }
 
-// step charges n instructions.
-func (e *encoder) step(n int) {
+// spend charges n units of work.
+func (e *encoder) spend(n int) {
 	if e.m.count(n); e.m.over != nil {
 		panic(errReplyEnds)
 	}
@@ -149,10 +150,11 @@ func (e *encoder) step(n int) {
 
 func (e *encoder) value(v lua.LValue, depth int) {
 	e.room(0)
-	e.step(1)
+	e.spend(priceReply)
 	switch v := v.(type) {
 	case lua.LString:
 		e.room(len(v))
+		e.spend(len(v) / bytesCopied)
 		e.out.BulkString(string(v))
 	case lua.LNumber:
 		e.out.Int(toInt64(float64(v)))
@@ -246,12 +248,13 @@ func (e *encoder) bigNumber(s string) {
 
 func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {
 	if w := e.m.walkOf(t); w != nil {
-		e.step(w.holes)
+		e.spend(w.holes * priceHole)
 	}
-	e.step(t.Len() / 4) // one element may stand behind thousands of nil, and a reply name the table often
+	e.spend(t.Len() * priceSkip) // one element may stand behind thousands of nil, and a reply name the table often
 	n := 0
 	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
 		n++
+		e.spend(priceNext)
 	}
 	if isMap {
 		e.out.Map(n)

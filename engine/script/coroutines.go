@@ -35,21 +35,20 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	if !ok || fn.IsG {
 		badArg(L, name, 1, "Lua function expected")
 	}
-	if m.coroutines--; m.coroutines < 0 {
-		m.exceeded(int64(m.limits.Coroutines), "coroutines")
-		m.passOn(L)
-	}
 	m.use(L, threadCost)
 	options := L.Options
 	L.Options.CallStackSize, L.Options.RegistrySize = m.threadDepth(), threadRegisters
 	L.Options.RegistryMaxSize = threadRegistersMax
+	// A thread that is made by one with a context asks for its own.
+	context := L.RemoveContext()
 	L.Push(m.inst.co["create"])
 	L.Push(fn)
 	L.Call(1, 1)
+	L.SetContext(context)
 	L.Options = options
 	th := L.Get(-1).(*lua.LState)
 	L.Pop(1)
-	th.SetContext(m)
+	m.attach(th)
 	return th
 }
 
@@ -65,6 +64,7 @@ func coCreate(L *lua.LState) int {
 // interpreter's resume returns on the stack.
 func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	m.enter(L)
+	m.spend(L, priceResume+len(args)*priceArgument)
 	outer := m.goDepth
 	m.threads = append(m.threads, m.goDepth)
 	top := L.GetTop()

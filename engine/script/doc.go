@@ -10,8 +10,9 @@
 // own, so they are put around it:
 //
 //   - Instructions. The interpreter asks its context before each instruction
-//     whether to go on; the context (meter) counts and, when the budget is spent,
-//     says no for good. pcall and coroutines cannot get past that.
+//     whether to go on; the context (thread) charges the price of the instruction
+//     and, when the budget is spent, says no for good. pcall and coroutines cannot
+//     get past that.
 //   - What one instruction can do without end. Before a script is compiled its
 //     syntax tree is rewritten (rewrite.go): concatenation, table constructors,
 //     assignments to fields, reads with computed keys, comparisons, lengths, and
@@ -20,10 +21,11 @@
 //     (arithmetic.go). A script cannot name these functions: they stand
 //     in the compiled constants.
 //   - The library. All functions a script can call are our own, apart from the
-//     switching of coroutines: they charge bytes for what they make and steps for
-//     what they look at; pattern matching counts its steps.
+//     switching of coroutines: they charge bytes for what they make and work for
+//     what they do.
 //
-// The same count says when a run leaves the processor to others for a moment, which
+// The unit of all prices is about a nanosecond of one core (prices.go); commands
+// that a script calls cost in the same unit. The same count says when a run leaves the processor to others for a moment, which
 // changes nothing, and when it is asked whether it is to be stopped, which those that
 // enter the log never are (meter.pause).
 //
@@ -54,7 +56,4 @@
 // Where the interpreter itself is not Lua's, the text is rewritten (rewrite_stmt.go)
 // or it is told otherwise (upvalues.go): closures after errors and break, what loops
 // begin with. docs/decisions/0009-lua-is-lua.md says what and why.
-//
-// Where the library once answered otherwise than Redis's, and could do better, it
-// does so since a cluster version (Answers): a script in the log does what it did.
 package script

@@ -18,7 +18,7 @@ type verb struct {
 func strFormat(L *lua.LState) int {
 	f := str(L, "format", 1)
 	m := meterOf(L)
-	m.step(L, len(f)/8)
+	m.spend(L, len(f)*2)
 	var out []byte
 	arg := 1
 	for i := 0; i < len(f); i++ {
@@ -38,11 +38,14 @@ func strFormat(L *lua.LState) int {
 		}
 		v, i = parseVerb(L, f, i)
 		before := len(out)
+		m.spend(L, priceFormat)
 		out = v.format(L, out, arg)
+		m.spend(L, v.price(len(out)-before))
 		m.use(L, len(out)-before)
 	}
 	m.text(L, len(out))
-	return pushText(L, string(out))
+	L.Push(asText(out))
+	return 1
 }
 
 func parseVerb(L *lua.LState, f string, i int) (verb, int) {
@@ -135,6 +138,14 @@ func toUint64(f float64) uint64 {
 		return 0
 	}
 	return uint64(toInt64(f))
+}
+
+// price is the price of so many bytes that were formatted.
+func (v verb) price(n int) int {
+	if lower(v.letter) >= 'e' && lower(v.letter) <= 'g' && n > 20 {
+		return n * priceLongDigit
+	}
+	return n / 2
 }
 
 func (v verb) sign() string {

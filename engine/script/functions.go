@@ -185,19 +185,22 @@ func (f *Functions) now() librarySet {
 	return f.set
 }
 
-// Pay takes what loading a library has taken in instructions; an error: the txn
-// has no more. Nil: nobody pays.
-type Pay func(instructions int64) error
+// Pay takes the work that loading a library has taken; an error: the txn may not do
+// so much. Nil: nobody pays.
+type Pay func(work int64) error
 
 // compile compiles a library that is paid for, whether it can be loaded or not.
 func (p Pay) compile(source []byte, l *FunctionLimits) (*Library, error) {
-	lib, err := CompileLibrary(source, l)
 	if p == nil {
-		return lib, err
+		return CompileLibrary(source, l)
 	}
-	took := int64(loadInstructions)
+	if refusal := p(compileWork(string(source)) + priceInterpreter); refusal != nil {
+		return nil, refusal
+	}
+	lib, err := CompileLibrary(source, l)
+	took := int64(loadWork)
 	if err == nil {
-		took = lib.instructions
+		took = lib.work + lib.form.work
 	}
 	if refusal := p(took); refusal != nil {
 		return nil, refusal

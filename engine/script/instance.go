@@ -25,8 +25,8 @@ type instance struct {
 	// many keys those of them have lost that lost any.
 	tables []*lua.LTable
 	holes  map[*lua.LTable]int
-	// bytes and instructions are what loading it took.
-	bytes, instructions int64
+	// bytes and work are what loading it took.
+	bytes, work int64
 	// foreign: something is reached that cannot be watched.
 	foreign bool
 	protos  map[*lua.FunctionProto]bool
@@ -50,19 +50,19 @@ func (in *interpreter) load(f *form) (*instance, error) {
 	L, leave := in.loader()
 	defer leave()
 	in.begin(m, &in.functions, libraryChunk, "")
-	L.SetContext(m)
+	m.attach(L)
 	mt := in.functions.env.Metatable.(*lua.LTable)
 	mt.RawSetString("__index", in.loading)
 	err := m.protected(L, 0, &lua.LFunction{Env: in.functions.env, Proto: f.proto})
 	mt.RawSetString("__index", in.functions.globals)
-	if m.over != nil && m.instructions <= 0 {
+	if m.over != nil && m.work <= 0 {
 		return nil, errors.New("ERR Error registering functions: ERR " + errLoadTimeout.Error())
 	}
 	if err != nil || m.over != nil {
 		return nil, fmt.Errorf("ERR Error registering functions: %s", m.failure(err))
 	}
 	L.SetTop(0)
-	inst.bytes, inst.instructions = loadBytes-m.bytes, loadInstructions-m.instructions
+	inst.bytes, inst.work = loadBytes-m.bytes, loadWork-m.work
 	inst.explore(in)
 	inst.iterators = nil
 	inst.holes = map[*lua.LTable]int{}

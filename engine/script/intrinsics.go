@@ -1,6 +1,7 @@
 package script
 
 import (
+	"math"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -60,13 +61,15 @@ func iConcat(L *lua.LState) int {
 			return m.concatPairs(L, n)
 		}
 		total += textLength(v)
+		m.spend(L, pricePart+numeralPrice(v))
 	}
 	m.text(L, total)
+	m.spend(L, priceConcat)
 	buf := make([]byte, 0, total)
 	for i := 2; i <= n; i++ {
 		buf = appendText(buf, L.Get(i))
 	}
-	L.Push(lua.LString(buf))
+	L.Push(asText(buf))
 	return 1
 }
 
@@ -75,6 +78,14 @@ func appendText(dst []byte, v lua.LValue) []byte {
 		return append(dst, s...)
 	}
 	return appendNumber(dst, float64(v.(lua.LNumber)))
+}
+
+// numeralPrice is what it takes to write a value as a text, if that is a number.
+func numeralPrice(v lua.LValue) int {
+	if n, ok := v.(lua.LNumber); ok && float64(n) != math.Trunc(float64(n)) {
+		return priceNumeral
+	}
+	return 0
 }
 
 // textLength is the length in bytes of what appendText writes, or a little more.
@@ -88,13 +99,15 @@ func textLength(v lua.LValue) int {
 func isText(v lua.LValue) bool { return lua.LVCanConvToString(v) }
 
 func (m *meter) concatPairs(L *lua.LState, n int) int {
+	m.spend(L, n*pricePair)
 	descs := strings.Split(string(L.Get(1).(lua.LString)), "|")
 	right := L.Get(n)
 	for i := n - 1; i >= 2; i-- {
 		left := L.Get(i)
 		if isText(left) && isText(right) {
 			m.text(L, textLength(left)+textLength(right))
-			right = lua.LString(appendText(appendText(nil, left), right))
+			m.spend(L, priceConcat+numeralPrice(left)+numeralPrice(right))
+			right = asText(appendText(appendText(make([]byte, 0, textLength(left)+textLength(right)), left), right))
 			continue
 		}
 		fn := metamethod(L, left, "__concat")
@@ -133,33 +146,42 @@ func metamethod(L *lua.LState, v lua.LValue, event string) lua.LValue {
 }
 
 func iGet(L *lua.LState) int {
-	m := meterOf(L)
-	obj, key := L.Get(1), L.Get(2)
+	L.Push(meterOf(L).index(L, L.Get(1), L.Get(2), L.Get(3)))
+	return 1
+}
+
+// index is a field of a value, with metamethods. desc says in errors what the value is, if it is a
+// text.
+func (m *meter) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
 	for range lua.MaxTableGetLoop {
-		m.hashed(L, key)
 		t, isTable := obj.(*lua.LTable)
 		if isTable {
+			if hasKeys(t) {
+				m.hashed(L, key)
+				m.spend(L, hashPrice(t))
+			}
 			if v := t.RawGet(key); v != lua.LNil || t.Metatable == lua.LNil {
-				L.Push(v)
-				return 1
+				return v
 			}
 		}
+		m.spend(L, priceHop)
 		mm := metamethod(L, obj, "__index")
 		if mm == lua.LNil {
 			if !isTable {
-				L.RaiseError("%s", "attempt to index "+named(L.ToString(3), obj.Type().String()))
+				L.RaiseError("%s", "attempt to index "+named(lua.LVAsString(desc), obj.Type().String()))
 			}
-			L.Push(lua.LNil)
-			return 1
+			return lua.LNil
 		}
 		if fn, ok := mm.(*lua.LFunction); ok {
 			m.call(L, 1, fn, obj, key)
-			return 1
+			v := L.Get(-1)
+			L.Pop(1)
+			return v
 		}
 		obj = mm
 	}
 	L.RaiseError("loop in gettable")
-	return 0
+	return lua.LNil
 }
 
 func iSet(L *lua.LState) int {
@@ -172,6 +194,7 @@ func iSet(L *lua.LState) int {
 			m.put(L, t, key, value)
 			return 0
 		}
+		m.spend(L, priceHop)
 		mm := metamethod(L, obj, "__newindex")
 		if mm == lua.LNil {
 			if !isTable {
@@ -211,7 +234,7 @@ func equal(L *lua.LState, a, b lua.LValue) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
-		meterOf(L).step(L, len(x)/128)
+		meterOf(L).spend(L, len(x)/bytesCompared)
 		return x == y
 	case *lua.LTable:
 		y, ok := b.(*lua.LTable)
@@ -229,7 +252,7 @@ func equal(L *lua.LState, a, b lua.LValue) bool {
 
 // compared charges for comparing two strings.
 func compared(L *lua.LState, a, b lua.LString) {
-	meterOf(L).step(L, min(len(a), len(b))/64)
+	meterOf(L).spend(L, min(len(a), len(b))/bytesCompared)
 }
 
 func less(L *lua.LState, a, b lua.LValue) bool {
@@ -298,7 +321,7 @@ func iTable(L *lua.LState) int {
 // away again, as {a=1, a=nil} does.
 func (m *meter) constructed(L *lua.LState, t *lua.LTable, fields int) {
 	if fields > fieldsFew {
-		m.step(L, fields)
+		m.spend(L, fields*priceNext)
 		m.beginWalk(t, fields)
 	}
 }
@@ -307,7 +330,7 @@ func (m *meter) constructed(L *lua.LState, t *lua.LTable, fields int) {
 const fieldsFew = 32
 
 func (m *meter) charge(L *lua.LState, positions, fields int) {
-	n := tableCost + positions*elementCost + fields*keyCost
+	n := tableCost + positions*placeCost + fields*keyCost
 	if fields > 0 {
 		n += hashCost
 	}
@@ -320,8 +343,8 @@ func (m *meter) cut(L *lua.LState, t *lua.LTable, positions int) {
 	array := fieldOf[lua.LTable, []lua.LValue](t, arrayAt)
 	n := len(*array)
 	if more := n - positions; more > 0 {
-		m.use(L, 16*more)
-		m.step(L, more/8)
+		m.use(L, skipCost*more)
+		m.spend(L, more*priceSkip)
 	}
 	for n > 0 && (*array)[n-1] == lua.LNil {
 		n--
@@ -343,7 +366,7 @@ func iFill(L *lua.LState) int {
 	positions, fields := int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber))
 	n := L.GetTop() - 3
 	m.charge(L, positions+n, fields)
-	m.step(L, n)
+	m.spend(L, n*priceElement)
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(positions+i, L.Get(3+i))
 	}
@@ -356,7 +379,7 @@ func iFill(L *lua.LState) int {
 // iKey is a computed key of a constructor, which is looked up several times.
 func iKey(L *lua.LState) int {
 	if s, ok := L.Get(1).(lua.LString); ok {
-		meterOf(L).step(L, len(s)/32)
+		meterOf(L).spend(L, 4*len(s)/bytesHashed)
 	}
 	return 1
 }
@@ -364,14 +387,13 @@ func iKey(L *lua.LState) int {
 func iClosure(L *lua.LState) int {
 	m, n := meterOf(L), int(L.Get(2).(lua.LNumber))
 	m.use(L, closureCost+n*upvalueCost)
-	m.step(L, n*sharedNow(L)/sharedFree)
 	L.SetTop(1)
 	return 1
 }
 
 func iSpread(L *lua.LState) int {
 	n := L.GetTop()
-	meterOf(L).step(L, n/4)
+	meterOf(L).spend(L, n*priceArgument)
 	return n
 }
 
@@ -379,7 +401,7 @@ func iArg(L *lua.LState) int {
 	m := meterOf(L)
 	n := L.GetTop()
 	m.charge(L, n, 1)
-	m.step(L, n)
+	m.spend(L, n*priceElement)
 	t := L.CreateTable(n, 0)
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(i, L.Get(i))

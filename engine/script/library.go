@@ -19,8 +19,8 @@ type Library struct {
 	Functions []*Function
 
 	form form
-	// bytes and instructions are what loading it takes, as charged.
-	bytes, instructions int64
+	// bytes and work are what loading it takes, as charged.
+	bytes, work int64
 	// stateful: a function assigns to a variable that outlives the call.
 	stateful bool
 	// gone: it was replaced or deleted, and interpreters need not keep it.
@@ -51,15 +51,15 @@ func (l *Library) IsRedis() bool {
 // Bounds of a library's loading. They are no settings: what could be loaded once
 // is loaded again for calls, after a restart and from a snapshot.
 const (
-	functionsMax     = 1024 // of one library
-	loadInstructions = 250_000
-	loadBytes        = 4 << 20
+	functionsMax = 1024 // of one library
+	loadWork     = 5 * Millisecond
+	loadBytes    = 4 << 20
 )
 
-// LoadInstructions is what loading this one takes: a call may have to do so.
-func (l *Library) LoadInstructions() int64 { return l.instructions }
+// LoadWork is the work that loading this one takes: a call may have to do so.
+func (l *Library) LoadWork() int64 { return l.work }
 
-var loadLimits = Limits{Instructions: loadInstructions, Bytes: loadBytes, PatternSteps: loadInstructions, CallDepth: callDepthFirst}
+var loadLimits = Limits{Work: loadWork, Bytes: loadBytes, CallDepth: callDepthFirst}
 
 var errLoadTimeout = errors.New("FUNCTION LOAD timeout")
 
@@ -90,7 +90,7 @@ func CompileLibrary(source []byte, limits *FunctionLimits) (*Library, error) {
 		l.Functions = append(l.Functions, &f)
 	}
 	slices.SortFunc(l.Functions, func(a, b *Function) int { return strings.Compare(a.Name, b.Name) })
-	l.bytes, l.instructions, l.stateful = inst.bytes, inst.instructions, inst.stateful()
+	l.bytes, l.work, l.stateful = inst.bytes, inst.work, inst.stateful()
 	return l, nil
 }
 
@@ -140,7 +140,7 @@ func registerFunction(L *lua.LState) int {
 }
 
 func (m *meter) register(L *lua.LState, r registered) {
-	m.step(L, 20)
+	m.spend(L, priceRegisterFunction)
 	m.use(L, keyCost+len(r.function.Name)+len(r.function.Description))
 	if !nameIsGood(r.function.Name) {
 		m.raise(L, textBadName)
@@ -203,7 +203,7 @@ func (m *meter) flagsArgument(L *lua.LState, v lua.LValue) (flags Flags) {
 		m.raise(L, "flags argument to redis.register_function must be a table representing function flags")
 	}
 	for i := 1; at(t, i) != lua.LNil; i++ {
-		m.step(L, 1)
+		m.spend(L, priceElement)
 		name, _ := at(t, i).(lua.LString)
 		f, ok := ParseFlag(strings.ToLower(string(name)))
 		if !ok {

@@ -1,17 +1,15 @@
 package script
 
+// Millisecond is the work of about a millisecond of one core, in units of work (package command).
+const Millisecond = 1_000_000
+
 // Limits bound one run. They decide where a script fails, so they must be the
 // same on every replica.
 type Limits struct {
-	// Instructions is how many instructions may run; library functions charge
-	// for work in the same unit.
-	Instructions int64
+	// Work is how much may be done, in units of work.
+	Work int64
 	// Bytes is how much may be allocated, whether or not it is still in use.
 	Bytes int64
-	// PatternSteps is how many steps all pattern matching may take together.
-	PatternSteps int64
-	// Coroutines is how many may be created.
-	Coroutines int
 	// CallDepth is how many calls may stand within each other.
 	CallDepth int
 	// ReplyBytes is how long the reply may be.
@@ -20,33 +18,26 @@ type Limits struct {
 	SourceBytes int
 }
 
-// DefaultLimits suit scripts that Redis would finish within its
-// busy-reply-threshold.
+// Budget is what is left of Limits for the programs of one txn.
+type Budget struct{ Work, Bytes int64 }
+
+// take takes work from the budget, and tells whether there was so much.
+func (b *Budget) take(work int64) bool {
+	enough := work <= b.Work
+	b.Work = max(b.Work-work, 0)
+	return enough
+}
+
+// Budget is that of a txn that has run no program.
+func (l *Limits) Budget() Budget { return Budget{l.Work, l.Bytes} }
+
+// DefaultLimits end a script after about a second of one core.
 var DefaultLimits = Limits{
-	Instructions: 50_000_000,
-	Bytes:        256 << 20,
-	PatternSteps: 50_000_000,
-	Coroutines:   1000,
-	CallDepth:    callDepthFirst,
-	ReplyBytes:   64 << 20,
-	SourceBytes:  1 << 20,
-}
-
-// Prices of what is counted, in units of work (package command): about a nanosecond of one
-// core each.
-const (
-	workInstruction = 20
-	workPatternStep = 10
-)
-
-// Work is the work that a run has done which left so much of its limits.
-func Work(limits, left *Limits) int64 {
-	return (limits.Instructions-left.Instructions)*workInstruction + (limits.PatternSteps-left.PatternSteps)*workPatternStep
-}
-
-// WorkMax is the most work that the limits let a run do.
-func (l *Limits) WorkMax() int64 {
-	return l.Instructions*workInstruction + l.PatternSteps*workPatternStep
+	Work:        1000 * Millisecond,
+	Bytes:       256 << 20,
+	CallDepth:   callDepthFirst,
+	ReplyBytes:  64 << 20,
+	SourceBytes: 1 << 20,
 }
 
 // What CallDepth may be. Redis stops at the upper bound. A level takes 80 bytes of

@@ -37,12 +37,23 @@ func init() {
 		one("abs", math.Abs), one("acos", math.Acos), one("asin", math.Asin), one("atan", math.Atan),
 		two("atan2", math.Atan2), one("ceil", math.Ceil), one("cos", math.Cos), one("cosh", math.Cosh),
 		one("deg", func(x float64) float64 { return x / (math.Pi / 180) }), one("exp", math.Exp), one("floor", math.Floor),
-		two("fmod", math.Mod), {"frexp", mathFrexp}, {"ldexp", mathLdexp}, one("log", math.Log), one("log10", math.Log10),
+		{"fmod", mathMod("fmod")}, {"frexp", mathFrexp}, {"ldexp", mathLdexp}, one("log", math.Log), one("log10", math.Log10),
 		{"max", func(L *lua.LState) int { return mathPick(L, "max", func(a, b float64) bool { return a > b }) }},
 		{"min", func(L *lua.LState) int { return mathPick(L, "min", func(a, b float64) bool { return a < b }) }},
-		two("mod", math.Mod), {"modf", mathModf}, two("pow", math.Pow),
+		{"mod", mathMod("mod")}, {"modf", mathModf}, two("pow", math.Pow),
 		one("rad", func(x float64) float64 { return x * (math.Pi / 180) }), {"random", mathRandom}, {"randomseed", mathSeed},
 		one("sin", math.Sin), one("sinh", math.Sinh), one("sqrt", math.Sqrt), one("tan", math.Tan), one("tanh", math.Tanh),
+	}
+}
+
+// mathMod is a remainder. It is found bit by bit of what one number is longer than the other.
+func mathMod(name string) lua.LGFunction {
+	return func(L *lua.LState) int {
+		y, x := num(L, name, 2), num(L, name, 1)
+		_, long := math.Frexp(x)
+		_, short := math.Frexp(y)
+		meterOf(L).spend(L, max(long-short, 0)*priceBit)
+		return pushNumber(L, math.Mod(x, y))
 	}
 }
 
@@ -73,7 +84,7 @@ func mathModf(L *lua.LState) int {
 
 func mathPick(L *lua.LState, name string, better func(a, b float64) bool) int {
 	best := num(L, name, 1)
-	meterOf(L).step(L, L.GetTop())
+	meterOf(L).spend(L, L.GetTop()*priceArgument)
 	for i := 2; i <= L.GetTop(); i++ {
 		if x := num(L, name, i); better(x, best) {
 			best = x

@@ -1,45 +1,40 @@
 package script
 
 import (
-	"context"
 	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// meter counts what a run uses. It is the interpreter's context: Done is asked
-// before each instruction.
+// meter counts what a run does, and bounds it.
 type meter struct {
-	context.Context
-	limits                       *Limits
-	instructions, bytes, pattern int64 // left
-	coroutines                   int   // left
-	over                         error // set for good when a budget is spent
-	stop                         func() error
-	stopped                      bool // over is what stop said
-	rest                         func()
-	pauseAt                      int64 // instructions left at the next pause
-	matched                      int   // pattern steps since the last rest
-	weight, unweighed            int   // what an instruction costs beside one, and how many came since that was seen
-	goDepth                      int
-	base                         int                 // the first register of the innermost protected call
-	threads                      []int               // goDepth where each running thread began
-	yielded                      map[*lua.LState]int // how many values each thread that rests wants
-	line                         int                 // of the newest error
-	source                       string              // the text in which that is
-	thrown                       bool                // the next error is one that error was given
-	host                         Host
-	chunk, title                 string           // what errors call the text, and what runs
-	loaded                       map[string]chunk // texts that were loaded, by what errors call them
-	space                        *space           // the global variables
-	loading                      *instance        // the one whose functions are being registered
-	dirty                        bool             // a table was changed that later calls see
-	proto                        int
-	seed                         rng
-	inst                         *interpreter
-	walks                        map[*lua.LTable]*walk
-	library                      *instance // the one whose function runs
-	names                        *names
+	limits      *Limits
+	work, bytes int64 // left
+	over        error // set for good when a budget is spent
+	stop        func() error
+	stopped     bool // over is what stop said
+	rest        func()
+	pauseAt     int64 // work left at the next pause
+	goDepth     int
+	base        int                 // the first register of the innermost protected call
+	threads     []int               // goDepth where each running thread began
+	yielded     map[*lua.LState]int // how many values each thread that rests wants
+	line        int                 // of the newest error
+	source      string              // the text in which that is
+	thrown      bool                // the next error is one that error was given
+	host        Host
+	chunk       string           // what errors call the text
+	title       string           // what errors call what runs
+	loaded      map[string]chunk // texts that were loaded, by what errors call them
+	space       *space           // the global variables
+	loading     *instance        // the one whose functions are being registered
+	dirty       bool             // a table was changed that later calls see
+	proto       int
+	seed        rng
+	inst        *interpreter
+	walks       map[*lua.LTable]*walk
+	library     *instance // the one whose function runs
+	names       *names
 }
 
 var ended = func() chan struct{} {
@@ -48,38 +43,30 @@ var ended = func() chan struct{} {
 	return c
 }()
 
-// pauseEvery is how many instructions, or pattern steps, run between two pauses:
-// some tenths of a millisecond.
-const pauseEvery = 1 << 14
+// pauseEvery is how much work is done between two pauses.
+const pauseEvery = 300_000
 
-// sharedFree is how many variables closures may share with functions that run before
-// each instruction costs more, and weighEvery after how many they are counted.
-const (
-	sharedFree = 64
-	weighEvery = 256
-)
-
-// Done counts an instruction.
-func (m *meter) Done() <-chan struct{} {
-	if m.unweighed++; m.unweighed >= weighEvery {
-		m.unweighed, m.weight = 0, sharedNow(m.inst.L.G.CurrentThread)/sharedFree
-	}
-	m.count(1 + m.weight)
-	if m.over != nil {
-		return ended
-	}
-	return nil
+// spend charges n units of work, and raises the end of the run.
+func (m *meter) spend(L *lua.LState, n int) {
+	m.count(n)
+	m.passOn(L)
 }
 
-// count counts n instructions, and pauses now and then.
+// count charges n units of work, and pauses now and then.
 func (m *meter) count(n int) {
-	m.instructions -= int64(n)
-	if m.instructions <= 0 {
-		m.exceeded(m.limits.Instructions, "instructions")
-	} else if m.instructions <= m.pauseAt {
-		m.pauseAt = m.instructions - pauseEvery
-		m.pause()
+	if m.work -= int64(n); m.work <= m.pauseAt {
+		m.reached()
 	}
+}
+
+// reached pauses, or ends the run: so much of the work is done.
+func (m *meter) reached() {
+	if m.work <= 0 {
+		m.end(overWork(m.limits))
+		return
+	}
+	m.pauseAt = max(m.work-pauseEvery, 0)
+	m.pause()
 }
 
 // pause leaves the processor to others for a moment, and asks whether to stop.
@@ -93,23 +80,27 @@ func (m *meter) pause() {
 	}
 }
 
-// exceeded ends the run for good: a budget is spent.
-func (m *meter) exceeded(limit int64, what string) {
+// end ends the run for good, if nothing has ended it before.
+func (m *meter) end(err error) {
 	if m.over == nil {
-		m.over = fmt.Errorf("script exceeded its limit of %d %s", limit, what)
+		m.over = err
 	}
 }
 
-// Err is why the run must end.
-func (m *meter) Err() error { return m.over }
+// What ends a script.
+func overWork(l *Limits) error {
+	return fmt.Errorf("the script was ended: it did more than %d ms of work (script-max-work-ms); what it wrote stays", l.Work/Millisecond)
+}
 
-// meterOf is the meter of the run L belongs to.
-func meterOf(L *lua.LState) *meter { return L.Context().(*meter) }
+func overMemory(l *Limits) error {
+	if l == &loadLimits {
+		return fmt.Errorf("a library may allocate %d bytes when it is loaded", l.Bytes)
+	}
+	return fmt.Errorf("the script was ended: it allocated more than %d bytes (script-max-memory); what it wrote stays", l.Bytes)
+}
 
-// step charges n instructions.
-func (m *meter) step(L *lua.LState, n int) {
-	m.count(n)
-	m.passOn(L)
+func overReply(l *Limits) error {
+	return fmt.Errorf("the script was ended: its reply is longer than %d bytes (script-max-reply); what it wrote stays", l.ReplyBytes)
 }
 
 // passOn raises the end of the run: no pcall ends it.
@@ -119,47 +110,39 @@ func (m *meter) passOn(L *lua.LState) {
 	}
 }
 
-// use charges n bytes, before they are allocated.
+// use charges n bytes, before they are allocated, and the work of allocating them.
 func (m *meter) use(L *lua.LState, n int) {
 	if m.bytes -= int64(n); m.bytes < 0 {
-		m.exceeded(m.limits.Bytes, "bytes of memory")
-		m.passOn(L)
+		m.end(overMemory(m.limits))
 	}
+	if n > bytesMany {
+		n = bytesMany + (n-bytesMany)/4
+	}
+	m.spend(L, n/priceBytes)
 }
 
-// match charges n pattern steps.
-func (m *meter) match(L *lua.LState, n int) {
-	if m.pattern -= int64(n); m.pattern < 0 {
-		m.exceeded(m.limits.PatternSteps, "pattern steps")
-		m.passOn(L)
-	}
-	if m.matched += n; m.matched > pauseEvery {
-		m.matched = 0
-		m.pause()
-		m.passOn(L)
-	}
-}
+// text charges for a new string of n bytes.
+func (m *meter) text(L *lua.LState, n int) { m.use(L, n+stringCost) }
 
-// text charges for a new string of n bytes and the work on it.
-func (m *meter) text(L *lua.LState, n int) {
-	m.use(L, n+stringCost)
-	m.step(L, n/64)
-}
-
-// What things cost in bytes.
+// What things cost in bytes: what is allocated for them, as TestBytes measures it.
 const (
 	stringCost  = 32
-	tableCost   = 128
-	hashCost    = 3072 // the first string key of a table
-	elementCost = 64
-	keyCost     = 128
+	tableCost   = 96
+	hashCost    = 640  // the first key of a table that was made for one
+	lateKeyCost = 2700 // the first string key of another
+	placeCost   = 24   // an element of a table that was made for it
+	elementCost = 64   // of another
+	skipCost    = 40   // an element that is nil before another
+	arrayCost   = 512  // the first element of a table that was not made for any
+	keyCost     = 200
 	closureCost = 128
 	upvalueCost = 64
-	threadCost  = 128 << 10
+	threadCost  = 96 << 10
 )
 
 // enter counts a call from the library into Lua; leave with goDepth--.
 func (m *meter) enter(L *lua.LState) {
+	m.spend(L, priceCallback)
 	if m.goDepth >= goDepthMax {
 		L.RaiseError("C stack overflow")
 	}

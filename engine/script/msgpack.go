@@ -37,11 +37,12 @@ func packAll(L *lua.LState) int {
 		p.value(L.Get(i), 0)
 	}
 	p.m.text(L, len(p.out))
-	return pushText(L, string(p.out))
+	L.Push(asText(p.out))
+	return 1
 }
 
 func (p *packer) value(v lua.LValue, depth int) {
-	p.m.step(p.L, 1)
+	p.m.spend(p.L, pricePack)
 	before := len(p.out)
 	switch v := v.(type) {
 	case lua.LString:
@@ -128,7 +129,7 @@ func (p *packer) integer(n int64) {
 func (p *packer) table(t *lua.LTable, depth int) {
 	n, isArray, most := 0, true, 0.0
 	for k, _ := p.m.next(p.L, t, lua.LNil); k != lua.LNil; k, _ = p.m.next(p.L, t, k) {
-		p.m.step(p.L, 1)
+		p.m.spend(p.L, priceNext)
 		f, ok := k.(lua.LNumber)
 		isArray = isArray && ok && float64(f) >= 1 && float64(f) == math.Trunc(float64(f))
 		if isArray {
@@ -209,7 +210,7 @@ func (u *unpacker) uint(n int) uint64 {
 }
 
 func (u *unpacker) value() lua.LValue {
-	u.m.step(u.L, 1)
+	u.m.spend(u.L, pricePack)
 	c := byte(u.uint(1))
 	switch {
 	case c < 0x80:

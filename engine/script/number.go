@@ -44,7 +44,7 @@ func (m *meter) number(L *lua.LState, v lua.LValue) (float64, bool) {
 	case lua.LNumber:
 		return float64(v), true
 	case lua.LString:
-		m.step(L, len(v)/16)
+		m.spend(L, priceNumeral+len(v)*priceDigit)
 		return parseNumber(cText(string(v)))
 	}
 	return 0, false

@@ -48,7 +48,7 @@ func (ms *matcher) item(p int) int {
 				ms.fail("malformed pattern (missing ']')")
 			}
 			if n%32 == 31 {
-				ms.m.match(ms.L, 1) // its end is looked for wherever it stands in the text, also at its end
+				ms.m.spend(ms.L, 32*pricePatternByte) // its end is looked for wherever it stands in the text, also at its end
 			}
 			c := ms.pat[p]
 			p++
@@ -105,7 +105,7 @@ func (ms *matcher) set(c byte, p, end int) bool {
 		in = false
 		p++
 	}
-	ms.m.match(ms.L, (end-p)/4)
+	ms.m.spend(ms.L, (end-p)*pricePatternByte)
 	for ; p < end; p++ {
 		switch {
 		case ms.pat[p] == '%':
@@ -126,7 +126,7 @@ func (ms *matcher) set(c byte, p, end int) bool {
 }
 
 func (ms *matcher) single(s, p, end int) bool {
-	ms.m.match(ms.L, 1)
+	ms.m.spend(ms.L, priceSingle)
 	if s >= len(ms.src) {
 		return false
 	}
@@ -150,7 +150,7 @@ func (ms *matcher) match(s, p int) int {
 	}
 	defer func() { ms.depth-- }()
 	for {
-		ms.m.match(ms.L, 1)
+		ms.m.spend(ms.L, priceMatch)
 		if p >= len(ms.pat) {
 			return s
 		}
@@ -242,6 +242,7 @@ func (ms *matcher) lazy(s, p, end int) int {
 }
 
 func (ms *matcher) open(s, p, what int) int {
+	ms.m.spend(ms.L, priceMatch)
 	if ms.level >= capturesMax {
 		ms.fail("too many captures")
 	}
@@ -279,7 +280,7 @@ func (ms *matcher) balance(s, p int) int {
 	open, close := ms.pat[p], ms.pat[p+1]
 	depth := 1
 	for s++; s < len(ms.src); s++ {
-		ms.m.match(ms.L, 1)
+		ms.m.spend(ms.L, priceSingle)
 		switch ms.src[s] {
 		case close:
 			if depth--; depth == 0 {
@@ -317,7 +318,7 @@ func (ms *matcher) back(s int, c byte) int {
 	}
 	n := max(ms.capture[l].n, 0)
 	from := ms.capture[l].start
-	ms.m.match(ms.L, n/16)
+	ms.m.spend(ms.L, n/bytesCompared)
 	if len(ms.src)-s >= n && ms.src[from:from+n] == ms.src[s:s+n] {
 		return s + n
 	}
@@ -351,6 +352,7 @@ func (ms *matcher) pushCaptures(s, e int, whole bool) int {
 		n = 1
 	}
 	ms.m.use(ms.L, n*stringCost)
+	ms.m.spend(ms.L, n*priceArgument)
 	for i := range n {
 		ms.L.Push(ms.captured(i, s, e))
 	}

@@ -32,6 +32,7 @@ func (m *meter) raise(L *lua.LState, text string) {
 
 func (m *meter) errorTable(L *lua.LState, text string, called bool) *lua.LTable {
 	m.use(L, tableCost+hashCost+len(text))
+	m.spend(L, priceTable)
 	t := L.CreateTable(0, 2)
 	if called {
 		t.RawSetString("ignore_error_stats_update", lua.LTrue)
@@ -54,7 +55,7 @@ func commandArgs(L *lua.LState) [][]byte {
 	}
 	m := meterOf(L)
 	m.use(L, total)
-	m.step(L, total/64)
+	m.spend(L, n*priceArgument+total/bytesCopied)
 	// The list is used again, the bytes are not: what is told of changes at the
 	// txn's end points into them.
 	args, room := m.inst.args[:0], make([]byte, 0, total)
@@ -89,10 +90,10 @@ func redisCall(L *lua.LState, raises bool) int {
 	if args == nil {
 		return fail("ERR Lua redis lib command arguments must be strings or integers")
 	}
-	m.step(L, 100)
+	m.spend(L, priceCommand)
 	w := &m.inst.replies
 	w.Reset(m.proto)
-	m.step(L, m.host.Call(args, int(m.bytes)+1, w))
+	m.spend(L, int(m.host.Call(args, m.work, int(m.bytes)+1, w)))
 	if w.TooLong() {
 		m.use(L, int(m.bytes)+1)
 	}
@@ -100,7 +101,7 @@ func redisCall(L *lua.LState, raises bool) int {
 	if len(d.buf) > 0 && d.buf[0] == '-' {
 		return fail(string(d.line()[1:]))
 	}
-	m.step(L, len(d.buf)/32)
+	m.spend(L, len(d.buf)/bytesCopied)
 	L.Push(d.value())
 	return 1
 }
@@ -120,6 +121,7 @@ func redisErrorReply(L *lua.LState) int {
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
 	}
+	m.spend(L, len(text))
 	hasCode := false
 	for i := 0; i < len(text); i++ {
 		hasCode = hasCode || text[i] == ' '
@@ -154,7 +156,8 @@ func redisSHA1(L *lua.LState) int {
 	if isText(L.Get(1)) {
 		text = appendText(nil, L.Get(1))
 	}
-	m.text(L, 40+len(text)/4)
+	m.text(L, 40)
+	m.spend(L, priceSHA1+len(text)*priceSHA1Byte)
 	return pushText(L, SHA1(text))
 }
 
@@ -186,7 +189,7 @@ func redisLog(L *lua.LState) int {
 			text = appendText(text, v)
 		}
 	}
-	m.step(L, 100+L.GetTop())
+	m.spend(L, priceLog+L.GetTop()*priceArgument+len(text))
 	if m.loading != nil {
 		// A library is loaded again and again.
 		return 0

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,10 +15,10 @@ import (
 // the run holds.
 type Host interface {
 	// Call runs a command for redis.call and writes its reply, or the error
-	// that refuses it, to w, in the protocol w speaks: bytesMax bytes at most. It
-	// returns what the command's work is worth in instructions. args must not be
-	// kept.
-	Call(args [][]byte, bytesMax int, w *reply.Writer) (instructions int)
+	// that refuses it, to w, in the protocol w speaks: bytesMax bytes at most. The
+	// command may do workMax units of work, and returns how many it did, or more than
+	// workMax if that was not enough. args must not be kept.
+	Call(args [][]byte, workMax int64, bytesMax int, w *reply.Writer) (work int64)
 	// MayCall answers redis.acl_check_cmd; known is false for what is no command.
 	MayCall(args [][]byte) (allowed, known bool)
 	// Log takes what redis.log says; level is 0 (debug) to 3 (warning).
@@ -31,9 +30,11 @@ type Run struct {
 	Keys, Args [][]byte
 	Host       Host
 	Limits     *Limits
-	// Left, when set, takes what the run left of Limits, for another run of the
-	// same txn.
-	Left *Limits
+	// Budget is what other runs of the same txn have left of Limits; the run takes from it. Nil:
+	// there were none.
+	Budget *Budget
+	// Compiles: the script was not in the cache, so the run pays for compiling it.
+	Compiles bool
 	// Seed is for math.random. With 0 it begins as that of a Redis that has just
 	// been started does.
 	Seed uint64
@@ -80,9 +81,16 @@ func (e *Interpreters) give(in *interpreter) {
 
 // Run runs a script and writes its reply, or the error it ended with, to out.
 func (e *Interpreters) Run(s *Script, r *Run, out *reply.Writer) {
+	if r.Compiles && !r.Budget.take(s.CompileWork()) {
+		out.Error("ERR " + overWork(r.Limits).Error())
+		return
+	}
 	if err := s.Compile(); err != nil {
 		out.Error(err.Error())
 		return
+	}
+	if r.Compiles {
+		r.Budget.take(s.form.work)
 	}
 	in := e.take(r.Limits.CallDepth)
 	if in.run(s, r, out) {
@@ -91,10 +99,13 @@ func (e *Interpreters) Run(s *Script, r *Run, out *reply.Writer) {
 }
 
 func newMeter(r *Run, n *names) meter {
-	l := r.Limits
+	left := r.Limits.Budget()
+	if r.Budget != nil {
+		left = *r.Budget
+	}
+	left.Work -= priceProgram + priceArg*int64(len(r.Keys)+len(r.Args))
 	return meter{
-		Context: context.Background(), limits: l, instructions: l.Instructions, bytes: l.Bytes,
-		pattern: l.PatternSteps, coroutines: l.Coroutines, stop: r.Stop, rest: r.Rest, pauseAt: l.Instructions - pauseEvery, host: r.Host,
+		limits: r.Limits, work: left.Work, bytes: left.Bytes, pauseAt: max(left.Work-pauseEvery, 0), stop: r.Stop, rest: r.Rest, host: r.Host,
 		proto: reply.RESP2, names: n, seed: newRNG(r.Seed),
 	}
 }
@@ -102,7 +113,7 @@ func newMeter(r *Run, n *names) meter {
 // begin makes m the meter of what the interpreter runs next.
 func (in *interpreter) begin(m *meter, s *space, chunk, title string) {
 	m.inst, m.space, m.chunk, m.title = in, s, chunk, title
-	in.L.SetContext(m)
+	m.attach(in.L)
 }
 
 // run tells whether the interpreter may be used again.
@@ -142,14 +153,19 @@ func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua
 	if err == nil && m.over == nil {
 		m.writeReply(L, out, L.Get(-1))
 	}
-	m.left(r)
+	used := r.Limits.Bytes - m.bytes
+	if r.Budget != nil {
+		used = r.Budget.Bytes - m.bytes
+	}
+	again := err == nil && m.over == nil && used <= usedMax && !m.inst.worn
+	m.left(r, again)
 	if err == nil && m.over == nil {
 		L.SetTop(0)
-		return m.limits.Bytes-m.bytes <= usedMax && !m.inst.worn
+		return again
 	}
 	text := m.final(err)
 	if len(text) > m.limits.ReplyBytes {
-		text = fmt.Sprintf("ERR script exceeded its limit of %d bytes of reply", m.limits.ReplyBytes)
+		text = "ERR " + overReply(m.limits).Error()
 	}
 	out.Truncate(start)
 	out.Error(text)
@@ -160,12 +176,13 @@ func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua
 // be kept: what lies in the registers is not given back.
 const usedMax = 8 << 20
 
-// left tells what is left of the limits.
-func (m *meter) left(r *Run) {
-	if r.Left != nil {
-		*r.Left = *m.limits
-		r.Left.Instructions, r.Left.Bytes = max(m.instructions, 1), max(m.bytes, 0)
-		r.Left.PatternSteps, r.Left.Coroutines = max(m.pattern, 0), max(m.coroutines, 0)
+// left tells what is left for other runs. Who needs a new interpreter pays for one.
+func (m *meter) left(r *Run, again bool) {
+	if !again {
+		m.work -= priceInterpreter
+	}
+	if r.Budget != nil {
+		*r.Budget = Budget{Work: max(m.work, 0), Bytes: max(m.bytes, 0)}
 	}
 }
 
@@ -321,6 +338,7 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 	err := m.pcall(L, len(args)+1, nret)
 	m.goDepth = depth
 	if err != nil {
+		m.count(priceError)
 		L.G.CurrentThread = L
 		if ae, ok := err.(*lua.ApiError); ok {
 			if text, ok := ae.Object.(lua.LString); ok && ae.StackTrace != quietTrace {
@@ -374,21 +392,21 @@ func quiet(L *lua.LState) {
 	m.line, m.source = innermost(L, m.line, m.source)
 	v := L.Get(-1)
 	if s, ok := v.(lua.LString); ok && !m.thrown {
-		v = lua.LString(m.unplaced(L, string(s)))
-	}
-	if s, ok := v.(lua.LString); ok && !m.thrown {
-		v = lua.LString(m.overflow(string(s), m.depthOf(L)))
+		m.count(priceRaise)
+		v = lua.LString(m.inLua(L, m.overflow(m.unplaced(L, string(s)), m.depthOf(L))))
 	} else if ok && strings.HasSuffix(string(s), textRegisters) {
 		m.inst.worn = true
 	}
 	m.thrown = false
-	if s, ok := v.(lua.LString); ok && m.names != nil && len(s) < 4096 {
-		kind := func(desc string) string { return m.calledKind(L, desc) }
-		if n := m.namesThere().translate(string(s), m.line, kind); n != string(s) {
-			v = lua.LString(n)
-		}
-	}
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
+}
+
+// inLua puts an error of the interpreter in Lua's words.
+func (m *meter) inLua(L *lua.LState, text string) string {
+	if m.names == nil || len(text) >= 4096 {
+		return text
+	}
+	return m.namesThere().translate(text, m.line, func(desc string) string { return m.calledKind(L, desc) })
 }
 
 // What the interpreter says where a stack is full.

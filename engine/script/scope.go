@@ -63,7 +63,7 @@ func (r *rewriter) constant(line int, text string) {
 
 // compileMax is how many comparisons of names and constants a text may take to be
 // compiled: some tenths of a second, on every replica.
-const compileMax = 1 << 27
+const compileMax = 1 << 26
 
 func (r *rewriter) spend(line, n int) {
 	if r.work += n; r.work > compileMax {

@@ -51,27 +51,27 @@ func TestRunsDoNotSeeEachOther(t *testing.T) {
 func TestABoundIsReachedAtTheSameInstruction(t *testing.T) {
 	const source = `while true do redis.call('incr', 'n') pcall(function() local s = 'a' .. 'b' end) end`
 	last := ""
-	for n := int64(1000); n <= 20_000; n += 1000 {
+	for n := int64(20_000); n <= 400_000; n += 20_000 {
 		limits := small
-		limits.Instructions = n
+		limits.Work = n
 		var first string
 		for range 3 {
 			h := newHost()
 			var e script.Interpreters
 			got := eval(t, &e, h, reply.RESP2, &limits, source, nil, nil)
-			if !strings.Contains(string(got), "instructions") {
+			if !strings.Contains(string(got), "script-max-work-ms") {
 				t.Fatalf("%q", got)
 			}
 			var w reply.Writer
-			h.Call(byteList([]string{"get", "n"}), 1<<30, &w)
+			h.Call(byteList([]string{"get", "n"}), script.Millisecond, 1<<30, &w)
 			if count := string(w.Bytes()); first == "" {
 				first = count
 			} else if count != first {
-				t.Fatalf("%d instructions: %q and %q", n, first, count)
+				t.Fatalf("%d units of work: %q and %q", n, first, count)
 			}
 		}
 		if first == last {
-			t.Errorf("%d instructions do no more than 1000 fewer", n)
+			t.Errorf("%d units of work do no more than 20,000 fewer", n)
 		}
 		last = first
 	}
@@ -104,7 +104,7 @@ func TestLongRunsRest(t *testing.T) {
 		least  int
 	}{
 		{`return 1`, 0},
-		{`for i = 1, 1000 do redis.call('incr', KEYS[1]) end return redis.call('get', KEYS[1])`, 5},
+		{`for i = 1, 5000 do redis.call('incr', KEYS[1]) end return redis.call('get', KEYS[1])`, 5},
 		{`local n = 0 for i = 1, 1000000 do n = n + i end return n`, 50},
 		{`return coroutine.wrap(function() local n = 0 for i = 1, 1000000 do n = n + i end return n end)()`, 50},
 		{`return string.find(string.rep('a', 3000), '.-b')`, 50},
@@ -138,12 +138,12 @@ func TestRepliesPayForWhatTheyPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := small
-	limits.Instructions = 100_000
+	limits.Work = 2 * script.Millisecond
 	var e script.Interpreters
 	var w reply.Writer
 	w.Reset(reply.RESP2)
 	e.Run(s, &script.Run{Host: newHost(), Limits: &limits}, &w)
-	if !bytes.HasPrefix(w.Bytes(), []byte("-ERR script exceeded its limit of 100000 instructions")) {
+	if !bytes.HasPrefix(w.Bytes(), []byte("-ERR the script was ended: it did more than 2 ms of work")) {
 		t.Errorf("%.100q", w.Bytes())
 	}
 }

@@ -37,7 +37,7 @@ func strByte(L *lua.LState) int {
 	if n >= unpackMax {
 		L.RaiseError("string slice too long")
 	}
-	meterOf(L).step(L, n)
+	meterOf(L).spend(L, n*priceNumber)
 	for ; i <= j; i++ {
 		L.Push(lua.LNumber(s[i-1]))
 	}
@@ -55,7 +55,8 @@ func strChar(L *lua.LState) int {
 		}
 		b[i] = byte(c)
 	}
-	return pushText(L, string(b))
+	L.Push(asText(b))
+	return 1
 }
 
 // strDump: there are no binary chunks.
@@ -73,7 +74,7 @@ func strRep(L *lua.LState) int {
 	}
 	m := meterOf(L)
 	if int64(n) > m.limits.Bytes/int64(len(s)) {
-		m.use(L, int(m.limits.Bytes)+1)
+		m.use(L, int(m.bytes)+1)
 	}
 	m.text(L, n*len(s))
 	return pushText(L, strings.Repeat(s, n))
@@ -83,10 +84,11 @@ func mapped(L *lua.LState, name string, f func(s string, b []byte)) int {
 	s := str(L, name, 1)
 	m := meterOf(L)
 	m.text(L, len(s))
-	m.step(L, len(s)/8)
+	m.spend(L, len(s))
 	b := make([]byte, len(s))
 	f(s, b)
-	return pushText(L, string(b))
+	L.Push(asText(b))
+	return 1
 }
 
 func strLower(L *lua.LState) int {
@@ -134,9 +136,13 @@ func strFind(L *lua.LState, name string) int {
 	init := max(place(optInteger(L, name, 3, 1), len(s)), 1)
 	init = min(init-1, len(s))
 	isFind := name == "find"
-	m.step(L, len(p)/32)
+	m.spend(L, len(p)/2)
 	if isFind && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(p, "^$*+?.([%-")) {
-		m.step(L, (len(s)-init)/8)
+		if len(p) > 1 {
+			m.spend(L, (len(s)-init)*priceSearch)
+		} else {
+			m.spend(L, (len(s)-init)/bytesCompared)
+		}
 		i := strings.Index(s[init:], p)
 		if i < 0 {
 			L.Push(lua.LNil)
@@ -163,7 +169,7 @@ func strFind(L *lua.LState, name string) int {
 func strGmatch(L *lua.LState) int {
 	s, p := str(L, "gmatch", 1), str(L, "gmatch", 2)
 	m := meterOf(L)
-	m.use(L, closureCost+1024)
+	m.use(L, 2*closureCost)
 	at := 0
 	next := native(func(L *lua.LState) int {
 		ms := &matcher{m: meterOf(L), L: L, src: s, pat: p}
@@ -230,21 +236,20 @@ func strGsub(L *lua.LState) int {
 	if at < len(s) {
 		out = append(out, s[at:]...)
 	}
-	L.Push(lua.LString(out))
+	L.Push(asText(out))
 	L.Push(lua.LNumber(n))
 	return 2
 }
 
 // replace appends what stands for the match from s to e.
 func (ms *matcher) replace(out []byte, repl lua.LValue, s, e int) []byte {
+	ms.m.spend(ms.L, priceReplace)
 	var v lua.LValue
 	switch r := repl.(type) {
 	case lua.LString:
 		return ms.expand(out, string(r), s, e)
 	case *lua.LTable:
-		ms.m.enter(ms.L)
-		v = ms.L.GetTable(r, ms.captured(0, s, e))
-		ms.m.goDepth--
+		v = ms.m.index(ms.L, r, ms.captured(0, s, e), lua.LNil)
 	case *lua.LFunction:
 		var args []lua.LValue
 		for i := range max(ms.level, 1) {
@@ -268,7 +273,7 @@ func (ms *matcher) replace(out []byte, repl lua.LValue, s, e int) []byte {
 
 func (ms *matcher) expand(out []byte, r string, s, e int) []byte {
 	ms.m.use(ms.L, len(r))
-	ms.m.step(ms.L, len(r)/8)
+	ms.m.spend(ms.L, len(r)*2)
 	for i := 0; i < len(r); i++ {
 		if r[i] != '%' {
 			out = append(out, r[i])
@@ -290,7 +295,7 @@ func (ms *matcher) expand(out []byte, r string, s, e int) []byte {
 				ms.m.use(ms.L, len(l))
 			}
 			out = appendText(out, v)
-			ms.m.step(ms.L, (len(out)-before)/64)
+			ms.m.spend(ms.L, (len(out)-before)/bytesCopied)
 		}
 	}
 	return out

@@ -25,7 +25,7 @@ type layout struct {
 
 func newLayout(L *lua.LState, name string) *layout {
 	l := &layout{L: L, fmt: str(L, name, 1), name: name, little: true, align: 1}
-	meterOf(L).step(L, len(l.fmt)/32)
+	meterOf(L).spend(L, len(l.fmt)/4)
 	l.fmt = cText(l.fmt)
 	return l
 }
@@ -109,7 +109,7 @@ func structPack(L *lua.LState) int {
 		opt, size := l.next()
 		pad := l.padding(len(out), opt, size)
 		m.use(L, pad+size)
-		m.step(L, 1)
+		m.spend(L, priceStruct)
 		for range pad {
 			out = append(out, 0)
 		}
@@ -144,7 +144,8 @@ func structPack(L *lua.LState) int {
 		}
 	}
 	m.text(L, len(out))
-	return pushText(L, string(out))
+	L.Push(asText(out))
+	return 1
 }
 
 func (l *layout) integer(out []byte, f float64, size int) []byte {
@@ -176,7 +177,7 @@ func structSize(L *lua.LState) int {
 	for l.at < len(l.fmt) {
 		opt, size := l.next()
 		at += l.padding(at, opt, size)
-		meterOf(L).step(L, 1)
+		meterOf(L).spend(L, priceStruct)
 		switch {
 		case opt == 's':
 			l.sizeless("s")
@@ -215,7 +216,7 @@ func structUnpack(L *lua.LState) int {
 		if L.GetTop()-base > unpackMax {
 			L.RaiseError("too many results to unpack")
 		}
-		m.step(L, 1)
+		m.spend(L, priceStruct)
 		pos = l.take(data, pos, opt, size, base)
 	}
 	L.Push(lua.LNumber(pos + 1))
@@ -258,10 +259,11 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 	case 's':
 		n := strings.IndexByte(data[pos:], 0)
 		if n < 0 {
-			m.step(L, (len(data)-pos)/64)
+			m.spend(L, (len(data)-pos)/bytesCompared)
 			L.RaiseError("unfinished string in data")
 		}
-		m.text(L, n)
+		m.use(L, stringCost)
+		m.spend(L, n/bytesCompared)
 		L.Push(lua.LString(data[pos : pos+n]))
 		size = n + 1
 	default:

@@ -30,26 +30,27 @@ func tabConcat(L *lua.LState) int {
 	} else {
 		j = m.length(L, t)
 	}
-	var out []byte
+	total := 0
 	for k := i; k <= j; k++ {
 		v := at(t, k)
 		if !isText(v) {
 			L.RaiseError("invalid value (%s) at index %d in table for 'concat'", v.Type(), k)
 		}
-		before := len(out)
-		if s, ok := v.(lua.LString); ok {
-			m.use(L, len(s)+len(sep))
-		} else {
-			m.use(L, 24+len(sep))
+		m.spend(L, pricePart+numeralPrice(v))
+		if total += textLength(v) + len(sep); int64(total) > m.bytes {
+			break // it ends here, whatever comes
 		}
-		out = appendText(out, v)
+	}
+	m.text(L, total)
+	out := make([]byte, 0, total)
+	for k := i; k <= j; k++ {
+		out = appendText(out, at(t, k))
 		if k < j {
 			out = append(out, sep...)
 		}
-		m.step(L, 1+(len(out)-before)/64)
 	}
-	m.text(L, len(out))
-	return pushText(L, string(out))
+	L.Push(asText(out))
+	return 1
 }
 
 func tabForeach(L *lua.LState) int {
@@ -103,7 +104,7 @@ func tabMaxn(L *lua.LState) int {
 	m := meterOf(L)
 	most := 0.0
 	for k, _ := m.next(L, t, lua.LNil); k != lua.LNil; k, _ = m.next(L, t, k) {
-		m.step(L, 1)
+		m.spend(L, priceNext)
 		if n, ok := k.(lua.LNumber); ok && float64(n) > most {
 			most = float64(n)
 		}
@@ -122,7 +123,7 @@ func tabInsert(L *lua.LState) int {
 		pos := integer(L, "insert", 2)
 		n = max(n, pos)
 		for i := n; i > pos; i-- {
-			m.step(L, 1)
+			m.spend(L, priceMove)
 			m.put(L, t, lua.LNumber(i), at(t, i-1))
 		}
 		m.put(L, t, lua.LNumber(pos), L.Get(3))
@@ -142,7 +143,7 @@ func tabRemove(L *lua.LState) int {
 	}
 	v := at(t, pos)
 	for ; pos < n; pos++ {
-		m.step(L, 1)
+		m.spend(L, priceMove)
 		m.put(L, t, lua.LNumber(pos), at(t, pos+1))
 	}
 	m.put(L, t, lua.LNumber(n), lua.LNil)
@@ -176,7 +177,7 @@ type sorter struct {
 }
 
 func (s *sorter) before(a, b lua.LValue) bool {
-	s.m.step(s.L, 2)
+	s.m.spend(s.L, priceSort)
 	if s.less == lua.LNil {
 		return less(s.L, a, b)
 	}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"math"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -20,14 +21,14 @@ func (m *meter) length(L *lua.LState, t *lua.LTable) int {
 	// The rest stands in the hash part: double, then halve.
 	lo, hi := n, n+1
 	for t.RawGetH(lua.LNumber(hi)) != lua.LNil {
-		m.step(L, 4)
+		m.spend(L, priceKeyRead)
 		lo, hi = hi, hi*2
 		if hi > math.MaxInt32 {
 			return lo
 		}
 	}
 	for hi-lo > 1 {
-		m.step(L, 4)
+		m.spend(L, priceKeyRead)
 		if mid := (lo + hi) / 2; t.RawGetH(lua.LNumber(mid)) != lua.LNil {
 			lo = mid
 		} else {
@@ -66,8 +67,11 @@ func (m *meter) putIndex(L *lua.LState, t *lua.LTable, i int, value lua.LValue) 
 	switch {
 	case value != lua.LNil:
 		if i > n {
-			m.use(L, elementCost+16*(i-n-1))
-			m.step(L, (i-n)/8)
+			if n == 0 {
+				m.use(L, arrayCost)
+			}
+			m.use(L, elementCost+skipCost*(i-n-1))
+			m.spend(L, priceElement+(i-n)*priceSkip)
 		}
 		t.RawSetInt(i, value)
 	case i < n:
@@ -75,13 +79,14 @@ func (m *meter) putIndex(L *lua.LState, t *lua.LTable, i int, value lua.LValue) 
 	case i == n:
 		t.Remove(-1)
 		for n--; n > 0 && t.RawGetInt(n) == lua.LNil; n-- {
-			m.step(L, 1)
+			m.spend(L, priceElement)
 			t.Remove(-1)
 		}
 	}
 }
 
 func (m *meter) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
+	m.spend(L, priceKeyRead)
 	old := t.RawGetH(key)
 	switch {
 	case value == lua.LNil && old != lua.LNil:
@@ -89,29 +94,45 @@ func (m *meter) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
 	case value == lua.LNil:
 		return
 	case old == lua.LNil:
-		if m.walkOf(t) == nil && !hasHash(t) {
-			m.use(L, hashCost)
-		}
-		m.use(L, keyCost)
+		m.use(L, firstKeyCost(t, key)+keyCost)
+		m.spend(L, priceKey+4*hashPrice(t))
 	}
 	t.RawSetH(key, value)
 }
 
-// hasHash tells whether a table that lost no keys has any outside its array: the
-// first one is found at once.
-func hasHash(t *lua.LTable) bool {
-	from := lua.LValue(lua.LNil)
-	if n := t.Len(); n > 0 {
-		from = lua.LNumber(n)
+// firstKeyCost is what a table allocates for its first key of a kind.
+func firstKeyCost(t *lua.LTable, key lua.LValue) int {
+	_, isText := key.(lua.LString)
+	switch {
+	case isText && *fieldOf[lua.LTable, unsafe.Pointer](t, textsAt) == nil:
+		return lateKeyCost
+	case !isText && *fieldOf[lua.LTable, unsafe.Pointer](t, othersAt) == nil:
+		return hashCost
 	}
-	k, _ := t.Next(from)
-	return k != lua.LNil
+	return 0
+}
+
+// keysOf are the keys of a table that do not stand in its array, lost ones included.
+func keysOf(t *lua.LTable) []lua.LValue { return *fieldOf[lua.LTable, []lua.LValue](t, keysAt) }
+
+func hasKeys(t *lua.LTable) bool { return len(keysOf(t)) > 0 }
+
+// hashPrice is what it takes to find a key of a table beside what it takes in a small one: the more
+// keys there are, the farther away they stand.
+func hashPrice(t *lua.LTable) int {
+	switch n := len(keysOf(t)); {
+	case n < 1<<10:
+		return 0
+	case n < 1<<15:
+		return priceFar
+	}
+	return priceFarther
 }
 
 // hashed charges for a key that is looked up.
 func (m *meter) hashed(L *lua.LState, key lua.LValue) {
-	if s, ok := key.(lua.LString); ok {
-		m.step(L, len(s)/128)
+	if s, ok := key.(lua.LString); ok && len(s) > bytesHashed {
+		m.spend(L, len(s)/bytesHashed)
 	}
 }
 
@@ -163,7 +184,7 @@ func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, 
 	w := m.walkOf(t)
 	m.hashed(L, key)
 	if w != nil && (key == lua.LNil || key != w.last) {
-		m.step(L, w.holes/4)
+		m.spend(L, w.holes*priceHole)
 	}
 	from := 0
 	if k, ok := key.(lua.LNumber); ok && float64(k) >= 1 && float64(k) < arrayIndexMax && float64(k) == math.Trunc(float64(k)) {
@@ -179,9 +200,10 @@ func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, 
 	} else if key != lua.LNil && w == nil && t.RawGetH(key) == lua.LNil {
 		L.RaiseError("invalid key to 'next'")
 	}
+	m.spend(L, priceNext+2*hashPrice(t))
 	k, v := t.Next(key)
 	if i, ok := k.(lua.LNumber); ok && int(i)-from > 1 && float64(i) < arrayIndexMax {
-		m.step(L, (int(i)-from)/8)
+		m.spend(L, (int(i)-from)*priceSkip)
 	}
 	m.hashed(L, k)
 	if w != nil {

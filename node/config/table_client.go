@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"lockstep/engine/command"
 	"lockstep/fsm"
 )
 
@@ -178,9 +179,9 @@ var memoryDirectives = []*Directive{
 		kind: into(integer64(0, math.MaxInt32), func(s *Settings) *int64 { return &s.Engine.LFUDecayMin }),
 	},
 	{
-		Name: "txn-steps-max", Default: "25000000", Flags: Replicated,
-		Doc:  "Steps that one command or transaction may take where it goes over whole values to answer little, or writes what was not in its arguments (SORT, ZUNIONSTORE, BITCOUNT, KEYS, a far SETRANGE): one is about a member of a set, 16 elements of a list, 64 bytes of a string. Beyond, the command is refused and changes nothing. The default is some seconds of one core. 0 is no limit.",
-		kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.Engine.TxnStepsMax }),
+		Name: "txn-max-work-ms", Default: "5000", Flags: Replicated,
+		Doc:  "Work that one command or transaction may do, in milliseconds of one core; 0 is no limit. Work is counted by what a command does and not by a clock, so that all nodes agree; it counts where a command goes over whole values to answer little, or writes what was not in its arguments (SORT, ZUNIONSTORE, BITCOUNT, KEYS, a far SETRANGE). A command that would go beyond is refused and changes nothing.",
+		kind: into(integer64(0, command.WorkMaxMs), func(s *Settings) *int64 { return &s.Engine.TxnWorkMaxMs }),
 	},
 	{
 		Name: "notify-keyspace-events", Default: "", Flags: Replicated,

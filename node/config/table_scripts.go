@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 
+	"lockstep/engine/command"
 	"lockstep/engine/script"
 )
 
@@ -18,13 +19,11 @@ func scriptDirectives() []*Directive {
 	return []*Directive{
 		{
 			Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
-			Doc:  "Milliseconds after which a script that only reads is ended; 0 is no limit but that of script-max-instructions. Other clients are never answered BUSY: they wait. Scripts that write end by script-max-instructions.",
+			Doc:  "Milliseconds after which a script that only reads is ended; 0 is no limit but that of script-max-work-ms. Other clients are never answered BUSY: they wait. Scripts that write end by script-max-work-ms.",
 			kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.ScriptTimeoutMs }),
 		},
-		limit("script-max-instructions", "50000000", "Lua instructions that the scripts of one call, or of one transaction, may run; library functions and commands count by the work they do.", integer64(1000, 1<<40)),
+		limit("script-max-work-ms", "1000", "Work that the scripts of one call, or of one transaction, may do, in milliseconds of one core. It is counted by what they do and not by a clock, so that a script ends at the same place on all nodes. docs/scripts.md says what scripts can do with how much of it.", integer64(1, command.WorkMaxMs)),
 		limit("script-max-memory", "256mb", "Bytes that they may allocate, whether or not they are still in use.", memory(1<<20, 1<<36)),
-		limit("script-max-pattern-steps", "50000000", "Steps that their pattern matching may take.", integer64(1000, 1<<40)),
-		limit("script-max-coroutines", "1000", "Coroutines that they may create.", integer64(0, 1<<16)),
 		limit("script-max-call-depth", "4000", "Calls of functions that may stand within each other in a script; 1000 at most in a coroutine, and 190 through the library, whatever it says.", integer64(script.CallDepthMin, script.CallDepthMax)),
 		limit("script-max-reply", "64mb", "Bytes of a script's reply.", memory(1<<10, 1<<30)),
 		limit("script-max-source", "1mb", "Bytes of a script.", memory(1<<10, 16<<20)),

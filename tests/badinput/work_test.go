@@ -56,7 +56,7 @@ func TestFewBytesDoNotBuyHours(t *testing.T) {
 		farther = append(farther, []string{"SETRANGE", "far" + strconv.Itoa(i), "60000000", "x"})
 	}
 	farther = append(farther, []string{"EXEC"})
-	const served, refused = "", "txn-steps-max"
+	const served, refused = "", "txn-max-work-ms"
 	for _, test := range []struct {
 		name, answer string
 		commands     [][]string

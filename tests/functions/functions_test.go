@@ -219,7 +219,7 @@ func TestLibrariesGoToRedisServerAndBack(t *testing.T) {
 func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	c := proc.NewCluster(t, 3, proc.Options{Shards: 2, Args: append([]string{"--script-max-instructions", "1000000000000"}, proc.OneLeader...)})
+	c := proc.NewCluster(t, 3, proc.Options{Shards: 2, Args: append([]string{"--script-max-work-ms", "1000000"}, proc.OneLeader...)})
 	node := c.Follower()
 	text := "#!lua name=l\nredis.register_function{function_name='spin', flags={'no-writes', 'allow-key-locking'}, callback=function() while true do end end}"
 	do(t, node, "FUNCTION", "LOAD", text)

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -231,6 +232,23 @@ func (p *Process) Ended() (code int, ended bool) {
 		return -1, false
 	}
 	return p.state.ExitCode(), true
+}
+
+// CPU is the processor time that the process has used; 0 while it does not run.
+func (p *Process) CPU() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold spaces; user and system time are the 12th and 13th behind it.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const userAt, systemAt, tick = 11, 12, time.Second / 100
+	if len(fields) <= systemAt {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[userAt], 10, 64)
+	system, _ := strconv.ParseInt(fields[systemAt], 10, 64)
+	return time.Duration(user+system) * tick
 }
 
 // RSS is the memory the process occupies, in bytes; 0 while it does not run.

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +25,11 @@ const (
 	// rssMax is what a node may take while hostile scripts run, in bytes: what they
 	// may allocate, several times over, for a garbage collector runs when it likes.
 	rssMax = 2048 * mb
+	// cpuMax is what a node may take for one script, of processor time: what the default
+	// limit says, several times over, for the machine may be slower than the one that the
+	// prices are of, and has other things to do.
+	cpuMax = 6 * time.Second
 )
-
-// limits make a hostile script end within some hundred milliseconds.
-var limits = []string{"CONFIG", "SET", "script-max-instructions", "2000000", "script-max-memory", "40mb",
-	"script-max-pattern-steps", "1500000", "script-max-coroutines", "100", "script-max-reply", "4mb"}
 
 func say(t *testing.T, c *respconn.Conn, args ...string) string {
 	t.Helper()
@@ -41,16 +42,46 @@ func say(t *testing.T, c *respconn.Conn, args ...string) string {
 }
 
 // logged are the variants that enter the log.
-var logged = []string{"global", "flagged", "function"}
+var logged = []string{"flagged", "function", "global"}
 
 // variantsOf are the ways in which the i-th hostile script is run: all, or, where there
-// is less time, as a read and in one of those that every node runs, now and once more
-// behind a restart.
-func variantsOf(i int) []string {
-	if proc.Long() {
-		return append([]string{"reading"}, logged...)
+// is less time, one of those that every node runs, now and once more behind a restart.
+// What calls commands has keys of its own, and writes.
+func variantsOf(i int, a zoo.Animal) []string {
+	ways := slices.Concat(logged, []string{"reading"})
+	if strings.HasPrefix(a.Name, "redis.call") {
+		ways = []string{"global", "function"}
 	}
-	return []string{"reading", logged[i%len(logged)]}
+	if proc.Long() {
+		return ways
+	}
+	return ways[i%2 : i%2+1]
+}
+
+// worst are hostile scripts that run each time: once they took longer than others, or more memory.
+var worst = []string{
+	"loop", "doubling in pcall", "growing key", "reply after a write", "metamethods in coroutines", "lua: growing fields", "lua: __index chain of computed keys",
+	"lua: __call of no function", "pcall: error", "cjson.decode: error", "table.concat of nothing", "redis.call: RESTORE stream", "redis.call: MEMORY USAGE hash",
+}
+
+// drawn is how many others run.
+const drawn = 8
+
+// animals are the hostile scripts that run: all, or, where there is less time, the worst and some that
+// are drawn by chance.
+func animals(t *testing.T) []zoo.Animal {
+	all := slices.Concat(zoo.Animals, zoo.Dear)
+	if proc.Long() {
+		return all
+	}
+	rng := rand.New(rand.NewPCG(proc.Seed(t, uint64(time.Now().UnixNano())), 0))
+	var run []zoo.Animal
+	for _, a := range all {
+		if slices.Contains(worst, a.Name) || rng.IntN(len(all)) < drawn {
+			run = append(run, a)
+		}
+	}
+	return run
 }
 
 // variants are the ways in which a script is run: under the global lock, under
@@ -71,6 +102,9 @@ func asLibrary(source string) string {
 func visit(t *testing.T, c *respconn.Conn, variant string, a zoo.Animal) {
 	t.Helper()
 	want := a.Want
+	if want == "" && slices.ContainsFunc(zoo.Dear, func(d zoo.Animal) bool { return d.Name == a.Name }) {
+		want = zoo.Ended
+	}
 	switch {
 	case variant == "function":
 		if got := say(t, c, "FUNCTION", "LOAD", "REPLACE", asLibrary(a.Source)); got != `"zoo"` {
@@ -84,9 +118,7 @@ func visit(t *testing.T, c *respconn.Conn, variant string, a zoo.Animal) {
 	if want != "" && (got[0] != '-' || !strings.Contains(got, want)) {
 		t.Errorf("%s, %s: %.300s", a.Name, variant, got)
 	}
-	if took := time.Since(began); took > patience/2 {
-		t.Errorf("%s, %s: took %v", a.Name, variant, took)
-	}
+	t.Logf("%s, %s: %v", a.Name, variant, time.Since(began).Round(time.Millisecond))
 	if a.Writes && variant != "reading" {
 		if got := say(t, c, a.Ask, "{zoo}k"); got != a.Left {
 			t.Errorf("%s, %s: it left %s, not %s", a.Name, variant, got, a.Left)
@@ -94,24 +126,24 @@ func visit(t *testing.T, c *respconn.Conn, variant string, a zoo.Animal) {
 	}
 }
 
-// TestHostileScriptsEndOnACluster: each ends with an error that names a bound,
-// on all nodes alike; no process dies, others are served meanwhile; and so it is
-// again when all nodes are killed and replay their logs.
+// TestHostileScriptsEndOnACluster: at the default limits each ends with an error that names one, on
+// all nodes alike and after about the same time of a processor; no process dies, others are served
+// meanwhile; and so it is again when all nodes are killed and replay their logs.
 func TestHostileScriptsEndOnACluster(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	// That a reading script takes long is another test's affair.
 	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--busy-reply-threshold", "600000"}})
 	c := proc.Dial(t, cluster.Follower().Addr())
-	if got := say(t, c, limits...); got != "+OK" {
-		t.Fatal(got)
-	}
 	pids := pidsOf(cluster)
 	watch := watchNodes(cluster)
 	probe := startProbe(t, cluster.WaitLeader().Addr())
-	for i, a := range zoo.Animals {
-		for _, variant := range variantsOf(i) {
+	spent, runs := cpuOf(cluster), 0
+	for i, a := range animals(t) {
+		for _, variant := range variantsOf(i, a) {
 			visit(t, c, variant, a)
+			say(t, c, "DEL", "li", "se", "is", "zs", "ha", "st", "xs", "ge", "hl", "hm") // of zoo.Dear
+			runs++
 		}
 	}
 	probe.stop(t)
@@ -119,6 +151,13 @@ func TestHostileScriptsEndOnACluster(t *testing.T) {
 		t.Logf("%s: %d MB at its highest", name, bytes/mb)
 		if bytes > rssMax {
 			t.Errorf("%s took %d MB", name, bytes/mb)
+		}
+	}
+	for i, now := range cpuOf(cluster) {
+		each := (now - spent[i]) / time.Duration(runs)
+		t.Logf("%s: %v of a processor for each of %d scripts", cluster.Nodes[i].Name, each.Round(time.Millisecond), runs)
+		if each > cpuMax {
+			t.Errorf("%s took %v of a processor for each script", cluster.Nodes[i].Name, each)
 		}
 	}
 	if now := pidsOf(cluster); !slices.Equal(now, pids) {
@@ -131,6 +170,14 @@ func TestHostileScriptsEndOnACluster(t *testing.T) {
 	if after, _ := same(t, cluster, executed); after != before {
 		t.Errorf("the state was %s, and is %s after a restart", before, after)
 	}
+}
+
+func cpuOf(c *proc.Cluster) []time.Duration {
+	var spent []time.Duration
+	for _, n := range c.Nodes {
+		spent = append(spent, n.CPU())
+	}
+	return spent
 }
 
 func pidsOf(c *proc.Cluster) []int {

@@ -38,7 +38,7 @@ func TestScriptsWithoutMemory(t *testing.T) {
 func TestReadingScriptsEndInTime(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	cluster := proc.NewCluster(t, 3, proc.Options{Args: append([]string{"--script-max-instructions", "1000000000000", "--busy-reply-threshold", "600000"}, proc.OneLeader...)})
+	cluster := proc.NewCluster(t, 3, proc.Options{Args: append([]string{"--script-max-work-ms", "1000000", "--busy-reply-threshold", "600000"}, proc.OneLeader...)})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	const loop = "while true do end"
 	const where = " script: 694a5fe1ddb97a4c6a1bf299d9537c7d3d0f84e7, on @user_script:1."

@@ -9,6 +9,10 @@ import (
 	"lockstep/fsm"
 )
 
+// BlockOvertime is how long a blocking command may take beyond its own timeout to learn
+// what became of it: about as long as an election with all that belongs to it.
+const BlockOvertime = 5 * time.Second
+
 // Call is one txn on its way to a shard, and its answer (after net/rpc.Call).
 // Reply or Err is set when the call is done; Reply is RESP in the txn's Proto
 // and belongs to the caller.

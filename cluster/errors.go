@@ -37,6 +37,10 @@ var (
 	ErrMustLog = errors.New("the call writes")
 )
 
+// ErrClientGone is why the context of a call ends whose client has gone: nobody waits for
+// an answer any more.
+var ErrClientGone = errors.New("the connection has ended")
+
 // ErrUnknown: the txn may have entered the log, and may still execute.
 var ErrUnknown = errors.New("outcome unknown")
 

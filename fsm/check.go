@@ -65,6 +65,9 @@ func (t *Txn) check() error {
 	if single && len(t.Ops) != 1 || t.Kind == KindSetting && t.Ops[0].lookup() != settingSpec {
 		return fmt.Errorf("%w: a txn of kind %d with %d ops", ErrCorrupt, t.Kind, len(t.Ops))
 	}
+	if t.Kind == KindServe && t.Ops[0].lookup().Waits == nil {
+		return fmt.Errorf("%w: %.40q does not wait", ErrCommand, t.Ops[0].Args[0])
+	}
 	if t.Kind == KindSetting {
 		return checkSetting(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2]))
 	}

@@ -20,6 +20,7 @@ import (
 //
 //	node u64  boot u64  lane u32  first seq uv  acked below uv  txns uv
 //	{ kind u8  proto u8  [ user ]  [ caller: node u64  client uv ]
+//	  [ serve, of KindServe: node u64  boot u64  lane u32  seq uv  how u8 ]
 //	  watches uv { db u8  key  version uv  seen at uv }
 //	  ops uv     { db u8  args uv  { arg } } }
 //
@@ -166,16 +167,21 @@ func (d *entryDecoder) decode(group uint32, data []byte) (Entry, error) {
 
 // AppendBundle appends the encoding of b.
 func AppendBundle(dst []byte, b *Bundle) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, b.Origin.Node)
-	dst = binary.LittleEndian.AppendUint64(dst, b.Origin.Boot)
-	dst = binary.LittleEndian.AppendUint32(dst, b.Origin.Lane)
-	dst = binary.AppendUvarint(dst, b.FirstSeq)
+	dst = AppendTxnID(dst, TxnID{b.Origin, b.FirstSeq})
 	dst = binary.AppendUvarint(dst, b.AckedBelow)
 	dst = binary.AppendUvarint(dst, uint64(len(b.Txns)))
 	for i := range b.Txns {
 		dst = appendTxn(dst, &b.Txns[i])
 	}
 	return dst
+}
+
+// AppendTxnID appends the encoding of an identity.
+func AppendTxnID(dst []byte, id TxnID) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, id.Node)
+	dst = binary.LittleEndian.AppendUint64(dst, id.Boot)
+	dst = binary.LittleEndian.AppendUint32(dst, id.Lane)
+	return binary.AppendUvarint(dst, id.Seq)
 }
 
 func appendTxn(dst []byte, t *Txn) []byte {
@@ -198,6 +204,9 @@ func appendTxn(dst []byte, t *Txn) []byte {
 	}
 	if t.Caller.Node != 0 {
 		dst = appendCaller(dst, t.Caller)
+	}
+	if t.Kind == KindServe {
+		dst = append(AppendTxnID(dst, t.Serve.Wait), byte(t.Serve.How))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(t.Watches)))
 	for i := range t.Watches {
@@ -241,8 +250,12 @@ func appendText(dst, s []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// callerBytesMax is the most that a caller takes.
-const callerBytesMax = 8 + binary.MaxVarintLen64
+// callerBytesMax is the most that a caller takes, txnIDBytesMax the most that an
+// identity does.
+const (
+	callerBytesMax = 8 + binary.MaxVarintLen64
+	txnIDBytesMax  = 8 + 8 + 4 + binary.MaxVarintLen64
+)
 
 // BundleSize is at least the number of bytes that a bundle of common txns takes.
 func BundleSize(b *Bundle) int {
@@ -256,6 +269,9 @@ func BundleSize(b *Bundle) int {
 // TxnSize is about the number of bytes a txn takes in an entry.
 func TxnSize(t *Txn) int {
 	n := 8 + len(t.User)
+	if t.Kind == KindServe {
+		n += txnIDBytesMax + 1
+	}
 	if t.Caller.Node != 0 {
 		n += callerBytesMax
 	}
@@ -430,13 +446,17 @@ func (d *decoder) text() []byte {
 }
 
 func (d *decoder) bundle(b *Bundle) {
-	b.Origin = Origin{d.u64(), d.u64(), d.u32()}
-	b.FirstSeq = d.uvarint()
+	id := d.id()
+	b.Origin, b.FirstSeq = id.Origin, id.Seq
 	b.AckedBelow = d.uvarint()
 	b.Txns = d.txns.cut(d.countOf(txnBytesMin))
 	for i := range b.Txns {
 		d.txn(&b.Txns[i])
 	}
+}
+
+func (d *decoder) id() TxnID {
+	return TxnID{Origin{d.u64(), d.u64(), d.u32()}, d.uvarint()}
 }
 
 func (d *decoder) txn(t *Txn) {
@@ -450,8 +470,11 @@ func (d *decoder) txn(t *Txn) {
 	if proto&protoCaller != 0 {
 		t.Caller = d.caller()
 	}
-	if t.Kind > kindLast {
+	switch {
+	case t.Kind > kindLast:
 		d.fail()
+	case t.Kind == KindServe:
+		t.Serve = Serve{d.id(), ServeHow(d.u8())}
 	}
 	if n := d.countOf(watchBytesMin); n > 0 {
 		t.Watches = make([]Watch, n)

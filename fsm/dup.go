@@ -42,6 +42,8 @@ type dupOrigin struct {
 	// held is the number of records in all lanes.
 	held  int
 	lanes [Lanes]*dupLane
+	// waits are the lanes of clients that wait, by their number; see serve.go.
+	waits map[uint32]*waitLane
 }
 
 // replyRoom is the length in bytes up to which the reply of a new record is kept,
@@ -75,9 +77,9 @@ type dupRecord struct {
 	room int32
 	done bool
 	// lost: the reply was too long to keep; gone: the txn did not run, for
-	// OutcomeScriptGone.
-	lost, gone bool
-	reply      []byte
+	// OutcomeScriptGone; unserved: it is of KindServe and found nothing.
+	lost, gone, unserved bool
+	reply                []byte
 	// others wait for the same txn, met again before it had run; the last comes
 	// first.
 	others *waiting
@@ -112,22 +114,13 @@ func (d *dupTable) lane(b *Bundle, index uint64, stampMs int64) *dupLane {
 	if b.Origin.Node == 0 {
 		return unrepeated
 	}
-	if !b.NumbersFit() || !bootFits(b.Origin.Boot, stampMs) {
+	if !b.NumbersFit() {
 		return nil
 	}
-	o := d.origins[b.Origin.Node]
+	o := d.origin(b.Origin.Node, b.Origin.Boot, index, stampMs)
 	if o == nil {
-		o = &dupOrigin{boot: b.Origin.Boot}
-		d.evict()
-		d.origins[b.Origin.Node] = o
-	}
-	if b.Origin.Boot < o.boot {
 		return nil
 	}
-	if b.Origin.Boot > o.boot {
-		*o = dupOrigin{boot: b.Origin.Boot}
-	}
-	o.usedAt = index
 	l := o.lanes[b.Origin.Lane]
 	if l == nil {
 		l = &dupLane{origin: o, base: b.AckedBelow}
@@ -141,7 +134,7 @@ func (d *dupTable) lane(b *Bundle, index uint64, stampMs int64) *dupLane {
 // (package router): it acknowledges nothing that it sends only now, and goes no
 // further than LaneWindow beyond what it has acknowledged.
 func (b *Bundle) NumbersFit() bool {
-	end := b.FirstSeq + uint64(len(b.Txns))
+	end := b.FirstSeq + b.numbered()
 	return b.Origin.Lane < Lanes && b.AckedBelow <= b.FirstSeq && end >= b.FirstSeq && end-b.AckedBelow <= LaneWindow
 }
 
@@ -171,6 +164,26 @@ func (d *dupTable) staleReply(node uint64) []byte {
 func StaleBoot(reply []byte) uint64 {
 	boot, _ := binary.Uvarint(reply)
 	return boot
+}
+
+// origin returns what is known of a gateway; nil: its process is one that has
+// ended, or none that there can be.
+func (d *dupTable) origin(node, boot, index uint64, stampMs int64) *dupOrigin {
+	o := d.origins[node]
+	switch {
+	case !bootFits(boot, stampMs):
+		return nil
+	case o == nil:
+		d.evict()
+		o = &dupOrigin{boot: boot}
+		d.origins[node] = o
+	case boot < o.boot:
+		return nil
+	case boot > o.boot:
+		*o = dupOrigin{boot: boot}
+	}
+	o.usedAt = index
+	return o
 }
 
 // evict makes room for one more gateway.
@@ -251,7 +264,7 @@ func (r *dupRecord) finish(reply []byte, outcome Outcome, wanted bool) []byte {
 	r.mu.Lock()
 	kept := len(reply) <= int(r.room)
 	reply = copyIf(kept || wanted || r.others != nil, reply)
-	r.done, r.lost, r.gone = true, !kept, outcome == OutcomeScriptGone
+	r.done, r.lost, r.gone, r.unserved = true, !kept, outcome == OutcomeScriptGone, outcome == OutcomeUnserved
 	if kept {
 		r.reply = reply
 	}
@@ -288,6 +301,8 @@ func (r *dupRecord) answer(receiver Receiver, txn int) {
 		receiver.Deliver(txn, nil, OutcomeReplyLost, 0)
 	case r.gone:
 		receiver.Deliver(txn, nil, OutcomeScriptGone, 0)
+	case r.unserved:
+		receiver.Deliver(txn, nil, OutcomeUnserved, 0)
 	default:
 		receiver.Deliver(txn, r.reply, OutcomeDone, 0)
 	}

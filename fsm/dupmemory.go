@@ -29,18 +29,23 @@ func (d *dupTable) memoryBytes() int64 {
 	for _, node := range d.sortedNodes() {
 		o := d.origins[node]
 		held += int64(o.held)
-		for _, l := range o.lanes {
-			if l == nil {
-				continue
+		look := func(r *dupRecord) {
+			if r != nil && looked < dupLooksMax {
+				looked++
+				bytes += r.replyBytes()
 			}
-			for _, r := range l.records {
-				if looked == dupLooksMax {
-					break
+		}
+		for _, l := range o.lanes {
+			if l != nil && looked < dupLooksMax {
+				for _, r := range l.records {
+					look(r)
 				}
-				if r != nil {
-					looked++
-					bytes += r.replyBytes()
-				}
+			}
+		}
+		// order does not matter: any will do
+		for _, l := range o.waits {
+			if look(l.record); looked == dupLooksMax {
+				break
 			}
 		}
 	}

@@ -32,6 +32,13 @@ type work struct {
 	// origin and seq are the txn's identity.
 	origin *Origin
 	seq    uint64
+	// next runs right behind this one and under the same ticket, which is that of
+	// head: a KindServe for a client that waits for what this one may bring.
+	next, head *work
+	// left: the txn was left out.
+	left bool
+	// before is the outcome of the KindServe before this one of the same wait.
+	before *dupRecord
 	task   sched.Task
 	// slot is room for the one lock slot that most txns need.
 	slot [1]sched.SlotMode
@@ -88,17 +95,25 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 		// A bundle's records are forgotten together: had they their memory from those of
 		// others, theirs would stay for as long.
 		records := make([]dupRecord, len(b.Txns))
+		seq := b.FirstSeq
 		for j := range b.Txns {
-			record, verdict := lane.judge(b.FirstSeq+uint64(j), &records[j])
+			w := work{run: r, txn: &b.Txns[j], ordinal: ordinal, origin: &b.Origin, seq: seq}
+			var verdict verdict
+			if w.txn.Kind == KindServe {
+				verdict = r.st.dup.serve(&w)
+			} else {
+				w.record, verdict = lane.judge(seq, &records[j])
+				seq++
+			}
 			switch verdict {
 			case verdictStale:
 				r.m.counters.Stale.Add(1)
-				r.stale(ordinal, b)
+				r.stale(ordinal, w.id().Node)
 			case verdictKnown:
 				r.m.counters.Duplicates.Add(1)
-				record.answer(r.receiver, ordinal)
+				w.record.answer(r.receiver, ordinal)
 			case verdictRun:
-				works = append(works, work{run: r, txn: &b.Txns[j], record: record, ordinal: ordinal, origin: &b.Origin, seq: b.FirstSeq + uint64(j)})
+				works = append(works, w)
 			}
 			ordinal++
 		}
@@ -116,10 +131,10 @@ func (r *run) deliver(ordinal int, reply []byte, outcome Outcome, work int64) {
 	}
 }
 
-// stale tells the receiver of a txn that it was stale.
-func (r *run) stale(ordinal int, b *Bundle) {
+// stale tells the receiver of a gateway's txn that it was stale.
+func (r *run) stale(ordinal int, node uint64) {
 	if r.receiver != nil {
-		r.receiver.Deliver(ordinal, r.st.dup.staleReply(b.Origin.Node), OutcomeStale, 0)
+		r.receiver.Deliver(ordinal, r.st.dup.staleReply(node), OutcomeStale, 0)
 	}
 }
 
@@ -130,8 +145,8 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 	var gone *Origin
 	for i := range works {
 		w := &works[i]
-		if w.origin == gone || !r.findScripts(w.txn) {
-			gone = w.origin
+		if w.txn.Kind != KindServe && (w.origin == gone || !r.findScripts(w.txn)) {
+			gone, w.left = w.origin, true
 			w.leaveOut()
 			continue
 		}
@@ -140,6 +155,9 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 		r.setting(w.txn)
 		w.settings = r.st.settings
 		r.settle(w.txn)
+		if i > 0 && w.follows(&works[i-1]) {
+			continue
+		}
 		w.task.Access.Slots = w.slot[:0]
 		w.task.Heavy = accessOf(&w.task.Access, &w.first, r.st.ks, w.txn)
 		w.task.Work = w
@@ -307,9 +325,18 @@ func (p *executionPool) put(x *execution) {
 	p.pool.Put(x)
 }
 
-// Run implements sched.Runner: it runs the txn under its locks, and hands out
-// the reply.
+// Run implements sched.Runner: it runs the txn, and those behind it under the
+// same ticket.
 func (w *work) Run() {
+	for w != nil {
+		next := w.next
+		w.runOne()
+		w = next
+	}
+}
+
+// runOne runs the txn under its locks, and hands out the reply.
+func (w *work) runOne() {
 	m := w.run.m
 	x := m.executions.get()
 	x.out.Reset(int(w.txn.Proto))
@@ -331,17 +358,22 @@ func (w *work) Run() {
 	if tracker != nil && tracker.Tracking() {
 		x.ctx.Changes = &x.changes
 	}
-	runTxn(m, &x.ctx, w.txn)
+	outcome := OutcomeDone
+	if w.txn.Kind == KindServe {
+		outcome = w.serve(&x.ctx)
+	} else {
+		runTxn(m, &x.ctx, w.txn)
+	}
 	w.settleFunctions()
 	if len(x.changes.Keys) > 0 {
-		tracker.Changed(TxnID{*w.origin, w.seq}, x.changes.Keys)
+		tracker.Changed(w.id(), x.changes.Keys)
 	}
-	answer := w.record.finish(x.out.Bytes(), OutcomeDone, w.run.receiver != nil)
+	answer, outcome := w.finish(x.out.Bytes(), outcome)
 	did := x.ctx.Work() + commandsWork(w.txn.Ops)
 	m.executions.put(x)
 	m.counters.Txns.Add(1)
 	m.counters.Work.Add(did)
-	w.run.deliver(w.ordinal, answer, OutcomeDone, did)
+	w.run.deliver(w.ordinal, answer, outcome, did)
 	m.progress.done(w.run.entry, 1)
 }
 
@@ -351,6 +383,22 @@ func commandsWork(ops []Op) (sum int64) {
 		sum += command.CommandWork(ops[i].Args)
 	}
 	return sum
+}
+
+// id is the txn's identity.
+func (w *work) id() TxnID {
+	if w.txn.Kind == KindServe {
+		return w.txn.Serve.Wait
+	}
+	return TxnID{*w.origin, w.seq}
+}
+
+// finish records what became of the txn, and returns what who waits for it is told.
+func (w *work) finish(reply []byte, outcome Outcome) ([]byte, Outcome) {
+	if w.served() {
+		return w.record.repeat(w.before)
+	}
+	return w.record.finish(reply, outcome, w.run.receiver != nil), outcome
 }
 
 // runTxn runs all ops of a txn.

@@ -27,6 +27,7 @@ type header struct {
 type originImage struct {
 	node, boot, usedAt uint64
 	lanes              []laneImage
+	waits              []waitImage
 }
 
 type laneImage struct {
@@ -44,7 +45,7 @@ func (d *dupTable) images() []originImage {
 	images := make([]originImage, 0, len(d.origins))
 	for _, node := range d.sortedNodes() {
 		o := d.origins[node]
-		image := originImage{node: node, boot: o.boot, usedAt: o.usedAt}
+		image := originImage{node: node, boot: o.boot, usedAt: o.usedAt, waits: o.waitImages()}
 		for i, l := range o.lanes {
 			if l != nil {
 				image.lanes = append(image.lanes, laneImage{uint32(i), l.base, append([]*dupRecord(nil), l.records...)})
@@ -63,6 +64,7 @@ func dupTableOf(images []originImage) *dupTable {
 			o.lanes[l.lane] = &dupLane{origin: o, base: l.base, records: l.records}
 			o.held += seen(l.records)
 		}
+		o.restoreWaits(image.waits)
 		d.origins[image.node] = o
 	}
 	return d
@@ -121,6 +123,10 @@ func (o *originImage) append(dst []byte) []byte {
 			dst = r.append(dst)
 		}
 	}
+	dst = binary.AppendUvarint(dst, uint64(len(o.waits)))
+	for i := range o.waits {
+		dst = o.waits[i].append(dst)
+	}
 	return dst
 }
 
@@ -131,6 +137,7 @@ const (
 	recordLost
 	recordKept
 	recordGone
+	recordUnserved
 )
 
 func (r *dupRecord) append(dst []byte) []byte {
@@ -141,6 +148,8 @@ func (r *dupRecord) append(dst []byte) []byte {
 		return append(dst, recordLost)
 	case r.gone:
 		return append(dst, recordGone)
+	case r.unserved:
+		return append(dst, recordUnserved)
 	}
 	return appendText(append(dst, recordKept), r.reply)
 }
@@ -188,6 +197,10 @@ func (o *originImage) decode(d *decoder) {
 			l.records[j] = decodeRecord(d)
 		}
 	}
+	o.waits = make([]waitImage, d.count())
+	for i := range o.waits {
+		o.waits[i].decode(d)
+	}
 }
 
 func decodeRecord(d *decoder) *dupRecord {
@@ -198,6 +211,8 @@ func decodeRecord(d *decoder) *dupRecord {
 		return &dupRecord{done: true, lost: true}
 	case recordGone:
 		return &dupRecord{done: true, gone: true}
+	case recordUnserved:
+		return &dupRecord{done: true, unserved: true}
 	case recordKept:
 		return &dupRecord{done: true, reply: append([]byte(nil), d.text()...)}
 	}

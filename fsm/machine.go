@@ -48,6 +48,9 @@ const (
 	// has not run and never will: it can be sent anew with the script's text, under
 	// another identity.
 	OutcomeScriptGone
+	// OutcomeUnserved: a KindServe found nothing, and has changed nothing that
+	// commands see.
+	OutcomeUnserved
 )
 
 // Receiver takes the replies to one entry's txns. Deliver is called once for

@@ -154,6 +154,7 @@ type simLog struct {
 	sent  []Bundle
 	stamp int64
 	n     uint64
+	waits [simWaits]simWait
 	// candidates are keys that may be evicted.
 	candidates []engine.Candidate
 }
@@ -181,6 +182,10 @@ func (l *simLog) entry() []byte {
 			b.Add(AppendBundle(nil, &again))
 			continue
 		}
+		if l.rng.IntN(8) == 0 {
+			// A leader's own.
+			b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{l.serve()}}))
+		}
 		bundle := l.bundle()
 		l.sent = append(l.sent, bundle)
 		if len(l.sent) > 64 {
@@ -205,6 +210,7 @@ func (l *simLog) bundle() Bundle {
 		b.Txns = append(b.Txns, l.txn())
 	}
 	l.seq[lane] += uint64(len(b.Txns))
+	b.Txns = l.withServes(b.Txns)
 	return b
 }
 
@@ -393,7 +399,7 @@ func compare(t *testing.T, machines []*simMachine, index uint64) {
 // given a reply too long to be kept if the first one still runs, and told that
 // it is lost if not: the one thing that timing may decide, for it is no state.
 func sameReply(a, b string) bool {
-	const always = simLanes * (simUnacked + simBundle)
+	const always = simLanes*(simUnacked+simBundle) + simWaits
 	lost, kept := fmt.Sprintf("%d ", OutcomeReplyLost), replyRoom(always)
 	return a == b || a == lost && len(b) > kept || b == lost && len(a) > kept
 }

@@ -129,8 +129,11 @@ const (
 	// KindEvict deletes the keys of its single op's arguments that have not
 	// changed since the leader chose them. Only a shard's leader makes it.
 	KindEvict
+	// KindServe runs the blocking command of a client that waits (serve.go). Only
+	// a shard's leader makes it.
+	KindServe
 
-	kindLast = KindEvict
+	kindLast = KindServe
 )
 
 // databases is the number of databases an Op can name.
@@ -155,6 +158,8 @@ type Txn struct {
 	Caller  command.Caller
 	Ops     []Op
 	Watches []Watch
+	// Serve says, of a KindServe, which wait is served, and how.
+	Serve Serve
 }
 
 // GrowsMemory tells whether the txn is refused while memory is full: one of its
@@ -197,10 +202,22 @@ func (t *Txn) has(property func(*command.Spec) bool) bool {
 // from gateway to leader and into an entry, in one encoding.
 type Bundle struct {
 	Origin Origin
-	// FirstSeq is the sequence number of Txns[0]; the others follow.
+	// FirstSeq is the sequence number of the first txn; the others follow. Those of
+	// KindServe, which a leader puts in between, have identities of their own, and no
+	// number of the lane.
 	FirstSeq uint64
 	// AckedBelow promises that the gateway will never ask again for a txn of
 	// this lane with a lower sequence number; their answers may be forgotten.
 	AckedBelow uint64
 	Txns       []Txn
+}
+
+// numbered is how many of the bundle's txns have a number of its lane.
+func (b *Bundle) numbered() (n uint64) {
+	for i := range b.Txns {
+		if b.Txns[i].Kind != KindServe {
+			n++
+		}
+	}
+	return n
 }

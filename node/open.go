@@ -73,26 +73,34 @@ func (n *Node) listenPeers(context.Context) error {
 // handleCalls serves what other gateways ask of this node's replicas, once they
 // are open.
 func (n *Node) handleCalls(t *transport.Transport) {
-	own := func(serve func(from uint64, payload []byte, reply func([]byte))) transport.Handler {
+	own := func(serve func(from transport.Peer, payload []byte, reply func([]byte))) transport.Handler {
 		return func(from transport.Peer, payload []byte, reply func([]byte)) {
 			if n.serving.Load() {
-				serve(meta.NodeID(from.NodeID).Incarnation(), payload, reply)
+				serve(from, payload, reply)
 			} else {
 				reply(router.NotReady())
 			}
 		}
 	}
 	served := func(serve func(payload []byte, reply func([]byte))) transport.Handler {
-		return own(func(_ uint64, payload []byte, reply func([]byte)) { serve(payload, reply) })
+		return own(func(_ transport.Peer, payload []byte, reply func([]byte)) { serve(payload, reply) })
 	}
-	t.Handle(router.KindPropose, own(func(from uint64, payload []byte, reply func([]byte)) { n.router.ServePropose(from, payload, reply) }))
+	t.Handle(router.KindPropose, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.router.ServePropose(incarnation(from), payload, reply)
+	}))
 	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.router.ServeRead(n.ctx, payload, reply) }))
 	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.router.ServeStale(n.ctx, payload, reply) }))
 	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.router.ServeIndex(n.ctx, payload, reply) }))
 	t.Handle(leaders.Kind, served(func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) }))
-	t.Handle(router.KindWait, own(func(from uint64, payload []byte, reply func([]byte)) { n.router.ServeWait(from, payload, reply) }))
+	t.Handle(router.KindWait, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.router.ServeWait(incarnation(from), from, payload, reply)
+	}))
+	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.router.ServeWaitList(payload, reply) }))
 	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
 }
+
+// incarnation is the number of a peer by which gateways name themselves in the log.
+func incarnation(from transport.Peer) uint64 { return meta.NodeID(from.NodeID).Incarnation() }
 
 // inWords explains why a port could not be opened.
 func inWords(err error, what string, port int) error {
@@ -281,6 +289,9 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		},
 		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
+		SendList: func(ctx context.Context, addr string, list []byte) error {
+			return router.SendWaitList(ctx, n.transport, addr, group, list)
+		},
 	}
 }
 

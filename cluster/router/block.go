@@ -1,44 +1,15 @@
 package router
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"slices"
+	"sync"
 	"time"
 
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
-	"lockstep/cluster/transport"
-	"lockstep/engine"
-	"lockstep/engine/command"
-	"lockstep/engine/hashslot"
 	"lockstep/fsm"
 )
-
-// KindWait carries a wait to the leader of a shard: shard u32, what to do and
-// what for u8, the waiter's node u64 and number u64, db u8, a group if there is one, and
-// keys, each behind its length uv.
-// Answer: error u8, as in wireErrors; it comes when the waiter may try.
-const KindWait uint8 = 3
-
-// What a KindWait request asks for: bits of its second field. The two above them
-// are the kind of value that is waited for, a place in waitKinds.
-const (
-	waitTried = 1 << iota
-	waitRenew
-	waitShared
-	waitLeave
-	waitKindShift = iota
-	// waitGrouped is behind the kind: the first of the keys is the group that is read
-	// as one of. Leaders of before take it for one more key.
-	waitGrouped = 1 << 6
-)
-
-// waitKinds are the kinds as they are sent; leaders of before took none, and read
-// the bits as none.
-var waitKinds = [4]engine.Kind{engine.KindString, engine.KindList, engine.KindSortedSet, engine.KindStream}
 
 // waitWatchEvery is how often a wait looks whether another node leads by now, and
 // waitDoubtEvery how often it asks. A leader that is lost mostly says so itself; and of
@@ -48,69 +19,87 @@ const (
 	waitDoubtEvery = 2 * time.Second
 )
 
-// forwardedWaitsMax bounds this gateway's waits at other nodes. Each is an open
-// request to its peer, of which there may be twice as many (package transport):
-// reads and writes always find room beside them.
-const forwardedWaitsMax = 1 << 15
+// goneMax is how long a client that has gone is taken back from the leader: nobody waits for
+// the answer.
+const goneMax = 500 * time.Millisecond
 
 // waiterPause is how long a wait that was refused waits before asking again.
 const waiterPause = 20 * time.Millisecond
 
-// Block runs a blocking command. It waits for one of the keys to be filled, for
-// no longer than the timeout (0: for ever) nor than ctx lasts, and tries when it
-// is this client's turn; an attempt is an ordinary call, and has run when Block
-// returns. It returns false if the command found nothing in time; else call has
-// Reply or Err.
+// waitIDs hands out identities for the waits of one shard's clients: each a lane, which is
+// used again when the wait has ended, and a number.
+type waitIDs struct {
+	mu   sync.Mutex
+	free []uint32
+	seqs []uint64
+}
+
+// take returns a lane and a number; false: there are too many waits.
+func (w *waitIDs) take() (lane uint32, seq uint64, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.free); n > 0 {
+		lane = w.free[n-1]
+		w.free = w.free[:n-1]
+	} else if len(w.seqs) < fsm.WaitLanes {
+		lane = uint32(len(w.seqs))
+		w.seqs = append(w.seqs, 0)
+	} else {
+		return 0, 0, false
+	}
+	w.seqs[lane]++
+	return lane, w.seqs[lane], true
+}
+
+func (w *waitIDs) give(lane uint32) {
+	w.mu.Lock()
+	w.free = append(w.free, lane)
+	w.mu.Unlock()
+}
+
+// Block runs a blocking command: it has one of the keys waited for, for no longer than
+// the timeout (0: for ever) nor than ctx lasts. waits is called once when the shard's
+// leader has the client among those that wait. Block returns false if the command found
+// nothing in time; else call has Reply or Err.
 //
-// What an attempt takes from a list reaches this gateway or is not taken: its
-// identity makes it safe to ask for its outcome again, so a change of leader is
-// a pause like any other.
-func (r *Router) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, keys [][]byte) bool {
+// What is taken from a list reaches this gateway or is not taken: the wait has an
+// identity, by which a leader can be asked again what became of it (fsm/serve.go). So
+// nothing is an answer only when it is certain that nothing was taken and nothing will
+// be, and that the leader which says so leads: ErrNoLeader, where no leader was found in
+// time and none can have served the wait; else ErrUnknown.
+func (r *Router) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool {
 	index, ok := r.shardOf(call)
 	if !ok {
 		call.Err = cluster.ErrCrossSlot
 		return true
 	}
-	b := &blocked{
-		router: r, index: index, call: call,
-		wait: shard.Wait{
-			ID: shard.WaiterID{Node: r.cfg.Node, N: r.cfg.Boot<<40 + r.waits.Add(1)}, DB: call.Txn.Ops[0].DB,
-			Keys: keys, Kind: command.BlockKind(call.Txn.Ops[0].Args), Group: command.BlockGroup(call.Txn.Ops[0].Args), Shared: call.ReadOnly,
-		},
+	b := &blocked{router: r, index: index, call: call, wait: shard.Wait{Txn: call.Txn}, waits: waits}
+	if !b.number() {
+		call.Err = cluster.ErrOverloaded
+		return true
 	}
-	defer b.leave()
-	begun := time.Now()
-	wait, cancel := ctx, context.CancelFunc(func() {})
+	defer func() { r.waitIDs[index].give(b.lane) }()
+	own, cancel := ctx, context.CancelFunc(func() {})
 	if timeout > 0 {
-		wait, cancel = context.WithTimeout(ctx, timeout)
+		own, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
-	tries := 0
-	for wait.Err() == nil {
-		turn, err := b.turn(wait)
-		if err != nil {
-			call.Err = err
-			return true
-		}
-		if !turn {
-			continue
-		}
-		tries++
-		if b.try() {
+	for own.Err() == nil {
+		if b.goOn(own, b.ask(own)) {
 			return true
 		}
 	}
-	if tries == 0 && ctx.Err() == nil && time.Since(begun) < sureOfALook {
-		// So little time that the leader may not have looked: what is there
-		// already is for the taking, however short the timeout.
-		b.atOnce = true
-		return b.try()
+	overtime := cluster.BlockOvertime
+	if why := context.Cause(ctx); errors.Is(why, cluster.ErrClientGone) || errors.Is(why, context.Canceled) {
+		overtime = goneMax
 	}
-	return false
+	late, cancelLate := context.WithTimeout(context.WithoutCancel(ctx), overtime)
+	defer cancelLate()
+	if call.ReadOnly {
+		return b.endRead(late, ctx.Err() != nil)
+	}
+	return b.end(late, ctx.Err() != nil)
 }
-
-// sureOfALook is the time in which a leader has looked at the keys of a wait.
-const sureOfALook = time.Second
 
 // blocked is one client's blocking command.
 type blocked struct {
@@ -118,261 +107,209 @@ type blocked struct {
 	index  int
 	call   *cluster.Call
 	wait   shard.Wait
-	// at is the leader that knows of the wait, self if that is this node.
-	at   string
-	self bool
-	// atOnce tells that the turn at hand came because a key was there already.
-	atOnce bool
+	// lane is that of the wait's identity, numbers are those of this gateway that it is of.
+	lane    uint32
+	numbers *lanes
+	// at is the leader that was asked last, self if that is this node.
+	at     string
+	self   bool
+	doubts doubts
+	// asked is how often a leader was asked by this identity.
+	asked int
+	// waits tells that the client waits; nil: it did.
+	waits func()
+	// unserved: the wait has ended, and the client has got nothing.
+	unserved bool
 }
 
-// turn waits until it is worth trying; false: it is not, or not here. There may
-// be no room to wait in, or too much to be waited for, which is an error.
-func (b *blocked) turn(ctx context.Context) (bool, error) {
-	err := b.ask(ctx)
-	b.wait.Tried, b.wait.Renew = false, false
-	b.atOnce = errors.Is(err, shard.ErrAtOnce)
+// goOn takes the answer to a request; true: the command has been answered.
+func (b *blocked) goOn(ctx context.Context, res shard.Result) bool {
+	b.wait.Tried = false
+	err := res.Err
 	switch {
-	case err == nil, b.atOnce:
-		return true, nil
-	case errors.Is(err, cluster.ErrOverloaded), errors.Is(err, cluster.ErrTooLarge):
-		return false, err
+	case err == nil:
+		return b.ended(res.Replies[0])
 	case errors.Is(err, shard.ErrRenew):
-		b.wait.Renew = true
-	case ctx.Err() == nil:
-		// The next leader is asked, and looks at the keys for itself.
+		if b.waits != nil {
+			b.waits()
+			b.waits = nil
+		}
+	case errors.Is(err, shard.ErrTurn), errors.Is(err, shard.ErrAtOnce):
+		return b.read(ctx, errors.Is(err, shard.ErrAtOnce))
+	case !b.doubts.any() && refusesWait(err):
+		b.call.Err = err
+		return true
+	default:
+		// The next leader is asked.
 		pause(ctx, waiterPause)
-	}
-	return false, nil
-}
-
-// ask sends the wait to the leader and waits for its answer, or until another
-// node leads.
-func (b *blocked) ask(ctx context.Context) error {
-	leader := b.router.Leader(b.index)
-	addr, self := leader.Addr, leader.Self
-	if addr == "" && !self {
-		return cluster.ErrNoLeader
-	}
-	if addr != b.at || self != b.self {
-		b.leave()
-	}
-	told := make(chan error, 1)
-	if self {
-		replica := b.router.cfg.Replica(b.index)
-		if replica == nil {
-			return cluster.ErrNotLeader // it has just been closed
-		}
-		replica.Wait(b.wait, func(err error) { told <- err })
-	} else if err := b.forward(addr, told); err != nil {
-		return err
-	}
-	b.at, b.self = addr, self
-	timer := time.NewTicker(waitWatchEvery)
-	defer timer.Stop()
-	doubt := time.Now().Add(doubtAfter)
-	for {
-		select {
-		case err := <-told:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			// A wait is long; whether its leader still leads has to be asked for where
-			// no replica here would hear of another.
-			if now := time.Now(); !self && b.router.cfg.Replica(b.index) == nil && now.After(doubt) {
-				b.router.leaders.ask(b.index)
-				doubt = now.Add(waitDoubtEvery)
-			}
-			if now := b.router.leaders.of(b.index); (now.Addr != addr || now.Self != self) && (now.Addr != "" || now.Self) {
-				return cluster.ErrNotLeader
-			}
-		}
-	}
-}
-
-// forward sends the wait to a leader elsewhere, if not too many are there.
-func (b *blocked) forward(addr string, told chan<- error) error {
-	payload := b.encode(0)
-	if len(payload) > b.router.hopMax {
-		return cluster.ErrTooLarge
-	}
-	waits := &b.router.forwardedWaits
-	if waits.Add(1) > forwardedWaitsMax {
-		waits.Add(-1)
-		return cluster.ErrOverloaded
-	}
-	b.router.cfg.Peers.Go(addr, KindWait, payload, func(reply []byte, err error) {
-		waits.Add(-1)
-		err = waitAnswer(reply, err)
-		if errors.Is(err, cluster.ErrNotLeader) {
-			b.router.leaders.ask(b.index)
-		}
-		told <- err
-	})
-	return nil
-}
-
-// try makes an attempt; false: there was nothing.
-func (b *blocked) try() bool {
-	attempt := *b.call
-	if len(attempt.Slots) == 1 {
-		attempt.SetSlot(int(attempt.Slots[0]))
-	}
-	// Once begun it is carried through, even if the time is over: what it takes
-	// must be handed over.
-	b.router.Do(context.Background(), []*cluster.Call{&attempt})
-	switch {
-	case errors.Is(attempt.Err, cluster.ErrNoLeader):
-		return false
-	case attempt.Err == nil && isNull(attempt.Reply):
-		b.wait.Tried = true
-		return false
-	case attempt.Err == nil && !b.atOnce && bytes.HasPrefix(attempt.Reply, wrongType) && !b.readsAsGroup():
-		// A key of another kind is an error to who comes upon it, and nothing to
-		// who waits for a list; unless a list is there, too. Then another of the
-		// command's keys is the wrong one, and that is the answer.
-		if b.atOnce = b.isThere(); b.atOnce {
-			return b.try()
-		}
-		b.wait.Tried = true
-		return false
-	}
-	b.call.Reply, b.call.Err = attempt.Reply, attempt.Err
-	return true
-}
-
-// readsAsGroup tells whether the command is XREADGROUP, which does not wait for a
-// stream to come.
-func (b *blocked) readsAsGroup() bool { return b.wait.Kind == engine.KindStream && !b.wait.Shared }
-
-// typesAtOnce is how many keys' types are asked for together.
-const typesAtOnce = 256
-
-// isThere tells whether one of the keys has a value of the kind that is waited
-// for.
-func (b *blocked) isThere() bool {
-	want := "+" + b.wait.Kind.String() + "\r\n"
-	for keys := range slices.Chunk(b.wait.Keys, typesAtOnce) {
-		calls := make([]*cluster.Call, len(keys))
-		for i, key := range keys {
-			op := fsm.Op{DB: b.wait.DB, Args: [][]byte{[]byte("type"), key}}
-			calls[i] = &cluster.Call{Txn: fsm.Txn{NoTouch: true, Ops: []fsm.Op{op}}, ReadOnly: true}
-			calls[i].SetSlot(hashslot.Of(key))
-		}
-		b.router.Do(context.Background(), calls)
-		if slices.ContainsFunc(calls, func(c *cluster.Call) bool { return c.Err == nil && string(c.Reply) == want }) {
-			return true
-		}
 	}
 	return false
 }
 
-var wrongType = []byte("-WRONGTYPE ")
+// ended takes the outcome of a wait; true: the command has been answered.
+func (b *blocked) ended(reply shard.Reply) bool {
+	switch reply.Outcome {
+	case fsm.OutcomeDone:
+		b.call.Reply = reply.Bytes
+	case fsm.OutcomeReplyLost:
+		b.call.Err = cluster.ErrReplyLost
+	case fsm.OutcomeUnserved:
+		b.unserved = true
+		return false
+	default:
+		return b.renumber(fsm.StaleBoot(reply.Bytes))
+	}
+	return true
+}
 
-// isNull tells whether a reply is a null, of either protocol.
-func isNull(reply []byte) bool {
-	switch string(reply) {
-	case "*-1\r\n", "$-1\r\n", "_\r\n":
+// number gives the wait an identity; false: there are too many waits.
+func (b *blocked) number() bool {
+	r := b.router
+	lane, seq, ok := r.waitIDs[b.index].take()
+	if !ok {
+		return false
+	}
+	b.lane, b.numbers = lane, r.lanes[b.index].now.Load()
+	b.wait.ID = fsm.TxnID{Origin: fsm.Origin{Node: b.numbers.node, Boot: b.numbers.boot, Lane: fsm.WaitLane + lane}, Seq: seq}
+	if r.cfg.Numbered != nil && b.call.Client != 0 {
+		r.cfg.Numbered(b.index, b.wait.ID, []*cluster.Call{b.call})
+	}
+	return true
+}
+
+// renumber gives the wait another identity, for the shard takes this one for given up: this
+// gateway has begun anew, or must (lanes.go). Whether the wait was served before, nobody
+// knows then, unless it was asked for only once. True: that is the answer.
+func (b *blocked) renumber(boot uint64) bool {
+	b.router.renew(b.index, b.numbers, boot)
+	if b.asked > 1 {
+		b.call.Err = cluster.ErrUnknown
+		return true
+	}
+	b.router.waitIDs[b.index].give(b.lane)
+	if b.asked = 0; !b.number() {
+		b.call.Err = cluster.ErrOverloaded
 		return true
 	}
 	return false
 }
 
-// leave takes the wait back from the leader that knows of it.
-func (b *blocked) leave() {
+// refusesWait tells whether a leader refuses a wait for good.
+func refusesWait(err error) bool {
+	return refusesForGood(err) || errors.Is(err, cluster.ErrOverloaded)
+}
+
+// end ends a wait whose time is over, or whose client is let go or has gone, within
+// some overtime. It returns false where the client has certainly got nothing.
+func (b *blocked) end(late context.Context, gone bool) bool {
+	if gone && !b.doubts.any() {
+		return false
+	}
+	b.wait.Last, b.wait.Settles = true, gone
+	for late.Err() == nil {
+		switch answered := b.goOn(late, b.ask(late)); {
+		case answered:
+			return true
+		case b.unserved:
+			return false
+		}
+	}
+	if b.doubts.any() {
+		b.router.Counters.Unknown.Add(1)
+		b.call.Err = cluster.ErrUnknown
+	} else {
+		b.router.Counters.NoLeader.Add(1)
+		b.call.Err = cluster.ErrNoLeader
+	}
+	return true
+}
+
+// ask sends the wait to the leader and waits for its answer, or until another
+// node leads.
+func (b *blocked) ask(ctx context.Context) shard.Result {
+	leader := b.router.Leader(b.index)
+	addr, self := leader.Addr, leader.Self
+	if addr == "" && !self {
+		return shard.Result{Err: cluster.ErrNoLeader}
+	}
+	b.at, b.self = addr, self
+	b.wait.Again = b.doubts.any()
+	told := make(chan shard.Result, 1)
+	done := func(res shard.Result) {
+		b.doubts.answered(res.Err)
+		told <- res
+	}
+	if !b.call.ReadOnly {
+		b.doubts.asked()
+		b.asked++
+	}
+	if replica := b.router.cfg.Replica(b.index); !self {
+		b.forward(addr, done)
+	} else if replica == nil {
+		done(shard.Result{Err: cluster.ErrNotLeader}) // it has just been closed
+	} else {
+		replica.Wait(b.wait, nil, done)
+	}
+	return b.await(ctx, leader, told)
+}
+
+// doubts are about requests of which it is not known whether they have had, or will have,
+// the wait served. A request whose answer is not waited for any more may be answered yet.
+type doubts struct {
+	mu sync.Mutex
+	// open is how many requests have no answer; doubt: one was answered so that the
+	// client may be served on and on.
+	open  int
+	doubt bool
+}
+
+func (d *doubts) any() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open > 0 || d.doubt
+}
+
+func (d *doubts) asked() {
+	d.mu.Lock()
+	d.open++
+	d.mu.Unlock()
+}
+
+func (d *doubts) answered(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = max(d.open-1, 0)
 	switch {
-	case b.self:
-		if replica := b.router.cfg.Replica(b.index); replica != nil {
-			replica.LeaveWait(b.wait.ID)
-		}
-	case b.at != "":
-		b.router.cfg.Peers.Go(b.at, KindWait, b.encode(waitLeave), func([]byte, error) {})
-	}
-	b.at, b.self = "", false
-}
-
-func (b *blocked) encode(bits byte) []byte {
-	for _, bit := range []struct {
-		on  bool
-		bit byte
-	}{{b.wait.Tried, waitTried}, {b.wait.Renew, waitRenew}, {b.wait.Shared, waitShared}, {b.wait.Group != nil, waitGrouped}} {
-		if bit.on {
-			bits |= bit.bit
-		}
-	}
-	bits |= byte(max(slices.Index(waitKinds[:], b.wait.Kind), 0)) << waitKindShift
-	dst := binary.LittleEndian.AppendUint32(nil, uint32(b.index))
-	dst = append(dst, bits)
-	dst = binary.LittleEndian.AppendUint64(dst, b.wait.ID.Node)
-	dst = binary.LittleEndian.AppendUint64(dst, b.wait.ID.N)
-	dst = append(dst, byte(b.wait.DB))
-	if b.wait.Group != nil {
-		dst = appendName(dst, b.wait.Group)
-	}
-	for _, key := range b.wait.Keys {
-		dst = appendName(dst, key)
-	}
-	return dst
-}
-
-// appendName appends a key or a group behind its length.
-func appendName(dst, name []byte) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(name))), name...)
-}
-
-const waitHeadBytes = 1 + 8 + 8 + 1
-
-// decodeWait reads what encode wrote behind the shard.
-func decodeWait(b []byte) (w shard.Wait, leave, ok bool) {
-	if len(b) < waitHeadBytes || int(b[waitHeadBytes-1]) >= engine.Databases {
-		return w, false, false
-	}
-	bits := b[0]
-	w.Tried, w.Renew, w.Shared = bits&waitTried != 0, bits&waitRenew != 0, bits&waitShared != 0
-	w.ID = shard.WaiterID{Node: binary.LittleEndian.Uint64(b[1:]), N: binary.LittleEndian.Uint64(b[9:])}
-	w.DB, w.Kind = int(b[waitHeadBytes-1]), waitKinds[bits>>waitKindShift&3]
-	for b = b[waitHeadBytes:]; len(b) > 0; {
-		n, width := binary.Uvarint(b)
-		if width <= 0 || n > uint64(len(b)-width) {
-			return w, false, false
-		}
-		b = b[width:]
-		w.Keys = append(w.Keys, b[:n:n])
-		b = b[n:]
-	}
-	if bits&waitGrouped != 0 && len(w.Keys) > 0 {
-		w.Group, w.Keys = w.Keys[0], w.Keys[1:]
-	}
-	return w, bits&waitLeave != 0, true
-}
-
-// ServeWait handles a KindWait request of a node, by its incarnation: a node waits, and
-// takes waits back, for its own clients alone. It does not block.
-func (r *Router) ServeWait(from uint64, payload []byte, reply func([]byte)) {
-	replica, body := r.local(payload)
-	w, leave, ok := decodeWait(body)
-	switch {
-	case replica == nil || !ok:
-		reply([]byte{wireError(cluster.ErrNotLeader)})
-	case w.ID.Node != from:
-		r.Counters.Refused.Add(1)
-		reply([]byte{wireError(cluster.ErrTooLarge)})
-	case leave:
-		replica.LeaveWait(w.ID)
-		reply([]byte{0})
+	case err == nil, errors.Is(err, shard.ErrLeft):
+		d.doubt = false
+	case errors.Is(err, cluster.ErrNotLeader), refusesWait(err):
+		// The leader has not taken it in.
 	default:
-		replica.Wait(w, func(err error) { reply([]byte{wireError(err)}) })
+		d.doubt = true
 	}
 }
 
-func waitAnswer(reply []byte, err error) error {
-	switch {
-	case errors.Is(err, transport.ErrNotSent), err == nil && len(reply) != 1:
-		return cluster.ErrNotLeader
-	case err != nil:
-		return cluster.ErrUnknown
-	case int(reply[0]) >= len(wireErrors):
-		return cluster.ErrUnknown
+// await waits for a leader's answer.
+func (b *blocked) await(ctx context.Context, leader shard.Leader, told <-chan shard.Result) shard.Result {
+	timer := time.NewTicker(waitWatchEvery)
+	defer timer.Stop()
+	doubt := time.Now().Add(doubtAfter)
+	for {
+		select {
+		case res := <-told:
+			return res
+		case <-ctx.Done():
+			return shard.Result{Err: ctx.Err()}
+		case <-timer.C:
+			// A wait is long; whether its leader still leads has to be asked for where
+			// no replica here would hear of another.
+			if now := time.Now(); !leader.Self && b.router.cfg.Replica(b.index) == nil && now.After(doubt) {
+				b.router.leaders.ask(b.index)
+				doubt = now.Add(waitDoubtEvery)
+			}
+			if now := b.router.leaders.of(b.index); (now.Addr != leader.Addr || now.Self != leader.Self) && (now.Addr != "" || now.Self) {
+				return shard.Result{Err: errAbandoned}
+			}
+		}
 	}
-	return wireErrors[reply[0]]
 }

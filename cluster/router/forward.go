@@ -225,7 +225,7 @@ func NotReady() []byte { return appendResult(nil, shard.Result{Err: cluster.ErrN
 var wireErrors = []error{
 	nil, cluster.ErrUnknown, cluster.ErrNotLeader, cluster.ErrOverloaded,
 	cluster.ErrTooLarge, cluster.ErrShuttingDown, cluster.ErrNoLeader, shard.ErrRenew, shard.ErrAtOnce,
-	cluster.ErrOutOfMemory, cluster.ErrMustLog, cluster.ErrTooMuchAtOnce, cluster.ErrNotKnown,
+	cluster.ErrOutOfMemory, cluster.ErrMustLog, cluster.ErrTooMuchAtOnce, cluster.ErrNotKnown, shard.ErrTurn, shard.ErrLeft,
 }
 
 // wireError is an error's number; what has none is ErrUnknown.

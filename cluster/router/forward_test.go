@@ -82,8 +82,8 @@ func TestWhatIsTooLongToBeSentIsRefused(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	call := callOf(0, "blpop", "k", "0")
-	if !r.Block(ctx, 0, call, [][]byte{[]byte(long)}) || !errors.Is(call.Err, cluster.ErrTooLarge) {
+	call := callOf(0, "blpop", long, "0")
+	if !r.Block(ctx, 0, call, nil) || !errors.Is(call.Err, cluster.ErrTooLarge) {
 		t.Errorf("blpop: %v", call.Err)
 	}
 }

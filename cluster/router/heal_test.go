@@ -257,11 +257,12 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	if err := propose(7, fsm.Bundle{Origin: own}); err != nil {
 		t.Errorf("its own: %v", err)
 	}
-	b := &blocked{router: r, wait: shard.Wait{ID: shard.WaiterID{Node: 7, N: 1}, Keys: [][]byte{[]byte("k")}}}
-	for _, bits := range []byte{0, waitLeave} {
-		for from, want := range map[uint64]error{7: nil, 8: cluster.ErrTooLarge} {
+	id := fsm.TxnID{Origin: fsm.Origin{Node: 7, Boot: 1, Lane: fsm.WaitLane}, Seq: 1}
+	b := &blocked{router: r, wait: shard.Wait{ID: id, Txn: callOf(0, "blpop", "k", "0").Txn}}
+	for bits, own := range map[byte]error{0: cluster.ErrOverloaded, waitLeave: shard.ErrLeft} {
+		for from, want := range map[uint64]error{7: own, 8: cluster.ErrNotKnown} {
 			var got error
-			r.ServeWait(from, b.encode(bits), func(answer []byte) { got = waitAnswer(answer, nil) })
+			r.ServeWait(from, nil, b.encode(bits), func(answer []byte) { got = decodeResult(answer, 1, false).Err })
 			if !errors.Is(got, want) {
 				t.Errorf("a wait of node 7 from node %d: %v, want %v", from, got, want)
 			}
@@ -269,5 +270,31 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	}
 	if n := r.Counters.Refused.Load(); n != 8 {
 		t.Errorf("%d requests are counted as refused", n)
+	}
+}
+
+// A wait whose identity the shard takes for given up gets another one, unless it may have
+// been served.
+func TestAWaitBeginsAnewBehindForgedNumbers(t *testing.T) {
+	for asked, want := range map[int]error{1: nil, 2: cluster.ErrUnknown} {
+		var r *Router
+		leader := &waitsLeader{fakeShard: fakeShard{addr: "a", self: true}}
+		leader.answer = func(n int, w shard.Wait) *shard.Result {
+			switch {
+			case n < asked-1:
+				return failing(shard.ErrRenew)
+			case w.ID.Boot < 100:
+				return &shard.Result{Replies: []shard.Reply{{Outcome: fsm.OutcomeStale, Bytes: []byte{99}}}}
+			}
+			return outcome(fsm.OutcomeDone, "+x\r\n")
+		}
+		r = New(Config{
+			Node: 1, Boot: 1, Layout: halves{}, TimeoutMs: func() int { return 100 }, Replica: func(int) Shard { return leader },
+			Reboot: func(_ int, behind uint64) (uint64, error) { return behind + 1, nil },
+		})
+		call := callOf(0, "blpop", "k", "1")
+		if !r.Block(t.Context(), time.Second, call, func() {}) || !errors.Is(call.Err, want) || want == nil && string(call.Reply) != "+x\r\n" {
+			t.Errorf("asked %d times: %q, %v", asked, call.Reply, call.Err)
+		}
 	}
 }

@@ -56,8 +56,9 @@ type Reads interface {
 
 // Waits is for blocking commands; see block.go.
 type Waits interface {
-	Wait(w shard.Wait, told func(error))
-	LeaveWait(id shard.WaiterID)
+	Wait(w shard.Wait, road shard.Road, told func(shard.Result))
+	LeaveWait(id fsm.TxnID)
+	TakeList(list []byte) error
 }
 
 // Progress is how far a replica has come.
@@ -133,8 +134,8 @@ type Router struct {
 	ages []age
 	// turns deals stale reads out to replicas.
 	turns atomic.Uint32
-	// waits numbers the blocking commands of this gateway.
-	waits atomic.Uint64
+	// waitIDs are the identities of this gateway's waits, by shard.
+	waitIDs []waitIDs
 	// forwardedWaits is how many of them wait at other nodes now.
 	forwardedWaits atomic.Int64
 	// hopMax is hopBytesMax, but in tests.
@@ -143,7 +144,8 @@ type Router struct {
 
 // New returns a router.
 func New(cfg Config) *Router {
-	r := &Router{cfg: cfg, lanes: make([]identities, cfg.Layout.Shards()), ages: make([]age, cfg.Layout.Shards()), hopMax: hopBytesMax}
+	shards := cfg.Layout.Shards()
+	r := &Router{cfg: cfg, lanes: make([]identities, shards), ages: make([]age, shards), waitIDs: make([]waitIDs, shards), hopMax: hopBytesMax}
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
 	for i := range r.lanes {
 		r.lanes[i].now.Store(&lanes{node: cfg.Node, boot: cfg.Boot})

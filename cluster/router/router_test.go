@@ -164,8 +164,11 @@ func (f *fakeShard) ReadOwn(_ context.Context, txns []fsm.Txn, atLeast uint64) (
 	return numbered(len(txns)), nil
 }
 
-func (f *fakeShard) Wait(_ shard.Wait, told func(error)) { told(nil) }
-func (f *fakeShard) LeaveWait(shard.WaiterID)            {}
+func (f *fakeShard) Wait(_ shard.Wait, _ shard.Road, told func(shard.Result)) {
+	told(shard.Result{Err: cluster.ErrOverloaded})
+}
+func (f *fakeShard) LeaveWait(fsm.TxnID)   {}
+func (f *fakeShard) TakeList([]byte) error { return nil }
 
 func (f *fakeShard) Leader() shard.Leader {
 	f.mu.Lock()

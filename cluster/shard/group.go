@@ -44,6 +44,9 @@ type GroupConfig struct {
 	// OnLeader and OnLost are told of this node's leadership, in order, each
 	// OnLeader followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
+	// HandOver, when set, is called as the leadership is about to be given away, before
+	// entries are refused.
+	HandOver func() Handover
 	// VotersLeast is how many voters the group must have before it takes writes on,
 	// or may be led by another node; nil: no matter how many.
 	VotersLeast func() int

@@ -17,6 +17,15 @@ var errNotCaughtUp = errors.New("the one that is to lead has not caught up")
 // how many voters are awaited.
 var errShort = errors.New("too few of the nodes that are awaited vote yet")
 
+// Handover is what an owner of a group does beside a transfer of the leadership.
+type Handover interface {
+	// Hand is called when no entries are taken any more and the next leader has all of
+	// the log, up to its last index in a term.
+	Hand(to raft.ServerAddress, term, last uint64)
+	// End is called when the transfer is over, whoever leads.
+	End()
+}
+
 // TransferTo gives the leadership to a server, or, with an empty id, to the
 // one that is furthest. From the order to lead on the lease is off for the rest of
 // the term (package raftio, transfer.go): the new leader is elected past the
@@ -57,10 +66,18 @@ func (g *Group) transfer(id raft.ServerID) error {
 	if err := g.awaitCaughtUp(r, term, id, func() uint64 { return now }); err != nil {
 		return err
 	}
+	var handover Handover
+	if g.cfg.HandOver != nil {
+		handover = g.cfg.HandOver()
+		defer handover.End()
+	}
 	g.proposals.refuse(true)
 	defer g.proposals.refuse(false)
 	if err := g.awaitCaughtUp(r, term, id, r.LastIndex); err != nil {
 		return err
+	}
+	if handover != nil {
+		handover.Hand(addr, term, r.LastIndex())
 	}
 	return r.LeadershipTransferToServer(id, addr).Error()
 }
@@ -110,4 +127,24 @@ func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo 
 			return errNotCaughtUp
 		}
 	}
+}
+
+// beginsBehind tells whether the term that this node leads begins behind an entry, which
+// is of another term; known is false where that cannot be told yet.
+func (g *Group) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
+	term, leads := g.Leadership()
+	// Who asks may be in the way of the closing, which holds the lock.
+	if !leads || !g.mu.TryLock() {
+		return 0, false, false
+	}
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0, false, false
+	}
+	var last, next raft.Log
+	if g.parts.stores.Log.GetLog(index+1, &next) != nil {
+		return 0, false, false
+	}
+	err := g.parts.stores.Log.GetLog(index, &last)
+	return term, err == nil && last.Term == before && next.Term == term, true
 }

@@ -86,30 +86,65 @@ func (c *bundleCall) finish(r Result) {
 
 // pendingEntry is an entry this node proposed, with the bundles in it.
 type pendingEntry struct {
-	id    fsm.EntryID
-	calls []*bundleCall
-	// first[i] is the ordinal of the first txn of calls[i] in the entry.
-	first    []int
+	id fsm.EntryID
+	// parts are in the order of the entry's txns, of which there are so many.
+	parts    []entryPart
+	txns     int
 	proposal *Proposal
+}
+
+// entryPart is a run of an entry's txns that belong to one call.
+type entryPart struct {
+	call *bundleCall
+	// first is the ordinal of the first of them in the entry, from its place in the
+	// call.
+	first, from int
+}
+
+// add puts a call's bundle into the entry, with the KindServes that go behind its txns.
+func (e *pendingEntry) add(b *fsm.EntryBuilder, c *bundleCall, served []following) {
+	if len(served) == 0 {
+		b.Add(c.bundle)
+		e.addPart(c, 0, len(c.replies))
+		return
+	}
+	behind, from := make([]fsm.Behind, len(served)), 0
+	for i := range served {
+		behind[i] = served[i].behind
+		e.addPart(c, from, behind[i].Txn+1)
+		e.addPart(served[i].call, 0, 1)
+		from = behind[i].Txn + 1
+	}
+	e.addPart(c, from, len(c.replies))
+	b.AddServing(c.bundle, behind)
+}
+
+// addPart is add for a call's txns from one place up to another.
+func (e *pendingEntry) addPart(c *bundleCall, from, to int) {
+	if from < to {
+		e.parts = append(e.parts, entryPart{c, e.txns, from})
+		e.txns += to - from
+	}
 }
 
 // Deliver implements fsm.Receiver.
 func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome, _ int64) {
-	lo, hi := 0, len(e.first)
+	lo, hi := 0, len(e.parts)
 	for hi-lo > 1 {
 		mid := (lo + hi) / 2
-		if e.first[mid] <= txn {
+		if e.parts[mid].first <= txn {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	e.calls[lo].deliver(txn-e.first[lo], reply, outcome)
+	p := &e.parts[lo]
+	p.call.deliver(txn-p.first+p.from, reply, outcome)
 }
 
 func (e *pendingEntry) fail(err error) {
-	for _, c := range e.calls {
-		c.finish(Result{Err: err})
+	for i := range e.parts {
+		e.parts[i].call.finish(Result{Err: err})
 	}
 }
 

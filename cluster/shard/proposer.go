@@ -16,8 +16,8 @@ const (
 	entryTxnsMax = 8192
 	// bundlesBytesMax bounds the bundles that are put together, whatever
 	// Config.EntryBytesMax says: an entry that no log store takes is refused, and all that
-	// is in it.
-	bundlesBytesMax = fsm.EntryBytesMax - 1<<10
+	// is in it. There is room for the waiters that are served behind them.
+	bundlesBytesMax = fsm.EntryBytesMax - servedBytesMax - 1<<10
 )
 
 // proposer turns waiting bundles into entries, one on its way at a time: what
@@ -168,10 +168,10 @@ func (p *proposer) next() {
 	}
 	s := p.shard
 	began := time.Now()
+	served := s.waiters.follow(calls)
 	e := &pendingEntry{
 		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: entryNumbers.Add(1)},
-		calls: calls,
-		first: make([]int, len(calls)),
+		parts: make([]entryPart, 0, len(calls)+2*len(served)),
 	}
 	e.proposal = s.group.NewProposal(func(err error) {
 		if err != nil {
@@ -180,12 +180,14 @@ func (p *proposer) next() {
 		p.landed(len(calls), began)
 	})
 	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
-	txns := 0
-	calls[0].alone = len(calls) == 1
+	calls[0].alone = len(calls) == 1 && len(served) == 0
 	for i, c := range calls {
-		e.first[i] = txns
-		txns += len(c.replies)
-		b.Add(c.bundle)
+		n := 0
+		for n < len(served) && served[n].of == i {
+			n++
+		}
+		e.add(b, c, served[:n])
+		served = served[n:]
 	}
 	s.pending.add(e)
 	e.proposal.Send(b.Finish())

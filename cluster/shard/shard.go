@@ -67,7 +67,10 @@ type Config struct {
 	Memory *Memory
 	// OnLead is told when this node begins to lead; may be nil.
 	OnLead func()
-	Log    *slog.Logger
+	// SendList gives a list of who waits to another node's replica (TakeList); nil: their
+	// order may change with the leader.
+	SendList func(ctx context.Context, addr string, list []byte) error
+	Log      *slog.Logger
 }
 
 // idleEvery is how often loops look that have nothing to do, for this replica does
@@ -133,6 +136,7 @@ func Open(cfg Config) (*Shard, error) {
 	gcfg.OnLeader = s.lead
 	gcfg.OnLost = s.lost
 	gcfg.Arriving = func() raftio.Arrival { return new(rdb.Whole) }
+	gcfg.HandOver = s.HandOver
 	gcfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.Group.ID, data) }
 	s.propose.init(s)
 	s.evictor.init(s)
@@ -199,6 +203,14 @@ func (s *Shard) Close(ctx context.Context) error {
 	return err
 }
 
+// work does something that may wait, by a goroutine of its own; nothing once the replica
+// is being closed.
+func (s *Shard) work(do func()) {
+	if s.ctx.Err() == nil {
+		s.working.Go(do)
+	}
+}
+
 // lead is called when this node begins to lead: it proposes the term's first
 // entry. Reads are served once that has executed.
 func (s *Shard) lead(term uint64) {
@@ -216,6 +228,8 @@ func (s *Shard) lead(term uint64) {
 		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposeTick(s.ctx) == nil {
+				s.waiters.inherit()
+				s.waiters.begin(term)
 				raise(&s.readyTerm, term)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)

@@ -1,9 +1,11 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +37,10 @@ func (w *shardWorld) shardOf(group GroupConfig) Config {
 		Node: 1, Boot: w.boot.Add(1), ReadMode: func() ReadMode { return ReadMode(w.mode.Load()) },
 		EntryBytesMax: 1 << 20, OutstandingBytesMax: 64 << 20, OutstandingTxnsMax: 1 << 20,
 		Settings: func() command.Settings { return settings }, Log: group.Log,
+		SendList: func(_ context.Context, addr string, list []byte) error {
+			i := slices.IndexFunc(w.nodes, func(n *testNode) bool { return n.door.addr == addr })
+			return w.nodes[i].shard.TakeList(bytes.Clone(list))
+		},
 	}
 }
 

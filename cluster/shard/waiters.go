@@ -10,82 +10,136 @@ import (
 	"lockstep/cluster"
 	"lockstep/engine"
 	"lockstep/engine/command"
-	"lockstep/engine/sched"
+	"lockstep/fsm"
 )
 
-// ErrRenew ends a wait that has lasted long; the gateway asks again and keeps
-// its place, which shows that it is still there.
-var ErrRenew = errors.New("shard: the wait is to be renewed")
-
-// ErrAtOnce gives a waiter the turn as it comes, for one of its keys is there
-// already. If that holds another kind of value the waiter is to say so; to
-// others such a key is as good as none.
-var ErrAtOnce = errors.New("shard: a key is there already")
+// Answers to a Wait that are no replies.
+var (
+	// ErrRenew: the client waits. The gateway asks again and keeps its place, which
+	// shows that it is still there; it is told so when the client has come, and every
+	// renewEvery.
+	ErrRenew = errors.New("shard: the wait is to be renewed")
+	// ErrTurn: it is worth trying. ErrAtOnce: the same, for one of the keys was there
+	// already as the client came. Only clients that read are told so.
+	ErrTurn   = errors.New("shard: a key was filled")
+	ErrAtOnce = errors.New("shard: a key is there already")
+	// ErrLeft: the client waits no longer, and this leader has not served it; but it
+	// cannot prove that it still leads.
+	ErrLeft = errors.New("shard: the wait has ended here")
+)
 
 const (
 	// waitersMax bounds the clients that wait at one shard.
 	waitersMax = 1 << 17
 	// placesMax bounds the keys they wait for, placesAtOnce how many of these
-	// are looked after under one hold of the lock.
+	// are looked after under one hold of the lock, and waitBytesMax the commands.
 	placesMax    = 1 << 20
 	placesAtOnce = 1024
+	waitBytesMax = 256 << 20
 	// renewEvery is how long one request waits. A waiter that is not renewed
 	// for as long again is forgotten: its gateway has gone.
 	renewEvery = 10 * time.Second
-	// turnMax is how long a waiter may take its turn before the next one gets
-	// one too. Only the order of service depends on it.
-	turnMax = 5 * time.Second
-	// waitersTick is how often that is looked at.
+	// quietMax is for how long nothing may have been heard from a gateway whose clients
+	// are served: what a client gets that has gone with its machine is lost.
+	quietMax = 5 * time.Second
+	// waitersTick is how often time is looked at.
 	waitersTick = time.Second
 )
 
-// WaiterID names one client's wait, all over the cluster.
-type WaiterID struct{ Node, N uint64 }
-
-// Wait is a request to be told when it is worth trying a blocking command.
+// Wait is a gateway's request for a client that waits.
 type Wait struct {
-	ID WaiterID
-	DB int
-	// Keys are those that may be filled, with a value of the kind; KindString
-	// stands for any that commands wait for (an older gateway does not say).
-	Keys [][]byte
-	Kind engine.Kind
-	// Group is the group that a waiter for streams reads as one of; nil: none, or an
-	// older gateway does not say.
-	Group []byte
-	// Shared waiters only read, and are told all at once.
-	Shared bool
-	// Tried says that the waiter had its turn and found nothing; Renew that it
-	// was ended by ErrRenew. Either keeps the waiter's place.
-	Tried, Renew bool
+	// ID is the wait's identity, of a lane for waits.
+	ID fsm.TxnID
+	// Txn is the blocking command.
+	Txn fsm.Txn
+	// Again says that the gateway has asked before and does not know what became of
+	// that: another leader may have served the client.
+	Again bool
+	// Last ends the wait: the answer is final. Settles, with Last, takes nothing that
+	// was not taken before.
+	Last, Settles bool
+	// Tried says of a client that reads that it had its turn and found nothing.
+	Tried bool
+}
+
+// DecodeWait reads a wait's identity and command, encoded as a bundle of one txn. It
+// points into data.
+func DecodeWait(data []byte) (Wait, error) {
+	b, err := fsm.DecodeBundle(data)
+	if err != nil {
+		return Wait{}, err
+	}
+	w := Wait{ID: fsm.TxnID{Origin: b.Origin, Seq: b.FirstSeq}}
+	if len(b.Txns) != 1 || b.Txns[0].Kind != fsm.KindCommand || !w.ID.OfWait() {
+		return w, errList
+	}
+	if err := fsm.CheckCalls(b.Txns); err != nil {
+		return w, err
+	}
+	w.Txn = b.Txns[0]
+	if spec, _ := command.Lookup(w.Txn.Ops[0].Args); spec.Waits == nil {
+		return w, errList
+	}
+	return w, nil
+}
+
+// Road is the way to a gateway on another node.
+type Road interface {
+	// Quiet is for how long nothing was heard from there; very long where the
+	// connection has ended.
+	Quiet() time.Duration
 }
 
 // waiters are the clients that wait at a leader for keys to be filled: those of
-// BLPOP and its like. They are in no log and no snapshot: a new leader begins
-// with none, and gateways come again. Nothing but the order of service
-// depends on them; what a waiter gets, it gets by an ordinary txn, tried when
-// it is its turn. First come, first served: a key's oldest waiter has the turn
-// until it leaves or finds nothing.
+// BLPOP and its like. They are in no log and no snapshot. A new leader takes them over
+// from one that gives the leadership away (handover.go); else it begins with none, and
+// gateways come again.
+//
+// First come, first served. Who takes something is served by the leader: it puts the
+// client's command into the log, right behind the write that may fill the key
+// (follow.go), or by itself when a key was filled without the leader having seen it
+// coming (serve.go). What makes this happen once is package fsm's (serve.go there):
+//
+//   - A wait is served at most once, whatever leaders do and however often they are
+//     asked.
+//   - The gateway answers its client that nothing came only when no leader can serve
+//     the wait any more: the leader has taken it out, or the log has ended it.
+//   - While a key is there that a client waits for, a KindServe for the oldest of them
+//     is on its way, or the key is about to be looked at.
+//
+// Who only reads (XREAD) takes nothing from anybody. It is told when it is worth trying, all
+// at once, and its gateway reads.
 //
 // The observer methods are called where txns run, with their lock slots held,
 // so nothing under mu waits for a lock slot.
 type waiters struct {
 	shard *Shard
-	// number is len(byID), to be looked at without the lock.
-	number atomic.Int64
+	// number is len(byID), to be looked at without the lock, and takers how many of these do
+	// not only read.
+	number, takers atomic.Int64
 
-	mu   sync.Mutex
-	byID map[WaiterID]*waiter
+	mu sync.Mutex
+	// term is the one in which they wait.
+	term uint64
+	byID map[fsm.TxnID]*waiter
 	keys map[waitKey]*waitQueue
 	// groups are, for each stream by its key without a group, the groups that have a
 	// queue of their own.
 	groups map[waitKey]map[string]struct{}
 	// places is how many waiters stand in all queues together, one that waits
-	// for several keys once for each. fills numbers the changes of keys.
-	places int
-	fills  uint64
+	// for several keys once for each. bytes are those of their commands.
+	places, bytes int
+	// arrivals numbers the waiters, fills the changes of keys.
+	arrivals, fills uint64
+	// flights wait to be put into the log, which launching says is under way.
+	flights   []flight
+	launching bool
 	// swaps are the databases that got another content, by their number.
 	swaps [engine.Databases]swap
+	// holding is set while the leadership is being given away, heir is what was handed
+	// over to this node (handover.go).
+	holding bool
+	heir    *inheritance
 	// placesMax is the constant; tests have less room.
 	placesMax int
 }
@@ -106,12 +160,6 @@ type waitKey struct {
 	group string
 }
 
-// filledBy tells whether a key's entry, nil if there is none, is what is waited
-// for.
-func (k waitKey) filledBy(e *engine.Entry) bool {
-	return e != nil && (e.Kind() == k.kind || k.kind == engine.KindString && e.Fillable())
-}
-
 // alone is the key without its group.
 func (k waitKey) alone() waitKey { return k.of("") }
 
@@ -121,19 +169,45 @@ func (k waitKey) of(group string) waitKey {
 	return k
 }
 
+// waiter is one client.
 type waiter struct {
-	id     WaiterID
-	keys   []waitKey
+	id   fsm.TxnID
+	txn  fsm.Txn
+	keys []waitKey
+	// shared: it only reads.
 	shared bool
-	// told ends the request at hand; nil while the gateway tries or has not come
-	// again.
-	told func(error)
-	// since is when that began.
+	bytes  int
+	// no is its place among all waiters.
+	no uint64
+	// told answers the request at hand; nil while the gateway has not come again.
+	told func(Result)
+	// since is when that began, road where its gateway is, nil: on this node.
 	since time.Time
-	// toldAt is how many fills there had been when its last request ended.
+	road  Road
+
+	// known: the gateway was told that the client waits. comes: a key of another kind is
+	// an error to it, for it has just come.
+	known, comes bool
+	// The next three are of who takes something.
+	//
+	// flying is how many of its KindServes are on their way, and unsure how many of these
+	// do not stand behind a write that is sure to bring something.
+	flying, unsure int
+	// looked: its keys were looked at since it came, or it was tried to serve it.
+	looked bool
+	// passed: others were served before it, for it could not be reached.
+	passed bool
+	// last: the gateway waits for the end.
+	last bool
+	// over: it stands in no queue any more. result is then what it was served, until
+	// its gateway is told.
+	over   bool
+	result *Result
+
+	// The others are of who only reads: toldAt is how many fills there had been when
+	// its last request ended; turn: it was told to try.
 	toldAt uint64
-	// turn: the waiter was told to try. fresh: it is grouped, and never was.
-	turn, fresh bool
+	turn   bool
 }
 
 // grouped tells whether the waiter reads as one of a stream's group. What is
@@ -143,212 +217,199 @@ func (x *waiter) grouped() bool {
 	return !x.shared && len(x.keys) > 0 && x.keys[0].kind == engine.KindStream
 }
 
-// waitQueue is one waitKey's waiters, oldest first; those that share by themselves.
-type waitQueue struct {
-	list, shared []*waiter
-	// filled: it is worth trying. filledAt is the number of the key's last fill,
-	// goneAt that of the last fill before a stream, or a group of it, went.
-	filled           bool
-	filledAt, goneAt uint64
+// reachable tells whether what the client is served will reach its gateway, and notes
+// if it is passed over.
+func (x *waiter) reachable() bool {
+	yes := x.road == nil || x.road.Quiet() < quietMax
+	x.passed = x.passed || !yes
+	return yes
 }
 
-// oldest is the waiter that has the next turn, beside those that share; nil:
-// there is none.
-func (q *waitQueue) oldest() *waiter {
-	if len(q.list) == 0 {
-		return nil
-	}
-	return q.list[0]
+// waitQueue is one waitKey's waiters, oldest first; those that only read by themselves.
+type waitQueue struct {
+	list, shared []*waiter
+	// filledAt is the number of the key's last fill; looking: it is about to be looked
+	// at.
+	filledAt uint64
+	looking  bool
 }
 
 func (q *waitQueue) places() int { return len(q.list) + len(q.shared) }
 
 func (w *waiters) init(s *Shard) {
 	w.shard, w.placesMax = s, placesMax
-	w.byID, w.keys, w.groups = map[WaiterID]*waiter{}, map[waitKey]*waitQueue{}, map[waitKey]map[string]struct{}{}
+	w.byID, w.keys, w.groups = map[fsm.TxnID]*waiter{}, map[waitKey]*waitQueue{}, map[waitKey]map[string]struct{}{}
 }
 
-// Wait puts a waiter into the queues of its keys. told is called once, from any
-// goroutine, and must not block: with nil or ErrAtOnce when it is the waiter's
-// turn to try.
-func (s *Shard) Wait(req Wait, told func(error)) {
-	if s.readyTerm.Load() == 0 {
-		told(cluster.ErrNotLeader)
-		return
-	}
-	s.waiters.enter(&req, told)
-}
-
-// LeaveWait takes a waiter out: it has what it wanted, or gave up.
-func (s *Shard) LeaveWait(id WaiterID) { s.waiters.leave(id) }
-
-func (w *waiters) enter(req *Wait, told func(error)) {
-	if !w.comeBack(req, told) {
-		w.add(req, told)
-	}
-}
-
-// comeBack takes the next request of a waiter that is known; false: it is not.
-func (w *waiters) comeBack(req *Wait, told func(error)) bool {
+// Wait puts a client into the queues of its keys, or goes on with one that is there.
+// told is called once, from any goroutine, and must not block: with what the command
+// found, with OutcomeUnserved where the wait has ended without (Last), or with an error
+// that says how to go on. road is the way back, nil on this node.
+func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
+	w := &s.waiters
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	x := w.byID[req.ID]
-	if x == nil {
-		return false
+	term := s.readyTerm.Load()
+	if term == 0 || w.holding {
+		told(Result{Err: cluster.ErrNotLeader})
+		return
 	}
+	w.beginLocked(term)
+	if x := w.byID[req.ID]; x != nil {
+		w.comeBackLocked(x, &req, road, told)
+	} else if req.Last {
+		s.work(func() { w.settle(&req, told) })
+	} else if x := w.enterLocked(&req, road, told); x == nil {
+		return
+	} else if x.comes = true; !x.shared && (x.grouped() || req.Again) {
+		w.flyLocked(x, fsm.ServeComes)
+	} else {
+		w.lookLaterLocked(x.keys, x)
+	}
+}
+
+// LeaveWait takes out a client that has gone: what it might have been served just now
+// is lost with it.
+func (s *Shard) LeaveWait(id fsm.TxnID) {
+	w := &s.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if x := w.byID[id]; x != nil {
+		w.removeLocked(x)
+		w.answerLocked(x, Result{Err: ErrRenew})
+	}
+}
+
+// comeBackLocked takes the next request of a waiter that is known.
+func (w *waiters) comeBackLocked(x *waiter, req *Wait, road Road, told func(Result)) {
+	w.answerLocked(x, Result{Err: ErrRenew}) // to a request that it no longer waits for
+	x.told, x.since, x.road = told, time.Now(), road
+	switch {
+	case x.result != nil:
+		w.forgetLocked(x)
+		w.answerLocked(x, *x.result)
+		return
+	case x.shared:
+		w.readOnLocked(x, req)
+		return
+	}
+	x.last = x.last || req.Last
+	w.catchUpLocked(x)
+	w.restLocked(x)
+}
+
+// catchUpLocked serves a waiter that was passed over, and can be reached again.
+func (w *waiters) catchUpLocked(x *waiter) {
+	if x.passed && x.reachable() {
+		x.passed = false
+		w.lookLaterLocked(x.keys, nil)
+	}
+}
+
+// restLocked goes on with a waiter of which no KindServe is on its way.
+func (w *waiters) restLocked(x *waiter) {
+	switch {
+	case x.flying > 0 || !x.looked || x.over || w.holding:
+	case x.last:
+		told := x.told
+		x.told = nil
+		w.removeLocked(x)
+		w.shard.proveLeft(told)
+	case x.told != nil && !x.known:
+		x.known = true
+		w.answerLocked(x, Result{Err: ErrRenew})
+	}
+}
+
+// answerLocked answers the request at hand, if there is one.
+func (w *waiters) answerLocked(x *waiter, r Result) {
 	if x.told != nil {
-		x.tell(ErrRenew, w.fills) // a request that it no longer waits for
-	}
-	// What was filled while it was away counts, even if another found nothing.
-	again, gone := false, false
-	for _, k := range x.keys {
-		q := w.keys[k]
-		if w.filledAtLocked(k, q) > x.toldAt {
-			q.filled, again = true, true
-		}
-		gone = gone || q.goneAt > x.toldAt && !x.shared
-	}
-	hadTurn := x.turn
-	x.told, x.since, x.turn = told, time.Now(), false
-	if gone {
-		w.turnLocked(x, nil)
-	}
-	switch {
-	case hadTurn && !req.Tried && !again:
-		// It could not try, and what it was told of may be there still.
-		w.beginLocked(x)
-	case again || !req.Tried:
-		w.offerLocked(x.keys, nil)
-	default:
-		w.emptyLocked(x)
-	}
-	return true
-}
-
-// emptyLocked takes note that a waiter has found nothing under its keys. Those
-// that came meanwhile and gave older ones the first try have theirs now.
-func (w *waiters) emptyLocked(x *waiter) {
-	for _, k := range x.keys {
-		q := w.keys[k]
-		if q.oldest() != x && !(x.shared && len(q.list) == 0) {
-			continue
-		}
-		q.filled = false
-		for _, other := range q.list {
-			if other.fresh {
-				w.turnLocked(other, other)
-			}
-		}
+		told := x.told
+		x.told, x.since, x.toldAt = nil, time.Now(), w.fills
+		told(r)
 	}
 }
 
-// beginLocked has the keys of a waiter looked at that has not tried. One that is
-// grouped tries, but not before those who wait for something that has just come.
-func (w *waiters) beginLocked(x *waiter) {
-	if !x.grouped() {
-		w.lookLater(x.keys, x)
-		return
+// enterLocked takes a new waiter in. It returns nil where it answers the waiter itself:
+// there is no room, or it has gone meanwhile.
+func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
+	x := newWaiter(req)
+	x.told, x.since, x.road, x.toldAt = told, time.Now(), road, w.fills
+	if len(w.byID) >= waitersMax || w.bytes+x.bytes > waitBytesMax {
+		w.answerLocked(x, Result{Err: cluster.ErrOverloaded})
+		return nil
 	}
-	x.fresh = true
-	busy := func(k waitKey) bool { q := w.keys[k]; return q.filled && q.oldest() != x }
-	if !slices.ContainsFunc(x.keys, busy) {
-		w.turnLocked(x, x)
+	if !w.queueLocked(x) {
+		return nil
 	}
+	return x
 }
 
-// add puts a new waiter into the queues of its keys, some at a time: txns come
-// in between.
-func (w *waiters) add(req *Wait, told func(error)) {
-	keys := distinct(req)
-	x := &waiter{id: req.ID, shared: req.Shared, since: time.Now()}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.byID[x.id] != nil:
-		// Its request over a connection that broke was slower than the next one. A waiter
-		// that stood in the queues twice could be taken out once.
-		told(ErrRenew)
-		return
-	case len(w.byID) >= waitersMax:
-		told(cluster.ErrOverloaded)
-		return
+// newWaiter is the waiter of a request.
+func newWaiter(req *Wait) *waiter {
+	op := &req.Txn.Ops[0]
+	spec, _ := command.Lookup(op.Args)
+	x := &waiter{id: req.ID, txn: req.Txn, shared: !spec.Writes(op.Args), bytes: fsm.TxnSize(&req.Txn)}
+	x.txn.Kind, x.txn.Serve.Wait = fsm.KindServe, req.ID
+	names, group := command.BlockKeys(spec, op.Args), string(command.BlockGroup(op.Args))
+	seen := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		if _, twice := seen[string(name)]; !twice {
+			k := string(name)
+			seen[k] = struct{}{}
+			x.keys = append(x.keys, waitKey{op.DB, k, spec.Waits.Kind, group})
+		}
 	}
-	x.toldAt = w.fills
-	w.byID[x.id] = x
-	w.number.Store(int64(len(w.byID)))
+	return x
+}
+
+// queueLocked puts a waiter behind the others of its keys, some at a time: txns come
+// in between. It returns false where it answers the waiter itself: there is no room, or
+// it has gone meanwhile.
+func (w *waiters) queueLocked(x *waiter) bool {
+	w.arrivals++
+	x.no = w.arrivals
+	w.rememberLocked(x)
+	keys := x.keys
+	x.keys = nil
 	for part := range slices.Chunk(keys, placesAtOnce) {
 		if len(x.keys) > 0 {
 			w.mu.Unlock()
 			w.mu.Lock()
 		}
-		switch {
-		case w.byID[x.id] != x:
-			told(cluster.ErrNotLeader)
-			return
-		case w.places+len(part) > w.placesMax:
-			w.dropLocked(x)
-			told(cluster.ErrOverloaded)
-			return
+		if x.over {
+			return false
+		}
+		if w.places+len(part) > w.placesMax {
+			w.removeLocked(x)
+			w.answerLocked(x, Result{Err: cluster.ErrOverloaded})
+			return false
 		}
 		for _, k := range part {
-			w.queueLocked(x, k)
+			q := w.keys[k]
+			if q == nil {
+				q = w.openLocked(k)
+			}
+			if x.shared {
+				q.shared = append(q.shared, x)
+			} else {
+				q.list = append(q.list, x)
+			}
 		}
+		w.places += len(part)
 		x.keys = append(x.keys, part...)
 	}
-	if x.told == nil && !x.turn {
-		x.told, x.since = told, time.Now()
-	} else {
-		told(ErrRenew) // the waiter's next request has come meanwhile, and may have been answered
-	}
-	w.beginLocked(x)
+	return true
 }
 
-// distinct are the keys of a request, each once.
-func distinct(req *Wait) []waitKey {
-	seen := make(map[string]struct{}, len(req.Keys))
-	keys, group := make([]waitKey, 0, len(req.Keys)), string(req.Group)
-	for _, key := range req.Keys {
-		if _, twice := seen[string(key)]; !twice {
-			k := string(key)
-			seen[k] = struct{}{}
-			keys = append(keys, waitKey{req.DB, k, req.Kind, group})
-		}
+// removeLocked takes a waiter out of its queues, and forgets it. It lets go of the lock
+// in between, as queueLocked does.
+func (w *waiters) removeLocked(x *waiter) {
+	if x.over {
+		return
 	}
-	return keys
-}
-
-// queueLocked puts a waiter behind the others of a key.
-func (w *waiters) queueLocked(x *waiter, k waitKey) {
-	q := w.keys[k]
-	if q == nil {
-		q = &waitQueue{}
-		w.keys[k] = q
-		w.openLocked(k)
-	}
-	if x.shared {
-		q.shared = append(q.shared, x)
-	} else {
-		q.list = append(q.list, x)
-	}
-	w.places++
-}
-
-func (w *waiters) leave(id WaiterID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if x := w.byID[id]; x != nil {
-		w.dropLocked(x)
-	}
-}
-
-// dropLocked forgets a waiter. It ends the request at hand, for that takes room
-// where it came from; and it lets go of the lock in between, as add does.
-func (w *waiters) dropLocked(x *waiter) {
-	delete(w.byID, x.id)
-	w.number.Store(int64(len(w.byID)))
-	if x.told != nil {
-		x.tell(ErrRenew, w.fills)
-	}
+	x.over = true
+	w.forgetLocked(x)
 	is := func(other *waiter) bool { return other == x }
 	for part := range slices.Chunk(x.keys, placesAtOnce) {
 		for _, k := range part {
@@ -357,31 +418,56 @@ func (w *waiters) dropLocked(x *waiter) {
 				continue // dismissed meanwhile
 			}
 			before := q.places()
-			q.list, q.shared = slices.DeleteFunc(q.list, is), slices.DeleteFunc(q.shared, is)
+			if x.shared {
+				q.shared = slices.DeleteFunc(q.shared, is)
+			} else {
+				q.list = slices.DeleteFunc(q.list, is)
+			}
 			w.places -= before - q.places()
 			if q.places() == 0 {
 				w.closeLocked(k)
 			}
 		}
-		w.offerLocked(part, nil)
-		w.mu.Unlock()
-		w.mu.Lock()
-	}
-	if x.turn {
-		// It may have left something for the next one.
-		w.lookLater(x.keys, nil)
+		if len(x.keys) > placesAtOnce {
+			w.mu.Unlock()
+			w.mu.Lock()
+		}
 	}
 }
 
-// openLocked takes note of a new queue's group.
-func (w *waiters) openLocked(k waitKey) {
-	if k.group == "" {
-		return
+// rememberLocked notes who a waiter is, forgetLocked forgets it.
+func (w *waiters) rememberLocked(x *waiter) {
+	w.byID[x.id] = x
+	w.bytes += x.bytes
+	w.countLocked(x, 1)
+}
+
+func (w *waiters) forgetLocked(x *waiter) {
+	if w.byID[x.id] == x {
+		delete(w.byID, x.id)
+		w.bytes -= x.bytes
+		w.countLocked(x, -1)
 	}
-	if w.groups[k.alone()] == nil {
-		w.groups[k.alone()] = map[string]struct{}{}
+}
+
+func (w *waiters) countLocked(x *waiter, n int64) {
+	w.number.Add(n)
+	if !x.shared {
+		w.takers.Add(n)
 	}
-	w.groups[k.alone()][k.group] = struct{}{}
+}
+
+// openLocked makes a queue.
+func (w *waiters) openLocked(k waitKey) *waitQueue {
+	q := &waitQueue{}
+	w.keys[k] = q
+	if k.group != "" {
+		if w.groups[k.alone()] == nil {
+			w.groups[k.alone()] = map[string]struct{}{}
+		}
+		w.groups[k.alone()][k.group] = struct{}{}
+	}
+	return q
 }
 
 // closeLocked forgets a queue in which nobody waits.
@@ -396,229 +482,62 @@ func (w *waiters) closeLocked(k waitKey) {
 	}
 }
 
-// filled is the part of command.Observer that waiters are for, of one key.
-func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
-	if w.number.Load() == 0 {
+// eachQueueLocked calls f with the queues of a key, of a kind of value or, with any, of all
+// kinds.
+func (w *waiters) eachQueueLocked(alone waitKey, any bool, f func(k waitKey, q *waitQueue)) {
+	if any {
+		for _, alone.kind = range []engine.Kind{engine.KindList, engine.KindSortedSet, engine.KindStream} {
+			w.eachQueueLocked(alone, false, f)
+		}
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.filledLocked(waitKey{db: db, key: string(key), kind: engine.KindString})
-	alone := waitKey{db: db, key: string(key), kind: kind}
-	w.filledLocked(alone)
+	if q := w.keys[alone]; q != nil {
+		f(alone, q)
+	}
 	for group := range w.groups[alone] { // order does not matter: each is served for itself
-		w.filledLocked(alone.of(group))
+		f(alone.of(group), w.keys[alone.of(group)])
 	}
 }
 
-func (w *waiters) filledLocked(k waitKey) {
-	if q := w.keys[k]; q != nil {
-		w.fills++
-		q.filled, q.filledAt = true, w.fills
-		w.offerLocked([]waitKey{k}, nil)
-	}
-}
-
-// gone gives a turn to all who wait to read as one of a stream's groups: they
-// find out what is there no more. One after the other would not do, for who
-// finds his own group keeps the turn from the next.
-func (w *waiters) gone(db int, key []byte) {
-	if w.number.Load() == 0 {
-		return
-	}
+// begin begins a term.
+func (w *waiters) begin(term uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	alone := waitKey{db: db, key: string(key), kind: engine.KindStream}
-	w.fills++
-	w.goneLocked(w.keys[alone])
-	for group := range w.groups[alone] { // order does not matter: all are told
-		w.goneLocked(w.keys[alone.of(group)])
-	}
+	w.beginLocked(term)
+	w.heir = nil
 }
 
-// goneLocked is gone for a queue, nil if there is none.
-func (w *waiters) goneLocked(q *waitQueue) {
-	if q == nil {
-		return
+// beginLocked begins a term. Who waited in another one is served in none: its wait may
+// have ended elsewhere.
+func (w *waiters) beginLocked(term uint64) {
+	if w.term != term {
+		w.dismissLocked()
+		w.term = term
 	}
-	q.goneAt = w.fills
-	for _, x := range q.list {
-		w.turnLocked(x, nil)
-	}
-}
-
-// swapped wakes all who wait in a database that has another content now.
-func (w *waiters) swapped(db int) {
-	if w.number.Load() == 0 {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fills++
-	s := &w.swaps[db]
-	s.filledAt = w.fills
-	if !s.looking && w.shard.ctx.Err() == nil {
-		s.looking = true
-		w.shard.working.Go(func() { w.lookSwapped(db) })
-	}
-}
-
-// lookSwapped looks at all keys of a database, and again if it got another content
-// meanwhile. A transaction may swap databases thousands of times, which must not
-// be as many looks at a million keys.
-func (w *waiters) lookSwapped(db int) {
-	// restTimes is how many times as long as it holds the lock it leaves it alone.
-	const restTimes = 10
-	for looked := uint64(0); ; {
-		begun := time.Now()
-		w.mu.Lock()
-		s := &w.swaps[db]
-		if s.filledAt == looked {
-			s.looking = false
-			w.mu.Unlock()
-			return
-		}
-		looked = s.filledAt
-		var keys []waitKey
-		for k := range w.keys { // order does not matter: all are looked at
-			if k.db == db {
-				keys = append(keys, k)
-			}
-		}
-		w.mu.Unlock()
-		held := time.Since(begun)
-		w.look(keys, nil)
-		pause(w.shard.ctx, restTimes*held)
-	}
-}
-
-// filledAtLocked is the number of a key's last fill.
-func (w *waiters) filledAtLocked(k waitKey, q *waitQueue) uint64 {
-	return max(q.filledAt, w.swaps[k.db].filledAt)
-}
-
-// offerLocked gives turns to the waiters of filled keys: to all that share and
-// have not been told of the last fill, and to the oldest of the others. The
-// newcomer, if one of them is, is told that the key was there before it came.
-func (w *waiters) offerLocked(keys []waitKey, newcomer *waiter) {
-	for _, k := range keys {
-		q := w.keys[k]
-		if q == nil || !q.filled {
-			continue
-		}
-		for _, x := range q.shared {
-			if x == newcomer || w.filledAtLocked(k, q) > x.toldAt {
-				w.turnLocked(x, newcomer)
-			}
-		}
-		if x := q.oldest(); x != nil {
-			w.turnLocked(x, newcomer)
-		}
-	}
-}
-
-// turnLocked gives a waiter the turn, if it waits for it.
-func (w *waiters) turnLocked(x, newcomer *waiter) {
-	if x.turn || x.told == nil {
-		return
-	}
-	x.turn, x.fresh = true, false
-	if x == newcomer {
-		x.tell(ErrAtOnce, w.fills)
-	} else {
-		x.tell(nil, w.fills)
-	}
-}
-
-// tell ends the request at hand, after so many fills.
-func (x *waiter) tell(err error, fills uint64) {
-	told := x.told
-	x.told, x.since, x.toldAt = nil, time.Now(), fills
-	told(err)
-}
-
-// lookLater has keys looked at without the lock.
-func (w *waiters) lookLater(keys []waitKey, newcomer *waiter) {
-	if w.shard.ctx.Err() == nil {
-		w.shard.working.Go(func() { w.look(keys, newcomer) })
-	}
-}
-
-// look finds out which keys are there, and offers them.
-func (w *waiters) look(keys []waitKey, newcomer *waiter) {
-	for _, k := range keys {
-		w.mu.Lock()
-		q := w.keys[k]
-		if q == nil {
-			w.mu.Unlock()
-			continue
-		}
-		filledAt := w.filledAtLocked(k, q)
-		w.mu.Unlock()
-		e := w.find(k)
-		w.mu.Lock()
-		if q := w.keys[k]; q != nil {
-			w.lookedLocked(k, q, e, filledAt, newcomer)
-		}
-		w.mu.Unlock()
-	}
-}
-
-// lookedLocked takes note of a key's entry, nil if there is none, as it was after
-// the fill filledAt.
-func (w *waiters) lookedLocked(k waitKey, q *waitQueue, e *engine.Entry, filledAt uint64, newcomer *waiter) {
-	there := k.filledBy(e)
-	if newcomer != nil && newcomer.shared {
-		// What it takes, nobody misses; and the others know of it.
-		if e != nil {
-			w.turnLocked(newcomer, newcomer)
-		}
-		return
-	}
-	if w.filledAtLocked(k, q) == filledAt {
-		q.filled = there
-	}
-	w.offerLocked([]waitKey{k}, newcomer)
-	switch {
-	case !there && e != nil && newcomer != nil:
-		// It came upon a value of another kind, and is to say so.
-		w.turnLocked(newcomer, newcomer)
-	case !there && newcomer == nil && k.kind == engine.KindStream:
-		w.goneLocked(q)
-	}
-}
-
-// find returns a key's entry, or nil.
-func (w *waiters) find(k waitKey) *engine.Entry {
-	s := w.shard
-	ks, locks := s.machine.Keyspace(), s.machine.Sched()
-	slot := ks.LockSlot([]byte(k.key))
-	var ticket sched.Ticket
-	access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}
-	if locks.Lock(s.ctx, &ticket, &access) != nil {
-		return nil
-	}
-	defer locks.Unlock(&ticket)
-	return ks.Find(slot, k.db, []byte(k.key))
 }
 
 // dismiss ends all waits: this node no longer leads.
 func (w *waiters) dismiss() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.dismissLocked()
+	w.heir = nil
+}
+
+func (w *waiters) dismissLocked() {
 	for _, x := range w.byID {
-		if x.told != nil {
-			x.tell(cluster.ErrNotLeader, w.fills)
-		}
+		x.over = true
+		w.answerLocked(x, Result{Err: cluster.ErrUnknown})
 	}
 	clear(w.byID)
 	clear(w.keys)
 	clear(w.groups)
-	w.places = 0
+	w.places, w.bytes = 0, 0
 	w.number.Store(0)
+	w.takers.Store(0)
 }
 
-// loop ends waits that have lasted long, and forgets waiters that have gone.
+// loop renews waits that have lasted long, and forgets waiters that have gone.
 func (w *waiters) loop() {
 	t := time.NewTicker(waitersTick)
 	defer t.Stop()
@@ -628,9 +547,7 @@ func (w *waiters) loop() {
 			w.dismiss()
 			return
 		case now := <-t.C:
-			if w.number.Load() > 0 {
-				w.sweep(now)
-			}
+			w.sweep(now)
 		}
 	}
 }
@@ -638,74 +555,27 @@ func (w *waiters) loop() {
 func (w *waiters) sweep(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.heir != nil && now.Sub(w.heir.came) > heirMax {
+		w.heir = nil
+	}
 	var gone []*waiter
 	for _, x := range w.byID {
-		age := now.Sub(x.since)
+		w.catchUpLocked(x)
 		switch {
-		case x.told != nil && age > renewEvery:
-			x.tell(ErrRenew, w.fills)
-		case x.told == nil && age > renewEvery:
+		case now.Sub(x.since) <= renewEvery:
+		case x.told == nil && x.flying == 0:
 			gone = append(gone, x)
-		case x.told == nil && x.turn && age > turnMax:
-			w.passOnLocked(x)
+		case !x.last:
+			w.answerLocked(x, Result{Err: ErrRenew})
 		}
 	}
 	for _, x := range gone {
-		if w.byID[x.id] == x && x.told == nil {
-			w.dropLocked(x)
+		if x.told == nil {
+			w.removeLocked(x)
+			w.forgetLocked(x)
 		}
 	}
-}
-
-// passOnLocked puts a waiter that takes long behind the others.
-func (w *waiters) passOnLocked(x *waiter) {
-	for _, k := range x.keys {
-		q := w.keys[k]
-		if len(q.list) > 1 && q.oldest() == x {
-			q.list = append(slices.Delete(q.list, 0, 1), x)
-			q.filled = true
-		}
-	}
-	w.offerLocked(x.keys, nil)
 }
 
 // Waiting is the number of clients that wait at this shard.
 func (s *Shard) Waiting() int { return int(s.waiters.number.Load()) }
-
-// observer tells waiters of filled keys, and passes everything on.
-type observer struct {
-	waiters *waiters
-	next    command.Observer
-}
-
-// Wants implements command.Observer.
-func (o *observer) Wants(classes command.EventClass) bool {
-	return o.next != nil && o.next.Wants(classes)
-}
-
-// Event implements command.Observer.
-func (o *observer) Event(class command.EventClass, event string, db int, key []byte) {
-	if o.next != nil {
-		o.next.Event(class, event, db, key)
-	}
-}
-
-// Filled implements command.Observer.
-func (o *observer) Filled(db int, key []byte, kind engine.Kind) {
-	if key == nil {
-		o.waiters.swapped(db)
-	} else {
-		o.waiters.filled(db, key, kind)
-	}
-	if o.next != nil {
-		o.next.Filled(db, key, kind)
-	}
-}
-
-// Gone implements command.Observer.
-func (o *observer) Gone(db int, key []byte) {
-	o.waiters.gone(db, key)
-	if o.next != nil {
-		o.next.Gone(db, key)
-	}
-}

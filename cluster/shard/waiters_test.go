@@ -1,435 +1,619 @@
 package shard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/engine"
 	"lockstep/fsm"
 )
 
-// waiting is a shard that leads, without a group, for its waiters alone.
+// waiting is a shard of one node, and what clients of its gateways wait for there.
 type waiting struct {
+	*shardWorld
 	*Shard
-	t *testing.T
+	n   *testNode
+	seq atomic.Uint64
 }
 
 func newWaiting(t *testing.T) *waiting {
-	s := &Shard{machine: fsm.New(fsm.Config{Engine: engine.Config{LockSlots: 8}})}
-	s.evictor.init(s)
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.waiters.init(s)
-	s.readyTerm.Store(1)
-	t.Cleanup(func() {
-		s.cancel()
-		s.working.Wait()
-		s.machine.Close()
-	})
-	return &waiting{s, t}
+	w := &waiting{shardWorld: newShardWorld(t, 1, steady)}
+	w.on(w.nodes[0])
+	return w
 }
 
-// ask sends a wait; the answer arrives on the channel.
-func (w *waiting) ask(n uint64, req Wait) chan error {
-	req.ID = WaiterID{1, n}
-	told := make(chan error, 1)
-	w.Wait(req, func(err error) { told <- err })
+// on goes on with the shard's leader.
+func (w *waiting) on(n *testNode) {
+	w.shardWorld.t.Helper()
+	w.until("it serves", n.shard.Leads)
+	w.n, w.Shard = n, n.shard
+}
+
+// client is one that waits.
+type client struct {
+	w    *waiting
+	req  Wait
+	road Road
+}
+
+// from is a client of a gateway that runs a blocking command.
+func (w *waiting) client(command string) *client {
+	n := w.seq.Add(1)
+	id := fsm.TxnID{Origin: fsm.Origin{Node: 9, Boot: 1, Lane: fsm.WaitLane + uint32(n)}, Seq: n}
+	return &client{w: w, req: Wait{ID: id, Txn: commandTxn(strings.Fields(command)...)}}
+}
+
+// ask sends the client's request; the answer arrives on the channel.
+func (c *client) ask() chan Result {
+	told := make(chan Result, 1)
+	c.w.Wait(c.req, c.road, func(r Result) { told <- r })
 	return told
 }
 
-func keysOf(keys ...string) (all [][]byte) {
-	for _, k := range keys {
-		all = append(all, []byte(k))
-	}
-	return all
+// waits has the client wait: it is told that it does, and asks again.
+func (c *client) waits() chan Result {
+	c.w.shardWorld.t.Helper()
+	c.want("a client that comes", c.ask(), "to renew")
+	return c.ask()
 }
 
-func (w *waiting) told(what string, c chan error, want error) {
-	w.t.Helper()
+// waits has a client wait for what a blocking command finds.
+func (w *waiting) waits(command string) chan Result {
+	w.shardWorld.t.Helper()
+	return w.client(command).waits()
+}
+
+func (c *client) want(what string, told chan Result, want string) {
+	c.w.shardWorld.t.Helper()
+	c.w.want(what, told, want)
+}
+
+// said is an answer in a few words.
+func said(r Result) string {
+	for err, text := range map[error]string{
+		ErrRenew: "to renew", ErrTurn: "to try", ErrAtOnce: "to try at once", ErrLeft: "it left", cluster.ErrNotLeader: "no leader",
+		cluster.ErrUnknown: "unknown", cluster.ErrOverloaded: "overloaded",
+	} {
+		if errors.Is(r.Err, err) {
+			return text
+		}
+	}
+	switch {
+	case r.Err != nil:
+		return r.Err.Error()
+	case r.Replies[0].Outcome == fsm.OutcomeUnserved:
+		return "nothing"
+	case r.Replies[0].Outcome != fsm.OutcomeDone:
+		return fmt.Sprint("outcome ", r.Replies[0].Outcome)
+	}
+	return strings.Join(strings.Fields(string(r.Replies[0].Bytes)), " ")
+}
+
+func (w *waiting) want(what string, told chan Result, want string) {
+	w.shardWorld.t.Helper()
 	select {
-	case err := <-c:
-		if !errors.Is(err, want) {
-			w.t.Fatalf("%s: told %v, not %v", what, err, want)
+	case r := <-told:
+		if got := said(r); got != want {
+			w.shardWorld.t.Fatalf("%s: told %q, not %q", what, got, want)
 		}
 	case <-time.After(patience):
-		w.t.Fatalf("%s: told nothing", what)
+		w.shardWorld.t.Fatalf("%s: told nothing", what)
 	}
 }
 
 // silent looks after everything under way has been done.
-func (w *waiting) silent(what string, c chan error) {
-	w.t.Helper()
-	w.working.Wait()
+func (w *waiting) silent(what string, told chan Result) {
+	w.shardWorld.t.Helper()
+	w.settled()
 	select {
-	case err := <-c:
-		w.t.Fatalf("%s: told %v", what, err)
+	case r := <-told:
+		w.shardWorld.t.Fatalf("%s: told %q", what, said(r))
 	default:
 	}
 }
 
-func (w *waiting) put(key string, kind engine.Kind) {
-	w.working.Wait()
-	e := engine.NewObject([]byte(key), kind, thing{})
-	ks := w.machine.Keyspace()
-	ks.Put(ks.LockSlotOf(e), 0, e, 1)
-}
-
-type thing struct{}
-
-func (thing) Clone() engine.Object { return thing{} }
-func (thing) MemoryBytes() int     { return 1 }
-
-// The oldest waiter has the turn until it leaves or finds nothing; who finds
-// nothing keeps its place.
-func TestTurnsGoByAge(t *testing.T) {
-	w := newWaiting(t)
-	first, second := w.ask(1, Wait{Keys: keysOf("a", "b")}), w.ask(2, Wait{Keys: keysOf("b")})
-	w.waiters.filled(0, []byte("b"), engine.KindList)
-	w.told("the oldest", first, nil)
-	w.silent("the next one", second)
-	w.waiters.filled(1, []byte("b"), engine.KindList) // of another database
-	first = w.ask(1, Wait{Keys: keysOf("a", "b"), Tried: true})
-	w.waiters.filled(0, []byte("b"), engine.KindList)
-	w.told("the oldest, again", first, nil)
-	// Filled while it tries: it is told at once when it comes back.
-	w.waiters.filled(0, []byte("b"), engine.KindList)
-	first = w.ask(1, Wait{Keys: keysOf("a", "b"), Tried: true})
-	w.told("the oldest, filled meanwhile", first, nil)
-	w.put("b", engine.KindList)
-	w.LeaveWait(WaiterID{1, 1})
-	w.told("the next one, for something is left", second, nil)
-	w.LeaveWait(WaiterID{1, 2})
-	if w.Waiting() != 0 || len(w.waiters.keys) != 0 {
-		t.Errorf("%d waiters, %d keys are left", w.Waiting(), len(w.waiters.keys))
-	}
-}
-
-// Who only reads is told together with all others.
-func TestReadersAreToldTogether(t *testing.T) {
-	w := newWaiting(t)
-	a, b := w.ask(1, Wait{Keys: keysOf("s"), Shared: true}), w.ask(2, Wait{Keys: keysOf("s"), Shared: true})
-	w.waiters.filled(0, []byte("s"), engine.KindList)
-	w.told("one", a, nil)
-	w.told("the other", b, nil)
-}
-
-// Who only reads is told wherever it stands; of the others, the oldest alone.
-func TestReadersBehindOthersAreTold(t *testing.T) {
-	w := newWaiting(t)
-	first, reader := w.ask(1, Wait{Keys: keysOf("s")}), w.ask(2, Wait{Keys: keysOf("s"), Shared: true})
-	third, last := w.ask(3, Wait{Keys: keysOf("s")}), w.ask(4, Wait{Keys: keysOf("s"), Shared: true})
-	w.waiters.filled(0, []byte("s"), engine.KindList)
-	w.told("the oldest", first, nil)
-	w.told("a reader", reader, nil)
-	w.told("a reader behind all", last, nil)
-	w.silent("the next of the others", third)
-}
-
-// What is filled while a waiter is between two requests is not lost, though
-// another finds nothing meanwhile.
-func TestFillsBetweenRequestsCount(t *testing.T) {
-	w := newWaiting(t)
-	away, reader := w.ask(1, Wait{Keys: keysOf("s", "t")}), w.ask(2, Wait{Keys: keysOf("s"), Shared: true})
-	w.working.Wait()
-	w.waiters.sweep(time.Now().Add(renewEvery + time.Second))
-	w.told("to renew", away, ErrRenew)
-	w.told("to renew", reader, ErrRenew)
-	reader = w.ask(2, Wait{Keys: keysOf("s"), Shared: true, Renew: true})
-	w.waiters.filled(0, []byte("s"), engine.KindList)
-	w.told("the reader", reader, nil)
-	reader = w.ask(2, Wait{Keys: keysOf("s"), Shared: true, Tried: true})
-	away = w.ask(1, Wait{Keys: keysOf("s", "t"), Renew: true})
-	w.told("who was away", away, nil)
-	// Nothing was filled since, and nothing is offered again.
-	away = w.ask(1, Wait{Keys: keysOf("s", "t"), Tried: true})
-	w.silent("who found nothing", away)
-	w.silent("the reader", reader)
-	// A database that has another content now, while one tries.
-	w.waiters.filled(0, []byte("t"), engine.KindList)
-	w.told("the oldest", away, nil)
-	w.waiters.swapped(0)
-	w.told("who was away when databases were swapped", w.ask(1, Wait{Keys: keysOf("s", "t"), Tried: true}), nil)
-}
-
-// A waiter that could not try, for its gateway met no leader, is told again.
-func TestWhoCouldNotTryIsToldAgain(t *testing.T) {
-	w := newWaiting(t)
-	w.put("s", engine.KindStream)
-	for _, shared := range []bool{true, false} {
-		id := uint64(1)
-		if shared {
-			id = 2
+// settled waits until nothing is under way for those who wait.
+func (w *waiting) settled() {
+	w.shardWorld.t.Helper()
+	w.until("nothing is under way", func() bool {
+		w.waiters.mu.Lock()
+		defer w.waiters.mu.Unlock()
+		for _, x := range w.waiters.byID {
+			if x.flying > 0 {
+				return false
+			}
 		}
-		w.told("what is there", w.ask(id, Wait{Keys: keysOf("s"), Shared: shared}), ErrAtOnce)
-		w.told("again", w.ask(id, Wait{Keys: keysOf("s"), Shared: shared}), ErrAtOnce)
-		w.silent("who found nothing", w.ask(id, Wait{Keys: keysOf("s"), Shared: shared, Tried: true}))
+		for _, q := range w.waiters.keys {
+			if q.looking {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// do runs a command and returns its reply.
+func (w *waiting) do(command string) string {
+	w.shardWorld.t.Helper()
+	select {
+	case r := <-w.shardWorld.propose(w.n, strings.Fields(command)...):
+		return said(r)
+	case <-time.After(patience):
+		w.shardWorld.t.Fatalf("%s: no answer", command)
+		return ""
 	}
 }
 
-// Who leaves while a request is open has it ended: an open request takes room.
-func TestLeavingEndsTheRequest(t *testing.T) {
+// exec runs commands as one bundle, of a transaction or one txn each.
+func (w *waiting) exec(kind fsm.Kind, commands ...string) []string {
+	w.shardWorld.t.Helper()
+	b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1}, FirstSeq: w.shardWorld.seq.Add(uint64(len(commands))) - uint64(len(commands)) + 1}
+	for _, c := range commands {
+		b.Txns = append(b.Txns, commandTxn(strings.Fields(c)...))
+	}
+	if kind == fsm.KindExec {
+		all := fsm.Txn{Kind: kind, Proto: 2}
+		for i := range b.Txns {
+			all.Ops = append(all.Ops, b.Txns[i].Ops...)
+		}
+		b.Txns = []fsm.Txn{all}
+	}
+	answer := make(chan Result, 1)
+	w.Propose(fsm.AppendBundle(nil, &b), len(b.Txns), func(r Result) { answer <- r })
+	r := <-answer
+	if r.Err != nil {
+		w.shardWorld.t.Fatal(r.Err)
+	}
+	var all []string
+	for _, reply := range r.Replies {
+		all = append(all, said(Result{Replies: []Reply{reply}}))
+	}
+	return all
+}
+
+func (w *waiting) same(what string, got, want any) {
+	w.shardWorld.t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.shardWorld.t.Errorf("%s: %q, not %q", what, fmt.Sprint(got), fmt.Sprint(want))
+	}
+}
+
+// popped is what BLPOP answers.
+func popped(key, element string) string {
+	return fmt.Sprintf("*2 $%d %s $%d %s", len(key), key, len(element), element)
+}
+
+// Who waits has its element when the push is answered: nobody sees the list filled, and
+// the pusher takes nothing from it.
+func TestWhoWaitsIsServedBehindThePush(t *testing.T) {
 	w := newWaiting(t)
-	waiter := w.ask(1, Wait{Keys: keysOf("a")})
-	w.working.Wait()
-	w.LeaveWait(WaiterID{1, 1})
-	w.told("who left", waiter, ErrRenew)
+	for i := range 200 {
+		got := w.waits("blpop q 0")
+		w.same("RPUSH", w.do(fmt.Sprint("rpush q ", i)), ":1")
+		w.same("LLEN", w.do("llen q"), ":0")
+		w.same("LPOP", w.do("lpop q"), "$-1")
+		w.want("who waited", got, popped("q", fmt.Sprint(i)))
+	}
+	// In one pipeline, too.
+	got := w.waits("blpop q 0")
+	w.same("a pipeline", w.exec(fsm.KindCommand, "rpush q a", "lpop q", "rpush q b", "llen q"), "[:1 $-1 :1 :1]")
+	w.want("who waited", got, popped("q", "a"))
+}
+
+// The oldest is served first, and as many as there are elements.
+func TestOnePushServesAsManyAsItCan(t *testing.T) {
+	w := newWaiting(t)
+	var all []chan Result
+	for range 5 {
+		all = append(all, w.waits("blpop p q 0"))
+	}
+	w.same("RPUSH", w.do("rpush q a b c"), ":3")
+	w.same("LLEN", w.do("llen q"), ":0")
+	for i, element := range []string{"a", "b", "c"} {
+		w.want(fmt.Sprint("client ", i), all[i], popped("q", element))
+	}
+	w.silent("the fourth", all[3])
+	// A transaction fills both, and takes some of it.
+	w.exec(fsm.KindExec, "rpush p d", "rpush q e", "lpop p", "rpush q f g")
+	w.want("the fourth", all[3], popped("q", "e"))
+	w.want("the fifth", all[4], popped("q", "f"))
+	w.same("what is left", w.do("lrange q 0 -1"), "*1 $1 g")
+	w.do("del q")
+	// One takes several.
+	many, one := w.waits("blmpop 0 1 q left count 2"), w.waits("brpop q 0")
+	w.do("rpush q a b c d")
+	w.want("who takes two", many, "*2 $1 q *2 $1 a $1 b")
+	w.want("who takes one", one, popped("q", "d"))
+	w.same("what is left", w.do("lrange q 0 -1"), "*1 $1 c")
+}
+
+// What is moved by one who waits serves those who wait for that.
+func TestWaitersServeWaiters(t *testing.T) {
+	w := newWaiting(t)
+	last := w.waits("blpop c 0")
+	second, first := w.waits("blmove b c left right 0"), w.waits("brpoplpush a b 0")
+	w.same("RPUSH", w.do("rpush a x"), ":1")
+	w.same("what is left", w.do("exists a b c"), ":0")
+	for _, told := range []chan Result{first, second} {
+		w.want("who moves", told, "$1 x")
+	}
+	w.want("who takes", last, popped("c", "x"))
+	// In a circle.
+	one, other := w.waits("blmove a b left right 0"), w.waits("blmove b a left right 0")
+	w.do("rpush a x")
+	w.want("there", one, "$1 x")
+	w.want("and back", other, "$1 x")
+	w.same("where it came from", w.do("lrange a 0 -1"), "*1 $1 x")
+}
+
+// Sorted sets and groups of streams have those who wait for them, each group its own.
+func TestOtherKindsAreServedBehindTheWrite(t *testing.T) {
+	w := newWaiting(t)
+	least, most := w.waits("bzpopmin z 0"), w.waits("bzmpop 0 1 z max")
+	w.same("ZADD", w.do("zadd z 1 a 2 b 3 c"), ":3")
+	w.same("ZCARD", w.do("zcard z"), ":1")
+	w.want("the least", least, "*3 $1 z $1 a $1 1")
+	w.want("the most", most, "*2 $1 z *1 *2 $1 c $1 3")
+	for _, g := range []string{"g", "h"} {
+		w.do("xgroup create s " + g + " $ mkstream")
+	}
+	group := func(name string) chan Result {
+		return w.waits("xreadgroup group " + name + " ann count 1 block 0 streams s >")
+	}
+	of := []chan Result{group("g"), group("g"), group("h")}
+	w.do("xadd s 1-1 f v")
+	for _, i := range []int{0, 2} {
+		w.want(fmt.Sprint("reader ", i), of[i], "*1 *2 $1 s *1 *2 $3 1-1 *2 $1 f $1 v")
+	}
+	w.silent("the second of a group", of[1])
+	w.do("xadd s 2-1 f v")
+	w.want("the second of a group", of[1], "*1 *2 $1 s *1 *2 $3 2-1 *2 $1 f $1 v")
+	w.same("what is not delivered to the other", w.do("xreadgroup group h bob count 5 streams s >"), "*1 *2 $1 s *1 *2 $3 2-1 *2 $1 f $1 v")
+	// What a group has gone with is told to all.
+	of = []chan Result{group("g"), group("g")}
+	w.do("xgroup destroy s g")
+	for _, told := range of {
+		if got := said(<-told); !strings.HasPrefix(got, "-NOGROUP") {
+			t.Errorf("when the group has gone: %s", got)
+		}
+	}
+}
+
+// What the arguments do not tell serves those who wait as soon as it has run.
+func TestWhatIsNotSeenComingServesAllTheSame(t *testing.T) {
+	w := newWaiting(t)
+	all := func() (told []chan Result) {
+		for range 3 {
+			told = append(told, w.waits("blpop q 0"))
+		}
+		return told
+	}
+	served := func(what string, told []chan Result, elements ...string) {
+		t.Helper()
+		for i, e := range elements {
+			w.want(what, told[i], popped("q", e))
+		}
+	}
+	script := func(text string, more ...string) {
+		t.Helper()
+		txn := commandTxn(append([]string{"eval", text}, more...)...)
+		b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1, Lane: 1}, FirstSeq: w.shardWorld.seq.Add(1), Txns: []fsm.Txn{txn}}
+		answer := make(chan Result, 1)
+		w.Propose(fsm.AppendBundle(nil, &b), 1, func(r Result) { answer <- r })
+		w.same("a script", said(<-answer), ":3")
+	}
+	told := all()
+	script("return redis.call('rpush', 'q', 'a', 'b', 'c')", "0")
+	served("keys that a script does not name", told, "a", "b", "c")
+	told = all()
+	script("return redis.call('rpush', KEYS[1], 'a', 'b', 'c')", "1", "q")
+	w.same("LLEN", w.do("llen q"), ":0")
+	served("keys that a script names", told, "a", "b", "c")
+	told = all()
+	w.do("rpush other a b c")
+	w.do("rename other q")
+	w.same("LLEN", w.do("llen q"), ":0")
+	served("a list that was renamed", told, "a", "b", "c")
+	told = all()
+	w.exec(fsm.KindCommand, "rpush other a b c", "copy other q db 1", "swapdb 0 1")
+	served("a database that was swapped", told, "a", "b", "c")
+}
+
+// A push that fails serves nobody, and those who waited for it keep their places.
+func TestAPushThatFailsLeavesTheOrder(t *testing.T) {
+	w := newWaiting(t)
+	first, second := w.waits("blpop q 0"), w.waits("blpop q 0")
+	w.do("set q text")
+	w.same("RPUSH to a string", w.do("rpush q x")[:10], "-WRONGTYPE")
+	w.do("del q")
+	w.exec(fsm.KindExec, "rpush q a", "del q")
+	w.do("rpush q b")
+	w.want("the first", first, popped("q", "b"))
+	w.silent("the second", second)
+	w.do("rpush q c")
+	w.want("the second", second, popped("q", "c"))
+}
+
+// A newcomer is served what is there, and told of a value of another kind, which is
+// nothing to those who wait already.
+func TestNewcomersAreServedWhatIsThere(t *testing.T) {
+	w := newWaiting(t)
+	w.do("rpush list a b")
+	w.want("of a list", w.client("blpop none list 0").ask(), popped("list", "a"))
+	waiter := w.waits("blpop h 0")
+	w.do("hset h f v")
+	if got := said(<-w.client("blpop h 0").ask()); !strings.HasPrefix(got, "-WRONGTYPE") {
+		t.Errorf("of a hash: %s", got)
+	}
+	w.silent("who waited before", waiter)
+	if got := said(<-w.client("xreadgroup group g ann block 0 streams none >").ask()); !strings.HasPrefix(got, "-NOGROUP") {
+		t.Errorf("without a group: %s", got)
+	}
+	w.do("rpush src x")
+	if got := said(<-w.client("blmove src h left left 0").ask()); !strings.HasPrefix(got, "-WRONGTYPE") {
+		t.Errorf("into a hash: %s", got)
+	}
+	w.same("what was to be moved", w.do("llen src"), ":1")
+}
+
+// Many who come upon a list with as many elements take one each.
+func TestManyNewcomersShareAList(t *testing.T) {
+	w := newWaiting(t)
+	const n = 500
+	elements := make([]string, n)
+	for i := range elements {
+		elements[i] = fmt.Sprint("e", i)
+	}
+	w.do("rpush q " + strings.Join(elements, " "))
+	told := make([]chan Result, n+1)
+	for i := range told {
+		told[i] = w.client("blpop q 0").ask()
+	}
+	got := map[string]bool{}
+	nothing := 0
+	for _, c := range told {
+		if text := said(<-c); text == "to renew" {
+			nothing++
+		} else {
+			got[text] = true
+		}
+	}
+	if len(got) != n || nothing != 1 {
+		t.Errorf("%d elements went to %d clients; %d wait", n, len(got), nothing)
+	}
+}
+
+// A wait ends for good: what comes then stays, and what came just before is the
+// client's.
+func TestAWaitThatEndsLosesNothing(t *testing.T) {
+	w := newWaiting(t)
+	for i := range 200 {
+		c := w.client("blpop q 0")
+		told := c.waits()
+		c.req.Last = true
+		pushed := w.shardWorld.propose(w.n, "rpush", "q", fmt.Sprint(i))
+		last := c.ask()
+		w.want("the request before", told, "to renew")
+		<-pushed
+		switch got := said(<-last); got {
+		case popped("q", fmt.Sprint(i)):
+			w.same("LPOP", w.do("lpop q"), "$-1")
+		case "nothing":
+			w.same("LPOP", w.do("lpop q"), fmt.Sprintf("$%d %d", len(fmt.Sprint(i)), i))
+		default:
+			t.Fatal(got)
+		}
+	}
+	if w.Waiting() != 0 || w.waiters.places != 0 || w.waiters.bytes != 0 || len(w.waiters.keys) != 0 {
+		t.Errorf("%d waiters, %d places, %d bytes, %d keys are left", w.Waiting(), w.waiters.places, w.waiters.bytes, len(w.waiters.keys))
+	}
+}
+
+// What was served while the gateway had no request open waits for it; and a leader that
+// does not know the wait, or not any more, learns from the log what became of it.
+func TestWhatBecameOfAWaitIsTold(t *testing.T) {
+	w := newWaiting(t)
+	c := w.client("blpop q 0")
+	w.want("a client that comes", c.ask(), "to renew")
+	w.do("rpush q a")
+	w.want("the next request", c.ask(), popped("q", "a"))
+	w.do("rpush q b")
+	c.req.Again = true
+	w.want("another one", c.ask(), popped("q", "a"))
+	w.same("LLEN", w.do("llen q"), ":1")
+	c.req.Last, c.req.Settles = true, true
+	w.want("the end", c.ask(), popped("q", "a"))
+
+	// Nobody has heard of these, and there is something; nobody, and there is nothing.
+	c = w.client("blpop q 0")
+	c.req.Last, c.req.Settles = true, true
+	w.want("who is let go", c.ask(), "nothing")
+	c = w.client("blpop q 0")
+	c.req.Last = true
+	w.want("who has no time left", c.ask(), popped("q", "b"))
+	c = w.client("blpop q 0")
+	c.req.Last = true
+	w.want("who has no time left, and nothing is there", c.ask(), "nothing")
+	w.do("rpush q c")
+	w.want("the same again", c.ask(), "nothing")
+	w.same("LLEN", w.do("llen q"), ":1")
+}
+
+// Who has gone leaves nothing behind, and has its request ended: that takes room.
+func TestWhoHasGoneTakesNothing(t *testing.T) {
+	w := newWaiting(t)
+	c := w.client("blpop q 0")
+	told := c.waits()
+	next := w.waits("blpop q 0")
+	w.LeaveWait(c.req.ID)
+	w.want("who has gone", told, "to renew")
+	w.do("rpush q a")
+	w.want("the next", next, popped("q", "a"))
+	if w.Waiting() != 0 {
+		t.Errorf("%d wait", w.Waiting())
+	}
+}
+
+// quiet is a gateway from which nothing was heard for so long.
+type quiet struct{ time.Duration }
+
+func (q *quiet) Quiet() time.Duration { return q.Duration }
+
+// Whose gateway is not heard is passed over, and served when it is heard again.
+func TestWhoseGatewayIsGoneIsPassedOver(t *testing.T) {
+	w := newWaiting(t)
+	first := w.client("blpop q 0")
+	road := &quiet{}
+	first.road = road
+	told := first.waits()
+	second := w.waits("blpop q 0")
+	road.Duration = 2 * quietMax
+	w.do("rpush q a b")
+	w.want("the second", second, popped("q", "a"))
+	w.silent("the first", told)
+	road.Duration = 0
+	// It has a new connection.
+	again := first.ask()
+	w.want("the first, by its old request", told, "to renew")
+	w.want("the first", again, popped("q", "b"))
+}
+
+// Waits are renewed, and those of gateways that are gone are forgotten.
+func TestWaitsThatLastLong(t *testing.T) {
+	w := newWaiting(t)
+	c := w.client("blpop q 0")
+	told := c.waits()
+	reader := w.client("xread block 0 streams s 0")
+	read := reader.waits()
+	later := func() { w.waiters.sweep(time.Now().Add(renewEvery + time.Second)) }
+	later()
+	w.want("to renew", told, "to renew")
+	w.want("to renew", read, "to renew")
+	told = c.ask()
+	w.do("rpush q a")
+	w.want("who has renewed", told, popped("q", "a"))
+	// The reader was not heard again, nor does this one fetch what it was served.
+	c = w.client("blpop q 0")
+	w.want("a client that comes", c.ask(), "to renew")
+	w.do("rpush q b")
+	w.settled()
+	later()
+	if w.Waiting() != 0 || w.waiters.bytes != 0 || w.waiters.places != 0 {
+		t.Errorf("%d waiters of gateways that are gone, %d bytes, %d places", w.Waiting(), w.waiters.bytes, w.waiters.places)
+	}
+	c.req.Again = true
+	w.want("who was forgotten", c.ask(), popped("q", "b"))
+}
+
+// Who does not lead any more sends everybody away.
+func TestLostLeadershipEndsWaits(t *testing.T) {
+	w := newWaiting(t)
+	told := w.waits("blpop q 0")
+	term := w.readyTerm.Load()
+	w.Shard.lost(term)
+	w.want("the waiter", told, "unknown")
+	w.want("one that comes late", w.client("blpop q 0").ask(), "no leader")
+	w.want("one that ends late", (&client{w: w, req: Wait{Last: true, Txn: commandTxn("blpop", "q", "0")}}).ask(), "no leader")
+}
+
+// A leader without a quorum answers nobody that nothing came: others may have had it.
+func TestNothingIsAnAnswerOfALeaderOnly(t *testing.T) {
+	sw, old, rest := deposed(t)
+	w := &waiting{shardWorld: sw, Shard: old.shard, n: old}
+	c := w.client("blpop q 0")
+	told := c.waits()
+	old.group.lease.TurnOff(old.group.Term())
+	c.req.Last = true
+	w.want("whose time is over", c.ask(), "it left")
+	w.want("its request before", told, "to renew")
+	w.want("who comes late", (&client{w: w, req: Wait{ID: w.client("blpop q 0").req.ID, Txn: commandTxn("blpop", "q", "0")}}).ask(), "to renew")
+	_ = rest
 }
 
 // Two requests of one waiter may come in at one time, over a connection that broke and
-// the next one: neither knows of the waiter, and it stands in the queues once.
+// the next one: it stands in the queues once.
 func TestAWaiterComesOnce(t *testing.T) {
 	w := newWaiting(t)
-	one, two, next := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	for n, told := range []chan error{one, two, next} {
-		w.waiters.add(&Wait{ID: WaiterID{1, uint64(max(n, 1))}, Keys: keysOf("a")}, func(err error) { told <- err })
-	}
-	w.told("the second request", two, ErrRenew)
-	w.LeaveWait(WaiterID{1, 1})
-	w.told("the first request", one, ErrRenew)
-	w.waiters.filled(0, []byte("a"), engine.KindList)
-	w.told("the next waiter", next, nil)
+	c := w.client("blpop a 0")
+	one := c.waits()
+	two := c.ask()
+	w.want("the first request", one, "to renew")
+	next := w.waits("blpop a 0")
+	w.LeaveWait(c.req.ID)
+	w.want("the second request", two, "to renew")
+	w.do("rpush a x")
+	w.want("the next waiter", next, popped("a", "x"))
 }
 
-// A waiter's next request may come while those of its keys are put into the queues.
-func TestNoRequestIsForgottenWhileAWaiterComes(t *testing.T) {
+// A waiter's next request may come while its keys are put into the queues, and an
+// element, too.
+func TestAWaiterForManyKeysMissesNothing(t *testing.T) {
 	w := newWaiting(t)
-	var keys [][]byte
-	for i := range 200_000 {
-		keys = append(keys, fmt.Appendf(nil, "key:%d", i))
+	var keys []string
+	for i := range 100_000 {
+		keys = append(keys, fmt.Sprint("key:", i))
 	}
-	w.put("key:199999", engine.KindList)
-	req := Wait{ID: WaiterID{1, 1}, Keys: keys, Kind: engine.KindList}
-	one, two := make(chan error, 1), make(chan error, 1)
-	w.working.Go(func() { w.waiters.add(&req, func(err error) { one <- err }) })
-	for !w.waiters.comeBack(&req, func(err error) { two <- err }) {
-		runtime.Gosched()
-	}
-	w.told("the second request", two, ErrAtOnce)
-	<-one
-}
-
-// Its turn may come, too, before it is in all queues. It tries then, and does not listen
-// to the first request any more: what comes while it tries would count as told to it.
-func TestAWaiterThatTriesBeforeItIsInAllQueuesWaitsWithOneRequest(t *testing.T) {
-	w := newWaiting(t)
-	var keys [][]byte
-	for i := range 200_000 {
-		keys = append(keys, fmt.Appendf(nil, "key:%d", i))
-	}
-	req := Wait{ID: WaiterID{1, 1}, Keys: keys, Kind: engine.KindList}
-	one, two, three := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	added := make(chan struct{})
+	c := w.client("blpop " + strings.Join(keys, " ") + " 0")
+	one, entered := make(chan Result, 1), make(chan struct{})
 	go func() {
-		defer close(added)
-		w.waiters.add(&req, func(err error) { one <- err })
+		defer close(entered)
+		w.Wait(c.req, nil, func(r Result) { one <- r })
 	}()
-	for !w.waiters.comeBack(&req, func(err error) { two <- err }) {
+	for w.Waiting() == 0 {
 		runtime.Gosched()
 	}
-	w.waiters.filled(0, keys[0], engine.KindList)
-	w.told("the second request", two, nil)
-	<-added
-	select {
-	case err := <-one:
-		if !errors.Is(err, ErrRenew) {
-			t.Errorf("the first request: %v", err)
-		}
-	default:
-		t.Error("the first request waits for somebody who tries")
+	pushed := w.shardWorld.propose(w.n, "rpush", keys[0], "x")
+	two := c.ask()
+	<-pushed
+	<-entered
+	answers := []string{said(<-one), said(<-two)}
+	for answers[1] == "to renew" {
+		answers[1] = said(<-c.ask())
 	}
-	w.waiters.filled(0, keys[0], engine.KindList)
-	req.Tried = true
-	w.waiters.comeBack(&req, func(err error) { three <- err })
-	w.told("what came while it tried", three, nil)
+	w.same("what the requests are told", answers, []string{"to renew", popped(keys[0], "x")})
+	w.same("LLEN", w.do("llen "+keys[0]), ":0")
 }
 
 // A wait for many keys takes its time from nobody, and the places of all waits
 // together are bounded.
 func TestWaitsForManyKeys(t *testing.T) {
 	w := newWaiting(t)
-	var keys [][]byte
+	var keys []string
 	for i := range 200_000 {
-		keys = append(keys, fmt.Appendf(nil, "key:%d", i%100_000))
+		keys = append(keys, fmt.Sprint("key:", i%100_000))
 	}
-	many := w.ask(1, Wait{Keys: keys})
+	many := w.client("blpop " + strings.Join(keys, " ") + " 0")
+	told := many.waits()
 	if w.waiters.places != 100_000 {
 		t.Errorf("%d places", w.waiters.places)
 	}
 	w.waiters.placesMax = 100_002
-	w.told("one too many", w.ask(2, Wait{Keys: keysOf("a", "b", "c")}), cluster.ErrOverloaded)
-	fits := w.ask(3, Wait{Keys: keysOf("a", "b"), Shared: true})
-	w.waiters.filled(0, []byte("b"), engine.KindList)
-	w.told("one that fits", fits, nil)
-	w.working.Wait()
-	w.waiters.filled(0, []byte("key:99999"), engine.KindList)
-	w.told("of the last key", many, nil)
-	w.LeaveWait(WaiterID{1, 1})
-	w.LeaveWait(WaiterID{1, 3})
-	if w.waiters.places != 0 || len(w.waiters.keys) != 0 || w.Waiting() != 0 {
+	w.want("one too many", w.client("blpop a b c 0").ask(), "overloaded")
+	fits := w.waits("xread block 0 streams a b 0 0")
+	w.do("xadd b * f v")
+	w.want("one that fits", fits, "to try")
+	w.do("rpush key:99999 x")
+	w.want("of the last key", told, popped("key:99999", "x"))
+	w.settled()
+	if w.waiters.places != 2 || len(w.waiters.keys) != 2 || w.Waiting() != 1 {
 		t.Errorf("%d places, %d keys, %d waiters are left", w.waiters.places, len(w.waiters.keys), w.Waiting())
 	}
-}
-
-// A newcomer is told of what is there already; of a key that nobody waits for,
-// it alone.
-func TestNewcomersAreToldWhatIsThere(t *testing.T) {
-	w := newWaiting(t)
-	w.put("list", engine.KindList)
-	w.told("of a list", w.ask(1, Wait{Keys: keysOf("none", "list")}), ErrAtOnce)
-	waiter := w.ask(2, Wait{Keys: keysOf("h")})
-	w.put("h", engine.KindHash)
-	w.told("of a hash", w.ask(3, Wait{Keys: keysOf("h")}), ErrAtOnce)
-	w.silent("who waited before", waiter)
-}
-
-// Waits are renewed, gateways that are gone are forgotten, and a turn that
-// lasts long is no longer waited for.
-func TestWaitersThatLastLong(t *testing.T) {
-	w := newWaiting(t)
-	first, second := w.ask(1, Wait{Keys: keysOf("a")}), w.ask(2, Wait{Keys: keysOf("a")})
-	w.waiters.sweep(time.Now().Add(renewEvery + time.Second))
-	w.told("to renew", first, ErrRenew)
-	w.told("to renew", second, ErrRenew)
-	first, second = w.ask(1, Wait{Keys: keysOf("a"), Renew: true}), w.ask(2, Wait{Keys: keysOf("a"), Renew: true})
-	w.waiters.filled(0, []byte("a"), engine.KindList)
-	w.told("its turn", first, nil)
-	w.silent("the next one", second)
-	w.waiters.sweep(time.Now().Add(turnMax + time.Second))
-	w.told("the next one, after long", second, nil)
-	w.waiters.sweep(time.Now().Add(renewEvery + time.Second))
-	if w.Waiting() != 0 {
-		t.Errorf("%d waiters of gateways that are gone", w.Waiting())
-	}
-}
-
-// Who does not lead any more sends everybody away.
-func TestLostLeadershipEndsWaits(t *testing.T) {
-	w := newWaiting(t)
-	waiter := w.ask(1, Wait{Keys: keysOf("a")})
-	w.lost(1)
-	w.told("the waiter", waiter, cluster.ErrNotLeader)
-	w.told("one that comes late", w.ask(2, Wait{Keys: keysOf("a")}), cluster.ErrNotLeader)
 }
 
 // Who waits for one kind of value is not held up by who waits for another.
 func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w := newWaiting(t)
-	list, set := w.ask(1, Wait{Keys: keysOf("k"), Kind: engine.KindList}), w.ask(2, Wait{Keys: keysOf("k"), Kind: engine.KindSortedSet})
-	any := w.ask(3, Wait{Keys: keysOf("k")}) // of an older gateway
-	w.working.Wait()
-	w.waiters.filled(0, []byte("k"), engine.KindSortedSet)
-	w.told("who waits for a sorted set", set, nil)
-	w.told("who does not say", any, nil)
+	list, set := w.waits("blpop k 0"), w.waits("bzpopmin k 0")
+	w.do("zadd k 1 a")
+	w.want("who waits for a sorted set", set, "*3 $1 k $1 a $1 1")
 	w.silent("who waits for a list", list)
-	w.put("k", engine.KindSortedSet)
-	w.told("a newcomer that waits for a list", w.ask(4, Wait{Keys: keysOf("k"), Kind: engine.KindList}), ErrAtOnce)
-}
-
-// Who reads as one of a group is told when the stream or the group has gone,
-// wherever it stands, and even if it was away; nobody else is.
-func TestWhoReadsAsAGroupIsToldWhatHasGone(t *testing.T) {
-	w := newWaiting(t)
-	w.put("s", engine.KindStream)
-	group := func(n uint64, tried, renew bool) chan error {
-		return w.ask(n, Wait{Keys: keysOf("s"), Kind: engine.KindStream, Tried: tried, Renew: renew})
-	}
-	for n := range uint64(2) {
-		w.told("who comes", group(n, false, false), ErrAtOnce)
-	}
-	reader := w.ask(5, Wait{Keys: keysOf("s"), Kind: engine.KindStream, Shared: true})
-	w.told("what is there", reader, ErrAtOnce)
-	reader = w.ask(5, Wait{Keys: keysOf("s"), Kind: engine.KindStream, Shared: true, Tried: true})
-	first, second := group(0, true, false), group(1, true, false)
-	w.working.Wait()
-	w.waiters.gone(0, []byte("s"))
-	w.told("the oldest", first, nil)
-	w.told("the next one", second, nil)
-	first = group(0, true, false)
-	w.silent("who found its group", first)
-	w.waiters.gone(0, []byte("s"))
-	w.told("the oldest, again", first, nil)
-	w.told("who was away", group(1, true, false), nil)
-	w.silent("who reads alone", reader)
-	// A whole database has gone.
-	w.LeaveWait(WaiterID{1, 0})
-	w.working.Wait()
-	second = group(1, true, false)
-	w.silent("who found its group", second)
-	w.machine.Keyspace().Flush(0, 2)
-	w.waiters.swapped(0)
-	w.working.Wait()
-	w.told("after a flush", second, nil)
-	w.LeaveWait(WaiterID{1, 1})
-	w.told("who comes when there is no stream", group(7, false, false), ErrAtOnce)
-	w.silent("who reads alone", reader)
-}
-
-// Groups have entries of their own: who comes tries at once, though another waits
-// already; but it takes nothing from those who waited before.
-func TestEachTriesForItsOwnGroup(t *testing.T) {
-	w := newWaiting(t)
-	w.put("s", engine.KindStream)
-	group := func(n uint64, tried bool) chan error {
-		return w.ask(n, Wait{Keys: keysOf("s"), Kind: engine.KindStream, Tried: tried})
-	}
-	w.told("who comes first", group(1, false), ErrAtOnce)
-	first := group(1, true)
-	w.told("who comes second", group(2, false), ErrAtOnce)
-	second := group(2, true)
-	w.silent("the first, of whose group nothing is known", first)
-	w.waiters.filled(0, []byte("s"), engine.KindStream)
-	w.told("the first", first, nil)
-	third := group(3, false)
-	w.silent("who comes while the first tries", third)
-	first = group(1, true)
-	w.told("who came while the first tried", third, ErrAtOnce)
-	w.silent("the first", first)
-	w.silent("the second", second)
-	// Who could not try is told again.
-	w.told("who could not try", group(3, false), ErrAtOnce)
-}
-
-// What is new to one group is new to each: who waits first in each has a turn, those
-// behind him when he leaves, and who finds nothing holds up his own group alone.
-func TestEachGroupHasATurn(t *testing.T) {
-	w := newWaiting(t)
-	w.put("s", engine.KindStream)
-	group := func(n uint64, name string, tried bool) chan error {
-		return w.ask(n, Wait{Keys: keysOf("s", "t"), Kind: engine.KindStream, Group: []byte(name), Tried: tried})
-	}
-	var waiting []chan error
-	names := []string{"one", "one", "two", "two"}
-	for n, name := range names {
-		w.told("who comes", group(uint64(n), name, false), ErrAtOnce)
-		waiting = append(waiting, group(uint64(n), name, true))
-	}
-	w.waiters.filled(0, []byte("s"), engine.KindStream)
-	w.told("the first of one group", waiting[0], nil)
-	w.told("the first of the other", waiting[2], nil)
-	w.silent("the second of one group", waiting[1])
-	w.LeaveWait(WaiterID{1, 0})
-	w.told("the second, for something may be left", waiting[1], nil)
-	w.working.Wait()
-	waiting[1] = group(1, "one", true)
-	waiting[2] = group(2, "two", true)
-	w.silent("the second of the other", waiting[3])
-	// A newcomer of a group that nobody serves waits for no other.
-	w.waiters.filled(0, []byte("t"), engine.KindStream)
-	w.told("of another stream, too", waiting[1], nil)
-	w.told("a newcomer", group(4, "three", false), ErrAtOnce)
-	w.waiters.gone(0, []byte("s"))
-	w.told("when the stream goes", waiting[3], nil)
-	for n := range uint64(5) {
-		w.LeaveWait(WaiterID{1, n})
-	}
-	w.working.Wait()
-	if w.waiters.places != 0 || len(w.waiters.keys) != 0 || len(w.waiters.groups) != 0 {
-		t.Errorf("%d places, %d keys, %d streams with groups are left", w.waiters.places, len(w.waiters.keys), len(w.waiters.groups))
-	}
+	w.do("rpush k x")
+	w.want("who waits for a list", list, popped("k", "x"))
 }
 
 // TestManySwapsAreOneLook: however often databases are swapped, their keys are
@@ -438,14 +622,12 @@ func TestEachGroupHasATurn(t *testing.T) {
 func TestManySwapsAreOneLook(t *testing.T) {
 	const n, swaps = 20_000, 2000
 	w := newWaiting(t)
-	var keys [][]byte
+	var keys []string
 	for i := range n {
-		keys = append(keys, fmt.Appendf(nil, "key%d", i))
+		keys = append(keys, fmt.Sprint("key", i))
 	}
-	other := w.ask(2, Wait{DB: 1, Keys: keysOf("key7")})
-	waiting := w.ask(1, Wait{Keys: keys})
-	w.working.Wait()
-	w.put("key7", engine.KindList)
+	told := w.waits("blpop " + strings.Join(keys, " ") + " 0")
+	w.settled()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range swaps {
@@ -457,17 +639,9 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 8*swaps*n {
 		t.Errorf("%d swaps allocated %d MB", swaps, got>>20)
 	}
-	w.told("who waits in it", waiting, nil)
-	w.silent("who waits in another database", other)
-	// What it did not take, nor anybody else, is offered again by the next swap. Where
-	// they were looked at once more it was while it tried.
-	waiting = w.ask(1, Wait{Keys: keys, Tried: true})
-	w.working.Wait()
-	if len(waiting) > 0 {
-		w.told("who tried meanwhile", waiting, nil)
-		waiting = w.ask(1, Wait{Keys: keys, Tried: true})
-	}
-	w.silent("who found nothing", waiting)
-	w.waiters.swapped(0)
-	w.told("who found nothing, when all is another", waiting, nil)
+	w.exec(fsm.KindExec, "copy nothing nothing2", "swapdb 0 1")
+	w.silent("who waits", told)
+	w.exec(fsm.KindExec, "swapdb 0 1")
+	w.do("rpush key7 x")
+	w.want("who waits", told, popped("key7", "x"))
 }

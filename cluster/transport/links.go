@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,16 +49,27 @@ type incoming struct {
 	from  Peer
 	since time.Time
 	out   *outbox
+	// heardNs is when a frame came last, since start; ended: none will come.
+	heardNs atomic.Int64
+	ended   atomic.Bool
 }
 
-// serving notes that a peer's requests are served.
-func (t *Transport) serving(conn net.Conn, from Peer, out *outbox) {
+// serving notes that a peer's requests are served, and returns the connection's record:
+// one that nobody else sees, if the transport has dropped it meanwhile.
+func (t *Transport) serving(conn net.Conn, from Peer, out *outbox) *incoming {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if in := t.inbound[conn]; in != nil {
-		in.from, in.since, in.out = from, time.Now(), out
+	in := t.inbound[conn]
+	if in == nil {
+		in = &incoming{}
 	}
+	in.from, in.since, in.out = from, time.Now(), out
+	in.heard()
+	return in
 }
+
+// heard notes that a frame has come.
+func (in *incoming) heard() { in.heardNs.Store(int64(time.Since(start))) }
 
 // Links returns the links there are now, in no order. Strangers' are left out.
 func (t *Transport) Links() []Link {

@@ -13,7 +13,8 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 	out := newOutbox()
 	t.wait.Go(func() { out.drain(conn) })
 	defer out.close()
-	t.serving(conn, from, out)
+	from.in = t.serving(conn, from, out)
+	defer from.in.ended.Store(true)
 	r := bufio.NewReaderSize(conn, readBufferBytes)
 	most := FrameBytesMax
 	if from.Stranger {
@@ -31,6 +32,7 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 		if err != nil {
 			return
 		}
+		from.in.heard()
 		if kind == kindPing {
 			// A ping bears the id of the request before it, which has its own answer.
 			if !out.push(pingAnswered, answerDone, nil, true) {

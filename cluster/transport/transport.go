@@ -47,6 +47,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -157,7 +158,22 @@ type Peer struct {
 	// Unproved: the peer has proved no secret, and is a Stranger, too. It was let in
 	// because strangers may do all that there is (Ring.Admits).
 	Unproved bool
+	// in is the connection by which the request came.
+	in *incoming
 }
+
+// Quiet is for how long nothing has come over the connection by which the peer's request
+// came; very long, if that has ended. While all goes well a peer sends a ping every few
+// seconds.
+func (p Peer) Quiet() time.Duration {
+	if p.in == nil || p.in.ended.Load() {
+		return math.MaxInt64
+	}
+	return time.Since(start) - time.Duration(p.in.heardNs.Load())
+}
+
+// start is from when times are counted that are kept in few bytes.
+var start = time.Now()
 
 // Handler takes a request. It is called on the connection's reading goroutine,
 // in order of arrival, and must not block; reply may be called later, once,

@@ -42,7 +42,7 @@ func geoRadiusArgs(anyOf Arg, center ...Arg) []Arg {
 var geoFamily = []*Spec{
 	{
 		Name: "geoadd", Arity: -5, Flags: Write | DenyOOM, Cats: CatGeo,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runGeoAdd,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runGeoAdd, Brings: eachBehindKey(3),
 		Group: "geo", Since: "3.2.0",
 		Summary: "Adds places, as longitude and latitude, to a geo index, which is a sorted set.", Complexity: "O(log(N)) for each place, with N the number of members",
 		Args: []Arg{

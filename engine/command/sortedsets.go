@@ -22,7 +22,7 @@ var sortedSetFamily = slices.Concat(sortedSetChanges, sortedSetReads, sortedSetC
 var sortedSetChanges = []*Spec{
 	{
 		Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runZAdd,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runZAdd, Brings: eachBehindKey(2),
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Gives members of a sorted set their scores, adding those that are new.", Complexity: "O(log(N)) for each member, with N the number of members",
 		Args: []Arg{
@@ -36,7 +36,7 @@ var sortedSetChanges = []*Spec{
 	},
 	{
 		Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet,
-		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runZIncrBy,
+		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runZIncrBy, Brings: one,
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Adds to the score of a member of a sorted set.", Complexity: "O(log(N)) with N the number of members",
 		Args: []Arg{argKey("key", 1), arg("increment", "integer"), arg("member", "string")},

@@ -171,6 +171,9 @@ type Spec struct {
 	// Wanders, when set, tells whether the command, with these arguments, reaches keys that its row cannot find
 	// (SORT BY a pattern). It then takes the whole shard, and needs a shard that has all hash slots.
 	Wanders func(args [][]byte) bool
+	// Brings, when set, is how many elements a call brings into a key at most; see
+	// AppendFills.
+	Brings func(args [][]byte) int
 	// Grows, when set, is what GrowthBytes returns; nil: by the keys.
 	Grows func(args [][]byte, sizes *Sizes) int64
 	// KeyFlagsOf, when set, tells what the command does to its keys of

@@ -34,7 +34,7 @@ func streamsKey(from int, mode sched.Mode) []KeySpec {
 var streamFamily = []*Spec{
 	{
 		Name: "xadd", Arity: -5, Flags: Write | DenyOOM | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runXAdd,
+		Keys: oneKey(KeyRW | KeyUpdate), Run: runXAdd, Brings: one,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Adds an entry at the end of a stream.", Complexity: "O(log N) with N the size of the stream, and O(M) with M the entries trimmed",
 		Args: []Arg{

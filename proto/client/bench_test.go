@@ -30,7 +30,7 @@ type fixed struct{ s *Settings }
 
 func (f fixed) Settings() *Settings { return f.s }
 
-func (echoes) Block(context.Context, time.Duration, *cluster.Call, [][]byte) bool { return false }
+func (echoes) Block(context.Context, time.Duration, *cluster.Call, func()) bool { return false }
 
 // sink is a connection that forgets.
 type sink struct{ net.Conn }

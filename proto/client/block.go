@@ -20,7 +20,7 @@ var (
 	errUnblocked         = errors.New("UNBLOCKED client unblocked via CLIENT UNBLOCK")
 	errUnblockedNil      = errors.New("unblocked as if the time were over")
 	errNotAllowedAnyMore = errors.New("NOPERM the user may not run this command any more")
-	errConnectionEnd     = errors.New("the connection has ended")
+	errConnectionEnd     = cluster.ErrClientGone
 )
 
 // blocks runs a command that waits; false: it does not wait.
@@ -37,7 +37,7 @@ func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 // away waits no longer.
 func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	c.settle()
-	if args = c.fixLatest(spec, args); args == nil {
+	if args = c.fixLatest(spec, args, timeoutMs); args == nil {
 		return
 	}
 	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
@@ -57,7 +57,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	begin := c.out.Len()
 	c.remember(spec, args)
 	c.waits(queued{spec: spec, args: args})
-	answered, why := c.waitFor(call, command.BlockKeys(spec, args), timeoutMs)
+	answered, why := c.waitFor(call, timeoutMs)
 	c.waits(queued{})
 	c.doubt(spec, args)
 	switch {
@@ -95,7 +95,7 @@ func (c *Client) waits(q queued) {
 // fixLatest puts the last IDs of the moment in the place of XREAD's "$", for the
 // command may be tried several times. It answers an error itself and returns
 // nil.
-func (c *Client) fixLatest(spec *command.Spec, args [][]byte) [][]byte {
+func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [][]byte {
 	if spec.Name != "xread" {
 		return args
 	}
@@ -104,7 +104,12 @@ func (c *Client) fixLatest(spec *command.Spec, args [][]byte) [][]byte {
 		return args
 	}
 	call := c.internal(append([][]byte{[]byte("lockstep.stream-ends")}, keys...)...)
-	ends := c.one(call)
+	ctx, cancel := c.ctx, context.CancelFunc(func() {})
+	if timeoutMs > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(timeoutMs)*time.Millisecond+cluster.BlockOvertime)
+	}
+	defer cancel()
+	ends := c.oneWithin(ctx, call)
 	if len(ends) == 0 || ends[0] != '*' {
 		c.out.Raw(ends)
 		return nil
@@ -121,7 +126,7 @@ func (c *Client) fixLatest(spec *command.Spec, args [][]byte) [][]byte {
 
 // waitFor has the call run when its time has come; false: it has not come, and
 // why.
-func (c *Client) waitFor(call *cluster.Call, keys [][]byte, timeoutMs int64) (answered bool, why error) {
+func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered bool, why error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	lost, stop := c.conn.Watch()
@@ -139,15 +144,20 @@ func (c *Client) waitFor(call *cluster.Call, keys [][]byte, timeoutMs int64) (an
 		cancel(errConnectionEnd)
 	}
 	c.judgeWait(cancel)
-	if timeoutMs > 0 {
-		c.stats.BlockedFor.Add(1)
-		defer c.stats.BlockedFor.Add(-1)
-	}
 	if c.pushed {
 		c.pushes.release()
 		defer c.pushes.hold()
 	}
-	answered = c.backend.Block(ctx, time.Duration(timeoutMs)*time.Millisecond, call, keys)
+	counted := int64(0)
+	count := func(n int64) {
+		counted += n
+		c.stats.Blocked.Add(n)
+		if timeoutMs > 0 {
+			c.stats.BlockedFor.Add(n)
+		}
+	}
+	answered = c.backend.Block(ctx, time.Duration(timeoutMs)*time.Millisecond, call, func() { count(1) })
+	count(-counted)
 	why = context.Cause(ctx)
 	if why != nil && c.ctx.Err() != nil {
 		why = errConnectionEnd
@@ -179,11 +189,6 @@ func (c *Client) setBlocked(letGo context.CancelCauseFunc) {
 	s.last = c.last
 	s.lastUsed = time.Now()
 	s.mu.Unlock()
-	if letGo != nil {
-		c.stats.Blocked.Add(1)
-	} else {
-		c.stats.Blocked.Add(-1)
-	}
 	if c.OnBlock != nil {
 		c.OnBlock(letGo != nil)
 	}

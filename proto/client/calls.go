@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -321,8 +322,11 @@ func withoutCode(text string) string {
 }
 
 // one runs a single call of the client's own and returns its reply.
-func (c *Client) one(call *cluster.Call) []byte {
-	c.backend.Do(c.ctx, []*cluster.Call{call})
+func (c *Client) one(call *cluster.Call) []byte { return c.oneWithin(c.ctx, call) }
+
+// oneWithin is one, for no longer than ctx lasts.
+func (c *Client) oneWithin(ctx context.Context, call *cluster.Call) []byte {
+	c.backend.Do(ctx, []*cluster.Call{call})
 	if call.Err != nil {
 		return c.callError(call.Err, false)
 	}

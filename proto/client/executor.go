@@ -20,9 +20,10 @@ type Executor interface {
 	// one call is answered. Calls to one shard keep their order.
 	Do(ctx context.Context, calls []*cluster.Call)
 	// Block runs a blocking command: it waits for one of the keys to be filled, for
-	// no longer than the timeout (0: for ever) nor than ctx lasts. It returns false
-	// if there was nothing in time; else call has Reply or Err.
-	Block(ctx context.Context, timeout time.Duration, call *cluster.Call, keys [][]byte) bool
+	// no longer than the timeout (0: for ever) nor than ctx lasts. It calls waits, once
+	// and before it returns, when the client stands among those that wait. It returns
+	// false if there was nothing in time; else call has Reply or Err.
+	Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool
 	Shards() int
 	// Indexes are log indexes of shards that hold all that was acknowledged before
 	// the call; Await waits until this node's replicas have reached some, and tells

@@ -15,6 +15,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/cluster/caught"
 	"lockstep/engine"
+	"lockstep/engine/reply"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/proto/acl"
@@ -242,7 +243,7 @@ func (w *world) ConfigSet(pairs [][2]string) error {
 }
 
 // Block tries again and again: there are no waiters here.
-func (m *machines) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, _ [][]byte) bool {
+func (m *machines) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -253,11 +254,13 @@ func (m *machines) Block(ctx context.Context, timeout time.Duration, call *clust
 	for {
 		attempt := *call
 		m.Do(context.Background(), []*cluster.Call{&attempt})
-		switch string(attempt.Reply) {
-		case "*-1\r\n", "$-1\r\n", "_\r\n":
-		default:
+		if !reply.IsNull(attempt.Reply) {
 			call.Reply, call.Err = attempt.Reply, attempt.Err
 			return true
+		}
+		if waits != nil {
+			waits()
+			waits = nil
 		}
 		select {
 		case <-ctx.Done():

@@ -34,7 +34,7 @@ func Serve(t testing.TB) string {
 		t.Fatal(err)
 	}
 	around := &surroundings{cfg: cfg, hub: pubsub.New()}
-	a := &shard{wanted: around.engine, changed: make(chan struct{})}
+	a := &shard{wanted: around.engine}
 	a.machine = fsm.New(fsm.Config{
 		Group: group, Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 4, Workers: 2}, Sink: a, Observer: a,
 		// Uses are recorded, at a clock that stands.

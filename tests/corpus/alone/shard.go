@@ -3,13 +3,16 @@ package alone
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockstep/cluster"
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/reply"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 )
@@ -26,10 +29,18 @@ type shard struct {
 	stampMs int64
 	receive *receiver
 
-	// changed is closed, and made anew, when a key that commands wait for is
-	// filled.
-	changedMu sync.Mutex
-	changed   chan struct{}
+	// waiting are those whose commands wait, in order; filled: it is worth trying to
+	// serve them. waits numbers them.
+	waiting []*waiting
+	filled  atomic.Bool
+	waits   uint64
+}
+
+// waiting is a client whose command waits.
+type waiting struct {
+	call   *cluster.Call
+	txn    fsm.Txn
+	served chan struct{}
 }
 
 const (
@@ -44,13 +55,14 @@ const (
 
 // receiver takes the reply of an entry's only txn.
 type receiver struct {
-	reply []byte
-	done  chan struct{}
+	reply   []byte
+	outcome fsm.Outcome
+	done    chan struct{}
 }
 
 // Deliver implements fsm.Receiver.
-func (r *receiver) Deliver(_ int, reply []byte, _ fsm.Outcome, _ int64) {
-	r.reply = reply
+func (r *receiver) Deliver(_ int, reply []byte, outcome fsm.Outcome, _ int64) {
+	r.reply, r.outcome = reply, outcome
 	close(r.done)
 }
 
@@ -64,24 +76,10 @@ func (a *shard) Wants(command.EventClass) bool { return false }
 func (a *shard) Event(command.EventClass, string, int, []byte) {}
 
 // Filled implements command.Observer.
-func (a *shard) Filled(int, []byte, engine.Kind) { a.stir() }
+func (a *shard) Filled(int, []byte, engine.Kind) { a.filled.Store(true) }
 
 // Gone implements command.Observer.
-func (a *shard) Gone(int, []byte) { a.stir() }
-
-// stir lets all who wait try.
-func (a *shard) stir() {
-	a.changedMu.Lock()
-	defer a.changedMu.Unlock()
-	close(a.changed)
-	a.changed = make(chan struct{})
-}
-
-func (a *shard) nextChange() <-chan struct{} {
-	a.changedMu.Lock()
-	defer a.changedMu.Unlock()
-	return a.changed
-}
+func (a *shard) Gone(int, []byte) { a.filled.Store(true) }
 
 // Shards implements client.Executor.
 func (a *shard) Shards() int { return 1 }
@@ -116,33 +114,80 @@ func (a *shard) Do(ctx context.Context, calls []*cluster.Call) {
 		} else {
 			c.Reply, c.Err = a.applyLocked(c.Txn)
 		}
+		a.serveLocked()
 	}
 }
 
-// Block implements client.Executor: the command is tried again whenever a key
-// was filled.
-func (a *shard) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, _ [][]byte) bool {
+// Block implements client.Executor.
+func (a *shard) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	for {
-		changed := a.nextChange()
-		attempt := *call
-		a.Do(context.Background(), []*cluster.Call{&attempt})
-		switch string(attempt.Reply) {
-		case "*-1\r\n", "$-1\r\n", "_\r\n":
-		default:
-			call.Reply, call.Err = attempt.Reply, attempt.Err
-			return true
-		}
-		select {
-		case <-ctx.Done():
+	w := a.enter(call)
+	select {
+	case <-w.served:
+		return true
+	default:
+		waits()
+	}
+	select {
+	case <-w.served:
+		return true
+	case <-ctx.Done():
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *waiting) bool { return other == w })
+	select {
+	case <-w.served:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter serves a client at once or puts it behind the others.
+func (a *shard) enter(call *cluster.Call) *waiting {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waits++
+	w := &waiting{call: call, txn: call.Txn, served: make(chan struct{})}
+	w.txn.Kind = fsm.KindServe
+	w.txn.Serve.Wait = fsm.TxnID{Origin: fsm.Origin{Node: 1, Boot: 1, Lane: fsm.WaitLane + uint32(a.waits%fsm.WaitLanes)}, Seq: a.waits}
+	if call.Err = a.prepareLocked(context.Background()); call.Err != nil {
+		close(w.served)
+	} else if !a.tryLocked(w, fsm.ServeComes) {
+		a.waiting = append(a.waiting, w)
+	}
+	a.serveLocked()
+	return w
+}
+
+// serveLocked serves those who wait, the oldest first, as long as somebody may be.
+func (a *shard) serveLocked() {
+	for a.filled.Swap(false) {
+		a.waiting = slices.DeleteFunc(a.waiting, func(w *waiting) bool { return a.tryLocked(w, 0) })
+	}
+}
+
+// tryLocked serves a client if there is something for it.
+func (a *shard) tryLocked(w *waiting, how fsm.ServeHow) bool {
+	c := w.call
+	if c.ReadOnly {
+		c.Reply, c.Err = a.readLocked(context.Background(), &c.Txn)
+		if reply.IsNull(c.Reply) {
 			return false
-		case <-changed:
+		}
+	} else {
+		w.txn.Serve.How = how
+		if c.Reply, c.Err = a.applyLocked(w.txn); c.Err == nil && a.receive.outcome == fsm.OutcomeUnserved {
+			return false
 		}
 	}
+	close(w.served)
+	return true
 }
 
 // applyLocked logs a txn, runs it and returns its reply.

@@ -1,0 +1,149 @@
+package shard
+
+import (
+	"lockstep/engine/command"
+	"lockstep/fsm"
+)
+
+const (
+	// servedBehindMax bounds the waiters that are served in one entry, servedBytesMax
+	// their commands, and servedKeysMax the keys of one: all of them are locked with the
+	// write's.
+	servedBehindMax = 1024
+	servedBytesMax  = 1 << 20
+	servedKeysMax   = 64
+	// unknownMost is how many are served behind a write of which nobody knows how much
+	// it brings. More are as soon as it has run.
+	unknownMost = 8
+)
+
+// following are the KindServes that go into an entry, behind its bundles' txns.
+type following struct {
+	// of is the place of the bundle, call what the leader learns of the outcome by.
+	of     int
+	behind fsm.Behind
+	call   *bundleCall
+}
+
+// follow chooses the waiters that are served behind the txns of an entry's bundles,
+// so that who waits has its element when the write is answered.
+func (w *waiters) follow(calls []*bundleCall) []following {
+	w.inherit()
+	if w.takers.Load() == 0 || !w.ofTerm(w.shard.group.Term()) {
+		return nil
+	}
+	f := follower{waiters: w}
+	for i, c := range calls {
+		place := 0
+		fsm.EachTxn(c.bundle, func(t *fsm.Txn) {
+			f.fill(t)
+			if len(f.fills) > 0 {
+				w.mu.Lock()
+				f.serveLocked(i, place)
+				w.mu.Unlock()
+			}
+			place++
+		})
+	}
+	return f.all
+}
+
+// ofTerm tells whether they wait in a term.
+func (w *waiters) ofTerm(term uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.term == term
+}
+
+// follower puts the KindServes of an entry together.
+type follower struct {
+	waiters *waiters
+	all     []following
+	bytes   int
+	// fills are the keys that a txn may fill, and then those that the waiters may which
+	// are served behind it.
+	fills []filling
+	// buf is room for those of one command.
+	buf []command.Fill
+}
+
+type filling struct {
+	db int
+	command.Fill
+	// sure: what is to be brought is, unless the key holds another kind of value.
+	sure bool
+}
+
+// fill notes what a txn may fill.
+func (f *follower) fill(t *fsm.Txn) {
+	f.fills = f.fills[:0]
+	if t.Kind == fsm.KindCommand || t.Kind == fsm.KindExec {
+		for i := range t.Ops {
+			f.add(&t.Ops[i], t.Kind == fsm.KindCommand)
+		}
+	}
+}
+
+func (f *follower) add(op *fsm.Op, sure bool) {
+	spec, _ := command.Lookup(op.Args)
+	if spec == nil {
+		return
+	}
+	f.buf = spec.AppendFills(f.buf[:0], op.Args)
+	for _, fill := range f.buf {
+		sure := sure && fill.Most > 0
+		if fill.Most == 0 {
+			fill.Most = unknownMost
+		}
+		f.fills = append(f.fills, filling{op.DB, fill, sure})
+	}
+}
+
+// serveLocked serves who waits for the keys that a txn may fill, and for those that
+// these fill in turn: key after key, as Redis does.
+func (f *follower) serveLocked(of, place int) {
+	for i := 0; i < len(f.fills); i++ {
+		fill := f.fills[i]
+		k := waitKey{db: fill.db, key: string(fill.Key), kind: fill.Kind}
+		f.waiters.eachQueueLocked(k, fill.Any, func(_ waitKey, q *waitQueue) {
+			f.takeLocked(q, fill, fsm.Behind{Txn: place}, of)
+		})
+	}
+}
+
+// takeLocked serves as many of a queue as the txn brings elements, the oldest first.
+// Those that are being served already are not among them; but who may be so in vain is
+// tried once more.
+func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of int) {
+	again := unknownMost
+	for _, x := range q.list {
+		switch {
+		case fill.Most == 0 || len(f.all) >= servedBehindMax || f.bytes+x.bytes > servedBytesMax:
+			return
+		case len(x.keys) > servedKeysMax || !x.reachable():
+			continue
+		case x.flying == 0:
+			fill.Most--
+		case x.unsure == 0 || again == 0:
+			continue
+		default:
+			again--
+		}
+		behind.Serve = x.serve(0)
+		f.bytes += x.bytes
+		f.all = append(f.all, following{of, behind, f.waiters.serveBehindLocked(x, fill.sure)})
+		f.add(&x.txn.Ops[0], fill.sure)
+	}
+}
+
+// serveBehindLocked notes that a waiter is being served behind a write.
+func (w *waiters) serveBehindLocked(x *waiter, sure bool) *bundleCall {
+	x.flying++
+	if !sure {
+		x.unsure++
+	}
+	c := newBundleCall(nil, 1, func(r Result) { w.landed(x, r, sure) }, &w.shard.admit)
+	c.left.Store(1)
+	w.shard.admit.force(1, 0)
+	return c
+}

@@ -1,0 +1,254 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/fsm"
+)
+
+// A leader that gives the leadership away hands over who waits, so that they keep their
+// order, and miss nothing.
+//
+//	old leader:  nobody comes, ends or is served from now on; no entry is taken;
+//	             what is on its way lands; the list and the log's last index go to the
+//	             new one
+//	new leader:  takes the list over if its term's first entry is the next in the log,
+//	             and before it proposes anything
+//
+// What makes this safe is that the list is as old as the log's end. A client that is not
+// among those who wait any more was served, or its wait has ended; the log tells of the
+// first, and the old leader ends no waits while another may take the list over. If it
+// goes on leading it puts an entry into the log first: with that entry the list has
+// lapsed, whoever leads later.
+//
+// Where a leader is lost, its gateways come again to the next one, in any order.
+
+// How long a transfer waits for what is on its way, and then for the list to arrive; the
+// order is not worth more.
+const (
+	landMax = time.Second
+	handMax = time.Second
+)
+
+const (
+	// listBytesMax bounds the waits of one message, listsBytesMax those of a handover;
+	// those beyond it come again by themselves.
+	listBytesMax  = 4 << 20
+	listsBytesMax = 64 << 20
+	// heirMax is how long a list is kept for which no term begins.
+	heirMax = 10 * time.Second
+)
+
+var errList = errors.New("shard: a list of waits makes no sense")
+
+// inheritance is the list that was handed to this node.
+type inheritance struct {
+	// last is the last index of the log that the list is as old as, term the term that
+	// it was led in.
+	last, term uint64
+	came       time.Time
+	bytes      int
+	waits      []Wait
+}
+
+// HandOver implements Heirs.
+func (s *Shard) HandOver() Handover {
+	s.waiters.hold(true)
+	return &handover{s: s}
+}
+
+// handover is that of one transfer.
+type handover struct {
+	s *Shard
+	// handed: a list may have arrived.
+	handed bool
+}
+
+// Hand implements Handover.
+func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
+	s := h.s
+	if s.cfg.SendList == nil || s.waiters.takers.Load() == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, landMax)
+	defer cancel()
+	if s.awaitLanded(ctx, last) != nil {
+		return
+	}
+	ctx, cancel = context.WithTimeout(s.ctx, handMax)
+	defer cancel()
+	sum := 0
+	for _, list := range s.waiters.lists() {
+		if sum += len(list); sum > listsBytesMax {
+			return
+		}
+		h.handed = true
+		head := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, term), last)
+		if err := s.cfg.SendList(ctx, string(to), append(head, list...)); err != nil {
+			s.cfg.Log.Warn("the next leader was not told who waits; their order may change", "shard", s.ID(), "reason", err)
+			return
+		}
+	}
+}
+
+// awaitLanded waits until all has run that is in the log up to an index.
+func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
+	for s.group.raft.Load().CommitIndex() < last && ctx.Err() == nil {
+		pause(ctx, committedEvery)
+	}
+	err := errors.Join(ctx.Err(), s.group.awaitCommitted(ctx))
+	for err == nil && s.machine.Executed() < s.machine.Queued() {
+		pause(ctx, committedEvery)
+		err = ctx.Err()
+	}
+	return err
+}
+
+// End implements Handover: a leader that goes on makes sure that nobody takes the list
+// over.
+func (h *handover) End() {
+	h.s.work(func() {
+		for h.handed && h.s.group.IsLeader() && h.s.proposeTick(h.s.ctx) != nil {
+			pause(h.s.ctx, waitersPause)
+		}
+		h.s.waiters.hold(false)
+	})
+}
+
+// waitersPause is between two attempts to let a list lapse.
+const waitersPause = 10 * time.Millisecond
+
+// hold keeps those who wait as they are, or lets them go on.
+func (w *waiters) hold(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding = yes
+	if yes {
+		return
+	}
+	keys := make([]waitKey, 0, len(w.keys))
+	for k := range w.keys { // order does not matter: all are looked at
+		keys = append(keys, k)
+	}
+	w.lookLaterLocked(keys, nil)
+	for _, x := range w.byID {
+		w.restLocked(x)
+	}
+}
+
+// lists are those who wait, the oldest first, in messages.
+func (w *waiters) lists() (lists [][]byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*waiter
+	for _, x := range w.byID {
+		if !x.shared && !x.over && x.flying == 0 && !x.last {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.no, b.no) })
+	var list []byte
+	for _, x := range all {
+		if len(list)+x.bytes > listBytesMax && len(list) > 0 {
+			lists, list = append(lists, list), nil
+		}
+		t := x.txn
+		t.Kind = fsm.KindCommand
+		bundle := fsm.AppendBundle(nil, &fsm.Bundle{Origin: x.id.Origin, FirstSeq: x.id.Seq, Txns: []fsm.Txn{t}})
+		list = append(binary.AppendUvarint(list, uint64(len(bundle))), bundle...)
+	}
+	if len(list) > 0 {
+		lists = append(lists, list)
+	}
+	return lists
+}
+
+// TakeList takes what another leader's Hand has sent. It points into list.
+func (s *Shard) TakeList(list []byte) error {
+	if len(list) < 16 {
+		return errList
+	}
+	term, last := binary.LittleEndian.Uint64(list), binary.LittleEndian.Uint64(list[8:])
+	bytes := len(list)
+	var waits []Wait
+	for list = list[16:]; len(list) > 0; {
+		n, width := binary.Uvarint(list)
+		if width <= 0 || n > uint64(len(list)-width) {
+			return errList
+		}
+		wait, err := DecodeWait(list[width : width+int(n)])
+		if err != nil {
+			return err
+		}
+		waits = append(waits, wait)
+		list = list[width+int(n):]
+	}
+	w := &s.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.heir == nil || w.heir.last != last || w.heir.term != term {
+		w.heir = &inheritance{last: last, term: term}
+	}
+	if w.heir.bytes += bytes; w.heir.bytes > listsBytesMax+listBytesMax || len(w.heir.waits)+len(waits) > waitersMax {
+		w.heir = nil
+		return errList
+	}
+	w.heir.came, w.heir.waits = time.Now(), append(w.heir.waits, waits...)
+	return nil
+}
+
+// inherit takes over the list that this node was handed, if there is one and it still
+// holds in the term that this node leads.
+func (w *waiters) inherit() {
+	w.mu.Lock()
+	heir := w.heir
+	w.mu.Unlock()
+	if heir == nil {
+		return
+	}
+	term, holds, known := w.shard.group.beginsBehind(heir.term, heir.last)
+	if !known {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.heir != heir {
+		return
+	}
+	w.heir = nil
+	if !holds {
+		return
+	}
+	w.beginLocked(term)
+	road := roadSince(time.Now())
+	var all []*waiter
+	for i := range heir.waits {
+		wait := &heir.waits[i]
+		if w.byID[wait.ID] != nil {
+			continue
+		}
+		if x := w.enterLocked(wait, road, nil); x != nil {
+			x.known = true
+			all = append(all, x)
+		}
+	}
+	w.shard.work(func() {
+		for _, x := range all {
+			w.look(x.keys, x)
+		}
+	})
+}
+
+// roadSince is the way to a gateway that was there at a time, and has not been heard
+// since.
+type roadSince time.Time
+
+// Quiet implements Road.
+func (r roadSince) Quiet() time.Duration { return time.Since(time.Time(r)) }

@@ -8,10 +8,11 @@ import (
 const (
 	// servedBehindMax bounds the waiters that are served in one entry, servedBytesMax
 	// their commands, and servedKeysMax the keys of one: all of them are locked with the
-	// write's.
+	// write's. servedRoomBytes is left free in the entry.
 	servedBehindMax = 1024
 	servedBytesMax  = 1 << 20
 	servedKeysMax   = 64
+	servedRoomBytes = 64 << 10
 	// unknownMost is how many are served behind a write of which nobody knows how much
 	// it brings. More are as soon as it has run.
 	unknownMost = 8
@@ -25,25 +26,16 @@ type following struct {
 	call   *bundleCall
 }
 
-// follow chooses the waiters that are served behind the txns of an entry's bundles,
-// so that who waits has its element when the write is answered.
-func (w *waiters) follow(calls []*bundleCall) []following {
+// follow chooses the waiters that are served behind the txns of an entry's bundles, of
+// so many bytes, so that who waits has its element when the write is answered.
+func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 	w.inherit()
 	if w.takers.Load() == 0 || !w.ofTerm(w.shard.group.Term()) {
 		return nil
 	}
-	f := follower{waiters: w}
+	f := follower{waiters: w, room: min(servedBytesMax, fsm.EntryBytesMax-bytes-servedRoomBytes)}
 	for i, c := range calls {
-		place := 0
-		fsm.EachTxn(c.bundle, func(t *fsm.Txn) {
-			f.fill(t)
-			if len(f.fills) > 0 {
-				w.mu.Lock()
-				f.serveLocked(i, place)
-				w.mu.Unlock()
-			}
-			place++
-		})
+		f.bundle(i, c.bundle)
 	}
 	return f.all
 }
@@ -59,7 +51,8 @@ func (w *waiters) ofTerm(term uint64) bool {
 type follower struct {
 	waiters *waiters
 	all     []following
-	bytes   int
+	// room is for so many bytes.
+	room int
 	// fills are the keys that a txn may fill, and then those that the waiters may which
 	// are served behind it.
 	fills []filling
@@ -72,6 +65,20 @@ type filling struct {
 	command.Fill
 	// sure: what is to be brought is, unless the key holds another kind of value.
 	sure bool
+}
+
+// bundle goes through the txns of a bundle.
+func (f *follower) bundle(of int, bundle []byte) {
+	place := 0
+	fsm.EachTxn(bundle, func(t *fsm.Txn) {
+		f.fill(t)
+		if len(f.fills) > 0 {
+			f.waiters.mu.Lock()
+			f.serveLocked(of, place)
+			f.waiters.mu.Unlock()
+		}
+		place++
+	})
 }
 
 // fill notes what a txn may fill.
@@ -118,7 +125,7 @@ func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of 
 	again := unknownMost
 	for _, x := range q.list {
 		switch {
-		case fill.Most == 0 || len(f.all) >= servedBehindMax || f.bytes+x.bytes > servedBytesMax:
+		case fill.Most == 0 || len(f.all) >= servedBehindMax || x.bytes > f.room:
 			return
 		case len(x.keys) > servedKeysMax || !x.reachable():
 			continue
@@ -130,7 +137,7 @@ func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of 
 			again--
 		}
 		behind.Serve = x.serve(0)
-		f.bytes += x.bytes
+		f.room -= x.bytes
 		f.all = append(f.all, following{of, behind, f.waiters.serveBehindLocked(x, fill.sure)})
 		f.add(&x.txn.Ops[0], fill.sure)
 	}

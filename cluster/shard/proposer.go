@@ -16,8 +16,8 @@ const (
 	entryTxnsMax = 8192
 	// bundlesBytesMax bounds the bundles that are put together, whatever
 	// Config.EntryBytesMax says: an entry that no log store takes is refused, and all that
-	// is in it. There is room for the waiters that are served behind them.
-	bundlesBytesMax = fsm.EntryBytesMax - servedBytesMax - 1<<10
+	// is in it.
+	bundlesBytesMax = fsm.EntryBytesMax - 1<<10
 )
 
 // proposer turns waiting bundles into entries, one on its way at a time: what
@@ -168,7 +168,7 @@ func (p *proposer) next() {
 	}
 	s := p.shard
 	began := time.Now()
-	served := s.waiters.follow(calls)
+	served := s.waiters.follow(calls, bytes)
 	e := &pendingEntry{
 		id:    fsm.EntryID{Node: s.cfg.Node, Boot: s.cfg.Boot, N: entryNumbers.Add(1)},
 		parts: make([]entryPart, 0, len(calls)+2*len(served)),

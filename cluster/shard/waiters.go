@@ -349,8 +349,9 @@ func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
 func newWaiter(req *Wait) *waiter {
 	op := &req.Txn.Ops[0]
 	spec, _ := command.Lookup(op.Args)
-	x := &waiter{id: req.ID, txn: req.Txn, shared: !spec.Writes(op.Args), bytes: fsm.TxnSize(&req.Txn)}
+	x := &waiter{id: req.ID, txn: req.Txn, shared: !spec.Writes(op.Args)}
 	x.txn.Kind, x.txn.Serve.Wait = fsm.KindServe, req.ID
+	x.bytes = fsm.TxnSize(&x.txn)
 	names, group := command.BlockKeys(spec, op.Args), string(command.BlockGroup(op.Args))
 	seen := make(map[string]struct{}, len(names))
 	for _, name := range names {

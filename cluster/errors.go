@@ -37,8 +37,8 @@ var (
 	ErrMustLog = errors.New("the call writes")
 )
 
-// ErrClientGone is why the context of a call ends whose client has gone: nobody waits for
-// an answer any more.
+// ErrClientGone is the cause with which the context of a call ends when its client has gone:
+// nobody waits for an answer any more.
 var ErrClientGone = errors.New("the connection has ended")
 
 // ErrUnknown: the txn may have entered the log, and may still execute.

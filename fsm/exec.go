@@ -393,7 +393,7 @@ func (w *work) id() TxnID {
 	return TxnID{*w.origin, w.seq}
 }
 
-// finish records what became of the txn, and returns what who waits for it is told.
+// finish records the outcome of the txn, and returns it for the receiver.
 func (w *work) finish(reply []byte, outcome Outcome) ([]byte, Outcome) {
 	if w.served() {
 		return w.record.repeat(w.before)

@@ -88,8 +88,8 @@ func TestWaitsOfNobodyAreNotServed(t *testing.T) {
 	})
 }
 
-// A key of another kind is an error to who comes, and nothing to who waits; what a
-// group waits for is an error as soon as it has gone.
+// A key of another kind is an error to a newcomer, and nothing to a waiting client. To a
+// reader of a group it is an error when the stream goes.
 func TestWhatIsNothingToAWaiter(t *testing.T) {
 	g := newGateways(t)
 	const wrong = "0 -WRONGTYPE Operation against a key holding the wrong kind of value\r\n"

@@ -45,7 +45,7 @@ func (l *simLog) serve() Txn {
 	return Txn{Kind: KindServe, Proto: uint8(2 + l.rng.IntN(2)), Ops: []Op{w.op}, Serve: Serve{id, ServeHow(l.rng.IntN(8))}}
 }
 
-// push draws a write that fills a list for those who wait.
+// push draws a write that fills a list for waiting clients.
 func (l *simLog) push() Op {
 	return Op{DB: 0, Args: [][]byte{[]byte("rpush"), []byte(l.list()), l.word(), l.word()}}
 }

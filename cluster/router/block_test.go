@@ -124,7 +124,7 @@ func checkAsked(t *testing.T, asked []shard.Wait) {
 	}
 }
 
-// Who is let go takes nothing more, but gets what it was served just before.
+// A client that is let go takes nothing more, but gets an element that was popped just before.
 func TestWhoIsLetGoIsAnsweredForGood(t *testing.T) {
 	for end, want := range map[*shard.Result]string{outcome(fsm.OutcomeUnserved, ""): "false ", outcome(fsm.OutcomeDone, "x"): "true x"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestWaitsHaveIdentities(t *testing.T) {
 	}
 }
 
-// Who only reads tries when it is told to, and is told that nothing came by a leader that
-// proves that it leads.
+// A client that only reads tries when it is told to. It is told that nothing came only by a
+// leader that proves that it leads.
 func TestWhoReadsTriesWhenItIsTold(t *testing.T) {
 	for what, c := range map[string]struct {
 		steps []error
@@ -248,7 +248,7 @@ func TestARequestThatMayHaveBeenSentMayBeServed(t *testing.T) {
 	}
 }
 
-// A wait arrives as it was sent, and what is none does not.
+// A wait arrives as it was sent, and other bytes are refused.
 func TestAWaitTellsWhatItIsFor(t *testing.T) {
 	id := fsm.TxnID{Origin: fsm.Origin{Node: 1, Boot: 2, Lane: fsm.WaitLane + 3}, Seq: 4}
 	txn := callOf(0, "blpop", "a", "", "0").Txn

@@ -29,7 +29,7 @@ func (b *blocked) read(ctx context.Context, atOnce bool) bool {
 	case errors.Is(attempt.Err, cluster.ErrNoLeader):
 		return false
 	case attempt.Err == nil && reply.IsNull(attempt.Reply),
-		// A key of another kind is an error to who comes upon it, and nothing to who
+		// A key of another kind is an error to a newcomer, and nothing to a client that
 		// waits for a stream; unless a stream is there, too. Then another of the
 		// command's keys is the wrong one, and that is the answer.
 		bytes.HasPrefix(attempt.Reply, wrongType) && !atOnce && !b.isThere(ctx):

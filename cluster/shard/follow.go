@@ -27,7 +27,7 @@ type following struct {
 }
 
 // follow chooses the waiters that are served behind the txns of an entry's bundles, of
-// so many bytes, so that who waits has its element when the write is answered.
+// so many bytes, so that a waiting client has its element when the write is answered.
 func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 	w.inherit()
 	if w.takers.Load() == 0 || !w.ofTerm(w.shard.group.Term()) {
@@ -106,7 +106,7 @@ func (f *follower) add(op *fsm.Op, sure bool) {
 	}
 }
 
-// serveLocked serves who waits for the keys that a txn may fill, and for those that
+// serveLocked serves the clients that wait for the keys that a txn may fill, and for those that
 // these fill in turn: key after key, as Redis does.
 func (f *follower) serveLocked(of, place int) {
 	for i := 0; i < len(f.fills); i++ {
@@ -119,8 +119,8 @@ func (f *follower) serveLocked(of, place int) {
 }
 
 // takeLocked serves as many of a queue as the txn brings elements, the oldest first.
-// Those that are being served already are not among them; but who may be so in vain is
-// tried once more.
+// Clients that are being served already are not among them. If that may be in vain, they
+// are tried once more.
 func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of int) {
 	again := unknownMost
 	for _, x := range q.list {

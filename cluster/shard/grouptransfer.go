@@ -133,7 +133,7 @@ func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo 
 // is of another term; known is false where that cannot be told yet.
 func (g *Group) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
 	term, leads := g.Leadership()
-	// Who asks may be in the way of the closing, which holds the lock.
+	// The caller may stand in the way of shutdown, which holds the lock.
 	if !leads || !g.mu.TryLock() {
 		return 0, false, false
 	}

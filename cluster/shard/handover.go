@@ -13,8 +13,8 @@ import (
 	"lockstep/fsm"
 )
 
-// A leader that gives the leadership away hands over who waits, so that they keep their
-// order, and miss nothing.
+// A leader that gives the leadership away hands over its waiting clients, so that they keep
+// their order and miss nothing.
 //
 //	old leader:  nobody comes, ends or is served from now on; no entry is taken;
 //	             what is on its way lands; the list and the log's last index go to the
@@ -23,7 +23,7 @@ import (
 //	             and before it proposes anything
 //
 // What makes this safe is that the list is as old as the log's end. A client that is not
-// among those who wait any more was served, or its wait has ended; the log tells of the
+// on the list any more was served, or its wait has ended; the log tells of the
 // first, and the old leader ends no waits while another may take the list over. If it
 // goes on leading it puts an entry into the log first: with that entry the list has
 // lapsed, whoever leads later.
@@ -92,7 +92,7 @@ func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 		h.handed = true
 		head := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, term), last)
 		if err := s.cfg.SendList(ctx, string(to), append(head, list...)); err != nil {
-			s.cfg.Log.Warn("the next leader was not told who waits; their order may change", "shard", s.ID(), "reason", err)
+			s.cfg.Log.Warn("the next leader did not get the list of waiting clients; their order may change", "shard", s.ID(), "reason", err)
 			return
 		}
 	}
@@ -125,7 +125,7 @@ func (h *handover) End() {
 // waitersPause is between two attempts to let a list lapse.
 const waitersPause = 10 * time.Millisecond
 
-// hold keeps those who wait as they are, or lets them go on.
+// hold keeps the waiting clients as they are, or lets them go on.
 func (w *waiters) hold(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func (w *waiters) hold(yes bool) {
 	}
 }
 
-// lists are those who wait, the oldest first, in messages.
+// lists are the waiting clients, the oldest first, in messages.
 func (w *waiters) lists() (lists [][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

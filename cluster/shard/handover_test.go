@@ -32,7 +32,7 @@ func (w *waiting) transfer() {
 	w.on(to)
 }
 
-// Who waits keeps its place with the next leader, and has its element when a push there is
+// A waiting client keeps its place with the next leader, and has its element when a push there is
 // answered, though no gateway has come again.
 func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 	w := newWaitingOfThree(t)
@@ -98,7 +98,7 @@ func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 	}
 }
 
-// What comes in while the list is handed over is served by who leads then.
+// What comes in while the list is handed over is served by the leader of that moment.
 func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
 	w := newWaitingOfThree(t)
 	c := w.client("blpop q 0")
@@ -110,7 +110,7 @@ func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
 	w.want("when it is not", told, popped("q", "a"))
 }
 
-// A list is bounded, and what is none is refused.
+// A list is bounded, and other bytes are refused.
 func TestWhatIsNoListIsRefused(t *testing.T) {
 	w := newWaiting(t)
 	head := make([]byte, 16)

@@ -15,7 +15,7 @@ import (
 // serveAgainAfter is the pause before a KindServe that found no room is tried again.
 const serveAgainAfter = 20 * time.Millisecond
 
-// filled is told that a txn has filled a key. Who takes something is mostly being
+// filled is told that a txn has filled a key. Clients that take something are mostly being
 // served already, behind that txn; else the oldest is now, and those behind when it has
 // been (landed).
 func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
@@ -32,8 +32,8 @@ func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
 	})
 }
 
-// gone serves all who wait to read as one of a stream's groups: they find out what is
-// there no more.
+// gone serves all clients that wait to read as one of a stream's groups: they find out what
+// has gone.
 func (w *waiters) gone(db int, key []byte) {
 	if w.number.Load() == 0 {
 		return
@@ -197,8 +197,8 @@ func (w *waiters) settle(req *Wait, told func(Result)) {
 // proveMax bounds the wait for proof that this node still leads.
 const proveMax = time.Second
 
-// proveLeft answers a gateway whose client has been taken out and was not served. That
-// nothing has come is true only if this node still leads.
+// proveLeft answers a gateway after its client was taken out unserved. "Nothing has come" is
+// true only if this node still leads.
 func (s *Shard) proveLeft(told func(Result)) {
 	unserved := Result{Replies: []Reply{{Outcome: fsm.OutcomeUnserved}}}
 	if s.provenNow() {

@@ -67,7 +67,7 @@ type Config struct {
 	Memory *Memory
 	// OnLead is told when this node begins to lead; may be nil.
 	OnLead func()
-	// SendList gives a list of who waits to another node's replica (TakeList); nil: their
+	// SendList gives a list of waiting clients to another node's replica (TakeList); nil: their
 	// order may change with the leader.
 	SendList func(ctx context.Context, addr string, list []byte) error
 	Log      *slog.Logger

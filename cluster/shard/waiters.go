@@ -95,7 +95,7 @@ type Road interface {
 // from one that gives the leadership away (handover.go); else it begins with none, and
 // gateways come again.
 //
-// First come, first served. Who takes something is served by the leader: it puts the
+// First come, first served. The leader serves the clients that take something: it puts the
 // client's command into the log, right behind the write that may fill the key
 // (follow.go), or by itself when a key was filled without the leader having seen it
 // coming (serve.go). What makes this happen once is package fsm's (serve.go there):
@@ -107,8 +107,8 @@ type Road interface {
 //   - While a key is there that a client waits for, a KindServe for the oldest of them
 //     is on its way, or the key is about to be looked at.
 //
-// Who only reads (XREAD) takes nothing from anybody. It is told when it is worth trying, all
-// at once, and its gateway reads.
+// A client that only reads (XREAD) takes nothing from anybody. All of them are told at once
+// when it is worth trying, and their gateways read.
 //
 // The observer methods are called where txns run, with their lock slots held,
 // so nothing under mu waits for a lock slot.
@@ -188,7 +188,7 @@ type waiter struct {
 	// known: the gateway was told that the client waits. comes: a key of another kind is
 	// an error to it, for it has just come.
 	known, comes bool
-	// The next three are of who takes something.
+	// The next fields are of clients that take something.
 	//
 	// flying is how many of its KindServes are on their way, and unsure how many of these
 	// do not stand behind a write that is sure to bring something.
@@ -204,7 +204,7 @@ type waiter struct {
 	over   bool
 	result *Result
 
-	// The others are of who only reads: toldAt is how many fills there had been when
+	// The others are of clients that only read: toldAt is how many fills there had been when
 	// its last request ended; turn: it was told to try.
 	toldAt uint64
 	turn   bool
@@ -436,7 +436,7 @@ func (w *waiters) removeLocked(x *waiter) {
 	}
 }
 
-// rememberLocked notes who a waiter is, forgetLocked forgets it.
+// rememberLocked takes note of a waiter, forgetLocked forgets it.
 func (w *waiters) rememberLocked(x *waiter) {
 	w.byID[x.id] = x
 	w.bytes += x.bytes
@@ -508,7 +508,7 @@ func (w *waiters) begin(term uint64) {
 	w.heir = nil
 }
 
-// beginLocked begins a term. Who waited in another one is served in none: its wait may
+// beginLocked begins a term. The waiters of another term are served no more: their waits may
 // have ended elsewhere.
 func (w *waiters) beginLocked(term uint64) {
 	if w.term != term {

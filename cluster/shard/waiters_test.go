@@ -117,7 +117,7 @@ func (w *waiting) silent(what string, told chan Result) {
 	}
 }
 
-// settled waits until nothing is under way for those who wait.
+// settled waits until nothing is under way for waiting clients.
 func (w *waiting) settled() {
 	w.shardWorld.t.Helper()
 	w.until("nothing is under way", func() bool {
@@ -188,7 +188,7 @@ func popped(key, element string) string {
 	return fmt.Sprintf("*2 $%d %s $%d %s", len(key), key, len(element), element)
 }
 
-// Who waits has its element when the push is answered: nobody sees the list filled, and
+// A waiting client has its element when the push is answered: nobody sees the list filled, and
 // the pusher takes nothing from it.
 func TestWhoWaitsIsServedBehindThePush(t *testing.T) {
 	w := newWaiting(t)
@@ -232,7 +232,7 @@ func TestOnePushServesAsManyAsItCan(t *testing.T) {
 	w.same("what is left", w.do("lrange q 0 -1"), "*1 $1 c")
 }
 
-// What is moved by one who waits serves those who wait for that.
+// An element that a waiting client moves serves the clients that wait for it there.
 func TestWaitersServeWaiters(t *testing.T) {
 	w := newWaiting(t)
 	last := w.waits("blpop c 0")
@@ -251,7 +251,7 @@ func TestWaitersServeWaiters(t *testing.T) {
 	w.same("where it came from", w.do("lrange a 0 -1"), "*1 $1 x")
 }
 
-// Sorted sets and groups of streams have those who wait for them, each group its own.
+// Clients wait for sorted sets, and for streams as readers of groups, each group for itself.
 func TestOtherKindsAreServedBehindTheWrite(t *testing.T) {
 	w := newWaiting(t)
 	least, most := w.waits("bzpopmin z 0"), w.waits("bzmpop 0 1 z max")
@@ -284,7 +284,7 @@ func TestOtherKindsAreServedBehindTheWrite(t *testing.T) {
 	}
 }
 
-// What the arguments do not tell serves those who wait as soon as it has run.
+// A key that the arguments do not name serves its waiting clients as soon as the write has run.
 func TestWhatIsNotSeenComingServesAllTheSame(t *testing.T) {
 	w := newWaiting(t)
 	all := func() (told []chan Result) {
@@ -324,7 +324,7 @@ func TestWhatIsNotSeenComingServesAllTheSame(t *testing.T) {
 	served("a database that was swapped", told, "a", "b", "c")
 }
 
-// A push that fails serves nobody, and those who waited for it keep their places.
+// A push that fails serves nobody, and the waiting clients keep their places.
 func TestAPushThatFailsLeavesTheOrder(t *testing.T) {
 	w := newWaiting(t)
 	first, second := w.waits("blpop q 0"), w.waits("blpop q 0")
@@ -339,8 +339,8 @@ func TestAPushThatFailsLeavesTheOrder(t *testing.T) {
 	w.want("the second", second, popped("q", "c"))
 }
 
-// A newcomer is served what is there, and told of a value of another kind, which is
-// nothing to those who wait already.
+// A newcomer is served at once if it can be, and told of a value of another kind. To clients
+// that wait already such a value is nothing.
 func TestNewcomersAreServedWhatIsThere(t *testing.T) {
 	w := newWaiting(t)
 	w.do("rpush list a b")
@@ -361,7 +361,7 @@ func TestNewcomersAreServedWhatIsThere(t *testing.T) {
 	w.same("what was to be moved", w.do("llen src"), ":1")
 }
 
-// Many who come upon a list with as many elements take one each.
+// Many clients that come upon a list with as many elements take one each.
 func TestManyNewcomersShareAList(t *testing.T) {
 	w := newWaiting(t)
 	const n = 500
@@ -388,8 +388,8 @@ func TestManyNewcomersShareAList(t *testing.T) {
 	}
 }
 
-// A wait ends for good: what comes then stays, and what came just before is the
-// client's.
+// A wait ends for good: an element that comes later stays, and one that came just before is
+// the client's.
 func TestAWaitThatEndsLosesNothing(t *testing.T) {
 	w := newWaiting(t)
 	for i := range 200 {
@@ -414,8 +414,8 @@ func TestAWaitThatEndsLosesNothing(t *testing.T) {
 	}
 }
 
-// What was served while the gateway had no request open waits for it; and a leader that
-// does not know the wait, or not any more, learns from the log what became of it.
+// A reply that came while the gateway had no request open waits for the next request. A leader
+// that does not know the wait, or not any more, learns its outcome from the log.
 func TestWhatBecameOfAWaitIsTold(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")
@@ -444,7 +444,7 @@ func TestWhatBecameOfAWaitIsTold(t *testing.T) {
 	w.same("LLEN", w.do("llen q"), ":1")
 }
 
-// Who has gone leaves nothing behind, and has its request ended: that takes room.
+// A client that has gone leaves nothing behind, and its request is ended: that takes room.
 func TestWhoHasGoneTakesNothing(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")
@@ -464,7 +464,7 @@ type quiet struct{ time.Duration }
 
 func (q *quiet) Quiet() time.Duration { return q.Duration }
 
-// Whose gateway is not heard is passed over, and served when it is heard again.
+// The clients of a silent gateway are passed over, and served when it is heard again.
 func TestWhoseGatewayIsGoneIsPassedOver(t *testing.T) {
 	w := newWaiting(t)
 	first := w.client("blpop q 0")
@@ -510,7 +510,7 @@ func TestWaitsThatLastLong(t *testing.T) {
 	w.want("who was forgotten", c.ask(), popped("q", "b"))
 }
 
-// Who does not lead any more sends everybody away.
+// A node that does not lead any more sends everybody away.
 func TestLostLeadershipEndsWaits(t *testing.T) {
 	w := newWaiting(t)
 	told := w.waits("blpop q 0")
@@ -605,7 +605,7 @@ func TestWaitsForManyKeys(t *testing.T) {
 	}
 }
 
-// Who waits for one kind of value is not held up by who waits for another.
+// Clients that wait for one kind of value are not held up by those that wait for another.
 func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w := newWaiting(t)
 	list, set := w.waits("blpop k 0"), w.waits("bzpopmin k 0")

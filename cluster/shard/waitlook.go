@@ -12,8 +12,8 @@ import (
 // Looking at the keys that clients wait for: when a client comes, when one was served,
 // and when a database has another content.
 
-// lookLaterLocked has keys looked at without the lock, for a newcomer or those who wait
-// for them.
+// lookLaterLocked has keys looked at without the lock, for a newcomer or for the clients that
+// wait for them.
 func (w *waiters) lookLaterLocked(keys []waitKey, newcomer *waiter) {
 	if newcomer == nil {
 		var due []waitKey
@@ -30,7 +30,7 @@ func (w *waiters) lookLaterLocked(keys []waitKey, newcomer *waiter) {
 	w.shard.work(func() { w.look(keys, newcomer) })
 }
 
-// look finds out what is under keys, and serves those who wait for it.
+// look finds out what is under keys, and serves the clients that wait for it.
 func (w *waiters) look(keys []waitKey, newcomer *waiter) {
 	for _, k := range keys {
 		w.mu.Lock()
@@ -59,7 +59,7 @@ func (w *waiters) look(keys []waitKey, newcomer *waiter) {
 }
 
 // foundLocked tells a newcomer, if there is one, what is under one of its keys: also a
-// value of another kind, for it is to say so.
+// value of another kind, which is an error to a newcomer.
 func (w *waiters) foundLocked(k waitKey, kind engine.Kind, there bool, newcomer *waiter) {
 	switch {
 	case newcomer == nil || newcomer.over || !newcomer.comes || !there:

@@ -21,7 +21,7 @@ func (w *waiters) readOnLocked(x *waiter, req *Wait) {
 	w.restLocked(x)
 }
 
-// tellReadersLocked tells those who have not been told of a key's last fill.
+// tellReadersLocked tells the readers that have not been told of a key's last fill.
 func (w *waiters) tellReadersLocked(q *waitQueue) {
 	for _, x := range q.shared {
 		if q.filledAt > x.toldAt {

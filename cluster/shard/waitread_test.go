@@ -2,7 +2,7 @@ package shard
 
 import "testing"
 
-// Who only reads is told together with all others, wherever it stands.
+// A client that only reads is told together with all others, wherever it stands.
 func TestReadersAreToldTogether(t *testing.T) {
 	w := newWaiting(t)
 	w.do("xgroup create s g $ mkstream")
@@ -22,7 +22,7 @@ func TestReadersAreToldTogether(t *testing.T) {
 	w.want("who waits for another stream", b, "to try")
 }
 
-// What comes while a reader tries, or is between two requests, is not lost.
+// An entry that comes while a reader tries, or is between two requests, is not lost.
 func TestWhatComesBetweenTwoRequestsCounts(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("xread block 0 streams s 0")

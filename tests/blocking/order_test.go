@@ -10,7 +10,7 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// Who waits has its element when the push is answered: the list is empty then, and the
+// A waiting client has its element when the push is answered: the list is empty then, and the
 // pusher takes nothing from it, whatever nodes the two are on.
 func TestWhoWaitsHasItsElementWhenThePushIsAnswered(t *testing.T) {
 	proc.NeedProcesses(t)
@@ -41,7 +41,7 @@ func TestWhoWaitsHasItsElementWhenThePushIsAnswered(t *testing.T) {
 	}
 }
 
-// Who waits keeps its place when the leadership is given away.
+// Waiting clients keep their places when the leadership is given away.
 func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -29,7 +29,7 @@ type shard struct {
 	stampMs int64
 	receive *receiver
 
-	// waiting are those whose commands wait, in order; filled: it is worth trying to
+	// waiting are the waiting clients, in order; filled: it is worth trying to
 	// serve them. waits numbers them.
 	waiting []*waiting
 	filled  atomic.Bool
@@ -165,7 +165,7 @@ func (a *shard) enter(call *cluster.Call) *waiting {
 	return w
 }
 
-// serveLocked serves those who wait, the oldest first, as long as somebody may be.
+// serveLocked serves the waiting clients, the oldest first, as long as there may be something.
 func (a *shard) serveLocked() {
 	for a.filled.Swap(false) {
 		a.waiting = slices.DeleteFunc(a.waiting, func(w *waiting) bool { return a.tryLocked(w, 0) })

@@ -20,11 +20,11 @@ import (
 // that of a page of memory of the machine on which the file was made: 64 KiB at most.
 const rootsBytes = 2 * 64 << 10
 
-// rootsAgain writes the roots of a file of bbolt over themselves, before bbolt opens it.
-// All that a root refers to was synced before that was written. It cannot be left to
-// the next commit to bring a new root: that writes to the pages which are free by the
-// root that was found, and the root before it, the only one on the disk, needs them.
-func rootsAgain(path string) error {
+// readyBolt examines a file of bbolt before bbolt opens it, and writes its roots over
+// themselves. All that a root refers to was synced before that was written. It cannot be
+// left to the next commit to bring a new root: that writes to the pages which are free by
+// the root that was found, and the root before it, the only one on the disk, needs them.
+func readyBolt(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -39,6 +39,9 @@ func rootsAgain(path string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if err := examineBolt(f, info.Size()); err != nil {
+		return fmt.Errorf("%s %w; %s", path, err, rejoin)
 	}
 	return writeAgain(f, 0, min(rootsBytes, info.Size()))
 }

@@ -4,7 +4,7 @@
 // test that is named for the promise:
 //
 //   - stable.go: a vote is written in one piece, not term first and candidate
-//     later (hashicorp/raft#661).
+//     later (hashicorp/raft#661); term and vote bear a checksum.
 //   - proof.go, pipeline.go: proof of leadership counts from when a request was
 //     sent, not from when its answer arrived (etcd-io/etcd#20418 is the same
 //     class); heartbeats go through Raft's main loop (hashicorp/raft#695); a
@@ -42,6 +42,10 @@
 //     file could not be begun ends the process with that for a reason.
 //   - waldamage.go: what is damaged in the middle of that file is not taken for a
 //     torn append, which would cut off all behind it.
+//   - boltcheck.go: a file of bbolt is examined before bbolt opens it, which would follow what
+//     a damaged page says into a panic, and take an older root for a damaged one.
+//   - fault.go: where a store or the library would panic over what is damaged, or a memory
+//     fault would end the process, the process ends with a reason.
 //   - parts.go: a log, a journal or a vote that is gone is not made anew beside what
 //     is left; the founding of a group that was cut short can be done again.
 //   - folder.go: files of bbolt are made whole or not at all; what is found in a

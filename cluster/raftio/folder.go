@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"lockstep/cluster/durable"
@@ -17,11 +18,11 @@ const newSuffix = ".new"
 
 // makeBolt makes a bbolt file, unless there is one, so that a crash leaves a
 // good file or none: bbolt refuses one that was torn while it was made, and the
-// node would have to be set up anew for nothing. One that is there gets its roots
-// written again.
-func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error)) error {
+// node would have to be set up anew for nothing. fill, when set, writes what is in it from
+// the beginning. One that is there is made ready for bbolt.
+func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error), fill func(raft.StableStore) error) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, checkFilled(path), rootsAgain(path))
+		return errors.Join(err, checkFilled(path), readyBolt(path))
 	}
 	unfinished := path + newSuffix
 	if err := os.RemoveAll(unfinished); err != nil {
@@ -29,10 +30,13 @@ func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error)) err
 	}
 	b, err := open(unfinished)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", unfinished, err)
 	}
-	if err := b.Close(); err != nil {
-		return err
+	if fill != nil {
+		err = fill(b)
+	}
+	if err := errors.Join(err, b.Close()); err != nil {
+		return fmt.Errorf("%s: %w", unfinished, err)
 	}
 	if err := os.Rename(unfinished, path); err != nil {
 		return err

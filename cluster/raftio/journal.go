@@ -36,15 +36,24 @@ func OpenJournal(dir, kind string, groups []string, fatal func(error), log hclog
 	if err := checkNoneShares(dir, kind, groups); err != nil {
 		return nil, err
 	}
+	var j *Journal
+	err := noPanic(func() (err error) {
+		j, err = openJournal(dir, kind, fatal, log)
+		return err
+	})
+	return j, err
+}
+
+func openJournal(dir, kind string, fatal func(error), log hclog.Logger) (*Journal, error) {
 	store, closeStore, err := openLog(dir, kind, log, fatal)
 	if err != nil {
 		return nil, err
 	}
 	j, err := journal.Open(store)
-	if err == nil {
-		err = syncFolder(dir)
-	}
 	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s cannot be read: %w; %s", dir, err, rejoin), closeStore())
+	}
+	if err := syncFolder(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), closeStore())
 	}
 	return &Journal{journal: j, close: closeStore}, nil

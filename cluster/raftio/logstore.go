@@ -57,6 +57,8 @@ type LogStore struct {
 	// there, whatever the inner store says: raft-wal still finds entries that were
 	// deleted from its newest file.
 	first, last uint64
+	// cutting counts the deletions under way, whose entries may be gone already.
+	cutting int
 }
 
 // deleteStep is how many entries one call of the inner store deletes: in bbolt
@@ -89,14 +91,12 @@ func (s *LogStore) examine(l *raft.Log) error {
 	return err
 }
 
-// check examines an entry; what is wrong with it ends the process. To skip it,
-// or to cut it off, could lose what a quorum has acknowledged. Entries of other nodes
-// were examined when they came (Transport.judge).
+// check is examine, with the entry named. Entries of other nodes were examined when they
+// came (Transport.judge).
 func (s *LogStore) check(l *raft.Log) error {
 	err := s.examine(l)
 	if err != nil {
 		err = fmt.Errorf("entry %d of term %d: %w", l.Index, l.Term, err)
-		s.dog.fail(err)
 	}
 	return err
 }
@@ -130,16 +130,24 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 	if first, last := s.ends(); index < first || index > last || first == 0 {
 		return raft.ErrLogNotFound
 	}
-	if err := s.dog.read("reading the log", func() error { return s.inner.GetLog(index, l) }); err != nil {
+	err := s.dog.read("reading the log", func() error {
+		err := s.inner.GetLog(index, l)
+		if err != nil && !absent(err) {
+			err = fmt.Errorf("entry %d: %w; %s", index, err, rejoin)
+		}
+		return err
+	})
+	switch {
+	case err != nil && absent(err) && s.holds(index):
+		return s.damaged(fmt.Errorf("%w: entry %d is missing", errMisplaced, index))
+	case err != nil:
 		return err
 	}
 	if err := s.check(l); err != nil {
-		return err
+		return s.damaged(err)
 	}
 	if l.Index != index {
-		err := fmt.Errorf("%w: entry %d stands in the place of entry %d", errMisplaced, l.Index, index)
-		s.dog.fail(err)
-		return err
+		return s.damaged(fmt.Errorf("%w: entry %d stands in the place of entry %d", errMisplaced, l.Index, index))
 	}
 	s.configurations.read(l)
 	return nil
@@ -147,6 +155,21 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 
 // errMisplaced: each entry may be good, but the store does not find them right.
 var errMisplaced = errors.New("the log store is damaged")
+
+// damaged ends the process over what was read from the log. To skip an entry, or to cut
+// it off, could lose what a quorum has acknowledged.
+func (s *LogStore) damaged(err error) error {
+	err = fmt.Errorf("%w; %s", err, rejoin)
+	s.dog.fail(err)
+	return err
+}
+
+// holds tells whether the log has an entry that is not being deleted.
+func (s *LogStore) holds(index uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cutting == 0 && s.first != 0 && s.first <= index && index <= s.last
+}
 
 var (
 	errGivenUp      = errors.New("the log contradicts a snapshot and is about to be emptied")
@@ -171,6 +194,7 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 			seal(l)
 		}
 		if err := s.check(l); err != nil {
+			s.dog.fail(err)
 			return err
 		}
 		bytes += len(l.Data)
@@ -217,6 +241,8 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	if from > to || last == 0 {
 		return nil
 	}
+	s.cut(1)
+	defer s.cut(-1)
 	if from == first {
 		return s.deleteFront(from, to, last)
 	}
@@ -228,6 +254,13 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	s.mu.Unlock()
 	s.configurations.cut(from, to)
 	return nil
+}
+
+// cut counts a deletion that begins, 1, or ends, -1.
+func (s *LogStore) cut(n int) {
+	s.mu.Lock()
+	s.cutting += n
+	s.mu.Unlock()
 }
 
 func (s *LogStore) deleteFront(from, to, last uint64) error {

@@ -15,7 +15,7 @@ import (
 // bbolt.
 func longEntries(t *testing.T) (boltLog, []*raft.Log) {
 	t.Helper()
-	b, err := openBolt(filepath.Join(t.TempDir(), BoltFile), logMmapBytes)
+	b, err := openBolt(filepath.Join(t.TempDir(), BoltFile), logMmapBytes, nil)
 	must(t, err)
 	t.Cleanup(func() { b.Close() })
 	var entries []*raft.Log
@@ -79,7 +79,7 @@ func TestLogsInBoltAreReadInRooms(t *testing.T) {
 
 // BenchmarkReadingALongEntry reads the longest entry, by as many readers at one time.
 func BenchmarkReadingALongEntry(b *testing.B) {
-	store, err := openBolt(filepath.Join(b.TempDir(), BoltFile), logMmapBytes)
+	store, err := openBolt(filepath.Join(b.TempDir(), BoltFile), logMmapBytes, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

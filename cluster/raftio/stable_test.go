@@ -1,8 +1,12 @@
 package raftio
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,16 +61,24 @@ func readVote(t *testing.T, s raft.StableStore) string {
 	return fmt.Sprintf("%d %s", term, cand)
 }
 
+func stableOn(t *testing.T, inner raft.StableStore, dog *Watchdog) *StableStore {
+	t.Helper()
+	s, err := guardStable(inner, dog)
+	must(t, err)
+	return s
+}
+
 func TestVoteIsWrittenInOnePiece(t *testing.T) {
 	dog := NewWatchdog(time.Minute, func(error) {})
 	defer dog.Close()
 	for dies := 0; dies <= 4; dies++ {
 		disk := &dyingStore{InmemStore: raft.NewInmemStore()}
-		must(t, persistVote(guardStable(disk, dog), 5, "a"))
+		must(t, beginStable(disk))
+		must(t, persistVote(stableOn(t, disk, dog), 5, "a"))
 		disk.writes, disk.dies = 0, dies
-		err := persistVote(guardStable(disk, dog), 6, "b")
+		err := persistVote(stableOn(t, disk, dog), 6, "b")
 		disk.dies = 0
-		got := readVote(t, guardStable(disk, dog))
+		got := readVote(t, stableOn(t, disk, dog))
 		if want := map[bool]string{true: "6 b", false: "5 a"}[err == nil]; got != want {
 			t.Errorf("died at write %d (%v): the vote is %s", dies, err, got)
 		}
@@ -90,4 +102,67 @@ func TestVoteOutlivesTheProcess(t *testing.T) {
 		t.Error(term, err)
 	}
 	f.none(t)
+}
+
+// Any flipped bit of a record is noticed, and one that is gone.
+func TestADamagedTermOrVoteIsNoticed(t *testing.T) {
+	dog := NewWatchdog(time.Minute, func(error) {})
+	defer dog.Close()
+	disk := raft.NewInmemStore()
+	refused := func(what string) {
+		t.Helper()
+		if _, err := guardStable(disk, dog); !errors.Is(err, errStable) || !strings.Contains(err.Error(), rejoin) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("no record")
+	must(t, beginStable(disk))
+	s := stableOn(t, disk, dog)
+	must(t, s.SetUint64([]byte("CurrentTerm"), 5))
+	must(t, persistVote(s, 5, "n1:7000"))
+	must(t, s.Set([]byte("other"), nil))
+	record, err := disk.Get(keyRecord)
+	must(t, err)
+	if got := stableOn(t, disk, dog); len(got.values) != 4 {
+		t.Errorf("read back: %v", got.values)
+	}
+	for bit := range 8 * len(record) {
+		damaged := bytes.Clone(record)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		must(t, disk.Set(keyRecord, damaged))
+		refused(fmt.Sprintf("bit %d", bit))
+	}
+	for end := range record {
+		must(t, disk.Set(keyRecord, record[:end]))
+		refused(fmt.Sprintf("%d bytes of it", end))
+	}
+}
+
+// What a write did not bring to the disk is not told either.
+func TestAWriteThatFailedChangesNothing(t *testing.T) {
+	dog := NewWatchdog(time.Minute, func(error) {})
+	defer dog.Close()
+	disk := &dyingStore{InmemStore: raft.NewInmemStore()}
+	must(t, beginStable(disk))
+	s := stableOn(t, disk, dog)
+	must(t, s.SetUint64([]byte("CurrentTerm"), 5))
+	disk.dies = 1
+	if err := s.SetUint64([]byte("CurrentTerm"), 6); !errors.Is(err, errDied) {
+		t.Error(err)
+	}
+	if term, err := s.GetUint64([]byte("CurrentTerm")); term != 5 || err != nil {
+		t.Error(term, err)
+	}
+}
+
+func FuzzParseStable(f *testing.F) {
+	f.Add(appendStable(nil, map[string][]byte{"CurrentTerm": {1, 2}, "": nil}))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		parseStable(binary.LittleEndian.AppendUint32(bytes.Clone(record), crc32.Checksum(record, castagnoli)))
+		if values, ok := parseStable(record); ok {
+			if again, ok := parseStable(appendStable(nil, values)); !ok || len(again) != len(values) {
+				t.Errorf("%v is read back as %v", values, again)
+			}
+		}
+	})
 }

@@ -87,7 +87,8 @@ func OpenStores(cfg *StoresConfig) (*Stores, error) {
 		return nil, err
 	}
 	s := &Stores{Configurations: NewConfigurations(cfg.Changed), dog: NewWatchdog(cfg.Guards.StallLimit, cfg.Guards.Fatal)}
-	if err := s.open(cfg); err != nil {
+	s.dog.log = cfg.Log
+	if err := noPanic(func() error { return s.open(cfg) }); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -107,14 +108,17 @@ func (s *Stores) open(cfg *StoresConfig) error {
 	}
 	logIsThere := shares || hasLog(cfg.Dir, cfg.Kind)
 	// Before all that is not a mark, for it takes the lock.
-	stable, err := openBolt(filepath.Join(cfg.Dir, StableFile), stableMmapBytes)
+	path := filepath.Join(cfg.Dir, StableFile)
+	stable, err := openBolt(path, stableMmapBytes, beginStable)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, stable.Close)
-	s.Stable = guardStable(stable, s.dog)
+	if s.Stable, err = guardStable(stable, s.dog); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	if !logIsThere {
-		if err := checkNoTerm(cfg.Dir, stable); err != nil {
+		if err := checkNoTerm(cfg.Dir, s.Stable); err != nil {
 			return err
 		}
 	}
@@ -166,24 +170,24 @@ func openLog(dir, kind string, log hclog.Logger, failed func(error)) (raft.LogSt
 		}
 		return w, w.Close, nil
 	}
-	b, err := openBolt(filepath.Join(dir, BoltFile), logMmapBytes)
+	b, err := openBolt(filepath.Join(dir, BoltFile), logMmapBytes, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	return boltLog{b}, b.Close, nil
 }
 
-// openBolt opens a bbolt file, and makes it if it is not there. Its list of free pages is not written at each
-// commit: large ones made commits of one key take megabytes
-// (hashicorp/consul#12141, moby/buildkit#6882).
-func openBolt(path string, mmapBytes int) (*raftboltdb.BoltStore, error) {
+// openBolt opens a bbolt file, and makes it if it is not there; fill, when set, writes what
+// is in it from the beginning. Its list of free pages is not written at each commit: large
+// ones made commits of one key take megabytes (hashicorp/consul#12141, moby/buildkit#6882).
+func openBolt(path string, mmapBytes int, fill func(raft.StableStore) error) (*raftboltdb.BoltStore, error) {
 	open := func(path string) (*raftboltdb.BoltStore, error) {
 		return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
 			Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mmapBytes,
 		}})
 	}
-	if err := makeBolt(path, open); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := makeBolt(path, open, fill); err != nil {
+		return nil, err
 	}
 	b, err := open(path)
 	if errors.Is(err, bolterrors.ErrTimeout) {

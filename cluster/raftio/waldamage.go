@@ -1,6 +1,7 @@
 package raftio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -16,7 +17,8 @@ import (
 //
 // A whole append further behind is proof that it is something else: an append is
 // written when the one before it was synced, so that one was acknowledged and has
-// been damaged since. That is an error, and nothing is changed.
+// been damaged since. So is one of which every sector was written (finished). That is an
+// error, and nothing is changed.
 func isTorn(f *os.File, end, stopped int64, index uint64) (bool, error) {
 	zero, err := zeroFrom(f, end)
 	if err != nil || zero {
@@ -30,7 +32,41 @@ func isTorn(f *os.File, end, stopped int64, index uint64) (bool, error) {
 	if d.wholeAppend(stopped - end) {
 		return false, fmt.Errorf("%s is damaged behind byte %d, where entry %d should be: what follows is whole; %s", f.Name(), end, index, rejoin)
 	}
+	if finished(rest, end) {
+		return false, damagedLast(f, end, index)
+	}
 	return true, nil
+}
+
+func damagedLast(f *os.File, at int64, index uint64) error {
+	return fmt.Errorf("%s is damaged behind byte %d, where entry %d should be: what was written there was finished; %s", f.Name(), at, index, rejoin)
+}
+
+// sectorBytes is what a disk writes whole or not at all.
+const sectorBytes = 512
+
+// finished tells whether an append that cannot be read was written to its end: a commit
+// ends what is not zero, and every sector has been written. What a power cut has left of
+// an append lacks a sector, which is zero as the file was before. An append whose own
+// data fill a sector with zeros may lack one, too, for all that can be seen.
+func finished(rest []byte, at int64) bool {
+	last := (len(bytes.TrimRight(rest, "\x00")) - 1) / frameHeaderBytes * frameHeaderBytes
+	d := damage{rest: rest}
+	typ, _, ok := d.frame(int64(last))
+	return ok && typ == segment.FrameCommit && allWritten(rest[:last+frameHeaderBytes], at)
+}
+
+// allWritten tells whether none of the sectors of a part of a file, which stands at a
+// place, is zero.
+func allWritten(part []byte, at int64) bool {
+	for len(part) > 0 {
+		n := min(sectorBytes-int(at%sectorBytes), len(part))
+		if len(bytes.Trim(part[:n], "\x00")) == 0 {
+			return false
+		}
+		part, at = part[n:], at+int64(n)
+	}
+	return true
 }
 
 // damage looks for whole appends in what is behind those that can be read.

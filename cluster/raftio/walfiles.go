@@ -1,6 +1,7 @@
 package raftio
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -27,7 +28,12 @@ var zeros [readyStep]byte
 // file's times as well writes elsewhere for that, and so it does when a block of
 // the file is written for the first time. So a short write takes zeros behind it
 // along, over which the next ones go.
-type walFiles struct{ *fs.FS }
+type walFiles struct {
+	*fs.FS
+	// begun is told of each file when an append to it was synced for the first time since
+	// it was opened.
+	begun func(name string) error
+}
 
 // Create implements types.VFS.
 func (v walFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
@@ -35,7 +41,7 @@ func (v walFiles) Create(dir, name string, size uint64) (types.WritableFile, err
 	if err != nil {
 		return nil, err
 	}
-	return newWALFile(dir, &w.(*fs.File).File, int64(size)), nil
+	return v.newFile(dir, name, &w.(*fs.File).File, int64(size)), nil
 }
 
 // OpenWriter implements types.VFS.
@@ -49,24 +55,25 @@ func (v walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return newWALFile(dir, f, info.Size()), nil
+	return v.newFile(dir, name, f, info.Size()), nil
 }
 
 // walFile is the file at whose end entries are appended, by one goroutine.
 type walFile struct {
 	*os.File
-	dir string
+	dir   string
+	begun func() error
 	// size is how long the file was made; ready is up to where its blocks are known to
 	// have been written.
 	size, ready int64
-	// known: the file and its name have been synced as a whole.
+	// known: the file and its name have been synced as a whole, and begun was told.
 	known atomic.Bool
 	// room is memory for a write and what follows it.
 	room []byte
 }
 
-func newWALFile(dir string, f *os.File, size int64) *walFile {
-	return &walFile{File: f, dir: dir, size: size}
+func (v walFiles) newFile(dir, name string, f *os.File, size int64) *walFile {
+	return &walFile{File: f, dir: dir, begun: func() error { return v.begun(name) }, size: size}
 }
 
 // WriteAt implements io.WriterAt.
@@ -97,7 +104,7 @@ func (f *walFile) Sync() error {
 	if err := f.File.Sync(); err != nil {
 		return err
 	}
-	if err := durable.Sync(f.dir); err != nil {
+	if err := errors.Join(durable.Sync(f.dir), f.begun()); err != nil {
 		return err
 	}
 	f.known.Store(true)

@@ -19,7 +19,7 @@ func TestWALFilesHoldWhatIsWritten(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir, size := t.TempDir(), int64(3*readyStep+random.IntN(5000))
-		files := walFiles{walfs.New()}
+		files := walFiles{walfs.New(), func(string) error { return nil }}
 		f, err := files.Create(dir, "f", uint64(size))
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -38,7 +39,7 @@ import (
 // failed is told when the log could not go on in a new file.
 func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error) {
 	list := filepath.Join(dir, metadb.FileName)
-	if err := errors.Join(checkFilled(list), rootsAgain(list)); err != nil {
+	if err := errors.Join(checkFilled(list), readyBolt(list)); err != nil {
 		return nil, err
 	}
 	meta := &walList{MetaStore: &metadb.BoltMetaDB{}}
@@ -48,8 +49,8 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	}
 	var w *wal.WAL
 	if err == nil {
-		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithLogger(walLogger{log, failed}),
-			wal.WithSegmentFiler(segment.NewFiler(dir, walFiles{walfs.New()})))
+		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithSegmentSize(walSegmentBytes), wal.WithLogger(walLogger{log, failed}),
+			wal.WithSegmentFiler(segment.NewFiler(dir, walFiles{walfs.New(), meta.begin})))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("log store: %w", err), meta.Close())
@@ -57,19 +58,71 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	return w, nil
 }
 
+// walSegmentBytes is how long raft-wal makes its files; tests make shorter ones.
+var walSegmentBytes = wal.DefaultSegmentSize
+
 // walList is raft-wal's list of its files. Behind a change that failed it takes none:
-// see pen, under which raft-wal does not begin new files. It makes one change at a time.
+// see pen, under which raft-wal does not begin new files.
 type walList struct {
 	types.MetaStore
+
+	mu     sync.Mutex
 	failed error
 }
 
-// CommitState implements types.MetaStore.
+// CommitState implements types.MetaStore. raft-wal calls it in a goroutine of its own, too.
 func (l *walList) CommitState(s types.PersistentState) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.failed = l.MetaStore.CommitState(s)
+		l.failed = noPanic(func() error { return l.MetaStore.CommitState(s) })
 	}
 	return l.failed
+}
+
+// keyBegun is where the list keeps the name of the newest file in which an append was
+// synced.
+var keyBegun = []byte("lockstep.begun")
+
+// begin notes that an append to a file was synced, before that is acknowledged. A newest
+// file that was not begun may be missing, or shorter than it is to be: the power failed
+// while it was made. Of one that was begun that is a loss.
+func (l *walList) begin(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	was, err := l.GetStable(keyBegun)
+	if err == nil && string(was) != name {
+		err = l.SetStable(keyBegun, []byte(name))
+	}
+	l.failed = err
+	return err
+}
+
+func (l *walList) begun(of *types.SegmentInfo) (bool, error) {
+	name, err := l.GetStable(keyBegun)
+	return string(name) == segment.FileName(*of), err
+}
+
+// checkBegun refuses a newest file that was begun and is shorter than it was made, or
+// whose first append cannot be read.
+func checkBegun(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppend) error {
+	begun, err := meta.begun(tail)
+	if err != nil || !begun {
+		return err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.Size() < int64(tail.SizeLimit):
+		return fmt.Errorf("%s was cut short: it has %d bytes of %d; %s", f.Name(), info.Size(), tail.SizeLimit, rejoin)
+	case last.end == 0:
+		return fmt.Errorf("%s is damaged: its first entries cannot be read; %s", f.Name(), rejoin)
+	}
+	return nil
 }
 
 // walLogger hears what raft-wal tells nobody else: that a new file could not be
@@ -93,25 +146,32 @@ func (l walLogger) Error(msg string, args ...any) {
 	}
 }
 
-func mendTail(dir string, meta types.MetaStore, state types.PersistentState, log hclog.Logger) error {
+func mendTail(dir string, meta *walList, state types.PersistentState, log hclog.Logger) error {
 	n := len(state.Segments)
 	if n == 0 || !state.Segments[n-1].SealTime.IsZero() {
 		return nil
 	}
 	tail := &state.Segments[n-1]
-	f, err := os.OpenFile(filepath.Join(dir, segment.FileName(*tail)), os.O_RDWR, 0)
+	path := filepath.Join(dir, segment.FileName(*tail))
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
+		if begun, err := meta.begun(tail); begun || err != nil {
+			return errors.Join(err, fmt.Errorf("%s is gone, and entries were in it; %s", path, putBack))
+		}
 		return nil // raft-wal makes it
 	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	last, stopped, err := lastAppend(f)
+	last, stopped, err := lastAppend(f, tail.BaseIndex)
 	if err != nil {
 		return err
 	}
 	torn, err := isTorn(f, last.end, stopped, tail.BaseIndex+last.entries)
+	if err == nil {
+		err = checkBegun(f, meta, tail, last)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,8 +218,8 @@ type walAppend struct {
 // lastAppend finds the last append that is whole, by raft-wal's own rules: a
 // file ends where no frame follows; only its last append can be torn, for each
 // was synced before the next; and the checksum tells whether it is. stopped is
-// where no frame follows.
-func lastAppend(f *os.File) (last walAppend, stopped int64, err error) {
+// where no frame follows. base is the index of the file's first entry.
+func lastAppend(f *os.File, base uint64) (last walAppend, stopped int64, err error) {
 	var before, now walAppend
 	var frame [frameHeaderBytes]byte
 	at := int64(walHeaderBytes)
@@ -197,6 +257,13 @@ func lastAppend(f *os.File) (last walAppend, stopped int64, err error) {
 	whole, err := last.whole(f)
 	if err != nil || whole {
 		return last, at, err
+	}
+	written := make([]byte, last.end-last.begin)
+	if _, err := f.ReadAt(written, last.begin); err != nil {
+		return last, at, err
+	}
+	if allWritten(written, last.begin) {
+		return last, at, damagedLast(f, last.begin, base+before.entries)
 	}
 	return before, at, nil
 }

@@ -40,6 +40,12 @@ func tailFile(t *testing.T, dir string) *os.File {
 	return f
 }
 
+// tear leaves the sector at a place as it was before an append that ends there, or later.
+func tear(t *testing.T, f *os.File, at, end int64) {
+	t.Helper()
+	write(t, f, at, make([]byte, min(sectorBytes-at%sectorBytes, end-at))...)
+}
+
 func write(t *testing.T, f *os.File, at int64, b ...byte) {
 	t.Helper()
 	_, err := f.WriteAt(b, at)
@@ -55,7 +61,7 @@ func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
 	must(t, s.Log.StoreLogs(sized(2, 1, 1400, 1400, 1400)))
 	must(t, s.Close())
 	f := tailFile(t, dir)
-	last, _, err := lastAppend(f)
+	last, _, err := lastAppend(f, 1)
 	must(t, err)
 	write(t, f, last.commit, make([]byte, frameHeaderBytes)...)
 
@@ -64,12 +70,12 @@ func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
 	// Shorter by the length of a commit: that ends where a frame began.
 	must(t, s.Log.StoreLogs(sized(2, 2, 1392)))
 	must(t, s.Close())
-	last, _, err = lastAppend(f)
+	last, _, err = lastAppend(f, 1)
 	must(t, err)
 	if last.entries != 2 {
 		t.Fatalf("%d entries: what was torn is still there", last.entries)
 	}
-	write(t, f, last.begin+700, 0xff, 0xff, 0xff)
+	tear(t, f, (last.begin/sectorBytes+1)*sectorBytes, last.end)
 
 	s, fatal := opened(t, dir, StoreWAL)
 	bounds(t, s.Log, 1, 1)
@@ -104,12 +110,12 @@ func TestSealedFileThatIsNotListedTakesAppendsAgain(t *testing.T) {
 			dir := unlistedSeal(t)
 			if torn {
 				f := tailFile(t, dir)
-				last, _, err := lastAppend(f)
+				last, _, err := lastAppend(f, 1)
 				must(t, err)
 				if last.index == 0 {
 					t.Fatal("there is no seal")
 				}
-				write(t, f, last.index, 0xff)
+				tear(t, f, last.begin, last.end)
 			}
 			s, fatal := opened(t, dir, StoreWAL)
 			bounds(t, s.Log, 1, 4)
@@ -166,7 +172,7 @@ func TestDamageBeforeAWholeAppendIsNotATornAppend(t *testing.T) {
 	var appends []walAppend
 	for i := range 5 {
 		must(t, s.Log.StoreLogs(sized(uint64(1+2*i), 1, 200, 300+i)))
-		last, _, err := lastAppend(f)
+		last, _, err := lastAppend(f, 1)
 		must(t, err)
 		appends = append(appends, last)
 	}
@@ -213,7 +219,7 @@ func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
 	f := tailFile(t, dir)
 	must(t, s.Log.StoreLogs(sized(1, 1, 100, 200)))
 	must(t, s.Log.StoreLogs(sized(3, 1, 700)))
-	last, _, err := lastAppend(f)
+	last, _, err := lastAppend(f, 1)
 	must(t, err)
 	sofar := make([]byte, last.end)
 	_, err = f.ReadAt(sofar, 0)
@@ -225,15 +231,14 @@ func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
 	}
 	must(t, s.Log.StoreLogs(logs))
 	must(t, s.Close())
-	next, _, err := lastAppend(f)
+	next, _, err := lastAppend(f, 1)
 	must(t, err)
 	whole := make([]byte, next.end)
 	_, err = f.ReadAt(whole, 0)
 	must(t, err)
-	const sector = 512
-	for at := next.begin; at < next.end; at += 3 * sector {
+	for at := next.begin; at < next.end; at = (at/sectorBytes + 3) * sectorBytes {
 		write(t, f, 0, whole...)
-		write(t, f, at, make([]byte, min(sector, next.end-at))...)
+		tear(t, f, at, next.end)
 		s, fatal := opened(t, dir, StoreWAL)
 		bounds(t, s.Log, 1, 3)
 		fatal.none(t)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 )
 
@@ -33,9 +34,14 @@ type Watchdog struct {
 	// hanging tells that a call has been under way for looksPerSilence looks.
 	hanging atomic.Bool
 
+	// log is told the stack of a store that panicked; nil: nobody is.
+	log hclog.Logger
+
 	mu     sync.Mutex
 	calls  []storeCall
 	closed bool
+	// failed is the first failure.
+	failed error
 }
 
 // storeCall is a call under way; unused while what is empty.
@@ -77,12 +83,20 @@ func (w *Watchdog) fail(err error) {
 	first := !w.closed
 	w.closed = true
 	if first {
+		w.failed = err
 		close(w.stop)
 	}
 	w.mu.Unlock()
 	if first {
 		w.fatal(err)
 	}
+}
+
+// failure is the first failure that was reported; nil: there was none.
+func (w *Watchdog) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
 }
 
 // Hangs tells whether a call takes so long that this node should not lead.
@@ -100,7 +114,7 @@ func (s *Stores) Probe() error {
 // write makes a call that writes, and times it.
 func (w *Watchdog) write(what string, call func() error) error {
 	i := w.begin(what)
-	err := call()
+	err := noPanic(call)
 	w.mu.Lock()
 	w.calls[i] = storeCall{}
 	if w.hanging.Load() {
@@ -111,10 +125,15 @@ func (w *Watchdog) write(what string, call func() error) error {
 }
 
 // read makes a call that reads. It may take as long as it takes.
-func (w *Watchdog) read(what string, call func() error) error { return w.judge(what, call()) }
+func (w *Watchdog) read(what string, call func() error) error {
+	return w.judge(what, noPanic(call))
+}
 
 // judge reports the error of a call, unless that only says that something is not there.
 func (w *Watchdog) judge(what string, err error) error {
+	if p := (*panicked)(nil); w.log != nil && errors.As(err, &p) {
+		w.log.Error("a store panicked", "panic", p.value, "stack", string(p.stack))
+	}
 	if err != nil && !absent(err) {
 		err = fmt.Errorf("disk: %s: %w", what, err)
 		w.fail(err)

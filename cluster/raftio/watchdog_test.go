@@ -58,7 +58,10 @@ func TestFailingStableStoreEndsTheProcess(t *testing.T) {
 	f := newFatals()
 	dog := NewWatchdog(time.Minute, f.fatal)
 	defer dog.Close()
-	s := guardStable(&dyingStore{InmemStore: raft.NewInmemStore(), dies: 1}, dog)
+	disk := &dyingStore{InmemStore: raft.NewInmemStore()}
+	must(t, beginStable(disk))
+	s := stableOn(t, disk, dog)
+	disk.dies = 1
 	_ = s.SetUint64([]byte("CurrentTerm"), 1)
 	if err := f.await(t); !errors.Is(err, errDied) {
 		t.Error(err)
@@ -256,7 +259,7 @@ type hangingStable struct {
 	hang chan struct{}
 }
 
-func (h *hangingStable) SetUint64([]byte, uint64) error {
+func (h *hangingStable) Set([]byte, []byte) error {
 	<-h.hang
 	return nil
 }
@@ -265,7 +268,9 @@ func TestAProbeFindsADiskThatHangs(t *testing.T) {
 	dog := NewWatchdog(time.Second, newFatals().fatal)
 	defer dog.Close()
 	hang := make(chan struct{})
-	s := &Stores{dog: dog, Stable: guardStable(&hangingStable{raft.NewInmemStore(), hang}, dog)}
+	disk := raft.NewInmemStore()
+	must(t, beginStable(disk))
+	s := &Stores{dog: dog, Stable: stableOn(t, &hangingStable{disk, hang}, dog)}
 	probed := make(chan error, 1)
 	go func() { probed <- s.Probe() }()
 	eventually(t, "the disk to hang", s.Hangs)

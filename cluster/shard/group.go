@@ -227,7 +227,11 @@ func (g *Group) openLocked() error {
 	if short {
 		rc.HeartbeatTimeout, rc.ElectionTimeout = neverStands, neverStands
 	}
-	p.raft, err = raft.NewRaft(rc, p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.trans)
+	raftLog, raftStable := stores.ForRaft()
+	err = stores.StartRaft(func() (err error) {
+		p.raft, err = raft.NewRaft(rc, p.fsm, raftLog, raftStable, stores.Snapshots, p.trans)
+		return err
+	})
 	if err == nil && p.fsm.broken.Load() {
 		// Raft went back to an older snapshot, and the node has forgotten entries.
 		err = errBroken

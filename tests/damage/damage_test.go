@@ -1,0 +1,198 @@
+package damage
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+)
+
+func TestMain(m *testing.M) { proc.Main(m) }
+
+const (
+	patience = time.Minute
+	// needle is the value of one key, and keys how many others are written around it.
+	needle = "the-value-that-is-damaged"
+	keys   = 300
+)
+
+// advice is what a node that has lost data says that is to be done.
+const advice = "this node must not vote with what is left"
+
+// part is a file of a node, by what its path contains, and the places in it that are
+// damaged.
+type part struct {
+	path string
+	at   func(whole []byte) []int
+}
+
+// all are the places of some bytes. bbolt leaves copies in pages that it uses no more.
+func all(whole []byte, of string) (places []int) {
+	for at := 0; ; at += len(of) {
+		next := bytes.Index(whole[at:], []byte(of))
+		if next < 0 {
+			return places
+		}
+		at += next
+		places = append(places, at)
+	}
+}
+
+func atNeedle(whole []byte) []int { return all(whole, needle) }
+
+// atTerm is in the term, behind its key and its length.
+func atTerm(whole []byte) (places []int) {
+	for _, at := range all(whole, "CurrentTerm") {
+		places = append(places, at+len("CurrentTerm")+4+7)
+	}
+	return places
+}
+
+const boltPage = 4096
+
+// atRoot is in one of the roots of a file of bbolt.
+func atRoot([]byte) []int { return []int{boltPage + 16 + 48} }
+
+// atPage is at the head of the pages of bbolt that hold the needle.
+func atPage(whole []byte) (places []int) {
+	for _, at := range all(whole, needle) {
+		places = append(places, at-at%boltPage)
+	}
+	return places
+}
+
+// ways are the ways in which bytes are damaged, at a place of a file of which so much is
+// used.
+var ways = map[string]func(f *os.File, at int, used int64) error{
+	"a flipped bit": func(f *os.File, at int, _ int64) error {
+		var b [1]byte
+		_, err := f.ReadAt(b[:], int64(at))
+		if err == nil {
+			_, err = f.WriteAt([]byte{b[0] ^ 4}, int64(at))
+		}
+		return err
+	},
+	"a hole of 300 bytes": func(f *os.File, at int, _ int64) error {
+		_, err := f.WriteAt(make([]byte, 300), int64(at))
+		return err
+	},
+	"the tail cut at 90 %": func(f *os.File, _ int, used int64) error { return f.Truncate(used * 9 / 10) },
+	// Of a log that is read while it is open: what is at its very end is in memory.
+	"a cut at half": func(f *os.File, _ int, used int64) error { return f.Truncate(used / 2) },
+}
+
+// apply damages a part of a node's folder.
+func (p part) apply(t *testing.T, dir, way string) {
+	t.Helper()
+	var path string
+	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && strings.Contains(at, p.path) {
+			if whole, err := os.ReadFile(at); err == nil && len(p.at(whole)) > 0 {
+				path = at
+			}
+		}
+		return err
+	})
+	if path == "" {
+		t.Fatalf("no file like %s can be damaged", p.path)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, at := range p.at(whole) {
+		if err := ways[way](f, at, int64(len(bytes.TrimRight(whole, "\x00")))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fill writes to a node through all its shards.
+func fill(t *testing.T, addr string) {
+	t.Helper()
+	conn := proc.Dial(t, addr)
+	for i := range keys {
+		if i == keys/2 {
+			proc.Do(t, conn, "SET", "needle", needle)
+		}
+		if got := proc.Do(t, conn, "SET", fmt.Sprint("key:", i), strings.Repeat("v", 200)); got != "+OK" {
+			t.Fatal(got)
+		}
+	}
+}
+
+// endsInWords waits until a node has ended, and checks how.
+func endsInWords(t *testing.T, n *proc.Node, what string) {
+	t.Helper()
+	var code int
+	proc.Wait(t, patience, n.Name+" ends", func() (ended bool) { code, ended = n.Ended(); return ended })
+	log := n.LogTail(4000)
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	said := lines[len(lines)-1]
+	if code != 1 || !strings.HasPrefix(said, "lockstepd: ") || !strings.Contains(said, advice) {
+		t.Errorf("%s: exit code %d, and its last words are %q", what, code, said)
+	}
+	for _, word := range []string{"panic:", "goroutine ", "fatal error:", "SIGBUS"} {
+		if strings.Contains(log, word) {
+			t.Errorf("%s: it says %q:\n%s", what, word, log)
+			break
+		}
+	}
+	t.Logf("%s: %s", what, said)
+}
+
+// A node whose files were damaged while it was stopped does not start, and says why.
+func TestADamagedNodeDoesNotStartAndSaysWhy(t *testing.T) {
+	proc.NeedProcesses(t)
+	for _, store := range []string{"boltdb", "wal"} {
+		for _, shards := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, %d shards", store, shards), func(t *testing.T) {
+				t.Parallel()
+				n := proc.NewNode(t, proc.Options{LogStore: store, Shards: shards})
+				fill(t, n.Addr())
+				n.Kill9()
+				sound := t.TempDir()
+				if err := os.CopyFS(sound, os.DirFS(n.DataDir())); err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range parts(store, shards) {
+					for way := range ways { // in whatever order
+						if err := os.RemoveAll(n.DataDir()); err != nil {
+							t.Fatal(err)
+						}
+						if err := os.CopyFS(n.DataDir(), os.DirFS(sound)); err != nil {
+							t.Fatal(err)
+						}
+						p.apply(t, n.DataDir(), way)
+						n.Start()
+						endsInWords(t, n, way+" in "+p.path)
+					}
+				}
+			})
+		}
+	}
+}
+
+// parts are the files that are damaged.
+func parts(store string, shards int) []part {
+	log := "shard-0"
+	if shards > 1 {
+		log = "journal"
+	}
+	both := []part{{log, atNeedle}, {"stable.db", atTerm}, {"stable.db", atRoot}}
+	if store == "boltdb" {
+		return append(both, part{"log.db", atRoot}, part{log, atPage})
+	}
+	return append(both, part{"wal-meta.db", atRoot})
+}

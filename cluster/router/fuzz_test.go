@@ -21,7 +21,7 @@ func FuzzRequest(f *testing.F) {
 		return fsm.AppendBundle(nil, &fsm.Bundle{Origin: fsm.Origin{Node: from, Boot: 1}, Txns: []fsm.Txn{callOf(0, args...).Txn}})
 	}
 	read := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{callOf(0, "get", "k").Txn}})
-	wait := &blocked{wait: shard.Wait{ID: shard.WaiterID{Node: from, N: 1}, Keys: [][]byte{[]byte("k"), []byte("l")}}}
+	wait := &blocked{wait: shard.Wait{ID: fsm.TxnID{Origin: fsm.Origin{Node: from, Boot: 1}, Seq: 1}, Txn: callOf(0, "blpop", "k", "l", "0").Txn}}
 	f.Add(KindPropose, append(shardOf(0), bundle("set", "k", "v")...))
 	f.Add(KindPropose, append(shardOf(againBit), bundle("eval", "return redis.call('incr', KEYS[1])", "1", "k")...))
 	f.Add(KindRead, append(append(shardOf(1), 0), read...))
@@ -48,7 +48,7 @@ func FuzzRequest(f *testing.F) {
 		case KindIndex:
 			r.ServeIndex(ctx, payload, reply)
 		case KindWait:
-			r.ServeWait(from, payload, reply)
+			r.ServeWait(from, shard.Road{}, payload, reply)
 		case KindLeader:
 			r.ServeLeader(payload, reply)
 		default:

@@ -1,15 +1,17 @@
 package shard
 
 import (
-	"encoding/binary"
 	"io"
 	"net"
 	"sync"
 	"testing"
+
+	"lockstep/cluster/secret"
+	"lockstep/tests/ring"
 )
 
-// door is the address of a node for its peers: a proxy that knows who comes,
-// from the preface, and can hold what passes.
+// door is the address of a node for its peers: a proxy that knows the cluster's
+// secret, reads the dialling node's name in the preface, and can hold what passes.
 type door struct {
 	addr string
 	l    net.Listener
@@ -73,7 +75,13 @@ func (d *door) accept() {
 }
 
 func (d *door) pass(outer net.Conn) {
-	defer outer.Close()
+	defer func() { outer.Close() }()
+	known := ring.Shared().Known()
+	proved, err := secret.Accept(outer, known, false, nil)
+	if err != nil {
+		return
+	}
+	outer = proved
 	preface, from, err := prefaceOf(outer)
 	if err != nil {
 		return
@@ -81,11 +89,15 @@ func (d *door) pass(outer net.Conn) {
 	d.mu.Lock()
 	behind := d.behind
 	d.mu.Unlock()
-	inner, err := net.Dial("tcp", behind)
+	plain, err := net.Dial("tcp", behind)
 	if err != nil {
 		return
 	}
-	defer inner.Close()
+	defer plain.Close()
+	inner, err := secret.Dial(plain, known, nil)
+	if err != nil {
+		return
+	}
 	d.mu.Lock()
 	d.conns[outer], d.conns[inner] = struct{}{}, struct{}{}
 	d.mu.Unlock()
@@ -138,13 +150,13 @@ func (d *door) wait(from string, answers bool, n int) bool {
 	return !d.closed
 }
 
-// prefaceOf reads a connection's preface and the sender's name in it.
+// prefaceOf reads a connection's preface and the sender's name in it: a kind, a
+// group's number, and three short texts, the second of which is the name.
 func prefaceOf(c net.Conn) (preface []byte, from string, err error) {
-	preface = make([]byte, 9)
+	preface = make([]byte, 5)
 	if _, err := io.ReadFull(c, preface); err != nil {
 		return nil, "", err
 	}
-	_ = binary.LittleEndian.Uint32(preface[5:])
 	for i := range 3 {
 		var n [1]byte
 		if _, err := io.ReadFull(c, n[:]); err != nil {

@@ -2,6 +2,7 @@ package podlife
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -178,6 +179,16 @@ func (c *chart) resize(replicas int) {
 // conf is lockstep.conf.
 func (c *chart) conf() string {
 	return c.values[[3]string{"ConfigMap", c.name + "-config", "lockstep.conf"}]
+}
+
+// secret is what the nodes prove to each other that they know.
+func (c *chart) secret() []byte {
+	c.t.Helper()
+	text, err := base64.StdEncoding.DecodeString(c.values[[3]string{"Secret", c.name + "-peers", "cluster-secret"}])
+	if err != nil || len(text) == 0 {
+		c.t.Fatalf("the chart's secret for the nodes is %q, %v", text, err)
+	}
+	return text
 }
 
 // password is the clients'.

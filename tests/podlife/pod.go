@@ -76,6 +76,9 @@ func newPod(c *claim) *pod {
 	p := &pod{claim: c, leg: c.s.lan.Join(), gone: make(chan struct{}), watched: make(chan struct{})}
 	conf := filepath.Join(c.root, "etc/lockstep/lockstep.conf")
 	must(c.s.t, os.WriteFile(conf, []byte(c.s.chart.conf()), 0o644))
+	mounted := filepath.Join(c.root, "etc/lockstep/secret")
+	must(c.s.t, os.MkdirAll(mounted, 0o755))
+	must(c.s.t, os.WriteFile(filepath.Join(mounted, "cluster-secret"), c.s.chart.secret(), 0o644))
 	hosts := fmt.Sprintf("127.0.0.1 localhost\n%s %s %s\n", p.leg.Addr, c.s.chart.host(c.name), c.name)
 	must(c.s.t, os.WriteFile(filepath.Join(c.root, "etc/hosts"), []byte(hosts), 0o644))
 	return p

@@ -55,6 +55,11 @@ func check(t *testing.T, lockstepd string, r *rendered) (string, error) {
 	if strings.Contains(text, mounted) {
 		text = strings.ReplaceAll(text, mounted, certificates(t))
 	}
+	secret := t.TempDir()
+	text = strings.ReplaceAll(text, "/etc/lockstep/secret", secret)
+	if err := os.WriteFile(filepath.Join(secret, "cluster-secret"), []byte("what-all-pods-of-a-release-know"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// The chart's own directives win over those of a ConfigMap that it has not made.
 	existing := t.TempDir()
 	text = strings.ReplaceAll(text, "/etc/lockstep/existing", existing)

@@ -42,6 +42,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if .Values.serviceAccount.create -}}{{ default (include "lockstep.fullname" .) .Values.serviceAccount.name }}{{- else -}}{{ default "default" .Values.serviceAccount.name }}{{- end -}}
 {{- end -}}
 {{- define "lockstep.secret" -}}{{ default (printf "%s-auth" (include "lockstep.fullname" .)) .Values.auth.existingSecret }}{{- end -}}
+{{- define "lockstep.clusterSecret" -}}{{ default (printf "%s-peers" (include "lockstep.fullname" .)) .Values.clusterSecret.existingSecret }}{{- end -}}
 {{- define "lockstep.tlsSecret" -}}{{ default (printf "%s-tls" (include "lockstep.fullname" .)) .Values.tls.existingSecret }}{{- end -}}
 {{- define "lockstep.image" -}}
 {{- $repo := .Values.image.repository -}}
@@ -51,7 +52,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* Directives that the chart sets itself; include is its word for existingConfigMap. */}}
 {{- define "lockstep.ownDirectives" -}}
-port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-announce-bus-port cluster-preferred-endpoint-type learner tls-port tls-cluster tls-replication tls-admin tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile include
+port peer-port cluster-port admin-port bind dir join bootstrap bootstrap-expect replace rejoin node-name peer-address requirepass cluster-secret cluster-secret-file protected-mode cluster-announce-ip cluster-announce-hostname cluster-announce-port cluster-announce-tls-port cluster-announce-bus-port cluster-preferred-endpoint-type learner tls-port tls-cluster tls-replication tls-admin tls-cert-file tls-key-file tls-ca-cert-file tls-auth-clients tls-peer-name logfile include
 {{- if .Values.auth.usersSecret }} aclfile{{ end }}
 {{- end -}}
 
@@ -89,6 +90,7 @@ peer-port 16379
 admin-port 8080
 dir /data
 protected-mode no
+cluster-secret-file /etc/lockstep/secret/cluster-secret
 join {{ include "lockstep.domain" . }}:16379
 replace yes
 rejoin yes

@@ -19,6 +19,8 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+
+	"lockstep/cluster/durable"
 )
 
 // openWAL opens a raft-wal after its newest file has been mended. Of that file
@@ -125,6 +127,22 @@ func checkBegun(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppe
 	return nil
 }
 
+// neverMade tells whether a newest file is shorter than it was to be and holds nothing that
+// was acknowledged: the disk was full, or the power failed, while it was made. Such a file is
+// removed, and raft-wal makes it anew or says that the disk is full. It would append to the
+// short one, which would look like a loss at the next start.
+func neverMade(f *os.File, meta *walList, tail *types.SegmentInfo) (bool, error) {
+	begun, err := meta.begun(tail)
+	if err != nil || begun {
+		return false, err
+	}
+	info, err := f.Stat()
+	if err != nil || info.Size() >= int64(tail.SizeLimit) {
+		return false, err
+	}
+	return true, errors.Join(os.Remove(f.Name()), durable.Sync(filepath.Dir(f.Name())))
+}
+
 // walLogger hears what raft-wal tells nobody else: that a new file could not be
 // begun. All that would follow is that the next append is refused because the
 // old file is sealed, which tells an operator with a full disk nothing.
@@ -164,6 +182,9 @@ func mendTail(dir string, meta *walList, state types.PersistentState, log hclog.
 		return err
 	}
 	defer f.Close()
+	if short, err := neverMade(f, meta, tail); short || err != nil {
+		return err
+	}
 	last, stopped, err := lastAppend(f, tail.BaseIndex)
 	if err != nil {
 		return err

@@ -149,6 +149,24 @@ func TestFailureToBeginAFileIsTold(t *testing.T) {
 	}
 }
 
+// A new file of the log for which the disk had no room stays behind, empty or short. At the
+// next start it is made anew, and the start after that finds it long enough.
+func TestAFileThatTheDiskHadNoRoomForIsMadeAnew(t *testing.T) {
+	for _, left := range []int64{0, 200} {
+		dir := t.TempDir()
+		s, _ := opened(t, dir, StoreWAL)
+		must(t, s.Close())
+		must(t, tailFile(t, dir).Truncate(left))
+		s, _ = opened(t, dir, StoreWAL)
+		must(t, s.Log.StoreLogs(commands(1, 3, 1)))
+		must(t, s.Close())
+		s, fatal := opened(t, dir, StoreWAL)
+		bounds(t, s.Log, 1, 3)
+		fatal.none(t)
+		must(t, s.Close())
+	}
+}
+
 func TestBoltFileTornWhileItWasMadeIsMadeAnew(t *testing.T) {
 	for _, kind := range bothKinds {
 		dir := t.TempDir()

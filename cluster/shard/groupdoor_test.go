@@ -1,12 +1,10 @@
 package shard
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
 
-	"lockstep/cluster/secret"
 	"lockstep/tests/ring"
 )
 
@@ -75,29 +73,19 @@ func (d *door) accept() {
 }
 
 func (d *door) pass(outer net.Conn) {
-	defer func() { outer.Close() }()
-	known := ring.Shared().Known()
-	proved, err := secret.Accept(outer, known, false, nil)
-	if err != nil {
-		return
-	}
-	outer = proved
-	preface, from, err := prefaceOf(outer)
+	defer outer.Close()
+	from, preface, err := ring.Shared().Meet(outer)
 	if err != nil {
 		return
 	}
 	d.mu.Lock()
 	behind := d.behind
 	d.mu.Unlock()
-	plain, err := net.Dial("tcp", behind)
+	inner, err := net.Dial("tcp", behind)
 	if err != nil {
 		return
 	}
-	defer plain.Close()
-	inner, err := secret.Dial(plain, known, nil)
-	if err != nil {
-		return
-	}
+	defer inner.Close()
 	d.mu.Lock()
 	d.conns[outer], d.conns[inner] = struct{}{}, struct{}{}
 	d.mu.Unlock()
@@ -107,14 +95,15 @@ func (d *door) pass(outer net.Conn) {
 		delete(d.conns, inner)
 		d.mu.Unlock()
 	}()
-	if !d.wait(from, false, len(preface)) {
+	if !d.wait(preface.From, false, 1) {
 		return
 	}
-	if _, err := inner.Write(preface); err != nil {
+	to, err := ring.Shared().Reach(inner, preface)
+	if err != nil {
 		return
 	}
-	go func() { d.pump(outer, inner, from, true); outer.Close() }()
-	d.pump(inner, outer, from, false)
+	go func() { d.pump(from, to, preface.From, true); outer.Close() }()
+	d.pump(to, from, preface.From, false)
 }
 
 // pump passes bytes on, when they may.
@@ -148,30 +137,6 @@ func (d *door) wait(from string, answers bool, n int) bool {
 		d.changed.Wait()
 	}
 	return !d.closed
-}
-
-// prefaceOf reads a connection's preface and the sender's name in it: a kind, a
-// group's number, and three short texts, the second of which is the name.
-func prefaceOf(c net.Conn) (preface []byte, from string, err error) {
-	preface = make([]byte, 5)
-	if _, err := io.ReadFull(c, preface); err != nil {
-		return nil, "", err
-	}
-	for i := range 3 {
-		var n [1]byte
-		if _, err := io.ReadFull(c, n[:]); err != nil {
-			return nil, "", err
-		}
-		text := make([]byte, n[0])
-		if _, err := io.ReadFull(c, text); err != nil {
-			return nil, "", err
-		}
-		if i == 1 {
-			from = string(text)
-		}
-		preface = append(append(preface, n[0]), text...)
-	}
-	return preface, from, nil
 }
 
 // cutOff holds all that passes between two sets of nodes, or lets it pass

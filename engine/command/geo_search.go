@@ -223,7 +223,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 				break
 			}
 			visited++
-			c.worked(2 * workMember)
+			c.worked(workMember + workItem)
 			if distance, ok := q.shape.Contains(geo.At(e.Score)); ok {
 				found = append(found, geoFound{e, distance})
 			}

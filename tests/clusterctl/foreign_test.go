@@ -11,11 +11,13 @@ import (
 func clusterOf(n *proc.Node) string { return proc.Info(n.Addr(), "server")["cluster_id"] }
 
 // A node with data of one cluster that is pointed at another's peers stays
-// with its own, whether it can do without peers or not; both say so.
+// with its own, whether it can do without peers or not; both say so. The clusters have the
+// same secret: where the secrets differ, neither is told anything.
 func TestTwoClustersAreNotMixed(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	a, b := proc.NewCluster(t, 3, proc.Options{}), proc.NewCluster(t, 1, proc.Options{})
+	o := proc.Options{Args: []string{"--cluster-secret", "what-both-clusters-know"}}
+	a, b := proc.NewCluster(t, 3, o), proc.NewCluster(t, 1, o)
 	other := b.Nodes[0]
 	const keys = 5
 	fill(t, a.Nodes[0].Addr(), "a", keys)

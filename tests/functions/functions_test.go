@@ -259,11 +259,11 @@ func TestHostileLibrariesTakeNoNodeDown(t *testing.T) {
 	for name, h := range map[string]struct{ body, want string }{
 		"endless":     {`while true do end`, "FUNCTION LOAD timeout"},
 		"recursion":   {`local function f() return 1 + f() end f()`, "stack overflow"},
-		"strings":     {`local s = 'x' while true do s = s .. s end`, "bytes of memory"},
-		"tables":      {`local t = {} while true do t = {t} end`, "bytes of memory"},
+		"strings":     {`local s = 'x' while true do s = s .. s end`, "a library may allocate"},
+		"tables":      {`local t = {} while true do t = {t} end`, "FUNCTION LOAD timeout"},
 		"functions":   {`for i = 1, 1e9 do redis.register_function('f' .. i, function() end) end`, "at most 1024 functions"},
 		"brackets":    {"local x = " + strings.Repeat("(", 150_000) + "1" + strings.Repeat(")", 150_000), "too many"},
-		"description": {`redis.register_function{function_name='f', callback=function() end, description=('x'):rep(1e9)}`, "bytes of memory"},
+		"description": {`redis.register_function{function_name='f', callback=function() end, description=('x'):rep(1e9)}`, "a library may allocate"},
 	} {
 		if got := do(t, node, "FUNCTION", "LOAD", "#!lua name=h\n"+h.body); !strings.HasPrefix(got, "-ERR") || !strings.Contains(got, h.want) {
 			t.Errorf("%s: %.300s, want %s", name, got, h.want)

@@ -70,6 +70,7 @@ func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	o.Before = func(n *proc.Node) { way.To = n.PeerAddr() }
 	n4 := c.Join(o)
 	proc.Wait(t, patience, "n4 votes in the meta group", func() bool { _, voters := metaRoles(n1); return voters == 4 })
+	proc.Wait(t, patience, "n4 takes clients", func() bool { return proc.Ping(n4.Addr()) })
 	logged, before := len(n4.Log()), terms(n1)
 	l := &load{t: t}
 	l.begin(n1, 3)

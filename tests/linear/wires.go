@@ -1,21 +1,25 @@
 package linear
 
 import (
-	"io"
 	"net"
 	"strings"
 	"sync"
 	"testing"
 
 	"lockstep/tests/proc"
+	"lockstep/tests/ring"
 )
 
+// wireSecret is the cluster's, which the proxies prove and have proved, too.
+const wireSecret = "what-all-nodes-and-their-wires-know"
+
 // wires are what the nodes of a cluster reach each other by: each has a proxy for its
-// peer address, which knows from the first bytes of a connection who made it. What one
+// peer address, which hears from the preface of a connection who made it. What one
 // node sends another can be held, in one direction alone, on connections that are open
 // and on new ones: it comes late, or never if they are torn.
 type wires struct {
-	t testing.TB
+	t       testing.TB
+	secrets *ring.Ring
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -36,7 +40,7 @@ type wire struct {
 }
 
 func newWires(t testing.TB) *wires {
-	w := &wires{t: t, held: map[way]int{}, open: map[*wire]struct{}{}}
+	w := &wires{t: t, secrets: ring.New(wireSecret), held: map[way]int{}, open: map[*wire]struct{}{}}
 	w.changed = sync.NewCond(&w.mu)
 	t.Cleanup(w.close)
 	return w
@@ -49,7 +53,7 @@ func (w *wires) before(n *proc.Node) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { l.Close() })
-	n.Flags("--peer-address", l.Addr().String())
+	n.Flags("--peer-address", l.Addr().String(), "--cluster-secret", wireSecret)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -63,10 +67,11 @@ func (w *wires) before(n *proc.Node) {
 
 func (w *wires) pass(outer net.Conn, to *proc.Node) {
 	defer outer.Close()
-	preface, from, err := prefaceOf(outer)
+	said, preface, err := w.secrets.Meet(outer)
 	if err != nil {
 		return
 	}
+	from, _, _ := strings.Cut(preface.From, ".")
 	inner, err := net.Dial("tcp", to.PeerAddr())
 	if err != nil {
 		return
@@ -80,40 +85,16 @@ func (w *wires) pass(outer net.Conn, to *proc.Node) {
 	if !w.await(x.by) {
 		return
 	}
-	if _, err := inner.Write(preface); err != nil {
+	heard, err := w.secrets.Reach(inner, preface)
+	if err != nil {
 		return
 	}
 	go func() {
-		w.pump(outer, inner, way{to.Name, from})
+		w.pump(said, heard, way{to.Name, from})
 		outer.Close()
 		inner.Close()
 	}()
-	w.pump(inner, outer, x.by)
-}
-
-// prefaceOf reads what a connection begins with, and the name of the node that made it:
-// nine bytes, then three texts behind their lengths, of which the second is its id.
-func prefaceOf(c net.Conn) (preface []byte, from string, err error) {
-	preface = make([]byte, 9)
-	if _, err := io.ReadFull(c, preface); err != nil {
-		return nil, "", err
-	}
-	for i := range 3 {
-		begin := len(preface)
-		preface = append(preface, 0)
-		if _, err := io.ReadFull(c, preface[begin:]); err != nil {
-			return nil, "", err
-		}
-		text := make([]byte, preface[begin])
-		if _, err := io.ReadFull(c, text); err != nil {
-			return nil, "", err
-		}
-		if i == 1 {
-			from, _, _ = strings.Cut(string(text), ".")
-		}
-		preface = append(preface, text...)
-	}
-	return preface, from, nil
+	w.pump(heard, said, x.by)
 }
 
 // pump passes on what is sent one way, when it may.

@@ -39,7 +39,7 @@ func (n *Node) listenPeers(context.Context) error {
 	}
 	n.transport = t
 	n.secrets.port.Store(t)
-	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Panics: n.panics.peers})
+	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Seen: func() uint64 { return n.machine.View().Index }, Panics: n.panics.peers})
 	n.handleCalls(t)
 	t.HandleAside(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveExamine(payload, reply) })
 	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })

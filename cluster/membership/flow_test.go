@@ -2,12 +2,14 @@ package membership
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
 )
 
 // copyState sends a snapshot from one machine to another.
@@ -277,4 +279,40 @@ func TestANodeThatStopsHandsOverWhatItLeads(t *testing.T) {
 	alone := newWorld(t)
 	n := alone.cluster(1)[0]
 	refusedWith(t, n.Drain(alone.ctx()), ErrNoTarget, "no other voter")
+}
+
+// TestATransferThatComesLateDoesNothing: a copy of an order was held up, and the group has
+// had elections since. The copy moves nothing.
+func TestATransferThatComesLateDoesNothing(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.cluster(3)
+	ctx := w.ctx()
+	late, err := json.Marshal(map[string]any{"verb": verbTransfer, "group": 0, "body": transferRequest{To: "n2", Term: nodes[0].group(0).Term()}, "timeout_ms": 1000, "order": courier.Order{ID: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"n2", "n3", "n1"} {
+		if _, err := nodes[0].Transfer(ctx, 0, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := make(chan []byte, 1)
+	nodes[0].courier.Serve(late, func(b []byte) { answers <- b })
+	if answer := string(<-answers); !strings.Contains(answer, ErrLedAnew.Code) {
+		t.Errorf("the late one is answered %s", answer)
+	}
+	if got := w.leader(0); got != nodes[0].self.ID {
+		t.Errorf("%s leads", got)
+	}
+	// A new order is for the term of now.
+	if got, err := nodes[2].Transfer(ctx, 0, "n2"); err != nil || got != nodes[1].self.ID {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// leader is who leads a group.
+func (w *world) leader(g uint32) meta.NodeID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.groups[g].leader
 }

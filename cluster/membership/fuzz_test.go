@@ -22,7 +22,7 @@ func FuzzKnock(f *testing.F) {
 	}
 	for verb, b := range map[string][]byte{
 		verbJoin: body(JoinRequest{Node: newcomer, Replace: true}), knockStanding: body(standingQuestion{Node: "n1.0000000000000001", PeerAddr: "n1:7000"}), knockMuster: nil,
-		verbRemove: body(removeRequest{Node: "n1", Force: true}), verbReplace: body(removeRequest{Node: "n1", InFavourOf: "n2"}), verbTransfer: body("n1"), verbCare: []byte(`{}`),
+		verbRemove: body(removeRequest{Node: "n1", Force: true}), verbReplace: body(removeRequest{Node: "n1", InFavourOf: "n2"}), verbTransfer: body(transferRequest{To: "n1", Term: 1}), verbLed: nil, verbCare: []byte(`{}`),
 	} {
 		f.Add(verb, b)
 	}

@@ -29,6 +29,8 @@ type Progress struct {
 type Group interface {
 	// Leads tells whether this node leads the group.
 	Leads() bool
+	// Term is the newest term that this node knows of.
+	Term() uint64
 	// Servers returns the newest configuration and its log index.
 	Servers() (servers []Server, index uint64)
 	// Progress tells about a server; only the leader knows.

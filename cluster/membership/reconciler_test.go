@@ -46,6 +46,7 @@ func (s *script) Do(_ context.Context, c meta.Command) (meta.Result, error) {
 func (s *script) Leads() bool                 { return s.leads }
 func (s *script) Servers() ([]Server, uint64) { return s.servers, 7 }
 func (s *script) LastIndex() uint64           { return 10000 }
+func (s *script) Term() uint64                { return 1 }
 func (s *script) Confirm(context.Context) error {
 	if s.confirming != nil {
 		s.confirming()

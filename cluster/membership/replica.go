@@ -22,6 +22,9 @@ func NewReplica(g *shard.Group) *Replica { return &Replica{g} }
 // Leads implements Group.
 func (r *Replica) Leads() bool { return r.group.IsLeader() }
 
+// Term implements Group.
+func (r *Replica) Term() uint64 { return r.group.Term() }
+
 // Servers implements Group.
 func (r *Replica) Servers() ([]Server, uint64) {
 	members, index := r.group.Members()

@@ -12,7 +12,23 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-const verbTransfer = "member.transfer"
+const (
+	verbTransfer = "member.transfer"
+	verbLed      = "member.led"
+)
+
+// led says who leads a group in which term.
+type led struct {
+	Node meta.NodeID `json:"node"`
+	Term uint64      `json:"term"`
+}
+
+// transferRequest orders a leader to hand over the leadership of one term. A late copy finds
+// another term and does nothing.
+type transferRequest struct {
+	To   string `json:"to,omitempty"`
+	Term uint64 `json:"term"`
+}
 
 // TransfersConfig is what leadership is moved with.
 type TransfersConfig struct {
@@ -30,6 +46,7 @@ type Transfers struct{ cfg TransfersConfig }
 func NewTransfers(cfg TransfersConfig) *Transfers {
 	t := &Transfers{cfg}
 	cfg.Courier.Handle(verbTransfer, t.serve)
+	cfg.Courier.Handle(verbLed, t.serveLed)
 	return t
 }
 
@@ -39,18 +56,60 @@ func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta
 	if v := t.cfg.View(); group != meta.GroupID && uint64(group) >= uint64(len(v.Shards)) {
 		return "", ErrNoTarget.With(fmt.Sprintf("there is no shard %d", group))
 	}
-	return order(ctx, t.cfg.Courier, group, verbTransfer, to)
+	first, err := t.led(ctx, group)
+	for now := first; err == nil; now, err = t.led(ctx, group) {
+		if to == "" && now.Node != first.Node {
+			return now.Node, nil // somebody else leads, as was ordered
+		}
+		id, err := order(ctx, t.cfg.Courier, group, verbTransfer, transferRequest{to, now.Term})
+		if !errors.Is(err, ErrLedAnew) {
+			return id, err
+		}
+	}
+	return "", err
+}
+
+// led asks a group's leader for its term.
+func (t *Transfers) led(ctx context.Context, group uint32) (l led, err error) {
+	body, err := t.cfg.Courier.Do(ctx, group, verbLed, nil)
+	if err == nil {
+		err = json.Unmarshal(body, &l)
+	}
+	return l, err
+}
+
+// leads returns this node's replica of a group that it leads, and the term.
+func (t *Transfers) leads(group uint32) (Group, uint64, error) {
+	g := t.cfg.Group(group)
+	if g == nil {
+		return nil, 0, courier.ErrNotLeader
+	}
+	for term := g.Term(); g.Leads(); term = g.Term() {
+		if g.Term() == term {
+			return g, term, nil
+		}
+	}
+	return nil, 0, courier.ErrNotLeader
+}
+
+func (t *Transfers) serveLed(_ context.Context, group uint32, _ []byte) ([]byte, error) {
+	_, term, err := t.leads(group)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(led{t.cfg.Self, term})
 }
 
 func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byte, error) {
-	var to string
-	if err := json.Unmarshal(body, &to); err != nil {
+	var req transferRequest
+	if err := json.Unmarshal(body, &req); err != nil {
 		return nil, ErrBadRequest
 	}
-	g := t.cfg.Group(group)
-	if g == nil || !g.Leads() {
-		return nil, courier.ErrNotLeader
+	g, term, err := t.leads(group)
+	if err != nil {
+		return nil, err
 	}
+	to := req.To
 	var id meta.NodeID
 	if to != "" {
 		n, ok := t.cfg.View().Lookup(to)
@@ -64,6 +123,9 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 	}
 	if id == t.cfg.Self {
 		return json.Marshal(id) // it leads already
+	}
+	if req.Term != term {
+		return nil, ErrLedAnew
 	}
 	target, err := handOver(ctx, g, t.cfg.Self, id, t.cfg.View())
 	if err != nil {

@@ -25,7 +25,9 @@ type world struct {
 }
 
 type worldGroup struct {
-	leader  meta.NodeID
+	leader meta.NodeID
+	// term grows with each leader.
+	term    uint64
 	index   uint64
 	servers []Server
 	// voted are all that were ever voters, in order.
@@ -101,7 +103,7 @@ func (w *world) found(n *worldNode) {
 	w.mu.Lock()
 	for _, g := range w.groups {
 		g.servers = []Server{{ID: n.self.ID, Addr: n.self.PeerAddr, Voter: true}}
-		g.leader = n.self.ID
+		g.leader, g.term = n.self.ID, g.term+1
 	}
 	w.mu.Unlock()
 	c := &meta.CreateCluster{ClusterID: "c1", Founder: n.self, Creation: meta.Creation{
@@ -204,7 +206,7 @@ func (w *world) electLocked() {
 		case len(heirs) < quorum(voters):
 			g.leader = ""
 		case !slices.Contains(heirs, g.leader):
-			g.leader = heirs[0]
+			g.leader, g.term = heirs[0], g.term+1
 		}
 	}
 }
@@ -314,6 +316,13 @@ func (r worldReplica) Progress(id meta.NodeID) Progress {
 
 func (r worldReplica) LastIndex() uint64 { return 1000 }
 
+// Term implements Group.
+func (r worldReplica) Term() uint64 {
+	r.n.w.mu.Lock()
+	defer r.n.w.mu.Unlock()
+	return r.n.w.groups[r.g].term
+}
+
 func (r worldReplica) Confirm(context.Context) error {
 	if !r.Leads() {
 		return courier.ErrNotLeader
@@ -343,7 +352,7 @@ func (r worldReplica) Change(_ context.Context, a Action, index uint64) error {
 	case Remove:
 		g.servers = slices.Delete(g.servers, at, at+1)
 	case HandOver:
-		g.leader = a.ID
+		g.leader, g.term = a.ID, g.term+1
 	}
 	w.checkLocked(r.g, a)
 	return nil

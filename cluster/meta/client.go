@@ -112,18 +112,24 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if c.short != nil && ordered(command) && c.short() {
 		return nil, errShort
 	}
-	for f.ID == 0 {
-		f.ID = rand.Uint64()
+	order, ok := courier.OrderOf(ctx)
+	if !ok {
+		return nil, ErrInvalid.With("a command without an identity")
+	}
+	f.ID, f.Seen = idOf(order.ID, f.Kind, f.Args), order.Seen
+	if asksOnly(command) {
+		// Each one asks for a place of its own: an earlier one's would be too early.
+		f.ID, f.Seen = max(rand.Uint64(), 1), 0
 	}
 	data, err := f.encode()
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.machine.expect(f.ID)
+	done, forget, err := c.machine.expect(f.ID)
 	if err != nil {
 		return nil, err
 	}
-	defer c.machine.forget(f.ID)
+	defer forget()
 	if err := c.log.Append(ctx, data); err != nil {
 		return nil, err
 	}

@@ -97,10 +97,11 @@ var kinds = []struct {
 // MaxCommandBytes bounds one command in the log.
 const MaxCommandBytes = 256 << 10
 
-// frame is a command as it is written down. ID lets its proposer recognise it;
-// it is 0 until the leader gives one.
+// frame is a command as it is written down. ID and Seen come from its order
+// (courier.Order) and are the same in all its copies; 0 until it is proposed.
 type frame struct {
 	ID   uint64          `json:"id"`
+	Seen uint64          `json:"seen,omitempty"`
 	Kind string          `json:"kind"`
 	Args json.RawMessage `json:"args"`
 }
@@ -138,17 +139,16 @@ func kindOf(c Command) (string, error) {
 
 // decodeCommand reads a command from the log. An unknown kind or field was
 // written by a newer version.
-func decodeCommand(data []byte) (id uint64, c Command, err error) {
+func decodeCommand(data []byte) (f frame, c Command, err error) {
 	body, err := unseal(commandMagic, data)
 	if err != nil {
-		return 0, nil, err
+		return f, nil, err
 	}
-	var f frame
 	if err := strictJSON(body, &f); err != nil {
-		return 0, nil, err
+		return f, nil, err
 	}
 	c, err = f.command()
-	return f.ID, c, err
+	return f, c, err
 }
 
 func (f frame) command() (Command, error) {

@@ -24,7 +24,10 @@ const writtenState = `{"cluster_id":"c1","cluster_version":1,"epoch":9,"index":9
 	`"nodes":[{"id":"n1.0000000000000001","name":"n1","incarnation":1,"peer_addr":"n1:7000","client_addr":"n1:6379","version":"0.1","state":"leaving","forced":true,"replaced_by":"n2.0000000000000003"},` +
 	`{"id":"n2.0000000000000003","name":"n2","incarnation":3,"peer_addr":"m2:7000","client_addr":"m2:6379","state":"joining"}],` +
 	`"tombstones":[{"id":"n2.ffffffffffffffff","name":"n2","incarnation":18446744073709551615,"peer_addr":"m2:7000","client_addr":"m2:6379","admin_addr":"m2:8000","version":"0.2","state":"removed","replaced_by":"n2.0000000000000003"}],` +
-	`"shards":[{"id":0,"first_slot":0,"last_slot":16383,"replicas":["n2.0000000000000003"]}],"settings":{"a":"1"}}`
+	`"shards":[{"id":0,"first_slot":0,"last_slot":16383,"replicas":["n2.0000000000000003"]}],"settings":{"a":"1"},` +
+	`"done":[{"id":1,"index":1,"changed":true},{"id":2,"index":2,"changed":true,"subjects":["node n2.ffffffffffffffff"]},{"id":3,"index":3,"changed":true,"subjects":["node n2.ffffffffffffffff"]},` +
+	`{"id":4,"index":4,"changed":true},{"id":5,"index":5,"changed":true,"subjects":["setting a","setting b"]},{"id":6,"index":6,"changed":true,"subjects":["node n2.0000000000000003"]},` +
+	`{"id":7,"index":7,"changed":true},{"id":8,"index":8,"changed":true},{"id":9,"index":9,"changed":true}]}`
 
 func TestWhatWasWrittenStaysReadable(t *testing.T) {
 	m := NewMachine()

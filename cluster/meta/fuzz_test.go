@@ -66,7 +66,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		v := m.View()
 		for _, slot := range []uint16{0, 8000, 16383} {
-			if n := v.ShardOfSlot(slot); n < 0 || n > MaxShards {
+			if n := v.ShardOfSlot(slot); n < 0 || n >= MaxShards {
 				t.Fatalf("slot %d is in shard %d", slot, n)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -37,8 +38,10 @@ type Machine struct {
 
 	mu struct {
 		sync.Mutex
-		// expected are the commands that this node proposed and waits for.
-		expected map[uint64]chan<- Result
+		// expected are the commands that this node proposed, with the channels of all that
+		// wait for each; waiting counts the channels.
+		expected map[uint64][]chan<- Result
+		waiting  int
 		// advanced is closed and replaced whenever a command was applied.
 		advanced chan struct{}
 		// listeners are told of changes, in the order they came.
@@ -52,7 +55,7 @@ func NewMachine() *Machine {
 	v := &View{Settings: map[string]string{}}
 	v.finish()
 	m.view.Store(v)
-	m.mu.expected = map[uint64]chan<- Result{}
+	m.mu.expected = map[uint64][]chan<- Result{}
 	m.mu.advanced = make(chan struct{})
 	return m
 }
@@ -87,9 +90,20 @@ func (m *Machine) Wait(ctx context.Context, ok func(*View) bool) (*View, error) 
 
 // Apply runs one committed entry. An error means that this node cannot go on.
 func (m *Machine) Apply(index uint64, data []byte) error {
-	id, command, err := decodeCommand(data)
+	f, command, err := decodeCommand(data)
 	if err != nil {
 		return fmt.Errorf("entry %d of the meta group: %w", index, err)
+	}
+	if d, known := m.View().find(f.ID); known {
+		m.pass(index)
+		m.deliver(f.ID, d.result())
+		return nil
+	}
+	of := subjects(command)
+	if err := m.View().late(f.Seen, of); err != nil {
+		m.pass(index)
+		m.deliver(f.ID, Result{Index: index, Err: err})
+		return nil
 	}
 	result := Result{Index: index}
 	next := m.View().clone()
@@ -108,9 +122,37 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 		next.Epoch++
 		next.finish()
 	}
+	if !asksOnly(command) {
+		next.remember(doneOf(f.ID, of, result))
+	}
 	m.publish(next, result.Changed)
-	m.deliver(id, result)
+	m.deliver(f.ID, result)
 	return nil
+}
+
+// pass goes past an entry that changes nothing.
+func (m *Machine) pass(index uint64) {
+	same := *m.View()
+	same.Index = index
+	m.publish(&same, false)
+}
+
+// doneOf is what is remembered of a command.
+func doneOf(id uint64, of []string, r Result) Done {
+	d := Done{ID: id, Index: r.Index, Changed: r.Changed}
+	if !errors.As(r.Err, &d.Refusal) {
+		d.Subjects = of // what was refused has set nothing
+	}
+	return d
+}
+
+// result is what became of a command that is remembered.
+func (d *Done) result() Result {
+	r := Result{Index: d.Index, Changed: d.Changed}
+	if d.Refusal != nil {
+		r.Err = d.Refusal
+	}
+	return r
 }
 
 // publish makes v the current view and wakes who waits for it.
@@ -129,34 +171,39 @@ func (m *Machine) publish(v *View, changed bool) {
 	}
 }
 
-// expect has the result of command id delivered to the returned channel.
-func (m *Machine) expect(id uint64) (<-chan Result, error) {
+// expect has the result of command id delivered to the returned channel, until forget.
+func (m *Machine) expect(id uint64) (done <-chan Result, forget func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.mu.expected) >= maxExpected {
-		return nil, errBusy
+	if m.mu.waiting >= maxExpected {
+		return nil, nil, errBusy
 	}
 	c := make(chan Result, 1)
-	m.mu.expected[id] = c
-	return c, nil
+	m.mu.waiting++
+	m.mu.expected[id] = append(m.mu.expected[id], c)
+	return c, func() { m.forget(id, c) }, nil
 }
 
 var errBusy = errors.New("meta: too many commands are waiting")
 
 // forget ends what expect began.
-func (m *Machine) forget(id uint64) {
+func (m *Machine) forget(id uint64, c chan<- Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.mu.expected, id)
+	m.mu.waiting--
+	left := slices.DeleteFunc(m.mu.expected[id], func(other chan<- Result) bool { return other == c })
+	if m.mu.expected[id] = left; len(left) == 0 {
+		delete(m.mu.expected, id)
+	}
 }
 
 func (m *Machine) deliver(id uint64, r Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c, ok := m.mu.expected[id]; ok {
+	for _, c := range m.mu.expected[id] {
 		c <- r // has room for the only result it will get
-		delete(m.mu.expected, id)
 	}
+	delete(m.mu.expected, id)
 }
 
 // Snapshot captures the state after the last applied command.

@@ -34,10 +34,11 @@ func (l *log) apply(c Command) Result {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	done, err := l.m.expect(id)
+	done, forget, err := l.m.expect(id)
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	defer forget()
 	l.entries = append(l.entries, data)
 	if err := l.m.Apply(id, data); err != nil {
 		l.t.Fatal(err)

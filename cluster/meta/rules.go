@@ -11,7 +11,7 @@ import (
 // change and sent whole.
 const (
 	MaxNodes         = 128
-	MaxShards        = 1024
+	MaxShards        = 256
 	MaxSettings      = 1024
 	MaxSettingBytes  = 64 << 10
 	maxNameBytes     = 128

@@ -158,6 +158,10 @@ type View struct {
 	// Users are ordered by name; UserChanges counts their changes.
 	Users       []User `json:"users,omitempty"`
 	UserChanges uint64 `json:"user_changes,omitempty"`
+	// Done are the newest commands, oldest first. Forgotten is the index of the last
+	// command before them, which is not remembered any more.
+	Done      []Done `json:"done,omitempty"`
+	Forgotten uint64 `json:"forgotten,omitempty"`
 
 	// shardOfSlot is shared by all views: shards keep their slots.
 	shardOfSlot *[hashslot.Count]uint16

@@ -160,12 +160,21 @@ func (f *machineFSM) cutLocked() (Snapshot, error) {
 
 // openFSM is what applies entries as long as the group is open.
 func (g *Group) openFSM() (*machineFSM, error) {
+	p, err := g.openParts()
+	if err != nil {
+		return nil, err
+	}
+	return p.fsm, nil
+}
+
+// openParts returns the parts that live as long as the present Raft.
+func (g *Group) openParts() (*groupParts, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil, cluster.ErrShuttingDown
 	}
-	return g.parts.fsm, nil
+	return g.parts, nil
 }
 
 // cut fixes this replica's state, to be written out beside later entries.

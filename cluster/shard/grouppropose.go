@@ -177,10 +177,11 @@ func (ps *proposals) close() {
 	}
 }
 
-// reopen takes proposals again, for another raft.Raft.
+// reopen takes proposals again, for another raft.Raft. No transfer of its leadership is
+// under way.
 func (ps *proposals) reopen() {
 	ps.mu.Lock()
-	ps.closed = false
+	ps.closed, ps.refused = false, false
 	ps.mu.Unlock()
 }
 

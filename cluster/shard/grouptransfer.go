@@ -49,7 +49,11 @@ func (g *Group) transfer(id raft.ServerID) error {
 	if g.Short() {
 		return errShort
 	}
-	r := g.raft.Load()
+	p, err := g.openParts()
+	if err != nil {
+		return err
+	}
+	r := p.raft
 	term, leads := leadership(r)
 	if !leads {
 		return raft.ErrNotLeader
@@ -79,7 +83,20 @@ func (g *Group) transfer(id raft.ServerID) error {
 	if handover != nil {
 		handover.Hand(addr, term, r.LastIndex())
 	}
-	return r.LeadershipTransferToServer(id, addr).Error()
+	return awaitFuture(r.LeadershipTransferToServer(id, addr), p.stop)
+}
+
+// awaitFuture waits for the library's answer, or for the end of its Raft: the library never
+// answers an order to transfer that is in its queue then.
+func awaitFuture(f raft.Future, stop <-chan struct{}) error {
+	answered := make(chan error, 1)
+	go func() { answered <- f.Error() }()
+	select {
+	case err := <-answered:
+		return err
+	case <-stop:
+		return raft.ErrRaftShutdown
+	}
 }
 
 // furthest is the voter beside this node that has acknowledged most of the log; of

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"lockstep/cluster/raftio"
 )
 
@@ -95,4 +97,34 @@ func TestALostLeadershipAnswersProposals(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// neverAnswered is an order that Raft has left in its queue.
+type neverAnswered struct{}
+
+func (neverAnswered) Error() error { select {} }
+
+// TestATransferEndsWithItsRaft: an order to transfer that is in the queue of a Raft which is
+// shut down is never answered. It kept the group from taking proposals, for ever.
+func TestATransferEndsWithItsRaft(t *testing.T) {
+	stop := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- awaitFuture(neverAnswered{}, stop) }()
+	close(stop)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, raft.ErrRaftShutdown) {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it waits for ever")
+	}
+	var ps proposals
+	ps.init()
+	ps.refuse(true)
+	ps.close()
+	ps.reopen()
+	if !ps.add(&Proposal{}) {
+		t.Error("a Raft that was opened anew refuses proposals")
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/cluster/meta"
 	"lockstep/fsm"
 )
 
@@ -114,7 +115,7 @@ var creationDirectives = []*Directive{
 	{
 		Name: "shards", Default: "1", Flags: Immutable | CreationOnly | Replicated,
 		Doc:  "Number of shards, each its own Raft group, chosen once for the cluster's life.",
-		kind: into(integer(1, 256), func(s *Settings) *int { return &s.Shards }),
+		kind: into(integer(1, meta.MaxShards), func(s *Settings) *int { return &s.Shards }),
 	},
 	{
 		Name: "replicas", Default: "3", Flags: Immutable | CreationOnly | Replicated,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/meta"
 	"lockstep/proto/resp"
 )
 
@@ -25,8 +26,6 @@ var freshnessHandlers = group{
 }
 
 const (
-	// shardsMax is the greatest number of shards.
-	shardsMax = 256
 	// waitForMs is how long LOCKSTEP WAITFOR waits if it is not told, waitForMaxMs
 	// the longest it may be told.
 	waitForMs    = 1000
@@ -36,7 +35,7 @@ const (
 )
 
 // shardSet is a set of shards.
-type shardSet [shardsMax / 64]uint64
+type shardSet [meta.MaxShards / 64]uint64
 
 func (s *shardSet) add(shard int) { s[shard/64] |= 1 << (shard % 64) }
 

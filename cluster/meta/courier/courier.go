@@ -5,7 +5,8 @@
 //
 // An answer is a result or a Refusal; both are final. Everything else (no
 // leader, a lost connection, an election in the middle) is asked again, so
-// what a verb does must bear being asked twice.
+// what a verb does must bear being asked twice. All copies of a request have one
+// identity (Order), so that a late copy is not mistaken for a new request.
 //
 // Requests of clients do not travel here; the router has a faster way that
 // keeps their order.
@@ -43,6 +44,8 @@ type Config struct {
 	// Peers are the other nodes' peer addresses, to be asked when no leader is
 	// known here.
 	Peers func() []string
+	// Seen is the index up to which this node has read the meta group's log; nil: nothing.
+	Seen func() uint64
 	// Panics catches those of handlers; may be nil.
 	Panics *caught.Panics
 }
@@ -107,6 +110,7 @@ type request struct {
 	Verb  string          `json:"verb"`
 	Group uint32          `json:"group"`
 	Body  json.RawMessage `json:"body,omitempty"`
+	Order Order           `json:"order"`
 	// TimeoutMs is how long the asker will wait.
 	TimeoutMs int64 `json:"timeout_ms"`
 	// Relayed: already passed on once; who gets it must lead.
@@ -118,6 +122,8 @@ type answer struct {
 	Refusal *Refusal        `json:"refusal,omitempty"`
 	// Again says why the request should be made again.
 	Again string `json:"again,omitempty"`
+	// Seen is how much of the meta group's log the node that refuses has seen.
+	Seen uint64 `json:"seen,omitempty"`
 }
 
 // Do has verb done by the leader of group. It returns a Refusal, an
@@ -128,12 +134,22 @@ func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (
 		return nil, err
 	}
 	req := request{Verb: verb, Group: group, Body: raw}
+	inherited := false
+	if req.Order, inherited = OrderOf(ctx); !inherited {
+		req.Order = c.draw(0)
+	}
 	var last error
+	copies := 0
 	for attempt := 0; ; attempt++ {
+		copies++
 		a, err := c.attempt(ctx, req, attempt)
 		switch {
 		case err != nil:
 			last = err
+		case !inherited && a.notDone(copies):
+			last, copies, req.Order = a.Refusal, 0, c.draw(a.Seen)
+		case !inherited && ErrForgotten.Is(a.Refusal):
+			return nil, fmt.Errorf("%w (%v)", ErrUnanswered, a.Refusal)
 		case a.Refusal != nil:
 			return nil, a.Refusal
 		case a.Again == "":
@@ -193,13 +209,13 @@ func (c *Courier) run(ctx context.Context, req request) answer {
 		// It is starting, or runs another version; another leader may come.
 		return answer{Again: fmt.Sprintf("the leader does not know the request %q", req.Verb)}
 	}
-	body, err := h.(Handler)(ctx, req.Group, req.Body)
+	body, err := h.(Handler)(WithOrder(ctx, req.Order), req.Group, req.Body)
 	var refusal *Refusal
 	switch {
 	case err == nil:
 		return answer{Body: body}
 	case errors.As(err, &refusal):
-		return answer{Refusal: refusal}
+		return answer{Refusal: refusal, Seen: c.seen()}
 	default:
 		return answer{Again: err.Error()}
 	}

@@ -203,3 +203,42 @@ func TestAHandlerThatPanicsEndsItsRequestAlone(t *testing.T) {
 		t.Errorf("%d panics are counted", n)
 	}
 }
+
+// TestAnOvertakenOrderIsGivenAnew: also by a node whose own copy of the log lags behind.
+func TestAnOvertakenOrderIsGivenAnew(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.nodes["a"].cfg.Seen = func() uint64 { return 7 }
+	w.nodes["b"].cfg.Seen = func() uint64 { return 3 }
+	var orders []Order
+	w.nodes["a"].Handle("set", func(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
+		o, _ := OrderOf(ctx)
+		if orders = append(orders, o); o.Seen < 7 {
+			return nil, ErrOvertaken
+		}
+		return json.Marshal("set")
+	})
+	if _, err := w.nodes["b"].Do(t.Context(), 1, "set", nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(orders) != 2 || orders[0].Seen != 3 || orders[0].ID == orders[1].ID {
+		t.Errorf("%+v", orders)
+	}
+}
+
+// TestAForgottenOrderMayHaveBeenCarriedOut, if an earlier copy of it was not answered.
+func TestAForgottenOrderMayHaveBeenCarriedOut(t *testing.T) {
+	w := newTown(t, "a")
+	answers := []error{ErrForgotten, errors.New("an election"), ErrForgotten}
+	var ids []uint64
+	w.nodes["a"].Handle("set", func(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
+		o, _ := OrderOf(ctx)
+		ids = append(ids, o.ID)
+		return nil, answers[len(ids)-1]
+	})
+	if _, err := w.nodes["a"].Do(t.Context(), 1, "set", nil); !errors.Is(err, ErrUnanswered) {
+		t.Error(err)
+	}
+	if len(ids) != 3 || ids[0] == ids[1] || ids[1] != ids[2] {
+		t.Errorf("%x", ids)
+	}
+}

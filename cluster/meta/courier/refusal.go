@@ -16,7 +16,7 @@ func (r *Refusal) Error() string { return r.Text }
 // Is tells whether target is a refusal for the same reason.
 func (r *Refusal) Is(target error) bool {
 	t, ok := target.(*Refusal)
-	return ok && t.Code == r.Code
+	return ok && t != nil && t.Code == r.Code
 }
 
 // With returns a refusal for the same reason in other words.

@@ -1,0 +1,63 @@
+package courier
+
+import (
+	"context"
+	"math/rand/v2"
+)
+
+// Order is the identity of a request. All its copies carry the same one: later attempts,
+// copies that another node passes on, and whatever a handler asks of the meta group to
+// fulfil it. So a copy that was held up, in the socket of a stopped process say, can be
+// recognised.
+type Order struct {
+	ID uint64 `json:"id,omitempty"`
+	// Seen is the index in the meta group's log up to which the asker had read when it gave
+	// the order; 0: it had read nothing. What stands behind that index may be newer than
+	// the order.
+	Seen uint64 `json:"seen,omitempty"`
+}
+
+type orderKey struct{}
+
+// WithOrder returns a context in which everything is asked on behalf of an order.
+func WithOrder(ctx context.Context, o Order) context.Context {
+	return context.WithValue(ctx, orderKey{}, o)
+}
+
+// OrderOf returns the order on whose behalf ctx asks; false: there is none.
+func OrderOf(ctx context.Context) (Order, bool) {
+	o, ok := ctx.Value(orderKey{}).(Order)
+	return o, ok && o.ID != 0
+}
+
+// draw makes a new order. seen is what another node said that it has seen of the meta
+// group's log, in an answer that this node knows: this node's own copy may lag behind.
+func (c *Courier) draw(seen uint64) Order {
+	o := Order{Seen: max(seen, c.seen())}
+	for o.ID == 0 {
+		o.ID = rand.Uint64()
+	}
+	return o
+}
+
+func (c *Courier) seen() uint64 {
+	if c.cfg.Seen == nil {
+		return 0
+	}
+	return c.cfg.Seen()
+}
+
+// ErrOvertaken refuses an order because a newer one about the same thing was carried out
+// before this one arrived. The order has not been carried out, and never will be. An asker
+// that still wants the same gives a new order (Do).
+var ErrOvertaken = &Refusal{Code: "overtaken", Text: "a newer order came before this one; it was not carried out"}
+
+// ErrForgotten refuses an order that is so old that nobody remembers whether it was
+// carried out.
+var ErrForgotten = &Refusal{Code: "forgotten", Text: "the order is so old that nobody knows whether it was carried out"}
+
+// notDone tells whether an answer to the last of so many copies says that none of them was
+// carried out, nor will be, and that a new order may be.
+func (a *answer) notDone(copies int) bool {
+	return ErrOvertaken.Is(a.Refusal) || copies == 1 && ErrForgotten.Is(a.Refusal)
+}

@@ -87,6 +87,7 @@ func runGeoDist(c *Ctx, args [][]byte) {
 		a, okA := s.Score(args[2])
 		b, okB := s.Score(args[3])
 		if okA && okB {
+			c.worked(2 * workMember)
 			c.writeDistance(geo.Distance(geo.At(a), geo.At(b)) / unit)
 			return
 		}

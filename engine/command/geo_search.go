@@ -223,7 +223,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 				break
 			}
 			visited++
-			c.worked(workMember + workItem)
+			c.worked(2 * workMember)
 			if distance, ok := q.shape.Contains(geo.At(e.Score)); ok {
 				found = append(found, geoFound{e, distance})
 			}

@@ -110,6 +110,7 @@ func runSMove(c *Ctx, args [][]byte) {
 	if e == toEntry {
 		return
 	}
+	c.worked(2 * workMember)
 	isNew := to == nil || !to.Has(member)
 	c.editSet(source, e, nil, 0, func(s *set.Set) {
 		s.Remove(member)

@@ -207,7 +207,7 @@ func runZRangeStore(c *Ctx, args [][]byte) {
 	}
 	limits := zsetLimits(c.Settings)
 	count, entries := q.members(s)
-	if !c.steps(int64(max(count, 0))) {
+	if !c.steps(stepsStored * int64(max(count, 0))) {
 		return
 	}
 	expected := 0

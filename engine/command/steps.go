@@ -15,6 +15,7 @@ const (
 	stepPairs        = 128 // of LCS
 	stepKeys         = 4   // of KEYS, and what SCAN and its like visit
 	stepRegisters    = 64  // of a HyperLogLog
+	stepsStored      = 2   // for each member of a sorted set that is made
 	stepsSort        = 2   // for each element that SORT goes over
 	stepPending      = 2   // pending entries of a stream, consumers, functions
 	stepTries        = 64  // of a pattern (package glob)

@@ -153,7 +153,8 @@ func baseSetMetatable(L *lua.LState) int {
 
 var ipairsStep = native(func(L *lua.LState) int {
 	t, i := tab(L, "ipairs", 1), integer(L, "ipairs", 2)+1
-	v := at(meterOf(L).real(t), i)
+	m := meterOf(L)
+	v := m.at(m.real(t), i)
 	if v == lua.LNil {
 		L.Push(lua.LNil)
 		return 1
@@ -363,7 +364,7 @@ func baseUnpack(L *lua.LState) int {
 	}
 	m.spend(L, n*priceArgument)
 	for ; i <= j; i++ {
-		L.Push(at(t, i))
+		L.Push(m.at(t, i))
 	}
 	return n
 }

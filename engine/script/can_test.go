@@ -132,7 +132,7 @@ func TestBulkScriptsRun(t *testing.T) {
 		`for i = 1, 100000 do redis.call('ZADD', KEYS[1], i, 'member:' .. i) end`,
 		`for i = 1, 100000 do redis.call('RPUSH', KEYS[1], i) end for i = 1, 100000 do redis.call('LPOP', KEYS[1]) end`,
 		`local x = 0 for i = 1, 1000000 do x = (x * 3 + i) / 2 - x end`,
-		`local t = {} for i = 1, 100000 do t[i] = {id = i, name = 'name' .. i} end table.sort(t, function(a, b) return a.id > b.id end)`,
+		`local t = {} for i = 1, 50000 do t[i] = {id = i, name = 'name' .. i} end table.sort(t, function(a, b) return a.id > b.id end)`,
 		`local t = {} for i = 1, 100000 do t[#t + 1] = 'text' .. i end redis.call('SET', KEYS[1], table.concat(t, ','))`,
 		`for i = 1, 20000 do redis.call('SET', 'key:' .. i, cjson.encode({id = i, tags = {'a', 'b'}})) end`,
 	} {

@@ -154,7 +154,7 @@ func (w *jsonWriter) table(t *lua.LTable, depth int) {
 			if i > 1 {
 				w.out = append(w.out, ',')
 			}
-			w.value(at(t, i), depth)
+			w.value(w.m.at(t, i), depth)
 		}
 		w.out = append(w.out, ']')
 		return

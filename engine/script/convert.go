@@ -230,7 +230,7 @@ func (e *encoder) table(t *lua.LTable, depth int) {
 		}
 	}
 	start, n := e.out.Len(), 0
-	for v := at(t, 1); v != lua.LNil; v = at(t, n+1) {
+	for v := e.m.at(t, 1); v != lua.LNil; v = e.m.at(t, n+1) {
 		n++
 		e.value(v, depth+1)
 	}

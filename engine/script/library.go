@@ -202,9 +202,9 @@ func (m *meter) flagsArgument(L *lua.LState, v lua.LValue) (flags Flags) {
 	if !ok {
 		m.raise(L, "flags argument to redis.register_function must be a table representing function flags")
 	}
-	for i := 1; at(t, i) != lua.LNil; i++ {
+	for i := 1; m.at(t, i) != lua.LNil; i++ {
 		m.spend(L, priceElement)
-		name, _ := at(t, i).(lua.LString)
+		name, _ := m.at(t, i).(lua.LString)
 		f, ok := ParseFlag(strings.ToLower(string(name)))
 		if !ok {
 			m.raise(L, "unknown flag given")

@@ -140,7 +140,7 @@ func (p *packer) table(t *lua.LTable, depth int) {
 	if isArray && most == float64(n) {
 		p.head(n, 0x90, 16, 0, 0xdc, 0xdd)
 		for i := 1; i <= n; i++ {
-			p.value(at(t, i), depth+1)
+			p.value(p.m.at(t, i), depth+1)
 		}
 		return
 	}

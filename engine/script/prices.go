@@ -39,7 +39,7 @@ const (
 	priceArgument  = 6  // an argument of a function, or a result
 	priceNumber    = 14 // a number that is made
 	priceNumeral   = 100
-	priceDigit     = 3
+	priceDigit     = 4
 	priceLongDigit = 25
 	priceBit       = 3
 	pricePart      = 15
@@ -50,14 +50,14 @@ const (
 	priceSearch    = 2
 	priceSort      = 60
 
-	priceTable             = 60
-	priceKey               = 150
-	priceFar, priceFarther = 50, 120
-	priceKeyRead           = 30
-	priceNext              = 40
-	priceHole              = 15
-	priceSkip              = 8
-	priceMove              = 30 // an element that is moved
+	priceTable                            = 60
+	priceKey                              = 150
+	priceFar, priceFarther, priceFarthest = 50, 200, 600
+	priceKeyRead                          = 30
+	priceNext                             = 40
+	priceHole                             = 15
+	priceSkip                             = 8
+	priceMove                             = 30 // an element that is moved
 
 	pricePCall    = 120
 	priceError    = 1000 // an error that is caught

@@ -32,7 +32,7 @@ func tabConcat(L *lua.LState) int {
 	}
 	total := 0
 	for k := i; k <= j; k++ {
-		v := at(t, k)
+		v := m.at(t, k)
 		if !isText(v) {
 			L.RaiseError("invalid value (%s) at index %d in table for 'concat'", v.Type(), k)
 		}
@@ -44,7 +44,7 @@ func tabConcat(L *lua.LState) int {
 	m.text(L, total)
 	out := make([]byte, 0, total)
 	for k := i; k <= j; k++ {
-		out = appendText(out, at(t, k))
+		out = appendText(out, m.at(t, k))
 		if k < j {
 			out = append(out, sep...)
 		}
@@ -73,7 +73,7 @@ func tabForeachi(L *lua.LState) int {
 	m.wantsFunction(L, "foreachi", 2)
 	n := m.length(L, t)
 	for i := 1; i <= n; i++ {
-		m.call(L, 1, L.Get(2), lua.LNumber(i), at(t, i))
+		m.call(L, 1, L.Get(2), lua.LNumber(i), m.at(t, i))
 		if L.Get(-1) != lua.LNil {
 			return 1
 		}
@@ -124,7 +124,7 @@ func tabInsert(L *lua.LState) int {
 		n = max(n, pos)
 		for i := n; i > pos; i-- {
 			m.spend(L, priceMove)
-			m.put(L, t, lua.LNumber(i), at(t, i-1))
+			m.put(L, t, lua.LNumber(i), m.at(t, i-1))
 		}
 		m.put(L, t, lua.LNumber(pos), L.Get(3))
 	default:
@@ -141,10 +141,10 @@ func tabRemove(L *lua.LState) int {
 	if pos < 1 || pos > n {
 		return 0
 	}
-	v := at(t, pos)
+	v := m.at(t, pos)
 	for ; pos < n; pos++ {
 		m.spend(L, priceMove)
-		m.put(L, t, lua.LNumber(pos), at(t, pos+1))
+		m.put(L, t, lua.LNumber(pos), m.at(t, pos+1))
 	}
 	m.put(L, t, lua.LNumber(n), lua.LNil)
 	L.Push(v)
@@ -191,7 +191,7 @@ func (s *sorter) set(i int, v lua.LValue) { s.m.put(s.L, s.t, lua.LNumber(i), v)
 
 // order puts the elements at i and j in order.
 func (s *sorter) order(i, j int) bool {
-	a, b := at(s.t, i), at(s.t, j)
+	a, b := s.m.at(s.t, i), s.m.at(s.t, j)
 	if s.before(b, a) {
 		s.set(i, b)
 		s.set(j, a)
@@ -213,8 +213,8 @@ func (s *sorter) sort(lo, up int) {
 		if up-lo == 2 {
 			return
 		}
-		pivot := at(s.t, mid)
-		s.set(mid, at(s.t, up-1))
+		pivot := s.m.at(s.t, mid)
+		s.set(mid, s.m.at(s.t, up-1))
 		s.set(up-1, pivot)
 		i := s.partition(pivot, lo, up)
 		// The smaller half first: the depth is the logarithm.
@@ -231,12 +231,12 @@ func (s *sorter) sort(lo, up int) {
 func (s *sorter) partition(pivot lua.LValue, lo, up int) int {
 	i, j := lo, up-1
 	for {
-		for i++; s.before(at(s.t, i), pivot); i++ {
+		for i++; s.before(s.m.at(s.t, i), pivot); i++ {
 			if i > up {
 				s.L.RaiseError("invalid order function for sorting")
 			}
 		}
-		for j--; s.before(pivot, at(s.t, j)); j-- {
+		for j--; s.before(pivot, s.m.at(s.t, j)); j-- {
 			if j < lo {
 				s.L.RaiseError("invalid order function for sorting")
 			}
@@ -244,11 +244,11 @@ func (s *sorter) partition(pivot lua.LValue, lo, up int) int {
 		if j < i {
 			break
 		}
-		a, b := at(s.t, i), at(s.t, j)
+		a, b := s.m.at(s.t, i), s.m.at(s.t, j)
 		s.set(i, b)
 		s.set(j, a)
 	}
-	a, b := at(s.t, up-1), at(s.t, i)
+	a, b := s.m.at(s.t, up-1), s.m.at(s.t, i)
 	s.set(up-1, b)
 	s.set(i, a)
 	return i

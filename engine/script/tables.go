@@ -38,7 +38,14 @@ func (m *meter) length(L *lua.LState, t *lua.LTable) int {
 	return lo
 }
 
-func at(t *lua.LTable, i int) lua.LValue { return t.RawGet(lua.LNumber(i)) }
+// at is the element of a table at a place. What stands behind the array has to be looked for.
+func (m *meter) at(t *lua.LTable, i int) lua.LValue {
+	if i < arrayIndexMax {
+		return t.RawGet(lua.LNumber(i))
+	}
+	m.count(priceKeyRead + hashPrice(t))
+	return t.RawGetH(lua.LNumber(i))
+}
 
 // put sets t[key] without metamethods, and charges.
 func (m *meter) put(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
@@ -125,8 +132,10 @@ func hashPrice(t *lua.LTable) int {
 		return 0
 	case n < 1<<15:
 		return priceFar
+	case n < 1<<18:
+		return priceFarther
 	}
-	return priceFarther
+	return priceFarthest
 }
 
 // hashed charges for a key that is looked up.

@@ -70,6 +70,7 @@ var Dear = []Animal{
 	{Name: "lua: walk by pairs", Source: `local t = {} for i = 1, 20000 do t['k' .. i] = i end while true do for k, v in pairs(t) do end end`},
 	{Name: "lua: walk by ipairs", Source: `local t = {} for i = 1, 20000 do t[i] = i end while true do for k, v in ipairs(t) do end end`},
 	{Name: "lua: walk over holes", Source: `local t = {} for i = 1, 20000 do t['k' .. i] = 1 end for i = 1, 20000 do t['k' .. i] = nil end while true do next(t) end`},
+	{Name: "lua: walk over holes to a key", Source: `local t = {} for i = 1, 20000 do t['k' .. i] = 1 end for i = 1, 19999 do t['k' .. i] = nil end while true do next(t) end`},
 	{Name: "lua: walk over nil", Source: `local t = {} t[60000] = 1 while true do next(t) end`},
 	{Name: "lua: walk of a closure", Source: `while true do for x in function() end do end end`},
 	{Name: "lua: reads of a large table", Source: `local t = {} for i = 1, 40000 do t['k' .. i] = i end local n = 0 while true do n = (n * 7 + 1) % 40000 local x = t['k' .. n] end`},

@@ -138,8 +138,11 @@ func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered bool, wh
 		case <-ctx.Done():
 		}
 	}()
-	c.setBlocked(cancel)
-	defer c.setBlocked(nil)
+	ended := c.setBlocked(cancel)
+	defer func() {
+		c.setBlocked(nil)
+		ended <- answered && call.Err == nil
+	}()
 	if c.shared.killed.Load() {
 		cancel(errConnectionEnd)
 	}
@@ -181,17 +184,20 @@ func (c *Client) judgeWait(letGo context.CancelCauseFunc) {
 	}
 }
 
-// setBlocked notes that the client is blocked, and how it is let go on.
-func (c *Client) setBlocked(letGo context.CancelCauseFunc) {
+// setBlocked notes that the client is blocked, and how it is let go on. The channel that
+// it returns takes one value, when the wait has ended: whether the client was served.
+func (c *Client) setBlocked(letGo context.CancelCauseFunc) (ended chan bool) {
+	ended = make(chan bool, 1)
 	s := &c.shared
 	s.mu.Lock()
-	s.letGo = letGo
+	s.letGo, s.waitEnded = letGo, ended
 	s.last = c.last
 	s.lastUsed = time.Now()
 	s.mu.Unlock()
 	if c.OnBlock != nil {
 		c.OnBlock(letGo != nil)
 	}
+	return ended
 }
 
 // clientUnblock is CLIENT UNBLOCK.
@@ -216,23 +222,29 @@ func clientUnblock(c *Client, args [][]byte) {
 		c.out.Error(command.ErrNotInteger)
 		return
 	}
-	if other := c.registry.find(uint64(id)); other == nil || !other.unblock(why) {
+	if other := c.registry.find(uint64(id)); other == nil || !other.unblock(c.ctx, why) {
 		c.out.Int(0)
 		return
 	}
 	c.out.Int(1)
 }
 
-// unblock ends the wait of a blocked client, which for others is not blocked from now
-// on; false: it was not.
-func (c *Client) unblock(why error) bool {
+// unblock ends the wait of a blocked client, and returns when no write can serve it any
+// more; false: the client was not blocked, or a write that came before has served it.
+func (c *Client) unblock(ctx context.Context, why error) bool {
 	s := &c.shared
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.letGo == nil {
+	letGo, ended := s.letGo, s.waitEnded
+	s.letGo = nil // For others it is not blocked from now on.
+	s.mu.Unlock()
+	if letGo == nil {
 		return false
 	}
-	s.letGo(why)
-	s.letGo = nil
-	return true
+	letGo(why)
+	select {
+	case served := <-ended:
+		return !served
+	case <-ctx.Done():
+		return true
+	}
 }

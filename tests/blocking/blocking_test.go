@@ -108,6 +108,30 @@ func TestHowWaitsEnd(t *testing.T) {
 			t.Errorf("CLIENT UNBLOCK of one that is not blocked: %s", got)
 		}
 	}
+	anUnblockedClientTakesNothing(t, c, w, id)
+}
+
+// When CLIENT UNBLOCK is answered, no later write serves the client.
+func anUnblockedClientTakesNothing(t *testing.T, c *proc.Cluster, w *respconn.Conn, id string) {
+	same, leader := proc.Dial(t, c.Follower().Addr()), proc.Dial(t, c.WaitLeader().Addr())
+	for range 20 {
+		if err := w.Send("BRPOP", "q", "0"); err != nil {
+			t.Fatal(err)
+		}
+		blocked(t, c, 1)
+		if got := proc.Do(t, same, "CLIENT", "UNBLOCK", id, "ERROR"); got != ":1" {
+			t.Errorf("CLIENT UNBLOCK: %s", got)
+		}
+		if got := proc.Do(t, leader, "RPUSH", "q", "x"); got != ":1" {
+			t.Errorf("RPUSH: %s", got)
+		}
+		if got := proc.Do(t, leader, "RPOP", "q"); got != `"x"` {
+			t.Errorf("RPOP behind CLIENT UNBLOCK: %s", got)
+		}
+		if got := proc.Read(t, w); !strings.HasPrefix(got, "-UNBLOCKED") {
+			t.Errorf("the unblocked client got %s", got)
+		}
+	}
 }
 
 // A client that goes away leaves no waiter, and loses no element.

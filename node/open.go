@@ -237,6 +237,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
+		SnapshotBytes: uint64(s.RaftSnapshotBytes), SnapshotBytesMax: uint64(s.RaftSnapshotBytesMax),
 		VotersLeast: func() int { return n.votersLeast(group) },
 		Pledge:      raftio.Pledge(n.folder.Pledged(group)),
 		Made:        func() error { return n.folder.Opened(group) },

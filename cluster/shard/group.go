@@ -28,12 +28,16 @@ type GroupConfig struct {
 	SM        StateMachine
 	// HeartbeatMs and ElectionMs are Raft's timeouts, equal on all nodes.
 	HeartbeatMs, ElectionMs int
-	// SnapshotEntries is after how many entries a snapshot is taken,
-	// TrailingEntries how many stay behind one.
+	// SnapshotEntries is after how many entries a snapshot is taken, and SnapshotBytes
+	// after how many bytes of them. TrailingEntries stay behind one, if they have no more
+	// than SnapshotBytes. All three grow in proportion with the newest snapshot where it is
+	// longer than SnapshotBytes, until SnapshotBytes is SnapshotBytesMax (logMax). Bytes that
+	// are 0 are a default.
 	SnapshotEntries, TrailingEntries int
-	// SnapshotBytes is after how many bytes of entries a snapshot is taken, and
-	// how many stay behind one, however few entries that are; 0: a default.
-	SnapshotBytes uint64
+	SnapshotBytes, SnapshotBytesMax  uint64
+	// Worked is how much work the state machine has done since the group was opened; nil:
+	// no snapshot is taken for it.
+	Worked func() time.Duration
 	// ProbeEvery is how often a leader that has nothing to write writes a little all
 	// the same, to find out that its disk hangs before there is something; 0: never.
 	ProbeEvery time.Duration
@@ -148,6 +152,9 @@ func OpenGroup(cfg GroupConfig) (*Group, error) {
 	if cfg.SnapshotBytes == 0 {
 		cfg.SnapshotBytes = snapshotBytesUsual
 	}
+	if cfg.SnapshotBytesMax == 0 {
+		cfg.SnapshotBytesMax = snapshotBytesMaxUsual
+	}
 	fatal := cfg.Fatal
 	cfg.Fatal = func(err error) { fatal(fmt.Errorf("group %d: %w", cfg.ID, err)) }
 	g := &Group{cfg: cfg, acks: raftio.NewAcks()}
@@ -219,6 +226,7 @@ func (g *Group) openLocked() error {
 		Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge, Entry: stores.Examine,
 	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own, ownEnded: stores.Snapshots.OwnEnded}
+	p.fsm.tail.worked = g.cfg.Worked
 	rc := raftConfig(&g.cfg, p.notify, log)
 	short, err := g.fallsShort(p)
 	if err != nil {

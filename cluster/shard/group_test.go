@@ -107,31 +107,6 @@ func TestNodeThatWasAwayGetsASnapshot(t *testing.T) {
 	}
 }
 
-func TestSnapshotsAreTakenByBytes(t *testing.T) {
-	w := newWorld(t, 1, raftio.StoreWAL, func(c *GroupConfig) { c.SnapshotBytes = 1 << 20 })
-	n := w.leader()
-	for range 9 {
-		w.must(n.group.Append(w.ctx(), make([]byte, 256<<10)))
-	}
-	w.until("a shorter log", func() bool {
-		n.group.mu.Lock()
-		defer n.group.mu.Unlock()
-		first, err := n.group.parts.stores.Log.FirstIndex()
-		return err == nil && first > 1
-	})
-}
-
-func TestFewLongEntriesStayBehindASnapshot(t *testing.T) {
-	for _, c := range []struct{ entriesMax, bytesMax, bytes, entries, want uint64 }{
-		{10_000, 1000, 0, 0, 10_000}, {10_000, 1000, 100, 100, 1000}, {10, 1000, 100, 100, 10},
-		{10_000, 1000, 1000, 2, 2}, {10_000, 1000, 5000, 1, 1},
-	} {
-		if got := trailing(c.entriesMax, c.bytesMax, c.bytes, c.entries); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
-	}
-}
-
 // On a busy machine an election may get in between now and then, and a third
 // node wins it; if the name meant nothing that would be every other time.
 func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {

@@ -59,6 +59,8 @@ type machineFSM struct {
 	mu sync.Mutex
 	// applied is the index of the last entry that Raft handed over.
 	applied uint64
+	// tail is the log behind the newest snapshot.
+	tail logTail
 }
 
 // raft.BatchingFSM makes Raft count all that it hands over; without it a
@@ -93,6 +95,7 @@ func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
 			_ = f.fail(fmt.Errorf("applying entry %d: %w", l.Index, err))
 		}
 	}
+	f.tail.applied(logs)
 	f.counts.taken.Store(f.applied)
 	return make([]any, len(logs))
 }
@@ -108,7 +111,7 @@ func (f *machineFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if f.own != nil {
 		f.own(f.applied)
 	}
-	return fsmSnapshot{s, f}, nil
+	return fsmSnapshot{s, f, f.tail.now()}, nil
 }
 
 // Restore implements raft.FSM.
@@ -122,6 +125,7 @@ func (f *machineFSM) Restore(r io.ReadCloser) error {
 	if err := f.sm.Restore(r); err != nil {
 		return f.fail(fmt.Errorf("restoring a snapshot: %w", err))
 	}
+	f.tail.cover(f.tail.now())
 	return nil
 }
 
@@ -199,6 +203,8 @@ func (g *Group) reload() error {
 type fsmSnapshot struct {
 	s   Snapshot
 	fsm *machineFSM
+	// end is where the log ended when it was begun.
+	end logLength
 }
 
 // Persist implements raft.FSMSnapshot.
@@ -213,7 +219,11 @@ func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
 		_ = sink.Cancel()
 		return err
 	}
-	return sink.Close()
+	if err := sink.Close(); err != nil {
+		return err
+	}
+	f.fsm.tail.cover(f.end)
+	return nil
 }
 
 // Release implements raft.FSMSnapshot: Raft has done with the snapshot.

@@ -26,7 +26,7 @@ func TestVictim(t *testing.T) {
 	w := &world{t: t}
 	n := w.add("n1", os.Getenv(victimStore), nil)
 	n.dir = dir
-	n.set = func(c *GroupConfig) { c.SnapshotBytes, c.TrailingEntries = 4<<10, 5 }
+	n.set = func(c *GroupConfig) { c.SnapshotBytes, c.TrailingEntries = 512, 5 }
 	n.start()
 	w.must(n.group.Bootstrap([]raft.Server{{ID: n.id, Address: raft.ServerAddress(n.door.addr)}}))
 	w.leader()

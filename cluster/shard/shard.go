@@ -133,6 +133,7 @@ func Open(cfg Config) (*Shard, error) {
 	s.machine = fsm.New(cfg.Machine)
 	gcfg := cfg.Group
 	gcfg.SM = machineAdapter{s.machine}
+	gcfg.Worked = func() time.Duration { return time.Duration(s.machine.Counters().Work.Load()) }
 	gcfg.OnLeader = s.lead
 	gcfg.OnLost = s.lost
 	gcfg.Arriving = func() raftio.Arrival { return new(rdb.Whole) }

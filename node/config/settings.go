@@ -204,11 +204,12 @@ type Settings struct {
 	LogShared bool
 
 	// Replication.
-	RaftHeartbeatMs     int
-	RaftElectionMs      int
-	RaftSnapshotEntries int
-	RaftTrailingEntries int
-	RaftEntryBytesMax   int64
+	RaftHeartbeatMs                         int
+	RaftElectionMs                          int
+	RaftSnapshotEntries                     int
+	RaftSnapshotBytes, RaftSnapshotBytesMax int64
+	RaftTrailingEntries                     int
+	RaftEntryBytesMax                       int64
 
 	// Reads, routing, waiting.
 	ReadMode            ReadMode

@@ -167,12 +167,22 @@ var replicationDirectives = []*Directive{
 	},
 	{
 		Name: "raft-snapshot-entries", Default: "16384", Flags: Immutable,
-		Doc:  "Log entries since the last snapshot after which a new one is taken.",
+		Doc:  "Log entries since the last snapshot after which a new one is taken, while a shard's snapshot is no longer than raft-snapshot-bytes; more in proportion where it is longer.",
 		kind: into(integer(16, math.MaxInt32), func(s *Settings) *int { return &s.RaftSnapshotEntries }),
 	},
 	{
+		Name: "raft-snapshot-bytes", Default: "256mb", Flags: Immutable,
+		Doc:  "Bytes of log since the last snapshot after which a new one is taken. A shard whose snapshot is longer takes the next one when its log is as long as that.",
+		kind: into(memory(1<<20, math.MaxInt64), func(s *Settings) *int64 { return &s.RaftSnapshotBytes }),
+	},
+	{
+		Name: "raft-snapshot-bytes-max", Default: "4gb", Flags: Immutable,
+		Doc:  "Bytes of log since the last snapshot after which a new one is taken in any case. It bounds how much a restart runs again, and the disk that logs take.",
+		kind: into(memory(1<<20, math.MaxInt64), func(s *Settings) *int64 { return &s.RaftSnapshotBytesMax }),
+	},
+	{
 		Name: "raft-trailing-entries", Default: "10240", Flags: Immutable,
-		Doc:  "Log entries kept behind a snapshot, so that a node that was away a moment needs no snapshot.",
+		Doc:  "Log entries kept behind a snapshot, so that a node that was away a moment needs no snapshot; more in proportion where a shard's snapshot is longer than raft-snapshot-bytes.",
 		kind: into(integer(0, math.MaxInt32), func(s *Settings) *int { return &s.RaftTrailingEntries }),
 	},
 	{

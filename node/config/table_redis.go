@@ -92,7 +92,7 @@ func refusedDirectives() []*Directive {
 // persistenceDirectives tune files that Lockstep does not write.
 func persistenceDirectives() []*Directive {
 	save := with(repeats, ignored("save", "", unread(savePoints())))
-	save.Differs = "snapshots follow raft-snapshot-entries"
+	save.Differs = "snapshots follow raft-snapshot-bytes and raft-snapshot-entries"
 	return because("the Raft log and its snapshots keep the data; there is no AOF, and RDB files are written by the snapshot code alone",
 		save,
 		with(Immutable, ignored("appendfilename", "appendonly.aof", free())),

@@ -14,7 +14,7 @@ var advices = []struct {
 	{[]string{EventCommand}, "Commands over whole collections (KEYS, SMEMBERS, HGETALL, LRANGE of all) take time with their size: SCAN and its kin walk in steps, UNLINK frees large values in the background."},
 	{[]string{EventSync}, "The disk of this node is slow to write the log down. Give the data folder a disk of its own with a fast flush, and see what else writes to it."},
 	{[]string{EventCommit}, "A quorum was slow to take entries: look at raft-fsync on the other nodes, and at the network between them."},
-	{[]string{EventSnapshot}, "Snapshots are written beside the commands; a long one takes disk bandwidth from the log. raft-snapshot-entries says how often they come."},
+	{[]string{EventSnapshot}, "Snapshots are written beside the commands; a long one takes disk bandwidth from the log. raft-snapshot-bytes and raft-snapshot-entries say how often they come."},
 	{[]string{EventExpire}, "Many keys expire at one time. Spread their expiries if that slows other commands."},
 }
 

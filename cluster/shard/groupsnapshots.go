@@ -1,0 +1,179 @@
+package shard
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// snapshotBytesUsual and snapshotBytesMaxUsual are GroupConfig.SnapshotBytes and
+	// SnapshotBytesMax where none are given.
+	snapshotBytesUsual    = 256 << 20
+	snapshotBytesMaxUsual = 4 << 30
+	// snapshotWork is after how much work a snapshot is taken of a state that is no
+	// longer than SnapshotBytes: a restart does that work again.
+	snapshotWork = 10 * time.Second
+	// snapshotEvery is how long a group rests between two snapshots, and before it tries
+	// again after one that failed; logLookEvery is how often it looks.
+	snapshotEvery = 5 * time.Second
+	logLookEvery  = time.Second
+	// heldMax is how many times as long as usual the log may become while a snapshot
+	// is sent, and heldAfter how long the one it was sent to may take to catch up.
+	heldMax   = 4
+	heldAfter = time.Minute
+	// heldClose is how many entries behind the end of the log has caught up.
+	heldClose = 64
+)
+
+// logLength is the length of a part of the log. work is how long one core is busy with it.
+type logLength struct {
+	entries, bytes uint64
+	work           time.Duration
+}
+
+// logMax is how long the log behind a snapshot may become before the next one is due: as long as
+// the snapshot, but no shorter than SnapshotBytes and no longer than SnapshotBytesMax. So what is
+// written as snapshots is about as much as what is written to the log, however large the state is.
+// A restart takes about as long for the log as it takes for the snapshot. Entries and work
+// grow in proportion.
+func (c *GroupConfig) logMax(snapshotBytes uint64) logLength {
+	bytes := max(c.SnapshotBytes, min(snapshotBytes, c.SnapshotBytesMax))
+	times := float64(bytes) / float64(c.SnapshotBytes)
+	return logLength{
+		entries: uint64(float64(c.SnapshotEntries) * times),
+		bytes:   bytes,
+		work:    time.Duration(float64(snapshotWork) * times),
+	}
+}
+
+// reached tells whether a log of this length is to be cut. held: somebody needs it, and only its
+// bytes count.
+func (most logLength) reached(now logLength, held bool) bool {
+	if held {
+		return now.bytes >= heldMax*most.bytes
+	}
+	return now.entries >= most.entries || now.bytes >= most.bytes || now.work >= most.work
+}
+
+// logTail measures the log behind the newest snapshot. It counts what is applied: a
+// restart applies that again, and so counts it again.
+type logTail struct {
+	// worked is how much work the state machine has done; nil: nobody counts it.
+	worked func() time.Duration
+
+	mu           sync.Mutex
+	all, covered logLength
+}
+
+// applied counts entries.
+func (t *logTail) applied(logs []*raft.Log) {
+	bytes := 0
+	for _, l := range logs {
+		bytes += len(l.Data)
+	}
+	t.mu.Lock()
+	t.all.entries += uint64(len(logs))
+	t.all.bytes += uint64(bytes)
+	t.mu.Unlock()
+}
+
+// now is where the log ends.
+func (t *logTail) now() logLength {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.all
+	if t.worked != nil {
+		now.work = t.worked()
+	}
+	return now
+}
+
+// cover says that there is a snapshot of all up to a place that now returned.
+func (t *logTail) cover(end logLength) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if end.entries >= t.covered.entries {
+		t.covered = end
+	}
+}
+
+// length is what lies behind the newest snapshot.
+func (t *logTail) length() logLength {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return logLength{now.entries - t.covered.entries, now.bytes - t.covered.bytes, now.work - t.covered.work}
+}
+
+// boundLog takes the snapshots that cut the log. The library's own rule counts entries alone, and
+// an entry may have a hundred bytes or a megabyte.
+func (g *Group) boundLog(p *groupParts) {
+	tick := time.NewTicker(logLookEvery)
+	defer tick.Stop()
+	var rested time.Time
+	for {
+		select {
+		case <-tick.C:
+		case <-p.stop:
+			return
+		}
+		length := p.fsm.tail.length()
+		if time.Now().Before(rested) || !g.isDue(p, length) {
+			continue
+		}
+		g.boundTrailing(p, length)
+		_ = g.TakeSnapshot() // the library logs why there is none
+		rested = time.Now().Add(snapshotEvery)
+	}
+}
+
+// isDue tells whether a snapshot is to be taken.
+func (g *Group) isDue(p *groupParts, length logLength) bool {
+	least := g.cfg.logMax(0)
+	return least.reached(length, false) && g.cfg.logMax(p.snapshotBytes()).reached(length, g.isAwaited(p))
+}
+
+// snapshotBytes is the length of the newest snapshot; 0: there is none.
+func (p *groupParts) snapshotBytes() uint64 {
+	all, err := p.stores.Snapshots.List()
+	if err != nil || len(all) == 0 {
+		return 0
+	}
+	return uint64(max(0, all[0].Size))
+}
+
+// isAwaited tells whether the log is needed by one that a snapshot is being sent to,
+// or was lately: behind it come the entries since. Would they be cut meanwhile, it
+// would need another snapshot, and under load that would never end.
+func (g *Group) isAwaited(p *groupParts) bool {
+	if p.raft.State() != raft.Leader {
+		return false
+	}
+	last := p.raft.LastIndex()
+	return slices.ContainsFunc(p.trans.Installing(heldAfter), func(id raft.ServerID) bool { return g.Progress(id)+heldClose < last })
+}
+
+// boundTrailing lets so many entries stay behind a snapshot that they have no more
+// bytes than the log may have without one, if they are as long as the latest.
+func (g *Group) boundTrailing(p *groupParts, length logLength) {
+	most := g.cfg.logMax(p.snapshotBytes())
+	entries := uint64(float64(g.cfg.TrailingEntries) * float64(most.bytes) / float64(g.cfg.SnapshotBytes))
+	err := g.configure(p.raft, func(c *raft.ReloadableConfig) {
+		c.TrailingLogs = trailing(entries, most.bytes, length.bytes, length.entries)
+	})
+	if err != nil {
+		g.cfg.Log.Warn("the length of the log behind snapshots could not be set", "group", g.cfg.ID, "err", err)
+	}
+}
+
+// trailing is how many entries may stay: at most entriesMax, and at most so
+// many as have bytesMax where the latest entries had so many bytes.
+func trailing(entriesMax, bytesMax, bytes, entries uint64) uint64 {
+	if bytes == 0 || entries == 0 {
+		return entriesMax
+	}
+	return min(entriesMax, max(1, uint64(float64(bytesMax)/float64(bytes)*float64(entries))))
+}

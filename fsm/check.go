@@ -42,15 +42,23 @@ func CheckReads(txns []Txn) error {
 	}
 	for i := range txns {
 		t := &txns[i]
-		if t.Kind != KindCommand {
-			return fmt.Errorf("%w: a transaction is no read", ErrCommand)
-		}
-		// What programs do is judged where they are planned.
-		if spec := t.Ops[0].lookup(); spec.Plan == nil && spec.Writes(t.Ops[0].Args) {
+		// What a program does by itself is judged where it is planned.
+		if planned := t.Kind == KindCommand && t.Ops[0].lookup().Plan != nil; !planned && !t.onlyReads() {
 			return ErrLogged
 		}
 	}
 	return nil
+}
+
+// onlyReads tells whether all commands of the txn only read. Those that run or change
+// programs do not count as such: what they do is known when they are planned.
+func (t *Txn) onlyReads() bool {
+	for i := range t.Ops {
+		if spec := t.Ops[i].lookup(); spec.Plan != nil || spec.Writes(t.Ops[i].Args) {
+			return false
+		}
+	}
+	return true
 }
 
 // check tells whether a replica can run the txn.

@@ -34,7 +34,11 @@ func TestWhatAPeerMayNotPropose(t *testing.T) {
 	for name, want := range map[string]struct {
 		txn Txn
 		err error
-	}{"a read": {get, nil}, "a write": {set, ErrLogged}, "a transaction": {exec, ErrCommand}, "a script": {txnOf(0, "eval", "return 1", "0"), nil}} {
+	}{
+		"a read": {get, nil}, "a write": {set, ErrLogged}, "a script": {txnOf(0, "eval", "return 1", "0"), nil},
+		"a transaction": {exec, ErrLogged}, "a transaction of reads": {of(KindExec, get), nil}, "one of nothing": {Txn{Kind: KindExec}, nil},
+		"a script in a transaction": {of(KindExec, txnOf(0, "eval_ro", "return 1", "0")), ErrLogged},
+	} {
 		if err := CheckReads([]Txn{want.txn}); !errors.Is(err, want.err) {
 			t.Errorf("%s: %v", name, err)
 		}

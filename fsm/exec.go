@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"context"
 	"sync"
 
 	"lockstep/engine"
@@ -37,6 +38,8 @@ type work struct {
 	next, head *work
 	// left: the txn was left out.
 	left bool
+	// watchFailed: it is known beforehand that a watch of the txn does not hold.
+	watchFailed bool
 	// before is the outcome of the KindServe before this one of the same wait.
 	before *dupRecord
 	task   sched.Task
@@ -143,6 +146,8 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 	no := r.m.txnNo.Load()
 	// gone is the bundle that is not to be gone on with.
 	var gone *Origin
+	// early: all tasks that were submitted before the others have run.
+	early := true
 	for i := range works {
 		w := &works[i]
 		if w.txn.Kind != KindServe && (w.origin == gone || !r.findScripts(w.txn)) {
@@ -154,7 +159,14 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 		w.no = no
 		r.setting(w.txn)
 		w.settings = r.st.settings
-		r.settle(w.txn)
+		if w.txn.changesPrograms() && len(w.txn.Watches) > 0 {
+			early = r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) }) && early
+			a.tasks = a.tasks[:0]
+			w.watchFailed = !r.watchesHold(w.txn)
+		}
+		if !w.watchFailed {
+			r.settle(w.txn)
+		}
 		if i > 0 && w.follows(&works[i-1]) {
 			continue
 		}
@@ -169,7 +181,30 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 	// Readers take the number before their ticket: it may then be too small,
 	// which costs a watch a needless retry, but never too large.
 	defer r.m.txnNo.Store(no)
-	return r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) })
+	return r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) }) && early
+}
+
+// changesPrograms tells whether a transaction changes the scripts or functions of its
+// shard in so many words.
+func (t *Txn) changesPrograms() bool {
+	return t.Kind == KindExec && t.has((*command.Spec).ChangesPrograms)
+}
+
+// watchesHold tells beforehand whether the watches of a txn will hold when it runs.
+// All txns before it must have been submitted. What a transaction does to the script
+// cache is done when it is planned, and must not be done if a watch fails; so here,
+// and only here, applying waits for txns that run. Nobody can change a watched key
+// between this look and the txn: whoever changes keys comes by this goroutine.
+func (r *run) watchesHold(t *Txn) bool {
+	ticket := sched.Ticket{Label: "exec"}
+	var access sched.Access
+	for i := range t.Watches {
+		access.Add(r.st.ks.LockSlot(t.Watches[i].Key), sched.Shared)
+	}
+	// It fails when its context ends alone.
+	_ = r.st.sched.Lock(context.Background(), &ticket, &access)
+	defer r.st.sched.Unlock(&ticket)
+	return watchesHold(&command.Ctx{KS: r.st.ks, NowMs: r.stampMs}, t)
 }
 
 // warm has the keys of txns that are about to run looked up side by side.
@@ -359,9 +394,12 @@ func (w *work) runOne() {
 		x.ctx.Changes = &x.changes
 	}
 	outcome := OutcomeDone
-	if w.txn.Kind == KindServe {
+	switch {
+	case w.txn.Kind == KindServe:
 		outcome = w.serve(&x.ctx)
-	} else {
+	case w.watchFailed:
+		x.out.NullArray()
+	default:
 		runTxn(m, &x.ctx, w.txn)
 	}
 	w.settleFunctions()

@@ -16,14 +16,20 @@ import (
 // stamped applies a txn in an entry of a time, and returns its reply.
 func (m *lockedMachine) stamped(stampMs int64, txn Txn) string {
 	m.t.Helper()
+	m.executed(m.stampedAt(stampMs, txn))
+	return m.reply(m.index)
+}
+
+// stampedAt applies the txns in an entry of a time, and returns its number.
+func (m *lockedMachine) stampedAt(stampMs int64, txns ...Txn) uint64 {
+	m.t.Helper()
 	m.index++
 	b := NewEntryBuilder(7, EntryID{1, 1, m.index}, stampMs, 128)
-	b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{txn}}))
+	b.Add(AppendBundle(nil, &Bundle{Txns: txns}))
 	if err := m.Apply(m.index, b.Finish()); err != nil {
 		m.t.Fatal(err)
 	}
-	m.executed(m.index)
-	return m.reply(m.index)
+	return m.index
 }
 
 // A leader whose clock is behind that of the one before does not turn back the

@@ -133,7 +133,7 @@ func TestCallsBehindAChangeFindWhatItMade(t *testing.T) {
 		t.Errorf("behind the change: %q", got)
 	}
 	for line, want := range map[string]string{
-		"fcall_ro f2 1 b": "-ERR Can not execute a script with write flag using *_ro command.", "function list": "*1", "fcall f3 1 b": "$5\r\nnewer",
+		"fcall_ro f2 1 b": "$3\r\nnew", "function list": "*1", "fcall f3 1 b": "$5\r\nnewer",
 	} {
 		if got := await(t, reads[line]); !strings.HasPrefix(got, want+"\r\n") || line == "function list" && !strings.Contains(got, "f3") {
 			t.Errorf("%s, asked before the change had run: %q", line, got)

@@ -217,13 +217,16 @@ func (m *lockedMachine) heldRead(txn Txn) (running chan struct{}, stop chan erro
 
 const long = "for i = 1, 20000 do end "
 
-// TestReadingScriptsRunBesideTheLog: with the flag they hold their keys alone,
-// and shared; without it nothing else runs while they do (D23, D24, B23).
+// TestReadingScriptsRunBesideTheLog: with allow-key-locking they hold their keys alone,
+// and shared, also where EVAL_RO alone says that they read; without it nothing else
+// runs while they do (D23, D24, B23).
 func TestReadingScriptsRunBesideTheLog(t *testing.T) {
-	for source, waiting := range map[string]int{reads: 1, readsAll: 3} {
+	for source, waiting := range map[string]int{reads: 1, flagged: 1, readsAll: 3} {
 		m := newLockedMachine(t)
 		m.apply(txnOf(0, "set", "a", "1"))
-		running, stop, answer := m.heldRead(evalTxn(source+long+gets, "a"))
+		call := evalTxn(source+long+gets, "a")
+		call.Ops[0].Args[0] = []byte("eval_ro")
+		running, stop, answer := m.heldRead(call)
 		await(t, running)
 		reader := make(chan string, 1)
 		go func() {

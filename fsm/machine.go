@@ -6,7 +6,8 @@
 // Apply decodes an entry, asks the duplicate table about each txn, and takes
 // the tickets of those that are new, in log order, on one goroutine; package
 // sched then runs each as soon as its lock slots allow. So Apply never waits
-// for a slow command, and two txns that share a lock slot run in log order.
+// for a slow command (but see run.watchesHold), and two txns that share a lock
+// slot run in log order.
 //
 // Invariants:
 //   - What a txn does and replies depends on the state under its lock slots,
@@ -245,7 +246,8 @@ func (m *Machine) WaitTaken(ctx context.Context, index uint64) error {
 // free at once. After an error the node must stop: this replica cannot follow
 // the log.
 //
-// It waits for nothing but memory. What a leader takes on is bounded where it
+// It waits for memory, and where a transaction with a WATCH changes the script cache
+// for the watched keys; for nothing else. What a leader takes on is bounded where it
 // enters the log; but a follower that runs txns more slowly than its leader, or
 // a node that reads its log again, would take tickets until there is no memory
 // left.

@@ -43,11 +43,14 @@ type ReadOptions struct {
 	Stop func() error
 }
 
-// Read runs a read-only txn of one command under shared locks and returns its
-// reply. It sees every txn whose ticket was taken before, and what has expired by
-// the log's time at that instant: a later time may be that of a txn which waits
-// behind it and keeps the key.
+// Read runs a read-only txn, of one command under shared locks or a transaction,
+// and returns its reply. It sees every txn whose ticket was taken before, and what
+// has expired by the log's time at that instant: a later time may be that of a txn
+// which waits behind it and keeps the key.
 func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, error) {
+	if t.Kind == KindExec {
+		return m.readExec(ctx, t, opt)
+	}
 	st := m.state.Load()
 	x := m.executions.get()
 	defer m.executions.put(x)
@@ -77,6 +80,40 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	}
 	x.ctx.NowMs = r.ticket.Moment
 	runOp(m, &x.ctx, op)
+	st.sched.Unlock(&r.ticket)
+	if x.ctx.Due {
+		return nil, ErrDue
+	}
+	return shared(x.out.Bytes()), nil
+}
+
+// readExec runs a transaction whose commands only read. It takes the locks that it
+// would take in the log.
+func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, error) {
+	if !t.onlyReads() {
+		return nil, ErrLogged
+	}
+	st := m.state.Load()
+	x := m.executions.get()
+	defer m.executions.put(x)
+	x.out.Reset(int(t.Proto))
+	x.ctx = m.readContext(st, x, opt)
+	x.ctx.NoTouch, x.ctx.User, x.ctx.Walk = t.NoTouch, m.users.of(t.User), command.HeldWalker{}
+	r := readPool.Get().(*reading)
+	defer readPool.Put(r)
+	r.access.Reset()
+	var first engine.Lookup
+	accessOf(&r.access, &first, st.ks, t)
+	r.ticket.Label = "exec"
+	if err := st.sched.Lock(ctx, &r.ticket, &r.access); err != nil {
+		return nil, err
+	}
+	x.ctx.NowMs = r.ticket.Moment
+	for i := range t.Watches {
+		// A watched key that is due has changed.
+		x.ctx.PeekDB(t.Watches[i].DB, t.Watches[i].Key)
+	}
+	runTxn(m, &x.ctx, t)
 	st.sched.Unlock(&r.ticket)
 	if x.ctx.Due {
 		return nil, ErrDue

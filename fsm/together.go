@@ -62,6 +62,9 @@ func (r *reading) gather(ks *engine.Keyspace, txns []Txn) int {
 	r.access.Reset()
 	for i := range txns {
 		t := &txns[i]
+		if t.Kind != KindCommand {
+			return i
+		}
 		op := &t.Ops[0]
 		spec := op.lookup()
 		if !spec.Brief(op.Args) || len(op.Args) > heavyArgs || t.Proto != txns[0].Proto || len(r.lookups) >= togetherMax {

@@ -281,6 +281,11 @@ func joinsLog(c *cluster.Call) bool {
 	if c.Stale {
 		return false
 	}
-	spec, _ := command.Lookup(c.Txn.Ops[0].Args)
-	return spec != nil && spec.Scope == command.ScopeKeys && spec.Plan == nil
+	for i := range c.Txn.Ops {
+		spec, _ := command.Lookup(c.Txn.Ops[i].Args)
+		if spec == nil || spec.Scope != command.ScopeKeys || spec.Plan != nil {
+			return false
+		}
+	}
+	return true
 }

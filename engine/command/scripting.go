@@ -62,7 +62,9 @@ func (c *Ctx) programRefusal(pg *program, header script.Header) string {
 		return ""
 	case flags&script.NoCluster != 0 && c.Owns != nil:
 		return errNoCluster
-	case flags&script.NoWrites == 0 && pg.readOnly:
+	case pg.readOnly && flags&(script.NoWrites|script.AllowKeyLocking) == 0:
+		// allow-key-locking says how a program locks its keys, not that it writes: called
+		// by a command that reads, it locks them shared.
 		return errScriptNotRO
 	case c.MemoryFull && flags&(script.AllowOOM|script.NoWrites) == 0:
 		if pg.kind == KindFunction {

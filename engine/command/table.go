@@ -161,6 +161,10 @@ func (s *Spec) Is(f Flag) bool { return s.Flags&f == f }
 // RunsProgram tells whether the command runs a program (EVAL).
 func (s *Spec) RunsProgram() bool { return s.Plan != nil && len(s.Keys) > 0 }
 
+// ChangesPrograms tells whether the command changes the scripts or functions of its
+// shard in so many words (SCRIPT FLUSH).
+func (s *Spec) ChangesPrograms() bool { return s.Plan != nil && s.Scope == ScopeGlobal }
+
 // TakesLong tells whether the command, with these arguments, may take long.
 func (s *Spec) TakesLong(args [][]byte) bool {
 	return s.Is(Heavy) || s.HeavyIf != nil && s.HeavyIf(args)

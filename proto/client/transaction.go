@@ -349,8 +349,10 @@ func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte)
 }
 
 // txnOf makes the txn of a transaction: its commands on data, each with the
-// database that a SELECT before it chose.
+// database that a SELECT before it chose. Where all of them only read, the log need
+// not have it.
 func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
+	call.ReadOnly = true
 	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(c.proto), NoTouch: c.noTouch, Watches: tx.watches}
 	call.Client = c.caching.author(c)
 	db := c.db
@@ -361,6 +363,8 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 		}
 		c.carry(&call.Txn, q.user, q.spec)
 		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
+		// What programs do is known in the log alone.
+		call.ReadOnly = call.ReadOnly && q.spec.Plan == nil && !q.spec.Writes(q.args)
 		addSlots(call, q.spec, q.args)
 	}
 	for i := range tx.watches {

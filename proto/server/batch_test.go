@@ -223,3 +223,33 @@ func TestASlowCommandIsInTheSlowLog(t *testing.T) {
 		t.Error(v)
 	}
 }
+
+// Nothing enters the log for a transaction that only reads, or only watches; one that
+// runs a program may write, and does.
+func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
+	n := startNode(t, 1)
+	c := dial(t, n.addr)
+	do(t, c, "SET", "k", "v")
+	entries := func() uint64 { return n.exec.all[0].m.Executed() }
+	for name, want := range map[string]struct {
+		commands [][]string
+		reply    string
+		entries  uint64
+	}{
+		"reads":         {[][]string{{"MULTI"}, {"GET", "k"}, {"PING"}, {"EXISTS", "k", "l"}}, "*3 \"v\" +PONG :1", 0},
+		"nothing":       {[][]string{{"WATCH", "k"}, {"MULTI"}}, "*0", 0},
+		"a watch fails": {[][]string{{"WATCH", "k"}, {"SET", "k", "v"}, {"MULTI"}, {"GET", "k"}}, "(nil array)", 1},
+		"a write":       {[][]string{{"MULTI"}, {"GET", "k"}, {"SETNX", "k", "w"}}, "*2 \"v\" :0", 1},
+		"GETEX reads":   {[][]string{{"MULTI"}, {"GETEX", "k"}}, "*1 \"v\"", 0},
+		"GETEX writes":  {[][]string{{"MULTI"}, {"GETEX", "k", "PERSIST"}}, "*1 \"v\"", 1},
+		"a script":      {[][]string{{"MULTI"}, {"EVAL_RO", "return redis.call('get', KEYS[1])", "1", "k"}}, "*1 \"v\"", 1},
+	} {
+		before := entries()
+		for _, args := range want.commands {
+			do(t, c, args...)
+		}
+		if got := strings.Join(strings.Fields(do(t, c, "EXEC")), " "); got != want.reply || entries()-before != want.entries {
+			t.Errorf("%s: %s, with %d entries instead of %d", name, got, entries()-before, want.entries)
+		}
+	}
+}

@@ -186,8 +186,9 @@ func TestMemoryUsageIsThatOfTheKey(t *testing.T) {
 	}
 	do(t, c, "MULTI")
 	do(t, c, "MEMORY", "USAGE", "large")
-	if got := do(t, c, "EXEC"); !strings.HasPrefix(got, "*1\n  :100") {
-		t.Errorf("in a transaction it says %s", got)
+	do(t, c, "DEL", "small")
+	if got := do(t, c, "EXEC"); !strings.HasPrefix(got, "*2\n  :100") {
+		t.Errorf("in a transaction that writes it says %s", got)
 	}
 }
 

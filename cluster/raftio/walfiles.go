@@ -1,7 +1,6 @@
 package raftio
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -104,7 +103,10 @@ func (f *walFile) Sync() error {
 	if err := f.File.Sync(); err != nil {
 		return err
 	}
-	if err := errors.Join(durable.Sync(f.dir), f.begun()); err != nil {
+	if err := durable.Sync(f.dir); err != nil {
+		return err
+	}
+	if err := f.begun(); err != nil {
 		return err
 	}
 	f.known.Store(true)

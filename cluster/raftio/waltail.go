@@ -110,11 +110,7 @@ func (l *walList) begun(of *types.SegmentInfo) (bool, error) {
 
 // checkBegun refuses a newest file that was begun and is shorter than it was made, or
 // whose first append cannot be read.
-func checkBegun(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppend) error {
-	begun, err := meta.begun(tail)
-	if err != nil || !begun {
-		return err
-	}
+func checkBegun(f *os.File, tail *types.SegmentInfo, last walAppend) error {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -127,20 +123,34 @@ func checkBegun(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppe
 	return nil
 }
 
-// neverMade tells whether a newest file is shorter than it was to be and holds nothing that
-// was acknowledged: the disk was full, or the power failed, while it was made. Such a file is
-// removed, and raft-wal makes it anew or says that the disk is full. It would append to the
-// short one, which would look like a loss at the next start.
-func neverMade(f *os.File, meta *walList, tail *types.SegmentInfo) (bool, error) {
-	begun, err := meta.begun(tail)
-	if err != nil || begun {
-		return false, err
-	}
+// neverMade tells whether a newest file that was not begun is shorter than it was to be,
+// or has no whole append: the disk was full, or the power failed, while it was made. No
+// entry in it was acknowledged. The file is removed, and raft-wal makes it anew or says
+// that the disk is full. It would append to a short one, which would look like a loss at
+// the next start.
+func neverMade(f *os.File, tail *types.SegmentInfo, last walAppend) (bool, error) {
 	info, err := f.Stat()
-	if err != nil || info.Size() >= int64(tail.SizeLimit) {
+	if err != nil || info.Size() >= int64(tail.SizeLimit) && last.end > 0 {
 		return false, err
 	}
 	return true, errors.Join(os.Remove(f.Name()), durable.Sync(filepath.Dir(f.Name())))
+}
+
+// beginAgain makes sure of a newest file that was not begun though it has a whole append:
+// the process ended before the first sync of the file, or because that failed. What Raft
+// now finds in the file may be counted on, so everything in it is written again, its
+// length too.
+func beginAgain(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppend) error {
+	if err := writeAgain(f, int64(tail.SizeLimit)-1, int64(tail.SizeLimit)); err != nil {
+		return err
+	}
+	if err := writeAgain(f, 0, last.end); err != nil {
+		return err
+	}
+	if err := durable.Sync(filepath.Dir(f.Name())); err != nil {
+		return err
+	}
+	return meta.begin(segment.FileName(*tail))
 }
 
 // walLogger hears what raft-wal tells nobody else: that a new file could not be
@@ -182,16 +192,22 @@ func mendTail(dir string, meta *walList, state types.PersistentState, log hclog.
 		return err
 	}
 	defer f.Close()
-	if short, err := neverMade(f, meta, tail); short || err != nil {
-		return err
-	}
 	last, stopped, err := lastAppend(f, tail.BaseIndex)
 	if err != nil {
 		return err
 	}
+	begun, err := meta.begun(tail)
+	if err != nil {
+		return err
+	}
+	if !begun {
+		if removed, err := neverMade(f, tail, last); removed || err != nil {
+			return err
+		}
+	}
 	torn, err := isTorn(f, last.end, stopped, tail.BaseIndex+last.entries)
-	if err == nil {
-		err = checkBegun(f, meta, tail, last)
+	if err == nil && begun {
+		err = checkBegun(f, tail, last)
 	}
 	if err != nil {
 		return err
@@ -202,7 +218,12 @@ func mendTail(dir string, meta *walList, state types.PersistentState, log hclog.
 		}
 		log.Warn("removed the rest of an append that was not finished", "file", f.Name(), "from", last.end)
 	}
-	if err := writeAgain(f, last.begin, last.end); err != nil {
+	if begun {
+		err = writeAgain(f, last.begin, last.end)
+	} else {
+		err = beginAgain(f, meta, tail, last)
+	}
+	if err != nil {
 		return err
 	}
 	if last.index == 0 || last.entries == 0 {

@@ -27,9 +27,12 @@
 // paused, one or all, what they send each other is held (wires.go), in one direction or
 // both, leaders move, snapshots are written and loaded, replicas move, keys are evicted,
 // disks are full, programs are exchanged for newer ones, and a node that lost its folder
-// comes back as another one, with the other log store; -nemesis says for how long. There
-// clients may be told that nothing was done, or that nobody knows. Clocks that jump are
-// left to package shard: a machine's clock cannot be set for one process.
+// comes back as another one, with the other log store; long commands go over narrow ways,
+// strangers crowd the peer port, and scripts run up to their limits and in bursts; -nemesis
+// says for how long. There clients may be told that nothing was done, or that nobody knows.
+// Meanwhile each shard must answer: no silence may last longer than 10 s while enough nodes
+// run and reach each other (answers.go). Clocks that jump are left to package shard: a
+// machine's clock cannot be set for one process.
 //
 // An outcome is known, unknown, or known not to have happened. Unknown commands
 // may take effect at any later time, or never; commands that were refused must

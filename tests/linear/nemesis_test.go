@@ -59,6 +59,13 @@ type nemesis struct {
 	newer    string
 	// stores are the nodes' log stores.
 	stores map[*proc.Node]string
+	// answers watches that the shards answer.
+	answers *answers
+	// long is what commands of great length write; lengthy: there is one in this round.
+	long    long
+	lengthy bool
+	// workMs is what the scripts of this round may take.
+	workMs int
 }
 
 // event is something that happens in a round.
@@ -76,13 +83,18 @@ const ordersMost = 64
 
 // give sends an order to a node. What becomes of it does not matter.
 func (o *orders) give(addr string, args ...string) {
+	o.run(func() { _, _ = proc.Ask(addr, args...) })
+}
+
+// run does something beside the round, which waits for it at its end.
+func (o *orders) run(do func()) {
 	select {
 	case o.open <- struct{}{}:
 	default:
 		return // enough of them wait for an answer
 	}
 	go func() {
-		_, _ = proc.Ask(addr, args...)
+		do()
 		<-o.open
 	}()
 }
@@ -168,6 +180,7 @@ func TestNemesis(t *testing.T) {
 	n.w.cluster = n.c
 	n.w.start()
 	n.f = &faults{t: t, w: n.w}
+	n.answers = watchAnswers(t, n.w, n.wires, n.o.Shards)
 	n.f.awaitProgress()
 	lasts := *nemesisFor
 	if lasts == 0 {
@@ -182,29 +195,39 @@ func TestNemesis(t *testing.T) {
 		}
 	}
 	n.w.stop()
+	t.Logf("the longest silence of each shard that could answer: %v", n.answers.stop())
 	t.Logf("%d rounds in %v", done, time.Since(began).Round(time.Second))
 	n.tally()
 	// What is read now must be told, on the slowest machine, too.
 	for _, node := range n.c.Nodes {
 		proc.MustAsk(t, node.Addr(), "CONFIG", "SET", "write-timeout-ms", "60000")
 	}
+	n.long.verify(t, n.c.Nodes[0].Addr())
 	verify(t, n.w)
+}
+
+// troubles are what a round is made of.
+func (n *nemesis) troubles() []func(from, to time.Duration) {
+	all := []func(from, to time.Duration){
+		n.kill, n.kill, n.pause, n.pause, n.killAll, n.pauseAll, n.hold, n.hold, n.hold,
+		n.transfers, n.transfers, n.snapshots, n.snapshots, n.drain, n.stop,
+		n.narrow, n.narrow, n.strangers, n.strangers, n.burst, n.burst, n.limits,
+	}
+	if len(n.past) > 0 {
+		all = append(all, n.upgrade, n.upgrade)
+	}
+	if len(n.disks) > 0 {
+		all = append(all, n.fillDisk, n.fillDisk, n.fillDisk)
+	}
+	return all
 }
 
 // round draws troubles, lets them happen, and waits until all is well.
 func (n *nemesis) round() {
 	n.t.Helper()
 	n.events, n.drained, n.spokenFor, n.leader = nil, nil, map[*proc.Node]bool{}, n.c.WaitLeader()
-	troubles := []func(from, to time.Duration){
-		n.kill, n.kill, n.pause, n.pause, n.killAll, n.pauseAll, n.hold, n.hold, n.hold,
-		n.transfers, n.transfers, n.snapshots, n.snapshots, n.drain, n.stop,
-	}
-	if len(n.past) > 0 {
-		troubles = append(troubles, n.upgrade, n.upgrade)
-	}
-	if len(n.disks) > 0 {
-		troubles = append(troubles, n.fillDisk, n.fillDisk, n.fillDisk)
-	}
+	n.lengthy, n.workMs = false, 0
+	troubles := n.troubles()
 	for len(n.events) == 0 || n.r.IntN(troublesMean) > 0 {
 		from := n.within(0, roundLasts/2)
 		troubles[n.r.IntN(len(troubles))](from, n.within(from, roundLasts))
@@ -272,15 +295,27 @@ func (n *nemesis) kill(from, to time.Duration) {
 }
 
 func (n *nemesis) killOne(node *proc.Node, from, to time.Duration) {
-	n.at(from, "kill -9 "+node.Name, func() { n.w.lives[node.Index].Add(1); node.Kill9() })
-	n.at(to, "start "+node.Name, func() { node.Start(); n.w.lives[node.Index].Add(1) })
+	n.at(from, "kill -9 "+node.Name, func() { n.falls(node); node.Kill9() })
+	n.at(to, "start "+node.Name, func() { node.Start(); n.rises(node) })
+}
+
+// falls is called before a node ends, rises when it has been started again: meanwhile its
+// clients wait, and its votes do not count.
+func (n *nemesis) falls(node *proc.Node) {
+	n.answers.fell(node)
+	n.w.lives[node.Index].Add(1)
+}
+
+func (n *nemesis) rises(node *proc.Node) {
+	n.w.lives[node.Index].Add(1)
+	n.answers.rose(node)
 }
 
 // stop has a node end as it is told to, and start again.
 func (n *nemesis) stop(from, to time.Duration) {
 	if node := n.free(); node != nil {
-		n.at(from, "SIGTERM "+node.Name, func() { n.w.lives[node.Index].Add(1); node.Stop() })
-		n.at(to, "start "+node.Name, func() { node.Start(); n.w.lives[node.Index].Add(1) })
+		n.at(from, "SIGTERM "+node.Name, func() { n.falls(node); node.Stop() })
+		n.at(to, "start "+node.Name, func() { node.Start(); n.rises(node) })
 	}
 }
 
@@ -304,14 +339,14 @@ func (n *nemesis) fillDisk(from, to time.Duration) {
 	}
 	leave := n.r.Int64N(1 << 20)
 	n.at(from, fmt.Sprintf("the disk of %s has %d bytes left", node.Name, leave), func() {
-		n.w.lives[node.Index].Add(1)
+		n.falls(node)
 		n.disks[node].Fill(leave)
 	})
 	n.at(to, "it has room again", func() {
 		node.Kill9()
 		n.disks[node].Empty()
 		node.Start()
-		n.w.lives[node.Index].Add(1)
+		n.rises(node)
 	})
 }
 
@@ -331,6 +366,7 @@ func (n *nemesis) comeAnew() {
 	n.f.begin("%s loses its folder, and asks %s to be taken in, with %s", node.Name, asked.Name, store)
 	var lost []string
 	proc.Wait(n.t, proc.ElectionPatience, asked.Name+" tells who "+node.Name+" is", func() bool { lost = membersNamed(asked, node.Name); return len(lost) == 1 })
+	n.answers.fell(node) // until it votes again
 	n.w.lives[node.Index].Add(1)
 	node.Kill9()
 	files, err := filepath.Glob(filepath.Join(node.DataDir(), "*"))
@@ -350,6 +386,7 @@ func (n *nemesis) comeAnew() {
 		return len(is) == 1 && is[0] != lost[0]
 	})
 	n.c.WaitPlaced(asked, min(3, len(n.c.Nodes)))
+	n.answers.rose(node)
 	n.f.awaitProgress()
 	n.f.awaitNode(node)
 }
@@ -385,8 +422,8 @@ func (n *nemesis) pause(from, to time.Duration) {
 }
 
 func (n *nemesis) pauseOne(node *proc.Node, from, to time.Duration) {
-	n.at(from, "SIGSTOP "+node.Name, node.Pause)
-	n.at(to, "SIGCONT "+node.Name, node.Continue)
+	n.at(from, "SIGSTOP "+node.Name, func() { n.answers.fell(node); node.Pause() })
+	n.at(to, "SIGCONT "+node.Name, func() { node.Continue(); n.answers.rose(node) })
 }
 
 func (n *nemesis) pauseAll(from, to time.Duration) {

@@ -35,6 +35,8 @@ const (
 	opEntryAdd  = "XADD"
 	opEntryTake = "XREADGROUP"
 	opEntryAck  = "XACK"
+	// opDear is a script, in Expect, that increments a counter behind Arg rounds of a loop.
+	opDear = "DEAR"
 	// opSpare is SET of a large value that may be evicted, opSpareRead GET.
 	opSpare     = "SPARE"
 	opSpareRead = "SPAREREAD"
@@ -92,7 +94,7 @@ func (o *Op) isRegister() bool {
 
 // increments tells what makes a counter one higher and answers its value.
 func (o *Op) increments() bool {
-	return o.Name == "INCR" || o.Name == opWatched || o.Name == opPair || o.Name == opQuota
+	return o.Name == "INCR" || o.Name == opWatched || o.Name == opPair || o.Name == opQuota || o.Name == opDear
 }
 
 // isWrite tells writes, whose unknown outcomes count, from reads.
@@ -157,6 +159,8 @@ func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	switch o.Name {
 	case opCompareAndSet:
 		return conn.Do("EVAL", compareAndSetScript, "1", o.Key, o.Expect, o.Arg)
+	case opDear:
+		return conn.Do("EVAL", o.Expect, "1", o.Key, o.Arg)
 	case opQuota:
 		return conn.Do("EVAL", quotaScript, "1", o.Key, strconv.Itoa(quotaLimit))
 	case "BLPOP":

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"lockstep/tests/narrow"
 	"lockstep/tests/proc"
 	"lockstep/tests/ring"
 )
@@ -16,7 +18,8 @@ const wireSecret = "what-all-nodes-and-their-wires-know"
 // wires are what the nodes of a cluster reach each other by: each has a proxy for its
 // peer address, which hears from the preface of a connection who made it. What one
 // node sends another can be held, in one direction alone, on connections that are open
-// and on new ones: it comes late, or never if they are torn.
+// and on new ones: it comes late, or never if they are torn. What a node is sent can be
+// slowed down.
 type wires struct {
 	t       testing.TB
 	secrets *ring.Ring
@@ -24,7 +27,9 @@ type wires struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	// held counts who holds a way.
-	held   map[way]int
+	held map[way]int
+	// paces say how fast each node, by its name, is sent what it is sent.
+	paces  map[string]*narrow.Pace
 	open   map[*wire]struct{}
 	closed bool
 }
@@ -40,7 +45,7 @@ type wire struct {
 }
 
 func newWires(t testing.TB) *wires {
-	w := &wires{t: t, secrets: ring.New(wireSecret), held: map[way]int{}, open: map[*wire]struct{}{}}
+	w := &wires{t: t, secrets: ring.New(wireSecret), held: map[way]int{}, paces: map[string]*narrow.Pace{}, open: map[*wire]struct{}{}}
 	w.changed = sync.NewCond(&w.mu)
 	t.Cleanup(w.close)
 	return w
@@ -103,6 +108,9 @@ func (w *wires) pump(to, from net.Conn, on way) {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
+			if wait := w.pace(on.to).Turn(n); wait > 0 {
+				<-time.After(wait)
+			}
 			if !w.await(on) {
 				return
 			}
@@ -137,6 +145,23 @@ func (w *wires) forget(x *wire) {
 	w.mu.Lock()
 	delete(w.open, x)
 	w.mu.Unlock()
+}
+
+// pace is how fast a node is sent what it is sent.
+func (w *wires) pace(name string) *narrow.Pace {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paces[name] == nil {
+		w.paces[name] = &narrow.Pace{}
+	}
+	return w.paces[name]
+}
+
+// cut tells whether something that one of two nodes sends the other is held.
+func (w *wires) cut(a, b string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held[way{a, b}] > 0 || w.held[way{b, a}] > 0
 }
 
 // hold lets nothing pass on some ways, until they are freed.

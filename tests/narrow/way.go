@@ -19,15 +19,44 @@ type Way struct {
 	net.Listener
 	// To is the node's own peer address; it must be set before anybody dials.
 	To string
+	// Pace is how fast bytes pass: at once, until it is narrowed.
+	Pace
 	// passed counts the bytes that have passed.
 	passed atomic.Int64
 
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+}
+
+// Pace is how fast bytes pass on a way, all its connections together. The zero value
+// holds nothing up.
+type Pace struct {
 	mu sync.Mutex
 	// bytesPerSec is what passes; 0: all at once.
 	bytesPerSec int
 	// free is when what has passed so far has passed.
-	free  time.Time
-	conns map[net.Conn]struct{}
+	free time.Time
+}
+
+// Narrow lets so many bytes pass in a second from now on; 0: all at once.
+func (p *Pace) Narrow(bytesPerSec int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytesPerSec, p.free = bytesPerSec, time.Time{}
+}
+
+// Turn is how long it takes until so many bytes have passed behind all others.
+func (p *Pace) Turn(bytes int) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytesPerSec == 0 {
+		return 0
+	}
+	if now := time.Now(); p.free.Before(now) {
+		p.free = now
+	}
+	p.free = p.free.Add(time.Duration(bytes) * time.Second / time.Duration(p.bytesPerSec))
+	return time.Until(p.free)
 }
 
 // NewWay makes one for as long as the test lasts. It is as wide as the machine until
@@ -53,13 +82,6 @@ func NewWay(t testing.TB) *Way {
 		}
 	}()
 	return w
-}
-
-// Narrow lets so many bytes pass in a second from now on; 0: all at once.
-func (w *Way) Narrow(bytesPerSec int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.bytesPerSec, w.free = bytesPerSec, time.Time{}
 }
 
 // Passed is how many bytes have passed.
@@ -103,7 +125,7 @@ func (w *Way) join(from net.Conn) {
 		if err != nil {
 			return
 		}
-		if wait := w.turn(read); wait > 0 {
+		if wait := w.Turn(read); wait > 0 {
 			<-time.After(wait)
 		}
 		if _, err := to.Write(buf[:read]); err != nil {
@@ -111,18 +133,4 @@ func (w *Way) join(from net.Conn) {
 		}
 		w.passed.Add(int64(read))
 	}
-}
-
-// turn is how long it takes until so many bytes have passed behind all others.
-func (w *Way) turn(bytes int) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.bytesPerSec == 0 {
-		return 0
-	}
-	if now := time.Now(); w.free.Before(now) {
-		w.free = now
-	}
-	w.free = w.free.Add(time.Duration(bytes) * time.Second / time.Duration(w.bytesPerSec))
-	return time.Until(w.free)
 }

@@ -76,18 +76,29 @@ func Gather(t testing.TB, n int, addr, words string) *Crowd {
 	t.Helper()
 	c := &Crowd{}
 	t.Cleanup(c.Leave)
-	for range n {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.conns = append(c.conns, conn)
-		if _, err := io.WriteString(conn, words); err != nil {
-			t.Logf("a stranger was closed: %v", err) // the port takes no more
-		}
+	if err := c.Come(n, addr, words); err != nil {
+		t.Fatal(err)
 	}
 	return c
 }
+
+// Come makes n connections more, of which each says words and nothing more. It fails where
+// nobody listens; a connection that is closed at once is none the less one.
+func (c *Crowd) Come(n int, addr, words string) error {
+	for range n {
+		conn, err := net.DialTimeout("tcp", addr, comeWait)
+		if err != nil {
+			return err
+		}
+		c.conns = append(c.conns, conn)
+		_ = conn.SetWriteDeadline(time.Now().Add(comeWait))
+		_, _ = io.WriteString(conn, words) // the port may take no more
+	}
+	return nil
+}
+
+// comeWait bounds the time until a stranger is there, and until it has spoken.
+const comeWait = time.Second
 
 // Leave ends them.
 func (c *Crowd) Leave() {

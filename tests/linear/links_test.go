@@ -1,0 +1,119 @@
+package linear
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/tests/proc"
+	"lockstep/tests/respconn"
+)
+
+const (
+	// narrowBytesPerSec is what a node on a narrow way is sent, and longBytesMax what one
+	// command has at most: on such a way it takes three seconds.
+	narrowBytesPerSec = 8 << 20
+	longBytesMax      = 24 << 20
+	longKey           = "long"
+)
+
+// long is a key that gets values of great length, one after the other.
+type long struct {
+	writes int
+	// acked: one was acknowledged.
+	acked bool
+	// may are the writes that the key may hold: the last one that was acknowledged, and all
+	// behind it of which nobody knows.
+	may []longWrite
+}
+
+// longWrite is a value, from what it is made.
+type longWrite struct {
+	number uint64
+	bytes  int
+}
+
+// value is what no packing makes shorter.
+func (l longWrite) value() []byte {
+	var seed [32]byte
+	seed[0], seed[1] = byte(l.number), byte(l.number>>8)
+	b := make([]byte, l.bytes)
+	_, _ = rand.NewChaCha8(seed).Read(b)
+	return b
+}
+
+// write sets the key through a node.
+func (l *long) write(w *workload, addr string, bytes int) {
+	l.writes++
+	x := longWrite{uint64(l.writes), bytes}
+	conn, err := respconn.DialTimeout(addr, time.Second)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	conn.Patience = clientPatience
+	v, err := conn.Do("SET", longKey, string(x.value()))
+	said := strings.TrimPrefix(string(v.Bytes), discarded)
+	switch {
+	case err == nil && !v.IsError():
+		l.acked, l.may = true, append(l.may[:0], x)
+	case err != nil || outcomeOfError(said) == Unknown && !(w.evicts && strings.HasPrefix(said, "OOM ")):
+		l.may = append(l.may, x)
+	}
+	if err == nil && v.IsError() && !speaksOfTrouble(said) && !(w.evicts && strings.HasPrefix(said, "OOM ")) {
+		w.report("SET of %d bytes at %s: %s", bytes, addr, said)
+	}
+}
+
+// verify compares the key with what it may hold.
+func (l *long) verify(t *testing.T, addr string) {
+	t.Helper()
+	v, err := proc.Dial(t, addr).Do("GET", longKey)
+	if err != nil || v.IsError() {
+		t.Fatalf("%s: %s, %v", longKey, v, err)
+	}
+	t.Logf("%s: written %d times, %d bytes", longKey, l.writes, len(v.Bytes))
+	if v.Null && !l.acked {
+		return
+	}
+	for _, x := range l.may {
+		if x.bytes == len(v.Bytes) && bytes.Equal(x.value(), v.Bytes) {
+			return
+		}
+	}
+	t.Errorf("%s has %d bytes that were never written, or others were acknowledged: %v", longKey, len(v.Bytes), l.may)
+}
+
+// narrow draws nodes whose ways are narrow for a while, and commands of great length that
+// have to pass there.
+func (n *nemesis) narrow(from, to time.Duration) {
+	if n.disks != nil {
+		return
+	}
+	var names []string
+	for _, node := range n.c.Nodes {
+		if n.r.IntN(2) == 0 {
+			names = append(names, node.Name)
+		}
+	}
+	set := func(bytesPerSec int) func() {
+		return func() {
+			for _, name := range names {
+				n.wires.pace(name).Narrow(bytesPerSec)
+			}
+		}
+	}
+	n.at(from, fmt.Sprintf("the ways to %v are narrow", names), set(narrowBytesPerSec))
+	n.at(to, fmt.Sprintf("the ways to %v are wide", names), set(0))
+	asked, length := n.node(), longBytesMax/2+n.r.IntN(longBytesMax/2)
+	if n.lengthy {
+		return
+	}
+	n.lengthy = true
+	n.at(from, fmt.Sprintf("SET of %d MB at %s", length>>20, asked.Name), func() {
+		n.orders.run(func() { n.long.write(n.w, asked.Addr(), length) })
+	})
+}

@@ -135,7 +135,7 @@ func (f *front) refresh(s *config.Settings) {
 		PubSubAllChannels: s.ACLPubSubDefault == config.HearAll, ACLLogLen: int(s.ACLLogMaxLen), ACLFile: s.ACLFile,
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
 		NormalOutput: output(config.NormalClient), PubSubOutput: output(config.PubSubClient),
-		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax),
+		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax, processMemory()),
 		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
 		ServerVersion: Version, RedisVersion: RedisVersion,
 	})

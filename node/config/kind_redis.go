@@ -208,27 +208,35 @@ func percentiles() codec[[]string] {
 // anyWords takes whatever comes; for directives whose value is never used.
 func anyWords() codec[[]string] { return list("words", func(string) error { return nil }) }
 
-// ClientsMemory is maxmemory-clients: bytes, or else a percentage of maxmemory.
+// ClientsMemory is maxmemory-clients: bytes, or else a percentage of maxmemory; neither: a share of
+// the memory that the process may take.
 type ClientsMemory struct {
 	Bytes   int64
 	Percent int
 }
 
-// clientsMemoryMin is what clients may have together at least: with less nobody
-// could tell the node to let them have more.
-const clientsMemoryMin = 128 << 10
+const (
+	// clientsMemoryMin is what clients may have together at least: with less nobody
+	// could tell the node to let them have more.
+	clientsMemoryMin = 128 << 10
+	// clientsMemoryShare is which part of the process's memory clients may have where nobody has
+	// chosen, and clientsMemoryLeast what they may have then at least: one long request.
+	clientsMemoryShare = 8
+	clientsMemoryLeast = 128 << 20
+)
 
-// Of returns the bytes where maxmemory is so many; 0: there is no limit. That is so
-// for a percentage of no limit, too.
-func (m ClientsMemory) Of(maxMemory int64) int64 {
-	bytes := m.Bytes
-	if m.Percent > 0 {
-		bytes = int64(float64(maxMemory) * float64(m.Percent) / 100)
+// Of returns the bytes, where maxmemory is so many, 0: it is not set, and the process may take so many.
+func (m ClientsMemory) Of(maxMemory, processMemory int64) int64 {
+	if maxMemory == 0 {
+		maxMemory = processMemory
 	}
-	if bytes == 0 {
-		return 0
+	switch {
+	case m.Percent > 0 && maxMemory > 0:
+		return max(int64(float64(maxMemory)*float64(m.Percent)/100), clientsMemoryMin)
+	case m.Bytes > 0:
+		return max(m.Bytes, clientsMemoryMin)
 	}
-	return max(bytes, clientsMemoryMin)
+	return max(processMemory/clientsMemoryShare, clientsMemoryLeast)
 }
 
 func clientsMemory() codec[ClientsMemory] {

@@ -89,13 +89,13 @@ var clientDirectives = []*Directive{
 	{
 		Name: "client-output-buffer-limit", Flags: repeats,
 		Default: "normal 256mb 64mb 60 replica 256mb 64mb 60 pubsub 32mb 8mb 60",
-		Doc:     "Replies that wait for a client that does not read: it is closed above `hard`, or after `seconds` above `soft`. Classes: normal, replica, pubsub.",
+		Doc:     "Replies that wait for a client that does not read: it is closed above `hard`, or after `seconds` above `soft`. Classes: normal, replica, pubsub. Where both are 0 or at least 16mb, the next commands of a client wait while 8mb wait for it: one that reads is slowed down and not closed.",
 		Differs: "normal clients have no limit in Redis; here everything has one",
 		kind:    into(outputLimits(), func(s *Settings) *OutputLimits { return &s.ClientOutputBufferLimits }),
 	},
 	{
 		Name: "maxmemory-clients", Default: "0",
-		Doc:  "Bytes that all clients of a node together may hold: requests, transactions, and what waits for those that do not read; also as a percentage of maxmemory. Beyond, those are closed that hold most, but for those of CLIENT NO-EVICT. 0 is no limit but that of each (client-output-buffer-limit); less than 128kb counts as that much.",
+		Doc:  "Bytes that all clients of a node together may hold: requests, transactions, and what waits for those that do not read; also as a percentage of maxmemory, or of the memory of the machine or container where that is not set. Beyond, those are closed that hold most, but for those of CLIENT NO-EVICT. 0 is an eighth of the memory of the machine or container, at least 128mb; in Redis it is no limit. Less than 128kb counts as that much.",
 		kind: into(clientsMemory(), func(s *Settings) *ClientsMemory { return &s.MaxMemoryClients }),
 	},
 	trackingDirective,

@@ -49,7 +49,7 @@ const (
 // quick tells whether answering a batch needs no waiting but for what its calls
 // wait for.
 func (c *Client) quick(batch [][][]byte) bool {
-	if c.backend.Starter == nil || c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil ||
+	if c.backend.Starter == nil || c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
 		return false
 	}
@@ -96,7 +96,7 @@ func (c *Client) Begin(batch [][][]byte, flight *cluster.Flight) Progress {
 	c.calls.started = time.Now()
 	switch c.backend.Starter.Start(c.calls.ptrs, flight) {
 	case cluster.StartedDone:
-		return c.ended(c.mergeAndFinish())
+		return c.ended(c.mergeInLoop())
 	case cluster.StartedFlight:
 		return Flying
 	}
@@ -110,7 +110,15 @@ func (c *Client) Landed(flight *cluster.Flight) Progress {
 	if !c.backend.Starter.Land(flight) {
 		return Flying
 	}
-	return c.ended(c.mergeAndFinish())
+	return c.ended(c.mergeInLoop())
+}
+
+// mergeInLoop is mergeAndFinish where nobody may wait for the client to read.
+func (c *Client) mergeInLoop() bool {
+	c.hurried = true
+	goOn := c.mergeAndFinish()
+	c.hurried = false
+	return goOn
 }
 
 // FinishFlight waits for a flight that has not landed, or not well. Conclude goes on.

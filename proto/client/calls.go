@@ -185,6 +185,7 @@ func (c *Client) settle() {
 	if len(b.all) == 0 {
 		return
 	}
+	c.awaitRoom()
 	b.list()
 	b.started = time.Now()
 	if len(b.ptrs) > 0 {
@@ -247,6 +248,7 @@ func (c *Client) merge(each time.Duration) {
 		c.out.Raw(answer)
 		if c.out.Len() > flushBytes {
 			c.write()
+			c.awaitRoom()
 		}
 	}
 	c.out.Raw(between)
@@ -260,6 +262,7 @@ func (c *Client) merge(each time.Duration) {
 // the replies before them were large; where nobody is there to read replies, those
 // that write.
 func (c *Client) runRest(i int) {
+	c.awaitRoom()
 	b := &c.calls
 	b.ptrs = b.ptrs[:0]
 	for j := i; j < len(b.all); j++ {

@@ -81,7 +81,7 @@ type Client struct {
 	// lost: replies cannot be written any more. What was sent before is run all the
 	// same, as with Redis, but for reads whose replies would be large.
 	lost bool
-	// hurried: the batch at hand must not wait (Begin).
+	// hurried: the batch at hand must not wait (Begin, Landed).
 	hurried bool
 	tx      transaction
 	// out takes the replies of commands that ran in place. While calls are
@@ -226,9 +226,18 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 			// So much is not kept for the sake of the calls that are gathered.
 			c.settle()
 			c.write()
+			c.awaitRoom()
 		}
 	}
 	return true
+}
+
+// awaitRoom slows a client down for which much waits to be read. It does nothing in a batch that
+// must not wait.
+func (c *Client) awaitRoom() {
+	if !c.hurried && !c.lost {
+		c.conn.AwaitRoom(c.ctx)
+	}
 }
 
 // finish ends a batch whose calls are answered; false: the connection is to be

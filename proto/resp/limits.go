@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 )
@@ -74,6 +75,9 @@ type Traffic struct {
 	// sent to, without waiting, when they become more than Limits.TogetherMax.
 	Waiting atomic.Int64
 	Crowded chan struct{}
+	// Cut, if there is one, is told which client was closed for what it did not read
+	// (ErrOutputBuffer, ErrStalled), and how many bytes waited. It is set before there are clients.
+	Cut func(from net.Addr, waiting int64, why error)
 }
 
 // judge tells who sees to it when too much waits for all clients together.
@@ -103,4 +107,6 @@ var (
 	ErrQueryBuffer = errors.New("resp: the query buffer limit is exceeded")
 	// ErrOutputBuffer: the client does not read what it asked for.
 	ErrOutputBuffer = errors.New("resp: the output buffer limit is exceeded")
+	// ErrStalled: the client took nothing of what waits for it for too long.
+	ErrStalled = errors.New("resp: the client reads nothing of what waits for it")
 )

@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -54,7 +55,10 @@ type output struct {
 	idle chan struct{}
 	// softSince is when more than the soft limit began to wait.
 	softSince time.Time
-	err       error
+	// room is closed when no more than roomAt bytes wait; nil: nobody waits for that.
+	room   chan struct{}
+	roomAt int64
+	err    error
 }
 
 // directWriter is a connection that writes what there is room for; poll.Conn is
@@ -319,9 +323,8 @@ func (o *output) releaseLocked() error {
 func (o *output) queueLocked(p []byte) error {
 	if queued := o.queued + int64(len(p)); o.queued == 0 || queued/judgedBytes != o.queued/judgedBytes {
 		limits := o.limits()
-		if o.tooMuchLocked(&limits, queued) {
-			o.traffic.OutputClosed.Add(1)
-			o.failLocked(ErrOutputBuffer)
+		if o.tooMuchLocked(&limits, queued+o.leaving) {
+			o.cutLocked(ErrOutputBuffer, queued+o.leaving)
 			return ErrOutputBuffer
 		}
 		defer o.traffic.judge(&limits)
@@ -354,6 +357,7 @@ func (o *output) appendLocked(p []byte) {
 func (o *output) holdLocked(queued, leaving int64) {
 	o.queued, o.leaving = queued, leaving
 	o.traffic.Waiting.Add(queued + leaving - o.waiting.Swap(queued+leaving))
+	o.tellRoomLocked()
 }
 
 // know notes whether who asks next has logged in. What waits already was asked for
@@ -373,7 +377,7 @@ func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
 		return true
 	}
-	if most := o.most.Load(); most > 0 && waiting+o.leaving > most {
+	if most := o.most.Load(); most > 0 && waiting > most {
 		return true
 	}
 	if limits.OutputSoftMax <= 0 || waiting <= limits.OutputSoftMax {
@@ -385,6 +389,17 @@ func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 		o.softSince = now
 	}
 	return now.Sub(o.softSince) > limits.OutputSoftTime
+}
+
+// cutLocked ends the connection of a client that does not read, and tells of it.
+func (o *output) cutLocked(why error, waiting int64) {
+	if errors.Is(why, ErrOutputBuffer) {
+		o.traffic.OutputClosed.Add(1)
+	}
+	if o.traffic.Cut != nil {
+		go o.traffic.Cut(o.conn.RemoteAddr(), waiting, why)
+	}
+	o.failLocked(why)
 }
 
 // failLocked ends the connection.
@@ -449,12 +464,6 @@ func (o *output) drain() {
 			o.mu.Unlock()
 			return
 		}
-		if limits := o.limits(); o.tooMuchLocked(&limits, o.queued) {
-			o.traffic.OutputClosed.Add(1)
-			o.failLocked(ErrOutputBuffer)
-			o.mu.Unlock()
-			continue
-		}
 		piece := o.queue[0]
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
@@ -463,29 +472,70 @@ func (o *output) drain() {
 		err := o.writeWithin(piece)
 		recycle(piece)
 		o.mu.Lock()
-		o.holdLocked(o.queued, 0)
-		if err != nil {
-			o.failLocked(err)
-		}
+		o.endPieceLocked(err)
 		o.mu.Unlock()
 	}
 }
 
-// writeWithin writes a chunk; each part of it must go out within the stall
-// timeout.
-func (o *output) writeWithin(chunk []byte) error {
-	for len(chunk) > 0 {
-		if err := o.conn.SetWriteDeadline(time.Now().Add(o.limits().StallTimeout)); err != nil {
+// endPieceLocked takes note of how the writing of a piece ended.
+func (o *output) endPieceLocked(err error) {
+	waiting := o.queued + o.leaving
+	o.holdLocked(o.queued, 0)
+	switch {
+	case o.err != nil || err == nil:
+	case errors.Is(err, ErrOutputBuffer) || errors.Is(err, ErrStalled):
+		o.cutLocked(err, waiting)
+	default:
+		o.failLocked(err)
+	}
+}
+
+// writeWithin writes a piece; each part of it must go out within the stall
+// timeout, and before the client was above its soft limit for too long.
+func (o *output) writeWithin(piece []byte) error {
+	moved := time.Now()
+	for len(piece) > 0 {
+		patience, err := o.patience(len(piece), moved)
+		if err != nil {
 			return err
 		}
-		n, err := o.conn.Write(chunk[:min(len(chunk), drainBytes)])
+		if err := o.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		n, err := o.conn.Write(piece[:min(len(piece), drainBytes)])
 		o.count(n)
-		chunk = chunk[n:]
-		if n == 0 && err != nil {
+		piece = piece[n:]
+		switch {
+		case n > 0:
+			moved = time.Now()
+		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
 			return err
 		}
 	}
 	return nil
+}
+
+// patience is for how long the client may take nothing. left is how much there is still of the piece that
+// is being written, moved is when the client took something.
+func (o *output) patience(left int, moved time.Time) (time.Duration, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	o.holdLocked(o.queued, int64(left))
+	limits := o.limits()
+	if o.tooMuchLocked(&limits, o.queued+o.leaving) {
+		return 0, ErrOutputBuffer
+	}
+	patience := limits.StallTimeout - time.Since(moved)
+	if patience <= 0 {
+		return 0, ErrStalled
+	}
+	if !o.softSince.IsZero() {
+		patience = min(patience, limits.OutputSoftTime-time.Since(o.softSince))
+	}
+	return max(patience, time.Millisecond), nil
 }
 
 func (o *output) endDrainLocked() {

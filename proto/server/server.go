@@ -85,15 +85,16 @@ type Server struct {
 	next  atomic.Uint32
 	// hall is where clients are whose TLS handshake is under way.
 	hall secure.Hall
-	// strays and failures keep those from filling the log that come to the wrong
-	// port and those whose handshake fails.
-	strays, failures quiet.Log
+	// strays, failures and cuts keep those from filling the log that come to the wrong
+	// port, those whose handshake fails, and those that are closed for what they hold.
+	strays, failures, cuts quiet.Log
 }
 
 // New returns a server.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}, leaveTime: leaveTime}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	cfg.Stats.Cut = s.cut
 	s.beginLoops()
 	s.wait.Go(s.evict)
 	s.wait.Go(func() { client.CloseIdle(s.ctx, s.cfg.Registry, s.cfg.Backend.Settings) })
@@ -198,6 +199,11 @@ func (s *Server) leave(conn net.Conn) {
 func (s *Server) serve(conn net.Conn) {
 	t := s.newTalk(conn, conn)
 	t.run(nil)
+}
+
+// cut says in the log which client was closed for what it did not read.
+func (s *Server) cut(from net.Addr, waiting int64, why error) {
+	s.cuts.Warn(s.cfg.Log, "a client was closed", "from", from.String(), "reason", why, "waiting_bytes", waiting)
 }
 
 // evict closes clients while all of them together hold too much.

@@ -40,15 +40,29 @@ func TestALongPipelineMayBeSentBeforeAnythingIsRead(t *testing.T) {
 	}
 	// 100 MB of replies: more than the kernel takes for a client that reads
 	// nothing.
-	if err := c.Write(append(raw, respconn.Command("INCR", "sent")...)); err != nil {
+	// Behind them are more requests than the kernel takes.
+	const long = 16 << 20
+	for range long / 100_000 {
+		raw = respconn.AppendCommand(raw, "SETRANGE", "sent", "0", strings.Repeat("y", 100_000))
+	}
+	if err := c.Write(append(raw, respconn.Command("INCR", "count")...)); err != nil {
 		t.Fatal(err)
 	}
-	other := dial(t, n.addr)
-	until(t, "everything was run", func() bool { return do(t, other, "GET", "sent") == `"1"` })
+	if got := do(t, dial(t, n.addr), "PING"); got != "+PONG" {
+		t.Error(got)
+	}
 	for range gets {
 		if v, err := c.Read(); err != nil || len(v.Bytes) != 100_000 {
 			t.Fatal(err)
 		}
+	}
+	for range long / 100_000 {
+		if v, err := c.Read(); err != nil || v.String() != ":100000" {
+			t.Fatal(v, err)
+		}
+	}
+	if v, err := c.Read(); err != nil || v.String() != ":1" {
+		t.Error(v, err)
 	}
 }
 

@@ -189,6 +189,9 @@ func (t *talk) farewell(err error) {
 	if errors.Is(err, resp.ErrSpeaksPeer) {
 		t.client.Farewell(secret.ClientPort(t.s.cfg.PeerPort))
 	}
+	if errors.Is(err, resp.ErrQueryBuffer) {
+		t.s.cuts.Warn(t.s.cfg.Log, "a client was closed", "from", t.guard.RemoteAddr().String(), "reason", err)
+	}
 	if errors.Is(err, resp.ErrSpeaksTLS) || errors.Is(err, resp.ErrSpeaksPeer) {
 		t.s.strays.Warn(t.s.cfg.Log, "a client was closed", "from", t.guard.RemoteAddr().String(), "reason", err)
 	}

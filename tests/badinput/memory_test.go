@@ -69,11 +69,12 @@ func TestClaimsCostNothing(t *testing.T) {
 }
 
 // TestOutputNobodyReadsIsBounded: GET of 1 MB a thousand times, and no reply is
-// read. The client is closed at its limit, and others are served meanwhile.
+// read. The client is closed at its limit, which is so low that it is not slowed down, and others are served
+// meanwhile.
 func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	const limit = 32 * mb
+	const limit = 15 * mb
 	n := proc.NewNode(t, proc.Options{Args: []string{"--client-output-buffer-limit", fmt.Sprintf("normal %d 0 0", limit)}})
 	pid := n.Pid()
 	if _, err := proc.Ask(n.Addr(), "SET", "big", strings.Repeat("x", mb)); err != nil {
@@ -100,7 +101,7 @@ func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	t.Logf("a hoarder of %d MB took %d MB, at a limit of %d MB", requests, grown/mb, limit/mb)
 	// What waits, what is being built, and the garbage that the collector lets come
 	// together before it looks: 64 MB, and what comes while it looks.
-	if grown > 8*limit {
+	if grown > 16*limit {
 		t.Errorf("it took %d MB", grown/mb)
 	}
 	got := 0

@@ -1,0 +1,51 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"lockstep/proto/client"
+	"lockstep/tests/respconn"
+)
+
+// A client that sends many commands before it reads, and then reads, is slowed down: it has all of its
+// replies, and no more than its share of them ever waits.
+func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
+	const (
+		reads, valueBytes = 48, 1 << 20
+		writes            = 160
+		hardBytes         = 20 << 20
+	)
+	n := startNode(t, 1)
+	n.starter.always.Store(wayIll) // the fake one has no bound for what it reads at once, as the router has
+	n.set(func(s *settings) { s.NormalOutput = client.OutputLimit{HardBytes: hardBytes} })
+	value := strings.Repeat("x", valueBytes)
+	do(t, dial(t, n.addr), "SET", "big", value)
+	c := dial(t, n.addr)
+	var raw []byte
+	for range reads {
+		raw = respconn.AppendCommand(raw, "GET", "big")
+	}
+	for range writes {
+		raw = respconn.AppendCommand(raw, "SET", "small", value[:100<<10])
+	}
+	if err := c.Write(raw); err != nil {
+		t.Fatalf("%v; %d were closed for their output, %d for their requests; %d bytes wait", err, n.stats.OutputClosed.Load(), n.stats.QueryClosed.Load(), n.stats.Waiting.Load())
+	}
+	until(t, "the client is behind", func() bool { return n.stats.Waiting.Load() > 8<<20 })
+	for i := range reads + writes {
+		if waits := n.stats.Waiting.Load(); waits > hardBytes-(1<<20) {
+			t.Fatalf("%d bytes wait", waits)
+		}
+		v, err := c.Read()
+		if err != nil {
+			t.Fatalf("reply %d: %v", i, err)
+		}
+		if text := v.String(); i < reads && len(text) < valueBytes || i >= reads && text != "+OK" {
+			t.Fatalf("reply %d: %.100s", i, text)
+		}
+	}
+	if closed := n.stats.OutputClosed.Load(); closed != 0 {
+		t.Errorf("%d clients were closed", closed)
+	}
+}

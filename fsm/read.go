@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"lockstep/engine"
 	"lockstep/engine/command"
@@ -206,6 +207,13 @@ func (w *slotWalker) Enter(slot int32) error {
 
 // Leave implements command.Walker.
 func (w *slotWalker) Leave(int32) { w.close() }
+
+// Sum implements command.Walker.
+func (w *slotWalker) Sum(_ int32, of func(slot int32) int) (int, error) {
+	var n atomic.Int64
+	err := w.sched.Sweep(w.ctx, w.ticket.Label, func(slot int32) { n.Add(int64(of(slot))) })
+	return int(n.Load()), err
+}
 
 // close gives back a slot that a command left held when it failed.
 func (w *slotWalker) close() {

@@ -14,6 +14,9 @@ import (
 type Walker interface {
 	Enter(slot int32) error
 	Leave(slot int32)
+	// Sum adds up what of says of each of so many lock slots, of all at one instant.
+	// of must be quick; several goroutines may call it at a time.
+	Sum(slots int32, of func(slot int32) int) (int, error)
 }
 
 // HeldWalker walks where the whole keyspace is held.
@@ -24,6 +27,14 @@ func (HeldWalker) Enter(int32) error { return nil }
 
 // Leave implements Walker.
 func (HeldWalker) Leave(int32) {}
+
+// Sum implements Walker.
+func (HeldWalker) Sum(slots int32, of func(slot int32) int) (n int, err error) {
+	for slot := range slots {
+		n += of(slot)
+	}
+	return n, nil
+}
 
 // Ctx is all a handler can reach: the keyspace, the time of its entry and its
 // place in the log. It has no clock, no source of chance and no connection, so

@@ -167,20 +167,17 @@ func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
 	return "", false, nil
 }
 
-// runDBSize counts keys, those due but not yet deleted included. It asks slot
-// by slot rather than the counters, so that it sees what is queued before it.
+// runDBSize counts keys, those due but not yet deleted included, at one instant. The
+// keyspace's counter would not do: it moves while a RENAME is under way, and may not
+// have what is queued before.
 func runDBSize(c *Ctx, _ [][]byte) {
 	if !c.slotSteps() {
 		return
 	}
-	n := 0
-	for slot := range int32(c.KS.LockSlots()) {
-		if err := c.Walk.Enter(slot); err != nil {
-			c.walkFailed(err)
-			return
-		}
-		n += c.KS.SlotKeys(slot, c.DB)
-		c.Walk.Leave(slot)
+	n, err := c.Walk.Sum(int32(c.KS.LockSlots()), func(slot int32) int { return c.KS.SlotKeys(slot, c.DB) })
+	if err != nil {
+		c.walkFailed(err)
+		return
 	}
 	c.Out.Int(int64(n))
 }

@@ -115,6 +115,17 @@ func (w *brokenWalker) Enter(int32) error {
 
 func (w *brokenWalker) Leave(int32) { w.inside-- }
 
+func (w *brokenWalker) Sum(slots int32, of func(int32) int) (n int, err error) {
+	for slot := range slots {
+		if err := w.Enter(slot); err != nil {
+			return 0, err
+		}
+		n += of(slot)
+		w.Leave(slot)
+	}
+	return n, nil
+}
+
 // TestWalksGiveSlotsBack runs each command that walks, to its end and cut short
 // at each point, and expects it to hold no slot afterwards and to answer an
 // error where it was cut.

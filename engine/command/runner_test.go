@@ -44,10 +44,7 @@ func newRunner(t testing.TB) *runner {
 }
 
 // freeWalker serves scan-like commands where nothing else runs.
-type freeWalker struct{}
-
-func (freeWalker) Enter(int32) error { return nil }
-func (freeWalker) Leave(int32)       {}
+type freeWalker = HeldWalker
 
 // exec runs a command and returns the bytes of its reply.
 func (r *runner) exec(args ...[]byte) []byte {

@@ -1,0 +1,86 @@
+package sched
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Sweep has every lock slot looked at, and all of them at one instant of the order of
+// tickets: after all work whose ticket was taken before, and before all that comes
+// later. It returns when that is done, or with ctx's error.
+//
+// A slot in which nobody writes or waits is looked at at once, under the table's
+// mutex, so look must be quick. In any other slot that is done when its turn comes,
+// by a worker, and only later work in that slot waits for it. So a long command holds
+// up the sweep, and not those whose slots the sweep has seen. Several workers may call
+// look at a time.
+func (s *Scheduler) Sweep(ctx context.Context, label string, look func(slot int32)) error {
+	w := &sweep{label: label, look: look, done: make(chan struct{})}
+	w.left.Store(1)
+	s.mu.Lock()
+	if g := &s.rows[s.globalRow]; g.exclusive > 0 || g.queue.head != nil {
+		// Who takes the whole table keeps everybody waiting anyway.
+		s.laterLocked(w, Access{Global: true}, 0, s.globalRow)
+	} else {
+		for slot := range s.globalRow {
+			if r := &s.rows[slot]; r.exclusive == 0 && r.queue.head == nil {
+				look(slot)
+			} else {
+				s.laterLocked(w, Access{Slots: []SlotMode{{slot, Shared}}}, slot, slot+1)
+			}
+		}
+	}
+	s.mu.Unlock()
+	w.end()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sweep is what the tasks of one Sweep share.
+type sweep struct {
+	label string
+	look  func(slot int32)
+	// left is the number of tasks that have not run, plus one for Sweep itself.
+	left atomic.Int64
+	done chan struct{}
+}
+
+func (w *sweep) end() {
+	if w.left.Add(-1) == 0 {
+		close(w.done)
+	}
+}
+
+// stretch is a task of a sweep: the slots from one up to another.
+type stretch struct {
+	task     Task
+	sweep    *sweep
+	from, to int32
+}
+
+// Run implements Runner.
+func (t *stretch) Run() {
+	for slot := t.from; slot < t.to; slot++ {
+		t.sweep.look(slot)
+	}
+	t.sweep.end()
+}
+
+// laterLocked has slots looked at when their turn comes.
+func (s *Scheduler) laterLocked(w *sweep, a Access, from, to int32) {
+	w.left.Add(1)
+	t := &stretch{task: Task{Access: a}, sweep: w, from: from, to: to}
+	k := &t.task
+	k.Work = t
+	k.SetLabel(w.label)
+	k.ticket.task = k
+	k.ticket.fill(s, &k.Access)
+	s.open++
+	if s.enqueueLocked(&k.ticket) {
+		s.startLocked(&k.ticket)
+	}
+}

@@ -51,7 +51,7 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	}
 	var w *wal.WAL
 	if err == nil {
-		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithSegmentSize(walSegmentBytes), wal.WithLogger(walLogger{log, failed}),
+		w, err = wal.Open(dir, wal.WithMetaStore(meta), wal.WithSegmentSize(WALSegmentBytes), wal.WithLogger(walLogger{log, failed}),
 			wal.WithSegmentFiler(segment.NewFiler(dir, walFiles{walfs.New(), meta.begin})))
 	}
 	if err != nil {
@@ -60,8 +60,9 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	return w, nil
 }
 
-// walSegmentBytes is how long raft-wal makes its files; tests make shorter ones.
-var walSegmentBytes = wal.DefaultSegmentSize
+// WALSegmentBytes is how long raft-wal makes its files. Tests make shorter ones, before
+// they open any.
+var WALSegmentBytes = wal.DefaultSegmentSize
 
 // walList is raft-wal's list of its files. Behind a change that failed it takes none:
 // see pen, under which raft-wal does not begin new files.

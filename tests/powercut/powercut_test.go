@@ -104,13 +104,13 @@ func TestPowerCutsWhileTheFilesAreMade(t *testing.T) {
 	}
 }
 
-// TestPowerCutsWhileANewFileIsBegun fills the first file of raft-wal, of 64 MiB,
+// TestPowerCutsWhileANewFileIsBegun fills the first file of raft-wal
 // and cuts the power around the place where it is sealed and the next is begun.
 func TestPowerCutsWhileANewFileIsBegun(t *testing.T) {
 	needStrace(t)
 	t.Parallel()
 	l := newLineage(t, raftio.StoreWAL, 99)
-	const entryBytes = 23 << 20
+	const entryBytes = 3 * segmentBytes / 8
 	calls := l.session(order{Fill: 3, FillBytes: entryBytes, Ops: 3})
 	last := 0
 	for i, c := range calls {

@@ -18,6 +18,12 @@ import (
 // sharedSuffix marks a kind of log store that groups share.
 const sharedSuffix = ", shared"
 
+// segmentBytes is how long raft-wal makes its files here. At the 64 MiB that they have in
+// lockstepd, writing them out after each power cut would take most of the time.
+const segmentBytes = 4 << 20
+
+func init() { raftio.WALSegmentBytes = segmentBytes }
+
 // stores are those of the group that is looked at, and, where the log is
 // shared, those of another group that writes to it at the same times.
 type stores struct {

@@ -211,6 +211,7 @@ func (n *Node) openMeta(context.Context) error {
 		return err
 	}
 	n.meta = meta.NewClient(n.machine, n.metaGroup, n.courier, n.metaGroup.Short)
+	n.courier.Handle(verbUsers, n.serveUsers)
 	return n.bootstrap(n.metaGroup)
 }
 

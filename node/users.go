@@ -25,6 +25,9 @@ type users struct {
 	// kept: the file in the data folder says what was after keptAt changes.
 	kept   bool
 	keptAt uint64
+	// doubt is the acl.Doubt of the moment.
+	doubt   atomic.Uint32
+	doubter *doubter
 }
 
 type usersAt struct {
@@ -32,6 +35,7 @@ type usersAt struct {
 	records []acl.Record
 	changes uint64
 	pass    string
+	doubt   acl.Doubt
 }
 
 // changeUsersMax bounds how often a change is worked out again because others
@@ -43,6 +47,7 @@ const (
 
 func (n *Node) openUsers(ctx context.Context) error {
 	n.users = &users{n: n}
+	n.users.doubter = newDoubter(n.users)
 	if err := n.users.remember(ctx); err != nil {
 		return err
 	}
@@ -53,18 +58,19 @@ func (n *Node) openUsers(ctx context.Context) error {
 		}
 	})
 	n.cfg.OnChange("requirepass", func(*config.Settings) { n.background.run(n.users.rejudge) })
+	n.background.run(func() { n.users.doubter.run(n.ctx) })
 	return nil
 }
 
 // Users implements client.Access.
 func (u *users) Users() *acl.Users {
-	v, pass := u.n.machine.View(), u.n.cfg.Current().RequirePass
-	if now := u.now.Load(); now != nil && now.changes >= v.UserChanges && now.pass == pass {
+	v, pass, doubt := u.n.machine.View(), u.n.cfg.Current().RequirePass, acl.Doubt(u.doubt.Load())
+	if now := u.now.Load(); now != nil && now.changes >= v.UserChanges && now.pass == pass && now.doubt == doubt {
 		return now.Users
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	next := &usersAt{records: recordsOf(v), changes: v.UserChanges, pass: pass}
+	next := &usersAt{records: recordsOf(v), changes: v.UserChanges, pass: pass, doubt: doubt}
 	var before *acl.Users
 	if now := u.now.Load(); now != nil {
 		before = now.Users
@@ -73,6 +79,10 @@ func (u *users) Users() *acl.Users {
 		}
 	}
 	next.Users = acl.NewUsers(next.records, pass, before)
+	if next.changes > 0 || pass != "" {
+		// Else everybody may do everything, as far as is known here.
+		next.Users = next.Users.InDoubt(doubt)
+	}
 	u.now.Store(next)
 	return next.Users
 }

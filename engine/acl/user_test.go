@@ -57,6 +57,23 @@ func TestTheDenialThatCameFurthestIsTold(t *testing.T) {
 	}
 }
 
+// TestAWriterLearnsNoValue: commands that tell a value, or whether a guess at it is right,
+// need the right to read.
+func TestAWriterLearnsNoValue(t *testing.T) {
+	u := made(t, "%W~a +@all")
+	for line, want := range map[string]command.Reason{
+		"set a 1": command.Allowed, "set a 1 nx": command.Allowed, "set a 1 ex 10 xx": command.Allowed, "del a": command.Allowed,
+		"set a 1 get": command.DeniedKey, "set a 1 ifeq 0": command.DeniedKey, "set a 1 px 5 IfEq 0": command.DeniedKey,
+		"set a 1 ifeq 0 get": command.DeniedKey, "delifeq a 0": command.DeniedKey, "getdel a": command.DeniedKey, "getset a 1": command.DeniedKey,
+		"getex a": command.DeniedKey, "hgetdel a fields 1 f": command.DeniedKey, "hgetex a fields 1 f": command.DeniedKey,
+		"incr a": command.DeniedKey, "append a x": command.Allowed,
+	} {
+		if got := judge(u, line); got.Reason != want {
+			t.Errorf("%s: %v, want %v", line, got.Reason, want)
+		}
+	}
+}
+
 func TestRulesAreBounded(t *testing.T) {
 	if _, err := NewUser(false).Apply("~"+strings.Repeat("x", RulesBytesMax), false); err != ErrTooLong {
 		t.Errorf("%v", err)

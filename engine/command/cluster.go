@@ -140,10 +140,10 @@ var clusterFamily = []*Spec{
 		Group: "lockstep", Since: "0.1.0",
 		Summary: "A container for commands that Redis does not have.",
 		Sub: []*Spec{
-			operatorRow("lockstep|status", 2, "Describes the whole cluster, in JSON."),
-			operatorRow("lockstep|slots", 2, "Lists the lock slots that are held or waited for now."),
-			operatorRow("lockstep|commands", 2, "Lists the commands of this server."),
-			operatorRow("lockstep|placement", 2, "Describes where replicas and leaders are and what moves, in JSON."),
+			lookRow("lockstep|status", 2, "Describes the whole cluster, in JSON."),
+			lookRow("lockstep|slots", 2, "Lists the lock slots that are held or waited for now."),
+			lookRow("lockstep|commands", 2, "Lists the commands of this server."),
+			lookRow("lockstep|placement", 2, "Describes where replicas and leaders are and what moves, in JSON."),
 			operatorRow("lockstep|replicas", 3, "Sets how many replicas each shard is to have."),
 			operatorRow("lockstep|transfer", -2, "Gives the leadership of a shard to another node."),
 			operatorRow("lockstep|remove", -3, "Takes a node out of the cluster for good."),
@@ -151,9 +151,9 @@ var clusterFamily = []*Spec{
 			operatorRow("lockstep|promote", 3, "Lets a learner vote."),
 			operatorRow("lockstep|drain", -3, "Keeps leaderships away from a node, or ends that."),
 			operatorRow("lockstep|upgrade", -2, "Raises the cluster's version."),
-			operatorRow("lockstep|examine", 2, "Describes the nodes' machines, in JSON."),
+			lookRow("lockstep|examine", 2, "Describes the nodes' machines, in JSON."),
 			operatorRow("lockstep|secret", 3, "Gives the cluster a new secret."),
-			operatorRow("lockstep|support", 2, "Describes this node for a bundle of support, in JSON."),
+			lookRow("lockstep|support", 2, "Describes this node for a bundle of support, in JSON."),
 			operatorRow("lockstep|leave", 2, "Lets this node leave the cluster for good."),
 			operatorRow("lockstep|snapshot", 2, "Writes a snapshot of every shard and cuts the logs."),
 			{
@@ -182,7 +182,7 @@ var clusterFamily = []*Spec{
 				Summary: "Makes the connection's reads see what a token names.", Complexity: "O(N) with N the number of shards of the token",
 				Args: []Arg{arg("token", "string"), arg("milliseconds", "integer").optional()},
 			},
-			operatorRow("lockstep|help", 2, "Describes the subcommands."),
+			lookRow("lockstep|help", 2, "Describes the subcommands."),
 		},
 	},
 }
@@ -195,4 +195,11 @@ func operatorRow(name string, arity int, summary string) *Spec {
 		Group: "lockstep", Since: "0.1.0",
 		Summary: summary,
 	}
+}
+
+// lookRow is the row of a question of operators.
+func lookRow(name string, arity int, summary string) *Spec {
+	s := operatorRow(name, arity, summary)
+	s.Looks = true
+	return s
 }

@@ -187,6 +187,8 @@ type Spec struct {
 	// DeprecatedSince and ReplacedBy are set for commands that Redis calls
 	// deprecated.
 	DeprecatedSince, ReplacedBy string
+	// Looks: an operator's question, which changes nothing and shows no data of users.
+	Looks bool
 	// System marks what is for Redis's own developers (COMMAND DOCS: syscmd).
 	System bool
 	// Args documents the arguments for COMMAND DOCS; may be nil.

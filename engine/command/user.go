@@ -43,9 +43,10 @@ func (s *Spec) FlagsOf(args [][]byte, k KeyRef) KeyFlag {
 	return k.Flags
 }
 
+// flagsOfSet: GET answers the value, and IFEQ tells whether a guess at it is right.
 func flagsOfSet(args [][]byte) KeyFlag {
 	for _, a := range args[min(len(args), 3):] {
-		if equalFold(a, "get") {
+		if equalFold(a, "get") || equalFold(a, "ifeq") {
 			return KeyRW | KeyAccess | KeyUpdate
 		}
 	}

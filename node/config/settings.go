@@ -256,8 +256,11 @@ type Settings struct {
 	ClusterSecretFile string
 	// ACLFile is where users can be saved, "": nowhere. Users are the lines "user
 	// NAME RULE..." of the configuration.
-	ACLFile            string
-	Users              []string
+	ACLFile string
+	Users   []string
+	// ACLStaleAdminMs and ACLStaleMs are 0 where users hold for ever.
+	ACLStaleAdminMs    int
+	ACLStaleMs         int
 	ACLPubSubDefault   ChannelsDefault
 	ACLLogMaxLen       int64
 	EnableDebugCommand DebugAccess

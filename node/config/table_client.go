@@ -135,6 +135,16 @@ var securityDirectives = []*Directive{
 		kind: into(userLines(), func(s *Settings) *[]string { return &s.Users }),
 	},
 	{
+		Name: "acl-stale-admin-ms", Default: "60000",
+		Doc:  "For how long a node that cannot ask the meta group's leader whether the users have changed goes on to run commands of @admin; 0: for ever. Clusters without a password or a user are not held to it (docs/security.md).",
+		kind: into(milliseconds(0, math.MaxInt32), func(s *Settings) *int { return &s.ACLStaleAdminMs }),
+	},
+	{
+		Name: "acl-stale-ms", Default: "3600000",
+		Doc:  "The same for all other commands, logging in among them; 0: for ever.",
+		kind: into(milliseconds(0, math.MaxInt32), func(s *Settings) *int { return &s.ACLStaleMs }),
+	},
+	{
 		Name: "acl-pubsub-default", Default: string(HearNothing),
 		Doc:  "Which channels a new user may use.",
 		kind: into(oneOf(HearAll, HearNothing), func(s *Settings) *ChannelsDefault { return &s.ACLPubSubDefault }),

@@ -48,6 +48,7 @@ func newAccount(r Record) *Account {
 type Users struct {
 	list   []*Account
 	byName map[string]*Account
+	doubt  Doubt
 }
 
 // NewUsers makes the users of the cluster's records. Where the default user is

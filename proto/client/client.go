@@ -407,6 +407,9 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 	case c.tx.open && spec.Is(command.NoMulti):
 		return "ERR Command not allowed inside a transaction"
 	}
+	if text := c.refusedInDoubt(spec); text != "" {
+		return text
+	}
 	if text := c.denial(spec, args); text != "" {
 		return text
 	}

@@ -38,6 +38,20 @@ var errDeniedAtExec = [...]string{
 	command.DeniedChannel: "no permission to access one of the channels used as arguments",
 }
 
+// errDoubted are the texts for what is refused to every user (acl.Doubt).
+var errDoubted = [...]string{
+	acl.DoubtAdmin: "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-admin-ms); until it does, it runs no command of @admin; the command was not executed",
+	acl.DoubtAll:   "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-ms); until it does, it serves nobody; the command was not executed",
+}
+
+// refusedInDoubt says why a command is refused to every user; "": it is not.
+func (c *Client) refusedInDoubt(spec *command.Spec) string {
+	if !c.users.Doubts(spec) {
+		return ""
+	}
+	return errDoubted[c.users.Doubt()]
+}
+
 // become makes the client a user, logged in or not.
 func (c *Client) become(user *acl.Account, authed bool) {
 	c.goOnAs(user, authed)
@@ -136,6 +150,9 @@ func (c *Client) logDenial(user *acl.Account, d command.Denial, args [][]byte) {
 
 // denialAtExec is denial for a command that was queued, and is run as a user.
 func (c *Client) denialAtExec(user *acl.Account, q *queued) string {
+	if text := c.refusedInDoubt(q.spec); text != "" {
+		return text
+	}
 	if user.MayAll() {
 		return ""
 	}
@@ -186,9 +203,9 @@ func (c *Client) caller(user *acl.Account) command.Caller {
 	return command.Caller{Node: c.backend.Incarnation, Client: c.id, Watched: watched}
 }
 
-// Rejudge cuts off the clients whose user is gone, and those that listen to what
-// their user may not hear any more; who waits for something that its user may
-// not do any more waits no longer.
+// Rejudge cuts off the clients whose user is gone or in doubt, and those that listen to
+// what their user may not hear any more. A client that waits for something that its user
+// may not do any more waits no longer.
 func (r *Registry) Rejudge(now *acl.Users) {
 	for _, c := range r.sorted() {
 		if c.rejudge(now) {
@@ -219,6 +236,9 @@ func (c *Client) changeUsers(work func(*acl.Users) (acl.Change, error)) error {
 
 // rejudge tells whether a client must go.
 func (c *Client) rejudge(now *acl.Users) (out bool) {
+	if d := min(now.Doubt(), c.backend.Users().Doubt()); d == acl.DoubtAll || d == acl.DoubtAdmin && c.pushes.monitoring() {
+		return true
+	}
 	s := &c.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()

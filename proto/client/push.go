@@ -250,6 +250,13 @@ func (p *pushes) monitor(yes bool) {
 	p.mu.Unlock()
 }
 
+// monitoring tells whether the client monitors.
+func (p *pushes) monitoring() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.monitors
+}
+
 // aim chooses who gets the invalidations.
 func (p *pushes) aim(redirect uint64) {
 	p.mu.Lock()

@@ -4,11 +4,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"lockstep/engine/command"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -112,6 +114,77 @@ func TestAnOpenNodeTakesNobodyFromAfar(t *testing.T) {
 			t.Errorf("%s, with a password, answers %q", who, got)
 		}
 	}
+}
+
+// TestBeforeLoggingInNothingRuns: no command of the table, but those that log in or end the
+// connection.
+func TestBeforeLoggingInNothingRuns(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	n := proc.NewNode(t, proc.Options{})
+	expect(t, proc.Dial(t, n.Addr()), "+OK", "config", "set", "requirepass", "secret")
+	c := proc.Dial(t, n.Addr())
+	var free []string
+	for _, container := range command.All() {
+		for _, spec := range append([]*command.Spec{container}, container.Sub...) {
+			switch {
+			case spec.Is(command.NoAuth):
+				free = append(free, spec.Name)
+				continue
+			case spec.Internal() || len(spec.Sub) > 0:
+				continue
+			}
+			words := strings.Split(spec.Name, "|")
+			for len(words) < max(spec.Arity, -spec.Arity) {
+				words = append(words, "1")
+			}
+			want := "-NOAUTH Authentication required."
+			if spec.Name == "debug" {
+				want = proc.Do(t, proc.Dial(t, n.Addr()), "debug", "help") // it is off for everybody
+			}
+			expect(t, c, want, words...)
+		}
+	}
+	if want := []string{"auth", "hello", "quit", "reset"}; !slices.Equal(free, want) {
+		t.Errorf("without logging in: %q", free)
+	}
+	if got := proc.Do(t, c, "hello", "3"); !strings.HasPrefix(got, "-NOAUTH") {
+		t.Error(got)
+	}
+}
+
+// TestUsersThatNobodyConfirmsAreRefused: a node that has lost the meta group's leader refuses
+// orders after one bound, and everybody after the other, until the cluster is back.
+func TestUsersThatNobodyConfirmsAreRefused(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	c := proc.NewCluster(t, 3, proc.Options{Args: []string{"--acl-stale-admin-ms", "2000", "--acl-stale-ms", "4000"}})
+	node := c.Nodes[0]
+	open := proc.Dial(t, node.Addr())
+	expect(t, open, "+OK", "acl", "setuser", "ann", "on", ">pw", "~*", "&*", "+@all")
+	everywhere(t, c, "+OK", "acl", "dryrun", "ann", "get", "a")
+	ann, monitor, listener := as(t, node, "ann", "pw"), as(t, node, "ann", "pw"), as(t, node, "ann", "pw")
+	expect(t, monitor, "+OK", "monitor")
+	proc.Do(t, listener, "subscribe", "news")
+	for _, n := range c.Nodes[1:] {
+		n.Pause()
+	}
+	code := func(answer string) string { word, _, _ := strings.Cut(answer, " "); return word }
+	proc.Wait(t, patience, "orders are refused", func() bool { return code(proc.Do(t, ann, "config", "get", "port")) == "-CLUSTERDOWN" })
+	gone(t, monitor, "who monitors")
+	gone(t, ann, "ann")
+	gone(t, listener, "who listens")
+	late := proc.Dial(t, node.Addr())
+	for _, words := range [][]string{{"auth", "ann", "pw"}, {"ping"}, {"get", "a"}} {
+		if got := proc.Do(t, late, words...); !strings.Contains(got, "acl-stale-ms") {
+			t.Errorf("%q: %s", words, got)
+		}
+	}
+	for _, n := range c.Nodes[1:] {
+		n.Continue()
+	}
+	proc.Wait(t, patience, "ann may log in again", func() bool { return proc.Do(t, late, "auth", "ann", "pw") == "+OK" })
+	expect(t, late, "+OK", "config", "set", "maxmemory", "1gb")
 }
 
 func TestUsersAreTheClusters(t *testing.T) {

@@ -43,6 +43,40 @@ func TestTheWrongPort(t *testing.T) {
 	})
 }
 
+// TestWhoIsLetInByTLS: the port for clients asks for a certificate of the authority, and then
+// for a password like the plain port.
+func TestWhoIsLetInByTLS(t *testing.T) {
+	proc.NeedProcesses(t)
+	t.Parallel()
+	h := newHouse(t, 1, certs.Wish{})
+	ping := func(cfg *tls.Config) (string, error) {
+		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", h.addr(0), cfg)
+		if err != nil {
+			return "", err
+		}
+		c := respconn.New(conn)
+		defer c.Close()
+		v, err := c.Do("PING")
+		if err != nil {
+			return "", err
+		}
+		return v.String(), nil
+	}
+	other := certs.NewAuthority(t, "other").Issue(certs.Wish{})
+	for who, cfg := range map[string]*tls.Config{"nobody": certs.ClientTLS(t, nil, h.own), "another authority's": certs.ClientTLS(t, &other, h.own)} {
+		if got, err := ping(cfg); err == nil {
+			t.Errorf("%s: %s", who, got)
+		}
+	}
+	if got, err := ping(h.client(t)); got != "+PONG" {
+		t.Error(got, err)
+	}
+	proc.MustAsk(t, h.Nodes[0].Addr(), "ACL", "SETUSER", "default", "resetpass", ">pw")
+	if got, err := ping(h.client(t)); got != "-NOAUTH Authentication required." {
+		t.Error(got, err)
+	}
+}
+
 // A flood of connections that never shake hands is bounded, and keeps nobody
 // out.
 func TestHandshakeFlood(t *testing.T) {

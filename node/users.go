@@ -70,6 +70,7 @@ func (u *users) Users() *acl.Users {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	doubt = acl.Doubt(u.doubt.Load()) // another may have come while this one waited
 	next := &usersAt{records: recordsOf(v), changes: v.UserChanges, pass: pass, doubt: doubt}
 	var before *acl.Users
 	if now := u.now.Load(); now != nil {

@@ -35,7 +35,20 @@ func open(t *testing.T, m *certs.Mount, log io.Writer) *secure.Keeper {
 // shake connects two configurations and returns both sides' errors.
 func shake(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, served, dialled error) {
 	t.Helper()
-	a, b := net.Pipe()
+	// A pipe has no room: either side would wait for the other to read its alert.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer a.Close()
 	defer b.Close()
 	var wait sync.WaitGroup

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// roundWorkMs is the work of all scripts of a round, at most. Each replica does it, and
-	// all of them have the same few processors here: so this is several times as long.
-	roundWorkMs = 3000
+	// roundWorkMs is the work of all scripts of a round, at most. Three replicas of each
+	// shard do it, all on the same few processors: nobody else is served for several times
+	// as long, and that must stay within silenceMax.
+	roundWorkMs = 2000
 	// limitMs is what a script may do by default, and rounds are how often the loop of
 	// dearScript runs in a millisecond of work (docs/scripts.md).
 	limitMs     = 1000
@@ -29,7 +30,7 @@ return redis.call('incr', KEYS[1])`
 
 // burst lets expensive scripts come through all nodes at once. Each increments a counter.
 func (n *nemesis) burst(from, to time.Duration) {
-	workMs := min(roundWorkMs-n.workMs, 500+n.r.IntN(2000))
+	workMs := min(roundWorkMs-n.workMs, 300+n.r.IntN(1200))
 	if workMs <= 0 {
 		return
 	}

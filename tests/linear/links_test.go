@@ -23,11 +23,10 @@ const (
 // long is a key that gets values of great length, one after the other.
 type long struct {
 	writes int
-	// acked: one was acknowledged.
-	acked bool
-	// may are the writes that the key may hold: the last one that was acknowledged, and all
-	// behind it of which nobody knows.
-	may []longWrite
+	// acked is the last write that was acknowledged, if one was. The key holds that, or one
+	// of those of which nobody knows: they may take effect at any later time.
+	acked   *longWrite
+	unknown []longWrite
 }
 
 // longWrite is a value, from what it is made.
@@ -56,14 +55,15 @@ func (l *long) write(w *workload, addr string, bytes int) {
 	defer conn.Close()
 	conn.Patience = clientPatience
 	v, err := conn.Do("SET", longKey, string(x.value()))
-	said := strings.TrimPrefix(string(v.Bytes), discarded)
+	said := string(v.Bytes)
+	full := w.evicts && strings.HasPrefix(said, "OOM ")
 	switch {
 	case err == nil && !v.IsError():
-		l.acked, l.may = true, append(l.may[:0], x)
-	case err != nil || outcomeOfError(said) == Unknown && !(w.evicts && strings.HasPrefix(said, "OOM ")):
-		l.may = append(l.may, x)
+		l.acked = &x
+	case err != nil || outcomeOfError(said) == Unknown && !full:
+		l.unknown = append(l.unknown, x)
 	}
-	if err == nil && v.IsError() && !speaksOfTrouble(said) && !(w.evicts && strings.HasPrefix(said, "OOM ")) {
+	if err == nil && v.IsError() && !speaksOfTrouble(said) && !full {
 		w.report("SET of %d bytes at %s: %s", bytes, addr, said)
 	}
 }
@@ -76,15 +76,18 @@ func (l *long) verify(t *testing.T, addr string) {
 		t.Fatalf("%s: %s, %v", longKey, v, err)
 	}
 	t.Logf("%s: written %d times, %d bytes", longKey, l.writes, len(v.Bytes))
-	if v.Null && !l.acked {
+	may := l.unknown
+	if l.acked != nil {
+		may = append(may, *l.acked)
+	} else if v.Null {
 		return
 	}
-	for _, x := range l.may {
+	for _, x := range may {
 		if x.bytes == len(v.Bytes) && bytes.Equal(x.value(), v.Bytes) {
 			return
 		}
 	}
-	t.Errorf("%s has %d bytes that were never written, or others were acknowledged: %v", longKey, len(v.Bytes), l.may)
+	t.Errorf("%s has %d bytes that were never written, or others were acknowledged: %v", longKey, len(v.Bytes), may)
 }
 
 // narrow draws nodes whose ways are narrow for a while, and commands of great length that

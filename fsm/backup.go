@@ -9,9 +9,9 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// StampMs is the log's time at the snapshot, in Unix milliseconds: keys whose
+// DayMs is the time of day at the snapshot, in Unix milliseconds: keys whose
 // expiry is not later are gone, whether they have been deleted or not.
-func (s *Snapshot) StampMs() int64 { return s.header.stampMs }
+func (s *Snapshot) DayMs() int64 { return s.header.stampMs + s.header.dayOffsetMs }
 
 // PersistKeys writes the snapshot's keys as an RDB file that any redis-server
 // opens: without what only a replica of the shard needs (versions, the duplicate
@@ -24,6 +24,7 @@ func (s *Snapshot) PersistKeys(w io.Writer, programs bool, told func(keys int)) 
 		return err
 	}
 	out := rdb.NewWriter(w)
+	out.Offset(s.header.dayOffsetMs)
 	if programs {
 		s.writePrograms(out, false)
 	}

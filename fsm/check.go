@@ -70,7 +70,7 @@ func (t *Txn) check() error {
 		}
 	}
 	single := t.Kind != KindExec && t.Kind != KindTick
-	if single && len(t.Ops) != 1 || t.Kind == KindSetting && t.Ops[0].lookup() != settingSpec {
+	if single && len(t.Ops) != 1 || t.Kind == KindSetting && t.Ops[0].lookup() != settingSpec || t.Kind == KindDay && t.Ops[0].lookup() != daySpec {
 		return fmt.Errorf("%w: a txn of kind %d with %d ops", ErrCorrupt, t.Kind, len(t.Ops))
 	}
 	if t.Kind == KindServe && t.Ops[0].lookup().Waits == nil {
@@ -91,5 +91,5 @@ func checkSetting(name, value string) error {
 	return nil
 }
 
-// settingSpec is the row of what changes a setting.
-var settingSpec = command.Get("lockstep.set")
+// settingSpec is the row of what changes a setting, daySpec of what changes the time of day.
+var settingSpec, daySpec = command.Get("lockstep.set"), command.Get("lockstep.day")

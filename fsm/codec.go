@@ -415,6 +415,16 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.rest)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
 // What the parts of a bundle take at least, in bytes.
 const (
 	txnBytesMin   = 4 // kind, proto, no watches, no ops

@@ -30,6 +30,8 @@ type work struct {
 	ordinal  int
 	no       uint64
 	settings *command.Settings
+	// dayOffsetMs is command.Ctx's.
+	dayOffsetMs int64
 	// origin and seq are the txn's identity.
 	origin *Origin
 	seq    uint64
@@ -158,7 +160,8 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 		no++
 		w.no = no
 		r.setting(w.txn)
-		w.settings = r.st.settings
+		r.m.setDay(w.txn)
+		w.settings, w.dayOffsetMs = r.st.settings, r.m.DayOffsetMs()
 		if w.txn.changesPrograms() && len(w.txn.Watches) > 0 {
 			early = r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) }) && early
 			a.tasks = a.tasks[:0]
@@ -377,7 +380,7 @@ func (w *work) runOne() {
 	x.out.Reset(int(w.txn.Proto))
 	x.ctx = command.Ctx{
 		KS: w.run.st.ks, Out: &x.out,
-		NowMs: w.run.stampMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
+		NowMs: w.run.stampMs, DayOffsetMs: w.dayOffsetMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
 		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
 		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull,
 		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
@@ -442,7 +445,7 @@ func (w *work) finish(reply []byte, outcome Outcome) ([]byte, Outcome) {
 // runTxn runs all ops of a txn.
 func runTxn(m *Machine, ctx *command.Ctx, t *Txn) {
 	switch t.Kind {
-	case KindTick, KindSetting:
+	case KindTick, KindSetting, KindDay:
 		ctx.Out.OK()
 	case KindExec:
 		if !watchesHold(ctx, t) {

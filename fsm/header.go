@@ -16,7 +16,10 @@ type header struct {
 	index   uint64
 	txnNo   uint64
 	stampMs int64
-	engine  engine.Config
+	// dayOffsetMs is by how much the time of day is ahead of stampMs. The expiries of the keys that follow are log
+	// times: only in a snapshot for others (PersistKeys) are they times of day.
+	dayOffsetMs int64
+	engine      engine.Config
 	// settings are the replicated limits.
 	settings command.Settings
 	swapped  [engine.Databases]uint64
@@ -75,6 +78,7 @@ func (h *header) append(dst []byte) []byte {
 	for _, v := range []uint64{h.index, h.txnNo, uint64(h.stampMs), uint64(h.engine.LockSlots)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
+	dst = binary.AppendVarint(dst, h.dayOffsetMs)
 	dst = append(dst, h.engine.Seed[:]...)
 	dst = appendSettings(dst, &h.settings)
 	for _, v := range h.swapped {
@@ -102,12 +106,10 @@ func appendSettings(dst []byte, s *command.Settings) []byte {
 func decodeSettings(d *decoder, s *command.Settings) {
 	for range d.count() {
 		name := string(d.text())
-		value, n := binary.Varint(d.rest)
-		if n <= 0 || !s.Set(name, strconv.FormatInt(value, 10)) {
+		if value := d.varint(); d.failed || !s.Set(name, strconv.FormatInt(value, 10)) {
 			d.fail()
 			return
 		}
-		d.rest = d.rest[n:]
 	}
 }
 
@@ -162,6 +164,7 @@ func decodeHeader(data []byte) (header, error) {
 	}
 	h := header{index: d.uvarint(), txnNo: d.uvarint(), stampMs: int64(d.uvarint())}
 	h.engine.LockSlots = int(d.uvarint())
+	h.dayOffsetMs = d.varint()
 	if len(d.rest) >= len(h.engine.Seed) {
 		d.rest = d.rest[copy(h.engine.Seed[:], d.rest):]
 	} else {
@@ -176,7 +179,7 @@ func decodeHeader(data []byte) (header, error) {
 	for i := range h.origins {
 		h.origins[i].decode(&d)
 	}
-	if d.failed || len(d.rest) != 0 || !h.engine.Possible() {
+	if d.failed || len(d.rest) != 0 || !h.engine.Possible() || !dayPossible(h.dayOffsetMs) {
 		return header{}, fmt.Errorf("%w: snapshot header", ErrCorrupt)
 	}
 	return h, nil

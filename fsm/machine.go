@@ -129,8 +129,8 @@ type Machine struct {
 	state atomic.Pointer[state]
 	// progress tracks which entries have run.
 	progress progress
-	// stampMs is the time of the last entry whose tickets were taken.
-	stampMs atomic.Int64
+	// stampMs is the time of the last entry whose tickets were taken. With dayOffsetMs added it is the time of day.
+	stampMs, dayOffsetMs atomic.Int64
 	// txnNo is the number of the last txn whose ticket was taken.
 	txnNo atomic.Uint64
 	// executions pools what running a txn needs.

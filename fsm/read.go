@@ -32,7 +32,7 @@ func KeepScript(source []byte) Txn {
 
 // ReadOptions are what a read gets from the node it runs on.
 type ReadOptions struct {
-	// LeaderMs is the leader's clock, 0 where the log's time alone says what has
+	// LeaderMs is the leader's log time, 0 where the log's time alone says what has
 	// expired: on a replica that is asked for what it has. There ReplicaMs is its own
 	// clock, for what is asked of time.
 	LeaderMs, ReplicaMs int64
@@ -66,7 +66,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	}
 	if spec.Scope != command.ScopeKeys && (op.plan == nil || op.plan.Access == command.PlanNothing) {
 		// Each slot is locked for itself as the command walks.
-		x.ctx.NowMs = m.stampMs.Load()
+		x.ctx.NowMs, x.ctx.DayOffsetMs = m.stampMs.Load(), m.DayOffsetMs()
 		w := &slotWalker{ctx: ctx, sched: st.sched, ticket: sched.Ticket{Label: spec.Name}}
 		x.ctx.Walk = w
 		runOp(m, &x.ctx, op)
@@ -79,7 +79,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	if err := m.lockRead(ctx, st, r, op, &opt); err != nil {
 		return nil, err
 	}
-	x.ctx.NowMs = r.ticket.Moment
+	x.ctx.NowMs, x.ctx.DayOffsetMs = r.ticket.Moment, m.DayOffsetMs()
 	runOp(m, &x.ctx, op)
 	st.sched.Unlock(&r.ticket)
 	if x.ctx.Due {

@@ -160,7 +160,7 @@ func (late *lateSnapshot) check(t *testing.T, data [][]byte) {
 
 // The forms do what they are for: values become big, and evictions meet keys.
 func TestBigValuesAndEvictionsAreDrawn(t *testing.T) {
-	l := newSimLog(1)
+	l := newSimLog(3)
 	s := newSimMachine("big", 2, 4)
 	defer s.m.Close()
 	const entries = 400

@@ -229,8 +229,10 @@ func (l *simLog) txn() Txn {
 		if l.rng.IntN(2) == 0 {
 			t.Watches = []Watch{{DB: 0, Key: l.word(), Version: l.rng.Uint64N(50), SeenAt: l.rng.Uint64N(4000)}}
 		}
-	case 1, 5:
+	case 1:
 		t.Kind = KindTick
+	case 5:
+		t = l.setDay()
 	case 2, 8:
 		l.scriptTxn(&t)
 	case 3, 9:
@@ -238,6 +240,14 @@ func (l *simLog) txn() Txn {
 	default:
 		t.Ops = []Op{l.op()}
 	}
+	return t
+}
+
+// setDay sets the time of day, often so that what was ahead is behind.
+func (l *simLog) setDay() Txn {
+	const anHour = 3_600_000
+	t := SetDay([]int64{0, 1, -1, anHour, -anHour, -50 * 365 * 24 * anHour, l.rng.Int64N(anHour)}[l.rng.IntN(7)])
+	t.Proto = 2
 	return t
 }
 

@@ -59,7 +59,7 @@ func (m *Machine) Snapshot() (*Snapshot, error) {
 	}
 	s := &Snapshot{m: m, st: st}
 	s.header = header{
-		index: m.progress.queued.Load(), txnNo: m.txnNo.Load(), stampMs: m.stampMs.Load(),
+		index: m.progress.queued.Load(), txnNo: m.txnNo.Load(), stampMs: m.stampMs.Load(), dayOffsetMs: m.DayOffsetMs(),
 		engine: st.ks.Config(), settings: *st.settings,
 		origins: st.dup.images(),
 	}
@@ -189,6 +189,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	h := &l.header
 	m.stampMs.Store(h.stampMs)
+	m.dayOffsetMs.Store(h.dayOffsetMs)
 	m.txnNo.Store(h.txnNo)
 	m.settings.Store(l.st.settings)
 	m.state.Store(l.st)

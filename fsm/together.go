@@ -41,7 +41,7 @@ func (m *Machine) ReadTogether(txns []Txn, opt ReadOptions, replies []Reply) []R
 	if !st.sched.TryLock(&r.ticket, &r.access) {
 		return replies
 	}
-	x.ctx.NowMs = r.ticket.Moment
+	x.ctx.NowMs, x.ctx.DayOffsetMs = r.ticket.Moment, m.DayOffsetMs()
 	if len(r.lookups) > 1 {
 		st.ks.Warm(r.lookups)
 	}

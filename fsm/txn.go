@@ -132,8 +132,11 @@ const (
 	// KindServe runs the blocking command of a client that waits (serve.go). Only
 	// a shard's leader makes it.
 	KindServe
+	// KindDay sets the offset that leads from the log time to the time of day: see SetDay. Only a shard's leader
+	// makes it.
+	KindDay
 
-	kindLast = KindServe
+	kindLast = KindDay
 )
 
 // databases is the number of databases an Op can name.

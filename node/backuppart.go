@@ -130,7 +130,7 @@ func (n *Node) openBackupPart(shard uint32) ([]byte, error) {
 	in, out := io.Pipe()
 	p := &backupPart{pipe: in}
 	id := rand.Uint64()>>12 | 1
-	told := client.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.StampMs(), Keys: snapshot.Keys()}
+	told := client.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.DayMs(), Keys: snapshot.Keys()}
 	p.stall = time.AfterFunc(backupStallLimit, func() { p.closeFor(errPartStalled) })
 	if !n.background.run(func() { n.writeBackupPart(id, p, snapshot, out, shard == 0) }) {
 		p.stall.Stop()

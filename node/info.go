@@ -438,7 +438,7 @@ func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 			continue
 		}
 		for db := range sums {
-			sums[db].Add(command.CountKeys(s.Machine().Keyspace(), db))
+			sums[db].Add(command.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
 		}
 	}
 	if len(calls) == 0 {

@@ -113,7 +113,7 @@ func perDatabase(value func(*command.KeyCounts) float64) func(*look, *metrics.Pa
 			var sum command.KeyCounts
 			for i := range l.groups {
 				if s := l.groups[i].shard; s != nil {
-					sum.Add(command.CountKeys(s.Machine().Keyspace(), db))
+					sum.Add(command.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
 				}
 			}
 			if sum.Keys > 0 || db == 0 {

@@ -298,7 +298,7 @@ func (r *Recovery) recover(g *RecoveryGroup, lost []meta.NodeID) error {
 	machine := r.machine(g.id)
 	defer machine.Close()
 	err := shard.RecoverShard(cfg, machine, g.members)
-	g.LastWriteMs = machine.StampMs()
+	g.LastWriteMs = machine.DayMs()
 	return err
 }
 

@@ -45,9 +45,11 @@ type Ctx struct {
 	DB int
 	// Out takes the reply.
 	Out *reply.Writer
-	// NowMs is the time: the entry's stamp, or for a read the stamp of the last entry
+	// NowMs is the log time: the entry's stamp, or for a read the stamp of the last entry
 	// applied when it took its place. Keys with an expiry up to here are gone.
 	NowMs int64
+	// DayOffsetMs is added to the log time to get the time of day: see day.go.
+	DayOffsetMs int64
 	// TxnNo is the number of the txn that runs; it becomes the version of the
 	// keys it changes. For a read: of the newest txn that was certainly before it.
 	TxnNo uint64

@@ -34,22 +34,22 @@ func expiryKindOf(option []byte) expiryKind {
 	return expiryNone
 }
 
-// unixMs turns an expiry into a Unix time in milliseconds; false: it is too far
+// expiryMs turns an expiry into a log time in milliseconds; false: it is too far
 // away for one.
-func (k expiryKind) unixMs(n, nowMs int64) (int64, bool) {
-	if k.seconds() {
+func (c *Ctx) expiryMs(kind expiryKind, n int64) (int64, bool) {
+	if kind.seconds() {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
 			return 0, false
 		}
 		n *= 1000
 	}
-	if k.relative() {
-		if n > math.MaxInt64-nowMs {
-			return 0, false
-		}
-		n += nowMs
+	switch {
+	case !kind.relative():
+		return c.fromDay(n), true
+	case n > math.MaxInt64-c.NowMs:
+		return 0, false
 	}
-	return n, true
+	return n + c.NowMs, true
 }
 
 // expiryArg reads the expiry of a command that takes none in the past (SET,
@@ -59,7 +59,7 @@ func (c *Ctx) expiryArg(kind expiryKind, arg []byte, command string) (int64, boo
 	if !ok {
 		return 0, false
 	}
-	atMs, ok := kind.unixMs(n, c.NowMs)
+	atMs, ok := c.expiryMs(kind, n)
 	if !ok || n <= 0 {
 		c.Out.Error(ErrInvalidExpire(command))
 		return 0, false

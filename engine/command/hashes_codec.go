@@ -37,10 +37,10 @@ func writeHashValue(out *rdb.Value, e *engine.Entry) {
 	h := e.Object().(*hash.Hash)
 	first := h.FirstExpiryMs()
 	if h.Timed() {
-		out.Raw(binary.LittleEndian.AppendUint64(nil, uint64(minExpiry(first))))
+		out.Raw(binary.LittleEndian.AppendUint64(nil, uint64(minExpiry(fieldTime(out, first)))))
 	}
 	if !h.Large() {
-		out.Blob(rdb.AppendListpack(nil, listpackItems(h)))
+		out.Blob(rdb.AppendListpack(nil, listpackItems(out, h)))
 		return
 	}
 	out.Length(uint64(h.Len()))
@@ -49,7 +49,7 @@ func writeHashValue(out *rdb.Value, e *engine.Entry) {
 			// Times are counted from one millisecond before the first.
 			since := uint64(0)
 			if f.ExpireAtMs != 0 {
-				since = uint64(f.ExpireAtMs-first) + 1
+				since = uint64(fieldTime(out, f.ExpireAtMs)-fieldTime(out, first)) + 1
 			}
 			out.Length(since)
 		}
@@ -62,6 +62,9 @@ func writeHashValue(out *rdb.Value, e *engine.Entry) {
 // one any more.
 const noExpiry = 1<<48 - 1
 
+// fieldTime is the expiry of a field as it is to be written.
+func fieldTime(out *rdb.Value, ms int64) int64 { return min(out.Time(ms), noExpiry-1) }
+
 func minExpiry(firstMs int64) int64 {
 	if firstMs == 0 {
 		return noExpiry
@@ -71,7 +74,7 @@ func minExpiry(firstMs int64) int64 {
 
 // listpackItems are what stands in the listpack of a small hash: fields, values
 // and, if it is timed, expiries, 0 being none.
-func listpackItems(h *hash.Hash) iter.Seq[[]byte] {
+func listpackItems(out *rdb.Value, h *hash.Hash) iter.Seq[[]byte] {
 	timed := h.Timed()
 	return func(yield func([]byte) bool) {
 		var buf [20]byte
@@ -79,7 +82,7 @@ func listpackItems(h *hash.Hash) iter.Seq[[]byte] {
 			if !yield(f.Name) || !yield(f.Value) {
 				return
 			}
-			if timed && !yield(strconv.AppendInt(buf[:0], f.ExpireAtMs, 10)) {
+			if timed && !yield(strconv.AppendInt(buf[:0], fieldTime(out, f.ExpireAtMs), 10)) {
 				return
 			}
 		}
@@ -170,6 +173,9 @@ func readField(in *rdb.Source, timed bool, first int64) (f hash.Field, err error
 		if f.ExpireAtMs < 0 || f.ExpireAtMs >= noExpiry {
 			return f, rdb.ErrFormat
 		}
+		if f.ExpireAtMs = in.Time(f.ExpireAtMs); f.ExpireAtMs >= noExpiry {
+			return f, rdb.ErrFormat
+		}
 	}
 	name, err := in.Text()
 	if err != nil {
@@ -211,7 +217,7 @@ func readSmallHash(in *rdb.Source, typ byte) (*hash.Hash, error) {
 	case rdb.TypeHashZiplist:
 		read = rdb.ReadZiplist
 	}
-	fields := fieldReader{timed: timed, seen: map[string]struct{}{}}
+	fields := fieldReader{timed: timed, time: in.Time, seen: map[string]struct{}{}}
 	if !read(blob, fields.take) || fields.at != 0 {
 		return nil, rdb.ErrFormat
 	}
@@ -221,7 +227,9 @@ func readSmallHash(in *rdb.Source, typ byte) (*hash.Hash, error) {
 // fieldReader gathers the items of a blob.
 type fieldReader struct {
 	timed bool
-	all   []hash.Field
+	// time is an expiry that was read as it is to be kept.
+	time func(ms int64) int64
+	all  []hash.Field
 	// seen are the names so far: a blob that says the same again and again is packed
 	// to next to nothing, and must end before all of it is gathered.
 	seen map[string]struct{}
@@ -252,7 +260,9 @@ func (r *fieldReader) take(item []byte) bool {
 		if !ok || at < 0 || at >= noExpiry {
 			return false
 		}
-		f.ExpireAtMs = at
+		if f.ExpireAtMs = r.time(at); f.ExpireAtMs >= noExpiry {
+			return false
+		}
 	}
 	r.at = (r.at + 1) % parts
 	return true

@@ -28,8 +28,8 @@ func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, command string) (int64
 		c.Out.Error(ErrInvalidExpire(command))
 		return 0, false
 	}
-	atMs, ok := kind.unixMs(n, c.NowMs)
-	if !ok || atMs > fieldExpireMaxMs {
+	atMs, ok := c.expiryMs(kind, n)
+	if !ok || max(atMs, c.toDay(atMs)) > fieldExpireMaxMs {
 		c.Out.Error(ErrInvalidExpire(command))
 		return 0, false
 	}
@@ -131,11 +131,11 @@ func runHPTTL(c *Ctx, args [][]byte) {
 	c.fieldLifetimes(args, c.leftMs)
 }
 
-func runHExpireTime(c *Ctx, args [][]byte) { c.fieldLifetimes(args, ceilSec) }
-
-func runHPExpireTime(c *Ctx, args [][]byte) {
-	c.fieldLifetimes(args, func(atMs int64) int64 { return atMs })
+func runHExpireTime(c *Ctx, args [][]byte) {
+	c.fieldLifetimes(args, func(atMs int64) int64 { return ceilSec(c.toDay(atMs)) })
 }
+
+func runHPExpireTime(c *Ctx, args [][]byte) { c.fieldLifetimes(args, c.toDay) }
 
 func ceilSec(ms int64) int64 { return (ms + 999) / 1000 }
 

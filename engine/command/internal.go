@@ -62,10 +62,14 @@ var internalFamily = []*Spec{
 		Name: "lockstep.set", Arity: 3, Flags: Write,
 		Run: runSetSetting, Group: "internal", Summary: "Changes a replicated setting.",
 	},
+	{
+		Name: "lockstep.day", Arity: 2, Flags: Write,
+		Run: runSetSetting, Group: "internal", Summary: "Sets how many milliseconds the time of day is ahead of the log time.",
+	},
 }
 
-// runSetSetting answers only: the machine changes a setting where its entry
-// stands in the log, before it runs anything of it.
+// runSetSetting answers only: the machine changes a setting, or the time of day, where
+// its entry stands in the log, before it runs anything of it.
 func runSetSetting(c *Ctx, _ [][]byte) { c.Out.OK() }
 
 // Internal tells whether the command is for Lockstep itself alone.

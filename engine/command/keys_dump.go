@@ -89,7 +89,10 @@ func runRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrBadDumpBody)
 		return
 	}
-	if atMs != 0 && !o.absolute {
+	switch {
+	case atMs != 0 && o.absolute:
+		atMs = c.fromDay(atMs)
+	case atMs != 0:
 		// A sum out of range has passed long ago, as it has for Redis.
 		atMs += c.NowMs
 	}

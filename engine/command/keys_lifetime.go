@@ -67,7 +67,7 @@ func (c *Ctx) expire(args [][]byte, kind expiryKind, command string) {
 	if !ok {
 		return
 	}
-	atMs, ok := kind.unixMs(n, c.NowMs)
+	atMs, ok := c.expiryMs(kind, n)
 	if !ok {
 		c.Out.Error(ErrInvalidExpire(command))
 		return
@@ -100,11 +100,11 @@ func runPTTL(c *Ctx, args [][]byte) {
 	c.lifetime(args[1], c.leftMs)
 }
 
-func runExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], c.roundSec) }
-
-func runPExpireTime(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], func(atMs int64) int64 { return atMs })
+func runExpireTime(c *Ctx, args [][]byte) {
+	c.lifetime(args[1], func(atMs int64) int64 { return c.roundSec(c.toDay(atMs)) })
 }
+
+func runPExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], c.toDay) }
 
 // leftMs is how long it is until a time.
 func (c *Ctx) leftMs(atMs int64) int64 { return max(atMs-c.clockMs(), 0) }

@@ -11,15 +11,15 @@ type KeyCounts struct {
 	// Keys are all, Volatile those that expire, Perishing the hashes with fields
 	// that do.
 	Keys, Volatile, Perishing int64
-	// ExpirySec is the sum of the volatile keys' expiries, in Unix seconds.
+	// ExpirySec is the sum of the volatile keys' expiries by the time of day, in Unix seconds.
 	ExpirySec int64
 }
 
-// CountKeys counts the keys of a database as the keyspace's counters have them.
-func CountKeys(ks *engine.Keyspace, db int) KeyCounts {
+// CountKeys counts the keys of a database as the keyspace's counters have them; dayOffsetMs is Ctx.DayOffsetMs.
+func CountKeys(ks *engine.Keyspace, db int, dayOffsetMs int64) KeyCounts {
 	c := KeyCounts{Keys: int64(ks.Keys(db)), Volatile: int64(ks.Volatile(db)), Perishing: int64(ks.Perishing(db))}
 	if c.Volatile > 0 {
-		c.ExpirySec = ks.MeanExpirySec(db) * c.Volatile
+		c.ExpirySec = (ks.MeanExpirySec(db) + dayOffsetMs/1000) * c.Volatile
 	}
 	return c
 }
@@ -45,7 +45,7 @@ const keyCountFields = 4
 func runKeyCounts(c *Ctx, _ [][]byte) {
 	c.Out.Array(keyCountFields * engine.Databases)
 	for db := range engine.Databases {
-		k := CountKeys(c.KS, db)
+		k := CountKeys(c.KS, db, c.DayOffsetMs)
 		for _, n := range [keyCountFields]int64{k.Keys, k.Volatile, k.Perishing, k.ExpirySec} {
 			c.Out.Int(n)
 		}

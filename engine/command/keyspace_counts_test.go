@@ -18,7 +18,7 @@ func TestKeyCountsTravel(t *testing.T) {
 		t.Fatal("the reply cannot be read")
 	}
 	for db := range counts {
-		if want := CountKeys(r.ks, db); counts[db] != want {
+		if want := CountKeys(r.ks, db, 0); counts[db] != want {
 			t.Errorf("database %d: %+v, not %+v", db, counts[db], want)
 		}
 	}

@@ -84,20 +84,21 @@ func ReadValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.
 // payload is an entry's payload, for a command.
 func (c *Ctx) payload(e *engine.Entry) []byte {
 	c.did(workItem * workOne * streamLen(e))
-	return writePayload(nil, e, func(bytes int) {
+	return writePayload(nil, e, c.DayOffsetMs, func(bytes int) {
 		c.item()
 		c.did(workPayloadByte * bytes)
 	})
 }
 
 // appendPayload appends an entry's payload.
-func appendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, nil) }
+func appendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, 0, nil) }
 
-// writePayload is appendPayload; each is called for each text, nil: nobody is.
-func writePayload(dst []byte, e *engine.Entry, each func(bytes int)) []byte {
+// writePayload is appendPayload with times of day; each is called for each text, nil: nobody is.
+func writePayload(dst []byte, e *engine.Entry, dayOffsetMs int64, each func(bytes int)) []byte {
 	codec, begin := codecOf(e.Kind()), len(dst)
 	value := rdb.NewValue(append(dst, codec.typeOf(e)))
 	value.OnText(each)
+	value.Offset(dayOffsetMs)
 	codec.write(value, e)
 	return rdb.AppendFooter(value.Body(), begin)
 }
@@ -109,6 +110,7 @@ func (c *Ctx) readPayload(typ byte, body, key []byte) (*engine.Entry, error) {
 		c.worked(workUnpack)
 		c.did(workPayloadByte * bytes)
 	})
+	in.Offset(c.DayOffsetMs)
 	e, err := readWhole(in, typ, key, c.Settings)
 	if err == nil {
 		c.did(workStreamEntry * streamLen(e))

@@ -44,11 +44,12 @@ func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {
 	}
 }
 
-// time is the log's, which stands still while the script runs, as Redis's does.
+// time is the time of day, which stands still while the script runs, as Redis's does.
 func (h *ScriptHost) time(_ [][]byte, w *reply.Writer) {
+	nowMs := h.Ctx.dayMs()
 	w.Array(2)
-	w.BulkInt(h.Ctx.NowMs / 1000)
-	w.BulkInt(h.Ctx.NowMs % 1000 * 1000)
+	w.BulkInt(nowMs / 1000)
+	w.BulkInt(nowMs % 1000 * 1000)
 }
 
 func (*ScriptHost) ping(args [][]byte, w *reply.Writer) {

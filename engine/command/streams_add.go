@@ -119,7 +119,7 @@ func (o *addOptions) nextID(c *Ctx, s *stream.Stream) (stream.ID, bool) {
 	id, ok := o.id, true
 	switch {
 	case !o.idGiven:
-		id, ok = s.NextID(c.NowMs)
+		id, ok = s.NextID(c.dayMs())
 	case !o.seqGiven && id.Ms == last.Ms:
 		id, ok = last.Next()
 		ok = ok && id.Ms == last.Ms

@@ -93,7 +93,9 @@ func (o *claimOptions) option(c *Ctx, args [][]byte, i int) (int, bool) {
 			o.deliveredMs = c.NowMs - o.deliveredMs
 		}
 	case more && equalFold(args[i], "time"):
-		o.deliveredMs, ok = c.intArgOr(args[i+1], ErrClaimTime)
+		if o.deliveredMs, ok = c.intArgOr(args[i+1], ErrClaimTime); ok {
+			o.deliveredMs = c.fromDay(o.deliveredMs)
+		}
 	case more && equalFold(args[i], "retrycount"):
 		o.deliveries, ok = c.intArgOr(args[i+1], ErrClaimRetryCount)
 	case more && equalFold(args[i], "lastid"):

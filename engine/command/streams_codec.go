@@ -83,16 +83,16 @@ func writeGroup(out *rdb.Value, g *stream.Group, typ byte) {
 	out.Length(uint64(g.EntriesRead()))
 	out.Length(uint64(g.Pending()))
 	g.PendingFrom(stream.ID{}, func(p stream.Pending) bool {
-		out.Raw(binary.LittleEndian.AppendUint64(p.ID.AppendKey(buf[:0]), uint64(p.DeliveredMs)))
+		out.Raw(binary.LittleEndian.AppendUint64(p.ID.AppendKey(buf[:0]), uint64(out.Time(p.DeliveredMs))))
 		out.Length(p.Deliveries)
 		return true
 	})
 	out.Length(uint64(g.Consumers()))
 	g.EachConsumer(func(no int, c *stream.Consumer) {
 		out.Text([]byte(c.Name()))
-		out.Raw(binary.LittleEndian.AppendUint64(buf[:0], uint64(c.SeenMs())))
+		out.Raw(binary.LittleEndian.AppendUint64(buf[:0], uint64(out.Time(c.SeenMs()))))
 		if typ == rdb.TypeStreamListpacks3 {
-			out.Raw(binary.LittleEndian.AppendUint64(buf[:0], uint64(c.ActiveMs())))
+			out.Raw(binary.LittleEndian.AppendUint64(buf[:0], uint64(out.Time(c.ActiveMs()))))
 		}
 		out.Length(uint64(c.Pending()))
 		g.PendingOf(no, stream.ID{}, func(p stream.Pending) bool {
@@ -167,7 +167,7 @@ func (r *streamReader) id() stream.ID {
 	return stream.ID{Ms: ms, Seq: r.length()}
 }
 
-func (r *streamReader) timeMs() int64 { return int64(binary.LittleEndian.Uint64(r.raw(8))) }
+func (r *streamReader) timeMs() int64 { return r.in.Time(int64(binary.LittleEndian.Uint64(r.raw(8)))) }
 
 func (r *streamReader) nodes() {
 	for n := r.length(); n > 0 && r.err == nil; n-- {

@@ -180,8 +180,12 @@ func (c *Ctx) infoConsumer(g *stream.Group, no int, count int64) {
 	c.Out.Map(5)
 	c.Out.BulkString("name")
 	c.Out.BulkString(consumer.Name())
-	c.infoInt("seen-time", consumer.SeenMs())
-	c.infoInt("active-time", consumer.ActiveMs())
+	c.infoInt("seen-time", c.toDay(consumer.SeenMs()))
+	activeMs := consumer.ActiveMs()
+	if activeMs != stream.NeverActive {
+		activeMs = c.toDay(activeMs)
+	}
+	c.infoInt("active-time", activeMs)
 	c.infoInt("pel-count", int64(consumer.Pending()))
 	c.infoPending(count, func(yield func(p stream.Pending) bool) { g.PendingOf(no, stream.ID{}, yield) }, func(p stream.Pending) {
 		c.Out.Array(3)
@@ -196,7 +200,7 @@ func (c *Ctx) infoPending(count int64, walk func(yield func(p stream.Pending) bo
 	walk(func(p stream.Pending) bool {
 		c.item()
 		head(p)
-		c.Out.Int(p.DeliveredMs)
+		c.Out.Int(c.toDay(p.DeliveredMs))
 		c.Out.Int(int64(p.Deliveries))
 		n++
 		return n != count

@@ -45,6 +45,7 @@ type Source struct {
 	unpackedMax uint64
 	each        func(bytes int)
 	trusted     bool
+	offsetMs    int64
 }
 
 // NewSource returns a source of one value: the body of a payload.
@@ -52,6 +53,12 @@ func NewSource(body []byte) *Source { return &Source{buf: body, end: len(body)} 
 
 // OnText has each called for every text, with its length in bytes: a value may have millions.
 func (s *Source) OnText(each func(bytes int)) { s.each = each }
+
+// Offset says that times are read which had so much added when they were written (Writer.Offset).
+func (s *Source) Offset(ms int64) { s.offsetMs = ms }
+
+// Time is a time that was read, as it is to be kept.
+func (s *Source) Time(ms int64) int64 { return shifted(ms, -s.offsetMs) }
 
 // Trust says that the values were taken in before: a snapshot holds them as they have
 // become since.

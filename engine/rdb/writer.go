@@ -33,8 +33,12 @@ type Writer struct {
 	buf []byte
 	err error
 	// value is the one being written.
-	value Value
+	value    Value
+	offsetMs int64
 }
+
+// Offset has so much added to all times that are written from now on: they are kept in another time than that of day.
+func (x *Writer) Offset(ms int64) { x.offsetMs = ms }
 
 // NewWriter begins a file.
 func NewWriter(w io.Writer) *Writer {
@@ -83,23 +87,42 @@ func (x *Writer) SelectDB(db int) {
 // is to be written next to what is returned.
 func (x *Writer) Key(key []byte, expireAtMs int64, typ byte) *Value {
 	if expireAtMs != 0 {
-		x.buf = binary.LittleEndian.AppendUint64(append(x.buf, opExpireMs), uint64(expireAtMs))
+		x.buf = binary.LittleEndian.AppendUint64(append(x.buf, opExpireMs), uint64(shifted(expireAtMs, x.offsetMs)))
 	}
 	x.buf = AppendText(append(x.buf, typ), key)
-	x.value = Value{buf: x.buf, out: x}
+	x.value = Value{buf: x.buf, out: x, offsetMs: x.offsetMs}
 	return &x.value
 }
 
 // Value takes the body of one value: for a file, which it is passed on to in
 // pieces, or for a payload.
 type Value struct {
-	buf  []byte
-	out  *Writer
-	each func(bytes int)
+	buf      []byte
+	out      *Writer
+	each     func(bytes int)
+	offsetMs int64
 }
 
 // NewValue returns a Value that appends a payload's body to dst.
 func NewValue(dst []byte) *Value { return &Value{buf: dst} }
+
+// Offset is Writer.Offset for a payload.
+func (v *Value) Offset(ms int64) { v.offsetMs = ms }
+
+// Time is a time as it is to be written.
+func (v *Value) Time(ms int64) int64 { return shifted(ms, v.offsetMs) }
+
+// shifted adds an offset to a time. 0 and what is below are no times. A time does not become one of these, nor more
+// than a number holds.
+func shifted(ms, offsetMs int64) int64 {
+	switch {
+	case ms <= 0:
+		return ms
+	case offsetMs > 0 && ms > math.MaxInt64-offsetMs:
+		return math.MaxInt64
+	}
+	return max(ms+offsetMs, 1)
+}
 
 // OnText has each called for every text, with its length in bytes: a value may have millions.
 func (v *Value) OnText(each func(bytes int)) { v.each = each }

@@ -31,6 +31,33 @@ type expiryIndex struct {
 	nextMs atomic.Int64
 	// size is the number of keys in the trees; readable without a lock.
 	size atomic.Int64
+	// waiting is the keyspace's: who waits for the first key to be due.
+	waiting *dueWaiter
+}
+
+// dueWaiter is who sleeps until the first key is due.
+type dueWaiter struct{ until atomic.Pointer[dueSleep] }
+
+type dueSleep struct {
+	atMs int64
+	wake func()
+}
+
+// look wakes who sleeps longer than until a key is due.
+func (d *dueWaiter) look(nextMs int64) {
+	if s := d.until.Load(); s != nil && nextMs != 0 && nextMs < s.atMs && d.until.CompareAndSwap(s, nil) {
+		s.wake()
+	}
+}
+
+// WakeBefore has wake called, once, as soon as a key is due before a time: who calls it sleeps until then. It replaces
+// what was asked for before. wake must not block; it is called by whoever changes the key.
+func (k *Keyspace) WakeBefore(atMs int64, wake func()) {
+	k.waiting.until.Store(&dueSleep{atMs, wake})
+	// What has come since the caller looked.
+	if nextMs, slot := k.NextExpiryMs(); slot >= 0 {
+		k.waiting.look(nextMs)
+	}
 }
 
 type expiry struct {
@@ -84,6 +111,7 @@ func (x *expiryIndex) refresh() {
 	}
 	x.nextMs.Store(nextMs)
 	x.size.Store(size)
+	x.waiting.look(nextMs)
 }
 
 // swap exchanges two databases.

@@ -65,6 +65,8 @@ type Keyspace struct {
 	memory    [Databases]atomic.Int64
 	cuts      uint64 // number of cuts opened so far
 	cut       atomic.Pointer[Cut]
+	// waiting is who waits for the first key to be due.
+	waiting dueWaiter
 	// gone is told of streams that leave; see TellGone.
 	gone func(db int, key []byte)
 
@@ -94,6 +96,9 @@ func New(cfg Config) *Keyspace {
 		panic(fmt.Sprintf("engine: %d lock slots", cfg.LockSlots))
 	}
 	k := &Keyspace{cfg: cfg, slots: make([]slotSpace, cfg.LockSlots)}
+	for i := range k.slots {
+		k.slots[i].expires.waiting = &k.waiting
+	}
 	for i := range 8 {
 		k.seed0 |= uint64(cfg.Seed[i]) << (8 * i)
 		k.seed1 |= uint64(cfg.Seed[8+i]) << (8 * i)

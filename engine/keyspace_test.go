@@ -192,3 +192,34 @@ func TestOtherDatabasesIndexIsLeftAlone(t *testing.T) {
 		t.Errorf("due at 1000: %v", due)
 	}
 }
+
+// Who sleeps until the first key is due is woken when one comes that is due before, once, and by nothing else.
+func TestWhoWaitsForADueKeyIsWoken(t *testing.T) {
+	ks := New(Config{LockSlots: 4})
+	woken := 0
+	set := func(key string, atMs int64) {
+		ks.SetString(ks.LockSlot([]byte(key)), 0, []byte(key), []byte("v"), atMs, 1)
+	}
+	want := func(what string, n int) {
+		t.Helper()
+		if woken != n {
+			t.Errorf("%s: woken %d times, want %d", what, woken, n)
+		}
+	}
+	wait := func(atMs int64) { ks.WakeBefore(atMs, func() { woken++ }) }
+	wait(1000)
+	set("lasts", 0)
+	set("later", 1000)
+	want("nothing is due before", 0)
+	set("sooner", 999)
+	set("soonest", 5)
+	want("two are", 1)
+	wait(5)
+	want("asked again", 1)
+	wait(6)
+	want("one was there already", 2)
+	ks.Remove(ks.LockSlot([]byte("soonest")), 0, []byte("soonest"), 2)
+	wait(500)
+	set("again", 400)
+	want("asked anew", 3)
+}

@@ -80,6 +80,11 @@ func TestSettingTheTimeOfDayChangesNoTimeToLive(t *testing.T) {
 		m.want("*1\r\n"+num(absolute+offset), "hpexpiretime", "h", "fields", "1", "f")
 		m.wantRead(num(absolute+offset), "pexpiretime", "absolute")
 		m.wantRead("*1\r\n"+num((absolute+offset+999)/1000), "hexpiretime", "h", "fields", "1", "f")
+		exec := txnOf(0, "pexpiretime", "absolute")
+		exec.Kind = KindExec
+		if got, want := string(readTxn(t, m.Machine, exec)), "*1\r\n"+num(absolute+offset)+"\r\n"; got != want {
+			t.Errorf("a transaction that reads gets %q, want %q", got, want)
+		}
 		m.setDay(0)
 		m.want(num(absolute), "pexpiretime", "absolute")
 	}

@@ -109,7 +109,7 @@ func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte
 	if err := st.sched.Lock(ctx, &r.ticket, &r.access); err != nil {
 		return nil, err
 	}
-	x.ctx.NowMs = r.ticket.Moment
+	x.ctx.NowMs, x.ctx.DayOffsetMs = r.ticket.Moment, m.DayOffsetMs()
 	for i := range t.Watches {
 		// A watched key that is due has changed.
 		x.ctx.PeekDB(t.Watches[i].DB, t.Watches[i].Key)

@@ -397,12 +397,14 @@ func infoRaft(n *Node, t *infoText) {
 		}
 		txns, bytes := s.Outstanding()
 		c := s.Machine().Counters()
-		t.add("raft_shard"+strconv.Itoa(i), fmt.Sprintf("role=%s,term=%d,leader=%s,committed=%d,queued=%d,executed=%d,lag=%d,outstanding_txns=%d,outstanding_bytes=%d,entries=%d,txns=%d,duplicates=%d,panics=%d",
-			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load()))
+		t.add("raft_shard"+strconv.Itoa(i), fmt.Sprintf("role=%s,term=%d,leader=%s,committed=%d,queued=%d,executed=%d,lag=%d,outstanding_txns=%d,outstanding_bytes=%d,entries=%d,txns=%d,duplicates=%d,panics=%d,day_offset_ms=%d,day_ahead_ms=%.1f",
+			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load(), g.DayOffsetMs, g.ClockAheadMs))
 	}
 	if len(n.shards()) == 0 {
 		t.add("raft_role", "none")
 	}
+	t.add("clock_off_ms", fmt.Sprintf("%.1f", n.clockOffMs()))
+	t.add("clock_wrong", yes(n.clockWrong(n.self.ID()) != 0))
 	m := n.metaGroup.Stats()
 	t.add("raft_meta", fmt.Sprintf("role=%s,term=%d,committed=%d", m.Role, m.Term, m.CommitIndex))
 }

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"lockstep/cluster/caught"
+	"lockstep/cluster/clock"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
@@ -68,6 +69,8 @@ type Node struct {
 	boot    uint64
 	// useTick is the clock of uses of keys.
 	useTick atomic.Uint32
+	// clocks knows what the other nodes' clocks show.
+	clocks *clock.Exchange
 	// leaders knows who leads each shard; exchange keeps it like the other nodes'.
 	leaders  *leaders.Table
 	exchange *leaders.Exchange

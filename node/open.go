@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster"
+	"lockstep/cluster/clock"
 	"lockstep/cluster/feed"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
@@ -41,6 +42,8 @@ func (n *Node) listenPeers(context.Context) error {
 	n.secrets.port.Store(t)
 	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Seen: func() uint64 { return n.machine.View().Index }, Panics: n.panics.peers})
 	n.handleCalls(t)
+	n.openClocks()
+	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Serve(reply) })
 	t.HandleAside(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveExamine(payload, reply) })
 	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
 	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
@@ -212,6 +215,9 @@ func (n *Node) openMeta(context.Context) error {
 	}
 	n.meta = meta.NewClient(n.machine, n.metaGroup, n.courier, n.metaGroup.Short)
 	n.courier.Handle(verbUsers, n.serveUsers)
+	n.machine.OnChange(func(*meta.View) { n.clocks.Kick() })
+	n.background.run(func() { n.clocks.Run(n.ctx) })
+	n.background.run(n.watchClock)
 	return n.bootstrap(n.metaGroup)
 }
 
@@ -269,6 +275,7 @@ func (n *Node) kick(group uint32) {
 func (n *Node) shardConfig(group uint32) shard.Config {
 	s := n.cfg.Current()
 	gcfg := n.groupConfig(group)
+	gcfg.StandsBack = n.standsBack
 	machine := machineConfig(n.self.Creation, group)
 	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }}
 	machine.UseTick = func() uint32 { return n.useTick.Load() }
@@ -290,6 +297,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
 		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
+		Clocks: n.clocks.Now, ClockLimit: n.clockLimit,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
 			return router.SendWaitList(ctx, n.transport, addr, group, list)
@@ -350,7 +358,7 @@ func (n *Node) reconcile(context.Context) error {
 		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
 		Group: membership.NewReplica(n.metaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Secret: n.secrets.toHand, Panics: n.panics.peers, Log: n.log,
+		OnRemoved: n.removed, Secret: n.secrets.toHand, Panics: n.panics.peers, ClockOff: n.clockWrong, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
 	for _, s := range n.shards() {

@@ -29,6 +29,7 @@ var orders = map[string]order{
 	"PROMOTE":  {1, 1, (*Node).promoteOrder},
 	"DRAIN":    {1, 2, (*Node).drainOrder},
 	"REPLICAS": {1, 1, (*Node).replicasOrder},
+	"CLOCK":    {1, 1, (*Node).clockOrder},
 	"UPGRADE":  {0, 1, (*Node).upgradeOrder},
 	"LEAVE":    {0, 0, (*Node).leaveOrder},
 	"SECRET":   {1, 1, (*Node).secretOrder},

@@ -23,8 +23,9 @@ func (n *Node) place() {
 	metaReplica := membership.NewReplica(n.metaGroup)
 	n.placement = placement.New(placement.Config{
 		Self: n.self.ID(), Meta: n.meta, Courier: n.courier, Leads: metaReplica.Leads,
-		Acked: func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
-		Ask:   n.askLed,
+		Acked:    func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
+		ClockOff: n.clockWrong,
+		Ask:      n.askLed,
 		Transfer: func(ctx context.Context, shard uint32, to meta.NodeID) error {
 			_, err := m.Transfer(ctx, shard, string(to))
 			return err

@@ -98,6 +98,7 @@ func (n *Node) ownStatus() status.Node {
 		LogStore: n.self.LogStore, WantedLogStore: string(n.cfg.Current().LogStore),
 		UptimeSec: int64(time.Since(n.started).Seconds()), RSSBytes: residentBytes(),
 	}
+	s.ClockOffMs, s.ClockLimitMs = n.clockOffMs(), n.clockLimit().Milliseconds()
 	n.front.fill(&s)
 	for _, sh := range n.shards() {
 		g := n.groupStatus(strconv.Itoa(int(sh.ID())), sh.Group(), sh)
@@ -152,7 +153,8 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 	if s != nil {
 		out.Executed, out.Version = executedOf(st.Applied, s.Machine()), s.Machine().Settings().Version
 		if st.Role == "leader" {
-			out.ClockAheadMs = s.ClockAheadMs()
+			day := s.Day()
+			out.ClockAheadMs, out.DayOffsetMs, out.ClockUnknown = day.AwayMs, day.OffsetMs, !day.Known
 		}
 	}
 	out.Lag = st.CommitIndex - min(st.CommitIndex, out.Executed)

@@ -265,6 +265,37 @@ func TestLeadershipMovesOnOrder(t *testing.T) {
 	}
 }
 
+// A node with a wrong clock is given no shard, by an order neither, unless there is no other.
+func TestLeadershipDoesNotMoveToAWrongClock(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.cluster(3)
+	ctx := w.ctx()
+	wrong := func(n *worldNode) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.wrong == nil {
+			w.wrong = map[meta.NodeID]bool{}
+		}
+		w.wrong[n.self.ID] = true
+	}
+	if _, err := nodes[0].Transfer(ctx, 0, "n1"); err != nil {
+		t.Fatal(err)
+	}
+	wrong(nodes[1])
+	_, err := nodes[0].Transfer(ctx, 0, "n2")
+	refusedWith(t, err, ErrNoTarget, "the clock of node n2 is 1h0m0s off")
+	if got, err := nodes[0].Transfer(ctx, meta.GroupID, "n2"); err != nil || got != nodes[1].self.ID {
+		t.Errorf("the meta group, which has no time, went to %s, %v", got, err)
+	}
+	if got, err := nodes[0].Transfer(ctx, 0, ""); err != nil || got != nodes[2].self.ID {
+		t.Errorf("it went to %s, %v", got, err)
+	}
+	nodes[0].kill()
+	if got, err := nodes[2].Transfer(ctx, 0, ""); err != nil || got != nodes[1].self.ID {
+		t.Errorf("where nobody else was left it went to %s, %v", got, err)
+	}
+}
+
 func TestANodeThatStopsHandsOverWhatItLeads(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(2)

@@ -27,6 +27,9 @@ type Config struct {
 	// LostAfter is for how long a voter of the meta group must have been silent to
 	// lose its seat; 0: never. nil is 0.
 	LostAfter func() time.Duration
+	// ClockOff is how far a node's clock is ahead of the others', where that is more than it may be, else 0; nil: all
+	// clocks are right.
+	ClockOff func(id meta.NodeID) time.Duration
 	// HearsLeader tells whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
 	// Also are addresses of other nodes beside those that PeerAddrs finds, such
@@ -78,7 +81,7 @@ func Start(cfg Config) *Manager {
 		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met, Secret: cfg.Secret, Panics: cfg.Panics}),
 		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, Courier: cfg.Courier}),
 	}
-	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group})
+	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group, ClockOff: cfg.ClockOff})
 	m.Attach(meta.GroupID, cfg.Group)
 	cfg.Machine.OnChange(func(*meta.View) { m.kickAll() })
 	v := NewVigil(VigilConfig{
@@ -170,7 +173,7 @@ func (m *Manager) Drain(ctx context.Context) error {
 		groups = append(groups, a.Group)
 	}
 	m.mu.RUnlock()
-	return Drain(ctx, m.cfg.Self, groups, m.cfg.Meta.View())
+	return m.drain(ctx, groups)
 }
 
 // Close ends all work and waits for it. It does not close the groups. It must

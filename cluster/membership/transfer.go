@@ -37,6 +37,8 @@ type TransfersConfig struct {
 	Courier *courier.Courier
 	// Group returns this node's replica of a group; nil: none.
 	Group func(group uint32) Group
+	// ClockOff is Config.ClockOff.
+	ClockOff func(id meta.NodeID) time.Duration
 }
 
 // Transfers moves the leadership of groups between nodes.
@@ -119,6 +121,9 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 		if n.Drained {
 			return nil, ErrNoTarget.With(fmt.Sprintf("node %s is drained; end that first (clusterctl drain %s --off)", n.Name, n.Name))
 		}
+		if off := t.cfg.clockOff(n.ID); off != 0 && group != meta.GroupID {
+			return nil, ErrNoTarget.With(fmt.Sprintf("the clock of node %s is %v off; set it first", n.Name, off.Round(time.Millisecond)))
+		}
 		id = n.ID
 	}
 	if id == t.cfg.Self {
@@ -127,18 +132,35 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 	if req.Term != term {
 		return nil, ErrLedAnew
 	}
-	target, err := handOver(ctx, g, t.cfg.Self, id, t.cfg.View())
+	target, err := handOver(ctx, g, t.cfg.Self, id, t.cfg.unsuited())
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(target)
 }
 
+func (c *TransfersConfig) clockOff(id meta.NodeID) time.Duration {
+	if c.ClockOff == nil {
+		return 0
+	}
+	return c.ClockOff(id)
+}
+
+// unsuited tells which nodes should lead only where nobody else can: those that are drained, and those whose clock is
+// wrong.
+func (c *TransfersConfig) unsuited() func(id meta.NodeID) bool {
+	view := c.View()
+	return func(id meta.NodeID) bool {
+		n, _ := view.Node(id)
+		return n.Drained || c.clockOff(id) != 0
+	}
+}
+
 // handOver moves the leadership of a group that this node leads to one node,
 // or to the best if to is empty.
-func handOver(ctx context.Context, g Group, self, to meta.NodeID, view *meta.View) (meta.NodeID, error) {
+func handOver(ctx context.Context, g Group, self, to meta.NodeID, unsuited func(meta.NodeID) bool) (meta.NodeID, error) {
 	peers, index := observe(g, self, time.Now())
-	target, err := chooseHeir(peers, g, to, view)
+	target, err := chooseHeir(peers, g, to, unsuited)
 	if err != nil {
 		return "", err
 	}
@@ -150,10 +172,10 @@ func handOver(ctx context.Context, g Group, self, to meta.NodeID, view *meta.Vie
 }
 
 // chooseHeir returns the server that should lead next: the one asked for, or
-// the voter that has most of the log, one that is drained only if there
+// the voter that has most of the log, one that is unsuited only if there
 // is no other.
-func chooseHeir(peers []Peer, g Group, to meta.NodeID, view *meta.View) (Peer, error) {
-	best, bestMatch, bestDrained := -1, uint64(0), false
+func chooseHeir(peers []Peer, g Group, to meta.NodeID, unsuited func(meta.NodeID) bool) (Peer, error) {
+	best, bestMatch, bestUnsuited := -1, uint64(0), false
 	for i, p := range peers {
 		if to != "" && p.ID == to {
 			return p, fit(p)
@@ -161,10 +183,9 @@ func chooseHeir(peers []Peer, g Group, to meta.NodeID, view *meta.View) (Peer, e
 		if to != "" || p.Self || fit(p) != nil {
 			continue
 		}
-		n, _ := view.Node(p.ID)
-		match := g.Progress(p.ID).Match
-		if best < 0 || bestDrained && !n.Drained || bestDrained == n.Drained && match > bestMatch {
-			best, bestMatch, bestDrained = i, match, n.Drained
+		bad, match := unsuited(p.ID), g.Progress(p.ID).Match
+		if best < 0 || bestUnsuited && !bad || bestUnsuited == bad && match > bestMatch {
+			best, bestMatch, bestUnsuited = i, match, bad
 		}
 	}
 	if best >= 0 {
@@ -189,21 +210,21 @@ func fit(p Peer) error {
 	return nil
 }
 
-// Drain hands over every group in groups that this node leads, before it
+// drain hands over every group in groups that this node leads, before it
 // stops. It gives up when ctx ends; the others then elect by themselves.
-func Drain(ctx context.Context, self meta.NodeID, groups []Group, view *meta.View) error {
+func (t *Transfers) drain(ctx context.Context, groups []Group) error {
 	failed := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
-		all.Go(func() { failed[i] = drainOne(ctx, self, g, view) })
+		all.Go(func() { failed[i] = t.drainOne(ctx, g) })
 	}
 	all.Wait()
 	return errors.Join(failed...)
 }
 
-func drainOne(ctx context.Context, self meta.NodeID, g Group, view *meta.View) error {
+func (t *Transfers) drainOne(ctx context.Context, g Group) error {
 	for g.Leads() {
-		_, err := handOver(ctx, g, self, "", view)
+		_, err := handOver(ctx, g, t.cfg.Self, "", t.cfg.unsuited())
 		if errors.Is(err, ErrNoTarget) {
 			return err // alone, or the only one up to date
 		}

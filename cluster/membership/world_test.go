@@ -22,6 +22,8 @@ type world struct {
 	index  uint64
 	groups map[uint32]*worldGroup
 	nodes  map[string]*worldNode // by peer address
+	// wrong are the nodes whose clocks are.
+	wrong map[meta.NodeID]bool
 }
 
 type worldGroup struct {
@@ -79,6 +81,7 @@ func (w *world) start(self meta.Node) *worldNode {
 		Self: self.ID, PeerAddr: self.PeerAddr, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Group: worldReplica{n, meta.GroupID},
 		HearsLeader: func() bool { return w.hears(self.ID) },
 		OnRemoved:   func(why string) { n.removed <- why },
+		ClockOff:    w.clockOff,
 		Log:         quietLog(),
 	})
 	for g := range uint32(worldShards) {
@@ -86,6 +89,16 @@ func (w *world) start(self meta.Node) *worldNode {
 	}
 	w.t.Cleanup(n.kill)
 	return n
+}
+
+// clockOff is an hour for the nodes whose clock is wrong.
+func (w *world) clockOff(id meta.NodeID) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wrong[id] {
+		return time.Hour
+	}
+	return 0
 }
 
 // kill ends a node's process; the others elect.

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"slices"
+	"time"
 
 	"lockstep/cluster/meta"
 )
@@ -24,6 +25,9 @@ type NodeFacts struct {
 	Missing bool
 	// Lost: it has been dead for so long that its replicas are to be had elsewhere.
 	Lost bool
+	// ClockOff is how far its clock is ahead of the others', where that is more than it may be; else 0. It keeps its
+	// replicas, and leads nothing that others can lead.
+	ClockOff time.Duration
 }
 
 // ShardFacts is what a shard's leader says; the zero value: no leader is known.

@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"lockstep/cluster/meta"
 )
@@ -31,7 +32,7 @@ func (p *planner) lead() {
 // mayLead tells whether a node may be given shards to lead.
 func (l *leaderPlan) mayLead(id meta.NodeID) bool {
 	f := l.facts.node(id)
-	return l.isGood(id) && f.Alive && f.Steady
+	return l.isGood(id) && f.Alive && f.Steady && f.ClockOff == 0
 }
 
 // heirs are the replicas of a shard that could lead it in place of who does.
@@ -55,11 +56,21 @@ func (l *leaderPlan) heirs(i int) []meta.NodeID {
 func (l *leaderPlan) flee() bool {
 	for i := range l.view.Shards {
 		from := l.facts.shard(i).Leader
-		if n, ok := l.view.Node(from); !ok || !n.Drained {
+		n, known := l.view.Node(from)
+		if !known {
+			continue
+		}
+		why := ""
+		switch off := l.facts.node(from).ClockOff; {
+		case n.Drained:
+			why = fmt.Sprintf("%s is drained", from)
+		case off != 0:
+			why = fmt.Sprintf("the clock of %s is %v off", from, off.Round(time.Millisecond))
+		default:
 			continue
 		}
 		if heirs := l.heirs(i); len(heirs) > 0 {
-			l.give(i, heirs[0], fmt.Sprintf("%s is drained", from))
+			l.give(i, heirs[0], why)
 			return true
 		}
 	}

@@ -63,6 +63,8 @@ type Config struct {
 	// Acked is when the newest request to a node was sent that it has acknowledged,
 	// as this node knows it as the meta group's leader; zero: never.
 	Acked func(id meta.NodeID) time.Time
+	// ClockOff is NodeFacts.ClockOff; nil: all clocks are right.
+	ClockOff func(id meta.NodeID) time.Duration
 	// Ask asks a node which shards it leads, and how they are.
 	Ask func(ctx context.Context, n meta.Node) ([]Led, error)
 	// Transfer moves the leadership of a shard to a node.
@@ -209,7 +211,11 @@ func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
 			if _, known := l.since[n.ID]; !known {
 				l.since[n.ID] = now
 			}
-			facts[n.ID] = NodeFacts{Alive: true, Steady: now.Sub(l.since[n.ID]) >= steadyNode}
+			f := NodeFacts{Alive: true, Steady: now.Sub(l.since[n.ID]) >= steadyNode}
+			if l.cfg.ClockOff != nil {
+				f.ClockOff = l.cfg.ClockOff(n.ID)
+			}
+			facts[n.ID] = f
 			continue
 		}
 		delete(l.since, n.ID)

@@ -278,6 +278,56 @@ func TestADrainedNodeGivesUpWhatOthersCanTake(t *testing.T) {
 	}
 }
 
+// A node with a wrong clock gives up what it leads to others, is given nothing, and keeps its replicas. Where all
+// others are down it leads on.
+func TestANodeWithAWrongClockLeadsWhereNobodyElseCan(t *testing.T) {
+	for _, nodes := range []int{3, 4} {
+		w := newWorld(t, uint64(nodes), 6, 3, nodes)
+		w.settle()
+		id := w.good()[0]
+		before := 0
+		for i := range w.groups {
+			if w.groups[i].leader == id {
+				before++
+			}
+		}
+		replicas := func() (n int) {
+			for _, s := range w.view().Shards {
+				if s.Has(id) {
+					n++
+				}
+			}
+			return n
+		}
+		had := replicas()
+		w.wrong[id] = true
+		w.settle()
+		for i := range w.groups {
+			if w.groups[i].leader == id {
+				t.Errorf("%d nodes: it leads shard %d", nodes, i)
+			}
+		}
+		if before == 0 || replicas() != had {
+			t.Errorf("%d nodes: it led %d shards, and has %d replicas of %d", nodes, before, replicas(), had)
+		}
+		delete(w.wrong, id)
+		w.settle()
+		w.checkSettled()
+	}
+	w := newWorld(t, 1, 2, 3, 3)
+	w.settle()
+	good := w.good()
+	w.wrong[good[0]] = true
+	for _, id := range good[1:] {
+		w.wrong[id] = true
+	}
+	for i := range w.groups {
+		if r := Plan(w.view(), w.facts(), Limits{CopiesMax: 1}); len(r.Steps) != 0 {
+			t.Errorf("all clocks are wrong, and shard %d is to move: %+v", i, r.Steps)
+		}
+	}
+}
+
 func TestALeavingNodeWithoutASuccessorLeavesAllTheSame(t *testing.T) {
 	w := newWorld(t, 3, 3, 3, 3)
 	w.settle()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
@@ -24,6 +25,8 @@ type world struct {
 	groups  []*group
 	up      map[meta.NodeID]bool
 	lost    map[meta.NodeID]bool
+	// wrong are the nodes whose clocks are.
+	wrong map[meta.NodeID]bool
 	// data are the replicas that nodes have on their disks.
 	data map[string]bool
 	// begun are all steps that were carried out.
@@ -45,7 +48,7 @@ func (w *world) Append(_ context.Context, data []byte) error {
 }
 
 func newWorld(t *testing.T, seed uint64, shards, replicas, nodes int) *world {
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), machine: meta.NewMachine(), up: map[meta.NodeID]bool{}, lost: map[meta.NodeID]bool{}, data: map[string]bool{}}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), machine: meta.NewMachine(), up: map[meta.NodeID]bool{}, lost: map[meta.NodeID]bool{}, wrong: map[meta.NodeID]bool{}, data: map[string]bool{}}
 	c := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
 	t.Cleanup(c.Close)
 	w.client = meta.NewClient(w.machine, w, c, nil)
@@ -89,7 +92,11 @@ func (w *world) view() *meta.View { return w.machine.View() }
 func (w *world) facts() *Facts {
 	f := &Facts{Nodes: map[meta.NodeID]NodeFacts{}}
 	for _, n := range w.view().Nodes {
-		f.Nodes[n.ID] = NodeFacts{Alive: w.up[n.ID], Steady: w.up[n.ID], Missing: w.lost[n.ID], Lost: w.lost[n.ID]}
+		facts := NodeFacts{Alive: w.up[n.ID], Steady: w.up[n.ID], Missing: w.lost[n.ID], Lost: w.lost[n.ID]}
+		if w.wrong[n.ID] {
+			facts.ClockOff = time.Hour
+		}
+		f.Nodes[n.ID] = facts
 	}
 	for i := range w.groups {
 		f.Shards = append(f.Shards, w.shardFacts(i))
@@ -231,7 +238,7 @@ func (w *world) carryOut(s Step) {
 	case MoveLeader:
 		g := w.groups[s.Shard]
 		at := slices.IndexFunc(g.servers, func(m membership.Server) bool { return m.ID == s.Node && m.Voter })
-		if n, _ := w.view().Node(s.Node); at < 0 || n.Drained || !w.up[s.Node] {
+		if n, _ := w.view().Node(s.Node); at < 0 || n.Drained || !w.up[s.Node] || w.wrong[s.Node] {
 			w.t.Fatalf("the leadership of shard %d for %+v", s.Shard, n)
 		}
 		g.leader = s.Node

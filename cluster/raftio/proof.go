@@ -163,6 +163,7 @@ type Transport struct {
 	pledge    Pledge
 	entry     func(*raft.Log) error
 	transfers transfers
+	standing  standing
 	installs  installs
 	// raft is whom requests are for; it is set by Begin.
 	raft Following
@@ -195,8 +196,10 @@ type TransportConfig struct {
 	// Covered is the last entry of the newest snapshot, if it is from an index on and not
 	// in this node's log, and its term (Stores.Covered).
 	Covered func(from uint64) (last, term uint64)
-	// Heartbeat is Raft's heartbeat timeout.
-	Heartbeat time.Duration
+	// Heartbeat and Election are Raft's timeouts.
+	Heartbeat, Election time.Duration
+	// StandsBack says why this node should not lead as long as another one can, nil: it may; nil: it always may.
+	StandsBack func() error
 	// Pledge is what a former replica of this node has left.
 	Pledge Pledge
 	// Entry says what is wrong with an entry that another node has sent; nil: nothing is.
@@ -214,7 +217,7 @@ type Following interface {
 func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
 	t := &Transport{
 		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, covered: cfg.Covered, pledge: cfg.Pledge, entry: cfg.Entry,
-		transfers: transfers{heartbeat: cfg.Heartbeat}, incoming: make(chan raft.RPC), closed: make(chan struct{}),
+		transfers: transfers{heartbeat: cfg.Heartbeat}, standing: newStanding(&cfg), incoming: make(chan raft.RPC), closed: make(chan struct{}),
 	}
 	return t
 }

@@ -84,6 +84,13 @@ func (x *transfers) receive(command any) error {
 	return nil
 }
 
+// heardLast is when a leader last sent a request here; 0: none has.
+func (x *transfers) heardLast() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.heardAt
+}
+
 // ask tells whether a request for votes in a term may pass the stickiness, or why it
 // must not go out; transfer: Raft says that it was ordered.
 func (x *transfers) ask(term uint64, transfer bool) (passes bool, err error) {
@@ -135,6 +142,9 @@ func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, ar
 		return err
 	}
 	if _, err := t.transfers.ask(args.Term, false); err != nil {
+		return err
+	}
+	if err := t.standing.mayStand(t.transfers.heardLast()); err != nil {
 		return err
 	}
 	if err := t.NetworkTransport.RequestPreVote(id, named(id, addr), args, resp); err != nil {

@@ -1,116 +1,290 @@
 package shard
 
 import (
-	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
+	"lockstep/cluster"
+	"lockstep/cluster/clock"
+	"lockstep/cluster/raftio"
 	"lockstep/engine/command"
 	"lockstep/fsm"
 )
 
-// A log may be ahead of the wall clock, which was set back, or is another
-// machine's. A leader that has just been started reads it when it leads already:
-// its time goes on from the last stamp, and does not stand still until the wall
-// clock has come there.
-func TestTimeGoesOnFromALogThatIsAheadOfTheWallClock(t *testing.T) {
-	n := newLoneNode(t, 1, command.DefaultSettings)
-	s := n.shards[0]
-	s.clock.ahead(time.Hour)
-	if _, err := n.propose(0, "set", "before", "1"); err != nil {
-		t.Fatal(err)
+// clockWorld is a shard of nodes whose wall clocks can be set.
+type clockWorld struct {
+	*shardWorld
+	mu sync.Mutex
+	// ahead is how far each node's wall clock is ahead of the true time.
+	ahead map[raft.ServerID]time.Duration
+	// mute: nobody says what his clock shows, not even to himself.
+	mute bool
+}
+
+// newClockWorld starts nodes n1, n2 and so on, with clocks that are so far ahead.
+func newClockWorld(t *testing.T, ahead ...time.Duration) *clockWorld {
+	w := &clockWorld{shardWorld: &shardWorld{world: &world{t: t}}, ahead: map[raft.ServerID]time.Duration{}}
+	for i, d := range ahead {
+		w.ahead[raft.ServerID(fmt.Sprintf("n%d", i+1))] = d
 	}
-	ahead := s.machine.StampMs()
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	cfg := s.cfg
-	cfg.Boot++
-	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	n.shards[0] = s
-	n.until("leadership", s.Leads)
-	const ttlMs = 50
-	if _, err := n.propose(0, "set", "due", "1", "px", "50"); err != nil {
-		t.Fatal(err)
-	}
-	n.until("a key is due", func() bool {
-		reply, err := n.propose(0, "exists", "due")
-		return err == nil && string(reply) == ":0\r\n"
+	w.found(len(ahead), raftio.StoreBolt, steady, func(g GroupConfig) Config {
+		cfg := w.shardOf(g)
+		cfg.Clocks = func(voters []string) clock.Now { return w.now(g.LocalID, voters) }
+		return cfg
 	})
-	if at := s.machine.StampMs(); at < ahead+ttlMs {
-		t.Errorf("the key was due at %d, after %d", at, ahead)
+	return w
+}
+
+// now is what a majority of the nodes that run says, asked within a millisecond.
+func (w *clockWorld) now(self raft.ServerID, voters []string) clock.Now {
+	w.world.mu.Lock()
+	nodes := append([]*testNode(nil), w.nodes...)
+	w.world.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	mono, wall := raftio.Now().Microseconds(), time.Now().UnixMicro()
+	now := clock.Now{MonoUs: mono, OwnUs: wall + w.ahead[self].Microseconds(), LeastUs: clock.Never, MostUs: clock.Always}
+	var readings []clock.Reading
+	for _, n := range nodes {
+		n.mu.Lock()
+		open := n.open || n.id == self
+		n.mu.Unlock()
+		if open && slices.Contains(voters, string(n.id)) && !w.mute {
+			readings = append(readings, clock.Take(wall+w.ahead[n.id].Microseconds(), mono-500, mono+500))
+		}
+	}
+	if least, most := clock.Majority(len(voters), readings); least != clock.Never {
+		now.LeastUs, now.MostUs = least+mono, most+mono
+	}
+	return now
+}
+
+// set sets the clocks of some nodes.
+func (w *clockWorld) setClocks(ahead time.Duration, nodes ...*testNode) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range nodes {
+		w.ahead[n.id] = ahead
 	}
 }
 
-// ahead puts a clock forward.
-func (c *clock) ahead(d time.Duration) {
-	c.mu.Lock()
-	c.baseMs += d.Milliseconds()
-	c.mu.Unlock()
+func (w *clockWorld) setMute(mute bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mute = mute
 }
 
-// A node may have been started under a wall clock that was wrong, and lead much
-// later: from the first entry of a term it goes by the wall clock of that time.
-func TestATermBeginsByItsOwnWallClock(t *testing.T) {
-	n := newLoneNode(t, 1, command.DefaultSettings)
-	s := n.shards[0]
-	s.clock.mu.Lock()
-	s.clock.baseMs += time.Hour.Milliseconds()
-	s.clock.term-- // so it was before this node led
-	s.clock.mu.Unlock()
-	if _, err := n.propose(0, "set", "k", "1"); err != nil {
-		t.Fatal(err)
-	}
-	if ahead := s.machine.StampMs() - time.Now().UnixMilli(); ahead > time.Minute.Milliseconds() {
-		t.Errorf("the entry is stamped %d ms ahead", ahead)
-	}
-}
-
-// A log that is an hour ahead comes back to wall time, never backwards, and stays
-// there; one that is not runs as the wall clock does.
-func TestALogThatIsAheadComesBackToWallTime(t *testing.T) {
-	begin := time.UnixMilli(1_000_000_000_000)
-	const hour = int64(time.Hour / time.Millisecond)
-	for _, ahead := range []int64{hour, 0, -hour} {
-		var c clock
-		c.at(1, begin.UnixMilli()+ahead, begin)
-		ahead = max(ahead, 0)
-		last := begin.UnixMilli() + ahead
-		for passed := time.Duration(0); passed <= 2*slower*time.Hour; passed += 777 * time.Millisecond {
-			now := c.at(1, 0, begin.Add(passed))
-			if now < last {
-				t.Fatalf("%d is before %d", now, last)
-			}
-			last = now
-			want := max(ahead-passed.Milliseconds()/slower, 0)
-			if got := now - begin.Add(passed).UnixMilli(); got != want {
-				t.Fatalf("after %v it is %d ms ahead, want %d", passed, got, want)
+// tell lets all replicas hear what the leader's log time is.
+func (w *clockWorld) tell() {
+	for _, from := range w.nodes {
+		for _, to := range w.nodes {
+			sent := raftio.Now().Microseconds()
+			if t, leads := from.shard.LogTime(); leads && from != to {
+				to.shard.HearTime(string(from.id), t, sent, raftio.Now().Microseconds())
 			}
 		}
 	}
 }
 
-func TestAKeyThatIsDueInAMillionYearsIsNotLookedForAllTheTime(t *testing.T) {
-	const nowMs = int64(1_700_000_000_000)
-	for dueMs, want := range map[int64]time.Duration{
-		nowMs - 5: time.Millisecond, nowMs: time.Millisecond, nowMs + 7: 7 * time.Millisecond, nowMs + 5000: expireEvery,
-		nowMs + 1<<44: expireEvery, 1 << 62: expireEvery, 1<<62 + 1<<61: expireEvery,
-	} {
-		if got := untilDue(dueMs, nowMs); got != want {
-			t.Errorf("due at %d: %v, want %v", dueMs, got, want)
+// serves waits until a node leads and may serve; the leadership is given to it if need be.
+func (w *clockWorld) serves(n *testNode) {
+	w.t.Helper()
+	w.until(string(n.id)+" leads", func() bool {
+		for _, other := range w.others(n) {
+			if other.group.IsLeader() {
+				_ = other.group.TransferTo(w.ctx(), n.id)
+			}
 		}
+		return n.shard.Leads()
+	})
+}
+
+// do runs a command on a node that leads and returns its reply.
+func (w *clockWorld) do(n *testNode, args ...string) (reply string) {
+	w.t.Helper()
+	w.until(args[0], func() bool {
+		r := <-w.propose(n, args...)
+		if r.Err == nil {
+			reply = strings.TrimSuffix(string(r.Replies[0].Bytes), "\r\n")
+		}
+		return r.Err == nil
+	})
+	return reply
+}
+
+// number is the number that a command answers.
+func (w *clockWorld) number(n *testNode, args ...string) int64 {
+	w.t.Helper()
+	reply := w.do(n, args...)
+	v, err := strconv.ParseInt(strings.TrimPrefix(reply, ":"), 10, 64)
+	if err != nil {
+		w.t.Fatalf("%q is answered %q", args, reply)
+	}
+	return v
+}
+
+// dayOf is by how much the time of day of a shard is ahead of the true time, give or take.
+func (w *clockWorld) dayOf(n *testNode) time.Duration {
+	return time.Duration(n.shard.nowMs()+n.shard.machine.DayOffsetMs()-time.Now().UnixMilli()) * time.Millisecond
+}
+
+// near tells whether two times are as near as a busy machine lets them be.
+func near(a, b time.Duration) bool { return (a - b).Abs() < 2*time.Second }
+
+const years = 10 * 365 * 24 * time.Hour
+
+// left wants a key to have so long to live, or a little less.
+func (w *clockWorld) left(n *testNode, key string, want time.Duration, since time.Time) {
+	w.t.Helper()
+	left := time.Duration(w.number(n, "pttl", key)) * time.Millisecond
+	if want -= time.Since(since); !near(left, want) {
+		w.t.Errorf("%s: %s has %v to live, want %v", n.id, key, left, want)
 	}
 }
 
-// The log's time goes on from its last stamp, also where the leader began before
-// it had applied that, and its own clock is far behind: keys expire in time.
-func TestTimeGoesOnBehindALogOfALaterTime(t *testing.T) {
+// A node whose wall clock is wrong comes to lead: no key that has time left is gone, nor does one stay, and a time of
+// day means what the others say. It makes no difference whether it was there before or has just been started.
+func TestALeaderWithAWrongClock(t *testing.T) {
+	for _, wrong := range []time.Duration{time.Hour, -time.Hour, years} {
+		t.Run(wrong.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newClockWorld(t, wrong, 0, 0)
+			bad, good := w.nodes[0], w.nodes[1]
+			w.serves(good)
+			began := time.Now()
+			w.do(good, "set", "k", "v", "px", "600000")
+			w.do(good, "set", "day", "v", "pxat", fmt.Sprint(began.Add(10*time.Minute).UnixMilli()))
+			for _, how := range []string{"told", "cold"} {
+				if how == "told" {
+					w.tell()
+				} else {
+					w.serves(good)
+					bad.stop()
+					bad.start()
+				}
+				w.serves(bad)
+				w.left(bad, "k", 10*time.Minute, began)
+				w.left(bad, "day", 10*time.Minute, began)
+				if ahead := w.dayOf(bad); !near(ahead, 0) {
+					t.Errorf("%s: its time of day is %v ahead", how, ahead)
+				}
+				w.do(bad, "set", "soon", "v", "pxat", fmt.Sprint(time.Now().Add(300*time.Millisecond).UnixMilli()))
+				w.until("what is due soon is gone", func() bool { return w.do(bad, "exists", "soon") == ":0" })
+			}
+			if set := bad.shard.TimesDaySet(); set != 0 {
+				t.Errorf("it has set the time of day %d times", set)
+			}
+		})
+	}
+}
+
+// Most clocks are set while a shard is led. What is left to live is left, and the time of day follows, whatever
+// becomes of the leader; also over a restart of all.
+func TestMostClocksAreSet(t *testing.T) {
+	for _, jump := range []time.Duration{time.Hour, -time.Hour, years} {
+		t.Run(jump.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newClockWorld(t, 0, 0, 0)
+			leader := w.nodes[1]
+			w.serves(leader)
+			began := time.Now()
+			w.do(leader, "set", "k", "v", "px", "600000")
+			w.tell()
+			w.setClocks(jump, w.nodes[0], w.nodes[1])
+			w.until("the time of day is set", func() bool { return near(w.dayOf(leader), jump) })
+			w.left(leader, "k", 10*time.Minute, began)
+			for _, n := range w.nodes {
+				w.until("all know", func() bool { return near(time.Duration(n.shard.machine.DayOffsetMs())*time.Millisecond, jump) })
+			}
+			w.serves(w.nodes[2])
+			w.left(w.nodes[2], "k", 10*time.Minute, began)
+			for _, n := range w.nodes {
+				n.stop()
+			}
+			for _, n := range w.nodes {
+				n.start()
+			}
+			w.serves(w.nodes[0])
+			w.left(w.nodes[0], "k", 10*time.Minute, began)
+			if ahead := w.dayOf(w.nodes[0]); !near(ahead, jump) {
+				t.Errorf("after a restart the time of day is %v ahead", ahead)
+			}
+		})
+	}
+}
+
+// The time of day is set at once where somebody orders it, and not at all where no majority says anything.
+func TestTheTimeOfDayIsSetByOrder(t *testing.T) {
+	t.Parallel()
+	w := newClockWorld(t, 0, 0, 0)
+	leader := w.nodes[0]
+	w.serves(leader)
+	w.setClocks(300*time.Millisecond, w.nodes...)
+	by, err := leader.shard.AdoptDay(w.ctx())
+	if err != nil || by < 200*time.Millisecond || by > 310*time.Millisecond {
+		t.Errorf("it was set by %v, %v", by, err)
+	}
+	if d := leader.shard.Day(); !d.Known || leader.shard.TimesDaySet() != 1 || d.AwayMs < -50 || d.AwayMs > 50 {
+		t.Errorf("%+v", d)
+	}
+	w.setMute(true)
+	if by, err := leader.shard.AdoptDay(w.ctx()); !errors.Is(err, ErrNoMajority) {
+		t.Errorf("without a majority it was set by %v, %v", by, err)
+	}
+}
+
+// A leader that does not know what the time is serves nobody: it would stamp a time that is long past.
+func TestWhoDoesNotKnowTheTimeServesNobody(t *testing.T) {
+	t.Parallel()
+	w := newClockWorld(t, 0, 0, 0)
+	w.setMute(true)
+	leader := w.leader()
+	for range 20 {
+		if r := <-w.propose(leader, "set", "k", "v"); !errors.Is(r.Err, cluster.ErrNotLeader) && !leader.shard.clock.begun() {
+			t.Fatalf("a write is answered %+v", r)
+		}
+	}
+	w.setMute(false)
+	w.serves(leader)
+	w.do(leader, "set", "k", "v")
+}
+
+// But it waits no longer than it must: where nobody can be asked, the last stamp counts.
+func TestWhoCannotLearnTheTimeGoesOnFromTheLastStamp(t *testing.T) {
+	t.Parallel()
+	w := newClockWorld(t, 0, 0, 0)
+	n := w.nodes[0]
+	w.serves(n)
+	w.do(n, "set", "k", "v", "px", "600000")
+	began := time.Now()
+	for _, n := range w.nodes {
+		n.stop()
+	}
+	w.setMute(true)
+	w.setClocks(years, w.nodes...)
+	for _, n := range w.nodes {
+		n.start()
+	}
+	w.serves(n)
+	left := time.Duration(w.number(n, "pttl", "k")) * time.Millisecond
+	if least := 10*time.Minute - time.Since(began); left < least-2*time.Second || left > 10*time.Minute {
+		t.Errorf("it has %v to live", left)
+	}
+}
+
+// A log was stamped ahead of the wall clock, which was set back, or was another machine's. A leader that has just been
+// started reads it when it leads already. Its log time goes on from there, and does not stand still; its time of day
+// comes back.
+func TestALogThatIsAheadOfTheWallClock(t *testing.T) {
+	t.Parallel()
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	dir := t.TempDir()
 	s := n.open(7, dir)
@@ -134,6 +308,46 @@ func TestTimeGoesOnBehindALogOfALaterTime(t *testing.T) {
 	if at := s.machine.StampMs(); at < later+20 || at > later+patience.Milliseconds() {
 		t.Errorf("the log's time went from %d to %d", later, at)
 	}
+	n.until("the time of day", func() bool {
+		ahead := time.Duration(s.machine.DayMs()-time.Now().UnixMilli()) * time.Millisecond
+		n.must(1, "set", "now", "v")
+		return near(ahead, 0)
+	})
+	day := time.Now().Add(200 * time.Millisecond).UnixMilli()
+	n.must(1, "set", "soon", "v", "pxat", strconv.FormatInt(day, 10))
+	n.until("what is due soon to expire", func() bool { return !n.has(1, "soon") })
+	if now := time.Now().UnixMilli(); now < day {
+		t.Errorf("it expired %d ms early", day-now)
+	}
+}
+
+func TestAKeyThatIsDueInAMillionYearsIsNotLookedForAllTheTime(t *testing.T) {
+	const nowMs = int64(1_700_000_000_000)
+	for dueMs, want := range map[int64]time.Duration{
+		nowMs - 5: time.Millisecond, nowMs: time.Millisecond, nowMs + 7: 7 * time.Millisecond, nowMs + 5000: expireEvery,
+		nowMs + 1<<44: expireEvery, 1 << 62: expireEvery, 1<<62 + 1<<61: expireEvery,
+	} {
+		if got := untilDue(dueMs, nowMs); got != want {
+			t.Errorf("due at %d: %v, want %v", dueMs, got, want)
+		}
+	}
+}
+
+// A key that comes while the leader waits for others, or for none, goes when it is due, and not when the leader would
+// have looked next.
+func TestKeysGoWhenTheyAreDue(t *testing.T) {
+	n := newLoneNode(t, 1, command.DefaultSettings)
+	ks := n.shards[0].machine.Keyspace()
+	inTime := 0
+	n.until("eight keys in a row to go in time", func() bool {
+		before, set := ks.Stats.Expired.Load(), time.Now()
+		n.must(0, "set", "k", "v", "px", "5")
+		n.until("the key to go", func() bool { return ks.Stats.Expired.Load() > before })
+		if inTime++; time.Since(set) > expireEvery/4 {
+			inTime = 0
+		}
+		return inTime == 8
+	})
 }
 
 // Names may be so long that those of all keys which are due are more than an entry

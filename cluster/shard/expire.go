@@ -31,11 +31,12 @@ func (s *Shard) expireLoop() {
 			return expireEvery
 		}
 		s.expireDue()
-		next, slot := s.machine.Keyspace().NextExpiryMs()
-		if slot < 0 {
-			return expireEvery
-		}
-		return untilDue(next, s.nowMs())
+		ks, nowMs := s.machine.Keyspace(), s.nowMs()
+		next, _ := ks.NextExpiryMs()
+		pause := untilDue(next, nowMs)
+		// A key that is due before those that were seen ends the pause.
+		ks.WakeBefore(min(next, nowMs+pause.Milliseconds()), s.expiry.Kick)
+		return pause
 	})
 }
 

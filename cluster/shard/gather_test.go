@@ -107,6 +107,7 @@ func TestWaitsInVainBecomeRare(t *testing.T) {
 func TestNobodyIsHeldUpByOneWhoDoesNotComeBack(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	leader := w.leader()
+	w.until("it serves", leader.shard.Leads)
 	for clients := 6; clients > 0; clients-- {
 		var all sync.WaitGroup
 		for range clients {

@@ -54,6 +54,8 @@ type GroupConfig struct {
 	// VotersLeast is how many voters the group must have before it takes writes on,
 	// or may be led by another node; nil: no matter how many.
 	VotersLeast func() int
+	// StandsBack says why this node should not lead as long as another one can, nil: it may; nil: it always may.
+	StandsBack func() error
 	// Pledge is what a replica of this group has promised that this node had before.
 	Pledge raftio.Pledge
 	// Made is called when the group's files are on disk, before it takes part in
@@ -223,7 +225,7 @@ func (g *Group) openLocked() error {
 	nt.TimeoutScale = bytesPerTimeout
 	p.trans = raftio.NewTransport(nt, raftio.TransportConfig{
 		Acks: g.acks, Hangs: stores.Hangs, TurnOff: g.lease.TurnOff, LastIndex: stores.Log.LastIndex, Covered: stores.Covered,
-		Heartbeat: ms(g.cfg.HeartbeatMs), Pledge: g.cfg.Pledge, Entry: stores.Examine,
+		Heartbeat: ms(g.cfg.HeartbeatMs), Election: ms(g.cfg.ElectionMs), StandsBack: g.cfg.StandsBack, Pledge: g.cfg.Pledge, Entry: stores.Examine,
 	})
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own, ownEnded: stores.Snapshots.OwnEnded}
 	p.fsm.tail.worked = g.cfg.Worked

@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"lockstep/cluster/raftio"
 	"lockstep/tests/standstill"
@@ -35,6 +36,10 @@ func TestAReplicaMadeAnewIsNotAnsweredByItsFormerEntries(t *testing.T) {
 	again()
 	w.leader()
 	<-still.Entered
+	// It has heard from the leader before what the time is, or it would take nothing on yet.
+	n.shard.clock.mu.Lock()
+	n.shard.clock.log.Hear(raftio.Now().Microseconds(), time.Now().UnixMicro(), 0)
+	n.shard.clock.mu.Unlock()
 	// So many that they leave as soon as the entry before them seems to have landed.
 	var answers []<-chan Result
 	for i := range 16 {

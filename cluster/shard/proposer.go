@@ -55,7 +55,7 @@ func (p *proposer) init(s *Shard) { p.shard = s }
 // wait for memory: ErrOutOfMemory says that there is none, ErrTooMuchAtOnce that
 // there may be for parts of the bundle.
 func (s *Shard) Propose(bundle []byte, n int, done func(Result)) {
-	if s.group.Short() {
+	if s.group.Short() || !s.clock.begun() {
 		// As in an election: the gateway asks again until it may.
 		done(Result{Err: cluster.ErrNotLeader})
 		return
@@ -80,6 +80,15 @@ func (s *Shard) Propose(bundle []byte, n int, done func(Result)) {
 // ProposeAgain is Propose for a bundle that may be in the log already: memory
 // does not matter to it, or its outcome would not be learnt.
 func (s *Shard) ProposeAgain(bundle []byte, n int, done func(Result)) {
+	if !s.clock.begun() {
+		done(Result{Err: cluster.ErrNotLeader})
+		return
+	}
+	s.proposeAlways(bundle, n, done)
+}
+
+// proposeAlways is for what the leader proposes for itself: it makes no difference to that what the time is.
+func (s *Shard) proposeAlways(bundle []byte, n int, done func(Result)) {
 	if c := s.admitted(bundle, n, done); c != nil {
 		s.queue(c)
 	}
@@ -229,7 +238,7 @@ func proposeError(err error) error {
 // proposeOwn puts one txn of the leader's own into the log and waits until it
 // has executed.
 func (s *Shard) proposeOwn(ctx context.Context, t fsm.Txn) error {
-	return runOwn(ctx, t, s.ProposeAgain)
+	return runOwn(ctx, t, s.proposeAlways)
 }
 
 // runOwn has one txn of the leader's own proposed and waits until it has executed.

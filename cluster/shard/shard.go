@@ -29,6 +29,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster"
+	"lockstep/cluster/clock"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
@@ -65,6 +66,10 @@ type Config struct {
 	// Memory is the sum that this node's shards are limited by; nil: this shard
 	// is alone.
 	Memory *Memory
+	// Clocks says what a majority of some nodes say the time is (clock.Exchange); nil: there is this node's clock alone.
+	Clocks func(nodes []string) clock.Now
+	// ClockLimit is how far the time of day may be from what a majority says before it is set; nil: half a second.
+	ClockLimit func() time.Duration
 	// OnLead is told when this node begins to lead; may be nil.
 	OnLead func()
 	// SendList gives a list of waiting clients to another node's replica (TakeList); nil: their
@@ -85,7 +90,7 @@ type Shard struct {
 	pending pending
 	admit   admission
 	propose proposer
-	clock   clock
+	clock   logClock
 	ticks   ticker
 	waiters waiters
 	evictor evictor
@@ -123,6 +128,7 @@ type Shard struct {
 func Open(cfg Config) (*Shard, error) {
 	s := &Shard{cfg: cfg, opened: make(chan struct{}), expiry: stepper.New()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.clock.init()
 	s.admit.init(cfg.OutstandingBytesMax, cfg.OutstandingTxnsMax)
 	s.pending.init()
 	cfg.Machine.Sink = &s.pending
@@ -156,6 +162,7 @@ func Open(cfg Config) (*Shard, error) {
 	close(s.opened)
 	s.working.Go(s.evictor.loop)
 	s.working.Go(s.expireLoop)
+	s.working.Go(s.clockLoop)
 	s.working.Go(s.waiters.loop)
 	return s, nil
 }
@@ -228,7 +235,7 @@ func (s *Shard) lead(term uint64) {
 			return
 		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
-			if s.proposeTick(s.ctx) == nil {
+			if s.proposeTick(s.ctx) == nil && s.beginClock(term) {
 				s.waiters.inherit()
 				s.waiters.begin(term)
 				raise(&s.readyTerm, term)
@@ -237,6 +244,7 @@ func (s *Shard) lead(term uint64) {
 					return
 				}
 				s.expiry.Kick()
+				s.clock.following.Kick()
 				s.settle(term)
 				return
 			}

@@ -375,18 +375,6 @@ func TestAClosedShardHasNothingAtWork(t *testing.T) {
 	}
 }
 
-// A leader's clock goes on from the log where that is ahead of its own.
-func TestALeadersClockIsNotBehindTheLog(t *testing.T) {
-	var c clock
-	ahead := time.Now().Add(time.Hour).UnixMilli()
-	if now := c.at(1, ahead, time.Now()); now < ahead || now > ahead+time.Minute.Milliseconds() {
-		t.Errorf("%d ms beyond the log's time", now-ahead)
-	}
-	if now := c.at(2, 0, time.Now()); now >= ahead {
-		t.Errorf("in another term it is %d ms ahead", now-time.Now().UnixMilli())
-	}
-}
-
 // Who notes that a term may be served may have been held up until a later one was.
 func TestALaterTermIsServedWhateverComesLateOfAnEarlierOne(t *testing.T) {
 	s := &Shard{}

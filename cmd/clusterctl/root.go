@@ -74,7 +74,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(v)
 		}
 	}
-	add(groupLook, newStatus(opt), newNodes(opt), newShards(opt), newSlots(opt), newTop(opt), newDoctor(opt), newProbe(opt), newSupportBundle(opt))
+	add(groupLook, newStatus(opt), newNodes(opt), newShards(opt), newSlots(opt), newTop(opt), newDoctor(opt), newClock(opt), newProbe(opt), newSupportBundle(opt))
 	add(groupChange, newJoin(opt), newLeave(opt), newRemove(opt), newScale(opt), newPromote(opt), newTransfer(opt), newDrain(opt), newRebalance(opt), newUpgrade(opt), newSecret(opt), newSnapshot(opt))
 	add(groupRepair, newBackup(opt), newRestore(opt), newImport(opt), newReplace(opt), newRecover(opt), newBench(opt), newDemo())
 	return root

@@ -151,6 +151,7 @@ var clusterFamily = []*Spec{
 			operatorRow("lockstep|promote", 3, "Lets a learner vote."),
 			operatorRow("lockstep|drain", -3, "Keeps leaderships away from a node, or ends that."),
 			operatorRow("lockstep|upgrade", -2, "Raises the cluster's version."),
+			operatorRow("lockstep|clock", 3, "Sets the time of day of each shard to what most of its voters say."),
 			lookRow("lockstep|examine", 2, "Describes the nodes' machines, in JSON."),
 			operatorRow("lockstep|secret", 3, "Gives the cluster a new secret."),
 			lookRow("lockstep|support", 2, "Describes this node for a bundle of support, in JSON."),

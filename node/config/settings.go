@@ -212,7 +212,9 @@ type Settings struct {
 	RaftEntryBytesMax                       int64
 
 	// Reads, routing, waiting.
-	ReadMode            ReadMode
+	ReadMode ReadMode
+	// ClockOffsetMaxMs is how far a clock may be off.
+	ClockOffsetMaxMs    int
 	ClusterVersionRaise Raise
 	Routing             Routing
 	WriteTimeoutMs      int

@@ -204,6 +204,11 @@ var executionDirectives = []*Directive{
 		kind: into(oneOf(ReadLease, ReadQuorum), func(s *Settings) *ReadMode { return &s.ReadMode }),
 	},
 	{
+		Name: "clock-offset-max-ms", Default: "500", Flags: Replicated,
+		Doc:  "How far a node's clock may be from what a majority of the nodes' clocks show. A node that is further off leads no shard while another one can. Where the time of day of a shard is further off it is set, without a change to what keys have left to live; what is less is made up for slowly.",
+		kind: into(milliseconds(50, 3_600_000), func(s *Settings) *int { return &s.ClockOffsetMaxMs }),
+	},
+	{
 		Name: "routing", Default: string(RouteForward),
 		Doc:  "What a node does with a command for a shard that it does not lead: `forward` it, or `redirect` the client (MOVED).",
 		kind: into(oneOf(RouteForward, RouteRedirect), func(s *Settings) *Routing { return &s.Routing }),

@@ -53,6 +53,11 @@ func (s *State) judge(c *status.Cluster, told map[string]*Told) {
 	if age := s.NowMs - c.LastBackupMs; c.LastBackupMs != 0 && age > backupAgeMostMs {
 		s.alert(Warning, "the newest backup is %d hours old", age/msPerHour)
 	}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.ClockWrong() {
+			s.Alerts = append(s.Alerts, Alert{Warning, fmt.Sprintf("the clock is %.0f ms off what most nodes say", n.ClockOffMs), []string{n.Name}})
+		}
+	}
 	s.judgeGroups()
 	for i := range s.Nodes {
 		if t := told[s.Nodes[i].ID]; t != nil && s.Nodes[i].Reachable {

@@ -100,6 +100,15 @@ type Node struct {
 	Clients        int     `json:"clients"`
 	CommandsTotal  int64   `json:"commands_total"`
 	Groups         []Group `json:"groups,omitempty"`
+	// ClockOffMs is how far the node's clock is ahead of what a majority of the nodes say, negative: behind; 0: it is
+	// not, or no majority says anything. ClockLimitMs is how far it may be, and lead where others can.
+	ClockOffMs   float64 `json:"clock_off_ms,omitempty"`
+	ClockLimitMs int64   `json:"clock_limit_ms,omitempty"`
+}
+
+// ClockWrong tells whether the node's clock is further off than it may be.
+func (n *Node) ClockWrong() bool {
+	return n.ClockLimitMs > 0 && max(n.ClockOffMs, -n.ClockOffMs) > float64(n.ClockLimitMs)
 }
 
 // Group is a node's replica of one Raft group.
@@ -124,9 +133,12 @@ type Group struct {
 	Lag uint64 `json:"lag"`
 	// SilentMs is for how long the leader has not been heard; 0 on the leader.
 	SilentMs int64 `json:"silent_ms,omitempty"`
-	// ClockAheadMs is, on a shard's leader, how far the time of its log is before the
-	// machine's clock.
-	ClockAheadMs int64 `json:"clock_ahead_ms,omitempty"`
+	// ClockAheadMs is, on a shard's leader, how far the shard's time of day is ahead of what a majority of its voters
+	// say; negative: behind. DayOffsetMs leads from the shard's log time to its time of day.
+	ClockAheadMs float64 `json:"clock_ahead_ms,omitempty"`
+	DayOffsetMs  int64   `json:"day_offset_ms,omitempty"`
+	// ClockUnknown: too few of the voters have told the leader what their clocks show.
+	ClockUnknown bool `json:"clock_unknown,omitempty"`
 	// Waits says, on the leader, what keeps it from changing the group's members
 	// as it should.
 	Waits string `json:"waits,omitempty"`

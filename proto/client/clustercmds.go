@@ -322,7 +322,7 @@ func clusterHelp(c *Client, _ [][]byte) {
 var lockstepHandlers = group{
 	"lockstep|status": lockstepStatus, "lockstep|slots": lockstepSlots, "lockstep|commands": lockstepCommands,
 	"lockstep|transfer": lockstepOrder, "lockstep|remove": lockstepOrder, "lockstep|leave": lockstepOrder, "lockstep|snapshot": lockstepOrder,
-	"lockstep|replace": lockstepOrder, "lockstep|promote": lockstepOrder, "lockstep|drain": lockstepOrder, "lockstep|upgrade": lockstepOrder,
+	"lockstep|replace": lockstepOrder, "lockstep|promote": lockstepOrder, "lockstep|drain": lockstepOrder, "lockstep|clock": lockstepOrder, "lockstep|upgrade": lockstepOrder,
 	"lockstep|examine": lockstepExamine, "lockstep|support": lockstepOrder, "lockstep|secret": lockstepOrder,
 	"lockstep|replicas": lockstepOrder, "lockstep|placement": lockstepPlacement,
 	"lockstep|backup": lockstepBackup,
@@ -412,6 +412,7 @@ func (c *Client) texts(name string, list []string) {
 func lockstepHelp(c *Client, _ [][]byte) {
 	c.help("LOCKSTEP <subcommand> [<arg> ...]. Subcommands are:",
 		"BACKUP BEGIN | NEXT <node> <id> | END <node> <id> | DONE <milliseconds>", "    Read one consistent RDB file of each shard, in pieces; clusterctl backup does.",
+		"CLOCK ADOPT", "    Set the time of day of each shard to what a majority of its voters' clocks show, at once.",
 		"COMMANDS", "    List the commands of this server.",
 		"DRAIN <node> [OFF]", "    Let a node give up its leaderships and give it none, replicas too where others can take them; OFF ends that.",
 		"EXAMINE", "    Describe the nodes' machines, in JSON.",

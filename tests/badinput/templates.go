@@ -102,7 +102,7 @@ var notSwept = map[string]string{
 	"client|reply": "it takes the replies away", "client|kill": "it ends connections", "client|pause": "it stops all clients", "client|unpause": "as CLIENT PAUSE",
 	"debug": "it is for developers, and off by default", "save": "it takes a snapshot each time", "bgsave": "as SAVE", "config|rewrite": "it writes a file; there is none",
 	"pfselftest": "it takes a second", "lockstep|transfer": "the operator's", "lockstep|remove": "the operator's", "lockstep|leave": "the operator's",
-	"lockstep|replicas": "the operator's", "lockstep|upgrade": "the operator's", "lockstep|placement": "the operator's", "lockstep|examine": "the operator's", "lockstep|replace": "the operator's", "lockstep|promote": "the operator's", "lockstep|drain": "the operator's",
+	"lockstep|replicas": "the operator's", "lockstep|upgrade": "the operator's", "lockstep|placement": "the operator's", "lockstep|examine": "the operator's", "lockstep|replace": "the operator's", "lockstep|promote": "the operator's", "lockstep|drain": "the operator's", "lockstep|clock": "the operator's",
 	"lockstep|snapshot": "the operator's", "lockstep|backup": "the operator's", "lockstep|support": "the operator's", "lockstep|secret": "the operator's",
 	"module|load": "it is refused, in our own words", "module|loadex": "as MODULE LOAD", "module|unload": "as MODULE LOAD",
 	"migrate": "it asks other servers, and waits for them", "sync": "it takes the connection over", "psync": "as SYNC", "replconf": "it speaks of a copy that SYNC begins",

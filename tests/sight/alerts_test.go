@@ -128,6 +128,8 @@ var alarms = []alarm{
 	{"LockstepSnapshotsFail", "10m", "30s", jumps("lockstep_raft_snapshot_failures_total", shard0), shardOfA, steady("lockstep_raft_snapshot_failures_total", shard0, "3")},
 	// The clock of these tests begins at 0. Who was never backed up is not told of.
 	{"LockstepBackupOld", "37h", "1m", info(steady("lockstep_last_backup_timestamp_seconds", "", "1")), clusterC, info(steady("lockstep_last_backup_timestamp_seconds", "", "0"))},
+	{"LockstepClockWrong", "2m", "30s", steady("lockstep_clock_wrong", "", "1"), labelsOfA, steady("lockstep_clock_wrong", "", "0")},
+	{"LockstepTimeOfDayWrong", "2m", "30s", steady("lockstep_day_ahead_seconds", shard0, "-3600"), shardOfA, steady("lockstep_day_ahead_seconds", shard0, "0.4")},
 	{"LockstepCertificateExpires", "2h", "1m",
 		steady("lockstep_certificate_expires_timestamp_seconds", `,use="node"`, "1000000"), with(labelsOfA, "use", "node"), steady("lockstep_certificate_expires_timestamp_seconds", `,use="node"`, "9000000")},
 	{"LockstepCertificateAlmostExpired", "1m", "30s",

@@ -93,7 +93,7 @@ func load(t *testing.T, name string, into func([]byte) error) {
 
 // Words of PromQL that are no metrics.
 var promWords = map[string]bool{
-	"sum": true, "max": true, "min": true, "by": true, "rate": true, "increase": true, "floor": true, "topk": true, "histogram_quantile": true, "and": true, "or": true,
+	"sum": true, "max": true, "min": true, "by": true, "rate": true, "increase": true, "abs": true, "floor": true, "topk": true, "histogram_quantile": true, "and": true, "or": true,
 	"on": true, "count": true, "time": true,
 }
 

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 
+	"lockstep/cluster/clock"
 	"lockstep/node/status"
 )
 
@@ -16,9 +18,8 @@ const (
 	diskRiskPart = 0.15
 	diskIllPart  = 0.05
 	diskIllBytes = 512 << 20
-	// clockRiskMs is how far apart clocks may be: expiry follows the leader's.
+	// clockRiskMs is how far apart clocks may be where no node says.
 	clockRiskMs = 500
-	clockIllMs  = 5_000
 	// filesSpare is what a node needs beside its clients.
 	filesSpare = 128
 	// backlogMin is the queue of connections that are not accepted yet.
@@ -67,42 +68,75 @@ func (e *exam) diskSpace(check string) {
 	})
 }
 
-// clock compares clocks: each with that of the node that was asked.
+// clock compares clocks as the nodes themselves do: each with what a majority of the nodes say. Where no majority
+// agrees it tells how far they are apart.
 func (e *exam) clock(check string) {
+	const synchronise = "synchronise the clocks (chrony, systemd-timesyncd)"
+	us := func(ms float64) int64 { return int64(ms * 1000) }
+	var said []clock.Reading
+	nodes, first, last := 0, status.Host{}, status.Host{}
+	for i := range e.hosts {
+		h := &e.hosts[i]
+		if e.isLearner(h.ID) {
+			continue
+		}
+		if nodes++; !h.Reachable {
+			continue
+		}
+		if len(said) == 0 || h.AheadMs < first.AheadMs {
+			first = *h
+		}
+		if len(said) == 0 || h.AheadMs > last.AheadMs {
+			last = *h
+		}
+		said = append(said, clock.Reading{LeastUs: us(h.AheadMs - h.UnsureMs), MostUs: us(h.AheadMs + h.UnsureMs)})
+	}
+	least, most := clock.Majority(nodes, said)
+	limit, found := e.clockLimitMs(), false
 	e.each(func(h *status.Host) {
-		off := max(h.AheadMs, -h.AheadMs) - h.UnsureMs
-		what := fmt.Sprintf("its clock is %.0f ms off that of %s (give or take %.0f)", h.AheadMs, e.cluster.Seen, h.UnsureMs)
-		do := "synchronise the clocks (chrony, systemd-timesyncd); keys expire by the leader's"
-		switch {
-		case off >= clockIllMs:
-			e.find(Ill, check, h.Name, what, do)
-		case off >= clockRiskMs:
-			e.find(Risk, check, h.Name, what, do)
+		off := clock.Away(us(h.AheadMs), least, most)
+		if off = off / 1000; max(off, -off)-int64(h.UnsureMs) > limit {
+			found = true
+			e.find(Risk, check, h.Name, fmt.Sprintf("its clock is %d ms off what most nodes say (give or take %.0f): it leads shards only where no other node can", off, h.UnsureMs), synchronise)
 		}
 	})
+	unsure := first.UnsureMs + last.UnsureMs
+	if apart := last.AheadMs - first.AheadMs; !found && apart-unsure > float64(limit) {
+		e.find(Risk, check, "", fmt.Sprintf("the clock of %s is %.0f ms ahead of that of %s (give or take %.0f), and no majority says which one is wrong", last.Name, apart, first.Name, unsure), synchronise)
+	}
 }
 
-// logClock compares the time of each shard's log with its leader's clock. It was
-// taken from a leader's clock at the beginning of its term, perhaps from a wrong one.
+// isLearner tells whether a node has no vote.
+func (e *exam) isLearner(id string) bool {
+	return slices.ContainsFunc(e.cluster.Nodes, func(n status.Node) bool { return n.ID == id && n.Learner })
+}
+
+// clockLimitMs is how far a clock may be off, as the nodes say.
+func (e *exam) clockLimitMs() int64 {
+	for i := range e.cluster.Nodes {
+		if limit := e.cluster.Nodes[i].ClockLimitMs; limit > 0 {
+			return limit
+		}
+	}
+	return clockRiskMs
+}
+
+// logClock looks at the time of day of each shard, as its leader tells it. It follows what a majority of the shard's
+// voters say within seconds.
 func (e *exam) logClock(check string) {
+	limit := float64(e.clockLimitMs())
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
 		for _, g := range n.Groups {
-			off := max(g.ClockAheadMs, -g.ClockAheadMs)
-			if off < clockRiskMs {
-				continue
-			}
-			level := Risk
-			if off >= clockIllMs {
-				level = Ill
-			}
 			title := status.GroupTitle(g.Name)
-			if g.ClockAheadMs > 0 {
-				e.find(level, check, n.Name, fmt.Sprintf("the time of %s is %d ms ahead of its leader's clock: keys that expire at a time of day are gone as much too early", title, off),
-					fmt.Sprintf("if that clock is right now: clusterctl transfer --shard %s; under the next leader the time runs slower by an eighth until it is right", g.Name))
-			} else {
-				e.find(level, check, n.Name, fmt.Sprintf("the time of %s is %d ms behind its leader's clock: keys that expire at a time of day are there as much too long", title, off),
-					fmt.Sprintf("if that clock is right now: clusterctl transfer --shard %s; the next leader begins with its own clock", g.Name))
+			const adopt = "wait some seconds: it is set by itself; if it is not: clusterctl clock adopt"
+			switch {
+			case g.ClockUnknown:
+				e.find(Risk, check, n.Name, fmt.Sprintf("too few of the voters of %s have told this leader what their clocks show", title), "mend the network between the nodes")
+			case g.ClockAheadMs > limit:
+				e.find(Risk, check, n.Name, fmt.Sprintf("the time of day of %s is %.0f ms ahead of what most of its voters say: keys that expire at a time of day go as much too early", title, g.ClockAheadMs), adopt)
+			case g.ClockAheadMs < -limit:
+				e.find(Risk, check, n.Name, fmt.Sprintf("the time of day of %s is %.0f ms behind what most of its voters say: keys that expire at a time of day stay as much too long", title, -g.ClockAheadMs), adopt)
 			}
 		}
 	}

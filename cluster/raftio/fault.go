@@ -24,7 +24,7 @@ type panicked struct {
 
 // Error implements error.
 func (p *panicked) Error() string {
-	return fmt.Sprintf("the store cannot go on with what is in its files: %v", p.value)
+	return fmt.Sprintf("the store cannot go on with what is in its files: %v; %s", p.value, rejoin)
 }
 
 // noPanic makes a call. A panic in it, and a memory fault, is its error.

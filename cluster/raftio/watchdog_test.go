@@ -2,10 +2,13 @@ package raftio
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +53,42 @@ func TestFailingDiskEndsTheProcess(t *testing.T) {
 		}
 	}
 	if all := f.all(); len(all) != 1 || !errors.Is(all[0], full) {
+		t.Errorf("told %v", all)
+	}
+}
+
+// shortened is a store whose file was mapped, and has become shorter.
+type shortened struct {
+	*raft.InmemStore
+	mapped []byte
+}
+
+func (s *shortened) GetLog(uint64, *raft.Log) error {
+	if s.mapped[0] == 0 {
+		return raft.ErrLogNotFound
+	}
+	return nil
+}
+
+// A file that has become shorter while a store has it mapped ends the process in words,
+// and they say what is to be done.
+func TestAFileThatBecameShorterEndsTheProcessInWords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mapped")
+	must(t, os.WriteFile(path, make([]byte, 4096), 0o600))
+	file, err := os.Open(path)
+	must(t, err)
+	defer file.Close()
+	mapped, err := syscall.Mmap(int(file.Fd()), 0, 4096, syscall.PROT_READ, syscall.MAP_SHARED)
+	must(t, err)
+	defer func() { _ = syscall.Munmap(mapped) }()
+	inner := &shortened{raft.NewInmemStore(), mapped}
+	must(t, inner.StoreLogs(commands(1, 3, 1)))
+	s, f := guarded(t, inner, nil)
+	must(t, os.Truncate(path, 0))
+	if err := s.GetLog(2, &raft.Log{}); err == nil || !strings.Contains(err.Error(), rejoin) {
+		t.Errorf("the read said %v", err)
+	}
+	if all := f.all(); len(all) != 1 || !strings.Contains(all[0].Error(), rejoin) {
 		t.Errorf("told %v", all)
 	}
 }

@@ -116,7 +116,7 @@ func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := zset.NewLarge()
+	all := zset.NewBuilder()
 	var member []byte
 	for range n {
 		text, err := in.Text()
@@ -133,9 +133,14 @@ func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		if math.IsNaN(score) || !s.Put(member, score, zset.Limits{}) {
-			return nil, fmt.Errorf("%w: a score that is no number, or a member twice", rdb.ErrFormat)
+		if math.IsNaN(score) {
+			return nil, fmt.Errorf("%w: a score that is no number", rdb.ErrFormat)
 		}
+		all.Add(member, score)
+	}
+	s, different := all.Build()
+	if !different {
+		return nil, fmt.Errorf("%w: a member twice", rdb.ErrFormat)
 	}
 	return s, nil
 }

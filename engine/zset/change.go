@@ -33,7 +33,8 @@ func (s *Set) grow() {
 	for _, e := range s.From(0) {
 		entries = append(entries, e)
 	}
-	*s = *buildLarge(entries, nobody)
+	large, _ := buildLarge(len(entries), func(i int) Entry { return entries[i] }, nobody)
+	*s = *large
 }
 
 func (s *Set) putLarge(e Entry) (added bool) {

@@ -19,7 +19,6 @@ import (
 	"encoding/binary"
 	"iter"
 	"math"
-	"slices"
 
 	"lockstep/engine"
 	"lockstep/engine/pack"
@@ -250,48 +249,6 @@ func Build(sorted []Entry, limits Limits, each func()) *Set {
 		}
 		return s
 	}
-	return buildLarge(sorted, each)
-}
-
-func buildLarge(sorted []Entry, each func()) *Set {
-	s := NewLarge()
-	var buf []byte
-	type place struct {
-		hash uint32
-		at   int
-	}
-	byHash := make([]place, len(sorted))
-	for i, e := range sorted {
-		each()
-		buf = appendOrdered(buf[:0], e)
-		s.order.Append(buf)
-		byHash[i] = place{pack.Hash(e.Member), i}
-	}
-	// So many comparisons take about as long as the rest of an entry does.
-	const comparisons = 16
-	var a, b []byte
-	compared := 0
-	slices.SortFunc(byHash, func(x, y place) int {
-		if compared++; compared%comparisons == 0 {
-			each()
-		}
-		if x.hash != y.hash {
-			if x.hash < y.hash {
-				return -1
-			}
-			return 1
-		}
-		a = pack.AppendHashed(a[:0], sorted[x.at].Member)
-		b = pack.AppendHashed(b[:0], sorted[y.at].Member)
-		return bytes.Compare(a, b)
-	})
-	for _, p := range byHash {
-		each()
-		buf = appendIndexed(buf[:0], sorted[p.at])
-		s.index.Append(buf)
-		if isMinusZero(sorted[p.at].Score) {
-			s.minusZeros++
-		}
-	}
+	s, _ := buildLarge(len(sorted), func(i int) Entry { return sorted[i] }, each)
 	return s
 }

@@ -111,7 +111,7 @@ func (p *pushes) leaveLocked(m message) (kick bool) {
 		return kick
 	}
 	if p.waitingBytes += len(b) + messageOverhead; p.waitingBytes > pushesHeldMax {
-		_ = p.conn.Close()
+		p.conn.CutOff(int64(p.waitingBytes))
 		return false
 	}
 	p.waiting = append(p.waiting, m)
@@ -136,7 +136,7 @@ func (p *pushes) Invalidate(m *tracking.Message) {
 		p.sendLocked(invalidation{m, false})
 	case p.held:
 		if p.redirectedBytes += m.Size(); p.redirectedBytes > pushesHeldMax {
-			_ = p.conn.Close()
+			p.conn.CutOff(int64(p.redirectedBytes))
 			break
 		}
 		p.redirected = append(p.redirected, redirected{to, m})

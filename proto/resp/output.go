@@ -391,6 +391,15 @@ func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	return now.Sub(o.softSince) > limits.OutputSoftTime
 }
 
+// CutOff ends the connection of a client for which so many bytes wait elsewhere.
+func (g *Guard) CutOff(waiting int64) {
+	g.out.mu.Lock()
+	defer g.out.mu.Unlock()
+	if g.out.err == nil {
+		g.out.cutLocked(ErrOutputBuffer, waiting)
+	}
+}
+
 // cutLocked ends the connection of a client that does not read, and tells of it.
 func (o *output) cutLocked(why error, waiting int64) {
 	if errors.Is(why, ErrOutputBuffer) {

@@ -92,6 +92,18 @@ func TestAClientThatTakesNothingIsToldOf(t *testing.T) {
 	})
 }
 
+func TestAClientIsCutOffOnce(t *testing.T) {
+	g, _, traffic, cuts := pipe(t, testLimits())
+	g.CutOff(7)
+	g.CutOff(7)
+	if why := <-cuts; !errors.Is(why, ErrOutputBuffer) || traffic.OutputClosed.Load() != 1 {
+		t.Error(why, traffic.OutputClosed.Load())
+	}
+	if _, err := g.Write([]byte("x")); !errors.Is(err, ErrOutputBuffer) {
+		t.Error(err)
+	}
+}
+
 // Who awaits room waits until the client has read half of what may wait, and reads meanwhile what
 // the client sends.
 func TestAClientThatIsBehindIsAwaited(t *testing.T) {

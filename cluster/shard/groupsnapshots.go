@@ -37,8 +37,7 @@ type logLength struct {
 // logMax is how long the log behind a snapshot may become before the next one is due: as long as
 // the snapshot, but no shorter than SnapshotBytes and no longer than SnapshotBytesMax. So what is
 // written as snapshots is about as much as what is written to the log, however large the state is.
-// A restart takes about as long for the log as it takes for the snapshot. Entries and work
-// grow in proportion.
+// Entries and work grow in proportion.
 func (c *GroupConfig) logMax(snapshotBytes uint64) logLength {
 	bytes := max(c.SnapshotBytes, min(snapshotBytes, c.SnapshotBytesMax))
 	times := float64(bytes) / float64(c.SnapshotBytes)

@@ -31,6 +31,10 @@ type Call struct {
 	// Shard is where the call goes when Slots is empty.
 	Shard int
 
+	// From, when set, tells whether who made the call has gone meanwhile: what may take long is
+	// not proposed for nobody.
+	From Leaver
+
 	// Client, when set, is the gateway's client that does not want to hear of what
 	// the txn changes (CLIENT TRACKING with NOLOOP).
 	Client uint64
@@ -40,6 +44,12 @@ type Call struct {
 
 	// slot holds the one element of Slots that most calls have.
 	slot [1]uint16
+}
+
+// Leaver may go before its calls are answered.
+type Leaver interface {
+	// Gone tells whether it has gone. Any goroutine may ask.
+	Gone() bool
 }
 
 // Freshness is how much a stale read must see. It does not change: who wants

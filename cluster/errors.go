@@ -13,6 +13,17 @@ var (
 	ErrNoLeader = errors.New("no leader for this shard")
 	// ErrOverloaded: too much is waiting already; refused before it was proposed.
 	ErrOverloaded = errors.New("too many commands are waiting")
+	// ErrOverworked: what is in the log takes so long that the command's time was over before it
+	// was proposed, or at its turn too much work was before it.
+	ErrOverworked = errors.New("the commands before this one take too long")
+	// ErrTakenBack: the command's client went away before it was proposed.
+	ErrTakenBack = errors.New("the client has gone")
+	// ErrKilled: SCRIPT KILL took the command back before it was proposed.
+	ErrKilled = errors.New("taken back by SCRIPT KILL")
+	// ErrBusy: a read waited in vain for others that hold its keys; see BusyError.
+	ErrBusy = errors.New("others hold the keys")
+	// ErrNoAnswer: the shard's leader is known, and did not answer before the deadline.
+	ErrNoAnswer = errors.New("the leader of this shard did not answer")
 	// ErrOutOfMemory: maxmemory is reached, and nothing can be evicted.
 	ErrOutOfMemory = errors.New("memory is full")
 	// ErrCrossSlot: the keys belong to several shards.
@@ -30,9 +41,9 @@ var (
 // Certainly not executed, and no client hears of it: the gateway's router sends
 // such calls in another way.
 var (
-	// ErrTooMuchAtOnce: maxmemory leaves no room for all of these calls together,
-	// and may for each by itself.
-	ErrTooMuchAtOnce = errors.New("the calls need too much memory at once")
+	// ErrTooMuchAtOnce: maxmemory, or what is to be in the log at a time, leaves no room for
+	// all of these calls together, and may for each by itself.
+	ErrTooMuchAtOnce = errors.New("the calls need too much at once")
 	// ErrMustLog: what was taken for a read writes, and must enter the log.
 	ErrMustLog = errors.New("the call writes")
 )

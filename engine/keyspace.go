@@ -129,6 +129,9 @@ func (k *Keyspace) LockSlot(key []byte) int32 {
 	return int32(hashslot.Of(key) % len(k.slots))
 }
 
+// LockSlotOfHash returns the lock slot of a hash slot's keys.
+func (k *Keyspace) LockSlotOfHash(hashSlot uint16) int32 { return int32(int(hashSlot) % len(k.slots)) }
+
 // LockSlotOf returns the lock slot of an entry's key.
 func (k *Keyspace) LockSlotOf(e *Entry) int32 { return k.LockSlot(e.KeyBytes()) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"sync"
 
 	"lockstep/engine/command"
@@ -14,7 +15,9 @@ import (
 // An entry on disk and on the wire:
 //
 //	"LSE"  version u8  group u32  leader node u64  boot u64  number u64
-//	stamp ms i64  bundles u32  { bundle }  CRC-32C of all before, u32
+//	stamp ms i64  bundles u32  { bundle }
+//	[ told uv { row uv  work uv }  [ free uv { txn uv } ] ]
+//	CRC-32C of all before, u32
 //
 // A bundle, there and in a forwarded request:
 //
@@ -31,6 +34,10 @@ import (
 // use alone, the one below it where memory was full, the next one where the
 // rules of a user follow, the next one where a caller follows. A caller's client is its number twice, and one more where somebody
 // monitors.
+//
+// What leaders tell of work (backlog.go) is there where there is something to tell; a row is
+// numbered from rowFirst, a txn by its place in the entry, and the next by how much further on it
+// is.
 //
 // Fixed numbers are little endian, uv is an unsigned varint, texts are a uv
 // length and bytes.
@@ -80,6 +87,11 @@ type Entry struct {
 	Bundles []Bundle
 	// Txns is the number of txns in all bundles.
 	Txns int
+	// Told is the work that the leader had seen done.
+	Told []Told
+	// Free are the places in the entry, in order, of those txns that may take long, lock their keys
+	// alone, and need not hold the lane. nil: none must.
+	Free []int
 }
 
 // EntryBuilder puts an entry together.
@@ -106,6 +118,32 @@ func NewEntryBuilder(group uint32, id EntryID, stampMs int64, sizeBytes int) *En
 func (b *EntryBuilder) Add(bundle []byte) {
 	b.buf = append(b.buf, bundle...)
 	b.bundles++
+}
+
+// Tell says behind the bundles what the leader has seen done, and which txns are free of the
+// lane (Entry.Free).
+func (b *EntryBuilder) Tell(told []Told, free []int) {
+	if len(told) == 0 && free == nil {
+		return
+	}
+	b.buf = appendTold(b.buf, told)
+	if free == nil {
+		return
+	}
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(free)))
+	last := 0
+	for _, at := range free {
+		b.buf = binary.AppendUvarint(b.buf, uint64(at-last))
+		last = at
+	}
+}
+
+func appendTold(dst []byte, told []Told) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(told)))
+	for _, t := range told {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(t.Row-rowFirst)), t.Work)
+	}
+	return dst
 }
 
 // Finish returns the entry's bytes.
@@ -158,6 +196,12 @@ func (d *entryDecoder) decode(group uint32, data []byte) (Entry, error) {
 	for i := range e.Bundles {
 		d.bundle(&e.Bundles[i])
 		e.Txns += len(e.Bundles[i].Txns)
+	}
+	if len(d.rest) > 0 {
+		e.Told = d.told()
+	}
+	if len(d.rest) > 0 {
+		e.Free = d.places(e.Txns)
 	}
 	if d.failed || len(d.rest) != 0 {
 		return Entry{}, fmt.Errorf("%w: bundles", ErrCorrupt)
@@ -301,6 +345,13 @@ func DecodeBundle(data []byte) (Bundle, error) {
 		return Bundle{}, fmt.Errorf("%w: bundle", ErrCorrupt)
 	}
 	return b, nil
+}
+
+// BundleID is the identity of the first txn of an encoded bundle; false: it is broken.
+func BundleID(data []byte) (TxnID, bool) {
+	d := decoder{rest: data}
+	id := TxnID{Origin{d.u64(), d.u64(), d.u32()}, d.uvarint()}
+	return id, !d.failed
 }
 
 // decoders are kept for EachTxn: a new one makes room for many txns.
@@ -498,6 +549,37 @@ func (d *decoder) txn(t *Txn) {
 			d.op(&t.Ops[i])
 		}
 	}
+}
+
+// toldBytesMin is what the work of a row takes at least, in bytes.
+const toldBytesMin = 2
+
+func (d *decoder) told() []Told {
+	told := make([]Told, d.countOf(toldBytesMin))
+	for i := range told {
+		row, work := d.uvarint(), d.uvarint()
+		if row > math.MaxInt32 {
+			d.fail()
+			return nil
+		}
+		told[i] = Told{Row(row) + rowFirst, work}
+	}
+	return told
+}
+
+// places reads places below n, in order.
+func (d *decoder) places(n int) []int {
+	places, last := make([]int, d.count()), 0
+	for i := range places {
+		step := d.uvarint()
+		if step >= uint64(n) || last+int(step) >= n {
+			d.fail()
+			return nil
+		}
+		last += int(step)
+		places[i] = last
+	}
+	return places
 }
 
 func (d *decoder) caller() command.Caller {

@@ -77,9 +77,10 @@ type dupRecord struct {
 	room int32
 	done bool
 	// lost: the reply was too long to keep; gone: the txn did not run, for
-	// OutcomeScriptGone; unserved: it is of KindServe and found nothing.
-	lost, gone, unserved bool
-	reply                []byte
+	// OutcomeScriptGone; unserved: it is of KindServe and found nothing; refused: it did
+	// not run, for OutcomeRefused.
+	lost, gone, unserved, refused bool
+	reply                         []byte
 	// others wait for the same txn, met again before it had run; the last comes
 	// first.
 	others *waiting
@@ -264,7 +265,8 @@ func (r *dupRecord) finish(reply []byte, outcome Outcome, wanted bool) []byte {
 	r.mu.Lock()
 	kept := len(reply) <= int(r.room)
 	reply = copyIf(kept || wanted || r.others != nil, reply)
-	r.done, r.lost, r.gone, r.unserved = true, !kept, outcome == OutcomeScriptGone, outcome == OutcomeUnserved
+	r.done, r.lost = true, !kept
+	r.gone, r.unserved, r.refused = outcome == OutcomeScriptGone, outcome == OutcomeUnserved, outcome == OutcomeRefused
 	if kept {
 		r.reply = reply
 	}
@@ -303,6 +305,8 @@ func (r *dupRecord) answer(receiver Receiver, txn int) {
 		receiver.Deliver(txn, nil, OutcomeScriptGone, 0)
 	case r.unserved:
 		receiver.Deliver(txn, nil, OutcomeUnserved, 0)
+	case r.refused:
+		receiver.Deliver(txn, nil, OutcomeRefused, 0)
 	default:
 		receiver.Deliver(txn, r.reply, OutcomeDone, 0)
 	}

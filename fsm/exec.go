@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"lockstep/engine"
@@ -19,6 +20,8 @@ type run struct {
 	stampMs  int64
 	receiver Receiver
 	entry    *openEntry
+	// free is Entry.Free.
+	free []int
 }
 
 // work is one txn with its ticket.
@@ -49,6 +52,13 @@ type work struct {
 	slot [1]sched.SlotMode
 	// first is the first key the txn names; its Key is nil if there is none.
 	first engine.Lookup
+	// mark is what the txn was told of the work before it; nil: it does not take long. own is what
+	// one that does locks for itself, and not for those behind it (next); what it would lock, if it
+	// asked for no more than it needs (Plan.Asks).
+	mark *mark
+	own  sched.Access
+	// laned: it holds the lane, too.
+	laned bool
 }
 
 // applying is the memory in which entries are decoded and their txns made ready,
@@ -123,6 +133,8 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 			ordinal++
 		}
 	}
+	r.free = e.Free
+	r.st.backlog.tell(e.Told)
 	r.entry.left.Add(int64(len(works)))
 	free = r.submit(works, a)
 	r.m.progress.took(r.index)
@@ -177,7 +189,10 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 		w.task.Heavy = accessOf(&w.task.Access, &w.first, r.st.ks, w.txn)
 		w.task.Work = w
 		if len(w.txn.Ops) > 0 {
-			w.task.SetLabel(w.txn.Ops[0].lookup().Name)
+			w.task.SetLabel(w.txn.label())
+		}
+		if w.task.Heavy {
+			w.noteBacklog()
 		}
 		a.tasks = append(a.tasks, &w.task)
 	}
@@ -287,15 +302,14 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 	for i := range t.Ops {
 		args := t.Ops[i].Args
 		spec := t.Ops[i].lookup()
+		heavy = heavy || t.Ops[i].TakesLong()
 		if t.Ops[i].plan != nil {
-			heavy = heavy || spec.TakesLong(args)
 			lockPlanned(a, ks, t, &t.Ops[i])
 			continue
 		}
 		if spec.Scope != command.ScopeKeys || spec.Wanders != nil && spec.Wanders(args) {
 			a.Global = true
 		}
-		heavy = heavy || spec.TakesLong(args) || len(args) > heavyArgs
 		for _, k := range spec.AppendKeys(buf[:0], args) {
 			slot := ks.LockSlot(args[k.Pos])
 			a.Add(slot, loggedMode(spec, k))
@@ -332,10 +346,6 @@ func lockPlanned(a *sched.Access, ks *engine.Keyspace, t *Txn, op *Op) {
 	}
 	op.lock(a, ks)
 }
-
-// heavyArgs is the number of arguments beyond which a command is handed to a
-// worker: it takes more than some tens of microseconds.
-const heavyArgs = 256
 
 // execution is what running a txn needs; pooled.
 type execution struct {
@@ -376,22 +386,13 @@ func (w *work) Run() {
 // runOne runs the txn under its locks, and hands out the reply.
 func (w *work) runOne() {
 	m := w.run.m
+	if w.comesTooLate() {
+		w.refuse()
+		return
+	}
 	x := m.executions.get()
 	x.out.Reset(int(w.txn.Proto))
-	x.ctx = command.Ctx{
-		KS: w.run.st.ks, Out: &x.out,
-		NowMs: w.run.stampMs, DayOffsetMs: w.dayOffsetMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
-		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
-		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull,
-		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
-	}
-	if m.cfg.UseTick != nil {
-		x.ctx.UseTick = m.cfg.UseTick()
-	}
-	if w.run.receiver != nil {
-		// It runs for a client, and nowhere else for that one.
-		x.ctx.Witness, x.ctx.Caller = m.cfg.Witness, w.txn.Caller
-	}
+	w.context(x)
 	tracker := m.cfg.Tracker
 	if tracker != nil && tracker.Tracking() {
 		x.ctx.Changes = &x.changes
@@ -414,8 +415,112 @@ func (w *work) runOne() {
 	m.executions.put(x)
 	m.counters.Txns.Add(1)
 	m.counters.Work.Add(did)
+	w.countWork(did)
 	w.run.deliver(w.ordinal, answer, outcome, did)
 	m.progress.done(w.run.entry, 1)
+}
+
+// context is what the txn runs in.
+func (w *work) context(x *execution) {
+	m := w.run.m
+	x.ctx = command.Ctx{
+		KS: w.run.st.ks, Out: &x.out,
+		NowMs: w.run.stampMs, DayOffsetMs: w.dayOffsetMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
+		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
+		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull,
+		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
+	}
+	if m.cfg.UseTick != nil {
+		x.ctx.UseTick = m.cfg.UseTick()
+	}
+	if w.run.receiver != nil {
+		// It runs for a client, and nowhere else for that one.
+		x.ctx.Witness, x.ctx.Caller = m.cfg.Witness, w.txn.Caller
+	}
+}
+
+// noteBacklog notes what is known of the work before a txn that takes long.
+func (w *work) noteBacklog() {
+	if w.txn.Kind != KindCommand && w.txn.Kind != KindExec || !w.txn.TakesLong() {
+		return // the leader's own txns run in any case, and what is brief
+	}
+	ks := w.run.st.ks
+	if w.asks() != nil {
+		w.txn.Ops[0].lockKeys(&w.own, ks, sched.Exclusive)
+	} else {
+		w.own = sched.Access{Global: w.task.Access.Global, Slots: slices.Clone(w.task.Access.Slots)}
+	}
+	if w.run.free != nil && !w.own.Global && len(w.own.Slots) > 0 && w.txn.lanes() {
+		if _, free := slices.BinarySearch(w.run.free, w.ordinal); !free {
+			w.laned = true
+			w.own.Add(laneOf(ks), sched.Exclusive)
+			w.task.Access.Add(laneOf(ks), sched.Exclusive)
+		}
+	}
+	w.mark = w.run.st.backlog.markOf(&w.own)
+}
+
+// asks is Plan.Asks of a txn that has one.
+func (w *work) asks() func(*command.Programs, [][]byte) (command.PlanAccess, bool) {
+	if w.txn.Kind != KindCommand || w.txn.Ops[0].plan == nil {
+		return nil
+	}
+	return w.txn.Ops[0].plan.Asks
+}
+
+// laneOf is the row behind the last lock slot (backlog.go).
+func laneOf(ks *engine.Keyspace) int32 { return int32(ks.LockSlots()) }
+
+// holds is what the txn locks, or what it would lock if it asked for no more than it needs:
+// that is the same on every replica. The txn has its turn.
+func (w *work) holds() *sched.Access {
+	if w.mark == nil {
+		return &w.task.Access
+	}
+	asks := w.asks()
+	if asks == nil {
+		return &w.own
+	}
+	op := &w.txn.Ops[0]
+	switch access, shared := asks(w.run.st.programs, op.Args); {
+	case access == command.PlanGlobal:
+		return &sched.Access{Global: true}
+	case access == command.PlanNothing:
+		return &sched.Access{}
+	case shared:
+		a := &sched.Access{}
+		op.lockKeys(a, w.run.st.ks, sched.Shared)
+		if w.laned {
+			a.Add(laneOf(w.run.st.ks), sched.Exclusive)
+		}
+		return a
+	}
+	return &w.own
+}
+
+// comesTooLate tells whether more work stood in the log before the txn than may.
+func (w *work) comesTooLate() bool {
+	limitMs := w.settings.OutstandingWorkMaxMs
+	if w.mark == nil || limitMs == 0 {
+		return false
+	}
+	return w.run.st.backlog.ahead(w.mark, w.holds()) > uint64(limitMs)*(command.WorkSecond/1000)
+}
+
+// refuse ends a txn that does not run because too much work was before it.
+func (w *work) refuse() {
+	w.settleFunctions()
+	w.run.m.counters.Refused.Add(1)
+	w.record.finish(nil, OutcomeRefused, false)
+	w.run.deliver(w.ordinal, nil, OutcomeRefused, 0)
+	w.run.m.progress.done(w.run.entry, 1)
+}
+
+// countWork counts the work of a txn that took long, or was taken for one that does.
+func (w *work) countWork(did int64) {
+	if w.mark != nil || did >= workLeast {
+		w.run.st.backlog.add(w.no, uint64(did), w.holds())
+	}
 }
 
 // commandsWork is the work that the commands of a txn take for their arguments.

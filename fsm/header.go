@@ -24,6 +24,8 @@ type header struct {
 	settings command.Settings
 	swapped  [engine.Databases]uint64
 	origins  []originImage
+	// done and told are the backlog's.
+	done, told []Told
 }
 
 // originImage is one gateway's part of the duplicate table.
@@ -88,6 +90,7 @@ func (h *header) append(dst []byte) []byte {
 	for i := range h.origins {
 		dst = h.origins[i].append(dst)
 	}
+	dst = appendTold(appendTold(dst, h.done), h.told)
 	return dst
 }
 
@@ -140,6 +143,7 @@ const (
 	recordKept
 	recordGone
 	recordUnserved
+	recordRefused
 )
 
 func (r *dupRecord) append(dst []byte) []byte {
@@ -152,6 +156,8 @@ func (r *dupRecord) append(dst []byte) []byte {
 		return append(dst, recordGone)
 	case r.unserved:
 		return append(dst, recordUnserved)
+	case r.refused:
+		return append(dst, recordRefused)
 	}
 	return appendText(append(dst, recordKept), r.reply)
 }
@@ -178,6 +184,9 @@ func decodeHeader(data []byte) (header, error) {
 	h.origins = make([]originImage, d.count())
 	for i := range h.origins {
 		h.origins[i].decode(&d)
+	}
+	if len(d.rest) > 0 {
+		h.done, h.told = d.told(), d.told()
 	}
 	if d.failed || len(d.rest) != 0 || !h.engine.Possible() || !dayPossible(h.dayOffsetMs) {
 		return header{}, fmt.Errorf("%w: snapshot header", ErrCorrupt)
@@ -216,6 +225,8 @@ func decodeRecord(d *decoder) *dupRecord {
 		return &dupRecord{done: true, gone: true}
 	case recordUnserved:
 		return &dupRecord{done: true, unserved: true}
+	case recordRefused:
+		return &dupRecord{done: true, refused: true}
 	case recordKept:
 		return &dupRecord{done: true, reply: append([]byte(nil), d.text()...)}
 	}

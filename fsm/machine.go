@@ -52,6 +52,9 @@ const (
 	// OutcomeUnserved: a KindServe found nothing, and has changed nothing that
 	// commands see.
 	OutcomeUnserved
+	// OutcomeRefused: more work stood in the log before the txn than
+	// outstanding-work-max-ms. It has not run and never will.
+	OutcomeRefused
 )
 
 // Receiver takes the replies to one entry's txns. Deliver is called once for
@@ -111,6 +114,9 @@ type Config struct {
 	UseTick func() uint32
 	// Rest is called by long commands every few tenths of a millisecond; may be nil.
 	Rest func()
+	// TakeBack, when set, takes back programs of a kind that wait before the log, for SCRIPT
+	// KILL, and tells how many there were.
+	TakeBack func(command.ProgramKind) int
 	// OpenBytesMax bounds what entries may take of which a txn has not run: their
 	// bytes, and OpenTxnBytes for each of their txns. 0: no bound.
 	OpenBytesMax int64
@@ -153,6 +159,7 @@ type state struct {
 	programs *command.Programs
 	// settings is replaced, never changed, so that txns keep theirs.
 	settings *command.Settings
+	backlog  *backlog
 }
 
 // Counters are this replica's own; they are not state.
@@ -160,6 +167,8 @@ type Counters struct {
 	Entries, Txns, Duplicates, Stale, Panics atomic.Uint64
 	// ScriptsGone are txns that did not run, for OutcomeScriptGone.
 	ScriptsGone atomic.Uint64
+	// Refused are txns that did not run, for OutcomeRefused.
+	Refused atomic.Uint64
 	// Work is what the txns have done, in units of work (command.WorkSecond).
 	Work atomic.Int64
 }
@@ -178,7 +187,7 @@ func New(cfg Config) *Machine {
 
 func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *state {
 	scfg := m.cfg.Sched
-	scfg.Slots, scfg.Moment = ecfg.LockSlots, m.stampMs.Load
+	scfg.Slots, scfg.Moment = ecfg.LockSlots+1, m.stampMs.Load // and the lane
 	ks := engine.New(ecfg)
 	if m.cfg.Observer != nil {
 		ks.TellGone(m.cfg.Observer.Gone)
@@ -189,6 +198,7 @@ func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *stat
 		dup:      newDupTable(),
 		settings: settings,
 		programs: &command.Programs{},
+		backlog:  newBacklog(),
 	}
 }
 
@@ -226,6 +236,10 @@ func (m *Machine) StampMs() int64 { return m.stampMs.Load() }
 
 // TxnNo is the number of the last txn whose ticket was taken.
 func (m *Machine) TxnNo() uint64 { return m.txnNo.Load() }
+
+// Untold is what this replica has seen done and the log does not say: its leader says it in
+// the entry that it makes now (EntryBuilder.Tell).
+func (m *Machine) Untold() []Told { return m.state.Load().backlog.untoldNow() }
 
 // Queued is the index of the last entry whose tickets were taken.
 func (m *Machine) Queued() uint64 { return m.progress.queued.Load() }

@@ -40,6 +40,9 @@ type ReadOptions struct {
 	Seed uint64
 	// Uncached lets scripts run that are not in the cache.
 	Uncached bool
+	// Patient bounds how long the read waits for its locks; nil: as long as its context lasts.
+	// Then it ends with a *sched.WaitError.
+	Patient sched.Patient
 	// Stop is asked now and then whether a script is to end, and why; nil: never.
 	Stop func() error
 }
@@ -67,15 +70,18 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	if spec.Scope != command.ScopeKeys && (op.plan == nil || op.plan.Access == command.PlanNothing) {
 		// Each slot is locked for itself as the command walks.
 		x.ctx.NowMs, x.ctx.DayOffsetMs = m.stampMs.Load(), m.DayOffsetMs()
-		w := &slotWalker{ctx: ctx, sched: st.sched, ticket: sched.Ticket{Label: spec.Name}}
+		w := &slotWalker{ctx: ctx, patient: opt.Patient, sched: st.sched, ticket: sched.Ticket{Label: spec.Name, Detail: op.program(), Long: op.TakesLong()}}
 		x.ctx.Walk = w
 		runOp(m, &x.ctx, op)
 		w.close()
+		if w.err != nil {
+			return nil, w.err
+		}
 		return shared(x.out.Bytes()), nil
 	}
 	r := readPool.Get().(*reading)
 	defer readPool.Put(r)
-	r.ticket.Label = spec.Name
+	r.ticket.Label, r.ticket.Detail, r.ticket.Long = spec.Name, op.program(), op.TakesLong()
 	if err := m.lockRead(ctx, st, r, op, &opt); err != nil {
 		return nil, err
 	}
@@ -105,8 +111,8 @@ func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte
 	r.access.Reset()
 	var first engine.Lookup
 	accessOf(&r.access, &first, st.ks, t)
-	r.ticket.Label = "exec"
-	if err := st.sched.Lock(ctx, &r.ticket, &r.access); err != nil {
+	r.ticket.Label, r.ticket.Detail, r.ticket.Long = "exec", "", t.TakesLong()
+	if err := st.sched.LockWithin(ctx, opt.Patient, &r.ticket, &r.access); err != nil {
 		return nil, err
 	}
 	x.ctx.NowMs, x.ctx.DayOffsetMs = r.ticket.Moment, m.DayOffsetMs()
@@ -128,7 +134,7 @@ func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.
 	c := command.Ctx{
 		KS: st.ks, Out: &x.out,
 		TxnNo: m.txnNo.Load(), Seed: opt.Seed, LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs, Settings: m.settings.Load(), Observer: m.cfg.Observer,
-		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Rest: m.cfg.Rest,
+		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Rest: m.cfg.Rest, TakeBack: m.cfg.TakeBack,
 	}
 	if m.cfg.UseTick != nil {
 		c.UseTick = m.cfg.UseTick()
@@ -172,7 +178,7 @@ func (m *Machine) lockRead(ctx context.Context, st *state, r *reading, op *Op, o
 				r.access.Add(st.ks.LockSlot(op.Args[k.Pos]), sched.Shared)
 			}
 		}
-		if err := st.sched.Lock(ctx, &r.ticket, &r.access); err != nil {
+		if err := st.sched.LockWithin(ctx, opt.Patient, &r.ticket, &r.access); err != nil {
 			return err
 		}
 		if op.plan == nil || !op.plan.OutOfDate(st.programs) {
@@ -189,29 +195,36 @@ func (m *Machine) lockRead(ctx context.Context, st *state, r *reading, op *Op, o
 // slotWalker locks one lock slot at a time, and nothing in between, so that it
 // never holds a permit while it waits for a slot.
 type slotWalker struct {
-	ctx    context.Context
-	sched  *sched.Scheduler
-	ticket sched.Ticket
-	access sched.Access
-	held   bool
+	ctx     context.Context
+	patient sched.Patient
+	sched   *sched.Scheduler
+	ticket  sched.Ticket
+	access  sched.Access
+	held    bool
+	// err is why a slot could not be had.
+	err error
 }
 
 // Enter implements command.Walker.
 func (w *slotWalker) Enter(slot int32) error {
 	w.access.Reset()
 	w.access.Add(slot, sched.Shared)
-	err := w.sched.Lock(w.ctx, &w.ticket, &w.access)
-	w.held = err == nil
-	return err
+	w.err = w.sched.LockWithin(w.ctx, w.patient, &w.ticket, &w.access)
+	w.held = w.err == nil
+	return w.err
 }
 
 // Leave implements command.Walker.
 func (w *slotWalker) Leave(int32) { w.close() }
 
 // Sum implements command.Walker.
-func (w *slotWalker) Sum(_ int32, of func(slot int32) int) (int, error) {
+func (w *slotWalker) Sum(slots int32, of func(slot int32) int) (int, error) {
 	var n atomic.Int64
-	err := w.sched.Sweep(w.ctx, w.ticket.Label, func(slot int32) { n.Add(int64(of(slot))) })
+	err := w.sched.Sweep(w.ctx, w.ticket.Label, func(slot int32) {
+		if slot < slots { // behind them is the lane (backlog.go)
+			n.Add(int64(of(slot)))
+		}
+	})
 	return int(n.Load()), err
 }
 

@@ -13,6 +13,7 @@ import (
 // who chooses what to evict. The machine must be idle.
 func (l *simLog) look(m *Machine) {
 	l.candidates = l.candidates[:0]
+	l.told = m.state.Load().backlog.cut()
 	ks := m.Keyspace()
 	for slot := range ks.LockSlots() {
 		l.candidates = ks.Sample(l.candidates, int32(slot), false, 2, l.rng.IntN)

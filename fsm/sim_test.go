@@ -157,6 +157,8 @@ type simLog struct {
 	waits [simWaits]simWait
 	// candidates are keys that may be evicted.
 	candidates []engine.Candidate
+	// told is the work that a leader has seen done.
+	told []Told
 }
 
 func newSimLog(seed uint64) *simLog {
@@ -176,9 +178,15 @@ func (l *simLog) entry() []byte {
 	if l.n == 1 {
 		b.Add(AppendBundle(nil, &Bundle{Txns: simScriptLimits()}))
 	}
+	if l.rng.IntN(25) == 0 {
+		limit := []string{"1", "2", "0"}[l.rng.IntN(3)]
+		b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{settingTxn("outstanding-work-max-ms", limit)}}))
+	}
+	txns := 0
 	for range 1 + l.rng.IntN(6) {
 		if len(l.sent) > 0 && l.rng.IntN(20) == 0 {
 			again := l.sent[l.rng.IntN(len(l.sent))]
+			txns += len(again.Txns)
 			b.Add(AppendBundle(nil, &again))
 			continue
 		}
@@ -187,13 +195,33 @@ func (l *simLog) entry() []byte {
 			b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{l.serve()}}))
 		}
 		bundle := l.bundle()
+		txns += len(bundle.Txns)
 		l.sent = append(l.sent, bundle)
 		if len(l.sent) > 64 {
 			l.sent = l.sent[1:]
 		}
 		b.Add(AppendBundle(nil, &bundle))
 	}
+	b.Tell(l.tell(txns))
 	return b.Finish()
+}
+
+// tell is what the leader tells in an entry of so many txns: of the work that it has seen done,
+// and of programs that need not hold the lane.
+func (l *simLog) tell(txns int) (told []Told, free []int) {
+	if l.rng.IntN(10) == 0 {
+		told, l.told = l.told, nil
+	}
+	if l.rng.IntN(3) > 0 {
+		return told, nil
+	}
+	free = []int{}
+	for i := range txns {
+		if l.rng.IntN(4) == 0 {
+			free = append(free, i)
+		}
+	}
+	return told, free
 }
 
 // simLanes are the lanes of the one gateway, each with at most simUnacked records and
@@ -374,6 +402,9 @@ func simulate(t *testing.T, seed uint64, entries int) {
 		}
 	}
 	replay(t, machines[0], data)
+	if refused := machines[0].m.Counters().Refused.Load(); refused < uint64(entries)/20 {
+		t.Errorf("only %d txns were refused for the work before them", refused)
+	}
 	for _, s := range machines {
 		s.m.Close()
 	}

@@ -45,6 +45,8 @@ type Snapshot struct {
 	// scripts never change.
 	scripts   []script.Cached
 	functions *script.FunctionsCut
+	// captured is the first lock slot that this has not captured yet.
+	captured int32
 }
 
 // ErrSnapshotOpen refuses a snapshot while another one is being written.
@@ -66,12 +68,14 @@ func (m *Machine) Snapshot() (*Snapshot, error) {
 	s.scripts = st.programs.Scripts.All()
 	s.functions = st.programs.Functions.OpenCut(s.header.txnNo)
 	s.cut = st.ks.OpenCut(s.header.txnNo)
+	s.header.told = st.backlog.openCut(s.header.txnNo)
 	return s, nil
 }
 
 // Release gives the snapshot up.
 func (s *Snapshot) Release() {
 	s.functions.Close()
+	s.st.backlog.closeCut()
 	s.cut.Close()
 }
 
@@ -89,7 +93,7 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	if err := s.capture(0); err != nil {
 		return err
 	}
-	s.header.swapped = s.cut.SwappedAt()
+	s.header.swapped, s.header.done = s.cut.SwappedAt(), s.st.backlog.cut()
 	out := rdb.NewWriter(w)
 	out.Aux(auxHeader, s.header.append(nil))
 	s.writePrograms(out, true)
@@ -105,16 +109,30 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	return out.Close()
 }
 
-// capture makes sure that a lock slot is captured. Its ticket is younger than
-// the cut, so every txn before the cut has left the slot.
+// captureTogether is how many lock slots are captured under one ticket. Where scripts that hold
+// everything come one behind the other, each ticket waits for those before it.
+const captureTogether = 256
+
+// capture makes sure that a lock slot is captured, and those behind it of the same ticket. The
+// ticket is younger than the cut, so every txn before the cut has left the slots.
 func (s *Snapshot) capture(slot int32) error {
-	var ticket sched.Ticket
-	access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}
+	if slot < s.captured {
+		return nil
+	}
+	ticket := sched.Ticket{Label: "snapshot"}
+	end := min(slot+captureTogether, int32(s.st.ks.LockSlots()))
+	access := sched.Access{Slots: make([]sched.SlotMode, 0, end-slot)}
+	for i := slot; i < end; i++ {
+		access.Slots = append(access.Slots, sched.SlotMode{Slot: i, Mode: sched.Shared})
+	}
 	if err := s.st.sched.Lock(context.Background(), &ticket, &access); err != nil {
 		return err
 	}
-	s.cut.Capture(slot)
+	for i := slot; i < end; i++ {
+		s.cut.Capture(i)
+	}
 	s.st.sched.Unlock(&ticket)
+	s.captured = end
 	return nil
 }
 
@@ -253,7 +271,7 @@ func (l *loader) aux(name string, value []byte) error {
 		settings := h.settings
 		l.st = l.m.newState(h.engine, &settings)
 		l.st.ks.RestoreSwappedAt(h.swapped)
-		l.st.dup = dupTableOf(h.origins)
+		l.st.dup, l.st.backlog = dupTableOf(h.origins), restoredBacklog(h.done, h.told)
 	case auxSlot:
 		slot, n := binary.Uvarint(value)
 		if l.st == nil || n <= 0 || slot > math.MaxInt32 || !l.st.ks.RestoreDeletions(int32(slot), value[n:]) {

@@ -37,7 +37,7 @@ func (m *Machine) ReadTogether(txns []Txn, opt ReadOptions, replies []Reply) []R
 	x.out.Reset(int(txns[0].Proto))
 	x.ctx = m.readContext(st, x, opt)
 	// One name stands for all.
-	r.ticket.Label = txns[0].Ops[0].lookup().Name
+	r.ticket.Label, r.ticket.Detail, r.ticket.Long = txns[0].Ops[0].lookup().Name, "", false
 	if !st.sched.TryLock(&r.ticket, &r.access) {
 		return replies
 	}

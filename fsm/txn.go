@@ -78,16 +78,60 @@ func (o *Op) lock(a *sched.Access, ks *engine.Keyspace) {
 	case command.PlanGlobal:
 		a.Global = true
 	case command.PlanKeys:
-		var buf [8]command.KeyRef
-		for _, k := range o.lookup().AppendKeys(buf[:0], o.Args) {
-			a.Add(ks.LockSlot(o.Args[k.Pos]), mode)
+		o.lockKeys(a, ks, mode)
+	}
+}
+
+// lockKeys adds the keys of a planned op. One without keys takes the slot of the empty key:
+// else any number of programs that touch nothing could run at once, in no order.
+func (o *Op) lockKeys(a *sched.Access, ks *engine.Keyspace, mode sched.Mode) {
+	var buf [8]command.KeyRef
+	keys := o.lookup().AppendKeys(buf[:0], o.Args)
+	for _, k := range keys {
+		a.Add(ks.LockSlot(o.Args[k.Pos]), mode)
+	}
+	if len(keys) == 0 {
+		a.Add(ks.LockSlot(nil), mode)
+	}
+}
+
+// heavyArgs is the number of arguments beyond which a command is handed to a worker: it takes
+// more than some tens of microseconds.
+const heavyArgs = 256
+
+// TakesLong tells whether the op, of which there is a row, may take long, and is handed to a
+// worker.
+func (o *Op) TakesLong() bool { return o.MayTakeLong() || len(o.Args) > heavyArgs }
+
+// MayTakeLong tells whether what the op takes depends on more than its arguments.
+func (o *Op) MayTakeLong() bool { return o.lookup().TakesLong(o.Args) }
+
+// program is the name of the program that the op runs, as far as that is known; "" if it runs
+// none.
+func (o *Op) program() string {
+	if o.plan == nil {
+		return ""
+	}
+	return o.plan.Program
+}
+
+// label is the command that the txn is known by, and the program that it runs: of a
+// transaction the first that runs one.
+func (t *Txn) label() (name, program string) {
+	for i := range t.Ops {
+		if program = t.Ops[i].program(); program != "" {
+			return t.Ops[i].lookup().Name, program
 		}
 	}
+	return t.Ops[0].lookup().Name, ""
 }
 
 // NewOp returns an op whose row in the command table is known already, which
 // spares looking it up again where it runs on this node.
 func NewOp(db int, args [][]byte, spec *command.Spec) Op { return Op{DB: db, Args: args, spec: spec} }
+
+// Spec is the op's row in the command table; nil when there is none.
+func (o *Op) Spec() *command.Spec { return o.lookup() }
 
 // lookup finds the op's row in the command table and remembers it; nil when
 // there is none.
@@ -183,6 +227,27 @@ func (t *Txn) GrowthBytes(sizes func(db int) *command.Sizes) (sum, largest int64
 		}
 	}
 	return sum, largest
+}
+
+// TakesLong tells whether one of the txn's commands may take long.
+func (t *Txn) TakesLong() bool {
+	for i := range t.Ops {
+		if op := &t.Ops[i]; op.lookup() != nil && op.TakesLong() {
+			return true
+		}
+	}
+	return false
+}
+
+// lanes tells whether nobody can say of one of the txn's commands, by its arguments, that it will
+// not take long (backlog.go).
+func (t *Txn) lanes() bool {
+	for i := range t.Ops {
+		if t.Ops[i].MayTakeLong() {
+			return true
+		}
+	}
+	return false
 }
 
 // Bends tells whether the txn may run while memory is full, if MemoryFull is

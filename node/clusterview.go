@@ -444,7 +444,7 @@ func (n *Node) LockSlots() []client.LockSlot {
 			if l.Exclusive {
 				mode = "exclusive"
 			}
-			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, Queue: l.Queue})
+			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, HeldMs: l.RanNs / 1e6, Queue: l.Queue})
 		}
 	}
 	return all

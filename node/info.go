@@ -396,9 +396,10 @@ func infoRaft(n *Node, t *infoText) {
 			t.add("raft_lag", g.Lag)
 		}
 		txns, bytes := s.Outstanding()
-		c := s.Machine().Counters()
-		t.add("raft_shard"+strconv.Itoa(i), fmt.Sprintf("role=%s,term=%d,leader=%s,committed=%d,queued=%d,executed=%d,lag=%d,outstanding_txns=%d,outstanding_bytes=%d,entries=%d,txns=%d,duplicates=%d,panics=%d,day_offset_ms=%d,day_ahead_ms=%.1f",
-			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load(), g.DayOffsetMs, g.ClockAheadMs))
+		c, w := s.Machine().Counters(), s.ThrottleCounts()
+		t.add("raft_shard"+strconv.Itoa(i), fmt.Sprintf("role=%s,term=%d,leader=%s,committed=%d,queued=%d,executed=%d,lag=%d,outstanding_txns=%d,outstanding_bytes=%d,entries=%d,txns=%d,duplicates=%d,panics=%d,day_offset_ms=%d,day_ahead_ms=%.1f,work_ms=%d,outstanding_work_ms=%d,waiting_for_work=%d,refused_for_work=%d,taken_back=%d",
+			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load(), g.DayOffsetMs, g.ClockAheadMs,
+			workMs(c.Work.Load()), workMs(w.Work.Load()), w.Waiting.Load(), w.Expired.Load()+c.Refused.Load(), w.TakenBack.Load()))
 	}
 	if len(n.shards()) == 0 {
 		t.add("raft_role", "none")
@@ -409,12 +410,17 @@ func infoRaft(n *Node, t *infoText) {
 	t.add("raft_meta", fmt.Sprintf("role=%s,term=%d,committed=%d", m.Role, m.Term, m.CommitIndex))
 }
 
+func workMs(work int64) int64 { return work / (command.WorkSecond / 1000) }
+
 func infoLocks(n *Node, t *infoText) {
 	for _, s := range n.shards() {
 		i := int(s.ID())
 		st := s.Machine().Sched().Stats()
 		t.add("locks_shard"+strconv.Itoa(i), fmt.Sprintf("lock_slots=%d,tickets=%d,waited=%d,wait_usec=%d,permits=%d,permits_in_use=%d,waiting_tickets=%d,waiting_permits=%d,inline=%d,on_workers=%d",
 			s.Machine().Keyspace().LockSlots(), st.Tickets, st.Waited, st.WaitNs/1000, st.Permits, st.PermitsInUse, st.WaitingTickets, st.WaitingPermits, st.Inline, st.OnWorkers))
+		if longest := s.Longest(); longest != nil {
+			t.add(fmt.Sprintf("locks_shard%d_longest", i), fmt.Sprintf("what=%s,running_ms=%d", longest.What, longest.Ran.Milliseconds()))
+		}
 		for rank, h := range s.Machine().Sched().Hottest(hottestShown) {
 			t.add(fmt.Sprintf("locks_shard%d_hot%d", i, rank), fmt.Sprintf("lock_slot=%d,waited=%d,wait_usec=%d", h.Slot, h.Waited, h.WaitNs/1000))
 		}

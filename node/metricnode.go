@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/cluster/meta"
+	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/node/metrics"
 	"lockstep/proto/pubsub"
@@ -79,6 +80,25 @@ var executionMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_panics_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Commands that panicked and were answered with an error. Each is a bug."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Panics.Load() })},
 	{metrics.Desc{Name: "lockstep_outstanding_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions this replica has taken on and not answered."}, "admission", perShard(func(g *groupLook) int64 { txns, _ := g.shard.Outstanding(); return txns })},
 	{metrics.Desc{Name: "lockstep_outstanding_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "The same in bytes."}, "admission", perShard(func(g *groupLook) int64 { _, bytes := g.shard.Outstanding(); return bytes })},
+	{metrics.Desc{Name: "lockstep_work_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "What the transactions of the log have taken of one core since the start, as replicas count it."}, "the state machine", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.Machine().Counters().Work.Load()) })},
+	{metrics.Desc{Name: "lockstep_outstanding_work_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "What those may take that this leader has let into the log and that have not run, of those that may take long, by its guess."}, "admission", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.ThrottleCounts().Work.Load()) })},
+	{metrics.Desc{Name: "lockstep_work_waiting_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions that wait at this leader, before the log, for others to run that take long."}, "admission", perShard(func(g *groupLook) int64 { return g.shard.ThrottleCounts().Waiting.Load() })},
+	{metrics.Desc{Name: "lockstep_work_refused_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Bundles whose time was over while they waited before the log (waiting), those that were taken back (taken-back), and transactions before which too much work stood in the log (log)."}, "admission", func(l *look, p *metrics.Page) {
+		for i := range l.groups {
+			if g := &l.groups[i]; g.shard != nil {
+				c := g.shard.ThrottleCounts()
+				p.Add(float64(c.Expired.Load()), g.label, "waiting")
+				p.Add(float64(c.TakenBack.Load()), g.label, "taken-back")
+				p.Add(float64(g.shard.Machine().Counters().Refused.Load()), g.label, "log")
+			}
+		}
+	}},
+	{metrics.Desc{Name: "lockstep_running_longest_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "For how long the command has run that has run for longest, of those that may take long."}, "INFO locks", perShard(func(g *groupLook) float64 {
+		if longest := g.shard.Longest(); longest != nil {
+			return longest.Ran.Seconds()
+		}
+		return 0
+	})},
 	{metrics.Desc{Name: "lockstep_waiting_clients", Kind: metrics.Gauge, Labels: ofGroup, Help: "Blocking commands that wait at this leader for a key."}, "the shard", perShard(func(g *groupLook) int { return g.shard.Waiting() })},
 	{metrics.Desc{Name: "lockstep_shard_used_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Memory of the shard's keys and values, scripts and functions."}, "the engine", perShard(func(g *groupLook) int64 { return g.shard.Machine().MemoryBytes() })},
 	{metrics.Desc{Name: "lockstep_day_ahead_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "On the leader: how far the shard's time of day is ahead of what a majority of its voters say; negative: behind."}, "the voters' clocks", perShard(func(g *groupLook) float64 { return g.status.ClockAheadMs / 1000 })},
@@ -105,6 +125,8 @@ var executionMetrics = []metric{
 		}
 	}},
 }
+
+func workSeconds(work int64) float64 { return float64(work) / command.WorkSecond }
 
 type hotSlot struct {
 	shard string

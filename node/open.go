@@ -99,6 +99,10 @@ func (n *Node) handleCalls(t *transport.Transport) {
 		n.router.ServeWait(incarnation(from), from, payload, reply)
 	}))
 	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.router.ServeWaitList(payload, reply) }))
+	t.Handle(router.KindTakeBack, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.router.ServeTakeBack(incarnation(from), payload, reply)
+	}))
+	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.router.ServeBusy(payload, reply) }))
 	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
 }
 

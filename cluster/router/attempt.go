@@ -46,7 +46,7 @@ func (r *Router) read(ctx context.Context, deadline time.Time, index int, calls 
 			return
 		}
 	}
-	req := request{index: index, kind: KindRead, txns: *txns, n: len(calls), atLeast: r.known(index)}
+	req := request{index: index, kind: KindRead, txns: *txns, n: len(calls), atLeast: r.known(index), deadline: deadline}
 	replies, err := r.persist(ctx, deadline, &req)
 	r.settleRead(ctx, deadline, index, calls, replies, err)
 }
@@ -85,7 +85,7 @@ func (r *Router) readStale(ctx context.Context, deadline time.Time, index int, t
 		// Of the other replicas nobody here knows how old they are.
 		return nil, false
 	}
-	req := request{index: index, kind: KindStale, txns: txns, n: len(txns), atLeast: r.known(index)}
+	req := request{index: index, kind: KindStale, txns: txns, n: len(txns), atLeast: r.known(index), deadline: deadline}
 	addrs := r.cfg.Replicas(index)
 	turn := int(r.turns.Add(1) % (1 << 16))
 	for i := range addrs {
@@ -132,28 +132,47 @@ func (r *Router) persistAfter(ctx context.Context, deadline time.Time, req *requ
 			maybe = maybe || req.kind == KindPropose
 			req.again = maybe
 		}
+		if !maybe && r.isGone(deadline, req) {
+			return nil, cluster.ErrTakenBack
+		}
 		r.Counters.Retried.Add(1)
 		if r.backOff(ctx, deadline, try) {
 			continue
 		}
 		if maybe {
 			r.Counters.Unknown.Add(1)
-			return nil, cluster.ErrUnknown
+			return nil, r.unknown(req)
 		}
-		r.Counters.NoLeader.Add(1)
-		if errors.Is(res.Err, cluster.ErrOverloaded) || errors.Is(res.Err, cluster.ErrShuttingDown) {
-			return nil, res.Err
-		}
-		return nil, cluster.ErrNoLeader
+		return nil, r.gaveUp(req, res.Err)
 	}
+}
+
+// gaveUp is the error of a request that was not carried out before its deadline, and will not
+// be; err is that of the last attempt.
+func (r *Router) gaveUp(req *request, err error) error {
+	if errors.Is(err, cluster.ErrOverloaded) || errors.Is(err, cluster.ErrShuttingDown) {
+		return err
+	}
+	if l := r.Leader(req.index); (errors.Is(err, cluster.ErrUnknown) || errors.Is(err, errAbandoned)) && (l.Self || l.Addr != "") {
+		return cluster.ErrNoAnswer
+	}
+	r.Counters.NoLeader.Add(1)
+	return cluster.ErrNoLeader
 }
 
 // refusesForGood tells whether to ask again would be in vain. It is no answer to a
 // bundle that may be in the log: another leader may have taken it, whose limits were
 // others.
 func refusesForGood(err error) bool {
-	return errors.Is(err, cluster.ErrTooLarge) || errors.Is(err, cluster.ErrNotKnown) || errors.Is(err, cluster.ErrMustLog) ||
-		errors.Is(err, cluster.ErrOutOfMemory) || errors.Is(err, cluster.ErrTooMuchAtOnce)
+	for _, forGood := range []error{
+		cluster.ErrTooLarge, cluster.ErrNotKnown, cluster.ErrMustLog, cluster.ErrOutOfMemory, cluster.ErrTooMuchAtOnce,
+		cluster.ErrBusy, cluster.ErrOverworked, cluster.ErrTakenBack, cluster.ErrKilled,
+	} {
+		if errors.Is(err, forGood) {
+			return true
+		}
+	}
+	return false
 }
 
 // backOff pauses before try+1; false when there is no time left.
@@ -180,6 +199,7 @@ func (r *Router) attempt(ctx context.Context, deadline time.Time, req *request) 
 	if leader.Addr == "" && !leader.Self {
 		return shard.Result{Err: cluster.ErrNoLeader}
 	}
+	req.deadline = deadline
 	replica := r.cfg.Replica(req.index)
 	if leader.Self && replica == nil {
 		return shard.Result{Err: cluster.ErrNotLeader} // it has just been closed
@@ -192,12 +212,12 @@ func (r *Router) attempt(ctx context.Context, deadline time.Time, req *request) 
 	}
 	w := takeWait(nil)
 	if leader.Self {
-		propose(replica, req.again)(req.bundle, req.n, w.done)
+		replica.Propose(req.offer(), w.done)
 	} else {
 		r.Counters.Forwarded.Add(1)
 		r.forward(leader.Addr, req, w.done)
 	}
-	res := r.await(ctx, deadline, req.index, leader, w)
+	res := r.await(ctx, deadline, req, leader, w)
 	if !leader.Self && res.Err != nil {
 		r.leaders.ask(req.index)
 	}
@@ -249,7 +269,7 @@ var waitPool = sync.Pool{New: func() any {
 //
 // The deadline counts when it has passed twice: where this process stood still, the
 // answer may be there, and not have been read yet.
-func (r *Router) await(ctx context.Context, deadline time.Time, index int, leader shard.Leader, w *wait) shard.Result {
+func (r *Router) await(ctx context.Context, deadline time.Time, req *request, leader shard.Leader, w *wait) shard.Result {
 	doubt, late := time.Now().Add(doubtAfter), false
 	w.timer.Reset(watchEvery)
 	for {
@@ -271,11 +291,12 @@ func (r *Router) await(ctx context.Context, deadline time.Time, index int, leade
 				w.timer.Reset(watchEvery)
 				continue
 			}
+			r.takeBackIfGone(deadline, req, leader)
 			if !leader.Self && now.After(doubt) {
-				r.leaders.ask(index)
+				r.leaders.ask(req.index)
 				doubt = now.Add(doubtAfter)
 			}
-			if other := r.leaders.of(index); other.Addr != leader.Addr && other.Addr != "" {
+			if other := r.leaders.of(req.index); other.Addr != leader.Addr && other.Addr != "" {
 				return shard.Result{Err: errAbandoned}
 			}
 			w.timer.Reset(watchEvery)
@@ -331,6 +352,8 @@ func fill(calls []*cluster.Call, replies []shard.Reply) {
 			c.Reply = replies[i].Bytes
 		case fsm.OutcomeReplyLost:
 			c.Err = cluster.ErrReplyLost
+		case fsm.OutcomeRefused:
+			c.Err = cluster.ErrOverworked
 		default:
 			c.Err = cluster.ErrUnknown
 		}

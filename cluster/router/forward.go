@@ -15,10 +15,11 @@ import (
 
 // Kinds of requests between nodes.
 const (
-	// KindPropose: shard u32, bundle. Answer: see appendResult. againBit is set in
-	// the shard's number for a bundle that may be in the log already.
+	// KindPropose: shard u32, patience uv, bundle. Answer: see appendResult. againBit is set in
+	// the shard's number for a bundle that may be in the log already. Patience is for how many
+	// milliseconds the gateway still waits: what cannot be done by then is answered before.
 	KindPropose uint8 = 1
-	// KindRead: shard u32, index that must have been applied uv, bundle without
+	// KindRead: shard u32, patience uv, index that must have been applied uv, bundle without
 	// identity. The same answer.
 	KindRead uint8 = 2
 	// KindStale is KindRead for any replica: what it answers may be old, but no
@@ -41,6 +42,42 @@ type request struct {
 	atLeast uint64
 	// again: the bundle was proposed before, and may be in the log.
 	again bool
+	// deadline is when the gateway waits no longer.
+	deadline time.Time
+	// calls are those of a bundle. lookedAt is when it was looked whether who made them has
+	// gone; takenBack: the leader was told.
+	calls     []*cluster.Call
+	lookedAt  time.Time
+	takenBack bool
+}
+
+// offer is the bundle as this node's own replica takes it.
+func (req *request) offer() shard.Offer {
+	return shard.Offer{Bundle: req.bundle, Txns: req.txns, Again: req.again, Until: req.deadline}
+}
+
+const (
+	// onTheWay is how much earlier than the gateway's deadline the leader's is, so that its
+	// answer comes in time; of a short time it is that part.
+	onTheWay      = 250 * time.Millisecond
+	onTheWayShare = 4
+	// patienceMax bounds what a peer asks for.
+	patienceMax = time.Hour
+)
+
+// patienceMs is for how long the leader may take for a request.
+func (req *request) patienceMs() uint64 {
+	left := max(time.Until(req.deadline), 0)
+	return uint64((left - min(onTheWay, left/onTheWayShare)).Milliseconds())
+}
+
+// until reads the patience at the head of a request: when its gateway waits no longer.
+func until(body []byte) (deadline time.Time, rest []byte, ok bool) {
+	ms, width := binary.Uvarint(body)
+	if width <= 0 {
+		return deadline, nil, false
+	}
+	return time.Now().Add(time.Duration(min(ms, uint64(patienceMax.Milliseconds()))) * time.Millisecond), body[width:], true
 }
 
 const againBit = 1 << 31
@@ -60,9 +97,11 @@ func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
 	switch req.kind {
 	case KindIndex:
 	case KindRead, KindStale:
+		payload = binary.AppendUvarint(payload, req.patienceMs())
 		payload = binary.AppendUvarint(payload, req.atLeast)
 		payload = fsm.AppendBundle(payload, &fsm.Bundle{Txns: req.txns})
 	default:
+		payload = binary.AppendUvarint(payload, req.patienceMs())
 		payload = append(payload, req.bundle...)
 	}
 	if len(payload) > r.hopMax {
@@ -93,8 +132,9 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
 		return
 	}
+	deadline, body, ok := until(body)
 	b, err := fsm.DecodeBundle(body)
-	if err != nil {
+	if err != nil || !ok {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
 		return
 	}
@@ -109,7 +149,7 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 	}
 	bundle := append([]byte(nil), body...)
 	again := binary.LittleEndian.Uint32(payload)&againBit != 0
-	propose(replica, again)(bundle, len(b.Txns), func(res shard.Result) {
+	replica.Propose(shard.Offer{Bundle: bundle, Txns: b.Txns, Again: again, Until: deadline}, func(res shard.Result) {
 		res.Replies = loseLong(res.Replies, r.hopMax)
 		reply(appendResult(nil, res))
 	})
@@ -117,8 +157,7 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 
 // ServeRead handles a KindRead request; it may block.
 func (r *Router) ServeRead(ctx context.Context, payload []byte, reply func([]byte)) {
-	r.serveRead(payload, reply, func(replica Shard, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
-		deadline := time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
+	r.serveRead(payload, reply, func(replica Shard, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
 		return replica.Read(ctx, deadline, txns, atLeast)
 	})
 }
@@ -126,7 +165,7 @@ func (r *Router) ServeRead(ctx context.Context, payload []byte, reply func([]byt
 // ServeStale handles a KindStale request; it may block. A replica that is still
 // catching up for the first time does not answer: it is not old, but nothing.
 func (r *Router) ServeStale(ctx context.Context, payload []byte, reply func([]byte)) {
-	r.serveRead(payload, reply, func(replica Shard, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+	r.serveRead(payload, reply, func(replica Shard, _ time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
 		if !replica.Votes() {
 			return nil, cluster.ErrNotLeader
 		}
@@ -134,15 +173,16 @@ func (r *Router) ServeStale(ctx context.Context, payload []byte, reply func([]by
 	})
 }
 
-func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, []fsm.Txn, uint64) ([]shard.Reply, error)) {
+func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, time.Time, []fsm.Txn, uint64) ([]shard.Reply, error)) {
 	replica, body := r.local(payload)
 	if replica == nil {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
 		return
 	}
+	deadline, body, ok := until(body)
 	atLeast, width := binary.Uvarint(body)
 	b, err := fsm.DecodeBundle(body[max(width, 0):])
-	if err != nil || width <= 0 {
+	if err != nil || width <= 0 || !ok {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
 		return
 	}
@@ -154,7 +194,7 @@ func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, 
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 		return
 	}
-	replies, err := read(replica, b.Txns, atLeast)
+	replies, err := read(replica, deadline, b.Txns, atLeast)
 	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies, r.hopMax)}))
 }
 
@@ -226,6 +266,7 @@ var wireErrors = []error{
 	nil, cluster.ErrUnknown, cluster.ErrNotLeader, cluster.ErrOverloaded,
 	cluster.ErrTooLarge, cluster.ErrShuttingDown, cluster.ErrNoLeader, shard.ErrRenew, shard.ErrAtOnce,
 	cluster.ErrOutOfMemory, cluster.ErrMustLog, cluster.ErrTooMuchAtOnce, cluster.ErrNotKnown, shard.ErrTurn, shard.ErrLeft,
+	cluster.ErrBusy, cluster.ErrOverworked, cluster.ErrTakenBack, cluster.ErrKilled,
 }
 
 // wireError is an error's number; what has none is ErrUnknown.
@@ -245,10 +286,15 @@ func wireError(err error) byte {
 const replyHeadBytes = 6
 
 // appendResult encodes a result: error u8; per reply outcome u8, length uv,
-// bytes.
+// bytes. Behind ErrBusy stands what is in the way.
 func appendResult(dst []byte, res shard.Result) []byte {
 	if res.Err != nil {
-		return append(dst, wireError(res.Err))
+		dst = append(dst, wireError(res.Err))
+		var busy *cluster.BusyError
+		if errors.As(res.Err, &busy) && !busy.Logged {
+			dst = appendBusy(dst, busy)
+		}
+		return dst
 	}
 	size := 1
 	for i := range res.Replies {
@@ -274,6 +320,9 @@ func decodeResult(data []byte, n int, fewer bool) shard.Result {
 		return broken
 	}
 	if err := wireErrors[data[0]]; err != nil {
+		if busy, ok := decodeBusy(data[1:]); ok && errors.Is(err, cluster.ErrBusy) {
+			err = busy
+		}
 		return shard.Result{Err: err}
 	}
 	replies := make([]shard.Reply, n)

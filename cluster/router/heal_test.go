@@ -57,9 +57,10 @@ func (s *machineShard) Receiver(id fsm.EntryID) fsm.Receiver {
 	return nil
 }
 
-func (s *machineShard) Propose(bundle []byte, n int, done func(shard.Result)) {
+func (s *machineShard) Propose(o shard.Offer, done func(shard.Result)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	bundle, n := o.Bundle, len(o.Txns)
 	s.bundles = append(s.bundles, bundle)
 	if before := s.before; before != nil {
 		s.before = nil
@@ -69,10 +70,6 @@ func (s *machineShard) Propose(bundle []byte, n int, done func(shard.Result)) {
 		return
 	}
 	s.applyLocked(bundle, n, done)
-}
-
-func (s *machineShard) ProposeAgain(bundle []byte, n int, done func(shard.Result)) {
-	s.Propose(bundle, n, done)
 }
 
 func (s *machineShard) applyLocked(bundle []byte, n int, done func(shard.Result)) {
@@ -235,7 +232,7 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	propose := func(from uint64, b fsm.Bundle) error {
 		b.Txns = []fsm.Txn{callOf(0, "incr", "n").Txn}
 		var res shard.Result
-		r.ServePropose(from, fsm.AppendBundle([]byte{0, 0, 0, 0}, &b), func(answer []byte) { res = decodeResult(answer, 1, false) })
+		r.ServePropose(from, fsm.AppendBundle([]byte{0, 0, 0, 0, 100}, &b), func(answer []byte) { res = decodeResult(answer, 1, false) })
 		return res.Err
 	}
 	own := fsm.Origin{Node: 7, Boot: 1}

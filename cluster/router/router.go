@@ -40,9 +40,13 @@ type Shard interface {
 
 // Writes puts bundles into a shard's log.
 type Writes interface {
-	Propose(bundle []byte, n int, done func(shard.Result))
-	// ProposeAgain is for a bundle that may be in the log already.
-	ProposeAgain(bundle []byte, n int, done func(shard.Result))
+	Propose(o shard.Offer, done func(shard.Result))
+	// TakeBack takes a bundle back, by the identity of its first txn, that has not been put into
+	// the log yet.
+	TakeBack(id fsm.TxnID)
+	// InTheWay is what keeps a command waiting that has keys in these hash slots, or, without
+	// any, one that locks everything; nil: nothing does.
+	InTheWay(hashSlots []uint16) *cluster.BusyError
 }
 
 // Reads answers read-only txns.
@@ -181,7 +185,7 @@ func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 			continue
 		}
 		// The usual case costs no goroutine.
-		if w := r.launch(index, part); w != nil {
+		if w := r.launch(deadline, index, part); w != nil {
 			launched = append(launched, w)
 		} else {
 			others.Go(func() { r.doShard(ctx, deadline, index, part) })
@@ -256,8 +260,8 @@ const (
 
 // phase tells how many of the calls go next, and whether through the log. A
 // read joins the log where a write stands before it and another behind it,
-// unless it is scan-like, or runs a program: in the log that would run on every
-// replica, and the former under the global lock.
+// unless it may take long: in the log that would run on every replica, and what is scan-like
+// under the global lock.
 func phase(calls []*cluster.Call) (n int, logged bool) {
 	if calls[0].ReadOnly {
 		for n = 1; n < len(calls) && calls[n].ReadOnly && calls[n].Stale == calls[0].Stale && calls[n].Fresh == calls[0].Fresh; n++ {
@@ -283,7 +287,7 @@ func joinsLog(c *cluster.Call) bool {
 	}
 	for i := range c.Txn.Ops {
 		spec, _ := command.Lookup(c.Txn.Ops[i].Args)
-		if spec == nil || spec.Scope != command.ScopeKeys || spec.Plan != nil {
+		if spec == nil || spec.Scope != command.ScopeKeys || spec.Plan != nil || spec.TakesLong(c.Txn.Ops[i].Args) {
 			return false
 		}
 	}

@@ -46,6 +46,12 @@ type fakeShard struct {
 	stale int
 	// lengths, when set, are those of the replies to writes.
 	lengths []int
+	// until is how long the last bundle may wait, takenBack those that were taken back, and
+	// onTakeBack is called then. busy is what is in the way.
+	until      time.Time
+	takenBack  []fsm.TxnID
+	onTakeBack func()
+	busy       *cluster.BusyError
 }
 
 func (f *fakeShard) step() error {
@@ -57,10 +63,15 @@ func (f *fakeShard) step() error {
 	return err
 }
 
-func (f *fakeShard) Propose(bundle []byte, n int, done func(shard.Result)) {
+func (f *fakeShard) Propose(o shard.Offer, done func(shard.Result)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	bundle, n := o.Bundle, len(o.Txns)
 	f.bundles = append(f.bundles, bundle)
+	f.until = o.Until
+	if o.Again {
+		f.again++
+	}
 	if f.hold {
 		f.hold = false
 		f.onHold()
@@ -94,11 +105,21 @@ func forgetIn(bundle []byte, replies []shard.Reply) {
 	}
 }
 
-func (f *fakeShard) ProposeAgain(bundle []byte, n int, done func(shard.Result)) {
+func (f *fakeShard) TakeBack(id fsm.TxnID) {
 	f.mu.Lock()
-	f.again++
+	f.takenBack = append(f.takenBack, id)
 	f.mu.Unlock()
-	f.Propose(bundle, n, done)
+	if f.onTakeBack != nil {
+		f.onTakeBack()
+	}
+}
+
+func (f *fakeShard) InTheWay([]uint16) *cluster.BusyError {
+	if f.busy == nil {
+		return nil
+	}
+	busy := *f.busy
+	return &busy
 }
 
 func numbered(n int) []shard.Reply {
@@ -201,6 +222,10 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 		p.to.ServePropose(1, payload, reply) // of all routers here
 	case KindLeader:
 		p.to.ServeLeader(payload, reply)
+	case KindBusy:
+		p.to.ServeBusy(payload, reply)
+	case KindTakeBack:
+		p.to.ServeTakeBack(1, payload, reply)
 	case KindStale:
 		go p.to.ServeStale(context.Background(), payload, reply)
 	case KindIndex:
@@ -461,16 +486,16 @@ func TestNamedTxnsAreNumberedBeforeTheyAreSent(t *testing.T) {
 }
 
 func TestALostConnectionLeavesTheOutcomeUnknown(t *testing.T) {
-	for _, c := range []struct{ err, want error }{
-		{transport.ErrNotSent, cluster.ErrNoLeader},
-		{transport.ErrMaybeSent, cluster.ErrUnknown},
+	for _, c := range []struct{ err, want, read error }{
+		{transport.ErrNotSent, cluster.ErrNoLeader, cluster.ErrNoLeader},
+		{transport.ErrMaybeSent, cluster.ErrUnknown, cluster.ErrNoAnswer},
 	} {
 		s := &fakeShard{addr: "b"}
 		r := routerOf(100, &fakePeers{err: c.err}, s, s)
 		write, read := callOf(0, "incr", "k"), callOf(0, "get", "k")
 		r.Do(t.Context(), []*cluster.Call{write})
 		r.Do(t.Context(), []*cluster.Call{read})
-		if !errors.Is(write.Err, c.want) || !errors.Is(read.Err, cluster.ErrNoLeader) {
+		if !errors.Is(write.Err, c.want) || !errors.Is(read.Err, c.read) {
 			t.Errorf("%v: write %v, read %v", c.err, write.Err, read.Err)
 		}
 	}
@@ -595,11 +620,11 @@ func TestAnAnswerThatWaitedThroughAPauseIsTaken(t *testing.T) {
 				w.done(shard.Result{Replies: numbered(1)})
 			}
 		}}
-		if res := r.await(ctx, over, 0, s.Leader(), w); res.Err != nil || len(res.Replies) != 1 {
+		if res := r.await(ctx, over, &request{}, s.Leader(), w); res.Err != nil || len(res.Replies) != 1 {
 			t.Fatalf("%v, %d replies", res.Err, len(res.Replies))
 		}
 	}
-	if res := r.await(t.Context(), over, 0, s.Leader(), takeWait(nil)); !errors.Is(res.Err, cluster.ErrUnknown) {
+	if res := r.await(t.Context(), over, &request{}, s.Leader(), takeWait(nil)); !errors.Is(res.Err, cluster.ErrUnknown) {
 		t.Errorf("without an answer: %v", res.Err)
 	}
 }

@@ -63,7 +63,7 @@ func (r *Router) startWrite(index int, calls []*cluster.Call, f *cluster.Flight)
 	w.leader = leader
 	r.depart(w, f) // from here on Abandon knows of it
 	if leader.Self {
-		replica.Propose(w.req.bundle, w.req.n, w.wait.done)
+		replica.Propose(w.req.offer(), w.wait.done)
 	} else {
 		r.Counters.Forwarded.Add(1)
 		r.forward(leader.Addr, &w.req, w.wait.done)
@@ -74,6 +74,7 @@ func (r *Router) startWrite(index int, calls []*cluster.Call, f *cluster.Flight)
 // depart makes a flight ready to be answered.
 func (r *Router) depart(w *sending, f *cluster.Flight) {
 	w.deadline = time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
+	w.req.deadline = w.deadline
 	w.wait = takeWait(f.Landed)
 	f.Way = w
 }
@@ -119,7 +120,7 @@ func (r *Router) Finish(ctx context.Context, f *cluster.Flight) {
 	f.Way = nil
 	defer w.id.close() // also behind a panic
 	if !w.answered {
-		w.res = r.await(ctx, w.deadline, w.req.index, w.leader, w.wait)
+		w.res = r.await(ctx, w.deadline, &w.req, w.leader, w.wait)
 	}
 	if !w.leader.Self && w.res.Err != nil {
 		r.leaders.ask(w.req.index)
@@ -145,7 +146,7 @@ func (r *Router) settleRead(ctx context.Context, deadline time.Time, index int, 
 		// This node's programs are older than the leader's.
 		r.write(ctx, deadline, index, calls)
 	case errors.Is(err, cluster.ErrUnknown):
-		failAll(calls, cluster.ErrNoLeader)
+		failAll(calls, cluster.ErrNoAnswer)
 	case err != nil:
 		failAll(calls, err)
 	default:

@@ -41,6 +41,10 @@ func (r *Router) write(ctx context.Context, deadline time.Time, index int, calls
 func (r *Router) writeWith(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call, texts bool) {
 	why := cluster.ErrOverloaded
 	for try := 0; ; try++ {
+		if from := leaverOf(calls); from != nil && r.elapsed(deadline) > goneAfter && from.Gone() {
+			failAll(calls, cluster.ErrTakenBack)
+			return
+		}
 		if w := r.seal(index, calls, texts); w != nil {
 			if r.writeOnce(ctx, deadline, w) {
 				return
@@ -82,7 +86,7 @@ func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
 	if r.cfg.Numbered != nil && anyNamed(calls) {
 		r.cfg.Numbered(index, fsm.TxnID{Origin: b.Origin, Seq: b.FirstSeq}, calls)
 	}
-	w.req = request{index: index, kind: KindPropose, bundle: fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b), n: len(calls)}
+	w.req = request{index: index, kind: KindPropose, bundle: fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b), txns: *w.txns, n: len(calls), calls: calls}
 	sealed = true
 	return w
 }
@@ -167,7 +171,7 @@ func firstGone(replies []shard.Reply) int {
 
 // launch proposes calls of one shard and does not wait; nil: they are not one
 // bundle that goes to this node's own replica.
-func (r *Router) launch(index int, calls []*cluster.Call) *sending {
+func (r *Router) launch(deadline time.Time, index int, calls []*cluster.Call) *sending {
 	if n, logged := phase(calls); !logged || n < len(calls) {
 		return nil
 	}
@@ -186,7 +190,8 @@ func (r *Router) launch(index int, calls []*cluster.Call) *sending {
 			w.id.close()
 		}
 	}()
-	replica.Propose(w.req.bundle, w.req.n, w.wait.done)
+	w.req.deadline = deadline
+	replica.Propose(w.req.offer(), w.wait.done)
 	launched = true
 	return w
 }
@@ -213,7 +218,7 @@ func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*s
 		}
 		if !answered {
 			others.Go(func() {
-				res := r.await(ctx, deadline, w.req.index, w.leader, w.wait)
+				res := r.await(ctx, deadline, &w.req, w.leader, w.wait)
 				replies, err := r.persistAfter(ctx, deadline, &w.req, res)
 				r.settle(ctx, deadline, w, replies, err)
 			})
@@ -255,14 +260,6 @@ func (r *Router) writeWithoutMemory(ctx context.Context, deadline time.Time, ind
 	if n < len(calls) {
 		r.write(ctx, deadline, index, calls[n:])
 	}
-}
-
-// propose is how a bundle is proposed that was, or was not, before.
-func propose(replica Writes, again bool) func(bundle []byte, n int, done func(shard.Result)) {
-	if again {
-		return replica.ProposeAgain
-	}
-	return replica.Propose
 }
 
 func anyNamed(calls []*cluster.Call) bool {

@@ -174,10 +174,10 @@ func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
 		c := &chosen[i]
 		op.Args = append(op.Args, strconv.AppendInt(nil, int64(c.DB), 10), []byte(c.Key), strconv.AppendUint(nil, c.Version, 10))
 	}
-	return runOwn(s.ctx, fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}, func(bundle []byte, n int, done func(Result)) {
+	return runOwn(s.ctx, fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}, func(bundle []byte, done func(Result)) {
 		// It must not wait for room that only it can make.
-		s.admit.force(n, len(bundle))
-		s.queue(newBundleCall(bundle, n, done, &s.admit))
+		s.admit.force(1, len(bundle))
+		s.propose.take(newBundleCall(bundle, 1, done, &s.admit))
 	})
 }
 
@@ -227,7 +227,7 @@ func (v *evictor) release(decide func(*waitingCall) (goes bool, err error)) {
 			c.finish(Result{Err: err})
 		} else {
 			c.grow(growth)
-			v.shard.queue(c)
+			v.shard.throttle.pass(c)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (n *loneNode) proposeOnce(shard int, args ...string) ([]byte, error) {
 	b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1}, FirstSeq: n.seq.Add(1), Txns: []fsm.Txn{{Proto: 2, Ops: []fsm.Op{op}}}}
 	b.Origin.Lane = uint32(b.FirstSeq % fsm.Lanes)
 	answer := make(chan Result, 1)
-	n.shards[shard].Propose(fsm.AppendBundle(nil, &b), 1, func(r Result) { answer <- r })
+	n.shards[shard].Propose(Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns, Until: time.Now().Add(time.Minute)}, func(r Result) { answer <- r })
 	select {
 	case r := <-answer:
 		if r.Err != nil {
@@ -338,7 +338,7 @@ func TestThoseThatWaitAreAnswered(t *testing.T) {
 		answers = make(chan error, count)
 		for i := range count {
 			b := fsm.Bundle{Txns: []fsm.Txn{{Proto: 2, Ops: []fsm.Op{{Args: [][]byte{[]byte("set"), fmt.Append(nil, i), []byte("v")}}}}}}
-			c := n.shards[0].admitted(fsm.AppendBundle(nil, &b), 1, func(r Result) { answers <- r.Err })
+			c := n.shards[0].admitted(&Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns}, func(r Result) { answers <- r.Err })
 			v.wait(c, 0)
 		}
 		return answers

@@ -18,7 +18,7 @@ func (n *loneNode) proposeTxns(txns ...fsm.Txn) <-chan Result {
 	b.FirstSeq = n.seq.Add(uint64(len(txns))) - uint64(len(txns)) + 1
 	b.Origin.Lane = uint32(b.FirstSeq % fsm.Lanes)
 	answer := make(chan Result, 1)
-	n.shards[0].Propose(fsm.AppendBundle(nil, &b), len(txns), func(r Result) { answer <- r })
+	n.shards[0].Propose(Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns, Until: time.Now().Add(time.Minute)}, func(r Result) { answer <- r })
 	return answer
 }
 

@@ -15,7 +15,7 @@ const (
 	snapshotBytesMaxUsual = 4 << 30
 	// snapshotWork is after how much work a snapshot is taken of a state that is no
 	// longer than SnapshotBytes: a restart does that work again.
-	snapshotWork = 10 * time.Second
+	snapshotWork = 5 * time.Second
 	// snapshotEvery is how long a group rests between two snapshots, and before it tries
 	// again after one that failed; logLookEvery is how often it looks.
 	snapshotEvery = 5 * time.Second

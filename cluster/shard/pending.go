@@ -34,6 +34,8 @@ type bundleCall struct {
 	admit    *admission
 	// growth is this bundle's part of admit.growth.
 	growth int64
+	// long is there where one of the bundle's txns may take long.
+	long *longBundle
 	// alone: no other bundle is in its entry.
 	alone bool
 	// few is room for the reply of a bundle of one txn.
@@ -63,7 +65,10 @@ const (
 	ReplyShortBytes = 4 << 10
 )
 
-func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome) {
+func (c *bundleCall) deliver(i int, reply []byte, outcome fsm.Outcome, work int64) {
+	if c.long != nil {
+		c.long.throttle.ran(c.long, i, work)
+	}
 	if n := int64(len(reply)); n > ReplyShortBytes {
 		if sum := c.bytes.Add(n); sum > repliesBytesMax && sum != n {
 			c.bytes.Add(-n)
@@ -80,6 +85,9 @@ func (c *bundleCall) finish(r Result) {
 	if c.answered.CompareAndSwap(false, true) {
 		c.admit.leave(len(c.replies), len(c.bundle))
 		c.admit.growth.Add(-c.growth)
+		if c.long != nil {
+			c.long.throttle.left(c.long)
+		}
 		c.done(r)
 	}
 }
@@ -128,7 +136,7 @@ func (e *pendingEntry) addPart(c *bundleCall, from, to int) {
 }
 
 // Deliver implements fsm.Receiver.
-func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome, _ int64) {
+func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome, work int64) {
 	lo, hi := 0, len(e.parts)
 	for hi-lo > 1 {
 		mid := (lo + hi) / 2
@@ -139,7 +147,7 @@ func (e *pendingEntry) Deliver(txn int, reply []byte, outcome fsm.Outcome, _ int
 		}
 	}
 	p := &e.parts[lo]
-	p.call.deliver(txn-p.first+p.from, reply, outcome)
+	p.call.deliver(txn-p.first+p.from, reply, outcome, work)
 }
 
 func (e *pendingEntry) fail(err error) {

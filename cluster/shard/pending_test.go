@@ -55,9 +55,9 @@ func TestTheRepliesOfABundleAreBounded(t *testing.T) {
 	c := newBundleCall(nil, n+1, func(r Result) { res = r }, &admission{})
 	c.left.Store(n + 1)
 	for i := range n {
-		c.deliver(i, long, fsm.OutcomeDone)
+		c.deliver(i, long, fsm.OutcomeDone, 0)
 	}
-	c.deliver(n, short, fsm.OutcomeDone)
+	c.deliver(n, short, fsm.OutcomeDone, 0)
 	kept := 0
 	if last := res.Replies[n]; last.Outcome != fsm.OutcomeDone || !bytes.Equal(last.Bytes, short) {
 		t.Errorf("a short one: %q, outcome %d", last.Bytes, last.Outcome)
@@ -75,7 +75,7 @@ func TestTheRepliesOfABundleAreBounded(t *testing.T) {
 	}
 	one := newBundleCall(nil, 1, func(r Result) { res = r }, &admission{})
 	one.left.Store(1)
-	one.deliver(0, make([]byte, repliesBytesMax+1), fsm.OutcomeDone)
+	one.deliver(0, make([]byte, repliesBytesMax+1), fsm.OutcomeDone, 0)
 	if len(res.Replies[0].Bytes) != repliesBytesMax+1 {
 		t.Error("a reply by itself is as long as the machine lets it be")
 	}

@@ -49,22 +49,39 @@ var entryNumbers atomic.Uint64
 
 func (p *proposer) init(s *Shard) { p.shard = s }
 
-// Propose puts a bundle of n txns into the log; bundle is its encoding, which
-// must not be changed afterwards. done is called once, from any goroutine, and
+// Offer is a bundle that is to enter the log.
+type Offer struct {
+	// Bundle is its encoding, which must not be changed afterwards.
+	Bundle []byte
+	// Txns are those in it. They are looked at before the call that offers them returns.
+	Txns []fsm.Txn
+	// Again: it may be in the log already. Neither memory nor what it may take matters then, or
+	// its outcome would not be learnt.
+	Again bool
+	// Until is how long it may wait before the log.
+	Until time.Time
+}
+
+// Propose puts a bundle into the log. done is called once, from any goroutine, and
 // must not block. Bundles are proposed in the order of calls, but for those that
-// wait for memory: ErrOutOfMemory says that there is none, ErrTooMuchAtOnce that
-// there may be for parts of the bundle.
-func (s *Shard) Propose(bundle []byte, n int, done func(Result)) {
-	if s.group.Short() || !s.clock.begun() {
+// wait for memory, or for what is in the log to run: ErrOutOfMemory says that there is no
+// memory, ErrTooMuchAtOnce that there may be room for parts of the bundle, ErrOverworked that
+// its time was over.
+func (s *Shard) Propose(o Offer, done func(Result)) {
+	if !s.clock.begun() || !o.Again && s.group.Short() {
 		// As in an election: the gateway asks again until it may.
 		done(Result{Err: cluster.ErrNotLeader})
 		return
 	}
-	c := s.admitted(bundle, n, done)
+	c := s.admitted(&o, done)
 	if c == nil {
 		return
 	}
-	switch verdict, need := s.evictor.judge(bundle, n); verdict {
+	if o.Again {
+		s.throttle.pass(c)
+		return
+	}
+	switch verdict, need := s.evictor.judge(o.Bundle, len(o.Txns)); verdict {
 	case memoryRefuses:
 		c.finish(Result{Err: cluster.ErrOutOfMemory})
 	case memoryDivides:
@@ -73,44 +90,29 @@ func (s *Shard) Propose(bundle []byte, n int, done func(Result)) {
 		s.evictor.wait(c, need)
 	default:
 		c.grow(need)
-		s.queue(c)
-	}
-}
-
-// ProposeAgain is Propose for a bundle that may be in the log already: memory
-// does not matter to it, or its outcome would not be learnt.
-func (s *Shard) ProposeAgain(bundle []byte, n int, done func(Result)) {
-	if !s.clock.begun() {
-		done(Result{Err: cluster.ErrNotLeader})
-		return
-	}
-	s.proposeAlways(bundle, n, done)
-}
-
-// proposeAlways is for what the leader proposes for itself: it makes no difference to that what the time is.
-func (s *Shard) proposeAlways(bundle []byte, n int, done func(Result)) {
-	if c := s.admitted(bundle, n, done); c != nil {
-		s.queue(c)
+		s.throttle.pass(c)
 	}
 }
 
 // admitted takes a bundle on; nil: it was refused.
-func (s *Shard) admitted(bundle []byte, n int, done func(Result)) *bundleCall {
+func (s *Shard) admitted(o *Offer, done func(Result)) *bundleCall {
 	if !s.group.IsLeader() {
 		done(Result{Err: cluster.ErrNotLeader})
 		return nil
 	}
-	if !s.admit.enter(n, len(bundle)) {
+	if !s.admit.enter(len(o.Txns), len(o.Bundle)) {
 		done(Result{Err: cluster.ErrOverloaded})
 		return nil
 	}
-	return newBundleCall(bundle, n, done, &s.admit)
+	c := newBundleCall(o.Bundle, len(o.Txns), done, &s.admit)
+	c.long = s.throttle.weigh(o)
+	return c
 }
 
-// queue hands a bundle to the proposer.
-func (s *Shard) queue(c *bundleCall) {
+// take queues a bundle.
+func (p *proposer) take(c *bundleCall) {
 	c.left.Store(int32(len(c.replies)))
-	if !s.propose.push(c) {
+	if !p.push(c) {
 		c.finish(Result{Err: cluster.ErrShuttingDown})
 	}
 }
@@ -143,9 +145,9 @@ func (p *proposer) stop() {
 	}
 }
 
-// take cuts off as many waiting bundles as fit into one entry, one at least;
+// cut cuts off as many waiting bundles as fit into one entry, one at least;
 // where none waits nothing flies any more.
-func (p *proposer) take() (calls []*bundleCall, bytes int) {
+func (p *proposer) cut() (calls []*bundleCall, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, txns, most := 0, 0, min(p.shard.cfg.EntryBytesMax, bundlesBytesMax)
@@ -171,7 +173,7 @@ func (p *proposer) take() (calls []*bundleCall, bytes int) {
 // the entry on its way has landed, may call it. Raft takes the entry without
 // delay: its queue has room for many, and no other is in it.
 func (p *proposer) next() {
-	calls, bytes := p.take()
+	calls, bytes := p.cut()
 	if len(calls) == 0 {
 		return
 	}
@@ -198,6 +200,7 @@ func (p *proposer) next() {
 		e.add(b, c, served[:n])
 		served = served[n:]
 	}
+	b.Tell(s.machine.Untold(), freeOf(e))
 	s.pending.add(e)
 	e.proposal.Send(b.Finish())
 }
@@ -238,14 +241,23 @@ func proposeError(err error) error {
 // proposeOwn puts one txn of the leader's own into the log and waits until it
 // has executed.
 func (s *Shard) proposeOwn(ctx context.Context, t fsm.Txn) error {
-	return runOwn(ctx, t, s.proposeAlways)
+	return runOwn(ctx, t, s.queueOwn)
+}
+
+// queueOwn queues a txn of the leader's own, for which there need be neither memory nor time, and
+// to which it makes no difference what the time is.
+func (s *Shard) queueOwn(bundle []byte, done func(Result)) {
+	o := Offer{Bundle: bundle, Txns: make([]fsm.Txn, 1), Again: true}
+	if c := s.admitted(&o, done); c != nil {
+		s.propose.take(c)
+	}
 }
 
 // runOwn has one txn of the leader's own proposed and waits until it has executed.
-func runOwn(ctx context.Context, t fsm.Txn, propose func(bundle []byte, n int, done func(Result))) error {
+func runOwn(ctx context.Context, t fsm.Txn, propose func(bundle []byte, done func(Result))) error {
 	bundle := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}})
 	result := make(chan Result, 1)
-	propose(bundle, 1, func(r Result) { result <- r })
+	propose(bundle, func(r Result) { result <- r })
 	select {
 	case r := <-result:
 		return r.Err

@@ -138,7 +138,7 @@ func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]
 		if begin == len(replies) {
 			bytes, err := s.machine.Read(ctx, &txns[begin], opt)
 			if err != nil {
-				return nil, readError(err)
+				return nil, s.readError(err)
 			}
 			replies = append(replies, Reply{Bytes: bytes})
 		}
@@ -199,7 +199,7 @@ func (s *Shard) gate(ctx context.Context) error {
 
 func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([]byte, error) {
 	for range dueRetriesMax {
-		opt.Stop = s.stopper(ctx)
+		opt.Stop, opt.Patient = s.stopper(ctx), s.patient
 		reply, err := s.machine.Read(ctx, t, opt)
 		var uncached *fsm.UncachedError
 		switch {
@@ -214,18 +214,10 @@ func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([
 				return nil, cluster.ErrNotLeader
 			}
 		default:
-			return reply, readError(err)
+			return reply, s.readError(err)
 		}
 	}
 	return nil, cluster.ErrOverloaded
-}
-
-// readError is what a reader's gateway is told.
-func readError(err error) error {
-	if errors.Is(err, fsm.ErrLogged) {
-		return cluster.ErrMustLog
-	}
-	return err
 }
 
 // keepScript puts a script into the cache that is evaluated by a read, so that
@@ -237,17 +229,33 @@ func (s *Shard) keepScript(ctx context.Context, source []byte) error {
 // errBusy ends a script that only reads and takes too long.
 var errBusy = errors.New("the script ran for longer than busy-reply-threshold")
 
+// readPatience is how long a read waits for its locks, and then a script that only reads may
+// run; 0: until its deadline.
+func (s *Shard) readPatience() time.Duration {
+	if s.cfg.ScriptTimeout == nil {
+		return 0
+	}
+	return s.cfg.ScriptTimeout()
+}
+
+// patient bounds how long a read waits for its locks.
+func (s *Shard) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d := s.readPatience(); d > 0 {
+		return context.WithTimeout(ctx, d)
+	}
+	return ctx, func() {}
+}
+
 // stopper tells a script that only reads when it must end: nobody waits for it
 // any more, or it has had its time.
 func (s *Shard) stopper(ctx context.Context) func() error {
+	patience := s.readPatience()
 	var until time.Time
-	if limit := s.cfg.ScriptTimeout; limit != nil {
-		if d := limit(); d > 0 {
-			until = time.Now().Add(d)
-		}
-	}
 	return func() error {
-		if !until.IsZero() && time.Now().After(until) {
+		// It is asked for the first time when the script has begun.
+		if until.IsZero() {
+			until = time.Now().Add(patience)
+		} else if patience > 0 && time.Now().After(until) {
 			return errBusy
 		}
 		return ctx.Err()

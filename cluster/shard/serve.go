@@ -94,12 +94,10 @@ func (w *waiters) launch() {
 			return
 		}
 		for _, f := range flights {
-			propose := w.shard.ProposeAgain
-			if f.how&fsm.ServeComes != 0 {
-				// As any command it may need memory that there is not.
-				propose = w.shard.Propose
-			}
-			propose(f.x.bundle(f.how), 1, func(r Result) { w.landed(f.x, r, false) })
+			o := f.x.offer(f.how)
+			// A command that comes may, as any other, need memory that there is not.
+			o.Again = f.how&fsm.ServeComes == 0
+			w.shard.Propose(o, func(r Result) { w.landed(f.x, r, false) })
 		}
 	}
 }
@@ -111,9 +109,10 @@ func (x *waiter) serve(how fsm.ServeHow) *fsm.Txn {
 	return &t
 }
 
-// bundle is that txn by itself.
-func (x *waiter) bundle(how fsm.ServeHow) []byte {
-	return fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{*x.serve(how)}})
+// offer is that txn by itself.
+func (x *waiter) offer(how fsm.ServeHow) Offer {
+	txns := []fsm.Txn{*x.serve(how)}
+	return Offer{Bundle: fsm.AppendBundle(nil, &fsm.Bundle{Txns: txns}), Txns: txns}
 }
 
 // landed is told what became of a KindServe.
@@ -191,7 +190,9 @@ func (w *waiters) settle(req *Wait, told func(Result)) {
 	if req.Settles {
 		how = fsm.ServeLast | fsm.ServeSettles
 	}
-	w.shard.ProposeAgain(newWaiter(req).bundle(how), 1, told)
+	o := newWaiter(req).offer(how)
+	o.Again = true
+	w.shard.Propose(o, told)
 }
 
 // proveMax bounds the wait for proof that this node still leads.

@@ -84,16 +84,17 @@ const idleEvery = time.Second
 
 // Shard is this node's replica of one shard.
 type Shard struct {
-	cfg     Config
-	group   *Group
-	machine *fsm.Machine
-	pending pending
-	admit   admission
-	propose proposer
-	clock   logClock
-	ticks   ticker
-	waiters waiters
-	evictor evictor
+	cfg      Config
+	group    *Group
+	machine  *fsm.Machine
+	pending  pending
+	admit    admission
+	throttle throttle
+	propose  proposer
+	clock    logClock
+	ticks    ticker
+	waiters  waiters
+	evictor  evictor
 	// expiry is the loop that looks for due keys.
 	expiry *stepper.Stepper
 
@@ -135,6 +136,7 @@ func Open(cfg Config) (*Shard, error) {
 	s.waiters.init(s)
 	cfg.Machine.Observer = &observer{&s.waiters, cfg.Machine.Observer}
 	cfg.Machine.Group = cfg.Group.ID
+	cfg.Machine.TakeBack = s.takeBackPrograms
 	cfg.Machine.OpenBytesMax = openBytesMax(&cfg)
 	s.machine = fsm.New(cfg.Machine)
 	gcfg := cfg.Group
@@ -147,6 +149,7 @@ func Open(cfg Config) (*Shard, error) {
 	gcfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.Group.ID, data) }
 	s.propose.init(s)
 	s.evictor.init(s)
+	s.throttle.init(s)
 	if cfg.Memory == nil {
 		s.cfg.Memory = &Memory{}
 	}
@@ -161,6 +164,7 @@ func Open(cfg Config) (*Shard, error) {
 	s.cfg.Memory.join(s)
 	close(s.opened)
 	s.working.Go(s.evictor.loop)
+	s.working.Go(s.throttle.loop)
 	s.working.Go(s.expireLoop)
 	s.working.Go(s.clockLoop)
 	s.working.Go(s.waiters.loop)
@@ -320,6 +324,7 @@ func (s *Shard) lost(uint64) {
 	s.readyTerm.Store(0)
 	s.waiters.dismiss()
 	s.evictor.Kick()
+	s.throttle.Kick()
 }
 
 // pause waits for d or until ctx ends.

@@ -63,7 +63,7 @@ func (w *shardWorld) propose(n *testNode, args ...string) <-chan Result {
 	b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1}, FirstSeq: w.seq.Add(1), Txns: []fsm.Txn{commandTxn(args...)}}
 	b.Origin.Lane = uint32(b.FirstSeq % fsm.Lanes)
 	answer := make(chan Result, 1)
-	n.shard.Propose(fsm.AppendBundle(nil, &b), 1, func(r Result) { answer <- r })
+	n.shard.Propose(Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns, Until: time.Now().Add(time.Minute)}, func(r Result) { answer <- r })
 	return answer
 }
 
@@ -269,7 +269,7 @@ func TestAnEntryIsBounded(t *testing.T) {
 	}
 	var sizes []string
 	for {
-		calls, bytes := p.take()
+		calls, bytes := p.cut()
 		if len(calls) == 0 {
 			break
 		}
@@ -289,7 +289,7 @@ func TestWhatIsPutTogetherFitsIntoTheLog(t *testing.T) {
 	for range 8 {
 		p.queue = append(p.queue, newBundleCall(bundle, 1, nil, &admission{}))
 	}
-	calls, bytes := p.take()
+	calls, bytes := p.cut()
 	b := fsm.NewEntryBuilder(1, fsm.EntryID{}, 0, bytes)
 	for _, c := range calls {
 		b.Add(c.bundle)

@@ -164,7 +164,7 @@ func (w *waiting) exec(kind fsm.Kind, commands ...string) []string {
 		b.Txns = []fsm.Txn{all}
 	}
 	answer := make(chan Result, 1)
-	w.Propose(fsm.AppendBundle(nil, &b), len(b.Txns), func(r Result) { answer <- r })
+	w.Propose(Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns, Until: time.Now().Add(patience)}, func(r Result) { answer <- r })
 	r := <-answer
 	if r.Err != nil {
 		w.shardWorld.t.Fatal(r.Err)
@@ -304,7 +304,7 @@ func TestWhatIsNotSeenComingServesAllTheSame(t *testing.T) {
 		txn := commandTxn(append([]string{"eval", text}, more...)...)
 		b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1, Lane: 1}, FirstSeq: w.shardWorld.seq.Add(1), Txns: []fsm.Txn{txn}}
 		answer := make(chan Result, 1)
-		w.Propose(fsm.AppendBundle(nil, &b), 1, func(r Result) { answer <- r })
+		w.Propose(Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns, Until: time.Now().Add(patience)}, func(r Result) { answer <- r })
 		w.same("a script", said(<-answer), ":3")
 	}
 	told := all()

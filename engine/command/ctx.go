@@ -101,6 +101,9 @@ type Ctx struct {
 	MemoryFull bool
 	// Stop is asked now and then whether a long read is to end, and why; nil: never.
 	Stop func() error
+	// TakeBack takes back programs of a kind that wait before the log, and tells how many there
+	// were; nil: nobody can.
+	TakeBack func(ProgramKind) int
 	// Budget is what is left of the limits on scripts for those of the txn; nil: all of it.
 	Budget *script.Budget
 	// Panics counts the commands of scripts that broke down.

@@ -44,10 +44,14 @@ func fcallPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 			return planLater()
 		}
 		if p.InExec || !settled {
-			return Plan{Access: PlanGlobal, Writes: !readOnly, Run: func(c *Ctx, args [][]byte) {
+			plan := Plan{Access: PlanGlobal, Writes: !readOnly, Program: string(args[1]), Run: func(c *Ctx, args [][]byte) {
 				f, _ := c.Programs.Functions.Find(string(args[1]))
 				c.runFunction(f, args, readOnly)
 			}}
+			if !p.InExec {
+				plan.Asks = fcallAsks(readOnly)
+			}
+			return plan
 		}
 		if f == nil {
 			return planError(errNoFunction)
@@ -55,7 +59,7 @@ func fcallPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 		if refusal := functionKeysRefusal(args); refusal != "" {
 			return planError(refusal)
 		}
-		plan := Plan{Access: PlanGlobal, Run: func(c *Ctx, args [][]byte) { c.runFunction(f, args, readOnly) }}
+		plan := Plan{Access: PlanGlobal, Program: f.Name, Run: func(c *Ctx, args [][]byte) { c.runFunction(f, args, readOnly) }}
 		if !p.Logged {
 			plan.OfChange = changes
 		}
@@ -66,6 +70,20 @@ func fcallPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 			plan.Access = PlanKeys
 		}
 		return plan
+	}
+}
+
+// fcallAsks is what a call locks where its function is known.
+func fcallAsks(readOnly bool) func(*Programs, [][]byte) (access PlanAccess, shared bool) {
+	return func(p *Programs, args [][]byte) (PlanAccess, bool) {
+		f, _ := p.Functions.Find(string(args[1]))
+		switch {
+		case f == nil || functionKeysRefusal(args) != "":
+			return PlanNothing, false
+		case f.Flags&script.AllowKeyLocking != 0:
+			return PlanKeys, readOnly || f.Flags&script.NoWrites != 0
+		}
+		return PlanGlobal, false
 	}
 }
 

@@ -42,7 +42,7 @@ var functionSubcommands = []*Spec{
 		Name: "function|kill", Arity: 2, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript | AllowBusy, Cats: CatScripting,
 		Plan: functionWatch(functionKill), Logged: neverLogged, Run: runPlanned,
 		Group: "scripting", Since: "7.0.0",
-		Summary: "Ends the functions that run and only read.", Complexity: "O(1)",
+		Summary: "Ends the functions that run and only read, and takes back those that wait before the log.", Complexity: "O(1)",
 		Tips: []string{"request_policy:all_shards", "response_policy:one_succeeded"},
 	},
 	{

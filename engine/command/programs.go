@@ -43,6 +43,12 @@ type Plan struct {
 	// does not go by them. If it is not the last one when the read has its locks,
 	// the read is to be planned again.
 	OfChange uint64
+	// Program names the program that the call runs: the SHA1 of a script, or a function; ""
+	// where it runs none, or none that is known yet.
+	Program string
+	// Asks, when set, tells at the call's turn which locks it would ask for now, and whether
+	// shared. It asked for all, for its function was not known when it was planned.
+	Asks func(p *Programs, args [][]byte) (access PlanAccess, shared bool)
 	// Run runs the call under its locks, instead of the row's handler.
 	Run func(c *Ctx, args [][]byte)
 }

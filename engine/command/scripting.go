@@ -3,6 +3,7 @@ package command
 import (
 	"crypto/sha1"
 	"errors"
+	"fmt"
 
 	"lockstep/engine/script"
 )
@@ -16,7 +17,7 @@ const (
 	errScriptOOM    = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	errNoCluster    = "ERR Can not run script on cluster, 'no-cluster' flag is set."
 	errNotBusy      = "NOTBUSY No scripts in execution right now."
-	errUnkillable   = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	errUnkillable   = "UNKILLABLE Sorry the script is in the log: every replica runs it until it ends or reaches its limits. Calls that waited before the log and were taken back: %d"
 	errScriptKilled = "Script killed by user with SCRIPT KILL..."
 	errScriptFlush  = "ERR SCRIPT FLUSH only support SYNC|ASYNC option"
 	ErrNoDebugger   = "ERR there is no Lua debugger"
@@ -44,7 +45,7 @@ func declaredKeys(args [][]byte) (keys, rest [][]byte, refusal string) {
 // planProgram plans the run of a program whose flags are known.
 func planProgram(pg program, header script.Header, args [][]byte) Plan {
 	readOnly := pg.readOnly || header.Flags&script.NoWrites != 0
-	plan := Plan{Access: PlanGlobal, Shared: readOnly, Writes: !readOnly, Run: func(c *Ctx, args [][]byte) { c.runProgram(pg, header, args) }}
+	plan := Plan{Access: PlanGlobal, Shared: readOnly, Writes: !readOnly, Program: pg.name(), Run: func(c *Ctx, args [][]byte) { c.runProgram(pg, header, args) }}
 	if header.Flags&script.AllowKeyLocking != 0 {
 		plan.Access = PlanKeys
 	}
@@ -312,18 +313,21 @@ func scriptKillPlan(*Planning, [][]byte) Plan {
 	return Plan{Run: func(c *Ctx, _ [][]byte) { c.kill(KindScript) }}
 }
 
-// kill ends what can be ended of a kind. In a transaction nothing else runs, as
-// in Redis.
+// kill ends what can be ended of a kind, and takes back what waits before the log. In a
+// transaction nothing else runs, as in Redis.
 func (c *Ctx) kill(kind ProgramKind) {
-	running, killed := 0, 0
+	running, killed, takenBack := 0, 0, 0
 	if !c.Logged {
+		if c.TakeBack != nil {
+			takenBack = c.TakeBack(kind)
+		}
 		running, killed = c.Programs.Running.kill(kind)
 	}
 	switch {
-	case killed > 0:
+	case running > killed:
+		c.Out.Error(fmt.Sprintf(errUnkillable, takenBack))
+	case killed+takenBack > 0:
 		c.Out.OK()
-	case running > 0:
-		c.Out.Error(errUnkillable)
 	default:
 		c.Out.Error(errNotBusy)
 	}

@@ -69,7 +69,7 @@ var scriptSubcommands = []*Spec{
 		Name: "script|kill", Arity: 2, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript | AllowBusy, Cats: CatScripting,
 		Plan: scriptKillPlan, Logged: neverLogged, Run: runPlanned,
 		Group: "scripting", Since: "2.6.0",
-		Summary: "Ends the scripts that run and only read.", Complexity: "O(1)",
+		Summary: "Ends the scripts that run and only read, and takes back those that wait before the log.", Complexity: "O(1)",
 		Tips: []string{"request_policy:all_shards", "response_policy:one_succeeded"},
 	},
 	{

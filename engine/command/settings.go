@@ -37,6 +37,9 @@ type Settings struct {
 	HLLSparseBytesMax int64
 	// TxnWorkMaxMs bounds the work of a txn (work.go), in milliseconds of one core; 0: no bound.
 	TxnWorkMaxMs int64
+	// OutstandingWorkMaxMs bounds the work, in milliseconds of one core, that may stand in the
+	// log before a txn that takes long and runs all the same; 0: no bound.
+	OutstandingWorkMaxMs int64
 	// MemoryBytesMax is what the keys of all shards of a node may take together,
 	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
 	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
@@ -91,6 +94,7 @@ var settings = []setting{
 	{"stream-node-max-entries", func(s *Settings) *int64 { return &s.StreamNodeEntriesMax }, 0, math.MaxInt32, 100},
 	{"hll-sparse-max-bytes", func(s *Settings) *int64 { return &s.HLLSparseBytesMax }, 0, math.MaxInt32, 3000},
 	{"txn-max-work-ms", func(s *Settings) *int64 { return &s.TxnWorkMaxMs }, 0, WorkMaxMs, 5000},
+	{"outstanding-work-max-ms", func(s *Settings) *int64 { return &s.OutstandingWorkMaxMs }, 0, math.MaxInt32, 5000},
 	{"maxmemory", func(s *Settings) *int64 { return &s.MemoryBytesMax }, 0, math.MaxInt64, 0},
 	{"maxmemory-policy", func(s *Settings) *int64 { return &s.EvictionPolicy }, int64(PolicyNone), int64(PolicyVolatileTTL), int64(PolicyNone)},
 	{"maxmemory-samples", func(s *Settings) *int64 { return &s.EvictionSamples }, 1, math.MaxInt32, 5},

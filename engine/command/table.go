@@ -165,6 +165,14 @@ func (s *Spec) RunsProgram() bool { return s.Plan != nil && len(s.Keys) > 0 }
 // shard in so many words (SCRIPT FLUSH).
 func (s *Spec) ChangesPrograms() bool { return s.Plan != nil && s.Scope == ScopeGlobal }
 
+// ProgramKind is the kind of the program that a command runs which runs one.
+func (s *Spec) ProgramKind() ProgramKind {
+	if s.Name == "fcall" || s.Name == "fcall_ro" {
+		return KindFunction
+	}
+	return KindScript
+}
+
 // TakesLong tells whether the command, with these arguments, may take long.
 func (s *Spec) TakesLong(args [][]byte) bool {
 	return s.Is(Heavy) || s.HeavyIf != nil && s.HeavyIf(args)

@@ -12,6 +12,9 @@ import (
 // and whatever else they do; commands pay in advance for what goes over whole values (Ctx.steps), or
 // as they go along (Ctx.worked). What costs little more than its arguments pays for those.
 
+// WorkSecond is the work of a second of one core.
+const WorkSecond = 1000 * script.Millisecond
+
 // Prices, in units of work.
 const (
 	workCommand = 150 // of a command that does next to nothing

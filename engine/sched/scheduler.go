@@ -14,8 +14,8 @@ type Config struct {
 	// Workers caps the goroutines for work that was handed over; 0: as many as
 	// permits.
 	Workers int
-	// NowNs is a clock for the statistics of waiting; nil: waits are counted
-	// and not timed. Nothing else depends on it.
+	// NowNs is a clock for the statistics of waiting, and for who asks what runs since
+	// when; nil: nothing is timed. Nothing else depends on it.
 	NowNs func() int64
 	// Moment, when set, is read as Lock, TryLock and Enqueue take a ticket, at that
 	// instant: Ticket.Moment. It must not reach the table.
@@ -51,7 +51,7 @@ func New(cfg Config) *Scheduler {
 		cfg.Workers = cfg.Permits
 	}
 	s := &Scheduler{globalRow: int32(cfg.Slots), rows: make([]row, cfg.Slots+1), nowNs: cfg.NowNs, moment: cfg.Moment}
-	s.permits.free, s.permits.limit = cfg.Permits, cfg.Permits
+	s.permits.init(cfg.Permits)
 	s.workers.init(s, cfg.Workers)
 	s.quiet.L = &s.mu
 	return s
@@ -74,12 +74,14 @@ func (s *Scheduler) enqueueLocked(t *Ticket) bool {
 	if t.missing > 0 {
 		s.count.waited++
 		s.count.waiting++
-		if s.nowNs != nil {
-			t.sinceNs = s.nowNs()
-		}
+		t.sinceNs = s.now()
 		return false
 	}
-	return s.permits.take(t)
+	if s.permits.take(t) {
+		return true
+	}
+	t.sinceNs = s.now()
+	return false
 }
 
 // releaseLocked lets go of all the ticket's places and of its permit, and sets
@@ -88,8 +90,8 @@ func (s *Scheduler) releaseLocked(t *Ticket) {
 	for i := range t.places {
 		s.leaveLocked(&t.places[i])
 	}
-	t.running = false
-	s.returnPermitLocked()
+	s.permits.back(t)
+	s.grantPermitsLocked()
 }
 
 func (s *Scheduler) leaveLocked(p *place) {
@@ -124,17 +126,26 @@ func (s *Scheduler) grantLocked(r *row) {
 	}
 }
 
+// now is the time of the statistics, 0 without a clock.
+func (s *Scheduler) now() int64 {
+	if s.nowNs == nil {
+		return 0
+	}
+	return s.nowNs()
+}
+
 // startLocked sets a ticket to work that has all it needs.
 func (s *Scheduler) startLocked(t *Ticket) {
 	if t.task == nil {
+		t.beganNs = s.now()
 		t.ready <- struct{}{}
 		return
 	}
 	s.workers.push(t.task)
 }
 
-func (s *Scheduler) returnPermitLocked() {
-	s.permits.free++
+// grantPermitsLocked gives those permits away that are free.
+func (s *Scheduler) grantPermitsLocked() {
 	for t := s.permits.next(); t != nil; t = s.permits.next() {
 		s.startLocked(t)
 	}
@@ -153,7 +164,7 @@ func (s *Scheduler) doneLocked(n int) {
 // is called by one goroutine; the order of calls is the order of tickets. It
 // returns true when the task has run, and is the caller's again.
 func (s *Scheduler) Submit(k *Task) bool {
-	k.ticket.task = k
+	k.ticket.task, k.ticket.Long = k, k.Heavy
 	k.ticket.fill(s, &k.Access)
 	s.mu.Lock()
 	s.open++
@@ -265,7 +276,8 @@ func (s *Scheduler) unclaim(ks []*Task) {
 		}
 		k.ticket.running = false
 	}
-	s.returnPermitLocked()
+	s.permits.free++ // that of the claim
+	s.grantPermitsLocked()
 	s.doneLocked(len(ks))
 	s.mu.Unlock()
 }
@@ -306,36 +318,53 @@ func (s *Scheduler) Wait(ctx context.Context, t *Ticket) error {
 	}
 }
 
-// Lock takes a ticket and waits until it may run.
+// Lock takes a ticket and waits until it may run. Its error is a *WaitError.
 func (s *Scheduler) Lock(ctx context.Context, t *Ticket, a *Access) error {
-	if s.TryLock(t, a) {
+	return s.LockWithin(ctx, nil, t, a)
+}
+
+// Patient bounds how long somebody waits: it is asked when waiting begins.
+type Patient func(context.Context) (context.Context, context.CancelFunc)
+
+// LockWithin is Lock for who waits for a time of its own; nil: as long as ctx lasts.
+func (s *Scheduler) LockWithin(ctx context.Context, patient Patient, t *Ticket, a *Access) error {
+	if s.tryLock(t, a, true) {
 		return nil
+	}
+	if patient != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = patient(ctx)
+		defer cancel()
 	}
 	s.Enqueue(t, a)
 	return s.Wait(ctx, t)
 }
 
-// TryLock takes a ticket if it may run at once.
-func (s *Scheduler) TryLock(t *Ticket, a *Access) bool {
+// TryLock takes a ticket if it may run at once. It is for what is brief: when it began is
+// not noted.
+func (s *Scheduler) TryLock(t *Ticket, a *Access) bool { return s.tryLock(t, a, false) }
+
+func (s *Scheduler) tryLock(t *Ticket, a *Access, timed bool) bool {
 	t.task = nil
 	t.fill(s, a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.permits.any() {
-		return false
-	}
 	for i := range t.places {
 		if r := &s.rows[t.places[i].row]; r.queue.head != nil || !r.fits(t.places[i].mode) {
 			return false
 		}
 	}
+	if !s.permits.grab(t) {
+		return false
+	}
 	s.noteMomentLocked(t)
 	for i := range t.places {
 		s.rows[t.places[i].row].hold(&t.places[i])
 	}
-	s.permits.free--
 	s.count.tickets++
-	t.running = true
+	if timed {
+		t.beganNs = s.now()
+	}
 	return true
 }
 
@@ -347,7 +376,7 @@ func (s *Scheduler) Unlock(t *Ticket) {
 }
 
 // cancel takes a ticket out of all queues, unless it was granted meanwhile: it
-// is given back then.
+// is given back then. The error says what it waited for.
 func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -357,6 +386,7 @@ func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
 		return ctx.Err()
 	default:
 	}
+	gaveUp := &WaitError{Cause: ctx.Err(), By: s.aheadLocked(t), WaitedNs: s.now() - t.sinceNs}
 	if t.missing == 0 {
 		s.permits.drop(t)
 	} else {
@@ -372,7 +402,7 @@ func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
 		}
 		s.grantLocked(r)
 	}
-	return ctx.Err()
+	return gaveUp
 }
 
 // Drain waits until no task is open; readers may be. It is for the goroutine

@@ -65,8 +65,11 @@ type SlotInfo struct {
 	Exclusive                       bool
 	Holders                         int
 	WaitingShared, WaitingExclusive int
-	// Labels name who holds the slot, readers that came last, if that was told.
+	// Labels name who holds the slot, readers that came last, if that was told: the command
+	// and the program that it runs. RanNs is for how long the first of them has run, 0 where
+	// that is not known.
 	Labels []string
+	RanNs  int64
 	// Queue names the first of those that wait, in their order; "" where it was not
 	// told.
 	Queue []string
@@ -94,26 +97,32 @@ func (s *Scheduler) Slots() []SlotInfo {
 			// The global row is held shared by all keyed work.
 			held := r.exclusive > 0 || r.shared > 0 && slot >= 0
 			if waits := r.queue.head != nil; waits == awaited && (waits || held) {
-				all = append(all, r.info(slot))
+				all = append(all, r.info(slot, s.now()))
 			}
 		}
 	}
 	return all
 }
 
-func (r *row) info(slot int32) SlotInfo {
+func (r *row) info(slot int32, nowNs int64) SlotInfo {
 	info := SlotInfo{Slot: slot, Exclusive: r.exclusive > 0, Holders: int(r.shared + r.exclusive)}
-	if r.holder != nil && r.holder.Label != "" {
-		info.Labels = []string{r.holder.Label}
+	hold := func(t *Ticket) {
+		if name := t.holder().Name(); name != "" {
+			info.Labels = append(info.Labels, name)
+			if t.beganNs != 0 && info.RanNs == 0 {
+				info.RanNs = nowNs - t.beganNs
+			}
+		}
+	}
+	if r.holder != nil {
+		hold(r.holder)
 	}
 	for p := r.readers; p != nil && len(info.Labels) < namesShown; p = p.next {
-		if p.ticket.Label != "" {
-			info.Labels = append(info.Labels, p.ticket.Label)
-		}
+		hold(p.ticket)
 	}
 	for p := r.queue.head; p != nil; p = p.next {
 		if len(info.Queue) < namesShown {
-			info.Queue = append(info.Queue, p.ticket.Label)
+			info.Queue = append(info.Queue, p.ticket.holder().Name())
 		}
 		if p.mode == Shared {
 			info.WaitingShared++

@@ -76,7 +76,7 @@ func (s *Scheduler) laterLocked(w *sweep, a Access, from, to int32) {
 	t := &stretch{task: Task{Access: a}, sweep: w, from: from, to: to}
 	k := &t.task
 	k.Work = t
-	k.SetLabel(w.label)
+	k.SetLabel(w.label, "")
 	k.ticket.task = k
 	k.ticket.fill(s, &k.Access)
 	s.open++

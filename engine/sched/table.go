@@ -114,8 +114,10 @@ func (r *row) letGo(p *place) {
 // instant. The zero value is ready; a ticket can be used again after Unlock. It
 // must not be copied while in use.
 type Ticket struct {
-	// Label names the work in Slots; optional.
-	Label string
+	// Label names the work to who asks what runs, Detail the program that it runs; optional.
+	Label, Detail string
+	// Long: the work may take long, and leaves some permits to what does not.
+	Long bool
 	// Moment is what Config.Moment said when the ticket was taken.
 	Moment int64
 
@@ -128,9 +130,12 @@ type Ticket struct {
 	task    *Task
 	ready   chan struct{}
 	running bool
-	sinceNs int64
-	// turn is the ticket's stand among those that wait for a permit.
-	turn place
+	// sinceNs is when it began to wait, beganNs when it began to run: 0 where that was not
+	// noted, for what is brief.
+	sinceNs, beganNs int64
+	// turn is the ticket's stand among those that wait for a permit, and turnNo its number.
+	turn   place
+	turnNo uint64
 }
 
 // fill sets the places of an access.
@@ -150,7 +155,7 @@ func (t *Ticket) fill(s *Scheduler, a *Access) {
 			t.places = append(t.places, place{ticket: t, row: x.Slot, mode: x.Mode})
 		}
 	}
-	t.missing, t.running, t.sinceNs = 0, false, 0
+	t.missing, t.running, t.sinceNs, t.beganNs = 0, false, 0, 0
 }
 
 // Runner does a task's work.
@@ -169,7 +174,9 @@ type Task struct {
 	Work Runner
 
 	ticket Ticket
+	// runsAt is the task's place among those that workers run.
+	runsAt int
 }
 
-// SetLabel names the task in Slots.
-func (k *Task) SetLabel(label string) { k.ticket.Label = label }
+// SetLabel names the task to who asks what runs, and the program that it runs, if any.
+func (k *Task) SetLabel(label, detail string) { k.ticket.Label, k.ticket.Detail = label, detail }

@@ -16,9 +16,11 @@ type workers struct {
 	// coming is a worker that is about to look at the queue: the next task pushed
 	// is that one's.
 	coming bool
-	closed bool
-	wake   sync.Cond
-	wait   sync.WaitGroup
+	// running are the tasks that workers run now.
+	running []*Task
+	closed  bool
+	wake    sync.Cond
+	wait    sync.WaitGroup
 }
 
 func (w *workers) init(s *Scheduler, max int) {
@@ -60,9 +62,11 @@ func (w *workers) work() {
 		k := w.queue[0]
 		w.queue[0] = nil
 		w.queue = w.queue[1:]
+		w.begin(k)
 		s.mu.Unlock()
 		k.Work.Run()
 		s.mu.Lock()
+		w.end(k)
 		// Of those who waited for this task one goes on here: to wake another worker
 		// for it would cost more than most tasks do.
 		w.coming = true
@@ -70,6 +74,22 @@ func (w *workers) work() {
 		w.coming = false
 		s.doneLocked(1)
 	}
+}
+
+// begin notes that a task runs, and since when.
+func (w *workers) begin(k *Task) {
+	k.ticket.beganNs = w.s.now()
+	k.runsAt = len(w.running)
+	w.running = append(w.running, k)
+}
+
+// end takes a task off those that run; the last of them takes its place.
+func (w *workers) end(k *Task) {
+	last := len(w.running) - 1
+	moved := w.running[last]
+	w.running[k.runsAt], moved.runsAt = moved, k.runsAt
+	w.running[last] = nil
+	w.running = w.running[:last]
 }
 
 func (w *workers) close() {

@@ -240,6 +240,11 @@ var executionDirectives = []*Directive{
 		Doc:  "The same in bytes.",
 		kind: into(memory(1<<20, 1<<40), func(s *Settings) *int64 { return &s.OutstandingBytesMax }),
 	},
+	{
+		Name: "outstanding-work-max-ms", Default: "5000", Flags: Replicated,
+		Doc:  "Work, in milliseconds of one core, that may stand in a shard's log and not have run when a script, function or other command that may take long is to join it. Beyond, such commands wait before the log, in order of arrival, and are answered OVERLOADED after write-timeout-ms; one that was taken for shorter than it is may be answered so at its turn. 0 is no limit.",
+		kind: into(integer64(0, math.MaxInt32), func(s *Settings) *int64 { return &s.Engine.OutstandingWorkMaxMs }),
+	},
 }
 
 func derivePeerAddress(s *Settings) string {

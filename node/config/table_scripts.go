@@ -19,7 +19,7 @@ func scriptDirectives() []*Directive {
 	return []*Directive{
 		{
 			Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
-			Doc:  "Milliseconds after which a script that only reads is ended; 0 is no limit but that of script-max-work-ms. Other clients are never answered BUSY: they wait. Scripts that write end by script-max-work-ms.",
+			Doc:  "Milliseconds after which a script that only reads is ended, and for which a read waits for others that hold its keys: then it is answered BUSY, with what runs there. 0 is no limit but those of script-max-work-ms and write-timeout-ms. Scripts that write end by script-max-work-ms.",
 			kind: into(integer64(0, math.MaxInt64), func(s *Settings) *int64 { return &s.ScriptTimeoutMs }),
 		},
 		limit("script-max-work-ms", "1000", "Work that the scripts of one call, or of one transaction, may do, in milliseconds of one core. It is counted by what they do and not by a clock, so that a script ends at the same place on all nodes. docs/scripts.md says what scripts can do with how much of it.", integer64(1, command.WorkMaxMs)),

@@ -131,6 +131,7 @@ func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	c.mayBeStale(call)
 	call.Client = c.caching.author(c)
 	addSlots(call, spec, args)
+	c.answerFor(call)
 	if !c.redirect(call) {
 		c.used(call)
 		c.remember(spec, args)
@@ -147,6 +148,16 @@ func opOf(db int, args [][]byte, spec *command.Spec) fsm.Op {
 	}
 	return fsm.NewOp(db, args, spec)
 }
+
+// answerFor lets others ask, of a call that may take long, whether the client has gone.
+func (c *Client) answerFor(call *cluster.Call) {
+	if call.Txn.TakesLong() {
+		call.From = c
+	}
+}
+
+// Gone implements cluster.Leaver: the client was killed, or its end of the connection is closed.
+func (c *Client) Gone() bool { return c.shared.killed.Load() || c.conn.Gone() }
 
 // logs tells whether a call must enter the log.
 func (c *Client) logs(spec *command.Spec, args [][]byte) bool {

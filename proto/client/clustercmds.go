@@ -383,7 +383,7 @@ func lockstepSlots(c *Client, _ [][]byte) {
 	slots := c.backend.LockSlots()
 	c.out.Array(len(slots))
 	for _, s := range slots {
-		c.out.Map(8)
+		c.out.Map(9)
 		c.out.BulkString("shard")
 		c.out.Int(int64(s.Shard))
 		c.out.BulkString("lock-slot")
@@ -396,6 +396,8 @@ func lockstepSlots(c *Client, _ [][]byte) {
 		c.out.BulkString("waiting-writers")
 		c.out.Int(int64(s.Writers))
 		c.texts("held-by", s.Labels)
+		c.out.BulkString("held-ms")
+		c.out.Int(s.HeldMs)
 		c.texts("queue", s.Queue)
 	}
 }

@@ -249,9 +249,12 @@ type LockSlot struct {
 	Holders     int
 	Readers     int
 	Writers     int
-	// Labels are commands that hold it, as far as they are told of, Queue the first of
-	// those that wait; "" stands for work of the node's own.
-	Labels, Queue []string
+	// Labels are commands that hold it, as far as they are told of, each with the script or
+	// function that it runs; HeldMs is for how long the first has run, 0 where that is not known.
+	// Queue are the first of those that wait; "" stands for work of the node's own.
+	Labels []string
+	HeldMs int64
+	Queue  []string
 }
 
 // Introspection is behind MEMORY.

@@ -258,6 +258,7 @@ func (c *Client) exec(word []byte) {
 	c.calls.data = true
 	s.exec = &tx
 	c.txnOf(&tx, &s.call)
+	c.answerFor(&s.call)
 	switch {
 	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
 		c.calls.takeBack()

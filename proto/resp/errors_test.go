@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/cluster"
 )
@@ -41,5 +42,22 @@ func TestAnUnknownErrorIsIndeterminate(t *testing.T) {
 	err := errors.New("something")
 	if text := ErrorText(err); text != "INDETERMINATE something" || NotExecuted(err) {
 		t.Errorf("it is answered %q", text)
+	}
+}
+
+// What a call waited for stands behind what became of it.
+func TestWhatRunsStandsBehind(t *testing.T) {
+	busy := cluster.BusyError{Shard: 2, Node: "n1", What: "script 5332", Ran: 840 * time.Millisecond, Waited: 5 * time.Second}
+	const behind = ": script 5332 has been running for 840 ms on shard 2 (node n1); the command has waited for 5000 ms"
+	if got, want := ErrorText(&busy), "BUSY others hold the keys; the command was not executed"+behind; got != want || !NotExecuted(&busy) {
+		t.Errorf("a read is answered %q, want %q", got, want)
+	}
+	busy.Logged = true
+	if got, want := ErrorText(&busy), "INDETERMINATE the command may or may not have been executed"+behind; got != want || NotExecuted(&busy) {
+		t.Errorf("a write is answered %q, want %q", got, want)
+	}
+	busy.Ran = 0
+	if got := ErrorText(&busy); !strings.Contains(got, "script 5332 has been running on shard 2") {
+		t.Errorf("without a time %q", got)
 	}
 }

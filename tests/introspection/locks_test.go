@@ -103,7 +103,7 @@ func TestLocksAreTold(t *testing.T) {
 		proc.Wait(t, patience, holder+" holds the slot, "+mode+", and somebody waits", func() bool {
 			row := held(t, c, slot)
 			return row != nil && row["shard"] == ":0" && row["mode"] == strconv.Quote(mode) && row["holders"] != ":0" &&
-				row[waiting] != ":0" && strings.Contains(row["held-by"], strconv.Quote(holder)) && strings.Contains(row["queue"], `"eval`)
+				row[waiting] != ":0" && strings.Contains(row["held-by"], `"`+holder+" ") && strings.Contains(row["queue"], `"eval`)
 		})
 	}
 	repeat(t, n.Addr(), 3, "EVAL", holds, "1", busyKey)

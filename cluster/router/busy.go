@@ -1,0 +1,142 @@
+package router
+
+import (
+	"encoding/binary"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/fsm"
+)
+
+// KindBusy asks a shard's leader what is in the way of a command: shard u32, then its hash slots,
+// u16 each, none for one that locks everything. Answer: nothing, or see appendBusy.
+const KindBusy uint8 = 10
+
+const (
+	// busyPatience is how long a leader may take to say what is in the way: the time of who is
+	// to be told of it is over already.
+	busyPatience = 250 * time.Millisecond
+	// busySlotsMax is how many hash slots it is asked about.
+	busySlotsMax = 64
+)
+
+// unknown is the error of a write that may be in the log. It says what is in its way, where
+// the leader can tell.
+func (r *Router) unknown(req *request) error {
+	leader, slots := r.Leader(req.index), slotsOf(req.calls)
+	var busy *cluster.BusyError
+	switch replica := r.cfg.Replica(req.index); {
+	case leader.Self && replica != nil:
+		busy = replica.InTheWay(slots)
+	case !leader.Self && leader.Addr != "":
+		busy = r.askBusy(leader.Addr, req.index, slots)
+	}
+	if busy == nil {
+		return cluster.ErrUnknown
+	}
+	busy.Logged, busy.Waited = true, r.elapsed(req.deadline)
+	return busy
+}
+
+func (r *Router) askBusy(addr string, index int, slots []uint16) *cluster.BusyError {
+	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
+	for _, slot := range slots {
+		payload = binary.LittleEndian.AppendUint16(payload, slot)
+	}
+	answer := make(chan *cluster.BusyError, 1)
+	r.cfg.Peers.Go(addr, KindBusy, payload, func(reply []byte, _ error) {
+		busy, _ := decodeBusy(reply)
+		answer <- busy
+	})
+	timer := time.NewTimer(busyPatience)
+	defer timer.Stop()
+	select {
+	case busy := <-answer:
+		return busy
+	case <-timer.C:
+		return nil
+	}
+}
+
+// ServeBusy handles a KindBusy request. It does not block.
+func (r *Router) ServeBusy(payload []byte, reply func([]byte)) {
+	replica, body := r.local(payload)
+	if replica == nil || len(body) > 2*busySlotsMax {
+		reply(nil)
+		return
+	}
+	var slots []uint16
+	for ; len(body) >= 2; body = body[2:] {
+		slots = append(slots, binary.LittleEndian.Uint16(body))
+	}
+	busy := replica.InTheWay(slots)
+	if busy == nil {
+		reply(nil)
+		return
+	}
+	reply(appendBusy(nil, busy))
+}
+
+// slotsOf are the hash slots of calls, none where one of them may lock everything.
+func slotsOf(calls []*cluster.Call) (slots []uint16) {
+	for _, c := range calls {
+		if locksMore(&c.Txn) {
+			return nil
+		}
+		if len(slots)+len(c.Slots) <= busySlotsMax {
+			slots = append(slots, c.Slots...)
+		}
+	}
+	return slots
+}
+
+func locksMore(t *fsm.Txn) bool {
+	for i := range t.Ops {
+		if spec := t.Ops[i].Spec(); spec != nil && spec.Plan != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// appendBusy encodes what is in the way: shard uv, for how long it runs uv, for how long the call
+// waited uv, both in milliseconds, node and what runs, each behind its length uv.
+func appendBusy(dst []byte, e *cluster.BusyError) []byte {
+	dst = binary.AppendUvarint(dst, uint64(e.Shard))
+	dst = binary.AppendUvarint(dst, uint64(max(e.Ran.Milliseconds(), 0)))
+	dst = binary.AppendUvarint(dst, uint64(max(e.Waited.Milliseconds(), 0)))
+	for _, text := range [...]string{e.Node, e.What} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+	}
+	return dst
+}
+
+// busyMsMax bounds the times that a peer tells, and busyTextMax its words.
+const (
+	busyMsMax   = 1 << 40
+	busyTextMax = 1 << 10
+)
+
+// decodeBusy reads what appendBusy wrote.
+func decodeBusy(data []byte) (*cluster.BusyError, bool) {
+	var numbers [3]uint64
+	for i := range numbers {
+		n, width := binary.Uvarint(data)
+		if width <= 0 || n > busyMsMax {
+			return nil, false
+		}
+		numbers[i], data = n, data[width:]
+	}
+	var texts [2]string
+	for i := range texts {
+		n, width := binary.Uvarint(data)
+		if width <= 0 || n > uint64(len(data)-width) || n > busyTextMax {
+			return nil, false
+		}
+		texts[i], data = string(data[width:width+int(n)]), data[width+int(n):]
+	}
+	return &cluster.BusyError{
+		Shard: uint32(numbers[0]), Ran: time.Duration(numbers[1]) * time.Millisecond, Waited: time.Duration(numbers[2]) * time.Millisecond,
+		Node: texts[0], What: texts[1],
+	}, true
+}

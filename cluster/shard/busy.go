@@ -1,0 +1,67 @@
+package shard
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/engine/sched"
+	"lockstep/fsm"
+)
+
+// readError is what a reader's gateway is told of why a read did not run.
+func (s *Shard) readError(err error) error {
+	var waited *sched.WaitError
+	switch {
+	case errors.Is(err, fsm.ErrLogged):
+		return cluster.ErrMustLog
+	case !errors.As(err, &waited):
+		return err
+	}
+	busy := s.busyWith(waited.By)
+	busy.Waited = time.Duration(waited.WaitedNs)
+	return busy
+}
+
+// InTheWay is what keeps a command waiting that has keys in these hash slots, or, without any,
+// one that locks everything; nil: nothing does now.
+func (s *Shard) InTheWay(hashSlots []uint16) *cluster.BusyError {
+	access := sched.Access{Global: len(hashSlots) == 0}
+	ks := s.machine.Keyspace()
+	for _, slot := range hashSlots {
+		access.Add(ks.LockSlotOfHash(slot), sched.Exclusive)
+	}
+	h := s.machine.Sched().InTheWay(&access)
+	if h == (sched.Holder{}) {
+		return nil
+	}
+	return s.busyWith(h)
+}
+
+// Longest is what has run for longest in this replica of what holds locks; nil: nothing runs of
+// which that is known.
+func (s *Shard) Longest() *cluster.BusyError {
+	h := s.machine.Sched().Longest()
+	if h == (sched.Holder{}) {
+		return nil
+	}
+	return s.busyWith(h)
+}
+
+func (s *Shard) busyWith(h sched.Holder) *cluster.BusyError {
+	return &cluster.BusyError{Shard: s.ID(), Node: string(s.cfg.Group.LocalID), What: described(h), Ran: time.Duration(h.RanNs)}
+}
+
+// described is what holds locks, in words.
+func described(h sched.Holder) string {
+	switch {
+	case h.Label == "":
+		return "another command"
+	case h.Detail == "":
+		return "command " + h.Label
+	case strings.HasPrefix(h.Label, "fcall"):
+		return "function " + h.Detail
+	}
+	return "script " + h.Detail
+}

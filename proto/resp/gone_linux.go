@@ -1,0 +1,27 @@
+package resp
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// controller is a connection whose descriptor can be looked at.
+type controller interface{ Control(func(fd uintptr)) error }
+
+// Gone tells whether the client's end of the connection is closed, or all of it. It reads nothing:
+// what the client has sent is still there. Any goroutine may ask.
+func (g *Guard) Gone() bool {
+	var raw controller = g.out.raw
+	if c, ok := g.out.conn.(controller); ok {
+		raw = c
+	}
+	if raw == nil {
+		return false
+	}
+	gone := false
+	err := raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(fds, 0)
+		gone = err == nil && n > 0
+	})
+	return gone || err != nil
+}

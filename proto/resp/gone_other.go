@@ -1,0 +1,7 @@
+//go:build !linux
+
+package resp
+
+// Gone tells whether the client's end of the connection is closed: here that cannot be told
+// without reading.
+func (g *Guard) Gone() bool { return false }

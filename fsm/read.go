@@ -219,13 +219,19 @@ func (w *slotWalker) Leave(int32) { w.close() }
 
 // Sum implements command.Walker.
 func (w *slotWalker) Sum(slots int32, of func(slot int32) int) (int, error) {
+	ctx := w.ctx
+	if w.patient != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = w.patient(ctx)
+		defer cancel()
+	}
 	var n atomic.Int64
-	err := w.sched.Sweep(w.ctx, w.ticket.Label, func(slot int32) {
+	w.err = w.sched.Sweep(ctx, w.ticket.Label, func(slot int32) {
 		if slot < slots { // behind them is the lane (backlog.go)
 			n.Add(int64(of(slot)))
 		}
 	})
-	return int(n.Load()), err
+	return int(n.Load()), w.err
 }
 
 // close gives back a slot that a command left held when it failed.

@@ -15,7 +15,8 @@ type Walker interface {
 	Enter(slot int32) error
 	Leave(slot int32)
 	// Sum adds up what of says of each of so many lock slots, of all at one instant.
-	// of must be quick; several goroutines may call it at a time.
+	// of must be quick; several goroutines may call it at a time, and, where Sum failed, also
+	// after the command's end.
 	Sum(slots int32, of func(slot int32) int) (int, error)
 }
 

@@ -174,7 +174,8 @@ func runDBSize(c *Ctx, _ [][]byte) {
 	if !c.slotSteps() {
 		return
 	}
-	n, err := c.Walk.Sum(int32(c.KS.LockSlots()), func(slot int32) int { return c.KS.SlotKeys(slot, c.DB) })
+	ks, db := c.KS, c.DB
+	n, err := c.Walk.Sum(int32(ks.LockSlots()), func(slot int32) int { return ks.SlotKeys(slot, db) })
 	if err != nil {
 		c.walkFailed(err)
 		return

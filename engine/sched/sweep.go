@@ -7,7 +7,8 @@ import (
 
 // Sweep has every lock slot looked at, and all of them at one instant of the order of
 // tickets: after all work whose ticket was taken before, and before all that comes
-// later. It returns when that is done, or with ctx's error.
+// later. It returns when that is done, or, when ctx ends before, with a *WaitError; then
+// look may still be called afterwards.
 //
 // A slot in which nobody writes or waits is looked at at once, under the table's
 // mutex, so look must be quick. In any other slot that is done when its turn comes,
@@ -17,6 +18,7 @@ import (
 func (s *Scheduler) Sweep(ctx context.Context, label string, look func(slot int32)) error {
 	w := &sweep{label: label, look: look, done: make(chan struct{})}
 	w.left.Store(1)
+	sinceNs := s.now()
 	s.mu.Lock()
 	if g := &s.rows[s.globalRow]; g.exclusive > 0 || g.queue.head != nil {
 		// Who takes the whole table keeps everybody waiting anyway.
@@ -36,7 +38,7 @@ func (s *Scheduler) Sweep(ctx context.Context, label string, look func(slot int3
 	case <-w.done:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return &WaitError{Cause: ctx.Err(), By: s.InTheWay(&Access{Global: true}), WaitedNs: s.now() - sinceNs}
 	}
 }
 

@@ -182,7 +182,7 @@ func TestSimulatedQuestionsAreAnswered(t *testing.T) {
 			l.n++
 			b := NewEntryBuilder(simGroup, EntryID{1, 1, l.n}, l.stamp, 512)
 			question := txnOf(0, "eval", source, "1", "answer", fmt.Sprint(n%7), fmt.Sprint(n/7))
-			before := append(simScriptLimits(), settingTxn("proto-max-bulk-len", "536870912"))
+			before := append(simScriptLimits(), settingTxn("proto-max-bulk-len", "536870912"), settingTxn("outstanding-work-max-ms", "0"))
 			b.Add(AppendBundle(nil, &Bundle{Txns: append(before, question, txnOf(0, "get", "answer"))}))
 			apply(b.Finish())
 			s.recorder.mu.Lock()

@@ -243,7 +243,7 @@ func TestWhatWaitsBeforeTheLogIsTakenBack(t *testing.T) {
 				proc.Wait(t, patience, "one of them waits", func() bool { return counts(t, leader.Addr())["waiting_for_work"] > 0 })
 				waiting := counts(t, leader.Addr())["waiting_for_work"]
 				waits := proc.Dial(t, gateway.Addr())
-				id := strings.TrimLeft(proc.Do(t, waits, "CLIENT", "ID"), ":(integer) ")
+				id := strings.TrimFunc(proc.Do(t, waits, "CLIENT", "ID"), func(r rune) bool { return r < '0' || r > '9' })
 				send(t, waits, 1, func(int) []string { return []string{"EVAL", "redis.call('incr', 'waited')", "0"} })
 				// One that waited may have gone on meanwhile, so that there are no more than before.
 				proc.Poll(time.Second, func() bool { return counts(t, leader.Addr())["waiting_for_work"] > waiting })

@@ -22,10 +22,11 @@ type gate struct {
 
 func (g *gate) letGo() { g.once.Do(func() { close(g.open) }) }
 
-func (*gate) Log(int, string)                                                               {}
-func (*gate) Began() int64                                                                  { return 0 }
-func (*gate) Ended(command.Caller, int64, *command.Spec, [][]byte, int, bool)               {}
-func (*gate) Refused(command.Caller, command.User, *command.Spec, [][]byte, command.Denial) {}
+func (*gate) Log(int, string)                                                                       {}
+func (*gate) Began() int64                                                                          { return 0 }
+func (*gate) Ended(command.Caller, int64, *command.Spec, [][]byte, int, []byte)                     {}
+func (*gate) Refused(command.Caller, command.User, *command.Spec, [][]byte, command.Denial, []byte) {}
+func (*gate) Raised([]byte)                                                                         {}
 
 func (g *gate) Publish(_ bool, channel string, payload []byte) {
 	if channel == "gate" {

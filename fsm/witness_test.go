@@ -27,16 +27,22 @@ func (d *diary) Publish(sharded bool, channel string, payload []byte) {
 }
 func (d *diary) Log(level int, text string) { d.note("log %d %s", level, text) }
 func (d *diary) Began() int64               { return 7 }
-func (d *diary) Ended(_ command.Caller, mark int64, _ *command.Spec, args [][]byte, db int, failed bool) {
-	d.note("%d ran %q in %d failed %t", mark, args, db, failed)
+func (d *diary) Ended(_ command.Caller, mark int64, _ *command.Spec, args [][]byte, db int, failure []byte) {
+	d.note("%d ran %q in %d failed %t", mark, args, db, failure != nil)
 }
-func (d *diary) Refused(_ command.Caller, user command.User, spec *command.Spec, _ [][]byte, denial command.Denial) {
+func (d *diary) Refused(_ command.Caller, user command.User, spec *command.Spec, _ [][]byte, denial command.Denial, failure []byte) {
+	if spec == nil {
+		d.note("unknown %.20q", failure)
+		return
+	}
 	name := ""
 	if named, ok := user.(interface{ UserName() string }); ok {
 		name = named.UserName()
 	}
 	d.note("refused %s %d to %q", spec.Name, denial.Reason, name)
 }
+
+func (d *diary) Raised(failure []byte) { d.note("raised %q", failure) }
 
 // TestWhoIsToldWhatScriptsDo: the replica that runs them for a client, once, and
 // for a read; no other replica, and nobody when the log is replayed.
@@ -49,7 +55,7 @@ func TestWhoIsToldWhatScriptsDo(t *testing.T) {
 	txn.User = acl.Carry("ann", user)
 	want := []string{
 		"log 3 hello 5", `7 ran ["select" "3"] in 3 failed false`, `7 ran ["set" "k" "v"] in 3 failed false`,
-		`7 ran ["lpush" "k" "x"] in 3 failed true`, `refused auth 0 to "ann"`, `refused get 2 to "ann"`,
+		`7 ran ["lpush" "k" "x"] in 3 failed true`, `unknown "-ERR Unknown Redis c"`, `refused auth 0 to "ann"`, `refused get 2 to "ann"`,
 		"publish false c m", `7 ran ["publish" "c" "m"] in 3 failed false`, "publish true s n", `7 ran ["spublish" "s" "n"] in 3 failed false`,
 	}
 	for _, c := range []struct {

@@ -113,6 +113,9 @@ type Ctx struct {
 	// waits; InScript, that a script runs it.
 	InExec, InScript bool
 
+	// told: the error of the program that has just run is a command's, of which the
+	// Witness knows.
+	told bool
 	// sharesKeys tells that a script runs whose keys are held shared: nothing may
 	// be deleted, not even what has expired.
 	sharesKeys bool

@@ -63,10 +63,10 @@ func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.W
 	spec := scriptSpec(args)
 	h.denial = Denial{}
 	if refusal := h.refusal(spec, args); refusal != "" {
-		if h.Ctx.Witness != nil && spec != nil {
-			h.Ctx.Witness.Refused(h.Ctx.Caller, h.Ctx.User, spec, args, h.denial)
-		}
 		w.Error(refusal)
+		if h.Ctx.Witness != nil {
+			h.Ctx.Witness.Refused(h.Ctx.Caller, h.Ctx.User, spec, args, h.denial, w.Bytes())
+		}
 		return workCommand
 	}
 	h.prepare()
@@ -80,14 +80,21 @@ func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.W
 	} else {
 		mark := h.Ctx.Witness.Began()
 		h.perform(spec, args, bytesMax, w)
-		b := w.Bytes()
-		h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, len(b) > 0 && b[0] == '-')
+		h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, failureOf(w.Bytes()))
 	}
 	if h.sub.short && h.sub.bound == before+workMax {
 		// The limit that ends the script is the lower one.
 		return workMax + 1
 	}
 	return h.sub.Work() - before + CommandWork(args)
+}
+
+// failureOf is a reply if it is an error, else nil.
+func failureOf(reply []byte) []byte {
+	if len(reply) > 0 && reply[0] == '-' {
+		return reply
+	}
+	return nil
 }
 
 // perform runs a command that is not refused.

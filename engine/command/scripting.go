@@ -108,6 +108,7 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 	} else {
 		c.Programs.Interpreters.Run(pg.script, &r.run, c.Out)
 	}
+	c.told = r.run.Told
 	c.Budget = &r.budget
 	c.work += before - r.budget.Work
 }
@@ -233,6 +234,17 @@ func alwaysLogged(*Programs, [][]byte) (logged, known bool) { return true, true 
 
 // runPlanned is the handler of rows whose plan brings its own.
 func runPlanned(c *Ctx, args [][]byte) { c.Plan.Run(c, args) }
+
+// runCall is runPlanned for calls of programs. Their errors are counted where they run,
+// for the gateway cannot tell those that have been counted as a command's.
+func runCall(c *Ctx, args [][]byte) {
+	begin := c.Out.Len()
+	c.told = false
+	c.Plan.Run(c, args)
+	if failure := failureOf(c.Out.Bytes()[begin:]); failure != nil && !c.told && c.Witness != nil {
+		c.Witness.Raised(failure)
+	}
+}
 
 // scriptLoadCheck compiles the script before it travels: one that is loaded takes
 // its place in the cache at its place in the log, compiled or not.

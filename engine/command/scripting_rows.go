@@ -29,7 +29,7 @@ func programRow(name, subject, since, summary string, plan func(*Planning, [][]b
 	}
 	s := &Spec{
 		Name: name, Arity: -3, Flags: NoScript | Stale | SkipMonitor | MayReplicate | NoMandatoryKeys | MovableKeys | Heavy, Cats: CatScripting,
-		Keys: programKeys(KeyRW | KeyAccess | KeyUpdate), Plan: plan, Logged: logged, Run: runPlanned,
+		Keys: programKeys(KeyRW | KeyAccess | KeyUpdate), Plan: plan, Logged: logged, Run: runCall,
 		Group: "scripting", Since: since,
 		Summary: summary, Complexity: "Depends on the " + what + " that is executed.",
 		Args: []Arg{arg(subject, "string"), argNumKeys, argKey("key", 1).optional().multiple(), arg("arg", "string").optional().multiple()},

@@ -12,11 +12,14 @@ type Witness interface {
 	// to Ended.
 	Began() (mark int64)
 	// Ended says that a command has run for a caller, and in which database the script
-	// is now.
-	Ended(by Caller, mark int64, spec *Spec, args [][]byte, db int, failed bool)
-	// Refused says that a command did not run. If that is for the user's sake, d
-	// says why.
-	Refused(by Caller, user User, spec *Spec, args [][]byte, d Denial)
+	// is now. failure is its error reply, nil if it has not failed.
+	Ended(by Caller, mark int64, spec *Spec, args [][]byte, db int, failure []byte)
+	// Refused says that a command, nil if there is no such, did not run, and with which
+	// error reply. If that is for the user's sake, d says why.
+	Refused(by Caller, user User, spec *Spec, args [][]byte, d Denial, failure []byte)
+	// Raised says that a program was answered with an error of its own: not with that of
+	// a command, which Ended or Refused had told.
+	Raised(failure []byte)
 }
 
 // Caller is the client for which a script runs. It is no part of the state. The zero

@@ -44,7 +44,7 @@ func TestASweepIsOneInstant(t *testing.T) {
 }
 
 // A sweep waits for a long writer, sees what came before it in the other slots, and
-// holds nobody up there, with a single permit, too.
+// holds nobody up there.
 func TestASweepHoldsUpNobodyElse(t *testing.T) {
 	s := newTable(t, Config{Slots: 4, Permits: 2})
 	values := [4]int{1, 1, 1, 1}

@@ -30,12 +30,15 @@ func (m *meter) raise(L *lua.LState, text string) {
 	L.Error(m.errorTable(L, "ERR "+text, false), 1)
 }
 
+// commandsError is the field by which Redis marks the errors of commands.
+const commandsError = "ignore_error_stats_update"
+
 func (m *meter) errorTable(L *lua.LState, text string, called bool) *lua.LTable {
 	m.use(L, tableCost+hashCost+len(text))
 	m.spend(L, priceTable)
 	t := L.CreateTable(0, 2)
 	if called {
-		t.RawSetString("ignore_error_stats_update", lua.LTrue)
+		t.RawSetString(commandsError, lua.LTrue)
 	}
 	t.RawSetString("err", lua.LString(text))
 	return t

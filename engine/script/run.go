@@ -41,6 +41,9 @@ type Run struct {
 	// Stop is asked now and then (pauseEvery) whether to end the run; nil: never. Only
 	// for what does not run from the log.
 	Stop func() error
+	// Told is set when the run ends with the error of one of its commands, as redis.call
+	// raises and redis.pcall returns it: the host knows of that error.
+	Told bool
 	// Rest is called as often, and leaves the processor to others; nil: nobody wants
 	// it. It changes nothing here.
 	Rest func()
@@ -150,8 +153,13 @@ const (
 func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua.LValue) bool {
 	L, start := m.inst.L, out.Len()
 	err := m.protected(L, 1, fn, args...)
-	if err == nil && m.over == nil {
+	switch {
+	case m.over != nil:
+	case err == nil:
+		r.Told = ofCommand(L.Get(-1))
 		m.writeReply(L, out, L.Get(-1))
+	default:
+		r.Told = ofCommand(m.object(err))
 	}
 	used := r.Limits.Bytes - m.bytes
 	if r.Budget != nil {
@@ -170,6 +178,12 @@ func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua
 	out.Truncate(start)
 	out.Error(text)
 	return false
+}
+
+// ofCommand tells whether an error is that of a command (redisCall marks it).
+func ofCommand(v lua.LValue) bool {
+	t, ok := v.(*lua.LTable)
+	return ok && lua.LVAsBool(t.RawGetString(commandsError))
 }
 
 // usedMax is how much a run may have allocated, in bytes, for its interpreter to

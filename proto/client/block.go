@@ -57,7 +57,9 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	begin := c.out.Len()
 	c.remember(spec, args)
 	c.waits(queued{spec: spec, args: args})
-	answered, why := c.waitFor(call, timeoutMs)
+	started := time.Now()
+	answered, waited, why := c.waitFor(call, timeoutMs)
+	took := time.Since(started)
 	c.waits(queued{})
 	c.doubt(spec, args)
 	switch {
@@ -80,8 +82,14 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	if failed {
 		c.stats.countError(written)
 	}
-	// The time was spent waiting, which says nothing of the command.
-	c.stats.ran(spec, 0, failed)
+	if waited {
+		// The time was spent waiting, which says nothing of the command.
+		took = 0
+	}
+	c.stats.ran(spec, took, failed)
+	if answered {
+		c.slow(spec, args, took)
+	}
 	c.mute(begin)
 }
 
@@ -124,9 +132,9 @@ func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [
 	return fixed
 }
 
-// waitFor has the call run when its time has come; false: it has not come, and
-// why.
-func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered bool, why error) {
+// waitFor has the call run when its time has come; not answered: it has not come, and
+// why. waited tells whether the client had to wait for its time.
+func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited bool, why error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	lost, stop := c.conn.Watch()
@@ -160,12 +168,13 @@ func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered bool, wh
 		}
 	}
 	answered = c.backend.Block(ctx, time.Duration(timeoutMs)*time.Millisecond, call, func() { count(1) })
+	waited = counted > 0
 	count(-counted)
 	why = context.Cause(ctx)
 	if why != nil && c.ctx.Err() != nil {
 		why = errConnectionEnd
 	}
-	return answered, why
+	return answered, waited, why
 }
 
 // judgeWait ends a wait that the rules of the moment forbid: Rejudge may have looked

@@ -293,7 +293,8 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 		answer = c.callError(s.call.Err, s.exec != nil)
 	}
 	failed := len(answer) > 0 && answer[0] == '-'
-	if failed {
+	if failed && (s.call.Err != nil || !s.spec.RunsProgram()) {
+		// Those of programs are counted where these run (command.Witness).
 		c.stats.countError(answer)
 	}
 	if s.exec == nil && s.call.Err != nil && resp.NotExecuted(s.call.Err) {

@@ -341,7 +341,7 @@ func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte)
 		}
 		n := resp.Skip(replies)
 		failed := replies[0] == '-'
-		if failed {
+		if failed && !q.spec.RunsProgram() {
 			c.stats.countError(replies)
 		}
 		c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), failed)

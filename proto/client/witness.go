@@ -46,9 +46,12 @@ var processBegan = time.Now()
 func (w *ScriptWitness) Began() int64 { return int64(time.Since(processBegan)) }
 
 // Ended implements command.Witness.
-func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec, args [][]byte, db int, failed bool) {
+func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec, args [][]byte, db int, failure []byte) {
 	took := time.Since(processBegan) - time.Duration(mark)
-	w.Stats.ran(spec, took, failed)
+	w.Stats.ran(spec, took, failure != nil)
+	if failure != nil {
+		w.Stats.countError(failure)
+	}
 	if slower, length, _ := w.Logs(); isSlow(spec, took, slower, length) {
 		w.Stats.Slowlog.add(SlowEntry{UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: slowArgs(spec, args), Addr: slowAddr}, length)
 	}
@@ -65,13 +68,20 @@ func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec,
 	}
 }
 
+// Raised implements command.Witness.
+func (w *ScriptWitness) Raised(failure []byte) { w.Stats.countError(failure) }
+
 // elsewhere tells whether a caller is another node's client.
 func (w *ScriptWitness) elsewhere(by command.Caller) bool {
 	return by.Node != 0 && w.Tell != nil && by.Node != w.Self()
 }
 
 // Refused implements command.Witness.
-func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *command.Spec, args [][]byte, d command.Denial) {
+func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *command.Spec, args [][]byte, d command.Denial, failure []byte) {
+	w.Stats.countError(failure)
+	if spec == nil {
+		return
+	}
 	w.Stats.of(spec).rejected.Add(1)
 	e := acl.Entry{Context: scriptAddr, Client: "addr=" + slowAddr + " cmd=" + spec.Name}
 	switch d.Reason {

@@ -37,13 +37,18 @@ func commandOf(t *testing.T, line string) (*command.Spec, [][]byte) {
 func TestScriptsAreCounted(t *testing.T) {
 	w := newWitness(&bytes.Buffer{}, slog.LevelInfo)
 	set, args := commandOf(t, "set k v")
-	w.Ended(command.Caller{}, w.Began(), set, args, 0, false)
-	w.Ended(command.Caller{}, w.Began(), set, args, 0, true)
-	w.Refused(command.Caller{}, nil, set, args, command.Denial{})
-	w.Refused(command.Caller{}, acl.ReadCarried("as=ann -@all"), set, args, command.Denial{Reason: command.DeniedCommand})
-	w.Refused(command.Caller{}, acl.ReadCarried("as=ann ~x +@all"), set, args, command.Denial{Reason: command.DeniedKey, Arg: 1})
+	w.Ended(command.Caller{}, w.Began(), set, args, 0, nil)
+	w.Ended(command.Caller{}, w.Began(), set, args, 0, []byte("-WRONGTYPE x\r\n"))
+	w.Refused(command.Caller{}, nil, set, args, command.Denial{}, []byte("-ERR x\r\n"))
+	w.Refused(command.Caller{}, acl.ReadCarried("as=ann -@all"), set, args, command.Denial{Reason: command.DeniedCommand}, []byte("-NOPERM x\r\n"))
+	w.Refused(command.Caller{}, acl.ReadCarried("as=ann ~x +@all"), set, args, command.Denial{Reason: command.DeniedKey, Arg: 1}, []byte("-NOPERM x\r\n"))
 	if got := fmt.Sprint(w.Stats.PerCommand()); !strings.HasPrefix(got, "[{set 2 ") || !strings.HasSuffix(got, " 3 1}]") {
 		t.Errorf("commandstats: %s", got)
+	}
+	w.Refused(command.Caller{}, nil, nil, args, command.Denial{}, []byte("-ERR unknown\r\n"))
+	w.Raised([]byte("-MY own\r\n"))
+	if got := fmt.Sprint(w.Stats.PerError()); got != "[{ERR 2} {MY 1} {NOPERM 2} {WRONGTYPE 1}]" {
+		t.Errorf("errorstats: %s", got)
 	}
 	if slow := w.Stats.Slowlog.Get(-1); len(slow) != 2 || slow[0].Addr != "?:0" || fmt.Sprint(slow[0].Args) != "[set k v]" {
 		t.Errorf("SLOWLOG: %+v", slow)
@@ -75,14 +80,14 @@ func TestCallersElsewhereAreTold(t *testing.T) {
 	set, args := commandOf(t, "set k v")
 	ann := acl.ReadCarried("as=ann -@all")
 	for _, by := range []command.Caller{{}, {Node: 1, Client: 7, Watched: true}, {Node: 2, Client: 7}} {
-		here.Ended(by, here.Began(), set, args, 0, false)
+		here.Ended(by, here.Began(), set, args, 0, nil)
 	}
 	if told != 0 {
 		t.Errorf("%d lines were sent to who does not monitor", told)
 	}
-	here.Ended(command.Caller{Node: 2, Client: 7, Watched: true}, here.Began(), set, args, 0, false)
-	here.Refused(command.Caller{Node: 2, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedCommand})
-	here.Refused(command.Caller{Node: 1, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedKey, Arg: 1})
+	here.Ended(command.Caller{Node: 2, Client: 7, Watched: true}, here.Began(), set, args, 0, nil)
+	here.Refused(command.Caller{Node: 2, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedCommand}, []byte("-NOPERM x\r\n"))
+	here.Refused(command.Caller{Node: 1, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedKey, Arg: 1}, []byte("-NOPERM x\r\n"))
 	if log := here.Stats.ACLLog.Newest(10); told != 2 || len(log) != 1 || log[0].Reason != "key" {
 		t.Errorf("told %d times, and ACL LOG has %+v", told, log)
 	}

@@ -224,6 +224,39 @@ func TestASlowCommandIsInTheSlowLog(t *testing.T) {
 	}
 }
 
+// A blocking command is in SLOWLOG when it was served: with its own time if it did not
+// wait, else with none. One whose time is over is not, as with redis-server.
+func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.SlowerThanUs = 0 })
+	c, pusher := dial(t, n.addr), dial(t, n.addr)
+	logged := func() (slow int) {
+		for _, e := range n.stats.Slowlog.Get(-1) {
+			if e.Args[0] == "BLPOP" {
+				slow++
+				if waited := e.Args[1] == "waits"; e.Usec < 0 || waited && e.Usec != 0 {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+		return slow
+	}
+	do(t, c, "RPUSH", "filled", "x")
+	do(t, c, "BLPOP", "filled", "0")
+	do(t, c, "BLPOP", "empty", "0.01")
+	if got := logged(); got != 1 {
+		t.Errorf("%d of them are logged", got)
+	}
+	served := make(chan string, 1)
+	go func() { served <- do(t, c, "BLPOP", "waits", "0") }()
+	until(t, "it waits", func() bool { return n.stats.Blocked.Load() == 1 })
+	do(t, pusher, "RPUSH", "waits", "x")
+	<-served
+	if got := logged(); got != 2 {
+		t.Errorf("%d of them are logged", got)
+	}
+}
+
 // Nothing enters the log for a transaction that only reads, or only watches; one that
 // runs a program may write, and does.
 func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {

@@ -44,11 +44,22 @@ func TestCommandsAndErrorsAreCountedAsInRedis(t *testing.T) {
 		"plain errors and refusals":   "SET s x;INCR;NOSUCH;INCR s;OBJECT NOSUCH;OBJECT ENCODING",
 		"no memory, plain":            "CONFIG SET maxmemory 1;SET a b;GET a;LPUSH l x;CONFIG SET maxmemory 0",
 		"no memory, in a transaction": "CONFIG SET maxmemory 1;MULTI;SET a b;EXEC;CONFIG SET maxmemory 0",
+		"errors in scripts":           "SET s x;EVAL return+redis.pcall('incr','s') 0;EVAL return+redis.call('incr','s') 0;EVAL redis.pcall('incr','s')+return+1 0",
+		"refusals in scripts":         "EVAL redis.pcall('nosuch')+redis.pcall('get')+redis.pcall()+redis.pcall('subscribe','x') 0;EVAL_RO return+redis.pcall('set','s','y') 0",
+		"a script's own errors":       "EVAL return+redis.error_reply('MY+err') 0;EVAL error('x') 0;EVAL error({err='OWN+e'}) 0;EVAL return+{err='OWN+e',ignore_error_stats_update=true} 0",
+		"errors passed on by scripts": "SET s x;EVAL error(redis.pcall('incr','s')) 0;EVAL return+redis.error_reply(redis.pcall('incr','s').err) 0",
+		"scripts that do not run":     "EVAL syntax+error( 0;EVALSHA 0000000000000000000000000000000000000000 0;EVAL return+1 x;FCALL nosuch 0",
+		"scripts within EXEC":         "SET s x;MULTI;EVAL return+redis.call('incr','s') 0;EVAL return+{err='OWN+e'} 0;EVALSHA 0000000000000000000000000000000000000000 0;INCR s;EXEC",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var commands [][]string
 			for line := range strings.SplitSeq(lines, ";") {
-				commands = append(commands, strings.Fields(line))
+				// A plus stands for a space within an argument.
+				words := strings.Fields(line)
+				for i := range words {
+					words[i] = strings.ReplaceAll(words[i], "+", " ")
+				}
+				commands = append(commands, words)
 			}
 			want, got := counters(t, redis, commands), counters(t, ours, commands)
 			for name, value := range want {

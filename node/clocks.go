@@ -23,7 +23,7 @@ const verbAdopt = "clock.adopt"
 // openClocks makes what asks the other nodes what time it is.
 func (n *Node) openClocks() {
 	n.clocks = clock.NewExchange(clock.Config{
-		Self: string(n.self.ID()), Members: n.clockMembers, Peers: n.transport, Mono: raftio.Now, Wall: time.Now,
+		Self: string(n.self.ID()), Members: n.clockMembers, Peers: n.transport, Mono: raftio.Now, Wall: n.wall,
 		Led: n.logTimes, Heard: n.hearTime,
 	})
 	n.courier.Handle(verbAdopt, n.adoptDay)

@@ -134,7 +134,7 @@ func TestWrongClocksMoveNoKey(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) { n.Become(program) }})
 	seed := proc.Seed(t, 1)
 	r := rand.New(rand.NewPCG(seed, 1))
-	rounds := 4
+	rounds := 2
 	if proc.Long() {
 		rounds = 100
 	}

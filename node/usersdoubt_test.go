@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +22,12 @@ func TestUsersThatNobodyConfirmsAreDoubted(t *testing.T) {
 			doubt acl.Doubt
 		}
 		var changes []change
-		answered := true
+		var cut atomic.Bool
 		d := &doubter{
 			now:    func() time.Duration { return time.Since(begin) },
 			bounds: func() doubtBounds { return doubtBounds{admin: time.Minute, all: time.Hour} },
 			confirm: func(ctx context.Context) error {
-				if answered {
+				if !cut.Load() {
 					return nil
 				}
 				<-ctx.Done() // a cut answers nothing
@@ -42,16 +43,16 @@ func TestUsersThatNobodyConfirmsAreDoubted(t *testing.T) {
 		if len(changes) > 0 {
 			t.Fatalf("doubted while the users were confirmed: %v", changes)
 		}
-		answered = false
-		cut := time.Since(begin)
+		cut.Store(true)
+		lost := time.Since(begin)
 		wait(2 * time.Hour)
-		answered = true
+		cut.Store(false)
 		healed := time.Since(begin)
 		wait(10 * time.Second)
 		got := []acl.Doubt{}
 		for i, c := range changes {
 			got = append(got, c.doubt)
-			want := []time.Duration{cut + time.Minute, cut + time.Hour, healed + confirmAgain + confirmWait}[min(i, 2)]
+			want := []time.Duration{lost + time.Minute, lost + time.Hour, healed + confirmAgain + confirmWait}[min(i, 2)]
 			if c.at > want || c.at < want-confirmEvery {
 				t.Errorf("%v at %v, not at %v", c.doubt, c.at, want)
 			}

@@ -143,7 +143,7 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 		return
 	}
-	if fsm.CheckCalls(b.Txns) != nil {
+	if len(b.Txns) == 0 || fsm.CheckCalls(b.Txns) != nil {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 		return
 	}

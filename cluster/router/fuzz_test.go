@@ -17,19 +17,23 @@ import (
 func FuzzRequest(f *testing.F) {
 	const from = 7
 	shardOf := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+	patient := func(n uint32) []byte { return binary.AppendUvarint(shardOf(n), 50) }
 	bundle := func(args ...string) []byte {
 		return fsm.AppendBundle(nil, &fsm.Bundle{Origin: fsm.Origin{Node: from, Boot: 1}, Txns: []fsm.Txn{callOf(0, args...).Txn}})
 	}
 	read := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{callOf(0, "get", "k").Txn}})
 	wait := &blocked{wait: shard.Wait{ID: fsm.TxnID{Origin: fsm.Origin{Node: from, Boot: 1}, Seq: 1}, Txn: callOf(0, "blpop", "k", "l", "0").Txn}}
-	f.Add(KindPropose, append(shardOf(0), bundle("set", "k", "v")...))
-	f.Add(KindPropose, append(shardOf(againBit), bundle("eval", "return redis.call('incr', KEYS[1])", "1", "k")...))
-	f.Add(KindRead, append(append(shardOf(1), 0), read...))
-	f.Add(KindStale, append(append(shardOf(0), 1), read...))
+	f.Add(KindPropose, append(patient(0), bundle("set", "k", "v")...))
+	f.Add(KindPropose, append(patient(againBit), bundle("eval", "return redis.call('incr', KEYS[1])", "1", "k")...))
+	f.Add(KindPropose, fsm.AppendBundle(patient(0), &fsm.Bundle{Origin: fsm.Origin{Node: from, Boot: 1}}))
+	f.Add(KindRead, append(append(patient(1), 0), read...))
+	f.Add(KindStale, append(append(patient(0), 1), read...))
 	f.Add(KindIndex, shardOf(0))
 	f.Add(KindWait, append(shardOf(0), wait.encode(0)[4:]...))
 	f.Add(KindWait, append(shardOf(0), wait.encode(waitLeave)[4:]...))
 	f.Add(KindLeader, shardOf(1))
+	f.Add(KindBusy, append(shardOf(0), 1, 0, 2, 0))
+	f.Add(KindTakeBack, append(shardOf(0), bundle("eval", "return 1", "0")...))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		s := newMachineShard(t)
 		r, _ := gatewayOf(s, 50)
@@ -51,6 +55,10 @@ func FuzzRequest(f *testing.F) {
 			r.ServeWait(from, present{}, payload, reply)
 		case KindLeader:
 			r.ServeLeader(payload, reply)
+		case KindBusy:
+			r.ServeBusy(payload, reply)
+		case KindTakeBack:
+			r.ServeTakeBack(from, payload, reply)
 		default:
 			return
 		}

@@ -97,6 +97,8 @@ func (w *waiters) launch() {
 			o := f.x.offer(f.how)
 			// A command that comes may, as any other, need memory that there is not.
 			o.Again = f.how&fsm.ServeComes == 0
+			// It waits for what is in the log, as long as its gateway waits for a word.
+			o.Until = time.Now().Add(renewEvery)
 			w.shard.Propose(o, func(r Result) { w.landed(f.x, r, false) })
 		}
 	}
@@ -164,7 +166,7 @@ func (w *waiters) failedLocked(x *waiter, err error) {
 	switch {
 	case x.flying > 0:
 		return // the others tell
-	case errors.Is(err, cluster.ErrOverloaded) && x.looked:
+	case (errors.Is(err, cluster.ErrOverloaded) || errors.Is(err, cluster.ErrOverworked)) && x.looked:
 		w.shard.work(func() {
 			pause(w.shard.ctx, serveAgainAfter)
 			w.look(x.keys, nil)
@@ -173,7 +175,7 @@ func (w *waiters) failedLocked(x *waiter, err error) {
 			w.restLocked(x)
 		})
 		return
-	case errors.Is(err, cluster.ErrOverloaded), errors.Is(err, cluster.ErrTooLarge),
+	case errors.Is(err, cluster.ErrOverloaded), errors.Is(err, cluster.ErrOverworked), errors.Is(err, cluster.ErrTooLarge),
 		errors.Is(err, cluster.ErrOutOfMemory), errors.Is(err, cluster.ErrTooMuchAtOnce):
 	default:
 		// The next leader knows, or this one when it is asked again.

@@ -149,7 +149,8 @@ func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited 
 	ended := c.setBlocked(cancel)
 	defer func() {
 		c.setBlocked(nil)
-		ended <- answered && call.Err == nil
+		ended.served = answered && call.Err == nil
+		close(ended.over)
 	}()
 	if c.shared.killed.Load() {
 		cancel(errConnectionEnd)
@@ -193,13 +194,20 @@ func (c *Client) judgeWait(letGo context.CancelCauseFunc) {
 	}
 }
 
-// setBlocked notes that the client is blocked, and how it is let go on. The channel that
-// it returns takes one value, when the wait has ended: whether the client was served.
-func (c *Client) setBlocked(letGo context.CancelCauseFunc) (ended chan bool) {
-	ended = make(chan bool, 1)
+// waitEnd is the end of a client's wait. served, whether the client was served, may be read once over
+// is closed.
+type waitEnd struct {
+	over   chan struct{}
+	served bool
+}
+
+// setBlocked notes that the client is blocked, and how it is let go on; with nil, that it is
+// not. It returns the wait's end.
+func (c *Client) setBlocked(letGo context.CancelCauseFunc) *waitEnd {
+	ended := &waitEnd{over: make(chan struct{})}
 	s := &c.shared
 	s.mu.Lock()
-	s.letGo, s.waitEnded = letGo, ended
+	s.letGo, s.waitEnd = letGo, ended
 	s.last = c.last
 	s.lastUsed = time.Now()
 	s.mu.Unlock()
@@ -241,19 +249,28 @@ func clientUnblock(c *Client, args [][]byte) {
 // unblock ends the wait of a blocked client, and returns when no write can serve it any
 // more; false: the client was not blocked, or a write that came before has served it.
 func (c *Client) unblock(ctx context.Context, why error) bool {
-	s := &c.shared
-	s.mu.Lock()
-	letGo, ended := s.letGo, s.waitEnded
-	s.letGo = nil // For others it is not blocked from now on.
-	s.mu.Unlock()
-	if letGo == nil {
+	ended := c.letGo(why)
+	if ended == nil {
 		return false
 	}
-	letGo(why)
 	select {
-	case served := <-ended:
-		return !served
+	case <-ended.over:
+		return !ended.served
 	case <-ctx.Done():
 		return true
 	}
+}
+
+// letGo lets a blocked client go on; nil: it was not blocked.
+func (c *Client) letGo(why error) *waitEnd {
+	s := &c.shared
+	s.mu.Lock()
+	letGo, ended := s.letGo, s.waitEnd
+	s.letGo = nil // For others it is not blocked from now on.
+	s.mu.Unlock()
+	if letGo == nil {
+		return nil
+	}
+	letGo(why)
+	return ended
 }

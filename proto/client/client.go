@@ -134,8 +134,8 @@ type shared struct {
 	wait queued
 	// letGo ends the wait of a blocked client; nil when it is not blocked.
 	letGo context.CancelCauseFunc
-	// waitEnded takes one value when that wait has ended: whether the client was served.
-	waitEnded <-chan bool
+	// waitEnd is that wait's end.
+	waitEnd *waitEnd
 
 	// listens: the client waits for what others do, so that its silence means nothing;
 	// subscribed: for messages.

@@ -279,8 +279,11 @@ func clientKill(c *Client, args [][]byte) {
 	c.out.Int(int64(c.killMatching(&f)))
 }
 
+// killMatching ends connections, and tells how many. No later write serves a blocking command of
+// theirs.
 func (c *Client) killMatching(f *killFilter) int {
 	n := 0
+	var waits []*waitEnd
 	now := time.Now()
 	for _, other := range c.registry.sorted() {
 		if !f.matches(other, c, now) {
@@ -289,8 +292,18 @@ func (c *Client) killMatching(f *killFilter) int {
 		n++
 		if other == c {
 			c.closing = true
-		} else {
-			other.kill()
+			continue
+		}
+		other.kill()
+		if ended := other.letGo(errConnectionEnd); ended != nil {
+			waits = append(waits, ended)
+		}
+	}
+	for _, w := range waits {
+		select {
+		case <-w.over:
+		case <-c.ctx.Done():
+			return n
 		}
 	}
 	return n

@@ -85,17 +85,25 @@ func txnFor(args ...string) fsm.Txn {
 	return fsm.Txn{Proto: 2, Ops: []fsm.Op{op}}
 }
 
+// patienceMs is for how long a leader may take for what the impostor asks for.
+const patienceMs = 10_000
+
 // bundle is a bundle with identity as its gateway sends it, for a shard.
 func bundle(o fsm.Origin, seq, acked uint64, args ...string) []byte {
 	b := fsm.Bundle{Origin: o, FirstSeq: seq, AckedBelow: acked, Txns: []fsm.Txn{txnFor(args...)}}
-	return fsm.AppendBundle(make([]byte, 4), &b)
+	return fsm.AppendBundle(binary.AppendUvarint(make([]byte, 4), patienceMs), &b)
+}
+
+// head is what a bundle begins with: its identity.
+func head(o fsm.Origin, seq uint64) []byte {
+	return fsm.AppendBundle(make([]byte, 4), &fsm.Bundle{Origin: o, FirstSeq: seq})
 }
 
 // wholeRequests are requests of all kinds that nodes send, as they are when they are right.
 func (i *impostor) wholeRequests() []peerRequest {
 	origin := fsm.Origin{Node: i.as.Incarnation, Boot: i.as.Boot, Lane: 3}
 	shard := []byte{0, 0, 0, 0}
-	read := fsm.AppendBundle(append(shard, 0), &fsm.Bundle{Txns: []fsm.Txn{txnFor("get", "k")}})
+	read := fsm.AppendBundle(append(binary.AppendUvarint(shard, patienceMs), 0), &fsm.Bundle{Txns: []fsm.Txn{txnFor("get", "k")}})
 	wait := binary.LittleEndian.AppendUint64(append(shard, 0), i.as.Incarnation)
 	wait = append(binary.LittleEndian.AppendUint64(wait, 7), 0, 1, 'k')
 	row := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1<<40), i.as.Incarnation)
@@ -108,6 +116,7 @@ func (i *impostor) wholeRequests() []peerRequest {
 		{router.KindPropose, bundle(origin, 1, 1, "set", "forged", "v")},
 		{router.KindPropose, bundle(origin, 2, 1, "eval", "return redis.call('rpush', KEYS[1], 'x')", "1", "forged-list")},
 		{router.KindRead, read}, {router.KindStale, read}, {router.KindIndex, shard}, {router.KindWait, wait}, {router.KindLeader, shard},
+		{router.KindBusy, append(shard[:4:4], 1, 0)}, {router.KindTakeBack, head(origin, 2)},
 		{leaders.Kind, row},
 		{courier.Kind, order("meta.propose", map[string]any{"id": 1, "kind": "set-settings", "args": map[string]any{}})},
 		{courier.Kind, order("placement.report", nil)}, {courier.Kind, order("member.transfer", "nobody")},

@@ -257,13 +257,14 @@ func (w *world) testChanges(t *testing.T) {
 	}
 }
 
-// busy keeps lock slots of a shard busy until stopped: a slow script, and those
-// that wait for it.
+// busy keeps a lock slot of a shard busy until stopped: slow scripts hold it, and other writes of
+// their key wait for it.
 func (w *world) busy(t *testing.T) (stop func()) {
 	t.Helper()
-	const slow = "for i=1,3e5 do end return redis.call('INCR',KEYS[1])"
+	const slow = "#!lua flags=allow-key-locking\nfor i=1,3e5 do end return redis.call('INCR',KEYS[1])"
+	clients := [][]string{{"EVAL", slow, "1", "busy"}, {"INCR", "busy"}, {"INCR", "busy"}}
 	end, ended := make(chan struct{}), make(chan struct{})
-	for range 3 {
+	for _, command := range clients {
 		go func() {
 			defer func() { ended <- struct{}{} }()
 			for {
@@ -271,14 +272,14 @@ func (w *world) busy(t *testing.T) (stop func()) {
 				case <-end:
 					return
 				default:
-					_, _ = proc.Ask(w.Nodes[0].Addr(), "EVAL", "#!lua flags=allow-key-locking\n"+slow, "1", "busy")
+					_, _ = proc.Ask(w.Nodes[0].Addr(), command...)
 				}
 			}
 		}()
 	}
 	return func() {
 		close(end)
-		for range 3 {
+		for range clients {
 			<-ended
 		}
 	}
@@ -287,9 +288,9 @@ func (w *world) busy(t *testing.T) (stop func()) {
 func (w *world) testLocks(t *testing.T) {
 	stop := w.busy(t)
 	defer stop()
-	proc.Wait(t, patience, "a lock slot is held by eval and waited for by eval", func() bool {
+	proc.Wait(t, patience, "a lock slot is held by a script, which is named, and waited for by another write", func() bool {
 		for _, l := range w.state(t, 2).Locks {
-			if l.Writers > 0 && len(l.HeldBy) > 0 && l.HeldBy[0] == "eval" && l.Queue[0] == "eval" {
+			if l.Writers > 0 && len(l.HeldBy) > 0 && strings.HasPrefix(l.HeldBy[0], "eval ") && l.Queue[0] == "incr" {
 				return true
 			}
 		}

@@ -257,6 +257,31 @@ func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
 	}
 }
 
+// The commands of a transaction are in the slow log, each by itself, and EXEC is not. What did not run is not there.
+func TestCommandsOfATransactionAreInTheSlowLog(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.SlowerThanUs = 0 })
+	c := dial(t, n.addr)
+	do(t, c, "MULTI")
+	for _, command := range [][]string{{"SET", "k", "v"}, {"ECHO", "x"}, {"LPUSH", "k", "x"}} {
+		do(t, c, command...)
+	}
+	do(t, c, "EXEC")
+	do(t, c, "WATCH", "k")
+	do(t, dial(t, n.addr), "SET", "k", "w")
+	do(t, c, "MULTI")
+	do(t, c, "SET", "k", "never")
+	do(t, c, "EXEC")
+	var logged []string
+	for _, e := range n.stats.Slowlog.Get(-1) {
+		logged = append(logged, strings.Join(e.Args, " "))
+	}
+	slices.Sort(logged)
+	if got, want := strings.Join(logged, ", "), "ECHO x, LPUSH k x, MULTI, MULTI, SET k v, SET k w, WATCH k"; got != want {
+		t.Errorf("logged: %s\nwant: %s", got, want)
+	}
+}
+
 // Nothing enters the log for a transaction that only reads, or only watches; one that
 // runs a program may write, and does.
 func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {

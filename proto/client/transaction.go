@@ -366,8 +366,7 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 		}
 		c.carry(&call.Txn, q.user, q.spec)
 		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
-		// What programs do is known in the log alone.
-		call.ReadOnly = call.ReadOnly && q.spec.Plan == nil && !q.spec.Writes(q.args)
+		call.ReadOnly = call.ReadOnly && (q.spec.Plan == nil || q.spec.RunsProgram()) && !c.logs(q.spec, q.args)
 		addSlots(call, q.spec, q.args)
 	}
 	for i := range tx.watches {

@@ -69,7 +69,7 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 	}
 }
 
-// TestReadingScriptsEnterNoLog, but for the text of one that was not known.
+// TestReadingScriptsEnterNoLog, alone and in a transaction, but for the text of one that was not known.
 func TestReadingScriptsEnterNoLog(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -88,6 +88,13 @@ func TestReadingScriptsEnterNoLog(t *testing.T) {
 				if got := say(t, c, append(call, "1", "k")...); got != `"v"` {
 					t.Errorf("%q: %s", call, got)
 				}
+			}
+			say(t, c, "MULTI")
+			for _, call := range calls {
+				say(t, c, append(call, "1", "k")...)
+			}
+			if got := say(t, c, "EXEC"); strings.Join(strings.Fields(got), " ") != `*5 "v" "v" "v" "v" "v"` {
+				t.Errorf("in a transaction: %s", got)
 			}
 		}
 	}

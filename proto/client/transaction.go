@@ -328,13 +328,14 @@ func (c *Client) execAmong(tx *transaction) {
 	c.writeReplies(tx, answer[bytes.IndexByte(answer, '\n')+1:])
 }
 
-// countQueued counts the commands on data of a transaction whose EXEC was answered, and their errors. Each took its
-// share of the time. Of a transaction that did not run nothing is counted.
+// countQueued counts the commands on data of a transaction whose EXEC was answered, and their errors, and puts those
+// into the slow log that took long. Each took its share of the time. Of a transaction that did not run nothing is counted.
 func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte) {
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		return
 	}
 	replies := answer[bytes.IndexByte(answer, '\n')+1:]
+	share := took / time.Duration(max(1, len(tx.queue)))
 	for _, q := range tx.queue {
 		if q.here() || q.denied != "" {
 			continue
@@ -344,7 +345,8 @@ func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte)
 		if failed && !q.spec.RunsProgram() {
 			c.stats.countError(replies)
 		}
-		c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), failed)
+		c.stats.ran(q.spec, share, failed)
+		c.slow(q.spec, q.args, share)
 		replies = replies[n:]
 	}
 }
@@ -364,8 +366,7 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 		}
 		c.carry(&call.Txn, q.user, q.spec)
 		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
-		// What programs do is known in the log alone.
-		call.ReadOnly = call.ReadOnly && q.spec.Plan == nil && !q.spec.Writes(q.args)
+		call.ReadOnly = call.ReadOnly && (q.spec.Plan == nil || q.spec.RunsProgram()) && !c.logs(q.spec, q.args)
 		addSlots(call, q.spec, q.args)
 	}
 	for i := range tx.watches {
@@ -419,14 +420,17 @@ func (c *Client) writeReplies(tx *transaction, replies []byte) {
 			// Nothing is sent before all has run: what follows would be held, too.
 			c.out.Error(errExecTooLong)
 		case q.here():
+			started := time.Now()
 			c.inTransaction(&q)
+			took := time.Since(started)
 			chosen = chosen || q.spec == trackingSpec
 			written := c.out.Bytes()[at:]
 			failed := len(written) > 0 && written[0] == '-'
 			if failed {
 				c.stats.countError(written)
 			}
-			c.stats.ran(q.spec, 0, failed)
+			c.stats.ran(q.spec, took, failed)
+			c.slow(q.spec, q.args, took)
 			if confirms(q.spec) && len(written) > 0 && !failed {
 				continue
 			}

@@ -257,8 +257,33 @@ func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
 	}
 }
 
-// Nothing enters the log for a transaction that only reads, or only watches; one that
-// runs a program may write, and does.
+// The commands of a transaction are in the slow log, each by itself, and EXEC is not. What did not run is not there.
+func TestCommandsOfATransactionAreInTheSlowLog(t *testing.T) {
+	n := startNode(t, 1)
+	n.set(func(s *settings) { s.SlowerThanUs = 0 })
+	c := dial(t, n.addr)
+	do(t, c, "MULTI")
+	for _, command := range [][]string{{"SET", "k", "v"}, {"ECHO", "x"}, {"LPUSH", "k", "x"}} {
+		do(t, c, command...)
+	}
+	do(t, c, "EXEC")
+	do(t, c, "WATCH", "k")
+	do(t, dial(t, n.addr), "SET", "k", "w")
+	do(t, c, "MULTI")
+	do(t, c, "SET", "k", "never")
+	do(t, c, "EXEC")
+	var logged []string
+	for _, e := range n.stats.Slowlog.Get(-1) {
+		logged = append(logged, strings.Join(e.Args, " "))
+	}
+	slices.Sort(logged)
+	if got, want := strings.Join(logged, ", "), "ECHO x, LPUSH k x, MULTI, MULTI, SET k v, SET k w, WATCH k"; got != want {
+		t.Errorf("logged: %s\nwant: %s", got, want)
+	}
+}
+
+// Nothing enters the log for a transaction that only reads, or only watches; one with
+// a program that may write does.
 func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
 	n := startNode(t, 1)
 	c := dial(t, n.addr)
@@ -269,13 +294,14 @@ func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
 		reply    string
 		entries  uint64
 	}{
-		"reads":         {[][]string{{"MULTI"}, {"GET", "k"}, {"PING"}, {"EXISTS", "k", "l"}}, "*3 \"v\" +PONG :1", 0},
-		"nothing":       {[][]string{{"WATCH", "k"}, {"MULTI"}}, "*0", 0},
-		"a watch fails": {[][]string{{"WATCH", "k"}, {"SET", "k", "v"}, {"MULTI"}, {"GET", "k"}}, "(nil array)", 1},
-		"a write":       {[][]string{{"MULTI"}, {"GET", "k"}, {"SETNX", "k", "w"}}, "*2 \"v\" :0", 1},
-		"GETEX reads":   {[][]string{{"MULTI"}, {"GETEX", "k"}}, "*1 \"v\"", 0},
-		"GETEX writes":  {[][]string{{"MULTI"}, {"GETEX", "k", "PERSIST"}}, "*1 \"v\"", 1},
-		"a script":      {[][]string{{"MULTI"}, {"EVAL_RO", "return redis.call('get', KEYS[1])", "1", "k"}}, "*1 \"v\"", 1},
+		"reads":          {[][]string{{"MULTI"}, {"GET", "k"}, {"PING"}, {"EXISTS", "k", "l"}}, "*3 \"v\" +PONG :1", 0},
+		"nothing":        {[][]string{{"WATCH", "k"}, {"MULTI"}}, "*0", 0},
+		"a watch fails":  {[][]string{{"WATCH", "k"}, {"SET", "k", "v"}, {"MULTI"}, {"GET", "k"}}, "(nil array)", 1},
+		"a write":        {[][]string{{"MULTI"}, {"GET", "k"}, {"SETNX", "k", "w"}}, "*2 \"v\" :0", 1},
+		"GETEX reads":    {[][]string{{"MULTI"}, {"GETEX", "k"}}, "*1 \"v\"", 0},
+		"GETEX writes":   {[][]string{{"MULTI"}, {"GETEX", "k", "PERSIST"}}, "*1 \"v\"", 1},
+		"a script reads": {[][]string{{"MULTI"}, {"EVAL_RO", "return redis.call('get', KEYS[1])", "1", "k"}}, "*1 \"v\"", 0},
+		"a script":       {[][]string{{"MULTI"}, {"EVAL", "return redis.call('get', KEYS[1])", "1", "k"}}, "*1 \"v\"", 1},
 	} {
 		before := entries()
 		for _, args := range want.commands {

@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"bytes"
+
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
@@ -129,6 +131,15 @@ func (t *Txn) label() (name, program string) {
 // NewOp returns an op whose row in the command table is known already, which
 // spares looking it up again where it runs on this node.
 func NewOp(db int, args [][]byte, spec *command.Spec) Op { return Op{DB: db, Args: args, spec: spec} }
+
+// Clone is the same command, with arguments that are nobody else's.
+func (o *Op) Clone() Op {
+	own := Op{DB: o.DB, Args: make([][]byte, len(o.Args)), Sum: bytes.Clone(o.Sum), spec: o.spec}
+	for i, a := range o.Args {
+		own.Args[i] = bytes.Clone(a)
+	}
+	return own
+}
 
 // Spec is the op's row in the command table; nil when there is none.
 func (o *Op) Spec() *command.Spec { return o.lookup() }

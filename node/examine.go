@@ -78,7 +78,7 @@ const clockQuestion = "clock"
 func (n *Node) compareClocks(ctx context.Context, addr string) (aheadMs, unsureMs float64, err error) {
 	const tries = 3
 	for range tries {
-		asked := time.Now()
+		asked, own := time.Now(), n.wall()
 		answer, err := n.transport.Call(ctx, addr, kindExamine, []byte(clockQuestion))
 		if err != nil {
 			return 0, 0, err
@@ -89,7 +89,7 @@ func (n *Node) compareClocks(ctx context.Context, addr string) (aheadMs, unsureM
 			return 0, 0, err
 		}
 		if u := float64(half.Microseconds()) / 1000; unsureMs == 0 || u < unsureMs {
-			aheadMs, unsureMs = float64(time.Unix(0, theirs).Sub(asked.Add(half)).Microseconds())/1000, u
+			aheadMs, unsureMs = float64(time.Unix(0, theirs).Sub(own.Add(half)).Microseconds())/1000, u
 		}
 	}
 	return aheadMs, unsureMs, nil
@@ -97,7 +97,7 @@ func (n *Node) compareClocks(ctx context.Context, addr string) (aheadMs, unsureM
 
 func (n *Node) serveExamine(payload []byte, reply func([]byte)) {
 	if string(payload) == clockQuestion {
-		reply(strconv.AppendInt(nil, time.Now().UnixNano(), 10))
+		reply(strconv.AppendInt(nil, n.wall().UnixNano(), 10))
 		return
 	}
 	h := n.host()
@@ -109,7 +109,7 @@ func (n *Node) serveExamine(payload []byte, reply func([]byte)) {
 func (n *Node) host() status.Host {
 	s := n.cfg.Current()
 	h := status.Host{
-		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, ClockMs: time.Now().UnixMilli(),
+		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, ClockMs: n.wall().UnixMilli(),
 		Files: -1, FilesOpen: -1, DiskFreeBytes: -1, DiskBytes: -1, MaxClients: int64(s.MaxClients),
 		Overcommit: numberIn("/proc/sys/vm/overcommit_memory"), Backlog: numberIn("/proc/sys/net/core/somaxconn"),
 		HugePages:   chosenIn("/sys/kernel/mm/transparent_hugepage/enabled"),

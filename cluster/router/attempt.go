@@ -141,7 +141,7 @@ func (r *Router) persistAfter(ctx context.Context, deadline time.Time, req *requ
 		}
 		if maybe {
 			r.Counters.Unknown.Add(1)
-			return nil, r.unknown(req)
+			return nil, r.unknown(req.index, req.calls, r.elapsed(req.deadline))
 		}
 		return nil, r.gaveUp(req, res.Err)
 	}

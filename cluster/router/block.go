@@ -73,7 +73,7 @@ func (r *Router) Block(ctx context.Context, timeout time.Duration, call *cluster
 		call.Err = cluster.ErrCrossSlot
 		return true
 	}
-	b := &blocked{router: r, index: index, call: call, wait: shard.Wait{Txn: call.Txn}, waits: waits}
+	b := &blocked{router: r, index: index, call: call, wait: shard.Wait{Txn: call.Txn}, waits: waits, begun: time.Now()}
 	if !b.number() {
 		call.Err = cluster.ErrOverloaded
 		return true
@@ -107,6 +107,8 @@ type blocked struct {
 	index  int
 	call   *cluster.Call
 	wait   shard.Wait
+	// begun is when the command came.
+	begun time.Time
 	// lane is that of the wait's identity, numbers are those of this gateway that it is of.
 	lane    uint32
 	numbers *lanes
@@ -215,7 +217,7 @@ func (b *blocked) end(late context.Context, gone bool) bool {
 	}
 	if b.doubts.any() {
 		b.router.Counters.Unknown.Add(1)
-		b.call.Err = cluster.ErrUnknown
+		b.call.Err = b.router.unknown(b.index, []*cluster.Call{b.call}, time.Since(b.begun))
 	} else {
 		b.router.Counters.NoLeader.Add(1)
 		b.call.Err = cluster.ErrNoLeader

@@ -20,22 +20,38 @@ const (
 	busySlotsMax = 64
 )
 
-// unknown is the error of a write that may be in the log. It says what is in its way, where
-// the leader can tell.
-func (r *Router) unknown(req *request) error {
-	leader, slots := r.Leader(req.index), slotsOf(req.calls)
-	var busy *cluster.BusyError
-	switch replica := r.cfg.Replica(req.index); {
-	case leader.Self && replica != nil:
-		busy = replica.InTheWay(slots)
-	case !leader.Self && leader.Addr != "":
-		busy = r.askBusy(leader.Addr, req.index, slots)
-	}
+// unknown is the error of calls that may be in the log, and have waited for so long. It says
+// what is in their way, where the leader can tell.
+func (r *Router) unknown(index int, calls []*cluster.Call, waited time.Duration) error {
+	busy := r.inTheWay(index, calls)
 	if busy == nil {
 		return cluster.ErrUnknown
 	}
-	busy.Logged, busy.Waited = true, r.elapsed(req.deadline)
+	busy.Logged, busy.Waited = true, waited
 	return busy
+}
+
+// noAnswer is the error of reads that their leader has not answered in time. It says what is in
+// their way, where the leader can tell.
+func (r *Router) noAnswer(index int, calls []*cluster.Call, waited time.Duration) error {
+	busy := r.inTheWay(index, calls)
+	if busy == nil {
+		return cluster.ErrNoAnswer
+	}
+	busy.Waited = waited
+	return busy
+}
+
+// inTheWay asks the leader what is in the way of calls; nil: nothing, or it does not say.
+func (r *Router) inTheWay(index int, calls []*cluster.Call) *cluster.BusyError {
+	leader, slots := r.Leader(index), slotsOf(calls)
+	switch replica := r.cfg.Replica(index); {
+	case leader.Self && replica != nil:
+		return replica.InTheWay(slots)
+	case !leader.Self && leader.Addr != "":
+		return r.askBusy(leader.Addr, index, slots)
+	}
+	return nil
 }
 
 func (r *Router) askBusy(addr string, index int, slots []uint16) *cluster.BusyError {

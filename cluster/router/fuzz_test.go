@@ -85,6 +85,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(appendResult(nil, shard.Result{Replies: []shard.Reply{{Bytes: []byte("+OK\r\n")}, {Outcome: fsm.OutcomeStale, Bytes: []byte{5}}}}))
 	f.Add(appendLeader(nil, 7, shard.Leader{Term: 4, ID: "n1.07", Addr: "n1:7000"}))
 	f.Add(binary.AppendUvarint([]byte{0, 0}, 1<<40))
+	f.Add(appendBusy(nil, &busyWith))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for n := 1; n < 4; n++ {
 			for _, fewer := range []bool{false, true} {
@@ -102,6 +103,9 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if _, l, ok := decodeLeader(data); ok && len(l.ID)+len(l.Addr) > len(data) {
 			t.Fatalf("%+v", l)
+		}
+		if busy, ok := decodeBusy(data); ok && (len(busy.What)+len(busy.Node) > len(data) || busy.Ran < 0 || busy.Waited < 0) {
+			t.Fatalf("%+v", busy)
 		}
 	})
 }

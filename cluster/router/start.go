@@ -145,8 +145,8 @@ func (r *Router) settleRead(ctx context.Context, deadline time.Time, index int, 
 	case errors.Is(err, cluster.ErrMustLog):
 		// This node's programs are older than the leader's.
 		r.write(ctx, deadline, index, calls)
-	case errors.Is(err, cluster.ErrUnknown):
-		failAll(calls, cluster.ErrNoAnswer)
+	case errors.Is(err, cluster.ErrUnknown), errors.Is(err, cluster.ErrNoAnswer):
+		failAll(calls, r.noAnswer(index, calls, r.elapsed(deadline)))
 	case err != nil:
 		failAll(calls, err)
 	default:

@@ -33,7 +33,7 @@ type Mark struct {
 	// Live: a running server is copied; nobody can go on with that.
 	Live bool `json:"live,omitempty"`
 	// Holder is the program that loads, and Beat how often it has said that it is at
-	// work; "" is of a program that did not say so.
+	// work; "" where nobody is at work.
 	Holder string `json:"holder,omitempty"`
 	Beat   int64  `json:"beat,omitempty"`
 

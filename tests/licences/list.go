@@ -110,7 +110,7 @@ func name(text string) string {
 	return ""
 }
 
-// page is THIRD_PARTY.md.
+// page is docs/THIRD_PARTY.md.
 func page(all []*module) string {
 	var b strings.Builder
 	b.WriteString("# What others have written\n\nMade by `make docs` from the modules that are linked into `lockstepd` and `clusterctl`.\n" +

@@ -16,7 +16,7 @@ import (
 )
 
 // release runs deploy/release for one architecture with stand-ins for the programs,
-// which take minutes to build and to pack, and returns the folder.
+// for those take minutes to build and to pack, and returns the folder.
 func release(t *testing.T) string {
 	t.Helper()
 	programs, into := t.TempDir(), t.TempDir()
@@ -50,8 +50,8 @@ func output(t *testing.T, name string, args ...string) []string {
 // beside them, and are the same bytes when they are made again.
 func TestARelease(t *testing.T) {
 	proc.Tool(t, "dpkg-deb")
-	if proc.Tool(t, "git"); exec.Command("git", "rev-parse").Run() != nil {
-		t.Skip("SKIPPED: a release is made of what git knows, and this is no checkout")
+	if exec.Command("git", "rev-parse").Run() != nil {
+		proc.Skip(t, "a release is made of what git knows, and this is no checkout")
 	}
 	dir := release(t)
 	v := node.Version
@@ -82,7 +82,7 @@ func TestARelease(t *testing.T) {
 	has(t, image, sources, "", append(copied(t), "go.mod", "go.sum", "cmd/lockstepd/main.go", "node/version.go", "deploy/Dockerfile")...)
 	for _, name := range sources {
 		if strings.HasPrefix(name, "tests/") || strings.HasPrefix(name, "dist/") {
-			t.Errorf("%s has %s, which the image needs not", image, name)
+			t.Errorf("%s has %s, which the image does not need", image, name)
 			break
 		}
 	}

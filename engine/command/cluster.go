@@ -137,7 +137,7 @@ var clusterFamily = []*Spec{
 	{
 		Name: "lockstep", Arity: -2, Scope: ScopeNode,
 		Flags: Admin | NoScript | Loading | Stale,
-		Group: "lockstep", Since: "0.1.0",
+		Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 		Summary: "A container for commands that Redis does not have.",
 		Sub: []*Spec{
 			lookRow("lockstep|status", 2, "Describes the whole cluster, in JSON."),
@@ -160,26 +160,26 @@ var clusterFamily = []*Spec{
 			{
 				Name: "lockstep|backup", Arity: -3, Scope: ScopeNode,
 				Flags: Admin | NoScript,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Reads one consistent RDB file of each shard, in pieces.",
 			},
 			{
 				Name: "lockstep|staleness", Arity: 3, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale | Fast, Cats: CatConnection,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Bounds how old the data is that READONLY reads of the connection see.", Complexity: "O(1)",
 				Args: []Arg{arg("milliseconds", "integer")},
 			},
 			{
 				Name: "lockstep|token", Arity: 2, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale | Fast, Cats: CatConnection,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Returns a token of all that the connection has seen and done.", Complexity: "O(N) with N the number of shards it has used",
 			},
 			{
 				Name: "lockstep|waitfor", Arity: -3, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Makes the connection's reads see what a token names.", Complexity: "O(N) with N the number of shards of the token",
 				Args: []Arg{arg("token", "string"), arg("milliseconds", "integer").optional()},
 			},
@@ -193,7 +193,7 @@ func operatorRow(name string, arity int, summary string) *Spec {
 	return &Spec{
 		Name: name, Arity: arity, Scope: ScopeNode,
 		Flags: Admin | NoScript | Loading | Stale,
-		Group: "lockstep", Since: "0.1.0",
+		Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 		Summary: summary,
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestEveryCommandOfRedisIsAccountedFor(t *testing.T) {
 		}
 	}
 	for _, s := range beyond() {
-		if s.Since < "7.2" && s.Group != "lockstep" {
+		if s.InRedis("7.2") {
 			t.Errorf("%s, since %s, is not in the list of Redis's commands", s.Name, s.Since)
 		}
 	}
@@ -98,14 +99,7 @@ func documentation() string {
 	}
 	b.WriteString("\n## Beyond Redis 7.2\n\n| command | since | what it does |\n|---|---|---|\n")
 	for _, s := range beyond() {
-		since := "Redis " + s.Since
-		switch {
-		case s.Group == "lockstep":
-			since = "Lockstep " + s.Since
-		case s.Name == "delifeq":
-			since = "Valkey " + s.Since
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", title(s.Name), since, s.Summary)
+		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", title(s.Name), cmp.Or(s.Origin, "Redis"), s.Since, s.Summary)
 	}
 	return b.String()
 }

@@ -184,6 +184,9 @@ type Spec struct {
 
 	// Documentation for COMMAND DOCS and docs/commands.md, in our own words.
 	Group, Summary, Since, Complexity string
+	// Origin is whose command it is, and whose version Since names, where that is not
+	// Redis: "Valkey", "Lockstep". Tests expect no such command of redis-server.
+	Origin string
 	// DeprecatedSince and ReplacedBy are set for commands that Redis calls
 	// deprecated.
 	DeprecatedSince, ReplacedBy string

@@ -18,6 +18,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/engine/sched"
@@ -154,6 +155,20 @@ func (s *Spec) CheckArity(n int) bool {
 
 // Parent is the container of a subcommand, else nil.
 func (s *Spec) Parent() *Spec { return s.parent }
+
+// InRedis tells whether Redis of a version has the command ("7.2" stands for 7.2.9, too).
+func (s *Spec) InRedis(version string) bool {
+	return s.Origin == "" && slices.Compare(numbers(s.Since)[:2], numbers(version)[:2]) <= 0
+}
+
+// numbers are the three parts of a version.
+func numbers(version string) []int {
+	parts := make([]int, 3)
+	for i, part := range strings.SplitN(version, ".", len(parts)) {
+		parts[i], _ = strconv.Atoi(part)
+	}
+	return parts
+}
 
 // Is tells whether the command has all these flags.
 func (s *Spec) Is(f Flag) bool { return s.Flags&f == f }

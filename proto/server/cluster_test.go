@@ -86,7 +86,7 @@ func TestListsOfCommandsAreRediss(t *testing.T) {
 // onBoth tells whether redis-server 7.0 and this server both have a command.
 func onBoth(name string) bool {
 	s := command.Get(name)
-	return s != nil && !s.Internal() && s.Group != "lockstep" && !newer(s) && otherRows[name] == ""
+	return s != nil && !s.Internal() && s.InRedis(oracleVersion) && otherRows[name] == ""
 }
 
 func without(list, other []string) (rest []string) {

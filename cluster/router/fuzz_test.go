@@ -34,6 +34,18 @@ func FuzzRequest(f *testing.F) {
 	f.Add(KindLeader, shardOf(1))
 	f.Add(KindBusy, append(shardOf(0), 1, 0, 2, 0))
 	f.Add(KindTakeBack, append(shardOf(0), bundle("eval", "return 1", "0")...))
+	for _, kind := range []uint8{KindRelay, KindRelayed} {
+		for inner, request := range map[uint8][]byte{
+			KindPropose: append(patient(0), bundle("set", "k", "v")...), KindRead: append(append(patient(1), 0), read...), KindIndex: shardOf(0),
+			KindWait: append(shardOf(0), wait.encode(0)[4:]...), KindTakeBack: shardOf(0), KindRelay: relayRequest(KindIndex, shardOf(0)),
+		} {
+			payload := relayRequest(inner, request)
+			if kind == KindRelayed {
+				payload[0] = from
+			}
+			f.Add(kind, payload)
+		}
+	}
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		s := newMachineShard(t)
 		r, _ := gatewayOf(s, 50)
@@ -59,6 +71,10 @@ func FuzzRequest(f *testing.F) {
 			r.ServeBusy(payload, reply)
 		case KindTakeBack:
 			r.ServeTakeBack(from, payload, reply)
+		case KindRelay:
+			r.ServeRelay(ctx, from, present{}, payload, reply)
+		case KindRelayed:
+			r.ServeRelayed(ctx, present{}, payload, reply)
 		default:
 			return
 		}

@@ -7,7 +7,6 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
-	"lockstep/cluster/transport"
 	"lockstep/fsm"
 )
 
@@ -43,15 +42,9 @@ func (b *blocked) forward(addr string, done func(shard.Result)) {
 		done(shard.Result{Err: cluster.ErrOverloaded})
 		return
 	}
-	b.router.cfg.Peers.Go(addr, KindWait, payload, func(reply []byte, err error) {
+	b.via = b.router.ways.send(b.index, addr, KindWait, payload, func(reply []byte, err error) {
 		waits.Add(-1)
-		res := shard.Result{Err: cluster.ErrUnknown}
-		switch {
-		case err == nil:
-			res = decodeResult(reply, 1, false)
-		case errors.Is(err, transport.ErrNotSent):
-			res.Err = cluster.ErrNotLeader
-		}
+		res := resultOf(reply, err, 1, false)
 		if errors.Is(res.Err, cluster.ErrNotLeader) {
 			b.router.leaders.ask(b.index)
 		}

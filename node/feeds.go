@@ -46,7 +46,7 @@ func newFeeds(n *Node) *feeds {
 		Executed: f.executed,
 		Leader:   f.leader,
 		Replicas: f.replicas,
-		Cut:      func(i int) bool { return n.router.CutOff(i) != "" },
+		Cut:      f.cut,
 		Doubt:    func(i int) { n.router.Doubt(i) },
 		Panics:   n.panics.peers,
 	})
@@ -96,6 +96,16 @@ func (f *feeds) leader(i int) string {
 		return l.Addr
 	}
 	return ""
+}
+
+// cut tells whether this node is cut off from a shard's leader, and others are not.
+func (f *feeds) cut(i int) bool {
+	if s := f.n.replica(i); s != nil {
+		if l := s.Leader(); !l.Self && l.Addr == "" {
+			f.n.router.Suspect(i)
+		}
+	}
+	return f.n.router.CutOff(i) != ""
 }
 
 // replicas are the addresses of the nodes that have replicas of a shard, but that of a leader

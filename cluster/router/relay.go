@@ -222,18 +222,34 @@ func (w *ways) shut(index int) string {
 	return ""
 }
 
-// CutOff is the peer address of a shard's leader from which this node is cut off, as far as
-// requests to it have shown; "": it is not. While it is, the leader is asked by each call.
+// CutOff is the peer address of a shard's leader from which this node is cut off while another
+// node hears that leader, as far as requests to the leader have shown; "": it is not. While it
+// is, each call may ask the leader.
 func (r *Router) CutOff(index int) string {
-	y := &r.ways.rows[index]
+	w, y := &r.ways, &r.ways.rows[index]
 	if !y.troubled.Load() {
 		return ""
 	}
+	leader := r.leaders.of(index).Addr
 	y.mu.Lock()
-	leader := y.leader
+	shut, helps := y.leader == leader && w.shutLocked(y), len(y.helpers) > 0
 	y.mu.Unlock()
-	r.ways.probe(index, leader)
-	return r.ways.shut(index)
+	w.probe(index, leader)
+	switch {
+	case shut && helps:
+		return leader
+	case shut:
+		r.leaders.ask(index)
+	}
+	return ""
+}
+
+// Suspect has the leader of a shard asked, as a request to it that has no answer does: this
+// node's replica does not hear it. CutOff tells soon what came of that.
+func (r *Router) Suspect(index int) {
+	if leader := r.leaders.of(index); !leader.Self && leader.Addr != "" {
+		r.ways.doubt(index, leader.Addr)
+	}
 }
 
 // send is the one place that sends what is for a shard's leader, by the way that is open now. It

@@ -285,6 +285,28 @@ func TestAWaitGoesThroughAnotherNode(t *testing.T) {
 	}
 }
 
+// The end of a wait says that its requests went two ways: one that was held may come behind it.
+func TestTheEndOfAWaitThatWentTwoWaysSaysSo(t *testing.T) {
+	l := &waitsLeader{fakeShard: fakeShard{addr: "c", self: true, term: 3}}
+	l.answer = func(n int, w shard.Wait) *shard.Result {
+		switch {
+		case w.Last:
+			return outcome(fsm.OutcomeUnserved, "")
+		case n == 0:
+			return failing(shard.ErrRenew)
+		}
+		return nil
+	}
+	m, r := meshOf(l, 60_000)
+	m.cut(true)
+	if call := callOf(0, "blpop", "k", "2"); r.Block(t.Context(), 2*time.Second, call, nil) {
+		t.Errorf("%q, %v", call.Reply, call.Err)
+	}
+	if last := l.asked[len(l.asked)-1]; !last.Last || !last.TwoWays || r.Counters.Relayed.Load() == 0 {
+		t.Errorf("the end is %+v", last)
+	}
+}
+
 // A road through another node is open as long as that node keeps the request.
 func TestARoadThroughAnotherNodeEnds(t *testing.T) {
 	road := &longRoad{present{}, time.Now()}

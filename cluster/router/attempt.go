@@ -15,6 +15,9 @@ import (
 // Counters count what routing met.
 type Counters struct {
 	Forwarded, Retried, Unknown, NoLeader atomic.Uint64
+	// Relayed are requests to a leader that went through another node, PassedOn those of other
+	// nodes that this one passed on to a leader.
+	Relayed, PassedOn atomic.Uint64
 	// TextsLeftOut are scripts that were named by their SHA1, TextsSentAgain calls
 	// that were sent anew because a script had gone.
 	TextsLeftOut, TextsSentAgain atomic.Uint64
@@ -68,6 +71,12 @@ func (r *Router) heard(index int) uint64 {
 	return r.cfg.Heard(index)
 }
 
+// hears tells whether a replica of this node may soon know what clients have been told of: one
+// that is cut off from its leader does not, where another node tells them.
+func (r *Router) hears(index int, replica Shard) bool {
+	return replica.Taken() >= r.heard(index) || r.ways.shut(index) == ""
+}
+
 // staleWait is how long a replica may take for a stale read before another is
 // asked.
 const staleWait = 500 * time.Millisecond
@@ -76,7 +85,7 @@ const staleWait = 500 * time.Millisecond
 // some other; false: none does, or none that is as fresh as is wanted, so that the
 // leader is to be asked.
 func (r *Router) readStale(ctx context.Context, deadline time.Time, index int, txns []fsm.Txn, want *cluster.Freshness) ([]shard.Reply, bool) {
-	if replica := r.cfg.Replica(index); replica != nil && replica.Votes() && r.freshEnough(ctx, index, replica, want) {
+	if replica := r.cfg.Replica(index); replica != nil && replica.Votes() && r.hears(index, replica) && r.freshEnough(ctx, index, replica, want) {
 		if replies, err := replica.ReadOwn(ctx, txns, r.heard(index)); err == nil {
 			return replies, true
 		}
@@ -94,8 +103,7 @@ func (r *Router) readStale(ctx context.Context, deadline time.Time, index int, t
 			return nil, false
 		}
 		answer := make(chan shard.Result, 1)
-		r.Counters.Forwarded.Add(1)
-		r.forward(addrs[(turn+i)%len(addrs)], &req, func(res shard.Result) { answer <- res })
+		r.toReplica(addrs[(turn+i)%len(addrs)], &req, func(res shard.Result) { answer <- res })
 		timer := time.NewTimer(timeout)
 		select {
 		case res := <-answer:
@@ -214,8 +222,7 @@ func (r *Router) attempt(ctx context.Context, deadline time.Time, req *request) 
 	if leader.Self {
 		replica.Propose(req.offer(), w.done)
 	} else {
-		r.Counters.Forwarded.Add(1)
-		r.forward(leader.Addr, req, w.done)
+		r.toLeader(leader, req, w.done)
 	}
 	res := r.await(ctx, deadline, req, leader, w)
 	if !leader.Self && res.Err != nil {
@@ -265,19 +272,30 @@ var waitPool = sync.Pool{New: func() any {
 }}
 
 // await waits for an attempt's answer, and gives it up when another leader
-// shows itself: the bundle's identity makes it safe to ask that one too.
+// shows itself: the bundle's identity makes it safe to ask that one too. Where the way to
+// the leader turns out to be shut, it sends the request the other way, too (relay.go).
 //
 // The deadline counts when it has passed twice: where this process stood still, the
 // answer may be there, and not have been read yet.
 func (r *Router) await(ctx context.Context, deadline time.Time, req *request, leader shard.Leader, w *wait) shard.Result {
 	doubt, late := time.Now().Add(doubtAfter), false
+	ways, first := r.turnsOf(req, leader), w.answer
 	w.timer.Reset(watchEvery)
 	for {
 		select {
-		case res := <-w.answer:
-			w.timer.Stop()
-			waitPool.Put(w)
-			return res
+		case res := <-first:
+			first = nil
+			if res, over := ways.over(res, false); over {
+				w.timer.Stop()
+				waitPool.Put(w)
+				return res
+			}
+		case res := <-ways.second:
+			ways.second = nil
+			if res, over := ways.over(res, first != nil); over {
+				w.timer.Stop()
+				return res
+			}
 		case <-ctx.Done():
 			w.timer.Stop()
 			return shard.Result{Err: cluster.ErrUnknown}
@@ -285,7 +303,7 @@ func (r *Router) await(ctx context.Context, deadline time.Time, req *request, le
 			now := time.Now()
 			if now.After(deadline) {
 				if late {
-					return r.lastLook(w)
+					return r.lastLook(first, w)
 				}
 				late = true
 				w.timer.Reset(watchEvery)
@@ -293,9 +311,11 @@ func (r *Router) await(ctx context.Context, deadline time.Time, req *request, le
 			}
 			r.takeBackIfGone(deadline, req, leader)
 			if !leader.Self && now.After(doubt) {
+				r.ways.doubt(req.index, leader.Addr)
 				r.leaders.ask(req.index)
 				doubt = now.Add(doubtAfter)
 			}
+			ways.look(now)
 			if other := r.leaders.of(req.index); other.Addr != leader.Addr && other.Addr != "" {
 				return shard.Result{Err: errAbandoned}
 			}
@@ -305,9 +325,9 @@ func (r *Router) await(ctx context.Context, deadline time.Time, req *request, le
 }
 
 // lastLook takes an answer that came together with the end of the time.
-func (r *Router) lastLook(w *wait) shard.Result {
+func (r *Router) lastLook(first <-chan shard.Result, w *wait) shard.Result {
 	select {
-	case res := <-w.answer:
+	case res := <-first:
 		waitPool.Put(w)
 		return res
 	default:

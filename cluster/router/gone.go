@@ -64,7 +64,7 @@ func (r *Router) takeBackIfGone(deadline time.Time, req *request, leader shard.L
 	}
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(req.index))
 	payload = append(payload, req.bundle[:min(len(req.bundle), bundleHeadMax)]...)
-	r.cfg.Peers.Go(leader.Addr, KindTakeBack, payload, func([]byte, error) {})
+	r.ways.send(req.index, leader.Addr, KindTakeBack, payload, func([]byte, error) {})
 }
 
 // takeBack takes a bundle of a node's back, by what its bytes begin with.

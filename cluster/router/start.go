@@ -46,8 +46,7 @@ func (r *Router) startRead(index int, calls []*cluster.Call, f *cluster.Flight) 
 	w := &sending{calls: calls, txns: takeTxns(calls), leader: leader}
 	w.req = request{index: index, kind: KindRead, txns: *w.txns, n: len(calls), atLeast: r.known(index)}
 	r.depart(w, f)
-	r.Counters.Forwarded.Add(1)
-	r.forward(leader.Addr, &w.req, w.wait.done)
+	r.toLeader(leader, &w.req, w.wait.done)
 	return cluster.StartedFlight
 }
 
@@ -65,8 +64,7 @@ func (r *Router) startWrite(index int, calls []*cluster.Call, f *cluster.Flight)
 	if leader.Self {
 		replica.Propose(w.req.offer(), w.wait.done)
 	} else {
-		r.Counters.Forwarded.Add(1)
-		r.forward(leader.Addr, &w.req, w.wait.done)
+		r.toLeader(leader, &w.req, w.wait.done)
 	}
 	return cluster.StartedFlight
 }

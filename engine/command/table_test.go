@@ -332,3 +332,17 @@ func describeDocs(args []any) string {
 	}
 	return b.String()
 }
+
+func TestWhichRedisHasACommand(t *testing.T) {
+	for _, c := range []struct {
+		origin, since, version string
+		want                   bool
+	}{
+		{"", "1.0.0", "7.0", true}, {"", "7.0.5", "7.0", true}, {"", "7.2.0", "7.0", false}, {"", "7.2.0", "7.2", true}, {"", "10.0.0", "7.2", false},
+		{"Valkey", "9.0.0", "7.2", false}, {"Lockstep", "0.1.0", "7.2", false},
+	} {
+		if got := (&Spec{Origin: c.origin, Since: c.since}).InRedis(c.version); got != c.want {
+			t.Errorf("%v: %v", c, got)
+		}
+	}
+}

@@ -18,15 +18,17 @@ var introspectionFamily = []*Spec{
 	},
 	{
 		Name: "sync", Arity: 1, Scope: ScopeNode,
-		Flags: Admin | NoScript | NoAsyncLoading | NoMulti,
-		Group: "server", Since: "1.0.0",
+		Gateway: CallsOut,
+		Flags:   Admin | NoScript | NoAsyncLoading | NoMulti,
+		Group:   "server", Since: "1.0.0",
 		Summary: "Sends one consistent RDB file of all shards; nothing follows it.", Complexity: "O(N)",
 	},
 	{
 		Name: "psync", Arity: -3, Scope: ScopeNode,
-		Flags: Admin | NoScript | NoAsyncLoading | NoMulti,
-		Args:  []Arg{{Name: "replicationid", Type: "string"}, {Name: "offset", Type: "integer"}},
-		Group: "server", Since: "2.8.0",
+		Gateway: CallsOut,
+		Flags:   Admin | NoScript | NoAsyncLoading | NoMulti,
+		Args:    []Arg{{Name: "replicationid", Type: "string"}, {Name: "offset", Type: "integer"}},
+		Group:   "server", Since: "2.8.0",
 		Summary: "Sends one consistent RDB file of all shards; nothing follows it.", Complexity: "O(N)",
 	},
 	{

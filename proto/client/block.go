@@ -104,10 +104,10 @@ func (c *Client) waits(q queued) {
 // command may be tried several times. It answers an error itself and returns
 // nil.
 func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [][]byte {
-	if spec.Name != "xread" {
+	if spec.Waits.LatestIDs == nil {
 		return args
 	}
-	places, keys := command.LatestIDs(args)
+	places, keys := spec.Waits.LatestIDs(args)
 	if len(places) == 0 {
 		return args
 	}

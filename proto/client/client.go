@@ -369,10 +369,10 @@ func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 		// Speaks HTTP: cut off, as Redis does.
 	case c.tx.open && !runsInMulti(spec):
 		c.enqueue(spec, args)
-	case spec == execSpec:
+	case spec.Has(command.RunsQueue):
 		c.exec(args[0])
 	case spec.Flags&command.Blocking != 0 && c.blocks(spec, args):
-	case isPublish(spec):
+	case spec.Has(command.Publishes):
 		c.gatherPublish(spec, args)
 	case spec.Scope == command.ScopeNode:
 		c.runNode(spec, args)
@@ -400,7 +400,7 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 		return command.ErrUnknownCommand(args)
 	case !spec.CheckArity(len(args)):
 		return command.ErrArity(spec)
-	case spec.Name == "debug" && !c.mayDebug():
+	case spec.Has(command.Debugs) && !c.mayDebug():
 		return errDebug
 	case c.mustLogIn() && !spec.Is(command.NoAuth):
 		return errNoAuth
@@ -420,7 +420,7 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 // can.
 func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	switch {
-	case c.listeningOnly() && !whileListening(spec):
+	case c.listeningOnly() && !spec.Has(command.WhileSubscribed):
 		return errListening(spec)
 	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.MemoryFull():
 		return command.ErrOOM
@@ -444,7 +444,7 @@ func (c *Client) reject(spec *command.Spec, text string) {
 	}
 	if spec != nil {
 		c.stats.of(spec).rejected.Add(1)
-		if spec == execSpec {
+		if spec.Has(command.RunsQueue) {
 			text = execAborted + withoutCode(text)
 			c.tx = transaction{}
 		}
@@ -454,17 +454,16 @@ func (c *Client) reject(spec *command.Spec, text string) {
 
 // runNode runs a command that needs no data, in place.
 func (c *Client) runNode(spec *command.Spec, args [][]byte) {
-	h := handlers[spec.Name]
-	if !h.light {
+	if !spec.Has(command.Light) {
 		c.settle()
 	}
-	if h.waits && !c.write() {
+	if spec.Has(command.CallsOut) && !c.write() {
 		c.closing = true
 		return
 	}
 	begin := c.out.Len()
 	started := time.Now()
-	c.inPlace(h, args)
+	c.inPlace(handlers[spec.Number()], args)
 	took := time.Since(started)
 	c.seen(spec, args, c.db)
 	written := c.out.Bytes()[begin:]
@@ -472,7 +471,7 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	if failed {
 		c.stats.countError(written)
 	}
-	if failed || !confirms(spec) {
+	if failed || !spec.Has(command.Confirms) {
 		c.mute(begin)
 	}
 	c.stats.ran(spec, took, failed)
@@ -487,7 +486,7 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 	begin := c.out.Len()
 	most := max(mergedBytesMax, c.settings.BulkBytesMax+headRoom)
 	c.out.Bound(begin+most, false)
-	h.run(c, args)
+	h(c, args)
 	tooLong := c.out.TooLong()
 	c.out.Bound(0, false)
 	if tooLong {

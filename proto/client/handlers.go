@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -16,31 +15,12 @@ import (
 // group is the handlers of some commands, by name.
 type group map[string]func(*Client, [][]byte)
 
-// handler is what a command that needs no data does. A light one neither looks
-// at what commands before it do to data nor changes what others see: it need not
-// wait for them. One that waits for others than the shards has what came before it
-// answered first.
-type handler struct {
-	run   func(*Client, [][]byte)
-	light bool
-	waits bool
-}
+// handler does what a command that needs no data does.
+type handler func(*Client, [][]byte)
 
-// handlers are those of the commands that need no data, EXEC aside. A test holds them
-// and the rows of ScopeNode together, one to one.
-var handlers = map[string]handler{}
-
-// light names the light handlers.
-var light = []string{
-	"ping", "echo", "quit", "reset", "hello", "auth", "select", "multi", "discard", "unwatch", "time", "lolwut",
-	"client|caching", "client|getredir", "client|trackinginfo",
-	"readonly", "readwrite", "asking", "command", "command|count", "command|info", "command|docs", "command|list",
-	"command|getkeys", "command|getkeysandflags", "client|id", "client|getname", "client|setname", "client|setinfo",
-	"client|no-evict", "client|no-touch", "client|reply", "lockstep|staleness", "cluster|keyslot", "cluster|myid",
-}
-
-// waiting names the handlers that wait.
-var waiting = []string{"migrate", "sync", "psync"}
+// handlers are those of the commands that need no data, EXEC aside, each at its row's number. A test holds them and
+// the rows of ScopeNode together, one to one.
+var handlers = make([]handler, command.Rows())
 
 func init() {
 	own := group{
@@ -53,7 +33,7 @@ func init() {
 	}
 	for _, g := range []group{own, clientHandlers, commandHandlers, configHandlers, slowlogHandlers, trackingHandlers, clusterHandlers, lockstepHandlers, aclHandlers, pubSubHandlers, latencyHandlers, memoryHandlers, moduleHandlers, pauseHandlers, scriptHandlers, libraryHandlers, freshnessHandlers} {
 		for name, run := range g {
-			handlers[name] = handler{run, slices.Contains(light, name), slices.Contains(waiting, name)}
+			handlers[command.Get(name).Number()] = run
 		}
 	}
 }

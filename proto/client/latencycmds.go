@@ -16,7 +16,7 @@ var latencyHandlers = group{
 // event notes how long a command took.
 func (s *Stats) event(spec *command.Spec, took time.Duration) {
 	switch {
-	case s.Latency.Threshold() == 0 || spec == execSpec:
+	case s.Latency.Threshold() == 0 || spec.Has(command.RunsQueue):
 	case spec.Is(command.Fast):
 		s.Latency.Took(EventFastCommand, took)
 	default:

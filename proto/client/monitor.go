@@ -56,6 +56,10 @@ func (m *monitors) watched() bool { return m.all.Load() != nil }
 // monitor is MONITOR. A client that monitors already gets no answer, as in
 // Redis.
 func monitor(c *Client, _ [][]byte) {
+	if c.tx.runs {
+		c.out.Error(errMonitorInMulti)
+		return
+	}
 	if c.monitoring {
 		return
 	}

@@ -104,10 +104,10 @@ func (c *Client) logIn(verb []byte, name, password string) bool {
 // a user.
 func (c *Client) userBehind(user *acl.Account, q *queued) *acl.Account {
 	name, pass, refusal := "", "", ""
-	switch q.spec.Name {
-	case "auth":
+	switch {
+	case q.spec.Has(command.LogsIn):
 		name, pass, refusal = c.credentials(q.args)
-	case "hello":
+	case q.spec.Has(command.Greets):
 		var h helloArgs
 		refusal = h.parse(q.args)
 		name, pass = h.user, h.pass

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
-	"strings"
 
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
@@ -14,7 +13,7 @@ import (
 var pubSubHandlers = group{
 	"subscribe":    func(c *Client, args [][]byte) { c.subscribe(pubsub.Channel, args[1:]) },
 	"psubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Pattern, args[1:]) },
-	"ssubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Shard, args[1:]) },
+	"ssubscribe":   shardSubscribe,
 	"unsubscribe":  func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Channel, args[1:]) },
 	"punsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Pattern, args[1:]) },
 	"sunsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Shard, args[1:]) },
@@ -44,10 +43,6 @@ func (s *subscriptions) total() int { return len(s[0]) + len(s[1]) + len(s[2]) }
 
 // verbs are the first words of the replies, by kind.
 var verbs = [3][2]string{{"subscribe", "unsubscribe"}, {"psubscribe", "punsubscribe"}, {"ssubscribe", "sunsubscribe"}}
-
-// confirms tells whether a command's replies are confirmations, which reach even a
-// client that wants no replies (CLIENT REPLY), as messages do.
-func confirms(spec *command.Spec) bool { return strings.HasSuffix(spec.Name, "subscribe") }
 
 // confirm answers for one name of (UN)SUBSCRIBE. The count is that of channels
 // and patterns, or that of shard channels.
@@ -90,6 +85,14 @@ func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
 	if watched {
 		c.backend.AwaitEvents()
 	}
+}
+
+func shardSubscribe(c *Client, args [][]byte) {
+	if c.tx.runs {
+		c.out.Error(errShardSubscribeInMulti)
+		return
+	}
+	c.subscribe(pubsub.Shard, args[1:])
 }
 
 // hear notes a subscription or its end. Others look at them (Rejudge), so that
@@ -193,21 +196,9 @@ func (c *Client) unsubscribeAll() {
 // nothing else is allowed, for messages could not be told from replies.
 func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.subs.total() > 0 }
 
-// whileListening tells whether a command is allowed then.
-func whileListening(s *command.Spec) bool {
-	switch s.Name {
-	case "ping", "quit", "reset", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
-		return true
-	}
-	return false
-}
-
 func errListening(s *command.Spec) string {
 	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
-
-// isPublish tells whether a command sends a message.
-func isPublish(s *command.Spec) bool { return s.Name == "publish" || s.Name == "spublish" }
 
 func (c *Client) send(args [][]byte) (receivers func() int) {
 	kind := pubsub.Channel

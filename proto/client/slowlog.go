@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -113,63 +112,8 @@ func slowArgs(spec *command.Spec, args [][]byte) []string {
 
 // secrets tells which arguments of a command say a password, by their place, in order.
 func secrets(spec *command.Spec, args [][]byte) []int {
-	switch spec.Name {
-	case "auth":
-		return places(1, len(args))
-	case "hello":
-		return optionSecrets(args, 2, helloSecrets)
-	case "config|set":
-		return configSecrets(args)
-	case "acl|setuser":
-		return places(3, len(args))
-	case "migrate":
-		return optionSecrets(args, 6, migrateSecrets)
+	if spec.Secrets == nil {
+		return nil
 	}
-	return nil
-}
-
-// option is a word among the options of a command: how many arguments belong to it,
-// and whether they say a password.
-type option struct {
-	args   int
-	secret bool
-}
-
-var (
-	helloSecrets   = map[string]option{"auth": {2, true}, "setname": {1, false}}
-	migrateSecrets = map[string]option{"auth": {1, true}, "auth2": {2, true}, "keys": {math.MaxInt32, false}}
-)
-
-// optionSecrets are the secret arguments of options, which begin at from. The
-// arguments of one option are not taken for the words of others.
-func optionSecrets(args [][]byte, from int, options map[string]option) []int {
-	var list []int
-	for i := from; i < len(args); i++ {
-		o := options[fold(args[i])]
-		if o.secret {
-			list = append(list, places(i+1, min(i+1+o.args, len(args)))...)
-		}
-		i += o.args
-	}
-	return list
-}
-
-// configSecrets are the values of directives that are passwords.
-func configSecrets(args [][]byte) []int {
-	var list []int
-	for i := 2; i+1 < len(args); i += 2 {
-		switch fold(args[i]) {
-		case "requirepass", "cluster-secret", "masterauth", "masteruser", "tls-key-file-pass", "tls-client-key-file-pass":
-			list = append(list, i+1)
-		}
-	}
-	return list
-}
-
-func places(from, to int) []int {
-	var list []int
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	return list
+	return spec.Secrets(args)
 }

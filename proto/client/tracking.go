@@ -30,12 +30,6 @@ const (
 	trackedPrefixBytesMax = 1 << 20
 )
 
-// trackingSpec is CLIENT TRACKING's row.
-var trackingSpec = func() *command.Spec {
-	spec, _ := command.Lookup([][]byte{[]byte("client"), []byte("tracking")})
-	return spec
-}()
-
 // redir is the client that gets the invalidations, 0: this one, -1: there are
 // none.
 func (k *caching) redir() int64 {
@@ -96,10 +90,10 @@ func (c *Client) rememberQueue(tx *transaction) {
 	given := c.caching.given
 	for _, q := range tx.queue {
 		switch {
-		case q.spec == trackingSpec:
+		case q.spec.Has(command.Tracks):
 			c.caching.given = given
 			return
-		case q.spec.Name == "client|caching":
+		case q.spec.Has(command.ChoosesCaching):
 			c.caching.cache(q.args[2])
 		default:
 			c.remember(q.spec, q.args)
@@ -126,9 +120,14 @@ func (c *Client) doubt(spec *command.Spec, args [][]byte) {
 // forgetCaching ends what CLIENT CACHING has chosen, behind a command that is
 // none of CLIENT's, or a whole transaction.
 func (c *Client) forgetCaching(spec *command.Spec) {
-	if c.caching.given && !c.tx.open && (spec == nil || !strings.HasPrefix(spec.Name, "client|")) {
+	if c.caching.given && !c.tx.open && (spec == nil || !keepsCaching(spec)) {
 		c.caching.given = false
 	}
+}
+
+// keepsCaching tells whether a command is one of CLIENT's.
+func keepsCaching(spec *command.Spec) bool {
+	return spec.Parent() != nil && spec.Parent().Has(command.KeepsCaching)
 }
 
 // untrack turns tracking off.

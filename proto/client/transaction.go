@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockstep/cluster"
@@ -67,13 +68,7 @@ var watchSpec = command.Get("watch")
 func (c *Client) InTransaction() bool { return c.tx.open }
 
 // runsInMulti tells whether a command runs at once even in a transaction.
-func runsInMulti(s *command.Spec) bool {
-	switch s.Name {
-	case "exec", "discard", "multi", "watch", "quit", "reset":
-		return true
-	}
-	return false
-}
+func runsInMulti(s *command.Spec) bool { return s.Has(command.AtOnce) }
 
 // enqueue copies a command into the transaction.
 func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
@@ -105,8 +100,8 @@ const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this co
 // notHere says why a command cannot be part of a transaction on this node; "" if
 // it can. Redis says so when the command is queued, too.
 func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
-	if spec == migrateSpec {
-		return errMigrateInMulti
+	if spec.Has(command.CallsOut) {
+		return "ERR " + strings.ToUpper(spec.Name) + " cannot be part of a transaction: it waits for another server"
 	}
 	if spec.Merge != command.MergeNone && c.backend.Shards() > 1 {
 		return errWholeInMulti
@@ -377,20 +372,12 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 func (c *Client) inTransaction(q *queued) {
 	c.tx.runs = true
 	defer func() { c.tx.runs = false }()
-	switch q.spec.Name {
-	case "monitor":
-		c.out.Error(errMonitorInMulti)
-		return
-	case "ssubscribe":
-		c.out.Error(errShardSubscribeInMulti)
-		return
-	}
-	c.inPlace(handlers[q.spec.Name], q.args)
+	c.inPlace(handlers[q.spec.Number()], q.args)
 }
 
 // selected is the database in use after a command of a transaction.
 func selected(q *queued, db int) int {
-	if q.spec.Name == "select" && q.denied == "" {
+	if q.spec.Has(command.SelectsDB) && q.denied == "" {
 		if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
 			return int(n)
 		}
@@ -420,14 +407,14 @@ func (c *Client) writeReplies(tx *transaction, replies []byte) {
 			c.out.Error(errExecTooLong)
 		case q.here():
 			c.inTransaction(&q)
-			chosen = chosen || q.spec == trackingSpec
+			chosen = chosen || q.spec.Has(command.Tracks)
 			written := c.out.Bytes()[at:]
 			failed := len(written) > 0 && written[0] == '-'
 			if failed {
 				c.stats.countError(written)
 			}
 			c.stats.ran(q.spec, 0, failed)
-			if confirms(q.spec) && len(written) > 0 && !failed {
+			if q.spec.Has(command.Confirms) && len(written) > 0 && !failed {
 				continue
 			}
 		default:

@@ -15,13 +15,14 @@ import (
 	"lockstep/node/status"
 	"lockstep/proto/client"
 	"lockstep/proto/server"
+	"lockstep/proto/stats"
 )
 
 // front is the client port and what stands behind it.
 type front struct {
 	n        *Node
 	server   *server.Server
-	stats    *client.Stats
+	stats    *stats.Stats
 	registry *client.Registry
 	settings atomic.Pointer[client.Settings]
 	rates    rates
@@ -151,7 +152,7 @@ type rates struct {
 	ops, in, out atomic.Int64
 }
 
-func (r *rates) run(ctx context.Context, s *client.Stats) {
+func (r *rates) run(ctx context.Context, s *stats.Stats) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	var ops, in, out uint64

@@ -80,13 +80,13 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	written := c.out.Bytes()[begin:]
 	failed := len(written) > 0 && written[0] == '-'
 	if failed {
-		c.stats.countError(written)
+		c.stats.CountError(written)
 	}
 	if waited {
 		// The time was spent waiting, which says nothing of the command.
 		took = 0
 	}
-	c.stats.ran(spec, took, failed)
+	c.stats.Ran(spec, took, failed)
 	if answered {
 		c.slow(spec, args, took)
 	}

@@ -32,6 +32,7 @@ import (
 	"lockstep/proto/acl"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
+	"lockstep/proto/stats"
 )
 
 // replyMode is what CLIENT REPLY chose.
@@ -51,7 +52,7 @@ const (
 type Client struct {
 	backend  *Backend
 	registry *Registry
-	stats    *Stats
+	stats    *stats.Stats
 	conn     *resp.Guard
 	ctx      context.Context
 
@@ -146,7 +147,7 @@ type shared struct {
 }
 
 // New returns the client of a fresh connection and registers it.
-func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn *resp.Guard) *Client {
+func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *resp.Guard) *Client {
 	now := time.Now()
 	c := &Client{
 		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
@@ -348,7 +349,7 @@ func (c *Client) mute(begin int) {
 func (c *Client) errorReply(text string) {
 	begin := c.out.Len()
 	c.out.Error(text)
-	c.stats.countError(c.out.Bytes()[begin:])
+	c.stats.CountError(c.out.Bytes()[begin:])
 	c.mute(begin)
 }
 
@@ -443,7 +444,7 @@ func (c *Client) reject(spec *command.Spec, text string) {
 		c.tx.dirty = true
 	}
 	if spec != nil {
-		c.stats.of(spec).rejected.Add(1)
+		c.stats.Rejected(spec)
 		if spec.Has(command.RunsQueue) {
 			text = execAborted + withoutCode(text)
 			c.tx = transaction{}
@@ -469,12 +470,12 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	written := c.out.Bytes()[begin:]
 	failed := len(written) > 0 && written[0] == '-'
 	if failed {
-		c.stats.countError(written)
+		c.stats.CountError(written)
 	}
 	if failed || !spec.Has(command.Confirms) {
 		c.mute(begin)
 	}
-	c.stats.ran(spec, took, failed)
+	c.stats.Ran(spec, took, failed)
 	c.slow(spec, args, took)
 }
 
@@ -497,3 +498,18 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 
 // headRoom is what a reply of one string has around it, in bytes.
 const headRoom = 64
+
+// slow puts a command into the slow log if it took long enough.
+func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
+	s := c.settings
+	if !stats.IsSlow(spec, took, s.SlowerThanUs, s.SlowlogLen) {
+		return
+	}
+	c.shared.mu.Lock()
+	name := c.shared.name
+	c.shared.mu.Unlock()
+	c.stats.Slowlog.Add(stats.SlowEntry{
+		UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: stats.SlowArgs(spec, args),
+		Addr: c.conn.RemoteAddr().String(), Name: name,
+	}, s.SlowlogLen)
+}

@@ -33,12 +33,12 @@ func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
 	answer := c.everywhere(spec, args)
 	failed := len(answer) > 0 && answer[0] == '-'
 	if failed {
-		c.stats.countError(answer)
+		c.stats.CountError(answer)
 	}
 	begin := c.out.Len()
 	c.out.Raw(answer)
 	took := time.Since(started)
-	c.stats.ran(spec, took, failed)
+	c.stats.Ran(spec, took, failed)
 	c.slow(spec, args, took)
 	c.mute(begin)
 }

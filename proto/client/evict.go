@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockstep/proto/stats"
 )
 
 // evictEvery is how often it is added up what clients hold, as often as Redis
@@ -28,7 +30,7 @@ type Evicted struct {
 // Those that are exempt (CLIENT NO-EVICT) count, and stay. Each client has its own
 // limits beside it; but as many as there may be, each just below them, would hold
 // many times the memory that there is.
-func EvictClients(ctx context.Context, r *Registry, s *Stats, settings func() *Settings, tell func(Evicted)) {
+func EvictClients(ctx context.Context, r *Registry, s *stats.Stats, settings func() *Settings, tell func(Evicted)) {
 	tick := time.NewTicker(evictEvery)
 	defer tick.Stop()
 	crowded := s.Crowded

@@ -3,25 +3,12 @@ package client
 import (
 	"fmt"
 	"time"
-
-	"lockstep/engine/command"
 )
 
 // latencyHandlers are the subcommands of LATENCY.
 var latencyHandlers = group{
 	"latency|latest": latencyLatest, "latency|history": latencyHistory, "latency|histogram": latencyHistogram,
 	"latency|reset": latencyReset, "latency|doctor": latencyDoctor, "latency|graph": latencyGraph, "latency|help": latencyHelp,
-}
-
-// event notes how long a command took.
-func (s *Stats) event(spec *command.Spec, took time.Duration) {
-	switch {
-	case s.Latency.Threshold() == 0 || spec.Has(command.RunsQueue):
-	case spec.Is(command.Fast):
-		s.Latency.Took(EventFastCommand, took)
-	default:
-		s.Latency.Took(EventCommand, took)
-	}
 }
 
 func latencyLatest(c *Client, _ [][]byte) {
@@ -105,7 +92,7 @@ func latencyGraph(c *Client, args [][]byte) {
 		c.out.Error(fmt.Sprintf("ERR No samples available for event '%s'", args[2]))
 		return
 	}
-	c.out.Verbatim("txt", h.graph(time.Now().Unix()))
+	c.out.Verbatim("txt", graph(&h, time.Now().Unix()))
 }
 
 func latencyHelp(c *Client, _ [][]byte) {

@@ -3,6 +3,8 @@ package client
 import (
 	"fmt"
 	"strings"
+
+	"lockstep/proto/stats"
 )
 
 // The graph of LATENCY GRAPH is Redis's: so many samples in a line, each a
@@ -15,7 +17,7 @@ const (
 )
 
 // graph draws a history as of nowSec.
-func (h *LatencyHistory) graph(nowSec int64) string {
+func graph(h *stats.LatencyHistory, nowSec int64) string {
 	low, high := h.Samples[0].Ms, h.Samples[0].Ms
 	for _, s := range h.Samples {
 		low, high = min(low, s.Ms), max(high, s.Ms)
@@ -32,7 +34,7 @@ func (h *LatencyHistory) graph(nowSec int64) string {
 	return b.String()
 }
 
-func drawRange(b *strings.Builder, samples []LatencySample, low, high, nowSec int64) {
+func drawRange(b *strings.Builder, samples []stats.LatencySample, low, high, nowSec int64) {
 	const steps = graphRows * len(graphHeights)
 	for row := range graphRows {
 		for _, s := range samples {

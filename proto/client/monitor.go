@@ -171,3 +171,11 @@ func appendQuoted(b, arg []byte) []byte {
 	}
 	return append(b, '"')
 }
+
+// secrets tells which arguments of a command say a password, by their place, in order.
+func secrets(spec *command.Spec, args [][]byte) []int {
+	if spec.Secrets == nil {
+		return nil
+	}
+	return spec.Secrets(args)
+}

@@ -259,7 +259,7 @@ func (c *Client) exec(word []byte) {
 		c.calls.takeBack()
 		c.writeReplies(&tx, nil)
 		c.seenTransaction(&tx, true)
-		c.stats.ran(execSpec, 0, false)
+		c.stats.Ran(execSpec, 0, false)
 	case c.redirect(&s.call):
 	case !tx.inPlace:
 		c.used(&s.call)
@@ -301,7 +301,7 @@ func (c *Client) judgeQueue(tx *transaction) (one bool) {
 func (c *Client) refuseExec(word []byte, text string) {
 	c.seen(execSpec, [][]byte{word}, c.db)
 	c.errorReply(text)
-	c.stats.ran(execSpec, 0, true)
+	c.stats.Ran(execSpec, 0, true)
 }
 
 // execAmong runs the transaction gathered last, and then the commands in it
@@ -311,7 +311,7 @@ func (c *Client) execAmong(tx *transaction) {
 	started := time.Now()
 	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
 	answer := c.answer(s, time.Since(started))
-	c.stats.count(&c.calls.ran)
+	c.stats.Count(&c.calls.ran)
 	c.calls.takeBack()
 	c.calls.data = false
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
@@ -337,9 +337,9 @@ func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte)
 		n := resp.Skip(replies)
 		failed := replies[0] == '-'
 		if failed && !q.spec.RunsProgram() {
-			c.stats.countError(replies)
+			c.stats.CountError(replies)
 		}
-		c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), failed)
+		c.stats.Ran(q.spec, took/time.Duration(len(tx.queue)), failed)
 		replies = replies[n:]
 	}
 }
@@ -400,8 +400,8 @@ func (c *Client) writeReplies(tx *transaction, replies []byte) {
 		switch {
 		case q.denied != "":
 			c.out.Error(q.denied)
-			c.stats.of(q.spec).rejected.Add(1)
-			c.stats.countError(c.out.Bytes()[at:])
+			c.stats.Rejected(q.spec)
+			c.stats.CountError(c.out.Bytes()[at:])
 		case q.here() && at-begin > mergedBytesMax:
 			// Nothing is sent before all has run: what follows would be held, too.
 			c.out.Error(errExecTooLong)
@@ -411,9 +411,9 @@ func (c *Client) writeReplies(tx *transaction, replies []byte) {
 			written := c.out.Bytes()[at:]
 			failed := len(written) > 0 && written[0] == '-'
 			if failed {
-				c.stats.countError(written)
+				c.stats.CountError(written)
 			}
-			c.stats.ran(q.spec, 0, failed)
+			c.stats.Ran(q.spec, 0, failed)
 			if q.spec.Has(command.Confirms) && len(written) > 0 && !failed {
 				continue
 			}

@@ -23,6 +23,7 @@ import (
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
 	"lockstep/proto/server"
+	"lockstep/proto/stats"
 	"lockstep/proto/tracking"
 	"lockstep/tests/respconn"
 )
@@ -331,7 +332,7 @@ type node struct {
 	*world
 	exec      *machines
 	starter   *starter
-	stats     *client.Stats
+	stats     *stats.Stats
 	registry  *client.Registry
 	server    *server.Server
 	panics    *caught.Panics
@@ -371,7 +372,7 @@ var errNoBackups = errors.New("no backups here")
 // startNode serves on a free port until the test ends.
 func startNode(t testing.TB, shards int) *node {
 	t.Helper()
-	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry(), panics: caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))}
+	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: stats.New(), registry: client.NewRegistry(), panics: caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))}
 	n.starter = &starter{exec: n.exec}
 	n.settings.Store(&client.Settings{
 		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",

@@ -24,6 +24,7 @@ import (
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/server"
+	"lockstep/proto/stats"
 )
 
 // Serve serves clients until the test ends, and returns the address.
@@ -44,7 +45,7 @@ func Serve(t testing.TB) string {
 		Backend: &client.Backend{Executor: a, Source: around, ConfigStore: around, Facts: around, Replication: around, ClusterView: around, Operator: around, Channels: around, Feeds: around,
 			Access:   &acl.Memory{RequirePass: func() string { return cfg.Current().RequirePass }},
 			Programs: func(int) *command.Programs { return a.machine.Programs() }},
-		Stats: client.NewStats(), Registry: client.NewRegistry(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Stats: stats.New(), Registry: client.NewRegistry(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return around.cfg.Current().MaxClients },
 		ProtectedMode: func() bool { return false },
 		KeepAlive:     func() time.Duration { return 0 },

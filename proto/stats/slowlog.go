@@ -1,4 +1,4 @@
-package client
+package stats
 
 import (
 	"fmt"
@@ -32,7 +32,8 @@ const (
 	slowArgMax  = 128
 )
 
-func (l *Slowlog) add(e SlowEntry, max int) {
+// Add puts a command into the log, which keeps so many.
+func (l *Slowlog) Add(e SlowEntry, max int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.ID = l.nextID
@@ -69,30 +70,18 @@ func (l *Slowlog) Reset() {
 	l.mu.Unlock()
 }
 
-// slow puts a command into the slow log if it took long enough.
-func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
-	s := c.settings
-	if !isSlow(spec, took, s.SlowerThanUs, s.SlowlogLen) {
-		return
-	}
-	c.shared.mu.Lock()
-	name := c.shared.name
-	c.shared.mu.Unlock()
-	c.stats.Slowlog.add(SlowEntry{
-		UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: slowArgs(spec, args),
-		Addr: c.conn.RemoteAddr().String(), Name: name,
-	}, s.SlowlogLen)
-}
-
-// isSlow tells whether a command belongs into a slow log of a length, in which
-// stands what took slowerThanUs or longer.
-func isSlow(spec *command.Spec, took time.Duration, slowerThanUs int64, length int) bool {
+// IsSlow tells whether a command belongs into a slow log of a length, which keeps commands that took slowerThanUs or
+// longer.
+func IsSlow(spec *command.Spec, took time.Duration, slowerThanUs int64, length int) bool {
 	return slowerThanUs >= 0 && took.Microseconds() >= slowerThanUs && length > 0 && !spec.Is(command.SkipSlowlog)
 }
 
-// slowArgs clips a command, and hides passwords.
-func slowArgs(spec *command.Spec, args [][]byte) []string {
-	hidden := secrets(spec, args)
+// SlowArgs clips a command, and hides passwords.
+func SlowArgs(spec *command.Spec, args [][]byte) []string {
+	var hidden []int
+	if spec.Secrets != nil {
+		hidden = spec.Secrets(args)
+	}
 	var list []string
 	for i, a := range args {
 		if slices.Contains(hidden, i) {
@@ -108,12 +97,4 @@ func slowArgs(spec *command.Spec, args [][]byte) []string {
 		list = append(list, string(a))
 	}
 	return list
-}
-
-// secrets tells which arguments of a command say a password, by their place, in order.
-func secrets(spec *command.Spec, args [][]byte) []int {
-	if spec.Secrets == nil {
-		return nil
-	}
-	return spec.Secrets(args)
 }

@@ -1,4 +1,6 @@
-package client
+// Package stats counts what the clients of one node did: commands, their times, errors, slow commands, and events that
+// took long. Package client counts, and package admin and the node tell of it.
+package stats
 
 import (
 	"bytes"
@@ -52,8 +54,8 @@ const (
 	prefixBytesMax = 64
 )
 
-// NewStats returns counters at zero.
-func NewStats() *Stats {
+// New returns counters at zero.
+func New() *Stats {
 	s := &Stats{commands: map[*command.Spec]*commandStat{}, prefixes: map[string]uint64{}}
 	s.Measuring.Store(true)
 	s.Crowded = make(chan struct{}, 1)
@@ -66,17 +68,21 @@ func NewStats() *Stats {
 	return s
 }
 
-func (s *Stats) of(spec *command.Spec) *commandStat { return s.commands[spec] }
+// Rejected counts a command that was refused.
+func (s *Stats) Rejected(spec *command.Spec) { s.commands[spec].rejected.Add(1) }
 
-// tally is commands of one row that ran together, each of which took as long.
-type tally struct {
+// Tally is commands of one row that ran together, each of which took as long.
+type Tally struct {
 	spec          *command.Spec
 	took          time.Duration
 	calls, failed uint64
 }
 
-// add takes one more into the tally; false: it is of another row.
-func (t *tally) add(spec *command.Spec, failed bool) bool {
+// NewTally returns the tally of commands of a row, none so far, each of which took so long.
+func NewTally(spec *command.Spec, took time.Duration) Tally { return Tally{spec: spec, took: took} }
+
+// Add takes one more into the tally; false: it is of another row.
+func (t *Tally) Add(spec *command.Spec, failed bool) bool {
 	if t.spec != spec {
 		return false
 	}
@@ -87,15 +93,15 @@ func (t *tally) add(spec *command.Spec, failed bool) bool {
 	return true
 }
 
-// ran counts a command that ran.
-func (s *Stats) ran(spec *command.Spec, took time.Duration, failed bool) {
-	t := tally{spec: spec, took: took}
-	t.add(spec, failed)
-	s.count(&t)
+// Ran counts a command that ran.
+func (s *Stats) Ran(spec *command.Spec, took time.Duration, failed bool) {
+	t := NewTally(spec, took)
+	t.Add(spec, failed)
+	s.Count(&t)
 }
 
-// count counts commands that ran, and begins the tally anew.
-func (s *Stats) count(t *tally) {
+// Count counts commands that ran, and begins the tally anew.
+func (s *Stats) Count(t *Tally) {
 	if t.calls == 0 {
 		return
 	}
@@ -110,11 +116,22 @@ func (s *Stats) count(t *tally) {
 		st.failed.Add(t.failed)
 	}
 	s.total.Add(t.calls)
-	*t = tally{}
+	*t = Tally{}
 }
 
-// countError counts an error reply by its first word.
-func (s *Stats) countError(reply []byte) {
+// event notes how long a command took.
+func (s *Stats) event(spec *command.Spec, took time.Duration) {
+	switch {
+	case s.Latency.Threshold() == 0 || spec.Has(command.RunsQueue):
+	case spec.Is(command.Fast):
+		s.Latency.Took(EventFastCommand, took)
+	default:
+		s.Latency.Took(EventCommand, took)
+	}
+}
+
+// CountError counts an error reply by its first word.
+func (s *Stats) CountError(reply []byte) {
 	s.errors.Add(1)
 	word := reply[1:]
 	if i := bytes.IndexAny(word, " \r"); i >= 0 {

@@ -1,4 +1,4 @@
-package client
+package stats
 
 import (
 	"testing"
@@ -78,15 +78,15 @@ func TestPercentilesAndStepsOfManyCalls(t *testing.T) {
 }
 
 func TestTimesOfAllCommandsSinceAMoment(t *testing.T) {
-	s := NewStats()
+	s := New()
 	get, _ := command.Lookup([][]byte{[]byte("get")})
 	set, _ := command.Lookup([][]byte{[]byte("set")})
-	s.ran(get, time.Second, false)
+	s.Ran(get, time.Second, false)
 	before := s.Times()
 	for range 99 {
-		s.ran(get, time.Millisecond, false)
+		s.Ran(get, time.Millisecond, false)
 	}
-	s.ran(set, 50*time.Millisecond, false)
+	s.Ran(set, 50*time.Millisecond, false)
 	since, calls := s.Times().Since(before)
 	if calls != 100 {
 		t.Fatalf("%d calls", calls)
@@ -97,7 +97,7 @@ func TestTimesOfAllCommandsSinceAMoment(t *testing.T) {
 	// CONFIG RESETSTAT sets them back: what came since then counts.
 	later := s.Times()
 	s.Reset()
-	s.ran(set, time.Millisecond, false)
+	s.Ran(set, time.Millisecond, false)
 	if _, calls := s.Times().Since(later); calls != 1 {
 		t.Errorf("%d calls after they were set back", calls)
 	}

@@ -52,7 +52,7 @@ func newAlone(tb testing.TB, executor Executor, settings *Settings) *Client {
 }
 
 func aloneOn(tb testing.TB, conn net.Conn, executor Executor, settings *Settings) *Client {
-	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}}
+	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}, Handlers: ownTable()}
 	stats := stats.New()
 	guard := resp.NewGuard(conn, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
 	return New(tb.Context(), backend, NewRegistry(), stats, guard)

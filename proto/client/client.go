@@ -19,11 +19,8 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockstep/cluster"
@@ -56,7 +53,6 @@ type Client struct {
 	conn     *resp.Guard
 	ctx      context.Context
 
-	id    uint64
 	db    int
 	proto int
 	// users are those that the client goes by, user its own; authed: it has logged
@@ -73,9 +69,7 @@ type Client struct {
 	noEvict bool
 	// monitoring: the client sees what others run (MONITOR).
 	monitoring bool
-	// takesMark: the client can read a file whose end is a mark (REPLCONF capa eof).
-	takesMark bool
-	reply     replyMode
+	reply      replyMode
 	// closing: the connection is closed after the replies are written; silent:
 	// they are not.
 	closing, silent bool
@@ -89,61 +83,23 @@ type Client struct {
 	// gathered, theirs come in between.
 	out   reply.Writer
 	calls calls
-	// subs are the client's subscriptions. pushed is set once messages may come at
-	// any time: they are then held while a batch is answered.
-	subs   subscriptions
+	// pushed is set once messages may come at any time: they are then held while a batch is answered.
 	pushes *pushes
 	pushed bool
-	// subBytes is the length of the names in subs; it changes under the lock of shared.
-	subBytes int
-	// later are those who have messages of this client's and wait to be kicked.
+	// later are the clients that have messages of this one's and wait to be kicked.
 	later   pubsub.Later
 	caching caching
 	// settings are those of the batch at hand, last is its last command.
 	settings *Settings
 	last     *command.Spec
 
-	shared shared
+	// request is what handlers of other packages get.
+	request Request
+	// shared is what others see of the client.
+	shared Connection
 
 	// OnBlock, when set, is told when the client is blocked and when it goes on.
 	OnBlock func(blocked bool)
-}
-
-// shared is what CLIENT LIST shows, guarded by mu.
-type shared struct {
-	mu                sync.Mutex
-	name              string
-	libName, libVer   string
-	last              *command.Spec
-	created, lastUsed time.Time
-	db, watch, proto  int
-	sub, psub, ssub   int
-	// txBytes is what the queued commands and the watched keys take.
-	txBytes int
-	// held: a pause holds the client back.
-	held bool
-	// multi is the number of queued commands, -1 outside a transaction.
-	multi int
-	// flags are what stands before and behind those of blocking and tracking.
-	flags [2]string
-	// tracks, bcast and redirect are CLIENT TRACKING's; redirect is -1 without it.
-	tracks, bcast bool
-	redirect      int64
-	// user is the client's, judged the one by which Rejudge last looked at it.
-	user, judged *acl.Account
-	// wait is what a blocked client waits to run.
-	wait queued
-	// letGo ends the wait of a blocked client; nil when it is not blocked.
-	letGo context.CancelCauseFunc
-	// waitEnd is that wait's end.
-	waitEnd *waitEnd
-
-	// listens: the client waits for what others do, so that its silence means nothing;
-	// subscribed: for messages.
-	listens, subscribed atomic.Bool
-	killed              atomic.Bool
-	// busy: a batch is being answered.
-	busy atomic.Bool
 }
 
 // New returns the client of a fresh connection and registers it.
@@ -155,13 +111,18 @@ func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *res
 	}
 	c.pushes = &pushes{conn: conn, registry: r, proto: c.proto}
 	c.out.Reset(c.proto)
+	c.request.Out, c.request.c = &c.out, c
+	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.pushes, b.Access
 	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
 	c.users = b.Users()
 	c.begin()
 	c.note(now)
-	r.add(c)
+	r.add(&c.shared)
 	return c
 }
+
+// Connection is the client as others see it.
+func (c *Client) Connection() *Connection { return &c.shared }
 
 // Close forgets the client.
 func (c *Client) Close() {
@@ -169,7 +130,7 @@ func (c *Client) Close() {
 	c.unsubscribeAll()
 	c.untrack()
 	c.unmonitor()
-	c.registry.remove(c)
+	c.registry.remove(&c.shared)
 }
 
 // Farewell tells the client why its connection will be closed.
@@ -276,24 +237,17 @@ func (c *Client) note(now time.Time) {
 	if c.tx.open {
 		s.multi = len(c.tx.queue)
 	}
-	s.sub, s.psub, s.ssub = len(c.subs[pubsub.Channel]), len(c.subs[pubsub.Pattern]), len(c.subs[pubsub.Shard])
+	s.sub, s.psub, s.ssub = len(c.shared.subs[pubsub.Channel]), len(c.shared.subs[pubsub.Pattern]), len(c.shared.subs[pubsub.Shard])
 	s.flags, s.txBytes = c.flags(), c.tx.bytes+c.tx.watchBytes
 	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
-	s.listens.Store(c.monitoring || c.subs.total() > 0)
-	s.subscribed.Store(c.subs.total() > 0)
+	s.listens.Store(c.monitoring || c.shared.subs.total() > 0)
+	s.subscribed.Store(c.shared.subs.total() > 0)
 }
-
-// Listens tells whether the client waits for messages, or for what others run: Redis
-// closes none such for being idle. Any goroutine may ask.
-func (c *Client) Listens() bool { return c.shared.listens.Load() }
-
-// Subscribed tells whether the client waits for messages. Any goroutine may ask.
-func (c *Client) Subscribed() bool { return c.shared.subscribed.Load() }
 
 func (c *Client) flags() [2]string {
 	return [2]string{
-		letters(flag{c.monitoring, 'O'}, flag{c.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
+		letters(flag{c.monitoring, 'O'}, flag{c.shared.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
 		letters(flag{c.readonly, 'r'}, flag{c.noEvict, noEvictFlag[0]}, flag{c.noTouch, 'T'}),
 	}
 }
@@ -315,12 +269,6 @@ func letters(flags ...flag) string {
 		}
 	}
 	return string(b)
-}
-
-// flagsNow are the flags in CLIENT LIST, in Redis's order; s.mu is held.
-func (s *shared) flagsNow(broken bool) string {
-	now := letters(flag{s.letGo != nil || s.held, 'b'}, flag{s.tracks, 't'}, flag{s.tracks && broken, 'R'}, flag{s.bcast, 'B'})
-	return cmp.Or(s.flags[0]+now+s.flags[1], "N")
 }
 
 // command answers one command, or gathers or queues it.
@@ -423,7 +371,7 @@ func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	switch {
 	case c.listeningOnly() && !spec.Has(command.WhileSubscribed):
 		return errListening(spec)
-	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.MemoryFull():
+	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.Memory.MemoryFull():
 		return command.ErrOOM
 	case c.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
 		return errMonitoring
@@ -464,7 +412,7 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	}
 	begin := c.out.Len()
 	started := time.Now()
-	c.inPlace(handlers[spec.Number()], args)
+	c.inPlace(c.backend.Handlers[spec.Number()], args)
 	took := time.Since(started)
 	c.seen(spec, args, c.db)
 	written := c.out.Bytes()[begin:]

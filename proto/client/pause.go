@@ -182,8 +182,9 @@ func clientPause(c *Client, args [][]byte) {
 		c.out.Error("ERR CLIENT PAUSE mode must be WRITE or ALL")
 		return
 	}
-	ms, ok := c.timeout(args[2])
-	if !ok {
+	ms, refusal := ParseTimeout(args[2])
+	if refusal != "" {
+		c.out.Error(refusal)
 		return
 	}
 	c.registry.pause.begin(time.Duration(min(ms, pauseMax.Milliseconds()))*time.Millisecond, writesOnly)

@@ -177,7 +177,7 @@ func (c *Client) logRefusal(reason, object, user string) {
 		context = "multi"
 	}
 	c.note(now)
-	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.line(now), At: now}, c.settings.ACLLogLen)
+	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.shared.Line(now), At: now}, c.settings.ACLLogLen)
 }
 
 // carry puts the rules of the user that a command is run as into a txn, if it must
@@ -200,67 +200,18 @@ func (c *Client) caller(user *acl.Account) command.Caller {
 	}
 	// ACL LOG shows the client as it is now.
 	c.note(time.Now())
-	return command.Caller{Node: c.backend.Incarnation, Client: c.id, Watched: watched}
+	return command.Caller{Node: c.backend.Incarnation, Client: c.shared.id, Watched: watched}
 }
 
 // Rejudge cuts off the clients whose user is gone or in doubt, and those that listen to
 // what their user may not hear any more. A client that waits for something that its user
 // may not do any more waits no longer.
 func (r *Registry) Rejudge(now *acl.Users) {
-	for _, c := range r.sorted() {
+	for _, c := range r.Connections() {
 		if c.rejudge(now) {
 			c.dismiss()
 		}
 	}
-}
-
-// dismiss ends a connection; what it is being answered, it is still told, unless
-// it waits for it.
-func (c *Client) dismiss() {
-	c.shared.killed.Store(true)
-	c.shared.mu.Lock()
-	waits := c.shared.letGo != nil || c.shared.held
-	c.shared.mu.Unlock()
-	if waits || !c.shared.busy.Load() {
-		c.kill()
-	}
-}
-
-// changeUsers changes the cluster's users. The client may be cut off by it, after
-// its reply.
-func (c *Client) changeUsers(work func(*acl.Users) (acl.Change, error)) error {
-	err := c.backend.ChangeUsers(work)
-	c.closing = !c.renew() || c.closing
-	return err
-}
-
-// rejudge tells whether a client must go.
-func (c *Client) rejudge(now *acl.Users) (out bool) {
-	if d := min(now.Doubt(), c.backend.Users().Doubt()); d == acl.DoubtAll || d == acl.DoubtAdmin && c.pushes.monitoring() {
-		return true
-	}
-	s := &c.shared
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.Successor(s.judged) == s.judged {
-		return false
-	}
-	// Those may be the users of a moment ago, and the client have logged in since.
-	user := c.backend.Users().Successor(s.judged)
-	switch user {
-	case nil:
-		return true
-	case s.judged:
-		return false
-	}
-	s.judged = user
-	if user.MayAll() {
-		return false
-	}
-	if w := s.wait; w.spec != nil && s.letGo != nil && user.Judge(w.spec, w.args).Reason != command.Allowed {
-		s.letGo(errNotAllowedAnyMore)
-	}
-	return !c.subs.allowed(user)
 }
 
 // allowed tells whether a user may hear all of the subscriptions.

@@ -18,10 +18,6 @@ var pubSubHandlers = group{
 	"punsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Pattern, args[1:]) },
 	"sunsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Shard, args[1:]) },
 	"publish":      publish, "spublish": publish,
-	"pubsub|channels": pubSubChannels, "pubsub|shardchannels": pubSubChannels,
-	"pubsub|numsub": pubSubNumSub, "pubsub|shardnumsub": pubSubNumSub,
-	"pubsub|numpat": func(c *Client, _ [][]byte) { c.out.Int(int64(c.backend.Hub().Names(pubsub.Pattern))) },
-	"pubsub|help":   pubSubHelp,
 }
 
 // subscriptionsMax bounds one client's subscriptions of all kinds together, and
@@ -54,36 +50,36 @@ func (c *Client) confirm(verb string, kind pubsub.Kind, name []byte) {
 	} else {
 		c.out.Bulk(name)
 	}
-	n := len(c.subs[pubsub.Channel]) + len(c.subs[pubsub.Pattern])
+	n := len(c.shared.subs[pubsub.Channel]) + len(c.shared.subs[pubsub.Pattern])
 	if kind == pubsub.Shard {
-		n = len(c.subs[pubsub.Shard])
+		n = len(c.shared.subs[pubsub.Shard])
 	}
 	c.out.Int(int64(n))
 }
 
 func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
-	if !c.subs.takes(kind, names, c.subBytes) {
+	if !c.shared.subs.takes(kind, names, c.shared.subBytes) {
 		c.out.Error(errTooManySubscriptions)
 		return
 	}
 	c.listen()
 	watched := false
 	for _, name := range names {
-		if !c.backend.Hub().Subscribe(c.pushes, kind, string(name)) {
+		if !c.backend.Channels.Hub().Subscribe(c.pushes, kind, string(name)) {
 			c.out.Error(errNoMoreSubscriptions)
 			break
 		}
 		c.hear(kind, string(name), true)
-		watched = watched || c.backend.Hub().IsWatched(kind, string(name))
+		watched = watched || c.backend.Channels.Hub().IsWatched(kind, string(name))
 		c.confirm(verbs[kind][0], kind, name)
 	}
-	c.pushes.listen(c.subs.total() > 0)
-	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.subs.allowed(c.user))) {
+	c.pushes.listen(c.shared.subs.total() > 0)
+	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.shared.subs.allowed(c.user))) {
 		// Rejudge may have looked before the subscriptions were there.
 		c.closing = true
 	}
 	if watched {
-		c.backend.AwaitEvents()
+		c.backend.Feeds.AwaitEvents()
 	}
 }
 
@@ -100,19 +96,19 @@ func shardSubscribe(c *Client, args [][]byte) {
 func (c *Client) hear(kind pubsub.Kind, name string, yes bool) {
 	c.shared.mu.Lock()
 	defer c.shared.mu.Unlock()
-	if _, there := c.subs[kind][name]; there == yes {
+	if _, there := c.shared.subs[kind][name]; there == yes {
 		return
 	}
 	if !yes {
-		delete(c.subs[kind], name)
-		c.subBytes -= len(name)
+		delete(c.shared.subs[kind], name)
+		c.shared.subBytes -= len(name)
 		return
 	}
-	if c.subs[kind] == nil {
-		c.subs[kind] = map[string]struct{}{}
+	if c.shared.subs[kind] == nil {
+		c.shared.subs[kind] = map[string]struct{}{}
 	}
-	c.subs[kind][name] = struct{}{}
-	c.subBytes += len(name)
+	c.shared.subs[kind][name] = struct{}{}
+	c.shared.subBytes += len(name)
 }
 
 // takes tells whether a client whose names have had bytes may have these
@@ -149,7 +145,7 @@ func (c *Client) listen() {
 func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 	verb := verbs[kind][1]
 	if len(names) == 0 {
-		for name := range c.subs[kind] {
+		for name := range c.shared.subs[kind] {
 			names = append(names, []byte(name))
 		}
 		slices.SortFunc(names, bytes.Compare)
@@ -159,8 +155,8 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		}
 	}
 	for _, name := range names {
-		if _, ok := c.subs[kind][string(name)]; ok {
-			c.backend.Hub().Unsubscribe(c.pushes, kind, string(name))
+		if _, ok := c.shared.subs[kind][string(name)]; ok {
+			c.backend.Channels.Hub().Unsubscribe(c.pushes, kind, string(name))
 		}
 	}
 	if !c.tx.runs {
@@ -172,8 +168,8 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		c.hear(kind, string(name), false)
 		c.confirm(verb, kind, name)
 	}
-	c.pushes.listen(c.subs.total() > 0)
-	if c.tx.runs && c.proto == reply.RESP2 && c.subs.total() == 0 && !c.monitoring {
+	c.pushes.listen(c.shared.subs.total() > 0)
+	if c.tx.runs && c.proto == reply.RESP2 && c.shared.subs.total() == 0 && !c.monitoring {
 		// There is no place for a message within the replies of a transaction.
 		c.pushes.forget()
 	}
@@ -181,20 +177,20 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 
 // unsubscribeAll gives up all subscriptions without a word.
 func (c *Client) unsubscribeAll() {
-	for kind := range c.subs {
-		for name := range c.subs[kind] {
-			c.backend.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
+	for kind := range c.shared.subs {
+		for name := range c.shared.subs[kind] {
+			c.backend.Channels.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
 		}
 	}
 	c.shared.mu.Lock()
-	c.subs, c.subBytes = subscriptions{}, 0
+	c.shared.subs, c.shared.subBytes = subscriptions{}, 0
 	c.shared.mu.Unlock()
 	c.pushes.listen(false)
 }
 
 // listeningOnly tells whether the client speaks RESP2 and listens: then nearly
 // nothing else is allowed, for messages could not be told from replies.
-func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.subs.total() > 0 }
+func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.shared.subs.total() > 0 }
 
 func errListening(s *command.Spec) string {
 	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
@@ -205,7 +201,7 @@ func (c *Client) send(args [][]byte) (receivers func() int) {
 	if args[0][0]|0x20 == 's' {
 		kind = pubsub.Shard
 	}
-	return c.backend.Publish(kind, args[1], args[2], &c.later)
+	return c.backend.Channels.Publish(kind, args[1], args[2], &c.later)
 }
 
 // publish is PUBLISH in a transaction; elsewhere see gatherPublish.
@@ -235,45 +231,4 @@ func (b *calls) countReceivers() {
 			s.call.Reply = append(strconv.AppendInt([]byte{':'}, int64(s.receivers()), 10), "\r\n"...)
 		}
 	}
-}
-
-func pubSubKind(args [][]byte) pubsub.Kind {
-	if args[1][0]|0x20 == 's' {
-		return pubsub.Shard
-	}
-	return pubsub.Channel
-}
-
-func pubSubChannels(c *Client, args [][]byte) {
-	if len(args) > 3 {
-		c.out.Error("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try PUBSUB HELP.")
-		return
-	}
-	pattern := "*"
-	if len(args) == 3 {
-		pattern = string(args[2])
-	}
-	names := c.backend.Hub().Channels(pubSubKind(args), pattern)
-	c.out.Array(len(names))
-	for _, name := range names {
-		c.out.BulkString(name)
-	}
-}
-
-func pubSubNumSub(c *Client, args [][]byte) {
-	names := args[2:]
-	c.out.Array(2 * len(names))
-	for _, name := range names {
-		c.out.Bulk(name)
-		c.out.Int(int64(c.backend.Hub().Listeners(pubSubKind(args), string(name))))
-	}
-}
-
-func pubSubHelp(c *Client, _ [][]byte) {
-	c.help("PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-		"CHANNELS [<pattern>]", "    The channels that clients of this node listen on, of those that match <pattern>.",
-		"NUMPAT", "    The number of patterns that clients of this node listen for.",
-		"NUMSUB [<channel> ...]", "    The number of clients of this node that listen on the channels.",
-		"SHARDCHANNELS [<pattern>]", "    The same as CHANNELS for shard channels.",
-		"SHARDNUMSUB [<shardchannel> ...]", "    The same as NUMSUB for shard channels.")
 }

@@ -42,7 +42,7 @@ func (k *caching) redir() int64 {
 // author is the id to send with what the client writes, 0: none.
 func (k *caching) author(c *Client) uint64 {
 	if k.on && k.opt.NoLoop {
-		return c.id
+		return c.shared.id
 	}
 	return 0
 }
@@ -66,7 +66,7 @@ func (k *caching) hears(key []byte) bool {
 // remember registers the keys of a command about to be sent.
 func (c *Client) remember(spec *command.Spec, args [][]byte) {
 	if c.caching.wants(spec) {
-		c.backend.Tracking.Register(c.id, keysOf(spec, args)...)
+		c.backend.Tracking.Register(c.shared.id, keysOf(spec, args)...)
 	}
 }
 
@@ -133,7 +133,7 @@ func keepsCaching(spec *command.Spec) bool {
 // untrack turns tracking off.
 func (c *Client) untrack() {
 	if c.caching.on {
-		c.backend.Tracking.Remove(c.id)
+		c.backend.Tracking.Remove(c.shared.id)
 		c.pushes.aim(0)
 	}
 	c.caching = caching{}
@@ -175,7 +175,7 @@ func (c *Client) parseTracking(args [][]byte) (next caching, refusal string) {
 			if !ok {
 				return next, command.ErrNotInteger
 			}
-			if c.registry.find(uint64(id)) == nil {
+			if c.registry.Find(uint64(id)) == nil {
 				return next, "ERR The client ID you want redirect to does not exist"
 			}
 			next.redirect = uint64(id)
@@ -271,8 +271,8 @@ func (c *Client) track(next caching) {
 	c.caching = next
 	c.listen()
 	c.pushes.aim(next.redirect)
-	defer c.backend.AwaitChanges()()
-	c.backend.Tracking.Set(c.id, c.pushes, next.opt)
+	defer c.backend.Feeds.AwaitChanges()()
+	c.backend.Tracking.Set(c.shared.id, c.pushes, next.opt)
 }
 
 // cache is CLIENT CACHING; it returns why it is refused, "" if it is not.

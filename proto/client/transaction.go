@@ -129,6 +129,9 @@ func copyArgs(args [][]byte) [][]byte {
 	return list
 }
 
+// transactionHandlers are those of commands on transactions, EXEC aside.
+var transactionHandlers = group{"multi": multi, "discard": discard, "watch": watch, "unwatch": unwatch}
+
 func multi(c *Client, _ [][]byte) {
 	if c.tx.open {
 		c.out.Error("ERR MULTI calls can not be nested")
@@ -372,7 +375,7 @@ func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
 func (c *Client) inTransaction(q *queued) {
 	c.tx.runs = true
 	defer func() { c.tx.runs = false }()
-	c.inPlace(handlers[q.spec.Number()], q.args)
+	c.inPlace(c.backend.Handlers[q.spec.Number()], q.args)
 }
 
 // selected is the database in use after a command of a transaction.

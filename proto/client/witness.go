@@ -109,8 +109,8 @@ func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *comm
 // somebody unknown.
 func (w *ScriptWitness) refused(client uint64, e acl.Entry) {
 	e.At = time.Now()
-	if c := w.Registry.find(client); c != nil {
-		e.Client = c.line(e.At)
+	if c := w.Registry.Find(client); c != nil {
+		e.Client = c.Line(e.At)
 	}
 	_, _, length := w.Logs()
 	w.Stats.ACLLog.Add(e, length)

@@ -19,6 +19,7 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/proto/acl"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
@@ -181,13 +182,13 @@ type world struct {
 	stopped  atomic.Bool
 	mode     atomic.Value
 	full     atomic.Bool
-	links    []client.ClusterLink
+	links    []admin.ClusterLink
 	// elsewhere holds the addresses of the shards that another node leads.
 	elsewhere sync.Map
 	// nodes and owners are what the CLUSTER commands tell of, if the node is not
 	// unaware of its cluster.
-	nodes   []client.ClusterNode
-	owners  []client.SlotOwner
+	nodes   []admin.ClusterNode
+	owners  []admin.SlotOwner
 	unaware atomic.Bool
 	// copied is what SYNC sends; nil: nothing can be copied.
 	copied []byte
@@ -196,7 +197,7 @@ type world struct {
 	onHub, onSettings, onReload atomic.Pointer[func()]
 }
 
-// Moved implements client.ClusterView.
+// Moved implements client.Redirector.
 func (w *world) Moved(shard int, stale, _ bool) string {
 	addr, _ := w.elsewhere.Load(shard)
 	if text, ok := addr.(string); ok && !stale {
@@ -301,23 +302,23 @@ func (w *world) Offset() int64                                   { return 0 }
 func (w *world) MemoryFull() bool                                { return w.full.Load() }
 func (w *world) Synced() int                                     { return 0 }
 func (w *world) ClusterInfo() string                             { return "cluster_state:ok\r\n" }
-func (w *world) ClusterNodes() []client.ClusterNode              { return w.nodes }
-func (w *world) ClusterLinks() []client.ClusterLink              { return w.links }
+func (w *world) ClusterNodes() []admin.ClusterNode               { return w.nodes }
+func (w *world) ClusterLinks() []admin.ClusterLink               { return w.links }
 func (w *world) ShardID() string                                 { return strings.Repeat("5", 40) }
-func (w *world) SlotOwners() []client.SlotOwner                  { return w.owners }
+func (w *world) SlotOwners() []admin.SlotOwner                   { return w.owners }
 func (w *world) KnowsCluster() bool                              { return !w.unaware.Load() }
 func (w *world) MyID() string                                    { return "0000000000000000000000000000000000000001" }
 func (w *world) StatusJSON(context.Context) ([]byte, error)      { return []byte("{}"), nil }
 func (w *world) ExamineJSON(context.Context) ([]byte, error)     { return []byte("[]"), nil }
 func (w *world) PlacementJSON(context.Context) ([]byte, error)   { return []byte("{}"), nil }
 func (w *world) Order(context.Context, []string) (string, error) { return "done", nil }
-func (w *world) LockSlots() []client.LockSlot                    { return nil }
+func (w *world) LockSlots() []admin.LockSlot                     { return nil }
 func (w *world) SetActiveExpire(bool)                            {}
 func (w *world) BeginSnapshot(bool) (func() error, error) {
 	return func() error { return nil }, nil
 }
 
-// Reload implements client.Process.
+// Reload implements admin.Process.
 func (w *world) Reload() error {
 	if f := w.onReload.Load(); f != nil {
 		(*f)()
@@ -342,27 +343,27 @@ type node struct {
 	protected atomic.Bool
 }
 
-// BackupBegin implements client.Backups: there are none here but for SYNC.
-func (w *world) BackupBegin(context.Context) (*client.Backup, error) {
+// BackupBegin implements admin.Backups: there are none here but for SYNC.
+func (w *world) BackupBegin(context.Context) (*admin.Backup, error) {
 	if w.copied == nil {
 		return nil, errNoBackups
 	}
-	return &client.Backup{}, nil
+	return &admin.Backup{}, nil
 }
 
-// BackupNext implements client.Backups.
+// BackupNext implements admin.Backups.
 func (w *world) BackupNext(context.Context, string, uint64) ([]byte, int64, error) {
 	return nil, 0, errNoBackups
 }
 
-// BackupEnd implements client.Backups.
+// BackupEnd implements admin.Backups.
 func (w *world) BackupEnd(context.Context, string, uint64) error { return errNoBackups }
 
-// BackupDone implements client.Backups.
+// BackupDone implements admin.Backups.
 func (w *world) BackupDone(context.Context, int64) error { return errNoBackups }
 
-// BackupStream implements client.Backups.
-func (w *world) BackupStream(_ context.Context, _ *client.Backup, to io.Writer) error {
+// BackupStream implements admin.Backups.
+func (w *world) BackupStream(_ context.Context, _ *admin.Backup, to io.Writer) error {
 	_, err := to.Write(w.copied)
 	return err
 }
@@ -381,9 +382,15 @@ func startNode(t testing.TB, shards int) *node {
 	n.users = &acl.Memory{RequirePass: func() string { return n.Settings().RequirePass }}
 	n.clients.Store(100)
 	n.mode.Store("standalone")
+	look := admin.Node{
+		Config: n, Facts: n, Replication: n, Cluster: n, Identity: n, Operator: n, Backups: n, Process: n, Memory: n,
+		Subscriptions: n, Stats: n.stats, Registry: n.registry,
+	}
 	n.server = server.New(server.Config{
-		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
-			Access: n.users},
+		Backend: &client.Backend{
+			Executor: n.exec, Source: n, Access: n.users, Starter: n.starter, Redirector: n, Greeter: n, Memory: n, Channels: n,
+			Feeds: n, Handlers: client.NewTable(look.Handlers()...), Tracking: n.exec.tracking,
+		},
 		Stats: n.stats, Registry: n.registry, Panics: n.panics, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },
 		ProtectedMode: n.protected.Load,

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 	"lockstep/tests/respconn"
 )
 
@@ -15,8 +15,8 @@ func TestClusterTellsOfItsNodes(t *testing.T) {
 	n := startNode(t, 1)
 	n.mode.Store("cluster")
 	id := func(digit string) string { return strings.Repeat(digit, 40) }
-	n.nodes = []client.ClusterNode{{SlotNode: client.SlotNode{ID: id("c")}}}
-	n.links = []client.ClusterLink{{Node: id("b"), Outgoing: true, SinceMs: 1700000000123, QueuedBytes: 7}, {Node: id("c"), SinceMs: 1700000000456}}
+	n.nodes = []admin.ClusterNode{{SlotNode: admin.SlotNode{ID: id("c")}}}
+	n.links = []admin.ClusterLink{{Node: id("b"), Outgoing: true, SinceMs: 1700000000123, QueuedBytes: 7}, {Node: id("c"), SinceMs: 1700000000456}}
 	c := dial(t, n.addr)
 	for _, step := range []struct{ line, want string }{
 		{"CLUSTER COUNT-FAILURE-REPORTS " + id("c"), ":0"},

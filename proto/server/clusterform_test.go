@@ -4,22 +4,23 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 )
 
 // threeNodes are a master of two shards, one of another, and a replica that
 // cannot be reached.
-func threeNodes() ([]client.ClusterNode, []client.SlotOwner) {
-	a := client.SlotNode{ID: strings.Repeat("a", 40), IP: "10.0.0.1", Port: 7001, Healthy: true}
-	b := client.SlotNode{ID: strings.Repeat("b", 40), IP: "10.0.0.2", Hostname: "b.example", Port: 7002, Healthy: true}
-	c := client.SlotNode{ID: strings.Repeat("c", 40), IP: "10.0.0.3", Port: 7003}
-	nodes := []client.ClusterNode{
+func threeNodes() ([]admin.ClusterNode, []admin.SlotOwner) {
+	a := admin.SlotNode{ID: strings.Repeat("a", 40), IP: "10.0.0.1", Port: 7001, Healthy: true}
+	b := admin.SlotNode{ID: strings.Repeat("b", 40), IP: "10.0.0.2", Hostname: "b.example", Port: 7002, Healthy: true}
+	c := admin.SlotNode{ID: strings.Repeat("c", 40), IP: "10.0.0.3", Port: 7003}
+	nodes := []admin.ClusterNode{
 		{SlotNode: a, BusPort: 17001, Slots: [][2]int{{0, 99}, {200, 200}}, Epoch: 4},
 		{SlotNode: b, BusPort: 17002, Myself: true, Slots: [][2]int{{100, 199}}, Epoch: 7},
 		{SlotNode: c, BusPort: 17003, Master: a.ID, Epoch: 4},
 	}
-	leads := func(n client.SlotNode) client.SlotNode { n.Leads = true; return n }
-	owners := []client.SlotOwner{{First: 0, Last: 99, Nodes: []client.SlotNode{leads(a), b, c}}, {First: 100, Last: 199, Nodes: []client.SlotNode{leads(b), a}}}
+	leads := func(n admin.SlotNode) admin.SlotNode { n.Leads = true; return n }
+	owners := []admin.SlotOwner{{First: 0, Last: 99, Nodes: []admin.SlotNode{leads(a), b, c}}, {First: 100, Last: 199, Nodes: []admin.SlotNode{leads(b), a}}}
 	return nodes, owners
 }
 

@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 	"lockstep/tests/respconn"
 )
 
 // What the world tells of its memory.
-func (w *world) MemoryFacts() client.MemoryFacts {
-	return client.MemoryFacts{
+func (w *world) MemoryFacts() admin.MemoryFacts {
+	return admin.MemoryFacts{
 		UsedBytes: 8 << 20, PeakBytes: 9 << 20, OverheadBytes: 1 << 20, AllocatedBytes: 10 << 20, ActiveBytes: 11 << 20,
 		ResidentBytes: 12 << 20, RSSBytes: 13 << 20, ClientBytes: 1000, Keys: 10,
-		Databases: []client.DatabaseMemory{{DB: 0, Keys: 10, Volatile: 2, MainBytes: 480, ExpiryBytes: 64}},
+		Databases: []admin.DatabaseMemory{{DB: 0, Keys: 10, Volatile: 2, MainBytes: 480, ExpiryBytes: 64}},
 	}
 }
 func (w *world) ConfigRewrite() error {

@@ -1,12 +1,12 @@
-package client
+package admin
 
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"strconv"
 
 	"lockstep/engine/command"
+	"lockstep/proto/client"
 )
 
 // Backup is a cut of every shard, all made between two moments.
@@ -41,28 +41,12 @@ type BackupPart struct {
 	Keys int64 `json:"keys"`
 }
 
-// Backups is behind LOCKSTEP BACKUP, SYNC and PSYNC.
-type Backups interface {
-	// BackupBegin cuts all shards.
-	BackupBegin(ctx context.Context) (*Backup, error)
-	// BackupNext is the next piece of a part's file, empty behind its end, and how
-	// many keys have been written.
-	BackupNext(ctx context.Context, node string, id uint64) (piece []byte, keys int64, err error)
-	// BackupEnd gives a part up.
-	BackupEnd(ctx context.Context, node string, id uint64) error
-	// BackupDone notes that a backup that was begun at some time, in Unix
-	// milliseconds, has been written and read back.
-	BackupDone(ctx context.Context, beganMs int64) error
-	// BackupStream writes the files of all parts as one, and gives the parts up.
-	BackupStream(ctx context.Context, b *Backup, w io.Writer) error
-}
-
-// lockstepBackup is LOCKSTEP BACKUP BEGIN, NEXT node id, END node id and DONE ms.
-func lockstepBackup(c *Client, args [][]byte) {
+// backup is LOCKSTEP BACKUP BEGIN, NEXT node id, END node id and DONE ms.
+func (h *operatorCommands) backup(r *client.Request, args [][]byte) {
 	what := fold(args[2])
 	if what == "begin" && len(args) == 3 {
-		answerJSON(c, func(ctx context.Context) ([]byte, error) {
-			b, err := c.backend.BackupBegin(ctx)
+		answerJSON(r, func(ctx context.Context) ([]byte, error) {
+			b, err := h.backups.BackupBegin(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -73,43 +57,43 @@ func lockstepBackup(c *Client, args [][]byte) {
 	if what == "done" && len(args) == 4 {
 		beganMs, err := strconv.ParseInt(string(args[3]), 10, 64)
 		if err != nil || beganMs <= 0 {
-			c.out.Error(command.ErrNotInteger)
+			r.Out.Error(command.ErrNotInteger)
 			return
 		}
-		backupOrder(c, func(ctx context.Context) error { return c.backend.BackupDone(ctx, beganMs) })
+		backupOrder(r, func(ctx context.Context) error { return h.backups.BackupDone(ctx, beganMs) })
 		return
 	}
 	if len(args) != 5 || what != "next" && what != "end" {
-		c.out.Error(command.ErrSyntax)
+		r.Out.Error(command.ErrSyntax)
 		return
 	}
 	id, err := strconv.ParseUint(string(args[4]), 10, 64)
 	if err != nil {
-		c.out.Error(command.ErrNotInteger)
+		r.Out.Error(command.ErrNotInteger)
 		return
 	}
 	if what == "end" {
-		backupOrder(c, func(ctx context.Context) error { return c.backend.BackupEnd(ctx, string(args[3]), id) })
+		backupOrder(r, func(ctx context.Context) error { return h.backups.BackupEnd(ctx, string(args[3]), id) })
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, orderTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
 	defer cancel()
-	piece, keys, err := c.backend.BackupNext(ctx, string(args[3]), id)
+	piece, keys, err := h.backups.BackupNext(ctx, string(args[3]), id)
 	if err != nil {
-		c.out.Error("ERR " + err.Error())
+		r.Out.Error("ERR " + err.Error())
 		return
 	}
-	c.out.Array(2)
-	c.out.Bulk(piece)
-	c.out.Int(keys)
+	r.Out.Array(2)
+	r.Out.Bulk(piece)
+	r.Out.Int(keys)
 }
 
-func backupOrder(c *Client, order func(ctx context.Context) error) {
-	ctx, cancel := context.WithTimeout(c.ctx, orderTimeout)
+func backupOrder(r *client.Request, order func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
 	defer cancel()
 	if err := order(ctx); err != nil {
-		c.out.Error("ERR " + err.Error())
+		r.Out.Error("ERR " + err.Error())
 		return
 	}
-	c.out.OK()
+	r.Out.OK()
 }

@@ -1,15 +1,24 @@
-package client
+package admin
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"lockstep/proto/client"
 )
 
-// memoryHandlers are the subcommands of MEMORY, but for USAGE.
-var memoryHandlers = group{
-	"memory|stats": memoryStats, "memory|doctor": memoryDoctor, "memory|purge": memoryPurge,
-	"memory|malloc-stats": memoryMallocStats, "memory|help": memoryHelp,
+// memoryCommands are the subcommands of MEMORY, but for USAGE.
+type memoryCommands struct {
+	memory   Memory
+	registry *client.Registry
+}
+
+func (h *memoryCommands) handlers() client.Handlers {
+	return client.Handlers{
+		"memory|stats": h.stats, "memory|doctor": h.doctor, "memory|purge": h.purge,
+		"memory|malloc-stats": h.mallocStats, "memory|help": memoryHelp,
+	}
 }
 
 // MemoryFacts are what MEMORY STATS and INFO tell of a node's memory.
@@ -85,31 +94,31 @@ func (f *MemoryFacts) tail() []memoryField {
 	}
 }
 
-func (c *Client) memoryFields(fields []memoryField) {
+func memoryFields(r *client.Request, fields []memoryField) {
 	for i := range fields {
-		c.out.BulkString(fields[i].name)
+		r.Out.BulkString(fields[i].name)
 		if fields[i].ratio != nil {
-			c.out.Double(fields[i].ratio())
+			r.Out.Double(fields[i].ratio())
 			continue
 		}
-		c.out.Int(fields[i].bytes)
+		r.Out.Int(fields[i].bytes)
 	}
 }
 
-func memoryStats(c *Client, _ [][]byte) {
-	f := c.backend.MemoryFacts()
+func (h *memoryCommands) stats(r *client.Request, _ [][]byte) {
+	f := h.memory.MemoryFacts()
 	head, tail := f.head(), f.tail()
-	c.out.Map(len(head) + len(f.Databases) + len(tail))
-	c.memoryFields(head)
+	r.Out.Map(len(head) + len(f.Databases) + len(tail))
+	memoryFields(r, head)
 	for _, d := range f.Databases {
-		c.out.BulkString("db." + strconv.Itoa(d.DB))
-		c.out.Map(3)
-		c.memoryFields([]memoryField{
+		r.Out.BulkString("db." + strconv.Itoa(d.DB))
+		r.Out.Map(3)
+		memoryFields(r, []memoryField{
 			{name: "overhead.hashtable.main", bytes: d.MainBytes}, {name: "overhead.hashtable.expires", bytes: d.ExpiryBytes},
 			{name: "overhead.hashtable.slot-to-keys"},
 		})
 	}
-	c.memoryFields(tail)
+	memoryFields(r, tail)
 }
 
 // What MEMORY DOCTOR finds worth a word.
@@ -145,20 +154,22 @@ func (f *MemoryFacts) doctor(clients int) string {
 	return "What stands out in this node's memory:\n\n * " + strings.Join(found, "\n\n * ") + "\n"
 }
 
-func memoryDoctor(c *Client, _ [][]byte) {
-	f := c.backend.MemoryFacts()
-	c.out.Verbatim("txt", f.doctor(c.registry.Len()))
+func (h *memoryCommands) doctor(r *client.Request, _ [][]byte) {
+	f := h.memory.MemoryFacts()
+	r.Out.Verbatim("txt", f.doctor(h.registry.Len()))
 }
 
-func memoryPurge(c *Client, _ [][]byte) {
-	c.backend.FreeMemory()
-	c.out.OK()
+func (h *memoryCommands) purge(r *client.Request, _ [][]byte) {
+	h.memory.FreeMemory()
+	r.Out.OK()
 }
 
-func memoryMallocStats(c *Client, _ [][]byte) { c.out.Verbatim("txt", c.backend.MallocStats()) }
+func (h *memoryCommands) mallocStats(r *client.Request, _ [][]byte) {
+	r.Out.Verbatim("txt", h.memory.MallocStats())
+}
 
-func memoryHelp(c *Client, _ [][]byte) {
-	c.help("MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+func memoryHelp(r *client.Request, _ [][]byte) {
+	help(r, "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
 		"DOCTOR", "    Tell in words what stands out in the node's memory.",
 		"MALLOC-STATS", "    Return what the Go runtime counts of its memory.",
 		"PURGE", "    Give memory that is not needed back to the system.",

@@ -1,9 +1,10 @@
-package client
+package admin
 
 import (
 	"strings"
 
 	"lockstep/engine/command"
+	"lockstep/proto/client"
 )
 
 // The picture of LOLWUT is an elementary cellular automaton: each row follows from
@@ -25,10 +26,10 @@ var pictureSizes = map[int64]int{5: 3, 6: 2}
 // lolwut is LOLWUT [VERSION n [columns [rows]]]. As in Redis what stands behind
 // the versions 5 and 6 must be numbers, and all else that is given is not looked
 // at.
-func lolwut(c *Client, args [][]byte) {
+func lolwut(r *client.Request, args [][]byte) {
 	size := [3]int64{pictureColumns, pictureRows}
 	if len(args) > 2 && fold(args[1]) == "version" {
-		version, ok := c.integer(args[2], command.ErrNotInteger)
+		version, ok := integer(r, args[2], command.ErrNotInteger)
 		if !ok {
 			return
 		}
@@ -36,15 +37,15 @@ func lolwut(c *Client, args [][]byte) {
 			if i >= pictureSizes[version] {
 				break
 			}
-			if size[i], ok = c.integer(arg, command.ErrNotInteger); !ok {
+			if size[i], ok = integer(r, arg, command.ErrNotInteger); !ok {
 				return
 			}
 		}
 	}
 	columns := min(max(size[0], 1), pictureColumnsMax)
 	rows := min(max(size[1], 1), pictureRowsMax)
-	c.out.Verbatim("txt", picture(int(columns), int(rows))+
-		"\nEvery row follows from the one above it, on every machine alike.\nRedis ver. "+c.settings.RedisVersion+"\n")
+	r.Out.Verbatim("txt", picture(int(columns), int(rows))+
+		"\nEvery row follows from the one above it, on every machine alike.\nRedis ver. "+r.Settings().RedisVersion+"\n")
 }
 
 // picture draws rows of cells, two in a line of text.

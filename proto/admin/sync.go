@@ -1,4 +1,4 @@
-package client
+package admin
 
 import (
 	"crypto/rand"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/proto/client"
 	"lockstep/proto/resp"
 )
 
@@ -22,57 +23,67 @@ const errNoMark = "ERR a copy is sent with a mark at its end; say REPLCONF capa 
 // syncPatience is how long a client may take for what waits to be sent to it.
 const syncPatience = 20 * time.Second
 
+// copyCommands are SYNC, PSYNC and REPLCONF.
+type copyCommands struct {
+	backups     Backups
+	replication Replication
+}
+
+func (h *copyCommands) handlers() client.Handlers {
+	return client.Handlers{"sync": h.sync, "psync": h.psync, "replconf": replconf}
+}
+
 // replconf is REPLCONF. Only capa eof matters.
-func replconf(c *Client, args [][]byte) {
+func replconf(r *client.Request, args [][]byte) {
 	if len(args)%2 == 0 {
-		c.out.Error(command.ErrSyntax)
+		r.Out.Error(command.ErrSyntax)
 		return
 	}
 	for i := 1; i < len(args); i += 2 {
 		switch option := fold(args[i]); option {
 		case "capa":
-			c.takesMark = c.takesMark || fold(args[i+1]) == "eof"
+			r.TakesMark = r.TakesMark || fold(args[i+1]) == "eof"
 		case "listening-port", "ip-address", "rdb-only", "rdb-filter-only":
 		case "ack", "getack":
 			return // has no answer
 		default:
-			c.out.Error(fmt.Sprintf("ERR Unrecognized REPLCONF option: %s", args[i]))
+			r.Out.Error(fmt.Sprintf("ERR Unrecognized REPLCONF option: %s", args[i]))
 			return
 		}
 	}
-	c.out.OK()
+	r.Out.OK()
 }
 
-func syncCommand(c *Client, _ [][]byte) { c.sendCopy("") }
+func (h *copyCommands) sync(r *client.Request, _ [][]byte) { h.sendCopy(r, "") }
 
 // psync begins with a file whatever the client has: there is nothing to go on
 // from.
-func psync(c *Client, _ [][]byte) {
+func (h *copyCommands) psync(r *client.Request, _ [][]byte) {
 	var id [20]byte
 	_, _ = rand.Read(id[:])
-	c.sendCopy(fmt.Sprintf("+FULLRESYNC %s %d\r\n", hex.EncodeToString(id[:]), c.backend.Offset()))
+	h.sendCopy(r, fmt.Sprintf("+FULLRESYNC %s %d\r\n", hex.EncodeToString(id[:]), h.replication.Offset()))
 }
 
-func (c *Client) sendCopy(head string) {
-	if !c.takesMark {
-		c.out.Error(errNoMark)
+func (h *copyCommands) sendCopy(r *client.Request, head string) {
+	if !r.TakesMark {
+		r.Out.Error(errNoMark)
 		return
 	}
-	b, err := c.backend.BackupBegin(c.ctx)
+	b, err := h.backups.BackupBegin(r.Context())
 	if err != nil {
-		c.out.Error("ERR " + err.Error())
+		r.Out.Error("ERR " + err.Error())
 		return
 	}
 	var mark [20]byte
 	_, _ = rand.Read(mark[:])
 	end := hex.EncodeToString(mark[:])
-	c.out.Raw([]byte(head + "$EOF:" + end + "\r\n"))
-	if !c.write() || c.backend.BackupStream(c.ctx, b, paced{c.conn}) != nil {
+	r.Out.Raw([]byte(head + "$EOF:" + end + "\r\n"))
+	if !r.Flush() || h.backups.BackupStream(r.Context(), b, paced{r.Guard()}) != nil {
 		// There is no way to say so within a file: it stays without its end.
-		c.closing = true
+		r.EndConnection()
 		return
 	}
-	c.out.Raw([]byte(end))
+	r.Out.Raw([]byte(end))
 }
 
 // paced sends a file no faster than the client reads it.

@@ -1,4 +1,4 @@
-package client
+package admin
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/glob"
+	"lockstep/proto/client"
 )
 
 // commandHandlers are the subcommands of COMMAND. All is read from the table.
-var commandHandlers = group{
+var commandHandlers = client.Handlers{
 	"command": commandAll, "command|count": commandCount, "command|info": commandInfo, "command|docs": commandDocs,
 	"command|list": commandList, "command|getkeys": commandGetKeys, "command|getkeysandflags": commandGetKeysAndFlags,
 	"command|help": commandHelp,
@@ -27,15 +28,15 @@ func public() []*command.Spec {
 	return specs
 }
 
-func commandAll(c *Client, _ [][]byte) {
+func commandAll(r *client.Request, _ [][]byte) {
 	specs := public()
-	c.out.Array(len(specs))
+	r.Out.Array(len(specs))
 	for _, s := range specs {
-		c.describe(s)
+		describe(r, s)
 	}
 }
 
-func commandCount(c *Client, _ [][]byte) { c.out.Int(int64(len(public()))) }
+func commandCount(r *client.Request, _ [][]byte) { r.Out.Int(int64(len(public()))) }
 
 // named finds the commands of names like "get" and "config|set".
 func named(names [][]byte) []*command.Spec {
@@ -48,48 +49,48 @@ func named(names [][]byte) []*command.Spec {
 	return specs
 }
 
-func commandInfo(c *Client, args [][]byte) {
+func commandInfo(r *client.Request, args [][]byte) {
 	specs := public()
 	if len(args) > 2 {
 		specs = named(args[2:])
 	}
-	c.out.Array(len(specs))
+	r.Out.Array(len(specs))
 	for _, s := range specs {
 		if s == nil {
-			c.out.Null()
+			r.Out.Null()
 			continue
 		}
-		c.describe(s)
+		describe(r, s)
 	}
 }
 
 // describe writes a row in the form of COMMAND INFO.
-func (c *Client) describe(s *command.Spec) {
+func describe(r *client.Request, s *command.Spec) {
 	first, last, step := keyRange(s)
-	c.out.Array(10)
-	c.out.BulkString(s.Name)
-	c.out.Int(int64(s.Arity))
+	r.Out.Array(10)
+	r.Out.BulkString(s.Name)
+	r.Out.Int(int64(s.Arity))
 	flags := s.FlagNames()
-	c.out.Set(len(flags))
+	r.Out.Set(len(flags))
 	for _, f := range flags {
-		c.out.Status(f)
+		r.Out.Status(f)
 	}
-	c.out.Int(int64(first))
-	c.out.Int(int64(last))
-	c.out.Int(int64(step))
+	r.Out.Int(int64(first))
+	r.Out.Int(int64(last))
+	r.Out.Int(int64(step))
 	cats := s.Categories()
-	c.out.Set(len(cats))
+	r.Out.Set(len(cats))
 	for _, cat := range cats {
-		c.out.Status("@" + cat)
+		r.Out.Status("@" + cat)
 	}
-	c.out.Set(len(s.Tips))
+	r.Out.Set(len(s.Tips))
 	for _, t := range s.Tips {
-		c.out.BulkString(t)
+		r.Out.BulkString(t)
 	}
-	c.describeKeys(s)
-	c.out.Set(len(s.Sub))
+	describeKeys(r, s)
+	r.Out.Set(len(s.Sub))
 	for _, sub := range s.Sub {
-		c.describe(sub)
+		describe(r, sub)
 	}
 }
 
@@ -114,42 +115,42 @@ func keyRange(s *command.Spec) (first, last, step int) {
 	return first, last, step
 }
 
-func (c *Client) describeKeys(s *command.Spec) {
-	c.out.Set(len(s.Keys))
+func describeKeys(r *client.Request, s *command.Spec) {
+	r.Out.Set(len(s.Keys))
 	for i := range s.Keys {
 		k := &s.Keys[i]
-		c.out.Map(3)
-		c.out.BulkString("flags")
+		r.Out.Map(3)
+		r.Out.BulkString("flags")
 		names := k.Flags.Names()
-		c.out.Set(len(names))
+		r.Out.Set(len(names))
 		for _, f := range names {
-			c.out.Status(f)
+			r.Out.Status(f)
 		}
 		if k.Find != nil && k.NumKeys == nil && k.Keyword == nil {
-			c.unknownPlace("begin_search")
-			c.unknownPlace("find_keys")
+			unknownPlace(r, "begin_search")
+			unknownPlace(r, "find_keys")
 			continue
 		}
-		c.describeBegin(k)
-		c.out.BulkString("find_keys")
-		c.out.Map(2)
-		c.out.BulkString("type")
+		describeBegin(r, k)
+		r.Out.BulkString("find_keys")
+		r.Out.Map(2)
+		r.Out.BulkString("type")
 		if k.NumKeys != nil {
-			c.out.BulkString("keynum")
-			c.out.BulkString("spec")
-			c.out.Map(3)
-			c.out.BulkString("keynumidx")
-			c.out.Int(0)
-			c.out.BulkString("firstkey")
-			c.out.Int(int64(k.NumKeys[1]))
-			c.out.BulkString("keystep")
-			c.out.Int(int64(k.NumKeys[2]))
+			r.Out.BulkString("keynum")
+			r.Out.BulkString("spec")
+			r.Out.Map(3)
+			r.Out.BulkString("keynumidx")
+			r.Out.Int(0)
+			r.Out.BulkString("firstkey")
+			r.Out.Int(int64(k.NumKeys[1]))
+			r.Out.BulkString("keystep")
+			r.Out.Int(int64(k.NumKeys[2]))
 			continue
 		}
-		c.out.BulkString("range")
-		c.out.BulkString("spec")
-		c.out.Map(3)
-		c.out.BulkString("lastkey")
+		r.Out.BulkString("range")
+		r.Out.BulkString("spec")
+		r.Out.Map(3)
+		r.Out.BulkString("lastkey")
 		last, limit := k.Last, 0
 		switch {
 		case k.Keyword != nil:
@@ -157,50 +158,50 @@ func (c *Client) describeKeys(s *command.Spec) {
 		case last >= 0:
 			last -= k.First
 		}
-		c.out.Int(int64(last))
-		c.out.BulkString("keystep")
-		c.out.Int(int64(k.Step))
-		c.out.BulkString("limit")
-		c.out.Int(int64(limit))
+		r.Out.Int(int64(last))
+		r.Out.BulkString("keystep")
+		r.Out.Int(int64(k.Step))
+		r.Out.BulkString("limit")
+		r.Out.Int(int64(limit))
 	}
 }
 
 // describeBegin says where the search for a key spec's keys begins.
-func (c *Client) describeBegin(k *command.KeySpec) {
-	c.out.BulkString("begin_search")
-	c.out.Map(2)
-	c.out.BulkString("type")
+func describeBegin(r *client.Request, k *command.KeySpec) {
+	r.Out.BulkString("begin_search")
+	r.Out.Map(2)
+	r.Out.BulkString("type")
 	if k.Keyword != nil {
-		c.out.BulkString("keyword")
-		c.out.BulkString("spec")
-		c.out.Map(2)
-		c.out.BulkString("keyword")
-		c.out.BulkString(k.Keyword.Word)
-		c.out.BulkString("startfrom")
-		c.out.Int(int64(k.Keyword.From))
+		r.Out.BulkString("keyword")
+		r.Out.BulkString("spec")
+		r.Out.Map(2)
+		r.Out.BulkString("keyword")
+		r.Out.BulkString(k.Keyword.Word)
+		r.Out.BulkString("startfrom")
+		r.Out.Int(int64(k.Keyword.From))
 		return
 	}
-	c.out.BulkString("index")
-	c.out.BulkString("spec")
-	c.out.Map(1)
-	c.out.BulkString("index")
+	r.Out.BulkString("index")
+	r.Out.BulkString("spec")
+	r.Out.Map(1)
+	r.Out.BulkString("index")
 	if k.NumKeys != nil {
-		c.out.Int(int64(k.NumKeys[0]))
+		r.Out.Int(int64(k.NumKeys[0]))
 	} else {
-		c.out.Int(int64(k.First))
+		r.Out.Int(int64(k.First))
 	}
 }
 
 // unknownPlace describes keys that stand at no place which could be told.
-func (c *Client) unknownPlace(step string) {
-	c.out.BulkString(step)
-	c.out.Map(2)
-	c.pair("type", "unknown")
-	c.out.BulkString("spec")
-	c.out.Map(0)
+func unknownPlace(r *client.Request, step string) {
+	r.Out.BulkString(step)
+	r.Out.Map(2)
+	pair(r, "type", "unknown")
+	r.Out.BulkString("spec")
+	r.Out.Map(0)
 }
 
-func commandDocs(c *Client, args [][]byte) {
+func commandDocs(r *client.Request, args [][]byte) {
 	specs := public()
 	if len(args) > 2 {
 		specs = nil
@@ -210,14 +211,14 @@ func commandDocs(c *Client, args [][]byte) {
 			}
 		}
 	}
-	c.out.Map(len(specs))
+	r.Out.Map(len(specs))
 	for _, s := range specs {
-		c.out.BulkString(s.Name)
-		c.document(s)
+		r.Out.BulkString(s.Name)
+		document(r, s)
 	}
 }
 
-func (c *Client) document(s *command.Spec) {
+func document(r *client.Request, s *command.Spec) {
 	type field struct{ name, value string }
 	fields := []field{{"summary", s.Summary}, {"since", s.Since}, {"group", s.Group}}
 	if s.Complexity != "" {
@@ -232,40 +233,40 @@ func (c *Client) document(s *command.Spec) {
 			n += more.fields
 		}
 	}
-	c.out.Map(n)
+	r.Out.Map(n)
 	for _, f := range fields {
-		c.pair(f.name, f.value)
+		pair(r, f.name, f.value)
 	}
 	if s.System {
-		c.out.BulkString("doc_flags")
-		c.out.Set(1)
-		c.out.Status("syscmd")
+		r.Out.BulkString("doc_flags")
+		r.Out.Set(1)
+		r.Out.Status("syscmd")
 	}
 	if s.DeprecatedSince != "" {
-		c.out.BulkString("doc_flags")
-		c.out.Set(1)
-		c.out.Status("deprecated")
-		c.pair("deprecated_since", s.DeprecatedSince)
+		r.Out.BulkString("doc_flags")
+		r.Out.Set(1)
+		r.Out.Status("deprecated")
+		pair(r, "deprecated_since", s.DeprecatedSince)
 	}
 	if s.ReplacedBy != "" {
-		c.pair("replaced_by", s.ReplacedBy)
+		pair(r, "replaced_by", s.ReplacedBy)
 	}
 	if len(s.Args) > 0 {
-		c.out.BulkString("arguments")
-		c.documentArgs(s.Args)
+		r.Out.BulkString("arguments")
+		documentArgs(r, s.Args)
 	}
 	if len(s.Sub) > 0 {
-		c.out.BulkString("subcommands")
-		c.out.Map(len(s.Sub))
+		r.Out.BulkString("subcommands")
+		r.Out.Map(len(s.Sub))
 		for _, sub := range s.Sub {
-			c.out.BulkString(sub.Name)
-			c.document(sub)
+			r.Out.BulkString(sub.Name)
+			document(r, sub)
 		}
 	}
 }
 
-func (c *Client) documentArgs(args []command.Arg) {
-	c.out.Array(len(args))
+func documentArgs(r *client.Request, args []command.Arg) {
+	r.Out.Array(len(args))
 	for i := range args {
 		a := &args[i]
 		var flags []string
@@ -285,39 +286,34 @@ func (c *Client) documentArgs(args []command.Arg) {
 				n++
 			}
 		}
-		c.out.Map(n)
-		c.pair("name", a.Name)
-		c.pair("type", a.Type)
+		r.Out.Map(n)
+		pair(r, "name", a.Name)
+		pair(r, "type", a.Type)
 		if a.KeySpec > 0 {
-			c.out.BulkString("key_spec_index")
-			c.out.Int(int64(a.KeySpec - 1))
+			r.Out.BulkString("key_spec_index")
+			r.Out.Int(int64(a.KeySpec - 1))
 		}
 		if token {
-			c.pair("token", a.Token)
+			pair(r, "token", a.Token)
 		}
 		if a.Since != "" {
-			c.pair("since", a.Since)
+			pair(r, "since", a.Since)
 		}
 		if len(flags) > 0 {
-			c.out.BulkString("flags")
-			c.out.Set(len(flags))
+			r.Out.BulkString("flags")
+			r.Out.Set(len(flags))
 			for _, f := range flags {
-				c.out.Status(f)
+				r.Out.Status(f)
 			}
 		}
 		if len(a.Sub) > 0 {
-			c.out.BulkString("arguments")
-			c.documentArgs(a.Sub)
+			r.Out.BulkString("arguments")
+			documentArgs(r, a.Sub)
 		}
 	}
 }
 
-func (c *Client) pair(name, value string) {
-	c.out.BulkString(name)
-	c.out.BulkString(value)
-}
-
-func commandList(c *Client, args [][]byte) {
+func commandList(r *client.Request, args [][]byte) {
 	keep := func(*command.Spec) bool { return true }
 	switch {
 	case len(args) == 2:
@@ -327,7 +323,7 @@ func commandList(c *Client, args [][]byte) {
 		keep = nil
 	}
 	if keep == nil {
-		c.out.Error(command.ErrSyntax)
+		r.Out.Error(command.ErrSyntax)
 		return
 	}
 	var names []string
@@ -341,9 +337,9 @@ func commandList(c *Client, args [][]byte) {
 			}
 		}
 	}
-	c.out.Array(len(names))
+	r.Out.Array(len(names))
 	for _, n := range names {
-		c.out.BulkString(n)
+		r.Out.BulkString(n)
 	}
 }
 
@@ -367,22 +363,22 @@ func listKeep(kind string, value []byte) func(*command.Spec) bool {
 }
 
 // keysOf finds the keys in a command for COMMAND GETKEYS.
-func (c *Client) keysOf(args [][]byte) ([]command.KeyRef, bool) {
+func keysOf(r *client.Request, args [][]byte) ([]command.KeyRef, bool) {
 	spec, _ := command.Lookup(args)
 	switch {
 	case spec == nil || spec.Internal():
-		c.out.Error("ERR Invalid command specified")
+		r.Out.Error("ERR Invalid command specified")
 		return nil, false
 	case !slices.ContainsFunc(spec.Keys, func(k command.KeySpec) bool { return k.Flags&command.KeyNotKey == 0 }):
-		c.out.Error("ERR The command has no key arguments")
+		r.Out.Error("ERR The command has no key arguments")
 		return nil, false
 	case !spec.CheckArity(len(args)):
-		c.out.Error("ERR Invalid number of arguments specified for command")
+		r.Out.Error("ERR Invalid number of arguments specified for command")
 		return nil, false
 	}
 	keys := spec.AppendKeys(nil, args)
 	if !spec.Is(command.NoMandatoryKeys) && (len(keys) == 0 || countedWrong(spec, args)) {
-		c.out.Error("ERR Invalid arguments specified for command")
+		r.Out.Error("ERR Invalid arguments specified for command")
 		return nil, false
 	}
 	return keys, true
@@ -393,38 +389,38 @@ func countedWrong(spec *command.Spec, args [][]byte) bool {
 	return slices.ContainsFunc(spec.Keys, func(k command.KeySpec) bool { return k.NumKeys != nil && len(k.Find(nil, args)) == 0 })
 }
 
-func commandGetKeys(c *Client, args [][]byte) {
-	keys, ok := c.keysOf(args[2:])
+func commandGetKeys(r *client.Request, args [][]byte) {
+	keys, ok := keysOf(r, args[2:])
 	if !ok {
 		return
 	}
-	c.out.Array(len(keys))
+	r.Out.Array(len(keys))
 	for _, k := range keys {
-		c.out.Bulk(args[2+k.Pos])
+		r.Out.Bulk(args[2+k.Pos])
 	}
 }
 
-func commandGetKeysAndFlags(c *Client, args [][]byte) {
-	keys, ok := c.keysOf(args[2:])
+func commandGetKeysAndFlags(r *client.Request, args [][]byte) {
+	keys, ok := keysOf(r, args[2:])
 	if !ok {
 		return
 	}
 	spec, _ := command.Lookup(args[2:])
-	c.out.Array(len(keys))
+	r.Out.Array(len(keys))
 	for _, k := range keys {
-		c.out.Array(2)
-		c.out.Bulk(args[2+k.Pos])
+		r.Out.Array(2)
+		r.Out.Bulk(args[2+k.Pos])
 		// How the keys are found is said of the row, not of a key that was.
 		names := (spec.FlagsOf(args[2:], k) &^ command.KeyIncomplete).Names()
-		c.out.Set(len(names))
+		r.Out.Set(len(names))
 		for _, f := range names {
-			c.out.Status(f)
+			r.Out.Status(f)
 		}
 	}
 }
 
-func commandHelp(c *Client, _ [][]byte) {
-	c.help("COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+func commandHelp(r *client.Request, _ [][]byte) {
+	help(r, "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
 		"(no subcommand)", "    Return details about all Redis commands.",
 		"COUNT", "    Return the total number of commands in this Redis server.",
 		"LIST", "    Return a list of all commands in this Redis server.",
@@ -437,7 +433,7 @@ func commandHelp(c *Client, _ [][]byte) {
 // lockstepCommands lists every command of this server and every one of Redis
 // that is not here, a line each: whether it is full, partial or no, what it
 // does, and what is missing and why. It is docs/commands.md for a terminal.
-func lockstepCommands(c *Client, _ [][]byte) {
+func lockstepCommands(r *client.Request, _ [][]byte) {
 	var lines []string
 	for _, spec := range public() {
 		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
@@ -455,8 +451,8 @@ func lockstepCommands(c *Client, _ [][]byte) {
 		}
 	}
 	slices.Sort(lines)
-	c.out.Array(len(lines))
+	r.Out.Array(len(lines))
 	for _, l := range lines {
-		c.out.BulkString(l)
+		r.Out.BulkString(l)
 	}
 }

@@ -1,4 +1,4 @@
-package client
+package admin
 
 import (
 	"crypto/rand"
@@ -10,18 +10,26 @@ import (
 	"lockstep/engine/acl"
 	"lockstep/engine/command"
 	users "lockstep/proto/acl"
+	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
-var aclHandlers = group{
-	"acl|cat": aclCat, "acl|deluser": aclDelUser, "acl|dryrun": aclDryRun, "acl|genpass": aclGenPass, "acl|getuser": aclGetUser,
-	"acl|help": aclHelp, "acl|list": aclList, "acl|load": aclLoad, "acl|log": aclLog, "acl|save": aclSave, "acl|setuser": aclSetUser,
-	"acl|users": aclUsers, "acl|whoami": func(c *Client, _ [][]byte) { c.out.BulkString(c.user.Name) },
+// userCommands are the subcommands of ACL.
+type userCommands struct{ stats *stats.Stats }
+
+func (h *userCommands) handlers() client.Handlers {
+	return client.Handlers{
+		"acl|cat": aclCat, "acl|deluser": aclDelUser, "acl|dryrun": aclDryRun, "acl|genpass": aclGenPass,
+		"acl|getuser": aclGetUser, "acl|help": aclHelp, "acl|list": aclList, "acl|load": aclLoad, "acl|log": h.log,
+		"acl|save": aclSave, "acl|setuser": aclSetUser, "acl|users": aclUsers,
+		"acl|whoami": func(r *client.Request, _ [][]byte) { r.Out.BulkString(r.User().Name) },
+	}
 }
 
 // quotedBytesMax is how much of a category an error quotes, as Redis's do.
 const quotedBytesMax = 128
 
-func aclCat(c *Client, args [][]byte) {
+func aclCat(r *client.Request, args [][]byte) {
 	var names []string
 	switch len(args) {
 	case 2:
@@ -29,21 +37,15 @@ func aclCat(c *Client, args [][]byte) {
 	case 3:
 		category := fold(args[2])
 		if !slices.Contains(command.AllCategories(), category) {
-			c.out.Error("ERR Unknown category '" + string(args[2][:min(len(args[2]), quotedBytesMax)]) + "'")
+			r.Out.Error("ERR Unknown category '" + string(args[2][:min(len(args[2]), quotedBytesMax)]) + "'")
 			return
 		}
 		names = commandsIn(category)
 	default:
-		c.wrongSubcommand("ACL", args)
+		wrongSubcommand(r, "ACL", args)
 		return
 	}
-	c.strings(names)
-}
-
-// wrongSubcommand answers a subcommand with a number of arguments that its row
-// could not tell wrong.
-func (c *Client) wrongSubcommand(container string, args [][]byte) {
-	c.out.Error(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP.", args[1], container))
+	list(r, names)
 }
 
 func commandsIn(category string) []string {
@@ -64,46 +66,31 @@ func commandsIn(category string) []string {
 	return names
 }
 
-func (c *Client) strings(list []string) {
-	c.out.Array(len(list))
-	for _, s := range list {
-		c.out.BulkString(s)
-	}
-}
-
 // aclOptions are what new users begin with.
-func (c *Client) aclOptions() users.Options {
-	return users.Options{AllChannels: c.settings.PubSubAllChannels}
+func aclOptions(r *client.Request) users.Options {
+	return users.Options{AllChannels: r.Settings().PubSubAllChannels}
 }
 
-func aclSetUser(c *Client, args [][]byte) {
+func aclSetUser(r *client.Request, args [][]byte) {
 	name := string(args[2])
 	if !users.ValidName(name) {
-		c.out.Error("ERR Usernames can't contain spaces or null characters")
+		r.Out.Error("ERR Usernames can't contain spaces or null characters")
 		return
 	}
 	rules := make([]string, len(args)-3)
 	for i, a := range args[3:] {
 		rules[i] = string(a)
 	}
-	err := c.changeUsers(func(all *users.Users) (users.Change, error) {
-		r, err := all.WithRules(name, rules, c.aclOptions())
+	err := r.ChangeUsers(func(all *users.Users) (users.Change, error) {
+		r, err := all.WithRules(name, rules, aclOptions(r))
 		return users.Change{Set: []users.Record{r}}, err
 	})
-	c.okOr(err)
+	okOr(r, err)
 }
 
-func (c *Client) okOr(err error) {
-	if err != nil {
-		c.out.Error(err.Error())
-		return
-	}
-	c.out.OK()
-}
-
-func aclDelUser(c *Client, args [][]byte) {
+func aclDelUser(r *client.Request, args [][]byte) {
 	deleted := 0
-	err := c.changeUsers(func(all *users.Users) (users.Change, error) {
+	err := r.ChangeUsers(func(all *users.Users) (users.Change, error) {
 		var change users.Change
 		for _, a := range args[2:] {
 			name := string(a)
@@ -118,86 +105,86 @@ func aclDelUser(c *Client, args [][]byte) {
 		return change, nil
 	})
 	if err != nil {
-		c.out.Error(err.Error())
+		r.Out.Error(err.Error())
 		return
 	}
-	c.out.Int(int64(deleted))
+	r.Out.Int(int64(deleted))
 }
 
-func aclGetUser(c *Client, args [][]byte) {
-	a := c.users.Get(string(args[2]))
+func aclGetUser(r *client.Request, args [][]byte) {
+	a := r.Users().Get(string(args[2]))
 	if a == nil {
-		c.out.Null()
+		r.Out.Null()
 		return
 	}
-	c.out.Map(6)
-	c.out.BulkString("flags")
+	r.Out.Map(6)
+	r.Out.BulkString("flags")
 	flags := a.Flags()
-	c.out.Set(len(flags))
+	r.Out.Set(len(flags))
 	for _, f := range flags {
-		c.out.BulkString(f)
+		r.Out.BulkString(f)
 	}
-	c.out.BulkString("passwords")
-	c.strings(a.Passwords())
-	c.writeSelector(a.Selectors()[0])
-	c.out.BulkString("selectors")
+	r.Out.BulkString("passwords")
+	list(r, a.Passwords())
+	writeSelector(r, a.Selectors()[0])
+	r.Out.BulkString("selectors")
 	others := a.Selectors()[1:]
-	c.out.Array(len(others))
+	r.Out.Array(len(others))
 	for _, s := range others {
-		c.out.Map(3)
-		c.writeSelector(s)
+		r.Out.Map(3)
+		writeSelector(r, s)
 	}
 }
 
 // writeSelector writes three fields.
-func (c *Client) writeSelector(s *acl.Selector) {
+func writeSelector(r *client.Request, s *acl.Selector) {
 	for _, field := range [][2]string{{"commands", s.Commands()}, {"keys", s.Keys()}, {"channels", s.Channels()}} {
-		c.out.BulkString(field[0])
-		c.out.BulkString(field[1])
+		r.Out.BulkString(field[0])
+		r.Out.BulkString(field[1])
 	}
 }
 
-func aclList(c *Client, _ [][]byte) {
-	all := c.users.All()
-	c.out.Array(len(all))
+func aclList(r *client.Request, _ [][]byte) {
+	all := r.Users().All()
+	r.Out.Array(len(all))
 	for _, a := range all {
-		c.out.BulkString(a.Line())
+		r.Out.BulkString(a.Line())
 	}
 }
 
-func aclUsers(c *Client, _ [][]byte) {
-	all := c.users.All()
-	c.out.Array(len(all))
+func aclUsers(r *client.Request, _ [][]byte) {
+	all := r.Users().All()
+	r.Out.Array(len(all))
 	for _, a := range all {
-		c.out.BulkString(a.Name)
+		r.Out.BulkString(a.Name)
 	}
 }
 
-func aclDryRun(c *Client, args [][]byte) {
-	a := c.users.Get(string(args[2]))
+func aclDryRun(r *client.Request, args [][]byte) {
+	a := r.Users().Get(string(args[2]))
 	if a == nil {
-		c.out.Error("ERR User '" + string(args[2]) + "' not found")
+		r.Out.Error("ERR User '" + string(args[2]) + "' not found")
 		return
 	}
 	run := args[3:]
 	spec, _ := command.Lookup(run)
 	switch {
 	case spec == nil || spec.Internal():
-		c.out.Error("ERR Command '" + string(args[3]) + "' not found")
+		r.Out.Error("ERR Command '" + string(args[3]) + "' not found")
 		return
 	case !spec.CheckArity(len(run)):
-		c.out.Error(command.ErrArity(spec))
+		r.Out.Error(command.ErrArity(spec))
 		return
 	}
 	switch d := a.Judge(spec, run); d.Reason {
 	case command.Allowed:
-		c.out.OK()
+		r.Out.OK()
 	case command.DeniedCommand:
-		c.out.BulkString("This user has no permissions to run the '" + spec.Name + "' command")
+		r.Out.BulkString("This user has no permissions to run the '" + spec.Name + "' command")
 	case command.DeniedKey:
-		c.out.BulkString("This user has no permissions to access the '" + string(run[d.Arg]) + "' key")
+		r.Out.BulkString("This user has no permissions to access the '" + string(run[d.Arg]) + "' key")
 	case command.DeniedChannel:
-		c.out.BulkString("This user has no permissions to access the '" + string(run[d.Arg]) + "' channel")
+		r.Out.BulkString("This user has no permissions to access the '" + string(run[d.Arg]) + "' channel")
 	}
 }
 
@@ -207,45 +194,45 @@ const (
 	passwordBitsMax = 4096
 )
 
-func aclGenPass(c *Client, args [][]byte) {
+func aclGenPass(r *client.Request, args [][]byte) {
 	bits := int64(passwordBits)
 	switch len(args) {
 	case 2:
 	case 3:
 		var ok bool
 		if bits, ok = parseInt(args[2]); !ok {
-			c.out.Error(command.ErrNotInteger)
+			r.Out.Error(command.ErrNotInteger)
 			return
 		}
 		if bits <= 0 || bits > passwordBitsMax {
-			c.out.Error("ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096")
+			r.Out.Error("ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096")
 			return
 		}
 	default:
-		c.wrongSubcommand("ACL", args)
+		wrongSubcommand(r, "ACL", args)
 		return
 	}
 	const digitBits = 4
 	digits := (bits + digitBits - 1) / digitBits
 	secret := make([]byte, passwordBitsMax/8)
 	_, _ = rand.Read(secret) // never fails
-	c.out.BulkString(hex.EncodeToString(secret)[:digits])
+	r.Out.BulkString(hex.EncodeToString(secret)[:digits])
 }
 
 const errNoACLFile = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration."
 
-func aclLoad(c *Client, _ [][]byte) {
-	path := c.settings.ACLFile
+func aclLoad(r *client.Request, _ [][]byte) {
+	path := r.Settings().ACLFile
 	if path == "" {
-		c.out.Error(errNoACLFile)
+		r.Out.Error(errNoACLFile)
 		return
 	}
-	records, err := users.ReadFile(path, c.aclOptions())
+	records, err := users.ReadFile(path, aclOptions(r))
 	if err != nil {
-		c.out.Error("ERR " + err.Error() + "; the users are as they were")
+		r.Out.Error("ERR " + err.Error() + "; the users are as they were")
 		return
 	}
-	err = c.changeUsers(func(all *users.Users) (users.Change, error) {
+	err = r.ChangeUsers(func(all *users.Users) (users.Change, error) {
 		change := users.Change{Set: records}
 		for _, a := range all.All() {
 			named := func(r users.Record) bool { return r.Name == a.Name }
@@ -254,72 +241,72 @@ func aclLoad(c *Client, _ [][]byte) {
 			}
 		}
 		if !slices.ContainsFunc(records, func(r users.Record) bool { return r.Name == users.Default }) {
-			change.Set = append(slices.Clone(records), users.Record{Name: users.Default, Rules: users.DefaultRules(c.settings.RequirePass)})
+			change.Set = append(slices.Clone(records), users.Record{Name: users.Default, Rules: users.DefaultRules(r.Settings().RequirePass)})
 		}
 		return change, nil
 	})
-	c.okOr(err)
+	okOr(r, err)
 }
 
-func aclSave(c *Client, _ [][]byte) {
-	path := c.settings.ACLFile
+func aclSave(r *client.Request, _ [][]byte) {
+	path := r.Settings().ACLFile
 	if path == "" {
-		c.out.Error(errNoACLFile)
+		r.Out.Error(errNoACLFile)
 		return
 	}
-	if err := c.users.WriteFile(path); err != nil {
-		c.out.Error("ERR There was an error trying to save the ACLs. Please check the server logs for more information: " + err.Error())
+	if err := r.Users().WriteFile(path); err != nil {
+		r.Out.Error("ERR There was an error trying to save the ACLs. Please check the server logs for more information: " + err.Error())
 		return
 	}
-	c.out.OK()
+	r.Out.OK()
 }
 
 // logEntries is how many entries ACL LOG shows unasked.
 const logEntries = 10
 
-func aclLog(c *Client, args [][]byte) {
+func (h *userCommands) log(r *client.Request, args [][]byte) {
 	n := int64(logEntries)
 	switch {
 	case len(args) > 3:
-		c.wrongSubcommand("ACL", args)
+		wrongSubcommand(r, "ACL", args)
 		return
 	case len(args) == 3 && fold(args[2]) == "reset":
-		c.stats.ACLLog.Reset()
-		c.out.OK()
+		h.stats.ACLLog.Reset()
+		r.Out.OK()
 		return
 	case len(args) == 3:
 		var ok bool
 		if n, ok = parseInt(args[2]); !ok {
-			c.out.Error(command.ErrNotInteger)
+			r.Out.Error(command.ErrNotInteger)
 			return
 		}
 	}
-	entries := c.stats.ACLLog.Newest(int(min(max(n, 0), 1<<30)))
+	entries := h.stats.ACLLog.Newest(int(min(max(n, 0), 1<<30)))
 	now := time.Now()
-	c.out.Array(len(entries))
+	r.Out.Array(len(entries))
 	for _, e := range entries {
-		c.out.Map(10)
-		c.out.BulkString("count")
-		c.out.Int(int64(e.Count))
+		r.Out.Map(10)
+		r.Out.BulkString("count")
+		r.Out.Int(int64(e.Count))
 		for _, field := range [][2]string{{"reason", e.Reason}, {"context", e.Context}, {"object", e.Object}, {"username", e.User}} {
-			c.out.BulkString(field[0])
-			c.out.BulkString(field[1])
+			r.Out.BulkString(field[0])
+			r.Out.BulkString(field[1])
 		}
-		c.out.BulkString("age-seconds")
-		c.out.Double(float64(now.Sub(e.At).Milliseconds()) / 1000)
-		c.out.BulkString("client-info")
-		c.out.BulkString(e.Client)
-		c.out.BulkString("entry-id")
-		c.out.Int(e.ID)
-		c.out.BulkString("timestamp-created")
-		c.out.Int(e.Since.UnixMilli())
-		c.out.BulkString("timestamp-last-updated")
-		c.out.Int(e.At.UnixMilli())
+		r.Out.BulkString("age-seconds")
+		r.Out.Double(float64(now.Sub(e.At).Milliseconds()) / 1000)
+		r.Out.BulkString("client-info")
+		r.Out.BulkString(e.Client)
+		r.Out.BulkString("entry-id")
+		r.Out.Int(e.ID)
+		r.Out.BulkString("timestamp-created")
+		r.Out.Int(e.Since.UnixMilli())
+		r.Out.BulkString("timestamp-last-updated")
+		r.Out.Int(e.At.UnixMilli())
 	}
 }
 
-func aclHelp(c *Client, _ [][]byte) {
-	c.help("ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+func aclHelp(r *client.Request, _ [][]byte) {
+	help(r, "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
 		"CAT [<category>]", "    The categories of commands, or the commands of one.",
 		"DELUSER <username> [<username> ...]", "    Delete users, and cut their connections off.",
 		"DRYRUN <username> <command> [<arg> ...]", "    Tell whether a user may run a command, and do not run it.",

@@ -1,31 +1,18 @@
-package server_test
+package admin_test
 
 import (
-	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"lockstep/engine/command"
-	"lockstep/proto/admin"
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // What the world tells of its memory.
-func (w *world) MemoryFacts() admin.MemoryFacts {
-	return admin.MemoryFacts{
-		UsedBytes: 8 << 20, PeakBytes: 9 << 20, OverheadBytes: 1 << 20, AllocatedBytes: 10 << 20, ActiveBytes: 11 << 20,
-		ResidentBytes: 12 << 20, RSSBytes: 13 << 20, ClientBytes: 1000, Keys: 10,
-		Databases: []admin.DatabaseMemory{{DB: 0, Keys: 10, Volatile: 2, MainBytes: 480, ExpiryBytes: 64}},
-	}
-}
-func (w *world) ConfigRewrite() error {
-	return errors.New("ERR The server is running without a config file")
-}
-func (w *world) FreeMemory()         {}
-func (w *world) MallocStats() string { return "bytes\n" }
-
 // latencyScripts are conversations with a server that has nothing to tell yet.
 var latencyScripts = map[string]string{
 	"latency": `
@@ -49,18 +36,11 @@ var latencyScripts = map[string]string{
 		EXEC`,
 }
 
-// inBoth runs a script as it is, and in RESP3.
-func inBoth(t *testing.T, ours, redis, name, script string) {
-	t.Helper()
-	compare(t, ours, redis, name, commands(t, script))
-	compare(t, ours, redis, name+", RESP3", commands(t, "HELLO 3\n"+script))
-}
-
 func TestLatencyAnswersAsRedisDoes(t *testing.T) {
-	redis := startRedis(t)
-	n := startNode(t, 1)
+	redis := prototest.StartRedis(t)
+	n := prototest.StartNode(t, 1)
 	for name, script := range latencyScripts {
-		inBoth(t, n.addr, redis, name, script)
+		prototest.InBoth(t, n.Addr, redis, name, script)
 	}
 }
 
@@ -68,32 +48,32 @@ func TestLatencyAnswersAsRedisDoes(t *testing.T) {
 // told to sleep. They take note of nothing else: what else takes long, on a busy
 // machine, would be an event of its own.
 func TestLatencyHasRedissForm(t *testing.T) {
-	redis := startRedis(t, "--enable-debug-command", "yes")
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.DebugFor = "yes" })
+	redis := prototest.StartRedis(t, "--enable-debug-command", "yes")
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.DebugFor = "yes" })
 	note := func(c *respconn.Conn, ms int64) {
-		if c.Net().RemoteAddr().String() == n.addr {
-			n.stats.Latency.SetThreshold(ms)
+		if c.Net().RemoteAddr().String() == n.Addr {
+			n.Stats.Latency.SetThreshold(ms)
 		} else {
-			do(t, c, "CONFIG", "SET", "latency-monitor-threshold", strconv.FormatInt(ms, 10))
+			prototest.Do(t, c, "CONFIG", "SET", "latency-monitor-threshold", strconv.FormatInt(ms, 10))
 		}
 	}
 	for _, proto := range []string{"2", "3"} {
 		var said [2]string
-		for i, addr := range []string{redis, n.addr} {
-			c := dial(t, addr)
-			do(t, c, "HELLO", proto)
-			do(t, c, "LATENCY", "RESET")
-			do(t, c, "CONFIG", "RESETSTAT")
+		for i, addr := range []string{redis, n.Addr} {
+			c := prototest.Dial(t, addr)
+			prototest.Do(t, c, "HELLO", proto)
+			prototest.Do(t, c, "LATENCY", "RESET")
+			prototest.Do(t, c, "CONFIG", "RESETSTAT")
 			note(c, 500)
-			do(t, c, "DEBUG", "SLEEP", "0.6")
+			prototest.Do(t, c, "DEBUG", "SLEEP", "0.6")
 			note(c, 0)
 			for _, args := range [][]string{{"LATENCY", "LATEST"}, {"LATENCY", "HISTORY", "command"}, {"LATENCY", "HISTOGRAM", "DEBUG", "nothing"}, {"LATENCY", "RESET", "command"}, {"LATENCY", "RESET"}} {
-				said[i] += numbers.ReplaceAllString(do(t, c, args...), ":<number>") + "\n"
+				said[i] += numbers.ReplaceAllString(prototest.Do(t, c, args...), ":<number>") + "\n"
 			}
 		}
 		if said[0] != said[1] {
-			t.Errorf("RESP%s:\n%s", proto, difference(said[0], said[1]))
+			t.Errorf("RESP%s:\n%s", proto, prototest.Difference(said[0], said[1]))
 		}
 	}
 }
@@ -102,13 +82,13 @@ func TestLatencyHasRedissForm(t *testing.T) {
 var numbers = regexp.MustCompile(`:\d{2,}`)
 
 func TestConfigRewriteAnswersAsRedisDoes(t *testing.T) {
-	inBoth(t, startNode(t, 1).addr, startRedis(t), "config rewrite", "CONFIG REWRITE\nCONFIG REWRITE x")
+	prototest.InBoth(t, prototest.StartNode(t, 1).Addr, prototest.StartRedis(t), "config rewrite", "CONFIG REWRITE\nCONFIG REWRITE x")
 }
 
 func TestMemoryAnswersAsRedisDoes(t *testing.T) {
-	redis := startRedis(t)
-	n := startNode(t, 1)
-	inBoth(t, n.addr, redis, "memory", `
+	redis := prototest.StartRedis(t)
+	n := prototest.StartNode(t, 1)
+	prototest.InBoth(t, n.Addr, redis, "memory", `
 		MEMORY
 		MEMORY NOTHING
 		MEMORY USAGE
@@ -133,22 +113,22 @@ func TestMemoryAnswersAsRedisDoes(t *testing.T) {
 
 // MEMORY STATS has Redis's fields in Redis's order, and of Redis's types.
 func TestMemoryStatsHaveRedissForm(t *testing.T) {
-	redis := dial(t, startRedis(t))
-	ours := dial(t, startNode(t, 1).addr)
-	do(t, redis, "SET", "a", "1")
+	redis := prototest.Dial(t, prototest.StartRedis(t))
+	ours := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
+	prototest.Do(t, redis, "SET", "a", "1")
 	// Redis looks at its allocator some ten times a second; before the first
 	// time it has no ratio to give, and says nan.
-	until(t, "redis-server looked at its allocator", func() bool {
-		return !strings.Contains(do(t, redis, "MEMORY", "STATS"), "nan")
+	prototest.Until(t, "redis-server looked at its allocator", func() bool {
+		return !strings.Contains(prototest.Do(t, redis, "MEMORY", "STATS"), "nan")
 	})
 	for _, proto := range []string{"2", "3"} {
 		var said [2]string
 		for i, c := range []*respconn.Conn{redis, ours} {
-			do(t, c, "HELLO", proto)
-			said[i] = memoryValues.ReplaceAllString(do(t, c, "MEMORY", "STATS"), "$1<value>")
+			prototest.Do(t, c, "HELLO", proto)
+			said[i] = memoryValues.ReplaceAllString(prototest.Do(t, c, "MEMORY", "STATS"), "$1<value>")
 		}
 		if said[0] != said[1] {
-			t.Errorf("RESP%s:\n%s", proto, difference(said[0], said[1]))
+			t.Errorf("RESP%s:\n%s", proto, prototest.Difference(said[0], said[1]))
 		}
 	}
 }
@@ -158,7 +138,7 @@ var memoryValues = regexp.MustCompile(`(:|,|")-?[\d.]+(e[+-]?\d+)?"?`)
 
 // MEMORY USAGE grows with what a key holds, and looks at no key's clock.
 func TestMemoryUsageIsThatOfTheKey(t *testing.T) {
-	c := dial(t, startNode(t, 1).addr)
+	c := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	usage := func(key string) int {
 		v, err := c.Do("MEMORY", "USAGE", key)
 		if err != nil || v.Kind != ':' {
@@ -170,10 +150,10 @@ func TestMemoryUsageIsThatOfTheKey(t *testing.T) {
 		}
 		return n
 	}
-	do(t, c, "SET", "small", "x")
-	do(t, c, "SET", "large", strings.Repeat("x", 100_000))
+	prototest.Do(t, c, "SET", "small", "x")
+	prototest.Do(t, c, "SET", "large", strings.Repeat("x", 100_000))
 	for i := range 1000 {
-		do(t, c, "HSET", "hash", strconv.Itoa(i), strings.Repeat("y", 100))
+		prototest.Do(t, c, "HSET", "hash", strconv.Itoa(i), strings.Repeat("y", 100))
 	}
 	if small := usage("small"); small < 40 || small > 200 {
 		t.Errorf("a small key takes %d bytes", small)
@@ -184,20 +164,20 @@ func TestMemoryUsageIsThatOfTheKey(t *testing.T) {
 	if hash := usage("hash"); hash < 100_000 || hash > 400_000 {
 		t.Errorf("a hash of 100,000 bytes takes %d", hash)
 	}
-	do(t, c, "MULTI")
-	do(t, c, "MEMORY", "USAGE", "large")
-	do(t, c, "DEL", "small")
-	if got := do(t, c, "EXEC"); !strings.HasPrefix(got, "*2\n  :100") {
+	prototest.Do(t, c, "MULTI")
+	prototest.Do(t, c, "MEMORY", "USAGE", "large")
+	prototest.Do(t, c, "DEL", "small")
+	if got := prototest.Do(t, c, "EXEC"); !strings.HasPrefix(got, "*2\n  :100") {
 		t.Errorf("in a transaction that writes it says %s", got)
 	}
 }
 
 func TestMemorySpeaksInWords(t *testing.T) {
-	c := dial(t, startNode(t, 1).addr)
-	if got := do(t, c, "MEMORY", "DOCTOR"); !strings.Contains(got, "Nothing stands out") {
+	c := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
+	if got := prototest.Do(t, c, "MEMORY", "DOCTOR"); !strings.Contains(got, "Nothing stands out") {
 		t.Error(got)
 	}
-	if got := do(t, c, "MEMORY", "MALLOC-STATS"); got != `"bytes\n"` {
+	if got := prototest.Do(t, c, "MEMORY", "MALLOC-STATS"); got != `"bytes\n"` {
 		t.Error(got)
 	}
 }
@@ -205,7 +185,7 @@ func TestMemorySpeaksInWords(t *testing.T) {
 // The list of Redis's commands has all that redis-server has, and LOCKSTEP
 // COMMANDS tells of each of them, and of our own.
 func TestEveryCommandIsToldOf(t *testing.T) {
-	redis, ours := dial(t, startRedis(t)), dial(t, startNode(t, 1).addr)
+	redis, ours := prototest.Dial(t, prototest.StartRedis(t)), prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	listed := map[string]bool{}
 	for _, c := range command.RedisCommands() {
 		listed[c.Name] = true

@@ -1,4 +1,4 @@
-package server_test
+package admin_test
 
 import (
 	"slices"
@@ -7,24 +7,25 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/proto/admin"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // What CLUSTER tells of nodes, and of the connections between them.
 func TestClusterTellsOfItsNodes(t *testing.T) {
-	n := startNode(t, 1)
-	n.mode.Store("cluster")
+	n := prototest.StartNode(t, 1)
+	n.ShownMode.Store("cluster")
 	id := func(digit string) string { return strings.Repeat(digit, 40) }
-	n.nodes = []admin.ClusterNode{{SlotNode: admin.SlotNode{ID: id("c")}}}
-	n.links = []admin.ClusterLink{{Node: id("b"), Outgoing: true, SinceMs: 1700000000123, QueuedBytes: 7}, {Node: id("c"), SinceMs: 1700000000456}}
-	c := dial(t, n.addr)
+	n.Nodes = []admin.ClusterNode{{SlotNode: admin.SlotNode{ID: id("c")}}}
+	n.Links = []admin.ClusterLink{{Node: id("b"), Outgoing: true, SinceMs: 1700000000123, QueuedBytes: 7}, {Node: id("c"), SinceMs: 1700000000456}}
+	c := prototest.Dial(t, n.Addr)
 	for _, step := range []struct{ line, want string }{
 		{"CLUSTER COUNT-FAILURE-REPORTS " + id("c"), ":0"},
 		{"CLUSTER MYSHARDID", `"` + id("5") + `"`},
 		{"CLUSTER LINKS", `*2 *12 "direction" "to" "node" "` + id("b") + `" "create-time" :1700000000123 "events" "rw" "send-buffer-allocated" :7 "send-buffer-used" :7 ` +
 			`*12 "direction" "from" "node" "` + id("c") + `" "create-time" :1700000000456 "events" "r" "send-buffer-allocated" :0 "send-buffer-used" :0`},
 	} {
-		if got := strings.Join(strings.Fields(do(t, c, strings.Fields(step.line)...)), " "); got != step.want {
+		if got := strings.Join(strings.Fields(prototest.Do(t, c, strings.Fields(step.line)...)), " "); got != step.want {
 			t.Errorf("%s: %s, want %s", step.line, got, step.want)
 		}
 	}
@@ -32,9 +33,9 @@ func TestClusterTellsOfItsNodes(t *testing.T) {
 
 // What would change the cluster is refused, with the reason.
 func TestChangesOfTheClusterAreRefusedInWords(t *testing.T) {
-	n := startNode(t, 1)
-	n.mode.Store("cluster")
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	n.ShownMode.Store("cluster")
+	c := prototest.Dial(t, n.Addr)
 	for _, line := range []string{
 		"ADDSLOTS 1 2", "ADDSLOTSRANGE 1 2", "BUMPEPOCH", "DELSLOTS 1", "DELSLOTSRANGE 1 2", "FAILOVER", "FAILOVER FORCE", "FLUSHSLOTS",
 		"FORGET x", "MEET a 1", "REPLICATE x", "RESET", "RESET HARD", "SET-CONFIG-EPOCH 5", "SETSLOT 1 STABLE",
@@ -42,7 +43,7 @@ func TestChangesOfTheClusterAreRefusedInWords(t *testing.T) {
 		words := strings.Fields(line)
 		why := command.Refused("cluster|" + strings.ToLower(words[0]))
 		want := "-ERR CLUSTER " + words[0] + " is refused: " + why
-		if got := do(t, c, append([]string{"CLUSTER"}, words...)...); got != want || why == "" {
+		if got := prototest.Do(t, c, append([]string{"CLUSTER"}, words...)...); got != want || why == "" {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
@@ -51,7 +52,7 @@ func TestChangesOfTheClusterAreRefusedInWords(t *testing.T) {
 // COMMAND LIST has the subcommands, too, filtered or not, and with COMMAND DOCS
 // every command of redis-server's that is here.
 func TestListsOfCommandsAreRediss(t *testing.T) {
-	redis, ours := dial(t, startRedis(t)), dial(t, startNode(t, 1).addr)
+	redis, ours := prototest.Dial(t, prototest.StartRedis(t)), prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	for _, args := range [][]string{
 		{"COMMAND", "LIST"}, {"COMMAND", "LIST", "FILTERBY", "PATTERN", "c*"}, {"COMMAND", "LIST", "FILTERBY", "ACLCAT", "dangerous"}, {"COMMAND", "DOCS"},
 	} {

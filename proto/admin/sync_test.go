@@ -1,4 +1,4 @@
-package server_test
+package admin_test
 
 import (
 	"regexp"
@@ -6,15 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // TestSyncBetweenOthers sends SYNC behind a long reply: what stands before it is
 // answered, and then comes the file with its mark.
 func TestSyncBetweenOthers(t *testing.T) {
-	n := startNode(t, 1)
-	n.copied = []byte("REDIS0010")
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	n.Copied = []byte("REDIS0010")
+	c := prototest.Dial(t, n.Addr)
 	long := strings.Repeat("x", 1000)
 	var raw []byte
 	for _, args := range [][]string{{"REPLCONF", "capa", "eof"}, {"ECHO", long}, {"SYNC"}} {

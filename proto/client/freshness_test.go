@@ -1,43 +1,44 @@
-package server_test
+package client_test
 
 import (
 	"strings"
 	"testing"
 
 	"lockstep/cluster"
+	"lockstep/tests/prototest"
 )
 
 // TestTokens expects a token to name the shards that the connection has used, and
 // those alone, and to be refused where it is none.
 func TestTokens(t *testing.T) {
-	n := startNode(t, 3)
-	c := dial(t, n.addr)
-	if got := do(t, c, "LOCKSTEP", "TOKEN"); got != `""` {
+	n := prototest.StartNode(t, 3)
+	c := prototest.Dial(t, n.Addr)
+	if got := prototest.Do(t, c, "LOCKSTEP", "TOKEN"); got != `""` {
 		t.Errorf("a connection that has done nothing: %s", got)
 	}
 	// The slots of foo and bar, 12182 and 5061, are the test's shards 2 and 0.
-	do(t, c, "SET", "foo", "1")
-	if got := do(t, c, "LOCKSTEP", "TOKEN"); got != `"2:1"` {
+	prototest.Do(t, c, "SET", "foo", "1")
+	if got := prototest.Do(t, c, "LOCKSTEP", "TOKEN"); got != `"2:1"` {
 		t.Errorf("after a write on shard 2: %s", got)
 	}
-	do(t, c, "MULTI")
-	do(t, c, "SET", "bar", "1")
-	do(t, c, "EXEC")
-	if got := do(t, c, "LOCKSTEP", "TOKEN"); got != `"0:1,2:1"` {
+	prototest.Do(t, c, "MULTI")
+	prototest.Do(t, c, "SET", "bar", "1")
+	prototest.Do(t, c, "EXEC")
+	if got := prototest.Do(t, c, "LOCKSTEP", "TOKEN"); got != `"0:1,2:1"` {
 		t.Errorf("after a transaction on shard 0: %s", got)
 	}
-	do(t, c, "DBSIZE")
-	token := do(t, c, "LOCKSTEP", "TOKEN")
+	prototest.Do(t, c, "DBSIZE")
+	token := prototest.Do(t, c, "LOCKSTEP", "TOKEN")
 	if token != `"0:1,1:0,2:1"` {
 		t.Errorf("after a command on all shards: %s", token)
 	}
-	other := dial(t, n.addr)
-	do(t, other, "READONLY")
+	other := prototest.Dial(t, n.Addr)
+	prototest.Do(t, other, "READONLY")
 	for _, step := range []struct{ line, want string }{
 		{"LOCKSTEP WAITFOR " + strings.Trim(token, `"`), ":1"}, {"LOCKSTEP WAITFOR 2:1 0", ":1"}, {"LOCKSTEP WAITFOR 2:2 1", ":0"}, {"GET foo", `"1"`},
 		{"LOCKSTEP TOKEN", `"0:1,1:0,2:1"`}, {"LOCKSTEP STALENESS 250", "+OK"}, {"LOCKSTEP STALENESS 0", "+OK"},
 	} {
-		if got := do(t, other, strings.Fields(step.line)...); got != step.want {
+		if got := prototest.Do(t, other, strings.Fields(step.line)...); got != step.want {
 			t.Errorf("%s: %s, not %s", step.line, got, step.want)
 		}
 	}
@@ -45,7 +46,7 @@ func TestTokens(t *testing.T) {
 		"LOCKSTEP WAITFOR x", "LOCKSTEP WAITFOR 3:1", "LOCKSTEP WAITFOR 1:1,1:2", "LOCKSTEP WAITFOR 1:-1", "LOCKSTEP WAITFOR 1:1,", "LOCKSTEP WAITFOR 1:1 -1",
 		"LOCKSTEP WAITFOR 1:1 60001", "LOCKSTEP WAITFOR 1:1 1 1", "LOCKSTEP STALENESS x", "LOCKSTEP STALENESS -1", "LOCKSTEP STALENESS 99999999999",
 	} {
-		if got := do(t, other, strings.Fields(line)...); !strings.HasPrefix(got, "-ERR ") {
+		if got := prototest.Do(t, other, strings.Fields(line)...); !strings.HasPrefix(got, "-ERR ") {
 			t.Errorf("%s: %s", line, got)
 		}
 	}
@@ -54,11 +55,11 @@ func TestTokens(t *testing.T) {
 // TestReadsUnderAWatchAreOfTheLeader: what is watched is what is true, so what is read
 // under a watch must be, too, or EXEC would overwrite what the client has not seen.
 func TestReadsUnderAWatchAreOfTheLeader(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
-	do(t, c, "SET", "k", "1")
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "SET", "k", "1")
 	staleFails := func(_ int, call *cluster.Call) error { return when(call.Stale, cluster.ErrNoLeader) }
-	n.exec.lost.Store(&staleFails)
+	n.Exec.Lost.Store(&staleFails)
 	stale := "-CLUSTERDOWN"
 	for _, step := range []struct{ line, want string }{
 		{"READONLY", "+OK"}, {"GET k", stale}, {"SCAN 0", stale},
@@ -66,7 +67,7 @@ func TestReadsUnderAWatchAreOfTheLeader(t *testing.T) {
 		{"WATCH k", "+OK"}, {"GET k", `"2"`}, {"UNWATCH", "+OK"}, {"GET k", stale},
 		{"READWRITE", "+OK"}, {"GET k", `"2"`},
 	} {
-		if got := do(t, c, strings.Fields(step.line)...); !strings.HasPrefix(got, step.want) {
+		if got := prototest.Do(t, c, strings.Fields(step.line)...); !strings.HasPrefix(got, step.want) {
 			t.Errorf("%s: %s, not %s", step.line, got, step.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package server_test
+package client_test
 
 import (
 	"bufio"
@@ -8,18 +8,20 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // monitored is what a monitor sees of a script, up to the ECHO at its end.
 func monitored(t *testing.T, addr, script string) string {
 	t.Helper()
-	m := dial(t, addr)
-	if got := do(t, m, "MONITOR"); got != "+OK" {
+	m := prototest.Dial(t, addr)
+	if got := prototest.Do(t, m, "MONITOR"); got != "+OK" {
 		t.Fatal(got)
 	}
-	c := dial(t, addr)
-	if err := c.Write([]byte(commands(t, script+"\nECHO end-of-script\n"))); err != nil {
+	c := prototest.Dial(t, addr)
+	if err := c.Write([]byte(prototest.Commands(t, script+"\nECHO end-of-script\n"))); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
@@ -52,45 +54,45 @@ var monitorScripts = map[string]string{
 }
 
 func TestMonitorShowsWhatRedisShows(t *testing.T) {
-	redis := startRedis(t)
+	redis := prototest.StartRedis(t)
 	for _, shards := range []int{1, 3} {
-		n := startNode(t, shards)
+		n := prototest.StartNode(t, shards)
 		for name, script := range monitorScripts {
-			if want, got := monitored(t, redis, script), monitored(t, n.addr, script); want != got {
-				t.Errorf("%s, %d shards:\n%s", name, shards, difference(want, got))
+			if want, got := monitored(t, redis, script), monitored(t, n.Addr, script); want != got {
+				t.Errorf("%s, %d shards:\n%s", name, shards, prototest.Difference(want, got))
 			}
 		}
 	}
-	n := startNode(t, 1)
-	inBoth(t, n.addr, redis, "refused", "MONITOR x\nMULTI\nMONITOR\nPING\nEXEC")
+	n := prototest.StartNode(t, 1)
+	prototest.InBoth(t, n.Addr, redis, "refused", "MONITOR x\nMULTI\nMONITOR\nPING\nEXEC")
 }
 
 // A client that monitors sees itself, its replies first; RESET ends that.
 func TestWhoMonitorsMayGoOn(t *testing.T) {
-	redis := startRedis(t)
-	n := startNode(t, 1)
+	redis := prototest.StartRedis(t)
+	n := prototest.StartNode(t, 1)
 	for _, proto := range []string{"2", "3"} {
 		var said [2]string
-		for i, addr := range []string{redis, n.addr} {
-			c := dial(t, addr)
-			do(t, c, "HELLO", proto)
-			do(t, c, "MONITOR")
+		for i, addr := range []string{redis, n.Addr} {
+			c := prototest.Dial(t, addr)
+			prototest.Do(t, c, "HELLO", proto)
+			prototest.Do(t, c, "MONITOR")
 			var b strings.Builder
-			b.WriteString(do(t, c, "SET", "a", "1") + "\n")
+			b.WriteString(prototest.Do(t, c, "SET", "a", "1") + "\n")
 			for _, args := range [][]string{{"PING"}, {"ECHO", "y"}} {
-				b.WriteString(do(t, c, args...) + "\n")
+				b.WriteString(prototest.Do(t, c, args...) + "\n")
 				v, err := c.Read()
 				if err != nil {
 					t.Fatal(err)
 				}
 				b.WriteString(monitorMarks.ReplaceAllString(v.String(), "<line $1>") + "\n")
 			}
-			b.WriteString(do(t, c, "RESET") + "\n")
-			b.WriteString(do(t, c, "PING") + "\n" + do(t, c, "PING", "x"))
+			b.WriteString(prototest.Do(t, c, "RESET") + "\n")
+			b.WriteString(prototest.Do(t, c, "PING") + "\n" + prototest.Do(t, c, "PING", "x"))
 			said[i] = b.String()
 		}
 		if said[0] != said[1] {
-			t.Errorf("RESP%s:\n%s", proto, difference(said[0], said[1]))
+			t.Errorf("RESP%s:\n%s", proto, prototest.Difference(said[0], said[1]))
 		}
 	}
 }
@@ -98,9 +100,9 @@ func TestWhoMonitorsMayGoOn(t *testing.T) {
 // A monitor that does not read is cut off at the output limit, and holds up
 // nobody; one that reads meanwhile loses nothing.
 func TestASlowMonitorIsCutOff(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.NormalOutput.HardBytes = 1 << 20 })
-	slow, err := net.Dial("tcp", n.addr)
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.NormalOutput.HardBytes = 1 << 20 })
+	slow, err := net.Dial("tcp", n.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,28 +113,28 @@ func TestASlowMonitorIsCutOff(t *testing.T) {
 	if line, err := bufio.NewReaderSize(slow, 16).ReadString('\n'); err != nil || line != "+OK\r\n" {
 		t.Fatal(line, err)
 	}
-	c := dial(t, n.addr)
+	c := prototest.Dial(t, n.Addr)
 	value := strings.Repeat("x", 1<<20)
-	until(t, "the monitor is cut off", func() bool {
-		do(t, c, "SET", "a", value)
-		return n.registry.Len() == 1
+	prototest.Until(t, "the monitor is cut off", func() bool {
+		prototest.Do(t, c, "SET", "a", value)
+		return n.Registry.Len() == 1
 	})
-	if got := do(t, c, "PING"); got != "+PONG" {
+	if got := prototest.Do(t, c, "PING"); got != "+PONG" {
 		t.Error(got)
 	}
-	if n.stats.OutputClosed.Load() != 1 {
-		t.Errorf("%d connections were closed for their output", n.stats.OutputClosed.Load())
+	if n.Stats.OutputClosed.Load() != 1 {
+		t.Errorf("%d connections were closed for their output", n.Stats.OutputClosed.Load())
 	}
 }
 
 // What several clients run is seen whole and in each client's order.
 func TestMonitorSeesAllClients(t *testing.T) {
-	n := startNode(t, 1)
-	m := dial(t, n.addr)
-	do(t, m, "MONITOR")
+	n := prototest.StartNode(t, 1)
+	m := prototest.Dial(t, n.Addr)
+	prototest.Do(t, m, "MONITOR")
 	const clients, each = 4, 200
 	for i := range clients {
-		c := dial(t, n.addr)
+		c := prototest.Dial(t, n.Addr)
 		var raw []byte
 		for j := range each {
 			raw = respconn.AppendCommand(raw, "SET", fmt.Sprintf("client%d", i), fmt.Sprint(j))

@@ -1,4 +1,4 @@
-package server_test
+package client_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockstep/proto/tracking"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -51,17 +52,17 @@ func (k *talk) line(line string) {
 	who, command, _ := strings.Cut(line, " ")
 	switch command {
 	case "new":
-		c := &talker{conn: dial(k.t, k.addr)}
-		c.id = strings.TrimPrefix(do(k.t, c.conn, "CLIENT", "ID"), ":")
+		c := &talker{conn: prototest.Dial(k.t, k.addr)}
+		c.id = strings.TrimPrefix(prototest.Do(k.t, c.conn, "CLIENT", "ID"), ":")
 		k.conns[who], k.ids[c.id] = c, who
 		return
 	case "close":
 		k.conns[who].conn.Close()
 		delete(k.conns, who)
 		// The server has noticed when the connection is not listed any more.
-		probe := dial(k.t, k.addr)
+		probe := prototest.Dial(k.t, k.addr)
 		defer probe.Close()
-		until(k.t, "the connection is gone", func() bool { return strings.Count(do(k.t, probe, "CLIENT", "LIST"), "id=") == len(k.conns)+1 })
+		prototest.Until(k.t, "the connection is gone", func() bool { return strings.Count(prototest.Do(k.t, probe, "CLIENT", "LIST"), "id=") == len(k.conns)+1 })
 		return
 	}
 	for name, c := range k.conns {
@@ -537,12 +538,12 @@ var talks = map[string]string{
 // be that of a read behind the change. Redis, which registers when it reads, takes
 // it away.
 func TestOwnChangesLeaveRegistrationsStanding(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	var raw []byte
 	for _, line := range []string{"HELLO 3", "CLIENT TRACKING ON NOLOOP", "GET k", "SET k 1", "GET k"} {
 		raw = respconn.AppendCommand(raw, strings.Fields(line)...)
 	}
-	a, b := dial(t, n.addr), dial(t, n.addr)
+	a, b := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 	if err := a.Write(raw); err != nil {
 		t.Fatal(err)
 	}
@@ -551,7 +552,7 @@ func TestOwnChangesLeaveRegistrationsStanding(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	do(t, b, "SET", "k", "2")
+	prototest.Do(t, b, "SET", "k", "2")
 	if got := readNext(t, a); got != `>2 "invalidate" *1 "k"` {
 		t.Error(got)
 	}
@@ -559,9 +560,9 @@ func TestOwnChangesLeaveRegistrationsStanding(t *testing.T) {
 
 // What differs from redis-server: see docs/compatibility.md.
 func TestWhereTrackingDiffersFromRedis(t *testing.T) {
-	n := startNode(t, 1)
-	a, b := dial(t, n.addr), dial(t, n.addr)
-	do(t, a, "HELLO", "3")
+	n := prototest.StartNode(t, 1)
+	a, b := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, a, "HELLO", "3")
 	send := func(c *respconn.Conn, lines ...string) {
 		t.Helper()
 		var raw []byte
@@ -590,10 +591,10 @@ func TestWhereTrackingDiffersFromRedis(t *testing.T) {
 	// Another database has another content.
 	send(a, "GET k")
 	wants(a, `"2"`)
-	do(t, b, "SWAPDB", "0", "1")
+	prototest.Do(t, b, "SWAPDB", "0", "1")
 	wants(a, `>2 "invalidate" (null)`)
 	// A client of RESP2 is told in RESP2, whatever speaks the one that tracks.
-	id := strings.TrimPrefix(do(t, b, "CLIENT", "ID"), ":")
+	id := strings.TrimPrefix(prototest.Do(t, b, "CLIENT", "ID"), ":")
 	send(b, "SUBSCRIBE c")
 	wants(b, `*3 "subscribe" "c" :1`)
 	send(a, "CLIENT TRACKING ON REDIRECT "+id, "FLUSHALL")
@@ -604,11 +605,11 @@ func TestWhereTrackingDiffersFromRedis(t *testing.T) {
 // Of a transaction in which a client begins to listen by prefix, what is read then is in
 // doubt, too, as far as it listens.
 func TestWhatIsReadAsListeningBeginsIsInDoubt(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
-	do(t, c, "HELLO", "3")
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "HELLO", "3")
 	for _, line := range []string{"MULTI", "CLIENT TRACKING ON BCAST PREFIX k", "MGET k l", "EXEC"} {
-		do(t, c, strings.Fields(line)...)
+		prototest.Do(t, c, strings.Fields(line)...)
 	}
 	if err := c.Send("PING"); err != nil {
 		t.Fatal(err)
@@ -622,32 +623,32 @@ func TestWhatIsReadAsListeningBeginsIsInDoubt(t *testing.T) {
 
 // Who is told what and when is what redis-server tells.
 func TestTrackingIsAsRedisDoesIt(t *testing.T) {
-	ours, redis := startNode(t, 1), startRedis(t)
+	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	for name, script := range talks {
 		t.Run(name, func(t *testing.T) {
 			want := strings.Join(runTalk(t, redis, script+"\na reset\na flushall"), "\n")
-			got := strings.Join(runTalk(t, ours.addr, script+"\na reset\na flushall"), "\n")
+			got := strings.Join(runTalk(t, ours.Addr, script+"\na reset\na flushall"), "\n")
 			if got != want {
-				t.Errorf("\n%s", difference(want, got))
+				t.Errorf("\n%s", prototest.Difference(want, got))
 			}
 		})
 	}
-	until(t, "nothing is left behind", func() bool { return ours.exec.tracking.Counts() == tracking.Counts{} })
+	prototest.Until(t, "nothing is left behind", func() bool { return ours.Exec.Tracking.Counts() == tracking.Counts{} })
 }
 
 // TestPrefixesAreBounded: a client with more prefixes than anybody needs is told
 // so and keeps those it has; the last pair of many that overlaps is found.
 func TestPrefixesAreBounded(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	track := func(prefixes ...string) string {
 		args := []string{"CLIENT", "TRACKING", "ON", "BCAST"}
 		for _, p := range prefixes {
 			args = append(args, "PREFIX", p)
 		}
-		return do(t, c, args...)
+		return prototest.Do(t, c, args...)
 	}
-	do(t, c, "HELLO", "3")
+	prototest.Do(t, c, "HELLO", "3")
 	many := make([]string, 1<<12)
 	for i := range many {
 		many[i] = fmt.Sprintf("%d:", i)
@@ -658,10 +659,10 @@ func TestPrefixesAreBounded(t *testing.T) {
 	if got := track("another"); got != "-ERR too many prefixes" {
 		t.Errorf("one more: %s", got)
 	}
-	if got := n.exec.tracking.Counts().Prefixes; got != len(many) {
+	if got := n.Exec.Tracking.Counts().Prefixes; got != len(many) {
 		t.Errorf("%d prefixes, want %d", got, len(many))
 	}
-	do(t, c, "CLIENT", "TRACKING", "OFF")
+	prototest.Do(t, c, "CLIENT", "TRACKING", "OFF")
 	many[4095] = many[4000] + "x"
 	if got, want := track(many...), "-ERR Prefix '4000:' overlaps with another provided prefix '4000:x'. Prefixes for a single client must not overlap."; got != want {
 		t.Errorf("a pair that overlaps: %.150s", got)
@@ -675,11 +676,11 @@ func TestPrefixesAreBounded(t *testing.T) {
 // What came in one protocol is not sent in another one: behind RESET and HELLO 2
 // nothing stands that a client of RESP2 does not expect.
 func TestNoPushBehindAChangeOfProtocol(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	for _, change := range [][]string{{"RESET"}, {"HELLO", "2"}} {
-		c := dial(t, n.addr)
-		do(t, c, "HELLO", "3")
-		do(t, c, "CLIENT", "TRACKING", "ON")
+		c := prototest.Dial(t, n.Addr)
+		prototest.Do(t, c, "HELLO", "3")
+		prototest.Do(t, c, "CLIENT", "TRACKING", "ON")
 		// CLIENT LIST has what is before it run.
 		replies, err := c.Pipeline([]string{"GET", "k"}, []string{"SET", "k", "v"}, []string{"CLIENT", "LIST"}, change, []string{"QUIT"})
 		if err != nil || len(replies) != 5 || replies[4].String() != "+OK" {

@@ -1,4 +1,4 @@
-package server_test
+package client_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lockstep/cluster"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -14,58 +15,58 @@ import (
 // it was sent before.
 
 // ann logs in as a user who may do everything.
-func ann(t *testing.T, n *node) *respconn.Conn {
+func ann(t *testing.T, n *prototest.Node) *respconn.Conn {
 	t.Helper()
-	c := dial(t, n.addr)
-	do(t, dial(t, n.addr), "ACL", "SETUSER", "ann", "on", ">pw", "~*", "&*", "+@all")
-	if got := do(t, c, "AUTH", "ann", "pw"); got != "+OK" {
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, prototest.Dial(t, n.Addr), "ACL", "SETUSER", "ann", "on", ">pw", "~*", "&*", "+@all")
+	if got := prototest.Do(t, c, "AUTH", "ann", "pw"); got != "+OK" {
 		t.Fatal(got)
 	}
 	return c
 }
 
 // rule gives ann a rule, as a node does: clients are judged behind it.
-func rule(t *testing.T, n *node, args ...string) {
+func rule(t *testing.T, n *prototest.Node, args ...string) {
 	t.Helper()
-	if got := do(t, dial(t, n.addr), append([]string{"ACL"}, args...)...); strings.HasPrefix(got, "-") {
+	if got := prototest.Do(t, prototest.Dial(t, n.Addr), append([]string{"ACL"}, args...)...); strings.HasPrefix(got, "-") {
 		t.Fatal(got)
 	}
-	n.registry.Rejudge(n.users.Users())
+	n.Registry.Rejudge(n.Users.Users())
 }
 
 const noSet = "-NOPERM this user has no permissions to run the 'set' command"
 
 func TestAPauseEndsWithTheRulesOfTheMoment(t *testing.T) {
-	n := startNode(t, 1)
-	admin := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	admin := prototest.Dial(t, n.Addr)
 	for _, change := range [][]string{{"SETUSER", "ann", "-set"}, {"DELUSER", "ann"}} {
 		c := ann(t, n)
-		do(t, admin, "CLIENT", "PAUSE", "600000", "WRITE")
+		prototest.Do(t, admin, "CLIENT", "PAUSE", "600000", "WRITE")
 		held(t, n, c, "SET", "a", "1")
 		rule(t, n, change...)
-		do(t, admin, "CLIENT", "UNPAUSE")
+		prototest.Do(t, admin, "CLIENT", "UNPAUSE")
 		v, err := c.Read()
 		if gone := errors.Is(err, io.EOF); gone != (change[0] == "DELUSER") || !gone && v.String() != noSet {
 			t.Errorf("%s: %s, %v", change, v, err)
 		}
-		if got := do(t, admin, "GET", "a"); got != "(nil)" {
+		if got := prototest.Do(t, admin, "GET", "a"); got != "(nil)" {
 			t.Errorf("%s: a is %s", change, got)
 		}
 	}
 }
 
 func TestWhatFollowsAWaitIsJudgedBehindIt(t *testing.T) {
-	n := startNode(t, 1)
-	admin := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	admin := prototest.Dial(t, n.Addr)
 	for _, change := range [][]string{{"SETUSER", "ann", "-set"}, {"DELUSER", "ann"}} {
-		do(t, admin, "FLUSHALL")
+		prototest.Do(t, admin, "FLUSHALL")
 		c := ann(t, n)
 		if err := c.Write(append(respconn.Command("BLPOP", "list", "0"), respconn.Command("SET", "a", "1")...)); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "ann waits", func() bool { return n.stats.Blocked.Load() == 1 })
+		prototest.Until(t, "ann waits", func() bool { return n.Stats.Blocked.Load() == 1 })
 		rule(t, n, change...)
-		do(t, admin, "RPUSH", "list", "x")
+		prototest.Do(t, admin, "RPUSH", "list", "x")
 		values, err := c.Read()
 		if change[0] == "SETUSER" {
 			if err != nil || !strings.Contains(values.String(), `"x"`) {
@@ -75,71 +76,59 @@ func TestWhatFollowsAWaitIsJudgedBehindIt(t *testing.T) {
 				t.Errorf("SET behind it: %s, %v", v, err)
 			}
 		}
-		until(t, "nobody waits", func() bool { return n.stats.Blocked.Load() == 0 })
-		if got := do(t, admin, "GET", "a"); got != "(nil)" {
+		prototest.Until(t, "nobody waits", func() bool { return n.Stats.Blocked.Load() == 0 })
+		if got := prototest.Do(t, admin, "GET", "a"); got != "(nil)" {
 			t.Errorf("%s: a is %s", change, got)
 		}
 	}
 }
 
-// once makes a hook that runs f the first time.
-func once(f func()) *func() {
-	ran := false
-	hook := func() {
-		if !ran {
-			ran = true
-			f()
-		}
-	}
-	return &hook
-}
-
 func TestARuleThatComesWhileASubscriptionIsMade(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	c := ann(t, n)
-	do(t, c, "PING")
-	n.onHub.Store(once(func() { rule(t, n, "SETUSER", "ann", "resetchannels", "&other") }))
+	prototest.Do(t, c, "PING")
+	n.OnHub.Store(prototest.Once(func() { rule(t, n, "SETUSER", "ann", "resetchannels", "&other") }))
 	if err := c.Write(respconn.Command("SUBSCRIBE", "secret")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "ann is cut off", func() bool { _, err := c.Read(); return err != nil })
+	prototest.Until(t, "ann is cut off", func() bool { _, err := c.Read(); return err != nil })
 	// Its subscriptions end behind the connection.
-	other := dial(t, n.addr)
-	until(t, "nobody listens", func() bool { return do(t, other, "PUBLISH", "secret", "x") == ":0" })
+	other := prototest.Dial(t, n.Addr)
+	prototest.Until(t, "nobody listens", func() bool { return prototest.Do(t, other, "PUBLISH", "secret", "x") == ":0" })
 }
 
 func TestARuleThatComesWhileAClientBeginsToWait(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	c := ann(t, n)
-	n.exec.onShard.Store(once(func() { rule(t, n, "SETUSER", "ann", "-blpop") }))
-	if got := do(t, c, "BLPOP", "list", "0"); got != "-NOPERM this user has no permissions to run the 'blpop' command" {
+	n.Exec.OnShard.Store(prototest.Once(func() { rule(t, n, "SETUSER", "ann", "-blpop") }))
+	if got := prototest.Do(t, c, "BLPOP", "list", "0"); got != "-NOPERM this user has no permissions to run the 'blpop' command" {
 		t.Error(got)
 	}
 }
 
 func TestARuleThatComesWhileAPauseBeginsToHold(t *testing.T) {
-	n := startNode(t, 1)
-	admin, c := dial(t, n.addr), ann(t, n)
-	do(t, admin, "CLIENT", "PAUSE", "600000", "WRITE")
-	delUser := once(func() { rule(t, n, "DELUSER", "ann") })
+	n := prototest.StartNode(t, 1)
+	admin, c := prototest.Dial(t, n.Addr), ann(t, n)
+	prototest.Do(t, admin, "CLIENT", "PAUSE", "600000", "WRITE")
+	delUser := prototest.Once(func() { rule(t, n, "DELUSER", "ann") })
 	before := func(int, *cluster.Call) error { (*delUser)(); return nil }
-	n.exec.lost.Store(&before)
+	n.Exec.Lost.Store(&before)
 	// The read runs when the write behind it is held.
 	if err := c.Write(append(respconn.Command("GET", "a"), respconn.Command("SET", "a", "1")...)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "ann is cut off", func() bool { return !strings.Contains(do(t, admin, "CLIENT", "LIST"), "user=ann") })
+	prototest.Until(t, "ann is cut off", func() bool { return !strings.Contains(prototest.Do(t, admin, "CLIENT", "LIST"), "user=ann") })
 }
 
 // Entries of ACL LOG have a number of their own and two times, as since Redis 7.2; one
 // that is refused again keeps its number and the first time.
 func TestEntriesOfTheACLLogAreNumbered(t *testing.T) {
-	admin := dial(t, startNode(t, 1).addr)
-	do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+get", "+auth")
-	c := dial(t, admin.Net().RemoteAddr().String())
-	do(t, c, "AUTH", "ann", "pw")
+	admin := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
+	prototest.Do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+get", "+auth")
+	c := prototest.Dial(t, admin.Net().RemoteAddr().String())
+	prototest.Do(t, c, "AUTH", "ann", "pw")
 	for _, key := range []string{"b", "c", "b"} {
-		do(t, c, "GET", key)
+		prototest.Do(t, c, "GET", key)
 	}
 	v, err := admin.Do("ACL", "LOG")
 	if err != nil || len(v.Elems) != 2 {
@@ -170,16 +159,16 @@ func TestEntriesOfTheACLLogAreNumbered(t *testing.T) {
 
 // What is refused at EXEC stands in ACL LOG as Redis has it.
 func TestWhatIsRefusedAtExecIsLogged(t *testing.T) {
-	redis, n := startRedis(t), startNode(t, 1)
+	redis, n := prototest.StartRedis(t), prototest.StartNode(t, 1)
 	var said [2]string
-	for i, addr := range []string{redis, n.addr} {
-		admin, c := dial(t, addr), dial(t, addr)
-		do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all")
-		do(t, c, "AUTH", "ann", "pw")
-		do(t, c, "MULTI")
-		do(t, c, "SET", "a", "1")
-		do(t, admin, "ACL", "SETUSER", "ann", "-set")
-		said[i] = do(t, c, "EXEC")
+	for i, addr := range []string{redis, n.Addr} {
+		admin, c := prototest.Dial(t, addr), prototest.Dial(t, addr)
+		prototest.Do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all")
+		prototest.Do(t, c, "AUTH", "ann", "pw")
+		prototest.Do(t, c, "MULTI")
+		prototest.Do(t, c, "SET", "a", "1")
+		prototest.Do(t, admin, "ACL", "SETUSER", "ann", "-set")
+		said[i] = prototest.Do(t, c, "EXEC")
 		said[i] += newestOfLog(t, admin)
 	}
 	if said[0] != said[1] || !strings.Contains(said[1], `"multi"`) {
@@ -191,14 +180,14 @@ func TestWhatIsRefusedAtExecIsLogged(t *testing.T) {
 // more fields, at its end.
 func newestOfLog(t *testing.T, admin *respconn.Conn) string {
 	t.Helper()
-	before, _, _ := strings.Cut(do(t, admin, "ACL", "LOG"), `"age-seconds"`)
+	before, _, _ := strings.Cut(prototest.Do(t, admin, "ACL", "LOG"), `"age-seconds"`)
 	return strings.Replace(before, "*20\n", "*14\n", 1)
 }
 
 // AUTH within a transaction makes the client another user for what stands behind it,
 // as with Redis.
 func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
-	redis, n := startRedis(t), startNode(t, 1)
+	redis, n := prototest.StartRedis(t), prototest.StartNode(t, 1)
 	for _, queue := range [][]string{
 		{"SET a 1", "AUTH ann pw", "GET a", "SET a 2", "GET a"},
 		{"AUTH ann pw", "GET b", "AUTH bob pw", "SET b 3", "GET b"},
@@ -215,23 +204,23 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 		{"AUTH ann pw", "EVAL return(redis.pcall('set',KEYS[1],'12')) 1 a", "GET a"},
 	} {
 		var said [2]string
-		for i, addr := range []string{redis, n.addr} {
-			admin, c := dial(t, addr), dial(t, addr)
-			do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+@all", "-set")
-			do(t, admin, "ACL", "SETUSER", "bob", "on", ">pw", "~*", "+@all")
-			do(t, admin, "ACL", "SETUSER", "eve", "on", ">pw", "~*", "+@all", "-select")
-			do(t, admin, "ACL", "LOG", "RESET")
-			do(t, c, "MULTI")
+		for i, addr := range []string{redis, n.Addr} {
+			admin, c := prototest.Dial(t, addr), prototest.Dial(t, addr)
+			prototest.Do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+@all", "-set")
+			prototest.Do(t, admin, "ACL", "SETUSER", "bob", "on", ">pw", "~*", "+@all")
+			prototest.Do(t, admin, "ACL", "SETUSER", "eve", "on", ">pw", "~*", "+@all", "-select")
+			prototest.Do(t, admin, "ACL", "LOG", "RESET")
+			prototest.Do(t, c, "MULTI")
 			for _, command := range queue {
-				said[i] += do(t, c, strings.Fields(command)...) + "\n"
+				said[i] += prototest.Do(t, c, strings.Fields(command)...) + "\n"
 			}
-			if reply := do(t, c, "EXEC"); !strings.Contains(reply, `"proto"`) {
+			if reply := prototest.Do(t, c, "EXEC"); !strings.Contains(reply, `"proto"`) {
 				said[i] += reply
 			} else {
 				_, behind, _ := strings.Cut(reply, `"modules"`)
 				said[i] += behind
 			}
-			said[i] += "\n" + do(t, admin, "GET", "a")
+			said[i] += "\n" + prototest.Do(t, admin, "GET", "a")
 			if strings.HasPrefix(queue[1], "EVAL") {
 				continue // No node stands behind this one, to be told what scripts do.
 			}
@@ -246,7 +235,7 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 // A txn bears the rules of one user. Where its scripts would run as two, nothing runs:
 // else one of them would be judged as somebody else.
 func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	for name, rules := range map[string]string{"ann": "~a +@all -set", "bob": "~* &* +@all", "eve": "~* +@all -set"} {
 		rule(t, n, append([]string{"SETUSER", name, "on", ">pw"}, strings.Fields(rules)...)...)
 	}
@@ -266,20 +255,20 @@ func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
 		{[]string{script, "AUTH ann pw", "SORT a BY b*"}, two, 0},
 		{[]string{"AUTH ann pw", script, "AUTH eve pw", script}, two, 0},
 	} {
-		client := dial(t, n.addr)
-		do(t, client, "DEL", "a")
-		do(t, client, "MULTI")
+		client := prototest.Dial(t, n.Addr)
+		prototest.Do(t, client, "DEL", "a")
+		prototest.Do(t, client, "MULTI")
 		for _, command := range c.queue {
-			do(t, client, strings.Fields(command)...)
+			prototest.Do(t, client, strings.Fields(command)...)
 		}
-		got := do(t, client, "EXEC")
+		got := prototest.Do(t, client, "EXEC")
 		if !strings.HasPrefix(got, c.want) || strings.Count(got, "can't run this command") != c.refused {
 			t.Errorf("%q: %s", c.queue, got)
 		}
 		if c.want != two {
 			continue
 		}
-		if who, a := do(t, client, "ACL", "WHOAMI"), do(t, client, "EXISTS", "a"); who != `"default"` || a != ":0" {
+		if who, a := prototest.Do(t, client, "ACL", "WHOAMI"), prototest.Do(t, client, "EXISTS", "a"); who != `"default"` || a != ":0" {
 			t.Errorf("%q: behind it the client is %s, and %s keys are there", c.queue, who, a)
 		}
 	}
@@ -287,31 +276,31 @@ func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
 
 // What is refused is refused before anything is locked: no shard hears of it (B5).
 func TestWhatIsRefusedReachesNoShard(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	c := ann(t, n)
 	rule(t, n, "SETUSER", "ann", "resetkeys", "~mine", "-set")
 	rule(t, n, "SETUSER", "default", "resetpass", ">pw")
-	stranger := dial(t, n.addr)
-	do(t, c, "PING")
-	before := n.exec.batches.Load()
+	stranger := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "PING")
+	before := n.Exec.Batches.Load()
 	for _, command := range []string{
 		"NOTHING", "GET", "GET mine more", "CLIENT NOTHING", "SET mine 1", "GET others", "MGET mine others", "EVAL", "EXEC",
 		"MULTI", "GET others", "EXEC",
 	} {
-		if got := do(t, c, strings.Fields(command)...); !strings.HasPrefix(got, "-") && command != "MULTI" {
+		if got := prototest.Do(t, c, strings.Fields(command)...); !strings.HasPrefix(got, "-") && command != "MULTI" {
 			t.Errorf("%s: %s", command, got)
 		}
 	}
 	for _, command := range []string{"GET mine", "MULTI", "FLUSHALL"} {
-		if got := do(t, stranger, strings.Fields(command)...); !strings.HasPrefix(got, "-NOAUTH") {
+		if got := prototest.Do(t, stranger, strings.Fields(command)...); !strings.HasPrefix(got, "-NOAUTH") {
 			t.Errorf("%s: %s", command, got)
 		}
 	}
-	if heard := n.exec.batches.Load() - before; heard != 0 {
+	if heard := n.Exec.Batches.Load() - before; heard != 0 {
 		t.Errorf("the shard was asked %d times", heard)
 	}
-	do(t, c, "GET", "mine")
-	if n.exec.batches.Load() == before {
+	prototest.Do(t, c, "GET", "mine")
+	if n.Exec.Batches.Load() == before {
 		t.Error("nor is it where nothing is refused")
 	}
 }
@@ -319,22 +308,22 @@ func TestWhatIsRefusedReachesNoShard(t *testing.T) {
 // Who looks whom the rules forbid may do so with those of a moment ago: they are no reason
 // to cut off a user who has come since, or to end a wait that is allowed again.
 func TestRulesOfAMomentAgoHarmNobody(t *testing.T) {
-	n := startNode(t, 1)
-	admin, none := dial(t, n.addr), n.users.Users()
+	n := prototest.StartNode(t, 1)
+	admin, none := prototest.Dial(t, n.Addr), n.Users.Users()
 	c := ann(t, n)
-	n.registry.Rejudge(none)
-	if got := do(t, c, "PING"); got != "+PONG" {
+	n.Registry.Rejudge(none)
+	if got := prototest.Do(t, c, "PING"); got != "+PONG" {
 		t.Error(got)
 	}
 	rule(t, n, "SETUSER", "ann", "-blpop")
-	strict := n.users.Users()
+	strict := n.Users.Users()
 	rule(t, n, "SETUSER", "ann", "+blpop")
 	if err := c.Write(respconn.Command("BLPOP", "list", "0")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "ann waits", func() bool { return n.stats.Blocked.Load() == 1 })
-	n.registry.Rejudge(strict)
-	do(t, admin, "RPUSH", "list", "x")
+	prototest.Until(t, "ann waits", func() bool { return n.Stats.Blocked.Load() == 1 })
+	n.Registry.Rejudge(strict)
+	prototest.Do(t, admin, "RPUSH", "list", "x")
 	if v, err := c.Read(); err != nil || !strings.Contains(v.String(), `"x"`) {
 		t.Errorf("BLPOP: %s, %v", v, err)
 	}

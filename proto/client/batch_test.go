@@ -1,4 +1,4 @@
-package server_test
+package client_test
 
 import (
 	"fmt"
@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"lockstep/cluster"
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 )
 
 func TestAPipelineCostsFewRounds(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
-	do(t, c, "PING")
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "PING")
 	var commands [][]string
 	for i := range 50 {
 		commands = append(commands, []string{"SET", fmt.Sprint("k", i), "v"}, []string{"PING", fmt.Sprint(i)},
 			[]string{"MULTI"}, []string{"INCR", "n"}, []string{"GET", fmt.Sprint("k", i)}, []string{"EXEC"}, []string{"NOTHING"})
 	}
-	before := n.exec.batches.Load()
+	before := n.Exec.Batches.Load()
 	replies, err := c.Pipeline(commands...)
 	if err != nil {
 		t.Fatal(err)
@@ -32,14 +34,14 @@ func TestAPipelineCostsFewRounds(t *testing.T) {
 			}
 		}
 	}
-	if rounds := n.exec.batches.Load() - before; rounds > 8 {
+	if rounds := n.Exec.Batches.Load() - before; rounds > 8 {
 		t.Errorf("%d rounds for a pipeline that arrives in a few pieces", rounds)
 	}
 }
 
 func TestMutedCommandsCostNoRoundEach(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	if err := c.Send("CLIENT", "REPLY", "OFF"); err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +73,12 @@ func TestMutedCommandsCostNoRoundEach(t *testing.T) {
 // TestLargeRepliesAreNotAskedForAllAtOnce: a pipeline of reads must not make a
 // node hold all their replies at one time.
 func TestLargeRepliesAreNotAskedForAllAtOnce(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
-	do(t, c, "SET", "big", strings.Repeat("x", 1<<20))
-	do(t, c, "GET", "big")
-	do(t, c, "GET", "big")
-	before := n.exec.batches.Load()
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "SET", "big", strings.Repeat("x", 1<<20))
+	prototest.Do(t, c, "GET", "big")
+	prototest.Do(t, c, "GET", "big")
+	before := n.Exec.Batches.Load()
 	var commands [][]string
 	for range 40 {
 		commands = append(commands, []string{"GET", "big"})
@@ -84,14 +86,14 @@ func TestLargeRepliesAreNotAskedForAllAtOnce(t *testing.T) {
 	if _, err := c.Pipeline(commands...); err != nil {
 		t.Fatal(err)
 	}
-	if rounds := n.exec.batches.Load() - before; rounds < 5 {
+	if rounds := n.Exec.Batches.Load() - before; rounds < 5 {
 		t.Errorf("40 MB were asked for in %d rounds", rounds)
 	}
 }
 
 func TestErrorsSayWhatBecameOfTheCommand(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	for err, want := range map[error][2]string{
 		cluster.ErrUnknown:      {"-INDETERMINATE the command may or may not have been executed", ""},
 		cluster.ErrReplyLost:    {"-INDETERMINATE the command was executed, but its reply is lost", ""},
@@ -99,39 +101,39 @@ func TestErrorsSayWhatBecameOfTheCommand(t *testing.T) {
 		cluster.ErrOverloaded:   {"-OVERLOADED too many commands are waiting; this one was not executed", "-EXECABORT Transaction discarded because of: "},
 		cluster.ErrShuttingDown: {"-CLUSTERDOWN the node is shutting down; the command was not executed", "-EXECABORT Transaction discarded because of: "},
 	} {
-		n.exec.fail.Store(&err)
-		if got := do(t, c, "SET", "a", "1"); got != want[0] {
+		n.Exec.Fail.Store(&err)
+		if got := prototest.Do(t, c, "SET", "a", "1"); got != want[0] {
 			t.Errorf("%v: %s", err, got)
 		}
 		for _, queued := range [][]string{{"SET", "a", "1"}, {"PING"}} {
-			do(t, c, "MULTI")
-			do(t, c, "SET", "a", "1")
-			do(t, c, queued...)
+			prototest.Do(t, c, "MULTI")
+			prototest.Do(t, c, "SET", "a", "1")
+			prototest.Do(t, c, queued...)
 			exec := want[0]
 			if want[1] != "" {
 				exec = want[1] + want[0][1:]
 			}
-			if got := do(t, c, "EXEC"); got != exec {
+			if got := prototest.Do(t, c, "EXEC"); got != exec {
 				t.Errorf("%v, exec: %s", err, got)
 			}
 		}
 	}
-	n.exec.fail.Store(nil)
-	if got := do(t, c, "SET", "a", "1"); got != "+OK" {
+	n.Exec.Fail.Store(nil)
+	if got := prototest.Do(t, c, "SET", "a", "1"); got != "+OK" {
 		t.Error(got)
 	}
 }
 
 func TestCommandsOnDatabasesReachAllShards(t *testing.T) {
-	n := startNode(t, 3)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 3)
+	c := prototest.Dial(t, n.Addr)
 	var want []string
 	for i := range 100 {
 		key := fmt.Sprintf("key:%02d", i)
-		do(t, c, "SET", key, "v")
+		prototest.Do(t, c, "SET", key, "v")
 		want = append(want, key)
 	}
-	if got := do(t, c, "DBSIZE"); got != ":100" {
+	if got := prototest.Do(t, c, "DBSIZE"); got != ":100" {
 		t.Error(got)
 	}
 	v, err := c.Do("KEYS", "key:*")
@@ -163,57 +165,57 @@ func TestCommandsOnDatabasesReachAllShards(t *testing.T) {
 	if keys = slices.Compact(keys); !slices.Equal(keys, want) {
 		t.Errorf("SCAN: %q", keys)
 	}
-	if got := do(t, c, "SCAN", "x"); got != "-ERR invalid cursor" {
+	if got := prototest.Do(t, c, "SCAN", "x"); got != "-ERR invalid cursor" {
 		t.Error(got)
 	}
-	if got := do(t, c, "RANDOMKEY"); !strings.HasPrefix(got, `"key:`) {
+	if got := prototest.Do(t, c, "RANDOMKEY"); !strings.HasPrefix(got, `"key:`) {
 		t.Error(got)
 	}
-	if got := do(t, c, "FLUSHALL", "NOW"); got != "-ERR syntax error" {
+	if got := prototest.Do(t, c, "FLUSHALL", "NOW"); got != "-ERR syntax error" {
 		t.Error(got)
 	}
-	if got := do(t, c, "FLUSHALL"); got != "+OK" {
+	if got := prototest.Do(t, c, "FLUSHALL"); got != "+OK" {
 		t.Error(got)
 	}
-	if got := do(t, c, "RANDOMKEY"); got != "(nil)" {
+	if got := prototest.Do(t, c, "RANDOMKEY"); got != "(nil)" {
 		t.Error(got)
 	}
 }
 
 func TestATransactionStaysWithinAShard(t *testing.T) {
-	n := startNode(t, 3)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 3)
+	c := prototest.Dial(t, n.Addr)
 	const cross = "-CROSSSLOT Keys in request don't hash to the same slot"
 	for name, script := range map[string][][]string{
 		"keys of two shards":  {{"SET", "foo", "1"}, {"SET", "bar", "1"}},
 		"with one for a node": {{"SET", "foo", "1"}, {"PING"}, {"SET", "bar", "1"}},
 	} {
-		do(t, c, "MULTI")
+		prototest.Do(t, c, "MULTI")
 		for _, args := range script {
-			do(t, c, args...)
+			prototest.Do(t, c, args...)
 		}
-		if got := do(t, c, "EXEC"); got != cross {
+		if got := prototest.Do(t, c, "EXEC"); got != cross {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := do(t, c, "MSET", "foo", "1", "bar", "1"); got != cross {
+	if got := prototest.Do(t, c, "MSET", "foo", "1", "bar", "1"); got != cross {
 		t.Error(got)
 	}
-	do(t, c, "WATCH", "{x}1", "{x}2")
-	do(t, c, "SET", "{x}1", "new")
-	do(t, c, "MULTI")
-	do(t, c, "GET", "{x}1")
-	if got := do(t, c, "EXEC"); got != "(nil array)" {
+	prototest.Do(t, c, "WATCH", "{x}1", "{x}2")
+	prototest.Do(t, c, "SET", "{x}1", "new")
+	prototest.Do(t, c, "MULTI")
+	prototest.Do(t, c, "GET", "{x}1")
+	if got := prototest.Do(t, c, "EXEC"); got != "(nil array)" {
 		t.Error(got)
 	}
 }
 
 func TestASlowCommandIsInTheSlowLog(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.SlowerThanUs = 0 })
-	c := dial(t, n.addr)
-	do(t, c, "CLIENT", "SETNAME", "me")
-	do(t, c, "SET", "a", "1")
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.SlowerThanUs = 0 })
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "CLIENT", "SETNAME", "me")
+	prototest.Do(t, c, "SET", "a", "1")
 	v, err := c.Do("SLOWLOG", "GET", "1")
 	if err != nil || len(v.Elems) != 1 || len(v.Elems[0].Elems) != 6 {
 		t.Fatal(v, err)
@@ -227,11 +229,11 @@ func TestASlowCommandIsInTheSlowLog(t *testing.T) {
 // A blocking command is in SLOWLOG when it was served: with its own time if it did not
 // wait, else with none. One whose time is over is not, as with redis-server.
 func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.SlowerThanUs = 0 })
-	c, pusher := dial(t, n.addr), dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.SlowerThanUs = 0 })
+	c, pusher := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 	logged := func() (slow int) {
-		for _, e := range n.stats.Slowlog.Get(-1) {
+		for _, e := range n.Stats.Slowlog.Get(-1) {
 			if e.Args[0] == "BLPOP" {
 				slow++
 				if waited := e.Args[1] == "waits"; e.Usec < 0 || waited && e.Usec != 0 {
@@ -241,16 +243,16 @@ func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
 		}
 		return slow
 	}
-	do(t, c, "RPUSH", "filled", "x")
-	do(t, c, "BLPOP", "filled", "0")
-	do(t, c, "BLPOP", "empty", "0.01")
+	prototest.Do(t, c, "RPUSH", "filled", "x")
+	prototest.Do(t, c, "BLPOP", "filled", "0")
+	prototest.Do(t, c, "BLPOP", "empty", "0.01")
 	if got := logged(); got != 1 {
 		t.Errorf("%d of them are logged", got)
 	}
 	served := make(chan string, 1)
-	go func() { served <- do(t, c, "BLPOP", "waits", "0") }()
-	until(t, "it waits", func() bool { return n.stats.Blocked.Load() == 1 })
-	do(t, pusher, "RPUSH", "waits", "x")
+	go func() { served <- prototest.Do(t, c, "BLPOP", "waits", "0") }()
+	prototest.Until(t, "it waits", func() bool { return n.Stats.Blocked.Load() == 1 })
+	prototest.Do(t, pusher, "RPUSH", "waits", "x")
 	<-served
 	if got := logged(); got != 2 {
 		t.Errorf("%d of them are logged", got)
@@ -260,10 +262,10 @@ func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
 // Nothing enters the log for a transaction that only reads, or only watches; one that
 // runs a program may write, and does.
 func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
-	do(t, c, "SET", "k", "v")
-	entries := func() uint64 { return n.exec.all[0].m.Executed() }
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "SET", "k", "v")
+	entries := func() uint64 { return n.Exec.Machine(0).Executed() }
 	for name, want := range map[string]struct {
 		commands [][]string
 		reply    string
@@ -279,9 +281,9 @@ func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
 	} {
 		before := entries()
 		for _, args := range want.commands {
-			do(t, c, args...)
+			prototest.Do(t, c, args...)
 		}
-		if got := strings.Join(strings.Fields(do(t, c, "EXEC")), " "); got != want.reply || entries()-before != want.entries {
+		if got := strings.Join(strings.Fields(prototest.Do(t, c, "EXEC")), " "); got != want.reply || entries()-before != want.entries {
 			t.Errorf("%s: %s, with %d entries instead of %d", name, got, entries()-before, want.entries)
 		}
 	}

@@ -1,6 +1,11 @@
-package server_test
+package admin_test
 
-import "testing"
+import (
+	"testing"
+
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
+)
 
 // scripts are conversations on one connection each, a command a line.
 var scripts = map[string]string{
@@ -479,16 +484,16 @@ var scripts = map[string]string{
 }
 
 func TestNodeCommandsAnswerAsRedisDoes(t *testing.T) {
-	redis := startRedis(t)
-	n := startNode(t, 1)
+	redis := prototest.StartRedis(t)
+	n := prototest.StartNode(t, 1)
 	for name, script := range scripts {
-		for _, addr := range []string{redis, n.addr} {
-			c := dial(t, addr)
-			do(t, c, "FLUSHALL")
+		for _, addr := range []string{redis, n.Addr} {
+			c := prototest.Dial(t, addr)
+			prototest.Do(t, c, "FLUSHALL")
 			c.Close()
 		}
-		until(t, "earlier connections are gone", func() bool { return n.registry.Len() == 0 })
-		compare(t, n.addr, redis, name, commands(t, script))
+		prototest.Until(t, "earlier connections are gone", func() bool { return n.Registry.Len() == 0 })
+		prototest.Compare(t, n.Addr, redis, name, prototest.Commands(t, script))
 	}
 }
 
@@ -543,11 +548,11 @@ var clusterScripts = map[string]string{
 }
 
 func TestClusterCommandsAnswerAsRedisDoes(t *testing.T) {
-	redis := startRedis(t, "--cluster-enabled", "yes")
-	n := startNode(t, 1)
-	n.mode.Store("cluster")
+	redis := prototest.StartRedis(t, "--cluster-enabled", "yes")
+	n := prototest.StartNode(t, 1)
+	n.ShownMode.Store("cluster")
 	for name, script := range clusterScripts {
-		compare(t, n.addr, redis, name, commands(t, script))
+		prototest.Compare(t, n.Addr, redis, name, prototest.Commands(t, script))
 	}
 }
 
@@ -571,10 +576,10 @@ var debugScripts = map[string]string{
 }
 
 func TestDebugAnswersAsRedisDoes(t *testing.T) {
-	redis := startRedis(t, "--enable-debug-command", "yes")
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.DebugFor = "yes" })
+	redis := prototest.StartRedis(t, "--enable-debug-command", "yes")
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.DebugFor = "yes" })
 	for name, script := range debugScripts {
-		compare(t, n.addr, redis, name, commands(t, script))
+		prototest.Compare(t, n.Addr, redis, name, prototest.Commands(t, script))
 	}
 }

@@ -1,4 +1,4 @@
-package server_test
+package admin_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"lockstep/proto/admin"
 	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 )
 
 // threeNodes are a master of two shards, one of another, and a replica that
@@ -27,10 +28,10 @@ func threeNodes() ([]admin.ClusterNode, []admin.SlotOwner) {
 // TestClusterCommandsHaveRedisForm compares the CLUSTER commands with the form
 // that redis-server gives them.
 func TestClusterCommandsHaveRedisForm(t *testing.T) {
-	n := startNode(t, 1)
-	n.mode.Store("cluster")
-	n.nodes, n.owners = threeNodes()
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	n.ShownMode.Store("cluster")
+	n.Nodes, n.Owners = threeNodes()
+	c := prototest.Dial(t, n.Addr)
 	a, b, x := strings.Repeat("a", 40), strings.Repeat("b", 40), strings.Repeat("c", 40)
 	lines := []string{
 		a + " 10.0.0.1:7001@17001 master - 0 0 4 connected 0-99 200",
@@ -47,7 +48,7 @@ func TestClusterCommandsHaveRedisForm(t *testing.T) {
 	if got, want := text("CLUSTER", "NODES"), strings.Join(lines, "\n")+"\n"; got != want {
 		t.Errorf("CLUSTER NODES:\n%s\nnot\n%s", got, want)
 	}
-	flat := func(args ...string) string { return strings.Join(strings.Fields(do(t, c, args...)), " ") }
+	flat := func(args ...string) string { return strings.Join(strings.Fields(prototest.Do(t, c, args...)), " ") }
 	for _, step := range []struct{ line, want string }{
 		{"CLUSTER REPLICAS " + a, `*1 "` + lines[2] + `"`},
 		{"CLUSTER SLAVES " + b, "*0"},
@@ -63,7 +64,7 @@ func TestClusterCommandsHaveRedisForm(t *testing.T) {
 		client.EndpointHostname: {`*4 "?" :7001 "` + a + `" *2 "ip" "10.0.0.1"`, `*4 "b.example" :7002 "` + b + `" *2 "ip" "10.0.0.2"`, `"endpoint" "b.example" "hostname" "b.example"`},
 		client.EndpointUnknown:  {`*4 (nil) :7001 "` + a + `" *2 "ip" "10.0.0.1"`, `*4 (nil) :7002 "` + b + `" *4 "ip" "10.0.0.2" "hostname" "b.example"`, `"endpoint" "" "hostname" "b.example"`},
 	} {
-		n.set(func(s *settings) { s.Endpoint = kind })
+		n.Set(func(s *client.Settings) { s.Endpoint = kind })
 		slots, shards := flat("CLUSTER", "SLOTS"), flat("CLUSTER", "SHARDS")
 		for i, part := range want {
 			if in := []string{slots, slots, shards}[i]; !strings.Contains(in, part) {
@@ -74,7 +75,7 @@ func TestClusterCommandsHaveRedisForm(t *testing.T) {
 			t.Errorf("the leader does not stand first: %s", slots)
 		}
 	}
-	n.unaware.Store(true)
+	n.Unaware.Store(true)
 	for _, line := range []string{"CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES", "CLUSTER INFO"} {
 		if got := flat(strings.Fields(line)...); !strings.HasPrefix(got, "-CLUSTERDOWN") {
 			t.Errorf("%s of a node that knows nothing: %s", line, got)

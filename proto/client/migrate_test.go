@@ -1,4 +1,4 @@
-package server_test
+package client_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"lockstep/fsm"
 	"lockstep/proto/client"
 	"lockstep/tests/ports"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -22,8 +23,8 @@ type place struct {
 }
 
 func placeAt(t testing.TB, addr string) place {
-	host, port := split(addr)
-	return place{dial(t, addr), host, port}
+	host, port := prototest.Split(addr)
+	return place{prototest.Dial(t, addr), host, port}
 }
 
 // to is a MIGRATE to a place.
@@ -49,7 +50,7 @@ var fillings = map[string][]string{
 func fill(t *testing.T, p place, lines []string) {
 	t.Helper()
 	for _, line := range lines {
-		if got := do(t, p.Conn, strings.Fields(line)...); strings.HasPrefix(got, "-") {
+		if got := prototest.Do(t, p.Conn, strings.Fields(line)...); strings.HasPrefix(got, "-") {
 			t.Fatalf("%s: %s", line, got)
 		}
 	}
@@ -59,30 +60,30 @@ func fill(t *testing.T, p place, lines []string) {
 // redis-server and from there, and expects the same dump, or what the type's own
 // commands say, on the other side, and nothing on this.
 func TestMigrateCarriesEveryType(t *testing.T) {
-	redis := placeAt(t, startRedis(t))
-	one, other := placeAt(t, startNode(t, 3).addr), placeAt(t, startNode(t, 2).addr)
+	redis := placeAt(t, prototest.StartRedis(t))
+	one, other := placeAt(t, prototest.StartNode(t, 3).Addr), placeAt(t, prototest.StartNode(t, 2).Addr)
 	for _, way := range []struct {
 		name     string
 		from, to place
 	}{{"node to node", one, other}, {"node to redis-server", one, redis}, {"redis-server to node", redis, other}} {
 		for name, lines := range fillings {
 			for _, p := range []place{way.from, way.to} {
-				do(t, p.Conn, "FLUSHALL")
+				prototest.Do(t, p.Conn, "FLUSHALL")
 			}
 			fill(t, way.from, lines)
 			before := told(t, way.from)
-			if got := do(t, way.from.Conn, way.to.to("k", "0", "60000")...); got != "+OK" {
+			if got := prototest.Do(t, way.from.Conn, way.to.to("k", "0", "60000")...); got != "+OK" {
 				t.Errorf("%s, %s: %s", way.name, name, got)
 				continue
 			}
 			if after := told(t, way.to); after != before {
 				t.Errorf("%s, %s: it was\n%s\nand is\n%s", way.name, name, before, after)
 			}
-			if got := do(t, way.from.Conn, "EXISTS", "k"); got != ":0" {
+			if got := prototest.Do(t, way.from.Conn, "EXISTS", "k"); got != ":0" {
 				t.Errorf("%s, %s: it is still there", way.name, name)
 			}
 			var left int
-			_, err := fmt.Sscanf(do(t, way.to.Conn, "PTTL", "k"), ":%d", &left)
+			_, err := fmt.Sscanf(prototest.Do(t, way.to.Conn, "PTTL", "k"), ":%d", &left)
 			expires := strings.HasPrefix(name, "one that")
 			if err != nil || !expires && left != -1 || expires && (left < 900_000 || left > 1_000_000) {
 				t.Errorf("%s, %s: %d ms are left, %v", way.name, name, left, err)
@@ -94,7 +95,7 @@ func TestMigrateCarriesEveryType(t *testing.T) {
 // told is what the server says of the key k.
 func told(t *testing.T, p place) string {
 	t.Helper()
-	kind := do(t, p.Conn, "TYPE", "k")
+	kind := prototest.Do(t, p.Conn, "TYPE", "k")
 	look := map[string][]string{
 		"+string": {"GET", "k"}, "+list": {"LRANGE", "k", "0", "-1"}, "+set": {"SORT", "k", "ALPHA"}, "+hash": {"HGETALL", "k"},
 		"+zset": {"ZRANGE", "k", "0", "-1", "WITHSCORES"}, "+stream": {"XRANGE", "k", "-", "+"},
@@ -102,9 +103,9 @@ func told(t *testing.T, p place) string {
 	if look == nil {
 		return kind
 	}
-	text := kind + "\n" + do(t, p.Conn, look...)
+	text := kind + "\n" + prototest.Do(t, p.Conn, look...)
 	if kind == "+stream" {
-		text += "\n" + do(t, p.Conn, "XPENDING", "k", "g")
+		text += "\n" + prototest.Do(t, p.Conn, "XPENDING", "k", "g")
 	}
 	return text
 }
@@ -222,18 +223,18 @@ func TestMigrateAnswersAsRedis(t *testing.T) {
 			play := func(source, target string) string {
 				text := script
 				for word, addr := range map[string]string{"TARGET": target, "NOBODY": ports.FreeAddr(t)} {
-					host, port := split(addr)
+					host, port := prototest.Split(addr)
 					text = strings.ReplaceAll(text, word, host+" "+port)
 				}
-				said := conversation(t, source, commands(t, text))
-				return said + conversation(t, target, commands(t, "MGET a b c d \"\"\nSELECT 7\nGET a"))
+				said := prototest.Conversation(t, source, prototest.Commands(t, text))
+				return said + prototest.Conversation(t, target, prototest.Commands(t, "MGET a b c d \"\"\nSELECT 7\nGET a"))
 			}
-			want := play(startRedis(t), startRedis(t))
-			if got := play(startNode(t, 3).addr, startRedis(t)); got != want {
-				t.Errorf("to redis-server:\n%s", difference(want, got))
+			want := play(prototest.StartRedis(t), prototest.StartRedis(t))
+			if got := play(prototest.StartNode(t, 3).Addr, prototest.StartRedis(t)); got != want {
+				t.Errorf("to redis-server:\n%s", prototest.Difference(want, got))
 			}
-			if got := play(startNode(t, 2).addr, startNode(t, 1).addr); got != want {
-				t.Errorf("to a node:\n%s", difference(want, got))
+			if got := play(prototest.StartNode(t, 2).Addr, prototest.StartNode(t, 1).Addr); got != want {
+				t.Errorf("to a node:\n%s", prototest.Difference(want, got))
 			}
 		})
 	}
@@ -242,15 +243,15 @@ func TestMigrateAnswersAsRedis(t *testing.T) {
 // TestMigrateLogsIn hands keys over with a password and with a name, from a node
 // and from redis-server, and to both.
 func TestMigrateLogsIn(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.RequirePass = "secret" })
-	targets := []place{placeAt(t, n.addr), placeAt(t, startRedis(t, "--requirepass", "secret"))}
-	sources := []place{placeAt(t, startNode(t, 1).addr), placeAt(t, startRedis(t))}
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.RequirePass = "secret" })
+	targets := []place{placeAt(t, n.Addr), placeAt(t, prototest.StartRedis(t, "--requirepass", "secret"))}
+	sources := []place{placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartRedis(t))}
 	for _, target := range targets {
-		if got := do(t, target.Conn, "AUTH", "secret"); got != "+OK" {
+		if got := prototest.Do(t, target.Conn, "AUTH", "secret"); got != "+OK" {
 			t.Fatal(got)
 		}
-		do(t, target.Conn, "ACL", "SETUSER", "ann", "on", ">hers", "~k*", "+restore", "+select")
+		prototest.Do(t, target.Conn, "ACL", "SETUSER", "ann", "on", ">hers", "~k*", "+restore", "+select")
 		for _, source := range sources {
 			for _, step := range []struct{ auth, want string }{
 				{"", "-ERR Target instance replied with error: NOAUTH Authentication required."},
@@ -259,13 +260,13 @@ func TestMigrateLogsIn(t *testing.T) {
 				{"AUTH secret", "+OK"},
 				{"AUTH2 ann hers", "+OK"},
 			} {
-				do(t, target.Conn, "DEL", "k")
-				do(t, source.Conn, "SET", "k", "v")
-				got := do(t, source.Conn, target.to(append([]string{"k", "0", "60000"}, strings.Fields(step.auth)...)...)...)
+				prototest.Do(t, target.Conn, "DEL", "k")
+				prototest.Do(t, source.Conn, "SET", "k", "v")
+				got := prototest.Do(t, source.Conn, target.to(append([]string{"k", "0", "60000"}, strings.Fields(step.auth)...)...)...)
 				if got != step.want {
 					t.Errorf("%s: %s", step.auth, got)
 				}
-				here, there := do(t, source.Conn, "EXISTS", "k"), do(t, target.Conn, "EXISTS", "k")
+				here, there := prototest.Do(t, source.Conn, "EXISTS", "k"), prototest.Do(t, target.Conn, "EXISTS", "k")
 				if went := step.want == "+OK"; went != (here == ":0") || went != (there == ":1") {
 					t.Errorf("%s: %s here and %s there", step.auth, here, there)
 				}
@@ -290,7 +291,7 @@ func startStubborn(t *testing.T, answer func(n int, args []string) string) *stub
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	s := &stubborn{}
-	s.host, s.port = split(l.Addr().String())
+	s.host, s.port = prototest.Split(l.Addr().String())
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -360,15 +361,15 @@ func TestMigrateKeepsWhatIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			source, target := placeAt(t, startNode(t, 1).addr), startStubborn(t, step.answer)
+			source, target := placeAt(t, prototest.StartNode(t, 1).Addr), startStubborn(t, step.answer)
 			timeoutMs := 60_000
 			if strings.HasPrefix(name, "silent") {
 				timeoutMs = 100
 			}
 			for ; ; timeoutMs *= 10 {
-				do(t, source.Conn, "MSET", "a", "1", "b", "2", "c", "3", "d", "4")
-				got := do(t, source.Conn, target.to("", "0", strconv.Itoa(timeoutMs), "KEYS", "a", "b", "c", "d")...)
-				left := do(t, source.Conn, "EXISTS", "a", "b", "c", "d")
+				prototest.Do(t, source.Conn, "MSET", "a", "1", "b", "2", "c", "3", "d", "4")
+				got := prototest.Do(t, source.Conn, target.to("", "0", strconv.Itoa(timeoutMs), "KEYS", "a", "b", "c", "d")...)
+				left := prototest.Do(t, source.Conn, "EXISTS", "a", "b", "c", "d")
 				if early := strings.HasPrefix(got, "-IOERR ") && left >= step.left; early && (got != step.want || left != step.left) && timeoutMs < 60_000 {
 					continue
 				}
@@ -392,8 +393,8 @@ func TestMigrateKeepsWhatCameBetween(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := startNode(t, 1)
-			source, writer := placeAt(t, n.addr), dial(t, n.addr)
+			n := prototest.StartNode(t, 1)
+			source, writer := placeAt(t, n.Addr), prototest.Dial(t, n.Addr)
 			target := startStubborn(t, func(_ int, args []string) string {
 				if args[0] == "RESTORE" {
 					if _, err := writer.Do(strings.Fields(change)...); err != nil {
@@ -402,29 +403,29 @@ func TestMigrateKeepsWhatCameBetween(t *testing.T) {
 				}
 				return "+OK"
 			})
-			do(t, source.Conn, "MSET", "a", "1", "b", "2")
-			got := do(t, source.Conn, target.to("a", "0", "60000")...)
+			prototest.Do(t, source.Conn, "MSET", "a", "1", "b", "2")
+			got := prototest.Do(t, source.Conn, target.to("a", "0", "60000")...)
 			const want = "-ERR 1 of 1 keys have changed since they were sent: what they are now was left alone, and the target has what they were; MIGRATE them again with REPLACE"
 			if got != want {
 				t.Errorf("%s", got)
 			}
-			if got := do(t, source.Conn, "EXISTS", "a"); got != ":1" {
+			if got := prototest.Do(t, source.Conn, "EXISTS", "a"); got != ":1" {
 				t.Error("what was written is gone")
 			}
 		})
 	}
 	t.Run("gone meanwhile", func(t *testing.T) {
-		n := startNode(t, 1)
-		source, writer := placeAt(t, n.addr), dial(t, n.addr)
+		n := prototest.StartNode(t, 1)
+		source, writer := placeAt(t, n.Addr), prototest.Dial(t, n.Addr)
 		target := startStubborn(t, func(_ int, args []string) string {
 			if args[0] == "RESTORE" {
 				_, _ = writer.Do("DEL", "a")
 			}
 			return "+OK"
 		})
-		do(t, source.Conn, "SET", "a", "1")
+		prototest.Do(t, source.Conn, "SET", "a", "1")
 		// The target has a key that somebody has deleted: that is for the caller to know.
-		if got := do(t, source.Conn, target.to("a", "0", "60000")...); !strings.HasPrefix(got, "-ERR 1 of 1 keys have changed") {
+		if got := prototest.Do(t, source.Conn, target.to("a", "0", "60000")...); !strings.HasPrefix(got, "-ERR 1 of 1 keys have changed") {
 			t.Errorf("%s", got)
 		}
 	})
@@ -432,40 +433,40 @@ func TestMigrateKeepsWhatCameBetween(t *testing.T) {
 
 // TestMigrateToItself hands a key over to where it is: it is refused or it stays.
 func TestMigrateToItself(t *testing.T) {
-	n := placeAt(t, startNode(t, 2).addr)
-	do(t, n.Conn, "SET", "a", "1")
+	n := placeAt(t, prototest.StartNode(t, 2).Addr)
+	prototest.Do(t, n.Conn, "SET", "a", "1")
 	for _, step := range []struct{ rest, want string }{
 		{"a 0 60000", "-ERR Target instance replied with error: BUSYKEY Target key name already exists."},
 		{"a 0 60000 COPY REPLACE", "+OK"},
 		{"a 0 60000 REPLACE", "-ERR 1 of 1 keys have changed"},
 		{"a 5 60000", "+OK"},
 	} {
-		if got := do(t, n.Conn, n.to(strings.Fields(step.rest)...)...); !strings.HasPrefix(got, step.want) {
+		if got := prototest.Do(t, n.Conn, n.to(strings.Fields(step.rest)...)...); !strings.HasPrefix(got, step.want) {
 			t.Errorf("%s: %s", step.rest, got)
 		}
-		if got := do(t, n.Conn, "EXISTS", "a"); (got == ":1") != (step.rest != "a 5 60000") {
+		if got := prototest.Do(t, n.Conn, "EXISTS", "a"); (got == ":1") != (step.rest != "a 5 60000") {
 			t.Errorf("%s: %s", step.rest, got)
 		}
 	}
-	do(t, n.Conn, "SELECT", "5")
-	if got := do(t, n.Conn, "GET", "a"); got != `"1"` {
+	prototest.Do(t, n.Conn, "SELECT", "5")
+	if got := prototest.Do(t, n.Conn, "GET", "a"); got != `"1"` {
 		t.Error(got)
 	}
 }
 
 // TestMigrateOfManyKeys moves more keys than a run has, of all shards.
 func TestMigrateOfManyKeys(t *testing.T) {
-	source, target := placeAt(t, startNode(t, 3).addr), placeAt(t, startRedis(t))
+	source, target := placeAt(t, prototest.StartNode(t, 3).Addr), placeAt(t, prototest.StartRedis(t))
 	args := target.to("", "0", "60000", "KEYS")
 	for i := range 1000 {
 		key := fmt.Sprint("key", i)
-		do(t, source.Conn, "SET", key, strings.Repeat("v", i))
+		prototest.Do(t, source.Conn, "SET", key, strings.Repeat("v", i))
 		args = append(args, key)
 	}
-	if got := do(t, source.Conn, args...); got != "+OK" {
+	if got := prototest.Do(t, source.Conn, args...); got != "+OK" {
 		t.Fatal(got)
 	}
-	if here, there := do(t, source.Conn, "DBSIZE"), do(t, target.Conn, "DBSIZE"); here != ":0" || there != ":1000" {
+	if here, there := prototest.Do(t, source.Conn, "DBSIZE"), prototest.Do(t, target.Conn, "DBSIZE"); here != ":0" || there != ":1000" {
 		t.Errorf("%s here, %s there", here, there)
 	}
 }
@@ -473,10 +474,10 @@ func TestMigrateOfManyKeys(t *testing.T) {
 // TestMigrateOfALargeValue sends more than a chunk, to a target that takes it bit
 // by bit.
 func TestMigrateOfALargeValue(t *testing.T) {
-	source, target := placeAt(t, startNode(t, 1).addr), placeAt(t, startRedis(t))
+	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartRedis(t))
 	value := strings.Repeat("0123456789abcdef", 1<<20)
-	do(t, source.Conn, "SET", "a", value)
-	if got := do(t, source.Conn, target.to("a", "0", "60000")...); got != "+OK" {
+	prototest.Do(t, source.Conn, "SET", "a", value)
+	if got := prototest.Do(t, source.Conn, target.to("a", "0", "60000")...); got != "+OK" {
 		t.Fatal(got)
 	}
 	if v, err := target.Do("GET", "a"); err != nil || string(v.Bytes) != value {
@@ -487,53 +488,53 @@ func TestMigrateOfALargeValue(t *testing.T) {
 // TestMigrateHoldsNobodyUp has a target that is silent: other clients of the node
 // go on, a MIGRATE too many is refused, and who goes away ends theirs at once.
 func TestMigrateHoldsNobodyUp(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	target := startStubborn(t, func(int, []string) string { return "" })
-	other := dial(t, n.addr)
-	do(t, other, "SET", "a", "1")
+	other := prototest.Dial(t, n.Addr)
+	prototest.Do(t, other, "SET", "a", "1")
 	var waiting []*respconn.Conn
 	for i := range 8 {
-		c := dial(t, n.addr)
+		c := prototest.Dial(t, n.Addr)
 		waiting = append(waiting, c)
 		if err := c.Send(target.to("a", "0", "3600000")...); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the target is asked", func() bool { return target.commands.Load() == int64(i)+1 })
+		prototest.Until(t, "the target is asked", func() bool { return target.commands.Load() == int64(i)+1 })
 	}
-	if got := do(t, other, "INCR", "a"); got != ":2" {
+	if got := prototest.Do(t, other, "INCR", "a"); got != ":2" {
 		t.Error(got)
 	}
 	const full = "-OVERLOADED too many commands are waiting; this one was not executed"
-	if got := do(t, other, target.to("a", "0", "10")...); got != full {
+	if got := prototest.Do(t, other, target.to("a", "0", "10")...); got != full {
 		t.Error(got)
 	}
 	for _, c := range waiting[:4] {
 		c.Close()
 	}
 	// Theirs would last an hour.
-	until(t, "they are forgotten", func() bool { return n.registry.Len() == 5 })
-	until(t, "places are free again", func() bool {
-		return do(t, other, target.to("a", "0", "10")...) == "-IOERR error or timeout reading to target instance"
+	prototest.Until(t, "they are forgotten", func() bool { return n.Registry.Len() == 5 })
+	prototest.Until(t, "places are free again", func() bool {
+		return prototest.Do(t, other, target.to("a", "0", "10")...) == "-IOERR error or timeout reading to target instance"
 	})
-	if got := do(t, other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"); got != ":4" {
+	if got := prototest.Do(t, other, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"); got != ":4" {
 		t.Error(got)
 	}
-	until(t, "all are gone", func() bool { return n.registry.Len() == 1 })
-	if got := do(t, other, "GET", "a"); got != `"2"` {
+	prototest.Until(t, "all are gone", func() bool { return n.Registry.Len() == 1 })
+	if got := prototest.Do(t, other, "GET", "a"); got != `"2"` {
 		t.Error(got)
 	}
 }
 
 // TestMigrateIsNoPartOfATransaction expects it to be refused as it is queued.
 func TestMigrateIsNoPartOfATransaction(t *testing.T) {
-	n := startNode(t, 1)
-	c, target := dial(t, n.addr), placeAt(t, startNode(t, 1).addr)
+	n := prototest.StartNode(t, 1)
+	c, target := prototest.Dial(t, n.Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
 	for _, step := range []struct{ command, want string }{
 		{"SET a 1", "+OK"}, {"MULTI", "+OK"}, {"INCR a", "+QUEUED"},
 		{strings.Join(target.to("a", "0", "60000"), " "), "-ERR MIGRATE cannot be part of a transaction: it waits for another server"},
 		{"EXEC", "-EXECABORT Transaction discarded because of previous errors."}, {"GET a", `"1"`},
 	} {
-		if got := do(t, c, strings.Fields(step.command)...); got != step.want {
+		if got := prototest.Do(t, c, strings.Fields(step.command)...); got != step.want {
 			t.Errorf("%s: %s", step.command, got)
 		}
 	}
@@ -542,7 +543,7 @@ func TestMigrateIsNoPartOfATransaction(t *testing.T) {
 // TestMigrateBetweenOthers sends it in a pipeline: what stands before it is answered
 // at once, and every reply has its place.
 func TestMigrateBetweenOthers(t *testing.T) {
-	source, target := placeAt(t, startNode(t, 1).addr), placeAt(t, startNode(t, 1).addr)
+	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
 	got, err := source.Pipeline([]string{"SET", "a", "1"}, []string{"ECHO", strings.Repeat("x", 1000)}, target.to("a", "0", "60000"), []string{"GET", "a"})
 	if err != nil || len(got) != 4 || got[0].String() != "+OK" || got[2].String() != "+OK" || !got[3].Null {
 		t.Errorf("%v %v", got, err)
@@ -551,13 +552,13 @@ func TestMigrateBetweenOthers(t *testing.T) {
 
 // TestMigrateDoesNotShowPasswords looks at the slow log and at MONITOR.
 func TestMigrateDoesNotShowPasswords(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *client.Settings) { s.SlowerThanUs = 0 })
-	c, watcher := dial(t, n.addr), dial(t, n.addr)
-	do(t, watcher, "MONITOR")
-	do(t, c, "MIGRATE", "127.0.0.1", "1", "a", "0", "10", "AUTH2", "ann", "hers")
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.SlowerThanUs = 0 })
+	c, watcher := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, watcher, "MONITOR")
+	prototest.Do(t, c, "MIGRATE", "127.0.0.1", "1", "a", "0", "10", "AUTH2", "ann", "hers")
 	seen, err := watcher.Read()
-	log := do(t, c, "SLOWLOG", "GET", "1")
+	log := prototest.Do(t, c, "SLOWLOG", "GET", "1")
 	for _, text := range []string{seen.String(), log} {
 		if err != nil || strings.Contains(text, "hers") || !strings.Contains(text, "(redacted)") {
 			t.Errorf("%s %v", text, err)
@@ -571,17 +572,17 @@ func TestMigrateSaysWhatCouldNotBeDeleted(t *testing.T) {
 		cluster.ErrUnknown:  "-INDETERMINATE the target has taken 1 keys that may still be here: INDETERMINATE the command may or may not have been executed",
 		cluster.ErrNoLeader: "-ERR the target has taken 1 keys that are still here: CLUSTERDOWN no leader for this slot; the command was not executed",
 	} {
-		n := startNode(t, 1)
-		source, target := placeAt(t, n.addr), placeAt(t, startNode(t, 1).addr)
-		do(t, source.Conn, "SET", "a", "1")
+		n := prototest.StartNode(t, 1)
+		source, target := placeAt(t, n.Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
+		prototest.Do(t, source.Conn, "SET", "a", "1")
 		lost := func(_ int, c *cluster.Call) error { return when(c.Txn.Kind == fsm.KindExec, err) }
-		n.exec.lost.Store(&lost)
-		if got := do(t, source.Conn, target.to("a", "0", "60000")...); got != want {
+		n.Exec.Lost.Store(&lost)
+		if got := prototest.Do(t, source.Conn, target.to("a", "0", "60000")...); got != want {
 			t.Errorf("%s", got)
 		}
 		all := func(int, *cluster.Call) error { return cluster.ErrNoLeader }
-		n.exec.lost.Store(&all)
-		if got := do(t, source.Conn, target.to("a", "0", "60000")...); got != "-CLUSTERDOWN no leader for this slot; the command was not executed" {
+		n.Exec.Lost.Store(&all)
+		if got := prototest.Do(t, source.Conn, target.to("a", "0", "60000")...); got != "-CLUSTERDOWN no leader for this slot; the command was not executed" {
 			t.Errorf("%s", got)
 		}
 	}
@@ -589,12 +590,12 @@ func TestMigrateSaysWhatCouldNotBeDeleted(t *testing.T) {
 
 // TestMigrateWherePointed: cluster clients are sent to the node that leads.
 func TestMigrateWherePointed(t *testing.T) {
-	n := startNode(t, 2)
-	c, target := dial(t, n.addr), placeAt(t, startNode(t, 1).addr)
-	n.set(func(s *client.Settings) { s.Redirect = true })
-	n.elsewhere.Store(0, "elsewhere:1")
-	n.elsewhere.Store(1, "elsewhere:1")
-	if got := do(t, c, target.to("", "0", "60000", "KEYS", "{x}a", "{x}b")...); !strings.HasPrefix(got, "-MOVED ") {
+	n := prototest.StartNode(t, 2)
+	c, target := prototest.Dial(t, n.Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
+	n.Set(func(s *client.Settings) { s.Redirect = true })
+	n.Elsewhere.Store(0, "elsewhere:1")
+	n.Elsewhere.Store(1, "elsewhere:1")
+	if got := prototest.Do(t, c, target.to("", "0", "60000", "KEYS", "{x}a", "{x}b")...); !strings.HasPrefix(got, "-MOVED ") {
 		t.Error(got)
 	}
 }
@@ -602,13 +603,13 @@ func TestMigrateWherePointed(t *testing.T) {
 // TestMigrateSendsNothingToWhoRefused: a key must not come into another database,
 // nor to who did not let us in. Redis sends it all the same.
 func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
-	source, target := placeAt(t, startNode(t, 1).addr), placeAt(t, startRedis(t))
-	do(t, source.Conn, "SET", "a", "1")
+	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartRedis(t))
+	prototest.Do(t, source.Conn, "SET", "a", "1")
 	for _, rest := range []string{"a 99 60000", "a -1 60000", "a 0 60000 AUTH x"} {
-		if got := do(t, source.Conn, target.to(strings.Fields(rest)...)...); !strings.HasPrefix(got, "-ERR Target instance replied with error: ") {
+		if got := prototest.Do(t, source.Conn, target.to(strings.Fields(rest)...)...); !strings.HasPrefix(got, "-ERR Target instance replied with error: ") {
 			t.Errorf("%s: %s", rest, got)
 		}
-		if got := do(t, target.Conn, "EXISTS", "a"); got != ":0" {
+		if got := prototest.Do(t, target.Conn, "EXISTS", "a"); got != ":0" {
 			t.Errorf("%s: the target has it", rest)
 		}
 	}
@@ -616,16 +617,18 @@ func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
 
 // A node of a Redis Cluster hands keys over with RESTORE-ASKING.
 func TestARedisClusterMigratesToANode(t *testing.T) {
-	_, bus := split(ports.FreeAddr(t))
-	cluster := placeAt(t, startRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus))
-	node := placeAt(t, startNode(t, 3).addr)
-	do(t, cluster.Conn, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	until(t, "the cluster is one", func() bool { return strings.Contains(do(t, cluster.Conn, "CLUSTER", "INFO"), "cluster_state:ok") })
+	_, bus := prototest.Split(ports.FreeAddr(t))
+	cluster := placeAt(t, prototest.StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus))
+	node := placeAt(t, prototest.StartNode(t, 3).Addr)
+	prototest.Do(t, cluster.Conn, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	prototest.Until(t, "the cluster is one", func() bool {
+		return strings.Contains(prototest.Do(t, cluster.Conn, "CLUSTER", "INFO"), "cluster_state:ok")
+	})
 	for name, lines := range fillings {
-		do(t, cluster.Conn, "FLUSHALL")
+		prototest.Do(t, cluster.Conn, "FLUSHALL")
 		fill(t, cluster, lines)
 		before := told(t, cluster)
-		if got := do(t, cluster.Conn, node.to("k", "0", "60000", "REPLACE")...); got != "+OK" {
+		if got := prototest.Do(t, cluster.Conn, node.to("k", "0", "60000", "REPLACE")...); got != "+OK" {
 			t.Errorf("%s: %s", name, got)
 		}
 		if after := told(t, node); after != before {
@@ -636,30 +639,30 @@ func TestARedisClusterMigratesToANode(t *testing.T) {
 
 // RESTORE-ASKING is RESTORE, in a transaction, too; scripts do not know it.
 func TestRestoreAsking(t *testing.T) {
-	n := startNode(t, 1)
-	c, m := dial(t, n.addr), dial(t, n.addr)
-	do(t, c, "SET", "a", "x")
+	n := prototest.StartNode(t, 1)
+	c, m := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "SET", "a", "x")
 	dump, err := c.Do("DUMP", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	do(t, m, "MONITOR")
+	prototest.Do(t, m, "MONITOR")
 	want := []string{"+OK", "-BUSYKEY Target key name already exists.", "+OK", "+QUEUED", "*1\n  +OK", "-ERR wrong number of arguments for 'restore-asking' command"}
 	for i, args := range [][]string{
 		{"RESTORE-ASKING", "b", "0", string(dump.Bytes)}, {"restore-asking", "b", "0", string(dump.Bytes)}, {"MULTI"},
 		{"RESTORE-ASKING", "b", "0", string(dump.Bytes), "REPLACE"}, {"EXEC"}, {"RESTORE-ASKING", "b"},
 	} {
-		if got := do(t, c, args...); got != want[i] {
+		if got := prototest.Do(t, c, args...); got != want[i] {
 			t.Errorf("%d: %s, want %s", i, got, want[i])
 		}
 	}
-	if got := do(t, c, "GET", "b"); got != `"x"` {
+	if got := prototest.Do(t, c, "GET", "b"); got != `"x"` {
 		t.Error(got)
 	}
 	if v, err := m.Read(); err != nil || !strings.Contains(v.String(), `"RESTORE-ASKING" "b"`) {
 		t.Errorf("MONITOR: %s, %v", v, err)
 	}
-	if got := do(t, c, "EVAL", "return redis.call('restore-asking', 'c', 0, 'x')", "1", "c"); !strings.Contains(got, "Unknown Redis command called from script") {
+	if got := prototest.Do(t, c, "EVAL", "return redis.call('restore-asking', 'c', 0, 'x')", "1", "c"); !strings.Contains(got, "Unknown Redis command called from script") {
 		t.Error(got)
 	}
 }

@@ -1,4 +1,4 @@
-package server_test
+package prototest
 
 import (
 	"os/exec"
@@ -10,16 +10,16 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// startRedis starts a redis-server that ends with the test, and returns its
+// StartRedis starts a redis-server that ends with the test, and returns its
 // address.
-func startRedis(t testing.TB, options ...string) string {
+func StartRedis(t testing.TB, options ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("SKIPPED: redis-server is not installed (apt-get install redis-server)")
 	}
 	addr := ports.FreeAddr(t)
-	_, port := split(addr)
+	_, port := Split(addr)
 	args := append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
 		"--slowlog-log-slower-than", "10000000", "--logfile", filepath.Join(t.TempDir(), "log")}, options...)
 	cmd := exec.Command(path, args...)
@@ -30,7 +30,7 @@ func startRedis(t testing.TB, options ...string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	until(t, "redis-server answers", func() bool {
+	Until(t, "redis-server answers", func() bool {
 		c, err := respconn.DialTimeout(addr, time.Second)
 		if err == nil {
 			c.Close()

@@ -1,10 +1,11 @@
-package server_test
+package admin_test
 
 import (
 	"strings"
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -25,8 +26,8 @@ const anyNode = "any node answers for all shards: the tips that send a client to
 var otherLines = []string{`"notes"`}
 
 func TestRowsOfTheTableAreRediss(t *testing.T) {
-	redis := dial(t, startRedis(t))
-	ours := dial(t, startNode(t, 1).addr)
+	redis := prototest.Dial(t, prototest.StartRedis(t))
+	ours := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	for _, spec := range command.All() {
 		if spec.Internal() || spec.Group == "lockstep" {
 			continue
@@ -46,7 +47,7 @@ func compareRow(t *testing.T, redis, ours *respconn.Conn, s *command.Spec) {
 	case want == "" && why == "":
 		t.Errorf("%s: redis-server has no such command; otherRows does not say why we do", name)
 	case want != got && why == "":
-		t.Errorf("%s:\n%s", name, difference(want, got))
+		t.Errorf("%s:\n%s", name, prototest.Difference(want, got))
 	case want == got && why != "":
 		t.Errorf("%s: agrees now; otherRows says %q", name, why)
 	}
@@ -98,8 +99,8 @@ var otherDocs = map[string]string{
 }
 
 func TestDocsHaveRedissForm(t *testing.T) {
-	redis := dial(t, startRedis(t))
-	ours := dial(t, startNode(t, 1).addr)
+	redis := prototest.Dial(t, prototest.StartRedis(t))
+	ours := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	for _, spec := range command.All() {
 		if spec.Internal() || spec.Group == "lockstep" {
 			continue
@@ -109,7 +110,7 @@ func TestDocsHaveRedissForm(t *testing.T) {
 			if want == got || want == "" && newer(s) || want == "" && otherRows[s.Name] != "" || otherDocs[s.Name] != "" {
 				continue
 			}
-			t.Errorf("%s:\n%s", s.Name, difference(want, got))
+			t.Errorf("%s:\n%s", s.Name, prototest.Difference(want, got))
 		}
 	}
 }

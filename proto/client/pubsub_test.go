@@ -1,19 +1,19 @@
-package server_test
+package client_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // What a client that listens is told, and what it may do, is what redis-server
 // says.
 func TestListeningIsAsRedisDoesIt(t *testing.T) {
-	ours, redis := startNode(t, 1), startRedis(t)
+	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	for name, script := range map[string]string{
 		"subscribe":           "SUBSCRIBE a b a\nPING\nPING x\nUNSUBSCRIBE b\nUNSUBSCRIBE zz\nUNSUBSCRIBE",
 		"patterns":            "PSUBSCRIBE a* b?\nSUBSCRIBE a\nPUNSUBSCRIBE\nUNSUBSCRIBE\nPING",
@@ -30,7 +30,7 @@ func TestListeningIsAsRedisDoesIt(t *testing.T) {
 		"asked":               "PUBSUB CHANNELS\nPUBSUB CHANNELS *\nPUBSUB CHANNELS a b\nPUBSUB NUMSUB\nPUBSUB NUMSUB a b\nPUBSUB NUMPAT\nPUBSUB NUMPAT x\nPUBSUB SHARDCHANNELS\nPUBSUB SHARDNUMSUB a\nPUBSUB NOPE\nPUBSUB",
 		"arity":               "SUBSCRIBE\nPSUBSCRIBE\nSSUBSCRIBE\nPUBLISH a\nSPUBLISH a b c",
 	} {
-		compare(t, ours.addr, redis, name, commands(t, script))
+		prototest.Compare(t, ours.Addr, redis, name, prototest.Commands(t, script))
 	}
 }
 
@@ -45,11 +45,11 @@ func readNext(t *testing.T, c *respconn.Conn) string {
 
 // listen runs the same on both servers and compares what a listener hears.
 func TestMessagesAreAsRedisSendsThem(t *testing.T) {
-	ours, redis := startNode(t, 1), startRedis(t)
+	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	heard := func(addr string) (all []string) {
 		for _, proto := range []string{"2", "3"} {
-			listener, speaker := dial(t, addr), dial(t, addr)
-			do(t, listener, "HELLO", proto)
+			listener, speaker := prototest.Dial(t, addr), prototest.Dial(t, addr)
+			prototest.Do(t, listener, "HELLO", proto)
 			for _, args := range [][]string{{"SUBSCRIBE", "a", "b"}, {"PSUBSCRIBE", "a*", "[a-c]"}, {"SSUBSCRIBE", "a"}} {
 				if err := listener.Send(args...); err != nil {
 					t.Fatal(err)
@@ -59,23 +59,23 @@ func TestMessagesAreAsRedisSendsThem(t *testing.T) {
 				}
 			}
 			for _, args := range [][]string{{"PUBLISH", "a", "1"}, {"PUBLISH", "b", ""}, {"PUBLISH", "none", "x"}, {"PUBLISH", "abc", "\x00\xff"}, {"SPUBLISH", "a", "s"}, {"SPUBLISH", "b", "s"}} {
-				all = append(all, do(t, speaker, args...))
+				all = append(all, prototest.Do(t, speaker, args...))
 			}
 			for range 7 {
 				all = append(all, readNext(t, listener))
 			}
-			all = append(all, do(t, speaker, "PUBSUB", "NUMPAT"), do(t, speaker, "PUBSUB", "NUMSUB", "a", "zz"), do(t, speaker, "PUBSUB", "SHARDNUMSUB", "a"))
+			all = append(all, prototest.Do(t, speaker, "PUBSUB", "NUMPAT"), prototest.Do(t, speaker, "PUBSUB", "NUMSUB", "a", "zz"), prototest.Do(t, speaker, "PUBSUB", "SHARDNUMSUB", "a"))
 			listener.Close()
-			until(t, "the listener is gone", func() bool { return do(t, speaker, "PUBSUB", "NUMPAT") == ":0" })
-			all = append(all, do(t, speaker, "PUBSUB", "CHANNELS"), do(t, speaker, "PUBLISH", "a", "x"))
+			prototest.Until(t, "the listener is gone", func() bool { return prototest.Do(t, speaker, "PUBSUB", "NUMPAT") == ":0" })
+			all = append(all, prototest.Do(t, speaker, "PUBSUB", "CHANNELS"), prototest.Do(t, speaker, "PUBLISH", "a", "x"))
 		}
 		return all
 	}
 	// Redis sends a message to a client's patterns in no order that is promised;
 	// ours is sorted by pattern.
-	want, got := heard(redis), heard(ours.addr)
+	want, got := heard(redis), heard(ours.Addr)
 	if a, b := sortedLines(want), sortedLines(got); a != b {
-		t.Error(difference(a, b))
+		t.Error(prototest.Difference(a, b))
 	}
 }
 
@@ -94,9 +94,9 @@ func sortedLines(all []string) string {
 // Messages of one connection arrive in order, after what it wrote before them,
 // also when it sends a long pipeline.
 func TestAPipelineOfMessagesKeepsOrder(t *testing.T) {
-	n := startNode(t, 2)
-	listener, speaker := dial(t, n.addr), dial(t, n.addr)
-	do(t, listener, "SUBSCRIBE", "c")
+	n := prototest.StartNode(t, 2)
+	listener, speaker := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, listener, "SUBSCRIBE", "c")
 	const messages = 3000
 	var raw []byte
 	for i := range messages {
@@ -126,8 +126,8 @@ func TestAPipelineOfMessagesKeepsOrder(t *testing.T) {
 // A connection has so many subscriptions and no more. One command with too many
 // adds none; those that are there already do not count again.
 func TestSubscriptionsAreBounded(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	const most = 1 << 18
 	names := func(verb string, from, to int) []string {
 		args := []string{verb}
@@ -152,7 +152,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	if got := send(names("SUBSCRIBE", 0, most+1), 1); !strings.Contains(got, refused) {
 		t.Errorf("one too many at once: %.200s", got)
 	}
-	if got := do(t, c, "PUBSUB", "CHANNELS", "n1*"); strings.Contains(got, "n1") {
+	if got := prototest.Do(t, c, "PUBSUB", "CHANNELS", "n1*"); strings.Contains(got, "n1") {
 		t.Errorf("a command that was refused has subscribed: %.200s", got)
 	}
 	send(names("PSUBSCRIBE", 0, 100_000), 100_000)
@@ -166,7 +166,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		t.Errorf("subscribed again: %s", got)
 	}
 	// It hears, and is soon rid of them all.
-	if got := do(t, dial(t, n.addr), "PUBLISH", "n99999*", "x"); got != ":6" {
+	if got := prototest.Do(t, prototest.Dial(t, n.Addr), "PUBLISH", "n99999*", "x"); got != ":6" {
 		t.Errorf("receivers %s", got) // the channel itself, and the patterns n9*, n99*, ...
 	}
 	for range 6 {
@@ -176,28 +176,30 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		t.Errorf("the last one given up: %s", got)
 	}
 	c.Close()
-	other := dial(t, n.addr)
-	until(t, "all is given up", func() bool { return strings.HasSuffix(strings.TrimSpace(do(t, other, "PUBSUB", "NUMSUB", "n0*")), "0") })
+	other := prototest.Dial(t, n.Addr)
+	prototest.Until(t, "all is given up", func() bool {
+		return strings.HasSuffix(strings.TrimSpace(prototest.Do(t, other, "PUBSUB", "NUMSUB", "n0*")), "0")
+	})
 }
 
 // A subscriber that does not read is cut off at its limit, and stops nobody.
 func TestASlowSubscriberIsCutOff(t *testing.T) {
-	n := startNode(t, 1)
-	s := *n.settings.Load()
+	n := prototest.StartNode(t, 1)
+	s := *n.Configured.Load()
 	s.PubSubOutput.HardBytes = 1 << 20
-	n.settings.Store(&s)
-	slow, quick, speaker := dial(t, n.addr), dial(t, n.addr), dial(t, n.addr)
-	do(t, slow, "SUBSCRIBE", "c")
-	do(t, quick, "SUBSCRIBE", "c")
+	n.Configured.Store(&s)
+	slow, quick, speaker := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, slow, "SUBSCRIBE", "c")
+	prototest.Do(t, quick, "SUBSCRIBE", "c")
 	payload := strings.Repeat("x", 64<<10)
-	until(t, "the slow one is cut off", func() bool {
-		receivers := do(t, speaker, "PUBLISH", "c", payload)
+	prototest.Until(t, "the slow one is cut off", func() bool {
+		receivers := prototest.Do(t, speaker, "PUBLISH", "c", payload)
 		if got := readNext(t, quick); !strings.Contains(got, "xxx") {
 			t.Fatalf("the quick one heard %.80s", got)
 		}
 		return receivers == ":1"
 	})
-	if got := do(t, speaker, "PUBSUB", "NUMSUB", "c"); !strings.HasSuffix(strings.TrimSpace(got), ":1") {
+	if got := prototest.Do(t, speaker, "PUBSUB", "NUMSUB", "c"); !strings.HasSuffix(strings.TrimSpace(got), ":1") {
 		t.Errorf("subscribers: %s", got)
 	}
 }
@@ -207,18 +209,18 @@ func TestASlowSubscriberIsCutOff(t *testing.T) {
 func TestNoMessageComesBehindTheLastConfirmation(t *testing.T) {
 	for _, proto := range []string{"2", "3"} {
 		for _, giveUp := range [][]string{{"UNSUBSCRIBE", "a"}, {"UNSUBSCRIBE"}} {
-			n := startNode(t, 1)
-			c := dial(t, n.addr)
-			do(t, c, "HELLO", proto)
-			do(t, c, "SUBSCRIBE", "a")
-			n.onHub.Store(once(func() { n.hub.Publish(pubsub.Channel, "a", []byte("late")) }))
-			if got := do(t, c, giveUp...); !strings.Contains(got, "late") {
+			n := prototest.StartNode(t, 1)
+			c := prototest.Dial(t, n.Addr)
+			prototest.Do(t, c, "HELLO", proto)
+			prototest.Do(t, c, "SUBSCRIBE", "a")
+			n.OnHub.Store(prototest.Once(func() { n.Messages.Publish(pubsub.Channel, "a", []byte("late")) }))
+			if got := prototest.Do(t, c, giveUp...); !strings.Contains(got, "late") {
 				t.Errorf("RESP%s, %q: first comes %s", proto, giveUp, got)
 			}
 			if got := readNext(t, c); !strings.Contains(got, "unsubscribe") {
 				t.Errorf("RESP%s, %q: then comes %s", proto, giveUp, got)
 			}
-			if got := do(t, c, "PING"); got != "+PONG" {
+			if got := prototest.Do(t, c, "PING"); got != "+PONG" {
 				t.Errorf("RESP%s, %q: PING is answered %s", proto, giveUp, got)
 			}
 		}
@@ -227,31 +229,17 @@ func TestNoMessageComesBehindTheLastConfirmation(t *testing.T) {
 
 // Within the replies of a transaction there is no place for messages.
 func TestATransactionThatGivesItsChannelsUpLeavesNoMessage(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	for _, args := range [][]string{{"MULTI"}, {"SUBSCRIBE", "a"}, {"UNSUBSCRIBE", "a"}} {
-		do(t, c, args...)
+		prototest.Do(t, c, args...)
 	}
 	heard := 0
-	publish := func() { heard += n.hub.Publish(pubsub.Channel, "a", []byte("late")) }
-	n.onHub.Store(&publish)
-	do(t, c, "EXEC")
-	n.onHub.Store(nil)
-	if got := do(t, c, "PING"); got != "+PONG" || heard == 0 {
+	publish := func() { heard += n.Messages.Publish(pubsub.Channel, "a", []byte("late")) }
+	n.OnHub.Store(&publish)
+	prototest.Do(t, c, "EXEC")
+	n.OnHub.Store(nil)
+	if got := prototest.Do(t, c, "PING"); got != "+PONG" || heard == 0 {
 		t.Errorf("%d messages were heard, and PING is answered %s", heard, got)
-	}
-}
-
-// Each class of clients has the output limits that were chosen for it; 0 is none.
-func TestOutputLimitsAreThoseOfTheClass(t *testing.T) {
-	n := startNode(t, 1)
-	for _, want := range [][2]client.OutputLimit{{}, {{HardBytes: 1 << 30}, {SoftBytes: 5, SoftSec: 7}}, {{SoftBytes: 5, SoftSec: 7}, {HardBytes: 3}}} {
-		n.set(func(s *settings) { s.NormalOutput, s.PubSubOutput = want[0], want[1] })
-		for i, subscribed := range []bool{false, true} {
-			l := n.server.Limits(subscribed)
-			if got := (client.OutputLimit{HardBytes: l.OutputHardMax, SoftBytes: l.OutputSoftMax, SoftSec: int(l.OutputSoftTime.Seconds())}); got != want[i] {
-				t.Errorf("subscribed %v: %+v, not %+v", subscribed, got, want[i])
-			}
-		}
 	}
 }

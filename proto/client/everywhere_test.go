@@ -1,4 +1,4 @@
-package server_test
+package client_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"lockstep/cluster"
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -15,7 +17,7 @@ import (
 // shard and to one with five, and expects the same answers, order of keys
 // aside.
 func TestWholeKeyspaceOverShards(t *testing.T) {
-	one, five := dial(t, startNode(t, 1).addr), dial(t, startNode(t, 5).addr)
+	one, five := prototest.Dial(t, prototest.StartNode(t, 1).Addr), prototest.Dial(t, prototest.StartNode(t, 5).Addr)
 	script := []string{"DBSIZE", "RANDOMKEY", "KEYS *"}
 	for i := range 60 {
 		script = append(script, fmt.Sprintf("SET key:%d %d", i, i))
@@ -44,16 +46,16 @@ func sortedReply(t *testing.T, c *respconn.Conn, line string) string {
 // TestRandomKeyIsFairOverShards fills one shard with many keys and another with
 // few, and expects each key about as often.
 func TestRandomKeyIsFairOverShards(t *testing.T) {
-	c := dial(t, startNode(t, 2).addr)
+	c := prototest.Dial(t, prototest.StartNode(t, 2).Addr)
 	// {foo} hashes to the even slot 12182, {bar} to the odd one 5061.
-	do(t, c, "SET", "{foo}", "1")
+	prototest.Do(t, c, "SET", "{foo}", "1")
 	for i := range 9 {
-		do(t, c, "SET", "{bar}"+strconv.Itoa(i), "1")
+		prototest.Do(t, c, "SET", "{bar}"+strconv.Itoa(i), "1")
 	}
 	const draws = 2000
 	n := 0
 	for range draws {
-		if do(t, c, "RANDOMKEY") == `"{foo}"` {
+		if prototest.Do(t, c, "RANDOMKEY") == `"{foo}"` {
 			n++
 		}
 	}
@@ -65,11 +67,11 @@ func TestRandomKeyIsFairOverShards(t *testing.T) {
 // TestScanOverShardsGivesEveryKeyThatStays scans five shards while keys come and
 // go on all of them.
 func TestScanOverShardsGivesEveryKeyThatStays(t *testing.T) {
-	n := startNode(t, 5)
-	c, other := dial(t, n.addr), dial(t, n.addr)
+	n := prototest.StartNode(t, 5)
+	c, other := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 	const stay = 700
 	for i := range stay {
-		do(t, c, "SET", fmt.Sprint("stay:", i), "1")
+		prototest.Do(t, c, "SET", fmt.Sprint("stay:", i), "1")
 	}
 	for _, count := range []string{"1", "10", "97", "5000"} {
 		seen := map[string]int{}
@@ -91,9 +93,9 @@ func TestScanOverShardsGivesEveryKeyThatStays(t *testing.T) {
 			for i := range 3 {
 				key := fmt.Sprint("other:", steps*7+i*3)
 				if (steps+i)%2 == 0 {
-					do(t, other, "SET", key, "1")
+					prototest.Do(t, other, "SET", key, "1")
 				} else {
-					do(t, other, "DEL", key)
+					prototest.Do(t, other, "DEL", key)
 				}
 			}
 		}
@@ -108,12 +110,12 @@ func TestScanOverShardsGivesEveryKeyThatStays(t *testing.T) {
 // TestACommandOnAllShardsSaysHowFarItCame loses shards before and while a
 // command runs on all of them.
 func TestACommandOnAllShardsSaysHowFarItCame(t *testing.T) {
-	n := startNode(t, 3)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 3)
+	c := prototest.Dial(t, n.Addr)
 	fill := func() {
-		n.exec.lost.Store(nil)
+		n.Exec.Lost.Store(nil)
 		for i := range 30 {
-			do(t, c, "SET", fmt.Sprint(i), "1")
+			prototest.Do(t, c, "SET", fmt.Sprint(i), "1")
 		}
 	}
 	present := func(call *cluster.Call) bool { return string(call.Txn.Ops[0].Args[0]) == "lockstep.present" }
@@ -137,19 +139,19 @@ func TestACommandOnAllShardsSaysHowFarItCame(t *testing.T) {
 			"-OVERLOADED too many commands are waiting; this one was not executed", true},
 	} {
 		fill()
-		n.exec.lost.Store(&test.lost)
-		if got := do(t, c, "FLUSHALL"); got != test.want {
+		n.Exec.Lost.Store(&test.lost)
+		if got := prototest.Do(t, c, "FLUSHALL"); got != test.want {
 			t.Errorf("%s: %s", test.name, got)
 		}
-		n.exec.lost.Store(nil)
-		if size := do(t, c, "DBSIZE"); (size == ":30") != test.keys {
+		n.Exec.Lost.Store(nil)
+		if size := prototest.Do(t, c, "DBSIZE"); (size == ":30") != test.keys {
 			t.Errorf("%s: afterwards there are %s keys", test.name, size)
 		}
 	}
 	for _, line := range []string{"DBSIZE", "KEYS *", "RANDOMKEY", "SCAN 2"} {
 		lost := func(shard int, _ *cluster.Call) error { return when(shard == 2, cluster.ErrNoLeader) }
-		n.exec.lost.Store(&lost)
-		if got := do(t, c, strings.Fields(line)...); !strings.HasPrefix(got, "-CLUSTERDOWN") {
+		n.Exec.Lost.Store(&lost)
+		if got := prototest.Do(t, c, strings.Fields(line)...); !strings.HasPrefix(got, "-CLUSTERDOWN") {
 			t.Errorf("%s without a shard: %s", line, got)
 		}
 	}
@@ -167,15 +169,15 @@ func when(yes bool, err error) error {
 func TestDigestOverShards(t *testing.T) {
 	digests := map[string]bool{}
 	for _, shards := range []int{1, 4} {
-		n := startNode(t, shards)
-		n.set(func(s *settings) { s.DebugFor = "yes" })
-		c := dial(t, n.addr)
+		n := prototest.StartNode(t, shards)
+		n.Set(func(s *client.Settings) { s.DebugFor = "yes" })
+		c := prototest.Dial(t, n.Addr)
 		for i := range 50 {
-			do(t, c, "SET", fmt.Sprint(i), fmt.Sprint(i*i))
+			prototest.Do(t, c, "SET", fmt.Sprint(i), fmt.Sprint(i*i))
 		}
-		do(t, c, "SELECT", "5")
-		do(t, c, "RPUSH", "list", "a", "b")
-		digests[do(t, c, "DEBUG", "DIGEST")] = true
+		prototest.Do(t, c, "SELECT", "5")
+		prototest.Do(t, c, "RPUSH", "list", "a", "b")
+		digests[prototest.Do(t, c, "DEBUG", "DIGEST")] = true
 	}
 	if len(digests) != 1 {
 		t.Errorf("they are %v", digests)
@@ -185,19 +187,19 @@ func TestDigestOverShards(t *testing.T) {
 // TestWholeKeyspaceInATransaction expects what runs on all shards to be refused
 // when it is queued.
 func TestWholeKeyspaceInATransaction(t *testing.T) {
-	c := dial(t, startNode(t, 3).addr)
-	do(t, c, "SET", "a", "1")
+	c := prototest.Dial(t, prototest.StartNode(t, 3).Addr)
+	prototest.Do(t, c, "SET", "a", "1")
 	for _, line := range []string{"FLUSHALL", "DBSIZE", "KEYS *", "SCAN 0", "SWAPDB 0 1", "RANDOMKEY"} {
-		do(t, c, "MULTI")
-		do(t, c, "SET", "a", "2")
-		if got := do(t, c, strings.Fields(line)...); !strings.HasPrefix(got, "-CROSSSLOT a transaction lives in one shard") {
+		prototest.Do(t, c, "MULTI")
+		prototest.Do(t, c, "SET", "a", "2")
+		if got := prototest.Do(t, c, strings.Fields(line)...); !strings.HasPrefix(got, "-CROSSSLOT a transaction lives in one shard") {
 			t.Errorf("%s: %s", line, got)
 		}
-		if got := do(t, c, "EXEC"); got != "-EXECABORT Transaction discarded because of previous errors." {
+		if got := prototest.Do(t, c, "EXEC"); got != "-EXECABORT Transaction discarded because of previous errors." {
 			t.Errorf("%s: EXEC %s", line, got)
 		}
 	}
-	if got := do(t, c, "GET", "a"); got != `"1"` {
+	if got := prototest.Do(t, c, "GET", "a"); got != `"1"` {
 		t.Errorf("a is %s", got)
 	}
 }
@@ -205,11 +207,11 @@ func TestWholeKeyspaceInATransaction(t *testing.T) {
 // TestRedirect expects MOVED for every command on keys of a shard that another
 // node leads, at the moment Redis says so, and nothing to have run.
 func TestRedirect(t *testing.T) {
-	n := startNode(t, 2)
-	n.set(func(s *settings) { s.Redirect = true })
+	n := prototest.StartNode(t, 2)
+	n.Set(func(s *client.Settings) { s.Redirect = true })
 	// {foo} hashes to 12182, which the test's even shard owns, {bar} to 5061.
-	n.elsewhere.Store(0, "10.0.0.9:7009")
-	c := dial(t, n.addr)
+	n.Elsewhere.Store(0, "10.0.0.9:7009")
+	c := prototest.Dial(t, n.Addr)
 	const moved = "-MOVED 12182 10.0.0.9:7009"
 	const cross = "-CROSSSLOT Keys in request don't hash to the same slot"
 	for _, step := range []struct{ line, want string }{
@@ -219,19 +221,19 @@ func TestRedirect(t *testing.T) {
 		{"GET {bar}", `"1"`}, {"ASKING", "+OK"}, {"READONLY", "+OK"}, {"GET {foo}", "(nil)"}, {"SET {foo} 1", moved}, {"READWRITE", "+OK"}, {"GET {foo}", moved},
 		{"PING", "+PONG"}, {"DBSIZE", ":1"},
 	} {
-		if got := do(t, c, strings.Fields(step.line)...); got != step.want {
+		if got := prototest.Do(t, c, strings.Fields(step.line)...); got != step.want {
 			t.Errorf("%s: %s, not %s", step.line, got, step.want)
 		}
 	}
 	// A shard that changes hands between queueing and EXEC.
-	do(t, c, "MULTI")
-	do(t, c, "SET", "{bar}", "3")
-	n.elsewhere.Store(1, "10.0.0.8:7008")
-	if got := do(t, c, "EXEC"); got != "-MOVED 5061 10.0.0.8:7008" {
+	prototest.Do(t, c, "MULTI")
+	prototest.Do(t, c, "SET", "{bar}", "3")
+	n.Elsewhere.Store(1, "10.0.0.8:7008")
+	if got := prototest.Do(t, c, "EXEC"); got != "-MOVED 5061 10.0.0.8:7008" {
 		t.Errorf("EXEC after a change of leader: %s", got)
 	}
-	n.set(func(s *settings) { s.Redirect = false })
-	if got := do(t, c, "GET", "{bar}"); got != `"1"` {
+	n.Set(func(s *client.Settings) { s.Redirect = false })
+	if got := prototest.Do(t, c, "GET", "{bar}"); got != `"1"` {
 		t.Errorf("forwarded: %s", got)
 	}
 }
@@ -239,15 +241,15 @@ func TestRedirect(t *testing.T) {
 // TestKeysOfOneShardNeedNotShareASlot expects commands and transactions on keys
 // of different slots of one shard to run, with routing redirect, too.
 func TestKeysOfOneShardNeedNotShareASlot(t *testing.T) {
-	n := startNode(t, 2)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 2)
+	c := prototest.Dial(t, n.Addr)
 	// The slots of foo and hello, 12182 and 866, are even: the test's shard 0.
 	for _, redirect := range []bool{false, true} {
-		n.set(func(s *settings) { s.Redirect = redirect })
+		n.Set(func(s *client.Settings) { s.Redirect = redirect })
 		for _, step := range []struct{ line, want string }{
 			{"MSET foo 1 hello 2", "+OK"}, {"MULTI", "+OK"}, {"INCR foo", "+QUEUED"}, {"INCR hello", "+QUEUED"}, {"EXEC", "*2 :2 :3"}, {"DEL foo hello", ":2"},
 		} {
-			if got := strings.Join(strings.Fields(do(t, c, strings.Fields(step.line)...)), " "); got != step.want {
+			if got := strings.Join(strings.Fields(prototest.Do(t, c, strings.Fields(step.line)...)), " "); got != step.want {
 				t.Errorf("redirect %v, %s: %s", redirect, step.line, got)
 			}
 		}

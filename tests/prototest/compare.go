@@ -1,4 +1,4 @@
-package server_test
+package prototest
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 	"lockstep/tests/respconn"
 )
 
-func split(addr string) (host, port string) {
+func Split(addr string) (host, port string) {
 	host, port, _ = net.SplitHostPort(addr)
 	return host, port
 }
 
-// conversation is what a server says to bytes on a fresh connection: its
+// Conversation is what a server says to bytes on a fresh connection: its
 // replies up to where it closes the connection. It is asked to at the end.
-func conversation(t *testing.T, addr string, raw string) string {
+func Conversation(t *testing.T, addr string, raw string) string {
 	t.Helper()
-	c := dial(t, addr)
+	c := Dial(t, addr)
 	defer c.Close()
 	sent := make(chan error, 1)
 	go func() { sent <- c.Write([]byte(raw + "RESET\r\nQUIT\r\n")) }()
@@ -42,8 +42,8 @@ func conversation(t *testing.T, addr string, raw string) string {
 	return b.String()
 }
 
-// commands renders a script: a command per line, in redis-cli's quoting.
-func commands(t *testing.T, script string) string {
+// Commands renders a script: a command per line, in redis-cli's quoting.
+func Commands(t *testing.T, script string) string {
 	t.Helper()
 	var raw []byte
 	for line := range strings.SplitSeq(script, "\n") {
@@ -66,25 +66,25 @@ var masks = []struct {
 	{regexp.MustCompile(`"id"\n( *):\d+`), "\"id\"\n$1:<id>"},
 }
 
-func mask(s string) string {
+func Mask(s string) string {
 	for _, m := range masks {
 		s = m.pattern.ReplaceAllString(s, m.with)
 	}
 	return s
 }
 
-// compare demands that two servers say the same.
-func compare(t *testing.T, ours, redis, name, raw string) {
+// Compare demands that two servers say the same.
+func Compare(t *testing.T, ours, redis, name, raw string) {
 	t.Helper()
-	want := mask(conversation(t, redis, raw))
-	got := mask(conversation(t, ours, raw))
+	want := Mask(Conversation(t, redis, raw))
+	got := Mask(Conversation(t, ours, raw))
 	if got != want {
-		t.Errorf("%s: %.300q\n%s", name, raw, difference(want, got))
+		t.Errorf("%s: %.300q\n%s", name, raw, Difference(want, got))
 	}
 }
 
-// difference shows the lines that are in one text alone.
-func difference(want, got string) string {
+// Difference shows the lines that are in one text alone.
+func Difference(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	// common[i][j] is the length of the longest row of lines that a[i:] and b[j:]
 	// have in common.
@@ -115,4 +115,11 @@ func difference(want, got string) string {
 		}
 	}
 	return out.String()
+}
+
+// InBoth runs a script as it is, and in RESP3.
+func InBoth(t *testing.T, ours, redis, name, script string) {
+	t.Helper()
+	Compare(t, ours, redis, name, Commands(t, script))
+	Compare(t, ours, redis, name+", RESP3", Commands(t, "HELLO 3\n"+script))
 }

@@ -1,14 +1,16 @@
-package server_test
+package admin_test
 
 import (
 	"strings"
 	"testing"
+
+	"lockstep/tests/prototest"
 )
 
 // TestLolwutAnswersAsRedis compares what is no picture: which arguments are
 // refused, and what kind of reply it is.
 func TestLolwutAnswersAsRedis(t *testing.T) {
-	ours, redis := startNode(t, 1).addr, startRedis(t)
+	ours, redis := prototest.StartNode(t, 1).Addr, prototest.StartRedis(t)
 	for _, line := range []string{
 		"LOLWUT", "LOLWUT VERSION", "LOLWUT 5", "LOLWUT a b", "LOLWUT a b c", "LOLWUT VERSION 5", "LOLWUT version 6", "LOLWUT VERSION 7", "LOLWUT VERSION 9 a",
 		"LOLWUT VERSION a", "LOLWUT VERSION 1.5", "LOLWUT VERSION -3", "LOLWUT VERSION 99999999999", "LOLWUT VERSION 99999999999999999999",
@@ -17,8 +19,8 @@ func TestLolwutAnswersAsRedis(t *testing.T) {
 	} {
 		for _, hello := range []string{"2", "3"} {
 			said := func(addr string) string {
-				c := dial(t, addr)
-				do(t, c, "HELLO", hello)
+				c := prototest.Dial(t, addr)
+				prototest.Do(t, c, "HELLO", hello)
 				v, err := c.Do(strings.Fields(line)...)
 				if err != nil {
 					t.Fatal(err)
@@ -40,7 +42,7 @@ func TestLolwutAnswersAsRedis(t *testing.T) {
 // TestLolwutDraws looks at a picture: of the size that was asked for, within bounds,
 // the same each time.
 func TestLolwutDraws(t *testing.T) {
-	c := dial(t, startNode(t, 1).addr)
+	c := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	for line, want := range map[string][2]int{
 		"LOLWUT": {64, 16}, "LOLWUT VERSION 5": {64, 16}, "LOLWUT VERSION 5 10 7": {10, 4}, "LOLWUT VERSION 6 1 1": {1, 1},
 		"LOLWUT VERSION 5 0 -5": {1, 1}, "LOLWUT VERSION 6 999999999 999999999": {1000, 256},

@@ -6,7 +6,7 @@ const (
 	ofUsers   = "O(N). Where N is the number of configured users."
 )
 
-// aclFamily are the commands on users. Their functions stand in proto/client.
+// aclFamily are the commands on users. Their handlers are in proto/admin.
 var aclFamily = []*Spec{{
 	Name: "acl", Arity: -2, Scope: ScopeNode,
 	Group: "server", Since: "6.0.0",

@@ -109,8 +109,8 @@ var clusterLooks = []*Spec{
 	},
 }
 
-// clusterFamily are the commands on the cluster. Their functions stand in
-// proto/client.
+// clusterFamily are the commands on the cluster. Their handlers are in proto/admin, but for those on the connection,
+// which are in proto/client.
 var clusterFamily = []*Spec{
 	{
 		Name: "cluster", Arity: -2, Scope: ScopeNode,

@@ -1,7 +1,7 @@
 package command
 
-// introspectionFamily are the commands that look into a node. The
-// functions of all but MEMORY USAGE stand in proto/client.
+// introspectionFamily are the commands that look into a node. The handlers of all but MEMORY USAGE and MONITOR are in
+// proto/admin.
 var introspectionFamily = []*Spec{
 	memoryCommand,
 	{

@@ -1,6 +1,6 @@
 package command
 
-// migrateCommand is MIGRATE's row. Its function stands in proto/client: the keys
+// migrateCommand is MIGRATE's row. Its handler is in proto/client: the keys
 // go over a connection of the gateway's, and each shard is asked for its own.
 var migrateCommand = &Spec{
 	Name: "migrate", Arity: -6, Scope: ScopeNode,

@@ -1,7 +1,6 @@
 package command
 
-// serverFamily are the commands on the node. Their functions stand in
-// proto/client.
+// serverFamily are the commands on the node. Their handlers are in proto/admin.
 var serverFamily = []*Spec{
 	{
 		Name: "command", Arity: -1, Scope: ScopeNode,

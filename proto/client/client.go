@@ -14,8 +14,8 @@
 // with the database it was queued for. Commands in it that need no data (PING,
 // SELECT) run when the txn's replies are there, each at its place among them.
 //
-// The handlers of commands that need no data are listed in handlers.go; their
-// rows are in the one command table, like all others'.
+// The handlers of commands that need no data are listed in their files, and some
+// are in package admin; table.go gives each row of the command table its handler.
 package client
 
 import (
@@ -23,10 +23,8 @@ import (
 	"errors"
 	"time"
 
-	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
-	"lockstep/proto/acl"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
 	"lockstep/proto/stats"
@@ -55,16 +53,11 @@ type Client struct {
 
 	db    int
 	proto int
-	// users are those that the client goes by, user its own; authed: it has logged
-	// in, or did not have to.
-	users    *acl.Users
-	user     *acl.Account
-	authed   bool
-	readonly bool
-	// fresh is how much reads of a READONLY connection must see; nil: anything.
-	fresh *cluster.Freshness
-	// shards are those that the connection has used, for LOCKSTEP TOKEN.
-	shards  shardSet
+	// The parts that have state of their own: who the client is, what it has read, and what its reads must see.
+	login
+	tracker
+	freshness
+
 	noTouch bool
 	noEvict bool
 	// monitoring: the client sees what others run (MONITOR).
@@ -83,12 +76,8 @@ type Client struct {
 	// gathered, theirs come in between.
 	out   reply.Writer
 	calls calls
-	// pushed is set once messages may come at any time: they are then held while a batch is answered.
-	pushes *pushes
-	pushed bool
 	// later are the clients that have messages of this one's and wait to be kicked.
-	later   pubsub.Later
-	caching caching
+	later pubsub.Later
 	// settings are those of the batch at hand, last is its last command.
 	settings *Settings
 	last     *command.Spec
@@ -109,12 +98,13 @@ func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *res
 		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
 		proto: reply.RESP2, settings: b.Settings(),
 	}
-	c.pushes = &pushes{conn: conn, registry: r, proto: c.proto}
+	c.tracker = tracker{backend: b, registry: r, shared: &c.shared, pushes: &pushes{conn: conn, registry: r, proto: c.proto}}
+	c.freshness.owners = b
 	c.out.Reset(c.proto)
 	c.request.Out, c.request.c = &c.out, c
 	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.pushes, b.Access
 	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
-	c.users = b.Users()
+	c.login = login{access: b.Access, conn: conn, shared: &c.shared, users: b.Users()}
 	c.begin()
 	c.note(now)
 	r.add(&c.shared)

@@ -12,6 +12,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/proto/acl"
+	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
 )
 
@@ -280,4 +281,23 @@ func (c *Connection) rejudge(now *acl.Users) (out bool) {
 		c.letGo(errNotAllowedAnyMore)
 	}
 	return !c.subs.allowed(user)
+}
+
+// hear notes a subscription or its end. Only the client's own goroutine calls it.
+func (c *Connection) hear(kind pubsub.Kind, name string, yes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, there := c.subs[kind][name]; there == yes {
+		return
+	}
+	if !yes {
+		delete(c.subs[kind], name)
+		c.subBytes -= len(name)
+		return
+	}
+	if c.subs[kind] == nil {
+		c.subs[kind] = map[string]struct{}{}
+	}
+	c.subs[kind][name] = struct{}{}
+	c.subBytes += len(name)
 }

@@ -8,7 +8,6 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
-	"lockstep/proto/acl"
 )
 
 // connectionHandlers are those of commands on the connection.
@@ -81,8 +80,7 @@ func selectDB(c *Client, args [][]byte) {
 }
 
 const (
-	errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
-	errWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
+	errWrongPass = "WRONGPASS invalid username-password pair or user is disabled."
 )
 
 func auth(c *Client, args [][]byte) {
@@ -95,20 +93,6 @@ func auth(c *Client, args [][]byte) {
 		return
 	}
 	c.out.OK()
-}
-
-// credentials are the arguments of AUTH.
-func (c *Client) credentials(args [][]byte) (user, pass, refusal string) {
-	switch len(args) {
-	case 2:
-		if c.users.Default().NoPass() {
-			return "", "", errNoPassword
-		}
-		return acl.Default, string(args[1]), ""
-	case 3:
-		return string(args[1]), string(args[2]), ""
-	}
-	return "", "", command.ErrSyntax
 }
 
 func hello(c *Client, args [][]byte) {

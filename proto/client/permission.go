@@ -38,57 +38,6 @@ var errDeniedAtExec = [...]string{
 	command.DeniedChannel: "no permission to access one of the channels used as arguments",
 }
 
-// errDoubted are the texts for what is refused to every user (acl.Doubt).
-var errDoubted = [...]string{
-	acl.DoubtAdmin: "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-admin-ms); until it does, it runs no command of @admin; the command was not executed",
-	acl.DoubtAll:   "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-ms); until it does, it serves nobody; the command was not executed",
-}
-
-// refusedInDoubt says why a command is refused to every user; "": it is not.
-func (c *Client) refusedInDoubt(spec *command.Spec) string {
-	if !c.users.Doubts(spec) {
-		return ""
-	}
-	return errDoubted[c.users.Doubt()]
-}
-
-// become makes the client a user, logged in or not.
-func (c *Client) become(user *acl.Account, authed bool) {
-	c.goOnAs(user, authed)
-	c.shared.mu.Lock()
-	c.shared.judged = user
-	c.shared.mu.Unlock()
-}
-
-func (c *Client) goOnAs(user *acl.Account, authed bool) {
-	c.user, c.authed = user, authed
-	c.conn.SetAuthenticated(authed || c.users.Open())
-	c.shared.mu.Lock()
-	c.shared.user = user
-	c.shared.mu.Unlock()
-}
-
-// begin makes the client what a fresh connection is.
-func (c *Client) begin() { c.become(c.users.Default(), c.users.Open()) }
-
-// renew takes over what has become of the users; false: the client's is gone.
-func (c *Client) renew() bool {
-	now := c.backend.Users()
-	if now == c.users {
-		return true
-	}
-	c.users = now
-	user := now.Successor(c.user)
-	if user == nil {
-		return false
-	}
-	c.goOnAs(user, c.authed)
-	return true
-}
-
-// mustLogIn tells whether the client has to log in first.
-func (c *Client) mustLogIn() bool { return !c.authed && !c.users.Open() }
-
 // logIn is AUTH; false: the password is wrong.
 func (c *Client) logIn(verb []byte, name, password string) bool {
 	user := c.users.LogIn(name, password)
@@ -98,29 +47,6 @@ func (c *Client) logIn(verb []byte, name, password string) bool {
 	}
 	c.become(user, true)
 	return true
-}
-
-// userBehind is who the client is behind a command of a transaction that it begins as
-// a user.
-func (c *Client) userBehind(user *acl.Account, q *queued) *acl.Account {
-	name, pass, refusal := "", "", ""
-	switch {
-	case q.spec.Has(command.LogsIn):
-		name, pass, refusal = c.credentials(q.args)
-	case q.spec.Has(command.Greets):
-		var h helloArgs
-		refusal = h.parse(q.args)
-		name, pass = h.user, h.pass
-		if !h.auth {
-			return user
-		}
-	default:
-		return user
-	}
-	if next := c.users.LogIn(name, pass); refusal == "" && next != nil {
-		return next
-	}
-	return user
 }
 
 // denial is why the user may not run a command, "" if it may.

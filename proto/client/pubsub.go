@@ -69,7 +69,7 @@ func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
 			c.out.Error(errNoMoreSubscriptions)
 			break
 		}
-		c.hear(kind, string(name), true)
+		c.shared.hear(kind, string(name), true)
 		watched = watched || c.backend.Channels.Hub().IsWatched(kind, string(name))
 		c.confirm(verbs[kind][0], kind, name)
 	}
@@ -89,26 +89,6 @@ func shardSubscribe(c *Client, args [][]byte) {
 		return
 	}
 	c.subscribe(pubsub.Shard, args[1:])
-}
-
-// hear notes a subscription or its end. Others look at them (Rejudge), so that
-// they change under the lock of what is shared.
-func (c *Client) hear(kind pubsub.Kind, name string, yes bool) {
-	c.shared.mu.Lock()
-	defer c.shared.mu.Unlock()
-	if _, there := c.shared.subs[kind][name]; there == yes {
-		return
-	}
-	if !yes {
-		delete(c.shared.subs[kind], name)
-		c.shared.subBytes -= len(name)
-		return
-	}
-	if c.shared.subs[kind] == nil {
-		c.shared.subs[kind] = map[string]struct{}{}
-	}
-	c.shared.subs[kind][name] = struct{}{}
-	c.shared.subBytes += len(name)
 }
 
 // takes tells whether a client whose names have had bytes may have these
@@ -135,13 +115,6 @@ func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
 	return s.total()+len(more) <= subscriptionsMax && bytes <= subscriptionBytesMax
 }
 
-// listen prepares the client for pushes; they wait until the batch at hand is
-// answered.
-func (c *Client) listen() {
-	c.pushed = true
-	c.pushes.hold()
-}
-
 func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 	verb := verbs[kind][1]
 	if len(names) == 0 {
@@ -165,7 +138,7 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		c.out.Raw(c.pushes.claim())
 	}
 	for _, name := range names {
-		c.hear(kind, string(name), false)
+		c.shared.hear(kind, string(name), false)
 		c.confirm(verb, kind, name)
 	}
 	c.pushes.listen(c.shared.subs.total() > 0)

@@ -13,7 +13,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/engine/rdb"
 	"lockstep/node/config"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 const (
@@ -26,9 +26,9 @@ const (
 	backupTouchEvery = backupStallLimit / 3
 )
 
-// BackupBegin implements client.Backups: it cuts every shard, each where it is
+// BackupBegin implements admin.Backups: it cuts every shard, each where it is
 // led, and says where to read what.
-func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
+func (n *Node) BackupBegin(ctx context.Context) (*admin.Backup, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupBeginTimeout)
 	defer cancel()
 	beganMs := time.Now().UnixMilli()
@@ -37,9 +37,9 @@ func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the users and settings could not be had: %w", err)
 	}
-	b := &client.Backup{
+	b := &admin.Backup{
 		Cluster: n.folder.Identity().ClusterID, Version: Version, BeganMs: beganMs,
-		Parts: make([]client.BackupPart, n.shardCount()), Users: usersText(view), Settings: settingsText(view),
+		Parts: make([]admin.BackupPart, n.shardCount()), Users: usersText(view), Settings: settingsText(view),
 	}
 	errs := make([]error, len(b.Parts))
 	var wait caught.Group
@@ -83,7 +83,7 @@ func settingsText(v *meta.View) map[string]string {
 }
 
 // beginPart looks for a shard's leader until it has cut the shard.
-func (n *Node) beginPart(ctx context.Context, shard uint32) (client.BackupPart, error) {
+func (n *Node) beginPart(ctx context.Context, shard uint32) (admin.BackupPart, error) {
 	last := errors.New("nobody leads it")
 	for {
 		node, known := meta.NodeID(""), false
@@ -99,14 +99,14 @@ func (n *Node) beginPart(ctx context.Context, shard uint32) (client.BackupPart, 
 		}
 		select {
 		case <-ctx.Done():
-			return client.BackupPart{}, fmt.Errorf("shard %d could not be cut: %w", shard, last)
+			return admin.BackupPart{}, fmt.Errorf("shard %d could not be cut: %w", shard, last)
 		case <-time.After(backupAgainEvery):
 		}
 	}
 }
 
-func (n *Node) openPart(ctx context.Context, node meta.NodeID, shard uint32) (client.BackupPart, error) {
-	var p client.BackupPart
+func (n *Node) openPart(ctx context.Context, node meta.NodeID, shard uint32) (admin.BackupPart, error) {
+	var p admin.BackupPart
 	answer, err := n.askBackup(ctx, node, binary.LittleEndian.AppendUint32([]byte{backupOpen}, shard))
 	if err == nil {
 		err = json.Unmarshal(answer, &p)
@@ -141,7 +141,7 @@ func (n *Node) askBackup(ctx context.Context, node meta.NodeID, payload []byte) 
 	return answer[1:], nil
 }
 
-// BackupNext implements client.Backups.
+// BackupNext implements admin.Backups.
 func (n *Node) BackupNext(ctx context.Context, node string, id uint64) (chunk []byte, keys int64, err error) {
 	answer, err := n.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupNext}, id))
 	if err != nil {
@@ -153,13 +153,13 @@ func (n *Node) BackupNext(ctx context.Context, node string, id uint64) (chunk []
 	return answer[8:], int64(binary.LittleEndian.Uint64(answer)), nil
 }
 
-// BackupEnd implements client.Backups.
+// BackupEnd implements admin.Backups.
 func (n *Node) BackupEnd(ctx context.Context, node string, id uint64) error {
 	_, err := n.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupEnd}, id))
 	return err
 }
 
-func (n *Node) backupEndAll(b *client.Backup) {
+func (n *Node) backupEndAll(b *admin.Backup) {
 	ctx, cancel := context.WithTimeout(n.ctx, backupStallLimit)
 	defer cancel()
 	for _, p := range b.Parts {
@@ -169,9 +169,9 @@ func (n *Node) backupEndAll(b *client.Backup) {
 	}
 }
 
-// BackupStream implements client.Backups: the parts one behind the other, as one
+// BackupStream implements admin.Backups: the parts one behind the other, as one
 // file. Those that wait for their turn are kept alive meanwhile.
-func (n *Node) BackupStream(ctx context.Context, b *client.Backup, w io.Writer) error {
+func (n *Node) BackupStream(ctx context.Context, b *admin.Backup, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer n.backupEndAll(b)
@@ -185,7 +185,7 @@ func (n *Node) BackupStream(ctx context.Context, b *client.Backup, w io.Writer) 
 	return join.Close()
 }
 
-func (n *Node) touchParts(ctx context.Context, parts []client.BackupPart) {
+func (n *Node) touchParts(ctx context.Context, parts []admin.BackupPart) {
 	t := time.NewTicker(backupTouchEvery)
 	defer t.Stop()
 	for {
@@ -205,7 +205,7 @@ func (n *Node) touchParts(ctx context.Context, parts []client.BackupPart) {
 type partReader struct {
 	n    *Node
 	ctx  context.Context
-	part client.BackupPart
+	part admin.BackupPart
 	rest []byte
 	end  bool
 }

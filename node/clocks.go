@@ -14,7 +14,7 @@ import (
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 	"lockstep/node/config"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // verbAdopt is the courier's verb for adoptDay, which is done where the shard is led.
@@ -148,7 +148,7 @@ func (n *Node) clockOrder(ctx context.Context, args []string) (string, error) {
 		}
 		switch {
 		case err != nil && len(said) > 0:
-			return "", fmt.Errorf("%w: %s; then shard %d: %w", client.ErrHalfDone, strings.Join(said, "; "), i, err)
+			return "", fmt.Errorf("%w: %s; then shard %d: %w", admin.ErrHalfDone, strings.Join(said, "; "), i, err)
 		case err != nil:
 			return "", fmt.Errorf("shard %d: %w", i, err)
 		case byMs == 0:

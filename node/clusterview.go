@@ -19,6 +19,7 @@ import (
 	"lockstep/cluster/stepper"
 	"lockstep/engine/hashslot"
 	"lockstep/node/config"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 )
 
@@ -70,7 +71,7 @@ func (n *Node) knowsLeaders() bool {
 	return true
 }
 
-// KnowsCluster implements client.ClusterView.
+// KnowsCluster implements admin.ClusterView.
 func (n *Node) KnowsCluster() bool { return n.machine.View().Created() }
 
 // heardLeader is who leads a shard as this node's replica knows it.
@@ -129,24 +130,24 @@ func (n *Node) leaderOf(shard int) (meta.Node, bool) {
 }
 
 // slotNode is a node as clients are told of it.
-func (n *Node) slotNode(node *meta.Node) client.SlotNode {
+func (n *Node) slotNode(node *meta.Node) admin.SlotNode {
 	host, port := splitAddr(node.ClientAddr)
 	if port == node.TLSPort {
 		port = 0
 	}
-	return client.SlotNode{
+	return admin.SlotNode{
 		ID: hexID(node.Incarnation), IP: host, Hostname: node.Hostname, Port: port, TLSPort: node.TLSPort,
 		Healthy: node.ID == n.self.ID() || !n.transport.Lost(node.PeerAddr),
 	}
 }
 
-// SlotOwners implements client.ClusterView: a range per shard, its leader first. A
+// SlotOwners implements admin.ClusterView: a range per shard, its leader first. A
 // shard of which no leader has been heard yet is left out.
-func (n *Node) SlotOwners() []client.SlotOwner {
+func (n *Node) SlotOwners() []admin.SlotOwner {
 	view := n.machine.View()
-	owners := make([]client.SlotOwner, 0, len(view.Shards))
+	owners := make([]admin.SlotOwner, 0, len(view.Shards))
 	for i, s := range view.Shards {
-		o := client.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
+		o := admin.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
 		offset := n.shardOffset(i)
 		leader, known := n.leaderOf(i)
 		if !known {
@@ -167,7 +168,7 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 	return owners
 }
 
-// ClusterNodes implements client.ClusterView. Redis Cluster knows masters with
+// ClusterNodes implements admin.ClusterView. Redis Cluster knows masters with
 // slots and replicas with one master each; here a node may lead some shards and
 // follow others. A node that leads is a master with the slots it leads, and what
 // it follows is not said. One that leads nothing is a replica of the node that
@@ -175,17 +176,17 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 // master without slots, as a node is in Redis Cluster that has just come. So
 // every line is of a form that tools know, and the slots are the truth. Which
 // nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
-func (n *Node) ClusterNodes() []client.ClusterNode {
+func (n *Node) ClusterNodes() []admin.ClusterNode {
 	view := n.machine.View()
 	leads := n.leaderIDs(view)
 	epochs := map[meta.NodeID]uint64{}
 	for i, id := range leads {
 		epochs[id] = max(epochs[id], n.leaders.Of(i).Term)
 	}
-	var nodes []client.ClusterNode
+	var nodes []admin.ClusterNode
 	for _, node := range n.shownNodes(view, leads) {
 		_, bus := splitAddr(node.PeerAddr)
-		c := client.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.self.ID()}
+		c := admin.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.self.ID()}
 		master := node.ID
 		for i, s := range view.Shards {
 			switch {
@@ -233,24 +234,24 @@ func (n *Node) knownNodes() int {
 	return len(n.shownNodes(view, n.leaderIDs(view)))
 }
 
-// ClusterLinks implements client.ClusterView.
-func (n *Node) ClusterLinks() []client.ClusterLink {
+// ClusterLinks implements admin.ClusterView.
+func (n *Node) ClusterLinks() []admin.ClusterLink {
 	view := n.machine.View()
-	var all []client.ClusterLink
+	var all []admin.ClusterLink
 	for _, l := range n.transport.Links() {
 		node, ok := view.Node(meta.NodeID(l.NodeID))
 		if l.Outgoing {
 			node, ok = view.ByPeerAddr(l.Addr)
 		}
 		if ok && node.ID != n.self.ID() {
-			all = append(all, client.ClusterLink{Node: hexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
+			all = append(all, admin.ClusterLink{Node: hexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b client.ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortStableFunc(all, func(a, b admin.ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
 	return all
 }
 
-// ShardID implements client.Identity. A shard's id is the same on all nodes
+// ShardID implements admin.Identity. A shard's id is the same on all nodes
 // and for ever. A node is shown in the first shard it leads or, as the replica
 // that CLUSTER NODES shows it as, in the first of which it has one.
 func (n *Node) ShardID() string {
@@ -287,7 +288,7 @@ func appendRange(ranges [][2]int, first, last int) [][2]int {
 // newer has the greater.
 func (n *Node) epoch() uint64 { return n.leaders.Epoch() + n.machine.View().Epoch }
 
-// ClusterInfo implements client.ClusterView.
+// ClusterInfo implements admin.ClusterView.
 func (n *Node) ClusterInfo() string {
 	view := n.machine.View()
 	served, masters, own := 0, map[meta.NodeID]bool{}, uint64(0)
@@ -335,10 +336,10 @@ func (n *Node) orphaned(i int, leader *meta.Node) bool {
 	return own != nil && own.Leader().Addr == "" || n.transport.Lost(leader.PeerAddr)
 }
 
-// MyID implements client.Identity.
+// MyID implements admin.Identity.
 func (n *Node) MyID() string { return hexID(n.self.Incarnation) }
 
-// Moved implements client.ClusterView. Nobody is sent to a leader that is gone:
+// Moved implements client.Redirector. Nobody is sent to a leader that is gone:
 // until there is a new one, this node forwards, and the client sees a pause.
 func (n *Node) Moved(shard int, stale, secured bool) string {
 	leader, known := n.leaderOf(shard)
@@ -368,7 +369,7 @@ func endpointKind(s *config.Settings) client.EndpointKind {
 	return client.EndpointIP
 }
 
-// Replicas implements client.Replication: the other nodes; for a node that shows
+// Replicas implements admin.Replication: the other nodes; for a node that shows
 // itself as a slave, the leader of shard 0 alone.
 func (n *Node) Replicas() [][3]string {
 	var all [][3]string
@@ -385,7 +386,7 @@ func (n *Node) Replicas() [][3]string {
 	return all
 }
 
-// Offset implements client.Replication: the log index of this node's first replica
+// Offset implements admin.Replication: the log index of this node's first replica
 // stands in for an offset.
 func (n *Node) Offset() int64 {
 	if all := n.shards(); len(all) > 0 {
@@ -402,7 +403,7 @@ func (n *Node) shardOffset(shard int) int64 {
 	return 0
 }
 
-// Synced implements client.Replication: a quorum of any shard, less one.
+// Synced implements admin.Replication: a quorum of any shard, less one.
 func (n *Node) Synced() int {
 	synced, view := math.MaxInt, n.machine.View()
 	for i, s := range view.Shards {
@@ -431,12 +432,12 @@ func votersOf(s *meta.Shard, wanted int) int {
 	return wanted
 }
 
-// StatusJSON implements client.Operator.
+// StatusJSON implements admin.Operator.
 func (n *Node) StatusJSON(ctx context.Context) ([]byte, error) { return json.Marshal(n.Status(ctx)) }
 
-// LockSlots implements client.Operator.
-func (n *Node) LockSlots() []client.LockSlot {
-	var all []client.LockSlot
+// LockSlots implements admin.Operator.
+func (n *Node) LockSlots() []admin.LockSlot {
+	var all []admin.LockSlot
 	for _, s := range n.shards() {
 		i := int(s.ID())
 		for _, l := range s.Machine().Sched().Slots() {
@@ -444,20 +445,20 @@ func (n *Node) LockSlots() []client.LockSlot {
 			if l.Exclusive {
 				mode = "exclusive"
 			}
-			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, HeldMs: l.RanNs / 1e6, Queue: l.Queue})
+			all = append(all, admin.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, HeldMs: l.RanNs / 1e6, Queue: l.Queue})
 		}
 	}
 	return all
 }
 
-// SetActiveExpire implements client.Process.
+// SetActiveExpire implements admin.Process.
 func (n *Node) SetActiveExpire(on bool) {
 	for _, s := range n.shards() {
 		s.SetActiveExpire(on)
 	}
 }
 
-// Reload implements client.Process.
+// Reload implements admin.Process.
 func (n *Node) Reload() error {
 	for _, s := range n.shards() {
 		if err := s.Reload(); err != nil {
@@ -467,7 +468,7 @@ func (n *Node) Reload() error {
 	return nil
 }
 
-// BeginSnapshot implements client.Process.
+// BeginSnapshot implements admin.Process.
 func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
 	done, err := n.saves.begin(n.loggedTxns(), background)
 	if err != nil {
@@ -483,8 +484,8 @@ func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
 	}, nil
 }
 
-// LastSnapshotUnix implements client.Process.
+// LastSnapshotUnix implements admin.Process.
 func (n *Node) LastSnapshotUnix() int64 { return n.lastSnapshot.Load() }
 
-// Shutdown implements client.Process: the node drains and ends.
+// Shutdown implements admin.Process: the node drains and ends.
 func (n *Node) Shutdown() { n.die(ErrShutdown) }

@@ -32,7 +32,7 @@ const (
 	probeBytes  = 4096
 )
 
-// ExamineJSON implements client.Operator: the facts of all nodes' machines.
+// ExamineJSON implements admin.Operator: the facts of all nodes' machines.
 func (n *Node) ExamineJSON(ctx context.Context) ([]byte, error) {
 	view := n.machine.View()
 	hosts := make([]status.Host, len(view.Nodes))

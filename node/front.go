@@ -13,15 +13,17 @@ import (
 	"lockstep/engine/command"
 	"lockstep/node/config"
 	"lockstep/node/status"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 	"lockstep/proto/server"
+	"lockstep/proto/stats"
 )
 
 // front is the client port and what stands behind it.
 type front struct {
 	n        *Node
 	server   *server.Server
-	stats    *client.Stats
+	stats    *stats.Stats
 	registry *client.Registry
 	settings atomic.Pointer[client.Settings]
 	rates    rates
@@ -45,10 +47,8 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
-	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
-		Incarnation: n.self.Incarnation, Programs: n.programs}
 	f.server = server.New(server.Config{
-		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
+		Backend: f.backend(), Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
 		Secure:        func() *tls.Config { return n.tls.Front() },
 		PeerPort:      n.cfg.Current().PeerPort,
 		MaxClients:    func() int { return n.cfg.Current().MaxClients },
@@ -66,6 +66,20 @@ func (n *Node) openFront(context.Context) error {
 	n.background.run(n.watchPeak)
 	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
+}
+
+// backend is what clients reach of the node.
+func (f *front) backend() *client.Backend {
+	n := f.n
+	look := admin.Node{
+		Config: configStore{n}, Facts: n, Replication: n, Cluster: n, Identity: n, Operator: n, Backups: n, Process: n,
+		Memory: n, Subscriptions: n.messages, Stats: f.stats, Registry: f.registry,
+	}
+	return &client.Backend{
+		Executor: n.router, Source: f, Access: n.users, Starter: n.router, Redirector: n, Greeter: n, Memory: n,
+		Channels: n.messages, Feeds: n.feeds, Handlers: client.NewTable(look.Handlers()...), Tracking: n.tracking,
+		Incarnation: n.self.Incarnation, Programs: n.programs, TargetTLS: n.targetTLS,
+	}
 }
 
 // tryFront tells before anything is made whether the ports for clients are to be had,
@@ -151,7 +165,7 @@ type rates struct {
 	ops, in, out atomic.Int64
 }
 
-func (r *rates) run(ctx context.Context, s *client.Stats) {
+func (r *rates) run(ctx context.Context, s *stats.Stats) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	var ops, in, out uint64
@@ -170,10 +184,10 @@ func (r *rates) run(ctx context.Context, s *client.Stats) {
 	}
 }
 
-// configStore is the client.ConfigStore in front of the settings.
+// configStore is the admin.ConfigStore in front of the settings.
 type configStore struct{ n *Node }
 
-// ConfigGet implements client.ConfigStore.
+// ConfigGet implements admin.ConfigStore.
 func (c configStore) ConfigGet(patterns []string) [][2]string {
 	var pairs [][2]string
 	for _, p := range c.n.cfg.Get(patterns...) {
@@ -182,7 +196,7 @@ func (c configStore) ConfigGet(patterns []string) [][2]string {
 	return pairs
 }
 
-// ConfigSet implements client.ConfigStore.
+// ConfigSet implements admin.ConfigStore.
 func (c configStore) ConfigSet(pairs [][2]string) error {
 	list := make([]config.Pair, len(pairs))
 	for i, p := range pairs {
@@ -204,10 +218,10 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	return err
 }
 
-// ConfigRewrite implements client.ConfigStore.
+// ConfigRewrite implements admin.ConfigStore.
 func (c configStore) ConfigRewrite() error { return c.n.cfg.Rewrite() }
 
-// ResetStats implements client.ConfigStore.
+// ResetStats implements admin.ConfigStore.
 func (c configStore) ResetStats() {
 	for _, s := range c.n.shards() {
 		st := &s.Machine().Keyspace().Stats

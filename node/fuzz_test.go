@@ -13,6 +13,7 @@ import (
 	"lockstep/cluster/caught"
 	"lockstep/node/config"
 	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // FuzzPeer: whatever another node sends of messages, of what scripts did, and of backups, is
@@ -26,7 +27,7 @@ func FuzzPeer(f *testing.F) {
 	f.Add(kindBackup, []byte{backupNext, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(kindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
-		n := &Node{log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
+		n := &Node{log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: stats.New(), registry: client.NewRegistry(), cfg: config.Default()}
 		n.ctx, n.stop = context.WithCancel(context.Background())
 		defer n.stop()
 		n.messages, n.notices, n.witness = newMessages(n), newNotices(n), n.newWitness()

@@ -17,7 +17,7 @@ import (
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/node/config"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 	"lockstep/proto/pubsub"
 )
 
@@ -55,7 +55,7 @@ func (t *infoText) section(name string) {
 
 func (t *infoText) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", name, value) }
 
-// Info implements client.Facts.
+// Info implements admin.Facts.
 func (n *Node) Info(sections []string) string {
 	var t infoText
 	for _, s := range infoSections {
@@ -145,7 +145,7 @@ func human(bytes int64) string {
 	return fmt.Sprintf("%.2fT", f)
 }
 
-// MemoryFull implements client.Facts.
+// MemoryFull implements client.Memory.
 func (n *Node) MemoryFull() bool { return n.memory.Full() }
 
 func (n *Node) usedBytes() int64 {
@@ -187,7 +187,7 @@ func infoMemory(n *Node, t *infoText) {
 
 // percent prints a part of a whole as Redis does.
 func percent(part, whole int64) string {
-	return fmt.Sprintf("%.2f%%", 100*client.Ratio(part, whole))
+	return fmt.Sprintf("%.2f%%", 100*admin.Ratio(part, whole))
 }
 
 func infoPersistence(n *Node, t *infoText) {
@@ -476,7 +476,7 @@ func infoKeyspace(n *Node, t *infoText) {
 	}
 }
 
-// Mode implements client.Facts.
+// Mode implements admin.Facts and client.Greeter.
 func (n *Node) Mode() string {
 	if n.cfg.Current().ClusterEnabled {
 		return "cluster"
@@ -484,7 +484,7 @@ func (n *Node) Mode() string {
 	return "standalone"
 }
 
-// Role implements client.Replication: what this node shows itself as. A node that
+// Role implements admin.Replication: what this node shows itself as. A node that
 // forwards writes is a master to clients, or some would refuse to write to it.
 func (n *Node) Role() string {
 	switch n.cfg.Current().ClientRole {

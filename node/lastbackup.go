@@ -11,7 +11,7 @@ import (
 // when the newest backup began that was read back, in Unix milliseconds.
 const lastBackupSetting = "last-backup-ms"
 
-// BackupDone implements client.Backups.
+// BackupDone implements admin.Backups.
 func (n *Node) BackupDone(ctx context.Context, beganMs int64) error {
 	if beganMs <= lastBackupMs(n.machine.View()) {
 		return nil

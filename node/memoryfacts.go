@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/engine"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // peakEvery is how often the memory of the data is looked at for its peak.
@@ -50,19 +50,19 @@ func (n *Node) keptBytes() (sum int64) {
 	return sum
 }
 
-// MemoryFacts implements client.Introspection. Used is what maxmemory limits:
+// MemoryFacts implements admin.Memory. Used is what maxmemory limits:
 // keys and values, scripts and functions; the allocator is Go's, with all that the
 // process holds.
-func (n *Node) MemoryFacts() client.MemoryFacts {
+func (n *Node) MemoryFacts() admin.MemoryFacts {
 	used := n.usedBytes()
 	heap := runtimeNumbers(metricInUse, metricUnused, metricHeapFree)
-	f := client.MemoryFacts{
+	f := admin.MemoryFacts{
 		UsedBytes: used, PeakBytes: n.notePeak(used), RSSBytes: residentBytes(),
 		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
 		ClientBytes: n.front.registry.Buffers().Bytes, KeptBytes: n.keptBytes(),
 	}
 	for db := range engine.Databases {
-		d := client.DatabaseMemory{DB: db}
+		d := admin.DatabaseMemory{DB: db}
 		for _, s := range n.shards() {
 			d.Keys += int64(s.Machine().Keyspace().Keys(db))
 			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
@@ -82,10 +82,10 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 	return f
 }
 
-// FreeMemory implements client.Introspection.
+// FreeMemory implements admin.Memory.
 func (n *Node) FreeMemory() { debug.FreeOSMemory() }
 
-// MallocStats implements client.Introspection: what the Go runtime counts.
+// MallocStats implements admin.Memory: what the Go runtime counts.
 func (n *Node) MallocStats() string {
 	var names []string
 	for _, d := range metrics.All() {
@@ -104,21 +104,21 @@ func (n *Node) MallocStats() string {
 }
 
 // infoAllocator tells of the process's memory beyond that of the data.
-func infoAllocator(t *infoText, f *client.MemoryFacts) {
+func infoAllocator(t *infoText, f *admin.MemoryFacts) {
 	t.add("allocator_allocated", f.AllocatedBytes)
 	t.add("allocator_active", f.ActiveBytes)
 	t.add("allocator_resident", f.ResidentBytes)
-	t.add("allocator_frag_ratio", fmt.Sprintf("%.2f", client.Ratio(f.ActiveBytes, f.AllocatedBytes)))
+	t.add("allocator_frag_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.ActiveBytes, f.AllocatedBytes)))
 	t.add("allocator_frag_bytes", f.ActiveBytes-f.AllocatedBytes)
-	t.add("allocator_rss_ratio", fmt.Sprintf("%.2f", client.Ratio(f.ResidentBytes, f.ActiveBytes)))
+	t.add("allocator_rss_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.ResidentBytes, f.ActiveBytes)))
 	t.add("allocator_rss_bytes", f.ResidentBytes-f.ActiveBytes)
-	t.add("rss_overhead_ratio", fmt.Sprintf("%.2f", client.Ratio(f.RSSBytes, f.ResidentBytes)))
+	t.add("rss_overhead_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.RSSBytes, f.ResidentBytes)))
 	t.add("rss_overhead_bytes", f.RSSBytes-f.ResidentBytes)
 }
 
 // infoPrograms tells of scripts and functions. What interpreters take is the
 // process's memory.
-func (n *Node) infoPrograms(t *infoText, f *client.MemoryFacts) {
+func (n *Node) infoPrograms(t *infoText, f *admin.MemoryFacts) {
 	scripts := 0
 	for _, s := range n.shards() {
 		count, _ := s.Machine().Programs().Scripts.Size()
@@ -145,7 +145,7 @@ func (n *Node) infoPrograms(t *infoText, f *client.MemoryFacts) {
 }
 
 // infoBuffers tells of memory beside the data.
-func infoBuffers(t *infoText, f *client.MemoryFacts) {
+func infoBuffers(t *infoText, f *admin.MemoryFacts) {
 	t.add("mem_fragmentation_bytes", f.RSSBytes-f.AllocatedBytes)
 	t.add("mem_not_counted_for_evict", f.KeptBytes)
 	for _, name := range []string{"mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"} {

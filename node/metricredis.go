@@ -9,8 +9,8 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/node/metrics"
-	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
+	"lockstep/proto/stats"
 )
 
 // redisMetrics have the names, types and labels that redis_exporter gives them,
@@ -30,10 +30,10 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_net_input_bytes_total", Kind: metrics.Counter, Help: "Bytes from clients."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.In.Load() })},
 	{metrics.Desc{Name: "redis_net_output_bytes_total", Kind: metrics.Counter, Help: "Bytes to clients."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.Out.Load() })},
 	{metrics.Desc{Name: "redis_commands_processed_total", Kind: metrics.Counter, Help: "Commands of this node's clients."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.Commands() })},
-	{metrics.Desc{Name: "redis_commands_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls of a command."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Calls) })},
-	{metrics.Desc{Name: "redis_commands_duration_seconds_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Time they took, with the wait for the quorum."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Usec) / 1e6 })},
-	{metrics.Desc{Name: "redis_commands_failed_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that ran and failed."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Failed) })},
-	{metrics.Desc{Name: "redis_commands_rejected_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that were refused before they ran."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Rejected) })},
+	{metrics.Desc{Name: "redis_commands_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls of a command."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Calls) })},
+	{metrics.Desc{Name: "redis_commands_duration_seconds_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Time they took, with the wait for the quorum."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Usec) / 1e6 })},
+	{metrics.Desc{Name: "redis_commands_failed_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that ran and failed."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Failed) })},
+	{metrics.Desc{Name: "redis_commands_rejected_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that were refused before they ran."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Rejected) })},
 	{metrics.Desc{Name: "redis_commands_latencies_usec", Kind: metrics.Distribution, Labels: ofCommand, Help: "Time they took, while latency-tracking is on."}, "LATENCY HISTOGRAM", readLatencies},
 	{metrics.Desc{Name: "redis_errors_total", Kind: metrics.Counter, Labels: []string{"err"}, Help: "Error replies by their first word."}, "INFO errorstats", func(l *look, p *metrics.Page) {
 		for _, e := range l.n.front.stats.PerError() {
@@ -81,7 +81,7 @@ func readInstance(l *look, p *metrics.Page) {
 		strconv.Itoa(l.s.Port), hexID(l.n.self.Incarnation), strconv.Itoa(os.Getpid()))
 }
 
-func perCommand(value func(*client.CommandStat) float64) func(*look, *metrics.Page) {
+func perCommand(value func(*stats.CommandStat) float64) func(*look, *metrics.Page) {
 	return func(l *look, p *metrics.Page) {
 		all := l.n.front.stats.PerCommand()
 		for i := range all {

@@ -39,6 +39,7 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/logs"
 	"lockstep/proto/client"
+	"lockstep/proto/stats"
 	"lockstep/proto/tracking"
 )
 
@@ -110,7 +111,7 @@ type Node struct {
 	front   *front
 	users   *users
 	// stats are the counters of commands and of what took long.
-	stats *client.Stats
+	stats *stats.Stats
 	// registry knows this node's clients; witness is told what scripts do here.
 	registry *client.Registry
 	witness  *client.ScriptWitness
@@ -154,7 +155,7 @@ const startTimeout = 60 * time.Second
 
 // Start starts a node. When it returns without an error, clients are served.
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
-	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
+	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: stats.New(), registry: client.NewRegistry(), scrapes: newScrapes()}
 	n.panics.peers, n.panics.clients, n.panics.admin = caught.New(n.log), caught.New(n.log), caught.New(n.log)
 	// Peers may ask how many clients there are before there can be any.
 	n.front = &front{n: n, stats: n.stats, registry: n.registry}

@@ -27,7 +27,7 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/config"
-	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // listenPeers opens the peer port. Handlers are set before it serves, for the
@@ -260,7 +260,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		Made:        func() error { return n.folder.Opened(group) },
 		Fatal:       n.die, Log: n.log,
 		Synced: func(took time.Duration) {
-			n.stats.Latency.Took(client.EventSync, took)
+			n.stats.Latency.Took(stats.EventSync, took)
 			n.timings.sync.Observe(took)
 		},
 		Took: n.took, Writing: n.saves.writing,
@@ -268,7 +268,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 }
 
 // latencyEvents are what LATENCY calls the work of groups and shards.
-var latencyEvents = [...]string{shard.Commit: client.EventCommit, shard.Snapshotting: client.EventSnapshot, shard.Expire: client.EventExpire}
+var latencyEvents = [...]string{shard.Commit: stats.EventCommit, shard.Snapshotting: stats.EventSnapshot, shard.Expire: stats.EventExpire}
 
 func (n *Node) took(what shard.Work, took time.Duration) {
 	n.stats.Latency.Took(latencyEvents[what], took)

@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
 	"lockstep/node/status"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // order is what carries out one of the orders; args are those behind its name.
@@ -139,7 +139,7 @@ func (n *Node) transferOrder(ctx context.Context, args []string) (string, error)
 	for _, g := range groups {
 		id, err := n.manager.Load().Transfer(ctx, g, to)
 		if err != nil && len(said) > 0 {
-			return "", fmt.Errorf("%w: %s; then: %w", client.ErrHalfDone, strings.Join(said, "; "), err)
+			return "", fmt.Errorf("%w: %s; then: %w", admin.ErrHalfDone, strings.Join(said, "; "), err)
 		}
 		if err != nil {
 			return "", err

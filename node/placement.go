@@ -100,7 +100,7 @@ func (n *Node) led() []placement.Led {
 	return all
 }
 
-// PlacementJSON implements client.Operator: a placement.Report.
+// PlacementJSON implements admin.Operator: a placement.Report.
 func (n *Node) PlacementJSON(ctx context.Context) ([]byte, error) {
 	r, err := placement.Ask(ctx, n.courier)
 	if err != nil {

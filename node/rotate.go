@@ -13,7 +13,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // kindSecret asks a member which secrets it accepts, or has it accept others.
@@ -128,10 +128,10 @@ func (r *rotation) run(ctx context.Context) (string, error) {
 		}
 		// Nodes may have been taken in meanwhile.
 		if told, err = r.look(ctx); err != nil {
-			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", client.ErrHalfDone, err)
+			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", admin.ErrHalfDone, err)
 		}
 		if late := slices.IndexFunc(told, func(m memberSecrets) bool { return m.Prints[0] != known[0].Print() }); late >= 0 {
-			return "", fmt.Errorf("%w: both secrets are accepted, and %s came meanwhile; this node has to be told again", client.ErrHalfDone, told[late].Name)
+			return "", fmt.Errorf("%w: both secrets are accepted, and %s came meanwhile; this node has to be told again", admin.ErrHalfDone, told[late].Name)
 		}
 	}
 	if err := r.spread(ctx, told, known[:1]); err != nil {
@@ -191,7 +191,7 @@ func (r *rotation) spread(ctx context.Context, told []memberSecrets, list secret
 			err = errors.New(a.Refusal)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s has not taken the new secret: %w; what the nodes accept they have in common, and this node has to be told again", client.ErrHalfDone, m.Name, err)
+			return fmt.Errorf("%w: %s has not taken the new secret: %w; what the nodes accept they have in common, and this node has to be told again", admin.ErrHalfDone, m.Name, err)
 		}
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // saves tells of the snapshots that are written: those that clients asked for
@@ -32,7 +32,7 @@ func (s *saves) begin(txns uint64, background bool) (end func(error), err error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.background {
-		return nil, client.ErrSaving
+		return nil, admin.ErrSaving
 	}
 	s.background = background
 	s.busyLocked(1)

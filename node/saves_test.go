@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // INFO tells of a snapshot while one is written, whoever asked for it, and a
@@ -27,7 +27,7 @@ func TestSavesUnderWay(t *testing.T) {
 	s.writing(-1)
 	busy("a client's save", true)
 	for _, background := range []bool{true, false} {
-		if _, err := s.begin(6, background); !errors.Is(err, client.ErrSaving) {
+		if _, err := s.begin(6, background); !errors.Is(err, admin.ErrSaving) {
 			t.Errorf("another one beside it: %v", err)
 		}
 	}

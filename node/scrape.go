@@ -12,6 +12,7 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/metrics"
 	"lockstep/node/status"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 )
 
@@ -32,7 +33,7 @@ type look struct {
 	// groups are this node's replicas, the meta group last.
 	groups  []groupLook
 	view    *meta.View
-	memory  client.MemoryFacts
+	memory  admin.MemoryFacts
 	buffers client.Buffers
 }
 

@@ -29,15 +29,17 @@ var clusterLooks = []*Spec{
 	},
 	{
 		Name: "cluster|keyslot", Arity: 3, Scope: ScopeNode,
-		Flags: Stale,
-		Group: "cluster", Since: "3.0.0",
+		Gateway: Light,
+		Flags:   Stale,
+		Group:   "cluster", Since: "3.0.0",
 		Summary: "Returns a key's hash slot.", Complexity: "O(N) where N is the number of bytes in the key",
 		Args: []Arg{{Name: "key", Type: "string"}},
 	},
 	{
 		Name: "cluster|myid", Arity: 2, Scope: ScopeNode,
-		Flags: Stale,
-		Group: "cluster", Since: "3.0.0",
+		Gateway: Light,
+		Flags:   Stale,
+		Group:   "cluster", Since: "3.0.0",
 		Summary: "Returns the node's id.", Complexity: "O(1)",
 	},
 	{
@@ -107,8 +109,8 @@ var clusterLooks = []*Spec{
 	},
 }
 
-// clusterFamily are the commands on the cluster. Their functions stand in
-// proto/client.
+// clusterFamily are the commands on the cluster. Their handlers are in proto/admin, but for those on the connection,
+// which are in proto/client.
 var clusterFamily = []*Spec{
 	{
 		Name: "cluster", Arity: -2, Scope: ScopeNode,
@@ -118,19 +120,22 @@ var clusterFamily = []*Spec{
 	},
 	{
 		Name: "readonly", Arity: 1, Scope: ScopeNode,
-		Flags: Loading | Stale | Fast, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Loading | Stale | Fast, Cats: CatConnection,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Lets the connection read from this node's own replica.", Complexity: "O(1)",
 	},
 	{
 		Name: "readwrite", Arity: 1, Scope: ScopeNode,
-		Flags: Loading | Stale | Fast, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Loading | Stale | Fast, Cats: CatConnection,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Ends READONLY.", Complexity: "O(1)",
 	},
 	{
 		Name: "asking", Arity: 1, Scope: ScopeNode,
-		Flags: Fast, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Fast, Cats: CatConnection,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Does nothing here: slots do not move.", Complexity: "O(1)",
 	},
@@ -165,7 +170,8 @@ var clusterFamily = []*Spec{
 			},
 			{
 				Name: "lockstep|staleness", Arity: 3, Scope: ScopeNode,
-				Flags: NoScript | Loading | Stale | Fast, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   NoScript | Loading | Stale | Fast, Cats: CatConnection,
 				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Bounds how old the data is that READONLY reads of the connection see.", Complexity: "O(1)",
 				Args: []Arg{arg("milliseconds", "integer")},

@@ -4,7 +4,7 @@
 // A command is one row (Spec) in its family's file: strings.go, keys.go, and so on.
 // Its handler is in that file or in one whose name begins alike (strings_set.go);
 // those of commands of the connection, the server and the cluster are above, in
-// proto/client. The list of families below is explicit, so that reading it is
+// proto/client and proto/admin. The list of families below is explicit, so that reading it is
 // enough to know them all. Arity checks, routing, lock slots, COMMAND INFO, ACL
 // categories and the documentation are read from the rows. Adding a command
 // touches its family's files and its test script.

@@ -32,7 +32,7 @@ func (u *Users) Doubts(spec *command.Spec) bool {
 	case DoubtAdmin:
 		return (spec.Is(command.Admin) || spec.Cats&command.CatAdmin != 0) && !spec.Looks
 	case DoubtAll:
-		return spec.Name != "quit" && spec.Name != "reset"
+		return !spec.Has(command.DespiteDoubt)
 	}
 	return false
 }

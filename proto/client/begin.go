@@ -33,11 +33,6 @@ const (
 	Ended
 )
 
-// lightAndQuick are the commands on the connection that Begin takes.
-func lightAndQuick(spec *command.Spec) bool {
-	return spec.Name == "ping" || spec.Name == "echo" || spec.Name == "select"
-}
-
 const (
 	// quickArgsMax is how many arguments a command has that Begin takes, quickBatchMax
 	// how many commands a batch, and quickBytesMax how long replies were of late.
@@ -60,8 +55,8 @@ func (c *Client) quick(batch [][][]byte) bool {
 		switch {
 		case spec == nil || len(args) > quickArgsMax:
 			return false
-		case spec.Scope == command.ScopeNode && lightAndQuick(spec):
-		case spec.Scope != command.ScopeKeys || spec.Flags&command.Blocking != 0 || isPublish(spec):
+		case spec.Scope == command.ScopeNode && spec.Has(command.InLoop):
+		case spec.Scope != command.ScopeKeys || spec.Flags&command.Blocking != 0 || spec.Has(command.Publishes):
 			return false
 		case !spec.Writes(args) && !spec.Brief(args):
 			return false

@@ -9,6 +9,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/proto/acl"
 	"lockstep/proto/resp"
+	"lockstep/proto/stats"
 )
 
 // echoes is an Executor that costs nothing.
@@ -51,8 +52,8 @@ func newAlone(tb testing.TB, executor Executor, settings *Settings) *Client {
 }
 
 func aloneOn(tb testing.TB, conn net.Conn, executor Executor, settings *Settings) *Client {
-	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}}
-	stats := NewStats()
+	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}, Handlers: ownTable()}
+	stats := stats.New()
 	guard := resp.NewGuard(conn, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
 	return New(tb.Context(), backend, NewRegistry(), stats, guard)
 }

@@ -62,8 +62,8 @@ func (s *Server) newTalk(conn, raw net.Conn) *talk {
 func (t *talk) limits() resp.Limits {
 	// There is none while it is being made, and others may know it already.
 	c := t.client
-	limits := t.s.limits(c != nil && c.Subscribed())
-	if limits.IdleTimeout > 0 && c != nil && c.Listens() {
+	limits := t.s.limits(c != nil && c.Connection().Subscribed())
+	if limits.IdleTimeout > 0 && c != nil && c.Connection().Listens() {
 		limits.IdleTimeout = 0
 	}
 	return limits

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/engine"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // Target is a cluster, by one of its nodes.
@@ -35,12 +35,12 @@ func (t *Target) Dial(db int) *redis.Client {
 }
 
 // Begin cuts the cluster.
-func Begin(ctx context.Context, c *redis.Client) (*client.Backup, error) {
+func Begin(ctx context.Context, c *redis.Client) (*admin.Backup, error) {
 	text, err := c.Do(ctx, "LOCKSTEP", "BACKUP", "BEGIN").Text()
 	if err != nil {
 		return nil, fmt.Errorf("the cluster cannot be cut: %w", err)
 	}
-	var b client.Backup
+	var b admin.Backup
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		return nil, fmt.Errorf("a node's answer makes no sense: %w", err)
 	}
@@ -54,7 +54,7 @@ func Note(ctx context.Context, c *redis.Client, m *Manifest) error {
 }
 
 // End gives up what was not read.
-func End(c *redis.Client, b *client.Backup) {
+func End(c *redis.Client, b *admin.Backup) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, p := range b.Parts {
@@ -66,7 +66,7 @@ func End(c *redis.Client, b *client.Backup) {
 type part struct {
 	ctx  context.Context
 	c    *redis.Client
-	of   *client.BackupPart
+	of   *admin.BackupPart
 	told func(keys int64)
 	rest string
 	end  bool
@@ -135,7 +135,7 @@ func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 
 // eachPart reads all parts beside each other, for none may wait long. The first
 // error ends the others.
-func eachPart(ctx context.Context, b *client.Backup, read func(ctx context.Context, i int) error) error {
+func eachPart(ctx context.Context, b *admin.Backup, read func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup

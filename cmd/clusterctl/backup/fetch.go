@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 
 	"lockstep/engine"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // Progress is told how far something is: done of total, in keys or bytes; it may
@@ -87,7 +87,7 @@ func fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) 
 }
 
 // writeRest writes what is not of a shard.
-func (m *Manifest) writeRest(ctx context.Context, to Sink, b *client.Backup) error {
+func (m *Manifest) writeRest(ctx context.Context, to Sink, b *admin.Backup) error {
 	settings, err := json.MarshalIndent(b.Settings, "", "  ")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (m *Manifest) writeRest(ctx context.Context, to Sink, b *client.Backup) err
 }
 
 // newSum adds up the progress of all parts.
-func newSum(b *client.Backup, progress Progress) func(i int) func(int64) {
+func newSum(b *admin.Backup, progress Progress) func(i int) func(int64) {
 	total := int64(0)
 	for _, p := range b.Parts {
 		total += p.Keys

@@ -13,6 +13,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/engine/rdb"
 	"lockstep/node/config"
+	"lockstep/node/process"
 	"lockstep/proto/client"
 )
 
@@ -38,7 +39,7 @@ func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
 		return nil, fmt.Errorf("the users and settings could not be had: %w", err)
 	}
 	b := &client.Backup{
-		Cluster: n.folder.Identity().ClusterID, Version: Version, BeganMs: beganMs,
+		Cluster: n.folder.Identity().ClusterID, Version: process.Version, BeganMs: beganMs,
 		Parts: make([]client.BackupPart, n.shardCount()), Users: usersText(view), Settings: settingsText(view),
 	}
 	errs := make([]error, len(b.Parts))

@@ -14,6 +14,7 @@ import (
 
 	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
+	"lockstep/node/process"
 	"lockstep/node/status"
 )
 
@@ -113,14 +114,14 @@ func (n *Node) host() status.Host {
 		Files: -1, FilesOpen: -1, DiskFreeBytes: -1, DiskBytes: -1, MaxClients: int64(s.MaxClients),
 		Overcommit: numberIn("/proc/sys/vm/overcommit_memory"), Backlog: numberIn("/proc/sys/net/core/somaxconn"),
 		HugePages:   chosenIn("/sys/kernel/mm/transparent_hugepage/enabled"),
-		MemoryBytes: processMemory(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
+		MemoryBytes: process.MemoryMost(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
 	}
 	n.certificates(&h)
 	h.Secret = n.secrets.tell()
 	n.probing.Lock()
 	h.SyncUs = syncTimes(n.folder.Dir())
 	n.probing.Unlock()
-	h.DiskFreeBytes, h.DiskBytes, _ = n.disk()
+	h.DiskFreeBytes, h.DiskBytes, _ = process.Disk(n.folder.Dir())
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
 		h.Files = int64(min(files.Cur, 1<<62))

@@ -12,6 +12,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/engine/command"
 	"lockstep/node/config"
+	"lockstep/node/process"
 	"lockstep/node/status"
 	"lockstep/proto/client"
 	"lockstep/proto/server"
@@ -135,9 +136,9 @@ func (f *front) refresh(s *config.Settings) {
 		PubSubAllChannels: s.ACLPubSubDefault == config.HearAll, ACLLogLen: int(s.ACLLogMaxLen), ACLFile: s.ACLFile,
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
 		NormalOutput: output(config.NormalClient), PubSubOutput: output(config.PubSubClient),
-		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax, processMemory()),
+		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax, process.MemoryMost()),
 		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
-		ServerVersion: Version, RedisVersion: RedisVersion,
+		ServerVersion: process.Version, RedisVersion: process.RedisVersion,
 	})
 }
 

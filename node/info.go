@@ -17,6 +17,7 @@ import (
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/node/config"
+	"lockstep/node/process"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 )
@@ -82,12 +83,12 @@ func infoServer(n *Node, t *infoText) {
 	s := n.cfg.Current()
 	up := time.Since(n.started)
 	exe, _ := os.Executable()
-	t.add("redis_version", RedisVersion)
+	t.add("redis_version", process.RedisVersion)
 	t.add("server_name", "lockstep")
-	t.add("lockstep_version", Version)
+	t.add("lockstep_version", process.Version)
 	t.add("redis_git_sha1", "00000000")
 	t.add("redis_git_dirty", 0)
-	t.add("redis_build_id", "lockstep-"+Version)
+	t.add("redis_build_id", "lockstep-"+process.Version)
 	t.add("redis_mode", n.Mode())
 	t.add("os", runtime.GOOS+" "+runtime.GOARCH)
 	t.add("arch_bits", strconv.IntSize)
@@ -169,12 +170,12 @@ func infoMemory(n *Node, t *infoText) {
 	t.add("used_memory_dataset_perc", percent(dataset, used))
 	infoAllocator(t, &f)
 	n.infoPrograms(t, &f)
-	goNumbers := runtimeNumbers(metricInUse, metricMapped, metricReturned, metricCycles)
+	goNumbers := process.Numbers(process.InUse, process.Mapped, process.Returned, process.Cycles)
 	t.add("go_heap_alloc", goNumbers[0])
 	t.add("go_heap_sys", goNumbers[1]-goNumbers[2])
 	t.add("go_gc_cycles", goNumbers[3])
-	t.add("total_system_memory", totalMemory())
-	t.add("total_system_memory_human", human(totalMemory()))
+	t.add("total_system_memory", process.TotalMemory())
+	t.add("total_system_memory_human", human(process.TotalMemory()))
 	s := n.cfg.Current()
 	t.add("maxmemory", s.Engine.MemoryBytesMax)
 	t.add("maxmemory_human", human(s.Engine.MemoryBytesMax))
@@ -335,7 +336,7 @@ func first(replicas [][3]string, i int) string {
 }
 
 func infoCPU(_ *Node, t *infoText) {
-	user, system := cpuSeconds()
+	user, system := process.CPUSeconds()
 	t.add("used_cpu_sys", fmt.Sprintf("%.6f", system))
 	t.add("used_cpu_user", fmt.Sprintf("%.6f", user))
 	t.add("used_cpu_sys_children", "0.000000")

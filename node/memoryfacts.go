@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/engine"
+	"lockstep/node/process"
 	"lockstep/proto/client"
 )
 
@@ -55,9 +56,9 @@ func (n *Node) keptBytes() (sum int64) {
 // process holds.
 func (n *Node) MemoryFacts() client.MemoryFacts {
 	used := n.usedBytes()
-	heap := runtimeNumbers(metricInUse, metricUnused, metricHeapFree)
+	heap := process.Numbers(process.InUse, process.Unused, process.HeapFree)
 	f := client.MemoryFacts{
-		UsedBytes: used, PeakBytes: n.notePeak(used), RSSBytes: residentBytes(),
+		UsedBytes: used, PeakBytes: n.notePeak(used), RSSBytes: process.ResidentBytes(),
 		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
 		ClientBytes: n.front.registry.Buffers().Bytes, KeptBytes: n.keptBytes(),
 	}
@@ -96,7 +97,7 @@ func (n *Node) MallocStats() string {
 	slices.Sort(names)
 	var b strings.Builder
 	b.WriteString("___ Begin Go runtime statistics ___\n")
-	for i, v := range runtimeNumbers(names...) {
+	for i, v := range process.Numbers(names...) {
 		fmt.Fprintf(&b, "%s: %d\n", names[i], v)
 	}
 	b.WriteString("--- End Go runtime statistics ---\n")

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +15,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/node/metrics"
+	"lockstep/node/process"
 	"lockstep/proto/pubsub"
 )
 
@@ -30,7 +30,7 @@ func (n *Node) nameOf(id string) string {
 // nodeMetrics tell of the node as a whole.
 var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_build_info", Kind: metrics.Gauge, Labels: []string{"version", "go_version"}, Help: "Always 1; the labels are the version of the program."}, "the program",
-		func(_ *look, p *metrics.Page) { p.Add(1, Version, runtime.Version()) }},
+		func(_ *look, p *metrics.Page) { p.Add(1, process.Version, runtime.Version()) }},
 	{metrics.Desc{Name: "lockstep_node_info", Kind: metrics.Gauge, Labels: []string{"node", "node_id", "cluster_id"}, Help: "Always 1; the labels are who this node is."}, "the data folder",
 		func(l *look, p *metrics.Page) { p.Add(1, l.n.self.Name, string(l.n.self.ID()), l.n.self.ClusterID) }},
 	{metrics.Desc{Name: "lockstep_uptime_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "the process", one(func(l *look) float64 { return time.Since(l.n.started).Seconds() })},
@@ -192,22 +192,22 @@ var clientMetrics = []metric{
 // processMetrics tell of the process and its machine; those without lockstep_
 // have the names that every exporter gives them.
 var processMetrics = []metric{
-	{metrics.Desc{Name: "lockstep_gc_cycles_total", Kind: metrics.Counter, Help: "Collections of garbage."}, "the Go runtime", one(func(*look) int64 { return runtimeNumbers(metricCycles)[0] })},
+	{metrics.Desc{Name: "lockstep_gc_cycles_total", Kind: metrics.Counter, Help: "Collections of garbage."}, "the Go runtime", one(func(*look) int64 { return process.Numbers(process.Cycles)[0] })},
 	{metrics.Desc{Name: "lockstep_heap_bytes", Kind: metrics.Gauge, Help: "Go's heap: data, garbage that is not collected yet, and buffers."}, "the Go runtime", one(func(l *look) int64 { return l.memory.AllocatedBytes })},
 	{metrics.Desc{Name: "lockstep_disk_free_bytes", Kind: metrics.Gauge, Help: "Room left on the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
-		if free, _, ok := l.n.disk(); ok {
+		if free, _, ok := process.Disk(l.n.folder.Dir()); ok {
 			p.Add(float64(free))
 		}
 	}},
 	{metrics.Desc{Name: "lockstep_disk_size_bytes", Kind: metrics.Gauge, Help: "Size of the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
-		if _, size, ok := l.n.disk(); ok {
+		if _, size, ok := process.Disk(l.n.folder.Dir()); ok {
 			p.Add(float64(size))
 		}
 	}},
 	{metrics.Desc{Name: "lockstep_data_size_bytes", Kind: metrics.Gauge, Labels: []string{"what"}, Help: "What the data folder's files take: log, snapshots, votes (term and vote), and other."}, "the file system", readDataSizes},
 	{metrics.Desc{Name: "go_goroutines", Kind: metrics.Gauge, Help: "Goroutines."}, "the Go runtime", one(func(*look) int { return runtime.NumGoroutine() })},
 	{metrics.Desc{Name: "process_resident_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the process, without pages of files."}, "/proc", one(func(l *look) int64 { return l.memory.RSSBytes })},
-	{metrics.Desc{Name: "process_cpu_seconds_total", Kind: metrics.Counter, Help: "CPU time, user and system."}, "getrusage", one(func(*look) float64 { user, system := cpuSeconds(); return user + system })},
+	{metrics.Desc{Name: "process_cpu_seconds_total", Kind: metrics.Counter, Help: "CPU time, user and system."}, "getrusage", one(func(*look) float64 { user, system := process.CPUSeconds(); return user + system })},
 	{metrics.Desc{Name: "process_open_fds", Kind: metrics.Gauge, Help: "Open files and sockets."}, "/proc", func(_ *look, p *metrics.Page) {
 		if open, err := os.ReadDir("/proc/self/fd"); err == nil {
 			p.Add(float64(len(open)))
@@ -220,23 +220,4 @@ var processMetrics = []metric{
 		}
 	}},
 	{metrics.Desc{Name: "process_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.n.started.Unix() })},
-}
-
-// disk is the room on the data folder's disk, in bytes.
-func (n *Node) disk() (free, size int64, ok bool) {
-	var fs unix.Statfs_t
-	if unix.Statfs(n.folder.Dir(), &fs) != nil {
-		return 0, 0, false
-	}
-	block := int64(fs.Bsize) // of another type on each system
-	return int64(fs.Bavail) * block, int64(fs.Blocks) * block, true
-}
-
-// cpuSeconds is the CPU time of the process.
-func cpuSeconds() (user, system float64) {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0, 0
-	}
-	return time.Duration(u.Utime.Nano()).Seconds(), time.Duration(u.Stime.Nano()).Seconds()
 }

@@ -9,6 +9,7 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/node/metrics"
+	"lockstep/node/process"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 )
@@ -57,9 +58,9 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_memory_max_bytes", Kind: metrics.Gauge, Help: "maxmemory; 0: no limit."}, "INFO memory", one(func(l *look) int64 { return l.s.Engine.MemoryBytesMax })},
 	{metrics.Desc{Name: "redis_config_maxmemory", Kind: metrics.Gauge, Help: "The same."}, "CONFIG", one(func(l *look) int64 { return l.s.Engine.MemoryBytesMax })},
 	{metrics.Desc{Name: "redis_mem_fragmentation_ratio", Kind: metrics.Gauge, Help: "How many times the memory in use the process takes."}, "INFO memory", one(func(l *look) float64 { return l.memory.Fragmentation() })},
-	{metrics.Desc{Name: "redis_total_system_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the machine."}, "INFO memory", one(func(*look) int64 { return totalMemory() })},
-	{metrics.Desc{Name: "redis_cpu_sys_seconds_total", Kind: metrics.Counter, Help: "CPU time in the kernel."}, "INFO cpu", one(func(*look) float64 { _, system := cpuSeconds(); return system })},
-	{metrics.Desc{Name: "redis_cpu_user_seconds_total", Kind: metrics.Counter, Help: "CPU time in the program."}, "INFO cpu", one(func(*look) float64 { user, _ := cpuSeconds(); return user })},
+	{metrics.Desc{Name: "redis_total_system_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the machine."}, "INFO memory", one(func(*look) int64 { return process.TotalMemory() })},
+	{metrics.Desc{Name: "redis_cpu_sys_seconds_total", Kind: metrics.Counter, Help: "CPU time in the kernel."}, "INFO cpu", one(func(*look) float64 { _, system := process.CPUSeconds(); return system })},
+	{metrics.Desc{Name: "redis_cpu_user_seconds_total", Kind: metrics.Counter, Help: "CPU time in the program."}, "INFO cpu", one(func(*look) float64 { user, _ := process.CPUSeconds(); return user })},
 	{metrics.Desc{Name: "redis_loading_dump_file", Kind: metrics.Gauge, Help: "Always 0: a node that is scraped has loaded its data."}, "INFO persistence", one(func(*look) int { return 0 })},
 	{metrics.Desc{Name: "redis_rdb_bgsave_in_progress", Kind: metrics.Gauge, Help: "Whether a snapshot is being written."}, "INFO persistence", one(func(l *look) int { return yes(l.n.saves.look().busy) })},
 	{metrics.Desc{Name: "redis_rdb_last_save_timestamp_seconds", Kind: metrics.Gauge, Help: "When SAVE or BGSAVE last succeeded, in Unix time."}, "INFO persistence", one(func(l *look) int64 { return l.n.LastSnapshotUnix() })},
@@ -77,7 +78,7 @@ var (
 )
 
 func readInstance(l *look, p *metrics.Page) {
-	p.Add(1, l.n.Role(), RedisVersion, "lockstep-"+Version, l.n.Mode(), runtime.GOOS+" "+runtime.GOARCH, string(l.s.MaxMemoryPolicy),
+	p.Add(1, l.n.Role(), process.RedisVersion, "lockstep-"+process.Version, l.n.Mode(), runtime.GOOS+" "+runtime.GOARCH, string(l.s.MaxMemoryPolicy),
 		strconv.Itoa(l.s.Port), hexID(l.n.self.Incarnation), strconv.Itoa(os.Getpid()))
 }
 

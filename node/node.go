@@ -38,6 +38,7 @@ import (
 	"lockstep/cluster/transport"
 	"lockstep/node/config"
 	"lockstep/node/logs"
+	"lockstep/node/process"
 	"lockstep/proto/client"
 	"lockstep/proto/tracking"
 )
@@ -387,7 +388,7 @@ func (n *Node) me() meta.Node {
 	s := n.cfg.Current()
 	return meta.Node{
 		ID: n.self.ID(), Name: n.self.Name, Incarnation: n.self.Incarnation,
-		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: Version,
+		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: process.Version,
 		Hostname: s.ClusterAnnounceHostname, TLSPort: announcedTLSPort(s),
 	}
 }

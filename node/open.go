@@ -27,6 +27,7 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/config"
+	"lockstep/node/process"
 	"lockstep/proto/client"
 )
 
@@ -283,7 +284,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	machine := machineConfig(n.self.Creation, group)
 	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }}
 	machine.UseTick = func() uint32 { return n.useTick.Load() }
-	machine.Rest = rest
+	machine.Rest = process.Rest
 	machine.Observer = &n.feeds.shards[group]
 	machine.Witness = n.witness
 	machine.Tracker = &n.feeds.shards[group]

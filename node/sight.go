@@ -12,6 +12,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
 	"lockstep/node/page"
+	"lockstep/node/process"
 )
 
 // kindSight asks a node what the page shows of it, between nodes. Payload: of how
@@ -89,8 +90,8 @@ func (n *Node) told(seconds int) page.Told {
 		t.Series.Boot = n.boot
 		return t
 	}
-	t.MemoryBytes, t.MaxMemoryBytes = processMemory(), n.cfg.Current().Engine.MemoryBytesMax
-	t.DiskFreeBytes, t.DiskBytes, _ = n.disk()
+	t.MemoryBytes, t.MaxMemoryBytes = process.MemoryMost(), n.cfg.Current().Engine.MemoryBytesMax
+	t.DiskFreeBytes, t.DiskBytes, _ = process.Disk(n.folder.Dir())
 	t.DiskSlow, t.Unknown = n.sight.history.Recent()
 	t.Changes = n.sight.changes.All()
 	n.tellLed(&t)

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
+	"lockstep/node/process"
 	"lockstep/node/status"
 )
 
@@ -94,9 +94,9 @@ func (n *Node) serveStatus(reply func([]byte)) {
 // ownStatus is how this node is.
 func (n *Node) ownStatus() status.Node {
 	s := status.Node{
-		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, Version: Version, KnowsVersion: meta.KnownVersion(), PID: os.Getpid(),
+		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, Version: process.Version, KnowsVersion: meta.KnownVersion(), PID: os.Getpid(),
 		LogStore: n.self.LogStore, WantedLogStore: string(n.cfg.Current().LogStore),
-		UptimeSec: int64(time.Since(n.started).Seconds()), RSSBytes: residentBytes(),
+		UptimeSec: int64(time.Since(n.started).Seconds()), RSSBytes: process.ResidentBytes(),
 	}
 	s.ClockOffMs, s.ClockLimitMs = n.clockOffMs(), n.clockLimit().Milliseconds()
 	n.front.fill(&s)
@@ -166,20 +166,4 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 		out.SilentMs = st.LastContact.Milliseconds()
 	}
 	return out
-}
-
-// residentBytes is the process's resident memory but for the pages of files:
-// those of the logs and of the program go when something else needs the room.
-func residentBytes() int64 {
-	data, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(data))
-	if len(fields) < 3 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	shared, _ := strconv.ParseInt(fields[2], 10, 64)
-	return (pages - shared) * int64(os.Getpagesize())
 }

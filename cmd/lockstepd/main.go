@@ -13,6 +13,7 @@ import (
 	"lockstep/node"
 	"lockstep/node/config"
 	"lockstep/node/logs"
+	"lockstep/node/process"
 )
 
 func main() {
@@ -32,7 +33,7 @@ func run() error {
 		fmt.Print(config.Help())
 		return nil
 	case errors.Is(err, config.ErrVersion):
-		fmt.Printf("Lockstep server v=%s redis=%s\n", node.Version, node.RedisVersion)
+		fmt.Printf("Lockstep server v=%s redis=%s\n", process.Version, process.RedisVersion)
 		return nil
 	case err != nil:
 		return err
@@ -60,7 +61,7 @@ func run() error {
 
 // live starts the node and serves until it ends.
 func live(cfg *config.Config, log *logs.Log) error {
-	node.PaceMemory()
+	process.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	// Who interrupts it once more does not want to wait for its end.

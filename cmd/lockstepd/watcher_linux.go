@@ -18,8 +18,8 @@ const (
 	// watcherSlackNs is how late the watcher may be. Nothing but calls that block
 	// longer, and goroutines that do not yield for 10 ms, waits for it.
 	watcherSlackNs = 300_000
-	// slackNs is what the kernel gives who does not ask. The first thread goes back to
-	// it; others may have what they inherited, and who minds asks (node/rest_linux.go).
+	// slackNs is what the kernel gives a thread that does not ask. The first thread goes back to
+	// it; others may have what they inherited, and code that minds asks (node/process/rest_linux.go).
 	slackNs = 50_000
 	// startedAgain, in the environment, tells the second beginning from the first.
 	startedAgain = "LOCKSTEP_STARTED_AGAIN"

@@ -1,9 +1,9 @@
-package node
+package process
 
 import "syscall"
 
-// totalMemory is the machine's, in bytes; 0: nobody knows.
-func totalMemory() int64 {
+// TotalMemory is the machine's, in bytes; 0: nobody knows.
+func TotalMemory() int64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {
 		return 0

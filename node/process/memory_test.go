@@ -2,7 +2,7 @@
 
 // The race detector would touch the shadow of the whole ballast.
 
-package node
+package process
 
 import (
 	"runtime"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheCollectorsRoomIsAFixedAmountAndAPart(t *testing.T) {
-	resident := residentBytes()
+	resident := ResidentBytes()
 	PaceMemory()
 	for _, live := range []int64{0, 100 << 20} {
 		data := make([]byte, live)
@@ -23,12 +23,12 @@ func TestTheCollectorsRoomIsAFixedAmountAndAPart(t *testing.T) {
 		if want := int64(gcRoomBytes) + live*gcRoomPercent/100; room < want || room > want+16<<20 {
 			t.Errorf("with %d MB alive the collector waits for %d MB more, want %d", live>>20, room>>20, want>>20)
 		}
-		if alive := runtimeNumbers(metricLive)[0]; alive < live || alive > live+16<<20 {
+		if alive := Numbers(Live)[0]; alive < live || alive > live+16<<20 {
 			t.Errorf("%d MB are told of as alive, want %d", alive>>20, live>>20)
 		}
 		runtime.KeepAlive(data)
 	}
-	if grown := residentBytes() - resident; grown > 200<<20 {
+	if grown := ResidentBytes() - resident; grown > 200<<20 {
 		t.Errorf("the ballast is there in earnest: %d MB more", grown>>20)
 	}
 }

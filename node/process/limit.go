@@ -1,4 +1,4 @@
-package node
+package process
 
 import (
 	"math"
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// processMemory is how much memory the process may take: the machine's, or less
+// MemoryMost is how much memory the process may take: the machine's, or less
 // where a container or a unit of systemd limits it.
-func processMemory() int64 {
+func MemoryMost() int64 {
 	text, _ := os.ReadFile("/proc/self/cgroup")
-	return min(totalMemory(), memoryLimit("/sys/fs/cgroup", string(text)))
+	return min(TotalMemory(), memoryLimit("/sys/fs/cgroup", string(text)))
 }
 
 // memoryLimit is the least limit of the control groups that a process is in;

@@ -1,4 +1,4 @@
-package node
+package process
 
 import (
 	"math"
@@ -20,21 +20,25 @@ import (
 // percentage that follows what lives would always be one collection late, and let
 // a heap that grows tenfold at once grow tenfold again before it is looked at.
 const (
-	gcRoomBytes    = 64 << 20
-	gcRoomPercent  = 25
-	ballastBytes   = gcRoomBytes * 100 / gcRoomPercent
-	gcLookEvery    = time.Second
-	gcIdleBytes    = 1 << 20
-	gcIdleLooks    = 3
-	gcWorthBytes   = 16 << 20
-	metricLive     = "/gc/heap/live:bytes"
-	metricAllocs   = "/gc/heap/allocs:bytes"
-	metricInUse    = "/memory/classes/heap/objects:bytes"
-	metricUnused   = "/memory/classes/heap/unused:bytes"
-	metricHeapFree = "/memory/classes/heap/free:bytes"
-	metricMapped   = "/memory/classes/total:bytes"
-	metricReturned = "/memory/classes/heap/released:bytes"
-	metricCycles   = "/gc/cycles/total:gc-cycles"
+	gcRoomBytes   = 64 << 20
+	gcRoomPercent = 25
+	ballastBytes  = gcRoomBytes * 100 / gcRoomPercent
+	gcLookEvery   = time.Second
+	gcIdleBytes   = 1 << 20
+	gcIdleLooks   = 3
+	gcWorthBytes  = 16 << 20
+)
+
+// What Numbers can be asked for, in the words of package runtime/metrics.
+const (
+	Live     = "/gc/heap/live:bytes"
+	Allocs   = "/gc/heap/allocs:bytes"
+	InUse    = "/memory/classes/heap/objects:bytes"
+	Unused   = "/memory/classes/heap/unused:bytes"
+	HeapFree = "/memory/classes/heap/free:bytes"
+	Mapped   = "/memory/classes/total:bytes"
+	Returned = "/memory/classes/heap/released:bytes"
+	Cycles   = "/gc/cycles/total:gc-cycles"
 )
 
 // ballast is set by PaceMemory and stays.
@@ -60,7 +64,7 @@ func giveBackWhenIdle() {
 	var lastAllocs int64
 	idle, released := 0, false
 	for range time.Tick(gcLookEvery) {
-		look := runtimeNumbers(metricLive, metricAllocs, metricInUse, metricHeapFree)
+		look := Numbers(Live, Allocs, InUse, HeapFree)
 		live, allocs, inUse := look[0], look[1], look[2]
 		if allocs-lastAllocs > gcIdleBytes {
 			idle, released = 0, false
@@ -76,9 +80,9 @@ func giveBackWhenIdle() {
 	}
 }
 
-// runtimeNumbers are what the Go runtime tells of itself without stopping
+// Numbers are what the Go runtime tells of itself without stopping
 // anything; the ballast counts as memory given back, which it was never lent.
-func runtimeNumbers(names ...string) []int64 {
+func Numbers(names ...string) []int64 {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {
 		samples[i].Name = name
@@ -91,9 +95,9 @@ func runtimeNumbers(names ...string) []int64 {
 		}
 		list[i] = int64(samples[i].Value.Uint64())
 		switch names[i] {
-		case metricLive, metricInUse:
+		case Live, InUse:
 			list[i] = max(list[i]-int64(len(ballast)), 0)
-		case metricReturned:
+		case Returned:
 			list[i] += int64(len(ballast))
 		}
 	}

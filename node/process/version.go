@@ -1,4 +1,4 @@
-package node
+package process
 
 // Version is Lockstep's version.
 const Version = "0.1.0"

@@ -1,4 +1,4 @@
-package node
+package process
 
 import (
 	"math"
@@ -40,7 +40,7 @@ func TestTheLeastLimitOfMemoryCounts(t *testing.T) {
 			t.Errorf("%s: %d, not %d", name, got, c.want)
 		}
 	}
-	if got := processMemory(); got <= 0 || got > totalMemory() {
-		t.Errorf("this process may take %d of %d bytes", got, totalMemory())
+	if got := MemoryMost(); got <= 0 || got > TotalMemory() {
+		t.Errorf("this process may take %d of %d bytes", got, TotalMemory())
 	}
 }

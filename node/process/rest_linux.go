@@ -1,4 +1,4 @@
-package node
+package process
 
 import (
 	"syscall"
@@ -10,12 +10,12 @@ import (
 // add. A thread may have been given more (cmd/lockstepd/watcher_linux.go).
 const restNs, restSlackNs = 20_000, 50_000
 
-// rest leaves the core to others in the middle of a long command: it sleeps in the
+// Rest leaves the core to others in the middle of a long command: it sleeps in the
 // kernel, for a moment. To offer the processor to other goroutines (Gosched) is too
 // little, for those who wait are threads, of this process and of others: with as many
 // long commands as cores, each of them would wait for a slice of the kernel's
 // scheduler, some milliseconds.
-func rest() {
+func Rest() {
 	moment := syscall.NsecToTimespec(restNs)
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, restSlackNs, 0, 0, 0)
 	_ = syscall.Nanosleep(&moment, nil)

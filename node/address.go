@@ -59,7 +59,7 @@ func (n *Node) announceSoon() {
 // start, and when an announced address was set.
 func (n *Node) tellAddresses() {
 	for {
-		if err := membership.Announce(n.ctx, n.meta, n.transport, n.me()); err != nil && n.ctx.Err() == nil {
+		if err := membership.Announce(n.ctx, n.Meta, n.Transport, n.me()); err != nil && n.ctx.Err() == nil {
 			n.log.Warn("the cluster was not told of this node's addresses", "err", err)
 		}
 		select {

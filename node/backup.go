@@ -34,13 +34,13 @@ func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
 	defer cancel()
 	beganMs := time.Now().UnixMilli()
 	// Until now: users and settings that were acknowledged by other nodes are in it.
-	view, err := n.meta.CatchUp(ctx)
+	view, err := n.Meta.CatchUp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the users and settings could not be had: %w", err)
 	}
 	b := &client.Backup{
-		Cluster: n.folder.Identity().ClusterID, Version: process.Version, BeganMs: beganMs,
-		Parts: make([]client.BackupPart, n.shardCount()), Users: usersText(view), Settings: settingsText(view),
+		Cluster: n.Folder.Identity().ClusterID, Version: process.Version, BeganMs: beganMs,
+		Parts: make([]client.BackupPart, n.ShardCount()), Users: usersText(view), Settings: settingsText(view),
 	}
 	errs := make([]error, len(b.Parts))
 	var wait caught.Group
@@ -88,7 +88,7 @@ func (n *Node) beginPart(ctx context.Context, shard uint32) (client.BackupPart, 
 	last := errors.New("nobody leads it")
 	for {
 		node, known := meta.NodeID(""), false
-		if l := n.leader(int(shard)); l.ID != "" {
+		if l := n.Leader(int(shard)); l.ID != "" {
 			node, known = meta.NodeID(l.ID), true
 		}
 		if known {
@@ -120,19 +120,19 @@ func (n *Node) openPart(ctx context.Context, node meta.NodeID, shard uint32) (cl
 // this one.
 func (n *Node) askBackup(ctx context.Context, node meta.NodeID, payload []byte) ([]byte, error) {
 	var answer []byte
-	if node == n.self.ID() {
+	if node == n.Self.ID() {
 		done := make(chan []byte, 1)
 		n.serveBackup(payload, func(b []byte) { done <- b })
 		answer = <-done
 	} else {
-		known, ok := n.machine.View().Node(node)
+		known, ok := n.Machine.View().Node(node)
 		if !ok {
 			return nil, fmt.Errorf("no node %s", node)
 		}
 		ctx, cancel := context.WithTimeout(ctx, backupBeginTimeout)
 		defer cancel()
 		var err error
-		if answer, err = n.transport.Call(ctx, known.PeerAddr, kindBackup, payload); err != nil {
+		if answer, err = n.Transport.Call(ctx, known.PeerAddr, kindBackup, payload); err != nil {
 			return nil, err
 		}
 	}

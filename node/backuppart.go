@@ -116,10 +116,10 @@ func (n *Node) backupAnswer(payload []byte) ([]byte, error) {
 func (n *Node) openBackupPart(shard uint32) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, backupBeginTimeout)
 	defer cancel()
-	if !n.serving.Load() {
+	if !n.Serving.Load() {
 		return nil, errors.New("this node is still starting")
 	}
-	replica := n.replica(int(shard))
+	replica := n.Replica(int(shard))
 	if replica == nil {
 		return nil, errors.New("this node has no replica of it")
 	}

@@ -23,15 +23,15 @@ const verbAdopt = "clock.adopt"
 // openClocks makes what asks the other nodes what time it is.
 func (n *Node) openClocks() {
 	n.clocks = clock.NewExchange(clock.Config{
-		Self: string(n.self.ID()), Members: n.clockMembers, Peers: n.transport, Mono: raftio.Now, Wall: n.wall,
+		Self: string(n.Self.ID()), Members: n.clockMembers, Peers: n.Transport, Mono: raftio.Now, Wall: n.wall,
 		Led: n.logTimes, Heard: n.hearTime,
 	})
-	n.courier.Handle(verbAdopt, n.adoptDay)
+	n.Courier.Handle(verbAdopt, n.adoptDay)
 }
 
 // clockMembers are the nodes that are asked. Those count that may vote.
 func (n *Node) clockMembers() []clock.Member {
-	view := n.machine.View()
+	view := n.Machine.View()
 	members := make([]clock.Member, len(view.Nodes))
 	for i := range view.Nodes {
 		known := &view.Nodes[i]
@@ -49,11 +49,11 @@ func clockLimitOf(s *config.Settings) time.Duration {
 
 // logTimes are the log times of the shards that this node leads.
 func (n *Node) logTimes() []clock.LogTime {
-	if !n.serving.Load() {
+	if !n.Serving.Load() {
 		return nil
 	}
 	var all []clock.LogTime
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		if t, leads := s.LogTime(); leads {
 			all = append(all, t)
 		}
@@ -63,17 +63,17 @@ func (n *Node) logTimes() []clock.LogTime {
 
 // hearTime hands on what a leader told of its shard's log time.
 func (n *Node) hearTime(from string, t clock.LogTime, sentUs, gotUs int64) {
-	if !n.serving.Load() || uint64(t.Shard) >= uint64(n.shardCount()) {
+	if !n.Serving.Load() || uint64(t.Shard) >= uint64(n.ShardCount()) {
 		return
 	}
-	if s := n.replica(int(t.Shard)); s != nil {
+	if s := n.Replica(int(t.Shard)); s != nil {
 		s.HearTime(from, t, sentUs, gotUs)
 	}
 }
 
 // clockOffMs is how far this node's clock is ahead of what a majority of the nodes say.
 func (n *Node) clockOffMs() float64 {
-	return float64(n.clocks.OffUs(string(n.self.ID()))) / 1000
+	return float64(n.clocks.OffUs(string(n.Self.ID()))) / 1000
 }
 
 // clockWrong says by how much a node's clock is further off than it may be; 0: it is not.
@@ -87,7 +87,7 @@ func (n *Node) clockWrong(id meta.NodeID) time.Duration {
 
 // standsBack says why this node leads no shard as long as another one can, nil: it may.
 func (n *Node) standsBack() error {
-	if off := n.clockWrong(n.self.ID()); off != 0 {
+	if off := n.clockWrong(n.Self.ID()); off != 0 {
 		return fmt.Errorf("this node's clock is %v off, and it leads only where no other node can", off.Round(time.Millisecond))
 	}
 	return nil
@@ -103,7 +103,7 @@ func (n *Node) watchClock() {
 		case <-n.ctx.Done():
 			return
 		}
-		off := n.clockWrong(n.self.ID())
+		off := n.clockWrong(n.Self.ID())
 		if (off != 0) == wrong {
 			continue
 		}
@@ -120,8 +120,8 @@ var errNoMajority = &courier.Refusal{Code: "no-majority", Text: shard.ErrNoMajor
 
 // adoptDay sets the time of day of a shard that this node leads, and answers by how many milliseconds.
 func (n *Node) adoptDay(ctx context.Context, group uint32, _ []byte) ([]byte, error) {
-	s := n.replica(int(group))
-	if !n.serving.Load() || s == nil || !s.Leads() {
+	s := n.Replica(int(group))
+	if !n.Serving.Load() || s == nil || !s.Leads() {
 		return nil, courier.ErrNotLeader
 	}
 	by, err := s.AdoptDay(ctx)
@@ -140,9 +140,9 @@ func (n *Node) clockOrder(ctx context.Context, args []string) (string, error) {
 		return "", errSyntax
 	}
 	var said []string
-	for i := range n.shardCount() {
+	for i := range n.ShardCount() {
 		var byMs int64
-		body, err := n.courier.Do(ctx, uint32(i), verbAdopt, nil)
+		body, err := n.Courier.Do(ctx, uint32(i), verbAdopt, nil)
 		if err == nil {
 			err = json.Unmarshal(body, &byMs)
 		}

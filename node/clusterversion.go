@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -24,7 +23,7 @@ func (n *Node) watchVersion() {
 	defer t.Stop()
 	said := ""
 	for {
-		if err := n.folder.SawVersion(n.machine.View().ClusterVersion); err != nil {
+		if err := n.Folder.SawVersion(n.Machine.View().ClusterVersion); err != nil {
 			n.die(fmt.Errorf("the cluster's version could not be noted: %w", err))
 			return
 		}
@@ -43,8 +42,8 @@ func (n *Node) watchVersion() {
 // raiseByItself raises the version if that is this node's task and every node
 // knows the next one; else it says why not, or nothing.
 func (n *Node) raiseByItself() string {
-	view := n.machine.View()
-	if !n.settled.Load() || view.ClusterVersion >= meta.KnownVersion() || !n.metaGroup.IsLeader() ||
+	view := n.Machine.View()
+	if !n.settled.Load() || view.ClusterVersion >= meta.KnownVersion() || !n.MetaGroup.IsLeader() ||
 		n.cfg.Current().ClusterVersionRaise != config.RaiseAuto {
 		return ""
 	}
@@ -57,16 +56,6 @@ func (n *Node) raiseByItself() string {
 	return ""
 }
 
-// clusterVersion is the cluster's, or the one that the folder says it had last: a node
-// that begins knows that before the meta group's log has come to it again.
-func (n *Node) clusterVersion() int {
-	version := n.machine.View().ClusterVersion
-	if id := n.folder.Identity(); id != nil {
-		version = max(version, id.ClusterVersion)
-	}
-	return version
-}
-
 // raise raises the cluster's version, or says which node stands in the way.
 func (n *Node) raise(ctx context.Context, to int) error {
 	for _, node := range n.Status(ctx).Nodes {
@@ -74,7 +63,7 @@ func (n *Node) raise(ctx context.Context, to int) error {
 			return err
 		}
 	}
-	_, err := n.meta.Do(ctx, &meta.RaiseVersion{To: to})
+	_, err := n.Meta.Do(ctx, &meta.RaiseVersion{To: to})
 	return err
 }
 
@@ -100,7 +89,7 @@ func standsInTheWay(node *status.Node, to int) error {
 // upgradeOrder raises the version to the newest that every node knows, or to
 // the one that is asked for.
 func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) {
-	view := n.machine.View()
+	view := n.Machine.View()
 	to := view.ClusterVersion
 	if len(args) == 1 {
 		var err error
@@ -132,20 +121,6 @@ func (n *Node) knownByAll(ctx context.Context) int {
 		}
 	}
 	return least
-}
-
-// outcast says why a node of this cluster is no longer listened to.
-func (n *Node) outcast(id string) string {
-	if own := n.folder.Identity(); own != nil && slices.Contains(own.Lost, meta.NodeID(id)) {
-		return fmt.Sprintf("node %s was given up when its cluster was recovered; its data folder cannot be used again", id)
-	}
-	if n.machine == nil {
-		return ""
-	}
-	if node, ok := n.machine.View().Node(meta.NodeID(id)); ok && node.State == meta.Removed {
-		return fmt.Sprintf("node %s was removed from the cluster; its data folder cannot be used again", id)
-	}
-	return ""
 }
 
 // joining is this node as it asks to be taken in.

@@ -15,7 +15,6 @@ import (
 
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/shard"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/hashslot"
 	"lockstep/node/config"
@@ -34,9 +33,9 @@ func splitAddr(addr string) (host string, port int) {
 
 // openLeaders begins to know who leads each shard.
 func (n *Node) openLeaders() {
-	n.leaders = leaders.NewTable(n.shardCount())
-	n.leaders.OnNews(n.seeLeader)
-	n.exchange = &leaders.Exchange{Stepper: stepper.New(), Table: n.leaders, Peers: n.transport, Addrs: n.peerAddrs, Heard: n.heardLeader, May: n.mayLead}
+	n.Leaders = leaders.NewTable(n.ShardCount())
+	n.Leaders.OnNews(n.seeLeader)
+	n.exchange = &leaders.Exchange{Stepper: stepper.New(), Table: n.Leaders, Peers: n.Transport, Addrs: n.PeerAddrs, Heard: n.HeardLeader, May: n.MayLead}
 	n.exchange.Look()
 }
 
@@ -51,7 +50,7 @@ const knowWait = 3 * time.Second
 func (n *Node) awaitLeaders(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !(n.knowsLeaders() && n.knowsSettings()); {
+	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !(n.KnowsLeaders() && n.knowsSettings()); {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -61,72 +60,8 @@ func (n *Node) awaitLeaders(ctx context.Context) error {
 	return nil
 }
 
-func (n *Node) knowsLeaders() bool {
-	for i := range n.shardCount() {
-		if _, known := n.leaderOf(i); !known {
-			return false
-		}
-	}
-	return true
-}
-
 // KnowsCluster implements client.ClusterView.
-func (n *Node) KnowsCluster() bool { return n.machine.View().Created() }
-
-// heardLeader is who leads a shard as this node's replica knows it.
-func (n *Node) heardLeader(i int) leaders.Leadership {
-	if s := n.replica(i); s != nil {
-		return n.leadership(s.Leader())
-	}
-	return leaders.Leadership{}
-}
-
-// learnLeader takes over what another node's replica knows.
-func (n *Node) learnLeader(i int, said shard.Leader) { n.leaders.Learn(i, n.leadership(said)) }
-
-// mayLead tells whether what another node says of a shard's leader may be true.
-func (n *Node) mayLead(i int, l leaders.Leadership) bool {
-	if l.Node == n.self.Incarnation {
-		s := n.replica(i)
-		return s == nil || l.Term <= s.Group().Term()
-	}
-	_, known := n.machine.View().ByIncarnation(l.Node)
-	return known
-}
-
-// disproveLeader takes note that a node has not reached the term in which it is said to
-// have led.
-func (n *Node) disproveLeader(i int, claim shard.Leader, by uint64) {
-	if id := meta.NodeID(claim.ID); id.Incarnation() == by {
-		n.log.Warn("what this node was told of a shard's leader was false", "shard", i, "leader", claim.ID, "term", claim.Term)
-		n.leaders.Disprove(i, leaders.Leadership{Term: claim.Term, Node: by})
-	}
-}
-
-// leadership is what a replica knows of its leader, in the words of all nodes.
-func (n *Node) leadership(l shard.Leader) leaders.Leadership {
-	if node, known := n.machine.View().Node(meta.NodeID(l.ID)); known {
-		return leaders.Leadership{Term: l.Term, Node: node.Incarnation}
-	}
-	return leaders.Leadership{}
-}
-
-// knownLeader is who leads a shard as nodes have told each other.
-func (n *Node) knownLeader(i int) shard.Leader {
-	of := n.leaders.Of(i)
-	node, known := n.machine.View().ByIncarnation(of.Node)
-	if !known {
-		return shard.Leader{}
-	}
-	return shard.Leader{ID: string(node.ID), Addr: node.PeerAddr, Term: of.Term}
-}
-
-// leaderOf is the node that leads a shard; of an election in progress, the one
-// that led last.
-func (n *Node) leaderOf(shard int) (meta.Node, bool) {
-	n.leaders.Learn(shard, n.heardLeader(shard))
-	return n.machine.View().ByIncarnation(n.leaders.Of(shard).Node)
-}
+func (n *Node) KnowsCluster() bool { return n.Machine.View().Created() }
 
 // slotNode is a node as clients are told of it.
 func (n *Node) slotNode(node *meta.Node) client.SlotNode {
@@ -136,19 +71,19 @@ func (n *Node) slotNode(node *meta.Node) client.SlotNode {
 	}
 	return client.SlotNode{
 		ID: hexID(node.Incarnation), IP: host, Hostname: node.Hostname, Port: port, TLSPort: node.TLSPort,
-		Healthy: node.ID == n.self.ID() || !n.transport.Lost(node.PeerAddr),
+		Healthy: node.ID == n.Self.ID() || !n.Transport.Lost(node.PeerAddr),
 	}
 }
 
 // SlotOwners implements client.ClusterView: a range per shard, its leader first. A
 // shard of which no leader has been heard yet is left out.
 func (n *Node) SlotOwners() []client.SlotOwner {
-	view := n.machine.View()
+	view := n.Machine.View()
 	owners := make([]client.SlotOwner, 0, len(view.Shards))
 	for i, s := range view.Shards {
 		o := client.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
 		offset := n.shardOffset(i)
-		leader, known := n.leaderOf(i)
+		leader, known := n.LeaderOf(i)
 		if !known {
 			continue
 		}
@@ -176,16 +111,16 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 // every line is of a form that tools know, and the slots are the truth. Which
 // nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
 func (n *Node) ClusterNodes() []client.ClusterNode {
-	view := n.machine.View()
+	view := n.Machine.View()
 	leads := n.leaderIDs(view)
 	epochs := map[meta.NodeID]uint64{}
 	for i, id := range leads {
-		epochs[id] = max(epochs[id], n.leaders.Of(i).Term)
+		epochs[id] = max(epochs[id], n.Leaders.Of(i).Term)
 	}
 	var nodes []client.ClusterNode
 	for _, node := range n.shownNodes(view, leads) {
 		_, bus := splitAddr(node.PeerAddr)
-		c := client.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.self.ID()}
+		c := client.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.Self.ID()}
 		master := node.ID
 		for i, s := range view.Shards {
 			switch {
@@ -212,7 +147,7 @@ func (n *Node) ClusterNodes() []client.ClusterNode {
 func (n *Node) leaderIDs(view *meta.View) []meta.NodeID {
 	leads := make([]meta.NodeID, len(view.Shards))
 	for i := range leads {
-		leader, _ := n.leaderOf(i)
+		leader, _ := n.LeaderOf(i)
 		leads[i] = leader.ID
 	}
 	return leads
@@ -223,26 +158,26 @@ func (n *Node) leaderIDs(view *meta.View) []meta.NodeID {
 // of itself to the end.
 func (n *Node) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
 	return slices.DeleteFunc(slices.Clone(view.Nodes), func(node meta.Node) bool {
-		return !node.State.Live() && node.ID != n.self.ID() && !slices.Contains(leads, node.ID)
+		return !node.State.Live() && node.ID != n.Self.ID() && !slices.Contains(leads, node.ID)
 	})
 }
 
 // knownNodes counts them.
 func (n *Node) knownNodes() int {
-	view := n.machine.View()
+	view := n.Machine.View()
 	return len(n.shownNodes(view, n.leaderIDs(view)))
 }
 
 // ClusterLinks implements client.ClusterView.
 func (n *Node) ClusterLinks() []client.ClusterLink {
-	view := n.machine.View()
+	view := n.Machine.View()
 	var all []client.ClusterLink
-	for _, l := range n.transport.Links() {
+	for _, l := range n.Transport.Links() {
 		node, ok := view.Node(meta.NodeID(l.NodeID))
 		if l.Outgoing {
 			node, ok = view.ByPeerAddr(l.Addr)
 		}
-		if ok && node.ID != n.self.ID() {
+		if ok && node.ID != n.Self.ID() {
 			all = append(all, client.ClusterLink{Node: hexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
 		}
 	}
@@ -254,14 +189,14 @@ func (n *Node) ClusterLinks() []client.ClusterLink {
 // and for ever. A node is shown in the first shard it leads or, as the replica
 // that CLUSTER NODES shows it as, in the first of which it has one.
 func (n *Node) ShardID() string {
-	shard := firstOf(n.machine.View(), n.self.ID())
-	for i := range n.shardCount() {
-		if leader, known := n.leaderOf(i); known && leader.ID == n.self.ID() {
+	shard := firstOf(n.Machine.View(), n.Self.ID())
+	for i := range n.ShardCount() {
+		if leader, known := n.LeaderOf(i); known && leader.ID == n.Self.ID() {
 			shard = i
 			break
 		}
 	}
-	return shardID(n.self.ClusterID, shard)
+	return shardID(n.Self.ClusterID, shard)
 }
 
 func shardID(cluster string, shard int) string {
@@ -285,14 +220,14 @@ func appendRange(ranges [][2]int, first, last int) [][2]int {
 
 // epoch is Redis Cluster's current epoch: of two views of this cluster, the
 // newer has the greater.
-func (n *Node) epoch() uint64 { return n.leaders.Epoch() + n.machine.View().Epoch }
+func (n *Node) epoch() uint64 { return n.Leaders.Epoch() + n.Machine.View().Epoch }
 
 // ClusterInfo implements client.ClusterView.
 func (n *Node) ClusterInfo() string {
-	view := n.machine.View()
+	view := n.Machine.View()
 	served, masters, own := 0, map[meta.NodeID]bool{}, uint64(0)
 	for i, s := range view.Shards {
-		leader, known := n.leaderOf(i)
+		leader, known := n.LeaderOf(i)
 		if !known {
 			continue
 		}
@@ -300,8 +235,8 @@ func (n *Node) ClusterInfo() string {
 			served += int(s.LastSlot) - int(s.FirstSlot) + 1
 		}
 		masters[leader.ID] = true
-		if leader.ID == n.self.ID() {
-			own = max(own, n.leaders.Of(i).Term)
+		if leader.ID == n.Self.ID() {
+			own = max(own, n.Leaders.Of(i).Term)
 		}
 	}
 	state := "ok"
@@ -328,21 +263,21 @@ func (n *Node) ClusterInfo() string {
 // orphaned tells whether the node that leads a shard, as far as is known, does
 // so no more: it cannot be reached, or this node's replica hears nothing of it.
 func (n *Node) orphaned(i int, leader *meta.Node) bool {
-	own := n.replica(i)
-	if leader.ID == n.self.ID() {
+	own := n.Replica(i)
+	if leader.ID == n.Self.ID() {
 		return own == nil || !own.Leader().Self
 	}
-	return own != nil && own.Leader().Addr == "" || n.transport.Lost(leader.PeerAddr)
+	return own != nil && own.Leader().Addr == "" || n.Transport.Lost(leader.PeerAddr)
 }
 
 // MyID implements client.Identity.
-func (n *Node) MyID() string { return hexID(n.self.Incarnation) }
+func (n *Node) MyID() string { return hexID(n.Self.Incarnation) }
 
 // Moved implements client.ClusterView. Nobody is sent to a leader that is gone:
 // until there is a new one, this node forwards, and the client sees a pause.
 func (n *Node) Moved(shard int, stale, secured bool) string {
-	leader, known := n.leaderOf(shard)
-	if stale && n.replica(shard) != nil || !known || leader.ID == n.self.ID() || n.orphaned(shard, &leader) {
+	leader, known := n.LeaderOf(shard)
+	if stale && n.Replica(shard) != nil || !known || leader.ID == n.Self.ID() || n.orphaned(shard, &leader) {
 		return ""
 	}
 	sn := n.slotNode(&leader)
@@ -374,9 +309,9 @@ func (n *Node) Replicas() [][3]string {
 	var all [][3]string
 	offset := strconv.FormatInt(n.Offset(), 10)
 	slave := n.Role() == "slave"
-	leader, _ := n.leaderOf(0)
-	for _, node := range n.machine.View().Live() {
-		if (slave && node.ID != leader.ID) || (!slave && node.ID == n.self.ID()) {
+	leader, _ := n.LeaderOf(0)
+	for _, node := range n.Machine.View().Live() {
+		if (slave && node.ID != leader.ID) || (!slave && node.ID == n.Self.ID()) {
 			continue
 		}
 		host, port := splitAddr(node.ClientAddr)
@@ -388,7 +323,7 @@ func (n *Node) Replicas() [][3]string {
 // Offset implements client.Replication: the log index of this node's first replica
 // stands in for an offset.
 func (n *Node) Offset() int64 {
-	if all := n.shards(); len(all) > 0 {
+	if all := n.Shards(); len(all) > 0 {
 		return n.shardOffset(int(all[0].ID()))
 	}
 	return 0
@@ -396,7 +331,7 @@ func (n *Node) Offset() int64 {
 
 // shardOffset is the same for a shard; 0 where this node has no replica of it.
 func (n *Node) shardOffset(shard int) int64 {
-	if s := n.replica(shard); s != nil {
+	if s := n.Replica(shard); s != nil {
 		return int64(s.Group().Stats().CommitIndex)
 	}
 	return 0
@@ -404,10 +339,10 @@ func (n *Node) shardOffset(shard int) int64 {
 
 // Synced implements client.Replication: a quorum of any shard, less one.
 func (n *Node) Synced() int {
-	synced, view := math.MaxInt, n.machine.View()
+	synced, view := math.MaxInt, n.Machine.View()
 	for i, s := range view.Shards {
 		voters := votersOf(&s, view.Replicas)
-		if own := n.replica(i); own != nil {
+		if own := n.Replica(i); own != nil {
 			voters = own.Group().VotersCertain()
 		}
 		synced = min(synced, voters/2)
@@ -437,7 +372,7 @@ func (n *Node) StatusJSON(ctx context.Context) ([]byte, error) { return json.Mar
 // LockSlots implements client.Operator.
 func (n *Node) LockSlots() []client.LockSlot {
 	var all []client.LockSlot
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		i := int(s.ID())
 		for _, l := range s.Machine().Sched().Slots() {
 			mode := "shared"
@@ -452,14 +387,14 @@ func (n *Node) LockSlots() []client.LockSlot {
 
 // SetActiveExpire implements client.Process.
 func (n *Node) SetActiveExpire(on bool) {
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		s.SetActiveExpire(on)
 	}
 }
 
 // Reload implements client.Process.
 func (n *Node) Reload() error {
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		if err := s.Reload(); err != nil {
 			return fmt.Errorf("shard %d: %w", s.ID(), err)
 		}

@@ -35,7 +35,7 @@ const (
 
 // ExamineJSON implements client.Operator: the facts of all nodes' machines.
 func (n *Node) ExamineJSON(ctx context.Context) ([]byte, error) {
-	view := n.machine.View()
+	view := n.Machine.View()
 	hosts := make([]status.Host, len(view.Nodes))
 	var wait caught.Group
 	for i, known := range view.Nodes {
@@ -48,7 +48,7 @@ func (n *Node) ExamineJSON(ctx context.Context) ([]byte, error) {
 // examine asks one node.
 func (n *Node) examine(ctx context.Context, known meta.Node) status.Host {
 	var h status.Host
-	if known.ID == n.self.ID() {
+	if known.ID == n.Self.ID() {
 		h = n.host()
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, examineTimeout)
@@ -57,7 +57,7 @@ func (n *Node) examine(ctx context.Context, known meta.Node) status.Host {
 		ahead, unsure, err := n.compareClocks(ctx, known.PeerAddr)
 		var answer []byte
 		if err == nil {
-			answer, err = n.transport.Call(ctx, known.PeerAddr, kindExamine, nil)
+			answer, err = n.Transport.Call(ctx, known.PeerAddr, kindExamine, nil)
 		}
 		if err == nil {
 			err = json.Unmarshal(answer, &h)
@@ -80,7 +80,7 @@ func (n *Node) compareClocks(ctx context.Context, addr string) (aheadMs, unsureM
 	const tries = 3
 	for range tries {
 		asked := time.Now()
-		answer, err := n.transport.Call(ctx, addr, kindExamine, []byte(clockQuestion))
+		answer, err := n.Transport.Call(ctx, addr, kindExamine, []byte(clockQuestion))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -110,7 +110,7 @@ func (n *Node) serveExamine(payload []byte, reply func([]byte)) {
 func (n *Node) host() status.Host {
 	s := n.cfg.Current()
 	h := status.Host{
-		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, ClockMs: time.Now().UnixMilli(),
+		ID: string(n.Self.ID()), Name: n.Self.Name, Reachable: true, ClockMs: time.Now().UnixMilli(),
 		Files: -1, FilesOpen: -1, DiskFreeBytes: -1, DiskBytes: -1, MaxClients: int64(s.MaxClients),
 		Overcommit: numberIn("/proc/sys/vm/overcommit_memory"), Backlog: numberIn("/proc/sys/net/core/somaxconn"),
 		HugePages:   chosenIn("/sys/kernel/mm/transparent_hugepage/enabled"),
@@ -119,9 +119,9 @@ func (n *Node) host() status.Host {
 	n.certificates(&h)
 	h.Secret = n.secrets.tell()
 	n.probing.Lock()
-	h.SyncUs = syncTimes(n.folder.Dir())
+	h.SyncUs = syncTimes(n.Folder.Dir())
 	n.probing.Unlock()
-	h.DiskFreeBytes, h.DiskBytes, _ = process.Disk(n.folder.Dir())
+	h.DiskFreeBytes, h.DiskBytes, _ = process.Disk(n.Folder.Dir())
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
 		h.Files = int64(min(files.Cur, 1<<62))

@@ -27,9 +27,9 @@ type feeds struct {
 const awaitFeeds = time.Second
 
 func newFeeds(n *Node) *feeds {
-	f := &feeds{n: n, shards: make([]teller, n.shardCount())}
+	f := &feeds{n: n, shards: make([]teller, n.ShardCount())}
 	f.source = feed.NewSource(len(f.shards), func(i int) feed.Replica {
-		if s := n.replica(i); s != nil {
+		if s := n.Replica(i); s != nil {
 			return s
 		}
 		return nil
@@ -38,14 +38,14 @@ func newFeeds(n *Node) *feeds {
 		f.shards[i] = teller{events: &n.events, table: n.tracking.Shard(i), outlet: f.source.Shard(i)}
 	}
 	f.intake = feed.NewIntake(feed.Config{
-		Shards: len(f.shards), Node: n.self.Incarnation, Sink: f, Peers: n.transport,
+		Shards: len(f.shards), Node: n.Self.Incarnation, Sink: f, Peers: n.Transport,
 		Wants:    func() (bool, command.EventClass) { return n.tracking.Tracking(), n.events.listened() },
 		Own:      f.own,
 		Queued:   f.queued,
 		Executed: f.executed,
 		Leader:   f.leader,
-		Replicas: n.replicaAddrs,
-		Doubt:    func(i int) { n.router.Doubt(i) },
+		Replicas: n.ReplicaAddrs,
+		Doubt:    func(i int) { n.Router.Doubt(i) },
 		Panics:   n.panics.peers,
 	})
 	n.tracking.OnFirst(f.intake.Kick)
@@ -54,7 +54,7 @@ func newFeeds(n *Node) *feeds {
 
 // kickFeeds makes the feeds look at what is wanted.
 func (n *Node) kickFeeds() {
-	if n.serving.Load() {
+	if n.Serving.Load() {
 		n.feeds.intake.Kick()
 	}
 }
@@ -62,27 +62,27 @@ func (n *Node) kickFeeds() {
 // own tells whether this node's replica of a shard is in the group and has
 // caught up.
 func (f *feeds) own(i int) bool {
-	s := f.n.replica(i)
+	s := f.n.Replica(i)
 	if s == nil || !s.Votes() {
 		return false
 	}
-	view := f.n.machine.View()
+	view := f.n.Machine.View()
 	if i >= len(view.Shards) {
 		return true
 	}
-	_, goes := view.Shards[i].GoingFrom(f.n.self.ID())
+	_, goes := view.Shards[i].GoingFrom(f.n.Self.ID())
 	return !goes
 }
 
 func (f *feeds) queued(i int) uint64 {
-	if s := f.n.replica(i); s != nil {
+	if s := f.n.Replica(i); s != nil {
 		return s.Queued()
 	}
 	return 0
 }
 
 func (f *feeds) executed(i int) uint64 {
-	if s := f.n.replica(i); s != nil {
+	if s := f.n.Replica(i); s != nil {
 		return s.Executed()
 	}
 	return 0
@@ -90,7 +90,7 @@ func (f *feeds) executed(i int) uint64 {
 
 // leader is the address of a shard's leader, if that is another node.
 func (f *feeds) leader(i int) string {
-	if l := f.n.router.Leader(i); !l.Self {
+	if l := f.n.Router.Leader(i); !l.Self {
 		return l.Addr
 	}
 	return ""

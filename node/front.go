@@ -46,8 +46,8 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
-	backend := &client.Backend{Executor: n.router, Starter: n.router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
-		Incarnation: n.self.Incarnation, Programs: n.programs}
+	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
+		Incarnation: n.Self.Incarnation, Programs: n.Programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
 		Secure:        func() *tls.Config { return n.tls.Front() },
@@ -122,7 +122,7 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 // refresh takes the settings over that clients look at.
 func (f *front) refresh(s *config.Settings) {
 	f.n.SetActiveExpire(s.ActiveExpire)
-	for _, sh := range f.n.shards() {
+	for _, sh := range f.n.Shards() {
 		f.n.background.run(func() { sh.SyncSettings(f.n.ctx) })
 	}
 	f.stats.Measuring.Store(s.LatencyTracking)
@@ -210,7 +210,7 @@ func (c configStore) ConfigRewrite() error { return c.n.cfg.Rewrite() }
 
 // ResetStats implements client.ConfigStore.
 func (c configStore) ResetStats() {
-	for _, s := range c.n.shards() {
+	for _, s := range c.n.Shards() {
 		st := &s.Machine().Keyspace().Stats
 		st.Hits.Store(0)
 		st.Misses.Store(0)
@@ -228,10 +228,10 @@ func (n *Node) replicatedSettings() {
 		defer cancel()
 		return n.setEverywhere(ctx, pairs)
 	})
-	n.machine.OnChange(n.applySettings)
-	n.machine.OnChange(n.applyVersion)
-	n.applySettings(n.machine.View())
-	n.applyVersion(n.machine.View())
+	n.Machine.OnChange(n.applySettings)
+	n.Machine.OnChange(n.applyVersion)
+	n.applySettings(n.Machine.View())
+	n.applyVersion(n.Machine.View())
 	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"lockstep/cluster/caught"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/proto/client"
 )
 
@@ -26,7 +27,7 @@ func FuzzPeer(f *testing.F) {
 	f.Add(kindBackup, []byte{backupNext, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(kindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
-		n := &Node{log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
+		n := &Node{Member: &member.Member{}, log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
 		n.ctx, n.stop = context.WithCancel(context.Background())
 		defer n.stop()
 		n.messages, n.notices, n.witness = newMessages(n), newNotices(n), n.newWitness()
@@ -62,7 +63,7 @@ func FuzzAdmin(f *testing.F) {
 	} {
 		f.Add([]byte(request))
 	}
-	n := &Node{cfg: config.Default(), scrapes: newScrapes()}
+	n := &Node{Member: &member.Member{}, cfg: config.Default(), scrapes: newScrapes()}
 	n.secrets = &secrets{n: n}
 	n.readiness.init(n)
 	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))

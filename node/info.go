@@ -81,7 +81,7 @@ func hexID(incarnation uint64) string { return fmt.Sprintf("%016x%024x", incarna
 
 func infoServer(n *Node, t *infoText) {
 	s := n.cfg.Current()
-	up := time.Since(n.started)
+	up := time.Since(n.Started)
 	exe, _ := os.Executable()
 	t.add("redis_version", process.RedisVersion)
 	t.add("server_name", "lockstep")
@@ -97,7 +97,7 @@ func infoServer(n *Node, t *infoText) {
 	t.add("go_version", runtime.Version())
 	t.add("process_id", os.Getpid())
 	t.add("process_supervised", n.supervisedBy())
-	t.add("run_id", hexID(n.self.Incarnation))
+	t.add("run_id", hexID(n.Self.Incarnation))
 	t.add("tcp_port", s.Port)
 	t.add("server_time_usec", time.Now().UnixMicro())
 	t.add("uptime_in_seconds", int(up.Seconds()))
@@ -108,14 +108,14 @@ func infoServer(n *Node, t *infoText) {
 	t.add("executable", exe)
 	t.add("config_file", n.cfg.File())
 	t.add("io_threads_active", 0)
-	t.add("node_name", n.self.Name)
-	t.add("node_id", string(n.self.ID()))
-	t.add("cluster_id", n.self.ClusterID)
+	t.add("node_name", n.Self.Name)
+	t.add("node_id", string(n.Self.ID()))
+	t.add("cluster_id", n.Self.ClusterID)
 }
 
 func infoClients(n *Node, t *infoText) {
 	t.add("connected_clients", n.front.registry.Len())
-	t.add("cluster_connections", len(n.machine.View().Live())-1)
+	t.add("cluster_connections", len(n.Machine.View().Live())-1)
 	t.add("maxclients", n.cfg.Current().MaxClients)
 	buffers := n.front.registry.Buffers()
 	t.add("client_recent_max_input_buffer", buffers.QueryMax)
@@ -217,7 +217,7 @@ func infoPersistence(n *Node, t *infoText) {
 	zeros(t, "aof_rewrites", "aof_rewrites_consecutive_failures")
 	t.add("aof_last_write_status", "ok")
 	zeros(t, "aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size")
-	t.add("raft_log_store", n.self.LogStore)
+	t.add("raft_log_store", n.Self.LogStore)
 }
 
 // zeros writes fields of things that are not here; tools expect them.
@@ -231,7 +231,7 @@ func zeros(t *infoText, names ...string) {
 type keyspaceSums struct{ hits, misses, expired, evicted int64 }
 
 func (n *Node) keyspaceSums() (sums keyspaceSums) {
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		st := &s.Machine().Keyspace().Stats
 		sums.hits, sums.misses = sums.hits+st.Hits.Load(), sums.misses+st.Misses.Load()
 		sums.expired, sums.evicted = sums.expired+st.Expired.Load(), sums.evicted+st.Evicted.Load()
@@ -292,12 +292,12 @@ func infoStats(n *Node, t *infoText) {
 	t.add("acl_access_denied_cmd", denied.Command)
 	t.add("acl_access_denied_key", denied.Key)
 	t.add("acl_access_denied_channel", denied.Channel)
-	t.add("forwarded_calls", n.router.Counters.Forwarded.Load())
-	t.add("retried_calls", n.router.Counters.Retried.Load())
-	t.add("script_texts_left_out", n.router.Counters.TextsLeftOut.Load())
-	t.add("script_texts_sent_again", n.router.Counters.TextsSentAgain.Load())
-	t.add("unknown_outcomes", n.router.Counters.Unknown.Load())
-	t.add("no_leader_errors", n.router.Counters.NoLeader.Load())
+	t.add("forwarded_calls", n.Router.Counters.Forwarded.Load())
+	t.add("retried_calls", n.Router.Counters.Retried.Load())
+	t.add("script_texts_left_out", n.Router.Counters.TextsLeftOut.Load())
+	t.add("script_texts_sent_again", n.Router.Counters.TextsSentAgain.Load())
+	t.add("unknown_outcomes", n.Router.Counters.Unknown.Load())
+	t.add("no_leader_errors", n.Router.Counters.NoLeader.Load())
 }
 
 func infoReplication(n *Node, t *infoText) {
@@ -320,7 +320,7 @@ func infoReplication(n *Node, t *infoText) {
 		t.add("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%s,state=online,offset=%s,lag=0", r[0], r[1], r[2]))
 	}
 	t.add("master_failover_state", "no-failover")
-	t.add("master_replid", hexID(n.self.Incarnation))
+	t.add("master_replid", hexID(n.Self.Incarnation))
 	t.add("master_replid2", strings.Repeat("0", 40))
 	t.add("master_repl_offset", n.Offset())
 	t.add("second_repl_offset", -1)
@@ -382,7 +382,7 @@ func infoCluster(n *Node, t *infoText) {
 
 // infoRaft tells of this node's first replica, and then of each shard in a line.
 func infoRaft(n *Node, t *infoText) {
-	for at, s := range n.shards() {
+	for at, s := range n.Shards() {
 		i := int(s.ID())
 		g := n.groupStatus(strconv.Itoa(i), s.Group(), s)
 		if at == 0 {
@@ -402,19 +402,19 @@ func infoRaft(n *Node, t *infoText) {
 			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load(), g.DayOffsetMs, g.ClockAheadMs,
 			workMs(c.Work.Load()), workMs(w.Work.Load()), w.Waiting.Load(), w.Expired.Load()+c.Refused.Load(), w.TakenBack.Load()))
 	}
-	if len(n.shards()) == 0 {
+	if len(n.Shards()) == 0 {
 		t.add("raft_role", "none")
 	}
 	t.add("clock_off_ms", fmt.Sprintf("%.1f", n.clockOffMs()))
-	t.add("clock_wrong", yes(n.clockWrong(n.self.ID()) != 0))
-	m := n.metaGroup.Stats()
+	t.add("clock_wrong", yes(n.clockWrong(n.Self.ID()) != 0))
+	m := n.MetaGroup.Stats()
 	t.add("raft_meta", fmt.Sprintf("role=%s,term=%d,committed=%d", m.Role, m.Term, m.CommitIndex))
 }
 
 func workMs(work int64) int64 { return work / (command.WorkSecond / 1000) }
 
 func infoLocks(n *Node, t *infoText) {
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		i := int(s.ID())
 		st := s.Machine().Sched().Stats()
 		t.add("locks_shard"+strconv.Itoa(i), fmt.Sprintf("lock_slots=%d,tickets=%d,waited=%d,wait_usec=%d,permits=%d,permits_in_use=%d,waiting_tickets=%d,waiting_permits=%d,inline=%d,on_workers=%d",
@@ -439,8 +439,8 @@ const countsWait = time.Second
 // others' by asking.
 func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 	var calls []*cluster.Call
-	for i := range n.shardCount() {
-		s := n.replica(i)
+	for i := range n.ShardCount() {
+		s := n.Replica(i)
 		if s == nil {
 			op := fsm.Op{Args: [][]byte{[]byte("lockstep.keycounts")}}
 			calls = append(calls, &cluster.Call{Shard: i, ReadOnly: true, Stale: true, Txn: fsm.Txn{Proto: reply.RESP2, Ops: []fsm.Op{op}}})
@@ -455,7 +455,7 @@ func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, countsWait)
 	defer cancel()
-	n.router.Do(ctx, calls)
+	n.Router.Do(ctx, calls)
 	for _, call := range calls {
 		if counts, ok := command.ParseKeyCounts(call.Reply); ok {
 			for db := range sums {
@@ -488,7 +488,7 @@ func (n *Node) Mode() string {
 func (n *Node) Role() string {
 	switch n.cfg.Current().ClientRole {
 	case config.RoleRaft:
-		if !slices.ContainsFunc(n.shards(), func(s *shard.Shard) bool { return s.Group().IsLeader() }) {
+		if !slices.ContainsFunc(n.Shards(), func(s *shard.Shard) bool { return s.Group().IsLeader() }) {
 			return "slave"
 		}
 	}

@@ -14,17 +14,17 @@ import (
 // writes.
 func (n *Node) openJournal(context.Context) error {
 	s := n.cfg.Current()
-	dir := n.folder.JournalDir()
-	if !raftio.HasJournal(dir) && !wantsJournal(s, n.self.Creation.Shards()) {
+	dir := n.Folder.JournalDir()
+	if !raftio.HasJournal(dir) && !wantsJournal(s, n.Self.Creation.Shards()) {
 		return nil
 	}
 	fatal := func(err error) { n.die(fmt.Errorf("journal: %w", err)) }
-	j, err := raftio.OpenJournal(dir, n.self.LogStore, n.folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
+	j, err := raftio.OpenJournal(dir, n.Self.LogStore, n.Folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
 	if err != nil {
 		return err
 	}
 	n.journal = j
-	return j.DropOthers(func(group uint32) bool { return raftio.HasFolder(n.folder.GroupDir(group)) })
+	return j.DropOthers(func(group uint32) bool { return raftio.HasFolder(n.Folder.GroupDir(group)) })
 }
 
 // wantsJournal tells whether a node that begins should have a journal.

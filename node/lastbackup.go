@@ -13,10 +13,10 @@ const lastBackupSetting = "last-backup-ms"
 
 // BackupDone implements client.Backups.
 func (n *Node) BackupDone(ctx context.Context, beganMs int64) error {
-	if beganMs <= lastBackupMs(n.machine.View()) {
+	if beganMs <= lastBackupMs(n.Machine.View()) {
 		return nil
 	}
-	_, err := n.meta.Do(ctx, &meta.SetSettings{Set: map[string]string{lastBackupSetting: strconv.FormatInt(beganMs, 10)}})
+	_, err := n.Meta.Do(ctx, &meta.SetSettings{Set: map[string]string{lastBackupSetting: strconv.FormatInt(beganMs, 10)}})
 	return err
 }
 

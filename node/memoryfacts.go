@@ -45,7 +45,7 @@ func (n *Node) notePeak(used int64) int64 {
 
 // keptBytes is what the shards keep to answer repeated questions of other nodes.
 func (n *Node) keptBytes() (sum int64) {
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		sum += s.Machine().KeptBytes()
 	}
 	return sum
@@ -64,7 +64,7 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 	}
 	for db := range engine.Databases {
 		d := client.DatabaseMemory{DB: db}
-		for _, s := range n.shards() {
+		for _, s := range n.Shards() {
 			d.Keys += int64(s.Machine().Keyspace().Keys(db))
 			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
 		}
@@ -75,7 +75,7 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 			f.Databases = append(f.Databases, d)
 		}
 	}
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		f.ScriptBytes += s.Machine().Programs().Scripts.MemoryBytes()
 		f.FunctionBytes += s.Machine().Programs().Functions.MemoryBytes()
 	}
@@ -121,13 +121,13 @@ func infoAllocator(t *infoText, f *client.MemoryFacts) {
 // process's memory.
 func (n *Node) infoPrograms(t *infoText, f *client.MemoryFacts) {
 	scripts := 0
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		count, _ := s.Machine().Programs().Scripts.Size()
 		scripts += count
 	}
 	// All shards have the same libraries.
 	libraries, functions := 0, 0
-	if shards := n.shards(); len(shards) > 0 {
+	if shards := n.Shards(); len(shards) > 0 {
 		libraries, functions, _ = shards[0].Machine().Programs().Functions.Count()
 	}
 	for _, vm := range []string{"used_memory_lua", "used_memory_vm_eval", "used_memory_vm_functions", "used_memory_vm_total"} {

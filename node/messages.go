@@ -69,7 +69,7 @@ func (m *messages) Hub() *pubsub.Hub { return m.hub }
 
 // Publish implements client.Channels.
 func (m *messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) (receivers func() int) {
-	peers := m.othersOf(m.n.machine.View(), m.n.self.ID())
+	peers := m.othersOf(m.n.Machine.View(), m.n.Self.ID())
 	count := &receiverCount{begun: time.Now(), done: make(chan struct{})}
 	count.open.Store(1)
 	if len(peers) > 0 {
@@ -91,7 +91,7 @@ func (m *messages) send(addr string, b []byte, count *receiverCount) {
 		count.open.Add(1)
 	}
 	begun := time.Now()
-	m.n.transport.Go(addr, kindPublish, b, func(answer []byte, err error) {
+	m.n.Transport.Go(addr, kindPublish, b, func(answer []byte, err error) {
 		switch {
 		case err != nil:
 			m.dropped.Add(1)

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/cluster/meta"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/node/metrics"
@@ -19,31 +18,23 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-// nameOf is the name of the node with an id, the id where none is known.
-func (n *Node) nameOf(id string) string {
-	if node, ok := n.machine.View().Node(meta.NodeID(id)); ok {
-		return node.Name
-	}
-	return id
-}
-
 // nodeMetrics tell of the node as a whole.
 var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_build_info", Kind: metrics.Gauge, Labels: []string{"version", "go_version"}, Help: "Always 1; the labels are the version of the program."}, "the program",
 		func(_ *look, p *metrics.Page) { p.Add(1, process.Version, runtime.Version()) }},
 	{metrics.Desc{Name: "lockstep_node_info", Kind: metrics.Gauge, Labels: []string{"node", "node_id", "cluster_id"}, Help: "Always 1; the labels are who this node is."}, "the data folder",
-		func(l *look, p *metrics.Page) { p.Add(1, l.n.self.Name, string(l.n.self.ID()), l.n.self.ClusterID) }},
-	{metrics.Desc{Name: "lockstep_uptime_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "the process", one(func(l *look) float64 { return time.Since(l.n.started).Seconds() })},
+		func(l *look, p *metrics.Page) { p.Add(1, l.n.Self.Name, string(l.n.Self.ID()), l.n.Self.ClusterID) }},
+	{metrics.Desc{Name: "lockstep_uptime_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "the process", one(func(l *look) float64 { return time.Since(l.n.Started).Seconds() })},
 	{metrics.Desc{Name: "lockstep_ready", Kind: metrics.Gauge, Help: "Whether /readyz would say yes."}, "/readyz", one(func(l *look) int { return yes(l.n.verdict(readyProbe) == nil) })},
-	{metrics.Desc{Name: "lockstep_draining", Kind: metrics.Gauge, Help: "Whether the node is stopping."}, "the process", one(func(l *look) int { return yes(l.n.draining.Load()) })},
+	{metrics.Desc{Name: "lockstep_draining", Kind: metrics.Gauge, Help: "Whether the node is stopping."}, "the process", one(func(l *look) int { return yes(l.n.Draining.Load()) })},
 	{metrics.Desc{Name: "lockstep_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "the meta group", one(func(l *look) int { return len(l.view.Live()) })},
-	{metrics.Desc{Name: "lockstep_shards", Kind: metrics.Gauge, Help: "Shards of the cluster."}, "the meta group", one(func(l *look) int { return l.n.shardCount() })},
-	{metrics.Desc{Name: "lockstep_shards_without_leader", Kind: metrics.Gauge, Help: "Shards of the cluster of which this node knows no leader."}, "routing", one(func(l *look) int { return len(l.n.leaderless()) })},
+	{metrics.Desc{Name: "lockstep_shards", Kind: metrics.Gauge, Help: "Shards of the cluster."}, "the meta group", one(func(l *look) int { return l.n.ShardCount() })},
+	{metrics.Desc{Name: "lockstep_shards_without_leader", Kind: metrics.Gauge, Help: "Shards of the cluster of which this node knows no leader."}, "routing", one(func(l *look) int { return len(l.n.Leaderless()) })},
 	{metrics.Desc{Name: "lockstep_replicas", Kind: metrics.Gauge, Help: "Shards of which this node has a replica."}, "the node", one(func(l *look) int { return len(l.groups) - 1 })},
 	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "Version of what the cluster writes."}, "the meta group", one(func(l *look) int { return int(l.view.ClusterVersion) })},
 	{metrics.Desc{Name: "lockstep_last_backup_timestamp_seconds", Kind: metrics.Gauge, Help: "When the newest backup of the cluster began that clusterctl has written and read back, in Unix time; 0: there is none."}, "the meta group", one(func(l *look) float64 { return float64(lastBackupMs(l.view)) / 1000 })},
 	{metrics.Desc{Name: "lockstep_clock_off_seconds", Kind: metrics.Gauge, Help: "How far this node's clock is ahead of what a majority of the nodes say, negative: behind; 0: it is not, or no majority says anything."}, "the other nodes", one(func(l *look) float64 { return l.n.clockOffMs() / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether that is more than clock-offset-max-ms: the node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.n.clockWrong(l.n.self.ID()) != 0) })},
+	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether that is more than clock-offset-max-ms: the node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.n.clockWrong(l.n.Self.ID()) != 0) })},
 	{metrics.Desc{Name: "lockstep_certificate_expires_timestamp_seconds", Kind: metrics.Gauge, Labels: []string{"use"}, Help: "When the first certificate of each use expires, in Unix time; none where no port speaks TLS."}, "INFO tls", readCertificates},
 	{metrics.Desc{Name: "lockstep_certificate_files_unusable", Kind: metrics.Gauge, Help: "Whether the certificate files as they are now could not be used, so that older ones are in force."}, "INFO tls", func(l *look, p *metrics.Page) {
 		if l.n.tls != nil {
@@ -154,14 +145,14 @@ var clientMetrics = []metric{
 			p.Add(float64(e.Count), e.Prefix)
 		}
 	}},
-	{metrics.Desc{Name: "lockstep_forwarded_calls_total", Kind: metrics.Counter, Help: "Calls sent to the node that leads the shard."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.Forwarded.Load() })},
-	{metrics.Desc{Name: "lockstep_retried_calls_total", Kind: metrics.Counter, Help: "Calls that were asked again, of another leader or after a pause."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.Retried.Load() })},
-	{metrics.Desc{Name: "lockstep_script_texts_left_out_total", Kind: metrics.Counter, Help: "Calls of EVAL that entered the log without their text: the shard had the script."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.TextsLeftOut.Load() })},
-	{metrics.Desc{Name: "lockstep_script_texts_sent_again_total", Kind: metrics.Counter, Help: "Calls sent anew with all texts, for a script had gone meanwhile (SCRIPT FLUSH, a full script cache): they had not run."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.TextsSentAgain.Load() })},
-	{metrics.Desc{Name: "lockstep_unknown_outcomes_total", Kind: metrics.Counter, Help: "Calls answered with INDETERMINATE: they may or may not have run."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.Unknown.Load() })},
-	{metrics.Desc{Name: "lockstep_gateway_renewals_total", Kind: metrics.Counter, Help: "Times that this node gave its writes to a shard a new boot number, because the shard knew others of it: somebody spoke in its name, or it runs twice."}, "calls", one(func(l *look) uint64 { return l.n.router.Counters.Renewed.Load() })},
-	{metrics.Desc{Name: "lockstep_peer_requests_refused_total", Kind: metrics.Counter, Help: "Writes and waits of other nodes that were refused because they named another node than the one that sent them, or made no sense."}, "calls", one(func(l *look) uint64 { return l.n.router.Counters.Refused.Load() })},
-	{metrics.Desc{Name: "lockstep_no_leader_errors_total", Kind: metrics.Counter, Help: "Calls answered with CLUSTERDOWN, for no leader was found in time: they did not run."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.NoLeader.Load() })},
+	{metrics.Desc{Name: "lockstep_forwarded_calls_total", Kind: metrics.Counter, Help: "Calls sent to the node that leads the shard."}, "INFO stats", one(func(l *look) uint64 { return l.n.Router.Counters.Forwarded.Load() })},
+	{metrics.Desc{Name: "lockstep_retried_calls_total", Kind: metrics.Counter, Help: "Calls that were asked again, of another leader or after a pause."}, "INFO stats", one(func(l *look) uint64 { return l.n.Router.Counters.Retried.Load() })},
+	{metrics.Desc{Name: "lockstep_script_texts_left_out_total", Kind: metrics.Counter, Help: "Calls of EVAL that entered the log without their text: the shard had the script."}, "INFO stats", one(func(l *look) uint64 { return l.n.Router.Counters.TextsLeftOut.Load() })},
+	{metrics.Desc{Name: "lockstep_script_texts_sent_again_total", Kind: metrics.Counter, Help: "Calls sent anew with all texts, for a script had gone meanwhile (SCRIPT FLUSH, a full script cache): they had not run."}, "INFO stats", one(func(l *look) uint64 { return l.n.Router.Counters.TextsSentAgain.Load() })},
+	{metrics.Desc{Name: "lockstep_unknown_outcomes_total", Kind: metrics.Counter, Help: "Calls answered with INDETERMINATE: they may or may not have run."}, "INFO stats", one(func(l *look) uint64 { return l.n.Router.Counters.Unknown.Load() })},
+	{metrics.Desc{Name: "lockstep_gateway_renewals_total", Kind: metrics.Counter, Help: "Times that this node gave its writes to a shard a new boot number, because the shard knew others of it: somebody spoke in its name, or it runs twice."}, "calls", one(func(l *look) uint64 { return l.n.Router.Counters.Renewed.Load() })},
+	{metrics.Desc{Name: "lockstep_peer_requests_refused_total", Kind: metrics.Counter, Help: "Writes and waits of other nodes that were refused because they named another node than the one that sent them, or made no sense."}, "calls", one(func(l *look) uint64 { return l.n.Router.Counters.Refused.Load() })},
+	{metrics.Desc{Name: "lockstep_no_leader_errors_total", Kind: metrics.Counter, Help: "Calls answered with CLUSTERDOWN, for no leader was found in time: they did not run."}, "INFO stats", one(func(l *look) uint64 { return l.n.Router.Counters.NoLeader.Load() })},
 	{metrics.Desc{Name: "lockstep_users_unconfirmed_seconds", Kind: metrics.Gauge, Help: "For how long nobody has confirmed that this node has the cluster's users as they are (acl-stale-admin-ms)."}, "the node's copy of the users", one((*look).usersUnconfirmedSeconds)},
 	{metrics.Desc{Name: "lockstep_client_buffers_bytes", Kind: metrics.Gauge, Help: "What clients' requests and replies take that are not done."}, "connections", one(func(l *look) int64 { return l.buffers.Bytes })},
 	{metrics.Desc{Name: "lockstep_client_output_limit_disconnections_total", Kind: metrics.Counter, Help: "Clients closed for reading too slowly (client-output-buffer-limit)."}, "INFO stats", one(func(l *look) uint64 { return l.n.front.stats.OutputClosed.Load() })},
@@ -178,11 +169,11 @@ var clientMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_pubsub_clients", Kind: metrics.Gauge, Help: "Clients with subscriptions."}, "INFO clients", one(func(l *look) int { return l.buffers.Listening })},
 	{metrics.Desc{Name: "lockstep_pubsub_shard_channels", Kind: metrics.Gauge, Help: "Shard channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.n.messages.hub.Names(pubsub.Shard)) })},
 	{metrics.Desc{Name: "lockstep_pubsub_dropped_messages_total", Kind: metrics.Counter, Help: "Published messages that did not reach another node."}, "messages", one(func(l *look) uint64 { return l.n.messages.dropped.Load() })},
-	{metrics.Desc{Name: "lockstep_peer_links", Kind: metrics.Gauge, Help: "Connections to and from other nodes."}, "the transport", one(func(l *look) int { return len(l.n.transport.Links()) })},
+	{metrics.Desc{Name: "lockstep_peer_links", Kind: metrics.Gauge, Help: "Connections to and from other nodes."}, "the transport", one(func(l *look) int { return len(l.n.Transport.Links()) })},
 	{metrics.Desc{Name: "lockstep_peer_round_trip_seconds", Kind: metrics.Gauge, Labels: []string{"peer"}, Help: "What the last ping to another node took there and back, with what it waited behind; one is sent every three seconds."}, "the transport", readRoundTrips},
 	{metrics.Desc{Name: "lockstep_peer_queued_bytes", Kind: metrics.Gauge, Help: "What waits to be written to them."}, "the transport", one(func(l *look) int {
 		sum := 0
-		for _, link := range l.n.transport.Links() {
+		for _, link := range l.n.Transport.Links() {
 			sum += link.QueuedBytes
 		}
 		return sum
@@ -195,12 +186,12 @@ var processMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_gc_cycles_total", Kind: metrics.Counter, Help: "Collections of garbage."}, "the Go runtime", one(func(*look) int64 { return process.Numbers(process.Cycles)[0] })},
 	{metrics.Desc{Name: "lockstep_heap_bytes", Kind: metrics.Gauge, Help: "Go's heap: data, garbage that is not collected yet, and buffers."}, "the Go runtime", one(func(l *look) int64 { return l.memory.AllocatedBytes })},
 	{metrics.Desc{Name: "lockstep_disk_free_bytes", Kind: metrics.Gauge, Help: "Room left on the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
-		if free, _, ok := process.Disk(l.n.folder.Dir()); ok {
+		if free, _, ok := process.Disk(l.n.Folder.Dir()); ok {
 			p.Add(float64(free))
 		}
 	}},
 	{metrics.Desc{Name: "lockstep_disk_size_bytes", Kind: metrics.Gauge, Help: "Size of the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
-		if _, size, ok := process.Disk(l.n.folder.Dir()); ok {
+		if _, size, ok := process.Disk(l.n.Folder.Dir()); ok {
 			p.Add(float64(size))
 		}
 	}},
@@ -219,5 +210,5 @@ var processMetrics = []metric{
 			p.Add(float64(files.Cur))
 		}
 	}},
-	{metrics.Desc{Name: "process_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.n.started.Unix() })},
+	{metrics.Desc{Name: "process_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.n.Started.Unix() })},
 }

@@ -81,12 +81,12 @@ func (n *Node) peersOf(g *shard.Group, stats *shard.GroupStats) []peerLook {
 	members, _ := g.Members()
 	var peers []peerLook
 	for _, m := range members {
-		if string(m.ID) == string(n.self.ID()) {
+		if string(m.ID) == string(n.Self.ID()) {
 			continue
 		}
-		peer := peerLook{name: n.nameOf(string(m.ID)), voter: m.Voter, lag: stats.LastIndex - min(stats.LastIndex, g.Progress(m.ID))}
+		peer := peerLook{name: n.NameOf(string(m.ID)), voter: m.Voter, lag: stats.LastIndex - min(stats.LastIndex, g.Progress(m.ID))}
 		peer.age, peer.heard = g.LastAck(m.ID)
-		peer.within = peer.heard && peer.age < answeringHeartbeats*time.Duration(n.self.Creation.HeartbeatMs)*time.Millisecond
+		peer.within = peer.heard && peer.age < answeringHeartbeats*time.Duration(n.Self.Creation.HeartbeatMs)*time.Millisecond
 		peers = append(peers, peer)
 	}
 	return peers

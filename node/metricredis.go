@@ -20,8 +20,8 @@ import (
 var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1: whether the node answers is for who scrapes to say."}, "the process", one(func(*look) int { return 1 })},
 	{metrics.Desc{Name: "redis_instance_info", Kind: metrics.Gauge, Labels: []string{"role", "redis_version", "redis_build_id", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id", "process_id"}, Help: "Always 1; the labels are what INFO server says."}, "INFO server", readInstance},
-	{metrics.Desc{Name: "redis_uptime_in_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "INFO server", one(func(l *look) int64 { return int64(time.Since(l.n.started).Seconds()) })},
-	{metrics.Desc{Name: "redis_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.n.started.Unix() })},
+	{metrics.Desc{Name: "redis_uptime_in_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "INFO server", one(func(l *look) int64 { return int64(time.Since(l.n.Started).Seconds()) })},
+	{metrics.Desc{Name: "redis_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.n.Started.Unix() })},
 	{metrics.Desc{Name: "redis_process_id", Kind: metrics.Gauge, Help: "The process's number."}, "INFO server", one(func(*look) int { return os.Getpid() })},
 	{metrics.Desc{Name: "redis_connected_clients", Kind: metrics.Gauge, Help: "Connected clients."}, "INFO clients", one(func(l *look) int { return l.n.front.registry.Len() })},
 	{metrics.Desc{Name: "redis_blocked_clients", Kind: metrics.Gauge, Help: "Clients that wait for a key to be filled."}, "INFO clients", one(func(l *look) int64 { return l.n.front.stats.Blocked.Load() })},
@@ -67,7 +67,7 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_connected_slaves", Kind: metrics.Gauge, Help: "Other nodes of the cluster."}, "INFO replication", one(func(l *look) int { return len(l.n.Replicas()) })},
 	{metrics.Desc{Name: "redis_master_repl_offset", Kind: metrics.Gauge, Help: "The commit index of this node's first replica stands in for it."}, "INFO replication", one(func(l *look) int64 { return l.n.Offset() })},
 	{metrics.Desc{Name: "redis_cluster_enabled", Kind: metrics.Gauge, Help: "Whether the node shows itself as one of a cluster."}, "INFO cluster", one(func(l *look) int { return yes(l.s.ClusterEnabled) })},
-	{metrics.Desc{Name: "redis_cluster_state", Kind: metrics.Gauge, Help: "Whether every hash slot has a leader."}, "routing", one(func(l *look) int { return yes(len(l.n.leaderless()) == 0) })},
+	{metrics.Desc{Name: "redis_cluster_state", Kind: metrics.Gauge, Help: "Whether every hash slot has a leader."}, "routing", one(func(l *look) int { return yes(len(l.n.Leaderless()) == 0) })},
 	{metrics.Desc{Name: "redis_cluster_known_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "CLUSTER INFO", one(func(l *look) int { return l.n.knownNodes() })},
 }
 
@@ -79,7 +79,7 @@ var (
 
 func readInstance(l *look, p *metrics.Page) {
 	p.Add(1, l.n.Role(), process.RedisVersion, "lockstep-"+process.Version, l.n.Mode(), runtime.GOOS+" "+runtime.GOARCH, string(l.s.MaxMemoryPolicy),
-		strconv.Itoa(l.s.Port), hexID(l.n.self.Incarnation), strconv.Itoa(os.Getpid()))
+		strconv.Itoa(l.s.Port), hexID(l.n.Self.Incarnation), strconv.Itoa(os.Getpid()))
 }
 
 func perCommand(value func(*client.CommandStat) float64) func(*look, *metrics.Page) {

@@ -33,16 +33,16 @@ func (n *Node) setAside(context.Context) error {
 // that nobody meets a node that is half open.
 func (n *Node) muster(ctx context.Context) error {
 	s := n.cfg.Current()
-	if n.self.Phase != identity.Joining || s.BootstrapExpect == 0 {
+	if n.Self.Phase != identity.Joining || s.BootstrapExpect == 0 {
 		return nil
 	}
-	before, err := n.folder.Expects(s.BootstrapExpect)
+	before, err := n.Folder.Expects(s.BootstrapExpect)
 	if err != nil {
 		return err
 	}
 	if before != 0 && before != s.BootstrapExpect {
 		n.log.Error("bootstrap-expect is not what this node was started with before; all nodes must be given the same number",
-			"before", before, "now", s.BootstrapExpect, "promised_to", n.folder.Promised())
+			"before", before, "now", s.BootstrapExpect, "promised_to", n.Folder.Promised())
 	}
 	cfg := n.peerPort(s)
 	t, err := transport.Listen(cfg)
@@ -52,7 +52,7 @@ func (n *Node) muster(ctx context.Context) error {
 	defer func() { _ = t.Close() }()
 	m := membership.NewMuster(membership.MusterConfig{
 		Request: membership.JoinRequest{Node: n.joining(s), Replace: s.Replace},
-		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.folder, Log: n.log,
+		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.Folder, Log: n.log,
 		LookupHost: net.DefaultResolver.LookupHost,
 	})
 	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { m.Serve(payload, reply) })
@@ -64,12 +64,12 @@ func (n *Node) muster(ctx context.Context) error {
 		return err
 	case w == nil:
 		if err = n.secrets.settle(identity.Founding); err == nil {
-			err = errors.Join(n.folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
+			err = errors.Join(n.Folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
 		}
 	default:
 		err = n.takenIn(w)
 	}
-	n.self = n.folder.Identity()
+	n.Self = n.Folder.Identity()
 	return err
 }
 
@@ -81,9 +81,9 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 	}
 	return transport.Config{
 		Secure: private, Ring: n.secrets,
-		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.self.ID()),
-		ClusterID: func() string { return n.folder.Identity().ClusterID },
-		Outcast:   n.outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.peers, Log: n.log,
+		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.Self.ID()),
+		ClusterID: func() string { return n.Folder.Identity().ClusterID },
+		Outcast:   n.Outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.peers, Log: n.log,
 	}
 }
 
@@ -93,10 +93,10 @@ func (n *Node) takenIn(w *membership.Welcome) error {
 	if err := n.secrets.taken(w.Secret); err != nil {
 		return err
 	}
-	if err := errors.Join(n.folder.Joined(w.ClusterID, w.Creation), n.folder.SawVersion(w.Version)); err != nil {
+	if err := errors.Join(n.Folder.Joined(w.ClusterID, w.Creation), n.Folder.SawVersion(w.Version)); err != nil {
 		return err
 	}
-	n.self = n.folder.Identity()
+	n.Self = n.Folder.Identity()
 	n.log.Info("taken in", "cluster", w.ClusterID)
 	return nil
 }
@@ -106,8 +106,8 @@ func (n *Node) takenIn(w *membership.Welcome) error {
 // supervisor starts anew what ends, and a removed node may join again when it is
 // started, ending would undo the removal.
 func (n *Node) Retire(ctx context.Context) error {
-	n.draining.Store(true)
-	n.ready.Store(false)
+	n.Draining.Store(true)
+	n.Ready.Store(false)
 	admin := n.admin
 	n.admin = nil
 	n.abort()

@@ -26,18 +26,15 @@ import (
 	"lockstep/cluster/caught"
 	"lockstep/cluster/clock"
 	"lockstep/cluster/leaders"
-	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/placement"
 	"lockstep/cluster/raftio"
-	"lockstep/cluster/router"
 	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
-	"lockstep/cluster/transport"
 	"lockstep/node/config"
 	"lockstep/node/logs"
+	"lockstep/node/member"
 	"lockstep/node/process"
 	"lockstep/proto/client"
 	"lockstep/proto/tracking"
@@ -45,35 +42,25 @@ import (
 
 // Node is one running node.
 type Node struct {
+	*member.Member
 	cfg *config.Config
 	log *slog.Logger
 	// logTail is the end of the log.
 	logTail *logs.Tail
-	started time.Time
 
-	folder    *identity.Folder
-	self      *identity.Identity
-	transport *transport.Transport
 	// secrets are what this node and its peers prove to each other that they know.
 	secrets *secrets
 	// rotation changes the secret of the whole cluster.
 	rotation rotation
 	// tls has the certificates, nil: no port speaks TLS.
-	tls       *secure.Keeper
-	courier   *courier.Courier
-	machine   *meta.Machine
-	metaGroup *shard.Group
+	tls *secure.Keeper
 	// journal is the log that the shards share, nil: each has its own.
 	journal *raftio.Journal
-	meta    *meta.Client
-	manager atomic.Pointer[membership.Manager]
-	boot    uint64
 	// useTick is the clock of uses of keys.
 	useTick atomic.Uint32
 	// clocks knows what the other nodes' clocks show.
 	clocks *clock.Exchange
-	// leaders knows who leads each shard; exchange keeps it like the other nodes'.
-	leaders  *leaders.Table
+	// exchange keeps what is known of leaders like what the other nodes know.
 	exchange *leaders.Exchange
 	// moved takes a token when an announced address was set.
 	moved chan struct{}
@@ -94,20 +81,11 @@ type Node struct {
 	placement *placement.Loop
 	// memory is what the shards take together.
 	memory shard.Memory
-	// awaited is how many nodes a cluster is to have that this node has founded, until
-	// most of them vote; 0: no matter.
-	awaited atomic.Int32
-	// serving is set once the replicas are open: peers may ask earlier.
-	serving  atomic.Bool
-	draining atomic.Bool
-	// ready is set once clients are served.
-	ready atomic.Bool
-	admin *adminServer
+	admin  *adminServer
 	// panics are those of code that served a connection, by port.
 	panics struct{ peers, clients, admin *caught.Panics }
 	// scrapes bounds the pages of metrics under way.
 	scrapes scrapes
-	router  *router.Router
 	front   *front
 	users   *users
 	// stats are the counters of commands and of what took long.
@@ -155,14 +133,14 @@ const startTimeout = 60 * time.Second
 
 // Start starts a node. When it returns without an error, clients are served.
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
-	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
+	n := &Node{Member: &member.Member{Config: cfg, Log: log.Logger, Started: time.Now()}, cfg: cfg, log: log.Logger, logTail: log.Tail, fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
 	n.panics.peers, n.panics.clients, n.panics.admin = caught.New(n.log), caught.New(n.log), caught.New(n.log)
 	// Peers may ask how many clients there are before there can be any.
 	n.front = &front{n: n, stats: n.stats, registry: n.registry}
 	n.witness = n.newWitness()
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.gone, n.depart = context.WithCancel(context.Background())
-	n.lastSnapshot.Store(n.started.Unix())
+	n.lastSnapshot.Store(n.Started.Unix())
 	n.readiness.init(n)
 	cfg.CheckWith(n.checkSet)
 	ctx, n.giveUp = context.WithCancelCause(ctx)
@@ -185,7 +163,7 @@ func (n *Node) start(ctx context.Context) error {
 			return err
 		}
 	}
-	n.ready.Store(true)
+	n.Ready.Store(true)
 	n.background.run(n.readiness.watch)
 	n.background.run(n.tellWhenReady)
 	n.background.run(n.watchSight)
@@ -213,7 +191,7 @@ func (n *Node) die(err error) {
 // Linger makes the node say that it is stopping, and serves on for as long as
 // shutdown-delay-ms says. Stop comes next.
 func (n *Node) Linger() {
-	n.draining.Store(true)
+	n.Draining.Store(true)
 	n.tellSupervisor("STOPPING=1\nSTATUS=stopping")
 	delay := time.Duration(n.cfg.Current().ShutdownDelayMs) * time.Millisecond
 	if delay <= 0 {
@@ -233,10 +211,10 @@ func (n *Node) Linger() {
 // leaderships over, lets what is under way finish, and exits.
 func (n *Node) Stop(ctx context.Context) {
 	n.log.Info("stopping", "reason", "asked to")
-	n.draining.Store(true)
+	n.Draining.Store(true)
 	n.front.stopAccepting()
-	if m := n.manager.Load(); m != nil {
-		if err := m.Drain(ctx); err != nil && len(n.machine.View().Nodes) > 1 {
+	if m := n.Manager.Load(); m != nil {
+		if err := m.Drain(ctx); err != nil && len(n.Machine.View().Nodes) > 1 {
 			n.log.Warn("not every leadership was handed over", "reason", err)
 		}
 	}
@@ -247,7 +225,7 @@ func (n *Node) Stop(ctx context.Context) {
 // Leave ends a node that was removed from its cluster: what is under way is
 // finished, such as the order to remove it.
 func (n *Node) Leave(ctx context.Context) {
-	n.draining.Store(true)
+	n.Draining.Store(true)
 	n.tellSupervisor("STOPPING=1\nSTATUS=removed from its cluster")
 	n.front.stopAccepting()
 	n.front.close(ctx)
@@ -263,29 +241,29 @@ func (n *Node) abort() {
 	if n.admin != nil {
 		n.admin.close(ctx)
 	}
-	if m := n.manager.Load(); m != nil {
+	if m := n.Manager.Load(); m != nil {
 		m.Close()
 	}
-	if n.courier != nil {
-		n.courier.Close()
+	if n.Courier != nil {
+		n.Courier.Close()
 	}
 	quiet := n.background.end(closeTimeout) // a replica may be being closed
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		_ = s.Close(ctx)
 	}
-	if n.metaGroup != nil {
-		_ = n.metaGroup.Shutdown(ctx)
+	if n.MetaGroup != nil {
+		_ = n.MetaGroup.Shutdown(ctx)
 	}
 	if n.journal != nil {
 		_ = n.journal.Close()
 	}
-	if n.transport != nil {
-		_ = n.transport.Close()
+	if n.Transport != nil {
+		_ = n.Transport.Close()
 	}
 	switch {
-	case n.folder == nil:
+	case n.Folder == nil:
 	case quiet:
-		_ = n.folder.Close()
+		_ = n.Folder.Close()
 	default:
 		// Something may write there yet: nobody else gets it before the process has ended.
 		n.log.Warn("something goes on in the background; the data folder stays locked until the process ends")
@@ -299,8 +277,8 @@ func (n *Node) openFolder(context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.folder = folder
-	n.machine = meta.NewMachine()
+	n.Folder = folder
+	n.Machine = meta.NewMachine()
 	n.sayWhatIsLeft(s.Dir)
 	switch {
 	case folder.Identity() != nil:
@@ -327,18 +305,18 @@ func (n *Node) openFolder(context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.self = folder.Identity()
+	n.Self = folder.Identity()
 	return nil
 }
 
 // sawKnownVersion notes that a cluster which this node founds begins with the
 // newest version that it knows.
-func (n *Node) sawKnownVersion() error { return n.folder.SawVersion(meta.KnownVersion()) }
+func (n *Node) sawKnownVersion() error { return n.Folder.SawVersion(meta.KnownVersion()) }
 
 // sayWhatIsSettled tells an operator that a folder with a node in it takes no
 // orders on where that node belongs.
 func (n *Node) sayWhatIsSettled(s *config.Settings) {
-	id := n.folder.Identity()
+	id := n.Folder.Identity()
 	if id.Phase == identity.Settled && (s.Bootstrap || s.Replace || len(s.Join) > 0) {
 		n.log.Info("the data folder has a node of a cluster already; bootstrap and replace have no effect, and addresses to join are only where its peers may be",
 			"id", string(id.ID()), "cluster", id.ClusterID)
@@ -348,11 +326,11 @@ func (n *Node) sayWhatIsSettled(s *config.Settings) {
 // sayWhatHolds tells an operator which settings have no effect, for the cluster, or the
 // data folder, was made with others.
 func (n *Node) sayWhatHolds(s *config.Settings) {
-	c := n.self.Creation
+	c := n.Self.Creation
 	for _, made := range []struct{ setting, holds, by string }{
 		{"shards", strconv.Itoa(c.Shards()), "the cluster"}, {"lock-slots", strconv.Itoa(c.LockSlots), "the cluster"},
 		{"raft-heartbeat-ms", strconv.Itoa(c.HeartbeatMs), "the cluster"}, {"raft-election-ms", strconv.Itoa(c.ElectionMs), "the cluster"},
-		{"raft-log-store", n.self.LogStore, "the data folder"},
+		{"raft-log-store", n.Self.LogStore, "the data folder"},
 	} {
 		d, _ := config.Lookup(made.setting)
 		value, from := s.Value(d)
@@ -365,7 +343,7 @@ func (n *Node) sayWhatHolds(s *config.Settings) {
 // sayWhatIsLeft warns of data that a new node would seem to begin with, and does
 // not.
 func (n *Node) sayWhatIsLeft(dir string) {
-	if n.folder.Identity() != nil {
+	if n.Folder.Identity() != nil {
 		return
 	}
 	for _, name := range []string{"dump.rdb", "appendonlydir", "appendonly.aof"} {
@@ -387,7 +365,7 @@ func (n *Node) creation(s *config.Settings) meta.Creation {
 func (n *Node) me() meta.Node {
 	s := n.cfg.Current()
 	return meta.Node{
-		ID: n.self.ID(), Name: n.self.Name, Incarnation: n.self.Incarnation,
+		ID: n.Self.ID(), Name: n.Self.Name, Incarnation: n.Self.Incarnation,
 		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: process.Version,
 		Hostname: s.ClusterAnnounceHostname, TLSPort: announcedTLSPort(s),
 	}

@@ -49,12 +49,12 @@ func (s *notices) tell(incarnation uint64, notice []byte) {
 }
 
 func (s *notices) send(incarnation uint64, batch []byte) {
-	to, ok := s.n.machine.View().ByIncarnation(incarnation)
+	to, ok := s.n.Machine.View().ByIncarnation(incarnation)
 	if !ok {
 		s.forget(incarnation)
 		return
 	}
-	s.n.transport.Go(to.PeerAddr, kindNotices, batch, func(_ []byte, err error) {
+	s.n.Transport.Go(to.PeerAddr, kindNotices, batch, func(_ []byte, err error) {
 		if err != nil {
 			s.forget(incarnation)
 			return
@@ -106,7 +106,7 @@ func (n *Node) newWitness() *client.ScriptWitness {
 			s := n.cfg.Current()
 			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
 		},
-		Self: func() uint64 { return n.self.Incarnation },
+		Self: func() uint64 { return n.Self.Incarnation },
 		Tell: func(node uint64, notice []byte) { n.notices.tell(node, notice) },
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/node/process"
 	"lockstep/proto/client"
 )
@@ -39,9 +40,9 @@ func (n *Node) listenPeers(context.Context) error {
 	if err != nil {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
-	n.transport = t
+	n.Transport = t
 	n.secrets.port.Store(t)
-	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Seen: func() uint64 { return n.machine.View().Index }, Panics: n.panics.peers})
+	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.peers})
 	n.handleCalls(t)
 	n.openClocks()
 	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Serve(reply) })
@@ -57,15 +58,15 @@ func (n *Node) listenPeers(context.Context) error {
 	n.notices = newNotices(n)
 	t.Handle(kindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.serve(payload); reply(nil) })
 	t.Handle(feed.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
-		if n.serving.Load() {
+		if n.Serving.Load() {
 			n.feeds.serve(payload, reply)
 		} else {
 			reply(feed.NotReady())
 		}
 	})
-	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
+	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.Courier.Serve(payload, reply) })
 	t.Handle(membership.KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
-		if m := n.manager.Load(); m != nil {
+		if m := n.Manager.Load(); m != nil {
 			m.ServeKnock(visitor(from), payload, reply)
 		} else {
 			reply(nil)
@@ -79,7 +80,7 @@ func (n *Node) listenPeers(context.Context) error {
 func (n *Node) handleCalls(t *transport.Transport) {
 	own := func(serve func(from transport.Peer, payload []byte, reply func([]byte))) transport.Handler {
 		return func(from transport.Peer, payload []byte, reply func([]byte)) {
-			if n.serving.Load() {
+			if n.Serving.Load() {
 				serve(from, payload, reply)
 			} else {
 				reply(router.NotReady())
@@ -90,21 +91,21 @@ func (n *Node) handleCalls(t *transport.Transport) {
 		return own(func(_ transport.Peer, payload []byte, reply func([]byte)) { serve(payload, reply) })
 	}
 	t.Handle(router.KindPropose, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServePropose(incarnation(from), payload, reply)
+		n.Router.ServePropose(incarnation(from), payload, reply)
 	}))
-	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.router.ServeRead(n.ctx, payload, reply) }))
-	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.router.ServeStale(n.ctx, payload, reply) }))
-	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.router.ServeIndex(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.Router.ServeRead(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.Router.ServeStale(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.Router.ServeIndex(n.ctx, payload, reply) }))
 	t.Handle(leaders.Kind, served(func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) }))
 	t.Handle(router.KindWait, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServeWait(incarnation(from), from, payload, reply)
+		n.Router.ServeWait(incarnation(from), from, payload, reply)
 	}))
-	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.router.ServeWaitList(payload, reply) }))
+	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.Router.ServeWaitList(payload, reply) }))
 	t.Handle(router.KindTakeBack, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServeTakeBack(incarnation(from), payload, reply)
+		n.Router.ServeTakeBack(incarnation(from), payload, reply)
 	}))
-	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.router.ServeBusy(payload, reply) }))
-	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
+	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.Router.ServeBusy(payload, reply) }))
+	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.Router.ServeLeader(payload, reply) }))
 }
 
 // incarnation is the number of a peer by which gateways name themselves in the log.
@@ -157,37 +158,15 @@ func available(host string) bool {
 	return true
 }
 
-// groupLeader is a group's leader as this node knows it.
-func (n *Node) groupLeader(group uint32) (addr string, self bool) {
-	if group == meta.GroupID {
-		if n.metaGroup == nil {
-			return "", false
-		}
-		id, a := n.metaGroup.Leader()
-		return string(a), string(id) == string(n.self.ID()) && n.metaGroup.IsLeader()
-	}
-	if !n.serving.Load() || uint64(group) >= uint64(n.shardCount()) {
-		return "", false
-	}
-	l := n.leader(int(group))
-	return l.Addr, l.Self
-}
-
-// peerAddrs are the addresses at which other nodes may answer.
-func (n *Node) peerAddrs() []string {
-	s := n.cfg.Current()
-	return membership.PeerAddrs(n.self.ID(), s.PeerAddress, n.machine.View(), membership.NewReplica(n.metaGroup), s.Join)
-}
-
 // join asks to be taken in, if this node has no cluster yet.
 func (n *Node) join(ctx context.Context) error {
-	if n.self.Phase == identity.Joining {
+	if n.Self.Phase == identity.Joining {
 		s := n.cfg.Current()
 		if len(s.Join) == 0 {
 			return errors.New("this node began to join a cluster and was not taken in; start it with --join again, or empty its folder")
 		}
 		n.tellReady("looks for its cluster")
-		w, err := membership.Join(ctx, n.transport, s.Join, membership.JoinRequest{Node: n.joining(s), Replace: s.Replace}, n.log)
+		w, err := membership.Join(ctx, n.Transport, s.Join, membership.JoinRequest{Node: n.joining(s), Replace: s.Replace}, n.log)
 		if err != nil {
 			return err
 		}
@@ -198,61 +177,55 @@ func (n *Node) join(ctx context.Context) error {
 
 // openMeta opens the meta group; a founder makes it.
 func (n *Node) openMeta(context.Context) error {
-	boot, err := n.folder.Started()
+	boot, err := n.Folder.Started()
 	if err != nil {
 		return err
 	}
-	n.boot = boot
-	n.self = n.folder.Identity()
-	n.awaited.Store(int32(n.awaits()))
-	n.log.Info("this is node", "id", string(n.self.ID()), "boot", boot, "cluster", n.self.ClusterID, "dir", n.folder.Dir())
+	n.Boot = boot
+	n.Self = n.Folder.Identity()
+	n.Awaited.Store(int32(n.Awaits()))
+	n.log.Info("this is node", "id", string(n.Self.ID()), "boot", boot, "cluster", n.Self.ClusterID, "dir", n.Folder.Dir())
 	n.secrets.say()
 	n.sayWhatHolds(n.cfg.Current())
 	cfg := n.groupConfig(meta.GroupID)
-	cfg.SM = metaAdapter{n.machine}
+	cfg.SM = member.MetaMachine{Machine: n.Machine}
 	cfg.Verify = meta.VerifyCommand
 	cfg.Arriving = func() raftio.Arrival { return new(meta.Arrival) }
 	cfg.ProbeEvery = shard.ProbeUsual
 	cfg.OnLeader = func(uint64) { n.kick(meta.GroupID) }
 	cfg.OnLost = func(uint64) {}
-	if n.metaGroup, err = shard.OpenGroup(cfg); err != nil {
+	if n.MetaGroup, err = shard.OpenGroup(cfg); err != nil {
 		return err
 	}
-	n.meta = meta.NewClient(n.machine, n.metaGroup, n.courier, n.metaGroup.Short)
-	n.courier.Handle(verbUsers, n.serveUsers)
-	n.machine.OnChange(func(*meta.View) { n.clocks.Kick() })
+	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
+	n.Courier.Handle(verbUsers, n.serveUsers)
+	n.Machine.OnChange(func(*meta.View) { n.clocks.Kick() })
 	n.background.run(func() { n.clocks.Run(n.ctx) })
 	n.background.run(n.watchClock)
-	return n.bootstrap(n.metaGroup)
+	return n.bootstrap(n.MetaGroup)
 }
-
-// metaAdapter is the shard.StateMachine in front of a meta.Machine.
-type metaAdapter struct{ *meta.Machine }
-
-// Snapshot implements shard.StateMachine.
-func (a metaAdapter) Snapshot() (shard.Snapshot, error) { return a.Machine.Snapshot() }
 
 // bootstrap makes this node the first voter of a group it founds.
 func (n *Node) bootstrap(g *shard.Group) error {
-	if n.self.Phase != identity.Founding {
+	if n.Self.Phase != identity.Founding {
 		return nil
 	}
-	return g.Bootstrap([]raft.Server{{ID: raft.ServerID(n.self.ID()), Address: raft.ServerAddress(n.cfg.Current().PeerAddress)}})
+	return g.Bootstrap([]raft.Server{{ID: raft.ServerID(n.Self.ID()), Address: raft.ServerAddress(n.cfg.Current().PeerAddress)}})
 }
 
 // groupConfig is what all groups of this node have in common.
 func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 	s := n.cfg.Current()
-	c := n.self.Creation
+	c := n.Self.Creation
 	return shard.GroupConfig{
-		ID: group, Dir: n.folder.GroupDir(group), LogStore: n.self.LogStore, Journal: n.journalOf(group),
-		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
+		ID: group, Dir: n.Folder.GroupDir(group), LogStore: n.Self.LogStore, Journal: n.journalOf(group),
+		LocalID: raft.ServerID(n.Self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.Transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
 		SnapshotBytes: uint64(s.RaftSnapshotBytes), SnapshotBytesMax: uint64(s.RaftSnapshotBytesMax),
-		VotersLeast: func() int { return n.votersLeast(group) },
-		Pledge:      raftio.Pledge(n.folder.Pledged(group)),
-		Made:        func() error { return n.folder.Opened(group) },
+		VotersLeast: func() int { return n.VotersLeast(group) },
+		Pledge:      raftio.Pledge(n.Folder.Pledged(group)),
+		Made:        func() error { return n.Folder.Opened(group) },
 		Fatal:       n.die, Log: n.log,
 		Synced: func(took time.Duration) {
 			n.stats.Latency.Took(client.EventSync, took)
@@ -272,7 +245,7 @@ func (n *Node) took(what shard.Work, took time.Duration) {
 
 // kick tells who cares for a group that this node leads it.
 func (n *Node) kick(group uint32) {
-	if m := n.manager.Load(); m != nil {
+	if m := n.Manager.Load(); m != nil {
 		m.Kick(group)
 	}
 }
@@ -281,15 +254,15 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	s := n.cfg.Current()
 	gcfg := n.groupConfig(group)
 	gcfg.StandsBack = n.standsBack
-	machine := machineConfig(n.self.Creation, group)
-	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }}
+	machine := member.MachineConfig(n.Self.Creation, group)
+	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.Started)) }}
 	machine.UseTick = func() uint32 { return n.useTick.Load() }
 	machine.Rest = process.Rest
 	machine.Observer = &n.feeds.shards[group]
 	machine.Witness = n.witness
 	machine.Tracker = &n.feeds.shards[group]
 	return shard.Config{
-		Group: gcfg, Node: n.self.Incarnation, Boot: n.boot,
+		Group: gcfg, Node: n.Self.Incarnation, Boot: n.Boot,
 		Machine: machine,
 		ReadMode: func() shard.ReadMode {
 			if !n.settled.Load() || n.cfg.Current().ReadMode == config.ReadQuorum {
@@ -305,44 +278,29 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		Clocks: n.clocks.Now, ClockLimit: n.clockLimit,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
-			return router.SendWaitList(ctx, n.transport, addr, group, list)
+			return router.SendWaitList(ctx, n.Transport, addr, group, list)
 		},
 	}
-}
-
-// machineConfig is what every machine of a shard must have in common, whoever reads
-// its log.
-func machineConfig(c *meta.Creation, group uint32) fsm.Config {
-	return fsm.Config{Group: group, Engine: engine.Config{LockSlots: c.LockSlots, Seed: c.Seeds[group]}, Owns: owns(c, group)}
-}
-
-// owns tells which hash slots a shard has, nil: all.
-func owns(c *meta.Creation, group uint32) func(hashSlot int) bool {
-	layout := c.Layout()
-	if layout.Shards() == 1 {
-		return nil
-	}
-	return func(hashSlot int) bool { return layout.ShardOfSlot(uint16(hashSlot)) == int(group) }
 }
 
 // reconcile begins to answer for shards and to keep every group's members as the
 // view wants them.
 func (n *Node) reconcile(context.Context) error {
-	n.router = router.New(router.Config{
-		Node: n.self.Incarnation, Boot: n.boot, Layout: n.self.Creation.Layout(),
+	n.Router = router.New(router.Config{
+		Node: n.Self.Incarnation, Boot: n.Boot, Layout: n.Self.Creation.Layout(),
 		Replica: func(i int) router.Shard {
-			if s := n.replica(i); s != nil {
+			if s := n.Replica(i); s != nil {
 				return s
 			}
 			return nil
 		},
-		Replicas: n.replicaAddrs,
-		Known:    n.knownLeader,
-		Learn:    n.learnLeader,
-		Disprove: n.disproveLeader,
+		Replicas: n.ReplicaAddrs,
+		Known:    n.KnownLeader,
+		Learn:    n.LearnLeader,
+		Disprove: n.DisproveLeader,
 		Reboot:   n.beginAnew,
 		Heard:    n.feeds.intake.Heard,
-		Scripts:  n.knownScripts,
+		Scripts:  n.KnownScripts,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {
@@ -350,27 +308,27 @@ func (n *Node) reconcile(context.Context) error {
 				}
 			}
 		},
-		Peers: n.transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
+		Peers: n.Transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
 	})
 	n.replicatedSettings()
 	n.background.run(n.learnSettings)
 	n.openLeaders()
 	n.background.run(n.tickUse)
-	n.serving.Store(true)
+	n.Serving.Store(true)
 	n.background.run(func() { n.exchange.Run(n.ctx) })
-	n.manager.Store(membership.Start(membership.Config{
-		Self: n.self.ID(), PeerAddr: n.cfg.Current().PeerAddress, ClusterID: n.self.ClusterID,
-		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
-		Group: membership.NewReplica(n.metaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
-		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
+	n.Manager.Store(membership.Start(membership.Config{
+		Self: n.Self.ID(), PeerAddr: n.cfg.Current().PeerAddress, ClusterID: n.Self.ClusterID,
+		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
+		Group: membership.NewReplica(n.MetaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
+		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
 		OnRemoved: n.removed, Secret: n.secrets.toHand, Panics: n.panics.peers, ClockOff: n.clockWrong, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
-	for _, s := range n.shards() {
-		n.manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
+	for _, s := range n.Shards() {
+		n.Manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
 	}
 	n.place()
-	n.machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
+	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
 	n.background.run(func() { n.replicas.keep(n.ctx) })
 	n.background.run(func() { n.feeds.intake.Run(n.ctx) })
 	return nil
@@ -379,7 +337,7 @@ func (n *Node) reconcile(context.Context) error {
 // beginAnew gives this gateway a boot number behind one that a shard knows of it: what it
 // sends to that shard was taken for an earlier process's.
 func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
-	boot, err := n.folder.StartedBehind(behind)
+	boot, err := n.Folder.StartedBehind(behind)
 	if err != nil {
 		n.log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
 		return 0, err
@@ -394,25 +352,25 @@ func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
 // might answer from: together with others that were given up it could make up a
 // quorum of the past.
 func (n *Node) meetPeers(ctx context.Context) error {
-	n.transport.Serve()
-	if n.self.Phase != identity.Settled {
+	n.Transport.Serve()
+	if n.Self.Phase != identity.Settled {
 		return nil
 	}
 	why := membership.NewVigil(membership.VigilConfig{
-		Self: n.self.ID(), ClusterID: n.self.ClusterID, Caller: n.transport, Peers: n.peerAddrs, View: n.machine.View, Log: n.log,
+		Self: n.Self.ID(), ClusterID: n.Self.ClusterID, Caller: n.Transport, Peers: n.PeerAddrs, View: n.Machine.View, Log: n.log,
 	}).Ask(ctx)
 	if why == "" {
 		return nil
 	}
-	if err := n.folder.MarkRemoved(why); err != nil {
+	if err := n.Folder.MarkRemoved(why); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s; move the folder %s away to join as a new node", ErrRemoved, why, n.folder.Dir())
+	return fmt.Errorf("%w: %s; move the folder %s away to join as a new node", ErrRemoved, why, n.Folder.Dir())
 }
 
 // removed ends the node: the cluster has let go of it.
 func (n *Node) removed(why string) {
-	if err := n.folder.MarkRemoved(why); err != nil {
+	if err := n.Folder.MarkRemoved(why); err != nil {
 		n.log.Error("the folder could not be marked as removed", "err", err)
 	}
 	n.depart()
@@ -427,8 +385,8 @@ var ErrRemoved = errors.New("this node was removed from the cluster")
 func (n *Node) found(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if n.self.Phase == identity.Founding {
-		if err := membership.Found(ctx, n.meta, n.folder, n.me()); err != nil {
+	if n.Self.Phase == identity.Founding {
+		if err := membership.Found(ctx, n.Meta, n.Folder, n.me()); err != nil {
 			return err
 		}
 	}
@@ -444,7 +402,7 @@ func (n *Node) tickUse() {
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
-		n.useTick.Store(begin + uint32(time.Since(n.started)/tick))
+		n.useTick.Store(begin + uint32(time.Since(n.Started)/tick))
 		select {
 		case <-t.C:
 		case <-n.ctx.Done():

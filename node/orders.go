@@ -10,6 +10,7 @@ import (
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
+	"lockstep/node/member"
 	"lockstep/node/status"
 	"lockstep/proto/client"
 )
@@ -46,7 +47,7 @@ func (n *Node) Order(ctx context.Context, args []string) (string, error) {
 	if rest := len(args) - 1; !known || rest < o.least || rest > o.most {
 		return "", errSyntax
 	}
-	if n.manager.Load() == nil {
+	if n.Manager.Load() == nil {
 		return "", errors.New("this node is still starting")
 	}
 	return o.run(n, ctx, args[1:])
@@ -57,7 +58,7 @@ func (n *Node) removeOrder(ctx context.Context, args []string) (string, error) {
 	if force && !strings.EqualFold(args[1], "FORCE") {
 		return "", errSyntax
 	}
-	id, err := n.manager.Load().Remove(ctx, args[0], force)
+	id, err := n.Manager.Load().Remove(ctx, args[0], force)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +66,7 @@ func (n *Node) removeOrder(ctx context.Context, args []string) (string, error) {
 }
 
 func (n *Node) replaceOrder(ctx context.Context, args []string) (string, error) {
-	id, err := n.manager.Load().Replace(ctx, args[0], args[1])
+	id, err := n.Manager.Load().Replace(ctx, args[0], args[1])
 	if err != nil {
 		return "", err
 	}
@@ -73,14 +74,14 @@ func (n *Node) replaceOrder(ctx context.Context, args []string) (string, error) 
 }
 
 func (n *Node) leaveOrder(ctx context.Context, _ []string) (string, error) {
-	if err := n.manager.Load().Leave(ctx); err != nil {
+	if err := n.Manager.Load().Leave(ctx); err != nil {
 		return "", err
 	}
 	return "this node is leaving; it ends when it has left every group", nil
 }
 
 func (n *Node) promoteOrder(ctx context.Context, args []string) (string, error) {
-	id, err := n.manager.Load().Promote(ctx, args[0])
+	id, err := n.Manager.Load().Promote(ctx, args[0])
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +93,7 @@ func (n *Node) drainOrder(ctx context.Context, args []string) (string, error) {
 	if len(args) == 2 && !off && !strings.EqualFold(args[1], "ON") {
 		return "", errSyntax
 	}
-	id, err := n.manager.Load().MarkDrained(ctx, args[0], !off)
+	id, err := n.Manager.Load().MarkDrained(ctx, args[0], !off)
 	switch {
 	case err != nil:
 		return "", err
@@ -111,12 +112,12 @@ const goneTimeout = 15 * time.Second
 func (n *Node) awaitGone(ctx context.Context, id meta.NodeID) (string, error) {
 	waiting, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
-	if id == n.self.ID() {
+	if id == n.Self.ID() {
 		// The last group to let go of it is the one that would say so.
 		defer context.AfterFunc(n.gone, cancel)()
 	}
-	_, err := n.machine.Wait(waiting, func(v *meta.View) bool { return membership.Gone(v, id) })
-	if err == nil || id == n.self.ID() && n.gone.Err() != nil {
+	_, err := n.Machine.Wait(waiting, func(v *meta.View) bool { return membership.Gone(v, id) })
+	if err == nil || id == n.Self.ID() && n.gone.Err() != nil {
 		return fmt.Sprintf("%s was removed", id), nil
 	}
 	said := fmt.Sprintf("%s is leaving; not every group has let go of it yet", id)
@@ -137,23 +138,16 @@ func (n *Node) transferOrder(ctx context.Context, args []string) (string, error)
 	}
 	var said []string
 	for _, g := range groups {
-		id, err := n.manager.Load().Transfer(ctx, g, to)
+		id, err := n.Manager.Load().Transfer(ctx, g, to)
 		if err != nil && len(said) > 0 {
 			return "", fmt.Errorf("%w: %s; then: %w", client.ErrHalfDone, strings.Join(said, "; "), err)
 		}
 		if err != nil {
 			return "", err
 		}
-		said = append(said, fmt.Sprintf("%s is led by %s now", status.GroupTitle(groupName(g)), id))
+		said = append(said, fmt.Sprintf("%s is led by %s now", status.GroupTitle(member.GroupName(g)), id))
 	}
 	return strings.Join(said, "; "), nil
-}
-
-func groupName(g uint32) string {
-	if g == meta.GroupID {
-		return "meta"
-	}
-	return strconv.FormatUint(uint64(g), 10)
 }
 
 func (n *Node) groupsNamed(which string) ([]uint32, error) {
@@ -162,26 +156,26 @@ func (n *Node) groupsNamed(which string) ([]uint32, error) {
 		return []uint32{meta.GroupID}, nil
 	case which == "all":
 		groups := []uint32{meta.GroupID}
-		for i := range n.shardCount() {
+		for i := range n.ShardCount() {
 			groups = append(groups, uint32(i))
 		}
 		return groups, nil
 	}
 	i, err := strconv.ParseUint(which, 10, 31)
-	if err != nil || int(i) >= n.shardCount() {
-		return nil, fmt.Errorf("there is no shard %q; there are %d, and \"meta\", and \"all\"", which, n.shardCount())
+	if err != nil || int(i) >= n.ShardCount() {
+		return nil, fmt.Errorf("there is no shard %q; there are %d, and \"meta\", and \"all\"", which, n.ShardCount())
 	}
 	return []uint32{uint32(i)}, nil
 }
 
 func (n *Node) snapshotOrder() (string, error) {
-	all := n.shards()
+	all := n.Shards()
 	for _, s := range all {
 		if err := s.Group().TakeSnapshot(); err != nil {
 			return "", fmt.Errorf("shard %d: %w", s.ID(), err)
 		}
 	}
-	if err := n.metaGroup.TakeSnapshot(); err != nil {
+	if err := n.MetaGroup.TakeSnapshot(); err != nil {
 		return "", fmt.Errorf("the meta group: %w", err)
 	}
 	return fmt.Sprintf("the snapshots of this node were written out: the meta group's and those of its shards (%d)", len(all)), nil

@@ -19,10 +19,10 @@ const kindLed uint8 = 40
 
 // place begins to keep replicas and leaders where they should be.
 func (n *Node) place() {
-	m := n.manager.Load()
-	metaReplica := membership.NewReplica(n.metaGroup)
+	m := n.Manager.Load()
+	metaReplica := membership.NewReplica(n.MetaGroup)
 	n.placement = placement.New(placement.Config{
-		Self: n.self.ID(), Meta: n.meta, Courier: n.courier, Leads: metaReplica.Leads,
+		Self: n.Self.ID(), Meta: n.Meta, Courier: n.Courier, Leads: metaReplica.Leads,
 		Acked:    func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
 		ClockOff: n.clockWrong,
 		Ask:      n.askLed,
@@ -33,7 +33,7 @@ func (n *Node) place() {
 		Settings: func() placement.Settings { return placementSettings(n.cfg.Current()) },
 		Log:      n.log,
 	})
-	n.machine.OnChange(func(*meta.View) { n.placement.Kick() })
+	n.Machine.OnChange(func(*meta.View) { n.placement.Kick() })
 	n.background.run(func() { n.placement.Run(n.ctx) })
 }
 
@@ -49,10 +49,10 @@ func (n *Node) repairAfter() time.Duration { return placementSettings(n.cfg.Curr
 
 // askLed asks a node, or this one, which shards it leads.
 func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
-	if node.ID == n.self.ID() {
+	if node.ID == n.Self.ID() {
 		return n.led(), nil
 	}
-	answer, err := n.transport.Call(ctx, node.PeerAddr, kindLed, nil)
+	answer, err := n.Transport.Call(ctx, node.PeerAddr, kindLed, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, err
 }
 
 func (n *Node) serveLed(reply func([]byte)) {
-	if !n.serving.Load() {
+	if !n.Serving.Load() {
 		reply(nil)
 		return
 	}
@@ -75,8 +75,8 @@ func (n *Node) serveLed(reply func([]byte)) {
 // led tells of the shards that this node leads.
 func (n *Node) led() []placement.Led {
 	var all []placement.Led
-	m := n.manager.Load()
-	for _, s := range n.shards() {
+	m := n.Manager.Load()
+	for _, s := range n.Shards() {
 		if !s.Leads() {
 			continue
 		}
@@ -102,7 +102,7 @@ func (n *Node) led() []placement.Led {
 
 // PlacementJSON implements client.Operator: a placement.Report.
 func (n *Node) PlacementJSON(ctx context.Context) ([]byte, error) {
-	r, err := placement.Ask(ctx, n.courier)
+	r, err := placement.Ask(ctx, n.Courier)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (n *Node) replicasOrder(ctx context.Context, args []string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("%q is not a number of replicas", args[0])
 	}
-	if _, err := n.meta.Do(ctx, &meta.SetReplicas{Count: want}); err != nil {
+	if _, err := n.Meta.Do(ctx, &meta.SetReplicas{Count: want}); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("each shard is to have %d replicas", want), nil

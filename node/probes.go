@@ -20,13 +20,13 @@ type probe struct {
 // in a partition the minority would be restarted for ever.
 var (
 	checkStarted = probe{"started", func(n *Node) error {
-		if !n.ready.Load() {
+		if !n.Ready.Load() {
 			return errors.New("is starting")
 		}
 		return nil
 	}}
 	checkStaying = probe{"staying", func(n *Node) error {
-		if n.draining.Load() {
+		if n.Draining.Load() {
 			return errors.New("is stopping")
 		}
 		return nil
@@ -35,7 +35,7 @@ var (
 	checkCaughtUp = probe{"caught-up", func(n *Node) error { return n.readiness.catchUp() }}
 	checkLeaders  = probe{"leaders", func(n *Node) error { return n.readiness.leaders() }}
 	checkLeading  = probe{"leading", func(n *Node) error {
-		for _, s := range n.shards() {
+		for _, s := range n.Shards() {
 			if s.Leads() {
 				return nil
 			}
@@ -69,15 +69,15 @@ var (
 const applyingMost = 60 * time.Second
 
 func (n *Node) checkApplying() error {
-	if !n.ready.Load() {
+	if !n.Ready.Load() {
 		return nil
 	}
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		if err := tooLong(fmt.Sprintf("shard %d", s.ID()), s.Group().Counts().Applying()); err != nil {
 			return err
 		}
 	}
-	return tooLong("the meta group", n.metaGroup.Counts().Applying())
+	return tooLong("the meta group", n.MetaGroup.Counts().Applying())
 }
 
 // tooLong says whether a group has been applying a batch for so long that it is stuck.

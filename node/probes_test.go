@@ -12,6 +12,7 @@ import (
 
 	"lockstep/cluster/caught"
 	"lockstep/node/config"
+	"lockstep/node/member"
 )
 
 func ask(n *Node, target string) (code int, text string) {
@@ -23,7 +24,7 @@ func ask(n *Node, target string) (code int, text string) {
 }
 
 func TestNodeThatStartsIsAliveAndNotReady(t *testing.T) {
-	n := &Node{cfg: config.Default()}
+	n := &Node{Member: &member.Member{}, cfg: config.Default()}
 	n.readiness.init(n)
 	for target, want := range map[string]int{
 		"/livez": 200, "/startupz": 503, "/readyz": 503, "/readyz?noleader": 503, "/readyz?leader": 503, "/readyz?stale": 503, "/metrics": 503, "/nothing": 404,
@@ -38,7 +39,7 @@ func TestNodeThatStartsIsAliveAndNotReady(t *testing.T) {
 }
 
 func TestLivenessEndsWithTheDisk(t *testing.T) {
-	n := &Node{fatal: make(chan error, 1)}
+	n := &Node{Member: &member.Member{}, fatal: make(chan error, 1)}
 	n.die(ErrShutdown)
 	if code, _ := ask(n, "/livez"); code != 200 {
 		t.Error("a node that was told to stop is not alive")
@@ -83,7 +84,7 @@ func TestGraceIsFromTheLastLeaderOn(t *testing.T) {
 // TestAPanicOfTheAdminPortEndsItsConnectionAlone: it is counted, and the next request is
 // answered.
 func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
-	n := &Node{}
+	n := &Node{Member: &member.Member{}}
 	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	server := httptest.NewServer(n.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/breaks" {

@@ -11,6 +11,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/node/config"
+	"lockstep/node/member"
 )
 
 // readyEvery is how often it is looked which shards have leaders and whether this
@@ -55,10 +56,10 @@ func (r *readiness) watch() {
 }
 
 func (r *readiness) look(now time.Time) {
-	missing := r.n.leaderless()
+	missing := r.n.Leaderless()
 	r.mu.Lock()
 	if r.led == nil {
-		r.led = slices.Repeat([]time.Time{now}, r.n.shardCount())
+		r.led = slices.Repeat([]time.Time{now}, r.n.ShardCount())
 	}
 	for i := range r.led {
 		if !slices.Contains(missing, i) {
@@ -78,12 +79,12 @@ func (r *readiness) look(now time.Time) {
 
 // missing says what keeps this node from having caught up, "" if nothing does.
 func (r *readiness) missing() string {
-	view := r.n.machine.View()
+	view := r.n.Machine.View()
 	if !view.Created() {
 		return "the cluster's state is not known yet"
 	}
 	for i := range view.Shards {
-		s, wanted := r.n.replica(i), slices.Contains(view.Shards[i].Replicas, r.n.self.ID())
+		s, wanted := r.n.Replica(i), slices.Contains(view.Shards[i].Replicas, r.n.Self.ID())
 		switch {
 		case s == nil && wanted:
 			return fmt.Sprintf("its replica of shard %d is not there yet", i)
@@ -107,7 +108,7 @@ func (r *readiness) behindIn(s *shard.Shard) string {
 		}
 		r.targets[s.ID()] = target
 	}
-	if at := r.n.groupStatus(groupName(s.ID()), s.Group(), s).Executed; at < target {
+	if at := r.n.groupStatus(member.GroupName(s.ID()), s.Group(), s).Executed; at < target {
 		return fmt.Sprintf("%d of %d entries have run", at, target)
 	}
 	return ""
@@ -115,7 +116,7 @@ func (r *readiness) behindIn(s *shard.Shard) string {
 
 // committed asks the shard's leader how far it has committed.
 func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
-	leader := r.n.leader(int(s.ID()))
+	leader := r.n.Leader(int(s.ID()))
 	switch {
 	case leader.Addr == "":
 		return 0, false
@@ -123,7 +124,7 @@ func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
 		// A leader that may serve has executed its predecessors' entries.
 		return s.Group().Stats().CommitIndex, s.Leads()
 	}
-	node, ok := r.n.machine.View().Node(meta.NodeID(leader.ID))
+	node, ok := r.n.Machine.View().Node(meta.NodeID(leader.ID))
 	if !ok {
 		return 0, false
 	}
@@ -150,7 +151,7 @@ func (r *readiness) catchUp() error {
 // leaders says whether every shard has a leader or had one a moment ago: an
 // election takes no node out of service.
 func (r *readiness) leaders() error {
-	return r.within(r.n.leaderless(), leaderGrace(r.n.cfg.Current()), time.Now())
+	return r.within(r.n.Leaderless(), leaderGrace(r.n.cfg.Current()), time.Now())
 }
 
 // leaderGrace is how long a shard may be without a leader.
@@ -172,30 +173,4 @@ func (r *readiness) within(missing []int, grace time.Duration, now time.Time) er
 		}
 	}
 	return nil
-}
-
-// leaderless are the shards of which this node knows no leader.
-func (n *Node) leaderless() []int {
-	var all []int
-	for i := range n.shardCount() {
-		if !n.hasLeader(i) {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-// hasLeader tells whether a shard has a leader, as far as this node knows. The router
-// remembers one until there is a newer: what counts is whether this node's
-// replica hears it, or, where it has none, whether it can be reached.
-func (n *Node) hasLeader(i int) bool {
-	known := n.leader(i)
-	if known.Addr == "" {
-		return false
-	}
-	if s := n.replica(i); s != nil {
-		own := s.Leader()
-		return own.Addr != "" || known.Term > own.Term && !n.transport.Lost(known.Addr)
-	}
-	return !n.transport.Lost(known.Addr)
 }

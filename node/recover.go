@@ -21,6 +21,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
+	"lockstep/node/member"
 	"lockstep/node/status"
 )
 
@@ -144,7 +145,7 @@ func (r *Recovery) plan(lost []string) error {
 	r.Cluster, r.Node = id.ClusterID, string(id.ID())
 	machine := meta.NewMachine()
 	cfg := r.groupConfig(meta.GroupID)
-	cfg.SM = metaAdapter{machine}
+	cfg.SM = member.MetaMachine{Machine: machine}
 	if _, err := shard.ReadGroup(cfg); err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (r *Recovery) forgotten(found shard.GroupState) error {
 
 // judge tells whether a group can go on by itself.
 func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
-	g := RecoveryGroup{Name: groupName(id), LastIndex: found.LastIndex, LastTerm: found.LastTerm, id: id}
+	g := RecoveryGroup{Name: member.GroupName(id), LastIndex: found.LastIndex, LastTerm: found.LastTerm, id: id}
 	for _, m := range found.Members {
 		gone := slices.ContainsFunc(r.Lost, func(n RecoveryNode) bool { return n.ID == string(m.ID) })
 		if m.Voter {
@@ -292,7 +293,7 @@ func (r *Recovery) recover(g *RecoveryGroup, lost []meta.NodeID) error {
 	cfg := r.groupConfig(g.id)
 	if g.id == meta.GroupID {
 		machine := meta.NewMachine()
-		cfg.SM = metaAdapter{machine}
+		cfg.SM = member.MetaMachine{Machine: machine}
 		return shard.RecoverGroup(cfg, g.members, func() error { return machine.GiveUp(lost) })
 	}
 	machine := r.machine(g.id)
@@ -305,7 +306,7 @@ func (r *Recovery) recover(g *RecoveryGroup, lost []meta.NodeID) error {
 // machine is an empty machine of a shard, to which its log means what it meant to the
 // replicas.
 func (r *Recovery) machine(group uint32) *fsm.Machine {
-	cfg := machineConfig(r.folder.Identity().Creation, group)
+	cfg := member.MachineConfig(r.folder.Identity().Creation, group)
 	cfg.Sched = sched.Config{Permits: recoverPermits, NowNs: func() int64 { return time.Now().UnixNano() }}
 	return fsm.New(cfg)
 }

@@ -3,12 +3,11 @@ package node
 import (
 	"errors"
 	"os"
-	"sync/atomic"
 	"testing"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
-	"lockstep/cluster/shard"
+	"lockstep/node/member"
 )
 
 // A replica that could not be closed is not deleted, however often it is looked at before
@@ -25,9 +24,10 @@ func TestANodeThatDiesDeletesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{folder: folder, self: folder.Identity(), fatal: make(chan error, 1)}
-	n.replicas = &replicas{n: n, at: make([]atomic.Pointer[shard.Shard], 1)}
-	view := &meta.View{Shards: []meta.Shard{{Going: []meta.Going{{Node: n.self.ID(), Since: 7, LetGo: true}}}}}
+	n := &Node{Member: &member.Member{Folder: folder, Self: folder.Identity()}, fatal: make(chan error, 1)}
+	n.MakeRoom()
+	n.replicas = &replicas{n: n}
+	view := &meta.View{Shards: []meta.Shard{{Going: []meta.Going{{Node: n.Self.ID(), Since: 7, LetGo: true}}}}}
 	why := errors.New("it could not be closed")
 	n.die(why)
 	if err := n.replicas.follow(t.Context(), view, 0); !errors.Is(err, why) {

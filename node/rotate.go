@@ -154,8 +154,8 @@ type memberSecrets struct {
 // look asks all other nodes. All must answer: who is not there would be locked out.
 func (r *rotation) look(ctx context.Context) ([]memberSecrets, error) {
 	var told []memberSecrets
-	for _, m := range r.n.machine.View().Nodes {
-		if m.ID != r.n.self.ID() {
+	for _, m := range r.n.Machine.View().Nodes {
+		if m.ID != r.n.Self.ID() {
 			told = append(told, memberSecrets{Node: m})
 		}
 	}
@@ -204,7 +204,7 @@ func (r *rotation) ask(ctx context.Context, m meta.Node, q secretQuestion) (secr
 	if err != nil {
 		return secretAnswer{}, err
 	}
-	answer, err := r.n.transport.Call(ctx, transport.Target(string(m.ID), m.PeerAddr), kindSecret, payload)
+	answer, err := r.n.Transport.Call(ctx, transport.Target(string(m.ID), m.PeerAddr), kindSecret, payload)
 	var a secretAnswer
 	if err == nil {
 		err = json.Unmarshal(answer, &a)

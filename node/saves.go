@@ -92,7 +92,7 @@ func (s *saves) look() saved {
 // logs since the node began.
 func (n *Node) loggedTxns() uint64 {
 	var sum uint64
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		sum += uint64(s.Machine().Counters().Txns.Load())
 	}
 	return sum

@@ -48,7 +48,7 @@ type groupLook struct {
 }
 
 func (n *Node) look() *look {
-	l := &look{n: n, s: n.cfg.Current(), view: n.machine.View(), memory: n.MemoryFacts(), buffers: n.front.registry.Buffers()}
+	l := &look{n: n, s: n.cfg.Current(), view: n.Machine.View(), memory: n.MemoryFacts(), buffers: n.front.registry.Buffers()}
 	add := func(label string, g *shard.Group, s *shard.Shard) {
 		gl := groupLook{label: label, group: g, stats: g.Stats(), status: n.groupStatus(label, g, s), counts: g.Counts(), shard: s}
 		if s != nil {
@@ -56,10 +56,10 @@ func (n *Node) look() *look {
 		}
 		l.groups = append(l.groups, gl)
 	}
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		add(strconv.Itoa(int(s.ID())), s.Group(), s)
 	}
-	add("meta", n.metaGroup, nil)
+	add("meta", n.MetaGroup, nil)
 	return l
 }
 
@@ -103,7 +103,7 @@ func (n *Node) metricsPage() []byte {
 
 // serveMetrics answers a scrape.
 func (n *Node) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	if !n.ready.Load() {
+	if !n.Ready.Load() {
 		http.Error(w, "starting", http.StatusServiceUnavailable)
 		return
 	}

@@ -322,7 +322,7 @@ func (sc *secrets) handsOn() bool {
 		return d.On() && d.NoPass() && d.MayAll()
 	}
 	// A cluster that is not founded yet begins with the users of the settings.
-	id := sc.n.folder.Identity()
+	id := sc.n.Folder.Identity()
 	return (id == nil || id.Phase != identity.Settled) && s.RequirePass == "" && s.ACLFile == "" && len(s.Users) == 0
 }
 

@@ -12,6 +12,7 @@ import (
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/secret"
 	"lockstep/node/config"
+	"lockstep/node/member"
 )
 
 // loaded is a configuration of flags.
@@ -32,7 +33,7 @@ const (
 // withSecrets is a node that has found its secrets, and its folder.
 func withSecrets(t *testing.T, dir string, args ...string) *Node {
 	t.Helper()
-	n := &Node{cfg: loaded(t, append([]string{"--dir", dir}, args...)...), log: slog.New(slog.DiscardHandler), ctx: t.Context()}
+	n := &Node{Member: &member.Member{}, cfg: loaded(t, append([]string{"--dir", dir}, args...)...), log: slog.New(slog.DiscardHandler), ctx: t.Context()}
 	if err := n.openSecrets(t.Context()); err != nil {
 		t.Fatal(err)
 	}

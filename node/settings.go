@@ -20,13 +20,13 @@ func (n *Node) setEverywhere(ctx context.Context, pairs []config.Pair) error {
 	for _, p := range pairs {
 		set.Set[p.Name] = p.Value
 	}
-	if err := n.meta.CheckVersion(ctx, set); err != nil {
+	if err := n.Meta.CheckVersion(ctx, set); err != nil {
 		return textOf(err)
 	}
-	if _, err := n.meta.Do(ctx, set); err != nil {
+	if _, err := n.Meta.Do(ctx, set); err != nil {
 		return textOf(err)
 	}
-	n.applySettings(n.machine.View())
+	n.applySettings(n.Machine.View())
 	return nil
 }
 
@@ -35,7 +35,7 @@ func (n *Node) setEverywhere(ctx context.Context, pairs []config.Pair) error {
 func (n *Node) applySettings(*meta.View) {
 	n.settling.Lock()
 	defer n.settling.Unlock()
-	v := n.machine.View()
+	v := n.Machine.View()
 	pairs := make([]config.Pair, 0, len(v.Settings))
 	for name, value := range v.Settings {
 		if name != lastBackupSetting {
@@ -64,9 +64,9 @@ func (n *Node) learnSettings() {
 
 // catchUpSettings puts all settings into force that the meta group had when it was called.
 func (n *Node) catchUpSettings(ctx context.Context) error {
-	_, err := n.machine.Wait(ctx, (*meta.View).Created)
+	_, err := n.Machine.Wait(ctx, (*meta.View).Created)
 	if err == nil {
-		_, err = n.meta.CatchUp(ctx)
+		_, err = n.Meta.CatchUp(ctx)
 	}
 	if err == nil {
 		n.applySettings(nil)
@@ -92,7 +92,7 @@ var errUnsettled = errors.New("the cluster's settings are not known yet")
 // this node leads.
 func (n *Node) knowsSettings() bool {
 	want := n.engineSettings()
-	return n.settled.Load() && !slices.ContainsFunc(n.shards(), func(s *shard.Shard) bool {
+	return n.settled.Load() && !slices.ContainsFunc(n.Shards(), func(s *shard.Shard) bool {
 		return s.Group().IsLeader() && !s.Group().Short() && s.Machine().Settings() != want
 	})
 }
@@ -100,7 +100,7 @@ func (n *Node) knowsSettings() bool {
 // applyVersion brings the cluster's version into the shards' logs.
 func (n *Node) applyVersion(v *meta.View) {
 	if version := int64(v.ClusterVersion); version != n.version.Swap(version) {
-		for _, s := range n.shards() {
+		for _, s := range n.Shards() {
 			n.background.run(func() { s.SyncSettings(n.ctx) })
 		}
 	}
@@ -117,7 +117,7 @@ func (n *Node) awaitSettings() {
 	defer t.Stop()
 	for deadline := time.Now().Add(settleMax); time.Now().Before(deadline); <-t.C {
 		want, settled := n.engineSettings(), true
-		for _, s := range n.shards() {
+		for _, s := range n.Shards() {
 			settled = settled && s.Machine().Settings() == want
 		}
 		if settled {
@@ -133,6 +133,6 @@ func (n *Node) engineSettings() command.Settings {
 	e := s.Engine
 	e.ValueBytesMax = s.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(s.MaxMemoryPolicy)))
-	e.At(n.clusterVersion())
+	e.At(n.ClusterVersion())
 	return e
 }

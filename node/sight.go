@@ -11,6 +11,7 @@ import (
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
+	"lockstep/node/member"
 	"lockstep/node/page"
 	"lockstep/node/process"
 )
@@ -61,8 +62,8 @@ func (n *Node) watchSight() {
 }
 
 func (n *Node) countersNow() *page.Counters {
-	c := &page.Counters{At: time.Now(), Ops: n.stats.Commands(), Unknown: n.router.Counters.Unknown.Load(), Times: n.stats.Times(), Syncs: n.timings.sync.Look()}
-	for _, s := range n.shards() {
+	c := &page.Counters{At: time.Now(), Ops: n.stats.Commands(), Unknown: n.Router.Counters.Unknown.Load(), Times: n.stats.Times(), Syncs: n.timings.sync.Look()}
+	for _, s := range n.Shards() {
 		c.Waits += s.Machine().Sched().Stats().Waited
 	}
 	return c
@@ -70,28 +71,28 @@ func (n *Node) countersNow() *page.Counters {
 
 // seeLeader notes who leads a shard, as soon as it is heard.
 func (n *Node) seeLeader(shard int, l leaders.Leadership) {
-	if node, ok := n.machine.View().ByIncarnation(l.Node); ok {
-		n.sight.changes.See(time.Now().UnixMilli(), groupName(uint32(shard)), l.Term, node.Name)
+	if node, ok := n.Machine.View().ByIncarnation(l.Node); ok {
+		n.sight.changes.See(time.Now().UnixMilli(), member.GroupName(uint32(shard)), l.Term, node.Name)
 	}
 }
 
 // seeMetaLeader notes who leads the meta group.
 func (n *Node) seeMetaLeader() {
-	if st := n.metaGroup.Stats(); st.LeaderID != "" {
-		n.sight.changes.See(time.Now().UnixMilli(), groupName(meta.GroupID), st.Term, n.nameOf(string(st.LeaderID)))
+	if st := n.MetaGroup.Stats(); st.LeaderID != "" {
+		n.sight.changes.See(time.Now().UnixMilli(), member.GroupName(meta.GroupID), st.Term, n.NameOf(string(st.LeaderID)))
 	}
 }
 
 // told is what this node tells; seconds as in a request.
 func (n *Node) told(seconds int) page.Told {
-	t := page.Told{ID: string(n.self.ID()), NowMs: time.Now().UnixMilli()}
+	t := page.Told{ID: string(n.Self.ID()), NowMs: time.Now().UnixMilli()}
 	if seconds > 0 {
 		t.Series = n.sight.history.Last(seconds)
-		t.Series.Boot = n.boot
+		t.Series.Boot = n.Boot
 		return t
 	}
 	t.MemoryBytes, t.MaxMemoryBytes = process.MemoryMost(), n.cfg.Current().Engine.MemoryBytesMax
-	t.DiskFreeBytes, t.DiskBytes, _ = process.Disk(n.folder.Dir())
+	t.DiskFreeBytes, t.DiskBytes, _ = process.Disk(n.Folder.Dir())
 	t.DiskSlow, t.Unknown = n.sight.history.Recent()
 	t.Changes = n.sight.changes.All()
 	n.tellLed(&t)
@@ -101,19 +102,19 @@ func (n *Node) told(seconds int) page.Told {
 // tellLed tells of the groups that this node leads, and of the locks there.
 func (n *Node) tellLed(t *page.Told) {
 	leads := map[int]bool{}
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		st := s.Group().Stats()
 		if st.Role != "leader" {
 			continue
 		}
 		leads[int(s.ID())] = true
-		t.Led = append(t.Led, page.Led{Group: groupName(s.ID()), Term: st.Term, Voters: st.Voters, Answering: n.answering(s.Group(), &st), Keys: keysOf(s)})
+		t.Led = append(t.Led, page.Led{Group: member.GroupName(s.ID()), Term: st.Term, Voters: st.Voters, Answering: n.answering(s.Group(), &st), Keys: keysOf(s)})
 		for _, h := range s.Machine().Sched().Hottest(hottestShown) {
 			t.Hot = append(t.Hot, page.Hot{Shard: int(s.ID()), Slot: int(h.Slot), Waited: h.Waited, WaitUs: h.WaitNs / 1000})
 		}
 	}
-	if st := n.metaGroup.Stats(); st.Role == "leader" {
-		t.Led = append(t.Led, page.Led{Group: groupName(meta.GroupID), Term: st.Term, Voters: st.Voters, Answering: n.answering(n.metaGroup, &st)})
+	if st := n.MetaGroup.Stats(); st.Role == "leader" {
+		t.Led = append(t.Led, page.Led{Group: member.GroupName(meta.GroupID), Term: st.Term, Voters: st.Voters, Answering: n.answering(n.MetaGroup, &st)})
 	}
 	for _, l := range n.LockSlots() {
 		if leads[l.Shard] {
@@ -125,7 +126,7 @@ func (n *Node) tellLed(t *page.Told) {
 
 func (n *Node) serveSight(payload []byte, reply func([]byte)) {
 	seconds, err := strconv.Atoi(string(payload))
-	if err != nil || !n.ready.Load() {
+	if err != nil || !n.Ready.Load() {
 		reply(nil)
 		return
 	}
@@ -145,11 +146,11 @@ func (n *Node) askSight(ctx context.Context, nodes []meta.Node, seconds int) []p
 	var wait caught.Group
 	for i, known := range nodes {
 		wait.Go(func() {
-			if known.ID == n.self.ID() {
+			if known.ID == n.Self.ID() {
 				all[i] = n.told(seconds)
 				return
 			}
-			answer, err := n.transport.Call(ctx, known.PeerAddr, kindSight, strconv.AppendInt(nil, int64(seconds), 10))
+			answer, err := n.Transport.Call(ctx, known.PeerAddr, kindSight, strconv.AppendInt(nil, int64(seconds), 10))
 			if err == nil {
 				err = json.Unmarshal(answer, &all[i])
 			}
@@ -171,7 +172,7 @@ func (n *Node) placementLately(ctx context.Context) *placement.Report {
 	if time.Since(n.sight.placed) >= placementFor {
 		ctx, cancel := context.WithTimeout(ctx, sightTimeout)
 		defer cancel()
-		r, err := placement.Ask(ctx, n.courier)
+		r, err := placement.Ask(ctx, n.Courier)
 		if err != nil {
 			r = nil
 		}
@@ -184,11 +185,11 @@ func (n *Node) placementLately(ctx context.Context) *placement.Report {
 type pageSource struct{ n *Node }
 
 // Ready implements page.Source.
-func (p pageSource) Ready() bool { return p.n.ready.Load() }
+func (p pageSource) Ready() bool { return p.n.Ready.Load() }
 
 // State implements page.Source.
 func (p pageSource) State(ctx context.Context) *page.State {
-	nodes := p.n.machine.View().Nodes
+	nodes := p.n.Machine.View().Nodes
 	var told []page.Told
 	var report *placement.Report
 	var wait caught.Group
@@ -207,7 +208,7 @@ func (p pageSource) State(ctx context.Context) *page.State {
 
 // Series implements page.Source.
 func (p pageSource) Series(ctx context.Context, seconds int) []page.NodeSeries {
-	nodes := p.n.machine.View().Nodes
+	nodes := p.n.Machine.View().Nodes
 	told := p.n.askSight(ctx, nodes, seconds)
 	all := make([]page.NodeSeries, len(nodes))
 	for i, node := range nodes {

@@ -24,8 +24,8 @@ const statusTimeout = 700 * time.Millisecond
 
 // Status asks all nodes how they are and judges the whole.
 func (n *Node) Status(ctx context.Context) *status.Cluster {
-	view := n.machine.View()
-	c := &status.Cluster{ClusterID: n.self.ClusterID, Shards: n.shardCount(), Seen: n.self.Name, Version: view.ClusterVersion, LastBackupMs: lastBackupMs(view)}
+	view := n.Machine.View()
+	c := &status.Cluster{ClusterID: n.Self.ClusterID, Shards: n.ShardCount(), Seen: n.Self.Name, Version: view.ClusterVersion, LastBackupMs: lastBackupMs(view)}
 	c.Nodes = make([]status.Node, len(view.Nodes))
 	var wait caught.Group
 	for i, known := range view.Nodes {
@@ -56,19 +56,19 @@ func (n *Node) placeOf(view *meta.View, s *meta.Shard) status.Shard {
 			p.Going = append(p.Going, r.Name)
 		}
 	}
-	leader, _ := view.Node(meta.NodeID(n.leader(int(s.ID)).ID))
+	leader, _ := view.Node(meta.NodeID(n.Leader(int(s.ID)).ID))
 	p.Leader = leader.Name
 	return p
 }
 
 func (n *Node) statusOf(ctx context.Context, known meta.Node) status.Node {
 	var s status.Node
-	if known.ID == n.self.ID() {
+	if known.ID == n.Self.ID() {
 		s = n.ownStatus()
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 		defer cancel()
-		answer, err := n.transport.Call(ctx, known.PeerAddr, kindStatus, nil)
+		answer, err := n.Transport.Call(ctx, known.PeerAddr, kindStatus, nil)
 		if err == nil {
 			err = json.Unmarshal(answer, &s)
 		}
@@ -82,7 +82,7 @@ func (n *Node) statusOf(ctx context.Context, known meta.Node) status.Node {
 }
 
 func (n *Node) serveStatus(reply func([]byte)) {
-	if !n.serving.Load() {
+	if !n.Serving.Load() {
 		reply(nil)
 		return
 	}
@@ -94,20 +94,20 @@ func (n *Node) serveStatus(reply func([]byte)) {
 // ownStatus is how this node is.
 func (n *Node) ownStatus() status.Node {
 	s := status.Node{
-		ID: string(n.self.ID()), Name: n.self.Name, Reachable: true, Version: process.Version, KnowsVersion: meta.KnownVersion(), PID: os.Getpid(),
-		LogStore: n.self.LogStore, WantedLogStore: string(n.cfg.Current().LogStore),
-		UptimeSec: int64(time.Since(n.started).Seconds()), RSSBytes: process.ResidentBytes(),
+		ID: string(n.Self.ID()), Name: n.Self.Name, Reachable: true, Version: process.Version, KnowsVersion: meta.KnownVersion(), PID: os.Getpid(),
+		LogStore: n.Self.LogStore, WantedLogStore: string(n.cfg.Current().LogStore),
+		UptimeSec: int64(time.Since(n.Started).Seconds()), RSSBytes: process.ResidentBytes(),
 	}
 	s.ClockOffMs, s.ClockLimitMs = n.clockOffMs(), n.clockLimit().Milliseconds()
 	n.front.fill(&s)
-	for _, sh := range n.shards() {
+	for _, sh := range n.Shards() {
 		g := n.groupStatus(strconv.Itoa(int(sh.ID())), sh.Group(), sh)
 		g.Keys = keysOf(sh)
 		s.Keys += g.Keys
 		s.UsedBytes += sh.Machine().MemoryBytes()
 		s.Groups = append(s.Groups, g)
 	}
-	s.Groups = append(s.Groups, n.groupStatus("meta", n.metaGroup, nil))
+	s.Groups = append(s.Groups, n.groupStatus("meta", n.MetaGroup, nil))
 	return s
 }
 
@@ -141,14 +141,14 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 		Name: name, Role: st.Role, Term: st.Term, Committed: st.CommitIndex, LastIndex: st.LastIndex,
 		Queued: st.Applied, Executed: st.Applied, Voters: st.Voters,
 	}
-	if m := n.manager.Load(); m != nil {
+	if m := n.Manager.Load(); m != nil {
 		out.Waits = m.Waits(g.ID())
 	}
-	if leader, ok := n.machine.View().Node(meta.NodeID(st.LeaderID)); ok {
+	if leader, ok := n.Machine.View().Node(meta.NodeID(st.LeaderID)); ok {
 		out.Leader = leader.Name
 	}
 	if g.Short() {
-		out.VotersAwaited = n.votersLeast(g.ID())
+		out.VotersAwaited = n.VotersLeast(g.ID())
 	}
 	if s != nil {
 		out.Executed, out.Version = executedOf(st.Applied, s.Machine()), s.Machine().Settings().Version
@@ -161,7 +161,7 @@ func (n *Node) groupStatus(name string, g *shard.Group, s *shard.Shard) status.G
 	switch {
 	case st.Role == "leader":
 	case st.LastContact == 0 && st.Role == "candidate":
-		out.SilentMs = time.Since(n.started).Milliseconds() // It was never heard.
+		out.SilentMs = time.Since(n.Started).Milliseconds() // It was never heard.
 	default:
 		out.SilentMs = st.LastContact.Milliseconds()
 	}

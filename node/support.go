@@ -15,7 +15,7 @@ import (
 // supportOrder describes this node for a bundle of support, in JSON of a
 // status.Support.
 func (n *Node) supportOrder(context.Context, []string) (string, error) {
-	if !n.ready.Load() {
+	if !n.Ready.Load() {
 		return "", fmt.Errorf("this node is still starting")
 	}
 	var settings strings.Builder
@@ -30,7 +30,7 @@ func (n *Node) supportOrder(context.Context, []string) (string, error) {
 	}
 	hide := n.hider()
 	data, err := json.Marshal(&status.Support{
-		Node: n.self.Name, Info: hide(n.Info([]string{"everything"})), Config: hide(settings.String()),
+		Node: n.Self.Name, Info: hide(n.Info([]string{"everything"})), Config: hide(settings.String()),
 		Metrics: hide(string(n.metricsPage())), Log: hide(string(n.logTail.Lines())), Goroutines: hide(goroutines.String()),
 	})
 	return string(data), err

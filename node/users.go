@@ -52,7 +52,7 @@ func (n *Node) openUsers(ctx context.Context) error {
 		return err
 	}
 	n.secrets.users.Store(n.users)
-	n.machine.OnChange(func(v *meta.View) {
+	n.Machine.OnChange(func(v *meta.View) {
 		if now := n.users.now.Load(); now == nil || now.changes != v.UserChanges {
 			n.background.run(n.users.rejudge)
 		}
@@ -64,7 +64,7 @@ func (n *Node) openUsers(ctx context.Context) error {
 
 // Users implements client.Access.
 func (u *users) Users() *acl.Users {
-	v, pass, doubt := u.n.machine.View(), u.n.cfg.Current().RequirePass, acl.Doubt(u.doubt.Load())
+	v, pass, doubt := u.n.Machine.View(), u.n.cfg.Current().RequirePass, acl.Doubt(u.doubt.Load())
 	if now := u.now.Load(); now != nil && now.changes >= v.UserChanges && now.pass == pass && now.doubt == doubt {
 		return now.Users
 	}
@@ -110,21 +110,21 @@ func (u *users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 	ctx, cancel := context.WithTimeout(u.n.ctx, changeUsersWait)
 	defer cancel()
 	for range changeUsersMax {
-		v := u.n.machine.View()
+		v := u.n.Machine.View()
 		change, err := work(acl.NewUsers(recordsOf(v), u.n.cfg.Current().RequirePass, u.Users()))
 		if err != nil {
 			return err
 		}
-		result, err := u.n.meta.Do(ctx, commandOf(change, v.UserChanges))
+		result, err := u.n.Meta.Do(ctx, commandOf(change, v.UserChanges))
 		if errors.Is(err, meta.ErrStale) {
 			// This node may be behind; then its view moves on by itself.
-			_, _ = u.n.machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
+			_, _ = u.n.Machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
 			continue
 		}
 		if err != nil {
 			return textOfUsers(err)
 		}
-		if !result.Changed && len(change.Delete) == 0 && u.n.machine.View().UserChanges != v.UserChanges {
+		if !result.Changed && len(change.Delete) == 0 && u.n.Machine.View().UserChanges != v.UserChanges {
 			continue // there was nothing to change in users of the past
 		}
 		u.rejudge()
@@ -185,7 +185,7 @@ func (n *Node) foundUsers(ctx context.Context) error {
 	}
 	// Who has kept users needs no quorum to know that there are some.
 	if n.users.now.Load().changes == 0 {
-		if _, err := n.machine.Wait(ctx, (*meta.View).Created); err != nil {
+		if _, err := n.Machine.Wait(ctx, (*meta.View).Created); err != nil {
 			return fmt.Errorf("the cluster's users could not be looked at: %w", err)
 		}
 	}
@@ -206,7 +206,7 @@ func (n *Node) foundUsers(ctx context.Context) error {
 	}
 	c := commandOf(acl.Change{Set: records}, 0)
 	c.First = true
-	if _, err := n.meta.Do(ctx, c); err != nil {
+	if _, err := n.Meta.Do(ctx, c); err != nil {
 		return fmt.Errorf("the users of the file or the configuration could not be brought into the cluster: %w", err)
 	}
 	n.log.Info("the cluster has users", "number", len(records))

@@ -23,16 +23,16 @@ const verbUsers = "users.changes"
 
 // serveUsers answers verbUsers.
 func (n *Node) serveUsers(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
-	if err := membership.NewReplica(n.metaGroup).Confirm(ctx); err != nil {
+	if err := membership.NewReplica(n.MetaGroup).Confirm(ctx); err != nil {
 		return nil, err
 	}
-	return json.Marshal(n.machine.View().UserChanges)
+	return json.Marshal(n.Machine.View().UserChanges)
 }
 
 // confirm returns nil when this node has all changes of users that were made before the
 // call.
 func (u *users) confirm(ctx context.Context) error {
-	body, err := u.n.courier.Do(ctx, meta.GroupID, verbUsers, nil)
+	body, err := u.n.Courier.Do(ctx, meta.GroupID, verbUsers, nil)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (u *users) confirm(ctx context.Context) error {
 	if err := json.Unmarshal(body, &changes); err != nil {
 		return err
 	}
-	_, err = u.n.machine.Wait(ctx, func(v *meta.View) bool { return v.UserChanges >= changes })
+	_, err = u.n.Machine.Wait(ctx, func(v *meta.View) bool { return v.UserChanges >= changes })
 	return err
 }
 

@@ -29,7 +29,7 @@ type keptUsers struct {
 // never had any: then it asks the meta group, and does not go on without an
 // answer.
 func (u *users) remember(ctx context.Context) error {
-	data, err := os.ReadFile(filepath.Join(u.n.folder.Dir(), usersFile))
+	data, err := os.ReadFile(filepath.Join(u.n.Folder.Dir(), usersFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return u.ask(ctx)
 	}
@@ -49,7 +49,7 @@ func (u *users) remember(ctx context.Context) error {
 // ask waits until this node has seen every user that the meta group had when it
 // asked: an entry that changes nothing comes after theirs.
 func (u *users) ask(ctx context.Context) error {
-	if _, err := u.n.meta.Do(ctx, &meta.ChangeUsers{First: true}); err != nil {
+	if _, err := u.n.Meta.Do(ctx, &meta.ChangeUsers{First: true}); err != nil {
 		return fmt.Errorf("the cluster's users could not be asked for: %w", err)
 	}
 	u.Users()
@@ -72,7 +72,7 @@ func (u *users) keep() error {
 	if err != nil {
 		return err
 	}
-	if err := durable.Replace(filepath.Join(u.n.folder.Dir(), usersFile), data, 0o600); err != nil {
+	if err := durable.Replace(filepath.Join(u.n.Folder.Dir(), usersFile), data, 0o600); err != nil {
 		return err
 	}
 	u.kept, u.keptAt = true, now.changes

@@ -142,7 +142,7 @@ func (n *Node) protected(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := n.cfg.Current()
 		if from, err := netip.ParseAddrPort(r.RemoteAddr); s.ProtectedMode && s.TLSAdmin != config.AdminMutual &&
-			(err != nil || !from.Addr().Unmap().IsLoopback()) && n.secrets.noPassword() {
+			(err != nil || !from.Addr().Unmap().IsLoopback()) && n.secrets.NoPassword() {
 			http.Error(w, "protected-mode is on and the default user has no password: this port shows the page, metrics and profiles to this machine alone, "+
 				"and answers probes. Set a password (requirepass), or protected-mode no.", http.StatusForbidden)
 			return

@@ -117,7 +117,7 @@ func (n *Node) host() status.Host {
 		MemoryBytes: process.MemoryMost(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
 	}
 	n.certificates(&h)
-	h.Secret = n.secrets.tell()
+	h.Secret = n.secrets.Tell()
 	n.probing.Lock()
 	h.SyncUs = syncTimes(n.Folder.Dir())
 	n.probing.Unlock()

@@ -53,7 +53,7 @@ func (n *Node) openFront(context.Context) error {
 		Secure:        func() *tls.Config { return n.tls.Front() },
 		PeerPort:      n.cfg.Current().PeerPort,
 		MaxClients:    func() int { return n.cfg.Current().MaxClients },
-		ProtectedMode: func() bool { return n.cfg.Current().ProtectedMode && n.secrets.noPassword() },
+		ProtectedMode: func() bool { return n.cfg.Current().ProtectedMode && n.secrets.NoPassword() },
 		KeepAlive:     func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
 	})
 	s := n.cfg.Current()

@@ -13,6 +13,7 @@ import (
 	"lockstep/cluster/caught"
 	"lockstep/node/config"
 	"lockstep/node/member"
+	"lockstep/node/secrets"
 	"lockstep/proto/client"
 )
 
@@ -64,7 +65,10 @@ func FuzzAdmin(f *testing.F) {
 		f.Add([]byte(request))
 	}
 	n := &Node{Member: &member.Member{}, cfg: config.Default(), scrapes: newScrapes()}
-	n.secrets = &secrets{n: n}
+	var err error
+	if n.secrets, err = secrets.Open(secrets.Facts{Config: n.cfg}); err != nil {
+		f.Fatal(err)
+	}
 	n.readiness.init(n)
 	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	handler := n.guarded(impatient(n.adminHandler()))

@@ -63,7 +63,7 @@ func (n *Node) muster(ctx context.Context) error {
 	case err != nil:
 		return err
 	case w == nil:
-		if err = n.secrets.settle(identity.Founding); err == nil {
+		if err = n.secrets.Settle(identity.Founding); err == nil {
 			err = errors.Join(n.Folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
 		}
 	default:
@@ -90,7 +90,7 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 // takenIn notes what the cluster has said that took this node in.
 func (n *Node) takenIn(w *membership.Welcome) error {
 	// The secret first: a member without it would be none.
-	if err := n.secrets.taken(w.Secret); err != nil {
+	if err := n.secrets.Taken(w.Secret); err != nil {
 		return err
 	}
 	if err := errors.Join(n.Folder.Joined(w.ClusterID, w.Creation), n.Folder.SawVersion(w.Version)); err != nil {

@@ -36,6 +36,7 @@ import (
 	"lockstep/node/logs"
 	"lockstep/node/member"
 	"lockstep/node/process"
+	"lockstep/node/secrets"
 	"lockstep/proto/client"
 	"lockstep/proto/tracking"
 )
@@ -49,9 +50,9 @@ type Node struct {
 	logTail *logs.Tail
 
 	// secrets are what this node and its peers prove to each other that they know.
-	secrets *secrets
+	secrets *secrets.Secrets
 	// rotation changes the secret of the whole cluster.
-	rotation rotation
+	rotation *secrets.Rotation
 	// tls has the certificates, nil: no port speaks TLS.
 	tls *secure.Keeper
 	// journal is the log that the shards share, nil: each has its own.
@@ -284,14 +285,14 @@ func (n *Node) openFolder(context.Context) error {
 	case folder.Identity() != nil:
 		n.sayWhatIsSettled(s)
 		if err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered()); err == nil {
-			err = n.secrets.settle(folder.Identity().Phase)
+			err = n.secrets.Settle(folder.Identity().Phase)
 		}
 	case len(s.Join) > 0 && !s.Bootstrap:
 		err = folder.BeginJoin(s.NodeName)
 	case len(s.Join) > 0:
 		err = errors.New("both --bootstrap and --join are given; a node begins a new cluster or joins one")
 	default:
-		if err = n.secrets.settle(identity.Founding); err == nil {
+		if err = n.secrets.Settle(identity.Founding); err == nil {
 			err = folder.Found(s.NodeName, n.creation(s))
 		}
 		if err == nil {
@@ -338,6 +339,15 @@ func (n *Node) sayWhatHolds(s *config.Settings) {
 			n.log.Warn("a setting has no effect: "+made.by+" was made with another value, and keeps it", "setting", made.setting, "given", value, "holds", made.holds)
 		}
 	}
+}
+
+// openSecrets finds the secrets, before anything is made.
+func (n *Node) openSecrets(context.Context) (err error) {
+	n.secrets, err = secrets.Open(secrets.Facts{
+		Config: n.cfg, Log: n.log, Identity: func() *identity.Identity { return n.Folder.Identity() }, Go: n.background.run, Ctx: n.ctx,
+	})
+	n.rotation = &secrets.Rotation{Secrets: n.secrets, Member: n.Member}
+	return err
 }
 
 // sayWhatIsLeft warns of data that a new node would seem to begin with, and does

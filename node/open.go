@@ -29,6 +29,7 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/member"
 	"lockstep/node/process"
+	"lockstep/node/secrets"
 	"lockstep/proto/client"
 )
 
@@ -41,7 +42,7 @@ func (n *Node) listenPeers(context.Context) error {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
 	n.Transport = t
-	n.secrets.port.Store(t)
+	n.secrets.UsePort(t)
 	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.peers})
 	n.handleCalls(t)
 	n.openClocks()
@@ -50,7 +51,7 @@ func (n *Node) listenPeers(context.Context) error {
 	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
 	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
 	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
-	t.HandleAside(kindSecret, n.serveSecret)
+	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
 	t.HandleAside(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveBackup(payload, reply) })
 	n.messages = newMessages(n)
 	n.events.init(n)
@@ -185,7 +186,7 @@ func (n *Node) openMeta(context.Context) error {
 	n.Self = n.Folder.Identity()
 	n.Awaited.Store(int32(n.Awaits()))
 	n.log.Info("this is node", "id", string(n.Self.ID()), "boot", boot, "cluster", n.Self.ClusterID, "dir", n.Folder.Dir())
-	n.secrets.say()
+	n.secrets.Say()
 	n.sayWhatHolds(n.cfg.Current())
 	cfg := n.groupConfig(meta.GroupID)
 	cfg.SM = member.MetaMachine{Machine: n.Machine}
@@ -321,7 +322,7 @@ func (n *Node) reconcile(context.Context) error {
 		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
 		Group: membership.NewReplica(n.MetaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Secret: n.secrets.toHand, Panics: n.panics.peers, ClockOff: n.clockWrong, Log: n.log,
+		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.peers, ClockOff: n.clockWrong, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
 	for _, s := range n.Shards() {
@@ -409,4 +410,13 @@ func (n *Node) tickUse() {
 			return
 		}
 	}
+}
+
+// visitor is the peer that knocks at the peer port.
+func visitor(from transport.Peer) membership.Visitor {
+	v := membership.Visitor{Unproved: from.Unproved}
+	if !from.Stranger {
+		v.Member = meta.NodeID(from.NodeID)
+	}
+	return v
 }

@@ -168,6 +168,14 @@ func (n *Node) groupsNamed(which string) ([]uint32, error) {
 	return []uint32{uint32(i)}, nil
 }
 
+// secretOrder carries out LOCKSTEP SECRET ROTATE.
+func (n *Node) secretOrder(ctx context.Context, args []string) (string, error) {
+	if !strings.EqualFold(args[0], "ROTATE") {
+		return "", errSyntax
+	}
+	return n.rotation.Rotate(ctx)
+}
+
 func (n *Node) snapshotOrder() (string, error) {
 	all := n.Shards()
 	for _, s := range all {

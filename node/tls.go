@@ -80,7 +80,7 @@ func (n *Node) checkSet(s *config.Settings, pairs []config.Pair) error {
 			return err
 		}
 	}
-	return n.secrets.check(s, pairs)
+	return n.secrets.CheckSet(s, pairs)
 }
 
 // afterSet reads the certificates at once when CONFIG SET named one of the

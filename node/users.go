@@ -51,7 +51,7 @@ func (n *Node) openUsers(ctx context.Context) error {
 	if err := n.users.remember(ctx); err != nil {
 		return err
 	}
-	n.secrets.users.Store(n.users)
+	n.secrets.UseUsers(n.users.Users)
 	n.Machine.OnChange(func(v *meta.View) {
 		if now := n.users.now.Load(); now == nil || now.changes != v.UserChanges {
 			n.background.run(n.users.rejudge)

@@ -122,7 +122,7 @@ func newDoubter(u *users) *doubter {
 
 // usersUnconfirmedSeconds is 0 while the node starts.
 func (l *look) usersUnconfirmedSeconds() float64 {
-	u := l.n.secrets.users.Load()
+	u := l.n.users
 	if u == nil {
 		return 0
 	}

@@ -14,6 +14,7 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/logs"
 	"lockstep/node/process"
+	"lockstep/node/secrets"
 )
 
 func main() {
@@ -46,7 +47,7 @@ func run() error {
 		log.Warn(w.String())
 	}
 	if cfg.CheckOnly {
-		if err := errors.Join(node.CheckTLS(cfg.Current()), node.CheckSecrets(cfg.Current())); err != nil {
+		if err := errors.Join(node.CheckTLS(cfg.Current()), secrets.Check(cfg.Current())); err != nil {
 			return err
 		}
 		fmt.Println("the configuration is good")

@@ -1,10 +1,18 @@
-package node
+// Package secrets has the secrets that a node and its peers prove to each other that they know, and
+// changes the secret of a whole cluster.
+//
+// Where a secret is from is decided once, at the start (see the table in docs/security.md). What is put
+// into force later must share a secret with what was in force before: a node that broke this rule would
+// not understand its peers. Without a chosen secret the cluster's own lies in the data folder, and is
+// handed to a node that joins only where strangers may do everything at the port for clients anyway.
+package secrets
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
@@ -13,57 +21,67 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster/membership"
-	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
 	"lockstep/node/config"
 	"lockstep/node/status"
+	"lockstep/proto/acl"
 )
 
-// secretSource is where a node has its cluster's secret from. The first that there
+// origin is where a node has its cluster's secret from. The first that there
 // is counts, in this order.
-type secretSource string
+type origin string
 
 const (
 	// fromSetting and fromFile: it was told.
-	fromSetting secretSource = "cluster-secret"
-	fromFile    secretSource = "cluster-secret-file"
+	fromSetting origin = "cluster-secret"
+	fromFile    origin = "cluster-secret-file"
 	// fromFolder: it lies in the data folder, since the node founded its cluster or
 	// was taken in.
-	fromFolder secretSource = "the data folder"
+	fromFolder origin = "the data folder"
 	// fromPassword: it was derived from requirepass, and is not in the data folder
 	// yet: a cluster has to take the node in first.
-	fromPassword secretSource = "requirepass"
+	fromPassword origin = "requirepass"
 	// fromNowhere: there is none yet. The node makes one if it founds a cluster, or is
 	// handed that of the cluster that takes it in.
-	fromNowhere secretSource = ""
+	fromNowhere origin = ""
 )
 
 const (
-	// secretEvery is how often cluster-secret-file is read.
-	secretEvery = 2 * time.Second
+	// rereadEvery is how often cluster-secret-file is read.
+	rereadEvery = 2 * time.Second
 	// forgetAfter is how long connections that were proved by a secret which is not
 	// accepted any more live on: the order to drop it may have come over one of them.
 	forgetAfter = time.Second
 )
 
-// secrets are the secrets that this node's peers have to prove; see the table in
+// Facts are what the secrets need of their node.
+type Facts struct {
+	Config *config.Config
+	Log    *slog.Logger
+	// Identity is who the node is by its data folder; nil: nobody yet.
+	Identity func() *identity.Identity
+	// Go does something in a goroutine that ends with Ctx.
+	Go  func(do func()) bool
+	Ctx context.Context
+}
+
+// Secrets are the secrets that this node's peers have to prove; see the table in
 // docs/security.md. It is the transport's Ring.
-type secrets struct {
-	n    *Node
+type Secrets struct {
+	Facts
 	path string
 	// known are those that are accepted, the current one first.
 	known atomic.Pointer[secret.List]
 	// port is where connections are to be closed that an old secret opened.
 	port atomic.Pointer[transport.Transport]
 	// users are the cluster's; nil: they are not known yet.
-	users atomic.Pointer[users]
+	users atomic.Pointer[func() *acl.Users]
 
 	// mu is held while the secrets are changed.
 	mu     sync.Mutex
-	source secretSource
+	source origin
 	// problem is why the file could not be used last; empty: it could.
 	problem string
 }
@@ -73,9 +91,9 @@ var errReachable = errors.New("other machines can reach this node's peer port, a
 	"give all nodes of the cluster the same cluster-secret (or cluster-secret-file, or requirepass), listen on this machine alone (bind 127.0.0.1), " +
 	"or let in whoever comes (protected-mode no)")
 
-// findSecrets finds out which secrets the settings give a node. Of a password none
+// find finds out which secrets the settings give a node. Of a password none
 // is derived yet.
-func findSecrets(s *config.Settings) (secret.List, secretSource, error) {
+func find(s *config.Settings) (secret.List, origin, error) {
 	if s.ClusterSecret != "" {
 		list, err := secret.Parse(s.ClusterSecret)
 		return list, fromSetting, err
@@ -101,10 +119,10 @@ func findSecrets(s *config.Settings) (secret.List, secretSource, error) {
 	return nil, fromNowhere, nil
 }
 
-// CheckSecrets tells whether a node would start with the secrets that settings
+// Check tells whether a node would start with the secrets that settings
 // give it.
-func CheckSecrets(s *config.Settings) error {
-	_, _, err := findSecrets(s)
+func Check(s *config.Settings) error {
+	_, _, err := find(s)
 	return err
 }
 
@@ -116,20 +134,19 @@ func reachable(s *config.Settings) bool {
 	})
 }
 
-// openSecrets finds the secrets, before anything is made.
-func (n *Node) openSecrets(context.Context) error {
-	s := n.cfg.Current()
-	list, source, err := findSecrets(s)
+// Open finds the secrets, before anything is made.
+func Open(f Facts) (*Secrets, error) {
+	s := f.Config.Current()
+	list, source, err := find(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if source == fromPassword {
 		list = secret.List{secret.FromPassword(s.RequirePass)}
 	}
-	sc := &secrets{n: n, path: filepath.Join(s.Dir, identity.SecretFile), source: source}
+	sc := &Secrets{Facts: f, path: filepath.Join(s.Dir, identity.SecretFile), source: source}
 	sc.known.Store(&list)
-	n.secrets = sc
-	n.cfg.OnChange("cluster-secret", func(s *config.Settings) {
+	f.Config.OnChange("cluster-secret", func(s *config.Settings) {
 		if list, err := secret.Parse(s.ClusterSecret); err == nil {
 			sc.mu.Lock()
 			defer sc.mu.Unlock()
@@ -137,31 +154,37 @@ func (n *Node) openSecrets(context.Context) error {
 		}
 	})
 	if source == fromFile {
-		n.background.run(sc.watch)
+		f.Go(sc.watch)
 	}
-	return nil
+	return sc, nil
 }
 
+// UsePort names the port where connections are to be closed that an old secret opened.
+func (sc *Secrets) UsePort(t *transport.Transport) { sc.port.Store(t) }
+
+// UseUsers tells where the cluster's users are to be had from now on.
+func (sc *Secrets) UseUsers(users func() *acl.Users) { sc.users.Store(&users) }
+
 // say tells the log where the secret is from, and warns where it keeps nobody out.
-func (sc *secrets) say() {
+func (sc *Secrets) Say() {
 	sc.mu.Lock()
 	source := sc.source
 	sc.mu.Unlock()
-	sc.n.log.Info("peers have to prove that they know the cluster's secret", "from", string(source))
-	if s := sc.n.cfg.Current(); sc.openToAll(s) {
-		sc.n.log.Warn("whoever reaches this node's peer port may join its cluster: protected-mode is off, and there is neither a password nor a cluster-secret", "port", s.PeerPort)
+	sc.Log.Info("peers have to prove that they know the cluster's secret", "from", string(source))
+	if s := sc.Config.Current(); sc.openToAll(s) {
+		sc.Log.Warn("whoever reaches this node's peer port may join its cluster: protected-mode is off, and there is neither a password nor a cluster-secret", "port", s.PeerPort)
 	}
 }
 
 // openToAll tells whether strangers from other machines would be let in.
-func (sc *secrets) openToAll(s *config.Settings) bool {
+func (sc *Secrets) openToAll(s *config.Settings) bool {
 	return !s.ProtectedMode && reachable(s) && sc.handsOn()
 }
 
 // settle sees to the secret of a node that is in this phase. The folder must be
 // locked. Where a cluster is founded it must be called before that is noted, so
 // that no cluster is without a secret.
-func (sc *secrets) settle(phase identity.Phase) error {
+func (sc *Secrets) Settle(phase identity.Phase) error {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	switch {
@@ -173,14 +196,14 @@ func (sc *secrets) settle(phase identity.Phase) error {
 		return sc.keep(secret.List{secret.Make()})
 	case sc.source == fromNowhere:
 		return fmt.Errorf("the data folder %s has a node of a cluster, and not the cluster's secret: "+
-			"copy the file %s out of another node's folder, or give all nodes the same cluster-secret", sc.n.cfg.Current().Dir, identity.SecretFile)
+			"copy the file %s out of another node's folder, or give all nodes the same cluster-secret", sc.Config.Current().Dir, identity.SecretFile)
 	}
 	return nil
 }
 
 // taken keeps the secret of the cluster that has taken this node in: the one that
 // it has proved, or that it was handed.
-func (sc *secrets) taken(handed string) error {
+func (sc *Secrets) Taken(handed string) error {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	switch sc.source {
@@ -200,7 +223,7 @@ func (sc *secrets) taken(handed string) error {
 }
 
 // keep puts secrets into the data folder and into force. sc.mu must be held.
-func (sc *secrets) keep(list secret.List) error {
+func (sc *Secrets) keep(list secret.List) error {
 	if err := secret.WriteFile(sc.path, list); err != nil {
 		return fmt.Errorf("the cluster's secret cannot be kept in the data folder: %w", err)
 	}
@@ -210,17 +233,17 @@ func (sc *secrets) keep(list secret.List) error {
 }
 
 // adopt puts secrets into force. sc.mu must be held.
-func (sc *secrets) adopt(list secret.List) {
+func (sc *Secrets) adopt(list secret.List) {
 	if before := *sc.known.Load(); len(before) > 0 && !before.Equal(list) {
-		sc.n.log.Info("the cluster's secrets have changed", "from", string(sc.source), "accepted", len(list))
+		sc.Log.Info("the cluster's secrets have changed", "from", string(sc.source), "accepted", len(list))
 	}
 	sc.known.Store(&list)
-	sc.n.background.run(func() {
+	sc.Go(func() {
 		t := time.NewTimer(forgetAfter)
 		defer t.Stop()
 		select {
 		case <-t.C:
-		case <-sc.n.ctx.Done():
+		case <-sc.Ctx.Done():
 			return
 		}
 		if port := sc.port.Load(); port != nil {
@@ -230,14 +253,14 @@ func (sc *secrets) adopt(list secret.List) {
 }
 
 // watch reads cluster-secret-file until the node stops.
-func (sc *secrets) watch() {
-	t := time.NewTicker(secretEvery)
+func (sc *Secrets) watch() {
+	t := time.NewTicker(rereadEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
 			sc.reread()
-		case <-sc.n.ctx.Done():
+		case <-sc.Ctx.Done():
 			return
 		}
 	}
@@ -245,8 +268,8 @@ func (sc *secrets) watch() {
 
 // reread reads cluster-secret-file. What cannot be used changes nothing and is
 // logged once.
-func (sc *secrets) reread() {
-	list, err := secret.ReadFile(sc.n.cfg.Current().ClusterSecretFile)
+func (sc *Secrets) reread() {
+	list, err := secret.ReadFile(sc.Config.Current().ClusterSecretFile)
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	if err == nil {
@@ -254,7 +277,7 @@ func (sc *secrets) reread() {
 	}
 	if err != nil {
 		if sc.problem != err.Error() {
-			sc.n.log.Error("cluster-secret-file cannot be used as it is now; the secrets from before stay in force", "reason", err)
+			sc.Log.Error("cluster-secret-file cannot be used as it is now; the secrets from before stay in force", "reason", err)
 		}
 		sc.problem = err.Error()
 		return
@@ -268,15 +291,15 @@ func (sc *secrets) reread() {
 var errNoneInForce = errors.New("none of the secrets is in force: first give all nodes the next one and behind it the one that is in force, and when all have both, the next one alone")
 
 // mayFollow refuses secrets by which this node would not understand its peers.
-func (sc *secrets) mayFollow(list secret.List) error {
+func (sc *Secrets) mayFollow(list secret.List) error {
 	if !list.Shares(*sc.known.Load()) {
 		return errNoneInForce
 	}
 	return nil
 }
 
-// check judges a CONFIG SET.
-func (sc *secrets) check(s *config.Settings, pairs []config.Pair) error {
+// CheckSet judges a CONFIG SET.
+func (sc *Secrets) CheckSet(s *config.Settings, pairs []config.Pair) error {
 	if !slices.ContainsFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "cluster-secret") }) {
 		return nil
 	}
@@ -293,19 +316,19 @@ func (sc *secrets) check(s *config.Settings, pairs []config.Pair) error {
 }
 
 // Known implements transport.Ring.
-func (sc *secrets) Known() secret.List { return *sc.known.Load() }
+func (sc *Secrets) Known() secret.List { return *sc.known.Load() }
 
 // Admits implements transport.Ring.
-func (sc *secrets) Admits(from net.Addr) bool {
-	return sc.handsOn() && (!sc.n.cfg.Current().ProtectedMode || isLocal(from))
+func (sc *Secrets) Admits(from net.Addr) bool {
+	return sc.handsOn() && (!sc.Config.Current().ProtectedMode || isLocal(from))
 }
 
 // handsOn tells whether the secret is no more than what strangers have anyway:
 // nobody has chosen it, and whoever reaches the port for clients may do everything
 // there without a password. Under protected-mode, those are on this machine, and
 // the ports must be, too.
-func (sc *secrets) handsOn() bool {
-	s := sc.n.cfg.Current()
+func (sc *Secrets) handsOn() bool {
+	s := sc.Config.Current()
 	sc.mu.Lock()
 	source := sc.source
 	sc.mu.Unlock()
@@ -317,39 +340,30 @@ func (sc *secrets) handsOn() bool {
 	case s.Port == 0 && !s.SecuresPeers():
 		return false // Clients have to show certificates, and peers would not.
 	}
-	if u := sc.users.Load(); u != nil {
-		d := u.Users().Default()
+	if users := sc.users.Load(); users != nil {
+		d := (*users)().Default()
 		return d.On() && d.NoPass() && d.MayAll()
 	}
 	// A cluster that is not founded yet begins with the users of the settings.
-	id := sc.n.Folder.Identity()
+	id := sc.Identity()
 	return (id == nil || id.Phase != identity.Settled) && s.RequirePass == "" && s.ACLFile == "" && len(s.Users) == 0
 }
 
 // noPassword tells whether the default user needs none, as far as that is known.
-func (sc *secrets) noPassword() bool {
-	if u := sc.users.Load(); u != nil {
-		return u.Users().Default().NoPass()
+func (sc *Secrets) NoPassword() bool {
+	if users := sc.users.Load(); users != nil {
+		return (*users)().Default().NoPass()
 	}
-	return sc.n.cfg.Current().RequirePass == ""
+	return sc.Config.Current().RequirePass == ""
 }
 
 // toHand is the secret for a node that is taken in without one; empty: it is not
 // handed on.
-func (sc *secrets) toHand() string {
+func (sc *Secrets) ToHand() string {
 	if !sc.handsOn() {
 		return ""
 	}
 	return sc.Known().Text()
-}
-
-// visitor is who knocks at the peer port.
-func visitor(from transport.Peer) membership.Visitor {
-	v := membership.Visitor{Unproved: from.Unproved}
-	if !from.Stranger {
-		v.Member = meta.NodeID(from.NodeID)
-	}
-	return v
 }
 
 func isLocal(a net.Addr) bool {
@@ -358,8 +372,8 @@ func isLocal(a net.Addr) bool {
 }
 
 // tell describes the secret for the doctor.
-func (sc *secrets) tell() status.Secret {
-	s := sc.n.cfg.Current()
+func (sc *Secrets) Tell() status.Secret {
+	s := sc.Config.Current()
 	list := sc.Known()
 	sc.mu.Lock()
 	t := status.Secret{Source: string(sc.source), Accepted: len(list), Problem: sc.problem, Reachable: reachable(s)}

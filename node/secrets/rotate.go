@@ -1,4 +1,4 @@
-package node
+package secrets
 
 import (
 	"context"
@@ -6,25 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
+	"lockstep/node/member"
 	"lockstep/proto/client"
 )
 
-// kindSecret asks a member which secrets it accepts, or has it accept others.
-// Payload: JSON of a secretQuestion. Answer: JSON of a secretAnswer.
-const kindSecret uint8 = 41
+// Kind asks a member which secrets it accepts, or has it accept others.
+// Payload: JSON of a question. Answer: JSON of a response.
+const Kind uint8 = 41
 
-// secretTimeout is how long a node may take to answer; it writes to its disk.
-const secretTimeout = 5 * time.Second
+// askTimeout is how long a node may take to answer; it writes to its disk.
+const askTimeout = 5 * time.Second
 
-// secretQuestion asks a member. An empty List only asks.
-type secretQuestion struct {
+// question asks a member. An empty List only asks.
+type question struct {
 	// Was are the prints of the secrets that the member must accept now: another
 	// change may be under way.
 	Was []string `json:"was,omitempty"`
@@ -32,22 +32,22 @@ type secretQuestion struct {
 	List string `json:"list,omitempty"`
 }
 
-// secretAnswer tells which secrets a member accepts.
-type secretAnswer struct {
-	Source secretSource `json:"source"`
-	Prints []string     `json:"prints"`
+// response tells which secrets a member accepts.
+type response struct {
+	Source origin   `json:"source"`
+	Prints []string `json:"prints"`
 	// Refusal says why nothing was changed.
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// serveSecret answers a member.
-func (n *Node) serveSecret(_ transport.Peer, payload []byte, reply func([]byte)) {
-	var q secretQuestion
+// Serve answers a member's question (Kind).
+func (sc *Secrets) Serve(payload []byte, reply func([]byte)) {
+	var q question
 	err := json.Unmarshal(payload, &q)
 	if err == nil && q.List != "" {
-		err = n.secrets.replace(q.Was, q.List)
+		err = sc.replace(q.Was, q.List)
 	}
-	a := n.secrets.answer()
+	a := sc.answer()
 	if err != nil {
 		a.Refusal = err.Error()
 	}
@@ -56,15 +56,15 @@ func (n *Node) serveSecret(_ transport.Peer, payload []byte, reply func([]byte))
 }
 
 // answer tells which secrets this node accepts.
-func (sc *secrets) answer() secretAnswer {
+func (sc *Secrets) answer() response {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	return secretAnswer{Source: sc.source, Prints: sc.Known().Prints()}
+	return response{Source: sc.source, Prints: sc.Known().Prints()}
 }
 
 // replace puts other secrets into the data folder and into force, if those with
 // the given prints are accepted now.
-func (sc *secrets) replace(was []string, text string) error {
+func (sc *Secrets) replace(was []string, text string) error {
 	list, err := secret.Parse(text)
 	if err != nil {
 		return err
@@ -83,42 +83,38 @@ func (sc *secrets) replace(was []string, text string) error {
 	return sc.keep(list)
 }
 
-// rotation is a change of the secret of the whole cluster, carried out by one node.
-type rotation struct {
-	n *Node
+// Rotation is a change of the secret of the whole cluster, carried out by one node.
+type Rotation struct {
+	Secrets *Secrets
+	Member  *member.Member
 	// mu is held while one is under way.
 	mu sync.Mutex
 }
 
-// secretOrder carries out LOCKSTEP SECRET ROTATE.
-func (n *Node) secretOrder(ctx context.Context, args []string) (string, error) {
-	if !strings.EqualFold(args[0], "ROTATE") {
-		return "", errSyntax
-	}
-	r := &n.rotation
+// Rotate gives the cluster a new secret, and says in words what was done.
+func (r *Rotation) Rotate(ctx context.Context) (string, error) {
 	if !r.mu.TryLock() {
 		return "", errors.New("this node is changing the secret already")
 	}
 	defer r.mu.Unlock()
-	r.n = n
 	return r.run(ctx)
 }
 
 // run makes a new secret, has all nodes accept it beside the old one, and when
 // all do, alone. A change that broke off goes on.
-func (r *rotation) run(ctx context.Context) (string, error) {
+func (r *Rotation) run(ctx context.Context) (string, error) {
 	told, err := r.look(ctx)
 	if err != nil {
 		return "", err
 	}
-	step, err := planRotation(r.n.secrets.answer(), told)
+	step, err := planRotation(r.Secrets.answer(), told)
 	if err != nil {
 		return "", err
 	}
-	known := r.n.secrets.Known()
+	known := r.Secrets.Known()
 	if step == rotateBegin {
 		known = secret.List{secret.Make(), known[0]}
-		if err := r.n.secrets.replace(r.n.secrets.answer().Prints, known.Text()); err != nil {
+		if err := r.Secrets.replace(r.Secrets.answer().Prints, known.Text()); err != nil {
 			return "", err
 		}
 	}
@@ -138,7 +134,7 @@ func (r *rotation) run(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(known) > 1 {
-		if err := r.n.secrets.replace(known.Prints(), known[:1].Text()); err != nil {
+		if err := r.Secrets.replace(known.Prints(), known[:1].Text()); err != nil {
 			return "", err
 		}
 	}
@@ -148,21 +144,21 @@ func (r *rotation) run(ctx context.Context) (string, error) {
 // memberSecrets is what another node has told.
 type memberSecrets struct {
 	meta.Node
-	secretAnswer
+	response
 }
 
-// look asks all other nodes. All must answer: who is not there would be locked out.
-func (r *rotation) look(ctx context.Context) ([]memberSecrets, error) {
+// look asks all other nodes. All must answer: one that is not there would be locked out.
+func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
 	var told []memberSecrets
-	for _, m := range r.n.Machine.View().Nodes {
-		if m.ID != r.n.Self.ID() {
+	for _, m := range r.Member.Machine.View().Nodes {
+		if m.ID != r.Member.Self.ID() {
 			told = append(told, memberSecrets{Node: m})
 		}
 	}
 	errs := make([]error, len(told))
 	var wait sync.WaitGroup
 	for i := range told {
-		wait.Go(func() { told[i].secretAnswer, errs[i] = r.ask(ctx, told[i].Node, secretQuestion{}) })
+		wait.Go(func() { told[i].response, errs[i] = r.ask(ctx, told[i].Node, question{}) })
 	}
 	wait.Wait()
 	for i, err := range errs {
@@ -177,15 +173,15 @@ func (r *rotation) look(ctx context.Context) ([]memberSecrets, error) {
 }
 
 // spread has all other nodes accept these secrets that do not.
-func (r *rotation) spread(ctx context.Context, told []memberSecrets, list secret.List) error {
+func (r *Rotation) spread(ctx context.Context, told []memberSecrets, list secret.List) error {
 	for _, m := range told {
 		if slices.Equal(m.Prints, list.Prints()) {
 			continue
 		}
-		a, err := r.ask(ctx, m.Node, secretQuestion{Was: m.Prints, List: list.Text()})
+		a, err := r.ask(ctx, m.Node, question{Was: m.Prints, List: list.Text()})
 		if err != nil {
 			// The connection may have been closed for what has come over it.
-			a, err = r.ask(ctx, m.Node, secretQuestion{})
+			a, err = r.ask(ctx, m.Node, question{})
 		}
 		if err == nil && !slices.Equal(a.Prints, list.Prints()) {
 			err = errors.New(a.Refusal)
@@ -197,15 +193,15 @@ func (r *rotation) spread(ctx context.Context, told []memberSecrets, list secret
 	return nil
 }
 
-func (r *rotation) ask(ctx context.Context, m meta.Node, q secretQuestion) (secretAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
+func (r *Rotation) ask(ctx context.Context, m meta.Node, q question) (response, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	payload, err := json.Marshal(q)
 	if err != nil {
-		return secretAnswer{}, err
+		return response{}, err
 	}
-	answer, err := r.n.Transport.Call(ctx, transport.Target(string(m.ID), m.PeerAddr), kindSecret, payload)
-	var a secretAnswer
+	answer, err := r.Member.Transport.Call(ctx, transport.Target(string(m.ID), m.PeerAddr), Kind, payload)
+	var a response
 	if err == nil {
 		err = json.Unmarshal(answer, &a)
 	}
@@ -227,8 +223,8 @@ const (
 
 // planRotation finds out how far a change of the secret has come. It goes on only
 // where the node began it: another node does not know the new secret.
-func planRotation(own secretAnswer, told []memberSecrets) (rotationStep, error) {
-	all := append([]memberSecrets{{Node: meta.Node{Name: "this node"}, secretAnswer: own}}, told...)
+func planRotation(own response, told []memberSecrets) (rotationStep, error) {
+	all := append([]memberSecrets{{Node: meta.Node{Name: "this node"}, response: own}}, told...)
 	for _, m := range all {
 		if m.Source != fromFolder {
 			return 0, fmt.Errorf("%s has its secret from %s: change it there, on all nodes; first to the next secret and behind it the one in force, "+

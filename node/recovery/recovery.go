@@ -1,4 +1,10 @@
-package node
+// Package recovery makes the data folder of a stopped node go on without nodes that are lost for good.
+//
+// It is for a cluster of which too few nodes are left to agree on anything. It reads the folder, says
+// what would be lost, and gives each group that is stuck to those of its members that remain. No node
+// runs meanwhile: clusterctl calls this, and package node does not. A recovery that was cut short is
+// noted in the folder, and the node does not start until it has been run again to its end.
+package recovery
 
 import (
 	"errors"
@@ -25,8 +31,7 @@ import (
 	"lockstep/node/status"
 )
 
-// Recovery makes the data folder of a stopped node go on without nodes that
-// are lost for good, where too few are left to agree on that. Each group of
+// Recovery is one such folder, locked, and what is to be done with it. Each group of
 // which the lost nodes have the majority gets those that remain as its only
 // members; the meta group's state buries the lost. The cluster keeps its id.
 type Recovery struct {
@@ -34,9 +39,9 @@ type Recovery struct {
 	Node    string `json:"node"`
 	// Lost are the nodes to be given up, Others those that remain beside this one:
 	// the same must be done to their folders.
-	Lost   []RecoveryNode  `json:"lost"`
-	Others []RecoveryNode  `json:"others,omitempty"`
-	Groups []RecoveryGroup `json:"groups"`
+	Lost   []Node  `json:"lost"`
+	Others []Node  `json:"others,omitempty"`
+	Groups []Group `json:"groups"`
 
 	folder *identity.Folder
 	// journal is the log that the node's shards share, nil: each has its own.
@@ -45,16 +50,16 @@ type Recovery struct {
 	failed  atomic.Pointer[error]
 }
 
-// RecoveryNode is one node of the cluster.
-type RecoveryNode struct {
+// Node is one node of the cluster.
+type Node struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
 	PeerAddr   string `json:"peer_addr"`
 	ClientAddr string `json:"client_addr"`
 }
 
-// RecoveryGroup is one Raft group with a replica in the folder.
-type RecoveryGroup struct {
+// Group is one Raft group with a replica in the folder.
+type Group struct {
 	// Name is "meta" or the shard's number.
 	Name string `json:"name"`
 	// LastIndex and LastTerm are how far this node's replica has come.
@@ -73,9 +78,9 @@ type RecoveryGroup struct {
 	members []shard.Member
 }
 
-// PlanRecovery locks and reads a folder and says what recovering it without
+// Plan locks and reads a folder and says what recovering it without
 // some nodes, by name or id, would do. Close frees the folder.
-func PlanRecovery(dir string, lost []string, log *slog.Logger) (*Recovery, error) {
+func Plan(dir string, lost []string, log *slog.Logger) (*Recovery, error) {
 	folder, err := identity.Open(dir)
 	if err != nil {
 		return nil, err
@@ -186,7 +191,7 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 			return fmt.Errorf("%s is the node of this folder; recover what remains from a node that is not lost", name)
 		case !slices.Contains(ids, n.ID):
 			ids = append(ids, n.ID)
-			r.Lost = append(r.Lost, RecoveryNode{string(n.ID), n.Name, n.PeerAddr, n.ClientAddr})
+			r.Lost = append(r.Lost, Node{string(n.ID), n.Name, n.PeerAddr, n.ClientAddr})
 		}
 	}
 	if len(ids) == 0 {
@@ -199,7 +204,7 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 	}
 	for _, n := range view.Nodes {
 		if n.ID != own.ID() && !slices.Contains(ids, n.ID) {
-			r.Others = append(r.Others, RecoveryNode{string(n.ID), n.Name, n.PeerAddr, n.ClientAddr})
+			r.Others = append(r.Others, Node{string(n.ID), n.Name, n.PeerAddr, n.ClientAddr})
 		}
 	}
 	return nil
@@ -210,7 +215,7 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 func (r *Recovery) forgotten(found shard.GroupState) error {
 	own := r.folder.Identity()
 	for _, m := range found.Members {
-		named := slices.ContainsFunc(r.Lost, func(n RecoveryNode) bool { return n.ID == string(m.ID) })
+		named := slices.ContainsFunc(r.Lost, func(n Node) bool { return n.ID == string(m.ID) })
 		if own.Recovering && m.Voter && !named && slices.Contains(own.Lost, meta.NodeID(m.ID)) {
 			return fmt.Errorf("the recovery of this folder was begun without %s, too; name all that were lost then", m.ID)
 		}
@@ -219,10 +224,10 @@ func (r *Recovery) forgotten(found shard.GroupState) error {
 }
 
 // judge tells whether a group can go on by itself.
-func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
-	g := RecoveryGroup{Name: member.GroupName(id), LastIndex: found.LastIndex, LastTerm: found.LastTerm, id: id}
+func (r *Recovery) judge(id uint32, found shard.GroupState) Group {
+	g := Group{Name: member.GroupName(id), LastIndex: found.LastIndex, LastTerm: found.LastTerm, id: id}
 	for _, m := range found.Members {
-		gone := slices.ContainsFunc(r.Lost, func(n RecoveryNode) bool { return n.ID == string(m.ID) })
+		gone := slices.ContainsFunc(r.Lost, func(n Node) bool { return n.ID == string(m.ID) })
 		if m.Voter {
 			g.Voters++
 			if gone {
@@ -246,8 +251,8 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) RecoveryGroup {
 }
 
 // Stuck are the groups that need it.
-func (r *Recovery) Stuck() []*RecoveryGroup {
-	var stuck []*RecoveryGroup
+func (r *Recovery) Stuck() []*Group {
+	var stuck []*Group
 	for i := range r.Groups {
 		if r.Groups[i].Stuck {
 			stuck = append(stuck, &r.Groups[i])
@@ -289,7 +294,7 @@ func (r *Recovery) failure() error {
 	return nil
 }
 
-func (r *Recovery) recover(g *RecoveryGroup, lost []meta.NodeID) error {
+func (r *Recovery) recover(g *Group, lost []meta.NodeID) error {
 	cfg := r.groupConfig(g.id)
 	if g.id == meta.GroupID {
 		machine := meta.NewMachine()
@@ -350,7 +355,7 @@ func (r *Recovery) Warnings() []string {
 	return said
 }
 
-func namesOf(nodes []RecoveryNode) []string {
+func namesOf(nodes []Node) []string {
 	var names []string
 	for _, n := range nodes {
 		names = append(names, n.Name)

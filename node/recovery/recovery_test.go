@@ -1,4 +1,4 @@
-package node
+package recovery
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 func votersAfter(own string, lost []string, members []shard.Member) (voters []string) {
 	r := Recovery{Node: own}
 	for _, id := range lost {
-		r.Lost = append(r.Lost, RecoveryNode{ID: id})
+		r.Lost = append(r.Lost, Node{ID: id})
 	}
 	g := r.judge(meta.GroupID, shard.GroupState{Members: members})
 	for _, m := range g.members {
@@ -115,7 +115,7 @@ func TestARecoveryReadsTheLogAsTheReplicasDid(t *testing.T) {
 // who could vote. It cannot be recovered, and must not keep the folder's other groups from
 // that.
 func TestAReplicaThatNobodyHasFilledIsNotStuck(t *testing.T) {
-	r := Recovery{Node: "n4", Lost: []RecoveryNode{{ID: "n1"}}}
+	r := Recovery{Node: "n4", Lost: []Node{{ID: "n1"}}}
 	if g := r.judge(0, shard.GroupState{}); g.Stuck {
 		t.Errorf("%+v", g)
 	}
@@ -136,11 +136,11 @@ func TestARecoveryThatHasBegunForgetsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	group := shard.GroupState{Members: []shard.Member{{ID: "n1", Voter: true}, {ID: "n2", Voter: true}, {ID: "n3", Voter: true}}}
-	r := &Recovery{folder: folder, Lost: []RecoveryNode{{ID: "n2"}}}
+	r := &Recovery{folder: folder, Lost: []Node{{ID: "n2"}}}
 	if r.forgotten(group) == nil {
 		t.Error("n3 is not named, and nobody misses it")
 	}
-	r.Lost = append(r.Lost, RecoveryNode{ID: "n3"})
+	r.Lost = append(r.Lost, Node{ID: "n3"})
 	if err := r.forgotten(group); err != nil {
 		t.Error(err)
 	}

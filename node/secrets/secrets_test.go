@@ -1,8 +1,7 @@
-package node
+package secrets
 
 import (
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/secret"
 	"lockstep/node/config"
-	"lockstep/node/member"
 )
 
 // loaded is a configuration of flags.
@@ -30,14 +28,17 @@ const (
 	secretB = "the-second-secret-of-these-tests"
 )
 
-// withSecrets is a node that has found its secrets, and its folder.
-func withSecrets(t *testing.T, dir string, args ...string) *Node {
+// opened are the secrets of a node with this folder.
+func opened(t *testing.T, dir string, args ...string) *Secrets {
 	t.Helper()
-	n := &Node{Member: &member.Member{}, cfg: loaded(t, append([]string{"--dir", dir}, args...)...), log: slog.New(slog.DiscardHandler), ctx: t.Context()}
-	if err := n.openSecrets(t.Context()); err != nil {
+	sc, err := Open(Facts{
+		Config: loaded(t, append([]string{"--dir", dir}, args...)...), Log: slog.New(slog.DiscardHandler), Ctx: t.Context(),
+		Go: func(do func()) bool { go do(); return true },
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return sc
 }
 
 // TestWhereASecretIsFrom: of all places that have one, the nearest to the operator.
@@ -55,7 +56,7 @@ func TestWhereASecretIsFrom(t *testing.T) {
 		name   string
 		args   []string
 		folder string
-		from   secretSource
+		from   origin
 		known  int
 		err    string
 	}{
@@ -78,7 +79,7 @@ func TestWhereASecretIsFrom(t *testing.T) {
 			write(filepath.Join(home, identity.SecretFile), row.folder)
 		}
 		args := append([]string{"--dir", home}, row.args...)
-		list, from, err := findSecrets(loaded(t, args...).Current())
+		list, from, err := find(loaded(t, args...).Current())
 		if row.err != "" {
 			if err == nil || !strings.Contains(err.Error(), row.err) || strings.Contains(err.Error(), secretA) {
 				t.Errorf("%s: %v", row.name, err)
@@ -86,7 +87,7 @@ func TestWhereASecretIsFrom(t *testing.T) {
 			continue
 		}
 		if from == fromPassword {
-			list = withSecrets(t, home, row.args...).secrets.Known()
+			list = opened(t, home, row.args...).Known()
 		}
 		if err != nil || from != row.from || len(list) != row.known {
 			t.Errorf("%s: %d from %q, %v", row.name, len(list), from, err)
@@ -105,51 +106,27 @@ func TestAMachineIsReachedByWhatItListensTo(t *testing.T) {
 	}
 }
 
-// TestThePageIsForThisMachine while protected-mode is on and there is no password;
-// probes are for all.
-func TestThePageIsForThisMachine(t *testing.T) {
-	for _, row := range []struct {
-		args []string
-		from string
-		code int
-	}{
-		{nil, "127.0.0.1:9", 200}, {nil, "[::1]:9", 200}, {nil, "[::ffff:127.0.0.1]:9", 200}, {nil, "192.0.2.1:9", 403}, {nil, "somewhere", 403},
-		{[]string{"--protected-mode", "no"}, "192.0.2.1:9", 200},
-		{[]string{"--requirepass", "sesame"}, "192.0.2.1:9", 200},
-	} {
-		n := withSecrets(t, t.TempDir(), append(row.args, "--admin-pprof", "yes")...)
-		for path, code := range map[string]int{"/debug/pprof/cmdline": row.code, "/livez": 200} {
-			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
-			r.RemoteAddr = row.from
-			n.adminHandler().ServeHTTP(w, r)
-			if w.Code != code {
-				t.Errorf("%v: %s from %s is %d, want %d", row.args, path, row.from, w.Code, code)
-			}
-		}
-	}
-}
-
 // TestHowFarARotationHasCome is told by what all nodes accept.
 func TestHowFarARotationHasCome(t *testing.T) {
-	in := func(prints ...string) secretAnswer { return secretAnswer{Source: fromFolder, Prints: prints} }
+	in := func(prints ...string) response { return response{Source: fromFolder, Prints: prints} }
 	for _, row := range []struct {
 		name string
-		own  secretAnswer
-		told []secretAnswer
+		own  response
+		told []response
 		step rotationStep
 		err  string
 	}{
-		{name: "nothing was begun", own: in("a"), told: []secretAnswer{in("a"), in("a")}, step: rotateBegin},
+		{name: "nothing was begun", own: in("a"), told: []response{in("a"), in("a")}, step: rotateBegin},
 		{name: "alone", own: in("a"), step: rotateBegin},
-		{name: "begun here", own: in("b", "a"), told: []secretAnswer{in("a"), in("b", "a")}, step: rotateSpread},
-		{name: "all have both", own: in("b", "a"), told: []secretAnswer{in("b", "a"), in("b", "a")}, step: rotateSpread},
-		{name: "one is done, and this node is not", own: in("b", "a"), told: []secretAnswer{in("b"), in("b", "a")}, step: rotateSpread},
-		{name: "this node is done, and one is not", own: in("b"), told: []secretAnswer{in("b"), in("b", "a")}, step: rotateFinish},
-		{name: "begun elsewhere", own: in("a"), told: []secretAnswer{in("a"), in("b", "a")}, err: "was begun at another node"},
-		{name: "begun twice", own: in("c", "a"), told: []secretAnswer{in("b", "a")}, err: "was begun at another node"},
-		{name: "another secret", own: in("a"), told: []secretAnswer{in("b")}, err: "accepts another secret"},
-		{name: "a node was told", own: in("a"), told: []secretAnswer{{Source: fromSetting, Prints: []string{"a"}}}, err: "has its secret from cluster-secret"},
-		{name: "this node was told", own: secretAnswer{Source: fromFile, Prints: []string{"a"}}, err: "this node has its secret from cluster-secret-file"},
+		{name: "begun here", own: in("b", "a"), told: []response{in("a"), in("b", "a")}, step: rotateSpread},
+		{name: "all have both", own: in("b", "a"), told: []response{in("b", "a"), in("b", "a")}, step: rotateSpread},
+		{name: "one is done, and this node is not", own: in("b", "a"), told: []response{in("b"), in("b", "a")}, step: rotateSpread},
+		{name: "this node is done, and one is not", own: in("b"), told: []response{in("b"), in("b", "a")}, step: rotateFinish},
+		{name: "begun elsewhere", own: in("a"), told: []response{in("a"), in("b", "a")}, err: "was begun at another node"},
+		{name: "begun twice", own: in("c", "a"), told: []response{in("b", "a")}, err: "was begun at another node"},
+		{name: "another secret", own: in("a"), told: []response{in("b")}, err: "accepts another secret"},
+		{name: "a node was told", own: in("a"), told: []response{{Source: fromSetting, Prints: []string{"a"}}}, err: "has its secret from cluster-secret"},
+		{name: "this node was told", own: response{Source: fromFile, Prints: []string{"a"}}, err: "this node has its secret from cluster-secret-file"},
 	} {
 		var told []memberSecrets
 		for _, a := range row.told {
@@ -176,7 +153,7 @@ func TestSecretsAreReplacedOnlyAsAllExpect(t *testing.T) {
 	if err := secret.WriteFile(filepath.Join(dir, identity.SecretFile), was); err != nil {
 		t.Fatal(err)
 	}
-	sc := withSecrets(t, dir).secrets
+	sc := opened(t, dir)
 	for _, row := range []struct{ name, was, to, err string }{
 		{"not what it was", "other", secretB + " " + secretA, "other secrets meanwhile"},
 		{"nothing in common", was[0].Print(), secretB, "none of the secrets is in force"},

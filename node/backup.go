@@ -14,6 +14,7 @@ import (
 	"lockstep/engine/rdb"
 	"lockstep/node/config"
 	"lockstep/node/process"
+	"lockstep/node/users"
 	"lockstep/proto/client"
 )
 
@@ -66,7 +67,7 @@ func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
 // usersText is an ACL file of the cluster's users.
 func usersText(v *meta.View) []byte {
 	text := []byte{}
-	for _, r := range recordsOf(v) {
+	for _, r := range users.Records(v) {
 		text = append(append(text, r.Line()...), '\n')
 	}
 	return text

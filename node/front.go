@@ -194,7 +194,7 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	if err := c.n.cfg.CheckSet(list); err != nil {
 		return err
 	}
-	if err := c.n.users.setPassword(list); err != nil {
+	if err := c.n.users.SetPassword(list); err != nil {
 		return err
 	}
 	err := c.n.cfg.Set(list)

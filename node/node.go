@@ -37,6 +37,7 @@ import (
 	"lockstep/node/member"
 	"lockstep/node/process"
 	"lockstep/node/secrets"
+	"lockstep/node/users"
 	"lockstep/proto/client"
 	"lockstep/proto/tracking"
 )
@@ -88,7 +89,7 @@ type Node struct {
 	// scrapes bounds the pages of metrics under way.
 	scrapes scrapes
 	front   *front
-	users   *users
+	users   *users.Users
 	// stats are the counters of commands and of what took long.
 	stats *client.Stats
 	// registry knows this node's clients; witness is told what scripts do here.
@@ -348,6 +349,21 @@ func (n *Node) openSecrets(context.Context) (err error) {
 	})
 	n.rotation = &secrets.Rotation{Secrets: n.secrets, Member: n.Member}
 	return err
+}
+
+// foundUsers begins to go by the cluster's users, and brings those of the settings into a cluster that
+// has none. Clients are not served before.
+func (n *Node) foundUsers(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	n.users, err = users.Open(ctx, users.Facts{
+		Config: n.cfg, Log: n.log, Member: n.Member, Clients: n.registry, Go: n.background.run, Ctx: n.ctx,
+	})
+	if err != nil {
+		return err
+	}
+	n.secrets.UseUsers(n.users.Users)
+	return n.users.Found(ctx)
 }
 
 // sayWhatIsLeft warns of data that a new node would seem to begin with, and does

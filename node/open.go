@@ -30,6 +30,7 @@ import (
 	"lockstep/node/member"
 	"lockstep/node/process"
 	"lockstep/node/secrets"
+	"lockstep/node/users"
 	"lockstep/proto/client"
 )
 
@@ -199,7 +200,7 @@ func (n *Node) openMeta(context.Context) error {
 		return err
 	}
 	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
-	n.Courier.Handle(verbUsers, n.serveUsers)
+	n.Courier.Handle(users.Verb, users.Serve(n.Member))
 	n.Machine.OnChange(func(*meta.View) { n.clocks.Kick() })
 	n.background.run(func() { n.clocks.Run(n.ctx) })
 	n.background.run(n.watchClock)

@@ -1,4 +1,4 @@
-package node
+package users
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type keptUsers struct {
 // remember begins with the users of the file. Where there is none, this node
 // never had any: then it asks the meta group, and does not go on without an
 // answer.
-func (u *users) remember(ctx context.Context) error {
-	data, err := os.ReadFile(filepath.Join(u.n.Folder.Dir(), usersFile))
+func (u *Users) remember(ctx context.Context) error {
+	data, err := os.ReadFile(filepath.Join(u.Member.Folder.Dir(), usersFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return u.ask(ctx)
 	}
@@ -41,15 +41,15 @@ func (u *users) remember(ctx context.Context) error {
 		return fmt.Errorf("%s, which holds the cluster's users, cannot be read: %w; without the file the node asks the others", usersFile, err)
 	}
 	view := &meta.View{Users: kept.Users, UserChanges: kept.Changes}
-	u.now.Store(&usersAt{records: recordsOf(view), changes: kept.Changes, pass: "\x00"})
+	u.now.Store(&usersAt{records: Records(view), changes: kept.Changes, pass: "\x00"})
 	u.Users()
 	return nil
 }
 
 // ask waits until this node has seen every user that the meta group had when it
 // asked: an entry that changes nothing comes after theirs.
-func (u *users) ask(ctx context.Context) error {
-	if _, err := u.n.Meta.Do(ctx, &meta.ChangeUsers{First: true}); err != nil {
+func (u *Users) ask(ctx context.Context) error {
+	if _, err := u.Member.Meta.Do(ctx, &meta.ChangeUsers{First: true}); err != nil {
 		return fmt.Errorf("the cluster's users could not be asked for: %w", err)
 	}
 	u.Users()
@@ -57,7 +57,7 @@ func (u *users) ask(ctx context.Context) error {
 }
 
 // keep writes the users into the file, if it says something older.
-func (u *users) keep() error {
+func (u *Users) keep() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now.Load()
@@ -72,7 +72,7 @@ func (u *users) keep() error {
 	if err != nil {
 		return err
 	}
-	if err := durable.Replace(filepath.Join(u.n.Folder.Dir(), usersFile), data, 0o600); err != nil {
+	if err := durable.Replace(filepath.Join(u.Member.Folder.Dir(), usersFile), data, 0o600); err != nil {
 		return err
 	}
 	u.kept, u.keptAt = true, now.changes

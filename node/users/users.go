@@ -1,9 +1,16 @@
-package node
+// Package users has the cluster's users as the clients of this node see them.
+//
+// The truth is the meta group's: a change is worked out of the newest records, and is proposed again if
+// another one came between. A node keeps a copy in its data folder, so that it never takes a default
+// user without a password for the cluster's while the meta group's log has not come to it again. A copy
+// that nobody confirms is doubted more and more (doubt.go).
+package users
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,13 +19,32 @@ import (
 
 	"lockstep/cluster/meta"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/proto/acl"
 )
 
-// users are the cluster's users as this node's clients see them: the meta
+// Facts are what the users need of their node.
+type Facts struct {
+	Config *config.Config
+	Log    *slog.Logger
+	Member *member.Member
+	// Clients are told when the users have changed.
+	Clients Clients
+	// Go does something in a goroutine that ends with Ctx.
+	Go  func(do func()) bool
+	Ctx context.Context
+}
+
+// Clients are this node's clients.
+type Clients interface {
+	// Rejudge has all clients go by these users.
+	Rejudge(users *acl.Users)
+}
+
+// Users are the cluster's users as this node's clients see them: the meta
 // group's records, and for a default user without one the node's requirepass.
-type users struct {
-	n  *Node
+type Users struct {
+	Facts
 	mu sync.Mutex
 	// now was made of the records after changes changes, and of the password pass.
 	now atomic.Pointer[usersAt]
@@ -45,33 +71,34 @@ const (
 	changeUsersWait = 10 * time.Second
 )
 
-func (n *Node) openUsers(ctx context.Context) error {
-	n.users = &users{n: n}
-	n.users.doubter = newDoubter(n.users)
-	if err := n.users.remember(ctx); err != nil {
-		return err
+// Open begins with the users that the data folder has kept, or asks the meta group where it has kept
+// none, and from then on goes by the users of the moment.
+func Open(ctx context.Context, f Facts) (*Users, error) {
+	u := &Users{Facts: f}
+	u.doubter = newDoubter(u)
+	if err := u.remember(ctx); err != nil {
+		return nil, err
 	}
-	n.secrets.UseUsers(n.users.Users)
-	n.Machine.OnChange(func(v *meta.View) {
-		if now := n.users.now.Load(); now == nil || now.changes != v.UserChanges {
-			n.background.run(n.users.rejudge)
+	u.Member.Machine.OnChange(func(v *meta.View) {
+		if now := u.now.Load(); now == nil || now.changes != v.UserChanges {
+			u.Go(u.rejudge)
 		}
 	})
-	n.cfg.OnChange("requirepass", func(*config.Settings) { n.background.run(n.users.rejudge) })
-	n.background.run(func() { n.users.doubter.run(n.ctx) })
-	return nil
+	u.Config.OnChange("requirepass", func(*config.Settings) { u.Go(u.rejudge) })
+	u.Go(func() { u.doubter.run(u.Ctx) })
+	return u, nil
 }
 
 // Users implements client.Access.
-func (u *users) Users() *acl.Users {
-	v, pass, doubt := u.n.Machine.View(), u.n.cfg.Current().RequirePass, acl.Doubt(u.doubt.Load())
+func (u *Users) Users() *acl.Users {
+	v, pass, doubt := u.Member.Machine.View(), u.Config.Current().RequirePass, acl.Doubt(u.doubt.Load())
 	if now := u.now.Load(); now != nil && now.changes >= v.UserChanges && now.pass == pass && now.doubt == doubt {
 		return now.Users
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	doubt = acl.Doubt(u.doubt.Load()) // another may have come while this one waited
-	next := &usersAt{records: recordsOf(v), changes: v.UserChanges, pass: pass, doubt: doubt}
+	next := &usersAt{records: Records(v), changes: v.UserChanges, pass: pass, doubt: doubt}
 	var before *acl.Users
 	if now := u.now.Load(); now != nil {
 		before = now.Users
@@ -88,7 +115,8 @@ func (u *users) Users() *acl.Users {
 	return next.Users
 }
 
-func recordsOf(v *meta.View) []acl.Record {
+// Records are the users of a view, in the form of package acl.
+func Records(v *meta.View) []acl.Record {
 	records := make([]acl.Record, len(v.Users))
 	for i, r := range v.Users {
 		records[i] = acl.Record{Name: string(r.Name), Rules: string(r.Rules), Made: r.Made}
@@ -97,34 +125,34 @@ func recordsOf(v *meta.View) []acl.Record {
 }
 
 // rejudge has the clients of this node go by the users of the moment.
-func (u *users) rejudge() {
+func (u *Users) rejudge() {
 	now := u.Users()
 	if err := u.keep(); err != nil {
-		u.n.log.Error("the users could not be written into the data folder; after a restart this node begins with older ones", "err", err)
+		u.Log.Error("the users could not be written into the data folder; after a restart this node begins with older ones", "err", err)
 	}
-	u.n.registry.Rejudge(now)
+	u.Clients.Rejudge(now)
 }
 
 // ChangeUsers implements client.Access.
-func (u *users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
-	ctx, cancel := context.WithTimeout(u.n.ctx, changeUsersWait)
+func (u *Users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
+	ctx, cancel := context.WithTimeout(u.Ctx, changeUsersWait)
 	defer cancel()
 	for range changeUsersMax {
-		v := u.n.Machine.View()
-		change, err := work(acl.NewUsers(recordsOf(v), u.n.cfg.Current().RequirePass, u.Users()))
+		v := u.Member.Machine.View()
+		change, err := work(acl.NewUsers(Records(v), u.Config.Current().RequirePass, u.Users()))
 		if err != nil {
 			return err
 		}
-		result, err := u.n.Meta.Do(ctx, commandOf(change, v.UserChanges))
+		result, err := u.Member.Meta.Do(ctx, commandOf(change, v.UserChanges))
 		if errors.Is(err, meta.ErrStale) {
 			// This node may be behind; then its view moves on by itself.
-			_, _ = u.n.Machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
+			_, _ = u.Member.Machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
 			continue
 		}
 		if err != nil {
 			return textOfUsers(err)
 		}
-		if !result.Changed && len(change.Delete) == 0 && u.n.Machine.View().UserChanges != v.UserChanges {
+		if !result.Changed && len(change.Delete) == 0 && u.Member.Machine.View().UserChanges != v.UserChanges {
 			continue // there was nothing to change in users of the past
 		}
 		u.rejudge()
@@ -154,9 +182,9 @@ func textOfUsers(err error) error {
 	return fmt.Errorf("INDETERMINATE the users may have been changed: %w", err)
 }
 
-// setPassword gives the default user the password of CONFIG SET requirepass:
+// SetPassword gives the default user the password of CONFIG SET requirepass:
 // there is one truth, the cluster's.
-func (u *users) setPassword(pairs []config.Pair) error {
+func (u *Users) SetPassword(pairs []config.Pair) error {
 	i := slices.IndexFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "requirepass") })
 	if i < 0 {
 		return nil
@@ -171,26 +199,21 @@ func (u *users) setPassword(pairs []config.Pair) error {
 	})
 }
 
-// foundUsers brings the users of the ACL file or of the configuration into a
+// Found brings the users of the ACL file or of the configuration into a
 // cluster that has none yet. Clients are not served before.
-func (n *Node) foundUsers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := n.openUsers(ctx); err != nil {
-		return err
-	}
-	s := n.cfg.Current()
+func (u *Users) Found(ctx context.Context) error {
+	s := u.Config.Current()
 	if s.ACLFile == "" && len(s.Users) == 0 {
 		return nil
 	}
-	// Who has kept users needs no quorum to know that there are some.
-	if n.users.now.Load().changes == 0 {
-		if _, err := n.Machine.Wait(ctx, (*meta.View).Created); err != nil {
+	// A node that has kept users needs no quorum to know that there are some.
+	if u.now.Load().changes == 0 {
+		if _, err := u.Member.Machine.Wait(ctx, (*meta.View).Created); err != nil {
 			return fmt.Errorf("the cluster's users could not be looked at: %w", err)
 		}
 	}
-	if n.users.Users(); n.users.now.Load().changes > 0 {
-		n.log.Info("the cluster has users already; those of the file or the configuration are not read")
+	if u.Users(); u.now.Load().changes > 0 {
+		u.Log.Info("the cluster has users already; those of the file or the configuration are not read")
 		return nil
 	}
 	opt := acl.Options{AllChannels: s.ACLPubSubDefault == config.HearAll}
@@ -206,9 +229,9 @@ func (n *Node) foundUsers(ctx context.Context) error {
 	}
 	c := commandOf(acl.Change{Set: records}, 0)
 	c.First = true
-	if _, err := n.Meta.Do(ctx, c); err != nil {
+	if _, err := u.Member.Meta.Do(ctx, c); err != nil {
 		return fmt.Errorf("the users of the file or the configuration could not be brought into the cluster: %w", err)
 	}
-	n.log.Info("the cluster has users", "number", len(records))
+	u.Log.Info("the cluster has users", "number", len(records))
 	return nil
 }

@@ -1,4 +1,4 @@
-package node
+package users
 
 import (
 	"context"
@@ -8,8 +8,10 @@ import (
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
+	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/raftio"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/proto/acl"
 )
 
@@ -18,21 +20,23 @@ import (
 // every few seconds whether its copy is the newest, and refuses more and more while it has
 // no answer: docs/decisions/0012-users-that-nobody-confirms.md.
 
-// verbUsers asks the meta group's leader how often the users have changed.
-const verbUsers = "users.changes"
+// Verb asks the meta group's leader how often the users have changed.
+const Verb = "users.changes"
 
-// serveUsers answers verbUsers.
-func (n *Node) serveUsers(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
-	if err := membership.NewReplica(n.MetaGroup).Confirm(ctx); err != nil {
-		return nil, err
+// Serve answers Verb for the meta group's leader.
+func Serve(m *member.Member) courier.Handler {
+	return func(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
+		if err := membership.NewReplica(m.MetaGroup).Confirm(ctx); err != nil {
+			return nil, err
+		}
+		return json.Marshal(m.Machine.View().UserChanges)
 	}
-	return json.Marshal(n.Machine.View().UserChanges)
 }
 
 // confirm returns nil when this node has all changes of users that were made before the
 // call.
-func (u *users) confirm(ctx context.Context) error {
-	body, err := u.n.Courier.Do(ctx, meta.GroupID, verbUsers, nil)
+func (u *Users) confirm(ctx context.Context) error {
+	body, err := u.Member.Courier.Do(ctx, meta.GroupID, Verb, nil)
 	if err != nil {
 		return err
 	}
@@ -40,12 +44,12 @@ func (u *users) confirm(ctx context.Context) error {
 	if err := json.Unmarshal(body, &changes); err != nil {
 		return err
 	}
-	_, err = u.n.Machine.Wait(ctx, func(v *meta.View) bool { return v.UserChanges >= changes })
+	_, err = u.Member.Machine.Wait(ctx, func(v *meta.View) bool { return v.UserChanges >= changes })
 	return err
 }
 
 // cast has the clients judged by users in another doubt.
-func (u *users) cast(d acl.Doubt) {
+func (u *Users) cast(d acl.Doubt) {
 	before := u.Users().Doubt()
 	u.doubt.Store(uint32(d))
 	u.rejudge()
@@ -55,11 +59,11 @@ func (u *users) cast(d acl.Doubt) {
 	}
 	switch now {
 	case acl.NoDoubt:
-		u.n.log.Info("the cluster has confirmed the users")
+		u.Log.Info("the cluster has confirmed the users")
 	case acl.DoubtAdmin:
-		u.n.log.Warn("nobody has confirmed the users for acl-stale-admin-ms; commands of @admin are refused")
+		u.Log.Warn("nobody has confirmed the users for acl-stale-admin-ms; commands of @admin are refused")
 	case acl.DoubtAll:
-		u.n.log.Warn("nobody has confirmed the users for acl-stale-ms; clients are refused")
+		u.Log.Warn("nobody has confirmed the users for acl-stale-ms; clients are refused")
 	}
 }
 
@@ -111,23 +115,17 @@ type doubter struct {
 }
 
 // newDoubter takes the users for confirmed at this moment.
-func newDoubter(u *users) *doubter {
+func newDoubter(u *Users) *doubter {
 	d := &doubter{
-		now: raftio.Now, bounds: func() doubtBounds { return doubtBoundsOf(u.n.cfg.Current()) },
+		now: raftio.Now, bounds: func() doubtBounds { return doubtBoundsOf(u.Config.Current()) },
 		confirm: u.confirm, cast: u.cast,
 	}
 	d.confirmed.Store(int64(d.now()))
 	return d
 }
 
-// usersUnconfirmedSeconds is 0 while the node starts.
-func (l *look) usersUnconfirmedSeconds() float64 {
-	u := l.n.users
-	if u == nil {
-		return 0
-	}
-	return u.doubter.age().Seconds()
-}
+// Unconfirmed is for how long nobody has confirmed the users.
+func (u *Users) Unconfirmed() time.Duration { return u.doubter.age() }
 
 // age is for how long nobody has confirmed the users.
 func (d *doubter) age() time.Duration { return d.now() - time.Duration(d.confirmed.Load()) }

@@ -13,6 +13,7 @@ import (
 	"lockstep/cluster/caught"
 	"lockstep/node/config"
 	"lockstep/node/member"
+	"lockstep/node/relay"
 	"lockstep/node/secrets"
 	"lockstep/proto/client"
 )
@@ -20,10 +21,10 @@ import (
 // FuzzPeer: whatever another node sends of messages, of what scripts did, and of backups, is
 // answered or left out.
 func FuzzPeer(f *testing.F) {
-	f.Add(kindPublish, []byte("\x00\x02chmessage"))
-	f.Add(kindPublish, []byte("\x09\x01cm"))
-	f.Add(kindNotices, []byte("\x06\x01\x04\x00\x00\x00\x00"))
-	f.Add(kindNotices, []byte("\x03\x00ab\x02\x00c"))
+	f.Add(relay.KindPublish, []byte("\x00\x02chmessage"))
+	f.Add(relay.KindPublish, []byte("\x09\x01cm"))
+	f.Add(relay.KindNotices, []byte("\x06\x01\x04\x00\x00\x00\x00"))
+	f.Add(relay.KindNotices, []byte("\x03\x00ab\x02\x00c"))
 	f.Add(kindBackup, []byte{backupOpen, 0, 0, 0, 0})
 	f.Add(kindBackup, []byte{backupNext, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(kindSight, []byte("-1"))
@@ -31,14 +32,14 @@ func FuzzPeer(f *testing.F) {
 		n := &Node{Member: &member.Member{}, log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
 		n.ctx, n.stop = context.WithCancel(context.Background())
 		defer n.stop()
-		n.messages, n.notices, n.witness = newMessages(n), newNotices(n), n.newWitness()
+		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness()
 		answers := 0
 		reply := func([]byte) { answers++ }
 		switch kind {
-		case kindPublish:
-			n.messages.serve(payload, reply)
-		case kindNotices:
-			n.notices.serve(payload)
+		case relay.KindPublish:
+			n.messages.Serve(payload, reply)
+		case relay.KindNotices:
+			n.notices.Serve(payload)
 			reply(nil)
 		case kindBackup:
 			n.serveBackup(payload, reply)

@@ -167,8 +167,8 @@ var clientMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_tracking_clients", Kind: metrics.Gauge, Help: "Clients that are told when what they cache changes."}, "INFO clients", one(func(l *look) int { return l.n.tracking.Counts().Clients })},
 	{metrics.Desc{Name: "lockstep_tracking_keys", Kind: metrics.Gauge, Help: "Keys that they are told of."}, "INFO stats", one(func(l *look) int { return l.n.tracking.Counts().Keys })},
 	{metrics.Desc{Name: "lockstep_pubsub_clients", Kind: metrics.Gauge, Help: "Clients with subscriptions."}, "INFO clients", one(func(l *look) int { return l.buffers.Listening })},
-	{metrics.Desc{Name: "lockstep_pubsub_shard_channels", Kind: metrics.Gauge, Help: "Shard channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.n.messages.hub.Names(pubsub.Shard)) })},
-	{metrics.Desc{Name: "lockstep_pubsub_dropped_messages_total", Kind: metrics.Counter, Help: "Published messages that did not reach another node."}, "messages", one(func(l *look) uint64 { return l.n.messages.dropped.Load() })},
+	{metrics.Desc{Name: "lockstep_pubsub_shard_channels", Kind: metrics.Gauge, Help: "Shard channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.n.messages.Hub().Names(pubsub.Shard)) })},
+	{metrics.Desc{Name: "lockstep_pubsub_dropped_messages_total", Kind: metrics.Counter, Help: "Published messages that did not reach another node."}, "messages", one(func(l *look) uint64 { return l.n.messages.Dropped() })},
 	{metrics.Desc{Name: "lockstep_peer_links", Kind: metrics.Gauge, Help: "Connections to and from other nodes."}, "the transport", one(func(l *look) int { return len(l.n.Transport.Links()) })},
 	{metrics.Desc{Name: "lockstep_peer_round_trip_seconds", Kind: metrics.Gauge, Labels: []string{"peer"}, Help: "What the last ping to another node took there and back, with what it waited behind; one is sent every three seconds."}, "the transport", readRoundTrips},
 	{metrics.Desc{Name: "lockstep_peer_queued_bytes", Kind: metrics.Gauge, Help: "What waits to be written to them."}, "the transport", one(func(l *look) int {

@@ -36,6 +36,7 @@ import (
 	"lockstep/node/logs"
 	"lockstep/node/member"
 	"lockstep/node/process"
+	"lockstep/node/relay"
 	"lockstep/node/secrets"
 	"lockstep/node/users"
 	"lockstep/proto/client"
@@ -104,15 +105,15 @@ type Node struct {
 	readiness readiness
 
 	// messages carries published messages to and from other nodes.
-	messages *messages
+	messages *relay.Messages
 	// notices tells other nodes what scripts of their clients do here.
-	notices *notices
+	notices *relay.Notices
 	// probing is held while the disk is timed.
 	probing sync.Mutex
 	// events publishes what commands do to keys.
-	events events
+	events *relay.Events
 	// feeds bring what happens in shards of which this node has no replica.
-	feeds *feeds
+	feeds *relay.Feeds
 	// tracking tells clients of changes of what they cache.
 	tracking *tracking.Table
 

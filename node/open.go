@@ -29,9 +29,11 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/member"
 	"lockstep/node/process"
+	"lockstep/node/relay"
 	"lockstep/node/secrets"
 	"lockstep/node/users"
 	"lockstep/proto/client"
+	"lockstep/proto/pubsub"
 )
 
 // listenPeers opens the peer port. Handlers are set before it serves, for the
@@ -54,14 +56,14 @@ func (n *Node) listenPeers(context.Context) error {
 	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
 	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
 	t.HandleAside(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveBackup(payload, reply) })
-	n.messages = newMessages(n)
-	n.events.init(n)
-	t.Handle(kindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.serve(payload, reply) })
-	n.notices = newNotices(n)
-	t.Handle(kindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.serve(payload); reply(nil) })
+	n.messages = relay.NewMessages(n.Member)
+	n.events = relay.NewEvents(n.messages.Hub(), n.cfg, n.kickFeeds)
+	t.Handle(relay.KindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.Serve(payload, reply) })
+	n.notices = relay.NewNotices(n.Member, n.witness.Hear)
+	t.Handle(relay.KindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.Serve(payload); reply(nil) })
 	t.Handle(feed.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
 		if n.Serving.Load() {
-			n.feeds.serve(payload, reply)
+			n.feeds.Serve(payload, reply)
 		} else {
 			reply(feed.NotReady())
 		}
@@ -260,9 +262,9 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.Started)) }}
 	machine.UseTick = func() uint32 { return n.useTick.Load() }
 	machine.Rest = process.Rest
-	machine.Observer = &n.feeds.shards[group]
+	machine.Observer = n.feeds.Teller(int(group))
 	machine.Witness = n.witness
-	machine.Tracker = &n.feeds.shards[group]
+	machine.Tracker = n.feeds.Teller(int(group))
 	return shard.Config{
 		Group: gcfg, Node: n.Self.Incarnation, Boot: n.Boot,
 		Machine: machine,
@@ -301,7 +303,7 @@ func (n *Node) reconcile(context.Context) error {
 		Learn:    n.LearnLeader,
 		Disprove: n.DisproveLeader,
 		Reboot:   n.beginAnew,
-		Heard:    n.feeds.intake.Heard,
+		Heard:    n.feeds.Intake.Heard,
 		Scripts:  n.KnownScripts,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
@@ -332,7 +334,7 @@ func (n *Node) reconcile(context.Context) error {
 	n.place()
 	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
 	n.background.run(func() { n.replicas.keep(n.ctx) })
-	n.background.run(func() { n.feeds.intake.Run(n.ctx) })
+	n.background.run(func() { n.feeds.Intake.Run(n.ctx) })
 	return nil
 }
 
@@ -420,4 +422,29 @@ func visitor(from transport.Peer) membership.Visitor {
 		v.Member = meta.NodeID(from.NodeID)
 	}
 	return v
+}
+
+// newWitness is told what scripts do that run here for a client.
+func (n *Node) newWitness() *client.ScriptWitness {
+	return &client.ScriptWitness{
+		Stats: n.stats, Registry: n.registry, Logger: n.log,
+		Deliver: func(kind pubsub.Kind, channel, payload []byte) {
+			var later pubsub.Later
+			n.messages.Publish(kind, channel, payload, &later)
+			later.Kick()
+		},
+		Logs: func() (slowerThanUs int64, slowlogLen, aclLogLen int) {
+			s := n.cfg.Current()
+			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
+		},
+		Self: func() uint64 { return n.Self.Incarnation },
+		Tell: func(node uint64, notice []byte) { n.notices.Tell(node, notice) },
+	}
+}
+
+// kickFeeds makes the feeds look at what is wanted.
+func (n *Node) kickFeeds() {
+	if n.Serving.Load() {
+		n.feeds.Intake.Kick()
+	}
 }

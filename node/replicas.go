@@ -15,6 +15,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/cluster/stepper"
 	"lockstep/node/config"
+	"lockstep/node/relay"
 	"lockstep/proto/tracking"
 )
 
@@ -45,7 +46,7 @@ const (
 func (n *Node) openShards(context.Context) error {
 	n.tracking = tracking.New(n.Self.Incarnation, n.cfg.Current().TrackingTableMaxKeys)
 	n.cfg.OnChange("tracking-table-max-keys", func(s *config.Settings) { n.tracking.SetMaxKeys(s.TrackingTableMaxKeys) })
-	n.feeds = newFeeds(n)
+	n.feeds = relay.NewFeeds(relay.Facts{Member: n.Member, Tracking: n.tracking, Events: n.events, Panics: n.panics.peers, Ctx: n.ctx})
 	count := n.ShardCount()
 	n.MakeRoom()
 	n.replicas = &replicas{
@@ -171,9 +172,9 @@ func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 		return left, nil
 	}
 	r.n.Router.Left(int(group))
-	r.n.feeds.source.End(int(group))
-	r.n.feeds.intake.Told(int(group), s.Queued())
-	r.n.feeds.intake.Kick()
+	r.n.feeds.Source.End(int(group))
+	r.n.feeds.Intake.Told(int(group), s.Queued())
+	r.n.feeds.Intake.Kick()
 	r.n.Manager.Load().Release(group)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

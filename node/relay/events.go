@@ -1,4 +1,4 @@
-package node
+package relay
 
 import (
 	"strconv"
@@ -9,11 +9,11 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-// events publishes keyspace events to the clients of this node that listen for
+// Events publishes keyspace events to the clients of this node that listen for
 // them. Every node does so for itself, with what it hears from its own replica
-// of a shard or over a feed from another's (feeds), so events reach each listener
+// of a shard or over a feed from another's (Feeds), so events reach each listener
 // once, wherever the command came from; loading a snapshot gives none.
-type events struct {
+type Events struct {
 	hub *pubsub.Hub
 	// chosen is the config.EventClasses that are published, wanted their
 	// command.EventClass; 0: none.
@@ -26,18 +26,21 @@ const (
 	keyeventChannel = "__keyevent@"
 )
 
-func (e *events) init(n *Node) {
-	e.hub = n.messages.hub
-	e.hub.Watch(func() { n.kickFeeds() }, keyspaceChannel, keyeventChannel)
+// NewEvents publishes on hub what the setting notify-keyspace-events chooses. kick is called when there may be
+// something else to hear.
+func NewEvents(hub *pubsub.Hub, cfg *config.Config, kick func()) *Events {
+	e := &Events{hub: hub}
+	e.hub.Watch(kick, keyspaceChannel, keyeventChannel)
 	choose := func(s *config.Settings) {
 		e.choose(s.NotifyKeyspaceEvents)
-		n.kickFeeds()
+		kick()
 	}
-	n.cfg.OnChange("notify-keyspace-events", choose)
-	choose(n.cfg.Current())
+	cfg.OnChange("notify-keyspace-events", choose)
+	choose(cfg.Current())
+	return e
 }
 
-func (e *events) choose(chosen config.EventClasses) {
+func (e *Events) choose(chosen config.EventClasses) {
 	var wanted command.EventClass
 	if chosen&(config.EventKeyspace|config.EventKeyevent) != 0 {
 		// order does not matter: bits are gathered
@@ -52,7 +55,7 @@ func (e *events) choose(chosen config.EventClasses) {
 }
 
 // listened are the classes of events that somebody on this node listens for.
-func (e *events) listened() command.EventClass {
+func (e *Events) listened() command.EventClass {
 	if !e.hub.Watched() {
 		return 0
 	}
@@ -60,7 +63,7 @@ func (e *events) listened() command.EventClass {
 }
 
 // Wants tells whether Event has use for an event of one of the classes now.
-func (e *events) Wants(classes command.EventClass) bool { return e.listened()&classes != 0 }
+func (e *Events) Wants(classes command.EventClass) bool { return e.listened()&classes != 0 }
 
 // letters are the classes as notify-keyspace-events chooses them.
 var letters = map[command.EventClass]config.EventClasses{
@@ -71,7 +74,7 @@ var letters = map[command.EventClass]config.EventClasses{
 }
 
 // Event publishes an event, if somebody listens.
-func (e *events) Event(class command.EventClass, event string, db int, key []byte) {
+func (e *Events) Event(class command.EventClass, event string, db int, key []byte) {
 	if !e.Wants(class) {
 		return
 	}

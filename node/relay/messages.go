@@ -1,4 +1,4 @@
-package node
+package relay
 
 import (
 	"bytes"
@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
+	"lockstep/node/member"
 	"lockstep/proto/pubsub"
 )
 
-// kindPublish carries a published message between nodes: kind u8, length of the
+// KindPublish carries a published message between nodes: kind u8, length of the
 // channel uv, channel, payload. Answer: number of receivers, uv.
-const kindPublish uint8 = 33
+const KindPublish uint8 = 33
 
 // receiversWait is how long PUBLISH waits for other nodes to count their
 // receivers. Only the count depends on it, not whether they get the message.
 const receiversWait = time.Second
 
-// messages brings published messages to the subscribers of all nodes. The
+// Messages brings published messages to the subscribers of all nodes. The
 // connection to a peer keeps order, so messages of one publisher arrive in the
 // order they were published. A node that cannot be reached misses them, as a
 // client that is not connected does.
-type messages struct {
-	n   *Node
-	hub *pubsub.Hub
+type Messages struct {
+	Member *member.Member
+	hub    *pubsub.Hub
 	// silent holds the peers, by address, that did not answer last time: they
 	// are sent messages, and not waited for.
 	silent sync.Map
@@ -42,7 +43,7 @@ type otherNodes struct {
 }
 
 // othersOf are the addresses of the nodes of a view but self.
-func (m *messages) othersOf(view *meta.View, self meta.NodeID) []string {
+func (m *Messages) othersOf(view *meta.View, self meta.NodeID) []string {
 	if kept := m.others.Load(); kept != nil && kept.view == view {
 		return kept.addrs
 	}
@@ -62,14 +63,18 @@ func (m *messages) othersOf(view *meta.View, self meta.NodeID) []string {
 	return o.addrs
 }
 
-func newMessages(n *Node) *messages { return &messages{n: n, hub: pubsub.New()} }
+// NewMessages relays to the other nodes of a cluster; nobody has subscribed yet.
+func NewMessages(m *member.Member) *Messages { return &Messages{Member: m, hub: pubsub.New()} }
+
+// Dropped counts the messages that did not reach another node.
+func (m *Messages) Dropped() uint64 { return m.dropped.Load() }
 
 // Hub implements client.Channels.
-func (m *messages) Hub() *pubsub.Hub { return m.hub }
+func (m *Messages) Hub() *pubsub.Hub { return m.hub }
 
 // Publish implements client.Channels.
-func (m *messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) (receivers func() int) {
-	peers := m.othersOf(m.n.Machine.View(), m.n.Self.ID())
+func (m *Messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) (receivers func() int) {
+	peers := m.othersOf(m.Member.Machine.View(), m.Member.Self.ID())
 	count := &receiverCount{begun: time.Now(), done: make(chan struct{})}
 	count.open.Store(1)
 	if len(peers) > 0 {
@@ -85,13 +90,13 @@ func (m *messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pub
 	return count.wait
 }
 
-func (m *messages) send(addr string, b []byte, count *receiverCount) {
+func (m *Messages) send(addr string, b []byte, count *receiverCount) {
 	_, silent := m.silent.Load(addr)
 	if !silent {
 		count.open.Add(1)
 	}
 	begun := time.Now()
-	m.n.Transport.Go(addr, kindPublish, b, func(answer []byte, err error) {
+	m.Member.Transport.Go(addr, KindPublish, b, func(answer []byte, err error) {
 		switch {
 		case err != nil:
 			m.dropped.Add(1)
@@ -110,9 +115,9 @@ func (m *messages) send(addr string, b []byte, count *receiverCount) {
 	})
 }
 
-// serve hands out a message from another node. What is no message reaches nobody. It
+// Serve hands out a message from another node. What is no message reaches nobody. It
 // does not block.
-func (m *messages) serve(payload []byte, reply func([]byte)) {
+func (m *Messages) Serve(payload []byte, reply func([]byte)) {
 	n := 0
 	if kind, channel, message, ok := readMessage(payload); ok {
 		n = m.hub.Publish(kind, string(channel), message)
@@ -120,7 +125,7 @@ func (m *messages) serve(payload []byte, reply func([]byte)) {
 	reply(binary.AppendUvarint(nil, uint64(n)))
 }
 
-// readMessage takes a kindPublish request apart; false: it is no message.
+// readMessage takes a KindPublish request apart; false: it is no message.
 func readMessage(payload []byte) (kind pubsub.Kind, channel, message []byte, ok bool) {
 	if len(payload) < 2 || !pubsub.Kind(payload[0]).Publishable() {
 		return 0, nil, nil, false

@@ -1,4 +1,4 @@
-package node
+package relay
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func (*inbox) Kick() {}
 
 // Events are wanted when a class and a channel are chosen and somebody listens.
 func TestWantedEvents(t *testing.T) {
-	e := &events{hub: pubsub.New()}
+	e := &Events{hub: pubsub.New()}
 	e.hub.Watch(func() {}, keyspaceChannel, keyeventChannel)
 	in := &inbox{}
 	const expired, new = command.EventExpired, command.EventNew

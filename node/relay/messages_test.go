@@ -1,4 +1,4 @@
-package node
+package relay
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // Of a node that did not answer nothing is remembered once it is not in the view.
 func TestSilentNodesAreForgottenWithTheirView(t *testing.T) {
-	m := &messages{}
+	m := &Messages{}
 	for _, addr := range []string{"host-b:1", "host-c:1"} {
 		m.silent.Store(addr, true)
 	}
@@ -27,7 +27,7 @@ func TestSilentNodesAreForgottenWithTheirView(t *testing.T) {
 
 // The list of other nodes is made once for each view, and is right for each.
 func TestOtherNodesAreListedOncePerView(t *testing.T) {
-	m := &messages{}
+	m := &Messages{}
 	one := &meta.View{Nodes: []meta.Node{{ID: "a", PeerAddr: "host-a:1"}, {ID: "b", PeerAddr: "host-b:1"}, {ID: "c", PeerAddr: "host-c:1", State: meta.Leaving}}}
 	two := &meta.View{Nodes: []meta.Node{{ID: "a", PeerAddr: "host-a:1"}, {ID: "b", PeerAddr: "elsewhere:1"}}}
 	for view, want := range map[*meta.View][]string{one: {"host-b:1", "host-c:1"}, two: {"elsewhere:1"}, {}: nil} {
@@ -60,11 +60,11 @@ func TestAPipelineOfMessagesWaitsOnceForASilentNode(t *testing.T) {
 // any; beyond the kinds there are it once named a counter out of range, and ended the
 // process.
 func TestAMessageOfNoKindReachesNobody(t *testing.T) {
-	m := newMessages(nil)
+	m := NewMessages(nil)
 	for kind := range 256 {
 		for _, rest := range []string{"", "\x01cm", "\x00", "\x05c", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01c"} {
 			var answer []byte
-			m.serve(append([]byte{byte(kind)}, rest...), func(b []byte) { answer = b })
+			m.Serve(append([]byte{byte(kind)}, rest...), func(b []byte) { answer = b })
 			if string(answer) != "\x00" {
 				t.Errorf("kind %d, %q: the answer is %q", kind, rest, answer)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/caught"
+	"lockstep/node/backup"
 	"lockstep/node/config"
 	"lockstep/node/member"
 	"lockstep/node/relay"
@@ -25,14 +26,15 @@ func FuzzPeer(f *testing.F) {
 	f.Add(relay.KindPublish, []byte("\x09\x01cm"))
 	f.Add(relay.KindNotices, []byte("\x06\x01\x04\x00\x00\x00\x00"))
 	f.Add(relay.KindNotices, []byte("\x03\x00ab\x02\x00c"))
-	f.Add(kindBackup, []byte{backupOpen, 0, 0, 0, 0})
-	f.Add(kindBackup, []byte{backupNext, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(backup.Kind, []byte{0, 0, 0, 0, 0})
+	f.Add(backup.Kind, []byte{1, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(kindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		n := &Node{Member: &member.Member{}, log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
 		n.ctx, n.stop = context.WithCancel(context.Background())
 		defer n.stop()
 		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness()
+		n.backups = backup.New(backup.Facts{Member: n.Member, Ctx: n.ctx})
 		answers := 0
 		reply := func([]byte) { answers++ }
 		switch kind {
@@ -41,8 +43,8 @@ func FuzzPeer(f *testing.F) {
 		case relay.KindNotices:
 			n.notices.Serve(payload)
 			reply(nil)
-		case kindBackup:
-			n.serveBackup(payload, reply)
+		case backup.Kind:
+			n.backups.Serve(payload, reply)
 		case kindSight:
 			n.serveSight(payload, reply)
 		default:

@@ -32,6 +32,7 @@ import (
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
+	"lockstep/node/backup"
 	"lockstep/node/config"
 	"lockstep/node/logs"
 	"lockstep/node/member"
@@ -71,7 +72,7 @@ type Node struct {
 	lastSnapshot atomic.Int64
 	// saves tells of SAVE and BGSAVE.
 	saves   saves
-	backups backupParts
+	backups *backup.Backups
 	// version is the cluster's that the shards were told of.
 	version atomic.Int64
 	// settling is held while the meta group's settings are put into force; settled is
@@ -143,6 +144,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 	n.witness = n.newWitness()
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.gone, n.depart = context.WithCancel(context.Background())
+	n.backups = backup.New(backup.Facts{Member: n.Member, Log: n.log, Go: n.background.run, Ctx: n.ctx})
 	n.lastSnapshot.Store(n.Started.Unix())
 	n.readiness.init(n)
 	cfg.CheckWith(n.checkSet)

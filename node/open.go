@@ -26,6 +26,7 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
+	"lockstep/node/backup"
 	"lockstep/node/config"
 	"lockstep/node/member"
 	"lockstep/node/process"
@@ -55,7 +56,7 @@ func (n *Node) listenPeers(context.Context) error {
 	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
 	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
 	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
-	t.HandleAside(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveBackup(payload, reply) })
+	t.HandleAside(backup.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.backups.Serve(payload, reply) })
 	n.messages = relay.NewMessages(n.Member)
 	n.events = relay.NewEvents(n.messages.Hub(), n.cfg, n.kickFeeds)
 	t.Handle(relay.KindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.Serve(payload, reply) })

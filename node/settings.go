@@ -10,6 +10,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
+	"lockstep/node/backup"
 	"lockstep/node/config"
 )
 
@@ -38,7 +39,7 @@ func (n *Node) applySettings(*meta.View) {
 	v := n.Machine.View()
 	pairs := make([]config.Pair, 0, len(v.Settings))
 	for name, value := range v.Settings {
-		if name != lastBackupSetting {
+		if name != backup.LastSetting {
 			pairs = append(pairs, config.Pair{Name: name, Value: value})
 		}
 	}

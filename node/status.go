@@ -11,6 +11,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
+	"lockstep/node/backup"
 	"lockstep/node/process"
 	"lockstep/node/status"
 )
@@ -25,7 +26,7 @@ const statusTimeout = 700 * time.Millisecond
 // Status asks all nodes how they are and judges the whole.
 func (n *Node) Status(ctx context.Context) *status.Cluster {
 	view := n.Machine.View()
-	c := &status.Cluster{ClusterID: n.Self.ClusterID, Shards: n.ShardCount(), Seen: n.Self.Name, Version: view.ClusterVersion, LastBackupMs: lastBackupMs(view)}
+	c := &status.Cluster{ClusterID: n.Self.ClusterID, Shards: n.ShardCount(), Seen: n.Self.Name, Version: view.ClusterVersion, LastBackupMs: backup.LastMs(view)}
 	c.Nodes = make([]status.Node, len(view.Nodes))
 	var wait caught.Group
 	for i, known := range view.Nodes {

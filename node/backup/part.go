@@ -1,4 +1,4 @@
-package node
+package backup
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -15,14 +16,15 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/fsm"
+	"lockstep/node/member"
 	"lockstep/proto/client"
 )
 
-// kindBackup reads one shard of a backup, between nodes: what u8, then shard u32
+// Kind reads one shard of a backup, between nodes: what u8, then shard u32
 // (backupOpen) or the part's id u64. Answer: 0 and, of backupOpen JSON of a
 // client.BackupPart, of backupNext the number of keys written u64 and a piece of
 // the file, empty behind its end; or 1 and an error in words.
-const kindBackup uint8 = 35
+const Kind uint8 = 35
 
 const (
 	backupOpen uint8 = iota
@@ -49,15 +51,28 @@ var (
 	errPartStalled = fmt.Errorf("nobody has read on for %v", backupStallLimit)
 )
 
-// backupParts are the shards that this node writes out for backups now; no shard
-// has more than one.
-type backupParts struct {
-	mu   sync.Mutex
-	open map[uint64]*backupPart
+// Facts are what backups need of their node.
+type Facts struct {
+	Member *member.Member
+	Log    *slog.Logger
+	// Go does something in a goroutine that ends with Ctx; false: the node ends, and nothing begins.
+	Go  func(do func()) bool
+	Ctx context.Context
 }
 
-// backupPart is a cut of a shard that is written out as it is read.
-type backupPart struct {
+// Backups begins backups of the cluster, and has the shards that this node writes out for them now; no
+// shard has more than one.
+type Backups struct {
+	Facts
+	mu   sync.Mutex
+	open map[uint64]*part
+}
+
+// New is ready for backups.
+func New(f Facts) *Backups { return &Backups{Facts: f, open: map[uint64]*part{}} }
+
+// part is a cut of a shard that is written out as it is read.
+type part struct {
 	pipe *io.PipeReader
 	keys atomic.Int64
 	// why is the reason for which it was closed before its end.
@@ -70,15 +85,15 @@ type backupPart struct {
 	pieces int64
 }
 
-// closeFor ends a part before its end; who reads on is told why.
-func (p *backupPart) closeFor(why error) {
+// closeFor ends a part before its end; a client that reads on is told why.
+func (p *part) closeFor(why error) {
 	p.why.CompareAndSwap(nil, &why)
 	_ = p.pipe.CloseWithError(why)
 }
 
-// serveBackup handles a kindBackup request; it may block.
-func (n *Node) serveBackup(payload []byte, reply func([]byte)) {
-	answer, err := n.backupAnswer(payload)
+// Serve handles a Kind request; it may block.
+func (b *Backups) Serve(payload []byte, reply func([]byte)) {
+	answer, err := b.backupAnswer(payload)
 	if err != nil {
 		reply(append([]byte{1}, err.Error()...))
 		return
@@ -86,17 +101,17 @@ func (n *Node) serveBackup(payload []byte, reply func([]byte)) {
 	reply(append([]byte{0}, answer...))
 }
 
-func (n *Node) backupAnswer(payload []byte) ([]byte, error) {
+func (b *Backups) backupAnswer(payload []byte) ([]byte, error) {
 	if len(payload) == 5 && payload[0] == backupOpen {
-		return n.openBackupPart(binary.LittleEndian.Uint32(payload[1:]))
+		return b.openBackupPart(binary.LittleEndian.Uint32(payload[1:]))
 	}
 	if len(payload) != 9 {
 		return nil, errors.New("a request about a backup makes no sense")
 	}
 	id := binary.LittleEndian.Uint64(payload[1:])
-	n.backups.mu.Lock()
-	p := n.backups.open[id]
-	n.backups.mu.Unlock()
+	b.mu.Lock()
+	p := b.open[id]
+	b.mu.Unlock()
 	if p == nil {
 		return nil, errPartUnknown
 	}
@@ -113,13 +128,13 @@ func (n *Node) backupAnswer(payload []byte) ([]byte, error) {
 
 // openBackupPart cuts a shard that this node leads and begins to write it out.
 // The first shard's file holds the functions and scripts, which all shards have.
-func (n *Node) openBackupPart(shard uint32) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(n.ctx, backupBeginTimeout)
+func (b *Backups) openBackupPart(shard uint32) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(b.Ctx, backupBeginTimeout)
 	defer cancel()
-	if !n.Serving.Load() {
+	if !b.Member.Serving.Load() {
 		return nil, errors.New("this node is still starting")
 	}
-	replica := n.Replica(int(shard))
+	replica := b.Member.Replica(int(shard))
 	if replica == nil {
 		return nil, errors.New("this node has no replica of it")
 	}
@@ -128,44 +143,41 @@ func (n *Node) openBackupPart(shard uint32) ([]byte, error) {
 		return nil, err
 	}
 	in, out := io.Pipe()
-	p := &backupPart{pipe: in}
+	p := &part{pipe: in}
 	id := rand.Uint64()>>12 | 1
 	told := client.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.DayMs(), Keys: snapshot.Keys()}
 	p.stall = time.AfterFunc(backupStallLimit, func() { p.closeFor(errPartStalled) })
-	if !n.background.run(func() { n.writeBackupPart(id, p, snapshot, out, shard == 0) }) {
+	if !b.Go(func() { b.writeBackupPart(id, p, snapshot, out, shard == 0) }) {
 		p.stall.Stop()
 		snapshot.Release()
 		return nil, cluster.ErrShuttingDown
 	}
-	n.backups.mu.Lock()
-	if n.backups.open == nil {
-		n.backups.open = map[uint64]*backupPart{}
-	}
-	n.backups.open[id] = p
-	n.backups.mu.Unlock()
+	b.mu.Lock()
+	b.open[id] = p
+	b.mu.Unlock()
 	return json.Marshal(told)
 }
 
-func (n *Node) writeBackupPart(id uint64, p *backupPart, snapshot *fsm.Snapshot, out *io.PipeWriter, programs bool) {
-	stop := context.AfterFunc(n.ctx, func() { p.closeFor(errPartUnknown) })
+func (b *Backups) writeBackupPart(id uint64, p *part, snapshot *fsm.Snapshot, out *io.PipeWriter, programs bool) {
+	stop := context.AfterFunc(b.Ctx, func() { p.closeFor(errPartUnknown) })
 	err := snapshot.PersistKeys(out, programs, func(keys int) { p.keys.Add(int64(keys)) })
 	snapshot.Release()
 	_ = out.CloseWithError(err) // nil: the end
 	stop()
 	if err != nil {
-		n.log.Warn("a shard was not backed up to its end", "err", err)
+		b.Log.Warn("a shard was not backed up to its end", "err", err)
 	}
 	// That it ended, and how, is told for as long.
 	time.AfterFunc(backupStallLimit, func() {
 		p.stall.Stop()
-		n.backups.mu.Lock()
-		delete(n.backups.open, id)
-		n.backups.mu.Unlock()
+		b.mu.Lock()
+		delete(b.open, id)
+		b.mu.Unlock()
 	})
 }
 
 // next is the next piece, with the number of keys written so far before it.
-func (p *backupPart) next() ([]byte, error) {
+func (p *part) next() ([]byte, error) {
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	p.stall.Reset(backupStallLimit)

@@ -1,4 +1,11 @@
-package node
+// Package backup cuts the shards of a cluster for a backup, each where it is led, and hands the cuts out in
+// pieces to the client that asked.
+//
+// The node that a client asked begins the backup at all leaders (backup.go); a leader keeps a cut open while it is
+// read (part.go), and drops it when nobody reads on: what changes meanwhile is kept twice in memory, and the
+// shard's log cannot be cut. Users and settings come from the meta group's view, caught up first. That a backup
+// was read back is noted in the meta group (last.go).
+package backup
 
 import (
 	"context"
@@ -30,38 +37,38 @@ const (
 
 // BackupBegin implements client.Backups: it cuts every shard, each where it is
 // led, and says where to read what.
-func (n *Node) BackupBegin(ctx context.Context) (*client.Backup, error) {
+func (b *Backups) BackupBegin(ctx context.Context) (*client.Backup, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupBeginTimeout)
 	defer cancel()
 	beganMs := time.Now().UnixMilli()
 	// Until now: users and settings that were acknowledged by other nodes are in it.
-	view, err := n.Meta.CatchUp(ctx)
+	view, err := b.Member.Meta.CatchUp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the users and settings could not be had: %w", err)
 	}
-	b := &client.Backup{
-		Cluster: n.Folder.Identity().ClusterID, Version: process.Version, BeganMs: beganMs,
-		Parts: make([]client.BackupPart, n.ShardCount()), Users: usersText(view), Settings: settingsText(view),
+	begun := &client.Backup{
+		Cluster: b.Member.Folder.Identity().ClusterID, Version: process.Version, BeganMs: beganMs,
+		Parts: make([]client.BackupPart, b.Member.ShardCount()), Users: usersText(view), Settings: settingsText(view),
 	}
-	errs := make([]error, len(b.Parts))
+	errs := make([]error, len(begun.Parts))
 	var wait caught.Group
-	for i := range b.Parts {
-		wait.Go(func() { b.Parts[i], errs[i] = n.beginPart(ctx, uint32(i)) })
+	for i := range begun.Parts {
+		wait.Go(func() { begun.Parts[i], errs[i] = b.beginPart(ctx, uint32(i)) })
 	}
 	wait.Wait()
-	b.CutMs = time.Now().UnixMilli()
+	begun.CutMs = time.Now().UnixMilli()
 	for i := range view.Shards {
-		if i < len(b.Parts) {
-			b.Parts[i].FirstSlot, b.Parts[i].LastSlot = int(view.Shards[i].FirstSlot), int(view.Shards[i].LastSlot)
+		if i < len(begun.Parts) {
+			begun.Parts[i].FirstSlot, begun.Parts[i].LastSlot = int(view.Shards[i].FirstSlot), int(view.Shards[i].LastSlot)
 		}
 	}
 	for _, err := range errs {
 		if err != nil {
-			n.backupEndAll(b)
+			b.backupEndAll(begun)
 			return nil, err
 		}
 	}
-	return b, nil
+	return begun, nil
 }
 
 // usersText is an ACL file of the cluster's users.
@@ -85,15 +92,15 @@ func settingsText(v *meta.View) map[string]string {
 }
 
 // beginPart looks for a shard's leader until it has cut the shard.
-func (n *Node) beginPart(ctx context.Context, shard uint32) (client.BackupPart, error) {
+func (b *Backups) beginPart(ctx context.Context, shard uint32) (client.BackupPart, error) {
 	last := errors.New("nobody leads it")
 	for {
 		node, known := meta.NodeID(""), false
-		if l := n.Leader(int(shard)); l.ID != "" {
+		if l := b.Member.Leader(int(shard)); l.ID != "" {
 			node, known = meta.NodeID(l.ID), true
 		}
 		if known {
-			p, err := n.openPart(ctx, node, shard)
+			p, err := b.openPart(ctx, node, shard)
 			if err == nil {
 				return p, nil
 			}
@@ -107,9 +114,9 @@ func (n *Node) beginPart(ctx context.Context, shard uint32) (client.BackupPart, 
 	}
 }
 
-func (n *Node) openPart(ctx context.Context, node meta.NodeID, shard uint32) (client.BackupPart, error) {
+func (b *Backups) openPart(ctx context.Context, node meta.NodeID, shard uint32) (client.BackupPart, error) {
 	var p client.BackupPart
-	answer, err := n.askBackup(ctx, node, binary.LittleEndian.AppendUint32([]byte{backupOpen}, shard))
+	answer, err := b.askBackup(ctx, node, binary.LittleEndian.AppendUint32([]byte{backupOpen}, shard))
 	if err == nil {
 		err = json.Unmarshal(answer, &p)
 	}
@@ -119,21 +126,21 @@ func (n *Node) openPart(ctx context.Context, node meta.NodeID, shard uint32) (cl
 
 // askBackup sends a question about a part to the node that has it, which may be
 // this one.
-func (n *Node) askBackup(ctx context.Context, node meta.NodeID, payload []byte) ([]byte, error) {
+func (b *Backups) askBackup(ctx context.Context, node meta.NodeID, payload []byte) ([]byte, error) {
 	var answer []byte
-	if node == n.Self.ID() {
+	if node == b.Member.Self.ID() {
 		done := make(chan []byte, 1)
-		n.serveBackup(payload, func(b []byte) { done <- b })
+		b.Serve(payload, func(b []byte) { done <- b })
 		answer = <-done
 	} else {
-		known, ok := n.Machine.View().Node(node)
+		known, ok := b.Member.Machine.View().Node(node)
 		if !ok {
 			return nil, fmt.Errorf("no node %s", node)
 		}
 		ctx, cancel := context.WithTimeout(ctx, backupBeginTimeout)
 		defer cancel()
 		var err error
-		if answer, err = n.Transport.Call(ctx, known.PeerAddr, kindBackup, payload); err != nil {
+		if answer, err = b.Member.Transport.Call(ctx, known.PeerAddr, Kind, payload); err != nil {
 			return nil, err
 		}
 	}
@@ -144,8 +151,8 @@ func (n *Node) askBackup(ctx context.Context, node meta.NodeID, payload []byte) 
 }
 
 // BackupNext implements client.Backups.
-func (n *Node) BackupNext(ctx context.Context, node string, id uint64) (chunk []byte, keys int64, err error) {
-	answer, err := n.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupNext}, id))
+func (b *Backups) BackupNext(ctx context.Context, node string, id uint64) (chunk []byte, keys int64, err error) {
+	answer, err := b.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupNext}, id))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -156,38 +163,38 @@ func (n *Node) BackupNext(ctx context.Context, node string, id uint64) (chunk []
 }
 
 // BackupEnd implements client.Backups.
-func (n *Node) BackupEnd(ctx context.Context, node string, id uint64) error {
-	_, err := n.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupEnd}, id))
+func (b *Backups) BackupEnd(ctx context.Context, node string, id uint64) error {
+	_, err := b.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupEnd}, id))
 	return err
 }
 
-func (n *Node) backupEndAll(b *client.Backup) {
-	ctx, cancel := context.WithTimeout(n.ctx, backupStallLimit)
+func (b *Backups) backupEndAll(begun *client.Backup) {
+	ctx, cancel := context.WithTimeout(b.Ctx, backupStallLimit)
 	defer cancel()
-	for _, p := range b.Parts {
+	for _, p := range begun.Parts {
 		if p.ID != 0 {
-			_ = n.BackupEnd(ctx, p.Node, p.ID)
+			_ = b.BackupEnd(ctx, p.Node, p.ID)
 		}
 	}
 }
 
 // BackupStream implements client.Backups: the parts one behind the other, as one
 // file. Those that wait for their turn are kept alive meanwhile.
-func (n *Node) BackupStream(ctx context.Context, b *client.Backup, w io.Writer) error {
+func (b *Backups) BackupStream(ctx context.Context, begun *client.Backup, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer n.backupEndAll(b)
-	go n.touchParts(ctx, b.Parts)
+	defer b.backupEndAll(begun)
+	go b.touchParts(ctx, begun.Parts)
 	join := rdb.NewJoiner(w)
-	for _, p := range b.Parts {
-		if err := join.Add(&partReader{n: n, ctx: ctx, part: p}); err != nil {
+	for _, p := range begun.Parts {
+		if err := join.Add(&partReader{backups: b, ctx: ctx, part: p}); err != nil {
 			return fmt.Errorf("shard %d: %w", p.Shard, err)
 		}
 	}
 	return join.Close()
 }
 
-func (n *Node) touchParts(ctx context.Context, parts []client.BackupPart) {
+func (b *Backups) touchParts(ctx context.Context, parts []client.BackupPart) {
 	t := time.NewTicker(backupTouchEvery)
 	defer t.Stop()
 	for {
@@ -198,18 +205,18 @@ func (n *Node) touchParts(ctx context.Context, parts []client.BackupPart) {
 		}
 		for _, p := range parts {
 			// One that was read to its end is not known any more.
-			_, _ = n.askBackup(ctx, meta.NodeID(p.Node), binary.LittleEndian.AppendUint64([]byte{backupTouch}, p.ID))
+			_, _ = b.askBackup(ctx, meta.NodeID(p.Node), binary.LittleEndian.AppendUint64([]byte{backupTouch}, p.ID))
 		}
 	}
 }
 
 // partReader reads one part as it arrives.
 type partReader struct {
-	n    *Node
-	ctx  context.Context
-	part client.BackupPart
-	rest []byte
-	end  bool
+	backups *Backups
+	ctx     context.Context
+	part    client.BackupPart
+	rest    []byte
+	end     bool
 }
 
 // Read implements io.Reader.
@@ -218,7 +225,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 		if r.end {
 			return 0, io.EOF
 		}
-		chunk, _, err := r.n.BackupNext(r.ctx, r.part.Node, r.part.ID)
+		chunk, _, err := r.backups.BackupNext(r.ctx, r.part.Node, r.part.ID)
 		if err != nil {
 			return 0, err
 		}

@@ -123,7 +123,7 @@ func (n *Node) adminHandler() http.Handler {
 	mux.HandleFunc("GET /readyz", n.serveReady)
 	mux.HandleFunc("GET /startupz", n.serveStartup)
 	mux.HandleFunc("GET /metrics", n.protected(n.serveMetrics))
-	look := n.protected(page.NewHandler(pageSource{n}).ServeHTTP)
+	look := n.protected(page.NewHandler(n.survey.Page()).ServeHTTP)
 	mux.HandleFunc("GET /{$}", look)
 	mux.HandleFunc("GET /ui/", look)
 	for path, serve := range map[string]http.HandlerFunc{

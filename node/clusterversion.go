@@ -58,7 +58,7 @@ func (n *Node) raiseByItself() string {
 
 // raise raises the cluster's version, or says which node stands in the way.
 func (n *Node) raise(ctx context.Context, to int) error {
-	for _, node := range n.Status(ctx).Nodes {
+	for _, node := range n.survey.Status(ctx).Nodes {
 		if err := standsInTheWay(&node, to); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) 
 // them.
 func (n *Node) knownByAll(ctx context.Context) int {
 	least := meta.KnownVersion()
-	for _, node := range n.Status(ctx).Nodes {
+	for _, node := range n.survey.Status(ctx).Nodes {
 		if node.Reachable {
 			least = min(least, node.KnowsVersion)
 		}

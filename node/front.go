@@ -11,9 +11,9 @@ import (
 
 	"lockstep/cluster/meta"
 	"lockstep/engine/command"
+	"lockstep/node/clusterview"
 	"lockstep/node/config"
 	"lockstep/node/process"
-	"lockstep/node/status"
 	"lockstep/proto/client"
 	"lockstep/proto/server"
 )
@@ -25,7 +25,6 @@ type front struct {
 	stats    *client.Stats
 	registry *client.Registry
 	settings atomic.Pointer[client.Settings]
-	rates    rates
 }
 
 // openFront listens for clients.
@@ -46,7 +45,7 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
-	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n.backups, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
+	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: operator{n.survey, n}, Backups: n.backups, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
 		Incarnation: n.Self.Incarnation, Programs: n.Programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
@@ -63,7 +62,7 @@ func (n *Node) openFront(context.Context) error {
 	if err := f.listen(s.Bind, "tls-port", s.TLSPort, f.server.ServeSecure); err != nil {
 		return err
 	}
-	n.background.run(func() { f.rates.run(n.ctx, f.stats) })
+	n.background.run(func() { n.survey.Rates.Run(n.ctx, f.stats) })
 	n.background.run(n.watchPeak)
 	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
@@ -137,38 +136,9 @@ func (f *front) refresh(s *config.Settings) {
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
 		NormalOutput: output(config.NormalClient), PubSubOutput: output(config.PubSubClient),
 		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax, process.MemoryMost()),
-		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
+		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: clusterview.EndpointKind(s),
 		ServerVersion: process.Version, RedisVersion: process.RedisVersion,
 	})
-}
-
-// fill adds what clients do to a node's status.
-func (f *front) fill(s *status.Node) {
-	s.Clients, s.CommandsTotal, s.OpsPerSec = f.registry.Len(), int64(f.stats.Commands()), f.rates.ops.Load()
-}
-
-// rates are the counters' growth per second, measured once a second.
-type rates struct {
-	ops, in, out atomic.Int64
-}
-
-func (r *rates) run(ctx context.Context, s *client.Stats) {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	var ops, in, out uint64
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		o, i, w := s.Commands(), s.In.Load(), s.Out.Load()
-		// CONFIG RESETSTAT sets the counters back.
-		r.ops.Store(max(int64(o-ops), 0))
-		r.in.Store(max(int64(i-in), 0))
-		r.out.Store(max(int64(w-out), 0))
-		ops, in, out = o, i, w
-	}
 }
 
 // configStore is the client.ConfigStore in front of the settings.

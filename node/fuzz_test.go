@@ -16,6 +16,7 @@ import (
 	"lockstep/node/member"
 	"lockstep/node/relay"
 	"lockstep/node/secrets"
+	"lockstep/node/survey"
 	"lockstep/proto/client"
 )
 
@@ -28,12 +29,13 @@ func FuzzPeer(f *testing.F) {
 	f.Add(relay.KindNotices, []byte("\x03\x00ab\x02\x00c"))
 	f.Add(backup.Kind, []byte{0, 0, 0, 0, 0})
 	f.Add(backup.Kind, []byte{1, 1, 2, 3, 4, 5, 6, 7, 8})
-	f.Add(kindSight, []byte("-1"))
+	f.Add(survey.KindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		n := &Node{Member: &member.Member{}, log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
 		n.ctx, n.stop = context.WithCancel(context.Background())
 		defer n.stop()
 		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness()
+		n.survey = survey.New(survey.Facts{Member: n.Member})
 		n.backups = backup.New(backup.Facts{Member: n.Member, Ctx: n.ctx})
 		answers := 0
 		reply := func([]byte) { answers++ }
@@ -45,8 +47,8 @@ func FuzzPeer(f *testing.F) {
 			reply(nil)
 		case backup.Kind:
 			n.backups.Serve(payload, reply)
-		case kindSight:
-			n.serveSight(payload, reply)
+		case survey.KindSight:
+			n.survey.ServeSight(payload, reply)
 		default:
 			return
 		}
@@ -72,6 +74,7 @@ func FuzzAdmin(f *testing.F) {
 	if n.secrets, err = secrets.Open(secrets.Facts{Config: n.cfg}); err != nil {
 		f.Fatal(err)
 	}
+	n.survey = survey.New(survey.Facts{Member: n.Member})
 	n.readiness.init(n)
 	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	handler := n.guarded(impatient(n.adminHandler()))

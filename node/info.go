@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/shard"
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
-	"lockstep/node/config"
+	"lockstep/node/clusterview"
 	"lockstep/node/process"
+	"lockstep/node/survey"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 )
@@ -76,9 +76,6 @@ func wanted(s infoSection, sections []string) bool {
 		(slices.Contains(sections, "default") && !s.extra)
 }
 
-// hexID is the node's id in the form of Redis: 40 hex digits.
-func hexID(incarnation uint64) string { return fmt.Sprintf("%016x%024x", incarnation, 0) }
-
 func infoServer(n *Node, t *infoText) {
 	s := n.cfg.Current()
 	up := time.Since(n.Started)
@@ -97,7 +94,7 @@ func infoServer(n *Node, t *infoText) {
 	t.add("go_version", runtime.Version())
 	t.add("process_id", os.Getpid())
 	t.add("process_supervised", n.supervisedBy())
-	t.add("run_id", hexID(n.Self.Incarnation))
+	t.add("run_id", clusterview.HexID(n.Self.Incarnation))
 	t.add("tcp_port", s.Port)
 	t.add("server_time_usec", time.Now().UnixMicro())
 	t.add("uptime_in_seconds", int(up.Seconds()))
@@ -244,12 +241,12 @@ func infoStats(n *Node, t *infoText) {
 	sums := n.keyspaceSums()
 	t.add("total_connections_received", f.registry.Total())
 	t.add("total_commands_processed", f.stats.Commands())
-	t.add("instantaneous_ops_per_sec", f.rates.ops.Load())
+	t.add("instantaneous_ops_per_sec", n.survey.Rates.Ops())
 	t.add("total_net_input_bytes", f.stats.In.Load())
 	t.add("total_net_output_bytes", f.stats.Out.Load())
 	zeros(t, "total_net_repl_input_bytes", "total_net_repl_output_bytes")
-	t.add("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(f.rates.in.Load())/1024))
-	t.add("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(f.rates.out.Load())/1024))
+	t.add("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(n.survey.Rates.In())/1024))
+	t.add("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(n.survey.Rates.Out())/1024))
 	t.add("instantaneous_input_repl_kbps", "0.00")
 	t.add("instantaneous_output_repl_kbps", "0.00")
 	t.add("rejected_connections", f.stats.RejectedConns.Load())
@@ -301,16 +298,16 @@ func infoStats(n *Node, t *infoText) {
 }
 
 func infoReplication(n *Node, t *infoText) {
-	replicas := n.Replicas()
-	t.add("role", n.Role())
-	if n.Role() == "slave" {
+	replicas := n.view.Replicas()
+	t.add("role", n.view.Role())
+	if n.view.Role() == "slave" {
 		t.add("master_host", first(replicas, 0))
 		t.add("master_port", first(replicas, 1))
 		t.add("master_link_status", "up")
 		t.add("master_last_io_seconds_ago", 0)
 		t.add("master_sync_in_progress", 0)
-		t.add("slave_read_repl_offset", n.Offset())
-		t.add("slave_repl_offset", n.Offset())
+		t.add("slave_read_repl_offset", n.view.Offset())
+		t.add("slave_repl_offset", n.view.Offset())
 		t.add("slave_priority", 100)
 		t.add("slave_read_only", 0)
 		t.add("replica_announced", 1)
@@ -320,9 +317,9 @@ func infoReplication(n *Node, t *infoText) {
 		t.add("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%s,state=online,offset=%s,lag=0", r[0], r[1], r[2]))
 	}
 	t.add("master_failover_state", "no-failover")
-	t.add("master_replid", hexID(n.Self.Incarnation))
+	t.add("master_replid", clusterview.HexID(n.Self.Incarnation))
 	t.add("master_replid2", strings.Repeat("0", 40))
-	t.add("master_repl_offset", n.Offset())
+	t.add("master_repl_offset", n.view.Offset())
 	t.add("second_repl_offset", -1)
 	t.add("repl_backlog_active", 1)
 	zeros(t, "repl_backlog_size", "repl_backlog_first_byte_offset", "repl_backlog_histlen")
@@ -384,7 +381,7 @@ func infoCluster(n *Node, t *infoText) {
 func infoRaft(n *Node, t *infoText) {
 	for at, s := range n.Shards() {
 		i := int(s.ID())
-		g := n.groupStatus(strconv.Itoa(i), s.Group(), s)
+		g := n.survey.GroupStatus(strconv.Itoa(i), s.Group(), s)
 		if at == 0 {
 			t.add("raft_role", g.Role)
 			t.add("raft_term", g.Term)
@@ -405,8 +402,8 @@ func infoRaft(n *Node, t *infoText) {
 	if len(n.Shards()) == 0 {
 		t.add("raft_role", "none")
 	}
-	t.add("clock_off_ms", fmt.Sprintf("%.1f", n.clockOffMs()))
-	t.add("clock_wrong", yes(n.clockWrong(n.Self.ID()) != 0))
+	t.add("clock_off_ms", fmt.Sprintf("%.1f", n.clocks.OffMs()))
+	t.add("clock_wrong", yes(n.clocks.Wrong(n.Self.ID()) != 0))
 	m := n.MetaGroup.Stats()
 	t.add("raft_meta", fmt.Sprintf("role=%s,term=%d,committed=%d", m.Role, m.Term, m.CommitIndex))
 }
@@ -422,14 +419,11 @@ func infoLocks(n *Node, t *infoText) {
 		if longest := s.Longest(); longest != nil {
 			t.add(fmt.Sprintf("locks_shard%d_longest", i), fmt.Sprintf("what=%s,running_ms=%d", longest.What, longest.Ran.Milliseconds()))
 		}
-		for rank, h := range s.Machine().Sched().Hottest(hottestShown) {
+		for rank, h := range s.Machine().Sched().Hottest(survey.HottestShown) {
 			t.add(fmt.Sprintf("locks_shard%d_hot%d", i, rank), fmt.Sprintf("lock_slot=%d,waited=%d,wait_usec=%d", h.Slot, h.Waited, h.WaitNs/1000))
 		}
 	}
 }
-
-// hottestShown is how many of the most contended lock slots INFO shows.
-const hottestShown = 8
 
 // countsWait bounds how long INFO waits for shards of which this node has no
 // replica. What does not come is left out.
@@ -481,16 +475,4 @@ func (n *Node) Mode() string {
 		return "cluster"
 	}
 	return "standalone"
-}
-
-// Role implements client.Replication: what this node shows itself as. A node that
-// forwards writes is a master to clients, or some would refuse to write to it.
-func (n *Node) Role() string {
-	switch n.cfg.Current().ClientRole {
-	case config.RoleRaft:
-		if !slices.ContainsFunc(n.Shards(), func(s *shard.Shard) bool { return s.Group().IsLeader() }) {
-			return "slave"
-		}
-	}
-	return "master"
 }

@@ -16,6 +16,7 @@ import (
 	"lockstep/node/backup"
 	"lockstep/node/metrics"
 	"lockstep/node/process"
+	"lockstep/node/survey"
 	"lockstep/proto/pubsub"
 )
 
@@ -34,8 +35,8 @@ var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_replicas", Kind: metrics.Gauge, Help: "Shards of which this node has a replica."}, "the node", one(func(l *look) int { return len(l.groups) - 1 })},
 	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "Version of what the cluster writes."}, "the meta group", one(func(l *look) int { return int(l.view.ClusterVersion) })},
 	{metrics.Desc{Name: "lockstep_last_backup_timestamp_seconds", Kind: metrics.Gauge, Help: "When the newest backup of the cluster began that clusterctl has written and read back, in Unix time; 0: there is none."}, "the meta group", one(func(l *look) float64 { return float64(backup.LastMs(l.view)) / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_off_seconds", Kind: metrics.Gauge, Help: "How far this node's clock is ahead of what a majority of the nodes say, negative: behind; 0: it is not, or no majority says anything."}, "the other nodes", one(func(l *look) float64 { return l.n.clockOffMs() / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether that is more than clock-offset-max-ms: the node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.n.clockWrong(l.n.Self.ID()) != 0) })},
+	{metrics.Desc{Name: "lockstep_clock_off_seconds", Kind: metrics.Gauge, Help: "How far this node's clock is ahead of what a majority of the nodes say, negative: behind; 0: it is not, or no majority says anything."}, "the other nodes", one(func(l *look) float64 { return l.n.clocks.OffMs() / 1000 })},
+	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether that is more than clock-offset-max-ms: the node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.n.clocks.Wrong(l.n.Self.ID()) != 0) })},
 	{metrics.Desc{Name: "lockstep_certificate_expires_timestamp_seconds", Kind: metrics.Gauge, Labels: []string{"use"}, Help: "When the first certificate of each use expires, in Unix time; none where no port speaks TLS."}, "INFO tls", readCertificates},
 	{metrics.Desc{Name: "lockstep_certificate_files_unusable", Kind: metrics.Gauge, Help: "Whether the certificate files as they are now could not be used, so that older ones are in force."}, "INFO tls", func(l *look, p *metrics.Page) {
 		if l.n.tls != nil {
@@ -130,13 +131,13 @@ func (l *look) hottest() []hotSlot {
 	var all []hotSlot
 	for i := range l.groups {
 		if g := &l.groups[i]; g.shard != nil {
-			for _, h := range g.shard.Machine().Sched().Hottest(hottestShown) {
+			for _, h := range g.shard.Machine().Sched().Hottest(survey.HottestShown) {
 				all = append(all, hotSlot{g.label, h})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b hotSlot) int { return cmp.Compare(b.heat.Waited, a.heat.Waited) })
-	return all[:min(len(all), hottestShown)]
+	return all[:min(len(all), survey.HottestShown)]
 }
 
 // clientMetrics tell of connections, of calls to other nodes, and of messages.

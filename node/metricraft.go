@@ -1,9 +1,6 @@
 package node
 
 import (
-	"time"
-
-	"lockstep/cluster/shard"
 	"lockstep/node/metrics"
 )
 
@@ -36,9 +33,9 @@ var raftMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_raft_heartbeat_failures_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Heartbeats of this leader that a follower did not answer."}, "Raft's observer", perGroup(func(g *groupLook) uint64 { return g.counts.FailedHeartbeats.Load() })},
 	{metrics.Desc{Name: "lockstep_raft_proposals_total", Kind: metrics.Counter, Labels: []string{"shard", "outcome"}, Help: "Entries proposed here, by what became of them: committed, not_proposed, or unknown."}, "proposals", readProposals},
 	{metrics.Desc{Name: "lockstep_raft_proposals_waiting", Kind: metrics.Gauge, Labels: ofGroup, Help: "Entries proposed here that are neither committed nor given up."}, "proposals", perGroup(func(g *groupLook) int { return g.group.Waiting() })},
-	{metrics.Desc{Name: "lockstep_raft_commit_seconds", Kind: metrics.Distribution, Help: "From the proposal of an entry to its commit, or its failure, over all replicas of this node."}, "proposals", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.timings.commit.Look()) }},
-	{metrics.Desc{Name: "lockstep_raft_log_fsync_seconds", Kind: metrics.Distribution, Help: "Appending to the log and syncing it, over all replicas of this node. A healthy disk needs less than 10 ms."}, "the log store", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.timings.sync.Look()) }},
-	{metrics.Desc{Name: "lockstep_raft_snapshot_seconds", Kind: metrics.Distribution, Help: "Writing a snapshot, whether it succeeded or not, over all replicas of this node."}, "the state machine", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.timings.snapshot.Look()) }},
+	{metrics.Desc{Name: "lockstep_raft_commit_seconds", Kind: metrics.Distribution, Help: "From the proposal of an entry to its commit, or its failure, over all replicas of this node."}, "proposals", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.survey.Timings.Commit.Look()) }},
+	{metrics.Desc{Name: "lockstep_raft_log_fsync_seconds", Kind: metrics.Distribution, Help: "Appending to the log and syncing it, over all replicas of this node. A healthy disk needs less than 10 ms."}, "the log store", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.survey.Timings.Sync.Look()) }},
+	{metrics.Desc{Name: "lockstep_raft_snapshot_seconds", Kind: metrics.Distribution, Help: "Writing a snapshot, whether it succeeded or not, over all replicas of this node."}, "the state machine", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.survey.Timings.Snapshot.Look()) }},
 	{metrics.Desc{Name: "lockstep_raft_snapshots_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Snapshots written."}, "the state machine", perGroup(func(g *groupLook) uint64 { return g.counts.Snapshots.Load() })},
 	{metrics.Desc{Name: "lockstep_raft_snapshot_failures_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Snapshots that could not be written."}, "the state machine", perGroup(func(g *groupLook) uint64 { return g.counts.SnapshotsFailed.Load() })},
 	{metrics.Desc{Name: "lockstep_raft_snapshot_size_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Size of the last snapshot written since the start; 0: none was."}, "the state machine", perGroup(func(g *groupLook) int64 { return g.counts.SnapshotBytes.Load() })},
@@ -63,71 +60,28 @@ func readProposals(l *look, p *metrics.Page) {
 	}
 }
 
-// peerLook is what a leader knows of another member.
-type peerLook struct {
-	name   string
-	voter  bool
-	lag    uint64
-	age    time.Duration
-	heard  bool
-	within bool
-}
-
-// peersOf are the other members of a group, if this node leads it.
-func (n *Node) peersOf(g *shard.Group, stats *shard.GroupStats) []peerLook {
-	if stats.Role != "leader" {
-		return nil
-	}
-	members, _ := g.Members()
-	var peers []peerLook
-	for _, m := range members {
-		if string(m.ID) == string(n.Self.ID()) {
-			continue
-		}
-		peer := peerLook{name: n.NameOf(string(m.ID)), voter: m.Voter, lag: stats.LastIndex - min(stats.LastIndex, g.Progress(m.ID))}
-		peer.age, peer.heard = g.LastAck(m.ID)
-		peer.within = peer.heard && peer.age < answeringHeartbeats*time.Duration(n.Self.Creation.HeartbeatMs)*time.Millisecond
-		peers = append(peers, peer)
-	}
-	return peers
-}
-
-// answering counts the voters of a group that this node leads which have
-// acknowledged it of late, itself included.
-func (n *Node) answering(g *shard.Group, stats *shard.GroupStats) int {
-	count := yes(g.Votes())
-	for _, peer := range n.peersOf(g, stats) {
-		count += yes(peer.voter && peer.within)
-	}
-	return count
-}
-
-// answeringHeartbeats is for how many heartbeat times a member that is silent
-// counts as answering.
-const answeringHeartbeats = 2
-
 func readAnswering(l *look, p *metrics.Page) {
 	for i := range l.groups {
 		g := &l.groups[i]
 		if g.stats.Role == "leader" {
-			p.Add(float64(l.n.answering(g.group, &g.stats)), g.label)
+			p.Add(float64(l.n.survey.Answering(g.group, &g.stats)), g.label)
 		}
 	}
 }
 
 func readPeerLag(l *look, p *metrics.Page) {
 	for i := range l.groups {
-		for _, peer := range l.n.peersOf(l.groups[i].group, &l.groups[i].stats) {
-			p.Add(float64(peer.lag), l.groups[i].label, peer.name)
+		for _, peer := range l.n.survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
+			p.Add(float64(peer.Lag), l.groups[i].label, peer.Name)
 		}
 	}
 }
 
 func readPeerAck(l *look, p *metrics.Page) {
 	for i := range l.groups {
-		for _, peer := range l.n.peersOf(l.groups[i].group, &l.groups[i].stats) {
-			if peer.heard {
-				p.Add(peer.age.Seconds(), l.groups[i].label, peer.name)
+		for _, peer := range l.n.survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
+			if peer.Heard {
+				p.Add(peer.Age.Seconds(), l.groups[i].label, peer.Name)
 			}
 		}
 	}

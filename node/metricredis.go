@@ -8,6 +8,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/node/clusterview"
 	"lockstep/node/metrics"
 	"lockstep/node/process"
 	"lockstep/proto/client"
@@ -64,11 +65,11 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_loading_dump_file", Kind: metrics.Gauge, Help: "Always 0: a node that is scraped has loaded its data."}, "INFO persistence", one(func(*look) int { return 0 })},
 	{metrics.Desc{Name: "redis_rdb_bgsave_in_progress", Kind: metrics.Gauge, Help: "Whether a snapshot is being written."}, "INFO persistence", one(func(l *look) int { return yes(l.n.saves.look().busy) })},
 	{metrics.Desc{Name: "redis_rdb_last_save_timestamp_seconds", Kind: metrics.Gauge, Help: "When SAVE or BGSAVE last succeeded, in Unix time."}, "INFO persistence", one(func(l *look) int64 { return l.n.LastSnapshotUnix() })},
-	{metrics.Desc{Name: "redis_connected_slaves", Kind: metrics.Gauge, Help: "Other nodes of the cluster."}, "INFO replication", one(func(l *look) int { return len(l.n.Replicas()) })},
-	{metrics.Desc{Name: "redis_master_repl_offset", Kind: metrics.Gauge, Help: "The commit index of this node's first replica stands in for it."}, "INFO replication", one(func(l *look) int64 { return l.n.Offset() })},
+	{metrics.Desc{Name: "redis_connected_slaves", Kind: metrics.Gauge, Help: "Other nodes of the cluster."}, "INFO replication", one(func(l *look) int { return len(l.n.view.Replicas()) })},
+	{metrics.Desc{Name: "redis_master_repl_offset", Kind: metrics.Gauge, Help: "The commit index of this node's first replica stands in for it."}, "INFO replication", one(func(l *look) int64 { return l.n.view.Offset() })},
 	{metrics.Desc{Name: "redis_cluster_enabled", Kind: metrics.Gauge, Help: "Whether the node shows itself as one of a cluster."}, "INFO cluster", one(func(l *look) int { return yes(l.s.ClusterEnabled) })},
 	{metrics.Desc{Name: "redis_cluster_state", Kind: metrics.Gauge, Help: "Whether every hash slot has a leader."}, "routing", one(func(l *look) int { return yes(len(l.n.Leaderless()) == 0) })},
-	{metrics.Desc{Name: "redis_cluster_known_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "CLUSTER INFO", one(func(l *look) int { return l.n.knownNodes() })},
+	{metrics.Desc{Name: "redis_cluster_known_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "CLUSTER INFO", one(func(l *look) int { return l.n.view.KnownNodes() })},
 }
 
 // ofCommand and ofDatabase are the labels of what each command or database has.
@@ -78,8 +79,8 @@ var (
 )
 
 func readInstance(l *look, p *metrics.Page) {
-	p.Add(1, l.n.Role(), process.RedisVersion, "lockstep-"+process.Version, l.n.Mode(), runtime.GOOS+" "+runtime.GOARCH, string(l.s.MaxMemoryPolicy),
-		strconv.Itoa(l.s.Port), hexID(l.n.Self.Incarnation), strconv.Itoa(os.Getpid()))
+	p.Add(1, l.n.view.Role(), process.RedisVersion, "lockstep-"+process.Version, l.n.Mode(), runtime.GOOS+" "+runtime.GOARCH, string(l.s.MaxMemoryPolicy),
+		strconv.Itoa(l.s.Port), clusterview.HexID(l.n.Self.Incarnation), strconv.Itoa(os.Getpid()))
 }
 
 func perCommand(value func(*client.CommandStat) float64) func(*look, *metrics.Page) {

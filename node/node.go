@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"lockstep/cluster/caught"
-	"lockstep/cluster/clock"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
@@ -33,12 +32,14 @@ import (
 	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
 	"lockstep/node/backup"
+	"lockstep/node/clusterview"
 	"lockstep/node/config"
 	"lockstep/node/logs"
 	"lockstep/node/member"
 	"lockstep/node/process"
 	"lockstep/node/relay"
 	"lockstep/node/secrets"
+	"lockstep/node/survey"
 	"lockstep/node/users"
 	"lockstep/proto/client"
 	"lockstep/proto/tracking"
@@ -63,7 +64,7 @@ type Node struct {
 	// useTick is the clock of uses of keys.
 	useTick atomic.Uint32
 	// clocks knows what the other nodes' clocks show.
-	clocks *clock.Exchange
+	clocks *clocks
 	// exchange keeps what is known of leaders like what the other nodes know.
 	exchange *leaders.Exchange
 	// moved takes a token when an announced address was set.
@@ -97,10 +98,10 @@ type Node struct {
 	// registry knows this node's clients; witness is told what scripts do here.
 	registry *client.Registry
 	witness  *client.ScriptWitness
-	// timings are how long syncs and commits took.
-	timings timings
-	// sight is what this node remembers for the page of the admin port.
-	sight      sight
+	// survey tells how this node is, and how all nodes are.
+	survey *survey.Survey
+	// view is the cluster as clients are shown it.
+	view       *clusterview.View
 	supervisor supervisor
 	// readiness is what the probes of the admin port rest on.
 	readiness readiness
@@ -109,8 +110,6 @@ type Node struct {
 	messages *relay.Messages
 	// notices tells other nodes what scripts of their clients do here.
 	notices *relay.Notices
-	// probing is held while the disk is timed.
-	probing sync.Mutex
 	// events publishes what commands do to keys.
 	events *relay.Events
 	// feeds bring what happens in shards of which this node has no replica.
@@ -161,7 +160,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
+		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
 		n.foundUsers, n.awaitLeaders, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
@@ -171,7 +170,7 @@ func (n *Node) start(ctx context.Context) error {
 	n.Ready.Store(true)
 	n.background.run(n.readiness.watch)
 	n.background.run(n.tellWhenReady)
-	n.background.run(n.watchSight)
+	n.background.run(n.survey.Watch)
 	return nil
 }
 
@@ -367,6 +366,16 @@ func (n *Node) foundUsers(ctx context.Context) (err error) {
 	}
 	n.secrets.UseUsers(n.users.Users)
 	return n.users.Found(ctx)
+}
+
+// openRooms makes what tells of this node; each part of it waits for what it reads.
+func (n *Node) openRooms(context.Context) error {
+	n.clocks = &clocks{Member: n.Member, ctx: n.ctx}
+	n.survey = survey.New(survey.Facts{
+		Member: n.Member, Stats: n.stats, Registry: n.registry, Clock: n.clocks, TLS: n.tls, Secret: n.secrets.Tell, Ctx: n.ctx,
+	})
+	n.view = &clusterview.View{Member: n.Member}
+	return nil
 }
 
 // sayWhatIsLeft warns of data that a new node would seem to begin with, and does

@@ -32,6 +32,7 @@ import (
 	"lockstep/node/process"
 	"lockstep/node/relay"
 	"lockstep/node/secrets"
+	"lockstep/node/survey"
 	"lockstep/node/users"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
@@ -49,12 +50,12 @@ func (n *Node) listenPeers(context.Context) error {
 	n.secrets.UsePort(t)
 	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.peers})
 	n.handleCalls(t)
-	n.openClocks()
-	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Serve(reply) })
-	t.HandleAside(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveExamine(payload, reply) })
+	n.clocks.open()
+	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Exchange.Serve(reply) })
+	t.HandleAside(survey.KindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeExamine(payload, reply) })
 	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
-	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
-	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
+	t.HandleAside(survey.KindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.survey.ServeStatus(reply) })
+	t.HandleAside(survey.KindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeSight(payload, reply) })
 	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
 	t.HandleAside(backup.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.backups.Serve(payload, reply) })
 	n.messages = relay.NewMessages(n.Member)
@@ -204,9 +205,9 @@ func (n *Node) openMeta(context.Context) error {
 	}
 	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
 	n.Courier.Handle(users.Verb, users.Serve(n.Member))
-	n.Machine.OnChange(func(*meta.View) { n.clocks.Kick() })
-	n.background.run(func() { n.clocks.Run(n.ctx) })
-	n.background.run(n.watchClock)
+	n.Machine.OnChange(func(*meta.View) { n.clocks.Exchange.Kick() })
+	n.background.run(func() { n.clocks.Exchange.Run(n.ctx) })
+	n.background.run(n.clocks.watch)
 	return n.bootstrap(n.MetaGroup)
 }
 
@@ -234,7 +235,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		Fatal:       n.die, Log: n.log,
 		Synced: func(took time.Duration) {
 			n.stats.Latency.Took(client.EventSync, took)
-			n.timings.sync.Observe(took)
+			n.survey.Timings.Sync.Observe(took)
 		},
 		Took: n.took, Writing: n.saves.writing,
 	}
@@ -245,7 +246,7 @@ var latencyEvents = [...]string{shard.Commit: client.EventCommit, shard.Snapshot
 
 func (n *Node) took(what shard.Work, took time.Duration) {
 	n.stats.Latency.Took(latencyEvents[what], took)
-	n.timings.took(what, took)
+	n.survey.Timings.Took(what, took)
 }
 
 // kick tells who cares for a group that this node leads it.
@@ -258,7 +259,7 @@ func (n *Node) kick(group uint32) {
 func (n *Node) shardConfig(group uint32) shard.Config {
 	s := n.cfg.Current()
 	gcfg := n.groupConfig(group)
-	gcfg.StandsBack = n.standsBack
+	gcfg.StandsBack = n.clocks.standsBack
 	machine := member.MachineConfig(n.Self.Creation, group)
 	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.Started)) }}
 	machine.UseTick = func() uint32 { return n.useTick.Load() }
@@ -280,7 +281,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
 		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
-		Clocks: n.clocks.Now, ClockLimit: n.clockLimit,
+		Clocks: n.clocks.Exchange.Now, ClockLimit: n.clocks.Limit,
 		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
 			return router.SendWaitList(ctx, n.Transport, addr, group, list)
@@ -326,7 +327,7 @@ func (n *Node) reconcile(context.Context) error {
 		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
 		Group: membership.NewReplica(n.MetaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.peers, ClockOff: n.clockWrong, Log: n.log,
+		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.peers, ClockOff: n.clocks.Wrong, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
 	for _, s := range n.Shards() {

@@ -12,6 +12,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/node/member"
 	"lockstep/node/status"
+	"lockstep/node/survey"
 	"lockstep/proto/client"
 )
 
@@ -121,7 +122,7 @@ func (n *Node) awaitGone(ctx context.Context, id meta.NodeID) (string, error) {
 		return fmt.Sprintf("%s was removed", id), nil
 	}
 	said := fmt.Sprintf("%s is leaving; not every group has let go of it yet", id)
-	return strings.Join(append([]string{said}, n.Status(ctx).Waiting()...), "; "), nil
+	return strings.Join(append([]string{said}, n.survey.Status(ctx).Waiting()...), "; "), nil
 }
 
 func (n *Node) transferOrder(ctx context.Context, args []string) (string, error) {
@@ -176,6 +177,14 @@ func (n *Node) secretOrder(ctx context.Context, args []string) (string, error) {
 	return n.rotation.Rotate(ctx)
 }
 
+// clockOrder carries out LOCKSTEP CLOCK ADOPT.
+func (n *Node) clockOrder(ctx context.Context, args []string) (string, error) {
+	if !strings.EqualFold(args[0], "ADOPT") {
+		return "", errSyntax
+	}
+	return n.clocks.Adopt(ctx)
+}
+
 func (n *Node) snapshotOrder() (string, error) {
 	all := n.Shards()
 	for _, s := range all {
@@ -188,3 +197,17 @@ func (n *Node) snapshotOrder() (string, error) {
 	}
 	return fmt.Sprintf("the snapshots of this node were written out: the meta group's and those of its shards (%d)", len(all)), nil
 }
+
+// operator is the client.Operator of a node.
+type operator struct {
+	*survey.Survey
+	n *Node
+}
+
+// Order implements client.Operator.
+func (o operator) Order(ctx context.Context, args []string) (string, error) {
+	return o.n.Order(ctx, args)
+}
+
+// PlacementJSON implements client.Operator.
+func (o operator) PlacementJSON(ctx context.Context) ([]byte, error) { return o.n.PlacementJSON(ctx) }

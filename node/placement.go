@@ -24,7 +24,7 @@ func (n *Node) place() {
 	n.placement = placement.New(placement.Config{
 		Self: n.Self.ID(), Meta: n.Meta, Courier: n.Courier, Leads: metaReplica.Leads,
 		Acked:    func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
-		ClockOff: n.clockWrong,
+		ClockOff: n.clocks.Wrong,
 		Ask:      n.askLed,
 		Transfer: func(ctx context.Context, shard uint32, to meta.NodeID) error {
 			_, err := m.Transfer(ctx, shard, string(to))

@@ -12,6 +12,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/node/config"
 	"lockstep/node/member"
+	"lockstep/node/survey"
 )
 
 // readyEvery is how often it is looked which shards have leaders and whether this
@@ -108,7 +109,7 @@ func (r *readiness) behindIn(s *shard.Shard) string {
 		}
 		r.targets[s.ID()] = target
 	}
-	if at := r.n.groupStatus(member.GroupName(s.ID()), s.Group(), s).Executed; at < target {
+	if at := r.n.survey.GroupStatus(member.GroupName(s.ID()), s.Group(), s).Executed; at < target {
 		return fmt.Sprintf("%d of %d entries have run", at, target)
 	}
 	return ""
@@ -128,9 +129,9 @@ func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	ctx, cancel := context.WithTimeout(r.n.ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(r.n.ctx, survey.Timeout)
 	defer cancel()
-	told := r.n.statusOf(ctx, node)
+	told := r.n.survey.StatusOf(ctx, node)
 	group := told.Group(strconv.Itoa(int(s.ID())))
 	if group == nil || group.Role != "leader" {
 		return 0, false

@@ -50,7 +50,7 @@ type groupLook struct {
 func (n *Node) look() *look {
 	l := &look{n: n, s: n.cfg.Current(), view: n.Machine.View(), memory: n.MemoryFacts(), buffers: n.front.registry.Buffers()}
 	add := func(label string, g *shard.Group, s *shard.Shard) {
-		gl := groupLook{label: label, group: g, stats: g.Stats(), status: n.groupStatus(label, g, s), counts: g.Counts(), shard: s}
+		gl := groupLook{label: label, group: g, stats: g.Stats(), status: n.survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
 		if s != nil {
 			gl.sched = s.Machine().Sched().Stats()
 		}
@@ -61,18 +61,6 @@ func (n *Node) look() *look {
 	}
 	add("meta", n.MetaGroup, nil)
 	return l
-}
-
-// timings are how long what the node does often took.
-type timings struct{ sync, commit, snapshot metrics.Histogram }
-
-func (t *timings) took(what shard.Work, took time.Duration) {
-	switch what {
-	case shard.Commit:
-		t.commit.Observe(took)
-	case shard.Snapshotting:
-		t.snapshot.Observe(took)
-	}
 }
 
 // metricTables are all metrics, in the order of a scrape and of the

@@ -9,7 +9,6 @@ import (
 
 	"lockstep/cluster/secure"
 	"lockstep/node/config"
-	"lockstep/node/status"
 )
 
 // openTLS reads the certificates, if any port wants them, and goes on reading
@@ -149,16 +148,4 @@ func infoTLS(n *Node, t *infoText) {
 	}
 	t.add("tls_reloads", r.Reloads)
 	t.add("tls_reload_problem", r.Problem)
-}
-
-// certificates are those of this node, for the doctor.
-func (n *Node) certificates(h *status.Host) {
-	if n.tls == nil {
-		return
-	}
-	r := n.tls.Report()
-	h.TLSProblem = r.Problem
-	for _, c := range r.Certificates {
-		h.Certificates = append(h.Certificates, status.Certificate{Use: c.Use, File: c.File, Subject: c.Subject, ExpiresMs: c.NotAfter.UnixMilli()})
-	}
 }

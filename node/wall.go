@@ -12,12 +12,12 @@ import (
 var clockFile string
 
 // wall reads the wall clock.
-func (n *Node) wall() time.Time {
+func (c *clocks) wall() time.Time {
 	now := time.Now()
 	if clockFile == "" {
 		return now
 	}
-	text, err := os.ReadFile(filepath.Join(n.cfg.Current().Dir, clockFile))
+	text, err := os.ReadFile(filepath.Join(c.Config.Current().Dir, clockFile))
 	if err != nil {
 		return now // it is right as long as there is no file
 	}

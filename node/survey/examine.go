@@ -1,4 +1,4 @@
-package node
+package survey
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"lockstep/node/status"
 )
 
-// kindExamine asks a node for the facts of its machine, between nodes. Answer:
+// KindExamine asks a node for the facts of its machine, between nodes. Answer:
 // JSON of a status.Host.
-const kindExamine uint8 = 34
+const KindExamine uint8 = 34
 
 const (
 	// examineTimeout is how long a node may take: a sick disk is what is looked
@@ -34,30 +34,30 @@ const (
 )
 
 // ExamineJSON implements client.Operator: the facts of all nodes' machines.
-func (n *Node) ExamineJSON(ctx context.Context) ([]byte, error) {
-	view := n.Machine.View()
+func (v *Survey) ExamineJSON(ctx context.Context) ([]byte, error) {
+	view := v.Machine.View()
 	hosts := make([]status.Host, len(view.Nodes))
 	var wait caught.Group
 	for i, known := range view.Nodes {
-		wait.Go(func() { hosts[i] = n.examine(ctx, known) })
+		wait.Go(func() { hosts[i] = v.examine(ctx, known) })
 	}
 	wait.Wait()
 	return json.Marshal(hosts)
 }
 
 // examine asks one node.
-func (n *Node) examine(ctx context.Context, known meta.Node) status.Host {
+func (v *Survey) examine(ctx context.Context, known meta.Node) status.Host {
 	var h status.Host
-	if known.ID == n.Self.ID() {
-		h = n.host()
+	if known.ID == v.Self.ID() {
+		h = v.host()
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, examineTimeout)
 		defer cancel()
 		// The clock is asked first: the rest takes long.
-		ahead, unsure, err := n.compareClocks(ctx, known.PeerAddr)
+		ahead, unsure, err := v.compareClocks(ctx, known.PeerAddr)
 		var answer []byte
 		if err == nil {
-			answer, err = n.Transport.Call(ctx, known.PeerAddr, kindExamine, nil)
+			answer, err = v.Transport.Call(ctx, known.PeerAddr, KindExamine, nil)
 		}
 		if err == nil {
 			err = json.Unmarshal(answer, &h)
@@ -76,11 +76,11 @@ const clockQuestion = "clock"
 
 // compareClocks tells how far another node's clock is before this one's, give
 // or take half the time that the question took.
-func (n *Node) compareClocks(ctx context.Context, addr string) (aheadMs, unsureMs float64, err error) {
+func (v *Survey) compareClocks(ctx context.Context, addr string) (aheadMs, unsureMs float64, err error) {
 	const tries = 3
 	for range tries {
 		asked := time.Now()
-		answer, err := n.Transport.Call(ctx, addr, kindExamine, []byte(clockQuestion))
+		answer, err := v.Transport.Call(ctx, addr, KindExamine, []byte(clockQuestion))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -96,32 +96,32 @@ func (n *Node) compareClocks(ctx context.Context, addr string) (aheadMs, unsureM
 	return aheadMs, unsureMs, nil
 }
 
-func (n *Node) serveExamine(payload []byte, reply func([]byte)) {
+func (v *Survey) ServeExamine(payload []byte, reply func([]byte)) {
 	if string(payload) == clockQuestion {
 		reply(strconv.AppendInt(nil, time.Now().UnixNano(), 10))
 		return
 	}
-	h := n.host()
+	h := v.host()
 	data, _ := json.Marshal(&h)
 	reply(data)
 }
 
 // host is what this node's machine is like.
-func (n *Node) host() status.Host {
-	s := n.cfg.Current()
+func (v *Survey) host() status.Host {
+	s := v.Config.Current()
 	h := status.Host{
-		ID: string(n.Self.ID()), Name: n.Self.Name, Reachable: true, ClockMs: time.Now().UnixMilli(),
+		ID: string(v.Self.ID()), Name: v.Self.Name, Reachable: true, ClockMs: time.Now().UnixMilli(),
 		Files: -1, FilesOpen: -1, DiskFreeBytes: -1, DiskBytes: -1, MaxClients: int64(s.MaxClients),
 		Overcommit: numberIn("/proc/sys/vm/overcommit_memory"), Backlog: numberIn("/proc/sys/net/core/somaxconn"),
 		HugePages:   chosenIn("/sys/kernel/mm/transparent_hugepage/enabled"),
 		MemoryBytes: process.MemoryMost(), MaxMemoryBytes: s.Engine.MemoryBytesMax,
 	}
-	n.certificates(&h)
-	h.Secret = n.secrets.Tell()
-	n.probing.Lock()
-	h.SyncUs = syncTimes(n.Folder.Dir())
-	n.probing.Unlock()
-	h.DiskFreeBytes, h.DiskBytes, _ = process.Disk(n.Folder.Dir())
+	v.certificates(&h)
+	h.Secret = v.Secret()
+	v.probing.Lock()
+	h.SyncUs = syncTimes(v.Folder.Dir())
+	v.probing.Unlock()
+	h.DiskFreeBytes, h.DiskBytes, _ = process.Disk(v.Folder.Dir())
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
 		h.Files = int64(min(files.Cur, 1<<62))
@@ -177,4 +177,16 @@ func chosenIn(path string) string {
 	_, rest, _ := strings.Cut(string(text), "[")
 	word, _, _ := strings.Cut(rest, "]")
 	return word
+}
+
+// certificates are those of this node, for the doctor.
+func (v *Survey) certificates(h *status.Host) {
+	if v.TLS == nil {
+		return
+	}
+	r := v.TLS.Report()
+	h.TLSProblem = r.Problem
+	for _, c := range r.Certificates {
+		h.Certificates = append(h.Certificates, status.Certificate{Use: c.Use, File: c.File, Subject: c.Subject, ExpiresMs: c.NotAfter.UnixMilli()})
+	}
 }

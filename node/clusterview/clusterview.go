@@ -1,28 +1,35 @@
-package node
+// Package clusterview shows the cluster to clients in the words of Redis Cluster and of Redis replication.
+//
+// Redis Cluster knows masters with slots and replicas with one master each; here a node may lead some shards
+// and follow others. What is told keeps the forms that client libraries and tools read, and the slots are
+// the truth: each range is shown where it is led. All of it is read from the meta group's view and from what
+// nodes tell each other of leaders (package member).
+package clusterview
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net"
 	"slices"
 	"strconv"
-	"time"
+	"strings"
 
-	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/stepper"
+	"lockstep/cluster/shard"
 	"lockstep/engine/hashslot"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/proto/client"
 )
 
-// splitAddr takes host:port apart.
-func splitAddr(addr string) (host string, port int) {
+// View is the cluster as this node shows it to clients.
+type View struct{ *member.Member }
+
+// SplitAddr takes host:port apart.
+func SplitAddr(addr string) (host string, port int) {
 	h, p, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr, 0
@@ -31,68 +38,39 @@ func splitAddr(addr string) (host string, port int) {
 	return h, port
 }
 
-// openLeaders begins to know who leads each shard.
-func (n *Node) openLeaders() {
-	n.Leaders = leaders.NewTable(n.ShardCount())
-	n.Leaders.OnNews(n.seeLeader)
-	n.exchange = &leaders.Exchange{Stepper: stepper.New(), Table: n.Leaders, Peers: n.Transport, Addrs: n.PeerAddrs, Heard: n.HeardLeader, May: n.MayLead}
-	n.exchange.Look()
-}
-
-// knowWait is how long a node that starts waits until it knows the cluster before
-// it takes clients. One that has no quorum takes them all the same.
-const knowWait = 3 * time.Second
-
-// awaitLeaders waits until this node can tell clients where every hash slot is, and
-// goes by the cluster's settings.
-// One that told them less would lead astray those that ask it first after its
-// start, for many clients ask again only when something has failed.
-func (n *Node) awaitLeaders(ctx context.Context) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !(n.KnowsLeaders() && n.knowsSettings()); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
 // KnowsCluster implements client.ClusterView.
-func (n *Node) KnowsCluster() bool { return n.Machine.View().Created() }
+func (v *View) KnowsCluster() bool { return v.Machine.View().Created() }
 
 // slotNode is a node as clients are told of it.
-func (n *Node) slotNode(node *meta.Node) client.SlotNode {
-	host, port := splitAddr(node.ClientAddr)
+func (v *View) slotNode(node *meta.Node) client.SlotNode {
+	host, port := SplitAddr(node.ClientAddr)
 	if port == node.TLSPort {
 		port = 0
 	}
 	return client.SlotNode{
-		ID: hexID(node.Incarnation), IP: host, Hostname: node.Hostname, Port: port, TLSPort: node.TLSPort,
-		Healthy: node.ID == n.Self.ID() || !n.Transport.Lost(node.PeerAddr),
+		ID: HexID(node.Incarnation), IP: host, Hostname: node.Hostname, Port: port, TLSPort: node.TLSPort,
+		Healthy: node.ID == v.Self.ID() || !v.Transport.Lost(node.PeerAddr),
 	}
 }
 
 // SlotOwners implements client.ClusterView: a range per shard, its leader first. A
 // shard of which no leader has been heard yet is left out.
-func (n *Node) SlotOwners() []client.SlotOwner {
-	view := n.Machine.View()
+func (v *View) SlotOwners() []client.SlotOwner {
+	view := v.Machine.View()
 	owners := make([]client.SlotOwner, 0, len(view.Shards))
 	for i, s := range view.Shards {
 		o := client.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
-		offset := n.shardOffset(i)
-		leader, known := n.LeaderOf(i)
+		offset := v.shardOffset(i)
+		leader, known := v.LeaderOf(i)
 		if !known {
 			continue
 		}
-		sn := n.slotNode(&leader)
+		sn := v.slotNode(&leader)
 		sn.Leads, sn.Offset = true, offset
 		o.Nodes = append(o.Nodes, sn)
 		for _, id := range s.Replicas {
 			if node, ok := view.Node(id); ok && node.State.Live() && id != leader.ID {
-				sn := n.slotNode(&node)
+				sn := v.slotNode(&node)
 				sn.Offset = offset
 				o.Nodes = append(o.Nodes, sn)
 			}
@@ -110,17 +88,17 @@ func (n *Node) SlotOwners() []client.SlotOwner {
 // master without slots, as a node is in Redis Cluster that has just come. So
 // every line is of a form that tools know, and the slots are the truth. Which
 // nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
-func (n *Node) ClusterNodes() []client.ClusterNode {
-	view := n.Machine.View()
-	leads := n.leaderIDs(view)
+func (v *View) ClusterNodes() []client.ClusterNode {
+	view := v.Machine.View()
+	leads := v.leaderIDs(view)
 	epochs := map[meta.NodeID]uint64{}
 	for i, id := range leads {
-		epochs[id] = max(epochs[id], n.Leaders.Of(i).Term)
+		epochs[id] = max(epochs[id], v.Leaders.Of(i).Term)
 	}
 	var nodes []client.ClusterNode
-	for _, node := range n.shownNodes(view, leads) {
-		_, bus := splitAddr(node.PeerAddr)
-		c := client.ClusterNode{SlotNode: n.slotNode(&node), BusPort: bus, Myself: node.ID == n.Self.ID()}
+	for _, node := range v.shownNodes(view, leads) {
+		_, bus := SplitAddr(node.PeerAddr)
+		c := client.ClusterNode{SlotNode: v.slotNode(&node), BusPort: bus, Myself: node.ID == v.Self.ID()}
 		master := node.ID
 		for i, s := range view.Shards {
 			switch {
@@ -135,7 +113,7 @@ func (n *Node) ClusterNodes() []client.ClusterNode {
 		}
 		c.Leads = master == node.ID
 		if m, ok := view.Node(master); ok && !c.Leads {
-			c.Master = hexID(m.Incarnation)
+			c.Master = HexID(m.Incarnation)
 		}
 		c.Epoch = epochs[master]
 		nodes = append(nodes, c)
@@ -144,10 +122,10 @@ func (n *Node) ClusterNodes() []client.ClusterNode {
 }
 
 // leaderIDs are the nodes that lead each shard; empty: nobody is known.
-func (n *Node) leaderIDs(view *meta.View) []meta.NodeID {
+func (v *View) leaderIDs(view *meta.View) []meta.NodeID {
 	leads := make([]meta.NodeID, len(view.Shards))
 	for i := range leads {
-		leader, _ := n.LeaderOf(i)
+		leader, _ := v.LeaderOf(i)
 		leads[i] = leader.ID
 	}
 	return leads
@@ -156,29 +134,29 @@ func (n *Node) leaderIDs(view *meta.View) []meta.NodeID {
 // shownNodes are the nodes that clients are told of. One that is leaving is among
 // them as long as it leads a shard, for its slots are nobody else's, and it tells
 // of itself to the end.
-func (n *Node) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
+func (v *View) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
 	return slices.DeleteFunc(slices.Clone(view.Nodes), func(node meta.Node) bool {
-		return !node.State.Live() && node.ID != n.Self.ID() && !slices.Contains(leads, node.ID)
+		return !node.State.Live() && node.ID != v.Self.ID() && !slices.Contains(leads, node.ID)
 	})
 }
 
-// knownNodes counts them.
-func (n *Node) knownNodes() int {
-	view := n.Machine.View()
-	return len(n.shownNodes(view, n.leaderIDs(view)))
+// KnownNodes counts them.
+func (v *View) KnownNodes() int {
+	view := v.Machine.View()
+	return len(v.shownNodes(view, v.leaderIDs(view)))
 }
 
 // ClusterLinks implements client.ClusterView.
-func (n *Node) ClusterLinks() []client.ClusterLink {
-	view := n.Machine.View()
+func (v *View) ClusterLinks() []client.ClusterLink {
+	view := v.Machine.View()
 	var all []client.ClusterLink
-	for _, l := range n.Transport.Links() {
+	for _, l := range v.Transport.Links() {
 		node, ok := view.Node(meta.NodeID(l.NodeID))
 		if l.Outgoing {
 			node, ok = view.ByPeerAddr(l.Addr)
 		}
-		if ok && node.ID != n.Self.ID() {
-			all = append(all, client.ClusterLink{Node: hexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
+		if ok && node.ID != v.Self.ID() {
+			all = append(all, client.ClusterLink{Node: HexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b client.ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
@@ -188,15 +166,15 @@ func (n *Node) ClusterLinks() []client.ClusterLink {
 // ShardID implements client.Identity. A shard's id is the same on all nodes
 // and for ever. A node is shown in the first shard it leads or, as the replica
 // that CLUSTER NODES shows it as, in the first of which it has one.
-func (n *Node) ShardID() string {
-	shard := firstOf(n.Machine.View(), n.Self.ID())
-	for i := range n.ShardCount() {
-		if leader, known := n.LeaderOf(i); known && leader.ID == n.Self.ID() {
+func (v *View) ShardID() string {
+	shard := firstOf(v.Machine.View(), v.Self.ID())
+	for i := range v.ShardCount() {
+		if leader, known := v.LeaderOf(i); known && leader.ID == v.Self.ID() {
 			shard = i
 			break
 		}
 	}
-	return shardID(n.Self.ClusterID, shard)
+	return shardID(v.Self.ClusterID, shard)
 }
 
 func shardID(cluster string, shard int) string {
@@ -211,8 +189,8 @@ func firstOf(view *meta.View, id meta.NodeID) int {
 
 // appendRange adds a range of hash slots, to the last one if it follows that.
 func appendRange(ranges [][2]int, first, last int) [][2]int {
-	if n := len(ranges); n > 0 && ranges[n-1][1]+1 == first {
-		ranges[n-1][1] = last
+	if end := len(ranges) - 1; end >= 0 && ranges[end][1]+1 == first {
+		ranges[end][1] = last
 		return ranges
 	}
 	return append(ranges, [2]int{first, last})
@@ -220,39 +198,39 @@ func appendRange(ranges [][2]int, first, last int) [][2]int {
 
 // epoch is Redis Cluster's current epoch: of two views of this cluster, the
 // newer has the greater.
-func (n *Node) epoch() uint64 { return n.Leaders.Epoch() + n.Machine.View().Epoch }
+func (v *View) epoch() uint64 { return v.Leaders.Epoch() + v.Machine.View().Epoch }
 
 // ClusterInfo implements client.ClusterView.
-func (n *Node) ClusterInfo() string {
-	view := n.Machine.View()
+func (v *View) ClusterInfo() string {
+	view := v.Machine.View()
 	served, masters, own := 0, map[meta.NodeID]bool{}, uint64(0)
 	for i, s := range view.Shards {
-		leader, known := n.LeaderOf(i)
+		leader, known := v.LeaderOf(i)
 		if !known {
 			continue
 		}
-		if !n.orphaned(i, &leader) {
+		if !v.orphaned(i, &leader) {
 			served += int(s.LastSlot) - int(s.FirstSlot) + 1
 		}
 		masters[leader.ID] = true
-		if leader.ID == n.Self.ID() {
-			own = max(own, n.Leaders.Of(i).Term)
+		if leader.ID == v.Self.ID() {
+			own = max(own, v.Leaders.Of(i).Term)
 		}
 	}
 	state := "ok"
 	if served < hashslot.Count {
 		state = "fail"
 	}
-	var t infoText
+	var t text
 	t.add("cluster_enabled", 1)
 	t.add("cluster_state", state)
 	t.add("cluster_slots_assigned", hashslot.Count)
 	t.add("cluster_slots_ok", served)
 	t.add("cluster_slots_pfail", 0)
 	t.add("cluster_slots_fail", hashslot.Count-served)
-	t.add("cluster_known_nodes", n.knownNodes())
+	t.add("cluster_known_nodes", v.KnownNodes())
 	t.add("cluster_size", len(masters))
-	t.add("cluster_current_epoch", n.epoch())
+	t.add("cluster_current_epoch", v.epoch())
 	t.add("cluster_my_epoch", own)
 	t.add("cluster_stats_messages_sent", 0)
 	t.add("cluster_stats_messages_received", 0)
@@ -262,25 +240,25 @@ func (n *Node) ClusterInfo() string {
 
 // orphaned tells whether the node that leads a shard, as far as is known, does
 // so no more: it cannot be reached, or this node's replica hears nothing of it.
-func (n *Node) orphaned(i int, leader *meta.Node) bool {
-	own := n.Replica(i)
-	if leader.ID == n.Self.ID() {
+func (v *View) orphaned(i int, leader *meta.Node) bool {
+	own := v.Replica(i)
+	if leader.ID == v.Self.ID() {
 		return own == nil || !own.Leader().Self
 	}
-	return own != nil && own.Leader().Addr == "" || n.Transport.Lost(leader.PeerAddr)
+	return own != nil && own.Leader().Addr == "" || v.Transport.Lost(leader.PeerAddr)
 }
 
 // MyID implements client.Identity.
-func (n *Node) MyID() string { return hexID(n.Self.Incarnation) }
+func (v *View) MyID() string { return HexID(v.Self.Incarnation) }
 
 // Moved implements client.ClusterView. Nobody is sent to a leader that is gone:
 // until there is a new one, this node forwards, and the client sees a pause.
-func (n *Node) Moved(shard int, stale, secured bool) string {
-	leader, known := n.LeaderOf(shard)
-	if stale && n.Replica(shard) != nil || !known || leader.ID == n.Self.ID() || n.orphaned(shard, &leader) {
+func (v *View) Moved(shard int, stale, secured bool) string {
+	leader, known := v.LeaderOf(shard)
+	if stale && v.Replica(shard) != nil || !known || leader.ID == v.Self.ID() || v.orphaned(shard, &leader) {
 		return ""
 	}
-	sn := n.slotNode(&leader)
+	sn := v.slotNode(&leader)
 	port := sn.Port
 	if secured {
 		port = sn.TLSPort
@@ -288,12 +266,12 @@ func (n *Node) Moved(shard int, stale, secured bool) string {
 	if port == 0 {
 		return "" // it does not speak as this client does
 	}
-	endpoint, _ := sn.Endpoint(endpointKind(n.cfg.Current()))
+	endpoint, _ := sn.Endpoint(EndpointKind(v.Config.Current()))
 	return endpoint + ":" + strconv.Itoa(port)
 }
 
-// endpointKind is what clients are told to name nodes by.
-func endpointKind(s *config.Settings) client.EndpointKind {
+// EndpointKind is what clients are told to name nodes by.
+func EndpointKind(s *config.Settings) client.EndpointKind {
 	switch s.ClusterPreferredEndpoint {
 	case config.EndpointHostname:
 		return client.EndpointHostname
@@ -305,16 +283,16 @@ func endpointKind(s *config.Settings) client.EndpointKind {
 
 // Replicas implements client.Replication: the other nodes; for a node that shows
 // itself as a slave, the leader of shard 0 alone.
-func (n *Node) Replicas() [][3]string {
+func (v *View) Replicas() [][3]string {
 	var all [][3]string
-	offset := strconv.FormatInt(n.Offset(), 10)
-	slave := n.Role() == "slave"
-	leader, _ := n.LeaderOf(0)
-	for _, node := range n.Machine.View().Live() {
-		if (slave && node.ID != leader.ID) || (!slave && node.ID == n.Self.ID()) {
+	offset := strconv.FormatInt(v.Offset(), 10)
+	slave := v.Role() == "slave"
+	leader, _ := v.LeaderOf(0)
+	for _, node := range v.Machine.View().Live() {
+		if (slave && node.ID != leader.ID) || (!slave && node.ID == v.Self.ID()) {
 			continue
 		}
-		host, port := splitAddr(node.ClientAddr)
+		host, port := SplitAddr(node.ClientAddr)
 		all = append(all, [3]string{host, strconv.Itoa(port), offset})
 	}
 	return all
@@ -322,27 +300,27 @@ func (n *Node) Replicas() [][3]string {
 
 // Offset implements client.Replication: the log index of this node's first replica
 // stands in for an offset.
-func (n *Node) Offset() int64 {
-	if all := n.Shards(); len(all) > 0 {
-		return n.shardOffset(int(all[0].ID()))
+func (v *View) Offset() int64 {
+	if all := v.Shards(); len(all) > 0 {
+		return v.shardOffset(int(all[0].ID()))
 	}
 	return 0
 }
 
 // shardOffset is the same for a shard; 0 where this node has no replica of it.
-func (n *Node) shardOffset(shard int) int64 {
-	if s := n.Replica(shard); s != nil {
+func (v *View) shardOffset(shard int) int64 {
+	if s := v.Replica(shard); s != nil {
 		return int64(s.Group().Stats().CommitIndex)
 	}
 	return 0
 }
 
 // Synced implements client.Replication: a quorum of any shard, less one.
-func (n *Node) Synced() int {
-	synced, view := math.MaxInt, n.Machine.View()
+func (v *View) Synced() int {
+	synced, view := math.MaxInt, v.Machine.View()
 	for i, s := range view.Shards {
 		voters := votersOf(&s, view.Replicas)
-		if own := n.Replica(i); own != nil {
+		if own := v.Replica(i); own != nil {
 			voters = own.Group().VotersCertain()
 		}
 		synced = min(synced, voters/2)
@@ -366,60 +344,22 @@ func votersOf(s *meta.Shard, wanted int) int {
 	return wanted
 }
 
-// StatusJSON implements client.Operator.
-func (n *Node) StatusJSON(ctx context.Context) ([]byte, error) { return json.Marshal(n.Status(ctx)) }
+// HexID is the node's id in the form of Redis: 40 hex digits.
+func HexID(incarnation uint64) string { return fmt.Sprintf("%016x%024x", incarnation, 0) }
 
-// LockSlots implements client.Operator.
-func (n *Node) LockSlots() []client.LockSlot {
-	var all []client.LockSlot
-	for _, s := range n.Shards() {
-		i := int(s.ID())
-		for _, l := range s.Machine().Sched().Slots() {
-			mode := "shared"
-			if l.Exclusive {
-				mode = "exclusive"
-			}
-			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, HeldMs: l.RanNs / 1e6, Queue: l.Queue})
+// Role implements client.Replication: what this node shows itself as. A node that
+// forwards writes is a master to clients, or some would refuse to write to it.
+func (v *View) Role() string {
+	switch v.Config.Current().ClientRole {
+	case config.RoleRaft:
+		if !slices.ContainsFunc(v.Shards(), func(s *shard.Shard) bool { return s.Group().IsLeader() }) {
+			return "slave"
 		}
 	}
-	return all
+	return "master"
 }
 
-// SetActiveExpire implements client.Process.
-func (n *Node) SetActiveExpire(on bool) {
-	for _, s := range n.Shards() {
-		s.SetActiveExpire(on)
-	}
-}
+// text is lines of a name and a value, as INFO has them.
+type text struct{ b strings.Builder }
 
-// Reload implements client.Process.
-func (n *Node) Reload() error {
-	for _, s := range n.Shards() {
-		if err := s.Reload(); err != nil {
-			return fmt.Errorf("shard %d: %w", s.ID(), err)
-		}
-	}
-	return nil
-}
-
-// BeginSnapshot implements client.Process.
-func (n *Node) BeginSnapshot(background bool) (write func() error, err error) {
-	done, err := n.saves.begin(n.loggedTxns(), background)
-	if err != nil {
-		return nil, err
-	}
-	return func() error {
-		_, err := n.snapshotOrder()
-		done(err)
-		if err == nil {
-			n.lastSnapshot.Store(time.Now().Unix())
-		}
-		return err
-	}, nil
-}
-
-// LastSnapshotUnix implements client.Process.
-func (n *Node) LastSnapshotUnix() int64 { return n.lastSnapshot.Load() }
-
-// Shutdown implements client.Process: the node drains and ends.
-func (n *Node) Shutdown() { n.die(ErrShutdown) }
+func (t *text) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", name, value) }

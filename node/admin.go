@@ -62,7 +62,7 @@ const (
 // guarded has a handler that panics end its connection, counts that, and logs it.
 func (n *Node) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer n.panics.admin.Catch("the admin port", func() { panic(http.ErrAbortHandler) })
+		defer n.panics.Admin.Catch("the admin port", func() { panic(http.ErrAbortHandler) })
 		next.ServeHTTP(w, r)
 	})
 }
@@ -122,7 +122,7 @@ func (n *Node) adminHandler() http.Handler {
 	mux.HandleFunc("GET /livez", n.serveLive)
 	mux.HandleFunc("GET /readyz", n.serveReady)
 	mux.HandleFunc("GET /startupz", n.serveStartup)
-	mux.HandleFunc("GET /metrics", n.protected(n.serveMetrics))
+	mux.HandleFunc("GET /metrics", n.protected(n.metrics))
 	look := n.protected(page.NewHandler(n.survey.Page()).ServeHTTP)
 	mux.HandleFunc("GET /{$}", look)
 	mux.HandleFunc("GET /ui/", look)
@@ -174,3 +174,12 @@ func serveCmdline(w http.ResponseWriter, _ *http.Request) {
 func profiling(s *config.Settings) bool { return s.AdminPprof }
 
 func (a *adminServer) close(ctx context.Context) { _ = a.http.Shutdown(ctx) }
+
+// metrics answers a scrape.
+func (n *Node) metrics(w http.ResponseWriter, r *http.Request) {
+	if !n.Ready.Load() {
+		http.Error(w, "starting", http.StatusServiceUnavailable)
+		return
+	}
+	n.report.ServeMetrics(w, r)
+}

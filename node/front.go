@@ -45,10 +45,10 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
-	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: operator{n.survey, n}, Backups: n.backups, Process: n, Introspection: n, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
+	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n.report, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: operator{n.survey, n}, Backups: n.backups, Process: n.process, Introspection: n.report, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
 		Incarnation: n.Self.Incarnation, Programs: n.Programs}
 	f.server = server.New(server.Config{
-		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
+		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.log,
 		Secure:        func() *tls.Config { return n.tls.Front() },
 		PeerPort:      n.cfg.Current().PeerPort,
 		MaxClients:    func() int { return n.cfg.Current().MaxClients },
@@ -63,7 +63,7 @@ func (n *Node) openFront(context.Context) error {
 		return err
 	}
 	n.background.run(func() { n.survey.Rates.Run(n.ctx, f.stats) })
-	n.background.run(n.watchPeak)
+	n.background.run(n.report.WatchPeak)
 	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
 }
@@ -120,7 +120,7 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 
 // refresh takes the settings over that clients look at.
 func (f *front) refresh(s *config.Settings) {
-	f.n.SetActiveExpire(s.ActiveExpire)
+	f.n.process.SetActiveExpire(s.ActiveExpire)
 	for _, sh := range f.n.Shards() {
 		f.n.background.run(func() { sh.SyncSettings(f.n.ctx) })
 	}
@@ -179,16 +179,7 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 func (c configStore) ConfigRewrite() error { return c.n.cfg.Rewrite() }
 
 // ResetStats implements client.ConfigStore.
-func (c configStore) ResetStats() {
-	for _, s := range c.n.Shards() {
-		st := &s.Machine().Keyspace().Stats
-		st.Hits.Store(0)
-		st.Misses.Store(0)
-		st.Expired.Store(0)
-		st.Evicted.Store(0)
-	}
-	c.n.peakBytes.Store(0)
-}
+func (c configStore) ResetStats() { c.n.report.ResetStats() }
 
 // replicatedSettings brings cluster-wide settings into the meta group, and the
 // meta group's into this node.

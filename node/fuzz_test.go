@@ -69,14 +69,14 @@ func FuzzAdmin(f *testing.F) {
 	} {
 		f.Add([]byte(request))
 	}
-	n := &Node{Member: &member.Member{}, cfg: config.Default(), scrapes: newScrapes()}
+	n := &Node{Member: &member.Member{}, cfg: config.Default()}
 	var err error
 	if n.secrets, err = secrets.Open(secrets.Facts{Config: n.cfg}); err != nil {
 		f.Fatal(err)
 	}
 	n.survey = survey.New(survey.Facts{Member: n.Member})
 	n.readiness.init(n)
-	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	n.panics.Admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	handler := n.guarded(impatient(n.adminHandler()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))
@@ -86,7 +86,7 @@ func FuzzAdmin(f *testing.F) {
 		r.RemoteAddr = "127.0.0.1:1" // others are refused (protected-mode)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if c := n.panics.admin.Count(); c != 0 {
+		if c := n.panics.Admin.Count(); c != 0 {
 			t.Fatalf("%d panics", c)
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && w.Code < 300 {

@@ -83,7 +83,7 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 		Secure: private, Ring: n.secrets,
 		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.Self.ID()),
 		ClusterID: func() string { return n.Folder.Identity().ClusterID },
-		Outcast:   n.Outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.peers, Log: n.log,
+		Outcast:   n.Outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.Peers, Log: n.log,
 	}
 }
 

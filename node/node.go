@@ -36,8 +36,10 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/logs"
 	"lockstep/node/member"
+	"lockstep/node/ops"
 	"lockstep/node/process"
 	"lockstep/node/relay"
+	"lockstep/node/report"
 	"lockstep/node/secrets"
 	"lockstep/node/survey"
 	"lockstep/node/users"
@@ -52,6 +54,8 @@ type Node struct {
 	log *slog.Logger
 	// logTail is the end of the log.
 	logTail *logs.Tail
+	// report tells of the node in numbers; it is there once clients are served.
+	report *report.Report
 
 	// secrets are what this node and its peers prove to each other that they know.
 	secrets *secrets.Secrets
@@ -69,30 +73,24 @@ type Node struct {
 	exchange *leaders.Exchange
 	// moved takes a token when an announced address was set.
 	moved chan struct{}
-	// lastSnapshot is when SAVE or BGSAVE last succeeded, in Unix time.
-	lastSnapshot atomic.Int64
-	// saves tells of SAVE and BGSAVE.
-	saves   saves
+	// process is what clients may do to this process.
+	process *ops.Process
 	backups *backup.Backups
 	// version is the cluster's that the shards were told of.
 	version atomic.Int64
 	// settling is held while the meta group's settings are put into force; settled is
 	// set once those are that it had when this node began.
-	settling sync.Mutex
-	settled  atomic.Bool
-	// peakBytes is the most that the data took, looked at once a second.
-	peakBytes atomic.Int64
+	settling  sync.Mutex
+	settled   atomic.Bool
 	replicas  *replicas
 	placement *placement.Loop
 	// memory is what the shards take together.
 	memory shard.Memory
 	admin  *adminServer
 	// panics are those of code that served a connection, by port.
-	panics struct{ peers, clients, admin *caught.Panics }
-	// scrapes bounds the pages of metrics under way.
-	scrapes scrapes
-	front   *front
-	users   *users.Users
+	panics report.Panics
+	front  *front
+	users  *users.Users
 	// stats are the counters of commands and of what took long.
 	stats *client.Stats
 	// registry knows this node's clients; witness is told what scripts do here.
@@ -136,15 +134,15 @@ const startTimeout = 60 * time.Second
 
 // Start starts a node. When it returns without an error, clients are served.
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
-	n := &Node{Member: &member.Member{Config: cfg, Log: log.Logger, Started: time.Now()}, cfg: cfg, log: log.Logger, logTail: log.Tail, fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry(), scrapes: newScrapes()}
-	n.panics.peers, n.panics.clients, n.panics.admin = caught.New(n.log), caught.New(n.log), caught.New(n.log)
+	n := &Node{Member: &member.Member{Config: cfg, Log: log.Logger, Started: time.Now()}, cfg: cfg, log: log.Logger, logTail: log.Tail, fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: client.NewStats(), registry: client.NewRegistry()}
+	n.panics.Peers, n.panics.Clients, n.panics.Admin = caught.New(n.log), caught.New(n.log), caught.New(n.log)
 	// Peers may ask how many clients there are before there can be any.
 	n.front = &front{n: n, stats: n.stats, registry: n.registry}
 	n.witness = n.newWitness()
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.gone, n.depart = context.WithCancel(context.Background())
 	n.backups = backup.New(backup.Facts{Member: n.Member, Log: n.log, Go: n.background.run, Ctx: n.ctx})
-	n.lastSnapshot.Store(n.Started.Unix())
+	n.process = ops.NewProcess(n.Member, n.die)
 	n.readiness.init(n)
 	cfg.CheckWith(n.checkSet)
 	ctx, n.giveUp = context.WithCancelCause(ctx)
@@ -161,7 +159,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
-		n.foundUsers, n.awaitLeaders, n.openFront,
+		n.foundUsers, n.awaitLeaders, n.openReport, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -173,9 +171,6 @@ func (n *Node) start(ctx context.Context) error {
 	n.background.run(n.survey.Watch)
 	return nil
 }
-
-// ErrShutdown ends a node that was told to by SHUTDOWN.
-var ErrShutdown = errors.New("told to shut down")
 
 // Fatal delivers the reason when the node cannot go on: a damaged log, a disk
 // that fails. The process must end.
@@ -375,6 +370,16 @@ func (n *Node) openRooms(context.Context) error {
 		Member: n.Member, Stats: n.stats, Registry: n.registry, Clock: n.clocks, TLS: n.tls, Secret: n.secrets.Tell, Ctx: n.ctx,
 	})
 	n.view = &clusterview.View{Member: n.Member}
+	return nil
+}
+
+// openReport makes what tells of this node in numbers, for all that it reads is there.
+func (n *Node) openReport(context.Context) error {
+	n.report = report.New(report.Facts{
+		Member: n.Member, Survey: n.survey, View: n.view, Stats: n.stats, Registry: n.registry, Tracking: n.tracking,
+		Messages: n.messages, Feeds: n.feeds, Users: n.users, Memory: &n.memory, Saves: n.process, Clock: n.clocks, TLS: n.tls,
+		Panics: n.panics, IsReady: func() error { return n.verdict(readyProbe) }, SupervisedBy: n.supervisedBy, LogTail: n.logTail, Ctx: n.ctx,
+	})
 	return nil
 }
 

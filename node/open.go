@@ -48,7 +48,7 @@ func (n *Node) listenPeers(context.Context) error {
 	}
 	n.Transport = t
 	n.secrets.UsePort(t)
-	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.peers})
+	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.Peers})
 	n.handleCalls(t)
 	n.clocks.open()
 	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Exchange.Serve(reply) })
@@ -237,7 +237,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 			n.stats.Latency.Took(client.EventSync, took)
 			n.survey.Timings.Sync.Observe(took)
 		},
-		Took: n.took, Writing: n.saves.writing,
+		Took: n.took, Writing: n.process.Saves.Writing,
 	}
 }
 
@@ -327,7 +327,7 @@ func (n *Node) reconcile(context.Context) error {
 		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
 		Group: membership.NewReplica(n.MetaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.peers, ClockOff: n.clocks.Wrong, Log: n.log,
+		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.log,
 	}))
 	n.background.run(n.watchVersion)
 	for _, s := range n.Shards() {

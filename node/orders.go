@@ -35,8 +35,8 @@ var orders = map[string]order{
 	"UPGRADE":  {0, 1, (*Node).upgradeOrder},
 	"LEAVE":    {0, 0, (*Node).leaveOrder},
 	"SECRET":   {1, 1, (*Node).secretOrder},
-	"SUPPORT":  {0, 0, (*Node).supportOrder},
-	"SNAPSHOT": {0, 0, func(n *Node, _ context.Context, _ []string) (string, error) { return n.snapshotOrder() }},
+	"SUPPORT":  {0, 0, func(n *Node, ctx context.Context, _ []string) (string, error) { return n.supportOrder() }},
+	"SNAPSHOT": {0, 0, func(n *Node, _ context.Context, _ []string) (string, error) { return n.process.TakeSnapshots() }},
 }
 
 // errSyntax answers an order that makes no sense.
@@ -169,6 +169,14 @@ func (n *Node) groupsNamed(which string) ([]uint32, error) {
 	return []uint32{uint32(i)}, nil
 }
 
+// supportOrder describes this node for a bundle of support.
+func (n *Node) supportOrder() (string, error) {
+	if !n.Ready.Load() {
+		return "", errors.New("this node is still starting")
+	}
+	return n.report.Support()
+}
+
 // secretOrder carries out LOCKSTEP SECRET ROTATE.
 func (n *Node) secretOrder(ctx context.Context, args []string) (string, error) {
 	if !strings.EqualFold(args[0], "ROTATE") {
@@ -183,19 +191,6 @@ func (n *Node) clockOrder(ctx context.Context, args []string) (string, error) {
 		return "", errSyntax
 	}
 	return n.clocks.Adopt(ctx)
-}
-
-func (n *Node) snapshotOrder() (string, error) {
-	all := n.Shards()
-	for _, s := range all {
-		if err := s.Group().TakeSnapshot(); err != nil {
-			return "", fmt.Errorf("shard %d: %w", s.ID(), err)
-		}
-	}
-	if err := n.MetaGroup.TakeSnapshot(); err != nil {
-		return "", fmt.Errorf("the meta group: %w", err)
-	}
-	return fmt.Sprintf("the snapshots of this node were written out: the meta group's and those of its shards (%d)", len(all)), nil
 }
 
 // operator is the client.Operator of a node.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"lockstep/node/ops"
 )
 
 // probe is one of the checks that a probe of the admin port is made of; nil: all
@@ -43,7 +45,7 @@ var (
 		return errors.New("leads no shard")
 	}}
 	checkAlive = probe{"disk", func(n *Node) error {
-		if err := n.dying.Load(); err != nil && !errors.Is(*err, ErrShutdown) && !errors.Is(*err, ErrRemoved) {
+		if err := n.dying.Load(); err != nil && !errors.Is(*err, ops.ErrShutdown) && !errors.Is(*err, ErrRemoved) {
 			return fmt.Errorf("cannot go on: %w", *err)
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"lockstep/cluster/caught"
 	"lockstep/node/config"
 	"lockstep/node/member"
+	"lockstep/node/ops"
 )
 
 func ask(n *Node, target string) (code int, text string) {
@@ -40,7 +41,7 @@ func TestNodeThatStartsIsAliveAndNotReady(t *testing.T) {
 
 func TestLivenessEndsWithTheDisk(t *testing.T) {
 	n := &Node{Member: &member.Member{}, fatal: make(chan error, 1)}
-	n.die(ErrShutdown)
+	n.die(ops.ErrShutdown)
 	if code, _ := ask(n, "/livez"); code != 200 {
 		t.Error("a node that was told to stop is not alive")
 	}
@@ -85,7 +86,7 @@ func TestGraceIsFromTheLastLeaderOn(t *testing.T) {
 // answered.
 func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
 	n := &Node{Member: &member.Member{}}
-	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	n.panics.Admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	server := httptest.NewServer(n.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/breaks" {
 			panic("broken by hand")
@@ -108,7 +109,7 @@ func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
 			t.Error(got.Status)
 		}
 	}
-	if n := n.panics.admin.Count(); n != 3 {
+	if n := n.panics.Admin.Count(); n != 3 {
 		t.Errorf("%d panics are counted", n)
 	}
 }

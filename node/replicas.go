@@ -46,7 +46,7 @@ const (
 func (n *Node) openShards(context.Context) error {
 	n.tracking = tracking.New(n.Self.Incarnation, n.cfg.Current().TrackingTableMaxKeys)
 	n.cfg.OnChange("tracking-table-max-keys", func(s *config.Settings) { n.tracking.SetMaxKeys(s.TrackingTableMaxKeys) })
-	n.feeds = relay.NewFeeds(relay.Facts{Member: n.Member, Tracking: n.tracking, Events: n.events, Panics: n.panics.peers, Ctx: n.ctx})
+	n.feeds = relay.NewFeeds(relay.Facts{Member: n.Member, Tracking: n.tracking, Events: n.events, Panics: n.panics.Peers, Ctx: n.ctx})
 	count := n.ShardCount()
 	n.MakeRoom()
 	n.replicas = &replicas{

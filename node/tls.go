@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"strings"
-	"time"
 
 	"lockstep/cluster/secure"
 	"lockstep/node/config"
@@ -120,32 +119,4 @@ func announcedTLSPort(s *config.Settings) int {
 		return s.ClusterAnnounceTLSPort
 	}
 	return s.TLSPort
-}
-
-// infoTLS tells of the ports that speak TLS, and of when certificates expire.
-func infoTLS(n *Node, t *infoText) {
-	s := n.cfg.Current()
-	yesNo := map[bool]string{true: "yes", false: "no"}
-	t.add("tls_port", s.TLSPort)
-	t.add("tls_cluster", yesNo[s.SecuresPeers()])
-	t.add("tls_admin", s.TLSAdmin)
-	if n.tls == nil {
-		return
-	}
-	r := n.tls.Report()
-	for _, c := range r.Certificates {
-		name := map[string]string{secure.UseNode: "tls_cert", secure.UseClient: "tls_client_cert"}[c.Use]
-		if name == "" {
-			continue
-		}
-		t.add(name+"_subject", c.Subject)
-		t.add(name+"_expires_unix", c.NotAfter.Unix())
-		t.add(name+"_expires_in_seconds", int64(time.Until(c.NotAfter).Seconds()))
-	}
-	if first, ok := r.FirstAuthority(); ok {
-		t.add("tls_ca_expires_unix", first.Unix())
-		t.add("tls_ca_expires_in_seconds", int64(time.Until(first).Seconds()))
-	}
-	t.add("tls_reloads", r.Reloads)
-	t.add("tls_reload_problem", r.Problem)
 }

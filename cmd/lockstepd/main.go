@@ -13,6 +13,7 @@ import (
 	"lockstep/node"
 	"lockstep/node/config"
 	"lockstep/node/logs"
+	"lockstep/node/ops"
 	"lockstep/node/process"
 	"lockstep/node/secrets"
 )
@@ -91,7 +92,7 @@ func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log)
 			n.Leave(ctx)
 			return nil
 		}
-		if !errors.Is(err, node.ErrShutdown) {
+		if !errors.Is(err, ops.ErrShutdown) {
 			return err
 		}
 	}

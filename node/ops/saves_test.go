@@ -1,4 +1,4 @@
-package node
+package ops
 
 import (
 	"errors"
@@ -10,21 +10,21 @@ import (
 // INFO tells of a snapshot while one is written, whoever asked for it, and a
 // client's save waits for no other in the background.
 func TestSavesUnderWay(t *testing.T) {
-	var s saves
+	var s Saves
 	busy := func(what string, want bool) {
 		t.Helper()
-		if v := s.look(); v.busy != want || (v.runningSec >= 0) != want {
+		if v := s.Look(); v.Busy != want || (v.RunningSec >= 0) != want {
 			t.Errorf("%s: %+v", what, v)
 		}
 	}
 	busy("at first", false)
-	s.writing(1)
+	s.Writing(1)
 	busy("a group writes", true)
 	end, err := s.begin(5, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.writing(-1)
+	s.Writing(-1)
 	busy("a client's save", true)
 	for _, background := range []bool{true, false} {
 		if _, err := s.begin(6, background); !errors.Is(err, client.ErrSaving) {
@@ -38,7 +38,7 @@ func TestSavesUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(errors.New("disk full"))
-	if v := s.look(); v.done != 1 || v.status != "err" || v.txns != 5 || v.busy {
+	if v := s.Look(); v.Done != 1 || v.Status != "err" || v.Txns != 5 || v.Busy {
 		t.Errorf("%+v", v)
 	}
 }

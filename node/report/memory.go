@@ -1,4 +1,4 @@
-package node
+package report
 
 import (
 	"fmt"
@@ -16,36 +16,36 @@ import (
 // peakEvery is how often the memory of the data is looked at for its peak.
 const peakEvery = time.Second
 
-func (n *Node) watchPeak() {
+func (r *Report) WatchPeak() {
 	t := time.NewTicker(peakEvery)
 	defer t.Stop()
 	for {
-		n.notePeak(n.usedBytes())
-		n.keptBytes() // is told of as it was when somebody last asked
+		r.notePeak(r.usedBytes())
+		r.keptBytes() // is told of as it was when somebody last asked
 		select {
 		case <-t.C:
-		case <-n.ctx.Done():
+		case <-r.Ctx.Done():
 			return
 		}
 	}
 }
 
 // notePeak raises the peak to used, and returns it.
-func (n *Node) notePeak(used int64) int64 {
+func (r *Report) notePeak(used int64) int64 {
 	for {
-		peak := n.peakBytes.Load()
+		peak := r.peakBytes.Load()
 		if used <= peak {
 			return peak
 		}
-		if n.peakBytes.CompareAndSwap(peak, used) {
+		if r.peakBytes.CompareAndSwap(peak, used) {
 			return used
 		}
 	}
 }
 
 // keptBytes is what the shards keep to answer repeated questions of other nodes.
-func (n *Node) keptBytes() (sum int64) {
-	for _, s := range n.Shards() {
+func (r *Report) keptBytes() (sum int64) {
+	for _, s := range r.Shards() {
 		sum += s.Machine().KeptBytes()
 	}
 	return sum
@@ -54,17 +54,17 @@ func (n *Node) keptBytes() (sum int64) {
 // MemoryFacts implements client.Introspection. Used is what maxmemory limits:
 // keys and values, scripts and functions; the allocator is Go's, with all that the
 // process holds.
-func (n *Node) MemoryFacts() client.MemoryFacts {
-	used := n.usedBytes()
+func (r *Report) MemoryFacts() client.MemoryFacts {
+	used := r.usedBytes()
 	heap := process.Numbers(process.InUse, process.Unused, process.HeapFree)
 	f := client.MemoryFacts{
-		UsedBytes: used, PeakBytes: n.notePeak(used), RSSBytes: process.ResidentBytes(),
+		UsedBytes: used, PeakBytes: r.notePeak(used), RSSBytes: process.ResidentBytes(),
 		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
-		ClientBytes: n.front.registry.Buffers().Bytes, KeptBytes: n.keptBytes(),
+		ClientBytes: r.Registry.Buffers().Bytes, KeptBytes: r.keptBytes(),
 	}
 	for db := range engine.Databases {
 		d := client.DatabaseMemory{DB: db}
-		for _, s := range n.Shards() {
+		for _, s := range r.Shards() {
 			d.Keys += int64(s.Machine().Keyspace().Keys(db))
 			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
 		}
@@ -75,7 +75,7 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 			f.Databases = append(f.Databases, d)
 		}
 	}
-	for _, s := range n.Shards() {
+	for _, s := range r.Shards() {
 		f.ScriptBytes += s.Machine().Programs().Scripts.MemoryBytes()
 		f.FunctionBytes += s.Machine().Programs().Functions.MemoryBytes()
 	}
@@ -84,10 +84,10 @@ func (n *Node) MemoryFacts() client.MemoryFacts {
 }
 
 // FreeMemory implements client.Introspection.
-func (n *Node) FreeMemory() { debug.FreeOSMemory() }
+func (r *Report) FreeMemory() { debug.FreeOSMemory() }
 
 // MallocStats implements client.Introspection: what the Go runtime counts.
-func (n *Node) MallocStats() string {
+func (r *Report) MallocStats() string {
 	var names []string
 	for _, d := range metrics.All() {
 		if d.Kind == metrics.KindUint64 && (strings.HasPrefix(d.Name, "/memory/") || strings.HasPrefix(d.Name, "/gc/")) {
@@ -119,15 +119,15 @@ func infoAllocator(t *infoText, f *client.MemoryFacts) {
 
 // infoPrograms tells of scripts and functions. What interpreters take is the
 // process's memory.
-func (n *Node) infoPrograms(t *infoText, f *client.MemoryFacts) {
+func (r *Report) infoPrograms(t *infoText, f *client.MemoryFacts) {
 	scripts := 0
-	for _, s := range n.Shards() {
+	for _, s := range r.Shards() {
 		count, _ := s.Machine().Programs().Scripts.Size()
 		scripts += count
 	}
 	// All shards have the same libraries.
 	libraries, functions := 0, 0
-	if shards := n.Shards(); len(shards) > 0 {
+	if shards := r.Shards(); len(shards) > 0 {
 		libraries, functions, _ = shards[0].Machine().Programs().Functions.Count()
 	}
 	for _, vm := range []string{"used_memory_lua", "used_memory_vm_eval", "used_memory_vm_functions", "used_memory_vm_total"} {
@@ -157,4 +157,16 @@ func infoBuffers(t *infoText, f *client.MemoryFacts) {
 	t.add("mem_aof_buffer", 0)
 	t.add("active_defrag_running", 0)
 	t.add("lazyfreed_objects", 0)
+}
+
+// ResetStats sets the counters back that the shards keep, and the peak of memory.
+func (r *Report) ResetStats() {
+	for _, s := range r.Shards() {
+		st := &s.Machine().Keyspace().Stats
+		st.Hits.Store(0)
+		st.Misses.Store(0)
+		st.Expired.Store(0)
+		st.Evicted.Store(0)
+	}
+	r.peakBytes.Store(0)
 }

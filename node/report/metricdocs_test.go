@@ -1,4 +1,4 @@
-package node
+package report
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	monitoringPath = "../docs/monitoring.md"
+	monitoringPath = "../../docs/monitoring.md"
 	listBegins     = "<!-- The list below is generated from the tables in node by make docs. Do not edit. -->\n"
 )
 

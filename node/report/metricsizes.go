@@ -1,4 +1,4 @@
-package node
+package report
 
 import (
 	"io/fs"
@@ -57,7 +57,7 @@ func dataSizes(dir string) map[string]int64 {
 }
 
 func readDataSizes(l *look, p *metrics.Page) {
-	sizes := dataSizes(l.n.Folder.Dir())
+	sizes := dataSizes(l.Folder.Dir())
 	for _, kind := range dataKinds {
 		p.Add(float64(sizes[kind]), kind)
 	}
@@ -67,8 +67,8 @@ func readDataSizes(l *look, p *metrics.Page) {
 func readRoundTrips(l *look, p *metrics.Page) {
 	took := map[string]time.Duration{}
 	var names []string
-	for _, link := range l.n.Transport.Links() {
-		node, known := l.view.ByPeerAddr(link.Addr)
+	for _, link := range l.Transport.Links() {
+		node, known := l.cluster.ByPeerAddr(link.Addr)
 		if !link.Outgoing || !known || link.RoundTrip == 0 {
 			continue
 		}

@@ -1,4 +1,4 @@
-package node
+package report
 
 import (
 	"lockstep/node/metrics"
@@ -33,9 +33,9 @@ var raftMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_raft_heartbeat_failures_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Heartbeats of this leader that a follower did not answer."}, "Raft's observer", perGroup(func(g *groupLook) uint64 { return g.counts.FailedHeartbeats.Load() })},
 	{metrics.Desc{Name: "lockstep_raft_proposals_total", Kind: metrics.Counter, Labels: []string{"shard", "outcome"}, Help: "Entries proposed here, by what became of them: committed, not_proposed, or unknown."}, "proposals", readProposals},
 	{metrics.Desc{Name: "lockstep_raft_proposals_waiting", Kind: metrics.Gauge, Labels: ofGroup, Help: "Entries proposed here that are neither committed nor given up."}, "proposals", perGroup(func(g *groupLook) int { return g.group.Waiting() })},
-	{metrics.Desc{Name: "lockstep_raft_commit_seconds", Kind: metrics.Distribution, Help: "From the proposal of an entry to its commit, or its failure, over all replicas of this node."}, "proposals", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.survey.Timings.Commit.Look()) }},
-	{metrics.Desc{Name: "lockstep_raft_log_fsync_seconds", Kind: metrics.Distribution, Help: "Appending to the log and syncing it, over all replicas of this node. A healthy disk needs less than 10 ms."}, "the log store", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.survey.Timings.Sync.Look()) }},
-	{metrics.Desc{Name: "lockstep_raft_snapshot_seconds", Kind: metrics.Distribution, Help: "Writing a snapshot, whether it succeeded or not, over all replicas of this node."}, "the state machine", func(l *look, p *metrics.Page) { p.AddHistogram(l.n.survey.Timings.Snapshot.Look()) }},
+	{metrics.Desc{Name: "lockstep_raft_commit_seconds", Kind: metrics.Distribution, Help: "From the proposal of an entry to its commit, or its failure, over all replicas of this node."}, "proposals", func(l *look, p *metrics.Page) { p.AddHistogram(l.Survey.Timings.Commit.Look()) }},
+	{metrics.Desc{Name: "lockstep_raft_log_fsync_seconds", Kind: metrics.Distribution, Help: "Appending to the log and syncing it, over all replicas of this node. A healthy disk needs less than 10 ms."}, "the log store", func(l *look, p *metrics.Page) { p.AddHistogram(l.Survey.Timings.Sync.Look()) }},
+	{metrics.Desc{Name: "lockstep_raft_snapshot_seconds", Kind: metrics.Distribution, Help: "Writing a snapshot, whether it succeeded or not, over all replicas of this node."}, "the state machine", func(l *look, p *metrics.Page) { p.AddHistogram(l.Survey.Timings.Snapshot.Look()) }},
 	{metrics.Desc{Name: "lockstep_raft_snapshots_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Snapshots written."}, "the state machine", perGroup(func(g *groupLook) uint64 { return g.counts.Snapshots.Load() })},
 	{metrics.Desc{Name: "lockstep_raft_snapshot_failures_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Snapshots that could not be written."}, "the state machine", perGroup(func(g *groupLook) uint64 { return g.counts.SnapshotsFailed.Load() })},
 	{metrics.Desc{Name: "lockstep_raft_snapshot_size_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Size of the last snapshot written since the start; 0: none was."}, "the state machine", perGroup(func(g *groupLook) int64 { return g.counts.SnapshotBytes.Load() })},
@@ -64,14 +64,14 @@ func readAnswering(l *look, p *metrics.Page) {
 	for i := range l.groups {
 		g := &l.groups[i]
 		if g.stats.Role == "leader" {
-			p.Add(float64(l.n.survey.Answering(g.group, &g.stats)), g.label)
+			p.Add(float64(l.Survey.Answering(g.group, &g.stats)), g.label)
 		}
 	}
 }
 
 func readPeerLag(l *look, p *metrics.Page) {
 	for i := range l.groups {
-		for _, peer := range l.n.survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
+		for _, peer := range l.Survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
 			p.Add(float64(peer.Lag), l.groups[i].label, peer.Name)
 		}
 	}
@@ -79,7 +79,7 @@ func readPeerLag(l *look, p *metrics.Page) {
 
 func readPeerAck(l *look, p *metrics.Page) {
 	for i := range l.groups {
-		for _, peer := range l.n.survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
+		for _, peer := range l.Survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
 			if peer.Heard {
 				p.Add(peer.Age.Seconds(), l.groups[i].label, peer.Name)
 			}

@@ -1,8 +1,7 @@
-package node
+package report
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"runtime/pprof"
@@ -12,14 +11,11 @@ import (
 	"lockstep/node/status"
 )
 
-// supportOrder describes this node for a bundle of support, in JSON of a
+// Support describes this node for a bundle of support, in JSON of a
 // status.Support.
-func (n *Node) supportOrder(context.Context, []string) (string, error) {
-	if !n.Ready.Load() {
-		return "", fmt.Errorf("this node is still starting")
-	}
+func (r *Report) Support() (string, error) {
 	var settings strings.Builder
-	for _, e := range n.cfg.Effective() {
+	for _, e := range r.Config.Effective() {
 		fmt.Fprintf(&settings, "%s %q # %s\n", e.Directive.Name, e.Value, e.Origin)
 	}
 	var goroutines bytes.Buffer
@@ -28,10 +24,10 @@ func (n *Node) supportOrder(context.Context, []string) (string, error) {
 			return "", err
 		}
 	}
-	hide := n.hider()
+	hide := r.hider()
 	data, err := json.Marshal(&status.Support{
-		Node: n.Self.Name, Info: hide(n.Info([]string{"everything"})), Config: hide(settings.String()),
-		Metrics: hide(string(n.metricsPage())), Log: hide(string(n.logTail.Lines())), Goroutines: hide(goroutines.String()),
+		Node: r.Self.Name, Info: hide(r.Info([]string{"everything"})), Config: hide(settings.String()),
+		Metrics: hide(string(r.MetricsPage())), Log: hide(string(r.LogTail.Lines())), Goroutines: hide(goroutines.String()),
 	})
 	return string(data), err
 }
@@ -42,9 +38,9 @@ const secretLeast = 4
 
 // hider takes the values of secret settings out of a text. None should be in
 // one; this is the second bolt on the door.
-func (n *Node) hider() func(string) string {
+func (r *Report) hider() func(string) string {
 	var pairs []string
-	for _, p := range n.cfg.Get("*") {
+	for _, p := range r.Config.Get("*") {
 		if d, ok := config.Lookup(p.Name); ok && d.Has(config.Secret) && len(p.Value) >= secretLeast {
 			pairs = append(pairs, p.Value, "(hidden)")
 		}

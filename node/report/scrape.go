@@ -1,4 +1,4 @@
-package node
+package report
 
 import (
 	"context"
@@ -27,12 +27,12 @@ type metric struct {
 // look is what one scrape looks at: each part is asked once. Nothing here waits
 // for a command, nor for another node.
 type look struct {
-	n *Node
+	*Report
 	s *config.Settings
 	// groups are this node's replicas, the meta group last.
 	groups  []groupLook
-	view    *meta.View
-	memory  client.MemoryFacts
+	cluster *meta.View
+	mem     client.MemoryFacts
 	buffers client.Buffers
 }
 
@@ -47,19 +47,19 @@ type groupLook struct {
 	sched  sched.Stats
 }
 
-func (n *Node) look() *look {
-	l := &look{n: n, s: n.cfg.Current(), view: n.Machine.View(), memory: n.MemoryFacts(), buffers: n.front.registry.Buffers()}
+func (r *Report) look() *look {
+	l := &look{Report: r, s: r.Config.Current(), cluster: r.Machine.View(), mem: r.MemoryFacts(), buffers: r.Registry.Buffers()}
 	add := func(label string, g *shard.Group, s *shard.Shard) {
-		gl := groupLook{label: label, group: g, stats: g.Stats(), status: n.survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
+		gl := groupLook{label: label, group: g, stats: g.Stats(), status: r.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
 		if s != nil {
 			gl.sched = s.Machine().Sched().Stats()
 		}
 		l.groups = append(l.groups, gl)
 	}
-	for _, s := range n.Shards() {
+	for _, s := range r.Shards() {
 		add(strconv.Itoa(int(s.ID())), s.Group(), s)
 	}
-	add("meta", n.MetaGroup, nil)
+	add("meta", r.MetaGroup, nil)
 	return l
 }
 
@@ -77,9 +77,9 @@ var metricTables = []struct {
 	{"The names of redis_exporter", redisMetrics},
 }
 
-// metricsPage is what a scrape of this moment answers.
-func (n *Node) metricsPage() []byte {
-	l, page := n.look(), &metrics.Page{}
+// MetricsPage is what a scrape of this moment answers.
+func (r *Report) MetricsPage() []byte {
+	l, page := r.look(), &metrics.Page{}
 	for _, table := range metricTables {
 		for i := range table.rows {
 			page.Begin(&table.rows[i].Desc)
@@ -89,18 +89,14 @@ func (n *Node) metricsPage() []byte {
 	return page.Bytes()
 }
 
-// serveMetrics answers a scrape.
-func (n *Node) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	if !n.Ready.Load() {
-		http.Error(w, "starting", http.StatusServiceUnavailable)
-		return
-	}
-	page, ok := n.scrapes.page(r.Context(), n.metricsPage)
+// ServeMetrics answers a scrape.
+func (r *Report) ServeMetrics(w http.ResponseWriter, req *http.Request) {
+	page, ok := r.scrapes.page(req.Context(), r.MetricsPage)
 	if !ok {
-		return // who asked has gone
+		return // the scraper has gone
 	}
 	w.Header().Set("Content-Type", metrics.ContentType)
-	// Who does not read the page is not waited for.
+	// A scraper that does not read the page is not waited for.
 	answer := http.NewResponseController(w)
 	_ = answer.SetWriteDeadline(time.Now().Add(scrapeWriteWait))
 	_, _ = w.Write(page)

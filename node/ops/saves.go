@@ -1,15 +1,16 @@
-package node
+package ops
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockstep/proto/client"
 )
 
-// saves tells of the snapshots that are written: those that clients asked for
+// Saves tells of the snapshots that are written: those that clients asked for
 // (SAVE, BGSAVE), and those that a group's log is due for.
-type saves struct {
+type Saves struct {
 	mu sync.Mutex
 	// busy is the number of saves and of snapshots under way, since the time the
 	// first of them began; background tells that a BGSAVE is among them.
@@ -21,13 +22,15 @@ type saves struct {
 	done     int
 	lastTook time.Duration
 	lastErr  error
+	// last is when SAVE or BGSAVE last succeeded, in Unix time.
+	last atomic.Int64
 	// txns is the number of logged txns when the last one began that ended well.
 	txns uint64
 }
 
 // begin notes that a client's save begins; what it returns notes its end. It is
 // refused while another goes on in the background.
-func (s *saves) begin(txns uint64, background bool) (end func(error), err error) {
+func (s *Saves) begin(txns uint64, background bool) (end func(error), err error) {
 	began := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,51 +52,44 @@ func (s *saves) begin(txns uint64, background bool) (end func(error), err error)
 	}, nil
 }
 
-// writing notes that a group begins (1) or ends (-1) to write a snapshot.
-func (s *saves) writing(n int) {
+// Writing notes that a group begins (1) or ends (-1) to write a snapshot.
+func (s *Saves) Writing(n int) {
 	s.mu.Lock()
 	s.busyLocked(n)
 	s.mu.Unlock()
 }
 
-func (s *saves) busyLocked(n int) {
+func (s *Saves) busyLocked(n int) {
 	if s.busy == 0 {
 		s.since = time.Now()
 	}
 	s.busy += n
 }
 
-// saved is what INFO tells of saves.
-type saved struct {
-	busy                    bool
-	done                    int
-	status                  string
-	lastTookSec, runningSec int
-	txns                    uint64
+// Saved is what INFO tells of saves.
+type Saved struct {
+	Busy                    bool
+	Done                    int
+	Status                  string
+	LastTookSec, RunningSec int
+	Txns                    uint64
 }
 
-func (s *saves) look() saved {
+func (s *Saves) Look() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := saved{busy: s.busy > 0, done: s.done, status: "ok", lastTookSec: -1, runningSec: -1, txns: s.txns}
+	v := Saved{Busy: s.busy > 0, Done: s.done, Status: "ok", LastTookSec: -1, RunningSec: -1, Txns: s.txns}
 	if s.lastErr != nil {
-		v.status = "err"
+		v.Status = "err"
 	}
 	if s.done > 0 || s.lastErr != nil {
-		v.lastTookSec = int(s.lastTook.Seconds())
+		v.LastTookSec = int(s.lastTook.Seconds())
 	}
-	if v.busy {
-		v.runningSec = int(time.Since(s.since).Seconds())
+	if v.Busy {
+		v.RunningSec = int(time.Since(s.since).Seconds())
 	}
 	return v
 }
 
-// loggedTxns is the number of txns that this node's replicas took from their
-// logs since the node began.
-func (n *Node) loggedTxns() uint64 {
-	var sum uint64
-	for _, s := range n.Shards() {
-		sum += uint64(s.Machine().Counters().Txns.Load())
-	}
-	return sum
-}
+// LastSnapshotUnix is when SAVE or BGSAVE last succeeded, in Unix time.
+func (s *Saves) LastSnapshotUnix() int64 { return s.last.Load() }

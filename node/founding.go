@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -52,14 +51,6 @@ func (n *Node) awaitOthers() {
 func (n *Node) awaitVoters(context.Context) error {
 	if n.Awaited.Load() > 0 {
 		n.background.run(n.awaitOthers)
-	}
-	return nil
-}
-
-// checkFounded keeps a founder from clients as long as it takes no writes.
-func (n *Node) checkFounded() error {
-	if err := n.Short(); err != nil {
-		return fmt.Errorf("awaits other nodes: %w", err)
 	}
 	return nil
 }

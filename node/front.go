@@ -45,7 +45,7 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
 	}
-	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n.report, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: operator{n.survey, n}, Backups: n.backups, Process: n.process, Introspection: n.report, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
+	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n.report, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: n.orders, Backups: n.backups, Process: n.process, Introspection: n.report, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
 		Incarnation: n.Self.Incarnation, Programs: n.Programs}
 	f.server = server.New(server.Config{
 		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.log,

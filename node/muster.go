@@ -8,6 +8,7 @@ import (
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/transport"
+	"lockstep/node/adminport"
 	"lockstep/node/config"
 )
 
@@ -117,8 +118,8 @@ func (n *Node) Retire(ctx context.Context) error {
 	n.tellSupervisor("STATUS=removed from its cluster, and not serving")
 	n.log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
 	<-ctx.Done()
-	closing, cancel := context.WithTimeout(context.Background(), adminPatience)
+	closing, cancel := context.WithTimeout(context.Background(), adminport.Patience)
 	defer cancel()
-	admin.close(closing)
+	admin.Close(closing)
 	return nil
 }

@@ -31,9 +31,11 @@ import (
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
+	"lockstep/node/adminport"
 	"lockstep/node/backup"
 	"lockstep/node/clusterview"
 	"lockstep/node/config"
+	"lockstep/node/health"
 	"lockstep/node/logs"
 	"lockstep/node/member"
 	"lockstep/node/ops"
@@ -86,7 +88,7 @@ type Node struct {
 	placement *placement.Loop
 	// memory is what the shards take together.
 	memory shard.Memory
-	admin  *adminServer
+	admin  *adminport.Server
 	// panics are those of code that served a connection, by port.
 	panics report.Panics
 	front  *front
@@ -101,8 +103,9 @@ type Node struct {
 	// view is the cluster as clients are shown it.
 	view       *clusterview.View
 	supervisor supervisor
-	// readiness is what the probes of the admin port rest on.
-	readiness readiness
+	// health is what the probes of the admin port ask for.
+	health *health.Health
+	orders *ops.Orders
 
 	// messages carries published messages to and from other nodes.
 	messages *relay.Messages
@@ -143,7 +146,6 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 	n.gone, n.depart = context.WithCancel(context.Background())
 	n.backups = backup.New(backup.Facts{Member: n.Member, Log: n.log, Go: n.background.run, Ctx: n.ctx})
 	n.process = ops.NewProcess(n.Member, n.die)
-	n.readiness.init(n)
 	cfg.CheckWith(n.checkSet)
 	ctx, n.giveUp = context.WithCancelCause(ctx)
 	if err := n.start(ctx); err != nil {
@@ -166,7 +168,7 @@ func (n *Node) start(ctx context.Context) error {
 		}
 	}
 	n.Ready.Store(true)
-	n.background.run(n.readiness.watch)
+	n.background.run(n.health.Watch)
 	n.background.run(n.tellWhenReady)
 	n.background.run(n.survey.Watch)
 	return nil
@@ -185,6 +187,23 @@ func (n *Node) die(err error) {
 	case n.fatal <- err:
 	default:
 	}
+}
+
+// dyingOf is why the process must end for the sake of its disk or its data. That it was told to end, or that
+// its cluster has removed it, is no reason to start it again.
+func (n *Node) dyingOf() error {
+	if err := n.dying.Load(); err != nil && !errors.Is(*err, ops.ErrShutdown) && !errors.Is(*err, ErrRemoved) {
+		return *err
+	}
+	return nil
+}
+
+// supportOf describes this node for a bundle of support, once there is something to describe.
+func (n *Node) supportOf() (string, error) {
+	if !n.Ready.Load() {
+		return "", errors.New("this node is still starting")
+	}
+	return n.report.Support()
 }
 
 // Linger makes the node say that it is stopping, and serves on for as long as
@@ -238,7 +257,7 @@ func (n *Node) abort() {
 	n.stop()
 	n.front.close(ctx)
 	if n.admin != nil {
-		n.admin.close(ctx)
+		n.admin.Close(ctx)
 	}
 	if m := n.Manager.Load(); m != nil {
 		m.Close()
@@ -370,6 +389,11 @@ func (n *Node) openRooms(context.Context) error {
 		Member: n.Member, Stats: n.stats, Registry: n.registry, Clock: n.clocks, TLS: n.tls, Secret: n.secrets.Tell, Ctx: n.ctx,
 	})
 	n.view = &clusterview.View{Member: n.Member}
+	n.health = health.New(health.Facts{Member: n.Member, Survey: n.survey, Dying: n.dyingOf, Ctx: n.ctx})
+	n.orders = &ops.Orders{Facts: ops.Facts{
+		Member: n.Member, Survey: n.survey, Rotation: n.rotation, Clocks: n.clocks, Process: n.process, Support: n.supportOf,
+		Settled: n.settled.Load, Die: n.die, Gone: n.gone, Ctx: n.ctx,
+	}}
 	return nil
 }
 
@@ -378,7 +402,7 @@ func (n *Node) openReport(context.Context) error {
 	n.report = report.New(report.Facts{
 		Member: n.Member, Survey: n.survey, View: n.view, Stats: n.stats, Registry: n.registry, Tracking: n.tracking,
 		Messages: n.messages, Feeds: n.feeds, Users: n.users, Memory: &n.memory, Saves: n.process, Clock: n.clocks, TLS: n.tls,
-		Panics: n.panics, IsReady: func() error { return n.verdict(readyProbe) }, SupervisedBy: n.supervisedBy, LogTail: n.logTail, Ctx: n.ctx,
+		Panics: n.panics, IsReady: n.health.Verdict, SupervisedBy: n.supervisedBy, LogTail: n.logTail, Ctx: n.ctx,
 	})
 	return nil
 }
@@ -412,4 +436,11 @@ func (n *Node) me() meta.Node {
 		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: process.Version,
 		Hostname: s.ClusterAnnounceHostname, TLSPort: announcedTLSPort(s),
 	}
+}
+
+// joining is this node as it asks to be taken in.
+func (n *Node) joining(s *config.Settings) meta.Node {
+	me := n.me()
+	me.Learner = s.Learner
+	return me
 }

@@ -329,7 +329,7 @@ func (n *Node) reconcile(context.Context) error {
 		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
 		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.log,
 	}))
-	n.background.run(n.watchVersion)
+	n.background.run(n.orders.WatchVersion)
 	for _, s := range n.Shards() {
 		n.Manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
 	}

@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strconv"
 	"time"
 
 	"lockstep/cluster/membership"
@@ -98,25 +96,4 @@ func (n *Node) led() []placement.Led {
 		all = append(all, led)
 	}
 	return all
-}
-
-// PlacementJSON implements client.Operator: a placement.Report.
-func (n *Node) PlacementJSON(ctx context.Context) ([]byte, error) {
-	r, err := placement.Ask(ctx, n.Courier)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(r)
-}
-
-// replicasOrder is LOCKSTEP REPLICAS: how many replicas each shard is to have.
-func (n *Node) replicasOrder(ctx context.Context, args []string) (string, error) {
-	want, err := strconv.Atoi(args[0])
-	if err != nil {
-		return "", fmt.Errorf("%q is not a number of replicas", args[0])
-	}
-	if _, err := n.Meta.Do(ctx, &meta.SetReplicas{Count: want}); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("each shard is to have %d replicas", want), nil
 }

@@ -12,6 +12,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/node/backup"
 	"lockstep/node/config"
+	"lockstep/node/health"
 )
 
 // setEverywhere puts settings into the meta group; when it returns they are in
@@ -51,7 +52,7 @@ func (n *Node) applySettings(*meta.View) {
 // it began. Shards may be led here before. Their logs have the settings of the cluster,
 // and this node those of its file as yet: with a maxmemory of that, keys would go.
 func (n *Node) learnSettings() {
-	t := time.NewTicker(readyEvery)
+	t := time.NewTicker(health.Every)
 	defer t.Stop()
 	for n.catchUpSettings(n.ctx) != nil {
 		select {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/node/config"
+	"lockstep/node/health"
 )
 
 // supervisor is whom the node tells how it is: systemd, which names a socket in
@@ -50,10 +51,10 @@ func (n *Node) tellReady(status string) {
 
 // tellWhenReady says that the node is ready when it is, or should be.
 func (n *Node) tellWhenReady() {
-	t := time.NewTicker(readyEvery)
+	t := time.NewTicker(health.Every)
 	defer t.Stop()
 	for late := time.Now().Add(supervisorWait); ; {
-		why := n.verdict(readyProbe)
+		why := n.health.Verdict()
 		switch {
 		case why == nil:
 			n.tellReady("serving")

@@ -1,4 +1,9 @@
-package node
+// Package health judges a node: whether it is alive, whether it has started, and whether it is ready.
+//
+// Liveness asks whether this process is stuck and a restart would help. It is never about other nodes: a
+// restart brings no quorum back. Readiness asks whether clients should be sent here; an election takes no
+// node out of service, and a node that has caught up once since its start has caught up for good.
+package health
 
 import (
 	"context"
@@ -15,9 +20,27 @@ import (
 	"lockstep/node/survey"
 )
 
-// readyEvery is how often it is looked which shards have leaders and whether this
+// Every is how often it is looked which shards have leaders and whether this
 // node has caught up.
-const readyEvery = 200 * time.Millisecond
+const Every = 200 * time.Millisecond
+
+// Facts are what health is judged by.
+type Facts struct {
+	*member.Member
+	Survey *survey.Survey
+	// Dying is why the process must end for the sake of its disk or its data, nil: it need not.
+	Dying func() error
+	// Ctx ends with the node.
+	Ctx context.Context
+}
+
+// Health judges a node.
+type Health struct{ readiness }
+
+// New has looked at nothing yet.
+func New(f Facts) *Health {
+	return &Health{readiness{Facts: f, behind: "nothing was looked at yet", targets: map[uint32]uint64{}}}
+}
 
 // readiness knows what the probes ask for and no moment shows: since when a shard
 // has no leader, and whether this node has caught up since its start.
@@ -26,7 +49,7 @@ const readyEvery = 200 * time.Millisecond
 // it was first asked, in each shard of which this node is to have a replica. It
 // is so once and for all: later lag does not take a node out of service.
 type readiness struct {
-	n *Node
+	Facts
 
 	mu sync.Mutex
 	// led is when each shard was last known to have a leader; the start counts.
@@ -38,29 +61,25 @@ type readiness struct {
 	targets map[uint32]uint64
 }
 
-func (r *readiness) init(n *Node) {
-	r.n, r.behind, r.targets = n, "nothing was looked at yet", map[uint32]uint64{}
-}
-
-// watch looks until the node stops.
-func (r *readiness) watch() {
-	t := time.NewTicker(readyEvery)
+// Watch looks until the node stops.
+func (r *readiness) Watch() {
+	t := time.NewTicker(Every)
 	defer t.Stop()
 	for {
 		r.look(time.Now())
 		select {
 		case <-t.C:
-		case <-r.n.ctx.Done():
+		case <-r.Ctx.Done():
 			return
 		}
 	}
 }
 
 func (r *readiness) look(now time.Time) {
-	missing := r.n.Leaderless()
+	missing := r.Leaderless()
 	r.mu.Lock()
 	if r.led == nil {
-		r.led = slices.Repeat([]time.Time{now}, r.n.ShardCount())
+		r.led = slices.Repeat([]time.Time{now}, r.ShardCount())
 	}
 	for i := range r.led {
 		if !slices.Contains(missing, i) {
@@ -80,12 +99,12 @@ func (r *readiness) look(now time.Time) {
 
 // missing says what keeps this node from having caught up, "" if nothing does.
 func (r *readiness) missing() string {
-	view := r.n.Machine.View()
+	view := r.Machine.View()
 	if !view.Created() {
 		return "the cluster's state is not known yet"
 	}
 	for i := range view.Shards {
-		s, wanted := r.n.Replica(i), slices.Contains(view.Shards[i].Replicas, r.n.Self.ID())
+		s, wanted := r.Replica(i), slices.Contains(view.Shards[i].Replicas, r.Self.ID())
 		switch {
 		case s == nil && wanted:
 			return fmt.Sprintf("its replica of shard %d is not there yet", i)
@@ -109,7 +128,7 @@ func (r *readiness) behindIn(s *shard.Shard) string {
 		}
 		r.targets[s.ID()] = target
 	}
-	if at := r.n.survey.GroupStatus(member.GroupName(s.ID()), s.Group(), s).Executed; at < target {
+	if at := r.Survey.GroupStatus(member.GroupName(s.ID()), s.Group(), s).Executed; at < target {
 		return fmt.Sprintf("%d of %d entries have run", at, target)
 	}
 	return ""
@@ -117,7 +136,7 @@ func (r *readiness) behindIn(s *shard.Shard) string {
 
 // committed asks the shard's leader how far it has committed.
 func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
-	leader := r.n.Leader(int(s.ID()))
+	leader := r.Leader(int(s.ID()))
 	switch {
 	case leader.Addr == "":
 		return 0, false
@@ -125,13 +144,13 @@ func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
 		// A leader that may serve has executed its predecessors' entries.
 		return s.Group().Stats().CommitIndex, s.Leads()
 	}
-	node, ok := r.n.Machine.View().Node(meta.NodeID(leader.ID))
+	node, ok := r.Machine.View().Node(meta.NodeID(leader.ID))
 	if !ok {
 		return 0, false
 	}
-	ctx, cancel := context.WithTimeout(r.n.ctx, survey.Timeout)
+	ctx, cancel := context.WithTimeout(r.Ctx, survey.Timeout)
 	defer cancel()
-	told := r.n.survey.StatusOf(ctx, node)
+	told := r.Survey.StatusOf(ctx, node)
 	group := told.Group(strconv.Itoa(int(s.ID())))
 	if group == nil || group.Role != "leader" {
 		return 0, false
@@ -152,7 +171,7 @@ func (r *readiness) catchUp() error {
 // leaders says whether every shard has a leader or had one a moment ago: an
 // election takes no node out of service.
 func (r *readiness) leaders() error {
-	return r.within(r.n.Leaderless(), leaderGrace(r.n.cfg.Current()), time.Now())
+	return r.within(r.Leaderless(), leaderGrace(r.Config.Current()), time.Now())
 }
 
 // leaderGrace is how long a shard may be without a leader.

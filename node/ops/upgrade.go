@@ -1,4 +1,4 @@
-package node
+package ops
 
 import (
 	"context"
@@ -16,54 +16,57 @@ import (
 // knows a newer cluster version.
 const raiseEvery = time.Second
 
-// watchVersion writes the cluster's version into the folder as it rises, and
+// WatchVersion writes the cluster's version into the folder as it rises, and
 // raises it where this node leads the meta group and is to do so by itself.
-func (n *Node) watchVersion() {
+func (o *Orders) WatchVersion() {
 	t := time.NewTicker(raiseEvery)
 	defer t.Stop()
 	said := ""
 	for {
-		if err := n.Folder.SawVersion(n.Machine.View().ClusterVersion); err != nil {
-			n.die(fmt.Errorf("the cluster's version could not be noted: %w", err))
+		if err := o.Folder.SawVersion(o.Machine.View().ClusterVersion); err != nil {
+			o.Die(fmt.Errorf("the cluster's version could not be noted: %w", err))
 			return
 		}
-		if why := n.raiseByItself(); why != "" && why != said {
-			n.log.Info("the cluster's version is not raised yet", "reason", why)
+		if why := o.raiseByItself(); why != "" && why != said {
+			o.Log.Info("the cluster's version is not raised yet", "reason", why)
 			said = why
 		}
 		select {
 		case <-t.C:
-		case <-n.ctx.Done():
+		case <-o.Ctx.Done():
 			return
 		}
 	}
 }
 
+// raiseTimeout bounds that.
+const raiseTimeout = 60 * time.Second
+
 // raiseByItself raises the version if that is this node's task and every node
 // knows the next one; else it says why not, or nothing.
-func (n *Node) raiseByItself() string {
-	view := n.Machine.View()
-	if !n.settled.Load() || view.ClusterVersion >= meta.KnownVersion() || !n.MetaGroup.IsLeader() ||
-		n.cfg.Current().ClusterVersionRaise != config.RaiseAuto {
+func (o *Orders) raiseByItself() string {
+	view := o.Machine.View()
+	if !o.Settled() || view.ClusterVersion >= meta.KnownVersion() || !o.MetaGroup.IsLeader() ||
+		o.Config.Current().ClusterVersionRaise != config.RaiseAuto {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(o.Ctx, raiseTimeout)
 	defer cancel()
-	if err := n.raise(ctx, meta.KnownVersion()); err != nil {
+	if err := o.raise(ctx, meta.KnownVersion()); err != nil {
 		return err.Error()
 	}
-	n.log.Info("the cluster's version was raised", "to", meta.KnownVersion())
+	o.Log.Info("the cluster's version was raised", "to", meta.KnownVersion())
 	return ""
 }
 
 // raise raises the cluster's version, or says which node stands in the way.
-func (n *Node) raise(ctx context.Context, to int) error {
-	for _, node := range n.survey.Status(ctx).Nodes {
+func (o *Orders) raise(ctx context.Context, to int) error {
+	for _, node := range o.Survey.Status(ctx).Nodes {
 		if err := standsInTheWay(&node, to); err != nil {
 			return err
 		}
 	}
-	_, err := n.Meta.Do(ctx, &meta.RaiseVersion{To: to})
+	_, err := o.Meta.Do(ctx, &meta.RaiseVersion{To: to})
 	return err
 }
 
@@ -88,8 +91,8 @@ func standsInTheWay(node *status.Node, to int) error {
 
 // upgradeOrder raises the version to the newest that every node knows, or to
 // the one that is asked for.
-func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) {
-	view := n.Machine.View()
+func (o *Orders) upgradeOrder(ctx context.Context, args []string) (string, error) {
+	view := o.Machine.View()
 	to := view.ClusterVersion
 	if len(args) == 1 {
 		var err error
@@ -100,12 +103,12 @@ func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) 
 			return "", fmt.Errorf("the cluster is at version %d already; a version is never taken back", view.ClusterVersion)
 		}
 	} else {
-		to = max(to, n.knownByAll(ctx))
+		to = max(to, o.knownByAll(ctx))
 	}
 	if to == view.ClusterVersion {
 		return fmt.Sprintf("the cluster is at version %d, the newest that all its nodes know", to), nil
 	}
-	if err := n.raise(ctx, to); err != nil {
+	if err := o.raise(ctx, to); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("the cluster is at version %d now, it was at %d", to, view.ClusterVersion), nil
@@ -113,19 +116,12 @@ func (n *Node) upgradeOrder(ctx context.Context, args []string) (string, error) 
 
 // knownByAll is the newest version that every node knows that answers, this one among
 // them.
-func (n *Node) knownByAll(ctx context.Context) int {
+func (o *Orders) knownByAll(ctx context.Context) int {
 	least := meta.KnownVersion()
-	for _, node := range n.survey.Status(ctx).Nodes {
+	for _, node := range o.Survey.Status(ctx).Nodes {
 		if node.Reachable {
 			least = min(least, node.KnowsVersion)
 		}
 	}
 	return least
-}
-
-// joining is this node as it asks to be taken in.
-func (n *Node) joining(s *config.Settings) meta.Node {
-	me := n.me()
-	me.Learner = s.Learner
-	return me
 }

@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"errors"
@@ -6,51 +6,49 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"lockstep/node/ops"
 )
 
 // probe is one of the checks that a probe of the admin port is made of; nil: all
 // is well.
 type probe struct {
 	name  string
-	check func(*Node) error
+	check func(*Health) error
 }
 
 // The checks. What liveness asks is whether this process is stuck and a restart
 // would help. It is never about other nodes: a restart brings no quorum back, and
 // in a partition the minority would be restarted for ever.
 var (
-	checkStarted = probe{"started", func(n *Node) error {
-		if !n.Ready.Load() {
+	checkStarted = probe{"started", func(h *Health) error {
+		if !h.Ready.Load() {
 			return errors.New("is starting")
 		}
 		return nil
 	}}
-	checkStaying = probe{"staying", func(n *Node) error {
-		if n.Draining.Load() {
+	checkStaying = probe{"staying", func(h *Health) error {
+		if h.Draining.Load() {
 			return errors.New("is stopping")
 		}
 		return nil
 	}}
-	checkFounded  = probe{"founded", (*Node).checkFounded}
-	checkCaughtUp = probe{"caught-up", func(n *Node) error { return n.readiness.catchUp() }}
-	checkLeaders  = probe{"leaders", func(n *Node) error { return n.readiness.leaders() }}
-	checkLeading  = probe{"leading", func(n *Node) error {
-		for _, s := range n.Shards() {
+	checkFounded  = probe{"founded", (*Health).checkFounded}
+	checkCaughtUp = probe{"caught-up", func(h *Health) error { return h.catchUp() }}
+	checkLeaders  = probe{"leaders", func(h *Health) error { return h.leaders() }}
+	checkLeading  = probe{"leading", func(h *Health) error {
+		for _, s := range h.Shards() {
 			if s.Leads() {
 				return nil
 			}
 		}
 		return errors.New("leads no shard")
 	}}
-	checkAlive = probe{"disk", func(n *Node) error {
-		if err := n.dying.Load(); err != nil && !errors.Is(*err, ops.ErrShutdown) && !errors.Is(*err, ErrRemoved) {
-			return fmt.Errorf("cannot go on: %w", *err)
+	checkAlive = probe{"disk", func(h *Health) error {
+		if err := h.Dying(); err != nil {
+			return fmt.Errorf("cannot go on: %w", err)
 		}
 		return nil
 	}}
-	checkApplying = probe{"applying", (*Node).checkApplying}
+	checkApplying = probe{"applying", (*Health).checkApplying}
 )
 
 // The probes.
@@ -58,8 +56,8 @@ var (
 	startupProbe = []probe{checkStarted}
 	liveProbe    = []probe{checkAlive, checkApplying}
 	readyProbe   = []probe{checkStarted, checkStaying, checkFounded, checkCaughtUp, checkLeaders}
-	// Variants of readiness: for who wants leaders alone, for who reads from any
-	// node that has caught up once, and for who reads whatever there is.
+	// Variants of readiness: for a client that wants leaders alone, for one that reads from any
+	// node that has caught up once, and for one that reads whatever there is.
 	readyLeader   = []probe{checkStarted, checkStaying, checkFounded, checkCaughtUp, checkLeaders, checkLeading}
 	readyNoLeader = []probe{checkStarted, checkStaying, checkCaughtUp}
 	readyStale    = []probe{checkStarted, checkStaying}
@@ -70,16 +68,16 @@ var (
 // for what is not.
 const applyingMost = 60 * time.Second
 
-func (n *Node) checkApplying() error {
-	if !n.Ready.Load() {
+func (h *Health) checkApplying() error {
+	if !h.Ready.Load() {
 		return nil
 	}
-	for _, s := range n.Shards() {
+	for _, s := range h.Shards() {
 		if err := tooLong(fmt.Sprintf("shard %d", s.ID()), s.Group().Counts().Applying()); err != nil {
 			return err
 		}
 	}
-	return tooLong("the meta group", n.MetaGroup.Counts().Applying())
+	return tooLong("the meta group", h.MetaGroup.Counts().Applying())
 }
 
 // tooLong says whether a group has been applying a batch for so long that it is stuck.
@@ -90,40 +88,45 @@ func tooLong(group string, applying time.Duration) error {
 	return nil
 }
 
+// Verdict is why the node is not ready, nil: it is.
+func (h *Health) Verdict() error { return h.verdict(readyProbe) }
+
 // verdict is the first check that fails.
-func (n *Node) verdict(probes []probe) error {
+func (h *Health) verdict(probes []probe) error {
 	for _, p := range probes {
-		if err := p.check(n); err != nil {
+		if err := p.check(h); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *Node) serveLive(w http.ResponseWriter, r *http.Request)    { n.serveProbe(w, r, liveProbe) }
-func (n *Node) serveStartup(w http.ResponseWriter, r *http.Request) { n.serveProbe(w, r, startupProbe) }
+func (h *Health) ServeLive(w http.ResponseWriter, r *http.Request) { h.serveProbe(w, r, liveProbe) }
+func (h *Health) ServeStartup(w http.ResponseWriter, r *http.Request) {
+	h.serveProbe(w, r, startupProbe)
+}
 
-// serveReady answers /readyz; ?leader, ?noleader and ?stale choose a variant.
-func (n *Node) serveReady(w http.ResponseWriter, r *http.Request) {
+// ServeReady answers /readyz; ?leader, ?noleader and ?stale choose a variant.
+func (h *Health) ServeReady(w http.ResponseWriter, r *http.Request) {
 	switch query := r.URL.Query(); {
 	case query.Has("leader"):
-		n.serveProbe(w, r, readyLeader)
+		h.serveProbe(w, r, readyLeader)
 	case query.Has("noleader"):
-		n.serveProbe(w, r, readyNoLeader)
+		h.serveProbe(w, r, readyNoLeader)
 	case query.Has("stale"):
-		n.serveProbe(w, r, readyStale)
+		h.serveProbe(w, r, readyStale)
 	default:
-		n.serveProbe(w, r, readyProbe)
+		h.serveProbe(w, r, readyProbe)
 	}
 }
 
 // serveProbe answers 200 if all checks are well, else 503 and the first that is
 // not; with ?verbose, each of them in a line.
-func (n *Node) serveProbe(w http.ResponseWriter, r *http.Request, probes []probe) {
+func (h *Health) serveProbe(w http.ResponseWriter, r *http.Request, probes []probe) {
 	var text strings.Builder
 	var failed error
 	for _, p := range probes {
-		err := p.check(n)
+		err := p.check(h)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			fmt.Fprintf(&text, "[-] %s: %v\n", p.name, err)
@@ -145,4 +148,12 @@ func (n *Node) serveProbe(w http.ResponseWriter, r *http.Request, probes []probe
 		answer = text.String()
 	}
 	fmt.Fprint(w, answer)
+}
+
+// checkFounded keeps a founder from clients as long as it takes no writes.
+func (h *Health) checkFounded() error {
+	if err := h.Short(); err != nil {
+		return fmt.Errorf("awaits other nodes: %w", err)
+	}
+	return nil
 }

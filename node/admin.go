@@ -11,12 +11,12 @@ import (
 // openAdmin opens the HTTP port if one is set. It is open before the node is
 // ready, so that a probe can tell a node that starts from one that is dead.
 func (n *Node) openAdmin(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if s.AdminPort == 0 {
 		return nil
 	}
 	n.admin = adminport.New(adminport.Facts{
-		Config: n.cfg, Log: n.log, Panics: n.panics.Admin, NoPassword: n.secrets.NoPassword, Health: n.health, Page: n.survey.Page(),
+		Config: n.Config, Log: n.Log, Panics: n.panics.Admin, NoPassword: n.secrets.NoPassword, Health: n.health, Page: n.survey.Page(),
 		Metrics: func(w http.ResponseWriter, r *http.Request) {
 			if !n.Ready.Load() {
 				http.Error(w, "starting", http.StatusServiceUnavailable)
@@ -31,7 +31,7 @@ func (n *Node) openAdmin(context.Context) error {
 			return inWords(err, "admin-port", s.AdminPort)
 		}
 		// Not in the background, which ends: the port may outlive the rest (Retire).
-		n.admin.Serve(n.secureAdmin(l))
+		n.admin.Serve(secureAdmin(n.tls, s, l))
 	}
 	return nil
 }

@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"time"
+
+	"lockstep/node/member"
 )
 
-// Who founds a cluster of N nodes (bootstrap-expect) is its only voter until the
+// A node that founds a cluster of N nodes (bootstrap-expect) is its only voter until the
 // others have caught up. What it acknowledged meanwhile would be on its disk alone,
 // and users were promised that it is on most. So each group takes no writes until it
 // has as many voters as most of the awaited nodes are: clients wait as in an election.
@@ -20,28 +22,28 @@ const (
 )
 
 // awaitOthers returns when enough nodes vote in all groups, and notes that they do.
-func (n *Node) awaitOthers() {
+func awaitOthers(m *member.Member, life *lifetime) {
 	t := time.NewTicker(awaitEvery)
 	defer t.Stop()
 	var said time.Time
 	for {
-		why := n.Short()
+		why := m.Short()
 		if why == nil {
-			if err := n.Folder.Met(); err != nil {
-				n.die(err)
+			if err := m.Folder.Met(); err != nil {
+				life.die(err)
 				return
 			}
-			n.Awaited.Store(0)
-			n.log.Info("enough of the expected nodes vote: writes are taken")
+			m.Awaited.Store(0)
+			m.Log.Info("enough of the expected nodes vote: writes are taken")
 			return
 		}
 		if time.Since(said) >= awaitSayEvery {
 			said = time.Now()
-			n.log.Info("clients that write wait for the others; started with a smaller bootstrap-expect, this node awaits fewer", "reason", why)
+			m.Log.Info("clients that write wait for the others; started with a smaller bootstrap-expect, this node awaits fewer", "reason", why)
 		}
 		select {
 		case <-t.C:
-		case <-n.ctx.Done():
+		case <-life.ctx.Done():
 			return
 		}
 	}
@@ -50,7 +52,7 @@ func (n *Node) awaitOthers() {
 // awaitVoters begins to await the other nodes, where this one founds a cluster.
 func (n *Node) awaitVoters(context.Context) error {
 	if n.Awaited.Load() > 0 {
-		n.background.run(n.awaitOthers)
+		n.background.run(func() { awaitOthers(n.Member, n.lifetime) })
 	}
 	return nil
 }

@@ -3,13 +3,10 @@ package node
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster/meta"
 	"lockstep/engine/command"
 	"lockstep/node/clusterview"
 	"lockstep/node/config"
@@ -30,32 +27,32 @@ type front struct {
 // openFront listens for clients.
 func (n *Node) openFront(context.Context) error {
 	f := n.front
-	f.refresh(n.cfg.Current())
+	f.refresh(n.Config.Current())
 	for _, name := range []string{
 		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "client-query-buffer-limit", "timeout", "routing", "cluster-preferred-endpoint-type",
 		"latency-tracking", "latency-monitor-threshold", "acl-pubsub-default", "acllog-max-len", "maxmemory-clients",
 	} {
-		n.cfg.OnChange(name, f.refresh)
+		n.Config.OnChange(name, f.refresh)
 	}
 	for _, name := range command.SettingNames() {
 		if command.IsDirective(name) {
-			n.cfg.OnChange(name, f.refresh)
+			n.Config.OnChange(name, f.refresh)
 		}
 	}
 	for _, name := range announcedSettings {
-		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
+		n.Config.OnChange(name, func(*config.Settings) { n.announcer.soon() })
 	}
-	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n.report, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: n.orders, Backups: n.backups, Process: n.process, Introspection: n.report, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: n.targetTLS,
+	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n.report, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: n.orders, Backups: n.backups, Process: n.process, Introspection: n.report, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: func(host string) *tls.Config { return targetTLS(n.tls, n.Config.Current(), host) },
 		Incarnation: n.Self.Incarnation, Programs: n.Programs}
 	f.server = server.New(server.Config{
-		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.log,
+		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.Log,
 		Secure:        func() *tls.Config { return n.tls.Front() },
-		PeerPort:      n.cfg.Current().PeerPort,
-		MaxClients:    func() int { return n.cfg.Current().MaxClients },
-		ProtectedMode: func() bool { return n.cfg.Current().ProtectedMode && n.secrets.NoPassword() },
-		KeepAlive:     func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
+		PeerPort:      n.Config.Current().PeerPort,
+		MaxClients:    func() int { return n.Config.Current().MaxClients },
+		ProtectedMode: func() bool { return n.Config.Current().ProtectedMode && n.secrets.NoPassword() },
+		KeepAlive:     func() time.Duration { return time.Duration(n.Config.Current().TCPKeepaliveSeconds) * time.Second },
 	})
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if err := f.listen(s.Bind, "port", s.Port, f.server.Serve); err != nil {
 		return err
 	}
@@ -64,7 +61,7 @@ func (n *Node) openFront(context.Context) error {
 	}
 	n.background.run(func() { n.survey.Rates.Run(n.ctx, f.stats) })
 	n.background.run(n.report.WatchPeak)
-	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
+	n.Log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
 }
 
@@ -72,7 +69,7 @@ func (n *Node) openFront(context.Context) error {
 // for they are opened last: who has founded a cluster, or joined one, and then ends for
 // want of a port leaves a member that is dead.
 func (n *Node) tryFront(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if err := forAll(s.Bind, "port", s.Port, server.Try); err != nil {
 		return err
 	}
@@ -147,7 +144,7 @@ type configStore struct{ n *Node }
 // ConfigGet implements client.ConfigStore.
 func (c configStore) ConfigGet(patterns []string) [][2]string {
 	var pairs [][2]string
-	for _, p := range c.n.cfg.Get(patterns...) {
+	for _, p := range c.n.Config.Get(patterns...) {
 		pairs = append(pairs, [2]string{p.Name, p.Value})
 	}
 	return pairs
@@ -161,47 +158,22 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	}
 	// The password goes its own way, which nothing takes back: the rest must be
 	// good before.
-	if err := c.n.cfg.CheckSet(list); err != nil {
+	if err := c.n.Config.CheckSet(list); err != nil {
 		return err
 	}
 	if err := c.n.users.SetPassword(list); err != nil {
 		return err
 	}
-	err := c.n.cfg.Set(list)
+	err := c.n.Config.Set(list)
 	if err == nil {
-		c.n.afterSet(list)
+		afterSet(c.n.tls, list)
 	}
-	c.n.awaitSettings()
+	c.n.settings.awaitSettings()
 	return err
 }
 
 // ConfigRewrite implements client.ConfigStore.
-func (c configStore) ConfigRewrite() error { return c.n.cfg.Rewrite() }
+func (c configStore) ConfigRewrite() error { return c.n.Config.Rewrite() }
 
 // ResetStats implements client.ConfigStore.
 func (c configStore) ResetStats() { c.n.report.ResetStats() }
-
-// replicatedSettings brings cluster-wide settings into the meta group, and the
-// meta group's into this node.
-func (n *Node) replicatedSettings() {
-	n.cfg.ReplicateWith(func(pairs []config.Pair) error {
-		ctx, cancel := context.WithTimeout(n.ctx, 10*time.Second)
-		defer cancel()
-		return n.setEverywhere(ctx, pairs)
-	})
-	n.Machine.OnChange(n.applySettings)
-	n.Machine.OnChange(n.applyVersion)
-	n.applySettings(n.Machine.View())
-	n.applyVersion(n.Machine.View())
-	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
-}
-
-// textOf is the reply for settings that were refused, or of which nobody could
-// say whether they are in force.
-func textOf(err error) error {
-	var refusal *meta.Refusal
-	if errors.As(err, &refusal) {
-		return fmt.Errorf("ERR CONFIG SET failed - %w", err)
-	}
-	return fmt.Errorf("INDETERMINATE the settings may have been changed: %w", err)
-}

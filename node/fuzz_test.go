@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"testing"
@@ -25,10 +24,9 @@ func FuzzPeer(f *testing.F) {
 	f.Add(backup.Kind, []byte{1, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(survey.KindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
-		n := &Node{Member: &member.Member{}, log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: client.NewStats(), registry: client.NewRegistry(), cfg: config.Default()}
-		n.ctx, n.stop = context.WithCancel(context.Background())
+		n := &Node{Member: &member.Member{Config: config.Default(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, lifetime: newLifetime(), stats: client.NewStats(), registry: client.NewRegistry()}
 		defer n.stop()
-		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness()
+		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness(n.Member, n.stats, n.registry)
 		n.survey = survey.New(survey.Facts{Member: n.Member})
 		n.backups = backup.New(backup.Facts{Member: n.Member, Ctx: n.ctx})
 		answers := 0

@@ -13,13 +13,13 @@ import (
 // one or there is to be one. The meta group keeps its own: it hardly ever
 // writes.
 func (n *Node) openJournal(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	dir := n.Folder.JournalDir()
 	if !raftio.HasJournal(dir) && !wantsJournal(s, n.Self.Creation.Shards()) {
 		return nil
 	}
 	fatal := func(err error) { n.die(fmt.Errorf("journal: %w", err)) }
-	j, err := raftio.OpenJournal(dir, n.Self.LogStore, n.Folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
+	j, err := raftio.OpenJournal(dir, n.Self.LogStore, n.Folder.GroupDirs(), fatal, raftio.NewLogger(n.Log, "journal"))
 	if err != nil {
 		return err
 	}
@@ -31,9 +31,9 @@ func (n *Node) openJournal(context.Context) error {
 func wantsJournal(s *config.Settings, shards int) bool { return s.LogShared && shards > 1 }
 
 // journalOf is the log that a group shares with others, nil if it has its own.
-func (n *Node) journalOf(group uint32) *raftio.Journal {
+func journalOf(shared *raftio.Journal, group uint32) *raftio.Journal {
 	if group == meta.GroupID {
 		return nil
 	}
-	return n.journal
+	return shared
 }

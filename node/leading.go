@@ -27,7 +27,7 @@ const knowWait = 3 * time.Second
 func (n *Node) awaitLeaders(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !(n.KnowsLeaders() && n.knowsSettings()); {
+	for deadline := time.Now().Add(knowWait); time.Now().Before(deadline) && !(n.KnowsLeaders() && n.settings.knowsSettings()); {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -15,13 +15,13 @@ import (
 // setAside makes room for a new node in the folder of one that was removed, if
 // the settings allow it.
 func (n *Node) setAside(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if !s.Rejoin || len(s.Join) == 0 {
 		return nil
 	}
 	where, err := identity.SetAside(s.Dir)
 	if err == nil && where != "" {
-		n.log.Warn("the node that lived in this folder was removed from its cluster; its data is set aside, and a new node begins here", "dir", where)
+		n.Log.Warn("the node that lived in this folder was removed from its cluster; its data is set aside, and a new node begins here", "dir", where)
 	}
 	return err
 }
@@ -33,7 +33,7 @@ func (n *Node) setAside(context.Context) error {
 // It has a peer port of its own that knows no more than how to look around, so
 // that nobody meets a node that is half open.
 func (n *Node) muster(ctx context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if n.Self.Phase != identity.Joining || s.BootstrapExpect == 0 {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (n *Node) muster(ctx context.Context) error {
 		return err
 	}
 	if before != 0 && before != s.BootstrapExpect {
-		n.log.Error("bootstrap-expect is not what this node was started with before; all nodes must be given the same number",
+		n.Log.Error("bootstrap-expect is not what this node was started with before; all nodes must be given the same number",
 			"before", before, "now", s.BootstrapExpect, "promised_to", n.Folder.Promised())
 	}
 	cfg := n.peerPort(s)
@@ -52,20 +52,20 @@ func (n *Node) muster(ctx context.Context) error {
 	}
 	defer func() { _ = t.Close() }()
 	m := membership.NewMuster(membership.MusterConfig{
-		Request: membership.JoinRequest{Node: n.joining(s), Replace: s.Replace},
-		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.Folder, Log: n.log,
+		Request: membership.JoinRequest{Node: joining(n.Member, s), Replace: s.Replace},
+		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.Folder, Log: n.Log,
 		LookupHost: net.DefaultResolver.LookupHost,
 	})
 	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { m.Serve(payload, reply) })
 	t.Serve()
-	n.tellReady("looks for its cluster")
+	n.supervisor.tellReady("looks for its cluster")
 	w, err := m.Run(ctx)
 	switch {
 	case err != nil:
 		return err
 	case w == nil:
 		if err = n.secrets.Settle(identity.Founding); err == nil {
-			err = errors.Join(n.Folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
+			err = errors.Join(n.Folder.FoundPromised(creation(s)), sawKnownVersion(n.Member))
 		}
 	default:
 		err = n.takenIn(w)
@@ -84,7 +84,7 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 		Secure: private, Ring: n.secrets,
 		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.Self.ID()),
 		ClusterID: func() string { return n.Folder.Identity().ClusterID },
-		Outcast:   n.Outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.Peers, Log: n.log,
+		Outcast:   n.Outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.Peers, Log: n.Log,
 	}
 }
 
@@ -98,7 +98,7 @@ func (n *Node) takenIn(w *membership.Welcome) error {
 		return err
 	}
 	n.Self = n.Folder.Identity()
-	n.log.Info("taken in", "cluster", w.ClusterID)
+	n.Log.Info("taken in", "cluster", w.ClusterID)
 	return nil
 }
 
@@ -115,8 +115,8 @@ func (n *Node) Retire(ctx context.Context) error {
 	if admin == nil {
 		return errors.New("there is no admin-port to stay up for")
 	}
-	n.tellSupervisor("STATUS=removed from its cluster, and not serving")
-	n.log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
+	n.supervisor.tell("STATUS=removed from its cluster, and not serving")
+	n.Log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
 	<-ctx.Done()
 	closing, cancel := context.WithTimeout(context.Background(), adminport.Patience)
 	defer cancel()

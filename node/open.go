@@ -23,7 +23,6 @@ import (
 	"lockstep/cluster/router"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
-	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 	"lockstep/node/backup"
@@ -35,13 +34,12 @@ import (
 	"lockstep/node/survey"
 	"lockstep/node/users"
 	"lockstep/proto/client"
-	"lockstep/proto/pubsub"
 )
 
 // listenPeers opens the peer port. Handlers are set before it serves, for the
 // first request may come at once.
 func (n *Node) listenPeers(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	t, err := transport.Listen(n.peerPort(s))
 	if err != nil {
 		return inWords(err, "peer-port", s.PeerPort)
@@ -53,13 +51,19 @@ func (n *Node) listenPeers(context.Context) error {
 	n.clocks.open()
 	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Exchange.Serve(reply) })
 	t.HandleAside(survey.KindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeExamine(payload, reply) })
-	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
+	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) {
+		if n.Serving.Load() {
+			n.replicas.serveLed(reply)
+		} else {
+			reply(nil)
+		}
+	})
 	t.HandleAside(survey.KindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.survey.ServeStatus(reply) })
 	t.HandleAside(survey.KindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeSight(payload, reply) })
 	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
 	t.HandleAside(backup.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.backups.Serve(payload, reply) })
 	n.messages = relay.NewMessages(n.Member)
-	n.events = relay.NewEvents(n.messages.Hub(), n.cfg, n.kickFeeds)
+	n.events = relay.NewEvents(n.messages.Hub(), n.Config, func() { n.kickFeeds(n.Member) })
 	t.Handle(relay.KindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.Serve(payload, reply) })
 	n.notices = relay.NewNotices(n.Member, n.witness.Hear)
 	t.Handle(relay.KindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.Serve(payload); reply(nil) })
@@ -167,12 +171,12 @@ func available(host string) bool {
 // join asks to be taken in, if this node has no cluster yet.
 func (n *Node) join(ctx context.Context) error {
 	if n.Self.Phase == identity.Joining {
-		s := n.cfg.Current()
+		s := n.Config.Current()
 		if len(s.Join) == 0 {
 			return errors.New("this node began to join a cluster and was not taken in; start it with --join again, or empty its folder")
 		}
-		n.tellReady("looks for its cluster")
-		w, err := membership.Join(ctx, n.Transport, s.Join, membership.JoinRequest{Node: n.joining(s), Replace: s.Replace}, n.log)
+		n.supervisor.tellReady("looks for its cluster")
+		w, err := membership.Join(ctx, n.Transport, s.Join, membership.JoinRequest{Node: joining(n.Member, s), Replace: s.Replace}, n.Log)
 		if err != nil {
 			return err
 		}
@@ -190,15 +194,15 @@ func (n *Node) openMeta(context.Context) error {
 	n.Boot = boot
 	n.Self = n.Folder.Identity()
 	n.Awaited.Store(int32(n.Awaits()))
-	n.log.Info("this is node", "id", string(n.Self.ID()), "boot", boot, "cluster", n.Self.ClusterID, "dir", n.Folder.Dir())
+	n.Log.Info("this is node", "id", string(n.Self.ID()), "boot", boot, "cluster", n.Self.ClusterID, "dir", n.Folder.Dir())
 	n.secrets.Say()
-	n.sayWhatHolds(n.cfg.Current())
+	sayWhatHolds(n.Member, n.Config.Current())
 	cfg := n.groupConfig(meta.GroupID)
 	cfg.SM = member.MetaMachine{Machine: n.Machine}
 	cfg.Verify = meta.VerifyCommand
 	cfg.Arriving = func() raftio.Arrival { return new(meta.Arrival) }
 	cfg.ProbeEvery = shard.ProbeUsual
-	cfg.OnLeader = func(uint64) { n.kick(meta.GroupID) }
+	cfg.OnLeader = func(uint64) { n.Kick(meta.GroupID) }
 	cfg.OnLost = func(uint64) {}
 	if n.MetaGroup, err = shard.OpenGroup(cfg); err != nil {
 		return err
@@ -208,23 +212,15 @@ func (n *Node) openMeta(context.Context) error {
 	n.Machine.OnChange(func(*meta.View) { n.clocks.Exchange.Kick() })
 	n.background.run(func() { n.clocks.Exchange.Run(n.ctx) })
 	n.background.run(n.clocks.watch)
-	return n.bootstrap(n.MetaGroup)
-}
-
-// bootstrap makes this node the first voter of a group it founds.
-func (n *Node) bootstrap(g *shard.Group) error {
-	if n.Self.Phase != identity.Founding {
-		return nil
-	}
-	return g.Bootstrap([]raft.Server{{ID: raft.ServerID(n.Self.ID()), Address: raft.ServerAddress(n.cfg.Current().PeerAddress)}})
+	return n.Bootstrap(n.MetaGroup)
 }
 
 // groupConfig is what all groups of this node have in common.
 func (n *Node) groupConfig(group uint32) shard.GroupConfig {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	c := n.Self.Creation
 	return shard.GroupConfig{
-		ID: group, Dir: n.Folder.GroupDir(group), LogStore: n.Self.LogStore, Journal: n.journalOf(group),
+		ID: group, Dir: n.Folder.GroupDir(group), LogStore: n.Self.LogStore, Journal: journalOf(n.journal, group),
 		LocalID: raft.ServerID(n.Self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.Transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
@@ -232,37 +228,25 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		VotersLeast: func() int { return n.VotersLeast(group) },
 		Pledge:      raftio.Pledge(n.Folder.Pledged(group)),
 		Made:        func() error { return n.Folder.Opened(group) },
-		Fatal:       n.die, Log: n.log,
+		Fatal:       n.die, Log: n.Log,
 		Synced: func(took time.Duration) {
 			n.stats.Latency.Took(client.EventSync, took)
 			n.survey.Timings.Sync.Observe(took)
 		},
-		Took: n.took, Writing: n.process.Saves.Writing,
+		Took: func(what shard.Work, took time.Duration) { noteWork(n.stats, &n.survey.Timings, what, took) }, Writing: n.process.Saves.Writing,
 	}
 }
 
 // latencyEvents are what LATENCY calls the work of groups and shards.
 var latencyEvents = [...]string{shard.Commit: client.EventCommit, shard.Snapshotting: client.EventSnapshot, shard.Expire: client.EventExpire}
 
-func (n *Node) took(what shard.Work, took time.Duration) {
-	n.stats.Latency.Took(latencyEvents[what], took)
-	n.survey.Timings.Took(what, took)
-}
-
-// kick tells who cares for a group that this node leads it.
-func (n *Node) kick(group uint32) {
-	if m := n.Manager.Load(); m != nil {
-		m.Kick(group)
-	}
-}
-
 func (n *Node) shardConfig(group uint32) shard.Config {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	gcfg := n.groupConfig(group)
 	gcfg.StandsBack = n.clocks.standsBack
 	machine := member.MachineConfig(n.Self.Creation, group)
 	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.Started)) }}
-	machine.UseTick = func() uint32 { return n.useTick.Load() }
+	machine.UseTick = func() uint32 { return n.uses.tick.Load() }
 	machine.Rest = process.Rest
 	machine.Observer = n.feeds.Teller(int(group))
 	machine.Witness = n.witness
@@ -271,18 +255,18 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		Group: gcfg, Node: n.Self.Incarnation, Boot: n.Boot,
 		Machine: machine,
 		ReadMode: func() shard.ReadMode {
-			if !n.settled.Load() || n.cfg.Current().ReadMode == config.ReadQuorum {
+			if !n.settings.settled.Load() || n.Config.Current().ReadMode == config.ReadQuorum {
 				return shard.ReadQuorum
 			}
 			return shard.ReadLease
 		},
 		EntryBytesMax: int(s.RaftEntryBytesMax), OutstandingBytesMax: s.OutstandingBytesMax, OutstandingTxnsMax: int64(s.OutstandingTxnsMax),
 		ScriptTimeout: func() time.Duration {
-			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
+			return time.Duration(min(n.Config.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
+		Settings: n.settings.engineSettings, Settle: n.settings.settle, Memory: &n.memory,
 		Clocks: n.clocks.Exchange.Now, ClockLimit: n.clocks.Limit,
-		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
+		OnLead: func() { n.replicas.led(group); n.Kick(group) }, Log: n.Log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
 			return router.SendWaitList(ctx, n.Transport, addr, group, list)
 		},
@@ -314,27 +298,27 @@ func (n *Node) reconcile(context.Context) error {
 				}
 			}
 		},
-		Peers: n.Transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
+		Peers: n.Transport, TimeoutMs: func() int { return n.Config.Current().WriteTimeoutMs },
 	})
-	n.replicatedSettings()
-	n.background.run(n.learnSettings)
+	n.settings.open()
+	n.background.run(n.settings.learnSettings)
 	n.openLeaders()
-	n.background.run(n.tickUse)
+	n.background.run(func() { n.uses.run(n.ctx, n.Started) })
 	n.Serving.Store(true)
 	n.background.run(func() { n.exchange.Run(n.ctx) })
 	n.Manager.Store(membership.Start(membership.Config{
-		Self: n.Self.ID(), PeerAddr: n.cfg.Current().PeerAddress, ClusterID: n.Self.ClusterID,
+		Self: n.Self.ID(), PeerAddr: n.Config.Current().PeerAddress, ClusterID: n.Self.ClusterID,
 		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
-		Group: membership.NewReplica(n.MetaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
-		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.log,
+		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
+		Also: n.Config.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
+		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.Log,
 	}))
 	n.background.run(n.orders.WatchVersion)
 	for _, s := range n.Shards() {
 		n.Manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
 	}
 	n.place()
-	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
+	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announcer.soon() })
 	n.background.run(func() { n.replicas.keep(n.ctx) })
 	n.background.run(func() { n.feeds.Intake.Run(n.ctx) })
 	return nil
@@ -345,10 +329,10 @@ func (n *Node) reconcile(context.Context) error {
 func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
 	boot, err := n.Folder.StartedBehind(behind)
 	if err != nil {
-		n.log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
+		n.Log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
 		return 0, err
 	}
-	n.log.Warn("this node's writes were taken for those of an earlier start: somebody has spoken in its name, or it runs twice. It begins anew",
+	n.Log.Warn("this node's writes were taken for those of an earlier start: somebody has spoken in its name, or it runs twice. It begins anew",
 		"shard", index, "known", behind, "boot", boot)
 	return boot, nil
 }
@@ -363,7 +347,7 @@ func (n *Node) meetPeers(ctx context.Context) error {
 		return nil
 	}
 	why := membership.NewVigil(membership.VigilConfig{
-		Self: n.Self.ID(), ClusterID: n.Self.ClusterID, Caller: n.Transport, Peers: n.PeerAddrs, View: n.Machine.View, Log: n.log,
+		Self: n.Self.ID(), ClusterID: n.Self.ClusterID, Caller: n.Transport, Peers: n.PeerAddrs, View: n.Machine.View, Log: n.Log,
 	}).Ask(ctx)
 	if why == "" {
 		return nil
@@ -377,7 +361,7 @@ func (n *Node) meetPeers(ctx context.Context) error {
 // removed ends the node: the cluster has let go of it.
 func (n *Node) removed(why string) {
 	if err := n.Folder.MarkRemoved(why); err != nil {
-		n.log.Error("the folder could not be marked as removed", "err", err)
+		n.Log.Error("the folder could not be marked as removed", "err", err)
 	}
 	n.depart()
 	n.die(fmt.Errorf("%w: %s", ErrRemoved, why))
@@ -392,29 +376,12 @@ func (n *Node) found(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if n.Self.Phase == identity.Founding {
-		if err := membership.Found(ctx, n.Meta, n.Folder, n.me()); err != nil {
+		if err := membership.Found(ctx, n.Meta, n.Folder, me(n.Member)); err != nil {
 			return err
 		}
 	}
-	n.background.run(n.tellAddresses)
+	n.background.run(n.announcer.run)
 	return nil
-}
-
-// tickUse keeps the clock of uses of keys.
-func (n *Node) tickUse() {
-	const tick = time.Second / engine.UseTicks
-	// The clock does not begin at 0: RESTORE IDLETIME records uses of before the start.
-	const begin = 1 << 31
-	t := time.NewTicker(tick)
-	defer t.Stop()
-	for {
-		n.useTick.Store(begin + uint32(time.Since(n.Started)/tick))
-		select {
-		case <-t.C:
-		case <-n.ctx.Done():
-			return
-		}
-	}
 }
 
 // visitor is the peer that knocks at the peer port.
@@ -426,27 +393,8 @@ func visitor(from transport.Peer) membership.Visitor {
 	return v
 }
 
-// newWitness is told what scripts do that run here for a client.
-func (n *Node) newWitness() *client.ScriptWitness {
-	return &client.ScriptWitness{
-		Stats: n.stats, Registry: n.registry, Logger: n.log,
-		Deliver: func(kind pubsub.Kind, channel, payload []byte) {
-			var later pubsub.Later
-			n.messages.Publish(kind, channel, payload, &later)
-			later.Kick()
-		},
-		Logs: func() (slowerThanUs int64, slowlogLen, aclLogLen int) {
-			s := n.cfg.Current()
-			return s.SlowlogLogSlowerThan, int(s.SlowlogMaxLen), int(s.ACLLogMaxLen)
-		},
-		Self: func() uint64 { return n.Self.Incarnation },
-		Tell: func(node uint64, notice []byte) { n.notices.Tell(node, notice) },
-	}
-}
-
-// kickFeeds makes the feeds look at what is wanted.
-func (n *Node) kickFeeds() {
-	if n.Serving.Load() {
-		n.feeds.Intake.Kick()
-	}
+// noteWork notes how long a piece of work of a group or a shard took.
+func noteWork(stats *client.Stats, timings *survey.Timings, what shard.Work, took time.Duration) {
+	stats.Latency.Took(latencyEvents[what], took)
+	timings.Took(what, took)
 }

@@ -9,6 +9,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
 	"lockstep/node/config"
+	"lockstep/node/member"
 )
 
 // kindLed asks a node which shards it leads, between nodes. Answer: JSON of
@@ -23,13 +24,13 @@ func (n *Node) place() {
 		Self: n.Self.ID(), Meta: n.Meta, Courier: n.Courier, Leads: metaReplica.Leads,
 		Acked:    func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
 		ClockOff: n.clocks.Wrong,
-		Ask:      n.askLed,
+		Ask:      n.replicas.askLed,
 		Transfer: func(ctx context.Context, shard uint32, to meta.NodeID) error {
 			_, err := m.Transfer(ctx, shard, string(to))
 			return err
 		},
-		Settings: func() placement.Settings { return placementSettings(n.cfg.Current()) },
-		Log:      n.log,
+		Settings: func() placement.Settings { return placementSettings(n.Config.Current()) },
+		Log:      n.Log,
 	})
 	n.Machine.OnChange(func(*meta.View) { n.placement.Kick() })
 	n.background.run(func() { n.placement.Run(n.ctx) })
@@ -43,14 +44,16 @@ func placementSettings(s *config.Settings) placement.Settings {
 }
 
 // repairAfter is for how long a node must have been dead to be given up.
-func (n *Node) repairAfter() time.Duration { return placementSettings(n.cfg.Current()).RepairAfter }
+func repairAfter(m *member.Member) time.Duration {
+	return placementSettings(m.Config.Current()).RepairAfter
+}
 
 // askLed asks a node, or this one, which shards it leads.
-func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
-	if node.ID == n.Self.ID() {
-		return n.led(), nil
+func (r *replicas) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
+	if node.ID == r.n.Self.ID() {
+		return r.ledHere(), nil
 	}
-	answer, err := n.Transport.Call(ctx, node.PeerAddr, kindLed, nil)
+	answer, err := r.n.Transport.Call(ctx, node.PeerAddr, kindLed, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -58,23 +61,19 @@ func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, err
 	return led, json.Unmarshal(answer, &led)
 }
 
-func (n *Node) serveLed(reply func([]byte)) {
-	if !n.Serving.Load() {
-		reply(nil)
-		return
-	}
-	data, err := json.Marshal(n.led())
+func (r *replicas) serveLed(reply func([]byte)) {
+	data, err := json.Marshal(r.ledHere())
 	if err != nil {
 		data = nil
 	}
 	reply(data)
 }
 
-// led tells of the shards that this node leads.
-func (n *Node) led() []placement.Led {
+// ledHere tells of the shards that this node leads.
+func (r *replicas) ledHere() []placement.Led {
 	var all []placement.Led
-	m := n.Manager.Load()
-	for _, s := range n.Shards() {
+	m := r.n.Manager.Load()
+	for _, s := range r.n.Shards() {
 		if !s.Leads() {
 			continue
 		}
@@ -82,7 +81,7 @@ func (n *Node) led() []placement.Led {
 		servers, _ := g.Servers()
 		led := placement.Led{
 			Shard: s.ID(), Term: s.Group().Term(), LastIndex: g.LastIndex(),
-			ForMs: time.Now().UnixMilli() - n.replicas.leads[s.ID()].Load(),
+			ForMs: time.Now().UnixMilli() - r.leads[s.ID()].Load(),
 		}
 		if m != nil {
 			led.Waits = m.Waits(s.ID())

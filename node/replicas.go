@@ -44,8 +44,8 @@ const (
 // waits out its lease after a restart. A founder makes all. What else the view
 // wants here comes later, and what it does not want any more goes (keep).
 func (n *Node) openShards(context.Context) error {
-	n.tracking = tracking.New(n.Self.Incarnation, n.cfg.Current().TrackingTableMaxKeys)
-	n.cfg.OnChange("tracking-table-max-keys", func(s *config.Settings) { n.tracking.SetMaxKeys(s.TrackingTableMaxKeys) })
+	n.tracking = tracking.New(n.Self.Incarnation, n.Config.Current().TrackingTableMaxKeys)
+	n.Config.OnChange("tracking-table-max-keys", func(s *config.Settings) { n.tracking.SetMaxKeys(s.TrackingTableMaxKeys) })
 	n.feeds = relay.NewFeeds(relay.Facts{Member: n.Member, Tracking: n.tracking, Events: n.events, Panics: n.panics.Peers, Ctx: n.ctx})
 	count := n.ShardCount()
 	n.MakeRoom()
@@ -61,7 +61,7 @@ func (n *Node) openShards(context.Context) error {
 		go func() {
 			s, err := n.replicas.open(i)
 			if err == nil {
-				err = n.bootstrap(s.Group())
+				err = n.Bootstrap(s.Group())
 			}
 			errs <- err
 		}()
@@ -87,7 +87,7 @@ func (r *replicas) keep(ctx context.Context) {
 		view := r.n.Machine.View()
 		for i := range view.Shards {
 			if err := r.follow(ctx, view, i); err != nil && ctx.Err() == nil {
-				r.n.log.Warn("a replica is not as the cluster wants it yet", "shard", i, "reason", err)
+				r.n.Log.Warn("a replica is not as the cluster wants it yet", "shard", i, "reason", err)
 			}
 		}
 		return keepPause
@@ -125,14 +125,14 @@ func (r *replicas) come(ctx context.Context, i int) error {
 	if !view.Shards[i].Has(r.n.Self.ID()) {
 		return nil
 	}
-	r.n.log.Info("a replica comes here", "shard", i)
+	r.n.Log.Info("a replica comes here", "shard", i)
 	s, err := r.open(i)
 	if err != nil {
 		// A node that cannot keep what the cluster counts on must not go on.
 		r.n.die(fmt.Errorf("opening a replica of shard %d: %w", i, err))
 		return err
 	}
-	s.SetActiveExpire(r.n.cfg.Current().ActiveExpire)
+	s.SetActiveExpire(r.n.Config.Current().ActiveExpire)
 	r.n.Manager.Load().Attach(uint32(i), membership.NewReplica(s.Group()))
 	return nil
 }
@@ -143,7 +143,7 @@ func (r *replicas) come(ctx context.Context, i int) error {
 func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 	group := uint32(i)
 	if r.n.Folder.DroppedSince(group) < going.Since {
-		r.n.log.Info("a replica goes from here", "shard", i)
+		r.n.Log.Info("a replica goes from here", "shard", i)
 		left, err := r.close(group)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ func TestANodeThatDiesDeletesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{Member: &member.Member{Folder: folder, Self: folder.Identity()}, fatal: make(chan error, 1)}
+	n := &Node{Member: &member.Member{Folder: folder, Self: folder.Identity()}, lifetime: newLifetime()}
 	n.MakeRoom()
 	n.replicas = &replicas{n: n}
 	view := &meta.View{Shards: []meta.Shard{{Going: []meta.Going{{Node: n.Self.ID(), Since: 7, LetGo: true}}}}}

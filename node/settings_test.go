@@ -27,8 +27,8 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 
 // founded is a node without anything but a meta group of its own, and who has commands
 // carried out there.
-func founded(t *testing.T) (n *Node, do func(meta.Command)) {
-	n = &Node{Member: &member.Member{Machine: meta.NewMachine()}, cfg: config.Default()}
+func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
+	n = &replicated{Member: &member.Member{Config: config.Default(), Machine: meta.NewMachine()}}
 	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
 	t.Cleanup(couriers.Close)
 	n.Meta = meta.NewClient(n.Machine, &applied{machine: n.Machine}, couriers, nil)
@@ -39,7 +39,7 @@ func founded(t *testing.T) (n *Node, do func(meta.Command)) {
 		}
 	}
 	founder := meta.Node{ID: meta.MakeNodeID("n1", 1), Name: "n1", Incarnation: 1, PeerAddr: "a:1", ClientAddr: "a:2"}
-	do(&meta.CreateCluster{ClusterID: "c", Founder: founder, Creation: n.creation(n.cfg.Current())})
+	do(&meta.CreateCluster{ClusterID: "c", Founder: founder, Creation: creation(n.Config.Current())})
 	return n, do
 }
 
@@ -52,7 +52,7 @@ func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 	old := n.Machine.View()
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
 	n.applySettings(old)
-	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
+	if got := n.Config.Current().Engine.MemoryBytesMax; got != 2000 {
 		t.Errorf("maxmemory is %d", got)
 	}
 }
@@ -68,7 +68,7 @@ func TestWhoBeginsToLeadHasTheNewestSettings(t *testing.T) {
 	if err := n.settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
+	if got := n.Config.Current().Engine.MemoryBytesMax; got != 2000 {
 		t.Errorf("maxmemory is %d", got)
 	}
 }

@@ -13,10 +13,10 @@ import (
 // openTLS reads the certificates, if any port wants them, and goes on reading
 // them.
 func (n *Node) openTLS(context.Context) error {
-	if !n.cfg.Current().Secures() {
+	if !n.Config.Current().Secures() {
 		return nil
 	}
-	k, err := secure.Open(func() secure.Options { return tlsOptions(n.cfg.Current()) }, n.log)
+	k, err := secure.Open(func() secure.Options { return tlsOptions(n.Config.Current()) }, n.Log)
 	if err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func CheckTLS(s *config.Settings) error {
 
 // targetTLS is TLS for a connection to a server that is no node of this cluster
 // (MIGRATE). As with Redis it is plain unless the nodes speak TLS with each other.
-func (n *Node) targetTLS(host string) *tls.Config {
-	if n.tls == nil || !n.cfg.Current().SecuresPeers() {
+func targetTLS(k *secure.Keeper, s *config.Settings, host string) *tls.Config {
+	if k == nil || !s.SecuresPeers() {
 		return nil
 	}
-	return n.tls.DiallingOut(host)
+	return k.DiallingOut(host)
 }
 
 func setsTLS(pairs []config.Pair) bool {
@@ -83,9 +83,9 @@ func (n *Node) checkSet(s *config.Settings, pairs []config.Pair) error {
 
 // afterSet reads the certificates at once when CONFIG SET named one of the
 // settings of TLS, be it with the value that it had.
-func (n *Node) afterSet(pairs []config.Pair) {
-	if n.tls != nil && setsTLS(pairs) {
-		_ = n.tls.Reload() // it was checked before; what came between is in the log
+func afterSet(k *secure.Keeper, pairs []config.Pair) {
+	if k != nil && setsTLS(pairs) {
+		_ = k.Reload() // it was checked before; what came between is in the log
 	}
 }
 
@@ -106,11 +106,11 @@ func (l secureListener) Accept() (net.Conn, error) {
 }
 
 // secureAdmin is a listener of the HTTP port, under TLS if that is wanted.
-func (n *Node) secureAdmin(l net.Listener) net.Listener {
-	if n.cfg.Current().TLSAdmin == config.AdminPlain {
+func secureAdmin(k *secure.Keeper, s *config.Settings, l net.Listener) net.Listener {
+	if s.TLSAdmin == config.AdminPlain {
 		return l
 	}
-	return secureListener{l, n.tls.Admin}
+	return secureListener{l, k.Admin}
 }
 
 // announcedTLSPort is the TLS port that clients are told of; 0: none.

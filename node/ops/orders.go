@@ -82,7 +82,7 @@ var orders = map[string]order{
 	"UPGRADE":  {0, 1, (*Orders).upgradeOrder},
 	"LEAVE":    {0, 0, (*Orders).leaveOrder},
 	"SECRET":   {1, 1, (*Orders).secretOrder},
-	"SUPPORT":  {0, 0, func(o *Orders, ctx context.Context, _ []string) (string, error) { return o.Support() }},
+	"SUPPORT":  {0, 0, func(o *Orders, ctx context.Context, _ []string) (string, error) { return o.support() }},
 	"SNAPSHOT": {0, 0, func(o *Orders, _ context.Context, _ []string) (string, error) { return o.Process.TakeSnapshots() }},
 }
 
@@ -251,4 +251,12 @@ func (o *Orders) replicasOrder(ctx context.Context, args []string) (string, erro
 		return "", err
 	}
 	return fmt.Sprintf("each shard is to have %d replicas", want), nil
+}
+
+// support describes this node, once there is something to describe.
+func (o *Orders) support() (string, error) {
+	if !o.Ready.Load() {
+		return "", errors.New("this node is still starting")
+	}
+	return o.Support()
 }

@@ -101,7 +101,10 @@ func (h *Health) verdict(probes []probe) error {
 	return nil
 }
 
+// ServeLive answers /livez.
 func (h *Health) ServeLive(w http.ResponseWriter, r *http.Request) { h.serveProbe(w, r, liveProbe) }
+
+// ServeStartup answers /startupz.
 func (h *Health) ServeStartup(w http.ResponseWriter, r *http.Request) {
 	h.serveProbe(w, r, startupProbe)
 }

@@ -75,6 +75,7 @@ type Saved struct {
 	Txns                    uint64
 }
 
+// Look tells of them as they are now.
 func (s *Saves) Look() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 // peakEvery is how often the memory of the data is looked at for its peak.
 const peakEvery = time.Second
 
+// WatchPeak looks once a second at how much memory the data takes, until the node stops.
 func (r *Report) WatchPeak() {
 	t := time.NewTicker(peakEvery)
 	defer t.Stop()

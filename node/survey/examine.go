@@ -96,6 +96,7 @@ func (v *Survey) compareClocks(ctx context.Context, addr string) (aheadMs, unsur
 	return aheadMs, unsureMs, nil
 }
 
+// ServeExamine answers KindExamine.
 func (v *Survey) ServeExamine(payload []byte, reply func([]byte)) {
 	if string(payload) == clockQuestion {
 		reply(strconv.AppendInt(nil, time.Now().UnixNano(), 10))

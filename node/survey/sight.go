@@ -113,6 +113,7 @@ func (v *Survey) tellLed(t *page.Told) {
 	t.Locks, t.Hot = page.MostWaitedFor(t.Locks, t.Hot)
 }
 
+// ServeSight answers KindSight.
 func (v *Survey) ServeSight(payload []byte, reply func([]byte)) {
 	seconds, err := strconv.Atoi(string(payload))
 	if err != nil || !v.Ready.Load() {

@@ -118,6 +118,7 @@ func (v *Survey) placeOf(view *meta.View, s *meta.Shard) status.Shard {
 	return p
 }
 
+// StatusOf asks one node how it is.
 func (v *Survey) StatusOf(ctx context.Context, known meta.Node) status.Node {
 	var s status.Node
 	if known.ID == v.Self.ID() {
@@ -138,6 +139,7 @@ func (v *Survey) StatusOf(ctx context.Context, known meta.Node) status.Node {
 	return s
 }
 
+// ServeStatus answers KindStatus.
 func (v *Survey) ServeStatus(reply func([]byte)) {
 	if !v.Serving.Load() {
 		reply(nil)
@@ -192,6 +194,7 @@ func executedOf(applied uint64, m watermarks) uint64 {
 	return applied - min(applied, m.Queued()-executed)
 }
 
+// GroupStatus is how a replica of a group is; s is that of a shard, nil: the group is the meta group.
 func (v *Survey) GroupStatus(name string, g *shard.Group, s *shard.Shard) status.Group {
 	st := g.Stats()
 	out := status.Group{

@@ -105,7 +105,7 @@ docs: ## what is generated, anew
 	go test ./engine/command -run TestDocumentationIsTheTable -update
 	go test ./engine/script -run TestDocumentationIsWhatScriptsCanDo -update
 	go test ./cmd/clusterctl -run TestDocumentationIsTheCommands -update
-	go test ./node -run TestDocumentationIsTheMetrics -update
+	go test ./node/report -run TestDocumentationIsTheMetrics -update
 	go test ./tests/licences -update
 
 deb: ## a Debian package in bin/ (needs dpkg-deb)

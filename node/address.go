@@ -1,12 +1,16 @@
 package node
 
 import (
+	"context"
 	"net"
 	"strconv"
 	"strings"
 
 	"lockstep/cluster/membership"
+	"lockstep/cluster/meta"
 	"lockstep/node/config"
+	"lockstep/node/member"
+	"lockstep/node/process"
 )
 
 // clientAddress is what clients are told to dial: the announced address, else
@@ -47,24 +51,32 @@ func boundIP(s *config.Settings) string {
 // announcedSettings are those that say where clients find this node.
 var announcedSettings = []string{"cluster-announce-ip", "cluster-announce-hostname", "cluster-announce-port", "cluster-announce-tls-port"}
 
-// announceSoon has the cluster told where this node is. It never blocks.
-func (n *Node) announceSoon() {
+// announcer tells the cluster where this node is.
+type announcer struct {
+	*member.Member
+	ctx context.Context
+	// moved takes a token when an announced address was set.
+	moved chan struct{}
+}
+
+// soon has the cluster told where this node is. It never blocks.
+func (a *announcer) soon() {
 	select {
-	case n.moved <- struct{}{}:
+	case a.moved <- struct{}{}:
 	default:
 	}
 }
 
-// tellAddresses tells the cluster where this node is, if it does not know: at the
+// run tells the cluster where this node is, if it does not know: at the
 // start, and when an announced address was set.
-func (n *Node) tellAddresses() {
+func (a *announcer) run() {
 	for {
-		if err := membership.Announce(n.ctx, n.meta, n.transport, n.me()); err != nil && n.ctx.Err() == nil {
-			n.log.Warn("the cluster was not told of this node's addresses", "err", err)
+		if err := membership.Announce(a.ctx, a.Meta, a.Transport, me(a.Member)); err != nil && a.ctx.Err() == nil {
+			a.Log.Warn("the cluster was not told of this node's addresses", "err", err)
 		}
 		select {
-		case <-n.moved:
-		case <-n.ctx.Done():
+		case <-a.moved:
+		case <-a.ctx.Done():
 			return
 		}
 	}
@@ -80,4 +92,21 @@ func adminAddress(s *config.Settings) string {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, strconv.Itoa(s.AdminPort))
+}
+
+// me is this node as the cluster should know it.
+func me(m *member.Member) meta.Node {
+	s := m.Config.Current()
+	return meta.Node{
+		ID: m.Self.ID(), Name: m.Self.Name, Incarnation: m.Self.Incarnation,
+		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: process.Version,
+		Hostname: s.ClusterAnnounceHostname, TLSPort: announcedTLSPort(s),
+	}
+}
+
+// joining is this node as it asks to be taken in.
+func joining(m *member.Member, s *config.Settings) meta.Node {
+	node := me(m)
+	node.Learner = s.Learner
+	return node
 }

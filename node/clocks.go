@@ -14,24 +14,33 @@ import (
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/proto/admin"
 )
+
+// clocks know what the clocks of the other nodes show, and set the time of day of shards on demand.
+type clocks struct {
+	*member.Member
+	ctx context.Context
+	// Exchange asks the other nodes what time it is.
+	Exchange *clock.Exchange
+}
 
 // verbAdopt is the courier's verb for adoptDay, which is done where the shard is led.
 const verbAdopt = "clock.adopt"
 
-// openClocks makes what asks the other nodes what time it is.
-func (n *Node) openClocks() {
-	n.clocks = clock.NewExchange(clock.Config{
-		Self: string(n.self.ID()), Members: n.clockMembers, Peers: n.transport, Mono: raftio.Now, Wall: n.wall,
-		Led: n.logTimes, Heard: n.hearTime,
+// open makes what asks the other nodes what time it is.
+func (c *clocks) open() {
+	c.Exchange = clock.NewExchange(clock.Config{
+		Self: string(c.Self.ID()), Members: c.members, Peers: c.Transport, Mono: raftio.Now, Wall: c.Wall,
+		Led: c.logTimes, Heard: c.hear,
 	})
-	n.courier.Handle(verbAdopt, n.adoptDay)
+	c.Courier.Handle(verbAdopt, c.adopt)
 }
 
-// clockMembers are the nodes that are asked. Those count that may vote.
-func (n *Node) clockMembers() []clock.Member {
-	view := n.machine.View()
+// members are the nodes that are asked. Those count that may vote.
+func (c *clocks) members() []clock.Member {
+	view := c.Machine.View()
 	members := make([]clock.Member, len(view.Nodes))
 	for i := range view.Nodes {
 		known := &view.Nodes[i]
@@ -40,20 +49,20 @@ func (n *Node) clockMembers() []clock.Member {
 	return members
 }
 
-// clockLimit is how far a clock may be off.
-func (n *Node) clockLimit() time.Duration { return clockLimitOf(n.cfg.Current()) }
+// Limit is how far a clock may be off.
+func (c *clocks) Limit() time.Duration { return clockLimitOf(c.Config.Current()) }
 
 func clockLimitOf(s *config.Settings) time.Duration {
 	return time.Duration(s.ClockOffsetMaxMs) * time.Millisecond
 }
 
 // logTimes are the log times of the shards that this node leads.
-func (n *Node) logTimes() []clock.LogTime {
-	if !n.serving.Load() {
+func (c *clocks) logTimes() []clock.LogTime {
+	if !c.Serving.Load() {
 		return nil
 	}
 	var all []clock.LogTime
-	for _, s := range n.shards() {
+	for _, s := range c.Shards() {
 		if t, leads := s.LogTime(); leads {
 			all = append(all, t)
 		}
@@ -61,67 +70,67 @@ func (n *Node) logTimes() []clock.LogTime {
 	return all
 }
 
-// hearTime hands on what a leader told of its shard's log time.
-func (n *Node) hearTime(from string, t clock.LogTime, sentUs, gotUs int64) {
-	if !n.serving.Load() || uint64(t.Shard) >= uint64(n.shardCount()) {
+// hear hands on what a leader told of its shard's log time.
+func (c *clocks) hear(from string, t clock.LogTime, sentUs, gotUs int64) {
+	if !c.Serving.Load() || uint64(t.Shard) >= uint64(c.ShardCount()) {
 		return
 	}
-	if s := n.replica(int(t.Shard)); s != nil {
+	if s := c.Replica(int(t.Shard)); s != nil {
 		s.HearTime(from, t, sentUs, gotUs)
 	}
 }
 
-// clockOffMs is how far this node's clock is ahead of what a majority of the nodes say.
-func (n *Node) clockOffMs() float64 {
-	return float64(n.clocks.OffUs(string(n.self.ID()))) / 1000
+// OffMs is how far this node's clock is ahead of what a majority of the nodes say.
+func (c *clocks) OffMs() float64 {
+	return float64(c.Exchange.OffUs(string(c.Self.ID()))) / 1000
 }
 
-// clockWrong says by how much a node's clock is further off than it may be; 0: it is not.
-func (n *Node) clockWrong(id meta.NodeID) time.Duration {
-	off := time.Duration(n.clocks.OffUs(string(id))) * time.Microsecond
-	if off.Abs() <= n.clockLimit() {
+// Wrong says by how much a node's clock is further off than it may be; 0: it is not.
+func (c *clocks) Wrong(id meta.NodeID) time.Duration {
+	off := time.Duration(c.Exchange.OffUs(string(id))) * time.Microsecond
+	if off.Abs() <= c.Limit() {
 		return 0
 	}
 	return off
 }
 
 // standsBack says why this node leads no shard as long as another one can, nil: it may.
-func (n *Node) standsBack() error {
-	if off := n.clockWrong(n.self.ID()); off != 0 {
+func (c *clocks) standsBack() error {
+	if off := c.Wrong(c.Self.ID()); off != 0 {
 		return fmt.Errorf("this node's clock is %v off, and it leads only where no other node can", off.Round(time.Millisecond))
 	}
 	return nil
 }
 
-// watchClock says in the log when this node's clock is further off than it may be, and when it is not any more.
-func (n *Node) watchClock() {
+// watch says in the log when this node's clock is further off than it may be, and when it is not any more.
+func (c *clocks) watch() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for wrong := false; ; {
 		select {
 		case <-t.C:
-		case <-n.ctx.Done():
+		case <-c.ctx.Done():
 			return
 		}
-		off := n.clockWrong(n.self.ID())
+		off := c.Wrong(c.Self.ID())
 		if (off != 0) == wrong {
 			continue
 		}
 		if wrong = !wrong; wrong {
-			n.log.Warn("this node's clock is not what a majority of the nodes say; the node leads no shard as long as another one can",
-				"off", off.Round(time.Millisecond), "may be", n.clockLimit())
+			c.Log.Warn("this node's clock is not what a majority of the nodes say; the node leads no shard as long as another one can",
+				"off", off.Round(time.Millisecond), "may be", c.Limit())
 		} else {
-			n.log.Info("this node's clock is what a majority of the nodes say")
+			c.Log.Info("this node's clock is what a majority of the nodes say")
 		}
 	}
 }
 
 var errNoMajority = &courier.Refusal{Code: "no-majority", Text: shard.ErrNoMajority.Error()}
 
-// adoptDay sets the time of day of a shard that this node leads, and answers by how many milliseconds.
-func (n *Node) adoptDay(ctx context.Context, group uint32, _ []byte) ([]byte, error) {
-	s := n.replica(int(group))
-	if !n.serving.Load() || s == nil || !s.Leads() {
+// adopt sets the time of day of a shard that this node leads, and answers by how many milliseconds.
+func (c *clocks) adopt(ctx context.Context, group uint32, _ []byte) ([]byte, error) {
+	s := c.Replica(int(group))
+	if !c.Serving.Load() || s == nil || !s.Leads() {
 		return nil, courier.ErrNotLeader
 	}
 	by, err := s.AdoptDay(ctx)
@@ -134,15 +143,12 @@ func (n *Node) adoptDay(ctx context.Context, group uint32, _ []byte) ([]byte, er
 	return json.Marshal(by.Milliseconds())
 }
 
-// clockOrder is LOCKSTEP CLOCK ADOPT: the time of day of each shard is set to what a majority of its voters say.
-func (n *Node) clockOrder(ctx context.Context, args []string) (string, error) {
-	if !strings.EqualFold(args[0], "ADOPT") {
-		return "", errSyntax
-	}
+// Adopt is LOCKSTEP CLOCK ADOPT: the time of day of each shard is set to what a majority of its voters say.
+func (c *clocks) Adopt(ctx context.Context) (string, error) {
 	var said []string
-	for i := range n.shardCount() {
+	for i := range c.ShardCount() {
 		var byMs int64
-		body, err := n.courier.Do(ctx, uint32(i), verbAdopt, nil)
+		body, err := c.Courier.Do(ctx, uint32(i), verbAdopt, nil)
 		if err == nil {
 			err = json.Unmarshal(body, &byMs)
 		}

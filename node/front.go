@@ -3,16 +3,15 @@ package node
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster/meta"
 	"lockstep/engine/command"
+	"lockstep/node/clusterview"
 	"lockstep/node/config"
-	"lockstep/node/status"
+	"lockstep/node/process"
+	"lockstep/node/report"
 	"lockstep/proto/admin"
 	"lockstep/proto/client"
 	"lockstep/proto/server"
@@ -26,59 +25,68 @@ type front struct {
 	stats    *stats.Stats
 	registry *client.Registry
 	settings atomic.Pointer[client.Settings]
-	rates    rates
 }
 
 // openFront listens for clients.
 func (n *Node) openFront(context.Context) error {
 	f := n.front
-	f.refresh(n.cfg.Current())
+	f.refresh(n.Config.Current())
 	for _, name := range []string{
 		"requirepass", "client-output-buffer-limit", "active-expire", "slowlog-log-slower-than", "slowlog-max-len", "client-query-buffer-limit", "timeout", "routing", "cluster-preferred-endpoint-type",
 		"latency-tracking", "latency-monitor-threshold", "acl-pubsub-default", "acllog-max-len", "maxmemory-clients",
 	} {
-		n.cfg.OnChange(name, f.refresh)
+		n.Config.OnChange(name, f.refresh)
 	}
 	for _, name := range command.SettingNames() {
 		if command.IsDirective(name) {
-			n.cfg.OnChange(name, f.refresh)
+			n.Config.OnChange(name, f.refresh)
 		}
 	}
 	for _, name := range announcedSettings {
-		n.cfg.OnChange(name, func(*config.Settings) { n.announceSoon() })
+		n.Config.OnChange(name, func(*config.Settings) { n.announcer.soon() })
 	}
 	f.server = server.New(server.Config{
-		Backend: f.backend(), Stats: f.stats, Registry: f.registry, Panics: n.panics.clients, Log: n.log,
+		Backend: f.backend(), Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.Log,
 		Secure:        func() *tls.Config { return n.tls.Front() },
-		PeerPort:      n.cfg.Current().PeerPort,
-		MaxClients:    func() int { return n.cfg.Current().MaxClients },
-		ProtectedMode: func() bool { return n.cfg.Current().ProtectedMode && n.secrets.noPassword() },
-		KeepAlive:     func() time.Duration { return time.Duration(n.cfg.Current().TCPKeepaliveSeconds) * time.Second },
+		PeerPort:      n.Config.Current().PeerPort,
+		MaxClients:    func() int { return n.Config.Current().MaxClients },
+		ProtectedMode: func() bool { return n.Config.Current().ProtectedMode && n.secrets.NoPassword() },
+		KeepAlive:     func() time.Duration { return time.Duration(n.Config.Current().TCPKeepaliveSeconds) * time.Second },
 	})
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if err := f.listen(s.Bind, "port", s.Port, f.server.Serve); err != nil {
 		return err
 	}
 	if err := f.listen(s.Bind, "tls-port", s.TLSPort, f.server.ServeSecure); err != nil {
 		return err
 	}
-	n.background.run(func() { f.rates.run(n.ctx, f.stats) })
-	n.background.run(n.watchPeak)
-	n.log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
+	n.background.run(func() { n.survey.Rates.Run(n.ctx, f.stats) })
+	n.background.run(n.report.WatchPeak)
+	n.Log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
 }
+
+// greeter tells HELLO what this node is.
+type greeter struct {
+	*report.Report
+	view *clusterview.View
+}
+
+// Role implements client.Greeter.
+func (g greeter) Role() string { return g.view.Role() }
 
 // backend is what clients reach of the node.
 func (f *front) backend() *client.Backend {
 	n := f.n
-	look := admin.Node{
-		Config: configStore{n}, Facts: n, Replication: n, Cluster: n, Identity: n, Operator: n, Backups: n, Process: n,
-		Memory: n, Subscriptions: n.messages, Stats: f.stats, Registry: f.registry,
+	handlers := admin.Node{
+		Config: configStore{n}, Facts: n.report, Replication: n.view, Cluster: n.view, Identity: n.view, Operator: n.orders,
+		Backups: n.backups, Process: n.process, Memory: n.report, Subscriptions: n.messages, Stats: f.stats, Registry: f.registry,
 	}
 	return &client.Backend{
-		Executor: n.router, Source: f, Access: n.users, Starter: n.router, Redirector: n, Greeter: n, Memory: n,
-		Channels: n.messages, Feeds: n.feeds, Handlers: client.NewTable(look.Handlers()...), Tracking: n.tracking,
-		Incarnation: n.self.Incarnation, Programs: n.programs, TargetTLS: n.targetTLS,
+		Executor: n.Router, Source: f, Access: n.users, Starter: n.Router, Redirector: n.view, Greeter: greeter{n.report, n.view},
+		Memory: n.report, Channels: n.messages, Feeds: n.feeds, Handlers: client.NewTable(handlers.Handlers()...), Tracking: n.tracking,
+		Incarnation: n.Self.Incarnation, Programs: n.Programs,
+		TargetTLS: func(host string) *tls.Config { return targetTLS(n.tls, n.Config.Current(), host) },
 	}
 }
 
@@ -86,7 +94,7 @@ func (f *front) backend() *client.Backend {
 // for they are opened last: who has founded a cluster, or joined one, and then ends for
 // want of a port leaves a member that is dead.
 func (n *Node) tryFront(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if err := forAll(s.Bind, "port", s.Port, server.Try); err != nil {
 		return err
 	}
@@ -134,8 +142,8 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 
 // refresh takes the settings over that clients look at.
 func (f *front) refresh(s *config.Settings) {
-	f.n.SetActiveExpire(s.ActiveExpire)
-	for _, sh := range f.n.shards() {
+	f.n.process.SetActiveExpire(s.ActiveExpire)
+	for _, sh := range f.n.Shards() {
 		f.n.background.run(func() { sh.SyncSettings(f.n.ctx) })
 	}
 	f.stats.Measuring.Store(s.LatencyTracking)
@@ -149,39 +157,10 @@ func (f *front) refresh(s *config.Settings) {
 		PubSubAllChannels: s.ACLPubSubDefault == config.HearAll, ACLLogLen: int(s.ACLLogMaxLen), ACLFile: s.ACLFile,
 		DebugFor: string(s.EnableDebugCommand), BulkBytesMax: int(s.ProtoMaxBulkLen), QueryBytesMax: int(s.ClientQueryBufferLimit),
 		NormalOutput: output(config.NormalClient), PubSubOutput: output(config.PubSubClient),
-		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax, processMemory()),
-		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: endpointKind(s),
-		ServerVersion: Version, RedisVersion: RedisVersion,
+		ClientsBytesMax: s.MaxMemoryClients.Of(s.Engine.MemoryBytesMax, process.MemoryMost()),
+		IdleTimeoutSec:  s.TimeoutSeconds, Redirect: s.Routing == config.RouteRedirect, Endpoint: clusterview.EndpointKind(s),
+		ServerVersion: process.Version, RedisVersion: process.RedisVersion,
 	})
-}
-
-// fill adds what clients do to a node's status.
-func (f *front) fill(s *status.Node) {
-	s.Clients, s.CommandsTotal, s.OpsPerSec = f.registry.Len(), int64(f.stats.Commands()), f.rates.ops.Load()
-}
-
-// rates are the counters' growth per second, measured once a second.
-type rates struct {
-	ops, in, out atomic.Int64
-}
-
-func (r *rates) run(ctx context.Context, s *stats.Stats) {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	var ops, in, out uint64
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		o, i, w := s.Commands(), s.In.Load(), s.Out.Load()
-		// CONFIG RESETSTAT sets the counters back.
-		r.ops.Store(max(int64(o-ops), 0))
-		r.in.Store(max(int64(i-in), 0))
-		r.out.Store(max(int64(w-out), 0))
-		ops, in, out = o, i, w
-	}
 }
 
 // configStore is the admin.ConfigStore in front of the settings.
@@ -190,7 +169,7 @@ type configStore struct{ n *Node }
 // ConfigGet implements admin.ConfigStore.
 func (c configStore) ConfigGet(patterns []string) [][2]string {
 	var pairs [][2]string
-	for _, p := range c.n.cfg.Get(patterns...) {
+	for _, p := range c.n.Config.Get(patterns...) {
 		pairs = append(pairs, [2]string{p.Name, p.Value})
 	}
 	return pairs
@@ -204,56 +183,22 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	}
 	// The password goes its own way, which nothing takes back: the rest must be
 	// good before.
-	if err := c.n.cfg.CheckSet(list); err != nil {
+	if err := c.n.Config.CheckSet(list); err != nil {
 		return err
 	}
-	if err := c.n.users.setPassword(list); err != nil {
+	if err := c.n.users.SetPassword(list); err != nil {
 		return err
 	}
-	err := c.n.cfg.Set(list)
+	err := c.n.Config.Set(list)
 	if err == nil {
-		c.n.afterSet(list)
+		afterSet(c.n.tls, list)
 	}
-	c.n.awaitSettings()
+	c.n.settings.awaitSettings()
 	return err
 }
 
 // ConfigRewrite implements admin.ConfigStore.
-func (c configStore) ConfigRewrite() error { return c.n.cfg.Rewrite() }
+func (c configStore) ConfigRewrite() error { return c.n.Config.Rewrite() }
 
 // ResetStats implements admin.ConfigStore.
-func (c configStore) ResetStats() {
-	for _, s := range c.n.shards() {
-		st := &s.Machine().Keyspace().Stats
-		st.Hits.Store(0)
-		st.Misses.Store(0)
-		st.Expired.Store(0)
-		st.Evicted.Store(0)
-	}
-	c.n.peakBytes.Store(0)
-}
-
-// replicatedSettings brings cluster-wide settings into the meta group, and the
-// meta group's into this node.
-func (n *Node) replicatedSettings() {
-	n.cfg.ReplicateWith(func(pairs []config.Pair) error {
-		ctx, cancel := context.WithTimeout(n.ctx, 10*time.Second)
-		defer cancel()
-		return n.setEverywhere(ctx, pairs)
-	})
-	n.machine.OnChange(n.applySettings)
-	n.machine.OnChange(n.applyVersion)
-	n.applySettings(n.machine.View())
-	n.applyVersion(n.machine.View())
-	n.cfg.OnWarning(func(w config.Warning) { n.log.Warn(w.String()) })
-}
-
-// textOf is the reply for settings that were refused, or of which nobody could
-// say whether they are in force.
-func textOf(err error) error {
-	var refusal *meta.Refusal
-	if errors.As(err, &refusal) {
-		return fmt.Errorf("ERR CONFIG SET failed - %w", err)
-	}
-	return fmt.Errorf("INDETERMINATE the settings may have been changed: %w", err)
-}
+func (c configStore) ResetStats() { c.n.report.ResetStats() }

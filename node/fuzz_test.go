@@ -1,17 +1,15 @@
 package node
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
-	"lockstep/cluster/caught"
+	"lockstep/node/backup"
 	"lockstep/node/config"
+	"lockstep/node/member"
+	"lockstep/node/relay"
+	"lockstep/node/survey"
 	"lockstep/proto/client"
 	"lockstep/proto/stats"
 )
@@ -19,68 +17,36 @@ import (
 // FuzzPeer: whatever another node sends of messages, of what scripts did, and of backups, is
 // answered or left out.
 func FuzzPeer(f *testing.F) {
-	f.Add(kindPublish, []byte("\x00\x02chmessage"))
-	f.Add(kindPublish, []byte("\x09\x01cm"))
-	f.Add(kindNotices, []byte("\x06\x01\x04\x00\x00\x00\x00"))
-	f.Add(kindNotices, []byte("\x03\x00ab\x02\x00c"))
-	f.Add(kindBackup, []byte{backupOpen, 0, 0, 0, 0})
-	f.Add(kindBackup, []byte{backupNext, 1, 2, 3, 4, 5, 6, 7, 8})
-	f.Add(kindSight, []byte("-1"))
+	f.Add(relay.KindPublish, []byte("\x00\x02chmessage"))
+	f.Add(relay.KindPublish, []byte("\x09\x01cm"))
+	f.Add(relay.KindNotices, []byte("\x06\x01\x04\x00\x00\x00\x00"))
+	f.Add(relay.KindNotices, []byte("\x03\x00ab\x02\x00c"))
+	f.Add(backup.Kind, []byte{0, 0, 0, 0, 0})
+	f.Add(backup.Kind, []byte{1, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(survey.KindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
-		n := &Node{log: slog.New(slog.NewTextHandler(io.Discard, nil)), stats: stats.New(), registry: client.NewRegistry(), cfg: config.Default()}
-		n.ctx, n.stop = context.WithCancel(context.Background())
+		n := &Node{Member: &member.Member{Config: config.Default(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, lifetime: newLifetime(), stats: stats.New(), registry: client.NewRegistry()}
 		defer n.stop()
-		n.messages, n.notices, n.witness = newMessages(n), newNotices(n), n.newWitness()
+		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness(n.Member, n.stats, n.registry)
+		n.survey = survey.New(survey.Facts{Member: n.Member})
+		n.backups = backup.New(backup.Facts{Member: n.Member, Ctx: n.ctx})
 		answers := 0
 		reply := func([]byte) { answers++ }
 		switch kind {
-		case kindPublish:
-			n.messages.serve(payload, reply)
-		case kindNotices:
-			n.notices.serve(payload)
+		case relay.KindPublish:
+			n.messages.Serve(payload, reply)
+		case relay.KindNotices:
+			n.notices.Serve(payload)
 			reply(nil)
-		case kindBackup:
-			n.serveBackup(payload, reply)
-		case kindSight:
-			n.serveSight(payload, reply)
+		case backup.Kind:
+			n.backups.Serve(payload, reply)
+		case survey.KindSight:
+			n.survey.ServeSight(payload, reply)
 		default:
 			return
 		}
 		if answers != 1 {
 			t.Errorf("%d answers", answers)
-		}
-	})
-}
-
-// FuzzAdmin: whatever is asked of the admin port of a node that starts, it answers, panics
-// at nothing, and takes no order: but for GET and HEAD all is refused.
-func FuzzAdmin(f *testing.F) {
-	for _, request := range []string{
-		"GET /livez HTTP/1.1\r\nHost: n\r\n\r\n", "HEAD /readyz?verbose&leader HTTP/1.0\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: n\r\nAccept-Encoding: gzip\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: n\r\nContent-Length: 3\r\n\r\nabc", "GET /ui/state HTTP/1.1\r\nHost: n\r\n\r\n", "GET /ui/series?recent=1 HTTP/1.1\r\nHost: n\r\n\r\n",
-		"GET /debug/pprof/profile?seconds=0 HTTP/1.1\r\nHost: n\r\n\r\n", "GET /ui/../debug/pprof/cmdline HTTP/1.1\r\nHost: n\r\n\r\n", "DELETE /ui/page.js HTTP/1.1\r\nHost: n\r\nRange: bytes=-1\r\n\r\n",
-		"GET /ui/page.js HTTP/1.1\r\nHost: n\r\nRange: bytes=0-1,5-9\r\nIf-None-Match: *\r\n\r\n",
-	} {
-		f.Add([]byte(request))
-	}
-	n := &Node{cfg: config.Default(), scrapes: newScrapes()}
-	n.secrets = &secrets{n: n}
-	n.readiness.init(n)
-	n.panics.admin = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	handler := n.guarded(impatient(n.adminHandler()))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))
-		if err != nil {
-			return // net/http's own
-		}
-		r.RemoteAddr = "127.0.0.1:1" // others are refused (protected-mode)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		if c := n.panics.admin.Count(); c != 0 {
-			t.Fatalf("%d panics", c)
-		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && w.Code < 300 {
-			t.Fatalf("%s %s: %d", r.Method, r.URL, w.Code)
 		}
 	})
 }

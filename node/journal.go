@@ -13,27 +13,27 @@ import (
 // one or there is to be one. The meta group keeps its own: it hardly ever
 // writes.
 func (n *Node) openJournal(context.Context) error {
-	s := n.cfg.Current()
-	dir := n.folder.JournalDir()
-	if !raftio.HasJournal(dir) && !wantsJournal(s, n.self.Creation.Shards()) {
+	s := n.Config.Current()
+	dir := n.Folder.JournalDir()
+	if !raftio.HasJournal(dir) && !wantsJournal(s, n.Self.Creation.Shards()) {
 		return nil
 	}
 	fatal := func(err error) { n.die(fmt.Errorf("journal: %w", err)) }
-	j, err := raftio.OpenJournal(dir, n.self.LogStore, n.folder.GroupDirs(), fatal, raftio.NewLogger(n.log, "journal"))
+	j, err := raftio.OpenJournal(dir, n.Self.LogStore, n.Folder.GroupDirs(), fatal, raftio.NewLogger(n.Log, "journal"))
 	if err != nil {
 		return err
 	}
 	n.journal = j
-	return j.DropOthers(func(group uint32) bool { return raftio.HasFolder(n.folder.GroupDir(group)) })
+	return j.DropOthers(func(group uint32) bool { return raftio.HasFolder(n.Folder.GroupDir(group)) })
 }
 
 // wantsJournal tells whether a node that begins should have a journal.
 func wantsJournal(s *config.Settings, shards int) bool { return s.LogShared && shards > 1 }
 
 // journalOf is the log that a group shares with others, nil if it has its own.
-func (n *Node) journalOf(group uint32) *raftio.Journal {
+func journalOf(shared *raftio.Journal, group uint32) *raftio.Journal {
 	if group == meta.GroupID {
 		return nil
 	}
-	return n.journal
+	return shared
 }

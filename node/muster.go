@@ -8,19 +8,20 @@ import (
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/transport"
+	"lockstep/node/adminport"
 	"lockstep/node/config"
 )
 
 // setAside makes room for a new node in the folder of one that was removed, if
 // the settings allow it.
 func (n *Node) setAside(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	if !s.Rejoin || len(s.Join) == 0 {
 		return nil
 	}
 	where, err := identity.SetAside(s.Dir)
 	if err == nil && where != "" {
-		n.log.Warn("the node that lived in this folder was removed from its cluster; its data is set aside, and a new node begins here", "dir", where)
+		n.Log.Warn("the node that lived in this folder was removed from its cluster; its data is set aside, and a new node begins here", "dir", where)
 	}
 	return err
 }
@@ -32,17 +33,17 @@ func (n *Node) setAside(context.Context) error {
 // It has a peer port of its own that knows no more than how to look around, so
 // that nobody meets a node that is half open.
 func (n *Node) muster(ctx context.Context) error {
-	s := n.cfg.Current()
-	if n.self.Phase != identity.Joining || s.BootstrapExpect == 0 {
+	s := n.Config.Current()
+	if n.Self.Phase != identity.Joining || s.BootstrapExpect == 0 {
 		return nil
 	}
-	before, err := n.folder.Expects(s.BootstrapExpect)
+	before, err := n.Folder.Expects(s.BootstrapExpect)
 	if err != nil {
 		return err
 	}
 	if before != 0 && before != s.BootstrapExpect {
-		n.log.Error("bootstrap-expect is not what this node was started with before; all nodes must be given the same number",
-			"before", before, "now", s.BootstrapExpect, "promised_to", n.folder.Promised())
+		n.Log.Error("bootstrap-expect is not what this node was started with before; all nodes must be given the same number",
+			"before", before, "now", s.BootstrapExpect, "promised_to", n.Folder.Promised())
 	}
 	cfg := n.peerPort(s)
 	t, err := transport.Listen(cfg)
@@ -51,25 +52,25 @@ func (n *Node) muster(ctx context.Context) error {
 	}
 	defer func() { _ = t.Close() }()
 	m := membership.NewMuster(membership.MusterConfig{
-		Request: membership.JoinRequest{Node: n.joining(s), Replace: s.Replace},
-		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.folder, Log: n.log,
+		Request: membership.JoinRequest{Node: joining(n.Member, s), Replace: s.Replace},
+		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.Folder, Log: n.Log,
 		LookupHost: net.DefaultResolver.LookupHost,
 	})
 	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { m.Serve(payload, reply) })
 	t.Serve()
-	n.tellReady("looks for its cluster")
+	n.supervisor.tellReady("looks for its cluster")
 	w, err := m.Run(ctx)
 	switch {
 	case err != nil:
 		return err
 	case w == nil:
-		if err = n.secrets.settle(identity.Founding); err == nil {
-			err = errors.Join(n.folder.FoundPromised(n.creation(s)), n.sawKnownVersion())
+		if err = n.secrets.Settle(identity.Founding); err == nil {
+			err = errors.Join(n.Folder.FoundPromised(creation(s)), sawKnownVersion(n.Member))
 		}
 	default:
 		err = n.takenIn(w)
 	}
-	n.self = n.folder.Identity()
+	n.Self = n.Folder.Identity()
 	return err
 }
 
@@ -81,23 +82,23 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 	}
 	return transport.Config{
 		Secure: private, Ring: n.secrets,
-		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.self.ID()),
-		ClusterID: func() string { return n.folder.Identity().ClusterID },
-		Outcast:   n.outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.peers, Log: n.log,
+		Listen: listenAddresses(s.Bind, s.PeerPort), Advertise: s.PeerAddress, NodeID: string(n.Self.ID()),
+		ClusterID: func() string { return n.Folder.Identity().ClusterID },
+		Outcast:   n.Outcast, OpenKinds: []uint8{membership.KindKnock}, Panics: n.panics.Peers, Log: n.Log,
 	}
 }
 
 // takenIn notes what the cluster has said that took this node in.
 func (n *Node) takenIn(w *membership.Welcome) error {
 	// The secret first: a member without it would be none.
-	if err := n.secrets.taken(w.Secret); err != nil {
+	if err := n.secrets.Taken(w.Secret); err != nil {
 		return err
 	}
-	if err := errors.Join(n.folder.Joined(w.ClusterID, w.Creation), n.folder.SawVersion(w.Version)); err != nil {
+	if err := errors.Join(n.Folder.Joined(w.ClusterID, w.Creation), n.Folder.SawVersion(w.Version)); err != nil {
 		return err
 	}
-	n.self = n.folder.Identity()
-	n.log.Info("taken in", "cluster", w.ClusterID)
+	n.Self = n.Folder.Identity()
+	n.Log.Info("taken in", "cluster", w.ClusterID)
 	return nil
 }
 
@@ -106,19 +107,19 @@ func (n *Node) takenIn(w *membership.Welcome) error {
 // supervisor starts anew what ends, and a removed node may join again when it is
 // started, ending would undo the removal.
 func (n *Node) Retire(ctx context.Context) error {
-	n.draining.Store(true)
-	n.ready.Store(false)
+	n.Draining.Store(true)
+	n.Ready.Store(false)
 	admin := n.admin
 	n.admin = nil
 	n.abort()
 	if admin == nil {
 		return errors.New("there is no admin-port to stay up for")
 	}
-	n.tellSupervisor("STATUS=removed from its cluster, and not serving")
-	n.log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
+	n.supervisor.tell("STATUS=removed from its cluster, and not serving")
+	n.Log.Warn("this node was removed from its cluster and stays up without serving, until it is told to stop; started again, it joins as a new node")
 	<-ctx.Done()
-	closing, cancel := context.WithTimeout(context.Background(), adminPatience)
+	closing, cancel := context.WithTimeout(context.Background(), adminport.Patience)
 	defer cancel()
-	admin.close(closing)
+	admin.Close(closing)
 	return nil
 }

@@ -15,139 +15,86 @@ package node
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockstep/cluster/caught"
-	"lockstep/cluster/clock"
 	"lockstep/cluster/leaders"
-	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/placement"
 	"lockstep/cluster/raftio"
-	"lockstep/cluster/router"
 	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
-	"lockstep/cluster/transport"
+	"lockstep/node/adminport"
+	"lockstep/node/backup"
+	"lockstep/node/clusterview"
 	"lockstep/node/config"
+	"lockstep/node/health"
 	"lockstep/node/logs"
+	"lockstep/node/member"
+	"lockstep/node/ops"
+	"lockstep/node/report"
+	"lockstep/node/secrets"
+	"lockstep/node/survey"
+	"lockstep/node/users"
 	"lockstep/proto/client"
 	"lockstep/proto/stats"
-	"lockstep/proto/tracking"
 )
 
 // Node is one running node.
 type Node struct {
-	cfg *config.Config
-	log *slog.Logger
+	*member.Member
+	*lifetime
 	// logTail is the end of the log.
 	logTail *logs.Tail
-	started time.Time
+	// report tells of the node in numbers; it is there once clients are served.
+	report *report.Report
 
-	folder    *identity.Folder
-	self      *identity.Identity
-	transport *transport.Transport
 	// secrets are what this node and its peers prove to each other that they know.
-	secrets *secrets
+	secrets *secrets.Secrets
 	// rotation changes the secret of the whole cluster.
-	rotation rotation
+	rotation *secrets.Rotation
 	// tls has the certificates, nil: no port speaks TLS.
-	tls       *secure.Keeper
-	courier   *courier.Courier
-	machine   *meta.Machine
-	metaGroup *shard.Group
+	tls *secure.Keeper
 	// journal is the log that the shards share, nil: each has its own.
 	journal *raftio.Journal
-	meta    *meta.Client
-	manager atomic.Pointer[membership.Manager]
-	boot    uint64
 	// useTick is the clock of uses of keys.
-	useTick atomic.Uint32
+	uses useClock
 	// clocks knows what the other nodes' clocks show.
-	clocks *clock.Exchange
-	// leaders knows who leads each shard; exchange keeps it like the other nodes'.
-	leaders  *leaders.Table
-	exchange *leaders.Exchange
-	// moved takes a token when an announced address was set.
-	moved chan struct{}
-	// lastSnapshot is when SAVE or BGSAVE last succeeded, in Unix time.
-	lastSnapshot atomic.Int64
-	// saves tells of SAVE and BGSAVE.
-	saves   saves
-	backups backupParts
-	// version is the cluster's that the shards were told of.
-	version atomic.Int64
-	// settling is held while the meta group's settings are put into force; settled is
-	// set once those are that it had when this node began.
-	settling sync.Mutex
-	settled  atomic.Bool
-	// peakBytes is the most that the data took, looked at once a second.
-	peakBytes atomic.Int64
+	clocks *clocks
+	// exchange keeps what is known of leaders like what the other nodes know.
+	exchange  *leaders.Exchange
+	announcer announcer
+	// process is what clients may do to this process.
+	process *ops.Process
+	backups *backup.Backups
+	// settings are those of the whole cluster.
+	settings  replicated
 	replicas  *replicas
 	placement *placement.Loop
 	// memory is what the shards take together.
 	memory shard.Memory
-	// awaited is how many nodes a cluster is to have that this node has founded, until
-	// most of them vote; 0: no matter.
-	awaited atomic.Int32
-	// serving is set once the replicas are open: peers may ask earlier.
-	serving  atomic.Bool
-	draining atomic.Bool
-	// ready is set once clients are served.
-	ready atomic.Bool
-	admin *adminServer
+	admin  *adminport.Server
 	// panics are those of code that served a connection, by port.
-	panics struct{ peers, clients, admin *caught.Panics }
-	// scrapes bounds the pages of metrics under way.
-	scrapes scrapes
-	router  *router.Router
-	front   *front
-	users   *users
+	panics report.Panics
+	front  *front
+	users  *users.Users
 	// stats are the counters of commands and of what took long.
 	stats *stats.Stats
-	// registry knows this node's clients; witness is told what scripts do here.
+	// registry knows this node's clients.
 	registry *client.Registry
-	witness  *client.ScriptWitness
-	// timings are how long syncs and commits took.
-	timings timings
-	// sight is what this node remembers for the page of the admin port.
-	sight      sight
+	// survey tells how this node is, and how all nodes are.
+	survey *survey.Survey
+	// view is the cluster as clients are shown it.
+	view       *clusterview.View
 	supervisor supervisor
-	// readiness is what the probes of the admin port rest on.
-	readiness readiness
-
-	// messages carries published messages to and from other nodes.
-	messages *messages
-	// notices tells other nodes what scripts of their clients do here.
-	notices *notices
-	// probing is held while the disk is timed.
-	probing sync.Mutex
-	// events publishes what commands do to keys.
-	events events
-	// feeds bring what happens in shards of which this node has no replica.
-	feeds *feeds
-	// tracking tells clients of changes of what they cache.
-	tracking *tracking.Table
-
-	fatal chan error
-	// giveUp ends a start that is under way.
-	giveUp context.CancelCauseFunc
-	// dying is why the node cannot go on, nil while it can.
-	dying atomic.Pointer[error]
-	// gone ends when the node has learnt that it was removed from its cluster.
-	gone   context.Context
-	depart context.CancelFunc
-	ctx    context.Context
-	stop   context.CancelFunc
-	// background is what goes on until ctx ends.
-	background background
+	// health is what the probes of the admin port ask for.
+	health *health.Health
+	orders *ops.Orders
+	relays
 }
 
 // startTimeout bounds how long a node that is not joining may take to open.
@@ -155,15 +102,18 @@ const startTimeout = 60 * time.Second
 
 // Start starts a node. When it returns without an error, clients are served.
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
-	n := &Node{cfg: cfg, log: log.Logger, logTail: log.Tail, started: time.Now(), fatal: make(chan error, 1), moved: make(chan struct{}, 1), stats: stats.New(), registry: client.NewRegistry(), scrapes: newScrapes()}
-	n.panics.peers, n.panics.clients, n.panics.admin = caught.New(n.log), caught.New(n.log), caught.New(n.log)
+	n := &Node{
+		Member:   &member.Member{Config: cfg, Log: log.Logger, Started: time.Now()},
+		lifetime: newLifetime(), logTail: log.Tail, stats: stats.New(), registry: client.NewRegistry(),
+	}
+	n.panics.Peers, n.panics.Clients, n.panics.Admin = caught.New(n.Log), caught.New(n.Log), caught.New(n.Log)
 	// Peers may ask how many clients there are before there can be any.
 	n.front = &front{n: n, stats: n.stats, registry: n.registry}
-	n.witness = n.newWitness()
-	n.ctx, n.stop = context.WithCancel(context.Background())
-	n.gone, n.depart = context.WithCancel(context.Background())
-	n.lastSnapshot.Store(n.started.Unix())
-	n.readiness.init(n)
+	n.witness = n.newWitness(n.Member, n.stats, n.registry)
+	n.announcer = announcer{Member: n.Member, ctx: n.ctx, moved: make(chan struct{}, 1)}
+	n.settings.Member, n.settings.lifetime, n.settings.awaitEvents = n.Member, n.lifetime, func() { n.feeds.AwaitEvents() }
+	n.backups = backup.New(backup.Facts{Member: n.Member, Log: n.Log, Go: n.background.run, Ctx: n.ctx})
+	n.process = ops.NewProcess(n.Member, n.die)
 	cfg.CheckWith(n.checkSet)
 	ctx, n.giveUp = context.WithCancelCause(ctx)
 	if err := n.start(ctx); err != nil {
@@ -178,66 +128,48 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
-		n.foundUsers, n.awaitLeaders, n.openFront,
+		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
+		n.foundUsers, n.awaitLeaders, n.openReport, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	n.ready.Store(true)
-	n.background.run(n.readiness.watch)
-	n.background.run(n.tellWhenReady)
-	n.background.run(n.watchSight)
+	n.Ready.Store(true)
+	n.background.run(n.health.Watch)
+	n.background.run(n.supervisor.tellWhenReady)
+	n.background.run(n.survey.Watch)
 	return nil
-}
-
-// ErrShutdown ends a node that was told to by SHUTDOWN.
-var ErrShutdown = errors.New("told to shut down")
-
-// Fatal delivers the reason when the node cannot go on: a damaged log, a disk
-// that fails. The process must end.
-func (n *Node) Fatal() <-chan error { return n.fatal }
-
-func (n *Node) die(err error) {
-	n.dying.Store(&err)
-	if n.giveUp != nil {
-		n.giveUp(err)
-	}
-	select {
-	case n.fatal <- err:
-	default:
-	}
 }
 
 // Linger makes the node say that it is stopping, and serves on for as long as
 // shutdown-delay-ms says. Stop comes next.
 func (n *Node) Linger() {
-	n.draining.Store(true)
-	n.tellSupervisor("STOPPING=1\nSTATUS=stopping")
-	delay := time.Duration(n.cfg.Current().ShutdownDelayMs) * time.Millisecond
+	n.Draining.Store(true)
+	n.supervisor.tell("STOPPING=1\nSTATUS=stopping")
+	delay := time.Duration(n.Config.Current().ShutdownDelayMs) * time.Millisecond
 	if delay <= 0 {
 		return
 	}
-	n.log.Info("stopping soon", "in", delay)
+	n.Log.Info("stopping soon", "in", delay)
 	t := time.NewTimer(delay)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case err := <-n.fatal:
-		n.log.Error("stopping now", "reason", err)
+		n.Log.Error("stopping now", "reason", err)
 	}
 }
 
 // Stop drains the node and closes it: it takes no new clients, hands its
 // leaderships over, lets what is under way finish, and exits.
 func (n *Node) Stop(ctx context.Context) {
-	n.log.Info("stopping", "reason", "asked to")
-	n.draining.Store(true)
+	n.Log.Info("stopping", "reason", "asked to")
+	n.Draining.Store(true)
 	n.front.stopAccepting()
-	if m := n.manager.Load(); m != nil {
-		if err := m.Drain(ctx); err != nil && len(n.machine.View().Nodes) > 1 {
-			n.log.Warn("not every leadership was handed over", "reason", err)
+	if m := n.Manager.Load(); m != nil {
+		if err := m.Drain(ctx); err != nil && len(n.Machine.View().Nodes) > 1 {
+			n.Log.Warn("not every leadership was handed over", "reason", err)
 		}
 	}
 	n.front.close(ctx)
@@ -247,8 +179,8 @@ func (n *Node) Stop(ctx context.Context) {
 // Leave ends a node that was removed from its cluster: what is under way is
 // finished, such as the order to remove it.
 func (n *Node) Leave(ctx context.Context) {
-	n.draining.Store(true)
-	n.tellSupervisor("STOPPING=1\nSTATUS=removed from its cluster")
+	n.Draining.Store(true)
+	n.supervisor.tell("STOPPING=1\nSTATUS=removed from its cluster")
 	n.front.stopAccepting()
 	n.front.close(ctx)
 	n.abort()
@@ -261,63 +193,63 @@ func (n *Node) abort() {
 	n.stop()
 	n.front.close(ctx)
 	if n.admin != nil {
-		n.admin.close(ctx)
+		n.admin.Close(ctx)
 	}
-	if m := n.manager.Load(); m != nil {
+	if m := n.Manager.Load(); m != nil {
 		m.Close()
 	}
-	if n.courier != nil {
-		n.courier.Close()
+	if n.Courier != nil {
+		n.Courier.Close()
 	}
 	quiet := n.background.end(closeTimeout) // a replica may be being closed
-	for _, s := range n.shards() {
+	for _, s := range n.Shards() {
 		_ = s.Close(ctx)
 	}
-	if n.metaGroup != nil {
-		_ = n.metaGroup.Shutdown(ctx)
+	if n.MetaGroup != nil {
+		_ = n.MetaGroup.Shutdown(ctx)
 	}
 	if n.journal != nil {
 		_ = n.journal.Close()
 	}
-	if n.transport != nil {
-		_ = n.transport.Close()
+	if n.Transport != nil {
+		_ = n.Transport.Close()
 	}
 	switch {
-	case n.folder == nil:
+	case n.Folder == nil:
 	case quiet:
-		_ = n.folder.Close()
+		_ = n.Folder.Close()
 	default:
 		// Something may write there yet: nobody else gets it before the process has ended.
-		n.log.Warn("something goes on in the background; the data folder stays locked until the process ends")
+		n.Log.Warn("something goes on in the background; the data folder stays locked until the process ends")
 	}
 }
 
 // openFolder finds out who this node is, or makes it somebody.
 func (n *Node) openFolder(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	folder, err := identity.Open(s.Dir)
 	if err != nil {
 		return err
 	}
-	n.folder = folder
-	n.machine = meta.NewMachine()
-	n.sayWhatIsLeft(s.Dir)
+	n.Folder = folder
+	n.Machine = meta.NewMachine()
+	sayWhatIsLeft(n.Member, s.Dir)
 	switch {
 	case folder.Identity() != nil:
-		n.sayWhatIsSettled(s)
+		sayWhatIsSettled(n.Member, s)
 		if err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered()); err == nil {
-			err = n.secrets.settle(folder.Identity().Phase)
+			err = n.secrets.Settle(folder.Identity().Phase)
 		}
 	case len(s.Join) > 0 && !s.Bootstrap:
 		err = folder.BeginJoin(s.NodeName)
 	case len(s.Join) > 0:
 		err = errors.New("both --bootstrap and --join are given; a node begins a new cluster or joins one")
 	default:
-		if err = n.secrets.settle(identity.Founding); err == nil {
-			err = folder.Found(s.NodeName, n.creation(s))
+		if err = n.secrets.Settle(identity.Founding); err == nil {
+			err = folder.Found(s.NodeName, creation(s))
 		}
 		if err == nil {
-			err = n.sawKnownVersion()
+			err = sawKnownVersion(n.Member)
 		}
 	}
 	if err == nil {
@@ -327,68 +259,108 @@ func (n *Node) openFolder(context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.self = folder.Identity()
+	n.Self = folder.Identity()
 	return nil
 }
 
 // sawKnownVersion notes that a cluster which this node founds begins with the
 // newest version that it knows.
-func (n *Node) sawKnownVersion() error { return n.folder.SawVersion(meta.KnownVersion()) }
+func sawKnownVersion(m *member.Member) error { return m.Folder.SawVersion(meta.KnownVersion()) }
 
 // sayWhatIsSettled tells an operator that a folder with a node in it takes no
 // orders on where that node belongs.
-func (n *Node) sayWhatIsSettled(s *config.Settings) {
-	id := n.folder.Identity()
+func sayWhatIsSettled(m *member.Member, s *config.Settings) {
+	id := m.Folder.Identity()
 	if id.Phase == identity.Settled && (s.Bootstrap || s.Replace || len(s.Join) > 0) {
-		n.log.Info("the data folder has a node of a cluster already; bootstrap and replace have no effect, and addresses to join are only where its peers may be",
+		m.Log.Info("the data folder has a node of a cluster already; bootstrap and replace have no effect, and addresses to join are only where its peers may be",
 			"id", string(id.ID()), "cluster", id.ClusterID)
 	}
 }
 
 // sayWhatHolds tells an operator which settings have no effect, for the cluster, or the
 // data folder, was made with others.
-func (n *Node) sayWhatHolds(s *config.Settings) {
-	c := n.self.Creation
+func sayWhatHolds(m *member.Member, s *config.Settings) {
+	c := m.Self.Creation
 	for _, made := range []struct{ setting, holds, by string }{
 		{"shards", strconv.Itoa(c.Shards()), "the cluster"}, {"lock-slots", strconv.Itoa(c.LockSlots), "the cluster"},
 		{"raft-heartbeat-ms", strconv.Itoa(c.HeartbeatMs), "the cluster"}, {"raft-election-ms", strconv.Itoa(c.ElectionMs), "the cluster"},
-		{"raft-log-store", n.self.LogStore, "the data folder"},
+		{"raft-log-store", m.Self.LogStore, "the data folder"},
 	} {
 		d, _ := config.Lookup(made.setting)
 		value, from := s.Value(d)
 		if from.Source != config.FromDefault && value != made.holds {
-			n.log.Warn("a setting has no effect: "+made.by+" was made with another value, and keeps it", "setting", made.setting, "given", value, "holds", made.holds)
+			m.Log.Warn("a setting has no effect: "+made.by+" was made with another value, and keeps it", "setting", made.setting, "given", value, "holds", made.holds)
 		}
 	}
+}
+
+// openSecrets finds the secrets, before anything is made.
+func (n *Node) openSecrets(context.Context) (err error) {
+	n.secrets, err = secrets.Open(secrets.Facts{
+		Config: n.Config, Log: n.Log, Identity: func() *identity.Identity { return n.Folder.Identity() }, Go: n.background.run, Ctx: n.ctx,
+	})
+	n.rotation = &secrets.Rotation{Secrets: n.secrets, Member: n.Member}
+	return err
+}
+
+// foundUsers begins to go by the cluster's users, and brings those of the settings into a cluster that
+// has none. Clients are not served before.
+func (n *Node) foundUsers(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	n.users, err = users.Open(ctx, users.Facts{
+		Config: n.Config, Log: n.Log, Member: n.Member, Clients: n.registry, Go: n.background.run, Ctx: n.ctx,
+	})
+	if err != nil {
+		return err
+	}
+	n.secrets.UseUsers(n.users.Users)
+	return n.users.Found(ctx)
+}
+
+// openRooms makes what tells of this node; each part of it waits for what it reads.
+func (n *Node) openRooms(context.Context) error {
+	n.clocks = &clocks{Member: n.Member, ctx: n.ctx}
+	n.survey = survey.New(survey.Facts{
+		Member: n.Member, Stats: n.stats, Registry: n.registry, Clock: n.clocks, TLS: n.tls, Secret: n.secrets.Tell, Ctx: n.ctx,
+	})
+	n.view = &clusterview.View{Member: n.Member}
+	n.health = health.New(health.Facts{Member: n.Member, Survey: n.survey, Dying: n.dyingOf, Ctx: n.ctx})
+	n.supervisor.Member, n.supervisor.health, n.supervisor.ctx = n.Member, n.health, n.ctx
+	n.orders = &ops.Orders{Facts: ops.Facts{
+		Member: n.Member, Survey: n.survey, Rotation: n.rotation, Clocks: n.clocks, Process: n.process, Support: func() (string, error) { return n.report.Support() },
+		Settled: n.settings.settled.Load, Die: n.die, Gone: n.gone, Ctx: n.ctx,
+	}}
+	return nil
+}
+
+// openReport makes what tells of this node in numbers, for all that it reads is there.
+func (n *Node) openReport(context.Context) error {
+	n.report = report.New(report.Facts{
+		Member: n.Member, Survey: n.survey, View: n.view, Stats: n.stats, Registry: n.registry, Tracking: n.tracking,
+		Messages: n.messages, Feeds: n.feeds, Users: n.users, Memory: &n.memory, Saves: n.process, Clock: n.clocks, TLS: n.tls,
+		Panics: n.panics, IsReady: n.health.Verdict, SupervisedBy: n.supervisor.supervisedBy, LogTail: n.logTail, Ctx: n.ctx,
+	})
+	return nil
 }
 
 // sayWhatIsLeft warns of data that a new node would seem to begin with, and does
 // not.
-func (n *Node) sayWhatIsLeft(dir string) {
-	if n.folder.Identity() != nil {
+func sayWhatIsLeft(m *member.Member, dir string) {
+	if m.Folder.Identity() != nil {
 		return
 	}
 	for _, name := range []string{"dump.rdb", "appendonlydir", "appendonly.aof"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			n.log.Warn("the data folder has files of a redis-server; they are not read, and the node begins without their keys", "file", name)
+			m.Log.Warn("the data folder has files of a redis-server; they are not read, and the node begins without their keys", "file", name)
 		}
 	}
 }
 
-func (n *Node) creation(s *config.Settings) meta.Creation {
+func creation(s *config.Settings) meta.Creation {
 	return meta.Creation{
 		CreatedMs: time.Now().UnixMilli(), LockSlots: s.LockSlots,
 		HeartbeatMs: s.RaftHeartbeatMs, ElectionMs: s.RaftElectionMs,
 		Replicas: s.Replicas, Seeds: identity.NewSeeds(s.Shards),
-	}
-}
-
-// me is this node as the cluster should know it.
-func (n *Node) me() meta.Node {
-	s := n.cfg.Current()
-	return meta.Node{
-		ID: n.self.ID(), Name: n.self.Name, Incarnation: n.self.Incarnation,
-		PeerAddr: s.PeerAddress, ClientAddr: clientAddress(s), AdminAddr: adminAddress(s), Version: Version,
-		Hostname: s.ClusterAnnounceHostname, TLSPort: announcedTLSPort(s),
 	}
 }

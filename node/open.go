@@ -23,48 +23,60 @@ import (
 	"lockstep/cluster/router"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
-	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
+	"lockstep/node/backup"
 	"lockstep/node/config"
+	"lockstep/node/member"
+	"lockstep/node/process"
+	"lockstep/node/relay"
+	"lockstep/node/secrets"
+	"lockstep/node/survey"
+	"lockstep/node/users"
 	"lockstep/proto/stats"
 )
 
 // listenPeers opens the peer port. Handlers are set before it serves, for the
 // first request may come at once.
 func (n *Node) listenPeers(context.Context) error {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	t, err := transport.Listen(n.peerPort(s))
 	if err != nil {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
-	n.transport = t
-	n.secrets.port.Store(t)
-	n.courier = courier.New(courier.Config{Caller: t, Leader: n.groupLeader, Peers: n.peerAddrs, Seen: func() uint64 { return n.machine.View().Index }, Panics: n.panics.peers})
+	n.Transport = t
+	n.secrets.UsePort(t)
+	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.Peers})
 	n.handleCalls(t)
-	n.openClocks()
-	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Serve(reply) })
-	t.HandleAside(kindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveExamine(payload, reply) })
-	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveLed(reply) })
-	t.HandleAside(kindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.serveStatus(reply) })
-	t.HandleAside(kindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveSight(payload, reply) })
-	t.HandleAside(kindSecret, n.serveSecret)
-	t.HandleAside(kindBackup, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.serveBackup(payload, reply) })
-	n.messages = newMessages(n)
-	n.events.init(n)
-	t.Handle(kindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.serve(payload, reply) })
-	n.notices = newNotices(n)
-	t.Handle(kindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.serve(payload); reply(nil) })
+	n.clocks.open()
+	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Exchange.Serve(reply) })
+	t.HandleAside(survey.KindExamine, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeExamine(payload, reply) })
+	t.HandleAside(kindLed, func(_ transport.Peer, _ []byte, reply func([]byte)) {
+		if n.Serving.Load() {
+			n.replicas.serveLed(reply)
+		} else {
+			reply(nil)
+		}
+	})
+	t.HandleAside(survey.KindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.survey.ServeStatus(reply) })
+	t.HandleAside(survey.KindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeSight(payload, reply) })
+	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
+	t.HandleAside(backup.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.backups.Serve(payload, reply) })
+	n.messages = relay.NewMessages(n.Member)
+	n.events = relay.NewEvents(n.messages.Hub(), n.Config, func() { n.kickFeeds(n.Member) })
+	t.Handle(relay.KindPublish, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.messages.Serve(payload, reply) })
+	n.notices = relay.NewNotices(n.Member, n.witness.Hear)
+	t.Handle(relay.KindNotices, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.notices.Serve(payload); reply(nil) })
 	t.Handle(feed.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) {
-		if n.serving.Load() {
-			n.feeds.serve(payload, reply)
+		if n.Serving.Load() {
+			n.feeds.Serve(payload, reply)
 		} else {
 			reply(feed.NotReady())
 		}
 	})
-	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
+	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.Courier.Serve(payload, reply) })
 	t.Handle(membership.KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
-		if m := n.manager.Load(); m != nil {
+		if m := n.Manager.Load(); m != nil {
 			m.ServeKnock(visitor(from), payload, reply)
 		} else {
 			reply(nil)
@@ -78,7 +90,7 @@ func (n *Node) listenPeers(context.Context) error {
 func (n *Node) handleCalls(t *transport.Transport) {
 	own := func(serve func(from transport.Peer, payload []byte, reply func([]byte))) transport.Handler {
 		return func(from transport.Peer, payload []byte, reply func([]byte)) {
-			if n.serving.Load() {
+			if n.Serving.Load() {
 				serve(from, payload, reply)
 			} else {
 				reply(router.NotReady())
@@ -89,27 +101,27 @@ func (n *Node) handleCalls(t *transport.Transport) {
 		return own(func(_ transport.Peer, payload []byte, reply func([]byte)) { serve(payload, reply) })
 	}
 	t.Handle(router.KindPropose, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServePropose(incarnation(from), payload, reply)
+		n.Router.ServePropose(incarnation(from), payload, reply)
 	}))
-	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.router.ServeRead(n.ctx, payload, reply) }))
-	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.router.ServeStale(n.ctx, payload, reply) }))
-	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.router.ServeIndex(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.Router.ServeRead(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.Router.ServeStale(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.Router.ServeIndex(n.ctx, payload, reply) }))
 	t.Handle(leaders.Kind, served(func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) }))
 	t.Handle(router.KindWait, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServeWait(incarnation(from), from, payload, reply)
+		n.Router.ServeWait(incarnation(from), from, payload, reply)
 	}))
-	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.router.ServeWaitList(payload, reply) }))
+	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.Router.ServeWaitList(payload, reply) }))
 	t.Handle(router.KindTakeBack, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServeTakeBack(incarnation(from), payload, reply)
+		n.Router.ServeTakeBack(incarnation(from), payload, reply)
 	}))
 	t.HandleAside(router.KindRelay, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServeRelay(n.ctx, incarnation(from), from, payload, reply)
+		n.Router.ServeRelay(n.ctx, incarnation(from), from, payload, reply)
 	}))
 	t.HandleAside(router.KindRelayed, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.router.ServeRelayed(n.ctx, from, payload, reply)
+		n.Router.ServeRelayed(n.ctx, from, payload, reply)
 	}))
-	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.router.ServeBusy(payload, reply) }))
-	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
+	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.Router.ServeBusy(payload, reply) }))
+	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.Router.ServeLeader(payload, reply) }))
 }
 
 // incarnation is the number of a peer by which gateways name themselves in the log.
@@ -162,37 +174,15 @@ func available(host string) bool {
 	return true
 }
 
-// groupLeader is a group's leader as this node knows it.
-func (n *Node) groupLeader(group uint32) (addr string, self bool) {
-	if group == meta.GroupID {
-		if n.metaGroup == nil {
-			return "", false
-		}
-		id, a := n.metaGroup.Leader()
-		return string(a), string(id) == string(n.self.ID()) && n.metaGroup.IsLeader()
-	}
-	if !n.serving.Load() || uint64(group) >= uint64(n.shardCount()) {
-		return "", false
-	}
-	l := n.leader(int(group))
-	return l.Addr, l.Self
-}
-
-// peerAddrs are the addresses at which other nodes may answer.
-func (n *Node) peerAddrs() []string {
-	s := n.cfg.Current()
-	return membership.PeerAddrs(n.self.ID(), s.PeerAddress, n.machine.View(), membership.NewReplica(n.metaGroup), s.Join)
-}
-
 // join asks to be taken in, if this node has no cluster yet.
 func (n *Node) join(ctx context.Context) error {
-	if n.self.Phase == identity.Joining {
-		s := n.cfg.Current()
+	if n.Self.Phase == identity.Joining {
+		s := n.Config.Current()
 		if len(s.Join) == 0 {
 			return errors.New("this node began to join a cluster and was not taken in; start it with --join again, or empty its folder")
 		}
-		n.tellReady("looks for its cluster")
-		w, err := membership.Join(ctx, n.transport, s.Join, membership.JoinRequest{Node: n.joining(s), Replace: s.Replace}, n.log)
+		n.supervisor.tellReady("looks for its cluster")
+		w, err := membership.Join(ctx, n.Transport, s.Join, membership.JoinRequest{Node: joining(n.Member, s), Replace: s.Replace}, n.Log)
 		if err != nil {
 			return err
 		}
@@ -203,156 +193,115 @@ func (n *Node) join(ctx context.Context) error {
 
 // openMeta opens the meta group; a founder makes it.
 func (n *Node) openMeta(context.Context) error {
-	boot, err := n.folder.Started()
+	boot, err := n.Folder.Started()
 	if err != nil {
 		return err
 	}
-	n.boot = boot
-	n.self = n.folder.Identity()
-	n.awaited.Store(int32(n.awaits()))
-	n.log.Info("this is node", "id", string(n.self.ID()), "boot", boot, "cluster", n.self.ClusterID, "dir", n.folder.Dir())
-	n.secrets.say()
-	n.sayWhatHolds(n.cfg.Current())
+	n.Boot = boot
+	n.Self = n.Folder.Identity()
+	n.Awaited.Store(int32(n.Awaits()))
+	n.Log.Info("this is node", "id", string(n.Self.ID()), "boot", boot, "cluster", n.Self.ClusterID, "dir", n.Folder.Dir())
+	n.secrets.Say()
+	sayWhatHolds(n.Member, n.Config.Current())
 	cfg := n.groupConfig(meta.GroupID)
-	cfg.SM = metaAdapter{n.machine}
+	cfg.SM = member.MetaMachine{Machine: n.Machine}
 	cfg.Verify = meta.VerifyCommand
 	cfg.Arriving = func() raftio.Arrival { return new(meta.Arrival) }
 	cfg.ProbeEvery = shard.ProbeUsual
-	cfg.OnLeader = func(uint64) { n.kick(meta.GroupID) }
+	cfg.OnLeader = func(uint64) { n.Kick(meta.GroupID) }
 	cfg.OnLost = func(uint64) {}
-	if n.metaGroup, err = shard.OpenGroup(cfg); err != nil {
+	if n.MetaGroup, err = shard.OpenGroup(cfg); err != nil {
 		return err
 	}
-	n.meta = meta.NewClient(n.machine, n.metaGroup, n.courier, n.metaGroup.Short)
-	n.courier.Handle(verbUsers, n.serveUsers)
-	n.machine.OnChange(func(*meta.View) { n.clocks.Kick() })
-	n.background.run(func() { n.clocks.Run(n.ctx) })
-	n.background.run(n.watchClock)
-	return n.bootstrap(n.metaGroup)
-}
-
-// metaAdapter is the shard.StateMachine in front of a meta.Machine.
-type metaAdapter struct{ *meta.Machine }
-
-// Snapshot implements shard.StateMachine.
-func (a metaAdapter) Snapshot() (shard.Snapshot, error) { return a.Machine.Snapshot() }
-
-// bootstrap makes this node the first voter of a group it founds.
-func (n *Node) bootstrap(g *shard.Group) error {
-	if n.self.Phase != identity.Founding {
-		return nil
-	}
-	return g.Bootstrap([]raft.Server{{ID: raft.ServerID(n.self.ID()), Address: raft.ServerAddress(n.cfg.Current().PeerAddress)}})
+	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
+	n.Courier.Handle(users.Verb, users.Serve(n.Member))
+	n.Machine.OnChange(func(*meta.View) { n.clocks.Exchange.Kick() })
+	n.background.run(func() { n.clocks.Exchange.Run(n.ctx) })
+	n.background.run(n.clocks.watch)
+	return n.Bootstrap(n.MetaGroup)
 }
 
 // groupConfig is what all groups of this node have in common.
 func (n *Node) groupConfig(group uint32) shard.GroupConfig {
-	s := n.cfg.Current()
-	c := n.self.Creation
+	s := n.Config.Current()
+	c := n.Self.Creation
 	return shard.GroupConfig{
-		ID: group, Dir: n.folder.GroupDir(group), LogStore: n.self.LogStore, Journal: n.journalOf(group),
-		LocalID: raft.ServerID(n.self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.transport,
+		ID: group, Dir: n.Folder.GroupDir(group), LogStore: n.Self.LogStore, Journal: journalOf(n.journal, group),
+		LocalID: raft.ServerID(n.Self.ID()), LocalAddr: raft.ServerAddress(s.PeerAddress), Transport: n.Transport,
 		HeartbeatMs: c.HeartbeatMs, ElectionMs: c.ElectionMs,
 		SnapshotEntries: s.RaftSnapshotEntries, TrailingEntries: s.RaftTrailingEntries,
 		SnapshotBytes: uint64(s.RaftSnapshotBytes), SnapshotBytesMax: uint64(s.RaftSnapshotBytesMax),
-		VotersLeast: func() int { return n.votersLeast(group) },
-		Pledge:      raftio.Pledge(n.folder.Pledged(group)),
-		Made:        func() error { return n.folder.Opened(group) },
-		Fatal:       n.die, Log: n.log,
+		VotersLeast: func() int { return n.VotersLeast(group) },
+		Pledge:      raftio.Pledge(n.Folder.Pledged(group)),
+		Made:        func() error { return n.Folder.Opened(group) },
+		Fatal:       n.die, Log: n.Log,
 		Synced: func(took time.Duration) {
 			n.stats.Latency.Took(stats.EventSync, took)
-			n.timings.sync.Observe(took)
+			n.survey.Timings.Sync.Observe(took)
 		},
-		Took: n.took, Writing: n.saves.writing,
+		Took: func(what shard.Work, took time.Duration) { noteWork(n.stats, &n.survey.Timings, what, took) }, Writing: n.process.Saves.Writing,
 	}
 }
 
 // latencyEvents are what LATENCY calls the work of groups and shards.
 var latencyEvents = [...]string{shard.Commit: stats.EventCommit, shard.Snapshotting: stats.EventSnapshot, shard.Expire: stats.EventExpire}
 
-func (n *Node) took(what shard.Work, took time.Duration) {
-	n.stats.Latency.Took(latencyEvents[what], took)
-	n.timings.took(what, took)
-}
-
-// kick tells who cares for a group that this node leads it.
-func (n *Node) kick(group uint32) {
-	if m := n.manager.Load(); m != nil {
-		m.Kick(group)
-	}
-}
-
 func (n *Node) shardConfig(group uint32) shard.Config {
-	s := n.cfg.Current()
+	s := n.Config.Current()
 	gcfg := n.groupConfig(group)
-	gcfg.StandsBack = n.standsBack
-	machine := machineConfig(n.self.Creation, group)
-	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.started)) }}
-	machine.UseTick = func() uint32 { return n.useTick.Load() }
-	machine.Rest = rest
-	machine.Observer = &n.feeds.shards[group]
+	gcfg.StandsBack = n.clocks.standsBack
+	machine := member.MachineConfig(n.Self.Creation, group)
+	machine.Sched = sched.Config{Permits: s.Permits, NowNs: func() int64 { return int64(time.Since(n.Started)) }}
+	machine.UseTick = func() uint32 { return n.uses.tick.Load() }
+	machine.Rest = process.Rest
+	machine.Observer = n.feeds.Teller(int(group))
 	machine.Witness = n.witness
-	machine.Tracker = &n.feeds.shards[group]
+	machine.Tracker = n.feeds.Teller(int(group))
 	return shard.Config{
-		Group: gcfg, Node: n.self.Incarnation, Boot: n.boot,
+		Group: gcfg, Node: n.Self.Incarnation, Boot: n.Boot,
 		Machine: machine,
 		ReadMode: func() shard.ReadMode {
-			if !n.settled.Load() || n.cfg.Current().ReadMode == config.ReadQuorum {
+			if !n.settings.settled.Load() || n.Config.Current().ReadMode == config.ReadQuorum {
 				return shard.ReadQuorum
 			}
 			return shard.ReadLease
 		},
 		EntryBytesMax: int(s.RaftEntryBytesMax), OutstandingBytesMax: s.OutstandingBytesMax, OutstandingTxnsMax: int64(s.OutstandingTxnsMax),
 		ScriptTimeout: func() time.Duration {
-			return time.Duration(min(n.cfg.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
+			return time.Duration(min(n.Config.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.engineSettings, Settle: n.settle, Memory: &n.memory,
-		Clocks: n.clocks.Now, ClockLimit: n.clockLimit,
-		OnLead: func() { n.replicas.led(group); n.kick(group) }, Log: n.log,
+		Settings: n.settings.engineSettings, Settle: n.settings.settle, Memory: &n.memory,
+		Clocks: n.clocks.Exchange.Now, ClockLimit: n.clocks.Limit,
+		OnLead: func() { n.replicas.led(group); n.Kick(group) }, Log: n.Log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
-			return router.SendWaitList(ctx, n.transport, addr, group, list)
+			return router.SendWaitList(ctx, n.Transport, addr, group, list)
 		},
 	}
-}
-
-// machineConfig is what every machine of a shard must have in common, whoever reads
-// its log.
-func machineConfig(c *meta.Creation, group uint32) fsm.Config {
-	return fsm.Config{Group: group, Engine: engine.Config{LockSlots: c.LockSlots, Seed: c.Seeds[group]}, Owns: owns(c, group)}
-}
-
-// owns tells which hash slots a shard has, nil: all.
-func owns(c *meta.Creation, group uint32) func(hashSlot int) bool {
-	layout := c.Layout()
-	if layout.Shards() == 1 {
-		return nil
-	}
-	return func(hashSlot int) bool { return layout.ShardOfSlot(uint16(hashSlot)) == int(group) }
 }
 
 // reconcile begins to answer for shards and to keep every group's members as the
 // view wants them.
 func (n *Node) reconcile(context.Context) error {
-	n.router = router.New(router.Config{
-		Node: n.self.Incarnation, Boot: n.boot, Layout: n.self.Creation.Layout(),
+	n.Router = router.New(router.Config{
+		Node: n.Self.Incarnation, Boot: n.Boot, Layout: n.Self.Creation.Layout(),
 		Replica: func(i int) router.Shard {
-			if s := n.replica(i); s != nil {
+			if s := n.Replica(i); s != nil {
 				return s
 			}
 			return nil
 		},
-		Replicas: n.replicaAddrs,
-		Known:    n.knownLeader,
-		Learn:    n.learnLeader,
-		Disprove: n.disproveLeader,
+		Replicas: n.ReplicaAddrs,
+		Known:    n.KnownLeader,
+		Learn:    n.LearnLeader,
+		Disprove: n.DisproveLeader,
 		Reboot:   n.beginAnew,
-		Quiet:    n.transport.Quiet,
+		Quiet:    n.Transport.Quiet,
 		Member: func(node uint64) bool {
-			_, known := n.machine.View().ByIncarnation(node)
+			_, known := n.Machine.View().ByIncarnation(node)
 			return known
 		},
-		Heard:   n.feeds.intake.Heard,
-		Scripts: n.knownScripts,
+		Heard:   n.feeds.Intake.Heard,
+		Scripts: n.KnownScripts,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {
@@ -360,41 +309,41 @@ func (n *Node) reconcile(context.Context) error {
 				}
 			}
 		},
-		Peers: n.transport, TimeoutMs: func() int { return n.cfg.Current().WriteTimeoutMs },
+		Peers: n.Transport, TimeoutMs: func() int { return n.Config.Current().WriteTimeoutMs },
 	})
-	n.replicatedSettings()
-	n.background.run(n.learnSettings)
+	n.settings.open()
+	n.background.run(n.settings.learnSettings)
 	n.openLeaders()
-	n.background.run(n.tickUse)
-	n.serving.Store(true)
+	n.background.run(func() { n.uses.run(n.ctx, n.Started) })
+	n.Serving.Store(true)
 	n.background.run(func() { n.exchange.Run(n.ctx) })
-	n.manager.Store(membership.Start(membership.Config{
-		Self: n.self.ID(), PeerAddr: n.cfg.Current().PeerAddress, ClusterID: n.self.ClusterID,
-		Machine: n.machine, Meta: n.meta, Courier: n.courier, Caller: n.transport,
-		Group: membership.NewReplica(n.metaGroup), LostAfter: n.repairAfter, HearsLeader: func() bool { addr, self := n.groupLeader(meta.GroupID); return self || addr != "" },
-		Also: n.cfg.Current().Join, Met: func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
-		OnRemoved: n.removed, Secret: n.secrets.toHand, Panics: n.panics.peers, ClockOff: n.clockWrong, Log: n.log,
+	n.Manager.Store(membership.Start(membership.Config{
+		Self: n.Self.ID(), PeerAddr: n.Config.Current().PeerAddress, ClusterID: n.Self.ClusterID,
+		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
+		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
+		Also: n.Config.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
+		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.Log,
 	}))
-	n.background.run(n.watchVersion)
-	for _, s := range n.shards() {
-		n.manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
+	n.background.run(n.orders.WatchVersion)
+	for _, s := range n.Shards() {
+		n.Manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
 	}
 	n.place()
-	n.machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announceSoon() })
+	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announcer.soon() })
 	n.background.run(func() { n.replicas.keep(n.ctx) })
-	n.background.run(func() { n.feeds.intake.Run(n.ctx) })
+	n.background.run(func() { n.feeds.Intake.Run(n.ctx) })
 	return nil
 }
 
 // beginAnew gives this gateway a boot number behind one that a shard knows of it: what it
 // sends to that shard was taken for an earlier process's.
 func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
-	boot, err := n.folder.StartedBehind(behind)
+	boot, err := n.Folder.StartedBehind(behind)
 	if err != nil {
-		n.log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
+		n.Log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
 		return 0, err
 	}
-	n.log.Warn("this node's writes were taken for those of an earlier start: somebody has spoken in its name, or it runs twice. It begins anew",
+	n.Log.Warn("this node's writes were taken for those of an earlier start: somebody has spoken in its name, or it runs twice. It begins anew",
 		"shard", index, "known", behind, "boot", boot)
 	return boot, nil
 }
@@ -404,26 +353,26 @@ func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
 // might answer from: together with others that were given up it could make up a
 // quorum of the past.
 func (n *Node) meetPeers(ctx context.Context) error {
-	n.transport.Serve()
-	if n.self.Phase != identity.Settled {
+	n.Transport.Serve()
+	if n.Self.Phase != identity.Settled {
 		return nil
 	}
 	why := membership.NewVigil(membership.VigilConfig{
-		Self: n.self.ID(), ClusterID: n.self.ClusterID, Caller: n.transport, Peers: n.peerAddrs, View: n.machine.View, Log: n.log,
+		Self: n.Self.ID(), ClusterID: n.Self.ClusterID, Caller: n.Transport, Peers: n.PeerAddrs, View: n.Machine.View, Log: n.Log,
 	}).Ask(ctx)
 	if why == "" {
 		return nil
 	}
-	if err := n.folder.MarkRemoved(why); err != nil {
+	if err := n.Folder.MarkRemoved(why); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s; move the folder %s away to join as a new node", ErrRemoved, why, n.folder.Dir())
+	return fmt.Errorf("%w: %s; move the folder %s away to join as a new node", ErrRemoved, why, n.Folder.Dir())
 }
 
 // removed ends the node: the cluster has let go of it.
 func (n *Node) removed(why string) {
-	if err := n.folder.MarkRemoved(why); err != nil {
-		n.log.Error("the folder could not be marked as removed", "err", err)
+	if err := n.Folder.MarkRemoved(why); err != nil {
+		n.Log.Error("the folder could not be marked as removed", "err", err)
 	}
 	n.depart()
 	n.die(fmt.Errorf("%w: %s", ErrRemoved, why))
@@ -437,28 +386,26 @@ var ErrRemoved = errors.New("this node was removed from the cluster")
 func (n *Node) found(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if n.self.Phase == identity.Founding {
-		if err := membership.Found(ctx, n.meta, n.folder, n.me()); err != nil {
+	if n.Self.Phase == identity.Founding {
+		if err := membership.Found(ctx, n.Meta, n.Folder, me(n.Member)); err != nil {
 			return err
 		}
 	}
-	n.background.run(n.tellAddresses)
+	n.background.run(n.announcer.run)
 	return nil
 }
 
-// tickUse keeps the clock of uses of keys.
-func (n *Node) tickUse() {
-	const tick = time.Second / engine.UseTicks
-	// The clock does not begin at 0: RESTORE IDLETIME records uses of before the start.
-	const begin = 1 << 31
-	t := time.NewTicker(tick)
-	defer t.Stop()
-	for {
-		n.useTick.Store(begin + uint32(time.Since(n.started)/tick))
-		select {
-		case <-t.C:
-		case <-n.ctx.Done():
-			return
-		}
+// visitor is the peer that knocks at the peer port.
+func visitor(from transport.Peer) membership.Visitor {
+	v := membership.Visitor{Unproved: from.Unproved}
+	if !from.Stranger {
+		v.Member = meta.NodeID(from.NodeID)
 	}
+	return v
+}
+
+// noteWork notes how long a piece of work of a group or a shard took.
+func noteWork(stats *stats.Stats, timings *survey.Timings, what shard.Work, took time.Duration) {
+	stats.Latency.Took(latencyEvents[what], took)
+	timings.Took(what, took)
 }

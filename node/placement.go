@@ -3,14 +3,13 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strconv"
 	"time"
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
 	"lockstep/node/config"
+	"lockstep/node/member"
 )
 
 // kindLed asks a node which shards it leads, between nodes. Answer: JSON of
@@ -19,21 +18,21 @@ const kindLed uint8 = 40
 
 // place begins to keep replicas and leaders where they should be.
 func (n *Node) place() {
-	m := n.manager.Load()
-	metaReplica := membership.NewReplica(n.metaGroup)
+	m := n.Manager.Load()
+	metaReplica := membership.NewReplica(n.MetaGroup)
 	n.placement = placement.New(placement.Config{
-		Self: n.self.ID(), Meta: n.meta, Courier: n.courier, Leads: metaReplica.Leads,
+		Self: n.Self.ID(), Meta: n.Meta, Courier: n.Courier, Leads: metaReplica.Leads,
 		Acked:    func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
-		ClockOff: n.clockWrong,
-		Ask:      n.askLed,
+		ClockOff: n.clocks.Wrong,
+		Ask:      n.replicas.askLed,
 		Transfer: func(ctx context.Context, shard uint32, to meta.NodeID) error {
 			_, err := m.Transfer(ctx, shard, string(to))
 			return err
 		},
-		Settings: func() placement.Settings { return placementSettings(n.cfg.Current()) },
-		Log:      n.log,
+		Settings: func() placement.Settings { return placementSettings(n.Config.Current()) },
+		Log:      n.Log,
 	})
-	n.machine.OnChange(func(*meta.View) { n.placement.Kick() })
+	n.Machine.OnChange(func(*meta.View) { n.placement.Kick() })
 	n.background.run(func() { n.placement.Run(n.ctx) })
 }
 
@@ -45,14 +44,16 @@ func placementSettings(s *config.Settings) placement.Settings {
 }
 
 // repairAfter is for how long a node must have been dead to be given up.
-func (n *Node) repairAfter() time.Duration { return placementSettings(n.cfg.Current()).RepairAfter }
+func repairAfter(m *member.Member) time.Duration {
+	return placementSettings(m.Config.Current()).RepairAfter
+}
 
 // askLed asks a node, or this one, which shards it leads.
-func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
-	if node.ID == n.self.ID() {
-		return n.led(), nil
+func (r *replicas) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
+	if node.ID == r.n.Self.ID() {
+		return r.ledHere(), nil
 	}
-	answer, err := n.transport.Call(ctx, node.PeerAddr, kindLed, nil)
+	answer, err := r.n.Transport.Call(ctx, node.PeerAddr, kindLed, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -60,23 +61,19 @@ func (n *Node) askLed(ctx context.Context, node meta.Node) ([]placement.Led, err
 	return led, json.Unmarshal(answer, &led)
 }
 
-func (n *Node) serveLed(reply func([]byte)) {
-	if !n.serving.Load() {
-		reply(nil)
-		return
-	}
-	data, err := json.Marshal(n.led())
+func (r *replicas) serveLed(reply func([]byte)) {
+	data, err := json.Marshal(r.ledHere())
 	if err != nil {
 		data = nil
 	}
 	reply(data)
 }
 
-// led tells of the shards that this node leads.
-func (n *Node) led() []placement.Led {
+// ledHere tells of the shards that this node leads.
+func (r *replicas) ledHere() []placement.Led {
 	var all []placement.Led
-	m := n.manager.Load()
-	for _, s := range n.shards() {
+	m := r.n.Manager.Load()
+	for _, s := range r.n.Shards() {
 		if !s.Leads() {
 			continue
 		}
@@ -84,7 +81,7 @@ func (n *Node) led() []placement.Led {
 		servers, _ := g.Servers()
 		led := placement.Led{
 			Shard: s.ID(), Term: s.Group().Term(), LastIndex: g.LastIndex(),
-			ForMs: time.Now().UnixMilli() - n.replicas.leads[s.ID()].Load(),
+			ForMs: time.Now().UnixMilli() - r.leads[s.ID()].Load(),
 		}
 		if m != nil {
 			led.Waits = m.Waits(s.ID())
@@ -98,25 +95,4 @@ func (n *Node) led() []placement.Led {
 		all = append(all, led)
 	}
 	return all
-}
-
-// PlacementJSON implements admin.Operator: a placement.Report.
-func (n *Node) PlacementJSON(ctx context.Context) ([]byte, error) {
-	r, err := placement.Ask(ctx, n.courier)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(r)
-}
-
-// replicasOrder is LOCKSTEP REPLICAS: how many replicas each shard is to have.
-func (n *Node) replicasOrder(ctx context.Context, args []string) (string, error) {
-	want, err := strconv.Atoi(args[0])
-	if err != nil {
-		return "", fmt.Errorf("%q is not a number of replicas", args[0])
-	}
-	if _, err := n.meta.Do(ctx, &meta.SetReplicas{Count: want}); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("each shard is to have %d replicas", want), nil
 }

@@ -3,12 +3,11 @@ package node
 import (
 	"errors"
 	"os"
-	"sync/atomic"
 	"testing"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
-	"lockstep/cluster/shard"
+	"lockstep/node/member"
 )
 
 // A replica that could not be closed is not deleted, however often it is looked at before
@@ -25,9 +24,10 @@ func TestANodeThatDiesDeletesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{folder: folder, self: folder.Identity(), fatal: make(chan error, 1)}
-	n.replicas = &replicas{n: n, at: make([]atomic.Pointer[shard.Shard], 1)}
-	view := &meta.View{Shards: []meta.Shard{{Going: []meta.Going{{Node: n.self.ID(), Since: 7, LetGo: true}}}}}
+	n := &Node{Member: &member.Member{Folder: folder, Self: folder.Identity()}, lifetime: newLifetime()}
+	n.MakeRoom()
+	n.replicas = &replicas{n: n}
+	view := &meta.View{Shards: []meta.Shard{{Going: []meta.Going{{Node: n.Self.ID(), Since: 7, LetGo: true}}}}}
 	why := errors.New("it could not be closed")
 	n.die(why)
 	if err := n.replicas.follow(t.Context(), view, 0); !errors.Is(err, why) {
@@ -35,24 +35,5 @@ func TestANodeThatDiesDeletesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(folder.GroupDir(0)); err != nil || folder.DroppedSince(0) != 0 {
 		t.Errorf("it is dropped as of %d: %v", folder.DroppedSince(0), err)
-	}
-}
-
-// WAIT says how many others certainly have what was acknowledged: a replica that is on
-// its way to its node has not.
-func TestAReplicaThatIsOnItsWayCountsForNothing(t *testing.T) {
-	nodes := []meta.NodeID{"a", "b", "c", "d", "e", "f"}
-	for _, c := range []struct{ has, wanted, others int }{
-		{1, 1, 0}, {2, 2, 1}, {3, 3, 1}, {5, 5, 2},
-		// One moves.
-		{2, 1, 0}, {3, 2, 1}, {4, 3, 1}, {6, 5, 2},
-		// One more comes, and another.
-		{1, 3, 0}, {2, 3, 0}, {3, 5, 1}, {4, 5, 1},
-		// This node's has yet to come.
-		{3, 0, 0},
-	} {
-		if got := votersOf(&meta.Shard{Replicas: nodes[:c.has]}, c.wanted) / 2; got != c.others {
-			t.Errorf("%d replicas of %d: %d others have it, not %d", c.has, c.wanted, got, c.others)
-		}
 	}
 }

@@ -4,72 +4,93 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockstep/cluster/meta"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
+	"lockstep/node/backup"
 	"lockstep/node/config"
+	"lockstep/node/health"
+	"lockstep/node/member"
 )
+
+// replicated are the settings that the whole cluster has in common, and its version: the meta group has them, and
+// each node puts them into force.
+type replicated struct {
+	*member.Member
+	*lifetime
+	// awaitEvents waits, but not for long, until this node hears of the keyspace events that are wanted.
+	awaitEvents func()
+	// version is the cluster's that the shards were told of.
+	version atomic.Int64
+	// settling is held while the meta group's settings are put into force; settled is
+	// set once those are that it had when this node began.
+	settling sync.Mutex
+	settled  atomic.Bool
+}
 
 // setEverywhere puts settings into the meta group; when it returns they are in
 // force on this node, and soon on the others.
-func (n *Node) setEverywhere(ctx context.Context, pairs []config.Pair) error {
+func (r *replicated) setEverywhere(ctx context.Context, pairs []config.Pair) error {
 	set := &meta.SetSettings{Set: map[string]string{}}
 	for _, p := range pairs {
 		set.Set[p.Name] = p.Value
 	}
-	if err := n.meta.CheckVersion(ctx, set); err != nil {
+	if err := r.Meta.CheckVersion(ctx, set); err != nil {
 		return textOf(err)
 	}
-	if _, err := n.meta.Do(ctx, set); err != nil {
+	if _, err := r.Meta.Do(ctx, set); err != nil {
 		return textOf(err)
 	}
-	n.applySettings(n.machine.View())
+	r.applySettings(r.Machine.View())
 	return nil
 }
 
-// applySettings puts into force what the meta group says now: who comes with a view
-// may have been overtaken by who came with a newer one.
-func (n *Node) applySettings(*meta.View) {
-	n.settling.Lock()
-	defer n.settling.Unlock()
-	v := n.machine.View()
+// applySettings puts into force what the meta group says now: a caller that comes with a view
+// may have been overtaken by one that came with a newer one.
+func (r *replicated) applySettings(*meta.View) {
+	r.settling.Lock()
+	defer r.settling.Unlock()
+	v := r.Machine.View()
 	pairs := make([]config.Pair, 0, len(v.Settings))
 	for name, value := range v.Settings {
-		if name != lastBackupSetting {
+		if name != backup.LastSetting {
 			pairs = append(pairs, config.Pair{Name: name, Value: value})
 		}
 	}
 	slices.SortFunc(pairs, func(a, b config.Pair) int { return cmp.Compare(a.Name, b.Name) })
-	n.cfg.ApplyReplicated(pairs)
+	r.Config.ApplyReplicated(pairs)
 }
 
 // learnSettings waits until this node has seen all settings that the meta group had when
 // it began. Shards may be led here before. Their logs have the settings of the cluster,
 // and this node those of its file as yet: with a maxmemory of that, keys would go.
-func (n *Node) learnSettings() {
-	t := time.NewTicker(readyEvery)
+func (r *replicated) learnSettings() {
+	t := time.NewTicker(health.Every)
 	defer t.Stop()
-	for n.catchUpSettings(n.ctx) != nil {
+	for r.catchUpSettings(r.ctx) != nil {
 		select {
 		case <-t.C:
-		case <-n.ctx.Done():
+		case <-r.ctx.Done():
 			return
 		}
 	}
-	n.settled.Store(true)
+	r.settled.Store(true)
 }
 
 // catchUpSettings puts all settings into force that the meta group had when it was called.
-func (n *Node) catchUpSettings(ctx context.Context) error {
-	_, err := n.machine.Wait(ctx, (*meta.View).Created)
+func (r *replicated) catchUpSettings(ctx context.Context) error {
+	_, err := r.Machine.Wait(ctx, (*meta.View).Created)
 	if err == nil {
-		_, err = n.meta.CatchUp(ctx)
+		_, err = r.Meta.CatchUp(ctx)
 	}
 	if err == nil {
-		n.applySettings(nil)
+		r.applySettings(nil)
 	}
 	return err
 }
@@ -77,31 +98,31 @@ func (n *Node) catchUpSettings(ctx context.Context) error {
 // settle is catchUpSettings for a shard that this node has begun to lead. It may be behind
 // in the meta group where it is not in the shard's: with settings that were changed since,
 // a maxmemory above all, keys would go.
-func (n *Node) settle(ctx context.Context) error {
-	if !n.settled.Load() {
+func (r *replicated) settle(ctx context.Context) error {
+	if !r.settled.Load() {
 		return errUnsettled
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	return n.catchUpSettings(ctx)
+	return r.catchUpSettings(ctx)
 }
 
 var errUnsettled = errors.New("the cluster's settings are not known yet")
 
 // knowsSettings tells whether the cluster's settings are in force in the shards that
 // this node leads.
-func (n *Node) knowsSettings() bool {
-	want := n.engineSettings()
-	return n.settled.Load() && !slices.ContainsFunc(n.shards(), func(s *shard.Shard) bool {
+func (r *replicated) knowsSettings() bool {
+	want := r.engineSettings()
+	return r.settled.Load() && !slices.ContainsFunc(r.Shards(), func(s *shard.Shard) bool {
 		return s.Group().IsLeader() && !s.Group().Short() && s.Machine().Settings() != want
 	})
 }
 
 // applyVersion brings the cluster's version into the shards' logs.
-func (n *Node) applyVersion(v *meta.View) {
-	if version := int64(v.ClusterVersion); version != n.version.Swap(version) {
-		for _, s := range n.shards() {
-			n.background.run(func() { s.SyncSettings(n.ctx) })
+func (r *replicated) applyVersion(v *meta.View) {
+	if version := int64(v.ClusterVersion); version != r.version.Swap(version) {
+		for _, s := range r.Shards() {
+			r.background.run(func() { s.SyncSettings(r.ctx) })
 		}
 	}
 }
@@ -112,27 +133,52 @@ const settleMax = time.Second
 // awaitSettings waits until the limits that this node wants are in force on its
 // replicas: the leaders bring them into the shards' logs. A shard without a
 // leader gets them later. Then it waits for the keyspace events that are wanted.
-func (n *Node) awaitSettings() {
+func (r *replicated) awaitSettings() {
 	t := time.NewTicker(time.Millisecond)
 	defer t.Stop()
 	for deadline := time.Now().Add(settleMax); time.Now().Before(deadline); <-t.C {
-		want, settled := n.engineSettings(), true
-		for _, s := range n.shards() {
+		want, settled := r.engineSettings(), true
+		for _, s := range r.Shards() {
 			settled = settled && s.Machine().Settings() == want
 		}
 		if settled {
 			break
 		}
 	}
-	n.feeds.AwaitEvents()
+	r.awaitEvents()
 }
 
 // engineSettings are the limits that this node wants all replicas to have.
-func (n *Node) engineSettings() command.Settings {
-	s := n.cfg.Current()
+func (r *replicated) engineSettings() command.Settings {
+	s := r.Config.Current()
 	e := s.Engine
 	e.ValueBytesMax = s.ProtoMaxBulkLen
 	e.EvictionPolicy = int64(command.PolicyNamed(string(s.MaxMemoryPolicy)))
-	e.At(n.clusterVersion())
+	e.At(r.ClusterVersion())
 	return e
+}
+
+// open brings cluster-wide settings into the meta group, and the
+// meta group's into this node.
+func (r *replicated) open() {
+	r.Config.ReplicateWith(func(pairs []config.Pair) error {
+		ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
+		defer cancel()
+		return r.setEverywhere(ctx, pairs)
+	})
+	r.Machine.OnChange(r.applySettings)
+	r.Machine.OnChange(r.applyVersion)
+	r.applySettings(r.Machine.View())
+	r.applyVersion(r.Machine.View())
+	r.Config.OnWarning(func(w config.Warning) { r.Log.Warn(w.String()) })
+}
+
+// textOf is the reply for settings that were refused, or of which nobody could
+// say whether they are in force.
+func textOf(err error) error {
+	var refusal *meta.Refusal
+	if errors.As(err, &refusal) {
+		return fmt.Errorf("ERR CONFIG SET failed - %w", err)
+	}
+	return fmt.Errorf("INDETERMINATE the settings may have been changed: %w", err)
 }

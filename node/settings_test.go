@@ -8,6 +8,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 	"lockstep/node/config"
+	"lockstep/node/member"
 	"lockstep/tests/ports"
 )
 
@@ -26,19 +27,19 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 
 // founded is a node without anything but a meta group of its own, and who has commands
 // carried out there.
-func founded(t *testing.T) (n *Node, do func(meta.Command)) {
-	n = &Node{cfg: config.Default(), machine: meta.NewMachine()}
+func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
+	n = &replicated{Member: &member.Member{Config: config.Default(), Machine: meta.NewMachine()}}
 	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
 	t.Cleanup(couriers.Close)
-	n.meta = meta.NewClient(n.machine, &applied{machine: n.machine}, couriers, nil)
+	n.Meta = meta.NewClient(n.Machine, &applied{machine: n.Machine}, couriers, nil)
 	do = func(c meta.Command) {
 		t.Helper()
-		if _, err := n.meta.Do(t.Context(), c); err != nil {
+		if _, err := n.Meta.Do(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	founder := meta.Node{ID: meta.MakeNodeID("n1", 1), Name: "n1", Incarnation: 1, PeerAddr: "a:1", ClientAddr: "a:2"}
-	do(&meta.CreateCluster{ClusterID: "c", Founder: founder, Creation: n.creation(n.cfg.Current())})
+	do(&meta.CreateCluster{ClusterID: "c", Founder: founder, Creation: creation(n.Config.Current())})
 	return n, do
 }
 
@@ -46,12 +47,12 @@ func founded(t *testing.T) (n *Node, do func(meta.Command)) {
 // may be held up between its look at the state and that: what is newer stays.
 func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 	n, do := founded(t)
-	n.machine.OnChange(n.applySettings)
+	n.Machine.OnChange(n.applySettings)
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "1000"}})
-	old := n.machine.View()
+	old := n.Machine.View()
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
 	n.applySettings(old)
-	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
+	if got := n.Config.Current().Engine.MemoryBytesMax; got != 2000 {
 		t.Errorf("maxmemory is %d", got)
 	}
 }
@@ -67,7 +68,7 @@ func TestWhoBeginsToLeadHasTheNewestSettings(t *testing.T) {
 	if err := n.settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := n.cfg.Current().Engine.MemoryBytesMax; got != 2000 {
+	if got := n.Config.Current().Engine.MemoryBytesMax; got != 2000 {
 		t.Errorf("maxmemory is %d", got)
 	}
 }

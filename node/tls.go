@@ -5,20 +5,18 @@ import (
 	"crypto/tls"
 	"net"
 	"strings"
-	"time"
 
 	"lockstep/cluster/secure"
 	"lockstep/node/config"
-	"lockstep/node/status"
 )
 
 // openTLS reads the certificates, if any port wants them, and goes on reading
 // them.
 func (n *Node) openTLS(context.Context) error {
-	if !n.cfg.Current().Secures() {
+	if !n.Config.Current().Secures() {
 		return nil
 	}
-	k, err := secure.Open(func() secure.Options { return tlsOptions(n.cfg.Current()) }, n.log)
+	k, err := secure.Open(func() secure.Options { return tlsOptions(n.Config.Current()) }, n.Log)
 	if err != nil {
 		return err
 	}
@@ -37,11 +35,11 @@ func CheckTLS(s *config.Settings) error {
 
 // targetTLS is TLS for a connection to a server that is no node of this cluster
 // (MIGRATE). As with Redis it is plain unless the nodes speak TLS with each other.
-func (n *Node) targetTLS(host string) *tls.Config {
-	if n.tls == nil || !n.cfg.Current().SecuresPeers() {
+func targetTLS(k *secure.Keeper, s *config.Settings, host string) *tls.Config {
+	if k == nil || !s.SecuresPeers() {
 		return nil
 	}
-	return n.tls.DiallingOut(host)
+	return k.DiallingOut(host)
 }
 
 func setsTLS(pairs []config.Pair) bool {
@@ -80,14 +78,14 @@ func (n *Node) checkSet(s *config.Settings, pairs []config.Pair) error {
 			return err
 		}
 	}
-	return n.secrets.check(s, pairs)
+	return n.secrets.CheckSet(s, pairs)
 }
 
 // afterSet reads the certificates at once when CONFIG SET named one of the
 // settings of TLS, be it with the value that it had.
-func (n *Node) afterSet(pairs []config.Pair) {
-	if n.tls != nil && setsTLS(pairs) {
-		_ = n.tls.Reload() // it was checked before; what came between is in the log
+func afterSet(k *secure.Keeper, pairs []config.Pair) {
+	if k != nil && setsTLS(pairs) {
+		_ = k.Reload() // it was checked before; what came between is in the log
 	}
 }
 
@@ -108,11 +106,11 @@ func (l secureListener) Accept() (net.Conn, error) {
 }
 
 // secureAdmin is a listener of the HTTP port, under TLS if that is wanted.
-func (n *Node) secureAdmin(l net.Listener) net.Listener {
-	if n.cfg.Current().TLSAdmin == config.AdminPlain {
+func secureAdmin(k *secure.Keeper, s *config.Settings, l net.Listener) net.Listener {
+	if s.TLSAdmin == config.AdminPlain {
 		return l
 	}
-	return secureListener{l, n.tls.Admin}
+	return secureListener{l, k.Admin}
 }
 
 // announcedTLSPort is the TLS port that clients are told of; 0: none.
@@ -121,44 +119,4 @@ func announcedTLSPort(s *config.Settings) int {
 		return s.ClusterAnnounceTLSPort
 	}
 	return s.TLSPort
-}
-
-// infoTLS tells of the ports that speak TLS, and of when certificates expire.
-func infoTLS(n *Node, t *infoText) {
-	s := n.cfg.Current()
-	yesNo := map[bool]string{true: "yes", false: "no"}
-	t.add("tls_port", s.TLSPort)
-	t.add("tls_cluster", yesNo[s.SecuresPeers()])
-	t.add("tls_admin", s.TLSAdmin)
-	if n.tls == nil {
-		return
-	}
-	r := n.tls.Report()
-	for _, c := range r.Certificates {
-		name := map[string]string{secure.UseNode: "tls_cert", secure.UseClient: "tls_client_cert"}[c.Use]
-		if name == "" {
-			continue
-		}
-		t.add(name+"_subject", c.Subject)
-		t.add(name+"_expires_unix", c.NotAfter.Unix())
-		t.add(name+"_expires_in_seconds", int64(time.Until(c.NotAfter).Seconds()))
-	}
-	if first, ok := r.FirstAuthority(); ok {
-		t.add("tls_ca_expires_unix", first.Unix())
-		t.add("tls_ca_expires_in_seconds", int64(time.Until(first).Seconds()))
-	}
-	t.add("tls_reloads", r.Reloads)
-	t.add("tls_reload_problem", r.Problem)
-}
-
-// certificates are those of this node, for the doctor.
-func (n *Node) certificates(h *status.Host) {
-	if n.tls == nil {
-		return
-	}
-	r := n.tls.Report()
-	h.TLSProblem = r.Problem
-	for _, c := range r.Certificates {
-		h.Certificates = append(h.Certificates, status.Certificate{Use: c.Use, File: c.File, Subject: c.Subject, ExpiresMs: c.NotAfter.UnixMilli()})
-	}
 }

@@ -11,13 +11,13 @@ import (
 // the data folder that says how this node's wall clock goes wrong, as they cannot set the machine's clock.
 var clockFile string
 
-// wall reads the wall clock.
-func (n *Node) wall() time.Time {
+// Wall reads the wall clock.
+func (c *clocks) Wall() time.Time {
 	now := time.Now()
 	if clockFile == "" {
 		return now
 	}
-	text, err := os.ReadFile(filepath.Join(n.cfg.Current().Dir, clockFile))
+	text, err := os.ReadFile(filepath.Join(c.Config.Current().Dir, clockFile))
 	if err != nil {
 		return now // it is right as long as there is no file
 	}

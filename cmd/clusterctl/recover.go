@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockstep/node"
+	"lockstep/node/recovery"
 	"lockstep/node/status"
 )
 
@@ -42,7 +42,7 @@ node that comes back is refused, and joins anew with an empty folder.
 				return errors.New("name the data folder of a stopped node (--dir) and the nodes that are lost for good (--lost)")
 			}
 			log := slog.New(slog.NewTextHandler(stderr(cmd), &slog.HandlerOptions{Level: slog.LevelWarn}))
-			r, err := node.PlanRecovery(dir, lost, log)
+			r, err := recovery.Plan(dir, lost, log)
 			if err != nil {
 				return refused{err}
 			}
@@ -63,7 +63,7 @@ node that comes back is refused, and joins anew with an empty folder.
 	return cmd
 }
 
-func (o *options) recover(cmd *cobra.Command, r *node.Recovery, sure *confirmation, force bool) error {
+func (o *options) recover(cmd *cobra.Command, r *recovery.Recovery, sure *confirmation, force bool) error {
 	if len(r.Stuck()) == 0 && !r.Begun() {
 		return refused{errors.New("nothing was done: without the nodes that are named lost every group still has a quorum; " +
 			"start this node and use `clusterctl remove`")}
@@ -101,7 +101,7 @@ const answerTimeout = 2 * time.Second
 
 // answers is an address at which a node, or something in its place, takes
 // connections; empty: nothing does.
-func answers(n node.RecoveryNode) string {
+func answers(n recovery.Node) string {
 	for _, addr := range []string{n.PeerAddr, n.ClientAddr} {
 		conn, err := net.DialTimeout("tcp", addr, answerTimeout)
 		if err == nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockstep/node"
+	"lockstep/node/process"
 )
 
 // options are the flags that every verb has.
@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 		Use:           "clusterctl",
 		Short:         "Look at and change a Lockstep cluster",
 		Long:          "Look at and change a Lockstep cluster.\n\n" + exitHelp,
-		Version:       node.Version,
+		Version:       process.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockstep/node"
+	"lockstep/node/process"
 	"lockstep/node/status"
 )
 
@@ -57,7 +57,7 @@ func (o *options) supportBundle(cmd *cobra.Command, path string) error {
 func (o *options) collect(cmd *cobra.Command, c *status.Cluster, b *bundle) {
 	long := *o
 	long.timeout = max(o.timeout, examineTimeout)
-	b.add("about.txt", fmt.Sprintf("clusterctl %s, %s\n", node.Version, time.Now().UTC().Format(time.RFC3339)))
+	b.add("about.txt", fmt.Sprintf("clusterctl %s, %s\n", process.Version, time.Now().UTC().Format(time.RFC3339)))
 	b.addJSON("status.json", c)
 	for _, part := range [][2]string{{"placement.json", "PLACEMENT"}, {"machines.json", "EXAMINE"}} {
 		text, err := long.ask(cmd.Context(), "LOCKSTEP", part[1])

@@ -13,6 +13,9 @@ import (
 	"lockstep/node"
 	"lockstep/node/config"
 	"lockstep/node/logs"
+	"lockstep/node/ops"
+	"lockstep/node/process"
+	"lockstep/node/secrets"
 )
 
 func main() {
@@ -32,7 +35,7 @@ func run() error {
 		fmt.Print(config.Help())
 		return nil
 	case errors.Is(err, config.ErrVersion):
-		fmt.Printf("Lockstep server v=%s redis=%s\n", node.Version, node.RedisVersion)
+		fmt.Printf("Lockstep server v=%s redis=%s\n", process.Version, process.RedisVersion)
 		return nil
 	case err != nil:
 		return err
@@ -45,7 +48,7 @@ func run() error {
 		log.Warn(w.String())
 	}
 	if cfg.CheckOnly {
-		if err := errors.Join(node.CheckTLS(cfg.Current()), node.CheckSecrets(cfg.Current())); err != nil {
+		if err := errors.Join(node.CheckTLS(cfg.Current()), secrets.Check(cfg.Current())); err != nil {
 			return err
 		}
 		fmt.Println("the configuration is good")
@@ -60,7 +63,7 @@ func run() error {
 
 // live starts the node and serves until it ends.
 func live(cfg *config.Config, log *logs.Log) error {
-	node.PaceMemory()
+	process.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	// Who interrupts it once more does not want to wait for its end.
@@ -89,7 +92,7 @@ func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log)
 			n.Leave(ctx)
 			return nil
 		}
-		if !errors.Is(err, node.ErrShutdown) {
+		if !errors.Is(err, ops.ErrShutdown) {
 			return err
 		}
 	}

@@ -34,6 +34,8 @@ func fieldsRead(all []*source) (read map[string]bool, users int) {
 	read = map[string]bool{}
 	for _, s := range all {
 		_, uses := s.imports()[module+"/node/config"]
+		_, member := s.imports()[module+"/node/member"] // a member has the settings
+		uses = uses || member
 		isTable := strings.HasPrefix(s.path, "node/config/table_")
 		if s.isTest() || !uses && !isTable {
 			continue
@@ -60,8 +62,9 @@ func TestSettingsRuleFindsPlantedOffences(t *testing.T) {
 		planted(t, "node/config/conflicts.go", "package config\nfunc f(s *Settings) { g(s.Compared) }"),
 		planted(t, "node/a.go", "package node\nimport \"lockstep/node/config\"\nfunc f(s *config.Settings) { g(s.Used) }"),
 		planted(t, "node/b.go", "package node\nfunc f(s T) { g(s.Other) }"),
+		planted(t, "node/c.go", "package node\nimport \"lockstep/node/member\"\nfunc f(m *member.Member) { g(m.Config.Current().Member) }"),
 	})
-	if users != 1 || !read["Derived"] || !read["Used"] || read["Filled"] || read["Compared"] || read["Other"] {
+	if users != 2 || !read["Derived"] || !read["Used"] || !read["Member"] || read["Filled"] || read["Compared"] || read["Other"] {
 		t.Errorf("read %v by %d files", read, users)
 	}
 }

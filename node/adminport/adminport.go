@@ -1,0 +1,198 @@
+// Package adminport is the HTTP port of a node: the web page, probes, metrics and profiles.
+//
+// It asks for no password and changes nothing. It is open before the node is ready, so that a probe can tell a
+// node that starts from one that is dead, and it may outlive the rest of the node. Whatever visitors do, probes
+// find their way in: connections are bounded, and the one that has rested or dawdled longest has to go.
+package adminport
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"lockstep/cluster/caught"
+	"lockstep/node/config"
+	"lockstep/node/page"
+)
+
+// Facts are what the port shows, and to whom.
+type Facts struct {
+	Config *config.Config
+	Log    *slog.Logger
+	Panics *caught.Panics
+	// NoPassword tells whether the default user needs none.
+	NoPassword func() bool
+	Health     Probes
+	Metrics    http.HandlerFunc
+	Page       page.Source
+}
+
+// Probes answer /livez, /startupz and /readyz.
+type Probes interface {
+	ServeLive(w http.ResponseWriter, r *http.Request)
+	ServeStartup(w http.ResponseWriter, r *http.Request)
+	ServeReady(w http.ResponseWriter, r *http.Request)
+}
+
+// Server is the HTTP port.
+type Server struct {
+	Facts
+	http *http.Server
+}
+
+// New is a port that serves as soon as it has a listener.
+func New(f Facts) *Server {
+	s := &Server{Facts: f}
+	visitors := &visitors{all: map[net.Conn]*list.Element{}}
+	s.http = &http.Server{
+		Handler: s.guarded(impatient(s.handler())), ReadHeaderTimeout: Patience, WriteTimeout: adminWriting, IdleTimeout: adminIdle,
+		MaxHeaderBytes: adminHeaderBytesMax, ConnState: visitors.changed,
+	}
+	return s
+}
+
+// Serve serves a listener in a goroutine, which ends with Close.
+func (s *Server) Serve(l net.Listener) {
+	go func() {
+		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Warn("the admin port ended", "err", err)
+		}
+	}()
+}
+
+// Close waits for requests that are under way, and no longer than ctx lasts.
+func (s *Server) Close(ctx context.Context) { _ = s.http.Shutdown(ctx) }
+
+// What a client of the HTTP port may take.
+const (
+	// Patience is how long a request may take to come.
+	Patience = 5 * time.Second
+	// adminWriting is how long an answer may take; profiles are the longest.
+	adminWriting        = 5 * time.Minute
+	adminIdle           = 2 * time.Minute
+	adminHeaderBytesMax = 16 << 10
+	adminConnsMax       = 256
+)
+
+// guarded has a handler that panics end its connection, counts that, and logs it.
+func (s *Server) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.Panics.Catch("the admin port", func() { panic(http.ErrAbortHandler) })
+		next.ServeHTTP(w, r)
+	})
+}
+
+// impatient bounds how long a request's body may take. Nobody here reads one, but the
+// server does before it answers, and would wait for ever for what is not sent.
+func impatient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(Patience))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// visitors are the connections of the HTTP port, at most adminConnsMax. When one
+// more comes, the one that has been without a request longest has to go, or where
+// all have one, the one whose request takes longest: neither many that rest nor many
+// that dawdle must keep a probe out.
+type visitors struct {
+	mu sync.Mutex
+	// all has each connection, with its place in resting or busy, the longest first.
+	all           map[net.Conn]*list.Element
+	resting, busy list.List // of net.Conn
+}
+
+// changed is the server's ConnState.
+func (v *visitors) changed(conn net.Conn, state http.ConnState) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if place := v.all[conn]; place != nil {
+		// One of the two has it.
+		v.resting.Remove(place)
+		v.busy.Remove(place)
+	}
+	switch state {
+	case http.StateNew, http.StateIdle:
+		v.all[conn] = v.resting.PushBack(conn)
+	case http.StateActive:
+		v.all[conn] = v.busy.PushBack(conn)
+	default:
+		delete(v.all, conn)
+	}
+	if state == http.StateNew && len(v.all) > adminConnsMax {
+		from := &v.resting
+		if from.Len() == 1 { // conn itself
+			from = &v.busy
+		}
+		oldest := from.Remove(from.Front()).(net.Conn)
+		delete(v.all, oldest)
+		go oldest.Close() // not here: under TLS it takes leave first
+	}
+}
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", s.Health.ServeLive)
+	mux.HandleFunc("GET /readyz", s.Health.ServeReady)
+	mux.HandleFunc("GET /startupz", s.Health.ServeStartup)
+	mux.HandleFunc("GET /metrics", s.protected(s.Metrics))
+	look := s.protected(page.NewHandler(s.Page).ServeHTTP)
+	mux.HandleFunc("GET /{$}", look)
+	mux.HandleFunc("GET /ui/", look)
+	for path, serve := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/trace": pprof.Trace,
+		"/debug/pprof/cmdline": serveCmdline, "/debug/pprof/symbol": pprof.Symbol,
+	} {
+		mux.HandleFunc(path, s.protected(s.profile(serve)))
+	}
+	return mux
+}
+
+// protected serves visitors from other machines as the port for clients does: not
+// while protected-mode is on and the default user has no password. Probes are
+// answered all the same. A visitor that has shown a certificate is no stranger.
+func (s *Server) protected(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		set := s.Config.Current()
+		if from, err := netip.ParseAddrPort(r.RemoteAddr); set.ProtectedMode && set.TLSAdmin != config.AdminMutual &&
+			(err != nil || !from.Addr().Unmap().IsLoopback()) && s.NoPassword() {
+			http.Error(w, "protected-mode is on and the default user has no password: this port shows the page, metrics and profiles to this machine alone, "+
+				"and answers probes. Set a password (requirepass), or protected-mode no.", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// profile serves a profile while admin-pprof says so.
+func (s *Server) profile(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !profiling(s.Config.Current()) {
+			http.Error(w, "profiles are off; CONFIG SET admin-pprof yes turns them on", http.StatusNotFound)
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// serveCmdline tells which program this is. Go's own handler tells its arguments,
+// too, and a password may be one of them.
+func serveCmdline(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	fmt.Fprint(w, os.Args[0])
+}
+
+// profiling tells whether profiles may be taken.
+func profiling(s *config.Settings) bool { return s.AdminPprof }

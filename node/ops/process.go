@@ -1,0 +1,93 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"lockstep/node/member"
+)
+
+// ErrShutdown ends a node that was told to by SHUTDOWN.
+var ErrShutdown = errors.New("told to shut down")
+
+// Process is the admin.Process of a node: what DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN do to it.
+type Process struct {
+	*member.Member
+	Saves Saves
+	// Die ends the node with a reason.
+	Die func(error)
+}
+
+// NewProcess is that of a node whose data is as good as saved: it is in its log.
+func NewProcess(m *member.Member, die func(error)) *Process {
+	p := &Process{Member: m, Die: die}
+	p.Saves.last.Store(m.Started.Unix())
+	return p
+}
+
+// Look tells of SAVE and BGSAVE.
+func (p *Process) Look() Saved { return p.Saves.Look() }
+
+// SetActiveExpire implements admin.Process.
+func (p *Process) SetActiveExpire(on bool) {
+	for _, s := range p.Shards() {
+		s.SetActiveExpire(on)
+	}
+}
+
+// Reload implements admin.Process.
+func (p *Process) Reload() error {
+	for _, s := range p.Shards() {
+		if err := s.Reload(); err != nil {
+			return fmt.Errorf("shard %d: %w", s.ID(), err)
+		}
+	}
+	return nil
+}
+
+// BeginSnapshot implements admin.Process.
+func (p *Process) BeginSnapshot(background bool) (write func() error, err error) {
+	done, err := p.Saves.begin(p.LoggedTxns(), background)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := p.TakeSnapshots()
+		done(err)
+		if err == nil {
+			p.Saves.last.Store(time.Now().Unix())
+		}
+		return err
+	}, nil
+}
+
+// LastSnapshotUnix implements admin.Process.
+func (p *Process) LastSnapshotUnix() int64 { return p.Saves.LastSnapshotUnix() }
+
+// Shutdown implements admin.Process: the node drains and ends.
+func (p *Process) Shutdown() { p.Die(ErrShutdown) }
+
+// TakeSnapshots writes a snapshot of each group of this node, and says in words what was done.
+func (p *Process) TakeSnapshots() (string, error) {
+	all := p.Shards()
+	for _, s := range all {
+		if err := s.Group().TakeSnapshot(); err != nil {
+			return "", fmt.Errorf("shard %d: %w", s.ID(), err)
+		}
+	}
+	if err := p.MetaGroup.TakeSnapshot(); err != nil {
+		return "", fmt.Errorf("the meta group: %w", err)
+	}
+	return fmt.Sprintf("the snapshots of this node were written out: the meta group's and those of its shards (%d)", len(all)), nil
+}
+
+// LoggedTxns is the number of txns that this node's replicas took from their
+// logs since the node began.
+func (p *Process) LoggedTxns() uint64 {
+	var sum uint64
+	for _, s := range p.Shards() {
+		sum += uint64(s.Machine().Counters().Txns.Load())
+	}
+	return sum
+}

@@ -1,0 +1,96 @@
+package ops
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/proto/admin"
+)
+
+// Saves tells of the snapshots that are written: those that clients asked for
+// (SAVE, BGSAVE), and those that a group's log is due for.
+type Saves struct {
+	mu sync.Mutex
+	// busy is the number of saves and of snapshots under way, since the time the
+	// first of them began; background tells that a BGSAVE is among them.
+	busy       int
+	since      time.Time
+	background bool
+	// done is the number of saves that ended well; lastTook and lastErr tell of
+	// the last.
+	done     int
+	lastTook time.Duration
+	lastErr  error
+	// last is when SAVE or BGSAVE last succeeded, in Unix time.
+	last atomic.Int64
+	// txns is the number of logged txns when the last one began that ended well.
+	txns uint64
+}
+
+// begin notes that a client's save begins; what it returns notes its end. It is
+// refused while another goes on in the background.
+func (s *Saves) begin(txns uint64, background bool) (end func(error), err error) {
+	began := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.background {
+		return nil, admin.ErrSaving
+	}
+	s.background = background
+	s.busyLocked(1)
+	return func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busyLocked(-1)
+		s.background = s.background && !background
+		s.lastTook, s.lastErr = time.Since(began), err
+		if err == nil {
+			s.done++
+			s.txns = txns
+		}
+	}, nil
+}
+
+// Writing notes that a group begins (1) or ends (-1) to write a snapshot.
+func (s *Saves) Writing(n int) {
+	s.mu.Lock()
+	s.busyLocked(n)
+	s.mu.Unlock()
+}
+
+func (s *Saves) busyLocked(n int) {
+	if s.busy == 0 {
+		s.since = time.Now()
+	}
+	s.busy += n
+}
+
+// Saved is what INFO tells of saves.
+type Saved struct {
+	Busy                    bool
+	Done                    int
+	Status                  string
+	LastTookSec, RunningSec int
+	Txns                    uint64
+}
+
+// Look tells of them as they are now.
+func (s *Saves) Look() Saved {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := Saved{Busy: s.busy > 0, Done: s.done, Status: "ok", LastTookSec: -1, RunningSec: -1, Txns: s.txns}
+	if s.lastErr != nil {
+		v.Status = "err"
+	}
+	if s.done > 0 || s.lastErr != nil {
+		v.LastTookSec = int(s.lastTook.Seconds())
+	}
+	if v.Busy {
+		v.RunningSec = int(time.Since(s.since).Seconds())
+	}
+	return v
+}
+
+// LastSnapshotUnix is when SAVE or BGSAVE last succeeded, in Unix time.
+func (s *Saves) LastSnapshotUnix() int64 { return s.last.Load() }

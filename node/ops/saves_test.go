@@ -1,0 +1,44 @@
+package ops
+
+import (
+	"errors"
+	"testing"
+
+	"lockstep/proto/admin"
+)
+
+// INFO tells of a snapshot while one is written, whoever asked for it, and a
+// client's save waits for no other in the background.
+func TestSavesUnderWay(t *testing.T) {
+	var s Saves
+	busy := func(what string, want bool) {
+		t.Helper()
+		if v := s.Look(); v.Busy != want || (v.RunningSec >= 0) != want {
+			t.Errorf("%s: %+v", what, v)
+		}
+	}
+	busy("at first", false)
+	s.Writing(1)
+	busy("a group writes", true)
+	end, err := s.begin(5, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Writing(-1)
+	busy("a client's save", true)
+	for _, background := range []bool{true, false} {
+		if _, err := s.begin(6, background); !errors.Is(err, admin.ErrSaving) {
+			t.Errorf("another one beside it: %v", err)
+		}
+	}
+	end(nil)
+	busy("it has ended", false)
+	end, err = s.begin(9, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(errors.New("disk full"))
+	if v := s.Look(); v.Done != 1 || v.Status != "err" || v.Txns != 5 || v.Busy {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,12 @@
+package process
+
+import "syscall"
+
+// TotalMemory is the machine's, in bytes; 0: nobody knows.
+func TotalMemory() int64 {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}

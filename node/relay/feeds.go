@@ -1,0 +1,204 @@
+package relay
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster/caught"
+	"lockstep/cluster/feed"
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/fsm"
+	"lockstep/node/member"
+	"lockstep/proto/tracking"
+)
+
+// Facts are what the feeds need of their node.
+type Facts struct {
+	Member   *member.Member
+	Tracking *tracking.Table
+	Events   *Events
+	Panics   *caught.Panics
+	// Ctx ends with the node.
+	Ctx context.Context
+}
+
+// Feeds let this node's clients hear of changes in every shard: from its own
+// replica, or over a feed from another node's (package feed). They also tell
+// other nodes what this one's replicas run.
+type Feeds struct {
+	Facts
+	// Source tells other nodes what this node's replicas run, Intake hears theirs.
+	Source *feed.Source
+	Intake *feed.Intake
+	// shards are what replicas tell, and whom.
+	shards []teller
+}
+
+// awaitFeeds is how long a client that has asked to be told of changes waits while a
+// shard is out of reach.
+const awaitFeeds = time.Second
+
+// NewFeeds begins to tell and to hear, once Intake runs.
+func NewFeeds(f Facts) *Feeds {
+	m := f.Member
+	fs := &Feeds{Facts: f, shards: make([]teller, m.ShardCount())}
+	fs.Source = feed.NewSource(len(fs.shards), func(i int) feed.Replica {
+		if s := m.Replica(i); s != nil {
+			return s
+		}
+		return nil
+	})
+	for i := range fs.shards {
+		fs.shards[i] = teller{events: f.Events, table: f.Tracking.Shard(i), outlet: fs.Source.Shard(i)}
+	}
+	fs.Intake = feed.NewIntake(feed.Config{
+		Shards: len(fs.shards), Node: m.Self.Incarnation, Sink: fs, Peers: m.Transport,
+		Wants:    func() (bool, command.EventClass) { return f.Tracking.Tracking(), f.Events.listened() },
+		Own:      fs.own,
+		Queued:   fs.queued,
+		Executed: fs.executed,
+		Leader:   fs.leader,
+		Replicas: fs.replicas,
+		Cut:      fs.cut,
+		Doubt:    func(i int) { m.Router.Doubt(i) },
+		Panics:   f.Panics,
+	})
+	f.Tracking.OnFirst(fs.Intake.Kick)
+	return fs
+}
+
+// Teller is what a replica of this node tells of its txns.
+type Teller interface {
+	fsm.Tracker
+	command.Observer
+}
+
+// Teller is that for the replica of a shard.
+func (f *Feeds) Teller(shard int) Teller { return &f.shards[shard] }
+
+// Serve answers another node's intake, once this node's replicas are open.
+func (f *Feeds) Serve(payload []byte, reply func([]byte)) { f.Source.Serve(payload, reply) }
+
+// own tells whether this node's replica of a shard is in the group and has
+// caught up.
+func (f *Feeds) own(i int) bool {
+	s := f.Member.Replica(i)
+	if s == nil || !s.Votes() {
+		return false
+	}
+	view := f.Member.Machine.View()
+	if i >= len(view.Shards) {
+		return true
+	}
+	_, goes := view.Shards[i].GoingFrom(f.Member.Self.ID())
+	return !goes
+}
+
+func (f *Feeds) queued(i int) uint64 {
+	if s := f.Member.Replica(i); s != nil {
+		return s.Queued()
+	}
+	return 0
+}
+
+func (f *Feeds) executed(i int) uint64 {
+	if s := f.Member.Replica(i); s != nil {
+		return s.Executed()
+	}
+	return 0
+}
+
+// leader is the address of a shard's leader, if that is another node and this node reaches it.
+func (f *Feeds) leader(i int) string {
+	if l := f.Member.Router.Leader(i); !l.Self && l.Addr != f.Member.Router.CutOff(i) {
+		return l.Addr
+	}
+	return ""
+}
+
+// cut reports whether this node is cut off from a shard's leader while other nodes are not.
+func (f *Feeds) cut(i int) bool {
+	if s := f.Member.Replica(i); s != nil {
+		if l := s.Leader(); !l.Self && l.Addr == "" {
+			f.Member.Router.Suspect(i)
+		}
+	}
+	return f.Member.Router.CutOff(i) != ""
+}
+
+// replicas are the addresses of the other nodes that have replicas of a shard. A leader that this node cannot
+// reach is left out.
+func (f *Feeds) replicas(i int) []string {
+	shut := f.Member.Router.CutOff(i)
+	return slices.DeleteFunc(f.Member.ReplicaAddrs(i), func(addr string) bool { return addr == shut })
+}
+
+// Unheard implements feed.Sink.
+func (f *Feeds) Unheard(int) { f.Tracking.TellAll() }
+
+// Changed implements feed.Sink.
+func (f *Feeds) Changed(i int, by fsm.TxnID, keys [][]byte) { f.shards[i].table.Changed(by, keys) }
+
+// Event implements feed.Sink.
+func (f *Feeds) Event(_ int, class command.EventClass, event string, db int, key []byte) {
+	f.Events.Event(class, event, db, key)
+}
+
+// Quiet implements feed.Sink.
+func (f *Feeds) Quiet(i int, quiet bool) { f.shards[i].quiet.Store(quiet) }
+
+// AwaitChanges implements client.Feeds.
+func (f *Feeds) AwaitChanges() (done func()) {
+	ctx, cancel := context.WithTimeout(f.Ctx, awaitFeeds)
+	defer cancel()
+	return f.Intake.AwaitChanges(ctx)
+}
+
+// AwaitEvents implements client.Feeds.
+func (f *Feeds) AwaitEvents() {
+	ctx, cancel := context.WithTimeout(f.Ctx, awaitFeeds)
+	defer cancel()
+	f.Intake.AwaitEvents(ctx)
+}
+
+// teller is whom this node's replica of a shard tells what its txns do: this
+// node's clients, and other nodes. It implements fsm.Tracker and
+// command.Observer.
+type teller struct {
+	events *Events
+	table  fsm.Tracker
+	outlet *feed.Outlet
+	// quiet: a feed gives this node's clients the keyspace events.
+	quiet atomic.Bool
+}
+
+// Tracking implements fsm.Tracker.
+func (t *teller) Tracking() bool { return t.table.Tracking() || t.outlet.Tracking() }
+
+// Changed implements fsm.Tracker.
+func (t *teller) Changed(by fsm.TxnID, keys [][]byte) {
+	t.table.Changed(by, keys)
+	t.outlet.Changed(by, keys)
+}
+
+// Wants implements command.Observer.
+func (t *teller) Wants(classes command.EventClass) bool {
+	return t.outlet.Wants(classes) || !t.quiet.Load() && t.events.Wants(classes)
+}
+
+// Event implements command.Observer.
+func (t *teller) Event(class command.EventClass, event string, db int, key []byte) {
+	if !t.quiet.Load() {
+		t.events.Event(class, event, db, key)
+	}
+	t.outlet.Event(class, event, db, key)
+}
+
+// Filled implements command.Observer.
+func (*teller) Filled(int, []byte, engine.Kind) {}
+
+// Gone implements command.Observer.
+func (*teller) Gone(int, []byte) {}

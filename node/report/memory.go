@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"lockstep/engine"
+	"lockstep/node/process"
+	"lockstep/proto/admin"
+)
+
+// peakEvery is how often the memory of the data is looked at for its peak.
+const peakEvery = time.Second
+
+// WatchPeak looks once a second at how much memory the data takes, until the node stops.
+func (r *Report) WatchPeak() {
+	t := time.NewTicker(peakEvery)
+	defer t.Stop()
+	for {
+		r.notePeak(r.usedBytes())
+		r.keptBytes() // is told of as it was when somebody last asked
+		select {
+		case <-t.C:
+		case <-r.Ctx.Done():
+			return
+		}
+	}
+}
+
+// notePeak raises the peak to used, and returns it.
+func (r *Report) notePeak(used int64) int64 {
+	for {
+		peak := r.peakBytes.Load()
+		if used <= peak {
+			return peak
+		}
+		if r.peakBytes.CompareAndSwap(peak, used) {
+			return used
+		}
+	}
+}
+
+// keptBytes is what the shards keep to answer repeated questions of other nodes.
+func (r *Report) keptBytes() (sum int64) {
+	for _, s := range r.Shards() {
+		sum += s.Machine().KeptBytes()
+	}
+	return sum
+}
+
+// MemoryFacts implements admin.Memory. Used is what maxmemory limits:
+// keys and values, scripts and functions; the allocator is Go's, with all that the
+// process holds.
+func (r *Report) MemoryFacts() admin.MemoryFacts {
+	used := r.usedBytes()
+	heap := process.Numbers(process.InUse, process.Unused, process.HeapFree)
+	f := admin.MemoryFacts{
+		UsedBytes: used, PeakBytes: r.notePeak(used), RSSBytes: process.ResidentBytes(),
+		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
+		ClientBytes: r.Registry.Buffers().Bytes, KeptBytes: r.keptBytes(),
+	}
+	for db := range engine.Databases {
+		d := admin.DatabaseMemory{DB: db}
+		for _, s := range r.Shards() {
+			d.Keys += int64(s.Machine().Keyspace().Keys(db))
+			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
+		}
+		if d.Keys > 0 {
+			d.MainBytes, d.ExpiryBytes = d.Keys*int64(engine.OverheadBytes), d.Volatile*int64(engine.OverheadExpiryBytes)
+			f.Keys += d.Keys
+			f.OverheadBytes += d.MainBytes + d.ExpiryBytes
+			f.Databases = append(f.Databases, d)
+		}
+	}
+	for _, s := range r.Shards() {
+		f.ScriptBytes += s.Machine().Programs().Scripts.MemoryBytes()
+		f.FunctionBytes += s.Machine().Programs().Functions.MemoryBytes()
+	}
+	f.OverheadBytes = min(f.OverheadBytes+f.ScriptBytes+f.FunctionBytes, used)
+	return f
+}
+
+// FreeMemory implements admin.Memory.
+func (r *Report) FreeMemory() { debug.FreeOSMemory() }
+
+// MallocStats implements admin.Memory: what the Go runtime counts.
+func (r *Report) MallocStats() string {
+	var names []string
+	for _, d := range metrics.All() {
+		if d.Kind == metrics.KindUint64 && (strings.HasPrefix(d.Name, "/memory/") || strings.HasPrefix(d.Name, "/gc/")) {
+			names = append(names, d.Name)
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	b.WriteString("___ Begin Go runtime statistics ___\n")
+	for i, v := range process.Numbers(names...) {
+		fmt.Fprintf(&b, "%s: %d\n", names[i], v)
+	}
+	b.WriteString("--- End Go runtime statistics ---\n")
+	return b.String()
+}
+
+// infoAllocator tells of the process's memory beyond that of the data.
+func infoAllocator(t *infoText, f *admin.MemoryFacts) {
+	t.add("allocator_allocated", f.AllocatedBytes)
+	t.add("allocator_active", f.ActiveBytes)
+	t.add("allocator_resident", f.ResidentBytes)
+	t.add("allocator_frag_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.ActiveBytes, f.AllocatedBytes)))
+	t.add("allocator_frag_bytes", f.ActiveBytes-f.AllocatedBytes)
+	t.add("allocator_rss_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.ResidentBytes, f.ActiveBytes)))
+	t.add("allocator_rss_bytes", f.ResidentBytes-f.ActiveBytes)
+	t.add("rss_overhead_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.RSSBytes, f.ResidentBytes)))
+	t.add("rss_overhead_bytes", f.RSSBytes-f.ResidentBytes)
+}
+
+// infoPrograms tells of scripts and functions. What interpreters take is the
+// process's memory.
+func (r *Report) infoPrograms(t *infoText, f *admin.MemoryFacts) {
+	scripts := 0
+	for _, s := range r.Shards() {
+		count, _ := s.Machine().Programs().Scripts.Size()
+		scripts += count
+	}
+	// All shards have the same libraries.
+	libraries, functions := 0, 0
+	if shards := r.Shards(); len(shards) > 0 {
+		libraries, functions, _ = shards[0].Machine().Programs().Functions.Count()
+	}
+	for _, vm := range []string{"used_memory_lua", "used_memory_vm_eval", "used_memory_vm_functions", "used_memory_vm_total"} {
+		t.add(vm, 0)
+	}
+	t.add("used_memory_scripts_eval", f.ScriptBytes)
+	t.add("number_of_cached_scripts", scripts)
+	t.add("number_of_functions", functions)
+	t.add("number_of_libraries", libraries)
+	t.add("used_memory_functions", f.FunctionBytes)
+	t.add("used_memory_scripts", f.ScriptBytes+f.FunctionBytes)
+	for _, name := range []string{"used_memory_lua_human", "used_memory_vm_total_human"} {
+		t.add(name, human(0))
+	}
+	t.add("used_memory_scripts_human", human(f.ScriptBytes+f.FunctionBytes))
+}
+
+// infoBuffers tells of memory beside the data.
+func infoBuffers(t *infoText, f *admin.MemoryFacts) {
+	t.add("mem_fragmentation_bytes", f.RSSBytes-f.AllocatedBytes)
+	t.add("mem_not_counted_for_evict", f.KeptBytes)
+	for _, name := range []string{"mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"} {
+		t.add(name, 0)
+	}
+	t.add("mem_clients_normal", f.ClientBytes)
+	t.add("mem_cluster_links", 0)
+	t.add("mem_aof_buffer", 0)
+	t.add("active_defrag_running", 0)
+	t.add("lazyfreed_objects", 0)
+}
+
+// ResetStats sets the counters back that the shards keep, and the peak of memory.
+func (r *Report) ResetStats() {
+	for _, s := range r.Shards() {
+		st := &s.Machine().Keyspace().Stats
+		st.Hits.Store(0)
+		st.Misses.Store(0)
+		st.Expired.Store(0)
+		st.Evicted.Store(0)
+	}
+	r.peakBytes.Store(0)
+}

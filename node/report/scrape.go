@@ -1,0 +1,164 @@
+package report
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/shard"
+	"lockstep/engine/sched"
+	"lockstep/node/config"
+	"lockstep/node/metrics"
+	"lockstep/node/status"
+	"lockstep/proto/admin"
+	"lockstep/proto/client"
+)
+
+// metric is a row of the tables of metrics.
+type metric struct {
+	metrics.Desc
+	// from says where the number comes from, as the documentation has it.
+	from string
+	// read writes the metric's series.
+	read func(*look, *metrics.Page)
+}
+
+// look is what one scrape looks at: each part is asked once. Nothing here waits
+// for a command, nor for another node.
+type look struct {
+	*Report
+	s *config.Settings
+	// groups are this node's replicas, the meta group last.
+	groups  []groupLook
+	cluster *meta.View
+	mem     admin.MemoryFacts
+	buffers client.Buffers
+}
+
+// groupLook is one replica; shard and sched are those of a shard alone.
+type groupLook struct {
+	label  string
+	group  *shard.Group
+	stats  shard.GroupStats
+	status status.Group
+	counts *shard.GroupCounts
+	shard  *shard.Shard
+	sched  sched.Stats
+}
+
+func (r *Report) look() *look {
+	l := &look{Report: r, s: r.Config.Current(), cluster: r.Machine.View(), mem: r.MemoryFacts(), buffers: r.Registry.Buffers()}
+	add := func(label string, g *shard.Group, s *shard.Shard) {
+		gl := groupLook{label: label, group: g, stats: g.Stats(), status: r.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
+		if s != nil {
+			gl.sched = s.Machine().Sched().Stats()
+		}
+		l.groups = append(l.groups, gl)
+	}
+	for _, s := range r.Shards() {
+		add(strconv.Itoa(int(s.ID())), s.Group(), s)
+	}
+	add("meta", r.MetaGroup, nil)
+	return l
+}
+
+// metricTables are all metrics, in the order of a scrape and of the
+// documentation.
+var metricTables = []struct {
+	title string
+	rows  []metric
+}{
+	{"The node", nodeMetrics},
+	{"Raft", raftMetrics},
+	{"Execution and locks", executionMetrics},
+	{"Clients and routing", clientMetrics},
+	{"Memory, disk and process", processMetrics},
+	{"The names of redis_exporter", redisMetrics},
+}
+
+// MetricsPage is what a scrape of this moment answers.
+func (r *Report) MetricsPage() []byte {
+	l, page := r.look(), &metrics.Page{}
+	for _, table := range metricTables {
+		for i := range table.rows {
+			page.Begin(&table.rows[i].Desc)
+			table.rows[i].read(l, page)
+		}
+	}
+	return page.Bytes()
+}
+
+// ServeMetrics answers a scrape.
+func (r *Report) ServeMetrics(w http.ResponseWriter, req *http.Request) {
+	page, ok := r.scrapes.page(req.Context(), r.MetricsPage)
+	if !ok {
+		return // the scraper has gone
+	}
+	w.Header().Set("Content-Type", metrics.ContentType)
+	// A scraper that does not read the page is not waited for.
+	answer := http.NewResponseController(w)
+	_ = answer.SetWriteDeadline(time.Now().Add(scrapeWriteWait))
+	_, _ = w.Write(page)
+	_ = answer.Flush()
+	// The connection may be used for something else next.
+	_ = answer.SetWriteDeadline(time.Time{})
+}
+
+// scrapeWriteWait bounds how long a scraper may take for a page.
+const scrapeWriteWait = 30 * time.Second
+
+// one reads a metric of one series.
+func one[N int | int64 | uint64 | float64](value func(*look) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) { p.Add(float64(value(l))) }
+}
+
+// perGroup reads a metric with one series for each replica, the meta group's
+// included.
+func perGroup[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) {
+		for i := range l.groups {
+			p.Add(float64(value(&l.groups[i])), l.groups[i].label)
+		}
+	}
+}
+
+// perShard reads a metric with one series for each replica of a shard.
+func perShard[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) {
+		for i := range l.groups {
+			if g := &l.groups[i]; g.shard != nil {
+				p.Add(float64(value(g)), g.label)
+			}
+		}
+	}
+}
+
+// yes is 1 for true.
+func yes(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// scrapesMax is how many pages of metrics are made at a time. The port asks for no
+// password, and pages cost time that clients would miss.
+const scrapesMax = 2
+
+// scrapes lets a few pages be made at a time.
+type scrapes chan struct{}
+
+func newScrapes() scrapes { return make(scrapes, scrapesMax) }
+
+// page makes a page when it is its turn; false: ctx ended before.
+func (s scrapes) page(ctx context.Context, build func() []byte) ([]byte, bool) {
+	select {
+	case s <- struct{}{}:
+	case <-ctx.Done():
+		return nil, false
+	}
+	defer func() { <-s }()
+	return build(), true
+}

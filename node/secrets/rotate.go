@@ -1,0 +1,251 @@
+package secrets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lockstep/cluster/meta"
+	"lockstep/cluster/secret"
+	"lockstep/cluster/transport"
+	"lockstep/node/member"
+	"lockstep/proto/admin"
+)
+
+// Kind asks a member which secrets it accepts, or has it accept others.
+// Payload: JSON of a question. Answer: JSON of a response.
+const Kind uint8 = 41
+
+// askTimeout is how long a node may take to answer; it writes to its disk.
+const askTimeout = 5 * time.Second
+
+// question asks a member. An empty List only asks.
+type question struct {
+	// Was are the prints of the secrets that the member must accept now: another
+	// change may be under way.
+	Was []string `json:"was,omitempty"`
+	// List are those that it is to accept from now on (secret.List.Text).
+	List string `json:"list,omitempty"`
+}
+
+// response tells which secrets a member accepts.
+type response struct {
+	Source origin   `json:"source"`
+	Prints []string `json:"prints"`
+	// Refusal says why nothing was changed.
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// Serve answers a member's question (Kind).
+func (sc *Secrets) Serve(payload []byte, reply func([]byte)) {
+	var q question
+	err := json.Unmarshal(payload, &q)
+	if err == nil && q.List != "" {
+		err = sc.replace(q.Was, q.List)
+	}
+	a := sc.answer()
+	if err != nil {
+		a.Refusal = err.Error()
+	}
+	data, _ := json.Marshal(a)
+	reply(data)
+}
+
+// answer tells which secrets this node accepts.
+func (sc *Secrets) answer() response {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return response{Source: sc.source, Prints: sc.Known().Prints()}
+}
+
+// replace puts other secrets into the data folder and into force, if those with
+// the given prints are accepted now.
+func (sc *Secrets) replace(was []string, text string) error {
+	list, err := secret.Parse(text)
+	if err != nil {
+		return err
+	}
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	switch {
+	case sc.source != fromFolder:
+		return fmt.Errorf("it has its secret from %s", sc.source)
+	case !slices.Equal(was, sc.Known().Prints()):
+		return errors.New("it accepts other secrets meanwhile")
+	}
+	if err := sc.mayFollow(list); err != nil {
+		return err
+	}
+	return sc.keep(list)
+}
+
+// Rotation is a change of the secret of the whole cluster, carried out by one node.
+type Rotation struct {
+	Secrets *Secrets
+	Member  *member.Member
+	// mu is held while one is under way.
+	mu sync.Mutex
+}
+
+// Rotate gives the cluster a new secret, and says in words what was done.
+func (r *Rotation) Rotate(ctx context.Context) (string, error) {
+	if !r.mu.TryLock() {
+		return "", errors.New("this node is changing the secret already")
+	}
+	defer r.mu.Unlock()
+	return r.run(ctx)
+}
+
+// run makes a new secret, has all nodes accept it beside the old one, and when
+// all do, alone. A change that broke off goes on.
+func (r *Rotation) run(ctx context.Context) (string, error) {
+	told, err := r.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	step, err := planRotation(r.Secrets.answer(), told)
+	if err != nil {
+		return "", err
+	}
+	known := r.Secrets.Known()
+	if step == rotateBegin {
+		known = secret.List{secret.Make(), known[0]}
+		if err := r.Secrets.replace(r.Secrets.answer().Prints, known.Text()); err != nil {
+			return "", err
+		}
+	}
+	if step != rotateFinish {
+		if err := r.spread(ctx, told, known); err != nil {
+			return "", err
+		}
+		// Nodes may have been taken in meanwhile.
+		if told, err = r.look(ctx); err != nil {
+			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", admin.ErrHalfDone, err)
+		}
+		if late := slices.IndexFunc(told, func(m memberSecrets) bool { return m.Prints[0] != known[0].Print() }); late >= 0 {
+			return "", fmt.Errorf("%w: both secrets are accepted, and %s came meanwhile; this node has to be told again", admin.ErrHalfDone, told[late].Name)
+		}
+	}
+	if err := r.spread(ctx, told, known[:1]); err != nil {
+		return "", err
+	}
+	if len(known) > 1 {
+		if err := r.Secrets.replace(known.Prints(), known[:1].Text()); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("all nodes (%d) have the new secret, and accept the old one no more", len(told)+1), nil
+}
+
+// memberSecrets is what another node has told.
+type memberSecrets struct {
+	meta.Node
+	response
+}
+
+// look asks all other nodes. All must answer: one that is not there would be locked out.
+func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
+	var told []memberSecrets
+	for _, m := range r.Member.Machine.View().Nodes {
+		if m.ID != r.Member.Self.ID() {
+			told = append(told, memberSecrets{Node: m})
+		}
+	}
+	errs := make([]error, len(told))
+	var wait sync.WaitGroup
+	for i := range told {
+		wait.Go(func() { told[i].response, errs[i] = r.ask(ctx, told[i].Node, question{}) })
+	}
+	wait.Wait()
+	for i, err := range errs {
+		if err == nil && len(told[i].Prints) == 0 {
+			err = errors.New("it tells of none")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the secret is changed only where every node takes part, and %s does not: %w", told[i].Name, err)
+		}
+	}
+	return told, nil
+}
+
+// spread has all other nodes accept these secrets that do not.
+func (r *Rotation) spread(ctx context.Context, told []memberSecrets, list secret.List) error {
+	for _, m := range told {
+		if slices.Equal(m.Prints, list.Prints()) {
+			continue
+		}
+		a, err := r.ask(ctx, m.Node, question{Was: m.Prints, List: list.Text()})
+		if err != nil {
+			// The connection may have been closed for what has come over it.
+			a, err = r.ask(ctx, m.Node, question{})
+		}
+		if err == nil && !slices.Equal(a.Prints, list.Prints()) {
+			err = errors.New(a.Refusal)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s has not taken the new secret: %w; what the nodes accept they have in common, and this node has to be told again", admin.ErrHalfDone, m.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Rotation) ask(ctx context.Context, m meta.Node, q question) (response, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	payload, err := json.Marshal(q)
+	if err != nil {
+		return response{}, err
+	}
+	answer, err := r.Member.Transport.Call(ctx, transport.Target(string(m.ID), m.PeerAddr), Kind, payload)
+	var a response
+	if err == nil {
+		err = json.Unmarshal(answer, &a)
+	}
+	return a, err
+}
+
+// rotationStep is what is to be done next.
+type rotationStep uint8
+
+const (
+	// rotateBegin: all nodes have the same secret, and no other.
+	rotateBegin rotationStep = iota
+	// rotateSpread: this node has a new secret and the old one, and others may have the
+	// old one alone.
+	rotateSpread
+	// rotateFinish: this node has the new secret alone, and others have the old one, too.
+	rotateFinish
+)
+
+// planRotation finds out how far a change of the secret has come. It goes on only
+// where the node began it: another node does not know the new secret.
+func planRotation(own response, told []memberSecrets) (rotationStep, error) {
+	all := append([]memberSecrets{{Node: meta.Node{Name: "this node"}, response: own}}, told...)
+	for _, m := range all {
+		if m.Source != fromFolder {
+			return 0, fmt.Errorf("%s has its secret from %s: change it there, on all nodes; first to the next secret and behind it the one in force, "+
+				"and when all have both, to the next one alone", m.Name, m.Source)
+		}
+	}
+	step := rotateBegin
+	if len(own.Prints) > 1 {
+		step = rotateSpread
+	}
+	for _, m := range told {
+		switch p := m.Prints; {
+		case slices.Equal(p, own.Prints):
+		case step == rotateSpread && len(p) == 1 && slices.Contains(own.Prints, p[0]):
+		case step != rotateSpread && len(p) > 1 && p[0] == own.Prints[0]:
+			step = rotateFinish
+		case len(p) > 1:
+			return 0, fmt.Errorf("a change of the secret was begun at another node, such as %s, and has not come to its end: tell that node to go on", m.Name)
+		default:
+			return 0, fmt.Errorf("%s accepts another secret than this node", m.Name)
+		}
+	}
+	return step, nil
+}

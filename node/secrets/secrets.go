@@ -1,0 +1,387 @@
+// Package secrets has the secrets that a node and its peers prove to each other that they know, and
+// changes the secret of a whole cluster.
+//
+// Where a secret is from is decided once, at the start (see the table in docs/security.md). What is put
+// into force later must share a secret with what was in force before: a node that broke this rule would
+// not understand its peers. Without a chosen secret the cluster's own lies in the data folder, and is
+// handed to a node that joins only where strangers may do everything at the port for clients anyway.
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/secret"
+	"lockstep/cluster/transport"
+	"lockstep/node/config"
+	"lockstep/node/status"
+	"lockstep/proto/acl"
+)
+
+// origin is where a node has its cluster's secret from. The first that there
+// is counts, in this order.
+type origin string
+
+const (
+	// fromSetting and fromFile: it was told.
+	fromSetting origin = "cluster-secret"
+	fromFile    origin = "cluster-secret-file"
+	// fromFolder: it lies in the data folder, since the node founded its cluster or
+	// was taken in.
+	fromFolder origin = "the data folder"
+	// fromPassword: it was derived from requirepass, and is not in the data folder
+	// yet: a cluster has to take the node in first.
+	fromPassword origin = "requirepass"
+	// fromNowhere: there is none yet. The node makes one if it founds a cluster, or is
+	// handed that of the cluster that takes it in.
+	fromNowhere origin = ""
+)
+
+const (
+	// rereadEvery is how often cluster-secret-file is read.
+	rereadEvery = 2 * time.Second
+	// forgetAfter is how long connections that were proved by a secret which is not
+	// accepted any more live on: the order to drop it may have come over one of them.
+	forgetAfter = time.Second
+)
+
+// Facts are what the secrets need of their node.
+type Facts struct {
+	Config *config.Config
+	Log    *slog.Logger
+	// Identity is who the node is by its data folder; nil: nobody yet.
+	Identity func() *identity.Identity
+	// Go does something in a goroutine that ends with Ctx.
+	Go  func(do func()) bool
+	Ctx context.Context
+}
+
+// Secrets are the secrets that this node's peers have to prove; see the table in
+// docs/security.md. It is the transport's Ring.
+type Secrets struct {
+	Facts
+	path string
+	// known are those that are accepted, the current one first.
+	known atomic.Pointer[secret.List]
+	// port is where connections are to be closed that an old secret opened.
+	port atomic.Pointer[transport.Transport]
+	// users are the cluster's; nil: they are not known yet.
+	users atomic.Pointer[func() *acl.Users]
+
+	// mu is held while the secrets are changed.
+	mu     sync.Mutex
+	source origin
+	// problem is why the file could not be used last; empty: it could.
+	problem string
+}
+
+// errReachable refuses a start.
+var errReachable = errors.New("other machines can reach this node's peer port, and it has no secret that its peers would have to know: " +
+	"give all nodes of the cluster the same cluster-secret (or cluster-secret-file, or requirepass), listen on this machine alone (bind 127.0.0.1), " +
+	"or let in whoever comes (protected-mode no)")
+
+// find finds out which secrets the settings give a node. Of a password none
+// is derived yet.
+func find(s *config.Settings) (secret.List, origin, error) {
+	if s.ClusterSecret != "" {
+		list, err := secret.Parse(s.ClusterSecret)
+		return list, fromSetting, err
+	}
+	if s.ClusterSecretFile != "" {
+		list, err := secret.ReadFile(s.ClusterSecretFile)
+		if err != nil {
+			err = fmt.Errorf("cluster-secret-file: %w", err)
+		}
+		return list, fromFile, err
+	}
+	list, err := secret.ReadFile(filepath.Join(s.Dir, identity.SecretFile))
+	switch {
+	case err == nil:
+		return list, fromFolder, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fromFolder, fmt.Errorf("the cluster's secret in the data folder cannot be used: %w", err)
+	case s.RequirePass != "":
+		return nil, fromPassword, nil
+	case s.ProtectedMode && reachable(s):
+		return nil, fromNowhere, errReachable
+	}
+	return nil, fromNowhere, nil
+}
+
+// Check tells whether a node would start with the secrets that settings
+// give it.
+func Check(s *config.Settings) error {
+	_, _, err := find(s)
+	return err
+}
+
+// reachable tells whether other machines can reach what listens on bind.
+func reachable(s *config.Settings) bool {
+	return slices.ContainsFunc(s.Bind, func(addr string) bool {
+		host := strings.TrimPrefix(addr, "-")
+		return host != "localhost" && !net.ParseIP(host).IsLoopback()
+	})
+}
+
+// Open finds the secrets, before anything is made.
+func Open(f Facts) (*Secrets, error) {
+	s := f.Config.Current()
+	list, source, err := find(s)
+	if err != nil {
+		return nil, err
+	}
+	if source == fromPassword {
+		list = secret.List{secret.FromPassword(s.RequirePass)}
+	}
+	sc := &Secrets{Facts: f, path: filepath.Join(s.Dir, identity.SecretFile), source: source}
+	sc.known.Store(&list)
+	f.Config.OnChange("cluster-secret", func(s *config.Settings) {
+		if list, err := secret.Parse(s.ClusterSecret); err == nil {
+			sc.mu.Lock()
+			defer sc.mu.Unlock()
+			sc.adopt(list)
+		}
+	})
+	if source == fromFile {
+		f.Go(sc.watch)
+	}
+	return sc, nil
+}
+
+// UsePort names the port where connections are to be closed that an old secret opened.
+func (sc *Secrets) UsePort(t *transport.Transport) { sc.port.Store(t) }
+
+// UseUsers tells where the cluster's users are to be had from now on.
+func (sc *Secrets) UseUsers(users func() *acl.Users) { sc.users.Store(&users) }
+
+// say tells the log where the secret is from, and warns where it keeps nobody out.
+func (sc *Secrets) Say() {
+	sc.mu.Lock()
+	source := sc.source
+	sc.mu.Unlock()
+	sc.Log.Info("peers have to prove that they know the cluster's secret", "from", string(source))
+	if s := sc.Config.Current(); sc.openToAll(s) {
+		sc.Log.Warn("whoever reaches this node's peer port may join its cluster: protected-mode is off, and there is neither a password nor a cluster-secret", "port", s.PeerPort)
+	}
+}
+
+// openToAll tells whether strangers from other machines would be let in.
+func (sc *Secrets) openToAll(s *config.Settings) bool {
+	return !s.ProtectedMode && reachable(s) && sc.handsOn()
+}
+
+// settle sees to the secret of a node that is in this phase. The folder must be
+// locked. Where a cluster is founded it must be called before that is noted, so
+// that no cluster is without a secret.
+func (sc *Secrets) Settle(phase identity.Phase) error {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	switch {
+	case phase == identity.Joining:
+		return nil
+	case sc.source == fromPassword:
+		return sc.keep(*sc.known.Load())
+	case sc.source == fromNowhere && phase == identity.Founding:
+		return sc.keep(secret.List{secret.Make()})
+	case sc.source == fromNowhere:
+		return fmt.Errorf("the data folder %s has a node of a cluster, and not the cluster's secret: "+
+			"copy the file %s out of another node's folder, or give all nodes the same cluster-secret", sc.Config.Current().Dir, identity.SecretFile)
+	}
+	return nil
+}
+
+// taken keeps the secret of the cluster that has taken this node in: the one that
+// it has proved, or that it was handed.
+func (sc *Secrets) Taken(handed string) error {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	switch sc.source {
+	case fromPassword:
+		return sc.keep(*sc.known.Load())
+	case fromNowhere:
+		list, err := secret.Parse(handed)
+		if err == nil && len(list) == 0 {
+			err = errors.New("there was none")
+		}
+		if err != nil {
+			return fmt.Errorf("the cluster did not hand on its secret: %w", err)
+		}
+		return sc.keep(list)
+	}
+	return nil
+}
+
+// keep puts secrets into the data folder and into force. sc.mu must be held.
+func (sc *Secrets) keep(list secret.List) error {
+	if err := secret.WriteFile(sc.path, list); err != nil {
+		return fmt.Errorf("the cluster's secret cannot be kept in the data folder: %w", err)
+	}
+	sc.source = fromFolder
+	sc.adopt(list)
+	return nil
+}
+
+// adopt puts secrets into force. sc.mu must be held.
+func (sc *Secrets) adopt(list secret.List) {
+	if before := *sc.known.Load(); len(before) > 0 && !before.Equal(list) {
+		sc.Log.Info("the cluster's secrets have changed", "from", string(sc.source), "accepted", len(list))
+	}
+	sc.known.Store(&list)
+	sc.Go(func() {
+		t := time.NewTimer(forgetAfter)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-sc.Ctx.Done():
+			return
+		}
+		if port := sc.port.Load(); port != nil {
+			port.Forget()
+		}
+	})
+}
+
+// watch reads cluster-secret-file until the node stops.
+func (sc *Secrets) watch() {
+	t := time.NewTicker(rereadEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			sc.reread()
+		case <-sc.Ctx.Done():
+			return
+		}
+	}
+}
+
+// reread reads cluster-secret-file. What cannot be used changes nothing and is
+// logged once.
+func (sc *Secrets) reread() {
+	list, err := secret.ReadFile(sc.Config.Current().ClusterSecretFile)
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	if err == nil {
+		err = sc.mayFollow(list)
+	}
+	if err != nil {
+		if sc.problem != err.Error() {
+			sc.Log.Error("cluster-secret-file cannot be used as it is now; the secrets from before stay in force", "reason", err)
+		}
+		sc.problem = err.Error()
+		return
+	}
+	sc.problem = ""
+	if !list.Equal(*sc.known.Load()) {
+		sc.adopt(list)
+	}
+}
+
+var errNoneInForce = errors.New("none of the secrets is in force: first give all nodes the next one and behind it the one that is in force, and when all have both, the next one alone")
+
+// mayFollow refuses secrets by which this node would not understand its peers.
+func (sc *Secrets) mayFollow(list secret.List) error {
+	if !list.Shares(*sc.known.Load()) {
+		return errNoneInForce
+	}
+	return nil
+}
+
+// CheckSet judges a CONFIG SET.
+func (sc *Secrets) CheckSet(s *config.Settings, pairs []config.Pair) error {
+	if !slices.ContainsFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "cluster-secret") }) {
+		return nil
+	}
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	switch sc.source {
+	case fromSetting:
+		list, err := secret.Parse(s.ClusterSecret)
+		return errors.Join(err, sc.mayFollow(list))
+	case fromFile:
+		return errors.New("this node has its secret from cluster-secret-file: change what is in that file, which is read again within seconds")
+	}
+	return errors.New("this node has its secret in its data folder: clusterctl secret rotate changes it, on all nodes")
+}
+
+// Known implements transport.Ring.
+func (sc *Secrets) Known() secret.List { return *sc.known.Load() }
+
+// Admits implements transport.Ring.
+func (sc *Secrets) Admits(from net.Addr) bool {
+	return sc.handsOn() && (!sc.Config.Current().ProtectedMode || isLocal(from))
+}
+
+// handsOn tells whether the secret is no more than what strangers have anyway:
+// nobody has chosen it, and whoever reaches the port for clients may do everything
+// there without a password. Under protected-mode, those are on this machine, and
+// the ports must be, too.
+func (sc *Secrets) handsOn() bool {
+	s := sc.Config.Current()
+	sc.mu.Lock()
+	source := sc.source
+	sc.mu.Unlock()
+	switch {
+	case source != fromFolder && source != fromNowhere:
+		return false
+	case s.ProtectedMode && reachable(s):
+		return false
+	case s.Port == 0 && !s.SecuresPeers():
+		return false // Clients have to show certificates, and peers would not.
+	}
+	if users := sc.users.Load(); users != nil {
+		d := (*users)().Default()
+		return d.On() && d.NoPass() && d.MayAll()
+	}
+	// A cluster that is not founded yet begins with the users of the settings.
+	id := sc.Identity()
+	return (id == nil || id.Phase != identity.Settled) && s.RequirePass == "" && s.ACLFile == "" && len(s.Users) == 0
+}
+
+// noPassword tells whether the default user needs none, as far as that is known.
+func (sc *Secrets) NoPassword() bool {
+	if users := sc.users.Load(); users != nil {
+		return (*users)().Default().NoPass()
+	}
+	return sc.Config.Current().RequirePass == ""
+}
+
+// toHand is the secret for a node that is taken in without one; empty: it is not
+// handed on.
+func (sc *Secrets) ToHand() string {
+	if !sc.handsOn() {
+		return ""
+	}
+	return sc.Known().Text()
+}
+
+func isLocal(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// tell describes the secret for the doctor.
+func (sc *Secrets) Tell() status.Secret {
+	s := sc.Config.Current()
+	list := sc.Known()
+	sc.mu.Lock()
+	t := status.Secret{Source: string(sc.source), Accepted: len(list), Problem: sc.problem, Reachable: reachable(s)}
+	sc.mu.Unlock()
+	t.OpenToAll = sc.openToAll(s)
+	if t.Source == string(fromFolder) && s.RequirePass != "" {
+		t.OtherPassword = !list.Has(secret.FromPassword(s.RequirePass))
+		t.ShortPassword = !t.OtherPassword && len(s.RequirePass) < secret.TextBytesMin
+	}
+	return t
+}

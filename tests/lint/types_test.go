@@ -1,0 +1,152 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The most that a type may have. What is larger is several things, and has rooms of its own for them.
+const (
+	methodsMax = 40
+	fieldsMax  = 30
+)
+
+// largeTypes are the types that may have more, each with its reason. The key is the folder and the name.
+var largeTypes = map[string]string{
+	"node/config/Settings":  "a table: a field for each setting",
+	"engine/command/Spec":   "a table: a field for each column of a row of the command table",
+	"engine/command/Ctx":    "is being split into rooms by data type",
+	"proto/client/Client":   "is being split: what administers moves to proto/admin",
+	"cluster/router/Router": "is being split: there is to be one way for a call",
+	"cluster/shard/Group":   "is still to be split: proposals, reads and snapshots",
+	"cluster/shard/Shard":   "is still to be split: proposer, reads, waiters and eviction",
+	"cluster/shard/waiters": "is still to be split: the table of waiting clients, and how they are served",
+	"engine/Keyspace":       "is still to be split: keys, expiries and sizes",
+	"engine/script/meter":   "is still to be split: the budgets of a run, and what charges them",
+	"engine/stream/Stream":  "is still to be split: entries, and groups with their consumers",
+}
+
+// typeSize is how large a type is, and where it is declared.
+type typeSize struct {
+	where           string
+	methods, fields int
+}
+
+// addTypes counts the fields and methods that a file declares; those of tests are left out. Methods and
+// fields that a type has by embedding another one are the other one's.
+func addTypes(sizes map[string]typeSize, s *source) {
+	if s.isTest() || ast.IsGenerated(s.file) {
+		return
+	}
+	for _, decl := range s.file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil && len(d.Recv.List) == 1 {
+				name := path.Join(s.dir(), receiverName(d.Recv.List[0].Type))
+				size := sizes[name]
+				size.methods++
+				sizes[name] = size
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				t, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				name := path.Join(s.dir(), t.Name.Name)
+				size := sizes[name]
+				size.where = s.where(t)
+				if fields, ok := t.Type.(*ast.StructType); ok {
+					size.fields = countFields(fields)
+				}
+				sizes[name] = size
+			}
+		}
+	}
+}
+
+// receiverName is the name of a receiver's type.
+func receiverName(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiverName(t.X)
+	case *ast.IndexExpr:
+		return receiverName(t.X)
+	case *ast.IndexListExpr:
+		return receiverName(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return ""
+}
+
+// countFields counts an embedded field as one.
+func countFields(s *ast.StructType) int {
+	n := 0
+	for _, f := range s.Fields.List {
+		n += max(1, len(f.Names))
+	}
+	return n
+}
+
+// typesAreNotTooLarge judges types by the files of all that was added up.
+func typesAreNotTooLarge(sizes map[string]typeSize, large map[string]string) []finding {
+	var found []finding
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		size := sizes[name]
+		over := size.methods > methodsMax || size.fields > fieldsMax
+		switch reason := large[name]; {
+		case over && reason == "":
+			found = append(found, finding{size.where, name, fmt.Sprintf("%s has %d methods and %d fields; %d and %d are the most",
+				name, size.methods, size.fields, methodsMax, fieldsMax)})
+		case !over && reason != "":
+			found = append(found, finding{size.where, name, name + " is small enough, and needs no exception any more"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(large)) {
+		if _, there := sizes[name]; !there {
+			found = append(found, finding{name, name, name + " is an exception, and is not there"})
+		}
+	}
+	return found
+}
+
+func TestTypesAreNotTooLarge(t *testing.T) {
+	sizes := map[string]typeSize{}
+	for _, s := range goSources(t) {
+		addTypes(sizes, s)
+	}
+	report(t, typesAreNotTooLarge(sizes, largeTypes))
+}
+
+func TestTypeRuleFindsPlantedOffences(t *testing.T) {
+	methods := func(n int) string { return "package x\ntype T struct{}\n" + strings.Repeat("func (t *T) f() {}\n", n) }
+	fields := func(n int) string {
+		return "package x\ntype T[K any] struct {\n" + strings.Repeat("a, b int\n", n) + "}\n"
+	}
+	for _, c := range []struct {
+		name, text string
+		large      map[string]string
+		found      int
+	}{
+		{"x/a.go", methods(40), nil, 0},
+		{"x/a.go", methods(41), nil, 1},
+		{"x/a.go", methods(41), map[string]string{"x/T": "a reason"}, 0},
+		{"x/a.go", methods(3), map[string]string{"x/T": "it was larger once"}, 1},
+		{"x/a.go", methods(3), map[string]string{"x/U": "it is gone"}, 1},
+		{"x/a.go", fields(15), nil, 0},
+		{"x/a.go", fields(16), nil, 1},
+		{"x/a_test.go", fields(16), nil, 0},
+	} {
+		sizes := map[string]typeSize{}
+		addTypes(sizes, planted(t, c.name, c.text))
+		if found := typesAreNotTooLarge(sizes, c.large); len(found) != c.found {
+			t.Errorf("%d findings, want %d, in\n%s\n%v", len(found), c.found, c.text, found)
+		}
+	}
+}

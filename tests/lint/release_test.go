@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// repeating are the files that repeat the version of node/version.go.
+// repeating are the files that repeat the version of node/process/version.go.
 var repeating = []string{
 	"CHANGELOG.md", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/k8s/lockstep/Chart.yaml", "docs/getting-started.md", "docs/kubernetes.md",
 	"tests/kube/cluster_test.go",
@@ -24,9 +24,9 @@ func TestTheVersionIsTheSameEverywhere(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	version := strings.TrimSpace(string(out))
-	for _, changed := range append([]string{"node/version.go"}, repeating...) {
+	for _, changed := range append([]string{"node/process/version.go"}, repeating...) {
 		tree := t.TempDir()
-		for _, name := range append([]string{"node/version.go", "deploy/version"}, repeating...) {
+		for _, name := range append([]string{"node/process/version.go", "deploy/version"}, repeating...) {
 			text, err := os.ReadFile(filepath.Join(root(), name))
 			if err != nil {
 				t.Fatal(err)

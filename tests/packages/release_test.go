@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/node"
+	"lockstep/node/process"
 	"lockstep/tests/proc"
 )
 
@@ -54,7 +54,7 @@ func TestARelease(t *testing.T) {
 		proc.Skip(t, "a release is made of what git knows, and this is no checkout")
 	}
 	dir := release(t)
-	v := node.Version
+	v := process.Version
 	archive, deb, image := "lockstep_"+v+"_linux_arm64.tar.gz", "lockstep_"+v+"_arm64.deb", "lockstep_"+v+"_image.tar.gz"
 	sums := sumsOf(t, dir)
 	if len(sums) != 3 || sums[archive] == "" || sums[deb] == "" || sums[image] == "" {
@@ -79,7 +79,7 @@ func TestARelease(t *testing.T) {
 		t.Errorf("the package says %q", fields)
 	}
 	sources := output(t, "tar", "-tzf", filepath.Join(dir, image))
-	has(t, image, sources, "", append(copied(t), "go.mod", "go.sum", "cmd/lockstepd/main.go", "node/version.go", "deploy/Dockerfile")...)
+	has(t, image, sources, "", append(copied(t), "go.mod", "go.sum", "cmd/lockstepd/main.go", "node/process/version.go", "deploy/Dockerfile")...)
 	for _, name := range sources {
 		if strings.HasPrefix(name, "tests/") || strings.HasPrefix(name, "dist/") {
 			t.Errorf("%s has %s, which the image does not need", image, name)

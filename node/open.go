@@ -342,6 +342,7 @@ func (n *Node) reconcile(context.Context) error {
 		Reboot:   n.beginAnew,
 		Heard:    n.feeds.intake.Heard,
 		Scripts:  n.knownScripts,
+		Panics:   n.panics.clients,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {

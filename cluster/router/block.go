@@ -162,6 +162,18 @@ func (b *blocked) ended(reply shard.Reply) bool {
 	return true
 }
 
+// pause waits for d; false: ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // number gives the wait an identity; false: there are too many waits.
 func (b *blocked) number() bool {
 	r := b.router

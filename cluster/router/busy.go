@@ -2,6 +2,7 @@ package router
 
 import (
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"lockstep/cluster"
@@ -20,42 +21,44 @@ const (
 	busySlotsMax = 64
 )
 
-// unknown is the error of a write that may be in the log. It says what is in its way, where
-// the leader can tell.
-func (r *Router) unknown(req *request) error {
-	leader, slots := r.Leader(req.index), slotsOf(req.calls)
-	var busy *cluster.BusyError
-	switch replica := r.cfg.Replica(req.index); {
+// explain ends a write that may be in the log. Its calls are told what is in the way, where the
+// leader can tell.
+func (s *sending) explain() {
+	r := s.router
+	leader, slots := r.Leader(s.index), slotsOf(s.calls)
+	switch replica := r.cfg.Replica(s.index); {
 	case leader.Self && replica != nil:
-		busy = replica.InTheWay(slots)
+		s.explained(replica.InTheWay(slots))
 	case !leader.Self && leader.Addr != "":
-		busy = r.askBusy(leader.Addr, req.index, slots)
+		r.askBusy(leader.Addr, s.index, slots, s.explained)
+	default:
+		s.explained(nil)
 	}
-	if busy == nil {
-		return cluster.ErrUnknown
-	}
-	busy.Logged, busy.Waited = true, r.elapsed(req.deadline)
-	return busy
 }
 
-func (r *Router) askBusy(addr string, index int, slots []uint16) *cluster.BusyError {
+// explained ends a write with what is in its way; nil: nobody knows.
+func (s *sending) explained(busy *cluster.BusyError) {
+	defer s.guard()
+	if busy == nil {
+		s.finish(nil, cluster.ErrUnknown, false)
+		return
+	}
+	busy.Logged, busy.Waited = true, s.router.elapsed(s.deadline)
+	s.finish(nil, busy, false)
+}
+
+// askBusy asks the leader at addr what is in the way. told is called once, soon.
+func (r *Router) askBusy(addr string, index int, slots []uint16, told func(*cluster.BusyError)) {
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
 	for _, slot := range slots {
 		payload = binary.LittleEndian.AppendUint16(payload, slot)
 	}
-	answer := make(chan *cluster.BusyError, 1)
+	var once sync.Once
 	r.cfg.Peers.Go(addr, KindBusy, payload, func(reply []byte, _ error) {
 		busy, _ := decodeBusy(reply)
-		answer <- busy
+		once.Do(func() { told(busy) })
 	})
-	timer := time.NewTimer(busyPatience)
-	defer timer.Stop()
-	select {
-	case busy := <-answer:
-		return busy
-	case <-timer.C:
-		return nil
-	}
+	time.AfterFunc(busyPatience, func() { once.Do(func() { told(nil) }) })
 }
 
 // ServeBusy handles a KindBusy request. It does not block.

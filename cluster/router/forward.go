@@ -44,11 +44,6 @@ type request struct {
 	again bool
 	// deadline is when the gateway waits no longer.
 	deadline time.Time
-	// calls are those of a bundle. lookedAt is when it was looked whether who made them has
-	// gone; takenBack: the leader was told.
-	calls     []*cluster.Call
-	lookedAt  time.Time
-	takenBack bool
 }
 
 // offer is the bundle as this node's own replica takes it.

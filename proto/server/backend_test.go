@@ -372,7 +372,7 @@ var errNoBackups = errors.New("no backups here")
 func startNode(t testing.TB, shards int) *node {
 	t.Helper()
 	n := &node{world: &world{config: map[string]string{}, hub: pubsub.New()}, exec: newMachines(t, shards), stats: client.NewStats(), registry: client.NewRegistry(), panics: caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))}
-	n.starter = &starter{exec: n.exec}
+	n.starter = &starter{machines: n.exec}
 	n.settings.Store(&client.Settings{
 		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",
 		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
@@ -381,7 +381,7 @@ func startNode(t testing.TB, shards int) *node {
 	n.clients.Store(100)
 	n.mode.Store("standalone")
 	n.server = server.New(server.Config{
-		Backend: &client.Backend{Executor: n.exec, Starter: n.starter, Source: n, ConfigStore: n, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
+		Backend: &client.Backend{Executor: n.starter, Source: n, ConfigStore: n, Facts: n, Replication: n, ClusterView: n, Identity: n, Operator: n, Backups: n, Process: n, Introspection: n, Channels: n, Feeds: n, Tracking: n.exec.tracking,
 			Access: n.users},
 		Stats: n.stats, Registry: n.registry, Panics: n.panics, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return int(n.clients.Load()) },

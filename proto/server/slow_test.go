@@ -17,7 +17,7 @@ func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 		hardBytes         = 20 << 20
 	)
 	n := startNode(t, 1)
-	n.starter.always.Store(wayIll) // the fake one has no bound for what it reads at once, as the router has
+	n.starter.always.Store(wayInPart) // the fake one has no bound for what it reads at once, as the router has
 	n.set(func(s *settings) { s.NormalOutput = client.OutputLimit{HardBytes: hardBytes} })
 	value := strings.Repeat("x", valueBytes)
 	do(t, dial(t, n.addr), "SET", "big", value)

@@ -2,114 +2,94 @@ package server_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	"lockstep/cluster"
 )
 
-// starter begins calls in each way there is, by turns: not at all, at once, so that
-// they land well, ill, or late.
+// starter answers what machines answer, in each way there is, by turns: at once, and then before it
+// returns, soon or late; all of it, or some.
 type starter struct {
-	exec  *machines
+	*machines
 	turns atomic.Int64
 	// ways counts them.
 	ways [waysMax]atomic.Int64
 	// always, when set, is the one way.
 	always atomic.Int64
-	// abandoned counts the flights that were given up.
-	abandoned atomic.Int64
 }
 
 const (
 	wayNone = iota
-	wayDone
+	wayNow
 	wayInside
-	wayWell
-	wayIll
+	waySoon
+	wayInPart
 	wayLate
 	waysMax
-	// wayNever does not land.
+	// wayNever is given up when ctx ends, or after a while.
 	wayNever
 	wayPanics
-	wayLandsInPanic
+	wayBreaksResume
 )
 
-// way is a flight of a starter.
-type way struct {
-	how   int
-	done  chan struct{}
-	calls []*cluster.Call
-}
-
-// Start implements client.Starter.
-func (s *starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Started {
+// Go implements client.Executor.
+func (s *starter) Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool) {
 	turn := s.turns.Add(1)
 	how := int(turn % waysMax)
-	if how == wayLate && turn%25 != 0 {
-		how = wayWell
+	if how == wayNone || how == wayLate && turn%25 != 0 {
+		how = waySoon
 	}
 	if always := int(s.always.Load()); always != 0 {
 		how = always
 	}
+	alone := turn%2 == 0
 	switch how {
 	case wayNever:
-		f.Way = &way{how: how, calls: calls}
-		return cluster.StartedFlight
+		ended, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		context.AfterFunc(ended, func() {
+			cancel()
+			fail(calls, cluster.ErrUnknown)
+			done(alone)
+		})
+		return false
 	case wayPanics:
 		panic("asked for")
-	case wayLandsInPanic:
-		f.Way = &way{how: how}
-		f.Landed(turn%2 == 0)
-		return cluster.StartedFlight
+	case wayBreaksResume:
+		fail(calls, brokenError{})
+		done(alone)
+		return false
 	}
 	s.ways[how].Add(1)
+	run := func() { s.Do(context.Background(), calls); done(alone) }
 	switch how {
-	case wayNone:
-		return cluster.StartedNone
-	case wayDone:
-		s.exec.Do(context.Background(), calls)
-		return cluster.StartedDone
-	}
-	w := &way{how: how, done: make(chan struct{})}
-	f.Way = w
-	run := func() {
-		s.exec.Do(context.Background(), calls)
-		close(w.done)
-		if how != wayLate {
-			f.Landed(turn%2 == 0)
-		}
-	}
-	if how == wayInside {
+	case wayNow:
+		s.Do(context.Background(), calls)
+		return true
+	case wayInside:
 		run()
-	} else {
+	case waySoon:
 		go run()
+	case wayInPart:
+		go func() {
+			s.Do(context.Background(), calls[:1+rand.IntN(len(calls))])
+			done(alone)
+		}()
+	case wayLate:
+		time.AfterFunc(100*time.Millisecond, run)
 	}
-	return cluster.StartedFlight
+	return false
 }
 
-// Abandon implements client.Starter.
-func (s *starter) Abandon(f *cluster.Flight) {
-	f.Way = nil
-	s.abandoned.Add(1)
+func fail(calls []*cluster.Call, err error) {
+	for _, c := range calls {
+		c.Err = err
+	}
 }
 
-// Land implements client.Starter.
-func (s *starter) Land(f *cluster.Flight) bool {
-	w := f.Way.(*way)
-	if w.how == wayLandsInPanic {
-		panic("asked for")
-	}
-	return w.how != wayIll && w.how != wayNever
-}
+// brokenError panics when somebody looks what it is.
+type brokenError struct{}
 
-// Finish implements client.Starter.
-func (s *starter) Finish(_ context.Context, f *cluster.Flight) {
-	w := f.Way.(*way)
-	if w.how != wayNever {
-		<-w.done
-		return
-	}
-	for _, c := range w.calls {
-		c.Err = cluster.ErrUnknown
-	}
-}
+func (brokenError) Error() string { panic("asked for") }
+func (brokenError) Is(error) bool { panic("asked for") }

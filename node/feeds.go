@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +45,8 @@ func newFeeds(n *Node) *feeds {
 		Queued:   f.queued,
 		Executed: f.executed,
 		Leader:   f.leader,
-		Replicas: n.replicaAddrs,
+		Replicas: f.replicas,
+		Cut:      f.cut,
 		Doubt:    func(i int) { n.router.Doubt(i) },
 		Panics:   n.panics.peers,
 	})
@@ -88,12 +90,29 @@ func (f *feeds) executed(i int) uint64 {
 	return 0
 }
 
-// leader is the address of a shard's leader, if that is another node.
+// leader is the address of a shard's leader, if that is another node that can be reached.
 func (f *feeds) leader(i int) string {
-	if l := f.n.router.Leader(i); !l.Self {
+	if l := f.n.router.Leader(i); !l.Self && l.Addr != f.n.router.CutOff(i) {
 		return l.Addr
 	}
 	return ""
+}
+
+// cut tells whether this node is cut off from a shard's leader, and others are not.
+func (f *feeds) cut(i int) bool {
+	if s := f.n.replica(i); s != nil {
+		if l := s.Leader(); !l.Self && l.Addr == "" {
+			f.n.router.Suspect(i)
+		}
+	}
+	return f.n.router.CutOff(i) != ""
+}
+
+// replicas are the addresses of the nodes that have replicas of a shard, but that of a leader
+// that cannot be reached.
+func (f *feeds) replicas(i int) []string {
+	shut := f.n.router.CutOff(i)
+	return slices.DeleteFunc(f.n.replicaAddrs(i), func(addr string) bool { return addr == shut })
 }
 
 // serve handles a request of another node's intake.

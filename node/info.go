@@ -292,6 +292,8 @@ func infoStats(n *Node, t *infoText) {
 	t.add("acl_access_denied_key", denied.Key)
 	t.add("acl_access_denied_channel", denied.Channel)
 	t.add("forwarded_calls", n.router.Counters.Forwarded.Load())
+	t.add("relayed_calls", n.router.Counters.Relayed.Load())
+	t.add("passed_on_calls", n.router.Counters.PassedOn.Load())
 	t.add("retried_calls", n.router.Counters.Retried.Load())
 	t.add("script_texts_left_out", n.router.Counters.TextsLeftOut.Load())
 	t.add("script_texts_sent_again", n.router.Counters.TextsSentAgain.Load())

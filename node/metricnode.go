@@ -155,6 +155,8 @@ var clientMetrics = []metric{
 		}
 	}},
 	{metrics.Desc{Name: "lockstep_forwarded_calls_total", Kind: metrics.Counter, Help: "Calls sent to the node that leads the shard."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.Forwarded.Load() })},
+	{metrics.Desc{Name: "lockstep_relayed_calls_total", Kind: metrics.Counter, Help: "Calls sent to the leader through another node, because the way to the leader was shut."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.Relayed.Load() })},
+	{metrics.Desc{Name: "lockstep_passed_on_calls_total", Kind: metrics.Counter, Help: "Calls of other nodes that this node passed on to a leader, because those did not reach it."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.PassedOn.Load() })},
 	{metrics.Desc{Name: "lockstep_retried_calls_total", Kind: metrics.Counter, Help: "Calls that were asked again, of another leader or after a pause."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.Retried.Load() })},
 	{metrics.Desc{Name: "lockstep_script_texts_left_out_total", Kind: metrics.Counter, Help: "Calls of EVAL that entered the log without their text: the shard had the script."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.TextsLeftOut.Load() })},
 	{metrics.Desc{Name: "lockstep_script_texts_sent_again_total", Kind: metrics.Counter, Help: "Calls sent anew with all texts, for a script had gone meanwhile (SCRIPT FLUSH, a full script cache): they had not run."}, "INFO stats", one(func(l *look) uint64 { return l.n.router.Counters.TextsSentAgain.Load() })},

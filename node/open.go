@@ -102,6 +102,12 @@ func (n *Node) handleCalls(t *transport.Transport) {
 	t.Handle(router.KindTakeBack, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
 		n.router.ServeTakeBack(incarnation(from), payload, reply)
 	}))
+	t.HandleAside(router.KindRelay, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.router.ServeRelay(n.ctx, incarnation(from), from, payload, reply)
+	}))
+	t.HandleAside(router.KindRelayed, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.router.ServeRelayed(n.ctx, from, payload, reply)
+	}))
 	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.router.ServeBusy(payload, reply) }))
 	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.router.ServeLeader(payload, reply) }))
 }
@@ -340,9 +346,14 @@ func (n *Node) reconcile(context.Context) error {
 		Learn:    n.learnLeader,
 		Disprove: n.disproveLeader,
 		Reboot:   n.beginAnew,
-		Heard:    n.feeds.intake.Heard,
-		Scripts:  n.knownScripts,
-		Panics:   n.panics.clients,
+		Quiet:    n.transport.Quiet,
+		Member: func(node uint64) bool {
+			_, known := n.machine.View().ByIncarnation(node)
+			return known
+		},
+		Heard:   n.feeds.intake.Heard,
+		Scripts: n.knownScripts,
+		Panics:  n.panics.clients,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {

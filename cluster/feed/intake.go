@@ -44,6 +44,9 @@ type Config struct {
 	Wants func() (changes bool, events command.EventClass)
 	// Own tells whether this node's replica of a shard tells enough.
 	Own func(shard int) bool
+	// Cut, when set, tells whether this node is cut off from a shard's leader and its clients
+	// are served through another node: then its own replica hears of changes late.
+	Cut func(shard int) bool
 	// Queued is the index of the last entry that this node's replica has begun to
 	// run, Executed the index that this node's replica has run all entries up to; 0:
 	// there is none.
@@ -135,13 +138,13 @@ func (in *Intake) Run(ctx context.Context) { in.Stepper.Run(ctx, in.review) }
 // none.
 func (in *Intake) needsLocked(kind, shard int) (Want, bool) {
 	changes, events := in.cfg.Wants()
-	wanted := changes || in.awaited > 0
 	if kind == kindEvents {
-		wanted = events != 0
-	} else {
-		events = 0
+		// A replica that is cut off tells of events late, and of all of them.
+		return Want{events}, events != 0 && !in.cfg.Own(shard)
 	}
-	return Want{events}, wanted && !in.cfg.Own(shard)
+	// To hear of a change twice does no harm: a replica that is cut off goes on telling.
+	cut := in.cfg.Cut != nil && in.cfg.Cut(shard)
+	return Want{}, (changes || in.awaited > 0) && (cut || !in.cfg.Own(shard))
 }
 
 // review starts and stops tails, and says when to look again; 0: there are none,

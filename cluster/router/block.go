@@ -114,6 +114,8 @@ type blocked struct {
 	at     string
 	self   bool
 	doubts doubts
+	// via is the node through which it was asked; "": it was asked directly.
+	via string
 	// asked is how often a leader was asked by this identity.
 	asked int
 	// waits tells that the client waits; nil: it did.
@@ -314,9 +316,15 @@ func (b *blocked) await(ctx context.Context, leader shard.Leader, told <-chan sh
 		case <-timer.C:
 			// A wait is long; whether its leader still leads has to be asked for where
 			// no replica here would hear of another.
-			if now := time.Now(); !leader.Self && b.router.cfg.Replica(b.index) == nil && now.After(doubt) {
-				b.router.leaders.ask(b.index)
+			if now := time.Now(); !leader.Self && now.After(doubt) {
+				b.router.ways.doubt(b.index, leader.Addr)
+				if b.router.cfg.Replica(b.index) == nil {
+					b.router.leaders.ask(b.index)
+				}
 				doubt = now.Add(waitDoubtEvery)
+			}
+			if via := b.router.ways.via(b.index, leader.Addr); !leader.Self && via != "" && via != b.via {
+				return shard.Result{Err: errAbandoned}
 			}
 			if now := b.router.leaders.of(b.index); (now.Addr != leader.Addr || now.Self != leader.Self) && (now.Addr != "" || now.Self) {
 				return shard.Result{Err: errAbandoned}

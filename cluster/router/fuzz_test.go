@@ -34,6 +34,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add(KindLeader, shardOf(1))
 	f.Add(KindBusy, append(shardOf(0), 1, 0, 2, 0))
 	f.Add(KindTakeBack, append(shardOf(0), bundle("eval", "return 1", "0")...))
+	addRelays(f, from, map[uint8][]byte{
+		KindPropose: append(patient(0), bundle("set", "k", "v")...), KindRead: append(append(patient(1), 0), read...), KindIndex: shardOf(0),
+		KindWait: append(shardOf(0), wait.encode(0)[4:]...), KindTakeBack: shardOf(0), KindRelay: relayRequest(KindIndex, shardOf(0)),
+	})
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		s := newMachineShard(t)
 		r, _ := gatewayOf(s, 50)
@@ -59,6 +63,10 @@ func FuzzRequest(f *testing.F) {
 			r.ServeBusy(payload, reply)
 		case KindTakeBack:
 			r.ServeTakeBack(from, payload, reply)
+		case KindRelay:
+			r.ServeRelay(ctx, from, present{}, payload, reply)
+		case KindRelayed:
+			r.ServeRelayed(ctx, present{}, payload, reply)
 		default:
 			return
 		}
@@ -77,6 +85,16 @@ func FuzzRequest(f *testing.F) {
 			t.Error("two answers")
 		}
 	})
+}
+
+// addRelays adds seeds of requests that are to be passed on, and that were, by their kind.
+func addRelays(f *testing.F, gateway uint8, requests map[uint8][]byte) {
+	for kind, request := range requests {
+		f.Add(KindRelay, relayRequest(kind, request))
+		payload := relayRequest(kind, request)
+		payload[0] = gateway
+		f.Add(KindRelayed, payload)
+	}
 }
 
 // FuzzAnswer: whatever another node answers is taken for something, and no reply is longer

@@ -60,7 +60,7 @@ func (s *sending) takeBack(leader shard.Leader) {
 	}
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(s.index))
 	payload = append(payload, s.req.bundle[:min(len(s.req.bundle), bundleHeadMax)]...)
-	r.cfg.Peers.Go(leader.Addr, KindTakeBack, payload, func([]byte, error) {})
+	r.ways.send(s.index, leader.Addr, KindTakeBack, payload, func([]byte, error) {})
 }
 
 // takeBack takes a bundle of a node's back, by what its bytes begin with.

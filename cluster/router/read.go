@@ -27,7 +27,7 @@ func (r *Router) read(at route, calls []*cluster.Call, done func(alone bool)) (a
 	switch {
 	case !calls[0].Stale:
 		s.attempt()
-	case replica != nil && replica.Votes() && r.freshEnough(at.ctx, at.index, replica, calls[0].Fresh):
+	case replica != nil && replica.Votes() && r.hears(at.index, replica) && r.freshEnough(at.ctx, at.index, replica, calls[0].Fresh):
 		go s.readOwn(replica)
 	default:
 		s.askReplicas()
@@ -130,4 +130,10 @@ func (r *Router) heard(index int) uint64 {
 		return 0
 	}
 	return r.cfg.Heard(index)
+}
+
+// hears tells whether a replica of this node may soon know what clients have been told of: one
+// that is cut off from its leader does not, where another node tells them.
+func (r *Router) hears(index int, replica Shard) bool {
+	return replica.Taken() >= r.heard(index) || r.ways.shut(index) == ""
 }

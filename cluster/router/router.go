@@ -97,6 +97,9 @@ type Layout interface {
 // Counters count what routing met.
 type Counters struct {
 	Forwarded, Retried, Unknown, NoLeader atomic.Uint64
+	// Relayed are requests to a leader that went through another node, PassedOn those of other
+	// nodes that this one passed on to a leader.
+	Relayed, PassedOn atomic.Uint64
 	// TextsLeftOut are scripts that were named by their SHA1, TextsSentAgain calls
 	// that were sent anew because a script had gone.
 	TextsLeftOut, TextsSentAgain atomic.Uint64
@@ -122,6 +125,11 @@ type Config struct {
 	// Disprove is told that a node, by its incarnation, has not reached the term of
 	// what was Known of a shard; may be nil.
 	Disprove func(index int, claim shard.Leader, by uint64)
+	// Quiet, when set, is for how long nothing has come over the connection to a peer, nor
+	// part of a long request gone; very long where there is none. Member, when set, tells
+	// whether an incarnation is that of a node of the cluster.
+	Quiet  func(addr string) time.Duration
+	Member func(node uint64) bool
 	// Heard, when set, is the index up to which this node has heard of changes from
 	// other nodes' replicas of a shard.
 	Heard func(index int) uint64
@@ -148,6 +156,7 @@ type Router struct {
 	lanes    []identities
 	Counters Counters
 	leaders  leaders
+	ways     ways
 	// ages are how old this node's replicas are.
 	ages []age
 	// turns deals stale reads out to replicas.
@@ -156,6 +165,9 @@ type Router struct {
 	waitIDs []waitIDs
 	// forwardedWaits is how many of them wait at other nodes now.
 	forwardedWaits atomic.Int64
+	// passing is how many requests of other nodes this one passes on now, passingWaits how
+	// many of them are waits (relayserve.go).
+	passing, passingWaits atomic.Int64
 	// watch looks after what is on its way.
 	watch watch
 	// hopMax is hopBytesMax, but in tests.
@@ -167,6 +179,7 @@ func New(cfg Config) *Router {
 	shards := cfg.Layout.Shards()
 	r := &Router{cfg: cfg, lanes: make([]identities, shards), ages: make([]age, shards), waitIDs: make([]waitIDs, shards), hopMax: hopBytesMax}
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
+	r.ways = ways{router: r, rows: make([]way, len(r.lanes))}
 	for i := range r.lanes {
 		r.lanes[i].now.Store(&lanes{node: cfg.Node, boot: cfg.Boot})
 	}

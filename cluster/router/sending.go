@@ -75,6 +75,7 @@ type sending struct {
 	// that reads here ends by itself.
 	to    shard.Leader
 	waits bool
+	turns turns
 	// asked is when another node was asked last, for an answer or who leads. late: the deadline
 	// was seen to have passed.
 	asked time.Time
@@ -112,16 +113,17 @@ func (s *sending) attempt() {
 	s.ask(s.opened(to), to, replica)
 }
 
-// ask is the one place where a request leaves.
+// ask is the one place where an attempt leaves.
 func (s *sending) ask(number int, to shard.Leader, replica Shard) {
 	defer s.caught(number)
-	r, answer := s.router, func(res shard.Result) { s.answered(number, res) }
+	answer, via := func(res shard.Result) { s.answered(number, res) }, ""
 	switch {
 	case to.Addr == "" && !to.Self:
 		answer(shard.Result{Err: cluster.ErrNoLeader})
+	case !to.Self && s.req.kind == KindStale:
+		s.router.toReplica(to.Addr, &s.req, answer)
 	case !to.Self:
-		r.Counters.Forwarded.Add(1)
-		r.forward(to.Addr, &s.req, answer)
+		via = s.router.toLeader(to, &s.req, answer)
 	case replica == nil:
 		answer(shard.Result{Err: cluster.ErrNotLeader}) // it has just been closed
 	case s.req.kind == KindPropose:
@@ -130,11 +132,16 @@ func (s *sending) ask(number int, to shard.Leader, replica Shard) {
 		go s.readHere(replica, number)
 		return
 	}
+	s.sent(number, via)
+}
+
+// sent notes that a request of an attempt has left, and which way.
+func (s *sending) sent(number int, via string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.open == number {
-		s.waits = true
+		s.waits, s.turns.via = true, via
 	}
-	s.mu.Unlock()
 }
 
 // target is who is to be asked next.
@@ -156,22 +163,24 @@ func (s *sending) opened(to shard.Leader) (number int) {
 	defer s.mu.Unlock()
 	s.number++
 	s.open, s.to, s.waits, s.late = s.number, to, false, false
+	s.turns = turns{made: 1, open: 1}
 	if !to.Self {
 		s.asked = time.Now()
+		s.turns = turnsOf(&s.req, s.asked)
 	}
 	return s.number
 }
 
-// answered ends an attempt; it does nothing if the attempt has ended.
+// answered takes an answer to a request of an attempt.
 func (s *sending) answered(number int, res shard.Result) {
 	s.mu.Lock()
-	mine := s.open == number
-	if mine {
+	over := s.open == number && s.turns.over(s.req.kind, &res)
+	if over {
 		s.open, s.waits = 0, false
 	}
 	s.mu.Unlock()
 	switch {
-	case !mine:
+	case !over:
 	case res.Err == nil:
 		s.judge(res)
 	default:
@@ -180,11 +189,24 @@ func (s *sending) answered(number int, res shard.Result) {
 	}
 }
 
+// end ends an attempt that has no answer; it does nothing if the attempt has ended.
+func (s *sending) end(number int, err error) {
+	s.mu.Lock()
+	mine := s.open == number
+	if mine {
+		s.open, s.waits = 0, false
+	}
+	s.mu.Unlock()
+	if mine {
+		go s.judge(shard.Result{Err: err})
+	}
+}
+
 // caught ends an attempt after a fault of the code that makes it, or looks after it.
 func (s *sending) caught(number int) {
 	if p := recover(); p != nil {
 		s.router.cfg.Panics.Note(faulty, p)
-		s.answered(number, shard.Result{Err: errFault})
+		s.end(number, errFault)
 	}
 }
 

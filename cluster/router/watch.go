@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/shard"
 )
 
 const (
@@ -90,8 +89,9 @@ func (w *watch) look() {
 	}
 }
 
-// look ends the open attempt if it is not worth waiting for any more. The identity of a bundle makes
-// it safe to ask another leader.
+// look ends the open attempt if it is not worth waiting for any more; the identity of a bundle makes it
+// safe to ask another leader. Where the way to the leader turns out to be shut, it sends the request
+// another way, too (relay.go).
 func (s *sending) look(now time.Time) {
 	s.mu.Lock()
 	number, to, waits := s.open, s.to, s.waits
@@ -102,14 +102,17 @@ func (s *sending) look(now time.Time) {
 	defer s.caught(number)
 	doubted, gone, end := s.seen(number, now)
 	if doubted {
+		s.router.ways.doubt(s.index, to.Addr)
 		s.router.leaders.ask(s.index)
 	}
 	if gone {
 		s.takeBack(to)
 	}
 	if end != nil {
-		s.answered(number, shard.Result{Err: end})
+		s.end(number, end)
+		return
 	}
+	s.turn(number, to, now)
 }
 
 // seen looks at an attempt. doubted: it is to be asked who leads; gone: the client has gone; end:

@@ -58,6 +58,9 @@ type Wait struct {
 	// Last ends the wait: the answer is final. Settles, with Last, takes nothing that
 	// was not taken before.
 	Last, Settles bool
+	// TwoWays, with Last, says that requests of this wait went to the leader by more than one
+	// way. One of them may arrive after this one, so that the log has to end the wait.
+	TwoWays bool
 	// Tried says of a client that reads that it had its turn and found nothing.
 	Tried bool
 }
@@ -255,7 +258,13 @@ func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 		return
 	}
 	w.beginLocked(term)
-	if x := w.byID[req.ID]; x != nil {
+	x := w.byID[req.ID]
+	if x != nil && req.Last && req.TwoWays && !x.shared && x.result == nil {
+		w.removeLocked(x)
+		w.answerLocked(x, Result{Err: ErrRenew})
+		x = nil
+	}
+	if x != nil {
 		w.comeBackLocked(x, &req, road, told)
 	} else if req.Last {
 		s.work(func() { w.settle(&req, told) })

@@ -645,3 +645,20 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	w.do("rpush key7 x")
 	w.want("who waits", told, popped("key7", "x"))
 }
+
+// A wait whose requests went two ways is ended by the log: one of them that arrives after the end
+// takes nothing, and who waits behind it is served.
+func TestARequestThatArrivesBehindTheEndOfItsWaitTakesNothing(t *testing.T) {
+	w := newWaiting(t)
+	c := w.client("blpop q 0")
+	open := c.waits()
+	late := c.req
+	c.req.Again, c.req.Last, c.req.TwoWays = true, true, true
+	c.want("the end", c.ask(), "nothing")
+	c.want("the request before", open, "to renew")
+	c.req = late
+	c.ask()
+	next := w.waits("blpop q 0")
+	w.same("RPUSH", w.do("rpush q x"), ":1")
+	w.want("who came behind it", next, popped("q", "x"))
+}

@@ -69,6 +69,8 @@ var (
 	// ErrRefused: the peer refused the connection or the request; it wraps
 	// ErrNotSent.
 	ErrRefused = fmt.Errorf("%w: refused", ErrNotSent)
+	// ErrFull: too much is on its way to the peer already; it wraps ErrNotSent.
+	ErrFull = fmt.Errorf("%w: no room", ErrNotSent)
 	// ErrClosed: this transport is closed.
 	ErrClosed = fmt.Errorf("%w: transport closed", ErrNotSent)
 )

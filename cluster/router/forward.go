@@ -81,22 +81,17 @@ const againBit = 1 << 31
 // what stands around it.
 const hopBytesMax = transport.FrameBytesMax - 1<<10
 
-// toLeader sends a request to the leader, elsewhere, by the way that is open now, and tells which
-// that is. answer is called once, from any goroutine.
-func (r *Router) toLeader(leader shard.Leader, req *request, answer func(shard.Result)) (via string) {
-	payload := req.encode()
+// toLeader sends a request, encoded as payload, to the leader, elsewhere, by the way that is open now,
+// and tells which that is. answer is called once, from any goroutine.
+func (r *Router) toLeader(leader shard.Leader, req *request, payload []byte, answer func(shard.Result)) (via string) {
 	if len(payload) > r.hopMax {
 		// To ask again, as after other requests that were not sent, would be in vain.
 		answer(shard.Result{Err: cluster.ErrTooLarge})
 		return ""
 	}
-	return r.sendToLeader(leader, req.index, req.kind, req.n, payload, answer)
-}
-
-// sendToLeader is toLeader for a request that is encoded, with n calls.
-func (r *Router) sendToLeader(leader shard.Leader, index int, kind uint8, n int, payload []byte, answer func(shard.Result)) (via string) {
 	r.Counters.Forwarded.Add(1)
-	return r.ways.send(index, leader.Addr, kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, kind != KindPropose)) })
+	n, fewer := req.n, req.kind != KindPropose
+	return r.ways.send(req.index, leader.Addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, fewer)) })
 }
 
 // toReplica sends a request to a replica at addr, whether it leads or not.

@@ -307,7 +307,7 @@ func (s *sending) turn(number int, to shard.Leader, now time.Time) {
 		return
 	}
 	s.router.Counters.Retried.Add(1)
-	via := s.router.sendToLeader(to, s.index, s.req.kind, s.req.n, payload, func(res shard.Result) { s.answered(number, res) })
+	via := s.router.toLeader(to, &s.req, payload, func(res shard.Result) { s.answered(number, res) })
 	s.sent(number, via)
 }
 

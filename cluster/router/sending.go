@@ -123,7 +123,7 @@ func (s *sending) ask(number int, to shard.Leader, replica Shard) {
 	case !to.Self && s.req.kind == KindStale:
 		s.router.toReplica(to.Addr, &s.req, answer)
 	case !to.Self:
-		via = s.router.toLeader(to, &s.req, answer)
+		via = s.router.toLeader(to, &s.req, s.req.encode(), answer)
 	case replica == nil:
 		answer(shard.Result{Err: cluster.ErrNotLeader}) // it has just been closed
 	case s.req.kind == KindPropose:
@@ -182,10 +182,11 @@ func (s *sending) answered(number int, res shard.Result) {
 	switch {
 	case !over:
 	case res.Err == nil:
-		s.judge(res)
+		defer s.guard()
+		s.finish(res.Replies, nil, res.Alone)
 	default:
 		// Whoever brings the answer may hold locks, and what follows asks others.
-		go s.judge(res)
+		go s.judge(res.Err)
 	}
 }
 
@@ -198,7 +199,7 @@ func (s *sending) end(number int, err error) {
 	}
 	s.mu.Unlock()
 	if mine {
-		go s.judge(shard.Result{Err: err})
+		go s.judge(err)
 	}
 }
 
@@ -226,13 +227,13 @@ func (s *sending) guard() {
 	}
 }
 
-// judge goes on behind an attempt: the sending ends, or another attempt follows.
-func (s *sending) judge(res shard.Result) {
+// judge goes on behind an attempt that has failed: the sending ends, or another attempt follows.
+func (s *sending) judge(err error) {
 	defer s.guard()
-	r, err := s.router, res.Err
+	r := s.router
 	switch {
-	case err == nil, errors.Is(err, errFault):
-		s.finish(res.Replies, err, res.Alone)
+	case errors.Is(err, errFault):
+		s.finish(nil, err, false)
 		return
 	case s.req.kind == KindStale:
 		s.attempt() // another replica, or the leader

@@ -83,7 +83,7 @@ func (f *front) backend() *client.Backend {
 		Backups: n.backups, Process: n.process, Memory: n.report, Subscriptions: n.messages, Stats: f.stats, Registry: f.registry,
 	}
 	return &client.Backend{
-		Executor: n.Router, Source: f, Access: n.users, Starter: n.Router, Redirector: n.view, Greeter: greeter{n.report, n.view},
+		Executor: n.Router, Source: f, Access: n.users, Redirector: n.view, Greeter: greeter{n.report, n.view},
 		Memory: n.report, Channels: n.messages, Feeds: n.feeds, Handlers: client.NewTable(handlers.Handlers()...), Tracking: n.tracking,
 		Incarnation: n.Self.Incarnation, Programs: n.Programs,
 		TargetTLS: func(host string) *tls.Config { return targetTLS(n.tls, n.Config.Current(), host) },

@@ -302,6 +302,7 @@ func (n *Node) reconcile(context.Context) error {
 		},
 		Heard:   n.feeds.Intake.Heard,
 		Scripts: n.KnownScripts,
+		Panics:  n.panics.Clients,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {

@@ -1,6 +1,7 @@
 // Package caught keeps a panic from ending the process when it belongs to one
 // connection: what a client or another node sent made the code that serves it
-// break. That connection ends, the log gets the stack, and a counter grows.
+// break. That connection ends, the log gets the stack, and a counter grows. Commands on their way
+// to a shard are answered as such of which nothing is known.
 //
 // Code of the log is no matter of this package: a command that panics while an entry
 // is applied is answered with an error on every replica (package fsm).
@@ -64,7 +65,7 @@ func (p *Panics) Note(serving string, v any) {
 	if c, ok := v.(*carried); ok {
 		stack = c.stack
 	}
-	p.quiet.Error(log, "a connection was closed after a panic; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
+	p.quiet.Error(log, "a panic ended what it served; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
 }
 
 // carried is a panic that goes on in another goroutine, with the stack of its own.

@@ -166,6 +166,18 @@ func (b *blocked) ended(reply shard.Reply) bool {
 	return true
 }
 
+// pause waits for d; false: ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // number gives the wait an identity; false: there are too many waits.
 func (b *blocked) number() bool {
 	r := b.router
@@ -219,7 +231,7 @@ func (b *blocked) end(late context.Context, gone bool) bool {
 	}
 	if b.doubts.any() {
 		b.router.Counters.Unknown.Add(1)
-		b.call.Err = b.router.unknown(b.index, []*cluster.Call{b.call}, time.Since(b.begun))
+		b.call.Err = b.inDoubt()
 	} else {
 		b.router.Counters.NoLeader.Add(1)
 		b.call.Err = cluster.ErrNoLeader
@@ -321,4 +333,11 @@ func (b *blocked) await(ctx context.Context, leader shard.Leader, told <-chan sh
 			}
 		}
 	}
+}
+
+// inDoubt is the error of a command that may have been served. It waits for the leader to say what is in the way.
+func (b *blocked) inDoubt() error {
+	told := make(chan *cluster.BusyError, 1)
+	b.router.inTheWay(b.index, []*cluster.Call{b.call}, func(busy *cluster.BusyError) { told <- busy })
+	return doubtful(<-told, time.Since(b.begun))
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"lockstep/cluster"
@@ -20,10 +21,22 @@ const (
 	busySlotsMax = 64
 )
 
-// unknown is the error of calls that may be in the log, and have waited for so long. It says
-// what is in their way, where the leader can tell.
-func (r *Router) unknown(index int, calls []*cluster.Call, waited time.Duration) error {
-	busy := r.inTheWay(index, calls)
+// inTheWay asks the leader what is in the way of calls. told is called once, soon; with nil if nothing is, or if the
+// leader does not say.
+func (r *Router) inTheWay(index int, calls []*cluster.Call, told func(*cluster.BusyError)) {
+	leader, slots := r.Leader(index), slotsOf(calls)
+	switch replica := r.cfg.Replica(index); {
+	case leader.Self && replica != nil:
+		told(replica.InTheWay(slots))
+	case !leader.Self && leader.Addr != "":
+		r.askBusy(leader.Addr, index, slots, told)
+	default:
+		told(nil)
+	}
+}
+
+// doubtful is the error of calls that may be in the log and have waited for so long; busy is what is in their way.
+func doubtful(busy *cluster.BusyError, waited time.Duration) error {
 	if busy == nil {
 		return cluster.ErrUnknown
 	}
@@ -31,10 +44,8 @@ func (r *Router) unknown(index int, calls []*cluster.Call, waited time.Duration)
 	return busy
 }
 
-// noAnswer is the error of reads that their leader has not answered in time. It says what is in
-// their way, where the leader can tell.
-func (r *Router) noAnswer(index int, calls []*cluster.Call, waited time.Duration) error {
-	busy := r.inTheWay(index, calls)
+// unread is the error of reads that the leader has not answered in time; busy is what is in their way.
+func unread(busy *cluster.BusyError, waited time.Duration) error {
 	if busy == nil {
 		return cluster.ErrNoAnswer
 	}
@@ -42,36 +53,34 @@ func (r *Router) noAnswer(index int, calls []*cluster.Call, waited time.Duration
 	return busy
 }
 
-// inTheWay asks the leader what is in the way of calls; nil: nothing, or it does not say.
-func (r *Router) inTheWay(index int, calls []*cluster.Call) *cluster.BusyError {
-	leader, slots := r.Leader(index), slotsOf(calls)
-	switch replica := r.cfg.Replica(index); {
-	case leader.Self && replica != nil:
-		return replica.InTheWay(slots)
-	case !leader.Self && leader.Addr != "":
-		return r.askBusy(leader.Addr, index, slots)
-	}
-	return nil
+// explain ends a write that may be in the log. Its calls are told what is in the way, if the leader can tell.
+func (s *sending) explain() {
+	s.router.inTheWay(s.index, s.calls, func(busy *cluster.BusyError) {
+		defer s.guard()
+		s.finish(nil, doubtful(busy, s.router.elapsed(s.deadline)), false)
+	})
 }
 
-func (r *Router) askBusy(addr string, index int, slots []uint16) *cluster.BusyError {
+// explainRead ends reads that have no answer. Their calls are told what is in the way, if the leader can tell.
+func (s *sending) explainRead() {
+	s.router.inTheWay(s.index, s.calls, func(busy *cluster.BusyError) {
+		defer s.guard()
+		s.fail(unread(busy, s.router.elapsed(s.deadline)))
+	})
+}
+
+// askBusy asks the leader at addr what is in the way. told is called once, soon.
+func (r *Router) askBusy(addr string, index int, slots []uint16, told func(*cluster.BusyError)) {
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
 	for _, slot := range slots {
 		payload = binary.LittleEndian.AppendUint16(payload, slot)
 	}
-	answer := make(chan *cluster.BusyError, 1)
+	var once sync.Once
 	r.cfg.Peers.Go(addr, KindBusy, payload, func(reply []byte, _ error) {
 		busy, _ := decodeBusy(reply)
-		answer <- busy
+		once.Do(func() { told(busy) })
 	})
-	timer := time.NewTimer(busyPatience)
-	defer timer.Stop()
-	select {
-	case busy := <-answer:
-		return busy
-	case <-timer.C:
-		return nil
-	}
+	time.AfterFunc(busyPatience, func() { once.Do(func() { told(nil) }) })
 }
 
 // ServeBusy handles a KindBusy request. It does not block.

@@ -231,7 +231,10 @@ func TestNothingLongIsProposedForNobody(t *testing.T) {
 		return c
 	}
 	at := func(call *cluster.Call, elapsed time.Duration) error {
-		r.write(t.Context(), time.Now().Add(10*time.Second-elapsed), 0, []*cluster.Call{call})
+		answered := make(chan struct{})
+		at := route{ctx: t.Context(), deadline: time.Now().Add(10*time.Second - elapsed)}
+		r.write(at, []*cluster.Call{call}, false, func(bool) { close(answered) })
+		<-answered
 		return call.Err
 	}
 	if err := at(long(), 0); err != nil {

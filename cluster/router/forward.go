@@ -44,13 +44,6 @@ type request struct {
 	again bool
 	// deadline is when the gateway waits no longer.
 	deadline time.Time
-	// via is the node through which it went to the leader last; "": it went directly.
-	via string
-	// calls are those of a bundle. lookedAt is when it was looked whether who made them has
-	// gone; takenBack: the leader was told.
-	calls     []*cluster.Call
-	lookedAt  time.Time
-	takenBack bool
 }
 
 // offer is the bundle as this node's own replica takes it.
@@ -88,17 +81,17 @@ const againBit = 1 << 31
 // what stands around it.
 const hopBytesMax = transport.FrameBytesMax - 1<<10
 
-// toLeader sends a request to the leader, elsewhere. answer is called once, from any goroutine.
-func (r *Router) toLeader(leader shard.Leader, req *request, answer func(shard.Result)) {
-	payload := req.encode()
+// toLeader sends a request, encoded as payload, to the leader, elsewhere, by the way that is open now,
+// and tells which that is. answer is called once, from any goroutine.
+func (r *Router) toLeader(leader shard.Leader, req *request, payload []byte, answer func(shard.Result)) (via string) {
 	if len(payload) > r.hopMax {
 		// To ask again, as after other requests that were not sent, would be in vain.
 		answer(shard.Result{Err: cluster.ErrTooLarge})
-		return
+		return ""
 	}
 	r.Counters.Forwarded.Add(1)
-	n, kind := req.n, req.kind
-	req.via = r.ways.send(req.index, leader.Addr, kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, kind != KindPropose)) })
+	n, fewer := req.n, req.kind != KindPropose
+	return r.ways.send(req.index, leader.Addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, fewer)) })
 }
 
 // toReplica sends a request to a replica at addr, whether it leads or not.
@@ -109,7 +102,8 @@ func (r *Router) toReplica(addr string, req *request, answer func(shard.Result))
 		return
 	}
 	r.Counters.Forwarded.Add(1)
-	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, req.n, true)) })
+	n := req.n
+	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, true)) })
 }
 
 // encode is the request as it travels.

@@ -268,66 +268,75 @@ func (w *ways) send(index int, leader string, kind uint8, payload []byte, taken 
 	return via
 }
 
-// turns are the tries of one request that waits for its answer.
+// turns are the requests of one attempt, under the lock of the sending.
 type turns struct {
-	router *Router
-	req    *request
-	leader shard.Leader
-	// sent is when the newest try was made, next when another way may be tried, and pause how
-	// long after that the next one.
-	sent, next time.Time
-	pause      time.Duration
-	// second is where the answer to the newest try comes, but the first; nil: there is none. failed
-	// is the error of one that has its answer.
-	second chan shard.Result
-	failed error
+	// via is the node through which the newest went; "": it went directly. sent is when.
+	via  string
+	sent time.Time
+	// next is when another way may be tried, and pause how long after that the next one.
+	next  time.Time
+	pause time.Duration
+	// made counts them, open those without an answer.
+	made, open int
 }
 
-func (r *Router) turnsOf(req *request, leader shard.Leader) turns {
+// turnsOf are those of an attempt that begins.
+func turnsOf(req *request, now time.Time) turns {
 	slow := time.Duration(len(req.bundle)/bytesPerMs) * time.Millisecond
-	now := time.Now()
-	return turns{router: r, req: req, leader: leader, sent: now, next: now.Add(doubtAfter + slow), pause: turnAfter}
+	return turns{sent: now, next: now.Add(doubtAfter + slow), pause: turnAfter, made: 1, open: 1}
 }
 
-// look sends the request once more, if another way than it went last is open now, and it has
-// waited long enough.
-func (t *turns) look(now time.Time) {
-	if t.leader.Self || now.Before(t.next) {
+// turn sends the request of an attempt once more, if another way than it went last is open now, and
+// it has waited long enough.
+func (s *sending) turn(number int, to shard.Leader, now time.Time) {
+	w := &s.router.ways
+	s.mu.Lock()
+	turns, due := s.turns, s.open == number && s.req.kind != KindStale && !now.Before(s.turns.next)
+	s.mu.Unlock()
+	if to.Self || !due {
 		return
 	}
-	w, index := &t.router.ways, t.req.index
-	if t.req.via != "" && now.Sub(t.sent) >= turnAfter {
-		w.passOver(index, t.req.via)
+	if turns.via != "" && now.Sub(turns.sent) >= turnAfter {
+		w.passOver(s.index, turns.via)
 	}
-	if w.via(index, t.leader.Addr) == t.req.via {
+	if w.via(s.index, to.Addr) == turns.via {
 		return
 	}
+	payload := s.turned(number, now)
+	if payload == nil {
+		return
+	}
+	s.router.Counters.Retried.Add(1)
+	via := s.router.toLeader(to, &s.req, payload, func(res shard.Result) { s.answered(number, res) })
+	s.sent(number, via)
+}
+
+// turned is the request of an attempt, to be sent another way; nil: the attempt has ended.
+func (s *sending) turned(number int, now time.Time) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open != number {
+		return nil
+	}
+	t := &s.turns
 	t.next, t.sent, t.pause = now.Add(t.pause), now, 2*t.pause
-	// Who proposes twice may find the bundle in the log.
-	t.req.again = t.req.again || t.req.kind == KindPropose
-	second := make(chan shard.Result, 1)
-	t.second = second
-	t.router.Counters.Retried.Add(1)
-	t.router.toLeader(t.leader, t.req, func(res shard.Result) { second <- res })
+	t.made++
+	t.open++
+	// A bundle that is proposed twice may be found in the log.
+	s.req.again = s.req.again || s.req.kind == KindPropose
+	return s.req.encode()
 }
 
-// over takes an answer to one of the tries; false: another one may bring more, or has nothing
-// to say yet. open tells whether the first try has no answer yet.
-func (t *turns) over(res shard.Result, open bool) (shard.Result, bool) {
-	writes := t.req.kind == KindPropose
-	switch {
-	case res.Err == nil, !writes && refusesForGood(res.Err):
-		return res, true
-	case t.failed == nil && t.second == nil && !open:
-		return res, true // it went one way alone
-	}
-	t.failed = res.Err
-	if open || t.second != nil {
-		return res, false
-	}
-	if writes {
+// over takes an answer to one of the requests; false: another one may bring more.
+func (t *turns) over(kind uint8, res *shard.Result) bool {
+	t.open--
+	switch writes := kind == KindPropose; {
+	case res.Err == nil, t.made == 1, !writes && refusesForGood(res.Err):
+	case t.open > 0:
+		return false
+	case writes:
 		// What one of the ways says is not true of what went the other way.
 		res.Err = cluster.ErrUnknown
 	}
-	return res, true
+	return true
 }

@@ -172,26 +172,15 @@ func TestAGatewayThatIsCutOffAsksThroughAnotherNode(t *testing.T) {
 	}
 }
 
-// runMesh has a call done by who waits, or by who does not.
+// runMesh has a call answered, by waiting or by a completion.
 func runMesh(t *testing.T, r *Router, call *cluster.Call, starts bool) {
 	t.Helper()
 	if !starts {
 		r.Do(t.Context(), []*cluster.Call{call})
 		return
 	}
-	told := make(chan struct{}, 10)
-	f := &cluster.Flight{Landed: func(bool) { told <- struct{}{} }}
-	if got := r.Start([]*cluster.Call{call}, f); got != cluster.StartedFlight {
-		t.Fatalf("started: %v", got)
-	}
-	select {
-	case <-told:
-		if r.Land(f) {
-			return
-		}
-	case <-time.After(watchEvery):
-	}
-	r.Finish(t.Context(), f)
+	_, wait := begun(t, r, call)
+	wait()
 }
 
 // meshIsDirect waits until calls go directly again.

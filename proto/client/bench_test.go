@@ -21,6 +21,10 @@ func (echoes) Indexes(context.Context, []int) ([]uint64, error) { return nil, ni
 func (echoes) Await(context.Context, map[int]uint64) bool       { return true }
 func (echoes) ShardOfSlot(uint16) int                           { return 0 }
 func (echoes) Shards() int                                      { return 1 }
+func (e echoes) Go(ctx context.Context, calls []*cluster.Call, _ func(bool)) bool {
+	e.Do(ctx, calls)
+	return true
+}
 func (echoes) Do(_ context.Context, calls []*cluster.Call) {
 	for _, c := range calls {
 		c.Reply = okReply

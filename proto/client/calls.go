@@ -198,8 +198,7 @@ func (c *Client) settle() {
 		return
 	}
 	c.awaitRoom()
-	b.list()
-	b.started = time.Now()
+	b.begin()
 	if len(b.ptrs) > 0 {
 		c.backend.Do(c.ctx, b.ptrs)
 	}
@@ -209,8 +208,9 @@ func (c *Client) settle() {
 	c.mergeAll()
 }
 
-// list makes the list of the calls that are to run.
-func (b *calls) list() {
+// begin makes the list of the calls that are to run.
+func (b *calls) begin() {
+	b.started = time.Now()
 	b.ptrs = b.ptrs[:0]
 	for i := range b.all {
 		if b.all[i].receivers == nil {

@@ -43,7 +43,7 @@ func TestRoomsAreNobodysTwice(t *testing.T) {
 			for j := range b.all {
 				b.all[j] = gathered{spec: spec, at: i}
 			}
-			b.list()
+			b.begin()
 		}
 		for i := range clients {
 			b := &clients[i]

@@ -69,9 +69,9 @@ type Client struct {
 	// lost: replies cannot be written any more. What was sent before is run all the
 	// same, as with Redis, but for reads whose replies would be large.
 	lost bool
-	// hurried: the batch at hand must not wait (Begin, Landed).
-	hurried bool
-	tx      transaction
+	// noWait: the batch at hand must not wait (Begin, Resume).
+	noWait bool
+	tx     transaction
 	// out takes the replies of commands that ran in place. While calls are
 	// gathered, theirs come in between.
 	out   reply.Writer
@@ -133,20 +133,6 @@ func (c *Client) Farewell(text string) {
 // even though the batch goes on.
 const flushBytes = 64 << 10
 
-// Handle answers a batch of commands. It returns false when the connection is
-// to be closed. args and what they point to belong to the caller again when it
-// returns.
-func (c *Client) Handle(batch [][][]byte) bool {
-	if len(batch) == 0 {
-		return true
-	}
-	c.shared.busy.Store(true)
-	if !c.gatherAll(batch, nil) {
-		return c.ended(false) == Answered
-	}
-	return c.Conclude()
-}
-
 // gatherAll walks a batch: what can run in place has run then, and calls are
 // gathered. Rows are those of the commands, or nil if nobody has looked for them yet.
 // false: the client may not go on.
@@ -174,7 +160,7 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 		if c.closing {
 			break
 		}
-		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.hurried {
+		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.noWait {
 			// So much is not kept for the sake of the calls that are gathered.
 			c.settle()
 			c.write()
@@ -187,7 +173,7 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 // awaitRoom slows a client down for which much waits to be read. It does nothing in a batch that
 // must not wait.
 func (c *Client) awaitRoom() {
-	if !c.hurried && !c.lost {
+	if !c.noWait && !c.lost {
 		c.conn.AwaitRoom(c.ctx)
 	}
 }

@@ -13,10 +13,13 @@ import (
 
 // Executor runs data commands; router.Router is one.
 type Executor interface {
-	// Do answers the calls of one client: each has Reply or Err set when it
-	// returns, but for reads at the end of a shard's calls that it left for later
+	// Go answers the calls of one client, and does not wait: each has Reply or Err set
+	// in the end, but for those at the end of a shard's calls that it left for later
 	// because the replies before them are large (cluster.Call.Answered). At least
-	// one call is answered. Calls to one shard keep their order.
+	// one call is answered. Calls to one shard keep their order. True: that is so when
+	// it returns; else done is called once, when it is. See router.Router.
+	Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool)
+	// Do is Go, and waits.
 	Do(ctx context.Context, calls []*cluster.Call)
 	// Block runs a blocking command: it waits for one of the keys to be filled, for
 	// no longer than the timeout (0: for ever) nor than ctx lasts. It calls waits, once
@@ -138,8 +141,6 @@ type Backend struct {
 	Executor
 	Source
 	Access
-	// Starter begins what the Executor runs; nil: nobody can.
-	Starter    Starter
 	Redirector Redirector
 	Greeter    Greeter
 	Memory     Memory

@@ -96,7 +96,7 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 // meanwhile, or the command may not run any more, and that has been answered.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	// A batch that Begin has begun was there before a pause that it does not know of.
-	if c.hurried || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
+	if c.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
 		return true
 	}
 	c.settle()

@@ -382,7 +382,7 @@ func StartNode(t testing.TB, shards int) *Node {
 		World: &World{Config: map[string]string{}, Messages: pubsub.New()}, Exec: newMachines(t, shards),
 		Stats: stats.New(), Registry: client.NewRegistry(), Panics: caught.New(slog.New(slog.NewTextHandler(io.Discard, nil))),
 	}
-	n.Starter = &Starter{Exec: n.Exec}
+	n.Starter = &Starter{Machines: n.Exec}
 	n.Configured.Store(&client.Settings{
 		SlowerThanUs: 10_000_000, SlowlogLen: 128, ACLLogLen: 128, DebugFor: "no",
 		BulkBytesMax: 512 << 20, QueryBytesMax: 1 << 30, ServerVersion: "0", RedisVersion: "7.0.15",
@@ -396,7 +396,7 @@ func StartNode(t testing.TB, shards int) *Node {
 	}
 	n.Server = server.New(server.Config{
 		Backend: &client.Backend{
-			Executor: n.Exec, Source: n, Access: n.Users, Starter: n.Starter, Redirector: n, Greeter: n, Memory: n, Channels: n,
+			Executor: n.Starter, Source: n, Access: n.Users, Redirector: n, Greeter: n, Memory: n, Channels: n,
 			Feeds: n, Handlers: client.NewTable(look.Handlers()...), Tracking: n.Exec.Tracking,
 		},
 		Stats: n.Stats, Registry: n.Registry, Panics: n.Panics, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),

@@ -2,114 +2,94 @@ package prototest
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	"lockstep/cluster"
 )
 
-// Starter begins calls in each way there is, by turns: not at all, at once, so that
-// they land well, ill, or late.
+// Starter answers what machines answer, in each way there is, by turns: at once, and then before it
+// returns, soon or late; all of it, or some.
 type Starter struct {
-	Exec  *Machines
+	*Machines
 	Turns atomic.Int64
 	// Ways counts them.
 	Ways [waysMax]atomic.Int64
-	// always, when set, is the one way.
+	// Always, when set, is the one way.
 	Always atomic.Int64
-	// Abandoned counts the flights that were given up.
-	Abandoned atomic.Int64
 }
 
 const (
 	WayNone = iota
-	WayDone
+	WayNow
 	WayInside
-	WayWell
-	WayIll
+	WaySoon
+	WayInPart
 	WayLate
 	waysMax
-	// WayNever does not land.
+	// WayNever is given up when ctx ends, or after a while.
 	WayNever
 	WayPanics
-	WayLandsInPanic
+	WayBreaksResume
 )
 
-// way is a flight of a starter.
-type way struct {
-	how   int
-	done  chan struct{}
-	calls []*cluster.Call
-}
-
-// Start implements client.Starter.
-func (s *Starter) Start(calls []*cluster.Call, f *cluster.Flight) cluster.Started {
+// Go implements client.Executor.
+func (s *Starter) Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool) {
 	turn := s.Turns.Add(1)
 	how := int(turn % waysMax)
-	if how == WayLate && turn%25 != 0 {
-		how = WayWell
+	if how == WayNone || how == WayLate && turn%25 != 0 {
+		how = WaySoon
 	}
 	if always := int(s.Always.Load()); always != 0 {
 		how = always
 	}
+	alone := turn%2 == 0
 	switch how {
 	case WayNever:
-		f.Way = &way{how: how, calls: calls}
-		return cluster.StartedFlight
+		ended, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		context.AfterFunc(ended, func() {
+			cancel()
+			fail(calls, cluster.ErrUnknown)
+			done(alone)
+		})
+		return false
 	case WayPanics:
 		panic("asked for")
-	case WayLandsInPanic:
-		f.Way = &way{how: how}
-		f.Landed(turn%2 == 0)
-		return cluster.StartedFlight
+	case WayBreaksResume:
+		fail(calls, brokenError{})
+		done(alone)
+		return false
 	}
 	s.Ways[how].Add(1)
+	run := func() { s.Do(context.Background(), calls); done(alone) }
 	switch how {
-	case WayNone:
-		return cluster.StartedNone
-	case WayDone:
-		s.Exec.Do(context.Background(), calls)
-		return cluster.StartedDone
-	}
-	w := &way{how: how, done: make(chan struct{})}
-	f.Way = w
-	run := func() {
-		s.Exec.Do(context.Background(), calls)
-		close(w.done)
-		if how != WayLate {
-			f.Landed(turn%2 == 0)
-		}
-	}
-	if how == WayInside {
+	case WayNow:
+		s.Do(context.Background(), calls)
+		return true
+	case WayInside:
 		run()
-	} else {
+	case WaySoon:
 		go run()
+	case WayInPart:
+		go func() {
+			s.Do(context.Background(), calls[:1+rand.IntN(len(calls))])
+			done(alone)
+		}()
+	case WayLate:
+		time.AfterFunc(100*time.Millisecond, run)
 	}
-	return cluster.StartedFlight
+	return false
 }
 
-// Abandon implements client.Starter.
-func (s *Starter) Abandon(f *cluster.Flight) {
-	f.Way = nil
-	s.Abandoned.Add(1)
+func fail(calls []*cluster.Call, err error) {
+	for _, c := range calls {
+		c.Err = err
+	}
 }
 
-// Land implements client.Starter.
-func (s *Starter) Land(f *cluster.Flight) bool {
-	w := f.Way.(*way)
-	if w.how == WayLandsInPanic {
-		panic("asked for")
-	}
-	return w.how != WayIll && w.how != WayNever
-}
+// brokenError panics when somebody looks what it is.
+type brokenError struct{}
 
-// Finish implements client.Starter.
-func (s *Starter) Finish(_ context.Context, f *cluster.Flight) {
-	w := f.Way.(*way)
-	if w.how != WayNever {
-		<-w.done
-		return
-	}
-	for _, c := range w.calls {
-		c.Err = cluster.ErrUnknown
-	}
-}
+func (brokenError) Error() string { panic("asked for") }
+func (brokenError) Is(error) bool { panic("asked for") }

@@ -19,8 +19,8 @@ type Pruned struct {
 	// Damaged are such places that lack a file, or have one too many: they count for
 	// nothing, and stay.
 	Damaged []string `json:"damaged,omitempty"`
-	// Closed are places that may not be looked into. No backup of whoever makes this
-	// one is among them; they count for nothing, too.
+	// Closed are folders that this user may not read. The backups of this user are not
+	// among them, so they do not count either.
 	Closed []string `json:"closed,omitempty"`
 }
 

@@ -127,7 +127,7 @@ func (o *Options) copyOnce(ctx context.Context) error {
 	f := &follower{Options: o}
 	f.link.Store(l)
 	defer func() { _ = f.link.Load().conn.Close() }()
-	// The source may take hours for its file: who is told to end does not wait for it.
+	// The source may take hours for its file. An import that is told to end does not wait.
 	defer context.AfterFunc(ctx, func() { _ = f.link.Load().conn.Close() })()
 	file, err := os.CreateTemp(o.Dir, "clusterctl-import-*.rdb")
 	if err != nil {
@@ -232,7 +232,7 @@ func (f *follower) reach(ctx context.Context) error {
 		if err == nil {
 			var id string
 			if id, err = l.goOn(f.id, f.received.Load()); err == nil {
-				f.id = id // Not before: who asks again asks for the same history.
+				f.id = id // Not before: a retry must ask for the same history.
 				f.link.Store(l)
 				return nil
 			}

@@ -31,7 +31,7 @@ type expiryIndex struct {
 	nextMs atomic.Int64
 	// size is the number of keys in the trees; readable without a lock.
 	size atomic.Int64
-	// waiting is the keyspace's: who waits for the first key to be due.
+	// waiting waits for the first key of the keyspace to be due.
 	waiting *dueWaiter
 }
 
@@ -50,8 +50,8 @@ func (d *dueWaiter) look(nextMs int64) {
 	}
 }
 
-// WakeBefore has wake called, once, as soon as a key is due before a time: who calls it sleeps until then. It replaces
-// what was asked for before. wake must not block; it is called by whoever changes the key.
+// WakeBefore calls wake, once, as soon as a key is due before a time: its caller sleeps until then. It replaces an
+// earlier request. wake must not block; the goroutine that changes the key calls it.
 func (k *Keyspace) WakeBefore(atMs int64, wake func()) {
 	k.waiting.until.Store(&dueSleep{atMs, wake})
 	// What has come since the caller looked.

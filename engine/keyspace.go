@@ -1,7 +1,7 @@
 // Package engine holds one shard's keyspace: databases of keys, divided into
 // lock slots.
 //
-// The keyspace takes no locks. Whoever calls it holds the lock slot of the key
+// The keyspace takes no locks. Its caller holds the lock slot of the key
 // (package sched): shared to read, exclusive to change. Nothing is shared
 // between lock slots but atomic counters, so commands on different slots run
 // at the same time.

@@ -134,8 +134,8 @@ func (m *mark) told(r Row) uint64 {
 	return m.slots[i].Work
 }
 
-// since is what was done beyond what was told. No leader tells of more than is done at the
-// turn of who is told.
+// since is the work that was done and not yet reported. No leader reports more than the
+// receiving replica has done when the report is its turn.
 func since(done, told uint64) uint64 { return done - min(done, told) }
 
 // add counts the work of txn no, which holds the access.

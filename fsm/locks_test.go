@@ -115,8 +115,8 @@ func (m *lockedMachine) hold(key string, mode sched.Mode) (letGo func()) {
 }
 
 // What stands in the log shares the keys that it only reads, and writes no key that
-// somebody reads; a transaction shares nothing, and waits for who writes what it
-// watches (D3, D4, D6 to D10, D12 to D14, B4, B6, B13, B16).
+// somebody reads; a transaction shares nothing, and waits for the writers of what
+// it watches (D3, D4, D6 to D10, D12 to D14, B4, B6, B13, B16).
 func TestWhatTheLogsTxnsShare(t *testing.T) {
 	exec := func(t Txn, watched ...string) Txn {
 		t.Kind = KindExec

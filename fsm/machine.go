@@ -6,7 +6,7 @@
 // Apply decodes an entry, asks the duplicate table about each txn, and takes
 // the tickets of those that are new, in log order, on one goroutine; package
 // sched then runs each as soon as its lock slots allow. So Apply never waits
-// for a slow command (but see run.watchesHold), and two txns that share a lock
+// for a slow command (except as run.watchesHold says), and two txns that share a lock
 // slot run in log order.
 //
 // Invariants:

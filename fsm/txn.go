@@ -207,9 +207,9 @@ type Txn struct {
 	// MemoryFull tells scripts that there was no memory left when they entered the
 	// log: they refuse what may need some, on every replica alike.
 	MemoryFull bool
-	// User holds the rules of who runs the txn (acl.User.Permissions), where its
-	// commands must know them where they run; nil: one who may do everything. It is
-	// the same on every replica whatever has become of the user meanwhile.
+	// User holds the rules of the user that runs the txn (acl.User.Permissions), if the
+	// commands need them while they run. nil is a user that may do everything. User is
+	// the same on every replica, even if the user has changed meanwhile.
 	User []byte
 	// Caller is the client that the txn's scripts run for, if somebody may have to be
 	// told what they do. Nothing that the txn does depends on it.

@@ -38,7 +38,7 @@ type Member struct {
 	Counts bool
 }
 
-// LogTime is what a leader tells of the log time of its shard.
+// LogTime is the log time of a shard as its leader reports it.
 type LogTime struct {
 	Shard uint32
 	Term  uint64

@@ -38,7 +38,7 @@ type hearing struct {
 	ended bool
 }
 
-// changed tells of keys. It is called while the txn runs.
+// changed notes keys that changed. It is called while the txn runs.
 func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
 	var own *fsm.TxnID
 	if by.Node == x.node {
@@ -55,7 +55,7 @@ func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
 	x.answerLocked()
 }
 
-// event tells of a keyspace event. It is called while the txn runs.
+// event notes a keyspace event. It is called while the txn runs.
 func (x *hearing) event(class command.EventClass, event string, db int, key []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,8 +101,8 @@ func (x *hearing) answerLocked() {
 	x.replyLocked(x.sent)
 }
 
-// headLocked begins an answer. What it tells of has begun to run, so its entry is
-// queued. What has run to the end has been told, unless more waits.
+// headLocked begins an answer. The txns that it reports have begun to run, so their
+// entries are queued. Txns that have ended have been reported, unless more waits.
 func (x *hearing) headLocked(room int) []byte {
 	told, leads := uint64(0), uint64(0)
 	if len(x.batches) == 0 {

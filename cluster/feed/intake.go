@@ -28,7 +28,7 @@ type Sink interface {
 	// Event is a keyspace event.
 	Event(shard int, class command.EventClass, event string, db int, key []byte)
 	// Quiet says whether the events that this node's own replica of a shard gives
-	// are to be dropped: a feed tells of them, or has told.
+	// are to be dropped, because a feed reports them or has reported them.
 	Quiet(shard int, quiet bool)
 }
 
@@ -139,7 +139,7 @@ func (in *Intake) Run(ctx context.Context) { in.Stepper.Run(ctx, in.review) }
 func (in *Intake) needsLocked(kind, shard int) (Want, bool) {
 	changes, events := in.cfg.Wants()
 	if kind == kindEvents {
-		// A replica that is cut off tells of events late, and of all of them.
+		// A replica that is cut off reports its events late, but reports all of them.
 		return Want{events}, events != 0 && !in.cfg.Own(shard)
 	}
 	// To hear of a change twice does no harm: a replica that is cut off goes on telling.

@@ -30,7 +30,7 @@ var usualPace = pace{
 // preferEvery is how often a feed that is not the leader's looks for the leader.
 const preferEvery = time.Second
 
-// place is a hearing at its source, which tells of every change behind begins.
+// place is a hearing at its source. It reports every change behind begins.
 type place struct {
 	addr    string
 	hearing uint64

@@ -176,8 +176,8 @@ func (s *scanner) keys() [][]byte {
 // hearer takes what stands in a batch.
 type hearer interface {
 	event(class command.EventClass, event string, db int, key []byte)
-	// changed tells of a txn, by its identity but for the node, which is the gateway's own;
-	// of other gateways' there is none.
+	// changed reports a txn and the keys that it changed. by is the txn's identity without
+	// the node, which is the gateway's own; it is empty for txns of other gateways.
 	changed(by fsm.TxnID, keys [][]byte)
 }
 

@@ -1,20 +1,20 @@
-// Package leaders knows who leads each shard, and brings all nodes to know the
-// same.
+// Package leaders keeps the leader of each shard, and spreads that knowledge until all
+// nodes agree.
 //
-// A replica hears from Raft who leads its group. What it heard is a Leadership:
-// a term and a node. A term has one leader at most, so of two the one with the
-// greater term is the newer, whoever tells it, and nodes that tell each other
-// all they know end up with the same (Table). They do so when something has
-// changed, and once a second (Exchange). The router goes by the table where its
-// node's own replicas do not tell, and adds what it learns when it asks others.
+// A replica learns from Raft which node leads its group. That is a Leadership: a term
+// and a node. A term has at most one leader, so of two Leaderships the one with the
+// greater term is newer, whichever node reports it. Nodes that exchange everything they
+// know therefore end up with the same Table. They exchange when something has changed,
+// and once a second (Exchange). The router uses the table for shards of which its node
+// has no replica that knows better, and adds what it learns from other nodes.
 //
 // While a shard has no leader the table names the last one.
 //
-// What nodes tell each other is judged where it can be: a leader is a node of the cluster,
-// and its own replica must have come to the term. A node that is said to have led in a term
-// which its replica has not reached has not; who finds that out forgets the news, does not
-// take it from others again, and can hear the truth (Disprove). Else a greatest term that
-// never was would have every node ask the wrong one for ever.
+// A node checks what others report as far as it can. A leader must be a node of the
+// cluster, and its own replica must have reached the term. If it has not, it did not lead
+// in that term. A node that finds that out forgets the report, does not accept it from
+// others again, and can then learn the truth (Disprove). Otherwise a false report with a
+// greatest term would lead every node to the wrong leader for ever.
 package leaders
 
 import (

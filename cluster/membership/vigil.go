@@ -108,7 +108,7 @@ func (v *Vigil) look(ctx context.Context) string {
 	} else {
 		v.deaf++
 	}
-	// Who is leaving is left out of the meta group's log before that says so.
+	// A leaving node is removed from the meta group before the log of that group says so.
 	if v.asked && v.deaf < deafLooks && self.State != meta.Leaving {
 		return ""
 	}

@@ -105,7 +105,7 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 		// Not to be put into a log that would stop every node like this one.
 		return nil, ErrInvalid.With(fmt.Sprintf("the leader does not understand the command: %v", err))
 	}
-	// Who has just begun to lead may see a view of the past.
+	// A new leader may still see an old view.
 	if err := c.CheckVersion(ctx, command); err != nil {
 		return nil, err
 	}

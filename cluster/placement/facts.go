@@ -9,9 +9,10 @@ import (
 
 // Facts are what is known of a cluster beside its view.
 type Facts struct {
-	// Nodes tells of nodes by id; one that is not in it is not alive.
+	// Nodes has the facts about each node by its id. A node that is missing is not alive.
 	Nodes map[meta.NodeID]NodeFacts
-	// Shards tells of the shards, by number; short or empty where nothing is known.
+	// Shards has the facts about each shard by its number. It is short or empty if nothing
+	// is known.
 	Shards []ShardFacts
 }
 

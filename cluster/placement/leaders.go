@@ -35,7 +35,7 @@ func (l *leaderPlan) mayLead(id meta.NodeID) bool {
 	return l.isGood(id) && f.Alive && f.Steady && f.ClockOff == 0
 }
 
-// heirs are the replicas of a shard that could lead it in place of who does.
+// heirs are the replicas of a shard that could lead it instead of its leader.
 func (l *leaderPlan) heirs(i int) []meta.NodeID {
 	f := l.facts.shard(i)
 	if l.taken[i] || f.Leader == "" || !f.Steady {

@@ -41,15 +41,15 @@ const (
 // Meta is what this package needs of the meta group's client.
 type Meta interface {
 	View() *meta.View
-	// Do has a command carried out, by whoever leads the meta group.
+	// Do lets the leader of the meta group carry out a command.
 	Do(ctx context.Context, c meta.Command) (meta.Result, error)
 }
 
 // Settings are what an operator can set; they may change at any time.
 type Settings struct {
 	Limits
-	// RepairAfter is for how long a node must have been dead before its replicas
-	// are had elsewhere; 0: for ever.
+	// RepairAfter is how long a node must have been dead before other nodes get its
+	// replicas; 0 is for ever.
 	RepairAfter time.Duration
 }
 

@@ -142,7 +142,7 @@ func hostOf(conn net.Conn) string {
 	return addr
 }
 
-// inWords says what went wrong to who reads the log.
+// inWords is the error with words for the reader of the log.
 func inWords(err error) error {
 	var header tls.RecordHeaderError
 	switch {

@@ -125,7 +125,7 @@ func poolOf(m *material) *x509.CertPool {
 	return m.pool
 }
 
-// isNode judges the certificate of who has dialled the peer port.
+// isNode checks the certificate of a peer that has dialled the peer port.
 func isNode(s tls.ConnectionState, authorities *x509.CertPool, name string) error {
 	if len(s.PeerCertificates) == 0 {
 		return errors.New("no certificate")
@@ -167,7 +167,7 @@ func (k *Keeper) Dialling(host string) *tls.Config {
 // not bear the nodes' name.
 func (k *Keeper) DiallingOut(host string) *tls.Config { return k.now.Load().dialling(host) }
 
-// dialling is for a connection to who bears a name.
+// dialling is the configuration for a connection to a peer whose certificate has name.
 func (g *generation) dialling(name string) *tls.Config {
 	c := g.dial.Clone()
 	c.ServerName = name
@@ -201,9 +201,10 @@ func (k *Keeper) Reload() error {
 	return nil
 }
 
-// betterThan says why what is in force must not give way to files that are whole: others
-// would refuse a certificate out of its time, and nodes one without their name. Who is
-// refused by all hurts more by that than by a certificate that is still good.
+// betterThan returns the reason why g, which is in force, must not give way to next,
+// although the files of next are whole. Peers would refuse a certificate outside its
+// time, or without the name of the nodes. A node that all others refuse does more harm
+// than an old certificate that is still good.
 func (g *generation) betterThan(next *generation, now time.Time) error {
 	if g.material.digest == next.material.digest {
 		return nil
@@ -262,7 +263,7 @@ type Report struct {
 	Reloads int64
 }
 
-// Report tells of what is in force.
+// Report describes what is in force.
 func (k *Keeper) Report() Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()

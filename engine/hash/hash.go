@@ -15,7 +15,7 @@
 // the Limits, and stays so.
 //
 // Nothing here knows what time it is. A field whose expiry has come is still
-// there until Purge takes it out; whoever reads says what the time is.
+// there until Purge takes it out; a reader passes the time as an argument.
 //
 // Fields and values that are returned point into the hash and are valid until
 // it changes.

@@ -20,7 +20,7 @@ func (h Holder) Name() string {
 
 func (t *Ticket) holder() Holder { return Holder{Label: t.Label, Detail: t.Detail, beganNs: t.beganNs} }
 
-// WaitError is the error of who gave up waiting for its locks, or for a permit.
+// WaitError is the error of a caller that gave up waiting for its locks or a permit.
 type WaitError struct {
 	// Cause is that of the context.
 	Cause error

@@ -16,8 +16,8 @@ type Conn struct {
 	loop          *Loop
 	local, remote net.Addr
 
-	// use is held, shared, by who uses the descriptor or sets a deadline; Close and
-	// LeaveForGood take it whole.
+	// use is held, shared, while the descriptor is used or a deadline is set. Close and
+	// LeaveForGood take it exclusively.
 	use sync.RWMutex
 	fd  int
 	// file is set once the connection has left its loop for good: Go's runtime waits
@@ -33,9 +33,9 @@ type Conn struct {
 	writing           atomic.Int32
 	readEnd, writeEnd deadline
 
-	// What follows, down to number, belongs to who holds the loop's turn; but guest is
-	// set, under loop.mu, by who enters. inside: the guest is called. broken: the other
-	// side sends nothing more, or has sent urgent bytes.
+	// The holder of the loop's turn owns the fields down to number; but Enter sets guest,
+	// under loop.mu. inside: the guest is called. broken: the other side sends nothing
+	// more, or has sent urgent bytes.
 	guest  Guest
 	inside bool
 	broken bool
@@ -65,7 +65,7 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // Enter puts the connection into the loop: from now on guest is called, and nobody
-// else may read. It is called by who served the connection outside.
+// else may read. The goroutine that served the connection outside calls it.
 func (c *Conn) Enter(guest Guest) { c.loop.wish(c, wishEnter, guest) }
 
 // Clock has the guest's Tick called, or not any more. It is called from the guest's
@@ -103,10 +103,9 @@ func (c *Conn) Leave() {
 	c.Clock(false)
 }
 
-// LeaveForGood takes the connection off its loop for good: who reads it waits for it
-// himself from now on, as for any net.Conn, and need not be woken by the loop. It is
-// called by who serves the connection outside the loop, who must not call Enter any
-// more.
+// LeaveForGood takes the connection off its loop for good. From now on a reader waits
+// for it as for any net.Conn, and the loop need not wake the reader. The goroutine that
+// serves the connection outside the loop calls it, and must not call Enter any more.
 func (c *Conn) LeaveForGood() {
 	c.use.Lock()
 	defer c.use.Unlock()
@@ -117,7 +116,7 @@ func (c *Conn) LeaveForGood() {
 	_ = f.SetReadDeadline(c.readEnd.time())
 	_ = f.SetWriteDeadline(c.writeEnd.time())
 	c.file.Store(f)
-	// Who waits goes on waiting with the file.
+	// A goroutine that waits goes on waiting with the file.
 	put(c.input)
 	for range c.writing.Load() {
 		put(c.room)

@@ -29,8 +29,8 @@ type Loop struct {
 	epoll, waker int
 	events       []unix.EpollEvent
 
-	// turn is held by who calls guests: the loop's goroutine while it does not sleep,
-	// or who borrows the loop while it does. It comes before mu.
+	// turn is held while guests are called: by the loop's goroutine while it does not
+	// sleep, or by a goroutine that borrows the loop while it does. It comes before mu.
 	turn sync.Mutex
 	mu   sync.Mutex
 	// conns are the connections by their places, free the places that are not taken.
@@ -48,7 +48,7 @@ type Loop struct {
 	waking sync.WaitGroup
 	done   chan struct{}
 
-	// What follows belongs to who holds turn. ticking are the connections whose guests
+	// The holder of turn owns the following fields. ticking are the connections whose guests
 	// want to be called by the clock, and ticked is when they were called last.
 	ticking map[*Conn]struct{}
 	ticked  time.Time
@@ -154,7 +154,7 @@ func (l *Loop) wish(c *Conn, w wish, guest Guest) {
 	}
 }
 
-// wake wakes the loop, for who has added itself to l.waking.
+// wake wakes the loop, for a connection that has been added to l.waking.
 func (l *Loop) wake() {
 	one := [8]byte{1}
 	_, _ = unix.Write(l.waker, one[:])

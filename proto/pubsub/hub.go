@@ -1,14 +1,14 @@
-// Package pubsub knows which clients of this node listen on which channels and
-// hands messages to them.
+// Package pubsub knows which clients of this node subscribe to which channels, and
+// delivers messages to them.
 //
-// A message reaches the clients of the node it was published on, and of every
-// other node, which node sees to (package node): hubs do not know each other.
-// Messages of one publisher to one channel arrive in the order they were
-// published. As in Redis, who does not listen at that moment misses a message,
-// and nothing is kept.
+// A message reaches the clients of the node on which it was published, and those of
+// every other node. Package node sees to the latter: hubs do not know each other.
+// Messages of one publisher to one channel arrive in the order in which they were
+// published. As in Redis, nothing is kept: a client that is not subscribed at that
+// moment misses the message.
 //
-// A hub never waits for a subscriber: what one does not read gathers in its
-// connection's output, up to the limit at which the connection is closed.
+// A hub never waits for a subscriber. Messages that a client does not read gather in
+// its connection's output, up to the limit at which the connection is closed.
 package pubsub
 
 import (

@@ -1,13 +1,13 @@
-// Package resp is the wire: it takes apart what clients send into whole,
-// checked commands, holds what they do not read, and maps the errors of the
-// floors below to RESP text.
+// Package resp is the wire protocol: it splits what clients send into whole, checked
+// commands, holds replies that clients do not read yet, and turns the errors of the
+// packages below into RESP text.
 //
-// Guard stands between the socket and redcon's parser. redcon v1.6.2 by itself
-// can be made to spin, to panic and to recurse without end by one client that
-// is not even logged in; behind the guard it sees only whole commands whose
-// every count and length was checked. The guard also does what redcon does
-// not: Redis's limits and error texts, Redis's quoting of inline commands,
-// deadlines for clients that stall, and bounds for those that do not read.
+// Guard stands between the socket and redcon's parser. One client that is not even
+// logged in can make redcon v1.6.2 spin, panic or recurse without end. Behind the guard
+// redcon sees only whole commands whose every count and length was checked. The guard
+// also does what redcon does not: Redis's limits and error texts, Redis's quoting of
+// inline commands, deadlines for clients that stall, and bounds for clients that do not
+// read.
 //
 // Invariants:
 //   - Memory grows with what has arrived, never with what is announced.
@@ -249,7 +249,7 @@ func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 	return err
 }
 
-// Who comes to the wrong port.
+// Errors of clients that came to the wrong port.
 var (
 	// ErrSpeaksTLS: a client speaks TLS where plain commands are expected.
 	ErrSpeaksTLS = errors.New("the client speaks TLS, and this port does not")

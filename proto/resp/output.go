@@ -99,9 +99,9 @@ const heldBytesMax = 16 << 10
 // heldPool has the memory for what is held, for that is soon released.
 var heldPool = sync.Pool{New: func() any { b := make([]byte, 0, heldBytesMax); return &b }}
 
-// Hold makes what is written from now on wait for Release, which must follow soon, as
-// long as it is little: who serves many clients in turn writes to them one after the
-// other, and wakes whoever reads all that once.
+// Hold makes the bytes that are written from now on wait for Release, as long as they
+// are few. Release must follow soon. An event loop that serves many clients in turn
+// writes to one after the other, and wakes their common reader once.
 func (g *Guard) Hold() {
 	g.out.mu.Lock()
 	g.out.holding = g.out.seal == nil
@@ -149,7 +149,7 @@ func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	return kick, nil
 }
 
-// kickPiecesMax is how many pieces a kick writes, for whoever has more to send waits.
+// kickPiecesMax is how many pieces a kick writes. A client with more to receive waits.
 const kickPiecesMax = 2
 
 // Kick sends what WriteLater has left: a little at once, if the socket takes it, and the
@@ -360,8 +360,8 @@ func (o *output) holdLocked(queued, leaving int64) {
 	o.tellRoomLocked()
 }
 
-// know notes whether who asks next has logged in. What waits already was asked for
-// by who had.
+// know notes whether the next request is that of a client that has logged in. Replies
+// that wait already were asked for by one that had.
 func (o *output) know(authed bool) {
 	switch known := o.most.Load() == 0; {
 	case known == authed:
@@ -400,7 +400,7 @@ func (g *Guard) CutOff(waiting int64) {
 	}
 }
 
-// cutLocked ends the connection of a client that does not read, and tells of it.
+// cutLocked ends the connection of a client that does not read, and reports it.
 func (o *output) cutLocked(why error, waiting int64) {
 	if errors.Is(why, ErrOutputBuffer) {
 		o.traffic.OutputClosed.Add(1)

@@ -2,60 +2,62 @@
 // of their own, and tells them when a key changes (CLIENT TRACKING; redis.io,
 // "Client-side caching in Redis").
 //
-// A node runs the whole log of the shards that it has replicas of, so it learns of
-// every change there by itself, whoever made it: the state machine hands the table
-// the names of the keys that a txn changed, at the end of the txn, while it holds
-// their lock slots. Of other shards it hears from a replica elsewhere (package
-// cluster/feed). Names count without their database, as in Redis.
+// A node runs the whole log of the shards of which it has replicas, so it sees every
+// change there, whichever client made it: at the end of a txn, while it holds its lock
+// slots, the state machine gives the table the names of the keys that the txn changed.
+// Changes in other shards come from a replica elsewhere (package cluster/feed). Names
+// count without their database, as in Redis.
 //
 // # Why nothing stale is kept for ever
 //
-// A client may read through another node. The value it gets is then newer or
-// older than what its own node has run, so "registered when it was read" means
-// nothing here. Instead:
+// A client may read through another node. The value it gets may be newer or older than
+// what its own node has run, so it is not enough to register a key when it is read.
+// Instead:
 //
 //  1. The client's pushes are held from before a key is registered until the reply
 //     of the read has been written (package client).
 //  2. The key is registered before the read is sent.
-//  3. The read carries the index up to which this node had begun to run the log, or
-//     to hear of it, when it was sent, after 2; the leader answers from no earlier
-//     state.
+//  3. The read carries an index: how far this node had begun to run the log, or had
+//     received its changes, when the read was sent, after 2. The leader answers from no
+//     earlier state.
 //
-// Let the reply show the state after log position p, and q be the first change
-// of the key behind p. Where this node runs q, or hears of it, after 2, it finds the registration, or
-// another change has used it up before, after 2. In both cases an invalidation
-// goes out after 2, and by 1 it stands behind the reply: what the client has
-// cached is dropped. Where this node began to run q before 2, by 3 the read was
-// answered from a state that has q in it, against the choice of p. Such a state
-// is demanded, not given: a leader commits an entry, tells its followers, and one
-// of those may run it before the leader does. A read that joins the log stands
-// there behind everything this node has run. A read from this node's own replica
-// takes its ticket after 2, behind the tickets of all that runs.
+// Let the reply show the state after log position p, and let q be the first change of the
+// key behind p. There are two cases.
 //
-// A snapshot that replaces the state is a change of every key; it is told of
-// when its index is the node's, which 3 then sends. So is a gap in what is heard
-// of a shard, when the index at which it ends is known. Registrations are used up by
-// the first change, so a key that nobody reads again costs nothing more.
+// If this node runs q, or receives it, after 2, then q finds the registration, or another
+// change has used up the registration since 2. In both cases an invalidation goes out
+// after 2, and by 1 it stands behind the reply: the client drops what it has cached.
 //
-// With REDIRECT the messages leave by another connection, and nobody can order
-// the two. They are sent no earlier than the reply; the client must do what it must
-// do with Redis, which is to forget a reply whose key was invalidated while it
-// was asked for.
+// If this node began to run q before 2, then by 3 the read was answered from a state that
+// has q in it, against the choice of p. The read must demand such a state: a leader
+// commits an entry and tells its followers, and a follower may run the entry before the
+// leader does. A read that joins the log stands there behind everything that this node
+// has run. A read from this node's own replica takes its ticket after 2, behind the
+// tickets of all that runs.
 //
-// A client with NOLOOP is spared what it changed itself, and keeps its
-// registrations then: one may belong to a read that stands behind the change in a
-// pipeline or a transaction, or that came before the change had run here.
+// A snapshot that replaces the state is a change of every key. The table reports it when
+// the node has the index of the snapshot, which 3 then sends. The same holds for a gap in
+// the changes of a shard, once the index at which it ends is known. The first change uses
+// up a registration, so a key that nobody reads again costs nothing more.
 //
-// A node that is cut off tells nothing until it is back, and then everything. A
-// node that ends takes its connections with it, and caches end with those.
+// With REDIRECT the messages leave by another connection, and nobody can order the two.
+// They are sent no earlier than the reply. The client must do what it must do with Redis:
+// forget a reply whose key was invalidated while the request was under way.
+//
+// A client with NOLOOP gets no message about its own changes, and keeps its registrations
+// then: one may belong to a read that stands behind the change in a pipeline or a
+// transaction, or that came before the change had run here.
+//
+// A node that is cut off reports nothing until it is back, and then everything. A node
+// that ends takes its connections with it, and caches end with those.
 //
 // # Bounds
 //
-// The table holds tracking-table-max-keys keys, of 256 MB together; beyond that a key goes, with an
-// invalidation to whoever had it. The clients of one key are the open ones that
-// track: the others are swept out when their number has doubled. The memory of
-// who changed what, which NOLOOP needs, is a ring; what has left it is told to
-// everybody.
+// The table holds tracking-table-max-keys keys, of 256 MB together. Beyond that it drops
+// a key and invalidates it for the clients that had it. The clients of one key are the
+// open ones that track: the others are swept out when their number has doubled. NOLOOP
+// needs to know which client made which change; that memory is a ring, and a change that
+// has left the ring is reported to all.
 package tracking
 
 import (
@@ -92,8 +94,8 @@ func (o *Options) heard() []string {
 	return o.Prefixes
 }
 
-// Listener is a client. Invalidate is called by whoever changes keys, must not
-// block, and must not call the table.
+// Listener is a client. The goroutine that changes keys calls Invalidate, which must not
+// block and must not call the table.
 type Listener interface {
 	Invalidate(m *Message)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // pieceHeld is how long the storage holds back a piece at most: less than a node waits
-// for who reads on.
+// for a client that reads on.
 const pieceHeld = 15 * time.Second
 
 // A shard whose leader is drained while its backup is read, so that its replica goes to

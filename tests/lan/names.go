@@ -46,7 +46,7 @@ const (
 	dnsHeader   = 12
 	dnsTypeA    = 1
 	dnsNoSuch   = 3    // the code of an answer: there is no such name
-	dnsAnswered = 0x84 // an answer, of who must know
+	dnsAnswered = 0x84 // an authoritative answer
 	dnsPointer  = 0xc00c
 )
 

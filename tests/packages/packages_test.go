@@ -196,7 +196,7 @@ func TestTheUnitIsGood(t *testing.T) {
 	}
 }
 
-// TestTheDocumentsCallTheUnitByItsName: who is told to restart it finds it.
+// TestTheDocumentsCallTheUnitByItsName: a reader who is to restart it finds it.
 func TestTheDocumentsCallTheUnitByItsName(t *testing.T) {
 	called := regexp.MustCompile(`systemctl (?:[a-z]+ )(?:--now )?([a-z-]+)`)
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -238,7 +238,7 @@ func imageVariables(t *testing.T) []string {
 }
 
 // TestTheComposeFileIsTaken: a node of each service, in the image's environment and its
-// own, finds its configuration good; all are told the same, but for who they are.
+// own, finds its configuration good; all are told the same, except their names.
 func TestTheComposeFileIsTaken(t *testing.T) {
 	proc.NeedProcesses(t)
 	var file struct {

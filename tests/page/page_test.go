@@ -126,7 +126,7 @@ func (w *world) testState(t *testing.T) {
 	}
 	for i := range w.pages {
 		var s *page.State
-		proc.Wait(t, patience, "the page tells of three nodes that are well", func() bool {
+		proc.Wait(t, patience, "the page shows three nodes that are well", func() bool {
 			s = w.state(t, i)
 			keys := int64(0)
 			for _, g := range s.Groups {

@@ -271,7 +271,7 @@ func TestWhereItIsToldToJoinTheWrongPort(t *testing.T) {
 	n := proc.NewUnstarted(t, "both", "--join", a.Addr()+","+a.PeerAddr())
 	n.Start()
 	logged(t, n, "taken in")
-	// Nor where nodes found a cluster: who is there is not sure before all are.
+	// Nor while nodes found a cluster: its nodes are not known before all are there.
 	m := proc.NewUnstarted(t, "expecting", "--join", a.Addr(), "--bootstrap-expect", "2")
 	m.Start()
 	logged(t, m, "of the addresses to join these are no peer ports")

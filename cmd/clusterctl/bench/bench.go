@@ -1,6 +1,6 @@
-// Package bench measures a cluster from outside: many connections that read and
-// write without a rest, each through one node, and what every call took. What
-// goes wrong meanwhile is counted by kind, never left out.
+// Package bench measures a cluster from outside: many connections read and write
+// without a pause, each through one node, and bench records how long every call took.
+// It counts errors by kind, and leaves none out.
 package bench
 
 import (

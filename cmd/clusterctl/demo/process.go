@@ -1,7 +1,6 @@
-// Package demo runs a cluster of real lockstepd processes on this machine, for
-// a person to look at and to break: kill -9 a node, start it again, move the
-// leader, switch a write load on. A checker reads back what was acknowledged
-// and counts what is missing.
+// Package demo runs a cluster of real lockstepd processes on this machine, for a person
+// to watch and to break: kill -9 a node, start it again, move the leader, switch a write
+// load on. A checker reads back the acknowledged writes and counts those that are missing.
 package demo
 
 import (

@@ -1,6 +1,6 @@
-// Package doctor judges a cluster by what its nodes tell of themselves and of
-// their machines: what is wrong, what is at risk, and what to do about it. It
-// asks nobody; all that it looks at is given to it.
+// Package doctor judges a cluster by what its nodes report about themselves and their
+// machines: what is wrong, what is at risk, and what to do about it. It is pure: it asks
+// no node; the caller passes the reports.
 package doctor
 
 import (

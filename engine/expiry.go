@@ -13,7 +13,7 @@ import (
 // Perishable is an object parts of which have an expiry of their own: a hash.
 type Perishable interface {
 	Object
-	// Timed tells whether a part has, or had, an expiry; else the others are 0.
+	// Timed reports whether a part has, or had, an expiry; else the others are 0.
 	Timed() bool
 	// FirstExpiryMs is when the first part is gone, 0: none expires.
 	FirstExpiryMs() int64
@@ -165,7 +165,7 @@ func (e *Entry) perishable() Perishable {
 	return p
 }
 
-// ExpiredAt tells whether the key is gone at nowMs: its own expiry has come, or
+// ExpiredAt reports whether the key is gone at nowMs: its own expiry has come, or
 // that of all its parts.
 func (e *Entry) ExpiredAt(nowMs int64) bool {
 	if e.ExpireAtMs != 0 && e.ExpireAtMs <= nowMs {

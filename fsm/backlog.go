@@ -128,7 +128,7 @@ func (b *backlog) ahead(m *mark, a *sched.Access) (most uint64) {
 	return most
 }
 
-// told is what was told of a lock slot.
+// told is what a leader has reported about a lock slot.
 func (m *mark) told(r Row) uint64 {
 	i, _ := slices.BinarySearchFunc(m.slots, r, func(t Told, r Row) int { return cmp.Compare(t.Row, r) })
 	return m.slots[i].Work

@@ -481,7 +481,7 @@ func loadReader(ctx context.Context, t *testing.T, m *Machine, seed uint64, read
 	}
 }
 
-// halves tells whether the two values of a reply are the same.
+// halves reports whether the two values of a reply are the same.
 func halves(reply string) bool {
 	body := strings.TrimPrefix(reply, "*2\r\n")
 	return len(body) < len(reply) && len(body)%2 == 0 && body[:len(body)/2] == body[len(body)/2:]

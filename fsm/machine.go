@@ -32,7 +32,7 @@ import (
 	"lockstep/engine/sched"
 )
 
-// Outcome tells what a delivered reply means.
+// Outcome says what a delivered reply means.
 type Outcome uint8
 
 const (
@@ -80,7 +80,7 @@ func (NoSink) Receiver(EntryID) Receiver { return nil }
 // Tracker hears which keys txns change, on every replica, while the txn holds
 // the keys' slots. It must not block, nor keep names, nor reach the machine.
 type Tracker interface {
-	// Tracking tells whether Changed is to be called at all. It is asked when a
+	// Tracking reports whether Changed is to be called at all. It is asked when a
 	// txn begins to run: the entry is then counted in Queued.
 	Tracking() bool
 	// Changed is called once at the end of a txn that changed something; nil among

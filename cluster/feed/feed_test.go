@@ -115,7 +115,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	}
 }
 
-// asksAgain tells whether a poll does not know of the batch that was sent last.
+// asksAgain reports whether a poll does not know of the batch that was sent last.
 func (x *hearing) asksAgain(poll []byte) bool {
 	s := scanner{b: poll[1:]}
 	_, received := s.number(), s.number()

@@ -36,7 +36,7 @@ type Exchange struct {
 	// Heard is what this node's replica of a shard knows now; the zero value:
 	// nothing.
 	Heard func(shard int) Leadership
-	// May tells whether news from another node may be true: it names a node that this one
+	// May reports whether news from another node may be true: it names a node that this one
 	// knows, and says nothing of this one that is not so. What is left out now is told again
 	// when it is true. Nil: all may.
 	May func(shard int, l Leadership) bool

@@ -42,7 +42,7 @@ type Table struct {
 	changes uint64
 	// disproved are, by shard, the newest pieces of news that have turned out false.
 	disproved [][]Leadership
-	// noted, unless nil, is told of all news, in order.
+	// noted, unless nil, is called with all news, in order.
 	noted func(shard int, l Leadership)
 }
 
@@ -55,7 +55,7 @@ func NewTable(shards int) *Table {
 	return t
 }
 
-// OnNews has f told of all news, in order. It is set before the table is used, does
+// OnNews sets a function that is called with all news, in order. It is set before the table is used, does
 // not wait, and does not use the table.
 func (t *Table) OnNews(f func(shard int, l Leadership)) { t.noted = f }
 

@@ -27,7 +27,7 @@ type Progress struct {
 
 // Group is what this package needs of a Raft group's replica on this node.
 type Group interface {
-	// Leads tells whether this node leads the group.
+	// Leads reports whether this node leads the group.
 	Leads() bool
 	// Term is the newest term that this node knows of.
 	Term() uint64

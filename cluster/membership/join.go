@@ -95,7 +95,7 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 	}
 }
 
-// allAstray tells whether at each of the addresses something else answered last than
+// allAstray reports whether at each of the addresses something else answered last than
 // a peer port.
 func allAstray(astray map[string]bool, addrs []string) bool {
 	return !slices.ContainsFunc(addrs, func(addr string) bool { return !astray[addr] })

@@ -30,7 +30,7 @@ type Config struct {
 	// ClockOff is how far a node's clock is ahead of the others', where that is more than it may be, else 0; nil: all
 	// clocks are right.
 	ClockOff func(id meta.NodeID) time.Duration
-	// HearsLeader tells whether this node leads the meta group or knows who does.
+	// HearsLeader reports whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
 	// Also are addresses of other nodes beside those that PeerAddrs finds, such
 	// as those that the node was told to join.

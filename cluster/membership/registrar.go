@@ -83,7 +83,7 @@ func order(ctx context.Context, c *courier.Courier, group uint32, verb string, r
 	return id, nil
 }
 
-// Gone tells whether a node has left in full.
+// Gone reports whether a node has left in full.
 func Gone(v *meta.View, id meta.NodeID) bool {
 	n, known := v.Node(id)
 	return v.Created() && (!known || n.State == meta.Removed)

@@ -19,7 +19,7 @@ type VigilConfig struct {
 	// ClusterID is the cluster that this node belongs to.
 	ClusterID string
 	View      func() *meta.View
-	// HearsLeader tells whether this node leads the meta group or knows who does.
+	// HearsLeader reports whether this node leads the meta group or knows who does.
 	HearsLeader func() bool
 	Caller      Caller
 	// Peers are the other nodes' addresses; see PeerAddrs.

@@ -29,7 +29,7 @@ func (p *planner) lead() {
 	}
 }
 
-// mayLead tells whether a node may be given shards to lead.
+// mayLead reports whether a node may be given shards to lead.
 func (l *leaderPlan) mayLead(id meta.NodeID) bool {
 	f := l.facts.node(id)
 	return l.isGood(id) && f.Alive && f.Steady && f.ClockOff == 0

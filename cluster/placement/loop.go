@@ -58,7 +58,7 @@ type Config struct {
 	Self    meta.NodeID
 	Meta    Meta
 	Courier *courier.Courier
-	// Leads tells whether this node leads the meta group.
+	// Leads reports whether this node leads the meta group.
 	Leads func() bool
 	// Acked is when the newest request to a node was sent that it has acknowledged,
 	// as this node knows it as the meta group's leader; zero: never.
@@ -199,7 +199,7 @@ func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
 	return f
 }
 
-// nodes tells who is alive, and for how long.
+// nodes reports which nodes are alive, and for how long.
 func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -113,7 +113,7 @@ func (h *Hall) crowder() *Guest {
 	return found
 }
 
-// Leave tells whether the connection had to go before, and was closed.
+// Leave reports whether the connection had to go before, and was closed.
 func (g *Guest) Leave() (pushed bool) {
 	g.hall.mu.Lock()
 	defer g.hall.mu.Unlock()
@@ -156,7 +156,7 @@ func inWords(err error) error {
 	return fmt.Errorf("the TLS handshake failed: %w", err)
 }
 
-// SpeaksTLS tells whether what a connection says first is a TLS handshake.
+// SpeaksTLS reports whether what a connection says first is a TLS handshake.
 func SpeaksTLS(first []byte) bool {
 	const handshake, major, minorMax = 22, 3, 4
 	return len(first) >= 3 && first[0] == handshake && first[1] == major && first[2] <= minorMax

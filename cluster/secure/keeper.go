@@ -53,7 +53,7 @@ type generation struct {
 	dial                 *tls.Config
 }
 
-// Check tells whether a node could go on with these options.
+// Check reports whether a node could go on with these options.
 func Check(o Options) error {
 	_, err := generate(o)
 	return err
@@ -227,7 +227,7 @@ func (g *generation) betterThan(next *generation, now time.Time) error {
 	return nil
 }
 
-// good tells whether a certificate is in its time.
+// good reports whether a certificate is in its time.
 func good(c *x509.Certificate, now time.Time) bool {
 	return !now.Before(c.NotBefore) && !now.After(c.NotAfter)
 }
@@ -254,7 +254,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Report is what may be told of a node's certificates.
+// Report is what may be shown of a node's certificates.
 type Report struct {
 	Certificates []Certificate
 	// Problem is why the files as they are now are not in force; empty: they are.

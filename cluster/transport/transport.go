@@ -422,7 +422,7 @@ func (t *Transport) meet(conn *net.Conn) (preface, Peer, error) {
 	return p, Peer{}, err
 }
 
-// check tells whether a connection may come in.
+// check reports whether a connection may come in.
 func (t *Transport) check(p *preface) error {
 	own := t.cfg.ClusterID()
 	switch {

@@ -15,7 +15,7 @@ func reference(root *cobra.Command) string {
 	fmt.Fprintf(&b, "# clusterctl\n\nGenerated from the program's help by `make docs`. [operations.md](operations.md) says when to use which verb.\n\n")
 	fmt.Fprintf(&b, "%s\n\n", fenced(root.Long))
 	fmt.Fprintf(&b, "Every verb has these flags:\n\n%s\n", flagTable(root.PersistentFlags()))
-	fmt.Fprintf(&b, "`clusterctl completion bash` (or `zsh`, `fish`, `powershell`) prints a script that completes verbs, flags and node names.\n")
+	fmt.Fprintf(&b, "`clusterctl completion bash` (or `zsh`, `fish`, `powershell`) prints a script that completes verbs,\nflags and node names.\n")
 	for _, g := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n", strings.TrimSuffix(g.Title, ":"))
 		for _, verb := range root.Commands() {

@@ -45,7 +45,7 @@ func Is(text []byte) bool {
 		(text[4] == sparse || text[4] == dense && len(text) == DenseBytes)
 }
 
-// Dense tells whether a HyperLogLog is dense.
+// Dense reports whether a HyperLogLog is dense.
 func Dense(text []byte) bool { return text[4] == dense }
 
 // Outdate marks the estimate in the header as out of date. It changes text.

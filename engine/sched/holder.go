@@ -1,6 +1,6 @@
 package sched
 
-// Holder is work that holds locks, as others are told of it.
+// Holder describes work that holds locks.
 type Holder struct {
 	// Label is the command, Detail the program that it runs; "" where that was not told.
 	Label, Detail string

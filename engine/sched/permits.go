@@ -26,7 +26,7 @@ func (p *permits) init(limit int) {
 // LongPermits is how many commands that take long may run at once.
 func (s *Scheduler) LongPermits() int { return s.permits.limit - s.permits.limit/reserveShare }
 
-// any tells whether who comes now gets a permit at once.
+// any reports whether who comes now gets a permit at once.
 func (p *permits) any() bool { return p.free > 0 && p.queue.head == nil }
 
 // grab gives the ticket a permit if nobody waits for that one.

@@ -323,7 +323,7 @@ func (s *Scheduler) Lock(ctx context.Context, t *Ticket, a *Access) error {
 	return s.LockWithin(ctx, nil, t, a)
 }
 
-// Patient bounds how long somebody waits: it is asked when waiting begins.
+// Patient limits a wait. It is asked when the wait begins.
 type Patient func(context.Context) (context.Context, context.CancelFunc)
 
 // LockWithin is Lock with a limit to the wait; a nil patient waits as long as ctx lasts.

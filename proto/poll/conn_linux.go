@@ -123,7 +123,7 @@ func (c *Conn) LeaveForGood() {
 	}
 }
 
-// LeftForGood tells whether the connection has left its loop for good.
+// LeftForGood reports whether the connection has left its loop for good.
 func (c *Conn) LeftForGood() bool { return c.file.Load() != nil }
 
 // Call has the guest's Called called, from anywhere, even where the connection has left the loop
@@ -277,7 +277,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// CloseWrite tells the other side that nothing more is sent.
+// CloseWrite tells the other side that nothing more will be sent.
 func (c *Conn) CloseWrite() error {
 	_, err := c.do(func(fd int) (int, error) { return 0, syscall.Shutdown(fd, syscall.SHUT_WR) })
 	return err

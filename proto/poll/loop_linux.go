@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// eventsMax is how many connections a loop is told of at once.
+	// eventsMax is how many connections the kernel reports to a loop at once.
 	eventsMax = 256
 	// TickEvery is about how often Tick is called, while there is anybody to call.
 	TickEvery = 50 * time.Millisecond
@@ -176,7 +176,7 @@ func (l *Loop) Close() {
 	<-l.done
 }
 
-// Resting tells whether no guest is being called at this moment.
+// Resting reports whether no guest is being called at this moment.
 func (l *Loop) Resting() bool {
 	if !l.turn.TryLock() {
 		return false
@@ -252,7 +252,7 @@ func (l *Loop) wait() (int, error) {
 	return n, err
 }
 
-// tell tells a connection what the kernel says of it.
+// tell passes what the kernel reports about a connection to it.
 func (l *Loop) tell(e *unix.EpollEvent) {
 	if e.Fd == wakePlace {
 		var count [8]byte

@@ -34,7 +34,7 @@ const (
 	kinds = 3
 )
 
-// Publishable tells whether messages are published to channels of this kind. A number
+// Publishable reports whether messages are published to channels of this kind. A number
 // from another node may name no kind at all.
 func (k Kind) Publishable() bool { return k == Channel || k == Shard }
 
@@ -84,7 +84,7 @@ const (
 
 // Hub is one node's subscriptions. All methods may be called by any goroutine.
 type Hub struct {
-	// names is the number of names of each kind that somebody listens on.
+	// names is the number of names of each kind that have a subscription.
 	names [kinds]atomic.Int64
 
 	mu sync.RWMutex
@@ -119,11 +119,11 @@ func New() *Hub {
 // nor call the hub, and is set before there are subscriptions.
 func (h *Hub) Watch(changed func(), prefixes ...string) { h.onWatch, h.prefixes = changed, prefixes }
 
-// Watched tells whether somebody may hear a channel that is watched; who would
+// Watched reports whether somebody may hear a channel that is watched; who would
 // publish need not put a message together if nobody does.
 func (h *Hub) Watched() bool { return h.watched.Load() > 0 }
 
-// IsWatched tells whether a name of a kind may stand for a watched channel.
+// IsWatched reports whether a name of a kind may stand for a watched channel.
 func (h *Hub) IsWatched(kind Kind, name string) bool {
 	if kind == Shard {
 		return false
@@ -220,7 +220,7 @@ func (h *Hub) Publish(kind Kind, channel string, payload []byte) int {
 	return n
 }
 
-// PublishLater is Publish, but for the sending, which begins with later's Kick.
+// PublishLater is Publish, except that sending begins with later's Kick.
 func (h *Hub) PublishLater(kind Kind, channel string, payload []byte, later *Later) int {
 	if !kind.Publishable() || h.Idle(kind) {
 		return 0
@@ -283,7 +283,7 @@ func (h *Hub) Listeners(kind Kind, name string) int {
 	return len(h.of(kind, name))
 }
 
-// Names is the number of names of a kind that somebody listens on.
+// Names is the number of names of a kind that have a subscription.
 func (h *Hub) Names(kind Kind) int {
 	return int(h.names[kind].Load())
 }

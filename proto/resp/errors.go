@@ -55,7 +55,7 @@ func ErrorText(err error) string {
 	return "INDETERMINATE " + err.Error()
 }
 
-// NotExecuted tells whether the error says for certain that the command did not
+// NotExecuted reports whether the error says for certain that the command did not
 // run.
 func NotExecuted(err error) bool {
 	for _, e := range errorTexts {

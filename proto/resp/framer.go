@@ -15,7 +15,7 @@ type framer struct {
 	// was understood, and up to scanned searched for the end of a line.
 	in                     []byte
 	begin, parsed, scanned int
-	// open tells that the command at hand has begun: its count is known.
+	// open is true once the command at hand has begun: its count is known.
 	open     bool
 	argsLeft int64
 	// bulkLeft is what is missing of the current argument, line end included; -1:

@@ -46,7 +46,7 @@ type Guard struct {
 	err error
 	// early is what arrived while the client was blocked (watch.go).
 	early []byte
-	// deadlineSet tells that the socket has a read deadline, allowed after it was set.
+	// deadlineSet is true if the socket has a read deadline, allowed after it was set.
 	deadlineSet bool
 	allowed     time.Duration
 	// inBytes, buffered and earlyBytes are for others to look at.
@@ -70,7 +70,7 @@ func NewGuard(conn net.Conn, limits func() Limits, traffic *Traffic) *Guard {
 	return g
 }
 
-// SetAuthenticated tells whether the limits of clients that are not logged in
+// SetAuthenticated reports whether the limits of clients that are not logged in
 // are lifted. It belongs to the goroutine that calls Next.
 func (g *Guard) SetAuthenticated(yes bool) { g.frames.authed = yes }
 
@@ -104,7 +104,7 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 	}
 }
 
-// mayRest tells whether an error says that the time is over in which the client had to
+// mayRest reports whether an error says that the time is over in which the client had to
 // send something, and it has longer by now.
 func (g *Guard) mayRest(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || len(g.frames.in) > 0 {
@@ -146,10 +146,10 @@ func (g *Guard) TryNext(conn TryReader) (data []byte, n int, err error) {
 // Buffered is how many bytes are here that have not been passed on.
 func (g *Guard) Buffered() int { return len(g.frames.in) - g.frames.begin + len(g.early) }
 
-// Within tells whether there are any, most likely of a command that is not all there.
+// Within reports whether there are any, most likely of a command that is not all there.
 func (g *Guard) Within() bool { return g.Buffered() > 0 || g.err != nil }
 
-// Filled tells whether the last read filled the buffer: there may be more.
+// Filled reports whether the last read filled the buffer: there may be more.
 func (g *Guard) Filled() bool { return len(g.frames.in) == cap(g.frames.in) || len(g.early) > 0 }
 
 // collect gathers whole commands of one form, arrays that stand next to each
@@ -257,7 +257,7 @@ var (
 	ErrSpeaksPeer = errors.New("a node takes this port for the peer port")
 )
 
-// Secured tells whether the connection is under TLS.
+// Secured reports whether the connection is under TLS.
 func (g *Guard) Secured() bool { return g.out.seal != nil }
 
 // read takes what arrived early, or reads from the socket.

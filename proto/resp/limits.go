@@ -80,7 +80,7 @@ type Traffic struct {
 	Cut func(from net.Addr, waiting int64, why error)
 }
 
-// judge tells who sees to it when too much waits for all clients together.
+// judge signals Crowded when too much waits for all clients together.
 func (t *Traffic) judge(limits *Limits) {
 	if limits.TogetherMax <= 0 || t.Waiting.Load() < limits.TogetherMax {
 		return

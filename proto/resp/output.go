@@ -51,7 +51,7 @@ type output struct {
 	draining bool
 	// corked: somebody was told to kick.
 	corked bool
-	// idle is closed when the goroutine ends, if somebody waits for that.
+	// idle is closed when the goroutine ends, if another one waits for that.
 	idle chan struct{}
 	// softSince is when more than the soft limit began to wait.
 	softSince time.Time
@@ -78,7 +78,7 @@ const judgedBytes = 1 << 10
 // pieces are those of queues, of drainBytes each, for most wait a moment only.
 var pieces = sync.Pool{New: func() any { return (*[drainBytes]byte)(make([]byte, drainBytes)) }}
 
-// newPiece is an empty piece with room for so many bytes, or more.
+// newPiece is an empty piece with room for at least that many bytes.
 func newPiece(bytes int) []byte {
 	if bytes > drainBytes {
 		return make([]byte, 0, bytes)
@@ -333,7 +333,7 @@ func (o *output) queueLocked(p []byte) error {
 	return nil
 }
 
-// drainLocked sees to it that somebody writes what waits.
+// drainLocked makes a goroutine write what waits.
 func (o *output) drainLocked() {
 	o.corked = false
 	if !o.draining && o.queued > 0 {
@@ -391,7 +391,7 @@ func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	return now.Sub(o.softSince) > limits.OutputSoftTime
 }
 
-// CutOff ends the connection of a client for which so many bytes wait elsewhere.
+// CutOff ends the connection of a client for which other buffers hold waiting bytes.
 func (g *Guard) CutOff(waiting int64) {
 	g.out.mu.Lock()
 	defer g.out.mu.Unlock()

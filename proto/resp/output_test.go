@@ -146,7 +146,7 @@ func TestAStrangerHoardsNothing(t *testing.T) {
 	}
 }
 
-// isLeaving tells whether something is written just now.
+// isLeaving reports whether something is written just now.
 func isLeaving(g *Guard) bool {
 	g.out.mu.Lock()
 	defer g.out.mu.Unlock()

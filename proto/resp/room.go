@@ -27,7 +27,7 @@ func (l *Limits) pauseAt(together int64) int64 {
 	return pausedBytes
 }
 
-// Behind tells whether so much waits for the client that its next commands are to wait until it has
+// Behind reports whether so much waits for the client that its next commands are to wait until it has
 // read. Any goroutine may ask.
 func (g *Guard) Behind() bool {
 	waiting := g.out.waiting.Load()
@@ -66,7 +66,7 @@ func (g *Guard) AwaitRoom(ctx context.Context) {
 	}
 }
 
-// roomFor returns a channel that is closed when no more than so many bytes wait.
+// roomFor returns a channel that is closed when at most that many bytes wait.
 func (o *output) roomFor(bytes int64) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *output) roomFor(bytes int64) <-chan struct{} {
 	return room
 }
 
-// tellRoomLocked wakes whoever waits for room.
+// tellRoomLocked wakes the goroutines that wait for room.
 func (o *output) tellRoomLocked() {
 	if o.room != nil && o.queued+o.leaving <= o.roomAt {
 		close(o.room)

@@ -178,7 +178,7 @@ func (t *Table) countLocked() {
 // before there are clients.
 func (t *Table) OnFirst(changed func()) { t.onFirst = changed }
 
-// Tracking tells whether there are clients that track.
+// Tracking reports whether there are clients that track.
 func (t *Table) Tracking() bool { return t.tracking.Load() > 0 }
 
 func (t *Table) removeLocked(id uint64) {

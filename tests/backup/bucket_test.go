@@ -95,7 +95,7 @@ func (s *storage) change(t *testing.T, name string, how func([]byte) []byte) {
 	}
 }
 
-// uploads tells whether uploads are under way in the bucket.
+// uploads reports whether uploads are under way in the bucket.
 func (s *storage) uploads(t *testing.T) bool {
 	t.Helper()
 	r, err := s.Client().Get(s.URL + "/" + bucketName + "?uploads")

@@ -101,7 +101,7 @@ func folders(n *proc.Node) int {
 	return len(all)
 }
 
-// hasMoved tells whether the only shard's replica has gone from one node to another.
+// hasMoved reports whether the only shard's replica has gone from one node to another.
 func hasMoved(asked *proc.Node, from, to string) bool {
 	r := proc.Placement(asked)
 	if r == nil || len(r.Shards) != 1 {

@@ -1,5 +1,5 @@
-// Package blocking shows that clients which wait for a key are served in order,
-// once, on whatever node they are, and through changes of leader.
+// Package blocking shows that clients that wait for a key are served in order, once, on
+// whatever node they are, and through changes of leader.
 package blocking
 
 import (

@@ -48,7 +48,7 @@ func healthy(t *testing.T, addr string, nodes int, keys int64) status.Cluster {
 	return c
 }
 
-// whole tells whether a healthy cluster has so many nodes and each has every key.
+// whole reports whether a healthy cluster has so many nodes and each has every key.
 func whole(c *status.Cluster, nodes int, keys int64) bool {
 	if c.Health != status.Healthy || len(c.Nodes) != nodes {
 		return false

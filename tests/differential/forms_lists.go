@@ -40,7 +40,7 @@ var listForms = []formText{
 // the end.
 var timeoutPlaces = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUSH": -1, "BLMPOP": 1}
 
-// answersSoon tells whether a command waits, if at all, a moment only: its
+// answersSoon reports whether a command waits, if at all, a moment only: its
 // timeout is a millisecond or none that is accepted. Of members drawn at random
 // it wants few: Redis answers any number.
 func answersSoon(args []string) bool {

@@ -1,5 +1,5 @@
-// Package founding starts real nodes that were all told the same, in any order,
-// and looks at which cluster comes of it.
+// Package founding starts real nodes with the same settings, in any order, and checks which
+// cluster they found.
 package founding
 
 import (

@@ -13,7 +13,7 @@ type names struct {
 }
 
 // ServeNames answers on port 53 of the gateway for as long as the test lasts.
-// lookup tells the addresses of a name in lower case without its last dot.
+// lookup returns the addresses of a name in lower case without its last dot.
 func (l *Lan) ServeNames(lookup func(string) []string) {
 	l.t.Helper()
 	conn, err := net.ListenPacket("udp", net.JoinHostPort(l.Gateway(), "53"))

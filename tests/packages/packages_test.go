@@ -1,6 +1,6 @@
-// Package packages runs what the systemd unit, the Debian package's configuration, the
-// compose file and the container image say, as far as that goes without systemd and
-// without containers.
+// Package packages checks the systemd unit, the Debian package's configuration, the compose
+// file and the container image by running what they say, as far as that is possible without
+// systemd and without containers.
 package packages
 
 import (

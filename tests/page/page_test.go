@@ -229,7 +229,7 @@ func (w *world) series(t *testing.T, query string) []page.NodeSeries {
 	return all
 }
 
-// worked tells whether a second is among the samples in which commands ran and the
+// worked reports whether a second is among the samples in which commands ran and the
 // log was synced.
 func worked(s *page.Series) bool {
 	for i, ops := range s.Ops {

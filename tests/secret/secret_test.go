@@ -1,5 +1,5 @@
-// Package secret_test has real nodes that prove to each other that they know their
-// cluster's secret, and strangers that do not.
+// Package secret_test starts real nodes that prove to each other that they know their
+// cluster's secret, and strangers that do not know it.
 package secret_test
 
 import (
@@ -365,7 +365,7 @@ func unharmed(t *testing.T, c *proc.Cluster, w *writers.Writers) {
 	}})
 }
 
-// lockedOut tells whether a node that knows a secret is not let in.
+// lockedOut reports whether a node that knows a secret is not let in.
 func lockedOut(t *testing.T, c *proc.Cluster, text string) {
 	t.Helper()
 	s := statusOf(t, c.Nodes[0])

@@ -54,7 +54,7 @@ var (
 	// ErrUnanswered: nobody gave an answer in time. What was asked for may or
 	// may not have been done.
 	ErrUnanswered = errors.New("no answer from a leader in time")
-	// ErrNotLeader is for handlers: somebody else must be asked.
+	// ErrNotLeader is for handlers: the request must go to another node.
 	ErrNotLeader = errors.New("not the leader")
 	errPanic     = errors.New("the node that was asked met a fault of its program; its log has the details")
 	errGarbage   = &Refusal{Code: "garbage", Text: "unreadable request"}

@@ -82,7 +82,7 @@ func TestEveryIllnessIsFound(t *testing.T) {
 		"two programs": {3, func(c *status.Cluster, _ []status.Host) { c.Nodes[1].Version, c.Nodes[1].KnowsVersion = "0.9", 1 },
 			Finding{Advice, "versions", "", "1.0 on n1, n3; 0.9 on n2", "finish the upgrade"}},
 		"not raised":    {3, func(c *status.Cluster, _ []status.Host) { c.Version = 1 }, Finding{Advice, "versions", "", "at version 1, all nodes know 2", "clusterctl upgrade"}},
-		"no backup":     {3, func(c *status.Cluster, _ []status.Host) { c.LastBackupMs = 0 }, Finding{Advice, "backup", "", "no backup of it is known of", "once a day"}},
+		"no backup":     {3, func(c *status.Cluster, _ []status.Host) { c.LastBackupMs = 0 }, Finding{Advice, "backup", "", "no backup of it is known", "once a day"}},
 		"one missed":    {3, func(_ *status.Cluster, h []status.Host) { h[0].ClockMs = 40 * 3600_000 }, Finding{Advice, "backup", "", "39 hours old", ""}},
 		"many missed":   {3, func(_ *status.Cluster, h []status.Host) { h[0].ClockMs = 200 * 3600_000 }, Finding{Risk, "backup", "", "199 hours old", "timetable"}},
 		"few files":     {3, func(_ *status.Cluster, h []status.Host) { h[1].Files = 1024 }, Finding{Risk, "files", "n2", "may open 1024 files", "LimitNOFILE"}},

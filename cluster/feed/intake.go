@@ -27,7 +27,8 @@ type Sink interface {
 	Changed(shard int, by fsm.TxnID, keys [][]byte)
 	// Event reports a keyspace event.
 	Event(shard int, class command.EventClass, event string, db int, key []byte)
-	// Quiet says whether to drop the events of this node's own replica of a shard, because a feed reports them or has reported them.
+	// Quiet says whether to drop the events of this node's own replica of a shard, because a
+	// feed reports them or has reported them.
 	Quiet(shard int, quiet bool)
 }
 

@@ -77,13 +77,13 @@ type Options struct {
 	// those behind CLIENT CACHING NO. Clients register, so they look at this; the
 	// table does not.
 	OptIn, OptOut bool
-	// NoLoop spares the client what it changed itself.
+	// NoLoop spares the client messages about its own changes.
 	NoLoop bool
 	// Prefixes are for BCast; none stands for all keys.
 	Prefixes []string
 }
 
-// heard are the prefixes whose keys the client hears of, whoever has them.
+// heard are the prefixes of the keys that the client is told about, read or not.
 func (o *Options) heard() []string {
 	switch {
 	case !o.BCast:
@@ -111,15 +111,15 @@ type tracker struct {
 type Table struct {
 	// node is this gateway's incarnation, to know its own txns by.
 	node uint64
-	// tracking is the number of clients that track; 0: changes are of no interest.
+	// tracking is the number of clients that track. If it is 0, changes do not matter.
 	tracking atomic.Int64
 	maxKeys  atomic.Int64
 	// maxBytes is keysBytesMax; tests have less room.
 	maxBytes int64
-	// onFirst hears when clients begin to track, and when none does any more.
+	// onFirst is called when the first client begins to track, and when the last has ended.
 	onFirst func()
 
-	// mu guards the clients. Who holds the lock of a stripe does not ask for it.
+	// mu guards the clients. It is never taken under the lock of a stripe.
 	mu      sync.RWMutex
 	clients map[uint64]*tracker
 	// prefixes are those of BCast clients.
@@ -154,8 +154,8 @@ func (t *Table) Set(id uint64, l Listener, opt Options) {
 	}
 }
 
-// Remove ends the tracking of a client, if it tracks. Its registrations stay
-// until somebody comes upon them.
+// Remove ends the tracking of a client, if it tracks. Its registrations stay until a change
+// or a sweep finds them.
 func (t *Table) Remove(id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,9 +173,9 @@ func (t *Table) countLocked() {
 	}
 }
 
-// OnFirst lets changed be called when the first client begins to track, and when
-// the last one has ceased to. It must not block nor call the table, and is set
-// before there are clients.
+// OnFirst sets a function that is called when the first client begins to track, and when
+// the last one has ended. It must not block and must not call the table. Set it before
+// there are clients.
 func (t *Table) OnFirst(changed func()) { t.onFirst = changed }
 
 // Tracking reports whether there are clients that track.
@@ -198,8 +198,8 @@ func (t *Table) SetMaxKeys(n int64) {
 	t.evict()
 }
 
-// Register notes that a client will have the keys in its cache. It must come
-// before the keys are read, and before the client's pushes are let through.
+// Register notes that a client will have the keys in its cache. Call it before the keys are
+// read, and before the client's pushes are released.
 func (t *Table) Register(id uint64, keys ...[]byte) {
 	t.mu.RLock()
 	for _, key := range keys {
@@ -211,7 +211,7 @@ func (t *Table) Register(id uint64, keys ...[]byte) {
 
 func (t *Table) aliveLocked(id uint64) bool { return t.clients[id] != nil }
 
-// evict takes keys out until the table is within its bounds.
+// evict removes keys until the table is within its bounds.
 func (t *Table) evict() {
 	most := t.maxKeys.Load()
 	for most > 0 && t.keys.keys.Load() > most || t.keys.bytes.Load() > t.maxBytes {
@@ -223,7 +223,7 @@ func (t *Table) evict() {
 	}
 }
 
-// tell gives a message to those of the clients that still register keys.
+// tell sends a message to those of the clients that still register keys.
 func (t *Table) tell(m *Message, ids []uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -234,7 +234,7 @@ func (t *Table) tell(m *Message, ids []uint64) {
 	}
 }
 
-// spared is the author of a change if that does not want to hear of it, else 0.
+// spared is the author of a change if it wants no message about it, else 0.
 func (t *Table) spared(author uint64) uint64 {
 	if author == 0 {
 		return 0
@@ -286,8 +286,8 @@ func (t *Table) TellAll() {
 	}
 }
 
-// broadcast tells the clients that listen by prefix: one message of a txn for
-// each prefix, its keys sorted.
+// broadcast tells the BCast clients: one message of a txn for each prefix, with its keys
+// sorted.
 func (t *Table) broadcast(keys [][]byte, author uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -314,12 +314,12 @@ func (t *Table) broadcast(keys [][]byte, author uint64) {
 
 // Counts are what INFO shows.
 type Counts struct {
-	// Clients track; Keys are in the table, and Items are all their clients, one
-	// by one; Prefixes are listened for.
+	// Clients is the number of tracking clients, Keys the number of keys in the table, Items
+	// the sum of the clients of each key, and Prefixes the number of prefixes.
 	Clients, Keys, Items, Prefixes int
 }
 
-// Counts returns the numbers of the moment.
+// Counts returns the current numbers.
 func (t *Table) Counts() Counts {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

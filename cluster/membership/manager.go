@@ -27,8 +27,8 @@ type Config struct {
 	// LostAfter is for how long a voter of the meta group must have been silent to
 	// lose its seat; 0: never. nil is 0.
 	LostAfter func() time.Duration
-	// ClockOff is how far a node's clock is ahead of the others', if that is more than allowed, else 0. If it is nil, all
-	// clocks are right.
+	// ClockOff is how far a node's clock is ahead of the others', if that is more than
+	// allowed, else 0. If it is nil, all clocks are right.
 	ClockOff func(id meta.NodeID) time.Duration
 	// HearsLeader reports whether this node leads the meta group or knows its leader.
 	HearsLeader func() bool

@@ -82,9 +82,9 @@ type MusterConfig struct {
 //   - Else it waits, and says why.
 //
 // So a node that lost its disk never founds a second cluster while it can reach a node that
-// remembers the first, and it waits while it cannot reach one of them. Two nodes never both found: each needs the promise of all that it
-// counts, a node promises itself to one name only, and promises are kept on
-// disk.
+// remembers the first, and it waits while it cannot reach one of them. Two nodes
+// never both found a cluster: each needs the promise of all nodes that it counts, a node
+// gives its promise to one name only, and promises are kept on disk.
 type Muster struct {
 	cfg  MusterConfig
 	self Present

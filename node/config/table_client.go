@@ -148,7 +148,7 @@ var securityDirectives = []*Directive{
 	{
 		Name: "acl-stale-admin-ms", Default: "60000",
 		Doc:  "How long a node still runs commands of @admin while it cannot ask the meta group's leader whether the users have changed. 0: for ever.",
-		More: "Clusters without a password or a user are not held to it (docs/security.md).",
+		More: "A node that knows neither a user nor a password is not held to it (docs/security.md).",
 		kind: into(milliseconds(0, math.MaxInt32), func(s *Settings) *int { return &s.ACLStaleAdminMs }),
 	},
 	{

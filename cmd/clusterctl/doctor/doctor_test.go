@@ -69,7 +69,7 @@ func TestEveryIllnessIsFound(t *testing.T) {
 		"log store": {3, func(c *status.Cluster, _ []status.Host) {
 			c.Nodes[1].LogStore, c.Nodes[1].WantedLogStore = "boltdb", "wal"
 		},
-			Finding{Advice, "log-store", "n2", "in boltdb, as its data folder was made, and raft-log-store says wal", "To keep boltdb set raft-log-store"}},
+			Finding{Advice, "log-store", "n2", "in boltdb, with which its data folder was made, but raft-log-store is wal", "To keep boltdb set raft-log-store"}},
 		"disk full":                            {3, func(_ *status.Cluster, h []status.Host) { h[1].DiskFreeBytes = 100 << 20 }, Finding{Ill, "disk-space", "n2", "100 MB (0%)", ""}},
 		"clock":                                {3, func(_ *status.Cluster, h []status.Host) { h[1].AheadMs, h[1].UnsureMs = -700, 100 }, Finding{Risk, "clock", "n2", "-700 ms off what most nodes say", "chrony"}},
 		"the clock of the node that was asked": {3, func(_ *status.Cluster, h []status.Host) { h[1].AheadMs, h[2].AheadMs = 3_600_000, 3_600_001 }, Finding{Risk, "clock", "n1", "-3600000 ms off", "chrony"}},
@@ -84,7 +84,7 @@ func TestEveryIllnessIsFound(t *testing.T) {
 		"not raised":    {3, func(c *status.Cluster, _ []status.Host) { c.Version = 1 }, Finding{Advice, "versions", "", "at version 1, all nodes know 2", "clusterctl upgrade"}},
 		"no backup":     {3, func(c *status.Cluster, _ []status.Host) { c.LastBackupMs = 0 }, Finding{Advice, "backup", "", "no backup of it is known", "once a day"}},
 		"one missed":    {3, func(_ *status.Cluster, h []status.Host) { h[0].ClockMs = 40 * 3600_000 }, Finding{Advice, "backup", "", "39 hours old", ""}},
-		"many missed":   {3, func(_ *status.Cluster, h []status.Host) { h[0].ClockMs = 200 * 3600_000 }, Finding{Risk, "backup", "", "199 hours old", "timetable"}},
+		"many missed":   {3, func(_ *status.Cluster, h []status.Host) { h[0].ClockMs = 200 * 3600_000 }, Finding{Risk, "backup", "", "199 hours old", "schedule"}},
 		"few files":     {3, func(_ *status.Cluster, h []status.Host) { h[1].Files = 1024 }, Finding{Risk, "files", "n2", "may open 1024 files", "LimitNOFILE"}},
 		"full":          {3, func(c *status.Cluster, _ []status.Host) { c.Nodes[1].UsedBytes = 8 << 30 }, Finding{Risk, "memory", "n2", "100% of maxmemory", "raise"}},
 		"cut off":       {3, func(c *status.Cluster, _ []status.Host) { c.Nodes[1].Groups[0].SilentMs = 70_000 }, Finding{Risk, "members", "n2", "has not heard the leader of shard 0 for 70 s", "one direction"}},

@@ -50,7 +50,7 @@ func CheckReads(txns []Txn) error {
 	return nil
 }
 
-// mayOnlyRead tells whether all commands of the txn only read, or run programs: of these it is
+// mayOnlyRead reports whether all commands of the txn only read, or run programs: of these it is
 // known when they are planned. Commands that look at programs or change them do not count.
 func (t *Txn) mayOnlyRead() bool {
 	for i := range t.Ops {
@@ -61,7 +61,7 @@ func (t *Txn) mayOnlyRead() bool {
 	return true
 }
 
-// check tells whether a replica can run the txn.
+// check reports whether a replica can run the txn.
 func (t *Txn) check() error {
 	for i := range t.Ops {
 		op := &t.Ops[i]

@@ -165,7 +165,7 @@ func (m *Machine) lockExec(ctx context.Context, st *state, r *reading, t *Txn, o
 	return ErrLogged
 }
 
-// outOfDate tells whether the functions have changed since the txn's calls were planned.
+// outOfDate reports whether the functions have changed since the txn's calls were planned.
 func (t *Txn) outOfDate(programs *command.Programs) bool {
 	for i := range t.Ops {
 		if plan := t.Ops[i].plan; plan != nil && plan.OutOfDate(programs) {
@@ -234,7 +234,7 @@ type slotWalker struct {
 	ticket  sched.Ticket
 	access  sched.Access
 	held    bool
-	// err is why a slot could not be had.
+	// err is why a slot could not be locked.
 	err error
 }
 

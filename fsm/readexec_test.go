@@ -105,7 +105,7 @@ func TestATransactionThatReadsBehindAChangeFindsWhatItMade(t *testing.T) {
 }
 
 // It takes the locks that it takes in the log: it sees no half of a RENAME, and waits
-// for who writes what it reads or watches.
+// for the writers of what it reads or watches.
 func TestATransactionThatOnlyReadsLocksItsKeys(t *testing.T) {
 	watches := Txn{Kind: KindExec, Proto: 2, Watches: []Watch{{Key: []byte("a")}}}
 	for name, txn := range map[string]Txn{"reads": inExec(txnOf(0, "get", "a"), txnOf(0, "get", "b")), "watches": watches, "all": inExec(txnOf(0, "dbsize"))} {

@@ -50,7 +50,7 @@ type Node struct {
 	*lifetime
 	// logTail is the end of the log.
 	logTail *logs.Tail
-	// report tells of the node in numbers; it is there once clients are served.
+	// report reports on the node in numbers; it is there once clients are served.
 	report *report.Report
 
 	// secrets are what this node and its peers prove to each other that they know.
@@ -318,7 +318,7 @@ func (n *Node) foundUsers(ctx context.Context) (err error) {
 	return n.users.Found(ctx)
 }
 
-// openRooms makes what tells of this node; each part of it waits for what it reads.
+// openRooms makes what reports on this node; each part of it waits for what it reads.
 func (n *Node) openRooms(context.Context) error {
 	n.clocks = &clocks{Member: n.Member, ctx: n.ctx}
 	n.survey = survey.New(survey.Facts{
@@ -334,7 +334,7 @@ func (n *Node) openRooms(context.Context) error {
 	return nil
 }
 
-// openReport makes what tells of this node in numbers, for all that it reads is there.
+// openReport makes what reports on this node in numbers, for all that it reads is there.
 func (n *Node) openReport(context.Context) error {
 	n.report = report.New(report.Facts{
 		Member: n.Member, Survey: n.survey, View: n.view, Stats: n.stats, Registry: n.registry, Tracking: n.tracking,

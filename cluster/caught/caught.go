@@ -1,14 +1,14 @@
-// Package caught keeps a panic from ending the process when it belongs to one
-// connection: what a client or another node sent made the code that serves it
-// break. That connection ends, the log gets the stack, and a counter grows. Commands on their way
-// to a shard are answered as such of which nothing is known.
+// Package caught keeps a panic that belongs to one connection from ending the process:
+// the code that serves a connection may break on what a client or another node sent. That
+// connection ends, the log gets the stack, and a counter grows. Commands that were on their way to a shard
+// are answered as commands of unknown outcome.
 //
-// Code of the log is no matter of this package: a command that panics while an entry
-// is applied is answered with an error on every replica (package fsm).
+// Code that applies the log does not use this package: a command that panics while an
+// entry is applied is answered with an error on every replica (package fsm).
 //
-// To go on after a panic is right only where no shared state is left half changed. So
-// code that serves connections releases its locks, and gives back what it has taken, by
-// defer, or does nothing between that can panic.
+// It is right to go on after a panic only if no shared state is left half changed. So code
+// that serves connections releases its locks and returns what it has taken by defer, or
+// does nothing in between that can panic.
 package caught
 
 import (

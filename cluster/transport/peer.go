@@ -140,7 +140,7 @@ func (t *Transport) peer(addr string) (*peer, error) {
 	return p, nil
 }
 
-// Lost tells whether the connection to a peer has broken, or could not be made,
+// Lost reports whether the connection to a peer has broken, or could not be made,
 // and nothing has been heard from there since. Of a peer that was never asked it
 // says false.
 func (t *Transport) Lost(addr string) bool {
@@ -167,7 +167,7 @@ func (t *Transport) Quiet(addr string) time.Duration {
 	return time.Since(start) - time.Duration(max(p.heardNs.Load(), p.out.movedNs.Load()))
 }
 
-// gone tells whether the connection is of no use any more.
+// gone reports whether the connection is of no use any more.
 func (p *peer) gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -68,9 +68,15 @@ const docsHead = `# Commands
 
 <!-- Generated from the table in engine/command by make docs. Do not edit. -->
 
-Every command of Redis 7.2, and how much of it is here. *full* is as Redis answers, with all options; *partial* says what is missing; *no* says why.
-What differs for whole kinds of commands, and details of single ones, stand in [compatibility.md](compatibility.md). LOCKSTEP COMMANDS prints the same on a running node.
-The commands of Sentinel and of modules that come with Redis Stack are not in this list; none is here.
+Every command of Redis 7.2, and how much of it Lockstep has:
+
+- *full*: the command answers as in Redis, with all options.
+- *partial*: the table says what is missing.
+- *no*: the table says why.
+
+[compatibility.md](compatibility.md) has the differences of whole kinds of commands, and details of single ones.
+LOCKSTEP COMMANDS prints this list on a running node. Lockstep has none of the commands of Sentinel and of the modules
+of Redis Stack; they are not in this list.
 
 `
 

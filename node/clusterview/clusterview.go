@@ -133,8 +133,8 @@ func (v *View) leaderIDs(view *meta.View) []meta.NodeID {
 }
 
 // shownNodes are the nodes that clients are told of. One that is leaving is among
-// them as long as it leads a shard, for its slots are nobody else's, and it tells
-// of itself to the end.
+// them as long as it leads a shard, for its slots are nobody else's, and it
+// reports on itself until the end.
 func (v *View) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
 	return slices.DeleteFunc(slices.Clone(view.Nodes), func(node meta.Node) bool {
 		return !node.State.Live() && node.ID != v.Self.ID() && !slices.Contains(leads, node.ID)

@@ -26,7 +26,7 @@ func NewProcess(m *member.Member, die func(error)) *Process {
 	return p
 }
 
-// Look tells of SAVE and BGSAVE.
+// Look reports on SAVE and BGSAVE.
 func (p *Process) Look() Saved { return p.Saves.Look() }
 
 // SetActiveExpire implements admin.Process.

@@ -7,7 +7,7 @@ import (
 	"lockstep/proto/admin"
 )
 
-// INFO tells of a snapshot while one is written, whoever asked for it, and a
+// INFO reports on a snapshot while one is written, whoever asked for it, and a
 // client's save waits for no other in the background.
 func TestSavesUnderWay(t *testing.T) {
 	var s Saves

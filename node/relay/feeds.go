@@ -70,7 +70,7 @@ func NewFeeds(f Facts) *Feeds {
 	return fs
 }
 
-// Teller is what a replica of this node tells of its txns.
+// Teller is what a replica of this node reports on its txns.
 type Teller interface {
 	fsm.Tracker
 	command.Observer

@@ -1,4 +1,4 @@
-// Package report tells of one node in numbers: INFO for clients, a page of metrics for Prometheus, and both
+// Package report reports on one node in numbers: INFO for clients, a page of metrics for Prometheus, and both
 // for a bundle of support.
 //
 // It only reads: each number is where it is counted, in the parts of the node that Facts names, and a report
@@ -71,7 +71,7 @@ type Facts struct {
 // Panics are those of code that served a connection, by port.
 type Panics struct{ Peers, Clients, Admin *caught.Panics }
 
-// Saves tells of SAVE and BGSAVE.
+// Saves reports on SAVE and BGSAVE.
 type Saves interface {
 	Look() ops.Saved
 	// LoggedTxns is the number of txns that this node's replicas took from their logs since it began.
@@ -80,7 +80,7 @@ type Saves interface {
 	LastSnapshotUnix() int64
 }
 
-// Report tells of a node.
+// Report reports on a node.
 type Report struct {
 	Facts
 	// peakBytes is the most that the data took, looked at once a second.
@@ -448,7 +448,7 @@ func infoCluster(r *Report, t *infoText) {
 	t.add("cluster_enabled", enabled)
 }
 
-// infoRaft tells of this node's first replica, and then of each shard in a line.
+// infoRaft reports on this node's first replica, and then of each shard in a line.
 func infoRaft(r *Report, t *infoText) {
 	for at, s := range r.Shards() {
 		i := int(s.ID())
@@ -548,7 +548,7 @@ func (r *Report) Mode() string {
 	return "standalone"
 }
 
-// infoTLS tells of the ports that speak TLS, and of when certificates expire.
+// infoTLS reports on the ports that speak TLS, and of when certificates expire.
 func infoTLS(r *Report, t *infoText) {
 	s := r.Config.Current()
 	yesNo := map[bool]string{true: "yes", false: "no"}

@@ -105,7 +105,7 @@ func (r *Report) MallocStats() string {
 	return b.String()
 }
 
-// infoAllocator tells of the process's memory beyond that of the data.
+// infoAllocator reports on the process's memory beyond that of the data.
 func infoAllocator(t *infoText, f *admin.MemoryFacts) {
 	t.add("allocator_allocated", f.AllocatedBytes)
 	t.add("allocator_active", f.ActiveBytes)
@@ -118,7 +118,7 @@ func infoAllocator(t *infoText, f *admin.MemoryFacts) {
 	t.add("rss_overhead_bytes", f.RSSBytes-f.ResidentBytes)
 }
 
-// infoPrograms tells of scripts and functions. What interpreters take is the
+// infoPrograms reports on scripts and functions. What interpreters take is the
 // process's memory.
 func (r *Report) infoPrograms(t *infoText, f *admin.MemoryFacts) {
 	scripts := 0
@@ -146,7 +146,7 @@ func (r *Report) infoPrograms(t *infoText, f *admin.MemoryFacts) {
 	t.add("used_memory_scripts_human", human(f.ScriptBytes+f.FunctionBytes))
 }
 
-// infoBuffers tells of memory beside the data.
+// infoBuffers reports on memory beside the data.
 func infoBuffers(t *infoText, f *admin.MemoryFacts) {
 	t.add("mem_fragmentation_bytes", f.RSSBytes-f.AllocatedBytes)
 	t.add("mem_not_counted_for_evict", f.KeptBytes)

@@ -19,7 +19,7 @@ import (
 // so that dashboards made for it draw a node. Keys are those of this node's
 // replicas: a scrape asks no other node.
 var redisMetrics = []metric{
-	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1: whether the node answers is for who scrapes to say."}, "the process", one(func(*look) int { return 1 })},
+	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1. A scraper that gets no page knows that the node does not answer."}, "the process", one(func(*look) int { return 1 })},
 	{metrics.Desc{Name: "redis_instance_info", Kind: metrics.Gauge, Labels: []string{"role", "redis_version", "redis_build_id", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id", "process_id"}, Help: "Always 1; the labels are what INFO server says."}, "INFO server", readInstance},
 	{metrics.Desc{Name: "redis_uptime_in_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "INFO server", one(func(l *look) int64 { return int64(time.Since(l.Started).Seconds()) })},
 	{metrics.Desc{Name: "redis_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.Started.Unix() })},

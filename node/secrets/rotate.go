@@ -163,7 +163,7 @@ func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
 	wait.Wait()
 	for i, err := range errs {
 		if err == nil && len(told[i].Prints) == 0 {
-			err = errors.New("it tells of none")
+			err = errors.New("it has none")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the secret is changed only where every node takes part, and %s does not: %w", told[i].Name, err)

@@ -25,7 +25,7 @@ func (u *Users) InDoubt(d Doubt) *Users {
 // Doubt is the doubt that these users are in.
 func (u *Users) Doubt() Doubt { return u.doubt }
 
-// Doubts tells whether a command is refused to every user: it must wait until the node
+// Doubts reports whether a command is refused to every user: it must wait until the node
 // knows again that its users still hold.
 func (u *Users) Doubts(spec *command.Spec) bool {
 	switch u.doubt {

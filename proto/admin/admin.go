@@ -1,6 +1,6 @@
-// Package admin answers the commands that look at a node and look after it: CLIENT, CLUSTER, COMMAND, CONFIG, ACL, INFO,
-// LATENCY, MEMORY, SLOWLOG, DEBUG, LOCKSTEP and the like. Commands that run for the client itself, transactions for
-// instance, are in package client.
+// Package admin answers the commands that look at a node and look after it: CLIENT, CLUSTER, COMMAND, CONFIG, ACL,
+// INFO, LATENCY, MEMORY, SLOWLOG, DEBUG, LOCKSTEP and the like. Commands that run for the client itself, transactions
+// for instance, are in package client.
 //
 // Each file holds one container's handlers, and each asks the node for no more than one of the interfaces in this file
 // names. A handler reaches its client by a client.Request. The rows of the commands are in the one command table;
@@ -37,7 +37,7 @@ type Facts interface {
 	Mode() string
 }
 
-// Replication is behind ROLE and WAIT, and what PSYNC tells of them.
+// Replication is behind ROLE and WAIT, and what PSYNC reports on them.
 type Replication interface {
 	// Role is "master" or "slave", as this node shows itself.
 	Role() string
@@ -117,7 +117,7 @@ type Memory interface {
 	MemoryFacts() MemoryFacts
 	// FreeMemory gives memory that is not needed back to the system.
 	FreeMemory()
-	// MallocStats is what the allocator tells of itself.
+	// MallocStats is what the allocator reports on itself.
 	MallocStats() string
 }
 

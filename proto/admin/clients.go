@@ -11,8 +11,8 @@ import (
 	"lockstep/proto/client"
 )
 
-// clients are the subcommands of CLIENT that look at a node's connections. The others, which change how the client's own
-// commands run, are in package client.
+// clients are the subcommands of CLIENT that look at a node's connections. The others, which change how the client's
+// own commands run, are in package client.
 type clients struct{ registry *client.Registry }
 
 func (h *clients) handlers() client.Handlers {

@@ -11,7 +11,7 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// What CLUSTER tells of nodes, and of the connections between them.
+// What CLUSTER reports on nodes, and of the connections between them.
 func TestClusterTellsOfItsNodes(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.ShownMode.Store("cluster")

@@ -12,7 +12,7 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// What the world tells of its memory.
+// What the world reports on its memory.
 // latencyScripts are conversations with a server that has nothing to tell yet.
 var latencyScripts = map[string]string{
 	"latency": `
@@ -183,7 +183,7 @@ func TestMemorySpeaksInWords(t *testing.T) {
 }
 
 // The list of Redis's commands has all that redis-server has, and LOCKSTEP
-// COMMANDS tells of each of them, and of our own.
+// COMMANDS reports on each of them, and of our own.
 func TestEveryCommandIsToldOf(t *testing.T) {
 	redis, ours := prototest.Dial(t, prototest.StartRedis(t)), prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	listed := map[string]bool{}

@@ -211,7 +211,7 @@ func (b *bench) cluster(n int, store string, extra ...string) ([]*server, error)
 	return all, nil
 }
 
-// settled tells whether one of the nodes leads and the others follow as voters.
+// settled reports whether one of the nodes leads and the others follow as voters.
 func (b *bench) settled(all []*server) bool {
 	leaders := 0
 	for _, s := range all {

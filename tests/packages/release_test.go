@@ -88,7 +88,7 @@ func TestARelease(t *testing.T) {
 	}
 }
 
-// has tells which names an archive lacks.
+// has reports which names an archive lacks.
 func has(t *testing.T, archive string, names []string, prefix string, want ...string) {
 	t.Helper()
 	for _, name := range want {

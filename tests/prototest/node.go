@@ -1,5 +1,5 @@
-// Package prototest is the kit of the tests of package proto: a node whose clients are served by the real server, on state
-// machines whose log is in memory alone (Node), and a comparison with redis-server (Compare).
+// Package prototest is the kit of the tests of package proto: a node whose clients are served by the real server, on
+// state machines whose log is in memory alone (Node), and a comparison with redis-server (Compare).
 package prototest
 
 import (

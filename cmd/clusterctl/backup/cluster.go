@@ -19,13 +19,13 @@ import (
 // Target is a cluster, by one of its nodes.
 type Target struct {
 	Addr, User, Password string
-	// TLS is nil where none is spoken.
+	// TLS is nil without TLS.
 	TLS *tls.Config
 	// Timeout is how long the node may take for one answer.
 	Timeout time.Duration
 }
 
-// Dial returns a client of the node that never asks twice.
+// Dial returns a client of the node that never retries.
 func (t *Target) Dial(db int) *redis.Client {
 	timeout := max(t.Timeout, time.Minute)
 	return redis.NewClient(&redis.Options{
@@ -34,7 +34,7 @@ func (t *Target) Dial(db int) *redis.Client {
 	})
 }
 
-// Begin cuts the cluster.
+// Begin makes a cut of the cluster: a consistent state to read.
 func Begin(ctx context.Context, c *redis.Client) (*admin.Backup, error) {
 	text, err := c.Do(ctx, "LOCKSTEP", "BACKUP", "BEGIN").Text()
 	if err != nil {
@@ -53,7 +53,7 @@ func Note(ctx context.Context, c *redis.Client, m *Manifest) error {
 	return c.Do(ctx, "LOCKSTEP", "BACKUP", "DONE", m.BeganMs).Err()
 }
 
-// End gives up what was not read.
+// End releases the parts of the cut that were not read.
 func End(c *redis.Client, b *admin.Backup) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -102,9 +102,8 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TallyCluster tallies what the cluster holds at one cut, which it returns, too.
-// Keys that are due by the cut are left out, and so is the mark of what is being
-// loaded.
+// TallyCluster makes a cut, returns it, and tallies what the cluster holds there. It
+// leaves out keys that have expired by the cut, and the mark of a load.
 func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 	b, err := Begin(ctx, c)
 	if err != nil {
@@ -133,8 +132,8 @@ func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 	return sum, err
 }
 
-// eachPart reads all parts beside each other, for none may wait long. The first
-// error ends the others.
+// eachPart reads all parts concurrently, because none may wait long. The first error
+// ends the others.
 func eachPart(ctx context.Context, b *admin.Backup, read func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -150,8 +149,8 @@ func eachPart(ctx context.Context, b *admin.Backup, read func(ctx context.Contex
 	return context.Cause(ctx)
 }
 
-// Holdings says what is in a cluster: "" if nothing is. INFO would not do: it tells what
-// the node has itself, which may have just begun to follow.
+// Holdings says what is in a cluster, "" if it is empty. INFO would not do: it describes
+// the node alone, which may have just begun to follow.
 func Holdings(ctx context.Context, c *redis.Client) (string, error) {
 	sizes, err := sizesOf(ctx, c)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package alone is the engine without a cluster, in this process: one state
-// machine whose log exists in memory only, behind the same connections, parser
-// and settings that a node has. There are no Raft, no disk and no other nodes, so
-// what goes wrong here is the engine's.
+// Package alone runs the engine without a cluster, in this process: one state machine with a
+// log in memory, behind the same connections, parser and settings as in a node. There is no
+// Raft, no disk and no other node, so a failure here is the engine's.
 package alone
 
 import (

@@ -31,8 +31,10 @@ const (
 
 // request is a bundle on its way: encoded to be proposed, or txns to be read.
 type request struct {
-	index  int
-	kind   uint8
+	index int
+	kind  uint8
+	// again: the bundle was proposed before, and may be in the log.
+	again  bool
 	bundle []byte
 	txns   []fsm.Txn
 	n      int
@@ -40,8 +42,6 @@ type request struct {
 	// heard of changes, when the read was asked for: the leader may be behind it,
 	// and must not answer from before what clients of this node have heard of.
 	atLeast uint64
-	// again: the bundle was proposed before, and may be in the log.
-	again bool
 	// deadline is when the gateway waits no longer.
 	deadline time.Time
 }
@@ -81,9 +81,9 @@ const againBit = 1 << 31
 // what stands around it.
 const hopBytesMax = transport.FrameBytesMax - 1<<10
 
-// toLeader sends a request, encoded as payload, to the leader, elsewhere, by the way that is open now,
-// and tells which that is. answer is called once, from any goroutine.
-func (r *Router) toLeader(leader shard.Leader, req *request, payload []byte, answer func(shard.Result)) (via string) {
+// forward sends a request, encoded as payload, to the node at addr: a leader by the way that is open
+// now, which is returned, and a replica directly. answer is called once, from any goroutine.
+func (r *Router) forward(addr string, req *request, payload []byte, answer func(shard.Result)) (via string) {
 	if len(payload) > r.hopMax {
 		// To ask again, as after other requests that were not sent, would be in vain.
 		answer(shard.Result{Err: cluster.ErrTooLarge})
@@ -91,19 +91,12 @@ func (r *Router) toLeader(leader shard.Leader, req *request, payload []byte, ans
 	}
 	r.Counters.Forwarded.Add(1)
 	n, fewer := req.n, req.kind != KindPropose
-	return r.ways.send(req.index, leader.Addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, fewer)) })
-}
-
-// toReplica sends a request to a replica at addr, whether it leads or not.
-func (r *Router) toReplica(addr string, req *request, answer func(shard.Result)) {
-	payload := req.encode()
-	if len(payload) > r.hopMax {
-		answer(shard.Result{Err: cluster.ErrTooLarge})
-		return
+	taken := func(reply []byte, err error) { answer(resultOf(reply, err, n, fewer)) }
+	if req.kind == KindStale {
+		r.cfg.Peers.Go(addr, req.kind, payload, taken)
+		return ""
 	}
-	r.Counters.Forwarded.Add(1)
-	n := req.n
-	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, true)) })
+	return r.ways.send(req.index, addr, req.kind, payload, taken)
 }
 
 // encode is the request as it travels.

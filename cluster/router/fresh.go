@@ -128,17 +128,13 @@ func (r *Router) indexKnown(ctx context.Context, deadline time.Time, index int) 
 
 // leaderIndex asks a shard's leader for a log index that holds all that was acknowledged before the
 // call, and waits for the answer.
-func (r *Router) leaderIndex(at route) (index uint64, err error) {
+func (r *Router) leaderIndex(at route) (uint64, error) {
 	answered := make(chan struct{})
-	s := r.newSending(at, KindIndex, nil, nil)
-	s.req.n = 1
-	s.told = func(replies []shard.Reply, why error) {
-		index, err = indexOf(replies, why)
-		close(answered)
-	}
+	s := r.newSending(at, KindIndex, nil, func(bool) { close(answered) })
+	s.n = 1
 	s.attempt()
 	<-answered
-	return index, err
+	return s.found, s.last
 }
 
 // Await waits until this node's own replicas have taken the indexes up; false:

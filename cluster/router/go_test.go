@@ -279,7 +279,7 @@ func TestDoneIsCalledOnce(t *testing.T) {
 	eventually(t, "the watch ends", func() bool {
 		r.watch.mu.Lock()
 		defer r.watch.mu.Unlock()
-		return r.watch.first == nil && !r.watch.running
+		return len(r.watch.open) == 0 && !r.watch.running
 	})
 }
 

@@ -54,12 +54,12 @@ func (s *sending) takeBack(leader shard.Leader) {
 	r := s.router
 	if leader.Self {
 		if replica := r.cfg.Replica(s.index); replica != nil {
-			takeBack(replica, r.cfg.Node, s.req.bundle)
+			takeBack(replica, r.cfg.Node, s.bundle)
 		}
 		return
 	}
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(s.index))
-	payload = append(payload, s.req.bundle[:min(len(s.req.bundle), bundleHeadMax)]...)
+	payload = append(payload, s.bundle[:min(len(s.bundle), bundleHeadMax)]...)
 	r.ways.send(s.index, leader.Addr, KindTakeBack, payload, func([]byte, error) {})
 }
 

@@ -8,8 +8,7 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// readBytesMax is the length of replies that are read at once; the calls behind them are left for
-// later.
+// readBytesMax is the length of replies behind which calls are left for later.
 const readBytesMax = 1 << 20
 
 // read sends reads to the leader, or has a replica answer them when they may be stale; true: they
@@ -22,12 +21,12 @@ func (r *Router) read(at route, calls []*cluster.Call, done func(alone bool)) (a
 		}
 	}
 	s := r.newSending(at, KindRead, calls, done)
-	s.txns = takeTxns(calls)
-	s.req.txns, s.req.atLeast = *s.txns, r.known(at.index)
+	s.list = takeTxns(calls)
+	s.txns, s.atLeast = *s.list, r.known(at.index)
 	switch {
 	case !calls[0].Stale:
 		s.attempt()
-	case replica != nil && replica.Votes() && r.hears(at.index, replica) && r.freshEnough(at.ctx, at.index, replica, calls[0].Fresh):
+	case r.mayReadOwn(at, replica, calls[0].Fresh):
 		go s.readOwn(replica)
 	default:
 		s.askReplicas()
@@ -61,21 +60,21 @@ func (s *sending) readHere(replica Shard, number int) {
 	var res shard.Result
 	// The deadline is that of an attempt: a leader cut off from the others must be given up for the
 	// next one.
-	if s.req.kind == KindIndex {
+	if s.kind == KindIndex {
 		ctx, cancel := context.WithDeadline(s.ctx, s.deadline)
 		defer cancel()
 		res.Replies, res.Err = indexReply(replica.ReadIndex(ctx))
 	} else {
-		res.Replies, res.Err = replica.Read(s.ctx, s.deadline, s.req.txns, 0)
+		res.Replies, res.Err = replica.Read(s.ctx, s.deadline, s.txns, 0)
 	}
 	res.Alone = true
-	s.answered(number, res)
+	s.answered(number, res, false)
 }
 
 // readOwn reads on this node's own replica, whoever leads.
 func (s *sending) readOwn(replica Shard) {
 	defer s.guard()
-	replies, err := replica.ReadOwn(s.ctx, s.req.txns, s.router.heard(s.index))
+	replies, err := replica.ReadOwn(s.ctx, s.txns, s.router.heard(s.index))
 	if err != nil {
 		s.askReplicas()
 		return
@@ -99,7 +98,7 @@ func (s *sending) askReplicas() {
 
 // completeReads gives reads what became of them.
 func (s *sending) completeReads(replies []shard.Reply, err error, alone bool) {
-	giveTxns(s.txns)
+	giveTxns(s.list)
 	switch {
 	case errors.Is(err, cluster.ErrMustLog):
 		// This node's programs are older than the leader's.
@@ -133,8 +132,9 @@ func (r *Router) heard(index int) uint64 {
 	return r.cfg.Heard(index)
 }
 
-// hears tells whether a replica of this node may soon know what clients have been told of: one
-// that is cut off from its leader does not, where another node tells them.
-func (r *Router) hears(index int, replica Shard) bool {
-	return replica.Taken() >= r.heard(index) || r.ways.shut(index) == ""
+// mayReadOwn tells whether a stale read may run on this node's own replica. One that is cut off from its
+// leader does not hear soon what clients have been told of by another node.
+func (r *Router) mayReadOwn(at route, replica Shard, want *cluster.Freshness) bool {
+	return replica != nil && replica.Votes() && (replica.Taken() >= r.heard(at.index) || r.ways.shut(at.index) == "") &&
+		r.freshEnough(at.ctx, at.index, replica, want)
 }

@@ -277,7 +277,7 @@ type turns struct {
 	next  time.Time
 	pause time.Duration
 	// made counts them, open those without an answer.
-	made, open int
+	made, open int32
 }
 
 // turnsOf are those of an attempt that begins.
@@ -291,24 +291,21 @@ func turnsOf(req *request, now time.Time) turns {
 func (s *sending) turn(number int, to shard.Leader, now time.Time) {
 	w := &s.router.ways
 	s.mu.Lock()
-	turns, due := s.turns, s.open == number && s.req.kind != KindStale && !now.Before(s.turns.next)
+	last, due := s.turns, s.open == number && s.kind != KindStale && !now.Before(s.turns.next)
 	s.mu.Unlock()
 	if to.Self || !due {
 		return
 	}
-	if turns.via != "" && now.Sub(turns.sent) >= turnAfter {
-		w.passOver(s.index, turns.via)
+	if last.via != "" && now.Sub(last.sent) >= turnAfter {
+		w.passOver(s.index, last.via)
 	}
-	if w.via(s.index, to.Addr) == turns.via {
+	if w.via(s.index, to.Addr) == last.via {
 		return
 	}
-	payload := s.turned(number, now)
-	if payload == nil {
-		return
+	if payload := s.turned(number, now); payload != nil {
+		s.router.Counters.Retried.Add(1)
+		s.sent(number, s.router.forward(to.Addr, &s.request, payload, func(res shard.Result) { s.answered(number, res, false) }))
 	}
-	s.router.Counters.Retried.Add(1)
-	via := s.router.toLeader(to, &s.req, payload, func(res shard.Result) { s.answered(number, res) })
-	s.sent(number, via)
 }
 
 // turned is the request of an attempt, to be sent another way; nil: the attempt has ended.
@@ -319,12 +316,10 @@ func (s *sending) turned(number int, now time.Time) []byte {
 		return nil
 	}
 	t := &s.turns
-	t.next, t.sent, t.pause = now.Add(t.pause), now, 2*t.pause
-	t.made++
-	t.open++
+	t.next, t.sent, t.pause, t.made, t.open = now.Add(t.pause), now, 2*t.pause, t.made+1, t.open+1
 	// A bundle that is proposed twice may be found in the log.
-	s.req.again = s.req.again || s.req.kind == KindPropose
-	return s.req.encode()
+	s.again = s.again || s.kind == KindPropose
+	return s.encode()
 }
 
 // over takes an answer to one of the requests; false: another one may bring more.

@@ -202,31 +202,24 @@ func (r *Router) Go(ctx context.Context, calls []*cluster.Call, done func(alone 
 	if index, ok := r.sameShard(calls); ok {
 		return r.run(route{ctx: ctx, index: index}, calls, done)
 	}
-	all := &parts{done: done}
-	all.open.Store(1)
+	var open atomic.Int32 // parts, each for another shard, and this call
+	open.Store(1)
+	answer := func(alone bool) {
+		if open.Add(-1) == 0 {
+			done(alone)
+		}
+	}
 	deadline := r.deadlineNow()
 	for index, part := range r.partition(calls) {
 		if len(part) == 0 {
 			continue
 		}
-		all.open.Add(1)
-		if r.run(route{ctx, index, deadline}, part, all.answered) {
-			all.open.Add(-1)
+		open.Add(1)
+		if r.run(route{ctx, index, deadline}, part, answer) {
+			open.Add(-1)
 		}
 	}
-	return all.open.Add(-1) == 0
-}
-
-// parts counts the parts of a batch that are not answered, each for another shard.
-type parts struct {
-	open atomic.Int32
-	done func(alone bool)
-}
-
-func (p *parts) answered(alone bool) {
-	if p.open.Add(-1) == 0 {
-		p.done(alone)
-	}
+	return open.Add(-1) == 0
 }
 
 // Do is Go, and waits.
@@ -286,8 +279,7 @@ func (r *Router) run(at route, calls []*cluster.Call, done func(alone bool)) (an
 			if at.deadline.IsZero() {
 				at.deadline = r.deadlineNow()
 			}
-			before, rest := calls[:n], calls[n:]
-			then = func(alone bool) { r.runNext(at, before, rest, done, alone) }
+			then = r.behind(at, calls[:n], calls[n:], done)
 		}
 		if logged {
 			r.write(at, calls[:n], false, then)
@@ -303,30 +295,31 @@ func (r *Router) run(at route, calls []*cluster.Call, done func(alone bool)) (an
 	}
 }
 
-// runNext goes on behind a phase that is answered. A goroutine begins the next one: whoever has
+// behind goes on when the calls before are answered. A goroutine begins the next phase: whoever has
 // brought the answer has others to answer.
-func (r *Router) runNext(at route, before, rest []*cluster.Call, done func(alone bool), alone bool) {
-	if !before[len(before)-1].Answered() {
-		done(alone) // the replies are large: the caller writes them out and asks for the rest
-		return
-	}
-	go func() {
-		if r.runCaught(at, rest, done) {
-			done(true)
+func (r *Router) behind(at route, before, rest []*cluster.Call, done func(alone bool)) func(alone bool) {
+	return func(alone bool) {
+		if before[len(before)-1].Answered() {
+			go r.runNext(at, rest, done)
+		} else {
+			done(alone) // the replies are large: the caller writes them out and asks for the rest
 		}
-	}()
+	}
 }
 
-// runCaught is run, and answers the calls where that ends by a fault.
-func (r *Router) runCaught(at route, calls []*cluster.Call, done func(alone bool)) (answered bool) {
+// runNext is run on a goroutine of its own.
+func (r *Router) runNext(at route, calls []*cluster.Call, done func(alone bool)) {
+	answered := true
 	defer func() {
 		if p := recover(); p != nil {
 			r.cfg.Panics.Note(faulty, p)
 			failAll(calls, cluster.ErrUnknown)
-			answered = true
+		}
+		if answered {
+			done(true)
 		}
 	}()
-	return r.run(at, calls, done)
+	answered = r.run(at, calls, done)
 }
 
 const (

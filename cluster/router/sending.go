@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,59 +33,49 @@ type route struct {
 	deadline time.Time
 }
 
-// sending is one bundle of writes, or one run of reads, on its way to one shard. It makes
-// attempts, one after the other, until one of them is answered for good or the time is over.
+// sending is one bundle of writes, or one run of reads, on its way to one shard. It makes attempts, one
+// after the other, until one of them is answered for good or the time is over.
 //
-// Nobody waits in it. An attempt is answered by a callback, a pause ends by a timer, and the
-// watch (watch.go) ends an attempt that nobody answers. While an attempt is open, the first that
-// ends it owns the sending; whoever comes later, such as the answer to an earlier attempt, is
-// ignored. All fields but those under mu belong to the owner.
+// Nobody waits in it. An attempt is answered by a callback, a pause ends by a timer, and the watch
+// (watch.go) ends an attempt that nobody answers. Whoever ends an attempt owns the sending, until it opens
+// the next; a later answer is ignored. All fields but those under mu belong to the owner.
 type sending struct {
-	route
+	request
+	ctx    context.Context
 	router *Router
-	req    request
 	calls  []*cluster.Call
-	txns   *[]fsm.Txn
-	// done is called once, when the calls are answered. told is called in its place with the
-	// answer to a question that is no call.
+	list   *[]fsm.Txn
+	// done is called once, when the calls are answered; over: it was, or is about to be.
 	done func(alone bool)
-	told func(replies []shard.Reply, err error)
-	// over: done or told has been called, or is about to be.
 	over bool
-	// from and id are what a bundle is numbered by, and numberings is how often it was.
-	from       *lanes
-	id         unanswered
-	numberings int
-	// texts: all scripts travel with their texts.
-	texts bool
+	// texts: all scripts travel with their texts. maybe: the bundle may be in the log.
+	texts, maybe bool
+	// from and id are what a bundle is numbered by.
+	from *lanes
+	id   unanswered
 	// client is who may go before a bundle is answered that may take long; else nil.
 	client cluster.Leaver
 	// others are the replicas that a stale read has yet to ask.
 	others []string
-	// tries counts the attempts, maybe: one of them may have put the bundle into the log, and
-	// last is the error of the last one.
+	// tries counts what was tried, last is the error of the last one. found is the answer to a KindIndex.
 	tries int
-	maybe bool
 	last  error
+	found uint64
 
 	mu sync.Mutex
 	// open is the number of the attempt that waits for its answer; 0: none does. number is that
 	// of the last one.
 	open, number int
-	// to is who was asked. waits: it was, and has not answered; the watch may end the attempt. One
-	// that reads here ends by itself.
-	to    shard.Leader
-	waits bool
-	turns turns
-	// asked is when another node was asked last, for an answer or who leads. late: the deadline
-	// was seen to have passed.
-	asked time.Time
-	late  bool
-	// lookedAt is when it was looked whether the client has gone; takenBack: the leader was told.
-	lookedAt  time.Time
-	takenBack bool
-	// watched is under the lock of the watch.
-	watched watched
+	// to is who is asked. waits: the request has left, and the watch may end the attempt. late: the
+	// deadline was seen to have passed. takenBack: the leader was told that the client has gone.
+	to                     shard.Leader
+	waits, late, takenBack bool
+	turns                  turns
+	// asked is when another node was asked last, for an answer or who leads; lookedAt when it was
+	// looked whether the client has gone.
+	asked, lookedAt time.Time
+	// place is where the watch has it, and under the watch's lock; 0: nowhere.
+	place int
 }
 
 // deadlineNow is the deadline of calls that begin to wait now.
@@ -97,18 +88,20 @@ func (r *Router) newSending(at route, kind uint8, calls []*cluster.Call, done fu
 	if at.deadline.IsZero() {
 		at.deadline = r.deadlineNow()
 	}
-	s := &sending{route: at, router: r, calls: calls, done: done}
-	s.req = request{index: at.index, kind: kind, n: len(calls), deadline: at.deadline}
-	return s
+	req := request{index: at.index, kind: kind, n: len(calls), deadline: at.deadline}
+	return &sending{request: req, ctx: at.ctx, router: r, calls: calls, done: done}
 }
 
 // attempt asks once: the leader that this node knows of, or for a stale read the next replica. The
 // answer comes to answered.
 func (s *sending) attempt() {
 	defer s.guard()
-	if s.tries++; s.tries == 1 {
-		s.router.watch.add(s)
+	if s.tries > 0 && s.ctx.Err() != nil {
+		s.giveUp()
+		return
 	}
+	s.tries++
+	s.router.watch.add(s)
 	to, replica := s.target(), s.router.cfg.Replica(s.index)
 	s.ask(s.opened(to), to, replica)
 }
@@ -116,18 +109,16 @@ func (s *sending) attempt() {
 // ask is the one place where an attempt leaves.
 func (s *sending) ask(number int, to shard.Leader, replica Shard) {
 	defer s.caught(number)
-	answer, via := func(res shard.Result) { s.answered(number, res) }, ""
+	answer, via := func(res shard.Result) { s.answered(number, res, false) }, ""
 	switch {
 	case to.Addr == "" && !to.Self:
 		answer(shard.Result{Err: cluster.ErrNoLeader})
-	case !to.Self && s.req.kind == KindStale:
-		s.router.toReplica(to.Addr, &s.req, answer)
 	case !to.Self:
-		via = s.router.toLeader(to, &s.req, s.req.encode(), answer)
+		via = s.router.forward(to.Addr, &s.request, s.encode(), answer)
 	case replica == nil:
 		answer(shard.Result{Err: cluster.ErrNotLeader}) // it has just been closed
-	case s.req.kind == KindPropose:
-		replica.Propose(s.req.offer(), answer)
+	case s.kind == KindPropose:
+		replica.Propose(s.offer(), answer)
 	default:
 		go s.readHere(replica, number)
 		return
@@ -146,13 +137,13 @@ func (s *sending) sent(number int, via string) {
 
 // target is who is to be asked next.
 func (s *sending) target() shard.Leader {
-	if len(s.others) > 0 && s.ctx.Err() == nil {
+	if len(s.others) > 0 {
 		next := s.others[0]
-		s.others, s.req.kind = s.others[1:], KindStale
+		s.others, s.kind = s.others[1:], KindStale
 		return shard.Leader{Addr: next}
 	}
-	if s.req.kind == KindStale {
-		s.others, s.req.kind = nil, KindRead
+	if s.kind == KindStale {
+		s.kind = KindRead
 	}
 	return s.router.Leader(s.index)
 }
@@ -166,15 +157,16 @@ func (s *sending) opened(to shard.Leader) (number int) {
 	s.turns = turns{made: 1, open: 1}
 	if !to.Self {
 		s.asked = time.Now()
-		s.turns = turnsOf(&s.req, s.asked)
+		s.turns = turnsOf(&s.request, s.asked)
 	}
 	return s.number
 }
 
-// answered takes an answer to a request of an attempt.
-func (s *sending) answered(number int, res shard.Result) {
+// answered ends an attempt with an answer to one of its requests, or, final, because none will come.
+// It does nothing if the attempt has ended.
+func (s *sending) answered(number int, res shard.Result, final bool) {
 	s.mu.Lock()
-	over := s.open == number && s.turns.over(s.req.kind, &res)
+	over := s.open == number && (final || s.turns.over(s.kind, &res))
 	if over {
 		s.open, s.waits = 0, false
 	}
@@ -190,24 +182,11 @@ func (s *sending) answered(number int, res shard.Result) {
 	}
 }
 
-// end ends an attempt that has no answer; it does nothing if the attempt has ended.
-func (s *sending) end(number int, err error) {
-	s.mu.Lock()
-	mine := s.open == number
-	if mine {
-		s.open, s.waits = 0, false
-	}
-	s.mu.Unlock()
-	if mine {
-		go s.judge(err)
-	}
-}
-
 // caught ends an attempt after a fault of the code that makes it, or looks after it.
 func (s *sending) caught(number int) {
 	if p := recover(); p != nil {
 		s.router.cfg.Panics.Note(faulty, p)
-		s.end(number, errFault)
+		s.answered(number, shard.Result{Err: errFault}, true)
 	}
 }
 
@@ -223,7 +202,16 @@ func (s *sending) guard() {
 	}
 	s.router.cfg.Panics.Note(faulty, p)
 	if !s.over {
-		s.finish(nil, errFault, false)
+		s.fault()
+	}
+}
+
+// fault ends the sending after a fault: a bundle may be in the log.
+func (s *sending) fault() {
+	if s.kind == KindPropose {
+		s.fail(cluster.ErrUnknown)
+	} else {
+		s.fail(cluster.ErrNoAnswer)
 	}
 }
 
@@ -233,9 +221,9 @@ func (s *sending) judge(err error) {
 	r := s.router
 	switch {
 	case errors.Is(err, errFault):
-		s.finish(nil, err, false)
+		s.fault()
 		return
-	case s.req.kind == KindStale:
+	case s.kind == KindStale:
 		s.attempt() // another replica, or the leader
 		return
 	case !s.to.Self:
@@ -246,22 +234,22 @@ func (s *sending) judge(err error) {
 	case !s.maybe && refusesForGood(err):
 		s.finish(nil, err, false)
 		return
-	case s.req.kind == KindPropose && (errors.Is(err, cluster.ErrUnknown) || errors.Is(err, errAbandoned)):
-		s.maybe, s.req.again = true, true
+	case s.kind == KindPropose && (errors.Is(err, cluster.ErrUnknown) || errors.Is(err, errAbandoned)):
+		s.maybe, s.again = true, true
 	}
 	if !s.maybe && s.clientGone() {
 		s.finish(nil, cluster.ErrTakenBack, false)
 		return
 	}
 	r.Counters.Retried.Add(1)
-	if !s.later(s.tries-1, s.retry) {
+	if !s.later(s.attempt) {
 		s.giveUp()
 	}
 }
 
-// later calls f after a pause; false: there is no time left for it.
-func (s *sending) later(try int, f func()) bool {
-	d := pauseBehind(try)
+// later calls f behind a pause; false: there is no time left for it.
+func (s *sending) later(f func()) bool {
+	d := pauseBehind(s.tries - 1)
 	if time.Until(s.deadline) <= d || s.ctx.Err() != nil {
 		return false
 	}
@@ -272,67 +260,41 @@ func (s *sending) later(try int, f func()) bool {
 // pauseBehind is the pause behind an attempt, by how many there were before it.
 func pauseBehind(try int) time.Duration { return min(retryFirst<<min(try, 10), retryMost) }
 
-// retry makes the next attempt behind a pause.
-func (s *sending) retry() {
-	defer s.guard()
-	if s.ctx.Err() != nil {
-		s.giveUp()
-		return
-	}
-	s.attempt()
-}
-
 // giveUp ends a sending whose time is over.
 func (s *sending) giveUp() {
-	if s.maybe {
-		s.router.Counters.Unknown.Add(1)
+	r, unanswered := s.router, errors.Is(s.last, cluster.ErrUnknown) || errors.Is(s.last, errAbandoned)
+	switch leader := r.Leader(s.index); {
+	case s.maybe:
+		r.Counters.Unknown.Add(1)
 		s.explain()
-		return
+	case errors.Is(s.last, cluster.ErrOverloaded), errors.Is(s.last, cluster.ErrShuttingDown):
+		s.finish(nil, s.last, false)
+	case unanswered && (leader.Self || leader.Addr != ""):
+		s.finish(nil, cluster.ErrNoAnswer, false)
+	default:
+		r.Counters.NoLeader.Add(1)
+		s.finish(nil, cluster.ErrNoLeader, false)
 	}
-	s.finish(nil, s.router.gaveUp(s.index, s.last), false)
-}
-
-// gaveUp is the error of a request that was not carried out before its deadline, and will not
-// be; err is that of the last attempt.
-func (r *Router) gaveUp(index int, err error) error {
-	if errors.Is(err, cluster.ErrOverloaded) || errors.Is(err, cluster.ErrShuttingDown) {
-		return err
-	}
-	if l := r.Leader(index); (errors.Is(err, cluster.ErrUnknown) || errors.Is(err, errAbandoned)) && (l.Self || l.Addr != "") {
-		return cluster.ErrNoAnswer
-	}
-	r.Counters.NoLeader.Add(1)
-	return cluster.ErrNoLeader
 }
 
 // refusesForGood tells whether to ask again would be in vain. It is no answer to a
 // bundle that may be in the log: another leader may have taken it, whose limits were
 // others.
 func refusesForGood(err error) bool {
-	for _, forGood := range []error{
+	return slices.ContainsFunc([]error{
 		cluster.ErrTooLarge, cluster.ErrNotKnown, cluster.ErrMustLog, cluster.ErrOutOfMemory, cluster.ErrTooMuchAtOnce,
 		cluster.ErrBusy, cluster.ErrOverworked, cluster.ErrTakenBack, cluster.ErrKilled,
-	} {
-		if errors.Is(err, forGood) {
-			return true
-		}
-	}
-	return false
+	}, func(forGood error) bool { return errors.Is(err, forGood) })
 }
 
 // finish takes what became of the sending.
 func (s *sending) finish(replies []shard.Reply, err error, alone bool) {
-	s.router.watch.remove(s)
-	switch {
-	case errors.Is(err, errFault) && s.req.kind == KindPropose:
-		s.fail(cluster.ErrUnknown)
-	case errors.Is(err, errFault):
-		s.fail(cluster.ErrNoAnswer)
-	case s.told != nil:
-		s.over = true
-		s.told(replies, err)
-	case s.req.kind == KindPropose:
+	switch s.kind {
+	case KindPropose:
 		s.completeWrites(replies, err, alone)
+	case KindIndex:
+		s.found, s.last = indexOf(replies, err)
+		s.complete(alone)
 	default:
 		s.completeReads(replies, err, alone)
 	}
@@ -340,23 +302,21 @@ func (s *sending) finish(replies []shard.Reply, err error, alone bool) {
 
 // resend has calls sent again, in another sending.
 func (s *sending) resend(calls []*cluster.Call, texts bool, done func(alone bool)) {
+	s.router.watch.remove(s)
 	s.over = true
-	go s.router.write(s.route, calls, texts, done)
+	go s.router.write(route{s.ctx, s.index, s.deadline}, calls, texts, done)
 }
 
 // fail answers all calls that have no answer with an error.
 func (s *sending) fail(err error) {
-	if s.told != nil {
-		s.over = true
-		s.told(nil, err)
-		return
-	}
 	failAll(s.calls, err)
+	s.last = err
 	s.complete(false)
 }
 
 // complete says that the calls are answered.
 func (s *sending) complete(alone bool) {
+	s.router.watch.remove(s)
 	s.id.close()
 	s.over = true
 	s.done(alone)

@@ -1,47 +1,36 @@
 package router
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/shard"
 )
 
 const (
-	// watchEvery is how often it is looked at an attempt that has no answer: its shard may have
-	// another leader by now, and the one that was asked may never answer.
+	// watchEvery is how often attempts without an answer are looked at: the one may never come.
 	watchEvery = 50 * time.Millisecond
 	// staleWait is how long a replica may take for a stale read before another one is asked.
 	staleWait = 500 * time.Millisecond
 )
 
-// watch looks after the sendings that are open. One timer runs for all of them, and only while there
-// are any.
+// watch looks after the open sendings. One timer runs for all of them, and only while there are any.
 type watch struct {
 	mu sync.Mutex
-	// first and last are the ends of the list of open sendings, in the order in which they began.
-	first, last *sending
-	// running: the timer runs. all has room for those that are looked at.
+	// open are the sendings, each behind its place; running: the timer runs.
+	open    []*sending
 	running bool
-	all     []*sending
-}
-
-// watched is a sending's place in the list.
-type watched struct {
-	before, behind *sending
-	listed         bool
 }
 
 func (w *watch) add(s *sending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.watched = watched{before: w.last, listed: true}
-	if w.last == nil {
-		w.first = s
-	} else {
-		w.last.watched.behind = s
+	if s.place == 0 {
+		w.open = append(w.open, s)
+		s.place = len(w.open)
 	}
-	w.last = s
 	if !w.running {
 		w.running = true
 		time.AfterFunc(watchEvery, w.look)
@@ -51,40 +40,27 @@ func (w *watch) add(s *sending) {
 func (w *watch) remove(s *sending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := &s.watched
-	if !at.listed {
+	if s.place == 0 {
 		return
 	}
-	if at.before == nil {
-		w.first = at.behind
-	} else {
-		at.before.watched.behind = at.behind
-	}
-	if at.behind == nil {
-		w.last = at.before
-	} else {
-		at.behind.watched.before = at.before
-	}
-	s.watched = watched{}
+	end := len(w.open) - 1
+	moved := w.open[end]
+	w.open[s.place-1], moved.place = moved, s.place
+	w.open[end], w.open, s.place = nil, w.open[:end], 0
 }
 
 // look looks at all open sendings, and comes again while there are any.
 func (w *watch) look() {
 	w.mu.Lock()
-	all := w.all
-	for s := w.first; s != nil; s = s.watched.behind {
-		all = append(all, s)
-	}
+	open := slices.Clone(w.open)
 	w.mu.Unlock()
 	now := time.Now()
-	for _, s := range all {
+	for _, s := range open {
 		s.look(now)
 	}
-	clear(all)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = all[:0]
-	if w.running = w.first != nil; w.running {
+	if w.running = len(w.open) > 0; w.running {
 		time.AfterFunc(watchEvery, w.look)
 	}
 }
@@ -109,7 +85,7 @@ func (s *sending) look(now time.Time) {
 		s.takeBack(to)
 	}
 	if end != nil {
-		s.end(number, end)
+		s.answered(number, shard.Result{Err: end}, true)
 		return
 	}
 	s.turn(number, to, now)
@@ -127,7 +103,7 @@ func (s *sending) seen(number int, now time.Time) (doubted, gone bool, end error
 	case s.open != number || !s.waits:
 	case s.ctx.Err() != nil:
 		end = cluster.ErrUnknown
-	case s.req.kind == KindStale:
+	case s.kind == KindStale:
 		if now.Sub(s.asked) > staleWait {
 			end = cluster.ErrNoAnswer
 		}

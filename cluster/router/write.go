@@ -33,8 +33,8 @@ func (s *sending) begin() {
 
 // beginLater numbers a bundle anew behind a pause.
 func (s *sending) beginLater() {
-	s.numberings++
-	if !s.later(s.numberings-1, s.begin) {
+	s.tries++
+	if !s.later(s.begin) {
 		s.fail(cmp.Or(s.last, cluster.ErrOverloaded))
 	}
 }
@@ -43,26 +43,26 @@ func (s *sending) beginLater() {
 func (s *sending) seal() bool {
 	r := s.router
 	r.leaveTextsOut(s.index, s.calls, s.texts)
-	s.txns = takeTxns(s.calls)
-	b := fsm.Bundle{Txns: *s.txns}
+	s.list = takeTxns(s.calls)
+	b := fsm.Bundle{Txns: *s.list}
 	var ok bool
 	s.from = r.lanes[s.index].now.Load()
 	if s.id, ok = s.from.open(&b); !ok {
-		giveTxns(s.txns)
+		giveTxns(s.list)
 		return false
 	}
 	if r.cfg.Numbered != nil && anyNamed(s.calls) {
 		r.cfg.Numbered(s.index, fsm.TxnID{Origin: b.Origin, Seq: b.FirstSeq}, s.calls)
 	}
-	s.req.bundle = fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b)
-	s.req.txns = *s.txns
+	s.bundle = fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b)
+	s.txns = *s.list
 	return true
 }
 
 // completeWrites takes what became of a bundle.
 func (s *sending) completeWrites(replies []shard.Reply, err error, alone bool) {
 	s.id.close()
-	giveTxns(s.txns)
+	giveTxns(s.list)
 	if n, boot := staleOf(replies); n > 0 {
 		// It was not given up: a client waits for it. The new boot number goes to the disk, for which
 		// nobody else is to wait.
@@ -76,9 +76,9 @@ func (s *sending) completeWrites(replies []shard.Reply, err error, alone bool) {
 func (s *sending) renumber(n int, boot uint64, replies []shard.Reply) {
 	defer s.guard()
 	s.router.renew(s.index, s.from, boot)
-	if n == len(s.calls) && !s.req.again {
+	if n == len(s.calls) && !s.again {
 		// It was in the log once, and did not run there.
-		s.tries, s.last = 0, cluster.ErrUnknown
+		s.last = cluster.ErrUnknown
 		s.beginLater()
 		return
 	}
@@ -131,22 +131,21 @@ func (s *sending) writeWithoutMemory() {
 	for n < len(calls) && calls[n].Txn.GrowsMemory() == grows && calls[n].Txn.Bends() == bends {
 		n++
 	}
-	if !grows && n < len(calls) || grows && bends {
-		if grows {
-			// Scripts run all the same, and refuse what may need memory.
-			for _, c := range calls[:n] {
-				c.Txn.MemoryFull = true
-			}
+	switch {
+	case grows && bends:
+		// Scripts run all the same, and refuse what may need memory.
+		for _, c := range calls[:n] {
+			c.Txn.MemoryFull = true
 		}
-		s.writeInTurn(n)
-		return
+	case grows || n == len(calls):
+		failAll(calls[:n], cluster.ErrOutOfMemory)
+		if n == len(calls) {
+			s.complete(false)
+			return
+		}
+		s.calls, n = calls[n:], len(calls)-n // the others are tried again
 	}
-	failAll(calls[:n], cluster.ErrOutOfMemory)
-	if n == len(calls) {
-		s.complete(false)
-		return
-	}
-	s.resend(calls[n:], false, s.done)
+	s.writeInTurn(n)
 }
 
 // textLeast is how long a script's text must be to be left out, in bytes.

@@ -169,13 +169,6 @@ const (
 	slowWeight, slowMax = 8, 64
 )
 
-// waited takes note of a batch that left the loop because it may have to wait.
-func (t *talk) waited() {
-	if t.slow += slowWeight; t.slow > slowMax {
-		t.polled.LeaveForGood()
-	}
-}
-
 // farewell tells the client why it is not served any more, if it is to know.
 func (t *talk) farewell(err error) {
 	var told resp.ProtocolError
@@ -221,8 +214,7 @@ func (t *talk) handle() bool {
 // answer has a batch answered; it counts as under way until then.
 func (t *talk) answer(how func() bool) bool {
 	t.s.active.Add(1)
-	defer t.s.active.Add(-1)
-	return how()
+	return t.first(how)
 }
 
 // Ready implements poll.Guest.
@@ -313,7 +305,12 @@ func (t *talk) came(to client.Progress) bool {
 	case client.Pending:
 		t.polled.Gave()
 	case client.Waits:
-		t.outside(func() bool { t.waited(); return t.handle() })
+		t.outside(func() bool {
+			if t.slow += slowWeight; t.slow > slowMax {
+				t.polled.LeaveForGood()
+			}
+			return t.handle()
+		})
 	case client.Closed:
 		t.outside(func() bool { return false })
 	}

@@ -93,7 +93,7 @@ func TestACommandThatBreaksDownAnswersAnError(t *testing.T) {
 	ops := []Op{set, NewOp(0, [][]byte{[]byte("bad")}, &bad), set}
 	out, changes := reply.NewWriter(2), command.Changes{}
 	settings := m.Settings()
-	ctx := command.Ctx{KS: m.Keyspace(), Out: out, TxnNo: 1, Logged: true, Settings: &settings, Changes: &changes}
+	ctx := command.Ctx{KS: m.Keyspace(), Out: out, TxnNo: 1, Logged: true, Meter: command.Meter{Settings: &settings}, Listeners: command.Listeners{Changes: &changes}}
 	runOps(m, &ctx, ops)
 	if got, want := string(out.Bytes()), "*3\r\n+OK\r\n-"+command.ErrPanic([]byte("bad"))+"\r\n+OK\r\n"; got != want {
 		t.Errorf("%q", got)

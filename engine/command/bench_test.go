@@ -23,7 +23,7 @@ func benchObserved(b *testing.B, observer Observer, logged bool, line string) {
 		r.exec([]byte("SET"), args[i][1], []byte("1000000"))
 	}
 	spec, _ := Lookup(args[0])
-	c := Ctx{KS: r.ks, Out: &r.out, NowMs: 1, Logged: logged, Settings: &r.settings, Walk: freeWalker{}, Observer: observer}
+	c := Ctx{KS: r.ks, Out: &r.out, Logged: logged, Walk: freeWalker{}, Times: Times{NowMs: 1}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: observer}}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {

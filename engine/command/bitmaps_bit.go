@@ -1,9 +1,6 @@
 package command
 
-import (
-	"lockstep/engine"
-	"lockstep/engine/bitmap"
-)
+import "lockstep/engine/bitmap"
 
 // bitOffset reads the place of a bit; "#3" is the third field of so many bits,
 // where fields is set. It answers the error itself.
@@ -30,14 +27,6 @@ func runGetBit(c *Ctx, args [][]byte) {
 	if e, ok := c.ReadString(args[1]); ok {
 		c.Out.Int(int64(bitmap.Bit(textOf(e), at)))
 	}
-}
-
-// textOf is a string's text, nil where there is none.
-func textOf(e *engine.Entry) []byte {
-	if e == nil {
-		return nil
-	}
-	return e.Text()
 }
 
 func runSetBit(c *Ctx, args [][]byte) {

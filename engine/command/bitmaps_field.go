@@ -213,3 +213,10 @@ func (o *fieldOp) run(c *Ctx, text []byte) (done, differs bool) {
 	o.field.Set(text, n)
 	return true, n != old
 }
+
+func flagsOfBitField(args [][]byte) KeyFlag {
+	if bitFieldMode(args) == sched.Shared {
+		return KeyRO | KeyAccess
+	}
+	return KeyRW | KeyAccess | KeyUpdate
+}

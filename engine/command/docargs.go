@@ -36,3 +36,13 @@ var (
 	argLimit   = argBlock("offset_count", arg("offset", "integer"), arg("count", "integer")).token("LIMIT").optional()
 	argOrder   = argOneOf("order", argToken("asc", "ASC"), argToken("desc", "DESC")).optional()
 )
+
+// Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").
+type Arg struct {
+	Name, Type, Token, Since string
+	// KeySpec is the index of the key spec this argument belongs to plus one;
+	// 0: none.
+	KeySpec                           int
+	Optional, Multiple, MultipleToken bool
+	Sub                               []Arg
+}

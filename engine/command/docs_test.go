@@ -32,7 +32,7 @@ func TestEveryCommandOfRedisIsAccountedFor(t *testing.T) {
 		}
 	}
 	for name := range partly {
-		if table[name] == nil {
+		if Get(name) == nil {
 			t.Errorf("it is said what is missing of %s, which is not there", name)
 		}
 	}
@@ -92,7 +92,7 @@ func documentation() string {
 		how, why := SupportOf(c.Name)
 		text := why
 		if how != None {
-			text = sentence(table[c.Name].Summary, why)
+			text = sentence(Get(c.Name).Summary, why)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", title(c.Name), how, text)
 	}

@@ -1,6 +1,6 @@
 package command
 
-// Errors of the bitmap and HyperLogLog commands, in Redis's words.
+// Errors of the bitmap commands, in Redis's words.
 const (
 	ErrBitOffset     = "ERR bit offset is not an integer or out of range"
 	ErrBitValue      = "ERR bit is not an integer or out of range"
@@ -9,9 +9,4 @@ const (
 	ErrFieldType     = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
 	ErrFieldOverflow = "ERR Invalid OVERFLOW type specified"
 	ErrFieldReadOnly = "ERR BITFIELD_RO only supports the GET subcommand"
-
-	ErrNotHLL     = "WRONGTYPE Key is not a valid HyperLogLog string value."
-	ErrCorruptHLL = "INVALIDOBJ Corrupted HLL object detected"
-	ErrHLLNoKey   = "ERR The specified key does not exist"
-	ErrHLLDense   = "ERR HLL encoding is not sparse"
 )

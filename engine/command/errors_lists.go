@@ -1,12 +1,8 @@
 package command
 
-// Error replies of commands on lists, and of those that wait.
+// Error replies of commands on lists.
 const (
-	ErrRankZero        = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list"
-	ErrNegativeCount   = "ERR COUNT can't be negative"
-	ErrNegativeMaxLen  = "ERR MAXLEN can't be negative"
-	ErrCountPositive   = "ERR count should be greater than 0"
-	ErrTimeoutNotFloat = "ERR timeout is not a float or out of range"
-	ErrTimeoutNegative = "ERR timeout is negative"
-	ErrTimeoutRange    = "ERR timeout is out of range"
+	ErrRankZero       = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list"
+	ErrNegativeCount  = "ERR COUNT can't be negative"
+	ErrNegativeMaxLen = "ERR MAXLEN can't be negative"
 )

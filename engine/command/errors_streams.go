@@ -60,3 +60,7 @@ func errSubcommandSyntax(args [][]byte, container string) string {
 func errUnbalanced(spec, id string) string {
 	return "ERR Unbalanced '" + spec + "' list of streams: for each stream key an ID or '" + id + "' must be specified."
 }
+
+func errScriptBlock(name []byte) string {
+	return "ERR " + string(name) + " command is not allowed with BLOCK option from scripts"
+}

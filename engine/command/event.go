@@ -41,6 +41,17 @@ type Observer interface {
 	Gone(db int, key []byte)
 }
 
+// Listeners hear of what commands do.
+type Listeners struct {
+	// Observer hears of keyspace events; nil: nobody does.
+	Observer Observer
+	// Witness is told what scripts do, and for which Caller; nil: nobody is.
+	Witness Witness
+	Caller  Caller
+	// Changes takes the names of the keys that the txn changes; nil: nobody asks.
+	Changes *Changes
+}
+
 // Notify gives a keyspace event of a key in the selected database. Every
 // handler that changes a key calls it, with Redis's class and name, after the
 // change.
@@ -49,9 +60,9 @@ func (c *Ctx) Notify(class EventClass, event string, key []byte) {
 }
 
 // NotifyDB is Notify for a key in another database.
-func (c *Ctx) NotifyDB(class EventClass, event string, db int, key []byte) {
-	if c.Observer != nil {
-		c.Observer.Event(class, event, db, key)
+func (l *Listeners) NotifyDB(class EventClass, event string, db int, key []byte) {
+	if l.Observer != nil {
+		l.Observer.Event(class, event, db, key)
 	}
 }
 
@@ -69,9 +80,9 @@ func (c *Ctx) isNew(db int, key []byte) bool {
 	return e == nil
 }
 
-func (c *Ctx) notifyNew(isNew bool, db int, key []byte) {
+func (l *Listeners) notifyNew(isNew bool, db int, key []byte) {
 	if isNew {
-		c.NotifyDB(EventNew, "new", db, key)
+		l.NotifyDB(EventNew, "new", db, key)
 	}
 }
 
@@ -102,36 +113,36 @@ func (h *heldEvents) Filled(int, []byte, engine.Kind) {}
 func (h *heldEvents) Gone(int, []byte) {}
 
 // holdEvents runs change and returns the events it gave, if somebody wants any.
-func (c *Ctx) holdEvents(change func()) []heldEvent {
-	if c.Observer == nil || !c.Observer.Wants(anyEvent) {
+func (l *Listeners) holdEvents(change func()) []heldEvent {
+	if l.Observer == nil || !l.Observer.Wants(anyEvent) {
 		change()
 		return nil
 	}
 	var held heldEvents
-	observer := c.Observer
-	c.Observer = &held
+	observer := l.Observer
+	l.Observer = &held
 	change()
-	c.Observer = observer
+	l.Observer = observer
 	return held.list
 }
 
 // release gives events that were held.
-func (c *Ctx) release(events []heldEvent) {
+func (l *Listeners) release(events []heldEvent) {
 	for _, e := range events {
-		c.NotifyDB(e.class, e.event, e.db, e.key)
+		l.NotifyDB(e.class, e.event, e.db, e.key)
 	}
 }
 
 // filled tells the observer of a change of a value that commands may wait for.
-func (c *Ctx) filled(db int, e *engine.Entry) {
-	if c.Observer != nil && e.Fillable() {
-		c.Observer.Filled(db, e.KeyBytes(), e.Kind())
+func (l *Listeners) filled(db int, e *engine.Entry) {
+	if l.Observer != nil && e.Fillable() {
+		l.Observer.Filled(db, e.KeyBytes(), e.Kind())
 	}
 }
 
 // databaseFilled tells the observer that a database has another content.
-func (c *Ctx) databaseFilled(db int) {
-	if c.Observer != nil {
-		c.Observer.Filled(db, nil, engine.KindString)
+func (l *Listeners) databaseFilled(db int) {
+	if l.Observer != nil {
+		l.Observer.Filled(db, nil, engine.KindString)
 	}
 }

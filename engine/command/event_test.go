@@ -203,7 +203,7 @@ func TestEventsNobodyWants(t *testing.T) {
 	// A key is looked up for the event that it is new, and its collection's
 	// events are kept behind that one: both cost, and nobody has asked.
 	allocs := func(o Observer) float64 {
-		c := Ctx{KS: heard.ks, Observer: o, NowMs: 8}
+		c := Ctx{KS: heard.ks, Listeners: Listeners{Observer: o}, Times: Times{NowMs: 8}}
 		return testing.AllocsPerRun(100, func() { c.holdEvents(func() {}) })
 	}
 	if n := allocs(deaf{}); n != 0 {
@@ -211,7 +211,7 @@ func TestEventsNobodyWants(t *testing.T) {
 	}
 	heard.do("set gone v pxat 7")
 	all.take()
-	c := Ctx{KS: heard.ks, Observer: &recorder{}, NowMs: 8}
+	c := Ctx{KS: heard.ks, Listeners: Listeners{Observer: &recorder{}}, Times: Times{NowMs: 8}}
 	if c.isNew(0, []byte("nokey")) {
 		t.Error("a key is looked up for an event that nobody wants")
 	}

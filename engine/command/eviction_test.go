@@ -71,8 +71,14 @@ func (r *clocked) at(sec uint32, line string) string {
 	r.txnNo++
 	r.touches++
 	spec.Run(&Ctx{
-		KS: r.ks, Out: &r.out, UseTick: sec * engine.UseTicks, NoTouch: r.noTouch, TxnNo: r.txnNo, NowMs: r.nowMs,
-		Logged: spec.Writes(args), Settings: &r.settings, Seed: r.touches * 0x9e3779b97f4a7c15,
+		KS:     r.ks,
+		Out:    &r.out,
+		TxnNo:  r.txnNo,
+		Logged: spec.Writes(args),
+		Seed:   r.touches * 0x9e3779b97f4a7c15,
+		Uses:   Uses{UseTick: sec * engine.UseTicks, NoTouch: r.noTouch},
+		Times:  Times{NowMs: r.nowMs},
+		Meter:  Meter{Settings: &r.settings},
 	}, args)
 	return flat(r.out.Bytes())
 }

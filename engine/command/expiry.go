@@ -36,7 +36,7 @@ func expiryKindOf(option []byte) expiryKind {
 
 // expiryMs turns an expiry into a log time in milliseconds; false: it is too far
 // away for one.
-func (c *Ctx) expiryMs(kind expiryKind, n int64) (int64, bool) {
+func (t *Times) expiryMs(kind expiryKind, n int64) (int64, bool) {
 	if kind.seconds() {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
 			return 0, false
@@ -45,24 +45,62 @@ func (c *Ctx) expiryMs(kind expiryKind, n int64) (int64, bool) {
 	}
 	switch {
 	case !kind.relative():
-		return c.fromDay(n), true
-	case n > math.MaxInt64-c.NowMs:
+		return t.fromDay(n), true
+	case n > math.MaxInt64-t.NowMs:
 		return 0, false
 	}
-	return n + c.NowMs, true
+	return n + t.NowMs, true
 }
 
-// expiryArg reads the expiry of a command that takes none in the past (SET,
-// SETEX, GETEX). It answers the error itself.
-func (c *Ctx) expiryArg(kind expiryKind, arg []byte, command string) (int64, bool) {
-	n, ok := c.intArg(arg)
-	if !ok {
-		return 0, false
+// expireIf is the condition under which EXPIRE, or HEXPIRE, changes anything.
+type expireIf struct{ nx, xx, gt, lt bool }
+
+// take reads one word of the condition; false: it is none.
+func (f *expireIf) take(arg []byte) bool {
+	switch {
+	case equalFold(arg, "nx"):
+		f.nx = true
+	case equalFold(arg, "xx"):
+		f.xx = true
+	case equalFold(arg, "gt"):
+		f.gt = true
+	case equalFold(arg, "lt"):
+		f.lt = true
+	default:
+		return false
 	}
-	atMs, ok := c.expiryMs(kind, n)
-	if !ok || n <= 0 {
-		c.Out.Error(ErrInvalidExpire(command))
-		return 0, false
+	return true
+}
+
+// parse reads the condition. It answers the error itself.
+func (f *expireIf) parse(c *Ctx, args [][]byte) bool {
+	for _, a := range args {
+		if !f.take(a) {
+			c.Out.Error("ERR Unsupported option " + string(clip(a, len(a))))
+			return false
+		}
 	}
-	return atMs, true
+	switch {
+	case f.nx && (f.xx || f.gt || f.lt):
+		c.Out.Error(ErrExpireNX)
+		return false
+	case f.gt && f.lt:
+		c.Out.Error(ErrExpireGTLT)
+		return false
+	}
+	return true
+}
+
+// holds tells whether a key that is gone at oldMs (0: never) may be gone at
+// newMs instead.
+func (f *expireIf) holds(oldMs, newMs int64) bool {
+	switch {
+	case f.nx && oldMs != 0, f.xx && oldMs == 0:
+		return false
+	case f.gt && (oldMs == 0 || newMs <= oldMs):
+		return false
+	case f.lt && oldMs != 0 && newMs >= oldMs:
+		return false
+	}
+	return true
 }

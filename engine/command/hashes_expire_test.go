@@ -288,7 +288,7 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 			args := words(line)
 			spec, _ := Lookup(args)
 			var out reply.Writer
-			c := Ctx{KS: r.ks, Out: &out, NowMs: r.nowMs, LeaderMs: r.nowMs + aheadMs + off, Settings: &r.settings}
+			c := Ctx{KS: r.ks, Out: &out, Times: Times{NowMs: r.nowMs, LeaderMs: r.nowMs + aheadMs + off}, Meter: Meter{Settings: &r.settings}}
 			spec.Run(&c, args)
 			if c.Due != (off == 0) {
 				t.Errorf("%s, the leader being %d ms ahead: due is %v", line, aheadMs+off, c.Due)
@@ -298,7 +298,7 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 	// What the log has as gone waits for nothing.
 	r.nowMs += 10
 	var out reply.Writer
-	c := Ctx{KS: r.ks, Out: &out, NowMs: r.nowMs, LeaderMs: r.nowMs + 5, Settings: &r.settings}
+	c := Ctx{KS: r.ks, Out: &out, Times: Times{NowMs: r.nowMs, LeaderMs: r.nowMs + 5}, Meter: Meter{Settings: &r.settings}}
 	runHGet(&c, words("hget h a"))
 	if c.Due || out.Len() != len("$-1\r\n") {
 		t.Errorf("due is %v, the reply %q", c.Due, out.Bytes())

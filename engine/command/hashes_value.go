@@ -66,23 +66,3 @@ func (c *Ctx) editHash(key []byte, e *engine.Entry, change func(h *hash.Hash)) {
 		change(h)
 	})
 }
-
-// purgeFields takes up to limit fields out of an entry, if it is a hash, whose
-// expiry has come, and the key with the last of them. It returns how many.
-func (c *Ctx) purgeFields(db int, key []byte, e *engine.Entry, limit int) int {
-	if at := e.DueAtMs(); e.Kind() != engine.KindHash || at == 0 || at > c.NowMs {
-		return 0
-	}
-	slot := c.slot(key)
-	e = c.KS.Mutable(slot, db, e, c.TxnNo)
-	h := e.Object().(*hash.Hash)
-	n := h.Purge(c.NowMs, limit)
-	c.KS.Changed(db, e, c.TxnNo)
-	c.changed(key)
-	c.NotifyDB(EventHash, "hexpired", db, key)
-	if h.Len() == 0 {
-		c.KS.Remove(slot, db, key, c.TxnNo)
-		c.NotifyDB(EventGeneric, "del", db, key)
-	}
-	return n
-}

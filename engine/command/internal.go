@@ -72,9 +72,6 @@ var internalFamily = []*Spec{
 // its entry stands in the log, before it runs anything of it.
 func runSetSetting(c *Ctx, _ [][]byte) { c.Out.OK() }
 
-// Internal tells whether the command is for Lockstep itself alone.
-func (s *Spec) Internal() bool { return s.Group == "internal" }
-
 // runVersions answers, for each key, its version (0: no such key) and the
 // number of the last txn seen: fsm.Watch's Version and SeenAt.
 func runVersions(c *Ctx, args [][]byte) {

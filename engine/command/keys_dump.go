@@ -114,3 +114,6 @@ func runRestore(c *Ctx, args [][]byte) {
 		e.Touch(uint32(max(1, int64(c.UseTick)-min(o.idleSec, math.MaxUint32)*engine.UseTicks)))
 	}
 }
+
+// restoreGrowth is what a payload may unpack to.
+func restoreGrowth(args [][]byte, _ *Sizes) int64 { return rdb.UnpackedBytes(args[3]) }

@@ -89,7 +89,7 @@ func TestReadsWaitForKeysThatAreDue(t *testing.T) {
 		leaderMs int64
 		due      bool
 	}{{0, false}, {r.nowMs + 99, false}, {r.nowMs + 100, true}} {
-		ctx := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, LeaderMs: c.leaderMs, Settings: &r.settings}
+		ctx := Ctx{KS: r.ks, Out: &r.out, Times: Times{NowMs: r.nowMs, LeaderMs: c.leaderMs}, Meter: Meter{Settings: &r.settings}}
 		ctx.Read([]byte("k"))
 		if ctx.Due != c.due {
 			t.Errorf("leader's clock at %d: due is %v", c.leaderMs, ctx.Due)
@@ -108,7 +108,7 @@ func TestTimeGoesOnForReads(t *testing.T) {
 		r.out.Reset(0)
 		args := words(line)
 		spec, _ := Lookup(args)
-		spec.Run(&Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, LeaderMs: leaderMs, ReplicaMs: replicaMs, Settings: &r.settings}, args)
+		spec.Run(&Ctx{KS: r.ks, Out: &r.out, Times: Times{NowMs: r.nowMs, LeaderMs: leaderMs, ReplicaMs: replicaMs}, Meter: Meter{Settings: &r.settings}}, args)
 		return flat(r.out.Bytes())
 	}
 	for line, want := range map[string][2]string{
@@ -157,7 +157,7 @@ func TestIdleTime(t *testing.T) {
 		r.out.Reset(0)
 		args := words(line)
 		spec, _ := Lookup(args)
-		spec.Run(&Ctx{KS: r.ks, Out: &r.out, UseTick: sec * engine.UseTicks, Logged: logged, Settings: &r.settings}, args)
+		spec.Run(&Ctx{KS: r.ks, Out: &r.out, Logged: logged, Uses: Uses{UseTick: sec * engine.UseTicks}, Meter: Meter{Settings: &r.settings}}, args)
 		return flat(r.out.Bytes())
 	}
 	at(100, true, "SET k v")

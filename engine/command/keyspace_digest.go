@@ -2,32 +2,11 @@ package command
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"encoding/binary"
 	"encoding/hex"
 	"slices"
 
 	"lockstep/engine"
 )
-
-// digest is the fingerprint that Redis's DEBUG DIGEST computes: equal data
-// gives equal digests, there and here, in whatever order keys are visited.
-type digest [sha1.Size]byte
-
-// xor adds one element of a set, whose order does not matter.
-func (d *digest) xor(data []byte) {
-	for i, b := range sha1.Sum(data) {
-		d[i] ^= b
-	}
-}
-
-// mix adds one element of a list, whose order matters.
-func (d *digest) mix(data []byte) {
-	d.xor(data)
-	*d = sha1.Sum(d[:])
-}
-
-func (d *digest) mixInt(n uint32) { d.mix(binary.BigEndian.AppendUint32(nil, n)) }
 
 // mixValue adds a key's value, and whether it expires.
 func (d *digest) mixValue(e *engine.Entry) {
@@ -38,8 +17,6 @@ func (d *digest) mixValue(e *engine.Entry) {
 		d.xor([]byte("!!expire!!"))
 	}
 }
-
-func (d *digest) String() string { return hex.EncodeToString(d[:]) }
 
 // runDigest answers, for each database, the digest of its keys in this shard,
 // and in the end that of its functions: hexadecimal digits, none where there is

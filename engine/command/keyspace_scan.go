@@ -2,8 +2,6 @@ package command
 
 import (
 	"errors"
-	"math"
-	"strconv"
 
 	"lockstep/engine"
 )
@@ -24,7 +22,7 @@ func runKeys(c *Ctx, args [][]byte) {
 		if enough && filter.admits(c, e) {
 			keys = append(keys, e.Key())
 		}
-		return enough && !c.triesOver
+		return enough && !c.TriesOver
 	})
 	switch {
 	case err != nil:
@@ -67,13 +65,13 @@ func runScan(c *Ctx, args [][]byte) {
 		return
 	}
 	filter := keyFilter{o.pattern, typed, kind}
-	begin, walked := c.Out.Len(), c.walked
+	begin := c.Out.Len()
 	var keys []string
-	next, more, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {
+	next, more, walked, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {
 		if filter.admits(c, e) {
 			keys = append(keys, e.Key())
 		}
-		return !c.triesOver
+		return !c.TriesOver
 	})
 	switch {
 	case err != nil:
@@ -83,7 +81,7 @@ func runScan(c *Ctx, args [][]byte) {
 		return
 	}
 	// Lock slots without keys are walked, too.
-	if !c.steps(int64(c.walked-walked) / stepKeys) {
+	if !c.steps(int64(walked) / stepKeys) {
 		return
 	}
 	if !more {
@@ -92,21 +90,6 @@ func runScan(c *Ctx, args [][]byte) {
 	c.Out.Array(2)
 	c.Out.BulkString(next.cursor())
 	c.writeKeys(keys)
-}
-
-// number is the place as a number, 0 both the beginning and the end.
-func (p place) number() uint64 { return uint64(p.slot)<<32 | uint64(p.hash) }
-
-// cursor is the place as SCAN prints it.
-func (p place) cursor() string { return strconv.FormatUint(p.number(), 10) }
-
-// parseCursor reads a cursor. A place that there is not is one behind the end.
-func parseCursor(text []byte) (place, bool) {
-	n, ok := CursorNumber(text)
-	if n>>32 > math.MaxInt32 {
-		return place{slot: math.MaxInt32}, ok
-	}
-	return place{int32(n >> 32), uint32(n)}, ok
 }
 
 // runRandomKey gives each key the same chance: it draws a number below the

@@ -140,7 +140,7 @@ func TestWalksGiveSlotsBack(t *testing.T) {
 		for left := range 200 {
 			w := &brokenWalker{left: left}
 			r.out.Reset(2)
-			spec.Run(&Ctx{KS: r.ks, Out: &r.out, NowMs: 1, Walk: w, Settings: &r.settings}, args)
+			spec.Run(&Ctx{KS: r.ks, Out: &r.out, Walk: w, Times: Times{NowMs: 1}, Meter: Meter{Settings: &r.settings}}, args)
 			if w.inside != 0 {
 				t.Fatalf("%s, cut after %d slots: holds %d", line, left, w.inside)
 			}

@@ -166,7 +166,7 @@ func blocked(r *runner, line string, inExec bool) (string, bool) {
 	spec, _ := Lookup(args)
 	r.out.Reset(r.proto)
 	r.txnNo++
-	c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, Settings: &r.settings, TxnNo: r.txnNo, Logged: true, InExec: inExec}
+	c := Ctx{KS: r.ks, Out: &r.out, TxnNo: r.txnNo, Logged: true, InExec: inExec, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}}
 	spec.Run(&c, args)
 	answer := flat(r.out.Bytes())
 	return answer, !inExec && answer == "*-1"
@@ -274,7 +274,7 @@ func (r *runner) events(line string) []string {
 	r.out.Reset(r.proto)
 	r.txnNo++
 	var heard eventLog
-	spec.Run(&Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, Settings: &r.settings, TxnNo: r.txnNo, Logged: true, Observer: &heard}, args)
+	spec.Run(&Ctx{KS: r.ks, Out: &r.out, TxnNo: r.txnNo, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: &heard}}, args)
 	return heard.events
 }
 

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,48 +9,8 @@ import (
 	"lockstep/engine/stream"
 )
 
-// valueCodec is how the values of a kind stand in snapshots, payloads and
-// digests.
-type valueCodec struct {
-	kind engine.Kind
-	// types are the RDB types that read takes.
-	types []byte
-	// typeOf is the type that write writes.
-	typeOf func(e *engine.Entry) byte
-	write  func(out *rdb.Value, e *engine.Entry)
-	// read makes an entry of a value. The limits say what is kept packed and
-	// what is too long; without them (nil: from a snapshot) the value is kept
-	// as its type says, as it was where the snapshot was taken.
-	read func(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error)
-	// redisKind is Redis's number of the kind, and mix adds a value to a digest
-	// as Redis's DEBUG DIGEST does.
-	redisKind uint32
-	mix       func(d *digest, e *engine.Entry)
-}
-
 // valueCodecs holds a row for each kind.
 var valueCodecs = slices.Concat(stringCodecs, listCodecs, hashCodecs, setCodecs, sortedSetCodecs, streamCodecs)
-
-var stringCodecs = []valueCodec{{
-	kind: engine.KindString, types: []byte{rdb.TypeString},
-	typeOf: func(*engine.Entry) byte { return rdb.TypeString },
-	write:  func(out *rdb.Value, e *engine.Entry) { out.Text(e.Text()) },
-	read:   readStringValue,
-	mix:    func(d *digest, e *engine.Entry) { d.mix(e.Text()) },
-}}
-
-var errTooLong = errors.New("command: a value is longer than the limit")
-
-func readStringValue(in *rdb.Source, _ byte, key []byte, limits *Settings) (*engine.Entry, error) {
-	text, err := in.Text()
-	if err != nil {
-		return nil, err
-	}
-	if limits != nil && int64(len(text)) > limits.ValueBytesMax {
-		return nil, errTooLong
-	}
-	return engine.NewString(key, text), nil
-}
 
 func codecOf(kind engine.Kind) *valueCodec {
 	for i := range valueCodecs {

@@ -74,11 +74,19 @@ func (r *runner) run(spec *Spec, args [][]byte) {
 	spec.AppendKeys(nil, args)
 	r.seed = r.seed*6364136223846793005 + 1442695040888963407
 	c := Ctx{
-		KS: r.ks, DB: r.db, Out: &r.out, NowMs: r.nowMs, Seed: r.seed,
-		Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo, Observer: r.observer, Changes: r.changes,
+		KS:        r.ks,
+		DB:        r.db,
+		Out:       &r.out,
+		Seed:      r.seed,
+		Walk:      freeWalker{},
+		TxnNo:     r.txnNo,
+		Times:     Times{NowMs: r.nowMs},
+		Meter:     Meter{Settings: &r.settings},
+		Listeners: Listeners{Observer: r.observer, Changes: r.changes},
 	}
+	c.Commands = Whole()
 	c.Programs, c.MemoryFull, c.Rest, c.Owns = &r.programs, r.memoryFull, r.rest, r.owns
-	c.bound = r.stepsMax * workStep
+	c.Bound = r.stepsMax * workStep
 	if spec.MustLog(args, 1, func(int) *Programs { return c.Programs }) {
 		r.txnNo++
 		c.TxnNo, c.Logged = r.txnNo, true

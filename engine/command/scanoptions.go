@@ -53,12 +53,3 @@ func (o *scanOptions) admits(c *Ctx, element []byte) bool {
 	c.item()
 	return o.pattern == nil || c.matches(o.pattern, element, false)
 }
-
-// cursorArg reads a cursor. It answers the error itself.
-func (c *Ctx) cursorArg(text []byte) (place, bool) {
-	at, ok := parseCursor(text)
-	if !ok {
-		c.Out.Error(ErrInvalidCursor)
-	}
-	return at, ok
-}

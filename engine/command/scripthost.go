@@ -50,8 +50,9 @@ type ScriptHost struct {
 	denial Denial
 }
 
-func scriptSpec(args [][]byte) *Spec {
-	spec, _ := Lookup(args)
+// spec is the row of a command, nil where scripts know none.
+func (h *ScriptHost) spec(args [][]byte) *Spec {
+	spec, _ := h.Ctx.Commands.Lookup(args)
 	if spec == nil || spec.Internal() || spec.Is(NotInScripts) {
 		return nil
 	}
@@ -60,7 +61,7 @@ func scriptSpec(args [][]byte) *Spec {
 
 // Call runs a command or says why not.
 func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.Writer) (work int64) {
-	spec := scriptSpec(args)
+	spec := h.spec(args)
 	h.denial = Denial{}
 	if refusal := h.refusal(spec, args); refusal != "" {
 		w.Error(refusal)
@@ -71,9 +72,9 @@ func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.W
 	}
 	h.prepare()
 	before := h.sub.Work()
-	h.sub.bound, h.sub.short = h.Ctx.bound, false
+	h.sub.Bound, h.sub.Short = h.Ctx.Bound, false
 	if h.sub.workLeft() > workMax {
-		h.sub.bound = before + workMax
+		h.sub.Bound = before + workMax
 	}
 	if h.Ctx.Witness == nil {
 		h.perform(spec, args, bytesMax, w)
@@ -82,7 +83,7 @@ func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.W
 		h.perform(spec, args, bytesMax, w)
 		h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, failureOf(w.Bytes()))
 	}
-	if h.sub.short && h.sub.bound == before+workMax {
+	if h.sub.Short && h.sub.Bound == before+workMax {
 		// The limit that ends the script is the lower one.
 		return workMax + 1
 	}
@@ -164,10 +165,6 @@ func (h *ScriptHost) refusal(spec *Spec, args [][]byte) string {
 	return h.keysRefusal(spec, args)
 }
 
-func errScriptBlock(name []byte) string {
-	return "ERR " + string(name) + " command is not allowed with BLOCK option from scripts"
-}
-
 // keysRefusal is why a command may not reach its keys.
 func (h *ScriptHost) keysRefusal(spec *Spec, args [][]byte) string {
 	if !h.KeyLocking && h.Owns == nil {
@@ -207,7 +204,7 @@ func (h *ScriptHost) declared(key []byte) bool {
 
 // MayCall answers for the user who runs the script.
 func (h *ScriptHost) MayCall(args [][]byte) (allowed, known bool) {
-	spec := scriptSpec(args)
+	spec := h.spec(args)
 	if spec == nil || !spec.CheckArity(len(args)) {
 		return spec != nil, false
 	}

@@ -21,7 +21,7 @@ var aside = map[string]func(h *ScriptHost, args [][]byte, w *reply.Writer){
 func (h *ScriptHost) prepare() {
 	if !h.ready {
 		h.sub, h.ready = *h.Ctx, true
-		h.sub.sharesKeys = h.sharesKeys()
+		h.sub.SharesKeys = h.sharesKeys()
 		h.sub.InExec, h.sub.InScript, h.sub.Walk = true, true, HeldWalker{}
 	}
 }

@@ -31,7 +31,7 @@ func TestWhatAScriptMayNotCall(t *testing.T) {
 	readOnly := ScriptHost{ReadOnly: true}
 	keyLocking := ScriptHost{KeyLocking: true, Keys: [][]byte{[]byte("a"), []byte("b")}}
 	sharded := ScriptHost{Owns: func(hashSlot int) bool { return hashSlot == hashslot.Of([]byte("a")) }}
-	logged := ScriptHost{ReadOnly: true, Ctx: &Ctx{Logged: true, Settings: &DefaultSettings}}
+	logged := ScriptHost{ReadOnly: true, Ctx: &Ctx{Commands: Whole(), Logged: true, Meter: Meter{Settings: &DefaultSettings}}}
 	full, begun := ScriptHost{MemoryFull: true}, ScriptHost{MemoryFull: true, wrote: true}
 	for _, c := range []struct {
 		name    string
@@ -91,9 +91,9 @@ func TestWhatAScriptMayNotCall(t *testing.T) {
 			args = append(args, []byte(word))
 		}
 		if c.host.Ctx == nil {
-			c.host.Ctx = &Ctx{Settings: &DefaultSettings}
+			c.host.Ctx = &Ctx{Commands: Whole(), Meter: Meter{Settings: &DefaultSettings}}
 		}
-		if got := c.host.refusal(scriptSpec(args), args); got != c.want {
+		if got := c.host.refusal(c.host.spec(args), args); got != c.want {
 			t.Errorf("%s, %s: %q, not %q", c.name, c.command, got, c.want)
 		}
 	}

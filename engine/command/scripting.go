@@ -108,16 +108,16 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 	} else {
 		c.Programs.Interpreters.Run(pg.script, &r.run, c.Out)
 	}
-	c.told = r.run.Told
+	c.Told = r.run.Told
 	c.Budget = &r.budget
-	c.work += before - r.budget.Work
+	c.Spent(before - r.budget.Work)
 }
 
 // programSeed is what a program draws from: another one for each of a txn, and
 // not what its commands draw from.
 func (c *Ctx) programSeed() uint64 {
-	c.programRuns++
-	chance := Chance{^c.Seed ^ c.programRuns*0xd1b54a32d192ed03}
+	c.ProgramRuns++
+	chance := Chance{^c.Seed ^ c.ProgramRuns*0xd1b54a32d192ed03}
 	return chance.Next()
 }
 
@@ -239,9 +239,9 @@ func runPlanned(c *Ctx, args [][]byte) { c.Plan.Run(c, args) }
 // for the gateway cannot tell those that have been counted as a command's.
 func runCall(c *Ctx, args [][]byte) {
 	begin := c.Out.Len()
-	c.told = false
+	c.Told = false
 	c.Plan.Run(c, args)
-	if failure := failureOf(c.Out.Bytes()[begin:]); failure != nil && !c.told && c.Witness != nil {
+	if failure := failureOf(c.Out.Bytes()[begin:]); failure != nil && !c.Told && c.Witness != nil {
 		c.Witness.Raised(failure)
 	}
 }

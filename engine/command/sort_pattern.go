@@ -68,3 +68,12 @@ func (p *sortPattern) value(c *Ctx, look func(key []byte) *engine.Entry, element
 	}
 	return nil, false
 }
+
+// readsAll tells whether the user may read whatever key SORT's patterns lead to.
+func (c *Ctx) readsAll(args [][]byte) bool {
+	if c.User == nil {
+		return true
+	}
+	spec, _ := c.Commands.Lookup(args)
+	return c.User.MayReadAll(spec, args)
+}

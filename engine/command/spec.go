@@ -199,13 +199,3 @@ type Spec struct {
 	parent *Spec
 	number int
 }
-
-// Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").
-type Arg struct {
-	Name, Type, Token, Since string
-	// KeySpec is the index of the key spec this argument belongs to plus one;
-	// 0: none.
-	KeySpec                           int
-	Optional, Multiple, MultipleToken bool
-	Sub                               []Arg
-}

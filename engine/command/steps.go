@@ -1,11 +1,5 @@
 package command
 
-import (
-	"math"
-
-	"lockstep/engine/glob"
-)
-
 // What counts as one step: about what a member takes when sorted sets are
 // combined, some tenths of a microsecond.
 const (
@@ -42,41 +36,16 @@ func (c *Ctx) steps(n int64) bool {
 	return ok
 }
 
-// takeSteps is steps without an answer. n is not negative.
-func (c *Ctx) takeSteps(n int64) bool { return c.announce(min(n, math.MaxInt64/workStep) * workStep) }
-
 // textSteps is steps for going over so many bytes, copySteps for writing them.
 func (c *Ctx) textSteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytes) }
 func (c *Ctx) copySteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytesCopied) }
 
-// stepsLeft is how many steps the txn may still take.
-func (c *Ctx) stepsLeft() int64 { return max(c.workLeft(), 0) / workStep }
-
-// matches tells whether a key or an element matches a pattern. That may be slow
-// for both of some length, and an answer be short that has tried a million of
-// them: so tries count. Once the txn has no steps left nothing matches, and the
-// command must ask outOfTries before it ends.
-func (c *Ctx) matches(pattern, text []byte, nocase bool) bool {
-	if c.triesOver {
-		return false
-	}
-	// But for the empty one: Redis's matcher does not get as far as a star then.
-	if len(text) == 0 {
-		return len(pattern) == 0
-	}
-	ok, tries := glob.MatchTries(pattern, text, nocase)
-	if tries >= stepTries {
-		c.triesOver = !c.takeSteps(int64(tries) / stepTries)
-	}
-	return ok
-}
-
 // outOfTries answers, in place of all that stands in Out from begin on, that
 // there were no steps for matching; false: there were.
 func (c *Ctx) outOfTries(begin int) bool {
-	if c.triesOver {
+	if c.TriesOver {
 		c.Out.Truncate(begin)
 		c.Out.Error(ErrWork)
 	}
-	return c.triesOver
+	return c.TriesOver
 }

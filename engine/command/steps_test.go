@@ -87,7 +87,7 @@ func TestStepsOfATxnAreBounded(t *testing.T) {
 // Steps add up over a transaction, and a bound once met stays met.
 func TestStepsAddUp(t *testing.T) {
 	r := newRunner(t)
-	c := Ctx{Out: &r.out, Settings: &r.settings, bound: 100 * workStep}
+	c := Ctx{Out: &r.out, Meter: Meter{Settings: &r.settings, Bound: 100 * workStep}}
 	for i, want := range []bool{true, true, false, false, true} {
 		if got := c.steps([]int64{60, 40, 1, 1 << 62, 0}[i]); got != want {
 			t.Errorf("%d: %v", i, got)

@@ -223,7 +223,7 @@ func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 	r.stepsMax = 5000 // one LCS takes 3,200
 	args := [][]byte{[]byte("eval"), []byte("return redis.call('lcs', 'a', 'b', 'len')"), []byte("0")}
 	spec, _ := Lookup(args)
-	c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, TxnNo: 9, Logged: true, InExec: true, Settings: &r.settings, Programs: &r.programs, bound: r.stepsMax * workStep}
+	c := Ctx{KS: r.ks, Out: &r.out, TxnNo: 9, Logged: true, InExec: true, Commands: Whole(), Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings, Bound: r.stepsMax * workStep}, ProgramState: ProgramState{Programs: &r.programs}}
 	r.out.Reset(r.proto)
 	for range 2 {
 		plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true, InExec: true}, args)

@@ -505,7 +505,7 @@ func TestReadsThatBlock(t *testing.T) {
 		args := words(line)
 		spec, _ := Lookup(args)
 		r.out.Reset(reply.RESP2)
-		c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo + 1, Logged: true}
+		c := Ctx{KS: r.ks, Out: &r.out, Walk: freeWalker{}, TxnNo: r.txnNo + 1, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}}
 		spec.Run(&c, args)
 		_, waits := BlockMs(spec, args)
 		got := fmt.Sprint(waits && string(r.out.Bytes()) == "*-1\r\n")
@@ -607,7 +607,7 @@ func TestStreamEvents(t *testing.T) {
 		spec, _ := Lookup(args)
 		r.out.Reset(reply.RESP2)
 		r.txnNo++
-		c := Ctx{KS: r.ks, Out: &r.out, NowMs: r.nowMs, Walk: freeWalker{}, Settings: &r.settings, TxnNo: r.txnNo, Logged: true, Observer: h}
+		c := Ctx{KS: r.ks, Out: &r.out, Walk: freeWalker{}, TxnNo: r.txnNo, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: h}}
 		spec.Run(&c, args)
 		got, want := h.all, strings.Split(step.want, ", ")
 		if step.want == "" {

@@ -87,24 +87,6 @@ func (c *Ctx) overwrite(key []byte, e *engine.Entry, at int, part []byte) {
 	c.changeText(key, e, at+len(part), func(text []byte) { copy(text[at:], part) })
 }
 
-// changeText changes the text of the string under key, whose entry is e or nil,
-// after it was made at least length bytes long with zero bytes. The string
-// grows in place from then on.
-func (c *Ctx) changeText(key []byte, e *engine.Entry, length int, change func(text []byte)) {
-	if e != nil && e.Growable() {
-		e = c.Mutate(key, e)
-		change(e.GrowText(length))
-		c.Changed(e)
-		return
-	}
-	n := engine.NewRawString(key, textOf(e), length)
-	change(n.GrowText(0))
-	if e != nil {
-		n.ExpireAtMs = e.ExpireAtMs
-	}
-	c.Put(c.DB, n)
-}
-
 func runGetRange(c *Ctx, args [][]byte) {
 	first, ok := c.intArg(args[2])
 	if !ok {

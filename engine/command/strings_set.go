@@ -249,17 +249,6 @@ func runGetEx(c *Ctx, args [][]byte) {
 	}
 }
 
-// expireAt lets a key expire at a time; one that has passed deletes it.
-func (c *Ctx) expireAt(key []byte, e *engine.Entry, atMs int64) {
-	if atMs <= c.NowMs {
-		c.Delete(key)
-		c.Notify(EventGeneric, "del", key)
-		return
-	}
-	c.SetExpire(key, e, atMs)
-	c.Notify(EventGeneric, "expire", key)
-}
-
 func runMGet(c *Ctx, args [][]byte) {
 	c.Out.Array(len(args) - 1)
 	for _, key := range args[1:] {
@@ -301,4 +290,36 @@ func (c *Ctx) setAll(pairs [][]byte) {
 		c.member()
 		c.setText(pairs[i], pairs[i+1], 0, false)
 	}
+}
+
+// flagsOfSet: GET answers the value, and IFEQ tells whether a guess at it is right.
+func flagsOfSet(args [][]byte) KeyFlag {
+	for _, a := range args[min(len(args), 3):] {
+		if equalFold(a, "get") || equalFold(a, "ifeq") {
+			return KeyRW | KeyAccess | KeyUpdate
+		}
+	}
+	return KeyOW | KeyUpdate
+}
+
+// TakeString is ReadString for a command that answers a key's string and then
+// changes the key: what has expired is deleted, as Write does, and then missed.
+func (c *Ctx) TakeString(key []byte) (*engine.Entry, bool) {
+	c.Write(key)
+	return c.ReadString(key)
+}
+
+// expiryArg reads the expiry of a command that takes none in the past (SET,
+// SETEX, GETEX). It answers the error itself.
+func (c *Ctx) expiryArg(kind expiryKind, arg []byte, command string) (int64, bool) {
+	n, ok := c.intArg(arg)
+	if !ok {
+		return 0, false
+	}
+	atMs, ok := c.expiryMs(kind, n)
+	if !ok || n <= 0 {
+		c.Out.Error(ErrInvalidExpire(command))
+		return 0, false
+	}
+	return atMs, true
 }

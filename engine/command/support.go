@@ -81,7 +81,7 @@ func Refused(name string) string { return refused[name] }
 
 // SupportOf tells how much of a command is there, and why not all.
 func SupportOf(name string) (Support, string) {
-	if table[name] != nil {
+	if Get(name) != nil {
 		if why := partly[name]; why != "" {
 			return Partial, why
 		}

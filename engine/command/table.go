@@ -23,82 +23,57 @@ import (
 	"lockstep/engine/sched"
 )
 
-// families is the whole table, in the order documentation lists it.
-var families = [][]*Spec{
-	stringFamily,
-	listFamily,
-	hashFamily,
-	fieldExpiryFamily,
-	setFamily,
-	sortedSetFamily,
-	streamFamily,
-	bitmapFamily,
-	hyperLogLogFamily,
-	geoFamily,
-	sortFamily,
-	keyFamily,
-	keyspaceFamily,
-	pubSubFamily,
-	scriptingFamily,
-	functionFamily,
-	internalFamily,
-	connectionFamily,
-	serverFamily,
-	aclFamily,
-	introspectionFamily,
-	moduleFamily,
-	clusterFamily,
-}
-
-var (
-	table  = map[string]*Spec{}
-	byWord = map[string]*Spec{} // commands in small and in capital letters
+// Table is a list of commands that can be looked up. It does not change once it is made.
+type Table struct {
+	byName map[string]*Spec
+	byWord map[string]*Spec // commands in small and in capital letters
 	sorted []*Spec
 	rows   int
-)
-
-func init() {
-	for _, family := range families {
-		for _, s := range family {
-			add(s)
-		}
-	}
-	slices.SortFunc(sorted, func(a, b *Spec) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func add(s *Spec) {
-	if table[s.Name] != nil {
+// NewTable makes a table of families of commands. Two rows of one name are a mistake in
+// the program, which it does not survive.
+func NewTable(families ...[]*Spec) *Table {
+	t := &Table{byName: map[string]*Spec{}, byWord: map[string]*Spec{}}
+	for _, family := range families {
+		for _, s := range family {
+			t.add(s)
+		}
+	}
+	slices.SortFunc(t.sorted, func(a, b *Spec) int { return strings.Compare(a.Name, b.Name) })
+	return t
+}
+
+func (t *Table) add(s *Spec) {
+	if t.byName[s.Name] != nil {
 		panic(fmt.Sprintf("command: %s stands in the table twice", s.Name))
 	}
-	table[s.Name], byWord[s.Name], byWord[strings.ToUpper(s.Name)] = s, s, s
-	sorted = append(sorted, s)
-	s.number, rows = rows, rows+1
+	t.byName[s.Name], t.byWord[s.Name], t.byWord[strings.ToUpper(s.Name)] = s, s, s
+	t.sorted = append(t.sorted, s)
+	s.number, t.rows = t.rows, t.rows+1
 	for _, sub := range s.Sub {
 		sub.parent = s
-		sub.number, rows = rows, rows+1
-		table[sub.Name] = sub
+		sub.number, t.rows = t.rows, t.rows+1
+		t.byName[sub.Name] = sub
 	}
 }
 
 // All returns the commands by name, without subcommands. The caller must not
 // change the slice.
-func All() []*Spec { return sorted }
+func (t *Table) All() []*Spec { return t.sorted }
 
 // Rows is how many rows there are, subcommands included.
-func Rows() int { return rows }
-
-// Number is the row's place in the table of this program, from 0 to Rows()-1.
-func (s *Spec) Number() int { return s.number }
+func (t *Table) Rows() int { return t.rows }
 
 // Get returns the command, or the subcommand "parent|sub", of a lower-case
 // name.
-func Get(name string) *Spec { return table[name] }
+func (t *Table) Get(name string) *Spec { return t.byName[name] }
 
 // Lookup finds the command of a request; for a container the subcommand. It
 // returns nil when there is none; if the container alone is known, and its
 // subcommand is not, container is set.
-func Lookup(args [][]byte) (spec, container *Spec) {
-	s := lookupName(args[0])
+func (t *Table) Lookup(args [][]byte) (spec, container *Spec) {
+	s := t.lookupName(args[0])
 	if s == nil || len(s.Sub) == 0 || len(args) == 1 {
 		return s, nil
 	}
@@ -110,8 +85,8 @@ func Lookup(args [][]byte) (spec, container *Spec) {
 	return nil, s
 }
 
-func lookupName(name []byte) *Spec {
-	if s := byWord[string(name)]; s != nil {
+func (t *Table) lookupName(name []byte) *Spec {
+	if s := t.byWord[string(name)]; s != nil {
 		return s
 	}
 	var buf [32]byte
@@ -121,8 +96,11 @@ func lookupName(name []byte) *Spec {
 	for i, c := range name {
 		buf[i] = lower(c)
 	}
-	return byWord[string(buf[:len(name)])]
+	return t.byWord[string(buf[:len(name)])]
 }
+
+// Number is the row's place in its table, from 0 to Rows()-1.
+func (s *Spec) Number() int { return s.number }
 
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
@@ -255,3 +233,6 @@ func (s *Spec) Writes(args [][]byte) bool {
 	}
 	return len(s.Keys) == 0
 }
+
+// Internal tells whether the command is for Lockstep itself alone.
+func (s *Spec) Internal() bool { return s.Group == "internal" }

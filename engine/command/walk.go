@@ -6,15 +6,6 @@ import (
 	"lockstep/engine"
 )
 
-// place is where a walk through a database stands: before the keys of a lock
-// slot with at least this hash. Its meaning depends on nothing but the number
-// of lock slots and the hash seed, so it is the same on all replicas and after
-// every restart. The zero place is the beginning.
-type place struct {
-	slot int32
-	hash uint32
-}
-
 // walkChunk is the number of keys after which a walk gives the lock slot back
 // for a moment, to let writers in.
 const walkChunk = 512
@@ -23,20 +14,22 @@ const walkChunk = 512
 // place on, lock slot by lock slot and in hash order. It stops when at least
 // limit keys were visited, or when visit returns false, but never between two
 // keys of the same hash; next is where to go on, and false says that there is
-// nothing more. An error means that a slot could not be had.
-func (c *Ctx) walk(db int, from place, limit int, visit func(e *engine.Entry) bool) (next place, more bool, err error) {
+// nothing more. An error means that a slot could not be had. walked is how many keys
+// and lock slots the walk has visited.
+func (c *Ctx) walk(db int, from place, limit int, visit func(e *engine.Entry) bool) (next place, more bool, walked int, err error) {
 	for at := from; int(at.slot) < c.KS.LockSlots(); {
 		s, err := c.walkStretch(db, at, min(limit, walkChunk), visit)
 		if err != nil {
-			return at, true, err
+			return at, true, walked, err
 		}
+		walked += 1 + s.visited
 		limit -= s.visited
 		at = s.next(at)
 		if limit <= 0 || s.stopped {
-			return at, int(at.slot) < c.KS.LockSlots(), nil
+			return at, int(at.slot) < c.KS.LockSlots(), walked, nil
 		}
 	}
-	return place{}, false, nil
+	return place{}, false, walked, nil
 }
 
 // walkStretch walks on in one lock slot.
@@ -47,7 +40,6 @@ func (c *Ctx) walkStretch(db int, at place, limit int, visit func(e *engine.Entr
 	}
 	c.KS.Walk(at.slot, db, at.hash, s.step)
 	c.Walk.Leave(at.slot)
-	c.walked += 1 + s.visited
 	c.worked(workItem * (1 + s.visited))
 	return s, nil
 }
@@ -86,7 +78,7 @@ func (s *stretch) next(at place) place {
 
 // walkAll is walk over a whole database.
 func (c *Ctx) walkAll(db int, visit func(e *engine.Entry) bool) error {
-	_, _, err := c.walk(db, place{}, math.MaxInt, visit)
+	_, _, _, err := c.walk(db, place{}, math.MaxInt, visit)
 	return err
 }
 

@@ -14,7 +14,12 @@ import (
 func newHost() *command.ScriptHost {
 	settings := command.DefaultSettings
 	return &command.ScriptHost{Ctx: &command.Ctx{
-		KS: engine.New(engine.Config{LockSlots: 64}), NowMs: 1_700_000_000_000, TxnNo: 1, Logged: true, Settings: &settings,
+		KS:       engine.New(engine.Config{LockSlots: 64}),
+		TxnNo:    1,
+		Logged:   true,
+		Commands: command.Whole(),
+		Times:    command.Times{NowMs: 1_700_000_000_000},
+		Meter:    command.Meter{Settings: &settings},
 	}}
 }
 

@@ -20,8 +20,15 @@ func evalWork(p *command.Programs, settings *command.Settings, source string) (a
 	spec, _ := command.Lookup(args)
 	out := reply.NewWriter(reply.RESP2)
 	c := command.Ctx{
-		KS: engine.New(engine.Config{LockSlots: 64}), Out: out, NowMs: 1_700_000_000_000, TxnNo: 1, Logged: true,
-		Walk: command.HeldWalker{}, Settings: settings, Programs: p,
+		KS:           engine.New(engine.Config{LockSlots: 64}),
+		Out:          out,
+		TxnNo:        1,
+		Logged:       true,
+		Commands:     command.Whole(),
+		Walk:         command.HeldWalker{},
+		Times:        command.Times{NowMs: 1_700_000_000_000},
+		Meter:        command.Meter{Settings: settings},
+		ProgramState: command.ProgramState{Programs: p},
 	}
 	plan := spec.Plan(&command.Planning{Programs: p, Settings: settings, Logged: true}, args)
 	c.Plan = &plan

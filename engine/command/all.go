@@ -42,6 +42,8 @@ var families = [][]*Spec{
 	scriptingFamily,
 	functionFamily,
 	internalFamily,
+	internalScriptFamily,
+	internalStreamFamily,
 	connectionFamily,
 	serverFamily,
 	aclFamily,

@@ -1,11 +1,15 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // argBitUnit says whether places are counted in bytes or in bits.
-var argBitUnit = argOneOf("index_unit", argToken("byte", "BYTE"), argToken("bit", "BIT")).since("7.0.0").optional()
+var argBitUnit = arg.OneOf("index_unit", arg.Token("byte", "BYTE"), arg.Token("bit", "BIT")).AddedIn("7.0.0").Opt()
 
 // argField is where a field stands and of what type it is, behind a token.
-func argField(name string, more ...Arg) Arg {
-	return argBlock(name, append([]Arg{arg("encoding", "string"), arg("offset", "integer")}, more...)...)
+func argField(name string, more ...arg.Arg) arg.Arg {
+	return arg.Block(name, append([]arg.Arg{arg.Of("encoding", "string"), arg.Of("offset", "integer")}, more...)...)
 }
 
 // bitmapFamily are the commands on bitmaps. Handlers stand in bitmaps_*.go; what
@@ -16,23 +20,23 @@ var bitmapFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runSetBit, HeavyIf: farBits, Grows: setBitGrowth,
 		Group: "bitmap", Since: "2.2.0",
 		Summary: "Sets a bit of the string a key holds and returns what it was.", Complexity: "O(1), plus the zero bytes filled in",
-		Args: []Arg{argKey("key", 1), arg("offset", "integer"), arg("value", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("offset", "integer"), arg.Of("value", "integer")},
 	},
 	{
 		Name: "getbit", Arity: 3, Flags: ReadOnly | Fast, Cats: CatBitmap,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGetBit,
 		Group: "bitmap", Since: "2.2.0",
 		Summary: "Returns a bit of the string a key holds.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("offset", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("offset", "integer")},
 	},
 	{
 		Name: "bitcount", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatBitmap,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runBitCount,
 		Group: "bitmap", Since: "2.6.0",
 		Summary: "Counts the ones in the string a key holds, or in part of it.", Complexity: "O(N) with N the length of the part",
-		Args: []Arg{
-			argKey("key", 1),
-			argBlock("index", arg("start", "integer"), arg("end", "integer"), argBitUnit).optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Block("index", arg.Of("start", "integer"), arg.Of("end", "integer"), argBitUnit).Opt(),
 		},
 	},
 	{
@@ -40,13 +44,13 @@ var bitmapFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runBitPos,
 		Group: "bitmap", Since: "2.8.7",
 		Summary: "Finds the first one, or the first zero, in the string a key holds.", Complexity: "O(N) with N the length of the part",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("bit", "integer"),
-			argBlock("index",
-				arg("start", "integer"),
-				argBlock("end_index", arg("end", "integer"), argBitUnit).optional(),
-			).optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of("bit", "integer"),
+			arg.Block("index",
+				arg.Of("start", "integer"),
+				arg.Block("end_index", arg.Of("end", "integer"), argBitUnit).Opt(),
+			).Opt(),
 		},
 	},
 	{
@@ -58,7 +62,7 @@ var bitmapFamily = []*Spec{
 		Run:   runBitOp,
 		Group: "bitmap", Since: "2.6.0",
 		Summary: "Combines strings bit by bit and stores the result.", Complexity: "O(N) with N the length of the longest string, for each string",
-		Args: []Arg{arg("operation", "string"), argKey("destkey", 1), argKey("key", 2).multiple()},
+		Args: []arg.Arg{arg.Of("operation", "string"), arg.Key("destkey", 1), arg.Key("key", 2).Many()},
 	},
 	{
 		Name: "bitfield", Arity: -2, Flags: Write | DenyOOM, Cats: CatBitmap,
@@ -67,22 +71,22 @@ var bitmapFamily = []*Spec{
 		Run:        runBitField, HeavyIf: farBits, Grows: bitFieldGrowth,
 		Group: "bitmap", Since: "3.2.0",
 		Summary: "Reads and changes integers of any width in the string a key holds.", Complexity: "O(1) for each operation, plus the zero bytes filled in",
-		Args: []Arg{argKey("key", 1), argOneOf("operation",
-			argField("encoding_offset").token("GET"),
-			argBlock("write",
-				argOneOf("wrap_sat_fail", argToken("wrap", "WRAP"), argToken("sat", "SAT"), argToken("fail", "FAIL")).token("OVERFLOW").optional(),
-				argOneOf("write_operation",
-					argField("encoding_offset_value", arg("value", "integer")).token("SET"),
-					argField("encoding_offset_increment", arg("increment", "integer")).token("INCRBY"),
+		Args: []arg.Arg{arg.Key("key", 1), arg.OneOf("operation",
+			argField("encoding_offset").After("GET"),
+			arg.Block("write",
+				arg.OneOf("wrap_sat_fail", arg.Token("wrap", "WRAP"), arg.Token("sat", "SAT"), arg.Token("fail", "FAIL")).After("OVERFLOW").Opt(),
+				arg.OneOf("write_operation",
+					argField("encoding_offset_value", arg.Of("value", "integer")).After("SET"),
+					argField("encoding_offset_increment", arg.Of("increment", "integer")).After("INCRBY"),
 				),
 			),
-		).optional().multiple()},
+		).Opt().Many()},
 	},
 	{
 		Name: "bitfield_ro", Arity: -2, Flags: ReadOnly | Fast, Cats: CatBitmap,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runBitFieldRO,
 		Group: "bitmap", Since: "6.0.0",
 		Summary: "Reads integers of any width in the string a key holds.", Complexity: "O(1) for each operation",
-		Args: []Arg{argKey("key", 1), argField("encoding_offset").token("GET").optional().multipleToken()},
+		Args: []arg.Arg{arg.Key("key", 1), argField("encoding_offset").After("GET").Opt().ManyEach()},
 	},
 }

@@ -1,6 +1,10 @@
 package command
 
-import "slices"
+import (
+	"slices"
+
+	"lockstep/engine/command/arg"
+)
 
 // clusterLooks are the subcommands of CLUSTER that change nothing.
 var clusterLooks = []*Spec{
@@ -9,14 +13,14 @@ var clusterLooks = []*Spec{
 		Flags: Stale,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Counts the keys of a hash slot.", Complexity: "O(1)",
-		Args: []Arg{{Name: "slot", Type: "integer"}},
+		Args: []arg.Arg{{Name: "slot", Type: "integer"}},
 	},
 	{
 		Name: "cluster|getkeysinslot", Arity: 4, Scope: ScopeNode,
 		Flags: Stale,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Lists keys of a hash slot.", Complexity: "O(log(N)) where N is the number of requested keys",
-		Args: []Arg{{Name: "slot", Type: "integer"}, {Name: "count", Type: "integer"}},
+		Args: []arg.Arg{{Name: "slot", Type: "integer"}, {Name: "count", Type: "integer"}},
 		Tips: []string{"nondeterministic_output"},
 	},
 	helpRow("cluster", "cluster", "5.0.0", 0),
@@ -32,7 +36,7 @@ var clusterLooks = []*Spec{
 		Flags: Stale,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Returns a key's hash slot.", Complexity: "O(N) where N is the number of bytes in the key",
-		Args: []Arg{{Name: "key", Type: "string"}},
+		Args: []arg.Arg{{Name: "key", Type: "string"}},
 	},
 	{
 		Name: "cluster|myid", Arity: 2, Scope: ScopeNode,
@@ -66,7 +70,7 @@ var clusterLooks = []*Spec{
 		Flags: Admin | Stale,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Counts the reports that a node has failed.", Complexity: "O(1)",
-		Args: []Arg{nodeID},
+		Args: []arg.Arg{nodeID},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -88,7 +92,7 @@ var clusterLooks = []*Spec{
 		Flags: Admin | Stale,
 		Group: "cluster", Since: "5.0.0",
 		Summary: "Lists the replicas of a master.", Complexity: "O(N) where N is the number of replicas",
-		Args: []Arg{nodeID},
+		Args: []arg.Arg{nodeID},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -102,7 +106,7 @@ var clusterLooks = []*Spec{
 		Flags: Admin | Stale,
 		Group: "cluster", Since: "3.0.0", DeprecatedSince: "5.0.0", ReplacedBy: "`CLUSTER REPLICAS`",
 		Summary: "Lists the replicas of a master.", Complexity: "O(N) where N is the number of replicas",
-		Args: []Arg{nodeID},
+		Args: []arg.Arg{nodeID},
 		Tips: []string{"nondeterministic_output"},
 	},
 }
@@ -168,7 +172,7 @@ var clusterFamily = []*Spec{
 				Flags: NoScript | Loading | Stale | Fast, Cats: CatConnection,
 				Group: "lockstep", Since: "0.1.0",
 				Summary: "Bounds how old the data is that READONLY reads of the connection see.", Complexity: "O(1)",
-				Args: []Arg{arg("milliseconds", "integer")},
+				Args: []arg.Arg{arg.Of("milliseconds", "integer")},
 			},
 			{
 				Name: "lockstep|token", Arity: 2, Scope: ScopeNode,
@@ -181,7 +185,7 @@ var clusterFamily = []*Spec{
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "lockstep", Since: "0.1.0",
 				Summary: "Makes the connection's reads see what a token names.", Complexity: "O(N) with N the number of shards of the token",
-				Args: []Arg{arg("token", "string"), arg("milliseconds", "integer").optional()},
+				Args: []arg.Arg{arg.Of("token", "string"), arg.Of("milliseconds", "integer").Opt()},
 			},
 			lookRow("lockstep|help", 2, "Describes the subcommands."),
 		},

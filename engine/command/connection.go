@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // connectionFamily are the commands on the connection itself. Their functions
 // stand in proto/client.
 var connectionFamily = []*Spec{
@@ -8,7 +12,7 @@ var connectionFamily = []*Spec{
 		Flags: Fast, Cats: CatConnection,
 		Group: "connection", Since: "1.0.0",
 		Summary: "Answers PONG, or its argument.", Complexity: "O(1)",
-		Args: []Arg{{Name: "message", Type: "string", Optional: true}},
+		Args: []arg.Arg{{Name: "message", Type: "string", Optional: true}},
 		Tips: []string{"request_policy:all_shards", "response_policy:all_succeeded"},
 	},
 	{
@@ -16,7 +20,7 @@ var connectionFamily = []*Spec{
 		Flags: Loading | Stale | Fast, Cats: CatConnection,
 		Group: "connection", Since: "1.0.0",
 		Summary: "Answers its argument.", Complexity: "O(1)",
-		Args: []Arg{{Name: "message", Type: "string"}},
+		Args: []arg.Arg{{Name: "message", Type: "string"}},
 	},
 	{
 		Name: "quit", Arity: -1, Scope: ScopeNode,
@@ -35,21 +39,21 @@ var connectionFamily = []*Spec{
 		Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection,
 		Group: "connection", Since: "6.0.0",
 		Summary: "Chooses the protocol version, and may log in and name the connection.", Complexity: "O(1)",
-		Args: []Arg{{Name: "arguments", Type: "block", Optional: true, Sub: []Arg{{Name: "protover", Type: "integer"}, {Name: "username_password", Type: "block", Token: "AUTH", Optional: true, Sub: []Arg{{Name: "username", Type: "string"}, {Name: "password", Type: "string"}}}, {Name: "clientname", Type: "string", Token: "SETNAME", Optional: true}}}},
+		Args: []arg.Arg{{Name: "arguments", Type: "block", Optional: true, Sub: []arg.Arg{{Name: "protover", Type: "integer"}, {Name: "username_password", Type: "block", Token: "AUTH", Optional: true, Sub: []arg.Arg{{Name: "username", Type: "string"}, {Name: "password", Type: "string"}}}, {Name: "clientname", Type: "string", Token: "SETNAME", Optional: true}}}},
 	},
 	{
 		Name: "auth", Arity: -2, Scope: ScopeNode,
 		Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection,
 		Group: "connection", Since: "1.0.0",
 		Summary: "Logs the connection in.", Complexity: "O(N) where N is the number of passwords defined for the user",
-		Args: []Arg{{Name: "username", Type: "string", Since: "6.0.0", Optional: true}, {Name: "password", Type: "string"}},
+		Args: []arg.Arg{{Name: "username", Type: "string", Since: "6.0.0", Optional: true}, {Name: "password", Type: "string"}},
 	},
 	{
 		Name: "select", Arity: 2, Scope: ScopeNode,
 		Flags: Loading | Stale | Fast, Cats: CatConnection,
 		Group: "connection", Since: "1.0.0",
 		Summary: "Chooses the connection's database.", Complexity: "O(1)",
-		Args: []Arg{{Name: "index", Type: "integer"}},
+		Args: []arg.Arg{{Name: "index", Type: "integer"}},
 	},
 	{
 		Name: "multi", Arity: 1, Scope: ScopeNode,
@@ -75,7 +79,7 @@ var connectionFamily = []*Spec{
 		Keys:  []KeySpec{{Flags: KeyRO, First: 1, Last: -1, Step: 1}},
 		Group: "transactions", Since: "2.2.0",
 		Summary: "Makes the next EXEC depend on keys staying as they are.", Complexity: "O(1) for every key.",
-		Args: []Arg{{Name: "key", Type: "key", Multiple: true, KeySpec: 1}},
+		Args: []arg.Arg{{Name: "key", Type: "key", Multiple: true, KeySpec: 1}},
 	},
 	{
 		Name: "unwatch", Arity: 1, Scope: ScopeNode,
@@ -93,7 +97,7 @@ var connectionFamily = []*Spec{
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "6.0.0",
 				Summary: "Says whether the keys of the next command may be cached.", Complexity: "O(1)",
-				Args: []Arg{{Name: "mode", Type: "oneof", Sub: []Arg{{Name: "yes", Type: "pure-token", Token: "YES"}, {Name: "no", Type: "pure-token", Token: "NO"}}}},
+				Args: []arg.Arg{{Name: "mode", Type: "oneof", Sub: []arg.Arg{{Name: "yes", Type: "pure-token", Token: "YES"}, {Name: "no", Type: "pure-token", Token: "NO"}}}},
 			},
 			{
 				Name: "client|getredir", Arity: 2, Scope: ScopeNode,
@@ -106,8 +110,8 @@ var connectionFamily = []*Spec{
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "6.0.0",
 				Summary: "Chooses whether the connection is told of changes of the keys it has read.", Complexity: "O(1). Some options may introduce additional complexity.",
-				Args: []Arg{
-					{Name: "status", Type: "oneof", Sub: []Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}},
+				Args: []arg.Arg{
+					{Name: "status", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}},
 					{Name: "client-id", Type: "integer", Token: "REDIRECT", Optional: true},
 					{Name: "prefix", Type: "string", Token: "PREFIX", Optional: true, Multiple: true, MultipleToken: true},
 					{Name: "bcast", Type: "pure-token", Token: "BCAST", Optional: true},
@@ -127,7 +131,7 @@ var connectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "2.9.50",
 				Summary: "Holds the commands of this node's clients back for a time.", Complexity: "O(1)",
-				Args: []Arg{{Name: "timeout", Type: "integer"}, {Name: "mode", Type: "oneof", Since: "6.2.0", Optional: true, Sub: []Arg{{Name: "write", Type: "pure-token", Token: "WRITE"}, {Name: "all", Type: "pure-token", Token: "ALL"}}}},
+				Args: []arg.Arg{{Name: "timeout", Type: "integer"}, {Name: "mode", Type: "oneof", Since: "6.2.0", Optional: true, Sub: []arg.Arg{{Name: "write", Type: "pure-token", Token: "WRITE"}, {Name: "all", Type: "pure-token", Token: "ALL"}}}},
 			},
 			{
 				Name: "client|unpause", Arity: 2, Scope: ScopeNode,
@@ -160,14 +164,14 @@ var connectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "2.4.0",
 				Summary: "Ends connections of this node.", Complexity: "O(N) where N is the number of client connections",
-				Args: []Arg{{Name: "filter", Type: "oneof", Sub: []Arg{{Name: "ip:port", Type: "string"}, {Name: "new-format", Type: "oneof", Multiple: true, Sub: []Arg{{Name: "client-id", Type: "integer", Token: "ID", Since: "2.8.12", Optional: true}, {Name: "normal_master_slave_pubsub", Type: "oneof", Token: "TYPE", Since: "2.8.12", Optional: true, Sub: []Arg{{Name: "normal", Type: "pure-token", Token: "NORMAL"}, {Name: "master", Type: "pure-token", Token: "MASTER", Since: "3.2.0"}, {Name: "slave", Type: "pure-token", Token: "SLAVE"}, {Name: "replica", Type: "pure-token", Token: "REPLICA", Since: "5.0.0"}, {Name: "pubsub", Type: "pure-token", Token: "PUBSUB"}}}, {Name: "username", Type: "string", Token: "USER", Optional: true}, {Name: "ip:port", Type: "string", Token: "ADDR", Optional: true}, {Name: "ip:port", Type: "string", Token: "LADDR", Since: "6.2.0", Optional: true}, {Name: "yes/no", Type: "string", Token: "SKIPME", Optional: true}}}}}},
+				Args: []arg.Arg{{Name: "filter", Type: "oneof", Sub: []arg.Arg{{Name: "ip:port", Type: "string"}, {Name: "new-format", Type: "oneof", Multiple: true, Sub: []arg.Arg{{Name: "client-id", Type: "integer", Token: "ID", Since: "2.8.12", Optional: true}, {Name: "normal_master_slave_pubsub", Type: "oneof", Token: "TYPE", Since: "2.8.12", Optional: true, Sub: []arg.Arg{{Name: "normal", Type: "pure-token", Token: "NORMAL"}, {Name: "master", Type: "pure-token", Token: "MASTER", Since: "3.2.0"}, {Name: "slave", Type: "pure-token", Token: "SLAVE"}, {Name: "replica", Type: "pure-token", Token: "REPLICA", Since: "5.0.0"}, {Name: "pubsub", Type: "pure-token", Token: "PUBSUB"}}}, {Name: "username", Type: "string", Token: "USER", Optional: true}, {Name: "ip:port", Type: "string", Token: "ADDR", Optional: true}, {Name: "ip:port", Type: "string", Token: "LADDR", Since: "6.2.0", Optional: true}, {Name: "yes/no", Type: "string", Token: "SKIPME", Optional: true}}}}}},
 			},
 			{
 				Name: "client|list", Arity: -2, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "2.4.0",
 				Summary: "Describes the open connections of this node.", Complexity: "O(N) where N is the number of client connections",
-				Args: []Arg{{Name: "normal_master_replica_pubsub", Type: "oneof", Token: "TYPE", Since: "5.0.0", Optional: true, Sub: []Arg{{Name: "normal", Type: "pure-token", Token: "NORMAL"}, {Name: "master", Type: "pure-token", Token: "MASTER"}, {Name: "replica", Type: "pure-token", Token: "REPLICA"}, {Name: "pubsub", Type: "pure-token", Token: "PUBSUB"}}}, {Name: "id", Type: "block", Token: "ID", Since: "6.2.0", Optional: true, Sub: []Arg{{Name: "client-id", Type: "integer", Multiple: true}}}},
+				Args: []arg.Arg{{Name: "normal_master_replica_pubsub", Type: "oneof", Token: "TYPE", Since: "5.0.0", Optional: true, Sub: []arg.Arg{{Name: "normal", Type: "pure-token", Token: "NORMAL"}, {Name: "master", Type: "pure-token", Token: "MASTER"}, {Name: "replica", Type: "pure-token", Token: "REPLICA"}, {Name: "pubsub", Type: "pure-token", Token: "PUBSUB"}}}, {Name: "id", Type: "block", Token: "ID", Since: "6.2.0", Optional: true, Sub: []arg.Arg{{Name: "client-id", Type: "integer", Multiple: true}}}},
 				Tips: []string{"nondeterministic_output"},
 			},
 			{
@@ -175,42 +179,42 @@ var connectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "7.0.0",
 				Summary: "Exempts the connection from client eviction.", Complexity: "O(1)",
-				Args: []Arg{{Name: "enabled", Type: "oneof", Sub: []Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
+				Args: []arg.Arg{{Name: "enabled", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
 			},
 			{
 				Name: "client|unblock", Arity: -3, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "5.0.0",
 				Summary: "Lets a client go on that waits in a blocking command.", Complexity: "O(log N) where N is the number of client connections",
-				Args: []Arg{arg("client-id", "integer"), argOneOf("timeout_error", argToken("timeout", "TIMEOUT"), argToken("error", "ERROR")).optional()},
+				Args: []arg.Arg{arg.Of("client-id", "integer"), arg.OneOf("timeout_error", arg.Token("timeout", "TIMEOUT"), arg.Token("error", "ERROR")).Opt()},
 			},
 			{
 				Name: "client|reply", Arity: 3, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "3.2.0",
 				Summary: "Chooses which replies the connection gets.", Complexity: "O(1)",
-				Args: []Arg{{Name: "on_off_skip", Type: "oneof", Sub: []Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}, {Name: "skip", Type: "pure-token", Token: "SKIP"}}}},
+				Args: []arg.Arg{{Name: "on_off_skip", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}, {Name: "skip", Type: "pure-token", Token: "SKIP"}}}},
 			},
 			{
 				Name: "client|setname", Arity: 3, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "2.6.9",
 				Summary: "Names the connection.", Complexity: "O(1)",
-				Args: []Arg{{Name: "connection-name", Type: "string"}},
+				Args: []arg.Arg{{Name: "connection-name", Type: "string"}},
 			},
 			{
 				Name: "client|setinfo", Arity: 4, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "7.2.0",
 				Summary: "Notes the client library's name or version.", Complexity: "O(1)",
-				Args: []Arg{{Name: "attr", Type: "oneof", Sub: []Arg{{Name: "libname", Type: "string", Token: "LIB-NAME"}, {Name: "libver", Type: "string", Token: "LIB-VER"}}}},
+				Args: []arg.Arg{{Name: "attr", Type: "oneof", Sub: []arg.Arg{{Name: "libname", Type: "string", Token: "LIB-NAME"}, {Name: "libver", Type: "string", Token: "LIB-VER"}}}},
 			},
 			{
 				Name: "client|no-touch", Arity: 3, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
 				Group: "connection", Since: "7.2.0",
 				Summary: "Keeps the connection's reads from refreshing access times.", Complexity: "O(1)",
-				Args: []Arg{{Name: "enabled", Type: "oneof", Sub: []Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
+				Args: []arg.Arg{{Name: "enabled", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
 			},
 		},
 	},

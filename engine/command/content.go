@@ -27,9 +27,6 @@ func ValueFingerprint(e *engine.Entry) Fingerprint {
 	return Fingerprint(d)
 }
 
-// AppendPayload appends the payload that DUMP answers for an entry.
-func AppendPayload(dst []byte, e *engine.Entry) []byte { return appendPayload(dst, e) }
-
 // ReadPayload makes an entry of the payload that DUMP answered, here or in
 // Redis. The errors are package rdb's.
 func ReadPayload(payload, key []byte) (*engine.Entry, error) {

@@ -6,47 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"lockstep/engine"
 )
-
-// recorder keeps the events of some classes, as "db event key".
-type recorder struct {
-	classes EventClass
-	events  []string
-}
-
-// Wants implements Observer.
-func (r *recorder) Wants(classes EventClass) bool { return r.classes&classes != 0 }
-
-// Event implements Observer.
-func (r *recorder) Event(class EventClass, event string, db int, key []byte) {
-	if r.classes&class != 0 {
-		r.events = append(r.events, fmt.Sprintf("%d %s %q", db, event, key))
-	}
-}
-
-// Filled implements Observer.
-func (r *recorder) Filled(int, []byte, engine.Kind) {}
-
-// Gone implements Observer.
-func (r *recorder) Gone(int, []byte) {}
-
-func (r *recorder) take() []string {
-	events := r.events
-	r.events = nil
-	return events
-}
-
-// deaf is an Observer that has no use for events, as a shard's is by default.
-type deaf struct{}
-
-func (deaf) Wants(EventClass) bool                         { return false }
-func (deaf) Event(_ EventClass, _ string, _ int, _ []byte) {}
-func (deaf) Filled(int, []byte, engine.Kind)               {}
-
-// Gone implements Observer.
-func (deaf) Gone(int, []byte) {}
 
 // listener hears the events of redis-server on a connection of its own.
 type listener struct {

@@ -49,7 +49,7 @@ func (s *Settings) LFU() engine.LFU {
 }
 
 // minute is the clock of uses in an LFU record.
-func (c *Ctx) minute() uint16 { return engine.UseMinute(c.UseTick) }
+func (u *Uses) minute() uint16 { return engine.UseMinute(u.UseTick) }
 
 // touch records that a command uses a key, unless the client wants none of it.
 func (c *Ctx) touch(e *engine.Entry) {

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // functionFamily runs and keeps functions.
 var functionFamily = []*Spec{
 	programRow("fcall", "function", "7.0.0", "Calls a function.", fcallPlan(false), fcallLogged, false),
@@ -20,7 +24,7 @@ var functionSubcommands = []*Spec{
 		Plan: functionChange(functionDelete), Logged: alwaysLogged, Run: runPlanned,
 		Group: "scripting", Since: "7.0.0",
 		Summary: "Deletes a library and its functions.", Complexity: "O(1)",
-		Args: []Arg{arg("library-name", "string")},
+		Args: []arg.Arg{arg.Of("library-name", "string")},
 		Tips: functionChangeTips,
 	},
 	{
@@ -34,7 +38,7 @@ var functionSubcommands = []*Spec{
 		Plan: functionChange(functionFlush), Logged: alwaysLogged, Run: runPlanned,
 		Group: "scripting", Since: "7.0.0",
 		Summary: "Deletes all libraries.", Complexity: "O(N) where N is the number of functions deleted",
-		Args: []Arg{argOneOf("async", argToken("async", "ASYNC"), argToken("sync", "SYNC")).optional()},
+		Args: []arg.Arg{arg.OneOf("async", arg.Token("async", "ASYNC"), arg.Token("sync", "SYNC")).Opt()},
 		Tips: functionChangeTips,
 	},
 	helpRow("function", "scripting", "7.0.0", CatScripting),
@@ -50,7 +54,7 @@ var functionSubcommands = []*Spec{
 		Plan: functionLook(functionList), Logged: neverLogged, Run: runPlanned,
 		Group: "scripting", Since: "7.0.0",
 		Summary: "Lists the libraries and their functions.", Complexity: "O(N) where N is the number of functions",
-		Args: []Arg{{Name: "library-name-pattern", Type: "string", Token: "LIBRARYNAME", Optional: true}, argToken("withcode", "WITHCODE").optional()},
+		Args: []arg.Arg{{Name: "library-name-pattern", Type: "string", Token: "LIBRARYNAME", Optional: true}, arg.Token("withcode", "WITHCODE").Opt()},
 		Tips: []string{"nondeterministic_output_order"},
 	},
 	{
@@ -58,7 +62,7 @@ var functionSubcommands = []*Spec{
 		Plan: functionChange(functionLoad), Logged: alwaysLogged, Run: runPlanned,
 		Group: "scripting", Since: "7.0.0",
 		Summary: "Loads a library.", Complexity: "O(1) (considering compilation time is redundant)",
-		Args: []Arg{argToken("replace", "REPLACE").optional(), arg("function-code", "string")},
+		Args: []arg.Arg{arg.Token("replace", "REPLACE").Opt(), arg.Of("function-code", "string")},
 		Tips: functionChangeTips,
 	},
 	{
@@ -66,7 +70,7 @@ var functionSubcommands = []*Spec{
 		Plan: functionChange(functionRestore), Logged: alwaysLogged, Run: runPlanned,
 		Group: "scripting", Since: "7.0.0",
 		Summary: "Loads the libraries of a payload.", Complexity: "O(N) where N is the number of functions on the payload",
-		Args: []Arg{arg("serialized-value", "string"), argOneOf("policy", argToken("flush", "FLUSH"), argToken("append", "APPEND"), argToken("replace", "REPLACE")).optional()},
+		Args: []arg.Arg{arg.Of("serialized-value", "string"), arg.OneOf("policy", arg.Token("flush", "FLUSH"), arg.Token("append", "APPEND"), arg.Token("replace", "REPLACE")).Opt()},
 		Tips: functionChangeTips,
 	},
 	{

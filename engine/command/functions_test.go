@@ -70,7 +70,7 @@ func TestFunctionCommandsAnswerAsRedis(t *testing.T) {
 			for _, w := range c {
 				args = append(args, []byte(w))
 			}
-			if got, want := r.exec(args...), o.exec(args...); !bytes.Equal(got, want) {
+			if got, want := r.exec(args...), o.Exec(args...); !bytes.Equal(got, want) {
 				t.Errorf("RESP%d %.200q\n got %q\nwant %q", proto, c, got, want)
 			}
 		}
@@ -90,11 +90,11 @@ func TestLibrariesGoBothWays(t *testing.T) {
 		o.do("config set rdbcompression " + compression)
 		o.do("function flush")
 		for _, text := range texts {
-			if got := flat(o.exec([]byte("function"), []byte("load"), []byte(text))); got[0] != '$' {
+			if got := flat(o.Exec([]byte("function"), []byte("load"), []byte(text))); got[0] != '$' {
 				t.Fatal(got)
 			}
 		}
-		payload := bulk(t, o.exec([]byte("function"), []byte("dump")))
+		payload := bulk(t, o.Exec([]byte("function"), []byte("dump")))
 		if got := flat(r.exec([]byte("function"), []byte("restore"), payload)); got != "+OK" {
 			t.Fatalf("compression %s: %s", compression, got)
 		}
@@ -102,7 +102,7 @@ func TestLibrariesGoBothWays(t *testing.T) {
 			t.Fatalf("%d libraries, %d functions", libraries, functions)
 		}
 		ours := bulk(t, r.exec([]byte("function"), []byte("dump")))
-		if got := flat(o.exec([]byte("function"), []byte("restore"), ours, []byte("flush"))); got != "+OK" {
+		if got := flat(o.Exec([]byte("function"), []byte("restore"), ours, []byte("flush"))); got != "+OK" {
 			t.Fatalf("redis-server refuses our payload: %s", got)
 		}
 		for i := range texts {
@@ -220,7 +220,7 @@ func TestFunctionsWithoutMemory(t *testing.T) {
 		text += fmt.Sprintf("redis.register_function{function_name='f%d', callback=function(keys) %s end, flags={%s}}\n", i, f.body, f.flags)
 	}
 	load := [][]byte{[]byte("function"), []byte("load"), []byte(text)}
-	if got, want := flat(r.exec(load...)), flat(o.exec(load...)); got != want || got != "$1 l" {
+	if got, want := flat(r.exec(load...)), flat(o.Exec(load...)); got != want || got != "$1 l" {
 		t.Fatalf("%s and %s", got, want)
 	}
 	r.memoryFull = true

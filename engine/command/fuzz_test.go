@@ -1,9 +1,7 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 
@@ -70,14 +68,4 @@ func FuzzHandlers(f *testing.F) {
 			r.nowMs += int64(len(line))
 		}
 	})
-}
-
-// readAll takes one reply off raw and returns the rest.
-func readAll(t *testing.T, raw []byte) []byte {
-	in := bufio.NewReader(bytes.NewReader(raw))
-	if _, err := readReply(nil, in); err != nil {
-		t.Fatalf("no whole reply in %q: %v", raw, err)
-	}
-	rest, _ := io.ReadAll(in)
-	return rest
 }

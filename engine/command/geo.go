@@ -1,40 +1,44 @@
 package command
 
-import "slices"
+import (
+	"slices"
+
+	"lockstep/engine/command/arg"
+)
 
 // Arguments that several commands on geo indexes have.
 var (
-	argUnit    = argOneOf("unit", argToken("m", "M"), argToken("km", "KM"), argToken("ft", "FT"), argToken("mi", "MI"))
-	argPlace   = []Arg{arg("longitude", "double"), arg("latitude", "double")}
-	argAny     = argToken("any", "ANY").optional()
-	argGeoWith = []Arg{
-		argToken("withcoord", "WITHCOORD").optional(),
-		argToken("withdist", "WITHDIST").optional(),
-		argToken("withhash", "WITHHASH").optional(),
+	argUnit    = arg.OneOf("unit", arg.Token("m", "M"), arg.Token("km", "KM"), arg.Token("ft", "FT"), arg.Token("mi", "MI"))
+	argPlace   = []arg.Arg{arg.Of("longitude", "double"), arg.Of("latitude", "double")}
+	argAny     = arg.Token("any", "ANY").Opt()
+	argGeoWith = []arg.Arg{
+		arg.Token("withcoord", "WITHCOORD").Opt(),
+		arg.Token("withdist", "WITHDIST").Opt(),
+		arg.Token("withhash", "WITHHASH").Opt(),
 	}
-	argGeoStore = []Arg{argKey("key", 2).token("STORE").optional(), argKey("key", 3).token("STOREDIST").optional()}
+	argGeoStore = []arg.Arg{arg.Key("key", 2).After("STORE").Opt(), arg.Key("key", 3).After("STOREDIST").Opt()}
 	// argSearch says where GEOSEARCH and GEOSEARCHSTORE look, and how many members
 	// they want.
-	argSearch = []Arg{
-		argOneOf("from", arg("member", "string").token("FROMMEMBER"), argBlock("longitude_latitude", argPlace...).token("FROMLONLAT")),
-		argOneOf("by",
-			argBlock("circle", arg("radius", "double").token("BYRADIUS"), argUnit),
-			argBlock("box", arg("width", "double").token("BYBOX"), arg("height", "double"), argUnit),
+	argSearch = []arg.Arg{
+		arg.OneOf("from", arg.Of("member", "string").After("FROMMEMBER"), arg.Block("longitude_latitude", argPlace...).After("FROMLONLAT")),
+		arg.OneOf("by",
+			arg.Block("circle", arg.Of("radius", "double").After("BYRADIUS"), argUnit),
+			arg.Block("box", arg.Of("width", "double").After("BYBOX"), arg.Of("height", "double"), argUnit),
 		),
-		argOrder,
+		arg.Order,
 		argGeoCount(argAny),
 	}
 )
 
 // argGeoCount is how many members are wanted; anyOf lets it be any of them.
-func argGeoCount(anyOf Arg) Arg {
-	return argBlock("count", arg("count", "integer").token("COUNT"), anyOf).optional()
+func argGeoCount(anyOf arg.Arg) arg.Arg {
+	return arg.Block("count", arg.Of("count", "integer").After("COUNT"), anyOf).Opt()
 }
 
 // geoRadiusArgs are the arguments of GEORADIUS and its relatives around a center.
-func geoRadiusArgs(anyOf Arg, center ...Arg) []Arg {
+func geoRadiusArgs(anyOf arg.Arg, center ...arg.Arg) []arg.Arg {
 	return slices.Concat(
-		[]Arg{argKey("key", 1)}, center, []Arg{arg("radius", "double"), argUnit}, argGeoWith, []Arg{argGeoCount(anyOf), argOrder},
+		[]arg.Arg{arg.Key("key", 1)}, center, []arg.Arg{arg.Of("radius", "double"), argUnit}, argGeoWith, []arg.Arg{argGeoCount(anyOf), arg.Order},
 	)
 }
 
@@ -45,11 +49,11 @@ var geoFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runGeoAdd, Brings: eachBehindKey(3),
 		Group: "geo", Since: "3.2.0",
 		Summary: "Adds places, as longitude and latitude, to a geo index, which is a sorted set.", Complexity: "O(log(N)) for each place, with N the number of members",
-		Args: []Arg{
-			argKey("key", 1),
-			argOneOf("condition", argToken("nx", "NX"), argToken("xx", "XX")).since("6.2.0").optional(),
-			argToken("change", "CH").since("6.2.0").optional(),
-			argBlock("longitude_latitude_member", arg("longitude", "double"), arg("latitude", "double"), arg("member", "string")).multiple(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.OneOf("condition", arg.Token("nx", "NX"), arg.Token("xx", "XX")).AddedIn("6.2.0").Opt(),
+			arg.Token("change", "CH").AddedIn("6.2.0").Opt(),
+			arg.Block("longitude_latitude_member", arg.Of("longitude", "double"), arg.Of("latitude", "double"), arg.Of("member", "string")).Many(),
 		},
 	},
 	{
@@ -57,21 +61,21 @@ var geoFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoDist,
 		Group: "geo", Since: "3.2.0",
 		Summary: "Returns the distance between two members of a geo index.", Complexity: "O(log(N)) with N the number of members",
-		Args: []Arg{argKey("key", 1), arg("member1", "string"), arg("member2", "string"), argUnit.optional()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member1", "string"), arg.Of("member2", "string"), argUnit.Opt()},
 	},
 	{
 		Name: "geohash", Arity: -2, Flags: ReadOnly, Cats: CatGeo,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoHash,
 		Group: "geo", Since: "3.2.0",
 		Summary: "Returns the geohash texts of members of a geo index.", Complexity: "O(M*log(N)) with M of N members asked for",
-		Args: []Arg{argKey("key", 1), arg("member", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "geopos", Arity: -2, Flags: ReadOnly, Cats: CatGeo,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoPos,
 		Group: "geo", Since: "3.2.0",
 		Summary: "Returns the longitudes and latitudes of members of a geo index.", Complexity: "O(M*log(N)) with M of N members asked for",
-		Args: []Arg{argKey("key", 1), arg("member", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "georadius", Arity: -6, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatGeo,
@@ -79,14 +83,14 @@ var geoFamily = []*Spec{
 		Run:   runGeoRadius,
 		Group: "geo", Since: "3.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
 		Summary: "Returns or stores the members of a geo index around a place.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
-		Args: append(geoRadiusArgs(argAny.since("6.2.0"), argPlace...), argGeoStore...),
+		Args: append(geoRadiusArgs(argAny.AddedIn("6.2.0"), argPlace...), argGeoStore...),
 	},
 	{
 		Name: "georadius_ro", Arity: -6, Flags: ReadOnly | Heavy, Cats: CatGeo,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoRadiusRO,
 		Group: "geo", Since: "3.2.10", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` with the `BYRADIUS` argument",
 		Summary: "Returns the members of a geo index around a place.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
-		Args: geoRadiusArgs(argAny.since("6.2.0"), argPlace...),
+		Args: geoRadiusArgs(argAny.AddedIn("6.2.0"), argPlace...),
 	},
 	{
 		Name: "georadiusbymember", Arity: -5, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatGeo,
@@ -94,21 +98,21 @@ var geoFamily = []*Spec{
 		Run:   runGeoRadiusByMember,
 		Group: "geo", Since: "3.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
 		Summary: "Returns or stores the members of a geo index around one of them.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
-		Args: append(geoRadiusArgs(argAny, arg("member", "string")), argGeoStore...),
+		Args: append(geoRadiusArgs(argAny, arg.Of("member", "string")), argGeoStore...),
 	},
 	{
 		Name: "georadiusbymember_ro", Arity: -5, Flags: ReadOnly | Heavy, Cats: CatGeo,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoRadiusByMemberRO,
 		Group: "geo", Since: "3.2.10", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments",
 		Summary: "Returns the members of a geo index around one of them.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
-		Args: geoRadiusArgs(argAny, arg("member", "string")),
+		Args: geoRadiusArgs(argAny, arg.Of("member", "string")),
 	},
 	{
 		Name: "geosearch", Arity: -7, Flags: ReadOnly | Heavy, Cats: CatGeo,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoSearch,
 		Group: "geo", Since: "6.2.0",
 		Summary: "Returns the members of a geo index inside a circle or a box.", Complexity: "O(N+log(M)) with N of M members in the cells around the shape",
-		Args: slices.Concat([]Arg{argKey("key", 1)}, argSearch, argGeoWith),
+		Args: slices.Concat([]arg.Arg{arg.Key("key", 1)}, argSearch, argGeoWith),
 	},
 	{
 		Name: "geosearchstore", Arity: -8, Flags: Write | DenyOOM | Heavy, Cats: CatGeo,
@@ -116,6 +120,6 @@ var geoFamily = []*Spec{
 		Run:   runGeoSearchStore,
 		Group: "geo", Since: "6.2.0",
 		Summary: "Stores the members of a geo index inside a circle or a box.", Complexity: "O(N+log(M)) with N of M members in the cells around the shape",
-		Args: slices.Concat([]Arg{argKey("destination", 1), argKey("source", 2)}, argSearch, []Arg{argToken("storedist", "STOREDIST").optional()}),
+		Args: slices.Concat([]arg.Arg{arg.Key("destination", 1), arg.Key("source", 2)}, argSearch, []arg.Arg{arg.Token("storedist", "STOREDIST").Opt()}),
 	},
 }

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // hashFamily are the commands on hashes. Handlers stand in hashes_*.go.
 var hashFamily = []*Spec{
 	{
@@ -7,42 +11,42 @@ var hashFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runHSet,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Sets fields of a hash and returns how many of them are new.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1), argBlock("field_value", arg("field", "string"), arg("value", "string")).multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Block("field_value", arg.Of("field", "string"), arg.Of("value", "string")).Many()},
 	},
 	{
 		Name: "hsetnx", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRW | KeyInsert), Run: runHSetNX,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Sets a field of a hash if there is no such field.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("field", "string"), arg("value", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string"), arg.Of("value", "string")},
 	},
 	{
 		Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runHMSet,
 		Group: "hash", Since: "2.0.0", DeprecatedSince: "4.0.0", ReplacedBy: "`HSET` with multiple field-value pairs",
 		Summary: "Sets fields of a hash.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1), argBlock("field_value", arg("field", "string"), arg("value", "string")).multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Block("field_value", arg.Of("field", "string"), arg.Of("value", "string")).Many()},
 	},
 	{
 		Name: "hget", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHGet,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Returns the value of a field of a hash.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("field", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string")},
 	},
 	{
 		Name: "hmget", Arity: -3, Flags: ReadOnly | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHMGet,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Returns the values of fields of a hash.", Complexity: "O(N) with N the number of fields asked for",
-		Args: []Arg{argKey("key", 1), arg("field", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string").Many()},
 	},
 	{
 		Name: "hgetall", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatHash,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHGetAll,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Returns all fields of a hash with their values.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 		Tips: []string{"nondeterministic_output_order"},
 	},
 	{
@@ -50,7 +54,7 @@ var hashFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHKeys,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Returns all fields of a hash.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 		Tips: []string{"nondeterministic_output_order"},
 	},
 	{
@@ -58,7 +62,7 @@ var hashFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHVals,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Returns the values of all fields of a hash.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 		Tips: []string{"nondeterministic_output_order"},
 	},
 	{
@@ -66,51 +70,51 @@ var hashFamily = []*Spec{
 		Keys: oneKey(KeyRO), Run: runHLen,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Returns the number of fields of a hash.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRO), Run: runHStrLen,
 		Group: "hash", Since: "3.2.0",
 		Summary: "Returns the length of the value of a field of a hash.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("field", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string")},
 	},
 	{
 		Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRO), Run: runHExists,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Tells whether a hash has a field.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("field", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string")},
 	},
 	{
 		Name: "hdel", Arity: -3, Flags: Write | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runHDel,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Deletes fields of a hash, and the key with the last of them.", Complexity: "O(N) with N the number of fields to delete",
-		Args: []Arg{argKey("key", 1), arg("field", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string").Many()},
 	},
 	{
 		Name: "hincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runHIncrBy,
 		Group: "hash", Since: "2.0.0",
 		Summary: "Adds to the integer in a field of a hash.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("field", "string"), arg("increment", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string"), arg.Of("increment", "integer")},
 	},
 	{
 		Name: "hincrbyfloat", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runHIncrByFloat,
 		Group: "hash", Since: "2.6.0",
 		Summary: "Adds to the decimal number in a field of a hash.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("field", "string"), arg("increment", "double")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("field", "string"), arg.Of("increment", "double")},
 	},
 	{
 		Name: "hrandfield", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatHash,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHRandField,
 		Group: "hash", Since: "6.2.0",
 		Summary: "Returns random fields of a hash.", Complexity: "O(N) with N the number of fields returned",
-		Args: []Arg{
-			argKey("key", 1),
-			argBlock("options", arg("count", "integer"), argToken("withvalues", "WITHVALUES").optional()).optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Block("options", arg.Of("count", "integer"), arg.Token("withvalues", "WITHVALUES").Opt()).Opt(),
 		},
 		Tips: []string{"nondeterministic_output"},
 	},
@@ -119,7 +123,7 @@ var hashFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runHScan,
 		Group: "hash", Since: "2.8.0",
 		Summary: "Walks through the fields of a hash, some at a time.", Complexity: "O(1) for a call, O(N) for the whole walk",
-		Args: []Arg{argKey("key", 1), arg("cursor", "integer"), argMatch, argCount, argToken("novalues", "NOVALUES").since("7.4.0").optional()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("cursor", "integer"), arg.Match, arg.Count, arg.Token("novalues", "NOVALUES").AddedIn("7.4.0").Opt()},
 		Tips: []string{"nondeterministic_output"},
 	},
 }

@@ -15,7 +15,7 @@ const fieldExpireMaxMs = (1<<48 - 2) >> 2
 
 // fieldExpiryArg reads the expiry of fields, which may have passed. It answers
 // the error itself.
-func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, command string) (int64, bool) {
+func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, called string) (int64, bool) {
 	n, ok := c.intArg(arg)
 	if !ok {
 		return 0, false
@@ -25,12 +25,12 @@ func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, command string) (int64
 		return 0, false
 	}
 	if n > fieldExpireMaxMs {
-		c.Out.Error(ErrInvalidExpire(command))
+		c.Out.Error(ErrInvalidExpire(called))
 		return 0, false
 	}
 	atMs, ok := c.expiryMs(kind, n)
 	if !ok || max(atMs, c.toDay(atMs)) > fieldExpireMaxMs {
-		c.Out.Error(ErrInvalidExpire(command))
+		c.Out.Error(ErrInvalidExpire(called))
 		return 0, false
 	}
 	return atMs, true
@@ -67,13 +67,13 @@ const (
 )
 
 // expireFields sets the expiry of fields.
-func (c *Ctx) expireFields(args [][]byte, kind expiryKind, command string) {
+func (c *Ctx) expireFields(args [][]byte, kind expiryKind, called string) {
 	key, rest := args[1], args[3:]
 	h, e, ok := c.writeHash(key)
 	if !ok {
 		return
 	}
-	atMs, ok := c.fieldExpiryArg(kind, args[2], command)
+	atMs, ok := c.fieldExpiryArg(kind, args[2], called)
 	if !ok {
 		return
 	}

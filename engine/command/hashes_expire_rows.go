@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // fieldExpiryFamily are the commands on the expiry of a hash's fields, of Redis
 // 7.4 and 8. Handlers stand in hashes_expire.go and hashes_ex.go.
 var fieldExpiryFamily = []*Spec{
@@ -12,7 +16,7 @@ var fieldExpiryFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runHPersist,
 		Group: "hash", Since: "7.4.0",
 		Summary: "Takes the expiry off fields of a hash.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1), argFields()},
+		Args: []arg.Arg{arg.Key("key", 1), argFields()},
 	},
 	fieldLifetimeRow("httl", runHTTL, "Returns in how many seconds fields of a hash expire."),
 	fieldLifetimeRow("hpttl", runHPTTL, "Returns in how many milliseconds fields of a hash expire."),
@@ -23,7 +27,7 @@ var fieldExpiryFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runHGetDel,
 		Group: "hash", Since: "8.0.0",
 		Summary: "Returns the values of fields of a hash and deletes the fields.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1), argFields()},
+		Args: []arg.Arg{arg.Key("key", 1), argFields()},
 	},
 	{
 		Name: "hgetex", Arity: -5, Flags: Write | Fast, Cats: CatHash,
@@ -31,18 +35,18 @@ var fieldExpiryFamily = []*Spec{
 		Run:   runHGetEx,
 		Group: "hash", Since: "8.0.0",
 		Summary: "Returns the values of fields of a hash and may change when they expire.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1), argFieldExpiry(argToken("persist", "PERSIST")), argFields()},
+		Args: []arg.Arg{arg.Key("key", 1), argFieldExpiry(arg.Token("persist", "PERSIST")), argFields()},
 	},
 	{
 		Name: "hsetex", Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runHSetEx,
 		Group: "hash", Since: "8.0.0",
 		Summary: "Sets fields of a hash and may set when they expire.", Complexity: "O(N) with N the number of fields",
-		Args: []Arg{
-			argKey("key", 1),
-			argOneOf("condition", argToken("fnx", "FNX"), argToken("fxx", "FXX")).optional(),
-			argFieldExpiry(argToken("keepttl", "KEEPTTL")),
-			argBlock("fields", arg("numfields", "integer"), argBlock("data", arg("field", "string"), arg("value", "string")).multiple()).token("FIELDS"),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.OneOf("condition", arg.Token("fnx", "FNX"), arg.Token("fxx", "FXX")).Opt(),
+			argFieldExpiry(arg.Token("keepttl", "KEEPTTL")),
+			arg.Block("fields", arg.Of("numfields", "integer"), arg.Block("data", arg.Of("field", "string"), arg.Of("value", "string")).Many()).After("FIELDS"),
 		},
 	},
 }
@@ -53,10 +57,10 @@ func expireFieldsRow(name, unit, unitType string, run func(*Ctx, [][]byte), summ
 		Keys: oneKey(KeyRW | KeyUpdate), Run: run,
 		Group: "hash", Since: "7.4.0",
 		Summary: summary, Complexity: "O(N) with N the number of fields",
-		Args: []Arg{
-			argKey("key", 1),
-			arg(unit, unitType),
-			argOneOf("condition", argToken("nx", "NX"), argToken("xx", "XX"), argToken("gt", "GT"), argToken("lt", "LT")).optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of(unit, unitType),
+			arg.OneOf("condition", arg.Token("nx", "NX"), arg.Token("xx", "XX"), arg.Token("gt", "GT"), arg.Token("lt", "LT")).Opt(),
 			argFields(),
 		},
 	}
@@ -68,22 +72,22 @@ func fieldLifetimeRow(name string, run func(*Ctx, [][]byte), summary string) *Sp
 		Keys: oneKey(KeyRO | KeyAccess), Run: run,
 		Group: "hash", Since: "7.4.0",
 		Summary: summary, Complexity: "O(N) with N the number of fields",
-		Args: []Arg{argKey("key", 1), argFields()},
+		Args: []arg.Arg{arg.Key("key", 1), argFields()},
 	}
 }
 
 // argFields is FIELDS, their number and the fields.
-func argFields() Arg {
-	return argBlock("fields", arg("numfields", "integer"), arg("field", "string").multiple()).token("FIELDS")
+func argFields() arg.Arg {
+	return arg.Block("fields", arg.Of("numfields", "integer"), arg.Of("field", "string").Many()).After("FIELDS")
 }
 
 // argFieldExpiry is an expiry in one of four forms, or something else.
-func argFieldExpiry(other Arg) Arg {
-	return argOneOf("expiration",
-		arg("seconds", "integer").token("EX"),
-		arg("milliseconds", "integer").token("PX"),
-		arg("unix-time-seconds", "unix-time").token("EXAT"),
-		arg("unix-time-milliseconds", "unix-time").token("PXAT"),
+func argFieldExpiry(other arg.Arg) arg.Arg {
+	return arg.OneOf("expiration",
+		arg.Of("seconds", "integer").After("EX"),
+		arg.Of("milliseconds", "integer").After("PX"),
+		arg.Of("unix-time-seconds", "unix-time").After("EXAT"),
+		arg.Of("unix-time-milliseconds", "unix-time").After("PXAT"),
 		other,
-	).optional()
+	).Opt()
 }

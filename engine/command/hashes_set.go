@@ -22,9 +22,9 @@ func runHMSet(c *Ctx, args [][]byte) {
 
 // setFields sets the fields that follow the key, each with its value behind it,
 // and returns how many are new. It answers errors itself.
-func (c *Ctx) setFields(args [][]byte, command string) (created int, ok bool) {
+func (c *Ctx) setFields(args [][]byte, called string) (created int, ok bool) {
 	if len(args)%2 != 0 {
-		c.Out.Error(errArity(command))
+		c.Out.Error(errArity(called))
 		return 0, false
 	}
 	_, e, ok := c.writeHash(args[1])

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,52 +13,6 @@ import (
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
 )
-
-func (g generator) field() string {
-	return g.pick("f", "g", "1", "-5", "", "field", "\x00\xff", strconv.Itoa(g.Intn(12)), strings.Repeat("n", 20))
-}
-
-// fields is a list of fields for an argument that some makes.
-func (g generator) hashFields(max int, withValues bool) string {
-	var list []string
-	for range 1 + g.Intn(max) {
-		list = append(list, g.field())
-		if withValues {
-			list = append(list, g.value())
-		}
-	}
-	return "\x02" + strings.Join(list, "\x01")
-}
-
-var hashCommands = []func(generator) []string{
-	func(g generator) []string { return []string{g.pick("hset", "hmset"), g.key(), g.hashFields(4, true)} },
-	func(g generator) []string { return []string{"hset", g.key(), g.field(), g.value()} },
-	func(g generator) []string { return []string{"hset", g.key(), g.field(), g.number()} },
-	func(g generator) []string { return []string{"hset", g.key(), g.field(), g.decimal()} },
-	func(g generator) []string { return []string{"hset", g.key(), g.field()} },
-	func(g generator) []string { return []string{"hsetnx", g.key(), g.field(), g.value()} },
-	func(g generator) []string { return []string{g.pick("hget", "hexists", "hstrlen"), g.key(), g.field()} },
-	func(g generator) []string { return []string{"hmget", g.key(), g.hashFields(4, false)} },
-	func(g generator) []string { return []string{g.pick("hgetall", "hkeys", "hvals", "hlen"), g.key()} },
-	func(g generator) []string { return []string{"hdel", g.key(), g.hashFields(5, false)} },
-	func(g generator) []string { return []string{"hincrby", g.key(), g.field(), g.number()} },
-	func(g generator) []string { return []string{"hincrbyfloat", g.key(), g.field(), g.decimal()} },
-	func(g generator) []string {
-		return []string{"hrandfield", g.key(), g.pick("0", "100", "12345", "x", "9223372036854775807", "-9223372036854775808", ""), "\x02" + g.some(2, "withvalues", "x")}
-	},
-	func(g generator) []string {
-		return []string{"hscan", g.key(), g.pick("0", "0", "", "x", "-", "+0", " 0"), "count", "1000", "match", g.pattern()}
-	},
-	func(g generator) []string {
-		return []string{"hscan", g.key(), "0", "\x02" + g.some(3, "count\x01"+g.pick("1000", "0", "x", "-1"), "MATCH\x01"+g.pattern(), "type\x01hash", "count", "x\x01y")}
-	},
-	func(g generator) []string { return []string{"object", "encoding", g.key()} },
-	func(g generator) []string { return []string{g.pick("del", "type", "exists"), g.key()} },
-	func(g generator) []string { return []string{g.pick("rename", "copy"), g.key(), g.key()} },
-	func(g generator) []string { return []string{"set", g.pick("a", "{t}1"), g.value()} },
-	func(g generator) []string { return []string{"get", g.key()} },
-	func(g generator) []string { return []string{"debug-digest"} },
-}
 
 // TestHashesAnswerAsRedisDoes compares all replies: with Redis's limits, under
 // which all hashes are small and keep their order, and with limits that make
@@ -300,14 +253,14 @@ func TestHashDumpsGoBothWays(t *testing.T) {
 	o, r := startOracle(t), newRunner(t)
 	for _, key := range hashesForDumps(r) {
 		payload := bulk(t, r.exec(words("dump "+key)...))
-		if got := flat(o.exec([]byte("restore"), []byte(key), []byte("0"), payload)); got != "+OK" {
+		if got := flat(o.Exec([]byte("restore"), []byte(key), []byte("0"), payload)); got != "+OK" {
 			t.Fatalf("%s: redis-server answers %s", key, got)
 		}
 		all, encoding := words("hgetall "+key), words("object encoding "+key)
-		if !sameHash(t, o.exec(all...), r.exec(all...)) || !bytes.Equal(o.exec(encoding...), r.exec(encoding...)) {
+		if !sameHash(t, o.Exec(all...), r.exec(all...)) || !bytes.Equal(o.Exec(encoding...), r.exec(encoding...)) {
 			t.Errorf("%s is another in redis-server", key)
 		}
-		back := bulk(t, o.exec(words("dump "+key)...))
+		back := bulk(t, o.Exec(words("dump "+key)...))
 		if got := flat(r.exec([]byte("restore"), []byte("back"), []byte("0"), back, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s of redis-server: %s", key, got)
 		}
@@ -345,7 +298,7 @@ func TestOldHashesAreRead(t *testing.T) {
 	} {
 		payload := rdb.AppendFooter([]byte(body), 0)
 		got := flat(r.exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
-		want := flat(o.exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
+		want := flat(o.Exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
 		if got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 			continue
@@ -397,7 +350,7 @@ func FuzzHashPayload(f *testing.F) {
 		r.do(line)
 	}
 	for _, key := range []string{"h", "large", "timed", "late"} {
-		f.Add(appendPayload(nil, r.ks.Find(r.ks.LockSlot([]byte(key)), 0, []byte(key))))
+		f.Add(AppendPayload(nil, r.ks.Find(r.ks.LockSlot([]byte(key)), 0, []byte(key))))
 	}
 	f.Add([]byte("\x09\x0c\x02\x01a\x01\x00x\x02bc\x01\x00y\xff"))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -410,12 +363,12 @@ func FuzzHashPayload(f *testing.F) {
 				continue
 			}
 			h := e.Object().(*hash.Hash)
-			typ, again, ok := rdb.OpenPayload(appendPayload(nil, e))
+			typ, again, ok := rdb.OpenPayload(AppendPayload(nil, e))
 			if !ok {
 				t.Fatal("our payload is refused")
 			}
 			n, err := ReadValue(rdb.NewSource(again), typ, []byte("k"), nil)
-			if err != nil || !bytes.Equal(appendPayload(nil, n), appendPayload(nil, e)) {
+			if err != nil || !bytes.Equal(AppendPayload(nil, n), AppendPayload(nil, e)) {
 				t.Fatalf("%d fields come back as others: %v", h.Len(), err)
 			}
 			if m := n.Object().(*hash.Hash); m.Encoding() != h.Encoding() || m.FirstExpiryMs() != h.FirstExpiryMs() || m.LastExpiryMs() != h.LastExpiryMs() {

@@ -19,10 +19,6 @@ var internalFamily = []*Spec{
 		Run: runDumpToMigrate, Group: "internal", Summary: "Answers a key's version, time to live and dump, for MIGRATE.",
 	},
 	{
-		Name: "lockstep.stream-ends", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
-		Run: runStreamEnds, Group: "internal", Summary: "Answers the last IDs of streams, for XREAD with $.",
-	},
-	{
 		Name: "lockstep.expire", Arity: -3, Flags: Write, Keys: []KeySpec{{Flags: KeyRM | KeyDelete, First: 2, Last: -1, Step: 2}},
 		Run: runExpireDue, Group: "internal", Summary: "Deletes those of the keys, each behind its database, that are due, and due fields of hashes; counts them.",
 	},
@@ -45,10 +41,6 @@ var internalFamily = []*Spec{
 	{
 		Name: "lockstep.getkeysinslot", Arity: 3, Flags: ReadOnly | Heavy, Scope: ScopeScan,
 		Run: runGetKeysInSlot, Group: "internal", Summary: "Answers some keys of a hash slot, for CLUSTER GETKEYSINSLOT.",
-	},
-	{
-		Name: "lockstep.keep", Arity: 2, Flags: Write, Plan: keepPlan, Logged: alwaysLogged,
-		Run: runPlanned, Group: "internal", Summary: "Puts a script into the script cache that was evaluated by a read.",
 	},
 	{
 		Name: "lockstep.present", Arity: 1, Flags: ReadOnly, Scope: ScopeScan, Merge: MergeSame,

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // introspectionFamily are the commands that look into a node. The
 // functions of all but MEMORY USAGE stand in proto/client.
 var introspectionFamily = []*Spec{
@@ -25,7 +29,7 @@ var introspectionFamily = []*Spec{
 	{
 		Name: "psync", Arity: -3, Scope: ScopeNode,
 		Flags: Admin | NoScript | NoAsyncLoading | NoMulti,
-		Args:  []Arg{{Name: "replicationid", Type: "string"}, {Name: "offset", Type: "integer"}},
+		Args:  []arg.Arg{{Name: "replicationid", Type: "string"}, {Name: "offset", Type: "integer"}},
 		Group: "server", Since: "2.8.0",
 		Summary: "Sends one consistent RDB file of all shards; nothing follows it.", Complexity: "O(N)",
 	},
@@ -46,7 +50,7 @@ var introspectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "2.8.13",
 				Summary: "Draws the samples of an event.", Complexity: "O(1)",
-				Args: []Arg{{Name: "event", Type: "string"}},
+				Args: []arg.Arg{{Name: "event", Type: "string"}},
 				Tips: latencyTips,
 			},
 			helpRow("latency", "server", "2.8.13", 0),
@@ -55,7 +59,7 @@ var introspectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "7.0.0",
 				Summary: "Returns how many calls of commands took how long.", Complexity: "O(N) where N is the number of commands with latency information being retrieved.",
-				Args: []Arg{{Name: "command", Type: "string", Optional: true, Multiple: true}},
+				Args: []arg.Arg{{Name: "command", Type: "string", Optional: true, Multiple: true}},
 				Tips: latencyTips,
 			},
 			{
@@ -63,7 +67,7 @@ var introspectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "2.8.13",
 				Summary: "Returns the samples of an event.", Complexity: "O(1)",
-				Args: []Arg{{Name: "event", Type: "string"}},
+				Args: []arg.Arg{{Name: "event", Type: "string"}},
 				Tips: latencyTips,
 			},
 			{
@@ -78,7 +82,7 @@ var introspectionFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "2.8.13",
 				Summary: "Forgets the samples of events.", Complexity: "O(1)",
-				Args: []Arg{{Name: "event", Type: "string", Optional: true, Multiple: true}},
+				Args: []arg.Arg{{Name: "event", Type: "string", Optional: true, Multiple: true}},
 				Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 			},
 		},

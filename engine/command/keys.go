@@ -1,9 +1,13 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // argExpireIf is the condition of EXPIRE and its like.
-var argExpireIf = argOneOf("condition",
-	argToken("nx", "NX"), argToken("xx", "XX"), argToken("gt", "GT"), argToken("lt", "LT"),
-).since("7.0.0").optional()
+var argExpireIf = arg.OneOf("condition",
+	arg.Token("nx", "NX"), arg.Token("xx", "XX"), arg.Token("gt", "GT"), arg.Token("lt", "LT"),
+).AddedIn("7.0.0").Opt()
 
 // keyFamily are the commands on keys of any type. Handlers stand in keys_*.go.
 var keyFamily = []*Spec{
@@ -12,7 +16,7 @@ var keyFamily = []*Spec{
 		Keys: allKeys(KeyRM | KeyDelete), Run: runDel,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Deletes keys.", Complexity: "O(N) with N the number of keys",
-		Args: []Arg{argKey("key", 1).multiple()},
+		Args: []arg.Arg{arg.Key("key", 1).Many()},
 		Tips: []string{"request_policy:multi_shard", "response_policy:agg_sum"},
 	},
 	{
@@ -20,7 +24,7 @@ var keyFamily = []*Spec{
 		Keys: allKeys(KeyRM | KeyDelete), Run: runDel,
 		Group: "generic", Since: "4.0.0",
 		Summary: "Deletes keys; here the same as DEL.", Complexity: "O(N) with N the number of keys",
-		Args: []Arg{argKey("key", 1).multiple()},
+		Args: []arg.Arg{arg.Key("key", 1).Many()},
 		Tips: []string{"request_policy:multi_shard", "response_policy:agg_sum"},
 	},
 	{
@@ -28,7 +32,7 @@ var keyFamily = []*Spec{
 		Keys: allKeys(KeyRO), Run: runExists,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Counts how many of the given keys exist.", Complexity: "O(N) with N the number of keys",
-		Args: []Arg{argKey("key", 1).multiple()},
+		Args: []arg.Arg{arg.Key("key", 1).Many()},
 		Tips: []string{"request_policy:multi_shard", "response_policy:agg_sum"},
 	},
 	{
@@ -36,7 +40,7 @@ var keyFamily = []*Spec{
 		Keys: allKeys(KeyRO), Run: runTouch,
 		Group: "generic", Since: "3.2.1",
 		Summary: "Counts how many of the given keys exist and marks them as used now.", Complexity: "O(N) with N the number of keys",
-		Args: []Arg{argKey("key", 1).multiple()},
+		Args: []arg.Arg{arg.Key("key", 1).Many()},
 		Tips: []string{"request_policy:multi_shard", "response_policy:agg_sum"},
 	},
 	{
@@ -44,32 +48,32 @@ var keyFamily = []*Spec{
 		Keys: oneKey(KeyRO), Run: runType,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the type of the value a key holds.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "rename", Arity: 3, Flags: Write, Cats: CatKeyspace,
 		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyUpdate), Run: runRename,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Gives a key another name, in place of what was there.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), argKey("newkey", 2)},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Key("newkey", 2)},
 	},
 	{
 		Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace,
 		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyInsert), Run: runRenameNX,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Gives a key another name unless that name is taken.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), argKey("newkey", 2)},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Key("newkey", 2)},
 	},
 	{
 		Name: "copy", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatKeyspace,
 		Keys: twoKeys(KeyRO|KeyAccess, KeyOW|KeyUpdate), Run: runCopy,
 		Group: "generic", Since: "6.2.0",
 		Summary: "Copies a key's value to another key.", Complexity: "O(N) with N the size of the value",
-		Args: []Arg{
-			argKey("source", 1),
-			argKey("destination", 2),
-			arg("destination-db", "integer").token("DB").optional(),
-			argToken("replace", "REPLACE").optional(),
+		Args: []arg.Arg{
+			arg.Key("source", 1),
+			arg.Key("destination", 2),
+			arg.Of("destination-db", "integer").After("DB").Opt(),
+			arg.Token("replace", "REPLACE").Opt(),
 		},
 	},
 	{
@@ -77,42 +81,42 @@ var keyFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runMove,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Moves a key to another database.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1), arg("db", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("db", "integer")},
 	},
 	{
 		Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runExpire,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Lets a key expire after a number of seconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
-		Args: []Arg{argKey("key", 1), arg("seconds", "integer"), argExpireIf},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("seconds", "integer"), argExpireIf},
 	},
 	{
 		Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runPExpire,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Lets a key expire after a number of milliseconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
-		Args: []Arg{argKey("key", 1), arg("milliseconds", "integer"), argExpireIf},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("milliseconds", "integer"), argExpireIf},
 	},
 	{
 		Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runExpireAt,
 		Group: "generic", Since: "1.2.0",
 		Summary: "Lets a key expire at a Unix time in seconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
-		Args: []Arg{argKey("key", 1), arg("unix-time-seconds", "unix-time"), argExpireIf},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("unix-time-seconds", "unix-time"), argExpireIf},
 	},
 	{
 		Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runPExpireAt,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Lets a key expire at a Unix time in milliseconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
-		Args: []Arg{argKey("key", 1), arg("unix-time-milliseconds", "unix-time"), argExpireIf},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("unix-time-milliseconds", "unix-time"), argExpireIf},
 	},
 	{
 		Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runTTL,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the seconds after which a key expires.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -120,7 +124,7 @@ var keyFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runPTTL,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Returns the milliseconds after which a key expires.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -128,21 +132,21 @@ var keyFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runExpireTime,
 		Group: "generic", Since: "7.0.0",
 		Summary: "Returns the Unix time in seconds at which a key expires.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runPExpireTime,
 		Group: "generic", Since: "7.0.0",
 		Summary: "Returns the Unix time in milliseconds at which a key expires.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runPersist,
 		Group: "generic", Since: "2.2.0",
 		Summary: "Lets a key never expire.", Complexity: "O(log N) with N the keys of the lock slot that expire",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	objectCommand,
 	migrateCommand,
@@ -151,7 +155,7 @@ var keyFamily = []*Spec{
 		Keys: oneKey(KeyRO | KeyAccess), Run: runDump,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Returns a key's value in the form that RESTORE takes.", Complexity: "O(N) with N the size of the value",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -170,12 +174,12 @@ var keyFamily = []*Spec{
 	},
 }
 
-var restoreArgs = []Arg{
-	argKey("key", 1),
-	arg("ttl", "integer"),
-	arg("serialized-value", "string"),
-	argToken("replace", "REPLACE").since("3.0.0").optional(),
-	argToken("absttl", "ABSTTL").since("5.0.0").optional(),
-	arg("seconds", "integer").token("IDLETIME").since("5.0.0").optional(),
-	arg("frequency", "integer").token("FREQ").since("5.0.0").optional(),
+var restoreArgs = []arg.Arg{
+	arg.Key("key", 1),
+	arg.Of("ttl", "integer"),
+	arg.Of("serialized-value", "string"),
+	arg.Token("replace", "REPLACE").AddedIn("3.0.0").Opt(),
+	arg.Token("absttl", "ABSTTL").AddedIn("5.0.0").Opt(),
+	arg.Of("seconds", "integer").After("IDLETIME").AddedIn("5.0.0").Opt(),
+	arg.Of("frequency", "integer").After("FREQ").AddedIn("5.0.0").Opt(),
 }

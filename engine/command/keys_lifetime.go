@@ -5,7 +5,7 @@ func runPExpire(c *Ctx, args [][]byte)   { c.expire(args, expiryPX, "pexpire") }
 func runExpireAt(c *Ctx, args [][]byte)  { c.expire(args, expiryEXAT, "expireat") }
 func runPExpireAt(c *Ctx, args [][]byte) { c.expire(args, expiryPXAT, "pexpireat") }
 
-func (c *Ctx) expire(args [][]byte, kind expiryKind, command string) {
+func (c *Ctx) expire(args [][]byte, kind expiryKind, called string) {
 	var only expireIf
 	if !only.parse(c, args[3:]) {
 		return
@@ -16,7 +16,7 @@ func (c *Ctx) expire(args [][]byte, kind expiryKind, command string) {
 	}
 	atMs, ok := c.expiryMs(kind, n)
 	if !ok {
-		c.Out.Error(ErrInvalidExpire(command))
+		c.Out.Error(ErrInvalidExpire(called))
 		return
 	}
 	e := c.Write(args[1])

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine"
+import (
+	"lockstep/engine"
+	"lockstep/engine/command/arg"
+)
 
 // memoryCommand is MEMORY. All but MEMORY USAGE stands in proto/client.
 var memoryCommand = &Spec{
@@ -38,7 +41,7 @@ var memoryCommand = &Spec{
 			Keys: secondKey(KeyRO), Run: runMemoryUsage,
 			Group: "server", Since: "4.0.0",
 			Summary: "Returns about how many bytes a key and its value take.", Complexity: "O(1)",
-			Args: []Arg{argKey("key", 1), {Name: "count", Type: "integer", Token: "SAMPLES", Optional: true}},
+			Args: []arg.Arg{arg.Key("key", 1), {Name: "count", Type: "integer", Token: "SAMPLES", Optional: true}},
 		},
 	},
 }

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // migrateCommand is MIGRATE's row. Its function stands in proto/client: the keys
 // go over a connection of the gateway's, and each shard is asked for its own.
 var migrateCommand = &Spec{
@@ -11,19 +15,19 @@ var migrateCommand = &Spec{
 	},
 	Group: "generic", Since: "2.6.0",
 	Summary: "Hands keys over to another server.", Complexity: "O(N) with N the size of the values, on both sides",
-	Args: []Arg{
-		arg("host", "string"),
-		arg("port", "integer"),
-		argOneOf("key_or_empty_string", argKey("key", 1), argToken("empty_string", "")),
-		arg("destination-db", "integer"),
-		arg("timeout", "integer"),
-		argToken("copy", "COPY").since("3.0.0").optional(),
-		argToken("replace", "REPLACE").since("3.0.0").optional(),
-		argOneOf("authentication",
-			arg("password", "string").token("AUTH").since("4.0.7").optional(),
-			argBlock("username_password", arg("username", "string"), arg("password", "string")).token("AUTH2").since("6.0.0").optional(),
-		).optional(),
-		argKey("key", 2).token("KEYS").since("3.0.6").optional().multiple(),
+	Args: []arg.Arg{
+		arg.Of("host", "string"),
+		arg.Of("port", "integer"),
+		arg.OneOf("key_or_empty_string", arg.Key("key", 1), arg.Token("empty_string", "")),
+		arg.Of("destination-db", "integer"),
+		arg.Of("timeout", "integer"),
+		arg.Token("copy", "COPY").AddedIn("3.0.0").Opt(),
+		arg.Token("replace", "REPLACE").AddedIn("3.0.0").Opt(),
+		arg.OneOf("authentication",
+			arg.Of("password", "string").After("AUTH").AddedIn("4.0.7").Opt(),
+			arg.Block("username_password", arg.Of("username", "string"), arg.Of("password", "string")).After("AUTH2").AddedIn("6.0.0").Opt(),
+		).Opt(),
+		arg.Key("key", 2).After("KEYS").AddedIn("3.0.6").Opt().Many(),
 	},
 	Tips: []string{"nondeterministic_output"},
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lockstep/engine"
+	"lockstep/engine/command/arg"
 )
 
 // objectCommand is OBJECT, which looks at how a value is kept.
@@ -17,7 +18,7 @@ var objectCommand = &Spec{
 			Keys: secondKey(KeyRO), Run: runObjectIdleTime,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the seconds since a key was last used on this replica.", Complexity: "O(1)",
-			Args: []Arg{argKey("key", 1)},
+			Args: []arg.Arg{arg.Key("key", 1)},
 			Tips: []string{"nondeterministic_output"},
 		},
 		{
@@ -31,7 +32,7 @@ var objectCommand = &Spec{
 			Keys: secondKey(KeyRO), Run: runObjectFreq,
 			Group: "generic", Since: "4.0.0",
 			Summary: "Returns how often a key was used of late.", Complexity: "O(1)",
-			Args: []Arg{argKey("key", 1)},
+			Args: []arg.Arg{arg.Key("key", 1)},
 			Tips: []string{"nondeterministic_output"},
 		},
 		{
@@ -39,7 +40,7 @@ var objectCommand = &Spec{
 			Keys: secondKey(KeyRO), Run: runObjectEncoding,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the encoding Redis would keep a value in.", Complexity: "O(1)",
-			Args: []Arg{argKey("key", 1)},
+			Args: []arg.Arg{arg.Key("key", 1)},
 			Tips: []string{"nondeterministic_output"},
 		},
 		{
@@ -47,7 +48,7 @@ var objectCommand = &Spec{
 			Keys: secondKey(KeyRO), Run: runObjectRefCount,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the number of references Redis would hold to a value.", Complexity: "O(1)",
-			Args: []Arg{argKey("key", 1)},
+			Args: []arg.Arg{arg.Key("key", 1)},
 			Tips: []string{"nondeterministic_output"},
 		},
 	},

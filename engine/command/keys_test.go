@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"lockstep/engine"
+	"lockstep/engine/reply"
 )
 
 // TestLifetime follows keys through time, which a comparison with redis-server
@@ -210,4 +211,13 @@ func TestRefCount(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestKeysAnswerAsRedisDoes(t *testing.T) {
+	n := 20_000
+	if testing.Short() {
+		n = 2000
+	}
+	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 3, n, keyCommands) })
+	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 4, n, keyCommands) })
 }

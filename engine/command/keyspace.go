@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // keyspaceFamily are the commands on whole databases. Handlers stand in
 // keyspace_*.go. They have none of Redis's tips that send a client to every
 // shard: any node answers for all of them, and a client that added up what each
@@ -10,7 +14,7 @@ var keyspaceFamily = []*Spec{
 		Scope: ScopeScan, Merge: MergeConcat, Run: runKeys,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the names of all keys that match a pattern.", Complexity: "O(N) with N the number of keys in the database",
-		Args: []Arg{arg("pattern", "pattern")},
+		Args: []arg.Arg{arg.Of("pattern", "pattern")},
 		Tips: []string{"nondeterministic_output_order"},
 	},
 	{
@@ -18,7 +22,7 @@ var keyspaceFamily = []*Spec{
 		Scope: ScopeScan, Merge: MergeCursor, Run: runScan,
 		Group: "generic", Since: "2.8.0",
 		Summary: "Walks through the names of all keys, a few at a time.", Complexity: "O(1) for a call with a small COUNT, O(N) for the whole walk",
-		Args: []Arg{arg("cursor", "integer"), argMatch, argCount, arg("type", "string").token("TYPE").since("6.0.0").optional()},
+		Args: []arg.Arg{arg.Of("cursor", "integer"), arg.Match, arg.Count, arg.Of("type", "string").After("TYPE").AddedIn("6.0.0").Opt()},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -39,20 +43,20 @@ var keyspaceFamily = []*Spec{
 		Scope: ScopeGlobal, Merge: MergeSame, Run: runFlushDB,
 		Group: "server", Since: "1.0.0",
 		Summary: "Deletes all keys of the database.", Complexity: "O(S) with S the number of lock slots",
-		Args: []Arg{argOneOf("async", argToken("async", "ASYNC").since("4.0.0"), argToken("sync", "SYNC").since("6.2.0")).optional()},
+		Args: []arg.Arg{arg.OneOf("async", arg.Token("async", "ASYNC").AddedIn("4.0.0"), arg.Token("sync", "SYNC").AddedIn("6.2.0")).Opt()},
 	},
 	{
 		Name: "flushall", Arity: -1, Flags: Write | Heavy, Cats: CatKeyspace | CatDangerous,
 		Scope: ScopeGlobal, Merge: MergeSame, Run: runFlushAll,
 		Group: "server", Since: "1.0.0",
 		Summary: "Deletes all keys of all databases.", Complexity: "O(S) with S the number of lock slots",
-		Args: []Arg{argOneOf("async", argToken("async", "ASYNC").since("4.0.0"), argToken("sync", "SYNC").since("6.2.0")).optional()},
+		Args: []arg.Arg{arg.OneOf("async", arg.Token("async", "ASYNC").AddedIn("4.0.0"), arg.Token("sync", "SYNC").AddedIn("6.2.0")).Opt()},
 	},
 	{
 		Name: "swapdb", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace | CatDangerous,
 		Scope: ScopeGlobal, Merge: MergeSame, Run: runSwapDB,
 		Group: "server", Since: "4.0.0",
 		Summary: "Exchanges the contents of two databases.", Complexity: "O(S+N) with S the number of lock slots and N the keys that expire",
-		Args: []Arg{arg("index1", "integer"), arg("index2", "integer")},
+		Args: []arg.Arg{arg.Of("index1", "integer"), arg.Of("index2", "integer")},
 	},
 }

@@ -8,16 +8,6 @@ import (
 	"lockstep/engine"
 )
 
-// mixValue adds a key's value, and whether it expires.
-func (d *digest) mixValue(e *engine.Entry) {
-	codec := codecOf(e.Kind())
-	d.mixInt(codec.redisKind)
-	codec.mix(d, e)
-	if e.ExpireAtMs != 0 {
-		d.xor([]byte("!!expire!!"))
-	}
-}
-
 // runDigest answers, for each database, the digest of its keys in this shard,
 // and in the end that of its functions: hexadecimal digits, none where there is
 // nothing. FoldDigests makes one of those of all shards, which is Redis's if there

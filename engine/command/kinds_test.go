@@ -6,13 +6,6 @@ import (
 	"lockstep/engine"
 )
 
-// fakeList stands for a list of one element, x.
-type fakeList struct{}
-
-func (fakeList) Clone() engine.Object { return fakeList{} }
-func (fakeList) MemoryBytes() int     { return 8 }
-func (fakeList) Encoding() string     { return "quicklist" }
-
 // TestOtherKindsAnswerAsRedisDoes runs the commands of these families on a key
 // that holds a list.
 func TestOtherKindsAnswerAsRedisDoes(t *testing.T) {

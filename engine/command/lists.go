@@ -1,10 +1,13 @@
 package command
 
-import "lockstep/engine"
+import (
+	"lockstep/engine"
+	"lockstep/engine/command/arg"
+)
 
 // argListEnd is LEFT or RIGHT.
-func argListEnd(name string) Arg {
-	return argOneOf(name, argToken("left", "LEFT"), argToken("right", "RIGHT"))
+func argListEnd(name string) arg.Arg {
+	return arg.OneOf(name, arg.Token("left", "LEFT"), arg.Token("right", "RIGHT"))
 }
 
 // listFamily are the commands on lists. Handlers stand in lists_*.go.
@@ -14,39 +17,39 @@ var listFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyInsert), Run: runLPush, Brings: eachBehindKey(1),
 		Group: "list", Since: "1.0.0",
 		Summary: "Adds elements at the beginning of a list, one after the other.", Complexity: "O(N) with N the number of elements added",
-		Args: []Arg{argKey("key", 1), arg("element", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("element", "string").Many()},
 	},
 	{
 		Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyInsert), Run: runRPush, Brings: eachBehindKey(1),
 		Group: "list", Since: "1.0.0",
 		Summary: "Adds elements at the end of a list, one after the other.", Complexity: "O(N) with N the number of elements added",
-		Args: []Arg{argKey("key", 1), arg("element", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("element", "string").Many()},
 	},
 	{
 		Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyInsert), Run: runLPushX, Brings: eachBehindKey(1),
 		Group: "list", Since: "2.2.0",
 		Summary: "Adds elements at the beginning of a list if there is one.", Complexity: "O(N) with N the number of elements added",
-		Args: []Arg{argKey("key", 1), arg("element", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("element", "string").Many()},
 	},
 	{
 		Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyInsert), Run: runRPushX, Brings: eachBehindKey(1),
 		Group: "list", Since: "2.2.0",
 		Summary: "Adds elements at the end of a list if there is one.", Complexity: "O(N) with N the number of elements added",
-		Args: []Arg{argKey("key", 1), arg("element", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("element", "string").Many()},
 	},
 	{
 		Name: "linsert", Arity: 5, Flags: Write | DenyOOM | Heavy, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyInsert), Run: runLInsert, Brings: one,
 		Group: "list", Since: "2.2.0",
 		Summary: "Adds an element before or behind another one.", Complexity: "O(N) with N the number of elements up to the other one",
-		Args: []Arg{
-			argKey("key", 1),
-			argOneOf("where", argToken("before", "BEFORE"), argToken("after", "AFTER")),
-			arg("pivot", "string"),
-			arg("element", "string"),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.OneOf("where", arg.Token("before", "BEFORE"), arg.Token("after", "AFTER")),
+			arg.Of("pivot", "string"),
+			arg.Of("element", "string"),
 		},
 	},
 	{
@@ -54,54 +57,54 @@ var listFamily = []*Spec{
 		Keys: oneKey(KeyRO), Run: runLLen,
 		Group: "list", Since: "1.0.0",
 		Summary: "Returns the number of elements of a list.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "lindex", Arity: 3, Flags: ReadOnly, Cats: CatList,
 		Keys: oneKey(KeyRO | KeyAccess), BriefIf: briefAlways, Run: runLIndex,
 		Group: "list", Since: "1.0.0",
 		Summary: "Returns the element at a place of a list.", Complexity: "O(log N) with N the length of the list",
-		Args: []Arg{argKey("key", 1), arg("index", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("index", "integer")},
 	},
 	{
 		Name: "lrange", Arity: 4, Flags: ReadOnly | Heavy, Cats: CatList,
 		Keys: oneKey(KeyRO | KeyAccess), BriefIf: briefPlaces, Run: runLRange,
 		Group: "list", Since: "1.0.0",
 		Summary: "Returns a range of elements of a list.", Complexity: "O(log N+M) with N the length of the list and M the number of elements returned",
-		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("stop", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("start", "integer"), arg.Of("stop", "integer")},
 	},
 	{
 		Name: "lset", Arity: 4, Flags: Write | DenyOOM, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runLSet,
 		Group: "list", Since: "1.0.0",
 		Summary: "Replaces the element at a place of a list.", Complexity: "O(log N) with N the length of the list",
-		Args: []Arg{argKey("key", 1), arg("index", "integer"), arg("element", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("index", "integer"), arg.Of("element", "string")},
 	},
 	{
 		Name: "ltrim", Arity: 4, Flags: Write | Heavy, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runLTrim,
 		Group: "list", Since: "1.0.0",
 		Summary: "Removes all elements of a list outside a range.", Complexity: "O(N) with N the number of elements removed",
-		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("stop", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("start", "integer"), arg.Of("stop", "integer")},
 	},
 	{
 		Name: "lrem", Arity: 4, Flags: Write | Heavy, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runLRem,
 		Group: "list", Since: "1.0.0",
 		Summary: "Removes elements of a value from a list.", Complexity: "O(N+M*log(N)) with N the length of the list and M the number of elements removed",
-		Args: []Arg{argKey("key", 1), arg("count", "integer"), arg("element", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer"), arg.Of("element", "string")},
 	},
 	{
 		Name: "lpos", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatList,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runLPos,
 		Group: "list", Since: "6.0.6",
 		Summary: "Returns the places of elements of a value.", Complexity: "O(N) with N the number of elements looked at",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("element", "string"),
-			arg("rank", "integer").token("RANK").optional(),
-			arg("num-matches", "integer").token("COUNT").optional(),
-			arg("len", "integer").token("MAXLEN").optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of("element", "string"),
+			arg.Of("rank", "integer").After("RANK").Opt(),
+			arg.Of("num-matches", "integer").After("COUNT").Opt(),
+			arg.Of("len", "integer").After("MAXLEN").Opt(),
 		},
 	},
 	{
@@ -109,69 +112,69 @@ var listFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runLPop, HeavyIf: hasCount,
 		Group: "list", Since: "1.0.0",
 		Summary: "Takes elements off the beginning of a list.", Complexity: "O(N) with N the number of elements returned",
-		Args: []Arg{argKey("key", 1), arg("count", "integer").since("6.2.0").optional()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer").AddedIn("6.2.0").Opt()},
 	},
 	{
 		Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList,
 		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runRPop, HeavyIf: hasCount,
 		Group: "list", Since: "1.0.0",
 		Summary: "Takes elements off the end of a list.", Complexity: "O(N) with N the number of elements returned",
-		Args: []Arg{argKey("key", 1), arg("count", "integer").since("6.2.0").optional()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer").AddedIn("6.2.0").Opt()},
 	},
 	{
 		Name: "lmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatList,
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 1)}, Run: runLMPop, HeavyIf: popsCounted,
 		Group: "list", Since: "7.0.0",
 		Summary: "Takes elements off an end of the first of several lists that is there.", Complexity: "O(N+M) with N the number of keys and M the number of elements returned",
-		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argListEnd("where"), argCount},
+		Args: []arg.Arg{arg.NumKeys, arg.Key("key", 1).Many(), argListEnd("where"), arg.Count},
 	},
 	{
 		Name: "lmove", Arity: 5, Flags: Write | DenyOOM, Cats: CatList,
 		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runLMove, Brings: one,
 		Group: "list", Since: "6.2.0",
 		Summary: "Takes an element off an end of a list, adds it at an end of another one and returns it.", Complexity: "O(1)",
-		Args: []Arg{argKey("source", 1), argKey("destination", 2), argListEnd("wherefrom"), argListEnd("whereto")},
+		Args: []arg.Arg{arg.Key("source", 1), arg.Key("destination", 2), argListEnd("wherefrom"), argListEnd("whereto")},
 	},
 	{
 		Name: "rpoplpush", Arity: 3, Flags: Write | DenyOOM, Cats: CatList,
 		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runRPopLPush, Brings: one,
 		Group: "list", Since: "1.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`LMOVE` with the `RIGHT` and `LEFT` arguments",
 		Summary: "Takes the last element off a list, adds it at the beginning of another one and returns it.", Complexity: "O(1)",
-		Args: []Arg{argKey("source", 1), argKey("destination", 2)},
+		Args: []arg.Arg{arg.Key("source", 1), arg.Key("destination", 2)},
 	},
 	{
 		Name: "blpop", Arity: -3, Flags: Write | NoScript | Blocking, Cats: CatList,
 		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete), Run: runBLPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.0.0",
 		Summary: "Takes the first element off the first of several lists that is there, and waits for one if need be.", Complexity: "O(N) with N the number of keys",
-		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
+		Args: []arg.Arg{arg.Key("key", 1).Many(), arg.Of("timeout", "double")},
 	},
 	{
 		Name: "brpop", Arity: -3, Flags: Write | NoScript | Blocking, Cats: CatList,
 		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete), Run: runBRPop, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.0.0",
 		Summary: "Takes the last element off the first of several lists that is there, and waits for one if need be.", Complexity: "O(N) with N the number of keys",
-		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
+		Args: []arg.Arg{arg.Key("key", 1).Many(), arg.Of("timeout", "double")},
 	},
 	{
 		Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList,
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)}, Run: runBLMPop, Waits: &Waiting{engine.KindList, timeoutOfPop(listEnds)}, HeavyIf: popsCounted,
 		Group: "list", Since: "7.0.0",
 		Summary: "Takes elements off an end of the first of several lists that is there, and waits for one if need be.", Complexity: "O(N+M) with N the number of keys and M the number of elements returned",
-		Args: []Arg{arg("timeout", "double"), argNumKeys, argKey("key", 1).multiple(), argListEnd("where"), argCount},
+		Args: []arg.Arg{arg.Of("timeout", "double"), arg.NumKeys, arg.Key("key", 1).Many(), argListEnd("where"), arg.Count},
 	},
 	{
 		Name: "blmove", Arity: 6, Flags: Write | DenyOOM | NoScript | Blocking, Cats: CatList,
 		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runBLMove, Brings: one, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "6.2.0",
 		Summary: "Takes an element off an end of a list, adds it at an end of another one and returns it; waits for one if need be.", Complexity: "O(1)",
-		Args: []Arg{argKey("source", 1), argKey("destination", 2), argListEnd("wherefrom"), argListEnd("whereto"), arg("timeout", "double")},
+		Args: []arg.Arg{arg.Key("source", 1), arg.Key("destination", 2), argListEnd("wherefrom"), argListEnd("whereto"), arg.Of("timeout", "double")},
 	},
 	{
 		Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | NoScript | Blocking, Cats: CatList,
 		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runBRPopLPush, Brings: one, Waits: &Waiting{engine.KindList, timeoutAtEnd},
 		Group: "list", Since: "2.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`BLMOVE` with the `RIGHT` and `LEFT` arguments",
 		Summary: "Takes the last element off a list, adds it at the beginning of another one and returns it; waits for one if need be.", Complexity: "O(1)",
-		Args: []Arg{argKey("source", 1), argKey("destination", 2), arg("timeout", "double")},
+		Args: []arg.Arg{arg.Key("source", 1), arg.Key("destination", 2), arg.Of("timeout", "double")},
 	},
 }

@@ -25,10 +25,10 @@ func TestListMemory(t *testing.T) {
 					for j := i; j < min(i+100, n); j++ {
 						args = append(args, []byte(element(j)))
 					}
-					o.exec(args...)
+					o.Exec(args...)
 					r.exec(args...)
 				}
-				theirs := parseReply(t, o.exec(words("memory usage k samples 0")...)).(int)
+				theirs := parseReply(t, o.Exec(words("memory usage k samples 0")...)).(int)
 				ours := int(r.ks.MemoryBytes())
 				ratio := float64(ours) / float64(theirs)
 				t.Logf("%d %s by %s: %.1f bytes each, Redis %.1f, %.2f times as much", n, name, push, float64(ours)/float64(n), float64(theirs)/float64(n), ratio)

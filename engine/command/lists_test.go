@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,86 +12,6 @@ import (
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
 )
-
-// element is a value that others may equal.
-func (g generator) element() string {
-	if g.Intn(6) == 0 {
-		return g.value()
-	}
-	return g.pick("a", "b", "c", "1", "1000", "-1234567", "")
-}
-
-// elements returns up to max of them as a list.
-func (g generator) elements(max int) string {
-	all := make([]string, 1+g.Intn(max))
-	for i := range all {
-		all[i] = g.element()
-		if all[i] == "" {
-			all[i] = "0"
-		}
-	}
-	return "\x02" + strings.Join(all, "\x01")
-}
-
-// listCount is a number for LREM and the RANK of LPOS. Redis 7.0 takes the
-// least integer, 7.2 does not.
-func (g generator) listCount() string {
-	if n := g.number(); n != "-9223372036854775808" && g.Intn(3) == 0 {
-		return n
-	}
-	return strconv.Itoa(g.Intn(7) - 3)
-}
-
-// timeout is one that is soon over, or none.
-func (g generator) timeout() string {
-	return g.pick("0.001", "1e-3", "0x1p-10", ".001", "-1", "-0.5", "x", "", "nan", "-inf", "1 ")
-}
-
-func (g generator) end() string {
-	if g.Intn(20) == 0 {
-		return g.pick("x", "", "before")
-	}
-	return g.pick("left", "RIGHT", "Left", "right")
-}
-
-var listCommands = []func(generator) []string{
-	func(g generator) []string { return []string{g.pick("lpush", "rpush"), g.key(), g.elements(6)} },
-	func(g generator) []string { return []string{g.pick("lpush", "rpush"), g.key(), g.elements(40)} },
-	func(g generator) []string { return []string{g.pick("lpushx", "rpushx"), g.key(), g.elements(3)} },
-	func(g generator) []string { return []string{g.pick("lpop", "rpop"), g.key()} },
-	func(g generator) []string {
-		return []string{g.pick("lpop", "rpop"), g.key(), g.pick("0", "1", "2", "5", g.number())}
-	},
-	func(g generator) []string { return []string{"llen", g.key()} },
-	func(g generator) []string { return []string{"lindex", g.key(), g.number()} },
-	func(g generator) []string { return []string{"lrange", g.key(), g.number(), g.number()} },
-	func(g generator) []string { return []string{"lrange", g.key(), "0", "-1"} },
-	func(g generator) []string { return []string{"lset", g.key(), g.number(), g.element()} },
-	func(g generator) []string {
-		return []string{"linsert", g.key(), g.pick("before", "AFTER", "before", "after", "x"), g.element(), g.element()}
-	},
-	func(g generator) []string { return []string{"lrem", g.key(), g.listCount(), g.element()} },
-	func(g generator) []string {
-		return []string{"ltrim", g.key(), g.pick("0", "1", "-20", g.number()), g.pick("-1", "-2", "20", g.number())}
-	},
-	func(g generator) []string {
-		return []string{"lpos", g.key(), g.element(), "\x02" + g.some(3, "rank\x01"+g.listCount(), "RANK\x01"+g.listCount(),
-			"count\x01"+g.pick("0", "1", "2", "3", g.number()), "maxlen\x01"+g.pick("0", "1", "5", g.number()), "count", "x\x01y")}
-	},
-	func(g generator) []string { return []string{"lmove", g.key(), g.key(), g.end(), g.end()} },
-	func(g generator) []string { return []string{"rpoplpush", g.key(), g.key()} },
-	func(g generator) []string {
-		return []string{"lmpop", g.pick("1", "2", "2", "3", "0", "x", "-1"), g.key(), g.key(), g.end(), "\x02" + g.some(1, "count\x011", "COUNT\x0130", "count\x01"+g.number(), "count", "x")}
-	},
-	func(g generator) []string { return []string{"lmpop", "1", g.key(), g.end()} },
-	func(g generator) []string {
-		return []string{g.pick("set", "getset", "append"), g.key(), g.value()}
-	},
-	func(g generator) []string { return []string{"del", g.key(), g.key()} },
-	func(g generator) []string { return []string{g.pick("copy", "rename"), g.key(), g.key()} },
-	func(g generator) []string { return []string{"type", g.key()} },
-	func(g generator) []string { return []string{"debug-digest"} },
-}
 
 // waitingCommands are those that wait; they come seldom, for redis-server does
 // wait.
@@ -223,7 +142,7 @@ func TestEventsOfLists(t *testing.T) {
 	o, r := startOracle(t), newRunner(t)
 	o.do("config set notify-keyspace-events KEA")
 	sub := o.another()
-	sub.exec([]byte("psubscribe"), []byte("__keyspace@0__:*"))
+	sub.Exec([]byte("psubscribe"), []byte("__keyspace@0__:*"))
 	for _, line := range []string{
 		"rpush l a b c", "lpushx l z", "lpushx none z", "linsert l before b x", "linsert l before none x", "lset l 0 y", "lrem l 0 x", "lrem l 0 none",
 		"lmove l m left right", "rpoplpush l l", "rpoplpush none m", "lmove m n right left", "lmpop 1 l left count 2", "lpop l 0", "ltrim l 0 -1", "ltrim l 5 9", "rpush l a",
@@ -250,34 +169,6 @@ func TestEventsOfLists(t *testing.T) {
 	}
 }
 
-// eventLog keeps events as "key event".
-type eventLog struct{ events []string }
-
-// Wants implements Observer.
-func (*eventLog) Wants(EventClass) bool { return true }
-
-func (l *eventLog) Event(class EventClass, event string, _ int, key []byte) {
-	if class&(EventNew|EventMiss) != 0 {
-		return // event_test.go looks at these
-	}
-	l.events = append(l.events, string(key)+" "+event)
-}
-func (*eventLog) Filled(int, []byte, engine.Kind) {}
-
-// Gone implements Observer.
-func (*eventLog) Gone(int, []byte) {}
-
-// events runs a command and returns its events.
-func (r *runner) events(line string) []string {
-	args := words(line)
-	spec, _ := Lookup(args)
-	r.out.Reset(r.proto)
-	r.txnNo++
-	var heard eventLog
-	spec.Run(&Ctx{KS: r.ks, Out: &r.out, TxnNo: r.txnNo, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: &heard}}, args)
-	return heard.events
-}
-
 // TestListDumpsGoBothWays restores here what redis-server dumps of lists, and
 // there what we dump, and compares elements and digests.
 func TestListDumpsGoBothWays(t *testing.T) {
@@ -292,14 +183,14 @@ func TestListDumpsGoBothWays(t *testing.T) {
 			for range n {
 				push = append(push, []byte(g.value()))
 			}
-			o.exec(push...)
-			payload := bulk(t, o.exec([]byte("dump"), []byte("k")))
+			o.Exec(push...)
+			payload := bulk(t, o.Exec([]byte("dump"), []byte("k")))
 			if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("restore of %d elements: %s", n, got)
 			}
 			sameList(t, o, r)
 			payload = bulk(t, r.exec([]byte("dump"), []byte("k")))
-			if got := flat(o.exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			if got := flat(o.Exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("redis-server refuses our dump of %d elements: %s", n, got)
 			}
 			sameList(t, o, r)
@@ -310,7 +201,7 @@ func TestListDumpsGoBothWays(t *testing.T) {
 // sameList compares the list k here and there.
 func sameList(t *testing.T, o *oracle, r *runner) {
 	t.Helper()
-	got, want := r.exec(words("lrange k 0 -1")...), o.exec(words("lrange k 0 -1")...)
+	got, want := r.exec(words("lrange k 0 -1")...), o.Exec(words("lrange k 0 -1")...)
 	if !bytes.Equal(got, want) {
 		t.Fatalf("another list:\n%.200q\n%.200q", got, want)
 	}
@@ -336,7 +227,7 @@ func TestOldListsAreRead(t *testing.T) {
 	for name, body := range oldLists() {
 		payload := rdb.AppendFooter(body, 0)
 		restore := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace")}
-		if got := flat(o.exec(restore...)); got != "+OK" {
+		if got := flat(o.Exec(restore...)); got != "+OK" {
 			t.Fatalf("%s: redis-server says %s", name, got)
 		}
 		if got := flat(r.exec(restore...)); got != "+OK" {
@@ -450,24 +341,9 @@ func FuzzRestoreList(f *testing.F) {
 					t.Fatalf("element %d is %q, was %q", i, at, text)
 				}
 			}
-			if p := appendPayload(nil, second); !bytes.Equal(p, appendPayload(nil, third)) {
+			if p := AppendPayload(nil, second); !bytes.Equal(p, AppendPayload(nil, third)) {
 				t.Fatalf("%q comes back as another", p)
 			}
 		}
 	})
-}
-
-// restored dumps an entry and restores it.
-func restored(t *testing.T, e *engine.Entry, limits *Settings) *engine.Entry {
-	t.Helper()
-	p := appendPayload(nil, e)
-	typ, body, ok := rdb.OpenPayload(p)
-	if !ok {
-		t.Fatalf("our payload %q is refused", p)
-	}
-	n, err := readPayload(typ, body, []byte("k"), limits)
-	if err != nil {
-		t.Fatalf("our payload %q: %v", p, err)
-	}
-	return n
 }

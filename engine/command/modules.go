@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // moduleFamily is MODULE: no module can be loaded, and tools that list them (as
 // RedisInsight does on its first page) are told that there is none.
 var moduleFamily = []*Spec{{
@@ -20,17 +24,17 @@ var moduleFamily = []*Spec{{
 			Flags: Admin | NoScript | NoAsyncLoading,
 			Group: "server", Since: "4.0.0",
 			Summary: "Would load a module.", Complexity: "O(1)",
-			Args: []Arg{{Name: "path", Type: "string"}, {Name: "arg", Type: "string", Optional: true, Multiple: true}},
+			Args: []arg.Arg{{Name: "path", Type: "string"}, {Name: "arg", Type: "string", Optional: true, Multiple: true}},
 		},
 		{
 			Name: "module|loadex", Arity: -3, Scope: ScopeNode,
 			Flags: Admin | NoScript | NoAsyncLoading,
 			Group: "server", Since: "7.0.0",
 			Summary: "Would load a module with its settings.", Complexity: "O(1)",
-			Args: []Arg{
+			Args: []arg.Arg{
 				{Name: "path", Type: "string"},
-				{Name: "configs", Type: "block", Token: "CONFIG", Optional: true, Multiple: true, MultipleToken: true, Sub: []Arg{{Name: "name", Type: "string"}, {Name: "value", Type: "string"}}},
-				{Name: "args", Type: "block", Token: "ARGS", Optional: true, Multiple: true, Sub: []Arg{{Name: "arg", Type: "string"}}},
+				{Name: "configs", Type: "block", Token: "CONFIG", Optional: true, Multiple: true, MultipleToken: true, Sub: []arg.Arg{{Name: "name", Type: "string"}, {Name: "value", Type: "string"}}},
+				{Name: "args", Type: "block", Token: "ARGS", Optional: true, Multiple: true, Sub: []arg.Arg{{Name: "arg", Type: "string"}}},
 			},
 		},
 		{
@@ -38,7 +42,7 @@ var moduleFamily = []*Spec{{
 			Flags: Admin | NoScript | NoAsyncLoading,
 			Group: "server", Since: "4.0.0",
 			Summary: "Would unload a module.", Complexity: "O(1)",
-			Args: []Arg{{Name: "name", Type: "string"}},
+			Args: []arg.Arg{{Name: "name", Type: "string"}},
 		},
 	},
 }}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"lockstep/engine/command/arg"
 	"lockstep/engine/sched"
 )
 
@@ -68,7 +69,7 @@ func (k *keyCase) check(t *testing.T) {
 }
 
 // optionsOf are the words of a row's options.
-func optionsOf(args []Arg) (all []string) {
+func optionsOf(args []arg.Arg) (all []string) {
 	for _, a := range args {
 		if a.Token != "" {
 			all = append(all, a.Token)

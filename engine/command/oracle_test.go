@@ -18,11 +18,9 @@ func startOracle(t testing.TB) *oracle {
 	return &oracle{redis.Start(t), t}
 }
 
-func (o *oracle) another() *oracle { return &oracle{o.Another(), o.t} }
+func (o *oracle) another() *oracle { return &oracle{o.Server.Another(), o.t} }
 
-func (o *oracle) exec(args ...[]byte) []byte { return o.Exec(args...) }
-
-func (o *oracle) do(line string) string { return flat(o.Exec(words(line)...)) }
+func (o *oracle) do(line string) string { return flat(o.Server.Exec(words(line)...)) }
 
 // listen is a connection that hears messages: it has subscribed to two channels.
 func (o *oracle) listen(subscribe string) *oracle {

@@ -49,10 +49,10 @@ func (c *Ctx) payload(e *engine.Entry) []byte {
 	})
 }
 
-// appendPayload appends an entry's payload.
-func appendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, 0, nil) }
+// AppendPayload appends the payload that DUMP answers for an entry.
+func AppendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, 0, nil) }
 
-// writePayload is appendPayload with times of day; each is called for each text, nil: nobody is.
+// writePayload is AppendPayload with times of day; each is called for each text, nil: nobody is.
 func writePayload(dst []byte, e *engine.Entry, dayOffsetMs int64, each func(bytes int)) []byte {
 	codec, begin := codecOf(e.Kind()), len(dst)
 	value := rdb.NewValue(append(dst, codec.typeOf(e)))
@@ -97,4 +97,14 @@ func readWhole(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.
 		err = rdb.ErrFormat
 	}
 	return e, err
+}
+
+// mixValue adds a key's value, and whether it expires.
+func (d *digest) mixValue(e *engine.Entry) {
+	codec := codecOf(e.Kind())
+	d.mixInt(codec.redisKind)
+	codec.mix(d, e)
+	if e.ExpireAtMs != 0 {
+		d.xor([]byte("!!expire!!"))
+	}
 }

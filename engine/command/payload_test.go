@@ -13,16 +13,6 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// bulk takes a bulk string out of its reply.
-func bulk(t *testing.T, raw []byte) []byte {
-	t.Helper()
-	i := bytes.Index(raw, []byte("\r\n"))
-	if i < 0 || raw[0] != '$' {
-		t.Fatalf("%q is no bulk string", raw)
-	}
-	return raw[i+2 : len(raw)-2]
-}
-
 // TestDumpsGoBothWays restores here what redis-server dumps, compressed or not,
 // and there what we dump.
 func TestDumpsGoBothWays(t *testing.T) {
@@ -42,8 +32,8 @@ func TestDumpsGoBothWays(t *testing.T) {
 	for _, compression := range []string{"yes", "no"} {
 		o.do("config set rdbcompression " + compression)
 		for _, value := range values {
-			o.exec([]byte("set"), key, value)
-			payload := bulk(t, o.exec([]byte("dump"), key))
+			o.Exec([]byte("set"), key, value)
+			payload := bulk(t, o.Exec([]byte("dump"), key))
 			if got := flat(r.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("restore of %.30q, compression %s: %s", value, compression, got)
 			}
@@ -51,18 +41,15 @@ func TestDumpsGoBothWays(t *testing.T) {
 				t.Fatalf("restored %.30q, want %.30q", got, value)
 			}
 			payload = bulk(t, r.exec([]byte("dump"), key))
-			if got := flat(o.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			if got := flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("redis-server refuses our dump of %.30q: %s", value, got)
 			}
-			if got := bulk(t, o.exec([]byte("get"), key)); !bytes.Equal(got, value) {
+			if got := bulk(t, o.Exec([]byte("get"), key)); !bytes.Equal(got, value) {
 				t.Fatalf("redis-server restored %.30q, want %.30q", got, value)
 			}
 		}
 	}
 }
-
-// payloadOf is a payload with a right footer.
-func payloadOf(body string) []byte { return rdb.AppendFooter([]byte(body), 0) }
 
 // TestHostilePayloadsAreRefused restores payloads with a right checksum and a
 // wrong content.
@@ -93,7 +80,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 		}
 	}
 	r := newRunner(t)
-	p := appendPayload(nil, engine.NewString(nil, []byte("text")))
+	p := AppendPayload(nil, engine.NewString(nil, []byte("text")))
 	// The footer of a version too new: two bytes, and a checksum over all.
 	binary.LittleEndian.PutUint16(p[len(p)-10:], rdb.VersionMax+1)
 	binary.LittleEndian.PutUint64(p[len(p)-8:], ^crc64.Update(math.MaxUint64, crc64.MakeTable(0x95ac9329ac4bc9b5), p[:len(p)-8]))
@@ -147,7 +134,7 @@ func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
 		t.Helper()
 		payload := payloadOf("\x0d" + string([]byte{0x40 | byte(len(blob)>>8), byte(len(blob))}) + string(blob))
 		args := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace")}
-		ours, want := flat(r.exec(args...)), flat(o.exec(args...))
+		ours, want := flat(r.exec(args...)), flat(o.Exec(args...))
 		if answers[want]++; ours != want {
 			t.Errorf("%s, %q: %s, redis-server: %s", what, blob, ours, want)
 		}
@@ -183,12 +170,12 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		first := restored(t, e, &limits)
-		p := appendPayload(nil, first)
-		if e.Kind() != engine.KindList && !bytes.Equal(p, appendPayload(nil, e)) {
-			t.Fatalf("%q comes back as %q", appendPayload(nil, e), p)
+		p := AppendPayload(nil, first)
+		if e.Kind() != engine.KindList && !bytes.Equal(p, AppendPayload(nil, e)) {
+			t.Fatalf("%q comes back as %q", AppendPayload(nil, e), p)
 		}
 		// The form of a list may be another the first time (FuzzRestoreList).
-		if again := appendPayload(nil, restored(t, first, &limits)); !bytes.Equal(again, p) {
+		if again := AppendPayload(nil, restored(t, first, &limits)); !bytes.Equal(again, p) {
 			t.Fatalf("%q comes back as %q", p, again)
 		}
 	})

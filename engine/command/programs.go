@@ -70,11 +70,6 @@ const (
 	PlanGlobal
 )
 
-// planError plans a call that answers an error and does nothing.
-func planError(text string) Plan {
-	return Plan{Run: func(c *Ctx, _ [][]byte) { c.Out.Error(text) }}
-}
-
 // Planning is what a call is planned with.
 type Planning struct {
 	Programs *Programs
@@ -86,24 +81,6 @@ type Planning struct {
 	// Script is what the call evaluates, where the log names it by its SHA1; nil: the
 	// text is among the arguments.
 	Script *script.Script
-}
-
-// program is a compiled text with its flags, which a call runs on its keys.
-type program struct {
-	// script or function, as kind says.
-	script   *script.Script
-	function *script.Function
-	kind     ProgramKind
-	// readOnly: called by a command that lets nothing write. compiles: it was not in the cache, so the
-	// call pays for compiling it.
-	readOnly, compiles bool
-}
-
-func (p *program) name() string {
-	if p.kind == KindFunction {
-		return p.function.Name
-	}
-	return p.script.SHA
 }
 
 // ProgramKind tells scripts and functions apart.

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // scriptingFamily runs and keeps scripts.
 var scriptingFamily = []*Spec{
 	evalRow(),
@@ -32,7 +36,7 @@ func programRow(name, subject, since, summary string, plan func(*Planning, [][]b
 		Keys: programKeys(KeyRW | KeyAccess | KeyUpdate), Plan: plan, Logged: logged, Run: runCall,
 		Group: "scripting", Since: since,
 		Summary: summary, Complexity: "Depends on the " + what + " that is executed.",
-		Args: []Arg{arg(subject, "string"), argNumKeys, argKey("key", 1).optional().multiple(), arg("arg", "string").optional().multiple()},
+		Args: []arg.Arg{arg.Of(subject, "string"), arg.NumKeys, arg.Key("key", 1).Opt().Many(), arg.Of("arg", "string").Opt().Many()},
 	}
 	if readOnly {
 		s.Flags |= ReadOnly
@@ -46,14 +50,14 @@ var scriptSubcommands = []*Spec{
 		Name: "script|debug", Arity: 3, Scope: ScopeNode, Flags: NoScript, Cats: CatScripting,
 		Group: "scripting", Since: "3.2.0",
 		Summary: "Answers that there is no debugger of scripts.", Complexity: "O(1)",
-		Args: []Arg{argOneOf("mode", argToken("yes", "YES"), argToken("sync", "SYNC"), argToken("no", "NO"))},
+		Args: []arg.Arg{arg.OneOf("mode", arg.Token("yes", "YES"), arg.Token("sync", "SYNC"), arg.Token("no", "NO"))},
 	},
 	{
 		Name: "script|exists", Arity: -3, Scope: ScopeScan, Merge: MergeLeast, Flags: NoScript, Cats: CatScripting,
 		Plan: scriptExistsPlan, Logged: neverLogged, Run: runPlanned,
 		Group: "scripting", Since: "2.6.0",
 		Summary: "Tells which scripts are in the script cache.", Complexity: "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
-		Args: []Arg{arg("sha1", "string").multiple()},
+		Args: []arg.Arg{arg.Of("sha1", "string").Many()},
 		Tips: []string{"request_policy:all_shards", "response_policy:agg_logical_and"},
 	},
 	{
@@ -61,7 +65,7 @@ var scriptSubcommands = []*Spec{
 		Plan: scriptFlushPlan, Logged: alwaysLogged, Run: runPlanned,
 		Group: "scripting", Since: "2.6.0",
 		Summary: "Empties the script cache.", Complexity: "O(N) with N being the number of scripts in cache",
-		Args: []Arg{argOneOf("async", argToken("async", "ASYNC"), argToken("sync", "SYNC")).since("6.2.0").optional()},
+		Args: []arg.Arg{arg.OneOf("async", arg.Token("async", "ASYNC"), arg.Token("sync", "SYNC")).AddedIn("6.2.0").Opt()},
 		Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 	},
 	helpRow("script", "scripting", "5.0.0", CatScripting),
@@ -77,7 +81,7 @@ var scriptSubcommands = []*Spec{
 		Plan: scriptLoadPlan, Check: scriptLoadCheck, Logged: alwaysLogged, Run: runPlanned,
 		Group: "scripting", Since: "2.6.0",
 		Summary: "Puts a script into the script cache.", Complexity: "O(N) with N being the length in bytes of the script body.",
-		Args: []Arg{arg("script", "string")},
+		Args: []arg.Arg{arg.Of("script", "string")},
 		Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 	},
 	{
@@ -85,6 +89,14 @@ var scriptSubcommands = []*Spec{
 		Plan: scriptShowPlan, Logged: neverLogged, Run: runPlanned,
 		Group: "scripting", Since: "8.0.0",
 		Summary: "Returns the text of a script in the script cache.", Complexity: "O(1)",
-		Args: []Arg{arg("sha1", "string")},
+		Args: []arg.Arg{arg.Of("sha1", "string")},
+	},
+}
+
+// internalScriptFamily are commands on scripts that clients cannot send.
+var internalScriptFamily = []*Spec{
+	{
+		Name: "lockstep.keep", Arity: 2, Flags: Write, Plan: keepPlan, Logged: alwaysLogged,
+		Run: runPlanned, Group: "internal", Summary: "Puts a script into the script cache that was evaluated by a read.",
 	},
 }

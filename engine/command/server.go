@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // serverFamily are the commands on the node. Their functions stand in
 // proto/client.
 var serverFamily = []*Spec{
@@ -21,7 +25,7 @@ var serverFamily = []*Spec{
 				Flags: Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "7.0.0",
 				Summary: "Describes commands for people.", Complexity: "O(N) where N is the number of commands to look up",
-				Args: []Arg{{Name: "command-name", Type: "string", Optional: true, Multiple: true}},
+				Args: []arg.Arg{{Name: "command-name", Type: "string", Optional: true, Multiple: true}},
 				Tips: []string{"nondeterministic_output_order"},
 			},
 			{
@@ -42,7 +46,7 @@ var serverFamily = []*Spec{
 				Flags: Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "2.8.13",
 				Summary: "Describes commands for clients.", Complexity: "O(N) where N is the number of commands to look up",
-				Args: []Arg{{Name: "command-name", Type: "string", Optional: true, Multiple: true}},
+				Args: []arg.Arg{{Name: "command-name", Type: "string", Optional: true, Multiple: true}},
 				Tips: []string{"nondeterministic_output_order"},
 			},
 			{
@@ -50,7 +54,7 @@ var serverFamily = []*Spec{
 				Flags: Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "7.0.0",
 				Summary: "Lists the names of commands.", Complexity: "O(N) where N is the total number of Redis commands",
-				Args: []Arg{{Name: "filterby", Type: "oneof", Token: "FILTERBY", Optional: true, Sub: []Arg{{Name: "module-name", Type: "string", Token: "MODULE"}, {Name: "category", Type: "string", Token: "ACLCAT"}, {Name: "pattern", Type: "pattern", Token: "PATTERN"}}}},
+				Args: []arg.Arg{{Name: "filterby", Type: "oneof", Token: "FILTERBY", Optional: true, Sub: []arg.Arg{{Name: "module-name", Type: "string", Token: "MODULE"}, {Name: "category", Type: "string", Token: "ACLCAT"}, {Name: "pattern", Type: "pattern", Token: "PATTERN"}}}},
 				Tips: []string{"nondeterministic_output_order"},
 			},
 		},
@@ -67,7 +71,7 @@ var serverFamily = []*Spec{
 		Flags: ReadOnly | Fast | NotInScripts,
 		Group: "server", Since: "5.0.0",
 		Summary: "Draws a picture of characters and tells the version.", Complexity: "O(N) with N the size of the picture",
-		Args: []Arg{arg("version", "integer").token("VERSION").optional()},
+		Args: []arg.Arg{arg.Of("version", "integer").After("VERSION").Opt()},
 	},
 	{
 		Name: "role", Arity: 1, Scope: ScopeNode,
@@ -80,7 +84,7 @@ var serverFamily = []*Spec{
 		Flags: NoScript, Cats: CatConnection,
 		Group: "generic", Since: "3.0.0",
 		Summary: "Waits until earlier writes are on so many replicas; here they always are on a quorum.", Complexity: "O(1)",
-		Args: []Arg{{Name: "numreplicas", Type: "integer"}, {Name: "timeout", Type: "integer"}},
+		Args: []arg.Arg{{Name: "numreplicas", Type: "integer"}, {Name: "timeout", Type: "integer"}},
 		Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
 	},
 	{
@@ -93,7 +97,7 @@ var serverFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "2.0.0",
 				Summary: "Returns settings that match patterns.", Complexity: "O(N) when N is the number of configuration parameters provided",
-				Args: []Arg{{Name: "parameter", Type: "block", Multiple: true, Sub: []Arg{{Name: "parameter", Type: "string"}}}},
+				Args: []arg.Arg{{Name: "parameter", Type: "block", Multiple: true, Sub: []arg.Arg{{Name: "parameter", Type: "string"}}}},
 			},
 			helpRow("config", "server", "5.0.0", 0),
 			{
@@ -113,7 +117,7 @@ var serverFamily = []*Spec{
 				Flags: Admin | NoScript | Loading | Stale,
 				Group: "server", Since: "2.0.0",
 				Summary: "Changes settings, all or none.", Complexity: "O(N) when N is the number of configuration parameters provided",
-				Args: []Arg{{Name: "parameter_value", Type: "block", Multiple: true, Sub: []Arg{{Name: "parameter", Type: "string"}, {Name: "value", Type: "string"}}}},
+				Args: []arg.Arg{{Name: "parameter_value", Type: "block", Multiple: true, Sub: []arg.Arg{{Name: "parameter", Type: "string"}, {Name: "value", Type: "string"}}}},
 				Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 			},
 		},
@@ -123,7 +127,7 @@ var serverFamily = []*Spec{
 		Flags: Loading | Stale, Cats: CatDangerous,
 		Group: "server", Since: "1.0.0",
 		Summary: "Returns facts and statistics of the node.", Complexity: "O(1)",
-		Args: []Arg{{Name: "section", Type: "string", Optional: true, Multiple: true}},
+		Args: []arg.Arg{{Name: "section", Type: "string", Optional: true, Multiple: true}},
 		Tips: []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
 	},
 	{
@@ -136,7 +140,7 @@ var serverFamily = []*Spec{
 				Flags: Admin | Loading | Stale,
 				Group: "server", Since: "2.2.12",
 				Summary: "Returns entries of the slow log.", Complexity: "O(N) where N is the number of entries returned",
-				Args: []Arg{{Name: "count", Type: "integer", Optional: true}},
+				Args: []arg.Arg{{Name: "count", Type: "integer", Optional: true}},
 				Tips: []string{"request_policy:all_nodes", "nondeterministic_output"},
 			},
 			helpRow("slowlog", "server", "6.2.0", 0),
@@ -167,7 +171,7 @@ var serverFamily = []*Spec{
 		Flags: Admin | NoScript | Loading | Stale | NoMulti | AllowBusy,
 		Group: "server", Since: "1.0.0",
 		Summary: "Ends the node.", Complexity: "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
-		Args: []Arg{{Name: "nosave_save", Type: "oneof", Optional: true, Sub: []Arg{{Name: "nosave", Type: "pure-token", Token: "NOSAVE"}, {Name: "save", Type: "pure-token", Token: "SAVE"}}}, {Name: "now", Type: "pure-token", Token: "NOW", Since: "7.0.0", Optional: true}, {Name: "force", Type: "pure-token", Token: "FORCE", Since: "7.0.0", Optional: true}, {Name: "abort", Type: "pure-token", Token: "ABORT", Since: "7.0.0", Optional: true}},
+		Args: []arg.Arg{{Name: "nosave_save", Type: "oneof", Optional: true, Sub: []arg.Arg{{Name: "nosave", Type: "pure-token", Token: "NOSAVE"}, {Name: "save", Type: "pure-token", Token: "SAVE"}}}, {Name: "now", Type: "pure-token", Token: "NOW", Since: "7.0.0", Optional: true}, {Name: "force", Type: "pure-token", Token: "FORCE", Since: "7.0.0", Optional: true}, {Name: "abort", Type: "pure-token", Token: "ABORT", Since: "7.0.0", Optional: true}},
 	},
 	{
 		Name: "lastsave", Arity: 1, Scope: ScopeNode,
@@ -181,7 +185,7 @@ var serverFamily = []*Spec{
 		Flags: Admin | NoScript | NoAsyncLoading,
 		Group: "server", Since: "1.0.0",
 		Summary: "Takes a snapshot in the background.", Complexity: "O(1)",
-		Args: []Arg{{Name: "schedule", Type: "pure-token", Token: "SCHEDULE", Since: "3.2.2", Optional: true}},
+		Args: []arg.Arg{{Name: "schedule", Type: "pure-token", Token: "SCHEDULE", Since: "3.2.2", Optional: true}},
 	},
 	{
 		Name: "save", Arity: 1, Scope: ScopeNode,
@@ -194,7 +198,7 @@ var serverFamily = []*Spec{
 		Flags: NoScript, Cats: CatConnection,
 		Group: "generic", Since: "7.2.0",
 		Summary: "Waits until earlier writes are on so many disks; here they always are on a quorum's.", Complexity: "O(1)",
-		Args: []Arg{{Name: "numlocal", Type: "integer"}, {Name: "numreplicas", Type: "integer"}, {Name: "timeout", Type: "integer"}},
+		Args: []arg.Arg{{Name: "numlocal", Type: "integer"}, {Name: "numreplicas", Type: "integer"}, {Name: "timeout", Type: "integer"}},
 		Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
 	},
 }

@@ -33,9 +33,9 @@ func TestSetMemory(t *testing.T) {
 			for i := range n {
 				args = append(args, []byte(c.member(i)))
 			}
-			o.exec(args...)
-			redis, _ := strconv.Atoi(flat(o.exec([]byte("memory"), []byte("usage"), args[1], []byte("samples"), []byte("0")))[1:])
-			o.exec([]byte("del"), args[1])
+			o.Exec(args...)
+			redis, _ := strconv.Atoi(flat(o.Exec([]byte("memory"), []byte("usage"), args[1], []byte("samples"), []byte("0")))[1:])
+			o.Exec([]byte("del"), args[1])
 			accounted, measured := setMemory(t, args[2:], max(1, 20_000/n))
 			per := func(bytes int) float64 { return float64(bytes) / float64(n) }
 			t.Logf("%-12s %6d: accounted %6.1f, measured %6.1f, Redis %6.1f bytes a member", c.what, n, per(accounted), per(measured), per(redis))

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine/sched"
+import (
+	"lockstep/engine/command/arg"
+	"lockstep/engine/sched"
+)
 
 // sortKeys are the key specs of SORT: the key, those that patterns lead to, which
 // no argument names, and, if withStore is set, the key of STORE.
@@ -69,17 +72,17 @@ func sortWanders(args [][]byte) bool {
 }
 
 // sortArgs are the arguments of SORT_RO; SORT has one more.
-func sortArgs(more ...Arg) []Arg {
-	pattern := Arg{Name: "pattern", Type: "pattern", KeySpec: 2}
-	get := pattern.token("GET").optional().multiple()
+func sortArgs(more ...arg.Arg) []arg.Arg {
+	pattern := arg.Arg{Name: "pattern", Type: "pattern", KeySpec: 2}
+	get := pattern.After("GET").Opt().Many()
 	get.MultipleToken = true
-	return append([]Arg{
-		argKey("key", 1),
-		pattern.token("BY").optional(),
-		argLimit,
+	return append([]arg.Arg{
+		arg.Key("key", 1),
+		pattern.After("BY").Opt(),
+		arg.Limit,
 		get,
-		argOrder,
-		argToken("sorting", "ALPHA").optional(),
+		arg.Order,
+		arg.Token("sorting", "ALPHA").Opt(),
 	}, more...)
 }
 
@@ -91,7 +94,7 @@ var sortFamily = []*Spec{
 		Group: "generic", Since: "1.0.0",
 		Summary:    "Returns or stores the elements of a list, a set or a sorted set, sorted.",
 		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",
-		Args:       sortArgs(argKey("destination", 3).token("STORE").optional()),
+		Args:       sortArgs(arg.Key("destination", 3).After("STORE").Opt()),
 	},
 	{
 		Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys | Heavy | ReachesMore, Cats: CatSet | CatSortedSet | CatList | CatDangerous,

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"lockstep/engine"
+	"lockstep/engine/command/arg"
 )
 
 // Arguments that several commands on sorted sets have.
 var (
-	argWithScores = argToken("withscores", "WITHSCORES").optional()
-	argWeights    = arg("weight", "integer").token("WEIGHTS").optional().multiple()
-	argAggregate  = argOneOf("aggregate", argToken("sum", "SUM"), argToken("min", "MIN"), argToken("max", "MAX")).token("AGGREGATE").optional()
-	argScoreEnd   = argOneOf("where", argToken("min", "MIN"), argToken("max", "MAX"))
+	argWithScores = arg.Token("withscores", "WITHSCORES").Opt()
+	argWeights    = arg.Of("weight", "integer").After("WEIGHTS").Opt().Many()
+	argAggregate  = arg.OneOf("aggregate", arg.Token("sum", "SUM"), arg.Token("min", "MIN"), arg.Token("max", "MAX")).After("AGGREGATE").Opt()
+	argScoreEnd   = arg.OneOf("where", arg.Token("min", "MIN"), arg.Token("max", "MAX"))
 )
 
 // sortedSetFamily are the commands on sorted sets. Handlers stand in
@@ -25,13 +26,13 @@ var sortedSetChanges = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runZAdd, Brings: eachBehindKey(2),
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Gives members of a sorted set their scores, adding those that are new.", Complexity: "O(log(N)) for each member, with N the number of members",
-		Args: []Arg{
-			argKey("key", 1),
-			argOneOf("condition", argToken("nx", "NX"), argToken("xx", "XX")).since("3.0.2").optional(),
-			argOneOf("comparison", argToken("gt", "GT"), argToken("lt", "LT")).since("6.2.0").optional(),
-			argToken("change", "CH").since("3.0.2").optional(),
-			argToken("increment", "INCR").since("3.0.2").optional(),
-			argBlock("score_member", arg("score", "double"), arg("member", "string")).multiple(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.OneOf("condition", arg.Token("nx", "NX"), arg.Token("xx", "XX")).AddedIn("3.0.2").Opt(),
+			arg.OneOf("comparison", arg.Token("gt", "GT"), arg.Token("lt", "LT")).AddedIn("6.2.0").Opt(),
+			arg.Token("change", "CH").AddedIn("3.0.2").Opt(),
+			arg.Token("increment", "INCR").AddedIn("3.0.2").Opt(),
+			arg.Block("score_member", arg.Of("score", "double"), arg.Of("member", "string")).Many(),
 		},
 	},
 	{
@@ -39,49 +40,49 @@ var sortedSetChanges = []*Spec{
 		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runZIncrBy, Brings: one,
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Adds to the score of a member of a sorted set.", Complexity: "O(log(N)) with N the number of members",
-		Args: []Arg{argKey("key", 1), arg("increment", "integer"), arg("member", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("increment", "integer"), arg.Of("member", "string")},
 	},
 	{
 		Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runZRem,
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Removes members from a sorted set.", Complexity: "O(M*log(N)) with M of N members removed",
-		Args: []Arg{argKey("key", 1), arg("member", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "zremrangebyrank", Arity: 4, Flags: Write | Heavy, Cats: CatSortedSet,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runZRemRangeByRank,
 		Group: "sorted-set", Since: "2.0.0",
 		Summary: "Removes the members of a sorted set that stand in a range of places.", Complexity: "O(log(N)+M*log(N)) with M of N members removed",
-		Args: []Arg{argKey("key", 1), arg("start", "integer"), arg("stop", "integer")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("start", "integer"), arg.Of("stop", "integer")},
 	},
 	{
 		Name: "zremrangebyscore", Arity: 4, Flags: Write | Heavy, Cats: CatSortedSet,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runZRemRangeByScore,
 		Group: "sorted-set", Since: "1.2.0",
 		Summary: "Removes the members of a sorted set whose scores lie in a range.", Complexity: "O(log(N)+M*log(N)) with M of N members removed",
-		Args: []Arg{argKey("key", 1), arg("min", "double"), arg("max", "double")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("min", "double"), arg.Of("max", "double")},
 	},
 	{
 		Name: "zremrangebylex", Arity: 4, Flags: Write | Heavy, Cats: CatSortedSet,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runZRemRangeByLex,
 		Group: "sorted-set", Since: "2.8.9",
 		Summary: "Removes the members of a sorted set that lie in a range of texts.", Complexity: "O(log(N)+M*log(N)) with M of N members removed",
-		Args: []Arg{argKey("key", 1), arg("min", "string"), arg("max", "string")},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("min", "string"), arg.Of("max", "string")},
 	},
 	{
 		Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet,
 		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runZPopMin, HeavyIf: hasCount,
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the members of a sorted set with the lowest scores.", Complexity: "O(M*log(N)) with M of N members removed",
-		Args: []Arg{argKey("key", 1), arg("count", "integer").optional()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer").Opt()},
 	},
 	{
 		Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet,
 		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runZPopMax, HeavyIf: hasCount,
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the members of a sorted set with the highest scores.", Complexity: "O(M*log(N)) with M of N members removed",
-		Args: []Arg{argKey("key", 1), arg("count", "integer").optional()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer").Opt()},
 	},
 	{
 		Name: "zmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatSortedSet,
@@ -89,7 +90,7 @@ var sortedSetChanges = []*Spec{
 		Run:  runZMPop, HeavyIf: popsCounted,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Removes and returns members from the first of several sorted sets that has any.", Complexity: "O(K+M*log(N)) with K keys and M of N members removed",
-		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argScoreEnd, argCount},
+		Args: []arg.Arg{arg.NumKeys, arg.Key("key", 1).Many(), argScoreEnd, arg.Count},
 	},
 	{
 		Name: "bzpopmin", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
@@ -97,7 +98,7 @@ var sortedSetChanges = []*Spec{
 		Run:  runBZPopMin, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the lowest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
-		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
+		Args: []arg.Arg{arg.Key("key", 1).Many(), arg.Of("timeout", "double")},
 	},
 	{
 		Name: "bzpopmax", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
@@ -105,7 +106,7 @@ var sortedSetChanges = []*Spec{
 		Run:  runBZPopMax, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the highest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
-		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
+		Args: []arg.Arg{arg.Key("key", 1).Many(), arg.Of("timeout", "double")},
 	},
 	{
 		Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet,
@@ -113,6 +114,6 @@ var sortedSetChanges = []*Spec{
 		Run:  runBZMPop, Waits: &Waiting{engine.KindSortedSet, timeoutOfPop(sortedSetEnds)}, HeavyIf: popsCounted,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Removes and returns members from the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+M*log(N)) with K keys and M of N members removed",
-		Args: []Arg{arg("timeout", "double"), argNumKeys, argKey("key", 1).multiple(), argScoreEnd, argCount},
+		Args: []arg.Arg{arg.Of("timeout", "double"), arg.NumKeys, arg.Key("key", 1).Many(), argScoreEnd, arg.Count},
 	},
 }

@@ -43,21 +43,21 @@ func TestSortedSetDumpsGoBothWays(t *testing.T) {
 		r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
 		want := r.exec(whole...)
 		payload := bulk(t, r.exec([]byte("dump"), key))
-		if got := flat(o.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+		if got := flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s: redis-server refuses our dump: %s", name, got)
 		}
-		if got := o.exec(whole...); !bytes.Equal(got, want) {
+		if got := o.Exec(whole...); !bytes.Equal(got, want) {
 			t.Fatalf("%s: redis-server restored\n%.300q, want\n%.300q", name, got, want)
 		}
 		for _, question := range []string{"object encoding k", "zscan k 0 count 100000"} {
-			if got, want := string(sortedPairs(r.exec(words(question)...))), string(sortedPairs(o.exec(words(question)...))); got != want {
+			if got, want := string(sortedPairs(r.exec(words(question)...))), string(sortedPairs(o.Exec(words(question)...))); got != want {
 				t.Errorf("%s: %s\n got %.300q\nwant %.300q", name, question, got, want)
 			}
 		}
 		if got, want := r.do("lockstep.digest-value k"), o.do("debug digest-value k"); got != "*1 "+want[len("*1 "):] {
 			t.Errorf("%s: digest %s, want %s", name, got, want)
 		}
-		back := bulk(t, o.exec([]byte("dump"), key))
+		back := bulk(t, o.Exec([]byte("dump"), key))
 		if got := flat(r.exec([]byte("restore"), key, []byte("0"), back, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s: restore of redis-server's dump: %s", name, got)
 		}
@@ -92,7 +92,7 @@ func TestRestoreDecidesWhatIsSmall(t *testing.T) {
 		o.do("config set zset-max-listpack-entries " + c.before)
 		o.do("config set zset-max-listpack-value " + c.lengthBefore)
 		fill(o.do, c.n, c.member)
-		payload := bulk(t, o.exec([]byte("dump"), []byte("k")))
+		payload := bulk(t, o.Exec([]byte("dump"), []byte("k")))
 		o.do("config set zset-max-listpack-entries " + c.after)
 		o.do("config set zset-max-listpack-value " + c.lengthAfter)
 		r.settings.Set("zset-max-listpack-entries", c.after)
@@ -101,7 +101,7 @@ func TestRestoreDecidesWhatIsSmall(t *testing.T) {
 		if got := flat(r.exec(args...)); got != "+OK" {
 			t.Fatal(got)
 		}
-		o.exec(args...)
+		o.Exec(args...)
 		if got, want := r.do("object encoding k"), o.do("object encoding k"); got != want {
 			t.Errorf("%+v: encoding %s, want %s", c, got, want)
 		}
@@ -121,13 +121,13 @@ func TestSnapshotKeepsSortedSetsAsTheyAre(t *testing.T) {
 	samples["a small one of many members"] = hundreds
 	for name, s := range samples {
 		e := engine.NewObject([]byte("k"), engine.KindSortedSet, s)
-		p := appendPayload(nil, e)
+		p := AppendPayload(nil, e)
 		typ, body, _ := rdb.OpenPayload(p)
 		back, err := readPayload(typ, body, []byte("k"), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := back.Object().(*zset.Set); got.Large() != s.Large() || !bytes.Equal(appendPayload(nil, back), p) {
+		if got := back.Object().(*zset.Set); got.Large() != s.Large() || !bytes.Equal(AppendPayload(nil, back), p) {
 			t.Errorf("%s comes back as another, large %v", name, got.Large())
 		}
 	}
@@ -214,7 +214,7 @@ func TestOldSortedSetsAreTaken(t *testing.T) {
 		if body[0] == rdb.TypeZSetListpack {
 			continue // out of order: Redis keeps it so
 		}
-		if got := flat(o.exec(args...)); got != "+OK" || o.do("zrange k 0 -1 withscores") != want || o.do("object encoding k") != r.do("object encoding k") {
+		if got := flat(o.Exec(args...)); got != "+OK" || o.do("zrange k 0 -1 withscores") != want || o.do("object encoding k") != r.do("object encoding k") {
 			t.Errorf("redis-server takes %q otherwise: %s", body, got)
 		}
 	}
@@ -255,13 +255,13 @@ func FuzzSortedSetPayload(f *testing.F) {
 		if n != s.Len() || n == 0 {
 			t.Fatalf("%d members of %d", n, s.Len())
 		}
-		p := appendPayload(nil, e)
+		p := AppendPayload(nil, e)
 		typ, again, ok := rdb.OpenPayload(p)
 		if !ok {
 			t.Fatal("our payload is refused")
 		}
 		back, err := readPayload(typ, again, []byte("k"), nil)
-		if err != nil || !bytes.Equal(appendPayload(nil, back), p) {
+		if err != nil || !bytes.Equal(AppendPayload(nil, back), p) {
 			t.Fatalf("%q comes back as another: %v", p, err)
 		}
 	})

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"lockstep/engine/command/arg"
+)
+
 // sortedSetCombinations are those that put several sorted sets together.
 var sortedSetCombinations = []*Spec{
 	{
@@ -8,7 +12,7 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZUnion,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Returns the members of any of several sorted sets.", Complexity: "O(N+M*log(M)) with N members given and M returned",
-		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argWeights, argAggregate, argWithScores},
+		Args: []arg.Arg{arg.NumKeys, arg.Key("key", 1).Many(), argWeights, argAggregate, argWithScores},
 	},
 	{
 		Name: "zinter", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
@@ -16,7 +20,7 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZInter,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Returns the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the smallest of K sets and M returned",
-		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argWeights, argAggregate, argWithScores},
+		Args: []arg.Arg{arg.NumKeys, arg.Key("key", 1).Many(), argWeights, argAggregate, argWithScores},
 	},
 	{
 		Name: "zdiff", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
@@ -24,7 +28,7 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZDiff,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Returns the members of a sorted set that none of several others has.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the first of K sets and M returned",
-		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), argWithScores},
+		Args: []arg.Arg{arg.NumKeys, arg.Key("key", 1).Many(), argWithScores},
 	},
 	{
 		Name: "zintercard", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
@@ -32,7 +36,7 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZInterCard,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Counts the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)) with N members in the smallest of K sets",
-		Args: []Arg{argNumKeys, argKey("key", 1).multiple(), arg("limit", "integer").token("LIMIT").optional()},
+		Args: []arg.Arg{arg.NumKeys, arg.Key("key", 1).Many(), arg.Of("limit", "integer").After("LIMIT").Opt()},
 	},
 	{
 		Name: "zunionstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
@@ -40,7 +44,7 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZUnionStore,
 		Group: "sorted-set", Since: "2.0.0",
 		Summary: "Stores the members of any of several sorted sets.", Complexity: "O(N+M*log(M)) with N members given and M stored",
-		Args: []Arg{argKey("destination", 1), argNumKeys, argKey("key", 2).multiple(), argWeights, argAggregate},
+		Args: []arg.Arg{arg.Key("destination", 1), arg.NumKeys, arg.Key("key", 2).Many(), argWeights, argAggregate},
 	},
 	{
 		Name: "zinterstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
@@ -48,7 +52,7 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZInterStore,
 		Group: "sorted-set", Since: "2.0.0",
 		Summary: "Stores the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the smallest of K sets and M stored",
-		Args: []Arg{argKey("destination", 1), argNumKeys, argKey("key", 2).multiple(), argWeights, argAggregate},
+		Args: []arg.Arg{arg.Key("destination", 1), arg.NumKeys, arg.Key("key", 2).Many(), argWeights, argAggregate},
 	},
 	{
 		Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
@@ -56,6 +60,6 @@ var sortedSetCombinations = []*Spec{
 		Run:   runZDiffStore,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Stores the members of a sorted set that none of several others has.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the first of K sets and M stored",
-		Args: []Arg{argKey("destination", 1), argNumKeys, argKey("key", 2).multiple()},
+		Args: []arg.Arg{arg.Key("destination", 1), arg.NumKeys, arg.Key("key", 2).Many()},
 	},
 }

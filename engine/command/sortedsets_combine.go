@@ -112,13 +112,13 @@ type combineQuery struct {
 
 // parse reads the arguments from the number of keys on. It answers the error
 // itself.
-func (q *combineQuery) parse(c *Ctx, command string, args [][]byte, store bool) bool {
+func (q *combineQuery) parse(c *Ctx, called string, args [][]byte, store bool) bool {
 	n, ok := c.intArg(args[0])
 	switch {
 	case !ok:
 		return false
 	case n < 1:
-		c.Out.Error(errNoInputKey(command))
+		c.Out.Error(errNoInputKey(called))
 		return false
 	case n > int64(len(args)-1):
 		c.Out.Error(ErrSyntax)
@@ -306,9 +306,9 @@ func (q *combineQuery) diff(c *Ctx) []zset.Entry {
 }
 
 // combine answers a combination.
-func (c *Ctx) combine(command string, kind combineKind, args [][]byte) {
+func (c *Ctx) combine(called string, kind combineKind, args [][]byte) {
 	q := combineQuery{kind: kind}
-	if !q.parse(c, command, args[1:], false) {
+	if !q.parse(c, called, args[1:], false) {
 		return
 	}
 	entries := q.result(c)
@@ -320,13 +320,13 @@ func (c *Ctx) combine(command string, kind combineKind, args [][]byte) {
 }
 
 // combineStore stores a combination.
-func (c *Ctx) combineStore(command string, kind combineKind, args [][]byte) {
+func (c *Ctx) combineStore(called string, kind combineKind, args [][]byte) {
 	q := combineQuery{kind: kind}
-	if !q.parse(c, command, args[2:], true) {
+	if !q.parse(c, called, args[2:], true) {
 		return
 	}
 	result := zset.Build(q.result(c), zsetLimits(c.Settings), c.member)
-	c.store(args[1], engine.KindSortedSet, result, EventSortedSet, command)
+	c.store(args[1], engine.KindSortedSet, result, EventSortedSet, called)
 	c.Out.Int(int64(result.Len()))
 }
 

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine/sched"
+import (
+	"lockstep/engine/command/arg"
+	"lockstep/engine/sched"
+)
 
 // Scope says what a command needs before it may run.
 type Scope uint8
@@ -192,7 +195,7 @@ type Spec struct {
 	// System marks what is for Redis's own developers (COMMAND DOCS: syscmd).
 	System bool
 	// Args documents the arguments for COMMAND DOCS; may be nil.
-	Args []Arg
+	Args []arg.Arg
 	// Tips are COMMAND INFO's command tips.
 	Tips []string
 

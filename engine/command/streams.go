@@ -2,22 +2,23 @@ package command
 
 import (
 	"lockstep/engine"
+	"lockstep/engine/command/arg"
 	"lockstep/engine/sched"
 )
 
 // argTrim is how XADD and XTRIM say what goes.
-var argTrim = argBlock("trim",
-	argOneOf("strategy", argToken("maxlen", "MAXLEN"), argToken("minid", "MINID").since("6.2.0")),
-	argOneOf("operator", argToken("equal", "="), argToken("approximately", "~")).optional(),
-	arg("threshold", "string"),
-	arg("count", "integer").token("LIMIT").since("6.2.0").optional(),
+var argTrim = arg.Block("trim",
+	arg.OneOf("strategy", arg.Token("maxlen", "MAXLEN"), arg.Token("minid", "MINID").AddedIn("6.2.0")),
+	arg.OneOf("operator", arg.Token("equal", "="), arg.Token("approximately", "~")).Opt(),
+	arg.Of("threshold", "string"),
+	arg.Of("count", "integer").After("LIMIT").AddedIn("6.2.0").Opt(),
 )
 
 // argStreams are the streams of XREAD and XREADGROUP.
-var argStreams = argBlock("streams", argKey("key", 1).multiple(), arg("id", "string").multiple()).token("STREAMS")
+var argStreams = arg.Block("streams", arg.Key("key", 1).Many(), arg.Of("id", "string").Many()).After("STREAMS")
 
 // argReadBlock is for how long they wait.
-var argReadBlock = arg("milliseconds", "integer").token("BLOCK").optional()
+var argReadBlock = arg.Of("milliseconds", "integer").After("BLOCK").Opt()
 
 // streamsKey is the key spec of XREAD and XREADGROUP, whose keys follow a word
 // that COMMAND INFO says to look for from an argument on.
@@ -37,12 +38,12 @@ var streamFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runXAdd, Brings: one,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Adds an entry at the end of a stream.", Complexity: "O(log N) with N the size of the stream, and O(M) with M the entries trimmed",
-		Args: []Arg{
-			argKey("key", 1),
-			argToken("nomkstream", "NOMKSTREAM").since("6.2.0").optional(),
-			argTrim.optional(),
-			argOneOf("id_or_auto", argToken("auto_id", "*"), arg("id", "string")),
-			argBlock("field_value", arg("field", "string"), arg("value", "string")).multiple(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Token("nomkstream", "NOMKSTREAM").AddedIn("6.2.0").Opt(),
+			argTrim.Opt(),
+			arg.OneOf("id_or_auto", arg.Token("auto_id", "*"), arg.Of("id", "string")),
+			arg.Block("field_value", arg.Of("field", "string"), arg.Of("value", "string")).Many(),
 		},
 		Tips: []string{"nondeterministic_output"},
 	},
@@ -51,35 +52,35 @@ var streamFamily = []*Spec{
 		Keys: oneKey(KeyRO), Run: runXLen,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Counts the entries of a stream.", Complexity: "O(1)",
-		Args: []Arg{argKey("key", 1)},
+		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "xrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatStream,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runXRange,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries from an ID to another.", Complexity: "O(log N + M) with N the size of the stream and M the entries returned",
-		Args: []Arg{argKey("key", 1), arg("start", "string"), arg("end", "string"), argCount},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("start", "string"), arg.Of("end", "string"), arg.Count},
 	},
 	{
 		Name: "xrevrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatStream,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runXRevRange,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries from an ID to another, the last one first.", Complexity: "O(log N + M) with N the size of the stream and M the entries returned",
-		Args: []Arg{argKey("key", 1), arg("end", "string"), arg("start", "string"), argCount},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("end", "string"), arg.Of("start", "string"), arg.Count},
 	},
 	{
 		Name: "xdel", Arity: -3, Flags: Write | Fast, Cats: CatStream,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runXDel,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Deletes entries by their IDs and counts how many there were.", Complexity: "O(log N) for each, with N the size of the stream",
-		Args: []Arg{argKey("key", 1), arg("id", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("id", "string").Many()},
 	},
 	{
 		Name: "xtrim", Arity: -4, Flags: Write | Heavy, Cats: CatStream,
 		Keys: oneKey(KeyRW | KeyDelete), Run: runXTrim,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Deletes entries from the front of a stream and counts them.", Complexity: "O(N) with N the entries deleted",
-		Args: []Arg{argKey("key", 1), argTrim},
+		Args: []arg.Arg{arg.Key("key", 1), argTrim},
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
@@ -87,18 +88,18 @@ var streamFamily = []*Spec{
 		Keys: streamsKey(1, sched.Shared), Run: runXRead, Waits: &Waiting{engine.KindStream, timeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries behind an ID, of several streams, and may wait for some.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
-		Args: []Arg{argCount, argReadBlock, argStreams},
+		Args: []arg.Arg{arg.Count, argReadBlock, argStreams},
 	},
 	{
 		Name: "xsetid", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatStream,
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runXSetID,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Sets what a stream remembers beside its entries.", Complexity: "O(1)",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("last-id", "string"),
-			arg("entries_added", "integer").token("ENTRIESADDED").since("7.0.0").optional(),
-			arg("max_deleted_entry_id", "string").token("MAXDELETEDID").since("7.0.0").optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of("last-id", "string"),
+			arg.Of("entries_added", "integer").After("ENTRIESADDED").AddedIn("7.0.0").Opt(),
+			arg.Of("max_deleted_entry_id", "string").After("MAXDELETEDID").AddedIn("7.0.0").Opt(),
 		},
 	},
 	xinfoCommand,
@@ -108,11 +109,11 @@ var streamFamily = []*Spec{
 		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup, Waits: &Waiting{engine.KindStream, timeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Delivers new entries of several streams to a consumer of a group, or returns its pending ones.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
-		Args: []Arg{
-			argBlock("group_consumer", arg("group", "string"), arg("consumer", "string")).token("GROUP"),
-			argCount,
+		Args: []arg.Arg{
+			arg.Block("group_consumer", arg.Of("group", "string"), arg.Of("consumer", "string")).After("GROUP"),
+			arg.Count,
 			argReadBlock,
-			argToken("noack", "NOACK").optional(),
+			arg.Token("noack", "NOACK").Opt(),
 			argStreams,
 		},
 	},
@@ -121,23 +122,23 @@ var streamFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runXAck,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Takes entries out of the pending ones of a group and counts them.", Complexity: "O(log N) for each, with N the pending entries",
-		Args: []Arg{argKey("key", 1), arg("group", "string"), arg("id", "string").multiple()},
+		Args: []arg.Arg{arg.Key("key", 1), arg.Of("group", "string"), arg.Of("id", "string").Many()},
 	},
 	{
 		Name: "xpending", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatStream,
 		Keys: oneKey(KeyRO | KeyAccess), Run: runXPending,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the pending entries of a group, or how many there are.", Complexity: "O(log N + M) with N the pending entries and M those looked at; O(C) with C the consumers for their number",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("group", "string"),
-			argBlock("filters",
-				arg("min-idle-time", "integer").token("IDLE").since("6.2.0").optional(),
-				arg("start", "string"),
-				arg("end", "string"),
-				arg("count", "integer"),
-				arg("consumer", "string").optional(),
-			).optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of("group", "string"),
+			arg.Block("filters",
+				arg.Of("min-idle-time", "integer").After("IDLE").AddedIn("6.2.0").Opt(),
+				arg.Of("start", "string"),
+				arg.Of("end", "string"),
+				arg.Of("count", "integer"),
+				arg.Of("consumer", "string").Opt(),
+			).Opt(),
 		},
 		Tips: []string{"nondeterministic_output"},
 	},
@@ -146,18 +147,18 @@ var streamFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyUpdate), Run: runXClaim,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Gives pending entries to another consumer.", Complexity: "O(log N) for each, with N the size of the stream",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("group", "string"),
-			arg("consumer", "string"),
-			arg("min-idle-time", "string"),
-			arg("id", "string").multiple(),
-			arg("ms", "integer").token("IDLE").optional(),
-			arg("unix-time-milliseconds", "unix-time").token("TIME").optional(),
-			arg("count", "integer").token("RETRYCOUNT").optional(),
-			argToken("force", "FORCE").optional(),
-			argToken("justid", "JUSTID").optional(),
-			arg("id", "string").token("LASTID").optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of("group", "string"),
+			arg.Of("consumer", "string"),
+			arg.Of("min-idle-time", "string"),
+			arg.Of("id", "string").Many(),
+			arg.Of("ms", "integer").After("IDLE").Opt(),
+			arg.Of("unix-time-milliseconds", "unix-time").After("TIME").Opt(),
+			arg.Of("count", "integer").After("RETRYCOUNT").Opt(),
+			arg.Token("force", "FORCE").Opt(),
+			arg.Token("justid", "JUSTID").Opt(),
+			arg.Of("id", "string").After("LASTID").Opt(),
 		},
 		Tips: []string{"nondeterministic_output"},
 	},
@@ -166,14 +167,14 @@ var streamFamily = []*Spec{
 		Keys: oneKey(KeyRW | KeyDelete), Run: runXAutoClaim,
 		Group: "stream", Since: "6.2.0",
 		Summary: "Gives pending entries that are idle for long to another consumer.", Complexity: "O(log N + M) with N the size of the stream and M the entries looked at, ten times COUNT at most",
-		Args: []Arg{
-			argKey("key", 1),
-			arg("group", "string"),
-			arg("consumer", "string"),
-			arg("min-idle-time", "string"),
-			arg("start", "string"),
-			argCount,
-			argToken("justid", "JUSTID").optional(),
+		Args: []arg.Arg{
+			arg.Key("key", 1),
+			arg.Of("group", "string"),
+			arg.Of("consumer", "string"),
+			arg.Of("min-idle-time", "string"),
+			arg.Of("start", "string"),
+			arg.Count,
+			arg.Token("justid", "JUSTID").Opt(),
 		},
 		Tips: []string{"nondeterministic_output"},
 	},
@@ -189,7 +190,7 @@ var xinfoCommand = &Spec{
 			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoConsumers,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Lists the consumers of a group.", Complexity: "O(N) with N the consumers",
-			Args: []Arg{argKey("key", 1), arg("groupname", "string")},
+			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string")},
 			Tips: []string{"nondeterministic_output"},
 		},
 		{
@@ -197,14 +198,14 @@ var xinfoCommand = &Spec{
 			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoGroups,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Lists the groups of a stream.", Complexity: "O(N) with N the groups",
-			Args: []Arg{argKey("key", 1)},
+			Args: []arg.Arg{arg.Key("key", 1)},
 		},
 		{
 			Name: "xinfo|stream", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatStream,
 			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoStream,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Returns what a stream holds and remembers.", Complexity: "O(1), with FULL O(N) with N the entries, groups and consumers returned",
-			Args: []Arg{argKey("key", 1), argBlock("full", argCount).token("FULL").optional()},
+			Args: []arg.Arg{arg.Key("key", 1), arg.Block("full", arg.Count).After("FULL").Opt()},
 		},
 		{
 			Name: "xinfo|help", Arity: 2, Flags: Loading | Stale, Cats: CatStream,
@@ -225,12 +226,12 @@ var xgroupCommand = &Spec{
 			Keys: secondKey(KeyRW | KeyInsert), Run: runXGroupCreate,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Makes a consumer group.", Complexity: "O(1)",
-			Args: []Arg{
-				argKey("key", 1),
-				arg("groupname", "string"),
-				argOneOf("id", arg("id", "string"), argToken("new_id", "$")),
-				argToken("mkstream", "MKSTREAM").optional(),
-				arg("entries_read", "integer").token("ENTRIESREAD").optional(),
+			Args: []arg.Arg{
+				arg.Key("key", 1),
+				arg.Of("groupname", "string"),
+				arg.OneOf("id", arg.Of("id", "string"), arg.Token("new_id", "$")),
+				arg.Token("mkstream", "MKSTREAM").Opt(),
+				arg.Of("entries_read", "integer").After("ENTRIESREAD").Opt(),
 			},
 		},
 		{
@@ -238,11 +239,11 @@ var xgroupCommand = &Spec{
 			Keys: secondKey(KeyRW | KeyUpdate), Run: runXGroupSetID,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Sets the last ID that a group got.", Complexity: "O(1)",
-			Args: []Arg{
-				argKey("key", 1),
-				arg("groupname", "string"),
-				argOneOf("id", arg("id", "string"), argToken("new_id", "$")),
-				arg("entries_read", "integer").token("ENTRIESREAD").optional(),
+			Args: []arg.Arg{
+				arg.Key("key", 1),
+				arg.Of("groupname", "string"),
+				arg.OneOf("id", arg.Of("id", "string"), arg.Token("new_id", "$")),
+				arg.Of("entries_read", "integer").After("ENTRIESREAD").Opt(),
 			},
 		},
 		{
@@ -250,21 +251,21 @@ var xgroupCommand = &Spec{
 			Keys: secondKey(KeyRW | KeyDelete), Run: runXGroupDestroy,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Deletes a consumer group.", Complexity: "O(N) with N the group's consumers",
-			Args: []Arg{argKey("key", 1), arg("groupname", "string")},
+			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string")},
 		},
 		{
 			Name: "xgroup|createconsumer", Arity: 5, Flags: Write | DenyOOM, Cats: CatStream,
 			Keys: secondKey(KeyRW | KeyInsert), Run: runXGroupCreateConsumer,
 			Group: "stream", Since: "6.2.0",
 			Summary: "Makes a consumer.", Complexity: "O(1)",
-			Args: []Arg{argKey("key", 1), arg("groupname", "string"), arg("consumername", "string")},
+			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string"), arg.Of("consumername", "string")},
 		},
 		{
 			Name: "xgroup|delconsumer", Arity: 5, Flags: Write | Heavy, Cats: CatStream,
 			Keys: secondKey(KeyRW | KeyDelete), Run: runXGroupDelConsumer,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Deletes a consumer with its pending entries and counts these.", Complexity: "O(N) with N the entries",
-			Args: []Arg{argKey("key", 1), arg("groupname", "string"), arg("consumername", "string")},
+			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string"), arg.Of("consumername", "string")},
 		},
 		{
 			Name: "xgroup|help", Arity: 2, Flags: Loading | Stale, Cats: CatStream,
@@ -272,5 +273,13 @@ var xgroupCommand = &Spec{
 			Group: "stream", Since: "5.0.0",
 			Summary: "Describes the subcommands.", Complexity: "O(1)",
 		},
+	},
+}
+
+// internalStreamFamily are commands on streams that clients cannot send.
+var internalStreamFamily = []*Spec{
+	{
+		Name: "lockstep.stream-ends", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
+		Run: runStreamEnds, Group: "internal", Summary: "Answers the last IDs of streams, for XREAD with $.",
 	},
 }

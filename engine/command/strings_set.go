@@ -182,8 +182,8 @@ func runSetNX(c *Ctx, args [][]byte) {
 func runSetEX(c *Ctx, args [][]byte)  { c.setExpiring(args, expiryEX, "setex") }
 func runPSetEX(c *Ctx, args [][]byte) { c.setExpiring(args, expiryPX, "psetex") }
 
-func (c *Ctx) setExpiring(args [][]byte, kind expiryKind, command string) {
-	expireAtMs, ok := c.expiryArg(kind, args[2], command)
+func (c *Ctx) setExpiring(args [][]byte, kind expiryKind, called string) {
+	expireAtMs, ok := c.expiryArg(kind, args[2], called)
 	if !ok {
 		return
 	}
@@ -311,14 +311,14 @@ func (c *Ctx) TakeString(key []byte) (*engine.Entry, bool) {
 
 // expiryArg reads the expiry of a command that takes none in the past (SET,
 // SETEX, GETEX). It answers the error itself.
-func (c *Ctx) expiryArg(kind expiryKind, arg []byte, command string) (int64, bool) {
+func (c *Ctx) expiryArg(kind expiryKind, arg []byte, called string) (int64, bool) {
 	n, ok := c.intArg(arg)
 	if !ok {
 		return 0, false
 	}
 	atMs, ok := c.expiryMs(kind, n)
 	if !ok || n <= 0 {
-		c.Out.Error(ErrInvalidExpire(command))
+		c.Out.Error(ErrInvalidExpire(called))
 		return 0, false
 	}
 	return atMs, true

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockstep/engine"
+	"lockstep/engine/reply"
 )
 
 // TestFloatsAreRedisFloats adds random decimals here and in redis-server, which
@@ -22,9 +23,9 @@ func TestFloatsAreRedisFloats(t *testing.T) {
 	for i := range n {
 		a, b := g.decimal(), g.decimal()
 		set, add := [][]byte{[]byte("set"), []byte("k"), []byte(a)}, [][]byte{[]byte("incrbyfloat"), []byte("k"), []byte(b)}
-		o.exec(set...)
+		o.Exec(set...)
 		r.exec(set...)
-		if got, want := r.exec(add...), o.exec(add...); !bytes.Equal(got, want) {
+		if got, want := r.exec(add...), o.Exec(add...); !bytes.Equal(got, want) {
 			t.Fatalf("%d: %q + %q\n got %q\nwant %q", i, a, b, got, want)
 		}
 	}
@@ -95,7 +96,7 @@ func TestLCSAnswersAsRedisDoes(t *testing.T) {
 	}
 	for range 2000 {
 		mset := [][]byte{[]byte("mset"), []byte("a"), []byte(text()), []byte("b"), []byte(text())}
-		o.exec(mset...)
+		o.Exec(mset...)
 		r.exec(mset...)
 		for _, options := range []string{"", " len", " idx", fmt.Sprint(" idx withmatchlen minmatchlen ", rng.Intn(5))} {
 			if got, want := r.do("lcs a b"+options), o.do("lcs a b"+options); got != want {
@@ -175,4 +176,13 @@ func TestConditionsOfValkey(t *testing.T) {
 		delifeq l x => -WRONGTYPE Operation against a key holding the wrong kind of value
 		type l => +list
 	`)
+}
+
+func TestStringsAnswerAsRedisDoes(t *testing.T) {
+	n := 20_000
+	if testing.Short() {
+		n = 2000
+	}
+	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 1, n, stringCommands) })
+	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 2, n, stringCommands) })
 }

@@ -1,12 +1,11 @@
 package command
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
+
+	"lockstep/engine/command/arg"
 )
 
 // differences are the places where a row differs from redis-server's on
@@ -40,7 +39,7 @@ func TestRowsAreRedisRows(t *testing.T) {
 		for _, s := range family {
 			specs := append([]*Spec{s}, s.Sub...)
 			for _, s := range specs {
-				raw := o.exec([]byte("command"), []byte("info"), []byte(s.Name))
+				raw := o.Exec([]byte("command"), []byte("info"), []byte(s.Name))
 				want := parseReply(t, raw).([]any)[0]
 				if want == nil && additions[s.Name] != "" {
 					continue
@@ -113,44 +112,6 @@ func pairs(v any) map[string]any {
 		m[list[i].(string)] = list[i+1]
 	}
 	return m
-}
-
-// parseReply makes Go values of a RESP2 reply.
-func parseReply(t testing.TB, raw []byte) any {
-	t.Helper()
-	in := bufio.NewReader(bytes.NewReader(raw))
-	var parse func() any
-	parse = func() any {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			t.Fatalf("reply %q: %v", raw, err)
-		}
-		body := strings.TrimSpace(line[1:])
-		n := 0
-		fmt.Sscan(body, &n)
-		switch line[0] {
-		case '$':
-			if n < 0 {
-				return nil
-			}
-			text := make([]byte, n+2)
-			io.ReadFull(in, text)
-			return string(text[:n])
-		case '*':
-			if n < 0 {
-				return nil
-			}
-			list := make([]any, n)
-			for i := range list {
-				list[i] = parse()
-			}
-			return list
-		case ':':
-			return n
-		}
-		return body
-	}
-	return parse()
 }
 
 // TestRowsAreComplete expects every row to have what the documentation needs,
@@ -255,7 +216,7 @@ func TestArgumentsAreRedisArguments(t *testing.T) {
 	o := startOracle(t)
 	for _, family := range engineFamilies {
 		for _, s := range family {
-			docs := parseReply(t, o.exec([]byte("command"), []byte("docs"), []byte(s.Name))).([]any)
+			docs := parseReply(t, o.Exec([]byte("command"), []byte("docs"), []byte(s.Name))).([]any)
 			if len(docs) != 2 && additions[s.Name] != "" {
 				continue
 			}
@@ -293,7 +254,7 @@ func text(v any) string {
 	return s
 }
 
-func describeArgs(args []Arg) string {
+func describeArgs(args []arg.Arg) string {
 	var b strings.Builder
 	for _, a := range args {
 		key := ""

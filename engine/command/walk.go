@@ -44,17 +44,6 @@ func (c *Ctx) walkStretch(db int, at place, limit int, visit func(e *engine.Entr
 	return s, nil
 }
 
-// stretch is the part of a walk for which a lock slot is held at once.
-type stretch struct {
-	limit   int
-	visit   func(e *engine.Entry) bool
-	visited int
-	last    uint32
-	// stopped tells that visit has had enough, cut that keys of the slot may be
-	// left.
-	stopped, cut bool
-}
-
 func (s *stretch) step(hash uint32, e *engine.Entry) bool {
 	if (s.visited >= s.limit || s.stopped) && hash != s.last {
 		s.cut = true
@@ -112,4 +101,15 @@ func (f *keyFilter) admits(c *Ctx, e *engine.Entry) bool {
 		return false
 	}
 	return !f.typed || equalFold(f.kind, e.Kind().String())
+}
+
+// stretch is the part of a walk for which a lock slot is held at once.
+type stretch struct {
+	limit   int
+	visit   func(e *engine.Entry) bool
+	visited int
+	last    uint32
+	// stopped tells that visit has had enough, cut that keys of the slot may be
+	// left.
+	stopped, cut bool
 }

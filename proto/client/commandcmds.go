@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
 	"lockstep/engine/glob"
 )
 
@@ -264,7 +265,7 @@ func (c *Client) document(s *command.Spec) {
 	}
 }
 
-func (c *Client) documentArgs(args []command.Arg) {
+func (c *Client) documentArgs(args []arg.Arg) {
 	c.out.Array(len(args))
 	for i := range args {
 		a := &args[i]

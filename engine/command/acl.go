@@ -10,8 +10,8 @@ const (
 	ofUsers   = "O(N). Where N is the number of configured users."
 )
 
-// aclFamily are the commands on users. Their functions stand in proto/client.
-var aclFamily = []*Spec{{
+// ACLFamily are the commands on users. Their functions stand in proto/client.
+var ACLFamily = []*Spec{{
 	Name: "acl", Arity: -2, Scope: ScopeNode,
 	Group: "server", Since: "6.0.0",
 	Summary: "A container for commands on users and what they may do.", Complexity: "Depends on subcommand.",

@@ -26,12 +26,12 @@ func BlockGroup(args [][]byte) (group []byte) {
 	}
 	for i := 1; i+1 < len(args); i++ {
 		switch {
-		case equalFold(args[i], "group"):
+		case EqualFold(args[i], "group"):
 			group = args[i+1]
 			i += 2
-		case equalFold(args[i], "block"), equalFold(args[i], "count"):
+		case EqualFold(args[i], "block"), EqualFold(args[i], "count"):
 			i++
-		case equalFold(args[i], "streams"):
+		case EqualFold(args[i], "streams"):
 			return group
 		}
 	}

@@ -16,18 +16,18 @@ func benchCommand(b *testing.B, logged bool, line string) {
 
 // benchObserved is benchCommand with somebody who may hear of events.
 func benchObserved(b *testing.B, observer Observer, logged bool, line string) {
-	r := newRunner(b)
+	r := NewRunner(b)
 	args := make([][][]byte, benchKeys)
 	for i := range args {
-		args[i] = words(fmt.Sprintf(line, i))
-		r.exec([]byte("SET"), args[i][1], []byte("1000000"))
+		args[i] = Words(fmt.Sprintf(line, i))
+		r.Exec([]byte("SET"), args[i][1], []byte("1000000"))
 	}
 	spec, _ := Lookup(args[0])
-	c := Ctx{KS: r.ks, Out: &r.out, Logged: logged, Walk: freeWalker{}, Times: Times{NowMs: 1}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: observer}}
+	c := Ctx{KS: r.KS, Out: &r.Out, Logged: logged, Walk: FreeWalker{}, Times: Times{NowMs: 1}, Meter: Meter{Settings: &r.Settings}, Listeners: Listeners{Observer: observer}}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		r.out.Reset(2)
+		r.Out.Reset(2)
 		c.TxnNo++
 		spec.Run(&c, args[i%benchKeys])
 	}
@@ -36,7 +36,7 @@ func benchObserved(b *testing.B, observer Observer, logged bool, line string) {
 func BenchmarkGet(b *testing.B)         { benchCommand(b, false, "GET key:%012d") }
 func BenchmarkSet(b *testing.B)         { benchCommand(b, true, "SET key:%012d 1234567") }
 func BenchmarkSetPX(b *testing.B)       { benchCommand(b, true, "SET key:%012d 1234567 PX 100000") }
-func BenchmarkSetUnheard(b *testing.B)  { benchObserved(b, deaf{}, true, "SET key:%012d 1234567") }
+func BenchmarkSetUnheard(b *testing.B)  { benchObserved(b, Deaf{}, true, "SET key:%012d 1234567") }
 func BenchmarkIncr(b *testing.B)        { benchCommand(b, true, "INCR key:%012d") }
 func BenchmarkIncrByFloat(b *testing.B) { benchCommand(b, true, "INCRBYFLOAT key:%012d 0.25") }
 func BenchmarkSetRange(b *testing.B)    { benchCommand(b, true, "SETRANGE key:%012d 3 xyz") }
@@ -44,7 +44,7 @@ func BenchmarkMGet10(b *testing.B) {
 	benchCommand(b, false, "MGET key:%012[1]d a b c d e f g h key:%012[1]d")
 }
 func BenchmarkLookup(b *testing.B) {
-	args := words("GET k")
+	args := Words("GET k")
 	for range b.N {
 		Lookup(args)
 	}

@@ -12,26 +12,26 @@ func argField(name string, more ...arg.Arg) arg.Arg {
 	return arg.Block(name, append([]arg.Arg{arg.Of("encoding", "string"), arg.Of("offset", "integer")}, more...)...)
 }
 
-// bitmapFamily are the commands on bitmaps. Handlers stand in bitmaps_*.go; what
+// BitmapFamily are the commands on bitmaps. Handlers stand in bitmaps_*.go; what
 // they compute, in package bitmap.
-var bitmapFamily = []*Spec{
+var BitmapFamily = []*Spec{
 	{
 		Name: "setbit", Arity: 4, Flags: Write | DenyOOM, Cats: CatBitmap,
-		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runSetBit, HeavyIf: farBits, Grows: setBitGrowth,
+		Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Run: runSetBit, HeavyIf: farBits, Grows: setBitGrowth,
 		Group: "bitmap", Since: "2.2.0",
 		Summary: "Sets a bit of the string a key holds and returns what it was.", Complexity: "O(1), plus the zero bytes filled in",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("offset", "integer"), arg.Of("value", "integer")},
 	},
 	{
 		Name: "getbit", Arity: 3, Flags: ReadOnly | Fast, Cats: CatBitmap,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGetBit,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGetBit,
 		Group: "bitmap", Since: "2.2.0",
 		Summary: "Returns a bit of the string a key holds.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("offset", "integer")},
 	},
 	{
 		Name: "bitcount", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatBitmap,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runBitCount,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runBitCount,
 		Group: "bitmap", Since: "2.6.0",
 		Summary: "Counts the ones in the string a key holds, or in part of it.", Complexity: "O(N) with N the length of the part",
 		Args: []arg.Arg{
@@ -41,7 +41,7 @@ var bitmapFamily = []*Spec{
 	},
 	{
 		Name: "bitpos", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatBitmap,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runBitPos,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runBitPos,
 		Group: "bitmap", Since: "2.8.7",
 		Summary: "Finds the first one, or the first zero, in the string a key holds.", Complexity: "O(N) with N the length of the part",
 		Args: []arg.Arg{
@@ -84,7 +84,7 @@ var bitmapFamily = []*Spec{
 	},
 	{
 		Name: "bitfield_ro", Arity: -2, Flags: ReadOnly | Fast, Cats: CatBitmap,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runBitFieldRO,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runBitFieldRO,
 		Group: "bitmap", Since: "6.0.0",
 		Summary: "Reads integers of any width in the string a key holds.", Complexity: "O(1) for each operation",
 		Args: []arg.Arg{arg.Key("key", 1), argField("encoding_offset").After("GET").Opt().ManyEach()},

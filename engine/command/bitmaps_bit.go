@@ -9,7 +9,7 @@ func (c *Ctx) bitOffset(arg []byte, fields bool, fieldBits int) (int64, bool) {
 	if fields && len(arg) > 0 && arg[0] == '#' {
 		arg, unit = arg[1:], int64(fieldBits)
 	}
-	at, ok := parseInt(arg)
+	at, ok := ParseInt(arg)
 	// A product out of range wraps around, as it does in Redis.
 	at *= unit
 	if !ok || at < 0 || at>>3 >= c.Settings.ValueBytesMax {
@@ -25,7 +25,7 @@ func runGetBit(c *Ctx, args [][]byte) {
 		return
 	}
 	if e, ok := c.ReadString(args[1]); ok {
-		c.Out.Int(int64(bitmap.Bit(textOf(e), at)))
+		c.Out.Int(int64(bitmap.Bit(TextOf(e), at)))
 	}
 }
 
@@ -35,7 +35,7 @@ func runSetBit(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	bit, ok := parseInt(args[3])
+	bit, ok := ParseInt(args[3])
 	if !ok || bit&^1 != 0 {
 		c.Out.Error(ErrBitValue)
 		return
@@ -44,15 +44,15 @@ func runSetBit(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	text := textOf(e)
+	text := TextOf(e)
 	old := bitmap.Bit(text, at)
 	grows := at>>3 >= int64(len(text))
-	if !c.copySteps(at>>3 - int64(len(text))) {
+	if !c.CopySteps(at>>3 - int64(len(text))) {
 		return
 	}
 	changes := grows || old != int(bit)
 	if changes || !e.Raw() {
-		c.changeText(key, e, int(at>>3)+1, func(text []byte) {
+		c.ChangeText(key, e, int(at>>3)+1, func(text []byte) {
 			text[at>>3] = bitmap.WithBit(text[at>>3], at, int(bit))
 		})
 	}

@@ -12,8 +12,8 @@ type bitRange struct {
 
 // unit reads the unit of the range; false: there is none of that name.
 func (r *bitRange) unit(arg []byte) bool {
-	r.inBits = equalFold(arg, "bit")
-	return r.inBits || equalFold(arg, "byte")
+	r.inBits = EqualFold(arg, "bit")
+	return r.inBits || EqualFold(arg, "byte")
 }
 
 // over is the range within a text of length bytes, as bits. Negative places
@@ -52,7 +52,7 @@ func runBitCount(c *Ctx, args [][]byte) {
 		return
 	}
 	text := e.Text()
-	if !c.textSteps(int64(len(text))) {
+	if !c.TextSteps(int64(len(text))) {
 		return
 	}
 	part := bitmap.Whole(len(text))
@@ -60,10 +60,10 @@ func runBitCount(c *Ctx, args [][]byte) {
 	case 2:
 	case 4, 5:
 		var r bitRange
-		if r.first, ok = c.intArg(args[2]); !ok {
+		if r.first, ok = c.IntArg(args[2]); !ok {
 			return
 		}
-		if r.last, ok = c.intArg(args[3]); !ok {
+		if r.last, ok = c.IntArg(args[3]); !ok {
 			return
 		}
 		if r.first < 0 && r.last < 0 && r.first > r.last {
@@ -79,12 +79,12 @@ func runBitCount(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrSyntax)
 		return
 	}
-	c.Out.Int(bitmap.Count(text, part, c.rest))
+	c.Out.Int(bitmap.Count(text, part, c.Pause))
 }
 
 // runBitPos looks at its key before its range, like BITCOUNT.
 func runBitPos(c *Ctx, args [][]byte) {
-	bit, ok := c.intArg(args[2])
+	bit, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -105,7 +105,7 @@ func runBitPos(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrSyntax)
 		return
 	}
-	if !c.textSteps(int64(len(e.Text()))) {
+	if !c.TextSteps(int64(len(e.Text()))) {
 		return
 	}
 	r := bitRange{last: -1}
@@ -114,7 +114,7 @@ func runBitPos(c *Ctx, args [][]byte) {
 	}
 	text := e.Text()
 	part := r.over(len(text))
-	at := bitmap.First(text, part, int(bit), c.rest)
+	at := bitmap.First(text, part, int(bit), c.Pause)
 	if at < 0 && bit == 0 && len(args) < 5 && part.First <= part.Last {
 		// What lies behind the text is zeros, if the range has no end.
 		at = part.Last + 1
@@ -124,7 +124,7 @@ func runBitPos(c *Ctx, args [][]byte) {
 
 // parsePos reads BITPOS's range. It answers the error itself.
 func (r *bitRange) parsePos(c *Ctx, args [][]byte) (ok bool) {
-	if r.first, ok = c.intArg(args[0]); !ok {
+	if r.first, ok = c.IntArg(args[0]); !ok {
 		return false
 	}
 	if len(args) == 3 && !r.unit(args[2]) {
@@ -132,7 +132,7 @@ func (r *bitRange) parsePos(c *Ctx, args [][]byte) (ok bool) {
 		return false
 	}
 	if len(args) > 1 {
-		r.last, ok = c.intArg(args[1])
+		r.last, ok = c.IntArg(args[1])
 	}
 	return ok
 }

@@ -27,11 +27,11 @@ const (
 // fieldOpKindOf is the operation of a name, with more arguments behind it.
 func fieldOpKindOf(name []byte, more int) (fieldOpKind, bool) {
 	switch {
-	case equalFold(name, "get"):
+	case EqualFold(name, "get"):
 		return fieldGet, more >= 2
-	case equalFold(name, "set"):
+	case EqualFold(name, "set"):
 		return fieldSet, more >= 3
-	case equalFold(name, "incrby"):
+	case EqualFold(name, "incrby"):
 		return fieldIncrBy, more >= 3
 	}
 	return 0, false
@@ -40,11 +40,11 @@ func fieldOpKindOf(name []byte, more int) (fieldOpKind, bool) {
 // overflowOf is what OVERFLOW's argument chooses.
 func overflowOf(name []byte) (bitmap.Overflow, bool) {
 	switch {
-	case equalFold(name, "wrap"):
+	case EqualFold(name, "wrap"):
 		return bitmap.Wrap, true
-	case equalFold(name, "sat"):
+	case EqualFold(name, "sat"):
 		return bitmap.Saturate, true
-	case equalFold(name, "fail"):
+	case EqualFold(name, "fail"):
 		return bitmap.Fail, true
 	}
 	return 0, false
@@ -55,9 +55,9 @@ func overflowOf(name []byte) (bitmap.Overflow, bool) {
 func bitFieldMode(args [][]byte) sched.Mode {
 	for i := 2; i < len(args); i += 3 {
 		switch {
-		case equalFold(args[i], "overflow"):
+		case EqualFold(args[i], "overflow"):
 			i-- // two arguments, not three
-		case !equalFold(args[i], "get"):
+		case !EqualFold(args[i], "get"):
 			return sched.Exclusive
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Ctx) fieldOps(args [][]byte) ([]fieldOp, bool) {
 	overflow := bitmap.Wrap
 	for i := 0; i < len(args); {
 		more := len(args) - i - 1
-		if equalFold(args[i], "overflow") && more >= 1 {
+		if EqualFold(args[i], "overflow") && more >= 1 {
 			var ok bool
 			if overflow, ok = overflowOf(args[i+1]); !ok {
 				c.Out.Error(ErrFieldOverflow)
@@ -90,7 +90,7 @@ func (c *Ctx) fieldOps(args [][]byte) ([]fieldOp, bool) {
 		}
 		i += 3
 		if kind != fieldGet {
-			if op.n, ok = c.intArg(args[i]); !ok {
+			if op.n, ok = c.IntArg(args[i]); !ok {
 				return nil, false
 			}
 			i++
@@ -107,7 +107,7 @@ func (c *Ctx) fieldArg(typ, offset []byte) (f bitmap.Field, ok bool) {
 	}
 	if len(typ) > 0 {
 		var n int64
-		n, ok = parseInt(typ[1:])
+		n, ok = ParseInt(typ[1:])
 		f.Signed = typ[0] == 'i'
 		ok = ok && (f.Signed && n <= 64 || typ[0] == 'u' && n <= 63) && n >= 1
 		f.Bits = int(n)
@@ -157,7 +157,7 @@ func (c *Ctx) readFields(key []byte, ops []fieldOp) {
 	if !ok {
 		return
 	}
-	text := textOf(e)
+	text := TextOf(e)
 	c.Out.Array(len(ops))
 	for i := range ops {
 		c.Out.Int(ops[i].field.Get(text))
@@ -171,13 +171,13 @@ func (c *Ctx) writeFields(key []byte, ops []fieldOp, length int) {
 	if !ok {
 		return
 	}
-	grows := length > len(textOf(e))
-	if !c.copySteps(int64(length - len(textOf(e)))) {
+	grows := length > len(TextOf(e))
+	if !c.CopySteps(int64(length - len(TextOf(e)))) {
 		return
 	}
 	changed := false
 	c.Out.Array(len(ops))
-	c.changeText(key, e, length, func(text []byte) {
+	c.ChangeText(key, e, length, func(text []byte) {
 		for i := range ops {
 			done, differs := ops[i].run(c, text)
 			changed = changed || done && (grows || differs)

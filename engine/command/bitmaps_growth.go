@@ -3,11 +3,11 @@ package command
 import "bytes"
 
 func setBitGrowth(args [][]byte, sizes *Sizes) int64 {
-	at, ok := parseInt(args[2])
+	at, ok := ParseInt(args[2])
 	if !ok || at < 0 {
 		return 0
 	}
-	return textGrowth(args[1], at>>3+1, sizes)
+	return TextGrowth(args[1], at>>3+1, sizes)
 }
 
 // bitFieldGrowth takes every number in the arguments of a SET or INCRBY for a
@@ -16,18 +16,18 @@ func bitFieldGrowth(args [][]byte, sizes *Sizes) int64 {
 	const widestBits = 64
 	end := int64(0)
 	for i := 2; i+3 < len(args); i++ {
-		if !equalFold(args[i], "set") && !equalFold(args[i], "incrby") {
+		if !EqualFold(args[i], "set") && !EqualFold(args[i], "incrby") {
 			continue
 		}
 		place, numbered := bytes.CutPrefix(args[i+2], []byte("#"))
-		at, ok := parseInt(place)
+		at, ok := ParseInt(place)
 		if !ok || at < 0 {
 			continue
 		}
 		if numbered {
 			width := int64(widestBits)
 			if len(args[i+1]) > 1 {
-				if n, ok := parseInt(args[i+1][1:]); ok && 0 < n && n < widestBits {
+				if n, ok := ParseInt(args[i+1][1:]); ok && 0 < n && n < widestBits {
 					width = n
 				}
 			}
@@ -37,5 +37,5 @@ func bitFieldGrowth(args [][]byte, sizes *Sizes) int64 {
 			end = max(end, (at+widestBits)>>3+1)
 		}
 	}
-	return textGrowth(args[1], min(end, sizes.ValueBytesMax), sizes)
+	return TextGrowth(args[1], min(end, sizes.ValueBytesMax), sizes)
 }

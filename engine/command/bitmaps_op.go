@@ -12,7 +12,7 @@ var bitOps = []struct {
 
 func bitOpOf(name []byte) (bitmap.Op, bool) {
 	for _, o := range bitOps {
-		if equalFold(name, o.name) {
+		if EqualFold(name, o.name) {
 			return o.op, true
 		}
 	}
@@ -38,19 +38,19 @@ func runBitOp(c *Ctx, args [][]byte) {
 		entries = append(entries, e)
 	}
 	if op == bitmap.Xor {
-		entries = inPairs(entries)
+		entries = InPairs(entries)
 	} else {
-		entries = distinct(entries)
+		entries = Distinct(entries)
 	}
 	texts, sum := make([][]byte, 0, len(entries)), 0
 	for _, e := range entries {
-		texts = append(texts, textOf(e))
-		sum += len(textOf(e))
+		texts = append(texts, TextOf(e))
+		sum += len(TextOf(e))
 	}
-	if !c.copySteps(int64(sum)) {
+	if !c.CopySteps(int64(sum)) {
 		return
 	}
-	text := bitmap.Combine(op, texts, c.rest)
+	text := bitmap.Combine(op, texts, c.Pause)
 	c.Out.Int(int64(len(text)))
 	to := args[2]
 	if len(text) > 0 {

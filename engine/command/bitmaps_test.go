@@ -11,15 +11,15 @@ func TestBitmapsAnswerAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 4000
 	}
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 5, n, bitCommands) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 6, n, bitCommands) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 5, n, BitCommands) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 6, n, BitCommands) })
 }
 
 // TestBitsBeyondTheLimitAreRefused uses a limit other than Redis's.
 func TestBitsBeyondTheLimitAreRefused(t *testing.T) {
-	r := newRunner(t)
-	r.settings.ValueBytesMax = 100
-	r.script(`
+	r := NewRunner(t)
+	r.Settings.ValueBytesMax = 100
+	r.Script(`
 		setbit k 800 1 => -ERR bit offset is not an integer or out of range
 		getbit k 800 => -ERR bit offset is not an integer or out of range
 		bitfield k set u8 800 1 => -ERR bit offset is not an integer or out of range

@@ -30,13 +30,13 @@ func BlockMs(s *Spec, args [][]byte) (ms int64, blocks bool) {
 	return s.Waits.TimeoutMs(args)
 }
 
-// timeoutAtEnd is the TimeoutMs of BLPOP and others whose last argument it is.
-func timeoutAtEnd(args [][]byte) (ms int64, waits bool) { return blockSec(args[len(args)-1]) }
+// TimeoutAtEnd is the TimeoutMs of BLPOP and others whose last argument it is.
+func TimeoutAtEnd(args [][]byte) (ms int64, waits bool) { return blockSec(args[len(args)-1]) }
 
-// timeoutOfPop is the TimeoutMs of BLMPOP and BZMPOP.
-func timeoutOfPop(ends [2]string) func(args [][]byte) (ms int64, waits bool) {
+// TimeoutOfPop is the TimeoutMs of BLMPOP and BZMPOP.
+func TimeoutOfPop(ends [2]string) func(args [][]byte) (ms int64, waits bool) {
 	return func(args [][]byte) (ms int64, waits bool) {
-		if _, problem := parseCountedPop(args[2:], ends); problem != "" {
+		if _, problem := ParseCountedPop(args[2:], ends); problem != "" {
 			return 0, false
 		}
 		return blockSec(args[1])
@@ -69,25 +69,25 @@ func blockSec(text []byte) (ms int64, ok bool) {
 	return ms, true
 }
 
-// timeoutOption is the TimeoutMs of XREAD and XREADGROUP: BLOCK, among the options
+// TimeoutOption is the TimeoutMs of XREAD and XREADGROUP: BLOCK, among the options
 // before STREAMS; the last one counts.
-func timeoutOption(args [][]byte) (ms int64, waits bool) {
+func TimeoutOption(args [][]byte) (ms int64, waits bool) {
 	for i := 1; i+1 < len(args); i++ {
 		switch {
-		case equalFold(args[i], "block"):
+		case EqualFold(args[i], "block"):
 			i++
-			if ms, waits = parseInt(args[i]); !waits || ms < 0 || ms >= blockMsRefused {
+			if ms, waits = ParseInt(args[i]); !waits || ms < 0 || ms >= blockMsRefused {
 				return 0, false
 			}
 			if ms > blockMsMax {
 				ms = 0
 			}
-		case equalFold(args[i], "count"):
+		case EqualFold(args[i], "count"):
 			i++
-		case equalFold(args[i], "group"):
+		case EqualFold(args[i], "group"):
 			// Groups and consumers may be called like an option.
 			i += 2
-		case !equalFold(args[i], "noack"):
+		case !EqualFold(args[i], "noack"):
 			return ms, waits
 		}
 	}

@@ -24,7 +24,7 @@ func TestWhatIsWrongDoesNotWait(t *testing.T) {
 		"xreadgroup group block 5 streams s >": never, "xreadgroup group g block streams block 5": never,
 		"xreadgroup group block block noack count 1 block 7 streams s >": 7, "xread streams block 5": never,
 	} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
 		ms, blocks := BlockMs(spec, args)
 		if !blocks {
@@ -51,7 +51,7 @@ func TestWhichGroupReads(t *testing.T) {
 		"xreadgroup group streams group count 1 block 5 streams group >": "streams", "xreadgroup count group group g c streams s >": "g",
 		"xreadgroup group g c group h c streams group x": "h", "xread streams group x": "", "blpop group 0": "", "xreadgroup group": "",
 	} {
-		if got := string(BlockGroup(words(line))); got != want {
+		if got := string(BlockGroup(Words(line))); got != want {
 			t.Errorf("%s: group %q, want %q", line, got, want)
 		}
 	}

@@ -12,7 +12,7 @@ func TestWhatIsBrief(t *testing.T) {
 		"zrange z 0 9": true, "zrange z 0 9 withscores": true, "zrange z 0 9 REV WITHSCORES": true,
 		"zrange z 0 9 byscore": false, "zrange z 0 9 limit 0 1": false, "zrevrange z 0 9": true, "zrevrange z 0 -1": false,
 	} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
 		if got := spec.Brief(args); got != want {
 			t.Errorf("%s: %v", line, got)

@@ -8,9 +8,9 @@ type Changes struct {
 	Keys [][]byte
 }
 
-// changed notes that a key was made, changed or removed. It is called where the
+// ChangedKey notes that a key was made, changed or removed. It is called where the
 // keyspace is, so that no command can forget it.
-func (l *Listeners) changed(key []byte) {
+func (l *Listeners) ChangedKey(key []byte) {
 	if l.Changes == nil {
 		return
 	}

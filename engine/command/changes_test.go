@@ -12,11 +12,11 @@ import (
 )
 
 // versions are those of all keys, by database and name.
-func (r *runner) versions() map[[2]string]uint64 {
+func (r *Runner) versions() map[[2]string]uint64 {
 	all := map[[2]string]uint64{}
-	for slot := range int32(r.ks.LockSlots()) {
+	for slot := range int32(r.KS.LockSlots()) {
 		for db := range engine.Databases {
-			r.ks.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
+			r.KS.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
 				all[[2]string{fmt.Sprint(db), e.Key()}] = e.Version
 				return true
 			})
@@ -37,20 +37,20 @@ func TestChangesAreWhatVersionsSay(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	templates := slices.Concat(stringCommands, keyCommands, bitCommands, hllCommands, listCommands, setCommands, hashCommands,
-		sortCommands, geoCommands, sortedSetCommands(true), sortedSetsTogether, streamCommands())
-	r := newRunner(t)
-	r.changes = &Changes{}
-	g := generator{Rand: rand.New(rand.NewSource(3)), future: true}
+	templates := slices.Concat(StringCommands, KeyCommands, BitCommands, HLLCommands, ListCommands, SetCommands, HashCommands,
+		SortCommands, GeoCommands, SortedSetCommands(true), SortedSetsTogether, StreamCommands())
+	r := NewRunner(t)
+	r.Changes = &Changes{}
+	g := Generator{Rand: rand.New(rand.NewSource(3)), Future: true}
 	told, alls := 0, 0
 	for i := range n {
 		before := r.versions()
-		r.changes.Reset()
-		args := g.command(templates)
+		r.Changes.Reset()
+		args := g.Command(templates)
 		switch {
 		case i%97 == 96:
 			// What has an expiry has expired.
-			r.nowMs += 1000
+			r.NowMs += 1000
 			args = [][]byte{[]byte("lockstep.expire")}
 			for _, k := range inOrder(before) {
 				args = append(args, []byte(k[0]), []byte(k[1]))
@@ -62,12 +62,12 @@ func TestChangesAreWhatVersionsSay(t *testing.T) {
 			k := inOrder(before)[0]
 			args = [][]byte{[]byte("lockstep.evict"), []byte(k[0]), []byte(k[1]), []byte(fmt.Sprint(before[k]))}
 		case i%501 == 500:
-			args = words("flushdb")
+			args = Words("flushdb")
 		}
-		r.exec(args...)
+		r.Exec(args...)
 		after := r.versions()
 		named, all := map[string]bool{}, false
-		for _, key := range r.changes.Keys {
+		for _, key := range r.Changes.Keys {
 			named[string(key)] = true
 			all = all || key == nil
 		}
@@ -104,8 +104,8 @@ func TestChangesAreWhatVersionsSay(t *testing.T) {
 
 // The changes of some commands, in order.
 func TestChangesAreNamedInOrder(t *testing.T) {
-	r := newRunner(t)
-	r.changes = &Changes{}
+	r := NewRunner(t)
+	r.Changes = &Changes{}
 	for _, c := range [][2]string{
 		{"mset b 1 a 2", "b a"}, {"rename b c", "b c"}, {"get c", ""}, {"del a nokey c", "a c"},
 		{"flushdb", "(all)"}, {"flushall", "(all)"}, {"swapdb 0 0", ""}, {"swapdb 0 1", "(all)"},
@@ -115,12 +115,12 @@ func TestChangesAreNamedInOrder(t *testing.T) {
 		{`set "" v`, `""`}, {"set k2 v px 5", "k2"},
 		{"xadd x 1-1 f v", "x"}, {"xadd x 1-2 f v", "x"}, {"xdel x 1-1", "x"}, {"xdel x 1-1", ""}, {"xtrim x maxlen 0", "x"}, {"xsetid x 5-5", "x"},
 	} {
-		r.changes.Reset()
-		if reply := r.do(c[0]); strings.HasPrefix(reply, "-") {
+		r.Changes.Reset()
+		if reply := r.Do(c[0]); strings.HasPrefix(reply, "-") {
 			t.Errorf("%s: %s", c[0], reply)
 		}
 		var names []string
-		for _, key := range r.changes.Keys {
+		for _, key := range r.Changes.Keys {
 			switch {
 			case key == nil:
 				names = append(names, "(all)")

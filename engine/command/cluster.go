@@ -23,7 +23,7 @@ var clusterLooks = []*Spec{
 		Args: []arg.Arg{{Name: "slot", Type: "integer"}, {Name: "count", Type: "integer"}},
 		Tips: []string{"nondeterministic_output"},
 	},
-	helpRow("cluster", "cluster", "5.0.0", 0),
+	HelpRow("cluster", "cluster", "5.0.0", 0),
 	{
 		Name: "cluster|info", Arity: 2, Scope: ScopeNode,
 		Flags: Stale,
@@ -111,9 +111,9 @@ var clusterLooks = []*Spec{
 	},
 }
 
-// clusterFamily are the commands on the cluster. Their functions stand in
+// ClusterFamily are the commands on the cluster. Their functions stand in
 // proto/client.
-var clusterFamily = []*Spec{
+var ClusterFamily = []*Spec{
 	{
 		Name: "cluster", Arity: -2, Scope: ScopeNode,
 		Group: "cluster", Since: "3.0.0",

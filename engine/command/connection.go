@@ -4,9 +4,9 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// connectionFamily are the commands on the connection itself. Their functions
+// ConnectionFamily are the commands on the connection itself. Their functions
 // stand in proto/client.
-var connectionFamily = []*Spec{
+var ConnectionFamily = []*Spec{
 	{
 		Name: "ping", Arity: -1, Scope: ScopeNode,
 		Flags: Fast, Cats: CatConnection,
@@ -145,7 +145,7 @@ var connectionFamily = []*Spec{
 				Group: "connection", Since: "2.6.9",
 				Summary: "Returns the connection's name.", Complexity: "O(1)",
 			},
-			helpRow("client", "connection", "5.0.0", CatConnection),
+			HelpRow("client", "connection", "5.0.0", CatConnection),
 			{
 				Name: "client|id", Arity: 2, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,

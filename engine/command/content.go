@@ -11,19 +11,19 @@ type Fingerprint = [20]byte
 
 // FingerprintOf is the fingerprint of one key.
 func FingerprintOf(e *engine.Entry) Fingerprint {
-	var d digest
-	d.mix(e.KeyBytes())
-	d.mixValue(e)
+	var d Digest
+	d.Mix(e.KeyBytes())
+	d.MixValue(e)
 	return Fingerprint(d)
 }
 
 // ValueFingerprint is the fingerprint of a key's value alone, as DEBUG
 // DIGEST-VALUE answers it for a key that does not expire.
 func ValueFingerprint(e *engine.Entry) Fingerprint {
-	var d digest
-	codec := codecOf(e.Kind())
-	d.mixInt(codec.redisKind)
-	codec.mix(&d, e)
+	var d Digest
+	codec := CodecOf(e.Kind())
+	d.MixInt(codec.RedisKind)
+	codec.Mix(&d, e)
 	return Fingerprint(d)
 }
 
@@ -34,5 +34,5 @@ func ReadPayload(payload, key []byte) (*engine.Entry, error) {
 	if !ok {
 		return nil, rdb.ErrChecksum
 	}
-	return readPayload(typ, body, key, nil)
+	return ReadBody(typ, body, key, nil)
 }

@@ -141,9 +141,9 @@ func (c *Ctx) Begin(db int) {
 	c.DB, c.touched, c.TriesOver, c.Short = db, nil, false, false
 }
 
-// slot is the lock slot of a key. A handler asks for the same key several
+// Slot is the lock slot of a key. A handler asks for the same key several
 // times; the last answer is kept.
-func (c *Ctx) slot(key []byte) int32 {
+func (c *Ctx) Slot(key []byte) int32 {
 	if len(key) == 0 {
 		return c.KS.LockSlot(key)
 	}
@@ -155,7 +155,7 @@ func (c *Ctx) slot(key []byte) int32 {
 
 // find returns a key's entry if the key exists, without counting the use.
 func (c *Ctx) find(db int, key []byte) *engine.Entry {
-	e := c.KS.Find(c.slot(key), db, key)
+	e := c.KS.Find(c.Slot(key), db, key)
 	if e == nil || e.Lasts() {
 		return e
 	}
@@ -173,7 +173,7 @@ func (c *Ctx) find(db int, key []byte) *engine.Entry {
 func (c *Ctx) Read(key []byte) *engine.Entry {
 	e := c.Look(key)
 	if e != nil {
-		c.touch(e)
+		c.Touch(e)
 	}
 	return e
 }
@@ -208,48 +208,48 @@ func (c *Ctx) PeekDB(db int, key []byte) *engine.Entry { return c.find(db, key) 
 // or nil. A key that has expired is deleted on the way; Read and Peek cannot do
 // so, for they may hold the key's slot shared.
 func (c *Ctx) Write(key []byte) *engine.Entry {
-	slot := c.slot(key)
+	slot := c.Slot(key)
 	e := c.KS.Find(slot, c.DB, key)
 	if e == nil {
 		return nil
 	}
 	if e.ExpiredAt(c.NowMs) {
 		if c.Logged && !c.SharesKeys {
-			c.expireDue(c.DB, key, math.MaxInt)
+			c.ExpireDue(c.DB, key, math.MaxInt)
 		}
 		return nil
 	}
-	c.touch(e)
+	c.Touch(e)
 	return e
 }
 
 // Put stores an entry, in place of whatever was under its key.
 func (c *Ctx) Put(db int, e *engine.Entry) {
-	c.put(db, e, c.isNew(db, e.KeyBytes()))
+	c.put(db, e, c.IsNew(db, e.KeyBytes()))
 }
 
 // PutNew is Put where Redis would delete what was there first: the event says
 // that the key is new, even if it is not.
 func (c *Ctx) PutNew(db int, e *engine.Entry) {
-	c.isNew(db, e.KeyBytes())
+	c.IsNew(db, e.KeyBytes())
 	c.put(db, e, true)
 }
 
 func (c *Ctx) put(db int, e *engine.Entry, isNew bool) {
 	c.KS.Put(c.KS.LockSlotOf(e), db, e, c.TxnNo)
 	c.touchStored(e)
-	c.changed(e.KeyBytes())
+	c.ChangedKey(e.KeyBytes())
 	c.notifyNew(isNew, db, e.KeyBytes())
 	c.filled(db, e)
 }
 
 // Delete removes a key and tells whether it existed.
 func (c *Ctx) Delete(key []byte) bool {
-	e := c.KS.Remove(c.slot(key), c.DB, key, c.TxnNo)
+	e := c.KS.Remove(c.Slot(key), c.DB, key, c.TxnNo)
 	if e == nil {
 		return false
 	}
-	c.changed(key)
+	c.ChangedKey(key)
 	if e.ExpiredAt(c.NowMs) {
 		c.Notify(EventExpired, "expired", key)
 		return false
@@ -259,19 +259,19 @@ func (c *Ctx) Delete(key []byte) bool {
 
 // SetExpire changes when a key is gone, 0: never.
 func (c *Ctx) SetExpire(key []byte, e *engine.Entry, atMs int64) {
-	c.KS.SetExpire(c.slot(key), c.DB, e, atMs, c.TxnNo)
-	c.changed(key)
+	c.KS.SetExpire(c.Slot(key), c.DB, e, atMs, c.TxnNo)
+	c.ChangedKey(key)
 }
 
 // Mutate returns the entry to change in place for a key whose entry is e; the
 // change must end with Changed.
 func (c *Ctx) Mutate(key []byte, e *engine.Entry) *engine.Entry {
-	return c.KS.Mutable(c.slot(key), c.DB, e, c.TxnNo)
+	return c.KS.Mutable(c.Slot(key), c.DB, e, c.TxnNo)
 }
 
 // Changed ends a change begun with Mutate.
 func (c *Ctx) Changed(e *engine.Entry) {
 	c.KS.Changed(c.DB, e, c.TxnNo)
-	c.changed(e.KeyBytes())
+	c.ChangedKey(e.KeyBytes())
 	c.filled(c.DB, e)
 }

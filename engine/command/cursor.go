@@ -7,31 +7,31 @@ import (
 )
 
 // parseCursor reads a cursor. A place that there is not is one behind the end.
-func parseCursor(text []byte) (place, bool) {
+func parseCursor(text []byte) (Place, bool) {
 	n, ok := CursorNumber(text)
 	if n>>32 > math.MaxInt32 {
-		return place{slot: math.MaxInt32}, ok
+		return Place{Slot: math.MaxInt32}, ok
 	}
-	return place{int32(n >> 32), uint32(n)}, ok
+	return Place{int32(n >> 32), uint32(n)}, ok
 }
 
-// place is where a walk through a database stands: before the keys of a lock
+// Place is where a walk through a database stands: before the keys of a lock
 // slot with at least this hash. Its meaning depends on nothing but the number
 // of lock slots and the hash seed, so it is the same on all replicas and after
 // every restart. The zero place is the beginning.
-type place struct {
-	slot int32
-	hash uint32
+type Place struct {
+	Slot int32
+	Hash uint32
 }
 
-// number is the place as a number, 0 both the beginning and the end.
-func (p place) number() uint64 { return uint64(p.slot)<<32 | uint64(p.hash) }
+// Number is the place as a number, 0 both the beginning and the end.
+func (p Place) Number() uint64 { return uint64(p.Slot)<<32 | uint64(p.Hash) }
 
-// cursor is the place as SCAN prints it.
-func (p place) cursor() string { return strconv.FormatUint(p.number(), 10) }
+// Cursor is the place as SCAN prints it.
+func (p Place) Cursor() string { return strconv.FormatUint(p.Number(), 10) }
 
-// cursorArg reads a cursor. It answers the error itself.
-func (c *Ctx) cursorArg(text []byte) (place, bool) {
+// CursorArg reads a cursor. It answers the error itself.
+func (c *Ctx) CursorArg(text []byte) (Place, bool) {
 	at, ok := parseCursor(text)
 	if !ok {
 		c.Out.Error(ErrInvalidCursor)

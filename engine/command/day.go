@@ -25,20 +25,20 @@ type Times struct {
 // within what their encodings hold.
 const DayOffsetMsMax = 100_000_000_000_000
 
-// clockMs is the time for answers that say how long ago or how soon something is.
+// ClockMs is the time for answers that say how long ago or how soon something is.
 // The log's time stands still while nothing is written; it alone says whether
 // something is over.
-func (t *Times) clockMs() int64 { return max(t.NowMs, t.LeaderMs, t.ReplicaMs) }
+func (t *Times) ClockMs() int64 { return max(t.NowMs, t.LeaderMs, t.ReplicaMs) }
 
-// dayMs is the time of day.
-func (t *Times) dayMs() int64 { return t.toDay(t.NowMs) }
+// DayMs is the time of day.
+func (t *Times) DayMs() int64 { return t.ToDay(t.NowMs) }
 
-// toDay is a log time as a time of day. One that is too late to be a number is the last that is.
-func (t *Times) toDay(ms int64) int64 { return addMs(ms, t.DayOffsetMs) }
+// ToDay is a log time as a time of day. One that is too late to be a number is the last that is.
+func (t *Times) ToDay(ms int64) int64 { return addMs(ms, t.DayOffsetMs) }
 
-// fromDay is a time of day as a log time. What lies before the log's beginning has passed, as 1 has: 0 would be no
+// FromDay is a time of day as a log time. What lies before the log's beginning has passed, as 1 has: 0 would be no
 // time at all.
-func (t *Times) fromDay(ms int64) int64 {
+func (t *Times) FromDay(ms int64) int64 {
 	if at := addMs(ms, -t.DayOffsetMs); at > 0 || ms <= 0 {
 		return at
 	}
@@ -57,5 +57,5 @@ func addMs(ms, offsetMs int64) int64 {
 	return ms + offsetMs
 }
 
-// leftMs is how long it is until a time.
-func (t *Times) leftMs(atMs int64) int64 { return max(atMs-t.clockMs(), 0) }
+// LeftMs is how long it is until a time.
+func (t *Times) LeftMs(atMs int64) int64 { return max(atMs-t.ClockMs(), 0) }

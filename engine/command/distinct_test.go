@@ -9,13 +9,13 @@ import (
 // TestRepeatedOperandsChangeNothing compares what a few operands give with what
 // they give many times over.
 func TestRepeatedOperandsChangeNothing(t *testing.T) {
-	r := newRunner(t)
-	r.do("set a qwe")
-	r.do("set b z")
-	r.do("sadd s 1 2 3")
-	r.do("sadd t 2 3 4")
-	r.do("pfadd h x y")
-	r.do("pfadd i y z")
+	r := NewRunner(t)
+	r.Do("set a qwe")
+	r.Do("set b z")
+	r.Do("sadd s 1 2 3")
+	r.Do("sadd t 2 3 4")
+	r.Do("pfadd h x y")
+	r.Do("pfadd i y z")
 	for _, test := range []struct {
 		command []string
 		keys    []string
@@ -39,9 +39,9 @@ func TestRepeatedOperandsChangeNothing(t *testing.T) {
 			head, tail = test.keys[:1], test.keys[1:]
 		}
 		run := func(n int) (reply, digest string) {
-			r.do("del d")
-			reply = r.do(strings.Join(slices.Concat(test.command, head, slices.Repeat(tail, n)), " "))
-			return reply, r.do("lockstep.digest-value d")
+			r.Do("del d")
+			reply = r.Do(strings.Join(slices.Concat(test.command, head, slices.Repeat(tail, n)), " "))
+			return reply, r.Do("lockstep.digest-value d")
 		}
 		few, fewDigest := run(test.one)
 		many, manyDigest := run(test.one + 40)
@@ -49,7 +49,7 @@ func TestRepeatedOperandsChangeNothing(t *testing.T) {
 			t.Errorf("%q of %q answers %q, 40 times more %q, or stores another value", test.command, test.keys, few, many)
 		}
 	}
-	if got := r.do("sdiff s s" + strings.Repeat(" t", 20)); !strings.HasPrefix(got, "*0") {
+	if got := r.Do("sdiff s s" + strings.Repeat(" t", 20)); !strings.HasPrefix(got, "*0") {
 		t.Errorf("SDIFF of a set with itself answers %q", got)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"lockstep/engine/hash"
 )
 
-// expireDue deletes a key if it is due, or up to limit of a hash's fields that
+// ExpireDue deletes a key if it is due, or up to limit of a hash's fields that
 // are. It returns how many things it took out.
-func (c *Ctx) expireDue(db int, key []byte, limit int) int {
-	slot := c.slot(key)
+func (c *Ctx) ExpireDue(db int, key []byte, limit int) int {
+	slot := c.Slot(key)
 	e := c.KS.Find(slot, db, key)
 	if e == nil {
 		return 0
@@ -26,12 +26,12 @@ func (c *Ctx) purgeFields(db int, key []byte, e *engine.Entry, limit int) int {
 	if at := e.DueAtMs(); e.Kind() != engine.KindHash || at == 0 || at > c.NowMs {
 		return 0
 	}
-	slot := c.slot(key)
+	slot := c.Slot(key)
 	e = c.KS.Mutable(slot, db, e, c.TxnNo)
 	h := e.Object().(*hash.Hash)
 	n := h.Purge(c.NowMs, limit)
 	c.KS.Changed(db, e, c.TxnNo)
-	c.changed(key)
+	c.ChangedKey(key)
 	c.NotifyDB(EventHash, "hexpired", db, key)
 	if h.Len() == 0 {
 		c.KS.Remove(slot, db, key, c.TxnNo)
@@ -44,12 +44,12 @@ func (c *Ctx) purgeFields(db int, key []byte, e *engine.Entry, limit int) int {
 func (c *Ctx) expired(slot int32, db int, key []byte) {
 	c.KS.Remove(slot, db, key, c.TxnNo)
 	c.KS.Stats.Expired.Add(1)
-	c.changed(key)
+	c.ChangedKey(key)
 	c.NotifyDB(EventExpired, "expired", db, key)
 }
 
-// expireAt lets a key expire at a time; one that has passed deletes it.
-func (c *Ctx) expireAt(key []byte, e *engine.Entry, atMs int64) {
+// ExpireAt lets a key expire at a time; one that has passed deletes it.
+func (c *Ctx) ExpireAt(key []byte, e *engine.Entry, atMs int64) {
 	if atMs <= c.NowMs {
 		c.Delete(key)
 		c.Notify(EventGeneric, "del", key)

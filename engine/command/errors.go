@@ -44,9 +44,9 @@ const (
 )
 
 // ErrArity is the error for a wrong number of arguments.
-func ErrArity(spec *Spec) string { return errArity(spec.Name) }
+func ErrArity(spec *Spec) string { return ErrArityOf(spec.Name) }
 
-func errArity(command string) string {
+func ErrArityOf(command string) string {
 	return "ERR wrong number of arguments for '" + command + "' command"
 }
 
@@ -64,20 +64,20 @@ func ErrUnknownCommand(args [][]byte) string {
 		if b.Len() >= quotedMax {
 			break
 		}
-		fmt.Fprintf(&b, "'%s' ", clip(a, quotedMax-b.Len()))
+		fmt.Fprintf(&b, "'%s' ", Clip(a, quotedMax-b.Len()))
 	}
-	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", clip(args[0], quotedMax), b.String())
+	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", Clip(args[0], quotedMax), b.String())
 }
 
 // ErrUnknownSubcommand is the error for a subcommand that its container does
 // not have.
 func ErrUnknownSubcommand(args [][]byte) string {
-	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", clip(args[1], 128), strings.ToUpper(string(args[0])))
+	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", Clip(args[1], 128), strings.ToUpper(string(args[0])))
 }
 
-// clip cuts an argument quoted in an error to max bytes, and like C at the
+// Clip cuts an argument quoted in an error to max bytes, and like C at the
 // first zero byte.
-func clip(b []byte, max int) []byte {
+func Clip(b []byte, max int) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}

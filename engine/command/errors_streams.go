@@ -39,7 +39,7 @@ const (
 )
 
 // clipC cuts a text like C at its first zero byte.
-func clipC(b []byte) []byte { return clip(b, math.MaxInt) }
+func clipC(b []byte) []byte { return Clip(b, math.MaxInt) }
 
 // errNoGroup is the error of commands that need a key and a group in it.
 func errNoGroup(key, group []byte) string {
@@ -53,7 +53,7 @@ func errNoGroupOf(key, group []byte) string {
 
 // errSubcommandSyntax is the error for wrong arguments of a subcommand.
 func errSubcommandSyntax(args [][]byte, container string) string {
-	return "ERR unknown subcommand or wrong number of arguments for '" + string(clip(args[1], 128)) + "'. Try " + container + " HELP."
+	return "ERR unknown subcommand or wrong number of arguments for '" + string(Clip(args[1], 128)) + "'. Try " + container + " HELP."
 }
 
 // errUnbalanced is the error for streams and IDs that do not pair up.

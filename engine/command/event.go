@@ -21,8 +21,8 @@ const (
 	EventNew                              // n
 )
 
-// anyEvent is all classes.
-const anyEvent EventClass = 1<<16 - 1
+// AnyEvent is all classes.
+const AnyEvent EventClass = 1<<16 - 1
 
 // Observer hears what commands do to keys, on every replica, while the txn
 // holds the keys' slots. It must not block, keep key, or reach the keyspace.
@@ -66,13 +66,13 @@ func (l *Listeners) NotifyDB(class EventClass, event string, db int, key []byte)
 	}
 }
 
-// isNew tells, for the sake of the event alone, whether a key that is about to
+// IsNew tells, for the sake of the event alone, whether a key that is about to
 // be stored does not exist. That it has expired is an event of its own.
-func (c *Ctx) isNew(db int, key []byte) bool {
+func (c *Ctx) IsNew(db int, key []byte) bool {
 	if c.Observer == nil || !c.Observer.Wants(EventNew|EventExpired) {
 		return false
 	}
-	e := c.KS.Find(c.slot(key), db, key)
+	e := c.KS.Find(c.Slot(key), db, key)
 	if e != nil && e.ExpiredAt(c.NowMs) {
 		c.NotifyDB(EventExpired, "expired", db, key)
 		return true
@@ -112,9 +112,9 @@ func (h *heldEvents) Filled(int, []byte, engine.Kind) {}
 // Gone implements Observer.
 func (h *heldEvents) Gone(int, []byte) {}
 
-// holdEvents runs change and returns the events it gave, if somebody wants any.
-func (l *Listeners) holdEvents(change func()) []heldEvent {
-	if l.Observer == nil || !l.Observer.Wants(anyEvent) {
+// HoldEvents runs change and returns the events it gave, if somebody wants any.
+func (l *Listeners) HoldEvents(change func()) []heldEvent {
+	if l.Observer == nil || !l.Observer.Wants(AnyEvent) {
 		change()
 		return nil
 	}
@@ -126,8 +126,8 @@ func (l *Listeners) holdEvents(change func()) []heldEvent {
 	return held.list
 }
 
-// release gives events that were held.
-func (l *Listeners) release(events []heldEvent) {
+// Release gives events that were held.
+func (l *Listeners) Release(events []heldEvent) {
 	for _, e := range events {
 		l.NotifyDB(e.class, e.event, e.db, e.key)
 	}
@@ -140,8 +140,8 @@ func (l *Listeners) filled(db int, e *engine.Entry) {
 	}
 }
 
-// databaseFilled tells the observer that a database has another content.
-func (l *Listeners) databaseFilled(db int) {
+// DatabaseFilled tells the observer that a database has another content.
+func (l *Listeners) DatabaseFilled(db int) {
 	if l.Observer != nil {
 		l.Observer.Filled(db, nil, engine.KindString)
 	}

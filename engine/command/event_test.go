@@ -10,7 +10,7 @@ import (
 
 // listener hears the events of redis-server on a connection of its own.
 type listener struct {
-	o, ear *oracle
+	o, ear *Oracle
 }
 
 // classLetters are the classes and their letters in notify-keyspace-events.
@@ -23,22 +23,22 @@ var classLetters = []struct {
 }
 
 // listen asks for the events of the classes of some letters.
-func listenTo(o *oracle, letters string) *listener {
-	o.t.Helper()
+func listenTo(o *Oracle, letters string) *listener {
+	o.T.Helper()
 	for _, line := range []string{"config set notify-keyspace-events E" + letters, "debug set-active-expire 0"} {
-		if got := o.do(line); got != "+OK" {
-			o.t.Fatalf("%s: %s", line, got)
+		if got := o.Do(line); got != "+OK" {
+			o.T.Fatalf("%s: %s", line, got)
 		}
 	}
-	return &listener{o, o.listen("PSUBSCRIBE __keyevent@* marker")}
+	return &listener{o, o.Listen("PSUBSCRIBE __keyevent@* marker")}
 }
 
 // take returns the events since the last time: those before a message sent now.
 func (l *listener) take() []string {
-	l.o.do("publish marker x")
+	l.o.Do("publish marker x")
 	var events []string
 	for {
-		m := l.ear.message()
+		m := l.ear.Message()
 		channel, key := m[2].(string), m[3].(string)
 		if channel == "marker" {
 			return events
@@ -50,23 +50,23 @@ func (l *listener) take() []string {
 
 // compareEvents runs random commands here and there and compares their events,
 // of the classes of some letters.
-func compareEvents(t *testing.T, letters string, seed int64, n int, templates []func(generator) []string) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
-	rec := &recorder{}
+func compareEvents(t *testing.T, letters string, seed int64, n int, templates []func(Generator) []string) {
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
+	rec := &Recorder{}
 	for _, c := range classLetters {
 		if strings.Contains(strings.ReplaceAll(letters, "A", "g$lshzxet"), c.letter) {
-			rec.classes |= c.class
+			rec.Classes |= c.class
 		}
 	}
-	r.observer = rec
+	r.Observer = rec
 	l := listenTo(o, letters)
-	g := generator{Rand: rand.New(rand.NewSource(seed)), future: true}
+	g := Generator{Rand: rand.New(rand.NewSource(seed)), Future: true}
 	heard := 0
 	for i := range n {
-		args := g.command(templates)
-		both(r, o, args)
-		got, want := rec.take(), l.take()
+		args := g.Command(templates)
+		Both(r, o, args)
+		got, want := rec.Take(), l.take()
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d, command %d: %.300q\n got %s\nwant %s", seed, i, args, got, want)
 		}
@@ -82,8 +82,8 @@ func TestEventsAreRedisEvents(t *testing.T) {
 	if testing.Short() {
 		n = 1000
 	}
-	families := map[string][]func(generator) []string{
-		"strings": stringCommands, "keys": keyCommands, "bitmaps": bitCommands, "hyperloglogs": hllCommands,
+	families := map[string][]func(Generator) []string{
+		"strings": StringCommands, "keys": KeyCommands, "bitmaps": BitCommands, "hyperloglogs": HLLCommands,
 	}
 	for name, templates := range families {
 		t.Run(name, func(t *testing.T) { compareEvents(t, "Amn", 1, n, templates) })
@@ -94,7 +94,7 @@ func TestEventsAreRedisEvents(t *testing.T) {
 			continue // none of these families has such events
 		}
 		t.Run("class "+c.letter, func(t *testing.T) {
-			all := slices.Concat(stringCommands, keyCommands, bitCommands, hllCommands)
+			all := slices.Concat(StringCommands, KeyCommands, BitCommands, HLLCommands)
 			compareEvents(t, c.letter, 2, n/3, all)
 		})
 	}
@@ -103,18 +103,18 @@ func TestEventsAreRedisEvents(t *testing.T) {
 // TestEventsOfKeysThatExpire runs commands on keys that have expired but were
 // not deleted.
 func TestEventsOfKeysThatExpire(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
-	rec := &recorder{classes: 1<<16 - 1}
-	r.observer = rec
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
+	rec := &Recorder{Classes: 1<<16 - 1}
+	r.Observer = rec
 	l := listenTo(o, "Amn")
 	run := func(line string) (got, want []string) {
 		t.Helper()
-		a, b := both(r, o, words(line))
+		a, b := Both(r, o, Words(line))
 		if string(a) != string(b) {
 			t.Errorf("%s: reply %q, want %q", line, a, b)
 		}
-		return rec.take(), l.take()
+		return rec.Take(), l.take()
 	}
 	for _, line := range []string{
 		"set k v", "set k v ex 1000", "set k v get", "set k v keepttl", "set k v nx", "set k v xx", "set k v pxat 5", "setnx k v", "setex k 1000 v", "psetex k 1000 v", "getset k v", "getdel k", "getex k persist",
@@ -146,36 +146,36 @@ func TestEventsOfKeysThatExpire(t *testing.T) {
 // TestEventsNobodyWants: what is done for the sake of events alone is not done
 // when nobody wants them, and the keys are the same.
 func TestEventsNobodyWants(t *testing.T) {
-	heard, quiet := newRunner(t), newRunner(t)
-	all := &recorder{classes: anyEvent}
-	heard.observer, quiet.observer = all, deaf{}
+	heard, quiet := NewRunner(t), NewRunner(t)
+	all := &Recorder{Classes: AnyEvent}
+	heard.Observer, quiet.Observer = all, Deaf{}
 	for _, line := range []string{"set k v pxat 7", "set k w", "rpush l a b", "hset h f v", "zadd z 1 a", "sadd s a", "xadd x 1-1 f v", "sinterstore d s s", "rename l m"} {
-		if a, b := heard.do(line), quiet.do(line); a != b {
+		if a, b := heard.Do(line), quiet.Do(line); a != b {
 			t.Errorf("%s: %s where somebody hears, %s where nobody does", line, a, b)
 		}
 	}
-	if a, b := heard.do("lockstep.digest"), quiet.do("lockstep.digest"); a != b || strings.HasPrefix(a, "-") {
+	if a, b := heard.Do("lockstep.digest"), quiet.Do("lockstep.digest"); a != b || strings.HasPrefix(a, "-") {
 		t.Errorf("digests: %s, %s", a, b)
 	}
-	if len(all.events) == 0 {
+	if len(all.Events) == 0 {
 		t.Error("nothing was heard")
 	}
 	// A key is looked up for the event that it is new, and its collection's
 	// events are kept behind that one: both cost, and nobody has asked.
 	allocs := func(o Observer) float64 {
-		c := Ctx{KS: heard.ks, Listeners: Listeners{Observer: o}, Times: Times{NowMs: 8}}
-		return testing.AllocsPerRun(100, func() { c.holdEvents(func() {}) })
+		c := Ctx{KS: heard.KS, Listeners: Listeners{Observer: o}, Times: Times{NowMs: 8}}
+		return testing.AllocsPerRun(100, func() { c.HoldEvents(func() {}) })
 	}
-	if n := allocs(deaf{}); n != 0 {
+	if n := allocs(Deaf{}); n != 0 {
 		t.Errorf("events that nobody wants are held: %v allocations", n)
 	}
-	heard.do("set gone v pxat 7")
-	all.take()
-	c := Ctx{KS: heard.ks, Listeners: Listeners{Observer: &recorder{}}, Times: Times{NowMs: 8}}
-	if c.isNew(0, []byte("nokey")) {
+	heard.Do("set gone v pxat 7")
+	all.Take()
+	c := Ctx{KS: heard.KS, Listeners: Listeners{Observer: &Recorder{}}, Times: Times{NowMs: 8}}
+	if c.IsNew(0, []byte("nokey")) {
 		t.Error("a key is looked up for an event that nobody wants")
 	}
-	if c.Observer = all; !c.isNew(0, []byte("nokey")) || !c.isNew(0, []byte("gone")) || fmt.Sprint(all.take()) != `[0 expired "gone"]` {
+	if c.Observer = all; !c.IsNew(0, []byte("nokey")) || !c.IsNew(0, []byte("gone")) || fmt.Sprint(all.Take()) != `[0 expired "gone"]` {
 		t.Error("a new key is not known where somebody asks")
 	}
 }
@@ -183,22 +183,22 @@ func TestEventsNobodyWants(t *testing.T) {
 // TestEventsOfReadingWhatHasExpired: a read changes nothing here, so the key's
 // end is told of when the leader has found it due, and not when it is read.
 func TestEventsOfReadingWhatHasExpired(t *testing.T) {
-	r := newRunner(t)
-	rec := &recorder{classes: 1<<16 - 1}
-	r.observer = rec
+	r := NewRunner(t)
+	rec := &Recorder{Classes: 1<<16 - 1}
+	r.Observer = rec
 	for line, want := range map[string]string{
 		"set k v pxat 7":      `[0 new "k" 0 set "k" 0 expire "k"]`,
 		"get k":               `[0 keymiss "k"]`,
 		"getex k":             `[0 keymiss "k"]`,
 		"lockstep.expire 0 k": `[0 expired "k"]`,
 	} {
-		r.do("flushall")
+		r.Do("flushall")
 		if line[:3] != "set" {
-			r.do("set k v pxat 7")
+			r.Do("set k v pxat 7")
 		}
-		rec.take()
-		r.do(line)
-		if got := fmt.Sprint(rec.take()); got != want {
+		rec.Take()
+		r.Do(line)
+		if got := fmt.Sprint(rec.Take()); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}

@@ -48,11 +48,11 @@ func (s *Settings) LFU() engine.LFU {
 	return engine.LFU{LogFactor: s.LFULogFactor, DecayMin: s.LFUDecayMin}
 }
 
-// minute is the clock of uses in an LFU record.
-func (u *Uses) minute() uint16 { return engine.UseMinute(u.UseTick) }
+// Minute is the clock of uses in an LFU record.
+func (u *Uses) Minute() uint16 { return engine.UseMinute(u.UseTick) }
 
-// touch records that a command uses a key, unless the client wants none of it.
-func (c *Ctx) touch(e *engine.Entry) {
+// Touch records that a command uses a key, unless the client wants none of it.
+func (c *Ctx) Touch(e *engine.Entry) {
 	if c.UseTick == 0 || c.NoTouch {
 		return
 	}
@@ -63,7 +63,7 @@ func (c *Ctx) touch(e *engine.Entry) {
 	c.touches++
 	c.touched = e
 	chance := Chance{c.Seed + c.touches<<32}
-	e.TouchLFU(c.minute(), chance.Next(), c.Settings.LFU())
+	e.TouchLFU(c.Minute(), chance.Next(), c.Settings.LFU())
 }
 
 // touchStored records that a key got a value. Under an LFU policy a command that
@@ -74,8 +74,8 @@ func (c *Ctx) touchStored(e *engine.Entry) {
 	case !c.Settings.Policy().LFU():
 		e.Touch(c.UseTick)
 	case e.Use() == 0:
-		e.TouchLFU(c.minute(), 0, c.Settings.LFU())
+		e.TouchLFU(c.Minute(), 0, c.Settings.LFU())
 	case c.touched == nil || c.touched.Key() != e.Key():
-		c.touch(e)
+		c.Touch(e)
 	}
 }

@@ -25,15 +25,15 @@ func (*heardEvents) Gone(int, []byte) {}
 // TestEvictTakesWhatHasNotChanged expects lockstep.evict to delete the keys
 // that are still of the version the leader saw.
 func TestEvictTakesWhatHasNotChanged(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	for _, line := range []string{"SET a 1", "SET b 1", "SET c 1", "SET d 1 PX 10", "SELECT 3", "RPUSH l x", "SELECT 0"} {
-		r.do(line)
+		r.Do(line)
 	}
-	r.do("SET b 2")
+	r.Do("SET b 2")
 	var heard heardEvents
-	r.observer = &heard
-	r.nowMs += 1000
-	if got := r.do("lockstep.evict 0 a 1 0 b 2 0 gone 3 0 d 4 3 l 5 99 a 1 0 c x"); got != ":2" {
+	r.Observer = &heard
+	r.NowMs += 1000
+	if got := r.Do("lockstep.evict 0 a 1 0 b 2 0 gone 3 0 d 4 3 l 5 99 a 1 0 c x"); got != ":2" {
 		t.Errorf("%s", got)
 	}
 	want := fmt.Sprintf("%d evicted 0 a|%d evicted 3 l", EventEvicted, EventEvicted)
@@ -46,52 +46,52 @@ func TestEvictTakesWhatHasNotChanged(t *testing.T) {
 	if got := strings.Join(evicted, "|"); got != want {
 		t.Errorf("events %s", got)
 	}
-	if got := r.do("MGET a b c d"); got != "*4 $-1 $1 2 $1 1 $-1" {
+	if got := r.Do("MGET a b c d"); got != "*4 $-1 $1 2 $1 1 $-1" {
 		t.Errorf("left %s", got)
 	}
-	if n := r.ks.Stats.Evicted.Load(); n != 2 {
+	if n := r.KS.Stats.Evicted.Load(); n != 2 {
 		t.Errorf("%d counted", n)
 	}
-	if got := r.do("lockstep.evict 0 c 1 0"); got != "-"+ErrSyntax {
+	if got := r.Do("lockstep.evict 0 c 1 0"); got != "-"+ErrSyntax {
 		t.Errorf("%s", got)
 	}
 }
 
 // clocked runs commands at seconds of the clock of uses.
 type clocked struct {
-	*runner
+	*Runner
 	touches uint64
 	noTouch bool
 }
 
 func (r *clocked) at(sec uint32, line string) string {
-	r.out.Reset(0)
-	args := words(line)
+	r.Out.Reset(0)
+	args := Words(line)
 	spec, _ := Lookup(args)
-	r.txnNo++
+	r.TxnNo++
 	r.touches++
 	spec.Run(&Ctx{
-		KS:     r.ks,
-		Out:    &r.out,
-		TxnNo:  r.txnNo,
+		KS:     r.KS,
+		Out:    &r.Out,
+		TxnNo:  r.TxnNo,
 		Logged: spec.Writes(args),
 		Seed:   r.touches * 0x9e3779b97f4a7c15,
 		Uses:   Uses{UseTick: sec * engine.UseTicks, NoTouch: r.noTouch},
-		Times:  Times{NowMs: r.nowMs},
-		Meter:  Meter{Settings: &r.settings},
+		Times:  Times{NowMs: r.NowMs},
+		Meter:  Meter{Settings: &r.Settings},
 	}, args)
-	return flat(r.out.Bytes())
+	return Flat(r.Out.Bytes())
 }
 
 func TestFreqFollowsUse(t *testing.T) {
-	r := &clocked{runner: newRunner(t)}
+	r := &clocked{runner: NewRunner(t)}
 	if got := r.at(60, "SET k v"); got != "+OK" {
 		t.Fatal(got)
 	}
 	if got := r.at(60, "OBJECT FREQ k"); got != "-"+ErrNoLFU {
 		t.Errorf("%s", got)
 	}
-	r.settings.EvictionPolicy = int64(PolicyAllKeysLFU)
+	r.Settings.EvictionPolicy = int64(PolicyAllKeysLFU)
 	r.at(60, "DEL k")
 	r.at(60, "SET k v")
 	for _, c := range []struct {
@@ -108,7 +108,7 @@ func TestFreqFollowsUse(t *testing.T) {
 			t.Errorf("%s at %d: %s", c.line, c.sec, got)
 		}
 	}
-	r.settings.LFULogFactor = 0
+	r.Settings.LFULogFactor = 0
 	r.at(180, "DEL k")
 	r.at(180, "SET k 1")
 	// One command is one use, however often it looks at the key.
@@ -121,7 +121,7 @@ func TestFreqFollowsUse(t *testing.T) {
 }
 
 func TestNoTouchLeavesTheRecord(t *testing.T) {
-	r := &clocked{runner: newRunner(t)}
+	r := &clocked{runner: NewRunner(t)}
 	r.at(100, "SET k v")
 	r.noTouch = true
 	r.at(200, "GET k")

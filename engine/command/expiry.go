@@ -2,41 +2,41 @@ package command
 
 import "math"
 
-// expiryKind says how an expiry is given: in seconds or milliseconds, from now
+// ExpiryKind says how an expiry is given: in seconds or milliseconds, from now
 // or as a Unix time.
-type expiryKind uint8
+type ExpiryKind uint8
 
 const (
-	expiryNone expiryKind = iota
-	expiryEX
-	expiryPX
-	expiryEXAT
-	expiryPXAT
+	ExpiryNone ExpiryKind = iota
+	ExpiryEX
+	ExpiryPX
+	ExpiryEXAT
+	ExpiryPXAT
 )
 
-func (k expiryKind) seconds() bool  { return k == expiryEX || k == expiryEXAT }
-func (k expiryKind) relative() bool { return k == expiryEX || k == expiryPX }
+func (k ExpiryKind) seconds() bool  { return k == ExpiryEX || k == ExpiryEXAT }
+func (k ExpiryKind) relative() bool { return k == ExpiryEX || k == ExpiryPX }
 
 // expiryKinds are the options of SET and GETEX that are followed by an expiry.
 var expiryKinds = []struct {
 	option string
-	kind   expiryKind
+	kind   ExpiryKind
 }{
-	{"ex", expiryEX}, {"px", expiryPX}, {"exat", expiryEXAT}, {"pxat", expiryPXAT},
+	{"ex", ExpiryEX}, {"px", ExpiryPX}, {"exat", ExpiryEXAT}, {"pxat", ExpiryPXAT},
 }
 
-func expiryKindOf(option []byte) expiryKind {
+func ExpiryKindOf(option []byte) ExpiryKind {
 	for _, k := range expiryKinds {
-		if equalFold(option, k.option) {
+		if EqualFold(option, k.option) {
 			return k.kind
 		}
 	}
-	return expiryNone
+	return ExpiryNone
 }
 
-// expiryMs turns an expiry into a log time in milliseconds; false: it is too far
+// ExpiryMs turns an expiry into a log time in milliseconds; false: it is too far
 // away for one.
-func (t *Times) expiryMs(kind expiryKind, n int64) (int64, bool) {
+func (t *Times) ExpiryMs(kind ExpiryKind, n int64) (int64, bool) {
 	if kind.seconds() {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
 			return 0, false
@@ -45,26 +45,26 @@ func (t *Times) expiryMs(kind expiryKind, n int64) (int64, bool) {
 	}
 	switch {
 	case !kind.relative():
-		return t.fromDay(n), true
+		return t.FromDay(n), true
 	case n > math.MaxInt64-t.NowMs:
 		return 0, false
 	}
 	return n + t.NowMs, true
 }
 
-// expireIf is the condition under which EXPIRE, or HEXPIRE, changes anything.
-type expireIf struct{ nx, xx, gt, lt bool }
+// ExpireIf is the condition under which EXPIRE, or HEXPIRE, changes anything.
+type ExpireIf struct{ nx, xx, gt, lt bool }
 
-// take reads one word of the condition; false: it is none.
-func (f *expireIf) take(arg []byte) bool {
+// Take reads one word of the condition; false: it is none.
+func (f *ExpireIf) Take(arg []byte) bool {
 	switch {
-	case equalFold(arg, "nx"):
+	case EqualFold(arg, "nx"):
 		f.nx = true
-	case equalFold(arg, "xx"):
+	case EqualFold(arg, "xx"):
 		f.xx = true
-	case equalFold(arg, "gt"):
+	case EqualFold(arg, "gt"):
 		f.gt = true
-	case equalFold(arg, "lt"):
+	case EqualFold(arg, "lt"):
 		f.lt = true
 	default:
 		return false
@@ -72,11 +72,11 @@ func (f *expireIf) take(arg []byte) bool {
 	return true
 }
 
-// parse reads the condition. It answers the error itself.
-func (f *expireIf) parse(c *Ctx, args [][]byte) bool {
+// Parse reads the condition. It answers the error itself.
+func (f *ExpireIf) Parse(c *Ctx, args [][]byte) bool {
 	for _, a := range args {
-		if !f.take(a) {
-			c.Out.Error("ERR Unsupported option " + string(clip(a, len(a))))
+		if !f.Take(a) {
+			c.Out.Error("ERR Unsupported option " + string(Clip(a, len(a))))
 			return false
 		}
 	}
@@ -91,9 +91,9 @@ func (f *expireIf) parse(c *Ctx, args [][]byte) bool {
 	return true
 }
 
-// holds tells whether a key that is gone at oldMs (0: never) may be gone at
+// Holds tells whether a key that is gone at oldMs (0: never) may be gone at
 // newMs instead.
-func (f *expireIf) holds(oldMs, newMs int64) bool {
+func (f *ExpireIf) Holds(oldMs, newMs int64) bool {
 	switch {
 	case f.nx && oldMs != 0, f.xx && oldMs == 0:
 		return false

@@ -17,7 +17,7 @@ func TestWhatCallsFill(t *testing.T) {
 		"lpop q": "", "blpop q 0": "", "lrem q 0 a": "", "xdel s 1": "", "xreadgroup group g c streams s >": "",
 		"set k v": "", "del q": "", "expire q 1": "", "sadd s a": "", "hset h f v": "", "get q": "", "rpush q": "", "incr n": "",
 	} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
 		var got []string
 		for _, f := range spec.AppendFills(nil, args) {

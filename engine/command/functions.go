@@ -122,7 +122,7 @@ func (c *Ctx) runFunction(f *script.Function, args [][]byte, readOnly bool) {
 	}
 	// The call pays for no loading, for whether it has to cannot be told: so a
 	// transaction of calls does.
-	if !c.announce(f.Library.LoadWork()) {
+	if !c.Announce(f.Library.LoadWork()) {
 		c.Out.Error(ErrWork)
 		return
 	}
@@ -186,7 +186,7 @@ func functionLoad(c *Ctx, args [][]byte) {
 	at := 2
 	replace := false
 	for ; at < len(args)-1; at++ {
-		if !equalFold(args[at], "replace") {
+		if !EqualFold(args[at], "replace") {
 			c.Out.Error(errFunctionOption + string(args[at]))
 			return
 		}
@@ -206,12 +206,12 @@ func functionLoad(c *Ctx, args [][]byte) {
 // librarySteps counts the steps for going through the libraries that are there.
 func (c *Ctx) librarySteps() bool {
 	libraries, functions, _ := c.Programs.Functions.Count()
-	return c.steps(int64(libraries+functions) / stepPending)
+	return c.Steps(int64(libraries+functions) / StepPending)
 }
 
 // payLoading takes the work of compiling a library, and of loading it.
 func (c *Ctx) payLoading(work int64) error {
-	if !c.announce(work) {
+	if !c.Announce(work) {
 		return errors.New(ErrWork)
 	}
 	return nil
@@ -228,7 +228,7 @@ func functionFlush(c *Ctx, args [][]byte) {
 	switch {
 	case len(args) > 3:
 		c.Out.Error(tooManyArguments(args[1]))
-	case len(args) == 3 && !equalFold(args[2], "sync") && !equalFold(args[2], "async"):
+	case len(args) == 3 && !EqualFold(args[2], "sync") && !EqualFold(args[2], "async"):
 		c.Out.Error(errFunctionFlush)
 	default:
 		c.Programs.Functions.Flush(c.TxnNo)
@@ -250,10 +250,10 @@ func functionRestore(c *Ctx, args [][]byte) {
 	case len(args) > 4:
 		c.Out.Error(tooManyArguments(args[1]))
 		return
-	case len(args) == 3 || equalFold(args[3], "append"):
-	case equalFold(args[3], "replace"):
+	case len(args) == 3 || EqualFold(args[3], "append"):
+	case EqualFold(args[3], "replace"):
 		policy = script.Replace
-	case equalFold(args[3], "flush"):
+	case EqualFold(args[3], "flush"):
 		policy = script.Clear
 	default:
 		c.Out.Error(errFunctionPolicy)
@@ -284,9 +284,9 @@ type listing struct {
 func listingOf(args [][]byte) (l listing, refusal string) {
 	for i := 2; i < len(args); i++ {
 		switch {
-		case !l.withCode && equalFold(args[i], "withcode"):
+		case !l.withCode && EqualFold(args[i], "withcode"):
 			l.withCode = true
-		case !l.named && equalFold(args[i], "libraryname"):
+		case !l.named && EqualFold(args[i], "libraryname"):
 			if i++; i == len(args) {
 				return l, errFunctionPattern
 			}
@@ -309,12 +309,12 @@ func functionList(c *Ctx, args [][]byte) {
 	}
 	begin, n := c.Out.Len(), 0
 	for _, lib := range c.Programs.Functions.Libraries() {
-		if !l.named || c.matches(l.pattern, []byte(lib.Name), true) {
+		if !l.named || c.Matches(l.pattern, []byte(lib.Name), true) {
 			c.writeLibrary(lib, l.withCode)
 			n++
 		}
 	}
-	if !c.outOfTries(begin) {
+	if !c.OutOfTries(begin) {
 		c.Out.ArrayFrom(begin, n)
 	}
 }
@@ -363,19 +363,19 @@ func (c *Ctx) writeFunction(f *script.Function) {
 func functionStats(c *Ctx, _ [][]byte) {
 	c.Out.Map(2)
 	c.Out.BulkString("running_script")
-	if p := c.Programs.Running.oldest(KindFunction); p == nil || c.Logged {
+	if p := c.Programs.Running.Oldest(KindFunction); p == nil || c.Logged {
 		c.Out.Null()
 	} else {
 		c.Out.Map(3)
 		c.Out.BulkString("name")
-		c.Out.BulkString(p.name)
+		c.Out.BulkString(p.Name)
 		c.Out.BulkString("command")
-		c.Out.Array(len(p.command))
-		for _, a := range p.command {
+		c.Out.Array(len(p.Command))
+		for _, a := range p.Command {
 			c.Out.Bulk(a)
 		}
 		c.Out.BulkString("duration_ms")
-		c.Out.Int(max(0, c.clockMs()-p.beganMs))
+		c.Out.Int(max(0, c.ClockMs()-p.BeganMs))
 	}
 	libraries, functions, _ := c.Programs.Functions.Count()
 	c.Out.BulkString("engines")

@@ -4,8 +4,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// functionFamily runs and keeps functions.
-var functionFamily = []*Spec{
+// FunctionFamily runs and keeps functions.
+var FunctionFamily = []*Spec{
 	programRow("fcall", "function", "7.0.0", "Calls a function.", fcallPlan(false), fcallLogged, false),
 	programRow("fcall_ro", "function", "7.0.0", "Calls a function that only reads.", fcallPlan(true), neverLogged, true),
 	{
@@ -41,7 +41,7 @@ var functionSubcommands = []*Spec{
 		Args: []arg.Arg{arg.OneOf("async", arg.Token("async", "ASYNC"), arg.Token("sync", "SYNC")).Opt()},
 		Tips: functionChangeTips,
 	},
-	helpRow("function", "scripting", "7.0.0", CatScripting),
+	HelpRow("function", "scripting", "7.0.0", CatScripting),
 	{
 		Name: "function|kill", Arity: 2, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript | AllowBusy, Cats: CatScripting,
 		Plan: functionWatch(functionKill), Logged: neverLogged, Run: runPlanned,

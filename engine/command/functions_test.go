@@ -30,7 +30,7 @@ func payloadOfLibraries(texts ...string) string {
 // TestFunctionCommandsAnswerAsRedis runs commands here and in redis-server, in
 // both protocols, and compares the bytes.
 func TestFunctionCommandsAnswerAsRedis(t *testing.T) {
-	o := startOracle(t)
+	o := StartOracle(t)
 	a, b := libraryText("a", "f"), libraryText("b", "g")
 	described := "#!lua name=d\nredis.register_function{function_name='h', callback=function() end, description='does h', flags={'allow-oom', 'no-writes', 'no-cluster'}}"
 	writes := "#!lua name=w\nredis.register_function('w', function(keys) return redis.call('set', keys[1], 'v') end)"
@@ -61,16 +61,16 @@ func TestFunctionCommandsAnswerAsRedis(t *testing.T) {
 		{"function", "delete"}, {"fcall", "f"}, {"fcall_ro"}, {"function", "flush"},
 	}
 	for _, proto := range []int{reply.RESP2, reply.RESP3} {
-		r := newRunner(t)
-		r.proto = proto
-		o.do(fmt.Sprint("hello ", proto))
-		o.do("flushall")
+		r := NewRunner(t)
+		r.Proto = proto
+		o.Do(fmt.Sprint("hello ", proto))
+		o.Do("flushall")
 		for _, c := range commands {
 			var args [][]byte
 			for _, w := range c {
 				args = append(args, []byte(w))
 			}
-			if got, want := r.exec(args...), o.Exec(args...); !bytes.Equal(got, want) {
+			if got, want := r.Exec(args...), o.Exec(args...); !bytes.Equal(got, want) {
 				t.Errorf("RESP%d %.200q\n got %q\nwant %q", proto, c, got, want)
 			}
 		}
@@ -80,34 +80,34 @@ func TestFunctionCommandsAnswerAsRedis(t *testing.T) {
 // TestLibrariesGoBothWays restores here what redis-server dumps, compressed or
 // not, and there what we dump.
 func TestLibrariesGoBothWays(t *testing.T) {
-	o := startOracle(t)
+	o := StartOracle(t)
 	var texts []string
 	for i := range 20 {
 		texts = append(texts, libraryText(fmt.Sprint("lib", i), fmt.Sprint("f", i), fmt.Sprint("g", i))+strings.Repeat("-- a comment\n", i*20))
 	}
 	for _, compression := range []string{"yes", "no"} {
-		r := newRunner(t)
-		o.do("config set rdbcompression " + compression)
-		o.do("function flush")
+		r := NewRunner(t)
+		o.Do("config set rdbcompression " + compression)
+		o.Do("function flush")
 		for _, text := range texts {
-			if got := flat(o.Exec([]byte("function"), []byte("load"), []byte(text))); got[0] != '$' {
+			if got := Flat(o.Exec([]byte("function"), []byte("load"), []byte(text))); got[0] != '$' {
 				t.Fatal(got)
 			}
 		}
-		payload := bulk(t, o.Exec([]byte("function"), []byte("dump")))
-		if got := flat(r.exec([]byte("function"), []byte("restore"), payload)); got != "+OK" {
+		payload := Bulk(t, o.Exec([]byte("function"), []byte("dump")))
+		if got := Flat(r.Exec([]byte("function"), []byte("restore"), payload)); got != "+OK" {
 			t.Fatalf("compression %s: %s", compression, got)
 		}
-		if libraries, functions, _ := r.programs.Functions.Count(); libraries != 20 || functions != 40 {
+		if libraries, functions, _ := r.Programs.Functions.Count(); libraries != 20 || functions != 40 {
 			t.Fatalf("%d libraries, %d functions", libraries, functions)
 		}
-		ours := bulk(t, r.exec([]byte("function"), []byte("dump")))
-		if got := flat(o.Exec([]byte("function"), []byte("restore"), ours, []byte("flush"))); got != "+OK" {
+		ours := Bulk(t, r.Exec([]byte("function"), []byte("dump")))
+		if got := Flat(o.Exec([]byte("function"), []byte("restore"), ours, []byte("flush"))); got != "+OK" {
 			t.Fatalf("redis-server refuses our payload: %s", got)
 		}
 		for i := range texts {
 			call := fmt.Sprintf("fcall g%d 1 k a", i)
-			if got, want := r.do(call), o.do(call); got != want || !strings.Contains(got, fmt.Sprint("g", i)) {
+			if got, want := r.Do(call), o.Do(call); got != want || !strings.Contains(got, fmt.Sprint("g", i)) {
 				t.Errorf("%s: got %s, want %s", call, got, want)
 			}
 		}
@@ -117,17 +117,17 @@ func TestLibrariesGoBothWays(t *testing.T) {
 // TestFunctionLocks: what a call locks is what its function's flags say, and
 // everything while they cannot be known.
 func TestFunctionLocks(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	load := func(flags string) {
 		text := "#!lua name=l\nredis.register_function{function_name='f', callback=function() return 1 end, flags={" + flags + "}}"
-		if got := flat(r.exec([]byte("function"), []byte("load"), []byte("replace"), []byte(text))); got != "$1 l" {
+		if got := Flat(r.Exec([]byte("function"), []byte("load"), []byte("replace"), []byte(text))); got != "$1 l" {
 			t.Fatal(got)
 		}
 	}
 	plan := func(p Planning, line string) string {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
-		p.Programs, p.Settings = &r.programs, &r.settings
+		p.Programs, p.Settings = &r.Programs, &r.Settings
 		plan := spec.Plan(&p, args)
 		return fmt.Sprint([]string{"nothing", "keys", "global"}[plan.Access], map[bool]string{true: " shared"}[plan.Shared], map[bool]string{true: " writes"}[plan.Writes])
 	}
@@ -157,26 +157,26 @@ func TestFunctionLocks(t *testing.T) {
 		if got := plan(exec, c.line); got != want {
 			t.Errorf("{%s} %s in a transaction: %s", c.flags, c.line, got)
 		}
-		r.programs.Functions.Announce()
+		r.Programs.Functions.Announce()
 		if got := plan(logged, c.line); got != want {
 			t.Errorf("{%s} %s behind an open change: %s", c.flags, c.line, got)
 		}
-		r.programs.Functions.Settle()
+		r.Programs.Functions.Settle()
 	}
 }
 
 // TestAReadIsPlannedAgainAfterAChange: what it was planned by is gone.
 func TestAReadIsPlannedAgainAfterAChange(t *testing.T) {
-	r := newRunner(t)
-	r.exec([]byte("function"), []byte("load"), []byte(libraryText("a", "f")))
-	args := words("fcall f 0")
+	r := NewRunner(t)
+	r.Exec([]byte("function"), []byte("load"), []byte(libraryText("a", "f")))
+	args := Words("fcall f 0")
 	spec, _ := Lookup(args)
-	plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings}, args)
-	if plan.OutOfDate(&r.programs) {
+	plan := spec.Plan(&Planning{Programs: &r.Programs, Settings: &r.Settings}, args)
+	if plan.OutOfDate(&r.Programs) {
 		t.Error("nothing has changed")
 	}
-	r.programs.Functions.Flush(9)
-	if !plan.OutOfDate(&r.programs) {
+	r.Programs.Functions.Flush(9)
+	if !plan.OutOfDate(&r.Programs) {
 		t.Error("the library is gone, and the plan still good")
 	}
 }
@@ -184,7 +184,7 @@ func TestAReadIsPlannedAgainAfterAChange(t *testing.T) {
 // TestKeysOfFunctionsMustBeDeclared under the flag, by call and pcall, computed or
 // not.
 func TestKeysOfFunctionsMustBeDeclared(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	text := "#!lua name=l\n"
 	for name, body := range map[string]string{
 		"declared": `return redis.call('set', keys[1], 1)`, "computed": `return redis.call('set', 'k' .. 1, 1)`,
@@ -192,18 +192,18 @@ func TestKeysOfFunctionsMustBeDeclared(t *testing.T) {
 	} {
 		text += "redis.register_function{function_name='" + name + "', callback=function(keys, args) " + body + " end, flags={'allow-key-locking'}}\n"
 	}
-	if got := flat(r.exec([]byte("function"), []byte("load"), []byte(text))); got != "$1 l" {
+	if got := Flat(r.Exec([]byte("function"), []byte("load"), []byte(text))); got != "$1 l" {
 		t.Fatal(got)
 	}
 	const dynamic = "-ERR Dynamic keys are not allowed in Lua scripts when 'allow-key-locking' flag is set. Key was: other"
 	for name, want := range map[string]string{
 		"declared": "+OK", "computed": "+OK", "other": dynamic, "caught": dynamic, "whole": "-ERR This Redis command is not allowed from script",
 	} {
-		if got := r.do("fcall " + name + " 1 k1 other"); !strings.HasPrefix(got, want) {
+		if got := r.Do("fcall " + name + " 1 k1 other"); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if got := r.do("exists other"); got != ":0" {
+	if got := r.Do("exists other"); got != ":0" {
 		t.Error("the other key was written")
 	}
 }
@@ -211,7 +211,7 @@ func TestKeysOfFunctionsMustBeDeclared(t *testing.T) {
 // TestFunctionsWithoutMemory answers as redis-server does beyond its maxmemory:
 // what may need memory is refused, before it begins or within.
 func TestFunctionsWithoutMemory(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	text := "#!lua name=l\n"
 	for i, f := range []struct{ flags, body string }{
 		{"", "return 1"}, {"'no-writes'", "return redis.call('get', keys[1])"}, {"'allow-oom'", "return redis.call('set', keys[1], 1)"},
@@ -220,13 +220,13 @@ func TestFunctionsWithoutMemory(t *testing.T) {
 		text += fmt.Sprintf("redis.register_function{function_name='f%d', callback=function(keys) %s end, flags={%s}}\n", i, f.body, f.flags)
 	}
 	load := [][]byte{[]byte("function"), []byte("load"), []byte(text)}
-	if got, want := flat(r.exec(load...)), flat(o.Exec(load...)); got != want || got != "$1 l" {
+	if got, want := Flat(r.Exec(load...)), Flat(o.Exec(load...)); got != want || got != "$1 l" {
 		t.Fatalf("%s and %s", got, want)
 	}
-	r.memoryFull = true
-	o.do("config set maxmemory 1")
+	r.MemoryFull = true
+	o.Do("config set maxmemory 1")
 	for _, line := range []string{"fcall f0 1 k", "fcall f1 1 k", "fcall f2 1 k", "fcall f3 1 k", "fcall f4 1 k", "fcall_ro f1 1 k", "fcall_ro f4 0"} {
-		if got, want := r.do(line), o.do(line); got != want {
+		if got, want := r.Do(line), o.Do(line); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
@@ -234,18 +234,18 @@ func TestFunctionsWithoutMemory(t *testing.T) {
 
 // TestFunctionsAreBounded by the replicated limits.
 func TestFunctionsAreBounded(t *testing.T) {
-	r := newRunner(t)
-	r.settings.FunctionLibrariesMax, r.settings.FunctionsMax, r.settings.FunctionBytesMax = 2, 3, 1000
+	r := NewRunner(t)
+	r.Settings.FunctionLibrariesMax, r.Settings.FunctionsMax, r.Settings.FunctionBytesMax = 2, 3, 1000
 	for _, c := range []struct{ text, want string }{
 		{libraryText("a", "a1", "a2"), "$1 a"}, {libraryText("b", "b1", "b2"), "-ERR there are more than 3 functions (function-max-functions)"},
 		{libraryText("b", "b1") + strings.Repeat(" ", 1000), "-ERR the libraries are longer than 1000 bytes together (function-max-bytes)"},
 		{libraryText("b", "b1"), "$1 b"}, {libraryText("c", "c1"), "-ERR there are more than 2 libraries (function-max-libraries)"},
 	} {
-		if got := flat(r.exec([]byte("function"), []byte("load"), []byte(c.text))); got != c.want {
+		if got := Flat(r.Exec([]byte("function"), []byte("load"), []byte(c.text))); got != c.want {
 			t.Errorf("%.60q: %s, want %s", c.text, got, c.want)
 		}
 	}
-	if names := r.programs.Functions.Libraries(); len(names) != 2 {
+	if names := r.Programs.Functions.Libraries(); len(names) != 2 {
 		t.Errorf("%d libraries are left", len(names))
 	}
 }

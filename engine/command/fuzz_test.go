@@ -45,9 +45,9 @@ func FuzzHandlers(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
-		r := newRunner(t)
-		r.ks = engine.New(engine.Config{LockSlots: 3})
-		r.settings.ValueBytesMax = 1 << 16
+		r := NewRunner(t)
+		r.KS = engine.New(engine.Config{LockSlots: 3})
+		r.Settings.ValueBytesMax = 1 << 16
 		for i, line := range bytes.Split(script, []byte("\n")) {
 			if i == 50 {
 				return
@@ -57,15 +57,15 @@ func FuzzHandlers(f *testing.F) {
 			if spec == nil || spec.Run == nil || !spec.CheckArity(len(args)) {
 				continue
 			}
-			before := r.do("lockstep.digest")
-			out := r.exec(args...)
-			if raw := readAll(t, out); len(raw) != 0 {
+			before := r.Do("lockstep.digest")
+			out := r.Exec(args...)
+			if raw := ReadAll(t, out); len(raw) != 0 {
 				t.Fatalf("%q answers more than one reply: %q", args, out)
 			}
-			if after := r.do("lockstep.digest"); out[0] == '-' && after != before && !bytes.HasPrefix(bytes.ToLower(args[0]), []byte("lockstep")) {
+			if after := r.Do("lockstep.digest"); out[0] == '-' && after != before && !bytes.HasPrefix(bytes.ToLower(args[0]), []byte("lockstep")) {
 				t.Fatalf("%q failed with %q and changed the keys", args, out)
 			}
-			r.nowMs += int64(len(line))
+			r.NowMs += int64(len(line))
 		}
 	})
 }

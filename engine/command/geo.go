@@ -42,11 +42,11 @@ func geoRadiusArgs(anyOf arg.Arg, center ...arg.Arg) []arg.Arg {
 	)
 }
 
-// geoFamily are the commands on geo indexes. Handlers stand in geo_*.go.
-var geoFamily = []*Spec{
+// GeoFamily are the commands on geo indexes. Handlers stand in geo_*.go.
+var GeoFamily = []*Spec{
 	{
 		Name: "geoadd", Arity: -5, Flags: Write | DenyOOM, Cats: CatGeo,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runGeoAdd, Brings: eachBehindKey(3),
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runGeoAdd, Brings: BringsEach(3),
 		Group: "geo", Since: "3.2.0",
 		Summary: "Adds places, as longitude and latitude, to a geo index, which is a sorted set.", Complexity: "O(log(N)) for each place, with N the number of members",
 		Args: []arg.Arg{
@@ -58,28 +58,28 @@ var geoFamily = []*Spec{
 	},
 	{
 		Name: "geodist", Arity: -4, Flags: ReadOnly, Cats: CatGeo,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoDist,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGeoDist,
 		Group: "geo", Since: "3.2.0",
 		Summary: "Returns the distance between two members of a geo index.", Complexity: "O(log(N)) with N the number of members",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member1", "string"), arg.Of("member2", "string"), argUnit.Opt()},
 	},
 	{
 		Name: "geohash", Arity: -2, Flags: ReadOnly, Cats: CatGeo,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoHash,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGeoHash,
 		Group: "geo", Since: "3.2.0",
 		Summary: "Returns the geohash texts of members of a geo index.", Complexity: "O(M*log(N)) with M of N members asked for",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "geopos", Arity: -2, Flags: ReadOnly, Cats: CatGeo,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoPos,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGeoPos,
 		Group: "geo", Since: "3.2.0",
 		Summary: "Returns the longitudes and latitudes of members of a geo index.", Complexity: "O(M*log(N)) with M of N members asked for",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "georadius", Arity: -6, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatGeo,
-		Keys:  []KeySpec{{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: sharedKey}, geoStoreKey("STORE", 6), geoStoreKey("STOREDIST", 6)},
+		Keys:  []KeySpec{{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: SharedKey}, geoStoreKey("STORE", 6), geoStoreKey("STOREDIST", 6)},
 		Run:   runGeoRadius,
 		Group: "geo", Since: "3.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
 		Summary: "Returns or stores the members of a geo index around a place.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
@@ -87,14 +87,14 @@ var geoFamily = []*Spec{
 	},
 	{
 		Name: "georadius_ro", Arity: -6, Flags: ReadOnly | Heavy, Cats: CatGeo,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoRadiusRO,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGeoRadiusRO,
 		Group: "geo", Since: "3.2.10", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` with the `BYRADIUS` argument",
 		Summary: "Returns the members of a geo index around a place.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
 		Args: geoRadiusArgs(argAny.AddedIn("6.2.0"), argPlace...),
 	},
 	{
 		Name: "georadiusbymember", Arity: -5, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatGeo,
-		Keys:  []KeySpec{{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: sharedKey}, geoStoreKey("STORE", 5), geoStoreKey("STOREDIST", 5)},
+		Keys:  []KeySpec{{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: SharedKey}, geoStoreKey("STORE", 5), geoStoreKey("STOREDIST", 5)},
 		Run:   runGeoRadiusByMember,
 		Group: "geo", Since: "3.2.0", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
 		Summary: "Returns or stores the members of a geo index around one of them.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
@@ -102,21 +102,21 @@ var geoFamily = []*Spec{
 	},
 	{
 		Name: "georadiusbymember_ro", Arity: -5, Flags: ReadOnly | Heavy, Cats: CatGeo,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoRadiusByMemberRO,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGeoRadiusByMemberRO,
 		Group: "geo", Since: "3.2.10", DeprecatedSince: "6.2.0", ReplacedBy: "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments",
 		Summary: "Returns the members of a geo index around one of them.", Complexity: "O(N+log(M)) with N of M members in the cells around the circle",
 		Args: geoRadiusArgs(argAny, arg.Of("member", "string")),
 	},
 	{
 		Name: "geosearch", Arity: -7, Flags: ReadOnly | Heavy, Cats: CatGeo,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runGeoSearch,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runGeoSearch,
 		Group: "geo", Since: "6.2.0",
 		Summary: "Returns the members of a geo index inside a circle or a box.", Complexity: "O(N+log(M)) with N of M members in the cells around the shape",
 		Args: slices.Concat([]arg.Arg{arg.Key("key", 1)}, argSearch, argGeoWith),
 	},
 	{
 		Name: "geosearchstore", Arity: -8, Flags: Write | DenyOOM | Heavy, Cats: CatGeo,
-		Keys:  twoKeys(KeyOW|KeyUpdate, KeyRO|KeyAccess),
+		Keys:  TwoKeys(KeyOW|KeyUpdate, KeyRO|KeyAccess),
 		Run:   runGeoSearchStore,
 		Group: "geo", Since: "6.2.0",
 		Summary: "Stores the members of a geo index inside a circle or a box.", Complexity: "O(N+log(M)) with N of M members in the cells around the shape",

@@ -10,10 +10,10 @@ import (
 
 // geoPlaceArg reads a longitude and a latitude. It answers the error itself.
 func (c *Ctx) geoPlaceArg(args [][]byte) (p geo.Point, ok bool) {
-	if p.Longitude, ok = c.doubleArg(args[0], ErrNotFloat); !ok {
+	if p.Longitude, ok = c.DoubleArg(args[0], ErrNotFloat); !ok {
 		return p, false
 	}
-	if p.Latitude, ok = c.doubleArg(args[1], ErrNotFloat); !ok {
+	if p.Latitude, ok = c.DoubleArg(args[1], ErrNotFloat); !ok {
 		return p, false
 	}
 	if !p.Valid() {
@@ -25,18 +25,18 @@ func (c *Ctx) geoPlaceArg(args [][]byte) (p geo.Point, ok bool) {
 
 // runGeoAdd is ZADD with scores made of places.
 func runGeoAdd(c *Ctx, args [][]byte) {
-	var o zaddOptions
+	var o AddOptions
 	at := 2
 	for ; at < len(args); at++ {
 		a := args[at]
-		if !equalFold(a, "nx") && !equalFold(a, "xx") && !equalFold(a, "ch") {
+		if !EqualFold(a, "nx") && !EqualFold(a, "xx") && !EqualFold(a, "ch") {
 			break
 		}
-		o.nx = o.nx || equalFold(a, "nx")
-		o.xx = o.xx || equalFold(a, "xx")
+		o.NX = o.NX || EqualFold(a, "nx")
+		o.XX = o.XX || EqualFold(a, "xx")
 	}
 	places := args[at:]
-	if len(places)%3 != 0 || o.nx && o.xx {
+	if len(places)%3 != 0 || o.NX && o.XX {
 		c.Out.Error(ErrSyntax)
 		return
 	}
@@ -49,19 +49,19 @@ func runGeoAdd(c *Ctx, args [][]byte) {
 		score := strconv.AppendUint(nil, uint64(geo.Of(p, geo.StepsMax).Score()), 10)
 		scored = append(scored, score, places[2])
 	}
-	c.zadd(scored, zaddOptions{})
+	c.Add(scored, AddOptions{})
 }
 
 // geoUnit returns the metres of a unit. It answers the error itself.
 func (c *Ctx) geoUnit(text []byte) (float64, bool) {
 	switch {
-	case equalFold(text, "m"):
+	case EqualFold(text, "m"):
 		return 1, true
-	case equalFold(text, "km"):
+	case EqualFold(text, "km"):
 		return 1000, true
-	case equalFold(text, "ft"):
+	case EqualFold(text, "ft"):
 		return 0.3048, true
-	case equalFold(text, "mi"):
+	case EqualFold(text, "mi"):
 		return 1609.34, true
 	}
 	c.Out.Error(ErrGeoUnit)
@@ -79,7 +79,7 @@ func runGeoDist(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrSyntax)
 		return
 	}
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	if !ok {
 		return
 	}
@@ -87,7 +87,7 @@ func runGeoDist(c *Ctx, args [][]byte) {
 		a, okA := s.Score(args[2])
 		b, okB := s.Score(args[3])
 		if okA && okB {
-			c.worked(2 * workMember)
+			c.Worked(2 * WorkMember)
 			c.writeDistance(geo.Distance(geo.At(a), geo.At(b)) / unit)
 			return
 		}
@@ -122,9 +122,9 @@ func (c *Ctx) writePlace(p geo.Point) {
 }
 
 func runGeoHash(c *Ctx, args [][]byte) {
-	c.eachScore(args, c.Out.Null, func(score float64) { c.Out.BulkString(geo.Hash(geo.At(score))) })
+	c.EachScore(args, c.Out.Null, func(score float64) { c.Out.BulkString(geo.Hash(geo.At(score))) })
 }
 
 func runGeoPos(c *Ctx, args [][]byte) {
-	c.eachScore(args, c.Out.NullArray, func(score float64) { c.writePlace(geo.At(score)) })
+	c.EachScore(args, c.Out.NullArray, func(score float64) { c.writePlace(geo.At(score)) })
 }

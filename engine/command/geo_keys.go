@@ -13,7 +13,7 @@ const geoOptionsAt = 5
 func geoStoreKey(word string, from int) KeySpec {
 	find := func(args [][]byte) (pos int, stores bool) {
 		for i := geoOptionsAt; i+1 < len(args); i++ {
-			if equalFold(args[i], "store") || equalFold(args[i], "storedist") {
+			if EqualFold(args[i], "store") || EqualFold(args[i], "storedist") {
 				i++
 				pos = i
 			}

@@ -34,7 +34,7 @@ type geoQuery struct {
 
 // lengthArg reads a length that is not negative. It answers the error itself.
 func (c *Ctx) lengthArg(text []byte, notNumeric, negative string) (float64, bool) {
-	f, ok := c.doubleArg(text, notNumeric)
+	f, ok := c.DoubleArg(text, notNumeric)
 	if ok && f < 0 {
 		c.Out.Error(negative)
 		return 0, false
@@ -51,10 +51,10 @@ func (q *geoQuery) radius(c *Ctx, args [][]byte) (ok bool) {
 }
 
 func (q *geoQuery) box(c *Ctx, args [][]byte) (ok bool) {
-	if q.shape.Width, ok = c.doubleArg(args[0], ErrGeoWidth); !ok {
+	if q.shape.Width, ok = c.DoubleArg(args[0], ErrGeoWidth); !ok {
 		return false
 	}
-	if q.shape.Height, ok = c.doubleArg(args[1], ErrGeoHeight); !ok {
+	if q.shape.Height, ok = c.DoubleArg(args[1], ErrGeoHeight); !ok {
 		return false
 	}
 	if q.shape.Width < 0 || q.shape.Height < 0 {
@@ -104,19 +104,19 @@ func (q *geoQuery) options(c *Ctx, args [][]byte) bool {
 // flag takes an option of one word, and returns how many arguments it took.
 func (q *geoQuery) flag(a []byte) int {
 	switch {
-	case equalFold(a, "withdist"):
+	case EqualFold(a, "withdist"):
 		q.withDist = true
-	case equalFold(a, "withhash"):
+	case EqualFold(a, "withhash"):
 		q.withHash = true
-	case equalFold(a, "withcoord"):
+	case EqualFold(a, "withcoord"):
 		q.withCoord = true
-	case equalFold(a, "any"):
+	case EqualFold(a, "any"):
 		q.any = true
-	case equalFold(a, "asc"):
+	case EqualFold(a, "asc"):
 		q.order = geoNearest
-	case equalFold(a, "desc"):
+	case EqualFold(a, "desc"):
 		q.order = geoFarthest
-	case q.searchStore && equalFold(a, "storedist"):
+	case q.searchStore && EqualFold(a, "storedist"):
 		q.storeDist = true
 	default:
 		return 0
@@ -130,16 +130,16 @@ func (q *geoQuery) option(c *Ctx, args [][]byte) (taken int, ok bool) {
 		return 0, true
 	}
 	switch a := args[0]; {
-	case equalFold(a, "count"):
-		if q.count, ok = c.intArg(args[1]); !ok {
+	case EqualFold(a, "count"):
+		if q.count, ok = c.IntArg(args[1]); !ok {
 			return 0, false
 		}
 		if q.count <= 0 {
 			c.Out.Error(ErrCountZero)
 			return 0, false
 		}
-	case !q.readOnly && !q.search && (equalFold(a, "store") || equalFold(a, "storedist")):
-		q.storeKey, q.storeDist = args[1], equalFold(a, "storedist")
+	case !q.readOnly && !q.search && (EqualFold(a, "store") || EqualFold(a, "storedist")):
+		q.storeKey, q.storeDist = args[1], EqualFold(a, "storedist")
 	default:
 		return 0, true
 	}
@@ -149,25 +149,25 @@ func (q *geoQuery) option(c *Ctx, args [][]byte) (taken int, ok bool) {
 // searchOption takes an option of GEOSEARCH alone.
 func (q *geoQuery) searchOption(c *Ctx, args [][]byte) (taken int, ok bool) {
 	switch a := args[0]; {
-	case equalFold(a, "frommember") && len(args) > 1 && !q.fromPlace:
+	case EqualFold(a, "frommember") && len(args) > 1 && !q.fromPlace:
 		if q.set != nil && !q.member(c, args[1]) {
 			return 0, false
 		}
 		q.fromMember = true
 		return 2, true
-	case equalFold(a, "fromlonlat") && len(args) > 2 && !q.fromMember:
+	case EqualFold(a, "fromlonlat") && len(args) > 2 && !q.fromMember:
 		if q.shape.Center, ok = c.geoPlaceArg(args[1:]); !ok {
 			return 0, false
 		}
 		q.fromPlace = true
 		return 3, true
-	case equalFold(a, "byradius") && len(args) > 2 && !q.byBox:
+	case EqualFold(a, "byradius") && len(args) > 2 && !q.byBox:
 		if !q.radius(c, args[1:]) {
 			return 0, false
 		}
 		q.byRadius = true
 		return 3, true
-	case equalFold(a, "bybox") && len(args) > 3 && !q.byRadius:
+	case EqualFold(a, "bybox") && len(args) > 3 && !q.byRadius:
 		if !q.box(c, args[1:]) {
 			return 0, false
 		}
@@ -211,7 +211,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 		enough = int(min(q.count, int64(q.set.Len())))
 	}
 	var found []geoFound
-	visited, left := int64(0), c.stepsLeft()
+	visited, left := int64(0), c.StepsLeft()
 	for _, cell := range q.shape.Cells() {
 		if enough > 0 && len(found) >= enough {
 			break
@@ -223,7 +223,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 				break
 			}
 			visited++
-			c.worked(2 * workMember)
+			c.Worked(2 * WorkMember)
 			if distance, ok := q.shape.Contains(geo.At(e.Score)); ok {
 				found = append(found, geoFound{e, distance})
 			}
@@ -232,7 +232,7 @@ func (q *geoQuery) find(c *Ctx) ([]geoFound, bool) {
 			}
 		}
 	}
-	if !c.steps(visited) {
+	if !c.Steps(visited) {
 		return nil, false
 	}
 	q.sort(c, found)
@@ -253,7 +253,7 @@ func (q *geoQuery) sort(c *Ctx, found []geoFound) {
 		return
 	}
 	slices.SortStableFunc(found, func(a, b geoFound) int {
-		c.item()
+		c.Item()
 		if order == geoFarthest {
 			a, b = b, a
 		}
@@ -292,7 +292,7 @@ func (c *Ctx) geoAnswer(q *geoQuery, args, options [][]byte) {
 		}
 	}
 	for _, f := range found {
-		c.item()
+		c.Item()
 		if parts > 1 {
 			c.Out.Array(parts)
 		}
@@ -317,14 +317,14 @@ func (c *Ctx) geoStore(q *geoQuery, found []geoFound) {
 		}
 		entries = append(entries, f.Entry)
 	}
-	c.sortEntries(entries)
+	c.SortEntries(entries)
 	// In a coarse grid a cell may have been searched twice.
 	entries = slices.CompactFunc(entries, func(a, b zset.Entry) bool { return zset.Compare(a, b) == 0 })
 	event := "georadiusstore"
 	if q.search {
 		event = "geosearchstore"
 	}
-	c.store(q.storeKey, engine.KindSortedSet, zset.Build(entries, zsetLimits(c.Settings), c.member), EventSortedSet, event)
+	c.Store(q.storeKey, engine.KindSortedSet, zset.Build(entries, SetLimits(c.Settings), c.Member), EventSortedSet, event)
 	c.Out.Int(int64(len(entries)))
 }
 
@@ -333,7 +333,7 @@ func runGeoRadiusRO(c *Ctx, args [][]byte) { c.geoRadius(args, &geoQuery{readOnl
 
 func (c *Ctx) geoRadius(args [][]byte, q *geoQuery) {
 	var ok bool
-	if q.set, ok = c.readSortedSet(args[1]); !ok {
+	if q.set, ok = c.ReadSortedSet(args[1]); !ok {
 		return
 	}
 	if q.shape.Center, ok = c.geoPlaceArg(args[2:]); ok && q.radius(c, args[4:]) {
@@ -347,7 +347,7 @@ func runGeoRadiusByMemberRO(c *Ctx, args [][]byte) { c.geoByMember(args, &geoQue
 // geoByMember does not look at the radius where there is no set, as Redis.
 func (c *Ctx) geoByMember(args [][]byte, q *geoQuery) {
 	var ok bool
-	if q.set, ok = c.readSortedSet(args[1]); !ok {
+	if q.set, ok = c.ReadSortedSet(args[1]); !ok {
 		return
 	}
 	if q.set == nil || q.member(c, args[2]) && q.radius(c, args[3:]) {
@@ -358,7 +358,7 @@ func (c *Ctx) geoByMember(args [][]byte, q *geoQuery) {
 func runGeoSearch(c *Ctx, args [][]byte) {
 	q := geoQuery{search: true}
 	var ok bool
-	if q.set, ok = c.readSortedSet(args[1]); ok {
+	if q.set, ok = c.ReadSortedSet(args[1]); ok {
 		c.geoAnswer(&q, args, args[2:])
 	}
 }
@@ -366,7 +366,7 @@ func runGeoSearch(c *Ctx, args [][]byte) {
 func runGeoSearchStore(c *Ctx, args [][]byte) {
 	q := geoQuery{search: true, searchStore: true, storeKey: args[1]}
 	var ok bool
-	if q.set, ok = c.readSortedSet(args[2]); ok {
+	if q.set, ok = c.ReadSortedSet(args[2]); ok {
 		c.geoAnswer(&q, args, args[3:])
 	}
 }

@@ -20,17 +20,17 @@ func TestGeoAnswersAsRedisDoes(t *testing.T) {
 	for _, smallMax := range []string{"128", "8"} {
 		for _, proto := range []int{reply.RESP2, reply.RESP3} {
 			t.Run(fmt.Sprintf("small to %s, RESP%d", smallMax, proto), func(t *testing.T) {
-				o, r := startOracle(t), newRunner(t)
-				o.do("config set zset-max-listpack-entries " + smallMax)
-				r.settings.Set("zset-max-listpack-entries", smallMax)
+				o, r := StartOracle(t), NewRunner(t)
+				o.Do("config set zset-max-listpack-entries " + smallMax)
+				r.Settings.Set("zset-max-listpack-entries", smallMax)
 				if proto == reply.RESP3 {
-					o.do("hello 3")
-					r.proto = reply.RESP3
+					o.Do("hello 3")
+					r.Proto = reply.RESP3
 				}
-				g := generator{Rand: rand.New(rand.NewSource(int64(proto)))}
+				g := Generator{Rand: rand.New(rand.NewSource(int64(proto)))}
 				for i := range n {
-					args := g.command(geoCommands)
-					got, want := r.exec(args...), o.Exec(args...)
+					args := g.Command(GeoCommands)
+					got, want := r.Exec(args...), o.Exec(args...)
 					if !bytes.Equal(got, want) {
 						t.Fatalf("command %d: %q\n got %q\nwant %q", i, args, got, want)
 					}
@@ -44,8 +44,8 @@ func TestGeoAnswersAsRedisDoes(t *testing.T) {
 // C's library, and so Redis, rounds a sine wrong now and then, which one
 // depending on its version and the processor: the last digit may differ.
 func TestStoredDistancesAreRedisDistances(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	g := generator{Rand: rand.New(rand.NewSource(7))}
+	o, r := StartOracle(t), NewRunner(t)
+	g := Generator{Rand: rand.New(rand.NewSource(7))}
 	all, different := 0, 0
 	for range 50 {
 		var add strings.Builder
@@ -55,12 +55,12 @@ func TestStoredDistancesAreRedisDistances(t *testing.T) {
 			fmt.Fprintf(&add, " %v %v m%d", (g.Float64()-0.5)*2*spread, (g.Float64()-0.5)*min(spread, 80)*2, i)
 		}
 		for _, line := range []string{"del g d", add.String(), "georadius g 1 1 30000 km storedist d"} {
-			if got, want := r.do(line), o.do(line); got != want {
+			if got, want := r.Do(line), o.Do(line); got != want {
 				t.Fatalf("%.60s\n got %s\nwant %s", line, got, want)
 			}
 		}
 		const scores = "zrange d 0 -1 withscores"
-		got, want := parseReply(t, r.exec(words(scores)...)).([]any), parseReply(t, o.Exec(words(scores)...)).([]any)
+		got, want := ParseReply(t, r.Exec(Words(scores)...)).([]any), ParseReply(t, o.Exec(Words(scores)...)).([]any)
 		for i := 1; i < len(want); i += 2 {
 			a, _ := strconv.ParseFloat(got[i].(string), 64)
 			b, _ := strconv.ParseFloat(want[i].(string), 64)

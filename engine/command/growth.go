@@ -21,8 +21,8 @@ func (s *Sizes) least(key []byte) int64 {
 	return 0
 }
 
-// most is what a key's value takes at most.
-func (s *Sizes) most(key []byte) int64 {
+// Most is what a key's value takes at most.
+func (s *Sizes) Most(key []byte) int64 {
 	if s.Value != nil {
 		if n, known := s.Value(key); known {
 			return n
@@ -49,7 +49,7 @@ func (s *Spec) GrowthBytes(args [][]byte, sizes *Sizes) int64 {
 		if k.Flags&KeyRO == 0 {
 			stores = true
 		} else {
-			read += sizes.most(args[k.Pos])
+			read += sizes.Most(args[k.Pos])
 		}
 	}
 	if !stores {
@@ -58,9 +58,9 @@ func (s *Spec) GrowthBytes(args [][]byte, sizes *Sizes) int64 {
 	return read
 }
 
-// textGrowth is what a string grows by that is to be end bytes long; a string
+// TextGrowth is what a string grows by that is to be end bytes long; a string
 // that grows is given room for more.
-func textGrowth(key []byte, end int64, sizes *Sizes) int64 {
+func TextGrowth(key []byte, end int64, sizes *Sizes) int64 {
 	const (
 		roomBytesMax = 1 << 20
 		// entryBytes is more than a string takes beside its text and its key.

@@ -14,11 +14,11 @@ import (
 
 // sizesOf tells what the runner's keyspace knows of values, or, blind, nothing but
 // their sum.
-func (r *runner) sizesOf(blind bool) *Sizes {
-	s := &Sizes{AllBytes: r.ks.MemoryBytes(), ValueBytesMax: r.settings.ValueBytesMax}
+func (r *Runner) sizesOf(blind bool) *Sizes {
+	s := &Sizes{AllBytes: r.KS.MemoryBytes(), ValueBytesMax: r.Settings.ValueBytesMax}
 	if !blind {
 		s.Value = func(key []byte) (int64, bool) {
-			if e := r.ks.Find(r.ks.LockSlot(key), r.db, key); e != nil {
+			if e := r.KS.Find(r.KS.LockSlot(key), r.DB, key); e != nil {
 				return int64(e.MemoryBytes()), true
 			}
 			return 0, true
@@ -31,7 +31,7 @@ func (r *runner) sizesOf(blind bool) *Sizes {
 // bring, in a row on few keys, and compares what the keyspace grew by with what
 // was said before.
 func TestNothingGrowsBeyondItsBound(t *testing.T) {
-	r, chance := newRunner(t), rand.New(rand.NewPCG(3, 4))
+	r, chance := NewRunner(t), rand.New(rand.NewPCG(3, 4))
 	// Beside the bound and the bytes of the command: a new key, its place in the
 	// tables, and a value that is kept in another form.
 	const slackBytes, slackPart = 4 << 10, 8
@@ -57,12 +57,12 @@ func TestNothingGrowsBeyondItsBound(t *testing.T) {
 	names := slices.Sorted(maps.Keys(kinds))
 	for range 4000 {
 		name := names[chance.IntN(len(names))]
-		args := words(kinds[name]())
+		args := Words(kinds[name]())
 		spec, _ := Lookup(args)
 		seen, blind := spec.GrowthBytes(args, r.sizesOf(false)), spec.GrowthBytes(args, r.sizesOf(true))
-		before := r.ks.MemoryBytes()
-		reply := r.exec(args...)
-		grown := r.ks.MemoryBytes() - before
+		before := r.KS.MemoryBytes()
+		reply := r.Exec(args...)
+		grown := r.KS.MemoryBytes() - before
 		own := int64(slackBytes)
 		for _, a := range args {
 			own += int64(len(a))
@@ -85,10 +85,10 @@ func TestNothingGrowsBeyondItsBound(t *testing.T) {
 // TestWhatIsThereDoesNotGrow: the bound of a command within a long text is none,
 // for who knows that.
 func TestWhatIsThereDoesNotGrow(t *testing.T) {
-	r := newRunner(t)
-	r.do("setrange k 1000000 x")
+	r := NewRunner(t)
+	r.Do("setrange k 1000000 x")
 	for _, line := range []string{"setrange k 999000 x", "setbit k 7990000 1", "bitfield k set u8 7990000 1", "get k", "del k", "setrange k -1 x", "setbit k x 1", "setrange k 99999999999 x", "sort k", "sinterstore"} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
 		if got := spec.GrowthBytes(args, r.sizesOf(false)); got != 0 {
 			t.Errorf("%s: %d bytes", line, got)

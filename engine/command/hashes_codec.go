@@ -10,14 +10,14 @@ import (
 	"lockstep/engine/rdb"
 )
 
-var hashCodecs = []valueCodec{{
-	kind: engine.KindHash,
-	types: []byte{
+var HashCodecs = []Codec{{
+	Kind: engine.KindHash,
+	Types: []byte{
 		rdb.TypeHash, rdb.TypeHashZipmap, rdb.TypeHashZiplist, rdb.TypeHashListpack,
 		rdb.TypeHashMetadata, rdb.TypeHashListpackExpiry,
 	},
-	typeOf: hashType, write: writeHashValue, read: readHashValue,
-	redisKind: 4, mix: mixHash,
+	TypeOf: hashType, Write: writeHashValue, Read: readHashValue,
+	RedisKind: 4, Mix: mixHash,
 }}
 
 // hashType is the type that tells exactly how the hash is kept.
@@ -90,15 +90,15 @@ func listpackItems(out *rdb.Value, h *hash.Hash) iter.Seq[[]byte] {
 }
 
 // mixHash adds the fields as a set.
-func mixHash(d *digest, e *engine.Entry) {
+func mixHash(d *Digest, e *engine.Entry) {
 	for f := range e.Object().(*hash.Hash).All() {
-		var element digest
-		element.mix(f.Name)
-		element.mix(f.Value)
+		var element Digest
+		element.Mix(f.Name)
+		element.Mix(f.Value)
 		if f.ExpireAtMs != 0 {
-			element.xor([]byte("!!hexpire!!"))
+			element.Xor([]byte("!!hexpire!!"))
 		}
-		d.xor(element[:])
+		d.Xor(element[:])
 	}
 }
 
@@ -256,7 +256,7 @@ func (r *fieldReader) take(item []byte) bool {
 	case 1:
 		f.Value = append([]byte(nil), item...)
 	case 2:
-		at, ok := parseInt(item)
+		at, ok := ParseInt(item)
 		if !ok || at < 0 || at >= noExpiry {
 			return false
 		}

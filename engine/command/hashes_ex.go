@@ -34,7 +34,7 @@ func runHGetDel(c *Ctx, args [][]byte) {
 
 // hGetExMode: without an option, HGETEX only reads.
 func hGetExMode(args [][]byte) sched.Mode {
-	if len(args) > 2 && equalFold(args[2], "fields") {
+	if len(args) > 2 && EqualFold(args[2], "fields") {
 		return sched.Shared
 	}
 	return sched.Exclusive
@@ -50,14 +50,14 @@ func runHGetEx(c *Ctx, args [][]byte) {
 		return
 	}
 	rest := args[2:]
-	x := fieldExpiry{kind: expiryKindOf(rest[0])}
+	x := fieldExpiry{kind: ExpiryKindOf(rest[0])}
 	switch {
-	case x.kind != expiryNone:
+	case x.kind != ExpiryNone:
 		if x.atMs, ok = c.fieldExpiryArg(x.kind, rest[1], "hgetex"); !ok {
 			return
 		}
 		rest = rest[2:]
-	case equalFold(rest[0], "persist"):
+	case EqualFold(rest[0], "persist"):
 		rest = rest[1:]
 	}
 	names, ok := c.fieldList(rest, ErrNumFields)
@@ -83,17 +83,17 @@ func runHGetEx(c *Ctx, args [][]byte) {
 // fieldExpiry is what HGETEX and HSETEX do to the expiry of a field: they set
 // it or, without a kind, take it away.
 type fieldExpiry struct {
-	kind expiryKind
+	kind ExpiryKind
 	atMs int64
 }
 
 // past tells that a field given this expiry is gone at once.
-func (x *fieldExpiry) past(c *Ctx) bool { return x.kind != expiryNone && x.atMs <= c.NowMs }
+func (x *fieldExpiry) past(c *Ctx) bool { return x.kind != ExpiryNone && x.atMs <= c.NowMs }
 
 // changesAny tells whether one of the fields would change.
 func (x *fieldExpiry) changesAny(c *Ctx, h *hash.Hash, names [][]byte) bool {
 	for _, name := range names {
-		if f, there := c.liveField(h, name); there && (x.kind != expiryNone || f.ExpireAtMs != 0) {
+		if f, there := c.LiveField(h, name); there && (x.kind != ExpiryNone || f.ExpireAtMs != 0) {
 			return true
 		}
 	}
@@ -110,7 +110,7 @@ func (x *fieldExpiry) apply(c *Ctx, h *hash.Hash, name []byte) {
 
 func (x *fieldExpiry) event(c *Ctx) string {
 	switch {
-	case x.kind == expiryNone:
+	case x.kind == ExpiryNone:
 		return "hpersist"
 	case x.past(c):
 		return "hdel"
@@ -146,18 +146,18 @@ type hSetExOptions struct {
 // parse reads the arguments behind the key. It answers the error itself.
 func (o *hSetExOptions) parse(c *Ctx, args [][]byte) bool {
 	for i := 0; i < len(args); i++ {
-		kind := expiryKindOf(args[i])
-		fnx, fxx := equalFold(args[i], "fnx"), equalFold(args[i], "fxx")
-		keep := equalFold(args[i], "keepttl")
+		kind := ExpiryKindOf(args[i])
+		fnx, fxx := EqualFold(args[i], "fnx"), EqualFold(args[i], "fxx")
+		keep := EqualFold(args[i], "keepttl")
 		switch {
-		case equalFold(args[i], "fields"):
+		case EqualFold(args[i], "fields"):
 			return o.parsePairs(c, args[i+1:])
-		case (kind != expiryNone || keep) && (o.expiry.kind != expiryNone || o.keep):
+		case (kind != ExpiryNone || keep) && (o.expiry.kind != ExpiryNone || o.keep):
 			c.Out.Error(ErrFieldExpireMany)
 			return false
 		case keep:
 			o.keep = true
-		case kind != expiryNone:
+		case kind != ExpiryNone:
 			i++
 			if i == len(args) {
 				c.Out.Error(ErrFieldExpireNone)
@@ -175,7 +175,7 @@ func (o *hSetExOptions) parse(c *Ctx, args [][]byte) bool {
 			}
 			o.onlyNew, o.onlyOld = fnx, fxx
 		default:
-			c.Out.Error("ERR unknown argument: " + string(clip(args[i], len(args[i]))))
+			c.Out.Error("ERR unknown argument: " + string(Clip(args[i], len(args[i]))))
 			return false
 		}
 	}
@@ -187,17 +187,17 @@ func (o *hSetExOptions) parse(c *Ctx, args [][]byte) bool {
 // parsePairs reads the number of fields and the fields.
 func (o *hSetExOptions) parsePairs(c *Ctx, args [][]byte) bool {
 	if len(args) < 3 {
-		c.Out.Error(errArity("hsetex"))
+		c.Out.Error(ErrArityOf("hsetex"))
 		return false
 	}
-	n, ok := parseInt(args[0])
+	n, ok := ParseInt(args[0])
 	if !ok || n < 1 || n > math.MaxInt32 {
 		c.Out.Error(ErrNumFieldsSetEx)
 		return false
 	}
 	o.pairs = args[1:]
 	if int64(len(o.pairs)) != 2*n {
-		c.Out.Error(errArity("hsetex"))
+		c.Out.Error(ErrArityOf("hsetex"))
 		return false
 	}
 	return true
@@ -206,7 +206,7 @@ func (o *hSetExOptions) parsePairs(c *Ctx, args [][]byte) bool {
 // allowed tells whether the condition holds.
 func (o *hSetExOptions) allowed(c *Ctx, h *hash.Hash) bool {
 	for i := 0; i < len(o.pairs) && (o.onlyNew || o.onlyOld); i += 2 {
-		if _, there := c.liveField(h, o.pairs[i]); there != o.onlyOld {
+		if _, there := c.LiveField(h, o.pairs[i]); there != o.onlyOld {
 			return false
 		}
 	}
@@ -233,7 +233,7 @@ func runHSetEx(c *Ctx, args [][]byte) {
 			o.set(c, h, hash.Field{Name: o.pairs[i], Value: o.pairs[i+1]}, limits)
 		}
 		c.Notify(EventHash, "hset", args[1])
-		if o.expiry.kind != expiryNone {
+		if o.expiry.kind != ExpiryNone {
 			c.Notify(EventHash, o.expiry.event(c), args[1])
 		}
 	})
@@ -248,7 +248,7 @@ func (o *hSetExOptions) set(c *Ctx, h *hash.Hash, f hash.Field, limits hash.Limi
 	}
 	f.ExpireAtMs = o.expiry.atMs
 	if o.keep {
-		old, _ := c.liveField(h, f.Name)
+		old, _ := c.LiveField(h, f.Name)
 		f.ExpireAtMs = old.ExpireAtMs
 	}
 	h.Set(f, limits)

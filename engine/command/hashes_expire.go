@@ -5,18 +5,18 @@ import (
 	"lockstep/engine/hash"
 )
 
-func runHExpire(c *Ctx, args [][]byte)    { c.expireFields(args, expiryEX, "hexpire") }
-func runHPExpire(c *Ctx, args [][]byte)   { c.expireFields(args, expiryPX, "hpexpire") }
-func runHExpireAt(c *Ctx, args [][]byte)  { c.expireFields(args, expiryEXAT, "hexpireat") }
-func runHPExpireAt(c *Ctx, args [][]byte) { c.expireFields(args, expiryPXAT, "hpexpireat") }
+func runHExpire(c *Ctx, args [][]byte)    { c.expireFields(args, ExpiryEX, "hexpire") }
+func runHPExpire(c *Ctx, args [][]byte)   { c.expireFields(args, ExpiryPX, "hpexpire") }
+func runHExpireAt(c *Ctx, args [][]byte)  { c.expireFields(args, ExpiryEXAT, "hexpireat") }
+func runHPExpireAt(c *Ctx, args [][]byte) { c.expireFields(args, ExpiryPXAT, "hpexpireat") }
 
 // fieldExpireMaxMs is the latest time at which a field may expire.
 const fieldExpireMaxMs = (1<<48 - 2) >> 2
 
 // fieldExpiryArg reads the expiry of fields, which may have passed. It answers
 // the error itself.
-func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, called string) (int64, bool) {
-	n, ok := c.intArg(arg)
+func (c *Ctx) fieldExpiryArg(kind ExpiryKind, arg []byte, called string) (int64, bool) {
+	n, ok := c.IntArg(arg)
 	if !ok {
 		return 0, false
 	}
@@ -28,8 +28,8 @@ func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, called string) (int64,
 		c.Out.Error(ErrInvalidExpire(called))
 		return 0, false
 	}
-	atMs, ok := c.expiryMs(kind, n)
-	if !ok || max(atMs, c.toDay(atMs)) > fieldExpireMaxMs {
+	atMs, ok := c.ExpiryMs(kind, n)
+	if !ok || max(atMs, c.ToDay(atMs)) > fieldExpireMaxMs {
 		c.Out.Error(ErrInvalidExpire(called))
 		return 0, false
 	}
@@ -38,13 +38,13 @@ func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, called string) (int64,
 
 // fieldList reads FIELDS, their number, and the fields. It answers the error itself, badCount being the one for a wrong number.
 func (c *Ctx) fieldList(args [][]byte, badCount string) (names [][]byte, ok bool) {
-	if len(args) == 0 || !equalFold(args[0], "fields") {
+	if len(args) == 0 || !EqualFold(args[0], "fields") {
 		c.Out.Error(ErrFieldsMissing)
 		return nil, false
 	}
 	n, ok := int64(0), len(args) > 1
 	if ok {
-		n, ok = parseInt(args[1])
+		n, ok = ParseInt(args[1])
 	}
 	if !ok || n < 1 {
 		c.Out.Error(badCount)
@@ -67,7 +67,7 @@ const (
 )
 
 // expireFields sets the expiry of fields.
-func (c *Ctx) expireFields(args [][]byte, kind expiryKind, called string) {
+func (c *Ctx) expireFields(args [][]byte, kind ExpiryKind, called string) {
 	key, rest := args[1], args[3:]
 	h, e, ok := c.writeHash(key)
 	if !ok {
@@ -78,8 +78,8 @@ func (c *Ctx) expireFields(args [][]byte, kind expiryKind, called string) {
 		return
 	}
 	x := fieldExpiry{kind, atMs}
-	var only expireIf
-	if only.take(rest[0]) {
+	var only ExpireIf
+	if only.Take(rest[0]) {
 		rest = rest[1:]
 	}
 	names, ok := c.fieldList(rest, ErrNumFieldsZero)
@@ -87,11 +87,11 @@ func (c *Ctx) expireFields(args [][]byte, kind expiryKind, called string) {
 		return
 	}
 	judge := func(h *hash.Hash, name []byte) int {
-		f, there := c.liveField(h, name)
+		f, there := c.LiveField(h, name)
 		switch {
 		case !there:
 			return fieldMissing
-		case !only.holds(f.ExpireAtMs, atMs):
+		case !only.Holds(f.ExpireAtMs, atMs):
 			return fieldUnchanged
 		case x.past(c):
 			return fieldDeletedPast
@@ -111,7 +111,7 @@ func runHPersist(c *Ctx, args [][]byte) {
 		return
 	}
 	judge := func(h *hash.Hash, name []byte) int {
-		f, there := c.liveField(h, name)
+		f, there := c.LiveField(h, name)
 		switch {
 		case !there:
 			return fieldMissing
@@ -124,18 +124,18 @@ func runHPersist(c *Ctx, args [][]byte) {
 }
 
 func runHTTL(c *Ctx, args [][]byte) {
-	c.fieldLifetimes(args, func(atMs int64) int64 { return ceilSec(c.leftMs(atMs)) })
+	c.fieldLifetimes(args, func(atMs int64) int64 { return ceilSec(c.LeftMs(atMs)) })
 }
 
 func runHPTTL(c *Ctx, args [][]byte) {
-	c.fieldLifetimes(args, c.leftMs)
+	c.fieldLifetimes(args, c.LeftMs)
 }
 
 func runHExpireTime(c *Ctx, args [][]byte) {
-	c.fieldLifetimes(args, func(atMs int64) int64 { return ceilSec(c.toDay(atMs)) })
+	c.fieldLifetimes(args, func(atMs int64) int64 { return ceilSec(c.ToDay(atMs)) })
 }
 
-func runHPExpireTime(c *Ctx, args [][]byte) { c.fieldLifetimes(args, c.toDay) }
+func runHPExpireTime(c *Ctx, args [][]byte) { c.fieldLifetimes(args, c.ToDay) }
 
 func ceilSec(ms int64) int64 { return (ms + 999) / 1000 }
 
@@ -152,7 +152,7 @@ func (c *Ctx) fieldLifetimes(args [][]byte, of func(atMs int64) int64) {
 	}
 	c.Out.Array(len(names))
 	for _, name := range names {
-		switch f, there := c.liveField(h, name); {
+		switch f, there := c.LiveField(h, name); {
 		case !there:
 			c.Out.Int(fieldMissing)
 		case f.ExpireAtMs == 0:

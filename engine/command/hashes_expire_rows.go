@@ -4,16 +4,16 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// fieldExpiryFamily are the commands on the expiry of a hash's fields, of Redis
+// FieldExpiryFamily are the commands on the expiry of a hash's fields, of Redis
 // 7.4 and 8. Handlers stand in hashes_expire.go and hashes_ex.go.
-var fieldExpiryFamily = []*Spec{
+var FieldExpiryFamily = []*Spec{
 	expireFieldsRow("hexpire", "seconds", "integer", runHExpire, "Lets fields of a hash expire after a number of seconds."),
 	expireFieldsRow("hpexpire", "milliseconds", "integer", runHPExpire, "Lets fields of a hash expire after a number of milliseconds."),
 	expireFieldsRow("hexpireat", "unix-time-seconds", "unix-time", runHExpireAt, "Lets fields of a hash expire at a time given in seconds."),
 	expireFieldsRow("hpexpireat", "unix-time-milliseconds", "unix-time", runHPExpireAt, "Lets fields of a hash expire at a time given in milliseconds."),
 	{
 		Name: "hpersist", Arity: -5, Flags: Write | Fast, Cats: CatHash,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runHPersist,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runHPersist,
 		Group: "hash", Since: "7.4.0",
 		Summary: "Takes the expiry off fields of a hash.", Complexity: "O(N) with N the number of fields",
 		Args: []arg.Arg{arg.Key("key", 1), argFields()},
@@ -24,7 +24,7 @@ var fieldExpiryFamily = []*Spec{
 	fieldLifetimeRow("hpexpiretime", runHPExpireTime, "Returns when fields of a hash expire, in milliseconds."),
 	{
 		Name: "hgetdel", Arity: -5, Flags: Write | Fast, Cats: CatHash,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runHGetDel,
+		Keys: OneKey(KeyRW | KeyAccess | KeyDelete), Run: runHGetDel,
 		Group: "hash", Since: "8.0.0",
 		Summary: "Returns the values of fields of a hash and deletes the fields.", Complexity: "O(N) with N the number of fields",
 		Args: []arg.Arg{arg.Key("key", 1), argFields()},
@@ -39,7 +39,7 @@ var fieldExpiryFamily = []*Spec{
 	},
 	{
 		Name: "hsetex", Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runHSetEx,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runHSetEx,
 		Group: "hash", Since: "8.0.0",
 		Summary: "Sets fields of a hash and may set when they expire.", Complexity: "O(N) with N the number of fields",
 		Args: []arg.Arg{
@@ -54,7 +54,7 @@ var fieldExpiryFamily = []*Spec{
 func expireFieldsRow(name, unit, unitType string, run func(*Ctx, [][]byte), summary string) *Spec {
 	return &Spec{
 		Name: name, Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: run,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: run,
 		Group: "hash", Since: "7.4.0",
 		Summary: summary, Complexity: "O(N) with N the number of fields",
 		Args: []arg.Arg{
@@ -69,7 +69,7 @@ func expireFieldsRow(name, unit, unitType string, run func(*Ctx, [][]byte), summ
 func fieldLifetimeRow(name string, run func(*Ctx, [][]byte), summary string) *Spec {
 	return &Spec{
 		Name: name, Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash,
-		Keys: oneKey(KeyRO | KeyAccess), Run: run,
+		Keys: OneKey(KeyRO | KeyAccess), Run: run,
 		Group: "hash", Since: "7.4.0",
 		Summary: summary, Complexity: "O(N) with N the number of fields",
 		Args: []arg.Arg{arg.Key("key", 1), argFields()},

@@ -16,9 +16,9 @@ import (
 // TestFieldExpiryCommands runs them all, on a small hash and on a large one.
 func TestFieldExpiryCommands(t *testing.T) {
 	for _, entries := range []int64{512, 0} {
-		r := newRunner(t)
-		r.nowMs, r.settings.HashPackEntriesMax = 1_000_000, entries
-		r.script(`
+		r := NewRunner(t)
+		r.NowMs, r.Settings.HashPackEntriesMax = 1_000_000, entries
+		r.Script(`
 			hset h a 1 b 2 c 3 d 4 => :4
 			hexpire h 10 FIELDS 3 a b none => *3 :1 :1 :-2
 			httl h FIELDS 4 a b c none => *4 :10 :10 :-1 :-2
@@ -55,9 +55,9 @@ func TestFieldExpiryCommands(t *testing.T) {
 
 // TestFieldExpiryErrors expects the errors of Redis 7.4, in their order.
 func TestFieldExpiryErrors(t *testing.T) {
-	r := newRunner(t)
-	r.nowMs = 1_000_000
-	r.script(`
+	r := NewRunner(t)
+	r.NowMs = 1_000_000
+	r.Script(`
 		set s x => +OK
 		hset h a 1 => :1
 		hexpire s x FIELDS 1 a => -WRONGTYPE Operation against a key holding the wrong kind of value
@@ -100,9 +100,9 @@ func TestFieldExpiryErrors(t *testing.T) {
 
 // TestGetAndSetWithExpiry runs the commands that came with Redis 8.
 func TestGetAndSetWithExpiry(t *testing.T) {
-	r := newRunner(t)
-	r.nowMs = 1_000_000
-	r.script(`
+	r := NewRunner(t)
+	r.NowMs = 1_000_000
+	r.Script(`
 		hsetex h EX 10 FIELDS 2 a 1 b 2 => :1
 		httl h FIELDS 2 a b => *2 :10 :10
 		hsetex h FNX FIELDS 2 c 1 a 2 => :0
@@ -139,17 +139,17 @@ func TestGetAndSetWithExpiry(t *testing.T) {
 // is gone, and the key with the last, whether something has deleted it or not.
 func TestFieldsGoWhenTheirTimeComes(t *testing.T) {
 	for _, entries := range []int64{512, 0} {
-		r := newRunner(t)
-		r.nowMs, r.settings.HashPackEntriesMax = 1_000_000, entries
-		r.script(`
+		r := NewRunner(t)
+		r.NowMs, r.Settings.HashPackEntriesMax = 1_000_000, entries
+		r.Script(`
 			hset h a 1 b 2 c 3 => :3
 			hpexpire h 10 FIELDS 2 a b => *2 :1 :1
 			hset k a 1 => :1
 			hpexpire k 10 FIELDS 1 a => *1 :1
 			set other x => +OK
 		`)
-		r.nowMs += 10
-		r.script(`
+		r.NowMs += 10
+		r.Script(`
 			hget h a => $-1
 			hmget h a b c => *3 $-1 $-1 $1 3
 			hgetall h => *2 $1 c $1 3
@@ -185,10 +185,10 @@ func TestFieldsGoWhenTheirTimeComes(t *testing.T) {
 }
 
 // dueNow lists the keys that the index has as due.
-func (r *runner) dueNow() string {
+func (r *Runner) dueNow() string {
 	var due []engine.Due
-	for slot := range int32(r.ks.LockSlots()) {
-		due = r.ks.AppendDue(due, slot, r.nowMs, 100)
+	for slot := range int32(r.KS.LockSlots()) {
+		due = r.KS.AppendDue(due, slot, r.NowMs, 100)
 	}
 	return fmt.Sprint(due)
 }
@@ -196,11 +196,11 @@ func (r *runner) dueNow() string {
 // TestDueFieldsAreFoundAndTakenOut follows a hash through the index and
 // lockstep.expire.
 func TestDueFieldsAreFoundAndTakenOut(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	var events []string
-	r.observer = recordEvents(&events)
-	r.nowMs = 1_000_000
-	r.script(`
+	r.Observer = recordEvents(&events)
+	r.NowMs = 1_000_000
+	r.Script(`
 		hset h a 1 b 2 c 3 => :3
 		hpexpire h 10 FIELDS 1 a => *1 :1
 		hpexpire h 20 FIELDS 1 b => *1 :1
@@ -209,86 +209,86 @@ func TestDueFieldsAreFoundAndTakenOut(t *testing.T) {
 	expect := func(due string) {
 		t.Helper()
 		if got := r.dueNow(); got != due {
-			t.Fatalf("at %d: due %s, want %s", r.nowMs, got, due)
+			t.Fatalf("at %d: due %s, want %s", r.NowMs, got, due)
 		}
 	}
-	r.nowMs += 9
+	r.NowMs += 9
 	expect("[]")
-	r.script("lockstep.expire 0 h => :0")
-	r.nowMs++
+	r.Script("lockstep.expire 0 h => :0")
+	r.NowMs++
 	expect("[{0 h}]")
 	events = nil
-	r.script("lockstep.expire 0 h => :1")
+	r.Script("lockstep.expire 0 h => :1")
 	expect("[]")
 	if got := strings.Join(events, " "); got != "hexpired" {
 		t.Fatalf("events %q", got)
 	}
-	r.script(`
+	r.Script(`
 		hpersist h FIELDS 1 b => *1 :1
 		hpexpire h 50 FIELDS 2 b c => *2 :1 :1
 		persist h => :1
 		rename h i => +OK
 		move i 1 => :1
 	`)
-	r.nowMs += 49
+	r.NowMs += 49
 	expect("[]")
-	r.nowMs++
+	r.NowMs++
 	expect("[{1 i}]")
 	events = nil
-	r.script("lockstep.expire 1 i => :2")
+	r.Script("lockstep.expire 1 i => :2")
 	expect("[]")
-	if got := strings.Join(events, " "); got != "hexpired del" || r.ks.Keys(1) != 0 {
-		t.Fatalf("events %q, %d keys", got, r.ks.Keys(1))
+	if got := strings.Join(events, " "); got != "hexpired del" || r.KS.Keys(1) != 0 {
+		t.Fatalf("events %q, %d keys", got, r.KS.Keys(1))
 	}
 }
 
 // TestExpireTakesOutAPartAtATime leaves what is too much for one entry in the
 // index.
 func TestExpireTakesOutAPartAtATime(t *testing.T) {
-	r := newRunner(t)
-	const n = purgeMax + 100
-	args := words("hset h")
+	r := NewRunner(t)
+	const n = PurgeMax + 100
+	args := Words("hset h")
 	for i := range n {
 		args = append(args, fmt.Append(nil, i), nil)
 	}
-	r.exec(args...)
-	r.do("hset other a 1")
-	r.do("hpexpire other 5 FIELDS 1 a")
-	list := words(fmt.Sprint("hpexpire h 5 FIELDS ", n))
+	r.Exec(args...)
+	r.Do("hset other a 1")
+	r.Do("hpexpire other 5 FIELDS 1 a")
+	list := Words(fmt.Sprint("hpexpire h 5 FIELDS ", n))
 	for i := range n {
 		list = append(list, fmt.Append(nil, i))
 	}
-	r.exec(list...)
-	r.nowMs += 5
-	if got := r.do("lockstep.expire 0 h 0 other"); got != fmt.Sprint(":", purgeMax) {
+	r.Exec(list...)
+	r.NowMs += 5
+	if got := r.Do("lockstep.expire 0 h 0 other"); got != fmt.Sprint(":", PurgeMax) {
 		t.Fatal(got)
 	}
-	if got := r.do("lockstep.expire 0 h 0 other"); got != ":101" || r.dueNow() != "[]" || r.ks.Keys(0) != 0 {
-		t.Fatalf("%s, due %s, %d keys", got, r.dueNow(), r.ks.Keys(0))
+	if got := r.Do("lockstep.expire 0 h 0 other"); got != ":101" || r.dueNow() != "[]" || r.KS.Keys(0) != 0 {
+		t.Fatalf("%s, due %s, %d keys", got, r.dueNow(), r.KS.Keys(0))
 	}
 }
 
 // TestReadsAtTheLeaderSeeWhatIsDue expects c.Due when a field is due by the
 // leader's clock and not by the log's, and only then.
 func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
-	r := newRunner(t)
-	r.nowMs = 1_000_000
-	r.do("hset h a 1 b 2")
-	r.do("hpexpire h 10 FIELDS 1 a")
-	r.do("hset one a 1")
-	r.do("hpexpire one 10 FIELDS 1 a")
-	r.do("rpush {t}l 1")
-	r.do("hset {t}h1 a 1 b 2")
-	r.do("hpexpire {t}h1 10 FIELDS 1 a")
+	r := NewRunner(t)
+	r.NowMs = 1_000_000
+	r.Do("hset h a 1 b 2")
+	r.Do("hpexpire h 10 FIELDS 1 a")
+	r.Do("hset one a 1")
+	r.Do("hpexpire one 10 FIELDS 1 a")
+	r.Do("rpush {t}l 1")
+	r.Do("hset {t}h1 a 1 b 2")
+	r.Do("hpexpire {t}h1 10 FIELDS 1 a")
 	for line, aheadMs := range map[string]int64{
 		"hget h b": 10, "hlen h": 10, "hgetall h": 10, "exists one": 10, "hget one a": 10, "httl h FIELDS 1 a": 10,
 		"sort_ro {t}l get {t}h*->a": 10, "sort {t}l by {t}h*->a": 10,
 	} {
 		for _, off := range []int64{-1, 0} {
-			args := words(line)
+			args := Words(line)
 			spec, _ := Lookup(args)
 			var out reply.Writer
-			c := Ctx{KS: r.ks, Out: &out, Times: Times{NowMs: r.nowMs, LeaderMs: r.nowMs + aheadMs + off}, Meter: Meter{Settings: &r.settings}}
+			c := Ctx{KS: r.KS, Out: &out, Times: Times{NowMs: r.NowMs, LeaderMs: r.NowMs + aheadMs + off}, Meter: Meter{Settings: &r.Settings}}
 			spec.Run(&c, args)
 			if c.Due != (off == 0) {
 				t.Errorf("%s, the leader being %d ms ahead: due is %v", line, aheadMs+off, c.Due)
@@ -296,10 +296,10 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 		}
 	}
 	// What the log has as gone waits for nothing.
-	r.nowMs += 10
+	r.NowMs += 10
 	var out reply.Writer
-	c := Ctx{KS: r.ks, Out: &out, Times: Times{NowMs: r.nowMs, LeaderMs: r.nowMs + 5}, Meter: Meter{Settings: &r.settings}}
-	runHGet(&c, words("hget h a"))
+	c := Ctx{KS: r.KS, Out: &out, Times: Times{NowMs: r.NowMs, LeaderMs: r.NowMs + 5}, Meter: Meter{Settings: &r.Settings}}
+	runHGet(&c, Words("hget h a"))
 	if c.Due || out.Len() != len("$-1\r\n") {
 		t.Errorf("due is %v, the reply %q", c.Due, out.Bytes())
 	}
@@ -309,9 +309,9 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 // compares the index with all keys.
 func TestIndexStaysRight(t *testing.T) {
 	for seed := range int64(4) {
-		r := newRunner(t)
-		r.nowMs = 1_000_000
-		r.settings.HashPackEntriesMax = 4
+		r := NewRunner(t)
+		r.NowMs = 1_000_000
+		r.Settings.HashPackEntriesMax = 4
 		rng := rand.New(rand.NewSource(seed))
 		var cut *engine.Cut
 		for i := range 6000 {
@@ -327,12 +327,12 @@ func TestIndexStaysRight(t *testing.T) {
 			if rng.Intn(300) == 0 {
 				lines = []string{"flushdb"}
 			}
-			r.do(lines[rng.Intn(len(lines))])
-			r.nowMs += int64(rng.Intn(3))
+			r.Do(lines[rng.Intn(len(lines))])
+			r.NowMs += int64(rng.Intn(3))
 			switch rng.Intn(40) {
 			case 0:
 				if cut == nil {
-					cut = r.ks.OpenCut(r.txnNo)
+					cut = r.KS.OpenCut(r.TxnNo)
 				}
 			case 1:
 				if cut != nil {
@@ -347,15 +347,15 @@ func TestIndexStaysRight(t *testing.T) {
 
 // checkIndex compares what the index has, and the memory, with what the entries
 // say.
-func checkIndex(t *testing.T, r *runner, step int) {
+func checkIndex(t *testing.T, r *Runner, step int) {
 	t.Helper()
 	const never = 1 << 60
 	memory := 0
-	for slot := range int32(r.ks.LockSlots()) {
+	for slot := range int32(r.KS.LockSlots()) {
 		want := map[engine.Due]bool{}
 		first := int64(0)
 		for db := range engine.Databases {
-			r.ks.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
+			r.KS.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
 				memory += e.MemoryBytes()
 				if at := e.DueAtMs(); at != 0 {
 					want[engine.Due{DB: db, Key: e.Key()}] = true
@@ -366,9 +366,9 @@ func checkIndex(t *testing.T, r *runner, step int) {
 				return true
 			})
 		}
-		got := r.ks.AppendDue(nil, slot, never, never)
-		if len(got) != len(want) || r.ks.SlotDueMs(slot) != first {
-			t.Fatalf("step %d: %v in the index from %d, want %v from %d", step, got, r.ks.SlotDueMs(slot), want, first)
+		got := r.KS.AppendDue(nil, slot, never, never)
+		if len(got) != len(want) || r.KS.SlotDueMs(slot) != first {
+			t.Fatalf("step %d: %v in the index from %d, want %v from %d", step, got, r.KS.SlotDueMs(slot), want, first)
 		}
 		for _, due := range got {
 			if !want[due] {
@@ -376,7 +376,7 @@ func checkIndex(t *testing.T, r *runner, step int) {
 			}
 		}
 	}
-	if got := r.ks.MemoryBytes(); got != int64(memory) {
+	if got := r.KS.MemoryBytes(); got != int64(memory) {
 		t.Fatalf("step %d: %d bytes, want %d", step, got, memory)
 	}
 }
@@ -384,8 +384,8 @@ func checkIndex(t *testing.T, r *runner, step int) {
 // TestTimedHashesAreSaved dumps and restores hashes whose fields expire, and
 // writes them to a file: order, encoding and times stay.
 func TestTimedHashesAreSaved(t *testing.T) {
-	r := newRunner(t)
-	r.nowMs = 1_000_000
+	r := NewRunner(t)
+	r.NowMs = 1_000_000
 	fillHash(r, "small", 10)
 	fillHash(r, "large", 600)
 	fillHash(r, "over", 3)
@@ -393,34 +393,34 @@ func TestTimedHashesAreSaved(t *testing.T) {
 		"hpexpire small 50 FIELDS 2 f5 f3", "hpexpire small 20 FIELDS 1 f7", "hpexpire large 70 FIELDS 2 f500 f4", "hpexpire large 7 FIELDS 1 f8",
 		"hpexpire over 5 FIELDS 1 f1", "hpersist over FIELDS 1 f1",
 	} {
-		r.do(line)
+		r.Do(line)
 	}
 	for key, typ := range map[string]byte{"small": rdb.TypeHashListpackExpiry, "large": rdb.TypeHashMetadata, "over": rdb.TypeHashListpackExpiry} {
-		payload := bulk(t, r.exec(words("dump "+key)...))
+		payload := Bulk(t, r.Exec(Words("dump "+key)...))
 		if payload[0] != typ {
 			t.Errorf("%s is written as %d, want %d", key, payload[0], typ)
 		}
-		if got := flat(r.exec([]byte("restore"), []byte("back"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+		if got := Flat(r.Exec([]byte("restore"), []byte("back"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s: %s", key, got)
 		}
 		for _, line := range []string{"hgetall", "object encoding", "hpttl"} {
-			a, b := words(line+" "+key), words(line+" back")
+			a, b := Words(line+" "+key), Words(line+" back")
 			if line == "hpttl" {
-				list := words("FIELDS 8 f1 f2 f3 f4 f5 f7 f8 f500")
+				list := Words("FIELDS 8 f1 f2 f3 f4 f5 f7 f8 f500")
 				a, b = append(a, list...), append(b, list...)
 			}
-			if got, want := r.exec(b...), r.exec(a...); !bytes.Equal(got, want) {
+			if got, want := r.Exec(b...), r.Exec(a...); !bytes.Equal(got, want) {
 				t.Errorf("%s %s: %q, want %q", line, key, got, want)
 			}
 		}
-		if got, want := r.do("lockstep.digest-value back"), r.do("lockstep.digest-value "+key); got != want {
+		if got, want := r.Do("lockstep.digest-value back"), r.Do("lockstep.digest-value "+key); got != want {
 			t.Errorf("%s: digest %s, want %s", key, got, want)
 		}
 	}
 	// The file of a snapshot is read without limits.
 	var file bytes.Buffer
 	out := rdb.NewWriter(&file)
-	e := r.ks.Find(r.ks.LockSlot([]byte("large")), 0, []byte("large"))
+	e := r.KS.Find(r.KS.LockSlot([]byte("large")), 0, []byte("large"))
 	WriteEntry(out, e)
 	if err := out.Close(); err != nil {
 		t.Fatal(err)

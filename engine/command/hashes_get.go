@@ -22,7 +22,7 @@ func runHMGet(c *Ctx, args [][]byte) {
 
 // writeField answers a field's value, or null.
 func (c *Ctx) writeField(h *hash.Hash, name []byte) {
-	if f, ok := c.liveField(h, name); ok {
+	if f, ok := c.LiveField(h, name); ok {
 		c.Out.Bulk(f.Value)
 		return
 	}
@@ -31,7 +31,7 @@ func (c *Ctx) writeField(h *hash.Hash, name []byte) {
 
 func runHStrLen(c *Ctx, args [][]byte) {
 	if h, ok := c.readHash(args[1]); ok {
-		f, _ := c.liveField(h, args[2])
+		f, _ := c.LiveField(h, args[2])
 		c.Out.Int(int64(len(f.Value)))
 	}
 }
@@ -42,7 +42,7 @@ func runHExists(c *Ctx, args [][]byte) {
 		return
 	}
 	n := int64(0)
-	if _, there := c.liveField(h, args[2]); there {
+	if _, there := c.LiveField(h, args[2]); there {
 		n = 1
 	}
 	c.Out.Int(n)
@@ -94,7 +94,7 @@ func (c *Ctx) eachField(h *hash.Hash, visit func(hash.Field)) {
 		return
 	}
 	for f := range h.Live(c.NowMs) {
-		c.item()
+		c.Item()
 		visit(f)
 	}
 }

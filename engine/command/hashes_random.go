@@ -15,7 +15,7 @@ func runHRandField(c *Ctx, args [][]byte) {
 		c.randomField(args[1])
 		return
 	}
-	count, ok := c.intArg(args[2])
+	count, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -23,7 +23,7 @@ func runHRandField(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrNotInt64)
 		return
 	}
-	withValues := len(args) == 4 && equalFold(args[3], "withvalues")
+	withValues := len(args) == 4 && EqualFold(args[3], "withvalues")
 	if len(args) > 3 && !withValues {
 		c.Out.Error(ErrSyntax)
 		return
@@ -69,7 +69,7 @@ func (c *Ctx) randomFields(h *hash.Hash, n, count int, out *pickWriter) {
 	if count < 0 {
 		out.begin(-count)
 		for range -count {
-			c.member()
+			c.Member()
 			out.field(at(chance.Below(n)))
 		}
 		return
@@ -78,7 +78,7 @@ func (c *Ctx) randomFields(h *hash.Hash, n, count int, out *pickWriter) {
 	// Robert Floyd's sample: each set of count ranks is as likely as any other.
 	drawn := make(map[int]struct{}, count)
 	for top := n - count; top < n; top++ {
-		c.member()
+		c.Member()
 		rank := chance.Below(top + 1)
 		if _, again := drawn[rank]; again {
 			rank = top
@@ -102,7 +102,7 @@ func (c *Ctx) fieldsByRank(h *hash.Hash, n int) func(rank int) hash.Field {
 // goneSteps counts the steps for going over a hash, which may be nil, of which
 // fields are gone that were not taken out yet: they are gone over for no answer.
 func (c *Ctx) goneSteps(h *hash.Hash) bool {
-	return h == nil || h.Len() == c.lenOf(h) || c.steps(int64(h.Len())/stepKeys)
+	return h == nil || h.Len() == c.lenOf(h) || c.Steps(int64(h.Len())/StepKeys)
 }
 
 // pickWriter answers fields as HRANDFIELD does.

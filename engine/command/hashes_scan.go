@@ -10,7 +10,7 @@ import (
 // after a restart, or on another node, and misses no field that was there all
 // the time. A small hash is given as a whole, whatever the cursor.
 func runHScan(c *Ctx, args [][]byte) {
-	from, ok := c.cursorArg(args[2])
+	from, ok := c.CursorArg(args[2])
 	if !ok {
 		return
 	}
@@ -18,20 +18,20 @@ func runHScan(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	var o scanOptions
+	var o ScanOptions
 	noValues := false
 	flag := func(args [][]byte) (taken int) {
-		if equalFold(args[0], "novalues") {
+		if EqualFold(args[0], "novalues") {
 			noValues, taken = true, 1
 		}
 		return taken
 	}
-	if h != nil && (!o.parse(c, args[3:], flag) || !c.steps(int64(min(o.count, h.Len()))/stepKeys)) {
+	if h != nil && (!o.Parse(c, args[3:], flag) || !c.Steps(int64(min(o.Count, h.Len()))/StepKeys)) {
 		return
 	}
 	var found []hash.Field
 	visit := func(f hash.Field) {
-		if !f.GoneAt(c.NowMs) && o.admits(c, f.Name) {
+		if !f.GoneAt(c.NowMs) && o.Admits(c, f.Name) {
 			found = append(found, f)
 		}
 	}
@@ -40,10 +40,10 @@ func runHScan(c *Ctx, args [][]byte) {
 	case h == nil:
 	case !h.Large():
 		c.eachField(h, visit)
-	case from.slot == 0: // else it is behind the greatest hash
-		next = h.Scan(from.hash, o.count, visit)
+	case from.Slot == 0: // else it is behind the greatest hash
+		next = h.Scan(from.Hash, o.Count, visit)
 	}
-	if c.outOfTries(c.Out.Len()) {
+	if c.OutOfTries(c.Out.Len()) {
 		return
 	}
 	c.Out.Array(2)

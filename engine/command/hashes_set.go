@@ -24,7 +24,7 @@ func runHMSet(c *Ctx, args [][]byte) {
 // and returns how many are new. It answers errors itself.
 func (c *Ctx) setFields(args [][]byte, called string) (created int, ok bool) {
 	if len(args)%2 != 0 {
-		c.Out.Error(errArity(called))
+		c.Out.Error(ErrArityOf(called))
 		return 0, false
 	}
 	_, e, ok := c.writeHash(args[1])
@@ -35,7 +35,7 @@ func (c *Ctx) setFields(args [][]byte, called string) (created int, ok bool) {
 	c.editHash(args[1], e, func(h *hash.Hash) {
 		h.Reserve(args[2:], limits)
 		for i := 2; i < len(args); i += 2 {
-			c.member()
+			c.Member()
 			if h.Set(hash.Field{Name: args[i], Value: args[i+1]}, limits) {
 				created++
 			}
@@ -50,7 +50,7 @@ func runHSetNX(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	if _, there := c.liveField(h, args[2]); there {
+	if _, there := c.LiveField(h, args[2]); there {
 		c.Out.Int(0)
 		return
 	}
@@ -59,7 +59,7 @@ func runHSetNX(c *Ctx, args [][]byte) {
 }
 
 func runHIncrBy(c *Ctx, args [][]byte) {
-	delta, ok := c.intArg(args[3])
+	delta, ok := c.IntArg(args[3])
 	if !ok {
 		return
 	}
@@ -67,10 +67,10 @@ func runHIncrBy(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	f, there := c.liveField(h, args[2])
+	f, there := c.LiveField(h, args[2])
 	n := int64(0)
 	if there {
-		if n, ok = parseInt(f.Value); !ok {
+		if n, ok = ParseInt(f.Value); !ok {
 			c.Out.Error(ErrHashNotInteger)
 			return
 		}
@@ -86,12 +86,12 @@ func runHIncrBy(c *Ctx, args [][]byte) {
 }
 
 func runHIncrByFloat(c *Ctx, args [][]byte) {
-	delta, ok := parseExtended(args[3])
+	delta, ok := ParseExtended(args[3])
 	if !ok {
 		c.Out.Error(ErrNotFloat)
 		return
 	}
-	if delta.f.IsInf() {
+	if delta.F.IsInf() {
 		c.Out.Error(ErrIncrementNaN)
 		return
 	}
@@ -99,20 +99,20 @@ func runHIncrByFloat(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	f, there := c.liveField(h, args[2])
-	n := zeroExtended
+	f, there := c.LiveField(h, args[2])
+	n := ZeroExtended
 	if there {
-		if n, ok = parseExtended(f.Value); !ok {
+		if n, ok = ParseExtended(f.Value); !ok {
 			c.Out.Error(ErrHashNotFloat)
 			return
 		}
 	}
-	sum, ok := n.plus(delta)
+	sum, ok := n.Plus(delta)
 	if !ok {
 		c.Out.Error(ErrNaNOrInfinity)
 		return
 	}
-	text := sum.appendHuman(nil)
+	text := sum.AppendHuman(nil)
 	c.setField(args[1], e, hash.Field{Name: args[2], Value: text, ExpireAtMs: f.ExpireAtMs}, "hincrbyfloat")
 	c.Out.Bulk(text)
 }
@@ -141,7 +141,7 @@ func (c *Ctx) deleteFields(key []byte, h *hash.Hash, e *engine.Entry, names [][]
 	}
 	c.editHash(key, e, func(h *hash.Hash) {
 		for _, name := range names {
-			c.member()
+			c.Member()
 			if h.Delete(name) {
 				n++
 			}
@@ -154,7 +154,7 @@ func (c *Ctx) deleteFields(key []byte, h *hash.Hash, e *engine.Entry, names [][]
 // anyField tells whether a hash, which may be nil, has one of these fields.
 func (c *Ctx) anyField(h *hash.Hash, names [][]byte) bool {
 	for _, name := range names {
-		if _, there := c.liveField(h, name); there {
+		if _, there := c.LiveField(h, name); there {
 			return true
 		}
 	}

@@ -32,20 +32,20 @@ func TestHashesAnswerAsRedisDoes(t *testing.T) {
 }
 
 func differHashes(t *testing.T, proto int, seed int64, n int, entries int64) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	if proto == reply.RESP3 {
-		o.do("hello 3")
-		r.proto = reply.RESP3
+		o.Do("hello 3")
+		r.Proto = reply.RESP3
 	}
-	r.settings.HashPackEntriesMax, r.settings.HashPackValueBytesMax = entries, 25*entries
-	o.do(fmt.Sprintf("config set hash-max-listpack-value %d hash-max-listpack-entries %d", 25*entries, entries))
-	g := generator{Rand: rand.New(rand.NewSource(seed))}
+	r.Settings.HashPackEntriesMax, r.Settings.HashPackValueBytesMax = entries, 25*entries
+	o.Do(fmt.Sprintf("config set hash-max-listpack-value %d hash-max-listpack-entries %d", 25*entries, entries))
+	g := Generator{Rand: rand.New(rand.NewSource(seed))}
 	var history [][][]byte
 	for i := range n {
-		args := g.command(hashCommands)
+		args := g.Command(HashCommands)
 		history = append(history, args)
-		got, want := both(r, o, args)
+		got, want := Both(r, o, args)
 		if len(args) == 2 && strings.EqualFold(string(args[0]), "hrandfield") {
 			got, want = got[:1], want[:1] // one by chance
 		}
@@ -78,19 +78,19 @@ func sortedLines(raw []byte) []byte {
 }
 
 // picks runs HRANDFIELD and returns the fields.
-func picks(t *testing.T, r *runner, line string) []string {
+func picks(t *testing.T, r *Runner, line string) []string {
 	t.Helper()
 	var all []string
-	for _, v := range parseReply(t, r.exec(words(line)...)).([]any) {
+	for _, v := range ParseReply(t, r.Exec(Words(line)...)).([]any) {
 		all = append(all, v.(string))
 	}
 	return all
 }
 
 // fillHash sets n fields, f0 to f<n-1>, of the values v0 to v<n-1>.
-func fillHash(r *runner, key string, n int) {
+func fillHash(r *Runner, key string, n int) {
 	for i := range n {
-		r.do(fmt.Sprintf("hset %s f%d v%d", key, i, i))
+		r.Do(fmt.Sprintf("hset %s f%d v%d", key, i, i))
 	}
 }
 
@@ -98,7 +98,7 @@ func fillHash(r *runner, key string, n int) {
 // and without, every field about as often as the others.
 func TestRandomFieldsAreFair(t *testing.T) {
 	for _, n := range []int{20, 600} {
-		r := newRunner(t)
+		r := NewRunner(t)
 		fillHash(r, "h", n)
 		counts := map[string]int{}
 		draws := 200 * n
@@ -114,7 +114,7 @@ func TestRandomFieldsAreFair(t *testing.T) {
 			if len(unique) != 5 {
 				t.Fatalf("%d different fields, want 5", len(unique))
 			}
-			counts[string(bulk(t, r.exec(words("hrandfield h")...)))]++
+			counts[string(Bulk(t, r.Exec(Words("hrandfield h")...)))]++
 		}
 		want := float64(draws) / float64(n)
 		for i := range n {
@@ -133,9 +133,9 @@ func TestRandomFieldsAreFair(t *testing.T) {
 
 // TestRandomFieldsInRESP3 gives a field with its value as a pair.
 func TestRandomFieldsInRESP3(t *testing.T) {
-	r := newRunner(t)
-	r.proto = reply.RESP3
-	r.script(`
+	r := NewRunner(t)
+	r.Proto = reply.RESP3
+	r.Script(`
 		hset h f v => :1
 		hrandfield h -2 withvalues => *2 *2 $1 f $1 v *2 $1 f $1 v
 		hrandfield h 7 withvalues => *1 *2 $1 f $1 v
@@ -149,11 +149,11 @@ func TestRandomFieldsInRESP3(t *testing.T) {
 // TestHScanWalksALargeHash gives every field that was there all the time, and
 // goes on when the hash changes between the calls.
 func TestHScanWalksALargeHash(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	fillHash(r, "h", 2000)
 	seen, cursor, calls := map[string]bool{}, "0", 0
 	for {
-		v := parseReply(t, r.exec(words("hscan h "+cursor+" count 50 novalues")...)).([]any)
+		v := ParseReply(t, r.Exec(Words("hscan h "+cursor+" count 50 novalues")...)).([]any)
 		for _, f := range v[1].([]any) {
 			seen[f.(string)] = true
 		}
@@ -161,8 +161,8 @@ func TestHScanWalksALargeHash(t *testing.T) {
 		if cursor = v[0].(string); cursor == "0" {
 			break
 		}
-		r.do(fmt.Sprintf("hset h new%d x", calls))
-		r.do(fmt.Sprintf("hdel h f%d", calls*3))
+		r.Do(fmt.Sprintf("hset h new%d x", calls))
+		r.Do(fmt.Sprintf("hdel h f%d", calls*3))
 	}
 	for i := range 2000 {
 		if gone := i%3 == 0 && i/3 <= calls; !gone && !seen[fmt.Sprint("f", i)] {
@@ -172,7 +172,7 @@ func TestHScanWalksALargeHash(t *testing.T) {
 	if calls < 20 || calls > 60 {
 		t.Errorf("%d calls", calls)
 	}
-	r.script(`
+	r.Script(`
 		hscan h 4294967296 => *2 $1 0 *0
 		hscan h 18446744073709551615 => *2 $1 0 *0
 		hscan h 18446744073709551616 => -ERR invalid cursor
@@ -182,9 +182,9 @@ func TestHScanWalksALargeHash(t *testing.T) {
 // TestHashEvents expects the events that Redis gives, and none where nothing
 // changes.
 func TestHashEvents(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	var got []string
-	r.observer = recordEvents(&got)
+	r.Observer = recordEvents(&got)
 	for _, step := range []struct{ line, events string }{
 		{"hset h a 1 b 2", "hset"}, {"hmset h a 1", "hset"}, {"hsetnx h a 2", ""}, {"hsetnx h c 2", "hset"},
 		{"hincrby h a 1", "hincrby"}, {"hincrbyfloat h a 1", "hincrbyfloat"}, {"hincrby h a x", ""},
@@ -197,7 +197,7 @@ func TestHashEvents(t *testing.T) {
 		{"hsetex h KEEPTTL FIELDS 1 e 1", "hset"}, {"hsetex h EXAT 1 FIELDS 1 e 1", "hset hdel"}, {"hexpire h 0 FIELDS 1 d", "hdel del"},
 	} {
 		got = nil
-		r.do(step.line)
+		r.Do(step.line)
 		if events := strings.Join(got, " "); events != step.events {
 			t.Errorf("%s: %q, want %q", step.line, events, step.events)
 		}
@@ -224,12 +224,12 @@ func (e eventRecorder) Filled(int, []byte, engine.Kind) {}
 func (e eventRecorder) Gone(int, []byte) {}
 
 // hashesForDumps are hashes of all encodings.
-func hashesForDumps(r *runner) []string {
+func hashesForDumps(r *Runner) []string {
 	fillHash(r, "small", 20)
-	r.do("hset small -1 1 12345678901 -129 x 4096 70000 8388608")
-	r.exec([]byte("hset"), []byte("small"), []byte("\x00\xff"), nil, nil, bytes.Repeat([]byte("y"), 64))
+	r.Do("hset small -1 1 12345678901 -129 x 4096 70000 8388608")
+	r.Exec([]byte("hset"), []byte("small"), []byte("\x00\xff"), nil, nil, bytes.Repeat([]byte("y"), 64))
 	fillHash(r, "many", 600)
-	r.do("hset long f " + strings.Repeat("z", 5000))
+	r.Do("hset long f " + strings.Repeat("z", 5000))
 	return []string{"small", "many", "long"}
 }
 
@@ -238,7 +238,7 @@ func sameHash(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	pairsOf := func(raw []byte) map[string]string {
 		m := map[string]string{}
-		list := parseReply(t, raw).([]any)
+		list := ParseReply(t, raw).([]any)
 		for i := 0; i+1 < len(list); i += 2 {
 			m[list[i].(string)] = list[i+1].(string)
 		}
@@ -250,27 +250,27 @@ func sameHash(t *testing.T, a, b []byte) bool {
 // TestHashDumpsGoBothWays restores in redis-server what is dumped here, and
 // here what it dumps.
 func TestHashDumpsGoBothWays(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, key := range hashesForDumps(r) {
-		payload := bulk(t, r.exec(words("dump "+key)...))
-		if got := flat(o.Exec([]byte("restore"), []byte(key), []byte("0"), payload)); got != "+OK" {
+		payload := Bulk(t, r.Exec(Words("dump "+key)...))
+		if got := Flat(o.Exec([]byte("restore"), []byte(key), []byte("0"), payload)); got != "+OK" {
 			t.Fatalf("%s: redis-server answers %s", key, got)
 		}
-		all, encoding := words("hgetall "+key), words("object encoding "+key)
-		if !sameHash(t, o.Exec(all...), r.exec(all...)) || !bytes.Equal(o.Exec(encoding...), r.exec(encoding...)) {
+		all, encoding := Words("hgetall "+key), Words("object encoding "+key)
+		if !sameHash(t, o.Exec(all...), r.Exec(all...)) || !bytes.Equal(o.Exec(encoding...), r.Exec(encoding...)) {
 			t.Errorf("%s is another in redis-server", key)
 		}
-		back := bulk(t, o.Exec(words("dump "+key)...))
-		if got := flat(r.exec([]byte("restore"), []byte("back"), []byte("0"), back, []byte("replace"))); got != "+OK" {
+		back := Bulk(t, o.Exec(Words("dump "+key)...))
+		if got := Flat(r.Exec([]byte("restore"), []byte("back"), []byte("0"), back, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s of redis-server: %s", key, got)
 		}
-		if !sameHash(t, r.exec(words("hgetall back")...), r.exec(all...)) || !bytes.Equal(r.exec(words("object encoding back")...), r.exec(encoding...)) {
+		if !sameHash(t, r.Exec(Words("hgetall back")...), r.Exec(all...)) || !bytes.Equal(r.Exec(Words("object encoding back")...), r.Exec(encoding...)) {
 			t.Errorf("%s comes back as another", key)
 		}
 		if key == "small" && !bytes.Equal(payload, back) {
 			t.Errorf("the dump of a small hash is\n%q, of Redis\n%q", payload, back)
 		}
-		if got, want := r.do("lockstep.digest-value "+key), o.do("debug digest-value "+key); got != want {
+		if got, want := r.Do("lockstep.digest-value "+key), o.Do("debug digest-value "+key); got != want {
 			t.Errorf("%s: digest %s, want %s", key, got, want)
 		}
 	}
@@ -279,7 +279,7 @@ func TestHashDumpsGoBothWays(t *testing.T) {
 // TestOldHashesAreRead restores the forms of older versions, and what they
 // become depends on the limits, here as there.
 func TestOldHashesAreRead(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	long := strings.Repeat("v", 70)
 	ziplist := "\x17\x00\x00\x00\x13\x00\x00\x00\x04\x00\x00\x01a\x03\xfb\x02\x02bc\x04\xfe\xb3\xff"
 	for name, body := range map[string]string{
@@ -297,14 +297,14 @@ func TestOldHashesAreRead(t *testing.T) {
 		"plain, never ends": "\x04\x81\x7f\xff\xff\xff\xff\xff\xff\xff\x01a\x01x",
 	} {
 		payload := rdb.AppendFooter([]byte(body), 0)
-		got := flat(r.exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
-		want := flat(o.Exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
+		got := Flat(r.Exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
+		want := Flat(o.Exec([]byte("restore"), []byte("h"), []byte("0"), payload, []byte("replace")))
 		if got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 			continue
 		}
 		for _, line := range []string{"hgetall h", "object encoding h"} {
-			if got, want := r.do(line), o.do(line); got[0] != '-' && got != want {
+			if got, want := r.Do(line), o.Do(line); got[0] != '-' && got != want {
 				t.Errorf("%s: %s: %s, want %s", name, line, got, want)
 			}
 		}
@@ -332,8 +332,8 @@ func TestHostileHashesAreRefused(t *testing.T) {
 		"a first time cut":        "\x18\x00\x00",
 		"no fields, timed":        "\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00",
 	} {
-		r := newRunner(t)
-		got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), rdb.AppendFooter([]byte(body), 0)))
+		r := NewRunner(t)
+		got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), rdb.AppendFooter([]byte(body), 0)))
 		if got != "-"+ErrBadDumpBody {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -343,14 +343,14 @@ func TestHostileHashesAreRefused(t *testing.T) {
 // FuzzHashPayload takes any body as a hash, with limits and without: what is
 // taken is written and read to the same again.
 func FuzzHashPayload(f *testing.F) {
-	r := newRunner(f)
+	r := NewRunner(f)
 	fillHash(r, "h", 5)
-	r.do("hset large f1 1 f2 " + strings.Repeat("v", 65))
+	r.Do("hset large f1 1 f2 " + strings.Repeat("v", 65))
 	for _, line := range []string{"copy h timed", "hpexpire timed 5000 FIELDS 2 f1 f3", "copy large late", "hpexpire late 70 FIELDS 1 f1"} {
-		r.do(line)
+		r.Do(line)
 	}
 	for _, key := range []string{"h", "large", "timed", "late"} {
-		f.Add(AppendPayload(nil, r.ks.Find(r.ks.LockSlot([]byte(key)), 0, []byte(key))))
+		f.Add(AppendPayload(nil, r.KS.Find(r.KS.LockSlot([]byte(key)), 0, []byte(key))))
 	}
 	f.Add([]byte("\x09\x0c\x02\x01a\x01\x00x\x02bc\x01\x00y\xff"))
 	f.Fuzz(func(t *testing.T, body []byte) {

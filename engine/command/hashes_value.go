@@ -14,10 +14,10 @@ func (c *Ctx) hashLimits() hash.Limits {
 // readHash returns the hash under key, nil if there is none. It answers
 // WRONGTYPE itself and returns false when the key holds something else.
 //
-// Fields whose expiry has come are still in it: look with liveField, Live and
+// Fields whose expiry has come are still in it: look with LiveField, Live and
 // LenAt.
 func (c *Ctx) readHash(key []byte) (h *hash.Hash, ok bool) {
-	h, ok = readAs[*hash.Hash](c, key, engine.KindHash)
+	h, ok = ReadAs[*hash.Hash](c, key, engine.KindHash)
 	if h != nil && h.Timed() && c.LeaderMs > c.NowMs && h.LenAt(c.LeaderMs) < h.LenAt(c.NowMs) {
 		c.Due = true
 	}
@@ -36,16 +36,16 @@ func (c *Ctx) writeHash(key []byte) (h *hash.Hash, e *engine.Entry, ok bool) {
 		c.Out.Error(ErrWrongType)
 		return nil, nil, false
 	}
-	c.touch(e)
+	c.Touch(e)
 	return e.Object().(*hash.Hash), e, true
 }
 
-// liveField returns a field of a hash, which may be nil.
-func (c *Ctx) liveField(h *hash.Hash, name []byte) (hash.Field, bool) {
+// LiveField returns a field of a hash, which may be nil.
+func (c *Ctx) LiveField(h *hash.Hash, name []byte) (hash.Field, bool) {
 	if h == nil {
 		return hash.Field{}, false
 	}
-	c.member()
+	c.Member()
 	f, ok := h.Get(name)
 	if !ok || f.GoneAt(c.NowMs) {
 		return hash.Field{}, false
@@ -59,7 +59,7 @@ func (c *Ctx) editHash(key []byte, e *engine.Entry, change func(h *hash.Hash)) {
 	if e == nil {
 		c.Write(key)
 	}
-	edit(c, key, engine.KindHash, e, hash.New, func(h *hash.Hash) {
+	Edit(c, key, engine.KindHash, e, hash.New, func(h *hash.Hash) {
 		if h.Purge(c.NowMs, math.MaxInt) > 0 {
 			c.Notify(EventHash, "hexpired", key)
 		}

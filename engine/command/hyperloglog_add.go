@@ -17,7 +17,7 @@ func runPFAdd(c *Ctx, args [][]byte) {
 	switch {
 	case e == nil:
 		raised = true
-		text, _, _ := hll.Add(hll.New(), elements, c.Settings.HLLSparseBytesMax, c.member)
+		text, _, _ := hll.Add(hll.New(), elements, c.Settings.HLLSparseBytesMax, c.Member)
 		hll.Outdate(text)
 		c.storeHLL(key, nil, text)
 	case hll.Dense(e.Text()):
@@ -39,10 +39,10 @@ func runPFAdd(c *Ctx, args [][]byte) {
 // addDense adds to a dense HyperLogLog in place, and tells whether a register
 // was raised.
 func (c *Ctx) addDense(key []byte, e *engine.Entry, elements [][]byte) bool {
-	raises := hll.Raises(e.Text(), elements, c.item)
+	raises := hll.Raises(e.Text(), elements, c.Item)
 	if raises || !e.Raw() {
-		c.changeText(key, e, hll.DenseBytes, func(text []byte) {
-			hll.Add(text, elements, c.Settings.HLLSparseBytesMax, c.item)
+		c.ChangeText(key, e, hll.DenseBytes, func(text []byte) {
+			hll.Add(text, elements, c.Settings.HLLSparseBytesMax, c.Item)
 		})
 	}
 	return raises
@@ -54,7 +54,7 @@ func (c *Ctx) addSparse(key []byte, e *engine.Entry, elements [][]byte) (raises,
 	if !c.sparseSteps(e.Text(), len(elements)) {
 		return false, false
 	}
-	text, raised, err := hll.Add(bytes.Clone(e.Text()), elements, c.Settings.HLLSparseBytesMax, c.member)
+	text, raised, err := hll.Add(bytes.Clone(e.Text()), elements, c.Settings.HLLSparseBytesMax, c.Member)
 	if err != nil {
 		c.Out.Error(ErrCorruptHLL)
 		return false, false
@@ -73,7 +73,7 @@ func (c *Ctx) sparseSteps(text []byte, elements int) bool {
 		return true
 	}
 	runs := int64(min(len(text), 2*hll.Registers))
-	return c.steps(int64(len(text))/stepBytes + int64(elements)*runs/stepRuns)
+	return c.Steps(int64(len(text))/StepBytes + int64(elements)*runs/StepRuns)
 }
 
 // storeHLL stores the text of a HyperLogLog under key, whose entry is e or nil,

@@ -39,7 +39,7 @@ func runPFCount(c *Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
-	c.did(hll.Registers / stepRegisters * workStep)
+	c.Did(hll.Registers / StepRegisters * WorkStep)
 	n, err := hll.Count(e.Text())
 	if err != nil {
 		c.Out.Error(ErrCorruptHLL)
@@ -62,7 +62,7 @@ func (c *Ctx) mergeHLL(keys [][]byte) (values *hll.Values, dense, ok bool) {
 		if e == nil || merged[e] {
 			continue
 		}
-		if !c.steps(hll.Registers / stepRegisters) {
+		if !c.Steps(hll.Registers / StepRegisters) {
 			return nil, false, false
 		}
 		merged[e] = true

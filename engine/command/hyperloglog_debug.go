@@ -19,28 +19,28 @@ func runPFDebug(c *Ctx, args [][]byte) {
 		return
 	}
 	switch sub := args[1]; {
-	case equalFold(sub, "getreg"):
+	case EqualFold(sub, "getreg"):
 		if text, ok := c.densify(key, e); ok {
 			c.Out.Array(hll.Registers)
 			for i := range hll.Registers {
 				c.Out.Int(int64(hll.Register(text, i)))
 			}
 		}
-	case equalFold(sub, "decode"):
+	case EqualFold(sub, "decode"):
 		if hll.Dense(e.Text()) {
 			c.Out.Error(ErrHLLDense)
 			return
 		}
 		c.Out.Bulk(hll.Decode(e.Text()))
-	case equalFold(sub, "encoding"):
+	case EqualFold(sub, "encoding"):
 		c.Out.Status(encodingOfHLL(e))
-	case equalFold(sub, "todense"):
+	case EqualFold(sub, "todense"):
 		was := hll.Dense(e.Text())
 		if _, ok := c.densify(key, e); ok {
-			c.Out.Int(int64(boolInt(!was)))
+			c.Out.Int(int64(BoolInt(!was)))
 		}
 	default:
-		c.Out.Error("ERR Unknown PFDEBUG subcommand '" + string(clip(sub, len(sub))) + "'")
+		c.Out.Error("ERR Unknown PFDEBUG subcommand '" + string(Clip(sub, len(sub))) + "'")
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *Ctx) densify(key []byte, e *engine.Entry) ([]byte, bool) {
 
 func runPFSelfTest(c *Ctx, _ [][]byte) {
 	const selfTestSteps = 100_000
-	if !c.steps(selfTestSteps) {
+	if !c.Steps(selfTestSteps) {
 		return
 	}
 	if err := hll.SelfTest(); err != nil {

@@ -15,29 +15,29 @@ func TestHyperLogLogsAnswerAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 7, n, hllCommands) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 8, n, hllCommands) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 7, n, HLLCommands) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 8, n, HLLCommands) })
 }
 
 // TestHyperLogLogsGrowAsInRedis adds until the text is dense, with several
 // limits, and compares the texts byte by byte: nothing reads, so the estimates
 // are the same too.
 func TestHyperLogLogsGrowAsInRedis(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, bytesMax := range []int64{0, 100, 3000, 15000} {
-		o.do(fmt.Sprint("config set hll-sparse-max-bytes ", bytesMax))
-		r.settings.HLLSparseBytesMax = bytesMax
-		o.do("flushall")
-		r.do("flushall")
+		o.Do(fmt.Sprint("config set hll-sparse-max-bytes ", bytesMax))
+		r.Settings.HLLSparseBytesMax = bytesMax
+		o.Do("flushall")
+		r.Do("flushall")
 		for i := range 4000 {
-			args := words(fmt.Sprintf("pfadd k%d e%d", i%2, i))
+			args := Words(fmt.Sprintf("pfadd k%d e%d", i%2, i))
 			if i%3 == 0 {
 				args = append(args, fmt.Appendf(nil, "x%d", i))
 			}
 			if i%1000 == 999 {
-				args = words("pfmerge k2 k0 k1")
+				args = Words("pfmerge k2 k0 k1")
 			}
-			got, want := both(r, o, args)
+			got, want := Both(r, o, args)
 			if !bytes.Equal(got, want) {
 				t.Fatalf("%q\n got %q\nwant %q", args, got, want)
 			}
@@ -45,13 +45,13 @@ func TestHyperLogLogsGrowAsInRedis(t *testing.T) {
 				continue
 			}
 			for _, key := range []string{"k0", "k1", "k2"} {
-				if got, want := r.do("get "+key), o.do("get "+key); got != want {
+				if got, want := r.Do("get "+key), o.Do("get "+key); got != want {
 					t.Fatalf("limit %d, step %d: %s\n got %x\nwant %x", bytesMax, i, key, got, want)
 				}
 			}
 		}
 		for _, line := range []string{"pfcount k0", "pfcount k1", "pfcount k2", "pfcount k0 k1", "pfdebug encoding k2", "pfdebug getreg k2", "object encoding k0", "object encoding k2"} {
-			if got, want := r.do(line), o.do(line); got != want {
+			if got, want := r.Do(line), o.Do(line); got != want {
 				t.Errorf("limit %d: %s\n got %s\nwant %s", bytesMax, line, got, want)
 			}
 		}
@@ -61,20 +61,20 @@ func TestHyperLogLogsGrowAsInRedis(t *testing.T) {
 // TestCountingChangesNothing: PFCOUNT runs as a read. Adding what is there
 // already changes no more than the encoding.
 func TestCountingChangesNothing(t *testing.T) {
-	r := newRunner(t)
-	r.script(`
+	r := NewRunner(t)
+	r.Script(`
 		pfselftest => +OK
 		pfadd e => :1
 		object encoding e => $3 raw
 		pfadd e => :0
 	`)
-	r.do("pfadd k a b c")
-	before := r.do("dump k")
-	r.script(`
+	r.Do("pfadd k a b c")
+	before := r.Do("dump k")
+	r.Script(`
 		pfcount k => :3
 		pfcount k k => :3
 	`)
-	if after := r.do("dump k"); after != before {
+	if after := r.Do("dump k"); after != before {
 		t.Errorf("the text was %q, is %q", before, after)
 	}
 }
@@ -84,17 +84,17 @@ func TestCountingChangesNothing(t *testing.T) {
 func TestMemoryIsAsInRedis(t *testing.T) {
 	// headBytes are what a string that can grow in place costs beyond others.
 	const headBytes = 48
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, n := range []int{10, 100, 100_000} {
 		for i := range n {
-			add, set := words(fmt.Sprint("pfadd h ", i)), words(fmt.Sprint("setbit b ", i*7, " 1"))
-			both(r, o, add)
-			both(r, o, set)
+			add, set := Words(fmt.Sprint("pfadd h ", i)), Words(fmt.Sprint("setbit b ", i*7, " 1"))
+			Both(r, o, add)
+			Both(r, o, set)
 		}
 		for _, key := range []string{"h", "b"} {
-			theirs, _ := strconv.Atoi(strings.TrimPrefix(o.do("memory usage "+key), ":"))
-			slot := r.ks.LockSlot([]byte(key))
-			ours := r.ks.Find(slot, 0, []byte(key)).MemoryBytes()
+			theirs, _ := strconv.Atoi(strings.TrimPrefix(o.Do("memory usage "+key), ":"))
+			slot := r.KS.LockSlot([]byte(key))
+			ours := r.KS.Find(slot, 0, []byte(key)).MemoryBytes()
 			t.Logf("%s of %d: %d bytes, %.2f each; Redis %d", key, n, ours, float64(ours)/float64(n), theirs)
 			if ours > theirs*3/2+headBytes {
 				t.Errorf("%s of %d: %d bytes, Redis has %d", key, n, ours, theirs)

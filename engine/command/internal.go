@@ -7,15 +7,15 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// internalFamily are commands that clients cannot send: gateways and leaders
+// InternalFamily are commands that clients cannot send: gateways and leaders
 // make them, and proto/client refuses them from outside (Spec.Internal).
-var internalFamily = []*Spec{
+var InternalFamily = []*Spec{
 	{
-		Name: "lockstep.versions", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
+		Name: "lockstep.versions", Arity: -2, Flags: ReadOnly, Keys: AllKeys(KeyRO),
 		Run: runVersions, Group: "internal", Summary: "Answers the versions of keys, for WATCH.",
 	},
 	{
-		Name: "lockstep.dump", Arity: 2, Flags: ReadOnly | Heavy, Keys: oneKey(KeyRO),
+		Name: "lockstep.dump", Arity: 2, Flags: ReadOnly | Heavy, Keys: OneKey(KeyRO),
 		Run: runDumpToMigrate, Group: "internal", Summary: "Answers a key's version, time to live and dump, for MIGRATE.",
 	},
 	{
@@ -31,7 +31,7 @@ var internalFamily = []*Spec{
 		Run: runDigest, Group: "internal", Summary: "Answers the digests of the shard's keys, a database each, for DEBUG DIGEST.",
 	},
 	{
-		Name: "lockstep.digest-value", Arity: -2, Flags: ReadOnly | Heavy, Keys: allKeys(KeyRO),
+		Name: "lockstep.digest-value", Arity: -2, Flags: ReadOnly | Heavy, Keys: AllKeys(KeyRO),
 		Run: runDigestValue, Group: "internal", Summary: "Answers the digests of keys, for DEBUG DIGEST-VALUE.",
 	},
 	{
@@ -83,16 +83,16 @@ func runVersions(c *Ctx, args [][]byte) {
 // has the reply of its first txn may watch a key which that one has deleted, or made for
 // a moment.
 func (c *Ctx) seenAt(key []byte) uint64 {
-	seen := c.KS.SeenAt(c.slot(key), c.DB, c.TxnNo)
-	if e := c.KS.Find(c.slot(key), c.DB, key); e != nil {
+	seen := c.KS.SeenAt(c.Slot(key), c.DB, c.TxnNo)
+	if e := c.KS.Find(c.Slot(key), c.DB, key); e != nil {
 		seen = max(seen, e.Version)
 	}
 	return seen
 }
 
-// purgeMax is how many keys and fields one lockstep.expire takes out. What it
+// PurgeMax is how many keys and fields one lockstep.expire takes out. What it
 // leaves is found again.
-const purgeMax = 4096
+const PurgeMax = 4096
 
 // runExpireDue deletes keys, and fields of hashes, that the leader found due.
 // Whether they are is judged again, by the entry's time: they may have changed
@@ -103,10 +103,10 @@ func runExpireDue(c *Ctx, args [][]byte) {
 		return
 	}
 	n := 0
-	for i := 1; i < len(args) && n < purgeMax; i += 2 {
-		db, ok := parseInt(args[i])
+	for i := 1; i < len(args) && n < PurgeMax; i += 2 {
+		db, ok := ParseInt(args[i])
 		if ok && 0 <= db && db < engine.Databases {
-			n += c.expireDue(int(db), args[i+1], purgeMax-n)
+			n += c.ExpireDue(int(db), args[i+1], PurgeMax-n)
 		}
 	}
 	c.Out.Int(int64(n))
@@ -114,7 +114,7 @@ func runExpireDue(c *Ctx, args [][]byte) {
 
 // hashSlotArg reads a hash slot. It answers the error itself.
 func (c *Ctx) hashSlotArg(arg []byte) (int, bool) {
-	n, ok := c.intArg(arg)
+	n, ok := c.IntArg(arg)
 	if ok && (n < 0 || n >= hashslot.Count) {
 		c.Out.Error(ErrHashSlot)
 		return 0, false
@@ -127,7 +127,7 @@ func (c *Ctx) hashSlotArg(arg []byte) (int, bool) {
 func (c *Ctx) walkHashSlot(hashSlot int, visit func(e *engine.Entry) bool) error {
 	slot := int32(hashSlot % c.KS.LockSlots())
 	stop := false
-	for at := (place{slot: slot}); at.slot == slot && !stop; {
+	for at := (Place{Slot: slot}); at.Slot == slot && !stop; {
 		s, err := c.walkStretch(0, at, walkChunk, func(e *engine.Entry) bool {
 			if !stop && hashslot.Of(e.KeyBytes()) == hashSlot {
 				stop = !visit(e)
@@ -161,7 +161,7 @@ func runGetKeysInSlot(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	limit, ok := c.intArg(args[2])
+	limit, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}

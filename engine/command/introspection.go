@@ -4,10 +4,10 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// introspectionFamily are the commands that look into a node. The
+// IntrospectionFamily are the commands that look into a node. The
 // functions of all but MEMORY USAGE stand in proto/client.
-var introspectionFamily = []*Spec{
-	memoryCommand,
+var IntrospectionFamily = []*Spec{
+	MemoryCommand,
 	{
 		Name: "monitor", Arity: 1, Scope: ScopeNode,
 		Flags: Admin | NoScript | Loading | Stale,
@@ -53,7 +53,7 @@ var introspectionFamily = []*Spec{
 				Args: []arg.Arg{{Name: "event", Type: "string"}},
 				Tips: latencyTips,
 			},
-			helpRow("latency", "server", "2.8.13", 0),
+			HelpRow("latency", "server", "2.8.13", 0),
 			{
 				Name: "latency|histogram", Arity: -2, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale,

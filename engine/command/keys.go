@@ -9,11 +9,11 @@ var argExpireIf = arg.OneOf("condition",
 	arg.Token("nx", "NX"), arg.Token("xx", "XX"), arg.Token("gt", "GT"), arg.Token("lt", "LT"),
 ).AddedIn("7.0.0").Opt()
 
-// keyFamily are the commands on keys of any type. Handlers stand in keys_*.go.
-var keyFamily = []*Spec{
+// KeyFamily are the commands on keys of any type. Handlers stand in keys_*.go.
+var KeyFamily = []*Spec{
 	{
 		Name: "del", Arity: -2, Flags: Write, Cats: CatKeyspace,
-		Keys: allKeys(KeyRM | KeyDelete), Run: runDel,
+		Keys: AllKeys(KeyRM | KeyDelete), Run: runDel,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Deletes keys.", Complexity: "O(N) with N the number of keys",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -21,7 +21,7 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "unlink", Arity: -2, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: allKeys(KeyRM | KeyDelete), Run: runDel,
+		Keys: AllKeys(KeyRM | KeyDelete), Run: runDel,
 		Group: "generic", Since: "4.0.0",
 		Summary: "Deletes keys; here the same as DEL.", Complexity: "O(N) with N the number of keys",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -29,7 +29,7 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "exists", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: allKeys(KeyRO), Run: runExists,
+		Keys: AllKeys(KeyRO), Run: runExists,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Counts how many of the given keys exist.", Complexity: "O(N) with N the number of keys",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -37,7 +37,7 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: allKeys(KeyRO), Run: runTouch,
+		Keys: AllKeys(KeyRO), Run: runTouch,
 		Group: "generic", Since: "3.2.1",
 		Summary: "Counts how many of the given keys exist and marks them as used now.", Complexity: "O(N) with N the number of keys",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -45,28 +45,28 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "type", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRO), Run: runType,
+		Keys: OneKey(KeyRO), Run: runType,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the type of the value a key holds.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "rename", Arity: 3, Flags: Write, Cats: CatKeyspace,
-		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyUpdate), Run: runRename,
+		Keys: TwoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyUpdate), Run: runRename,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Gives a key another name, in place of what was there.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Key("newkey", 2)},
 	},
 	{
 		Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyInsert), Run: runRenameNX,
+		Keys: TwoKeys(KeyRW|KeyAccess|KeyDelete, KeyOW|KeyInsert), Run: runRenameNX,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Gives a key another name unless that name is taken.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Key("newkey", 2)},
 	},
 	{
 		Name: "copy", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatKeyspace,
-		Keys: twoKeys(KeyRO|KeyAccess, KeyOW|KeyUpdate), Run: runCopy,
+		Keys: TwoKeys(KeyRO|KeyAccess, KeyOW|KeyUpdate), Run: runCopy,
 		Group: "generic", Since: "6.2.0",
 		Summary: "Copies a key's value to another key.", Complexity: "O(N) with N the size of the value",
 		Args: []arg.Arg{
@@ -78,42 +78,42 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "move", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRW | KeyAccess | KeyUpdate), Run: runMove,
+		Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Run: runMove,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Moves a key to another database.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("db", "integer")},
 	},
 	{
 		Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runExpire,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runExpire,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Lets a key expire after a number of seconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("seconds", "integer"), argExpireIf},
 	},
 	{
 		Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runPExpire,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runPExpire,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Lets a key expire after a number of milliseconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("milliseconds", "integer"), argExpireIf},
 	},
 	{
 		Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runExpireAt,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runExpireAt,
 		Group: "generic", Since: "1.2.0",
 		Summary: "Lets a key expire at a Unix time in seconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("unix-time-seconds", "unix-time"), argExpireIf},
 	},
 	{
 		Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runPExpireAt,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runPExpireAt,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Lets a key expire at a Unix time in milliseconds.", Complexity: "O(log N) with N the keys of the lock slot that expire",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("unix-time-milliseconds", "unix-time"), argExpireIf},
 	},
 	{
 		Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runTTL,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runTTL,
 		Group: "generic", Since: "1.0.0",
 		Summary: "Returns the seconds after which a key expires.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
@@ -121,7 +121,7 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runPTTL,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runPTTL,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Returns the milliseconds after which a key expires.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
@@ -129,21 +129,21 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runExpireTime,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runExpireTime,
 		Group: "generic", Since: "7.0.0",
 		Summary: "Returns the Unix time in seconds at which a key expires.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runPExpireTime,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runPExpireTime,
 		Group: "generic", Since: "7.0.0",
 		Summary: "Returns the Unix time in milliseconds at which a key expires.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runPersist,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runPersist,
 		Group: "generic", Since: "2.2.0",
 		Summary: "Lets a key never expire.", Complexity: "O(log N) with N the keys of the lock slot that expire",
 		Args: []arg.Arg{arg.Key("key", 1)},
@@ -152,7 +152,7 @@ var keyFamily = []*Spec{
 	migrateCommand,
 	{
 		Name: "dump", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatKeyspace,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runDump,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runDump,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Returns a key's value in the form that RESTORE takes.", Complexity: "O(N) with N the size of the value",
 		Args: []arg.Arg{arg.Key("key", 1)},
@@ -160,14 +160,14 @@ var keyFamily = []*Spec{
 	},
 	{
 		Name: "restore", Arity: -4, Flags: Write | DenyOOM | Heavy, Cats: CatKeyspace | CatDangerous,
-		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth,
+		Keys: OneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth,
 		Group: "generic", Since: "2.6.0",
 		Summary: "Makes a key from what DUMP returned.", Complexity: "O(N) with N the size of the value",
 		Args: restoreArgs,
 	},
 	{
 		Name: "restore-asking", System: true, Arity: -4, Flags: Write | DenyOOM | Asking | Heavy | NotInScripts, Cats: CatKeyspace | CatDangerous,
-		Keys: oneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth, SentAs: "restore",
+		Keys: OneKey(KeyOW | KeyUpdate), Run: runRestore, Grows: restoreGrowth, SentAs: "restore",
 		Group: "server", Since: "3.0.0",
 		Summary: "RESTORE, as a node of a Redis Cluster sends it when it hands a key over.", Complexity: "O(N) with N the size of the value",
 		Args: restoreArgs,

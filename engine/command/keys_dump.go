@@ -13,7 +13,7 @@ func runDump(c *Ctx, args [][]byte) {
 		c.Out.Null()
 		return
 	}
-	c.Out.Bulk(c.payload(e))
+	c.Out.Bulk(c.Dump(e))
 }
 
 // restoreOptions are the options of RESTORE.
@@ -31,22 +31,22 @@ func (o *restoreOptions) parse(c *Ctx, args [][]byte) bool {
 		more := i+1 < len(args)
 		var ok bool
 		switch {
-		case equalFold(args[i], "replace"):
+		case EqualFold(args[i], "replace"):
 			o.replace = true
-		case equalFold(args[i], "absttl"):
+		case EqualFold(args[i], "absttl"):
 			o.absolute = true
-		case equalFold(args[i], "idletime") && more && o.freq < 0:
+		case EqualFold(args[i], "idletime") && more && o.freq < 0:
 			i++
-			if o.idleSec, ok = c.intArg(args[i]); !ok {
+			if o.idleSec, ok = c.IntArg(args[i]); !ok {
 				return false
 			}
 			if o.idleSec < 0 {
 				c.Out.Error(ErrIdleTime)
 				return false
 			}
-		case equalFold(args[i], "freq") && more && o.idleSec < 0:
+		case EqualFold(args[i], "freq") && more && o.idleSec < 0:
 			i++
-			if o.freq, ok = c.intArg(args[i]); !ok {
+			if o.freq, ok = c.IntArg(args[i]); !ok {
 				return false
 			}
 			if o.freq < 0 || o.freq > 255 {
@@ -71,7 +71,7 @@ func runRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrBusyKey)
 		return
 	}
-	atMs, ok := c.intArg(args[2])
+	atMs, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -84,14 +84,14 @@ func runRestore(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrBadDump)
 		return
 	}
-	e, err := c.readPayload(rdbType, body, key)
+	e, err := c.Restore(rdbType, body, key)
 	if err != nil {
 		c.Out.Error(ErrBadDumpBody)
 		return
 	}
 	switch {
 	case atMs != 0 && o.absolute:
-		atMs = c.fromDay(atMs)
+		atMs = c.FromDay(atMs)
 	case atMs != 0:
 		// A sum out of range has passed long ago, as it has for Redis.
 		atMs += c.NowMs
@@ -108,7 +108,7 @@ func runRestore(c *Ctx, args [][]byte) {
 	c.Notify(EventGeneric, "restore", key)
 	switch lfu := c.Settings.Policy().LFU(); {
 	case lfu && o.freq >= 0 && c.UseTick != 0:
-		e.SetLFU(c.minute(), uint8(o.freq))
+		e.SetLFU(c.Minute(), uint8(o.freq))
 	case !lfu && o.idleSec > 0 && c.UseTick != 0:
 		// Tick 1 is the oldest use that can be recorded.
 		e.Touch(uint32(max(1, int64(c.UseTick)-min(o.idleSec, math.MaxUint32)*engine.UseTicks)))

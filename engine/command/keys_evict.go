@@ -11,8 +11,8 @@ func runEvict(c *Ctx, args [][]byte) {
 	}
 	n := 0
 	for i := 1; i < len(args); i += 3 {
-		db, okDB := parseInt(args[i])
-		version, okVersion := parseInt(args[i+2])
+		db, okDB := ParseInt(args[i])
+		version, okVersion := ParseInt(args[i+2])
 		if okDB && okVersion && 0 <= db && db < engine.Databases && c.evict(int(db), args[i+1], uint64(version)) {
 			n++
 		}
@@ -22,17 +22,17 @@ func runEvict(c *Ctx, args [][]byte) {
 
 // evict deletes a key if it is still of that version.
 func (c *Ctx) evict(db int, key []byte, version uint64) bool {
-	slot := c.slot(key)
+	slot := c.Slot(key)
 	e := c.KS.Find(slot, db, key)
 	if e == nil || e.Version != version {
 		return false
 	}
 	if e.ExpiredAt(c.NowMs) {
-		c.expireDue(db, key, purgeMax)
+		c.ExpireDue(db, key, PurgeMax)
 		return false
 	}
 	c.KS.Remove(slot, db, key, c.TxnNo)
-	c.changed(key)
+	c.ChangedKey(key)
 	c.KS.Stats.Evicted.Add(1)
 	c.NotifyDB(EventEvicted, "evicted", db, key)
 	return true

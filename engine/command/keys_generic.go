@@ -5,7 +5,7 @@ import "lockstep/engine"
 func runDel(c *Ctx, args [][]byte) {
 	n := 0
 	for _, key := range args[1:] {
-		c.member()
+		c.Member()
 		if c.Delete(key) {
 			c.Notify(EventGeneric, "del", key)
 			n++
@@ -28,7 +28,7 @@ func runTouch(c *Ctx, args [][]byte) {
 func (c *Ctx) count(keys [][]byte, look func(key []byte) *engine.Entry) {
 	n := 0
 	for _, key := range keys {
-		c.member()
+		c.Member()
 		if look(key) != nil {
 			n++
 		}
@@ -81,14 +81,14 @@ func (c *Ctx) rename(e *engine.Entry, from, to []byte) {
 // there, or into another database.
 func (c *Ctx) move(e *engine.Entry, from []byte, db int, to []byte) {
 	moved := c.KS.Moved(e, to, c.TxnNo)
-	c.KS.Remove(c.slot(from), c.DB, from, c.TxnNo)
-	c.changed(from)
+	c.KS.Remove(c.Slot(from), c.DB, from, c.TxnNo)
+	c.ChangedKey(from)
 	c.PutNew(db, moved)
 }
 
 // dbArg reads the number of a database. It answers the error itself.
 func (c *Ctx) dbArg(arg []byte) (int, bool) {
-	db, ok := c.intArg32(arg)
+	db, ok := c.IntArg32(arg)
 	if ok && (db < 0 || db >= engine.Databases) {
 		c.Out.Error(ErrDBIndex)
 		return 0, false
@@ -120,9 +120,9 @@ func runCopy(c *Ctx, args [][]byte) {
 	from, to, db, replace := args[1], args[2], c.DB, false
 	for i := 3; i < len(args); i++ {
 		switch {
-		case equalFold(args[i], "replace"):
+		case EqualFold(args[i], "replace"):
 			replace = true
-		case equalFold(args[i], "db") && i+1 < len(args):
+		case EqualFold(args[i], "db") && i+1 < len(args):
 			i++
 			var ok bool
 			if db, ok = c.dbArg(args[i]); !ok {
@@ -143,7 +143,7 @@ func runCopy(c *Ctx, args [][]byte) {
 		return
 	}
 	// Other values are shared with the copy until one of both changes.
-	if e.Kind() == engine.KindString && !c.copySteps(int64(len(e.Text()))) {
+	if e.Kind() == engine.KindString && !c.CopySteps(int64(len(e.Text()))) {
 		return
 	}
 	c.PutNew(db, e.Copied(to))

@@ -1,30 +1,30 @@
 package command
 
-func runExpire(c *Ctx, args [][]byte)    { c.expire(args, expiryEX, "expire") }
-func runPExpire(c *Ctx, args [][]byte)   { c.expire(args, expiryPX, "pexpire") }
-func runExpireAt(c *Ctx, args [][]byte)  { c.expire(args, expiryEXAT, "expireat") }
-func runPExpireAt(c *Ctx, args [][]byte) { c.expire(args, expiryPXAT, "pexpireat") }
+func runExpire(c *Ctx, args [][]byte)    { c.expire(args, ExpiryEX, "expire") }
+func runPExpire(c *Ctx, args [][]byte)   { c.expire(args, ExpiryPX, "pexpire") }
+func runExpireAt(c *Ctx, args [][]byte)  { c.expire(args, ExpiryEXAT, "expireat") }
+func runPExpireAt(c *Ctx, args [][]byte) { c.expire(args, ExpiryPXAT, "pexpireat") }
 
-func (c *Ctx) expire(args [][]byte, kind expiryKind, called string) {
-	var only expireIf
-	if !only.parse(c, args[3:]) {
+func (c *Ctx) expire(args [][]byte, kind ExpiryKind, called string) {
+	var only ExpireIf
+	if !only.Parse(c, args[3:]) {
 		return
 	}
-	n, ok := c.intArg(args[2])
+	n, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
-	atMs, ok := c.expiryMs(kind, n)
+	atMs, ok := c.ExpiryMs(kind, n)
 	if !ok {
 		c.Out.Error(ErrInvalidExpire(called))
 		return
 	}
 	e := c.Write(args[1])
-	if e == nil || !only.holds(e.ExpireAtMs, atMs) {
+	if e == nil || !only.Holds(e.ExpireAtMs, atMs) {
 		c.Out.Int(0)
 		return
 	}
-	c.expireAt(args[1], e, atMs)
+	c.ExpireAt(args[1], e, atMs)
 	c.Out.Int(1)
 }
 
@@ -40,18 +40,18 @@ func runPersist(c *Ctx, args [][]byte) {
 }
 
 func runTTL(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], func(atMs int64) int64 { return c.roundSec(c.leftMs(atMs)) })
+	c.lifetime(args[1], func(atMs int64) int64 { return c.roundSec(c.LeftMs(atMs)) })
 }
 
 func runPTTL(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], c.leftMs)
+	c.lifetime(args[1], c.LeftMs)
 }
 
 func runExpireTime(c *Ctx, args [][]byte) {
-	c.lifetime(args[1], func(atMs int64) int64 { return c.roundSec(c.toDay(atMs)) })
+	c.lifetime(args[1], func(atMs int64) int64 { return c.roundSec(c.ToDay(atMs)) })
 }
 
-func runPExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], c.toDay) }
+func runPExpireTime(c *Ctx, args [][]byte) { c.lifetime(args[1], c.ToDay) }
 
 func (c *Ctx) roundSec(ms int64) int64 {
 	const half, whole = 500, 1000

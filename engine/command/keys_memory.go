@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// memoryCommand is MEMORY. All but MEMORY USAGE stands in proto/client.
-var memoryCommand = &Spec{
+// MemoryCommand is MEMORY. All but MEMORY USAGE stands in proto/client.
+var MemoryCommand = &Spec{
 	Name: "memory", Arity: -2,
 	Group: "server", Since: "4.0.0",
 	Summary: "A container for commands on memory.", Complexity: "Depends on subcommand.",
@@ -17,7 +17,7 @@ var memoryCommand = &Spec{
 			Summary: "Tells in words what stands out in the node's memory.", Complexity: "O(1)",
 			Tips: memoryTips,
 		},
-		helpRow("memory", "server", "4.0.0", 0),
+		HelpRow("memory", "server", "4.0.0", 0),
 		{
 			Name: "memory|malloc-stats", Arity: 2, Scope: ScopeNode,
 			Group: "server", Since: "4.0.0",
@@ -38,7 +38,7 @@ var memoryCommand = &Spec{
 		},
 		{
 			Name: "memory|usage", Arity: -3, Flags: ReadOnly | Heavy,
-			Keys: secondKey(KeyRO), Run: runMemoryUsage,
+			Keys: SecondKey(KeyRO), Run: runMemoryUsage,
 			Group: "server", Since: "4.0.0",
 			Summary: "Returns about how many bytes a key and its value take.", Complexity: "O(1)",
 			Args: []arg.Arg{arg.Key("key", 1), {Name: "count", Type: "integer", Token: "SAMPLES", Optional: true}},
@@ -53,11 +53,11 @@ var memoryTips = []string{"nondeterministic_output", "request_policy:all_shards"
 // key does not count as using it.
 func runMemoryUsage(c *Ctx, args [][]byte) {
 	for i := 3; i < len(args); i += 2 {
-		if !equalFold(args[i], "samples") || i+1 == len(args) {
+		if !EqualFold(args[i], "samples") || i+1 == len(args) {
 			c.Out.Error(ErrSyntax)
 			return
 		}
-		n, ok := c.intArg(args[i+1])
+		n, ok := c.IntArg(args[i+1])
 		if !ok {
 			return
 		}
@@ -74,10 +74,10 @@ func runMemoryUsage(c *Ctx, args [][]byte) {
 		// In the log all replicas must answer the same, and what a value has
 		// room for is not the same on all. The payload's length is known only when it
 		// is made, so where no steps are left none is.
-		if !c.steps(1) {
+		if !c.Steps(1) {
 			return
 		}
-		if payload := c.payload(e); c.textSteps(int64(len(payload))) {
+		if payload := c.Dump(e); c.TextSteps(int64(len(payload))) {
 			c.Out.Int(int64(engine.OverheadBytes + len(e.KeyBytes()) + len(payload)))
 		}
 	default:

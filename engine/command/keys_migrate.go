@@ -43,7 +43,7 @@ const (
 // KEYS. Redis looks for it from the end, the last argument left out.
 func migratesList(args [][]byte) bool {
 	for i := len(args) - 2; i > 1; i-- {
-		if equalFold(args[i], "keys") {
+		if EqualFold(args[i], "keys") {
 			return true
 		}
 	}
@@ -58,11 +58,11 @@ func findMigrateList(dst []int, args [][]byte) []int {
 	}
 	for i := migrateOptionsArg; i < len(args); i++ {
 		switch {
-		case equalFold(args[i], "auth"):
+		case EqualFold(args[i], "auth"):
 			i++
-		case equalFold(args[i], "auth2"):
+		case EqualFold(args[i], "auth2"):
 			i += 2
-		case equalFold(args[i], "keys"):
+		case EqualFold(args[i], "keys"):
 			if len(args[migrateKeyArg]) > 0 {
 				return dst
 			}
@@ -86,11 +86,11 @@ func runDumpToMigrate(c *Ctx, args [][]byte) {
 	}
 	leftMs := int64(0)
 	if e.ExpireAtMs != 0 {
-		leftMs = max(c.leftMs(e.ExpireAtMs), 1)
+		leftMs = max(c.LeftMs(e.ExpireAtMs), 1)
 	}
 	c.Out.Array(4)
 	c.Out.Int(int64(e.Version))
 	c.Out.Int(int64(c.seenAt(args[1])))
 	c.Out.Int(leftMs)
-	c.Out.Bulk(c.payload(e))
+	c.Out.Bulk(c.Dump(e))
 }

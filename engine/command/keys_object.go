@@ -15,7 +15,7 @@ var objectCommand = &Spec{
 	Sub: []*Spec{
 		{
 			Name: "object|idletime", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,
-			Keys: secondKey(KeyRO), Run: runObjectIdleTime,
+			Keys: SecondKey(KeyRO), Run: runObjectIdleTime,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the seconds since a key was last used on this replica.", Complexity: "O(1)",
 			Args: []arg.Arg{arg.Key("key", 1)},
@@ -29,7 +29,7 @@ var objectCommand = &Spec{
 		},
 		{
 			Name: "object|freq", Arity: 3, Flags: ReadOnly | Local, Cats: CatKeyspace,
-			Keys: secondKey(KeyRO), Run: runObjectFreq,
+			Keys: SecondKey(KeyRO), Run: runObjectFreq,
 			Group: "generic", Since: "4.0.0",
 			Summary: "Returns how often a key was used of late.", Complexity: "O(1)",
 			Args: []arg.Arg{arg.Key("key", 1)},
@@ -37,7 +37,7 @@ var objectCommand = &Spec{
 		},
 		{
 			Name: "object|encoding", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace,
-			Keys: secondKey(KeyRO), Run: runObjectEncoding,
+			Keys: SecondKey(KeyRO), Run: runObjectEncoding,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the encoding Redis would keep a value in.", Complexity: "O(1)",
 			Args: []arg.Arg{arg.Key("key", 1)},
@@ -45,7 +45,7 @@ var objectCommand = &Spec{
 		},
 		{
 			Name: "object|refcount", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace,
-			Keys: secondKey(KeyRO), Run: runObjectRefCount,
+			Keys: SecondKey(KeyRO), Run: runObjectRefCount,
 			Group: "generic", Since: "2.2.3",
 			Summary: "Returns the number of references Redis would hold to a value.", Complexity: "O(1)",
 			Args: []arg.Arg{arg.Key("key", 1)},
@@ -94,7 +94,7 @@ func encodingOf(e *engine.Entry) string {
 }
 
 func isInt(text []byte) bool {
-	_, ok := parseInt(text)
+	_, ok := ParseInt(text)
 	return ok
 }
 
@@ -110,7 +110,7 @@ func runObjectRefCount(c *Ctx, args [][]byte) {
 		c.Out.Int(1)
 		return
 	}
-	if n, ok := parseInt(e.Text()); ok && !e.Raw() && 0 <= n && n < sharedBelow {
+	if n, ok := ParseInt(e.Text()); ok && !e.Raw() && 0 <= n && n < sharedBelow {
 		c.Out.Int(math.MaxInt32)
 		return
 	}
@@ -146,7 +146,7 @@ func runObjectFreq(c *Ctx, args [][]byte) {
 		// As for the idle time.
 		c.Out.Int(0)
 	default:
-		c.Out.Int(int64(c.Settings.LFU().Count(e.Use(), c.minute())))
+		c.Out.Int(int64(c.Settings.LFU().Count(e.Use(), c.Minute())))
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 // TestLifetime follows keys through time, which a comparison with redis-server
 // cannot.
 func TestLifetime(t *testing.T) {
-	r := newRunner(t)
-	r.nowMs = 1_000_000
-	r.script(`
+	r := NewRunner(t)
+	r.NowMs = 1_000_000
+	r.Script(`
 		SET a 1 EX 100 => +OK
 		TTL a => :100
 		PTTL a => :100000
@@ -36,8 +36,8 @@ func TestLifetime(t *testing.T) {
 		GETEX b EXAT 5 => $1 1
 		EXISTS b => :0
 	`)
-	r.nowMs += 50_000
-	r.script(`
+	r.NowMs += 50_000
+	r.Script(`
 		TTL a => :50
 		INCR a => :2
 		TTL a => :50
@@ -57,8 +57,8 @@ func TestLifetime(t *testing.T) {
 		select 1 => +OK
 		PTTL c => :50000
 	`)
-	r.nowMs += 50_000
-	r.script(`
+	r.NowMs += 50_000
+	r.Script(`
 		GET c => $-1
 		DBSIZE => :1
 		KEYS * => *0
@@ -68,14 +68,14 @@ func TestLifetime(t *testing.T) {
 		DBSIZE => :0
 		SET c 1 EX 1 => +OK
 	`)
-	r.nowMs += 2000
-	r.script(`
+	r.NowMs += 2000
+	r.Script(`
 		SETNX c 2 => :1
 		TTL c => :-1
 		SET c 1 PX 5 => +OK
 	`)
-	r.nowMs += 5
-	r.script(`
+	r.NowMs += 5
+	r.Script(`
 		EXPIRE c 10 => :0
 		DBSIZE => :0
 	`)
@@ -84,13 +84,13 @@ func TestLifetime(t *testing.T) {
 // TestReadsWaitForKeysThatAreDue expects a read on the leader to notice keys
 // that are due by its clock, though not yet by the log's.
 func TestReadsWaitForKeysThatAreDue(t *testing.T) {
-	r := newRunner(t)
-	r.do("SET k v PX 100")
+	r := NewRunner(t)
+	r.Do("SET k v PX 100")
 	for _, c := range []struct {
 		leaderMs int64
 		due      bool
-	}{{0, false}, {r.nowMs + 99, false}, {r.nowMs + 100, true}} {
-		ctx := Ctx{KS: r.ks, Out: &r.out, Times: Times{NowMs: r.nowMs, LeaderMs: c.leaderMs}, Meter: Meter{Settings: &r.settings}}
+	}{{0, false}, {r.NowMs + 99, false}, {r.NowMs + 100, true}} {
+		ctx := Ctx{KS: r.KS, Out: &r.Out, Times: Times{NowMs: r.NowMs, LeaderMs: c.leaderMs}, Meter: Meter{Settings: &r.Settings}}
 		ctx.Read([]byte("k"))
 		if ctx.Due != c.due {
 			t.Errorf("leader's clock at %d: due is %v", c.leaderMs, ctx.Due)
@@ -101,16 +101,16 @@ func TestReadsWaitForKeysThatAreDue(t *testing.T) {
 // TestTimeGoesOnForReads: what is asked of time goes by a clock, though nothing is
 // written that would move the log's time on. In the log that alone counts.
 func TestTimeGoesOnForReads(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	for _, line := range []string{"SET k v PX 100000", "HSET h f v", "HPEXPIRE h 100000 FIELDS 1 f", "XGROUP CREATE s g 0 MKSTREAM", "XADD s 1-1 f v", "XREADGROUP GROUP g ann STREAMS s >"} {
-		r.do(line)
+		r.Do(line)
 	}
 	asked := func(line string, leaderMs, replicaMs int64) string {
-		r.out.Reset(0)
-		args := words(line)
+		r.Out.Reset(0)
+		args := Words(line)
 		spec, _ := Lookup(args)
-		spec.Run(&Ctx{KS: r.ks, Out: &r.out, Times: Times{NowMs: r.nowMs, LeaderMs: leaderMs, ReplicaMs: replicaMs}, Meter: Meter{Settings: &r.settings}}, args)
-		return flat(r.out.Bytes())
+		spec.Run(&Ctx{KS: r.KS, Out: &r.Out, Times: Times{NowMs: r.NowMs, LeaderMs: leaderMs, ReplicaMs: replicaMs}, Meter: Meter{Settings: &r.Settings}}, args)
+		return Flat(r.Out.Bytes())
 	}
 	for line, want := range map[string][2]string{
 		"TTL k":                         {":100", ":98"},
@@ -121,17 +121,17 @@ func TestTimeGoesOnForReads(t *testing.T) {
 		"XINFO CONSUMERS s g":           {"*1 *8 $4 name $3 ann $7 pending :1 $4 idle :0 $8 inactive :0", "*1 *8 $4 name $3 ann $7 pending :1 $4 idle :2000 $8 inactive :2000"},
 		"EXPIRETIME k":                  {asked("EXPIRETIME k", 0, 0), asked("EXPIRETIME k", 0, 0)},
 	} {
-		later := r.nowMs + 2000
+		later := r.NowMs + 2000
 		for _, c := range []struct {
 			leaderMs, replicaMs int64
 			want                string
-		}{{0, 0, want[0]}, {r.nowMs - 5000, 0, want[0]}, {later, 0, want[1]}, {0, later, want[1]}} {
+		}{{0, 0, want[0]}, {r.NowMs - 5000, 0, want[0]}, {later, 0, want[1]}, {0, later, want[1]}} {
 			if got := asked(line, c.leaderMs, c.replicaMs); got != c.want {
-				t.Errorf("%s, clocks at %+d and %+d: %s, want %s", line, c.leaderMs-r.nowMs, c.replicaMs-r.nowMs, got, c.want)
+				t.Errorf("%s, clocks at %+d and %+d: %s, want %s", line, c.leaderMs-r.NowMs, c.replicaMs-r.NowMs, got, c.want)
 			}
 		}
 	}
-	if got := asked("PTTL k", 0, r.nowMs+200_000); got != ":0" {
+	if got := asked("PTTL k", 0, r.NowMs+200_000); got != ":0" {
 		t.Errorf("on a replica that has not heard of the key's end: %s", got)
 	}
 }
@@ -139,12 +139,12 @@ func TestTimeGoesOnForReads(t *testing.T) {
 // TestReadsChangeNothing expects a read of an expired key to leave it: its slot
 // may be held shared.
 func TestReadsChangeNothing(t *testing.T) {
-	r := newRunner(t)
-	r.do("SET k v PX 100")
-	r.nowMs += 1000
+	r := NewRunner(t)
+	r.Do("SET k v PX 100")
+	r.NowMs += 1000
 	for _, line := range []string{"GET k", "MGET k", "EXISTS k", "TOUCH k", "COPY k l", "OBJECT ENCODING k", "GETEX k", "GETRANGE k 0 1", "LCS k k", "STRLEN k", "TTL k", "TYPE k"} {
-		r.do(line)
-		if r.ks.Keys(0) != 1 {
+		r.Do(line)
+		if r.KS.Keys(0) != 1 {
 			t.Fatalf("%s deleted the key", line)
 		}
 	}
@@ -153,13 +153,13 @@ func TestReadsChangeNothing(t *testing.T) {
 // TestIdleTime expects OBJECT IDLETIME to follow the clock of uses, and to be
 // the same on all replicas inside a transaction.
 func TestIdleTime(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	at := func(sec uint32, logged bool, line string) string {
-		r.out.Reset(0)
-		args := words(line)
+		r.Out.Reset(0)
+		args := Words(line)
 		spec, _ := Lookup(args)
-		spec.Run(&Ctx{KS: r.ks, Out: &r.out, Logged: logged, Uses: Uses{UseTick: sec * engine.UseTicks}, Meter: Meter{Settings: &r.settings}}, args)
-		return flat(r.out.Bytes())
+		spec.Run(&Ctx{KS: r.KS, Out: &r.Out, Logged: logged, Uses: Uses{UseTick: sec * engine.UseTicks}, Meter: Meter{Settings: &r.Settings}}, args)
+		return Flat(r.Out.Bytes())
 	}
 	at(100, true, "SET k v")
 	for _, c := range []struct {
@@ -185,12 +185,12 @@ func TestIdleTime(t *testing.T) {
 // TestAppendGrowsInPlace expects a string that is appended to, again and again,
 // not to be copied each time.
 func TestAppendGrowsInPlace(t *testing.T) {
-	r := newRunner(t)
-	append100 := words("APPEND k 0123456789")
-	r.exec(append100...)
-	allocs := testing.AllocsPerRun(2000, func() { r.exec(append100...) })
+	r := NewRunner(t)
+	append100 := Words("APPEND k 0123456789")
+	r.Exec(append100...)
+	allocs := testing.AllocsPerRun(2000, func() { r.Exec(append100...) })
 	// The runner itself allocates a few times.
-	base := testing.AllocsPerRun(100, func() { r.exec(words("STRLEN k")[:2]...) })
+	base := testing.AllocsPerRun(100, func() { r.Exec(Words("STRLEN k")[:2]...) })
 	if allocs > base+1 {
 		t.Errorf("%v allocations for an APPEND, %v for a STRLEN", allocs, base)
 	}
@@ -200,13 +200,13 @@ func TestAppendGrowsInPlace(t *testing.T) {
 // shares. It forgets to share those that COPY makes; here nothing is counted,
 // and they look like all others.
 func TestRefCount(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, line := range []string{
 		"set k 0", "set k 9999", "set k 10000", "set k -1", "set k 007", "set k x", "append k 1", "setrange n 0 12", "incr i", "mset j 5", "getset j 6", "append new 7",
 	} {
-		key := string(words(line)[1])
+		key := string(Words(line)[1])
 		for _, line := range []string{line, "object refcount " + key, "object encoding " + key} {
-			if got, want := r.do(line), o.do(line); got != want {
+			if got, want := r.Do(line), o.Do(line); got != want {
 				t.Errorf("%s: got %s, want %s", line, got, want)
 			}
 		}
@@ -218,6 +218,6 @@ func TestKeysAnswerAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 2000
 	}
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 3, n, keyCommands) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 4, n, keyCommands) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 3, n, KeyCommands) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 4, n, KeyCommands) })
 }

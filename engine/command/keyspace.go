@@ -4,11 +4,11 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// keyspaceFamily are the commands on whole databases. Handlers stand in
+// KeyspaceFamily are the commands on whole databases. Handlers stand in
 // keyspace_*.go. They have none of Redis's tips that send a client to every
 // shard: any node answers for all of them, and a client that added up what each
 // said would count every key as often as there are nodes.
-var keyspaceFamily = []*Spec{
+var KeyspaceFamily = []*Spec{
 	{
 		Name: "keys", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatKeyspace | CatDangerous,
 		Scope: ScopeScan, Merge: MergeConcat, Run: runKeys,

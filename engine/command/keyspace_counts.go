@@ -65,7 +65,7 @@ func ParseKeyCounts(reply []byte) (counts [engine.Databases]KeyCounts, ok bool) 
 			if len(text) < 2 || text[0] != ':' {
 				return counts, false
 			}
-			if *into, ok = parseInt(text[1:]); !ok {
+			if *into, ok = ParseInt(text[1:]); !ok {
 				return counts, false
 			}
 		}

@@ -5,20 +5,20 @@ import "testing"
 // TestKeyCountsTravel compares counts that were written and read with those that
 // were counted.
 func TestKeyCountsTravel(t *testing.T) {
-	r := newRunner(t)
-	r.script(`
+	r := NewRunner(t)
+	r.Script(`
 		SET a 1 => +OK
 		SET b 1 => +OK
 		PEXPIREAT b 4000000000000 => :1
 	`)
-	r.do("SELECT 7")
-	r.do("SET c 1")
-	counts, ok := ParseKeyCounts(r.exec([]byte("lockstep.keycounts")))
+	r.Do("SELECT 7")
+	r.Do("SET c 1")
+	counts, ok := ParseKeyCounts(r.Exec([]byte("lockstep.keycounts")))
 	if !ok {
 		t.Fatal("the reply cannot be read")
 	}
 	for db := range counts {
-		if want := CountKeys(r.ks, db, 0); counts[db] != want {
+		if want := CountKeys(r.KS, db, 0); counts[db] != want {
 			t.Errorf("database %d: %+v, not %+v", db, counts[db], want)
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // nothing. FoldDigests makes one of those of all shards, which is Redis's if there
 // are no functions: Redis leaves them out.
 func runDigest(c *Ctx, _ [][]byte) {
-	var sums [engine.Databases]digest
+	var sums [engine.Databases]Digest
 	var filled [engine.Databases]bool
 	for db := range sums {
 		err := c.walkAll(db, func(e *engine.Entry) bool {
-			var d digest
-			d.mix(e.KeyBytes())
-			d.mixValue(e)
-			sums[db].xor(d[:])
+			var d Digest
+			d.Mix(e.KeyBytes())
+			d.MixValue(e)
+			sums[db].Xor(d[:])
 			filled[db] = true
 			return true
 		})
@@ -45,9 +45,9 @@ func (c *Ctx) digestFunctions() string {
 	if len(libraries) == 0 {
 		return ""
 	}
-	var sum digest
+	var sum Digest
 	for _, l := range libraries {
-		sum.mix(l.Source)
+		sum.Mix(l.Source)
 	}
 	return sum.String()
 }
@@ -55,12 +55,12 @@ func (c *Ctx) digestFunctions() string {
 // FoldDigests is the digest of all databases, of which each shard has digested
 // its part: shards[i][db] is what shard i answered for a database.
 func FoldDigests(shards [][][]byte) string {
-	var sum digest
+	var sum Digest
 	for db := range engine.Databases {
-		var keys digest
+		var keys Digest
 		filled := false
 		for _, parts := range shards {
-			var d digest
+			var d Digest
 			if n, err := hex.Decode(d[:], parts[db]); err != nil || n == 0 {
 				continue
 			}
@@ -72,7 +72,7 @@ func FoldDigests(shards [][][]byte) string {
 		if !filled {
 			continue
 		}
-		sum.mixInt(uint32(db))
+		sum.MixInt(uint32(db))
 		for i := range sum {
 			sum[i] ^= keys[i]
 		}
@@ -83,7 +83,7 @@ func FoldDigests(shards [][][]byte) string {
 
 // foldFunctions adds the functions, once if all shards have the same ones, as
 // they should.
-func (d *digest) foldFunctions(shards [][][]byte) {
+func (d *Digest) foldFunctions(shards [][][]byte) {
 	first := shards[0][engine.Databases]
 	same := !slices.ContainsFunc(shards, func(parts [][]byte) bool { return !bytes.Equal(parts[engine.Databases], first) })
 	if same {
@@ -91,7 +91,7 @@ func (d *digest) foldFunctions(shards [][][]byte) {
 	}
 	for _, parts := range shards {
 		if functions := parts[engine.Databases]; !same || len(functions) > 0 {
-			d.mix(functions)
+			d.Mix(functions)
 		}
 	}
 }
@@ -101,9 +101,9 @@ func (d *digest) foldFunctions(shards [][][]byte) {
 func runDigestValue(c *Ctx, args [][]byte) {
 	c.Out.Array(len(args) - 1)
 	for _, key := range args[1:] {
-		var d digest
-		if e := c.KS.Find(c.slot(key), c.DB, key); e != nil {
-			d.mixValue(e)
+		var d Digest
+		if e := c.KS.Find(c.Slot(key), c.DB, key); e != nil {
+			d.MixValue(e)
 		}
 		c.Out.Status(d.String())
 	}

@@ -5,7 +5,7 @@ import "lockstep/engine"
 // flushArgs checks the arguments of FLUSHDB and FLUSHALL. ASYNC and SYNC are
 // the same here: the memory is given back by the garbage collector.
 func (c *Ctx) flushArgs(args [][]byte) bool {
-	if len(args) == 1 || len(args) == 2 && (equalFold(args[1], "async") || equalFold(args[1], "sync")) {
+	if len(args) == 1 || len(args) == 2 && (EqualFold(args[1], "async") || EqualFold(args[1], "sync")) {
 		return true
 	}
 	c.Out.Error(ErrSyntax)
@@ -35,17 +35,17 @@ func (c *Ctx) flush(db int) {
 	had := c.KS.Keys(db) > 0
 	c.KS.Flush(db, c.TxnNo)
 	if had {
-		c.databaseFilled(db)
+		c.DatabaseFilled(db)
 	}
 }
 
 func runSwapDB(c *Ctx, args [][]byte) {
-	a, ok := parseInt(args[1])
+	a, ok := ParseInt(args[1])
 	if !ok || int64(int32(a)) != a {
 		c.Out.Error(ErrFirstDB)
 		return
 	}
-	b, ok := parseInt(args[2])
+	b, ok := ParseInt(args[2])
 	if !ok || int64(int32(b)) != b {
 		c.Out.Error(ErrSecondDB)
 		return
@@ -59,8 +59,8 @@ func runSwapDB(c *Ctx, args [][]byte) {
 		c.ChangedAll()
 	}
 	if a != b {
-		c.databaseFilled(int(a))
-		c.databaseFilled(int(b))
+		c.DatabaseFilled(int(a))
+		c.DatabaseFilled(int(b))
 	}
 	c.Out.OK()
 }

@@ -16,8 +16,8 @@ func runKeys(c *Ctx, args [][]byte) {
 	visited, enough := 0, true
 	err := c.walkAll(c.DB, func(e *engine.Entry) bool {
 		// On the way, not at the end: a transaction without steps may ask again.
-		if visited++; visited%stepKeys == 0 {
-			enough = c.takeSteps(1)
+		if visited++; visited%StepKeys == 0 {
+			enough = c.TakeSteps(1)
 		}
 		if enough && filter.admits(c, e) {
 			keys = append(keys, e.Key())
@@ -29,13 +29,13 @@ func runKeys(c *Ctx, args [][]byte) {
 		c.walkFailed(err)
 	case !enough:
 		c.Out.Error(ErrWork)
-	case !c.outOfTries(begin):
+	case !c.OutOfTries(begin):
 		c.writeKeys(keys)
 	}
 }
 
 // slotSteps counts the steps for walking over all lock slots, keys or not.
-func (c *Ctx) slotSteps() bool { return c.steps(int64(c.KS.LockSlots()) / stepKeys) }
+func (c *Ctx) slotSteps() bool { return c.Steps(int64(c.KS.LockSlots()) / StepKeys) }
 
 func (c *Ctx) writeKeys(keys []string) {
 	c.Out.Array(len(keys))
@@ -48,26 +48,26 @@ func (c *Ctx) writeKeys(keys []string) {
 // that is carried on by another node, or after a restart, misses no key that
 // was there all the time, and gives none twice that was not renamed.
 func runScan(c *Ctx, args [][]byte) {
-	from, ok := c.cursorArg(args[1])
+	from, ok := c.CursorArg(args[1])
 	if !ok {
 		return
 	}
-	var o scanOptions
+	var o ScanOptions
 	var kind []byte
 	typed := false
 	ofKind := func(args [][]byte) (taken int) {
-		if len(args) > 1 && equalFold(args[0], "type") {
+		if len(args) > 1 && EqualFold(args[0], "type") {
 			kind, taken, typed = args[1], 2, true
 		}
 		return taken
 	}
-	if !o.parse(c, args[2:], ofKind) || !c.steps(int64(o.count)/stepKeys) {
+	if !o.Parse(c, args[2:], ofKind) || !c.Steps(int64(o.Count)/StepKeys) {
 		return
 	}
-	filter := keyFilter{o.pattern, typed, kind}
+	filter := keyFilter{o.Pattern, typed, kind}
 	begin := c.Out.Len()
 	var keys []string
-	next, more, walked, err := c.walk(c.DB, from, o.count, func(e *engine.Entry) bool {
+	next, more, walked, err := c.walk(c.DB, from, o.Count, func(e *engine.Entry) bool {
 		if filter.admits(c, e) {
 			keys = append(keys, e.Key())
 		}
@@ -77,18 +77,18 @@ func runScan(c *Ctx, args [][]byte) {
 	case err != nil:
 		c.walkFailed(err)
 		return
-	case c.outOfTries(begin):
+	case c.OutOfTries(begin):
 		return
 	}
 	// Lock slots without keys are walked, too.
-	if !c.steps(int64(walked) / stepKeys) {
+	if !c.Steps(int64(walked) / StepKeys) {
 		return
 	}
 	if !more {
-		next = place{}
+		next = Place{}
 	}
 	c.Out.Array(2)
-	c.Out.BulkString(next.cursor())
+	c.Out.BulkString(next.Cursor())
 	c.writeKeys(keys)
 }
 
@@ -135,7 +135,7 @@ func (c *Ctx) keyBehind(skip int) (key string, found bool, err error) {
 			c.KS.WalkRank(slot, c.DB, skip, func(e *engine.Entry) bool {
 				found = !e.ExpiredAt(c.NowMs)
 				key = e.Key()
-				if visited++; visited%stepKeys == 0 && !c.takeSteps(1) {
+				if visited++; visited%StepKeys == 0 && !c.TakeSteps(1) {
 					err = errOutOfSteps
 				}
 				return !found && err == nil

@@ -11,11 +11,11 @@ import (
 )
 
 // scanAll scans a database to its end and counts how often each key came.
-func scanAll(r *runner, options string, between func()) map[string]int {
+func scanAll(r *Runner, options string, between func()) map[string]int {
 	seen := map[string]int{}
 	cursor := "0"
 	for range 1_000_000 {
-		reply := strings.Fields(r.do("SCAN " + cursor + options))
+		reply := strings.Fields(r.Do("SCAN " + cursor + options))
 		cursor = reply[2]
 		for i := 5; i < len(reply); i += 2 {
 			seen[reply[i]]++
@@ -25,7 +25,7 @@ func scanAll(r *runner, options string, between func()) map[string]int {
 		}
 		between()
 	}
-	r.t.Fatal("the scan does not end")
+	r.T.Fatal("the scan does not end")
 	return nil
 }
 
@@ -33,17 +33,17 @@ func scanAll(r *runner, options string, between func()) map[string]int {
 // expects each key that was there all the time exactly once.
 func TestScanGivesEveryKeyThatStays(t *testing.T) {
 	for _, lockSlots := range []int{1, 7, 1024} {
-		r := newRunner(t)
-		r.ks = engine.New(engine.Config{LockSlots: lockSlots})
+		r := NewRunner(t)
+		r.KS = engine.New(engine.Config{LockSlots: lockSlots})
 		rng := rand.New(rand.NewSource(1))
 		const stay = 3000
 		for i := range stay {
-			r.do(fmt.Sprintf("SET stay:%d x", i))
+			r.Do(fmt.Sprintf("SET stay:%d x", i))
 		}
 		for _, options := range []string{"", " COUNT 1000", " COUNT 77 TYPE string", " MATCH stay:* COUNT 500"} {
 			seen := scanAll(r, options, func() {
 				for range 20 {
-					r.do(fmt.Sprintf("%s other:%d x", []string{"SET", "GETSET", "DEL"}[rng.Intn(3)], rng.Intn(5000)))
+					r.Do(fmt.Sprintf("%s other:%d x", []string{"SET", "GETSET", "DEL"}[rng.Intn(3)], rng.Intn(5000)))
 				}
 			})
 			for i := range stay {
@@ -61,17 +61,17 @@ func TestScanGivesEveryKeyThatStays(t *testing.T) {
 // TestCursorMeansTheSameOnEveryReplica fills two keyspaces in different order
 // and carries one scan on in the other at every step.
 func TestCursorMeansTheSameOnEveryReplica(t *testing.T) {
-	replicas := []*runner{newRunner(t), newRunner(t)}
+	replicas := []*Runner{NewRunner(t), NewRunner(t)}
 	const n = 2000
 	for i := range n {
-		replicas[0].do(fmt.Sprint("SET ", i, " x"))
-		replicas[1].do(fmt.Sprint("SET ", n-1-i, " x"))
+		replicas[0].Do(fmt.Sprint("SET ", i, " x"))
+		replicas[1].Do(fmt.Sprint("SET ", n-1-i, " x"))
 	}
 	seen := map[string]int{}
 	cursor := "0"
 	for step := 0; ; step++ {
-		reply := strings.Fields(replicas[step%2].do("SCAN " + cursor))
-		if other := replicas[1-step%2].do("SCAN " + cursor); other != strings.Join(reply, " ") {
+		reply := strings.Fields(replicas[step%2].Do("SCAN " + cursor))
+		if other := replicas[1-step%2].Do("SCAN " + cursor); other != strings.Join(reply, " ") {
 			t.Fatalf("SCAN %s differs: %s and %s", cursor, reply, other)
 		}
 		for i := 5; i < len(reply); i += 2 {
@@ -88,13 +88,13 @@ func TestCursorMeansTheSameOnEveryReplica(t *testing.T) {
 
 // TestScanIsBounded expects one SCAN to visit no more keys than its bound.
 func TestScanIsBounded(t *testing.T) {
-	r := newRunner(t)
-	for i := range scanMax + 1000 {
+	r := NewRunner(t)
+	for i := range ScanMax + 1000 {
 		key := fmt.Append(nil, i)
-		r.ks.SetString(r.ks.LockSlot(key), 0, key, nil, 0, 1)
+		r.KS.SetString(r.KS.LockSlot(key), 0, key, nil, 0, 1)
 	}
-	reply := r.do("SCAN 0 COUNT 9223372036854775807")
-	if n := strings.Count(reply, "$") - 1; n < scanMax || n > scanMax+10 {
+	reply := r.Do("SCAN 0 COUNT 9223372036854775807")
+	if n := strings.Count(reply, "$") - 1; n < ScanMax || n > ScanMax+10 {
 		t.Fatalf("%d keys", n)
 	}
 }
@@ -130,23 +130,23 @@ func (w *brokenWalker) Sum(slots int32, of func(int32) int) (n int, err error) {
 // at each point, and expects it to hold no slot afterwards and to answer an
 // error where it was cut.
 func TestWalksGiveSlotsBack(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	for i := range 100 {
-		r.do(fmt.Sprint("SET ", i, " x"))
+		r.Do(fmt.Sprint("SET ", i, " x"))
 	}
 	for _, line := range []string{"KEYS *", "SCAN 0 COUNT 1000", "RANDOMKEY", "DBSIZE", "lockstep.digest", "lockstep.countkeysinslot 5", "lockstep.getkeysinslot 5 9"} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
 		for left := range 200 {
 			w := &brokenWalker{left: left}
-			r.out.Reset(2)
-			spec.Run(&Ctx{KS: r.ks, Out: &r.out, Walk: w, Times: Times{NowMs: 1}, Meter: Meter{Settings: &r.settings}}, args)
+			r.Out.Reset(2)
+			spec.Run(&Ctx{KS: r.KS, Out: &r.Out, Walk: w, Times: Times{NowMs: 1}, Meter: Meter{Settings: &r.Settings}}, args)
 			if w.inside != 0 {
 				t.Fatalf("%s, cut after %d slots: holds %d", line, left, w.inside)
 			}
-			failed := strings.HasPrefix(string(r.out.Bytes()), "-TRYAGAIN")
-			if failed != (w.left < 0) || strings.Count(string(r.out.Bytes()), "-TRYAGAIN") > 1 {
-				t.Fatalf("%s, cut after %d slots: %q", line, left, r.out.Bytes())
+			failed := strings.HasPrefix(string(r.Out.Bytes()), "-TRYAGAIN")
+			if failed != (w.left < 0) || strings.Count(string(r.Out.Bytes()), "-TRYAGAIN") > 1 {
+				t.Fatalf("%s, cut after %d slots: %q", line, left, r.Out.Bytes())
 			}
 		}
 	}
@@ -154,18 +154,18 @@ func TestWalksGiveSlotsBack(t *testing.T) {
 
 // TestRandomKeyIsFair draws many keys and expects each about as often.
 func TestRandomKeyIsFair(t *testing.T) {
-	r := newRunner(t)
-	if got := r.do("RANDOMKEY"); got != "$-1" {
+	r := NewRunner(t)
+	if got := r.Do("RANDOMKEY"); got != "$-1" {
 		t.Fatalf("of no keys: %s", got)
 	}
 	const keys, draws = 20, 4000
 	for i := range keys {
 		// Half of them share a lock slot.
-		r.do(fmt.Sprintf("SET {%d}%d x", i/(keys/2)*i, i))
+		r.Do(fmt.Sprintf("SET {%d}%d x", i/(keys/2)*i, i))
 	}
 	drawn := map[string]int{}
 	for range draws {
-		drawn[r.do("RANDOMKEY")]++
+		drawn[r.Do("RANDOMKEY")]++
 	}
 	for key, n := range drawn {
 		if n < draws/keys/2 || n > draws/keys*2 {
@@ -181,14 +181,14 @@ func TestRandomKeyIsFair(t *testing.T) {
 // whole.
 func TestHashSlotsListTheirKeys(t *testing.T) {
 	for _, lockSlots := range []int{1, 100, 16384} {
-		r := newRunner(t)
-		r.ks = engine.New(engine.Config{LockSlots: lockSlots})
+		r := NewRunner(t)
+		r.KS = engine.New(engine.Config{LockSlots: lockSlots})
 		for i := range 700 {
-			r.do(fmt.Sprintf("SET {a}%d x", i))
+			r.Do(fmt.Sprintf("SET {a}%d x", i))
 		}
-		r.do("SET b x")
+		r.Do("SET b x")
 		// The hash slots of "a" and "b", by redis-cli.
-		r.script(`
+		r.Script(`
 			lockstep.countkeysinslot 15495 => :700
 			lockstep.countkeysinslot 3300 => :1
 			lockstep.countkeysinslot 3301 => :0
@@ -198,7 +198,7 @@ func TestHashSlotsListTheirKeys(t *testing.T) {
 			lockstep.countkeysinslot 16384 => -ERR Invalid slot
 			lockstep.countkeysinslot x => -ERR value is not an integer or out of range
 		`)
-		if got := r.do("lockstep.getkeysinslot 15495 600"); !strings.HasPrefix(got, "*600 ") {
+		if got := r.Do("lockstep.getkeysinslot 15495 600"); !strings.HasPrefix(got, "*600 ") {
 			t.Errorf("%.20s", got)
 		}
 	}
@@ -207,8 +207,8 @@ func TestHashSlotsListTheirKeys(t *testing.T) {
 // TestVersionsForWatch expects the version of a key and the number of the last
 // txn, which EXEC compares.
 func TestVersionsForWatch(t *testing.T) {
-	r := newRunner(t)
-	r.script(`
+	r := NewRunner(t)
+	r.Script(`
 		lockstep.versions a b => *4 :0 :0 :0 :0
 		SET a 1 => +OK
 		SET b 1 => +OK
@@ -221,13 +221,13 @@ func TestVersionsForWatch(t *testing.T) {
 // TestDigestIsRedisDigest compares DEBUG DIGEST-VALUE; the differential tests
 // compare DEBUG DIGEST.
 func TestDigestIsRedisDigest(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	for _, line := range []string{"set a 1", "set b xyz ex 1000", "append c z", `set d ""`} {
-		o.do(line)
-		r.do(line)
+		o.Do(line)
+		r.Do(line)
 	}
-	if got, want := r.do("lockstep.digest-value a b c d nokey"), o.do("debug digest-value a b c d nokey"); got != want {
+	if got, want := r.Do("lockstep.digest-value a b c d nokey"), o.Do("debug digest-value a b c d nokey"); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }

@@ -9,19 +9,19 @@ import (
 // TestOtherKindsAnswerAsRedisDoes runs the commands of these families on a key
 // that holds a list.
 func TestOtherKindsAnswerAsRedisDoes(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	reset := func() {
-		o.do("flushall")
-		r.do("flushall")
+		o.Do("flushall")
+		r.Do("flushall")
 		for _, line := range []string{"rpush l x", "pexpireat l 4000000000123"} {
-			o.do(line)
+			o.Do(line)
 		}
-		e := engine.NewObject([]byte("l"), engine.KindList, fakeList{})
+		e := engine.NewObject([]byte("l"), engine.KindList, FakeList{})
 		e.ExpireAtMs = 4000000000123
-		r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
-		o.do("set s text")
-		r.do("set s text")
+		r.KS.Put(r.KS.LockSlotOf(e), 0, e, 1)
+		o.Do("set s text")
+		r.Do("set s text")
 	}
 	for _, line := range []string{
 		"get l", "set l 1", "set l 1 get", "set l 1 nx get", "set l 1 xx keepttl", "getex l", "getex l persist", "getdel l", "setnx l 1", "getset l 1", "setex l 0 1",
@@ -35,7 +35,7 @@ func TestOtherKindsAnswerAsRedisDoes(t *testing.T) {
 	} {
 		reset()
 		for _, line := range []string{line, "type l", "type m", "pexpiretime l", "pexpiretime m", "get s", "select 1", "type l", "select 0"} {
-			got, want := both(r, o, words(line))
+			got, want := Both(r, o, Words(line))
 			if string(got) != string(want) {
 				t.Errorf("%s\n got %q\nwant %q", line, got, want)
 			}

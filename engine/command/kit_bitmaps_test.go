@@ -6,10 +6,10 @@ import (
 )
 
 // bitAt is a place of a bit, mostly near.
-func (g generator) bitAt() string {
+func (g Generator) bitAt() string {
 	switch g.Intn(12) {
 	case 0:
-		return g.pick("-1", "x", "", "01", "4294967296", "4294967295000", "9223372036854775807", "#1", "#")
+		return g.Pick("-1", "x", "", "01", "4294967296", "4294967295000", "9223372036854775807", "#1", "#")
 	case 1:
 		return strconv.Itoa(g.Intn(5000))
 	default:
@@ -18,35 +18,35 @@ func (g generator) bitAt() string {
 }
 
 // fieldAt is a place of a field.
-func (g generator) fieldAt() string {
+func (g Generator) fieldAt() string {
 	if g.Intn(3) == 0 {
-		return "#" + g.pick(strconv.Itoa(g.Intn(20)), "-1", "x", "2305843009213693952", "9223372036854775807")
+		return "#" + g.Pick(strconv.Itoa(g.Intn(20)), "-1", "x", "2305843009213693952", "9223372036854775807")
 	}
 	return g.bitAt()
 }
 
-func (g generator) fieldType() string {
+func (g Generator) fieldType() string {
 	if g.Intn(20) == 0 {
-		return g.pick("i0", "i65", "u0", "u64", "x8", "", "i", "u", "8", "i-1", "u08", "I8", "i8\x00x")
+		return g.Pick("i0", "i65", "u0", "u64", "x8", "", "i", "u", "8", "i-1", "u08", "I8", "i8\x00x")
 	}
-	return g.pick("i", "u") + strconv.Itoa(1+g.Intn(63))
+	return g.Pick("i", "u") + strconv.Itoa(1+g.Intn(63))
 }
 
-func (g generator) fieldOp() string {
+func (g Generator) fieldOp() string {
 	at := g.fieldType() + "\x01" + g.fieldAt()
 	switch g.Intn(7) {
 	case 0, 1:
-		return g.pick("get", "GET") + "\x01" + at
+		return g.Pick("get", "GET") + "\x01" + at
 	case 2, 3:
-		return "set\x01" + at + "\x01" + g.number()
+		return "set\x01" + at + "\x01" + g.Number()
 	case 4, 5:
-		return "incrby\x01" + at + "\x01" + g.number()
+		return "incrby\x01" + at + "\x01" + g.Number()
 	}
-	return "overflow\x01" + g.pick("wrap", "SAT", "fail", "fail", "sat", "x")
+	return "overflow\x01" + g.Pick("wrap", "SAT", "fail", "fail", "sat", "x")
 }
 
 // fields are the operations of a BITFIELD.
-func (g generator) fields(op func() string) string {
+func (g Generator) fields(op func() string) string {
 	var ops []string
 	for range g.Intn(5) {
 		ops = append(ops, op())
@@ -55,7 +55,7 @@ func (g generator) fields(op func() string) string {
 }
 
 // bitValue is a text for a bitmap: all ones, all zeros or any.
-func (g generator) bitValue() string {
+func (g Generator) bitValue() string {
 	switch g.Intn(4) {
 	case 0:
 		return strings.Repeat("\xff", g.Intn(40))
@@ -66,49 +66,49 @@ func (g generator) bitValue() string {
 		g.Read(b)
 		return string(b)
 	}
-	return g.value()
+	return g.Value()
 }
 
-func (g generator) small() string { return strconv.Itoa(g.Intn(400) - 150) }
+func (g Generator) small() string { return strconv.Itoa(g.Intn(400) - 150) }
 
-func (g generator) fieldGet() string {
+func (g Generator) fieldGet() string {
 	if g.Intn(12) == 0 {
 		return g.fieldOp()
 	}
 	return "get\x01" + g.fieldType() + "\x01" + g.fieldAt()
 }
 
-var bitCommands = []func(generator) []string{
-	func(g generator) []string { return []string{"set", g.key(), g.bitValue()} },
-	func(g generator) []string { return []string{"get", g.key()} },
-	func(g generator) []string { return []string{"append", g.key(), g.bitValue()} },
-	func(g generator) []string { return []string{g.pick("del", "strlen", "exists"), g.key()} },
-	func(g generator) []string { return []string{"object", "encoding", g.key()} },
-	func(g generator) []string { return []string{"pexpireat", g.key(), "4000000000123"} },
-	func(g generator) []string { return []string{"pexpiretime", g.key()} },
-	func(g generator) []string {
-		return []string{"setbit", g.key(), g.bitAt(), g.pick("0", "1", "0", "1", "0", "1", "2", "-1", "x")}
+var BitCommands = []func(Generator) []string{
+	func(g Generator) []string { return []string{"set", g.Key(), g.bitValue()} },
+	func(g Generator) []string { return []string{"get", g.Key()} },
+	func(g Generator) []string { return []string{"append", g.Key(), g.bitValue()} },
+	func(g Generator) []string { return []string{g.Pick("del", "strlen", "exists"), g.Key()} },
+	func(g Generator) []string { return []string{"object", "encoding", g.Key()} },
+	func(g Generator) []string { return []string{"pexpireat", g.Key(), "4000000000123"} },
+	func(g Generator) []string { return []string{"pexpiretime", g.Key()} },
+	func(g Generator) []string {
+		return []string{"setbit", g.Key(), g.bitAt(), g.Pick("0", "1", "0", "1", "0", "1", "2", "-1", "x")}
 	},
-	func(g generator) []string { return []string{"getbit", g.key(), g.bitAt()} },
-	func(g generator) []string { return []string{"bitcount", g.key()} },
-	func(g generator) []string {
-		return []string{"bitcount", g.key(), g.number(), g.number(), "\x02" + g.some(1, "bit", "BYTE", "x", "bit\x01byte")}
+	func(g Generator) []string { return []string{"getbit", g.Key(), g.bitAt()} },
+	func(g Generator) []string { return []string{"bitcount", g.Key()} },
+	func(g Generator) []string {
+		return []string{"bitcount", g.Key(), g.Number(), g.Number(), "\x02" + g.Some(1, "bit", "BYTE", "x", "bit\x01byte")}
 	},
-	func(g generator) []string {
-		return []string{"bitcount", g.key(), g.small(), g.small(), g.pick("bit", "byte")}
+	func(g Generator) []string {
+		return []string{"bitcount", g.Key(), g.small(), g.small(), g.Pick("bit", "byte")}
 	},
-	func(g generator) []string { return []string{"bitpos", g.key(), g.pick("0", "1", "2", "x")} },
-	func(g generator) []string {
-		return []string{"bitpos", g.key(), g.pick("0", "1"), g.number(), "\x02" + g.some(1, g.number(), g.number()+"\x01"+g.pick("bit", "BYTE", "x"), "1\x012\x01bit\x01x")}
+	func(g Generator) []string { return []string{"bitpos", g.Key(), g.Pick("0", "1", "2", "x")} },
+	func(g Generator) []string {
+		return []string{"bitpos", g.Key(), g.Pick("0", "1"), g.Number(), "\x02" + g.Some(1, g.Number(), g.Number()+"\x01"+g.Pick("bit", "BYTE", "x"), "1\x012\x01bit\x01x")}
 	},
-	func(g generator) []string {
-		return []string{"bitpos", g.key(), g.pick("0", "1"), g.small(), g.small(), g.pick("bit", "byte")}
+	func(g Generator) []string {
+		return []string{"bitpos", g.Key(), g.Pick("0", "1"), g.small(), g.small(), g.Pick("bit", "byte")}
 	},
-	func(g generator) []string {
-		return []string{"bitop", g.pick("and", "OR", "xor", "and", "or", "xor", "not", "nand"), g.key(), g.key(), "\x02" + g.some(3, g.key(), g.key())}
+	func(g Generator) []string {
+		return []string{"bitop", g.Pick("and", "OR", "xor", "and", "or", "xor", "not", "nand"), g.Key(), g.Key(), "\x02" + g.Some(3, g.Key(), g.Key())}
 	},
-	func(g generator) []string { return []string{"bitop", "not", g.key(), g.key()} },
-	func(g generator) []string { return []string{"bitfield", g.key(), g.fields(g.fieldOp)} },
-	func(g generator) []string { return []string{"bitfield", g.key(), g.fields(g.fieldOp)} },
-	func(g generator) []string { return []string{"bitfield_ro", g.key(), g.fields(g.fieldGet)} },
+	func(g Generator) []string { return []string{"bitop", "not", g.Key(), g.Key()} },
+	func(g Generator) []string { return []string{"bitfield", g.Key(), g.fields(g.fieldOp)} },
+	func(g Generator) []string { return []string{"bitfield", g.Key(), g.fields(g.fieldOp)} },
+	func(g Generator) []string { return []string{"bitfield_ro", g.Key(), g.fields(g.fieldGet)} },
 }

@@ -10,22 +10,22 @@ import (
 	"lockstep/engine/reply"
 )
 
-// differ runs random commands here and in redis-server and compares the
+// Differ runs random commands here and in redis-server and compares the
 // replies byte by byte.
-func differ(t *testing.T, proto int, seed int64, n int, templates []func(generator) []string) {
-	o := startOracle(t)
-	r := newRunner(t)
-	r.nowMs = wallMs()
+func Differ(t *testing.T, proto int, seed int64, n int, templates []func(Generator) []string) {
+	o := StartOracle(t)
+	r := NewRunner(t)
+	r.NowMs = WallMs()
 	if proto == reply.RESP3 {
-		o.do("hello 3")
-		r.proto = reply.RESP3
+		o.Do("hello 3")
+		r.Proto = reply.RESP3
 	}
-	g := generator{Rand: rand.New(rand.NewSource(seed))}
+	g := Generator{Rand: rand.New(rand.NewSource(seed))}
 	var history [][][]byte
 	for i := range n {
-		args := g.command(templates)
+		args := g.Command(templates)
 		history = append(history, args)
-		got, want := both(r, o, args)
+		got, want := Both(r, o, args)
 		if !bytes.Equal(got, want) {
 			for _, h := range history[max(0, i-12):i] {
 				t.Logf("%.100q", h)
@@ -35,25 +35,25 @@ func differ(t *testing.T, proto int, seed int64, n int, templates []func(generat
 	}
 }
 
-// both runs a command here and there. The digest has another name here, and
+// Both runs a command here and there. The digest has another name here, and
 // the order of keys is another: here they are sorted.
-func both(r *runner, o *oracle, args [][]byte) (got, want []byte) {
+func Both(r *Runner, o *Oracle, args [][]byte) (got, want []byte) {
 	if got, want, ok := bothSets(r, o, args); ok {
 		return got, want
 	}
 	switch strings.ToLower(string(args[0])) {
 	case "debug-digest":
-		return r.digest(), o.Exec([]byte("debug"), []byte("digest"))
+		return r.Digest(), o.Exec([]byte("debug"), []byte("digest"))
 	case "get":
-		return withoutEstimate(r.exec(args...)), withoutEstimate(o.Exec(args...))
+		return withoutEstimate(r.Exec(args...)), withoutEstimate(o.Exec(args...))
 	case "keys", "scan":
-		return sortedPairs(r.exec(args...)), sortedPairs(o.Exec(args...))
+		return SortedPairs(r.Exec(args...)), SortedPairs(o.Exec(args...))
 	}
-	return r.exec(args...), o.Exec(args...)
+	return r.Exec(args...), o.Exec(args...)
 }
 
-// sortedPairs sorts the pairs of lines of an array of bulk strings.
-func sortedPairs(raw []byte) []byte {
+// SortedPairs sorts the pairs of lines of an array of bulk strings.
+func SortedPairs(raw []byte) []byte {
 	lines := strings.SplitAfter(strings.TrimSuffix(string(raw), "\r\n"), "\r\n")
 	lines[len(lines)-1] += "\r\n"
 	head := len(lines) % 2

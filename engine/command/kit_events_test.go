@@ -6,45 +6,45 @@ import (
 	"lockstep/engine"
 )
 
-// recorder keeps the events of some classes, as "db event key".
-type recorder struct {
-	classes EventClass
-	events  []string
+// Recorder keeps the events of some classes, as "db event key".
+type Recorder struct {
+	Classes EventClass
+	Events  []string
 }
 
 // Wants implements Observer.
-func (r *recorder) Wants(classes EventClass) bool { return r.classes&classes != 0 }
+func (r *Recorder) Wants(classes EventClass) bool { return r.Classes&classes != 0 }
 
 // Event implements Observer.
-func (r *recorder) Event(class EventClass, event string, db int, key []byte) {
-	if r.classes&class != 0 {
-		r.events = append(r.events, fmt.Sprintf("%d %s %q", db, event, key))
+func (r *Recorder) Event(class EventClass, event string, db int, key []byte) {
+	if r.Classes&class != 0 {
+		r.Events = append(r.Events, fmt.Sprintf("%d %s %q", db, event, key))
 	}
 }
 
 // Filled implements Observer.
-func (r *recorder) Filled(int, []byte, engine.Kind) {}
+func (r *Recorder) Filled(int, []byte, engine.Kind) {}
 
 // Gone implements Observer.
-func (r *recorder) Gone(int, []byte) {}
+func (r *Recorder) Gone(int, []byte) {}
 
-func (r *recorder) take() []string {
-	events := r.events
-	r.events = nil
+func (r *Recorder) Take() []string {
+	events := r.Events
+	r.Events = nil
 	return events
 }
 
-// deaf is an Observer that has no use for events, as a shard's is by default.
-type deaf struct{}
+// Deaf is an Observer that has no use for events, as a shard's is by default.
+type Deaf struct{}
 
-func (deaf) Wants(EventClass) bool { return false }
+func (Deaf) Wants(EventClass) bool { return false }
 
-func (deaf) Event(_ EventClass, _ string, _ int, _ []byte) {}
+func (Deaf) Event(_ EventClass, _ string, _ int, _ []byte) {}
 
-func (deaf) Filled(int, []byte, engine.Kind) {}
+func (Deaf) Filled(int, []byte, engine.Kind) {}
 
 // Gone implements Observer.
-func (deaf) Gone(int, []byte) {}
+func (Deaf) Gone(int, []byte) {}
 
 // eventLog keeps events as "key event".
 type eventLog struct{ events []string }
@@ -64,13 +64,13 @@ func (*eventLog) Filled(int, []byte, engine.Kind) {}
 // Gone implements Observer.
 func (*eventLog) Gone(int, []byte) {}
 
-// events runs a command and returns its events.
-func (r *runner) events(line string) []string {
-	args := words(line)
+// EventsOf runs a command and returns its events.
+func (r *Runner) EventsOf(line string) []string {
+	args := Words(line)
 	spec, _ := Lookup(args)
-	r.out.Reset(r.proto)
-	r.txnNo++
+	r.Out.Reset(r.Proto)
+	r.TxnNo++
 	var heard eventLog
-	spec.Run(&Ctx{KS: r.ks, Out: &r.out, TxnNo: r.txnNo, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: &heard}}, args)
+	spec.Run(&Ctx{KS: r.KS, Out: &r.Out, TxnNo: r.TxnNo, Logged: true, Times: Times{NowMs: r.NowMs}, Meter: Meter{Settings: &r.Settings}, Listeners: Listeners{Observer: &heard}}, args)
 	return heard.events
 }

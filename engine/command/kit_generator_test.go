@@ -10,23 +10,23 @@ import (
 	"lockstep/engine"
 )
 
-// generator makes random commands of the families, right and wrong ones.
-type generator struct {
+// Generator makes random commands of the families, right and wrong ones.
+type Generator struct {
 	*rand.Rand
-	// future lets every expiry that is right lie far away.
-	future bool
+	// Future lets every expiry that is right lie far away.
+	Future bool
 }
 
-func (g generator) pick(words ...string) string { return words[g.Intn(len(words))] }
+func (g Generator) Pick(words ...string) string { return words[g.Intn(len(words))] }
 
-func (g generator) key() string { return g.pick("a", "b", "c", "{t}1", "{t}2", "long-key-name", "") }
+func (g Generator) Key() string { return g.Pick("a", "b", "c", "{t}1", "{t}2", "long-key-name", "") }
 
-func (g generator) number() string {
+func (g Generator) Number() string {
 	switch g.Intn(8) {
 	case 0:
-		return g.pick("9223372036854775807", "-9223372036854775808", "9223372036854775808", "-9223372036854775809", "18446744073709551616")
+		return g.Pick("9223372036854775807", "-9223372036854775808", "9223372036854775808", "-9223372036854775809", "18446744073709551616")
 	case 1:
-		return g.pick("", "-", "+1", "01", "-0", " 1", "1 ", "1.0", "abc", "1e3", "0x10", "-01")
+		return g.Pick("", "-", "+1", "01", "-0", " 1", "1 ", "1.0", "abc", "1e3", "0x10", "-01")
 	case 2:
 		return strconv.FormatInt(int64(g.Uint64()), 10)
 	default:
@@ -34,14 +34,14 @@ func (g generator) number() string {
 	}
 }
 
-func (g generator) value() string {
+func (g Generator) Value() string {
 	switch g.Intn(6) {
 	case 0:
-		return g.number()
+		return g.Number()
 	case 1:
-		return g.decimal()
+		return g.Decimal()
 	case 2:
-		return strings.Repeat(g.pick("x", "ab", "\x00\xff\r\n"), g.Intn(40))
+		return strings.Repeat(g.Pick("x", "ab", "\x00\xff\r\n"), g.Intn(40))
 	default:
 		b := make([]byte, g.Intn(12))
 		for i := range b {
@@ -51,11 +51,11 @@ func (g generator) value() string {
 	}
 }
 
-// decimal is a text for INCRBYFLOAT.
-func (g generator) decimal() string {
+// Decimal is a text for INCRBYFLOAT.
+func (g Generator) Decimal() string {
 	switch g.Intn(10) {
 	case 0:
-		return g.pick("inf", "-inf", "Infinity", "nan", "1e", "e1", ".", "1.", ".5", "+2.5", " 1", "1 ", "0x", "0x1p", "1e5000", "1e-5000",
+		return g.Pick("inf", "-inf", "Infinity", "nan", "1e", "e1", ".", "1.", ".5", "+2.5", " 1", "1 ", "0x", "0x1p", "1e5000", "1e-5000",
 			"1e4932", "-1e4932", "1.2e4932", "1e-4951", "3e-4951", "1.8e-4951", "1e-4932", "0e99999999999", "1e+2", "1_000", "", "-", "infinit", "0x.8p1", "0X1P-3", "0xg", "1.5\x00")
 	case 1:
 		return fmt.Sprintf("%x", g.NormFloat64())
@@ -74,12 +74,12 @@ func (g generator) decimal() string {
 
 // expiry is an absolute time: long gone, far away or out of range, for the
 // two clocks must not matter.
-func (g generator) expiry(seconds bool) string {
-	if g.Intn(4) == 0 && !g.future {
-		return g.number()
+func (g Generator) expiry(seconds bool) string {
+	if g.Intn(4) == 0 && !g.Future {
+		return g.Number()
 	}
 	n := int64(4_000_000_000) + g.Int63n(1000)
-	if g.Intn(4) == 0 && !g.future {
+	if g.Intn(4) == 0 && !g.Future {
 		n = g.Int63n(1000)
 	}
 	if !seconds {
@@ -88,17 +88,17 @@ func (g generator) expiry(seconds bool) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// some returns up to max random options.
-func (g generator) some(max int, options ...string) string {
+// Some returns up to max random options.
+func (g Generator) Some(max int, options ...string) string {
 	var picked []string
 	for range g.Intn(max + 1) {
-		picked = append(picked, g.pick(options...))
+		picked = append(picked, g.Pick(options...))
 	}
 	return strings.Join(picked, "\x01")
 }
 
-// command returns a random command; its arguments are parted by \x01.
-func (g generator) command(templates []func(generator) []string) [][]byte {
+// Command returns a random command; its arguments are parted by \x01.
+func (g Generator) Command(templates []func(Generator) []string) [][]byte {
 	var args [][]byte
 	for _, a := range templates[g.Intn(len(templates))](g) {
 		if a == "" || a[0] != '\x02' {
@@ -117,7 +117,7 @@ func (g generator) command(templates []func(generator) []string) [][]byte {
 	case 0:
 		args = args[:max(1, len(args)-1)]
 	case 1:
-		args = append(args, []byte(g.value()))
+		args = append(args, []byte(g.Value()))
 	}
 	if g.Intn(10) == 0 {
 		args[0] = bytes.ToUpper(args[0])
@@ -126,8 +126,8 @@ func (g generator) command(templates []func(generator) []string) [][]byte {
 }
 
 // payload is one for RESTORE, now and then a damaged one.
-func (g generator) payload() string {
-	p := AppendPayload(nil, engine.NewString(nil, []byte(g.value())))
+func (g Generator) payload() string {
+	p := AppendPayload(nil, engine.NewString(nil, []byte(g.Value())))
 	switch g.Intn(8) {
 	case 0:
 		p[g.Intn(len(p))] ^= 1 << g.Intn(8)
@@ -137,13 +137,13 @@ func (g generator) payload() string {
 	return string(p)
 }
 
-func (g generator) pattern() string {
+func (g Generator) pattern() string {
 	if g.Intn(3) == 0 {
 		return "*"
 	}
 	var b strings.Builder
 	for range g.Intn(5) {
-		b.WriteString(g.pick("*", "?", "a", "b", "[", "]", "[a-c]", "[^a]", "[c-a]", "\\", "\\a", "^", "-", "{t}", "1", "[\\]]", "**"))
+		b.WriteString(g.Pick("*", "?", "a", "b", "[", "]", "[a-c]", "[^a]", "[c-a]", "\\", "\\a", "^", "-", "{t}", "1", "[\\]]", "**"))
 	}
 	return b.String()
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // elements are some for PFADD, now and then many.
-func (g generator) hllElements() string {
+func (g Generator) hllElements() string {
 	n := g.Intn(4)
 	if g.Intn(20) == 0 {
 		n = g.Intn(400)
@@ -29,8 +29,8 @@ func (g generator) hllElements() string {
 }
 
 // hllText is the text of a HyperLogLog, right or damaged.
-func (g generator) hllText() string {
-	head := "HYLL\x01\x00\x00\x00" + g.pick("\x00\x00\x00\x00\x00\x00\x00\x80", "\x07\x00\x00\x00\x00\x00\x00\x00")
+func (g Generator) hllText() string {
+	head := "HYLL\x01\x00\x00\x00" + g.Pick("\x00\x00\x00\x00\x00\x00\x00\x80", "\x07\x00\x00\x00\x00\x00\x00\x00")
 	switch g.Intn(6) {
 	case 0:
 		return head + "\x7f\xff"
@@ -38,45 +38,45 @@ func (g generator) hllText() string {
 		return head + "\x40\x02\x84\x80\x88\x7f\xf8\x80\x80"
 	case 2:
 		// Runs that do not add up.
-		return head + g.pick("\x7f\xfe", "\x00", "\x7f\xff\x80", "\x80", "")
+		return head + g.Pick("\x7f\xfe", "\x00", "\x7f\xff\x80", "\x80", "")
 	case 3:
-		return g.pick("HYLL", "HYLL\x02", "hyll\x01", "HYLL\x00") + strings.Repeat("\x00", g.pick2(11, 12))
+		return g.Pick("HYLL", "HYLL\x02", "hyll\x01", "HYLL\x00") + strings.Repeat("\x00", g.pick2(11, 12))
 	case 4:
-		return "HYLL\x00" + strings.Repeat("\x00", 10) + "\x80" + strings.Repeat(g.pick("\x00", "\x41\x10\x04", "\xff"), 12288)[:12288]
+		return "HYLL\x00" + strings.Repeat("\x00", 10) + "\x80" + strings.Repeat(g.Pick("\x00", "\x41\x10\x04", "\xff"), 12288)[:12288]
 	default:
 		return head + strings.Repeat("\x3f", 256)
 	}
 }
 
-func (g generator) pick2(a, b int) int {
+func (g Generator) pick2(a, b int) int {
 	if g.Intn(2) == 0 {
 		return a
 	}
 	return b
 }
 
-var hllCommands = []func(generator) []string{
-	func(g generator) []string { return []string{"pfadd", g.key(), g.hllElements()} },
-	func(g generator) []string { return []string{"pfadd", g.key(), g.hllElements()} },
-	func(g generator) []string { return []string{"pfadd", g.key(), g.hllElements()} },
-	func(g generator) []string { return []string{"pfcount", g.key()} },
-	func(g generator) []string { return []string{"pfcount", g.key(), g.key(), g.key()} },
-	func(g generator) []string { return []string{"pfmerge", g.key(), "\x02" + g.some(2, g.key(), g.key())} },
-	func(g generator) []string { return []string{"get", g.key()} },
-	func(g generator) []string { return []string{"get", g.key()} },
-	func(g generator) []string { return []string{"strlen", g.key()} },
-	func(g generator) []string {
-		return []string{"pfdebug", g.pick("encoding", "DECODE", "decode", "decode", "todense", "getreg", "x"), g.key()}
+var HLLCommands = []func(Generator) []string{
+	func(g Generator) []string { return []string{"pfadd", g.Key(), g.hllElements()} },
+	func(g Generator) []string { return []string{"pfadd", g.Key(), g.hllElements()} },
+	func(g Generator) []string { return []string{"pfadd", g.Key(), g.hllElements()} },
+	func(g Generator) []string { return []string{"pfcount", g.Key()} },
+	func(g Generator) []string { return []string{"pfcount", g.Key(), g.Key(), g.Key()} },
+	func(g Generator) []string { return []string{"pfmerge", g.Key(), "\x02" + g.Some(2, g.Key(), g.Key())} },
+	func(g Generator) []string { return []string{"get", g.Key()} },
+	func(g Generator) []string { return []string{"get", g.Key()} },
+	func(g Generator) []string { return []string{"strlen", g.Key()} },
+	func(g Generator) []string {
+		return []string{"pfdebug", g.Pick("encoding", "DECODE", "decode", "decode", "todense", "getreg", "x"), g.Key()}
 	},
-	func(g generator) []string {
-		return []string{g.pick("set", "set", "del"), g.key(), g.pick("text", "12", g.hllText())}
+	func(g Generator) []string {
+		return []string{g.Pick("set", "set", "del"), g.Key(), g.Pick("text", "12", g.hllText())}
 	},
-	func(g generator) []string { return []string{"set", g.key(), g.hllText()} },
-	func(g generator) []string { return []string{"del", g.key()} },
-	func(g generator) []string { return []string{"del", g.key()} },
-	func(g generator) []string { return []string{"copy", g.key(), g.key(), "replace"} },
-	func(g generator) []string { return []string{"pexpireat", g.key(), "4000000000123"} },
-	func(g generator) []string { return []string{"pexpiretime", g.key()} },
+	func(g Generator) []string { return []string{"set", g.Key(), g.hllText()} },
+	func(g Generator) []string { return []string{"del", g.Key()} },
+	func(g Generator) []string { return []string{"del", g.Key()} },
+	func(g Generator) []string { return []string{"copy", g.Key(), g.Key(), "replace"} },
+	func(g Generator) []string { return []string{"pexpireat", g.Key(), "4000000000123"} },
+	func(g Generator) []string { return []string{"pexpiretime", g.Key()} },
 }
 
 // withoutEstimate overwrites the estimate in a HyperLogLog's header, which Redis

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// parseReply makes Go values of a RESP2 reply.
-func parseReply(t testing.TB, raw []byte) any {
+// ParseReply makes Go values of a RESP2 reply.
+func ParseReply(t testing.TB, raw []byte) any {
 	t.Helper()
 	in := bufio.NewReader(bytes.NewReader(raw))
 	var parse func() any
@@ -47,8 +47,8 @@ func parseReply(t testing.TB, raw []byte) any {
 	return parse()
 }
 
-// bulk takes a bulk string out of its reply.
-func bulk(t *testing.T, raw []byte) []byte {
+// Bulk takes a bulk string out of its reply.
+func Bulk(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	i := bytes.Index(raw, []byte("\r\n"))
 	if i < 0 || raw[0] != '$' {
@@ -57,8 +57,8 @@ func bulk(t *testing.T, raw []byte) []byte {
 	return raw[i+2 : len(raw)-2]
 }
 
-// readAll takes one reply off raw and returns the rest.
-func readAll(t *testing.T, raw []byte) []byte {
+// ReadAll takes one reply off raw and returns the rest.
+func ReadAll(t *testing.T, raw []byte) []byte {
 	in := bufio.NewReader(bytes.NewReader(raw))
 	if _, err := readReply(nil, in); err != nil {
 		t.Fatalf("no whole reply in %q: %v", raw, err)

@@ -10,20 +10,20 @@ import (
 )
 
 // member draws from few, so that sets have members in common.
-func (g generator) member() string {
+func (g Generator) member() string {
 	switch g.Intn(12) {
 	case 0:
-		return g.value()
+		return g.Value()
 	case 1:
-		return g.pick("32767", "32768", "-2147483649", "9223372036854775807", "01", "-0", "", strings.Repeat("l", 64), strings.Repeat("l", 65))
+		return g.Pick("32767", "32768", "-2147483649", "9223372036854775807", "01", "-0", "", strings.Repeat("l", 64), strings.Repeat("l", 65))
 	case 2, 3, 4:
-		return g.pick("a", "b", "c", "d", "e", "f")
+		return g.Pick("a", "b", "c", "d", "e", "f")
 	default:
 		return fmt.Sprint(g.Intn(12))
 	}
 }
 
-func (g generator) members(most int) string {
+func (g Generator) members(most int) string {
 	var all []string
 	for range 1 + g.Intn(most) {
 		all = append(all, g.member())
@@ -32,7 +32,7 @@ func (g generator) members(most int) string {
 }
 
 // number makes a run of numbers, which may go beyond the limits of an intset.
-func (g generator) run() string {
+func (g Generator) run() string {
 	var all []string
 	from := g.Intn(20)
 	for i := range []int{5, 100, 140, 510, 520}[g.Intn(5)] {
@@ -41,80 +41,80 @@ func (g generator) run() string {
 	return strings.Join(all, "\x01")
 }
 
-func (g generator) setKeys() string {
+func (g Generator) setKeys() string {
 	var all []string
 	for range 1 + g.Intn(4) {
-		all = append(all, g.key())
+		all = append(all, g.Key())
 	}
 	return strings.Join(all, "\x01")
 }
 
-var setCommands = []func(generator) []string{
-	func(g generator) []string { return []string{"sadd", g.key(), "\x02" + g.members(6)} },
-	func(g generator) []string { return []string{"sadd", g.key(), "\x02" + g.members(6)} },
-	func(g generator) []string { return []string{"sadd", g.key(), fmt.Sprint(g.Intn(30) - 10)} },
-	func(g generator) []string {
+var SetCommands = []func(Generator) []string{
+	func(g Generator) []string { return []string{"sadd", g.Key(), "\x02" + g.members(6)} },
+	func(g Generator) []string { return []string{"sadd", g.Key(), "\x02" + g.members(6)} },
+	func(g Generator) []string { return []string{"sadd", g.Key(), fmt.Sprint(g.Intn(30) - 10)} },
+	func(g Generator) []string {
 		if g.Intn(3) > 0 {
-			return []string{"scard", g.key()}
+			return []string{"scard", g.Key()}
 		}
-		return []string{"sadd", g.key(), "\x02" + g.run()}
+		return []string{"sadd", g.Key(), "\x02" + g.run()}
 	},
-	func(g generator) []string { return []string{"srem", g.key(), "\x02" + g.members(5)} },
-	func(g generator) []string { return []string{"scard", g.key()} },
-	func(g generator) []string { return []string{"sismember", g.key(), g.member()} },
-	func(g generator) []string { return []string{"smismember", g.key(), "\x02" + g.members(5)} },
-	func(g generator) []string { return []string{"smembers", g.key()} },
-	func(g generator) []string { return []string{"smove", g.key(), g.key(), g.member()} },
-	func(g generator) []string { return []string{"spop", g.key()} },
-	func(g generator) []string {
-		return []string{"spop", g.key(), g.pick("0", "1", "2", "3", "10", "100", "-1", "x", "", "9223372036854775808")}
+	func(g Generator) []string { return []string{"srem", g.Key(), "\x02" + g.members(5)} },
+	func(g Generator) []string { return []string{"scard", g.Key()} },
+	func(g Generator) []string { return []string{"sismember", g.Key(), g.member()} },
+	func(g Generator) []string { return []string{"smismember", g.Key(), "\x02" + g.members(5)} },
+	func(g Generator) []string { return []string{"smembers", g.Key()} },
+	func(g Generator) []string { return []string{"smove", g.Key(), g.Key(), g.member()} },
+	func(g Generator) []string { return []string{"spop", g.Key()} },
+	func(g Generator) []string {
+		return []string{"spop", g.Key(), g.Pick("0", "1", "2", "3", "10", "100", "-1", "x", "", "9223372036854775808")}
 	},
-	func(g generator) []string { return []string{"srandmember", g.key()} },
-	func(g generator) []string {
-		return []string{"srandmember", g.key(), g.pick("0", "1", "2", "3", "100", "-1", "-3", "-20", "x", "", "-9223372036854775808", "-9223372036854775809")}
+	func(g Generator) []string { return []string{"srandmember", g.Key()} },
+	func(g Generator) []string {
+		return []string{"srandmember", g.Key(), g.Pick("0", "1", "2", "3", "100", "-1", "-3", "-20", "x", "", "-9223372036854775808", "-9223372036854775809")}
 	},
-	func(g generator) []string {
-		return []string{"sscan", g.key(), g.pick("0", "0", "0", "x", "", "+0", " 0"), "\x02" + g.some(3, "count\x011000", "COUNT\x01"+g.pick("0", "x", "-1"), "match\x01"+g.pattern(), "match", "type\x01set", "x")}
+	func(g Generator) []string {
+		return []string{"sscan", g.Key(), g.Pick("0", "0", "0", "x", "", "+0", " 0"), "\x02" + g.Some(3, "count\x011000", "COUNT\x01"+g.Pick("0", "x", "-1"), "match\x01"+g.pattern(), "match", "type\x01set", "x")}
 	},
-	func(g generator) []string { return []string{"sscan", g.key(), "0", "count", "1000"} },
-	func(g generator) []string { return []string{g.pick("sinter", "sunion", "sdiff"), "\x02" + g.setKeys()} },
-	func(g generator) []string {
-		return []string{g.pick("sinterstore", "sunionstore", "sdiffstore"), g.key(), "\x02" + g.setKeys()}
+	func(g Generator) []string { return []string{"sscan", g.Key(), "0", "count", "1000"} },
+	func(g Generator) []string { return []string{g.Pick("sinter", "sunion", "sdiff"), "\x02" + g.setKeys()} },
+	func(g Generator) []string {
+		return []string{g.Pick("sinterstore", "sunionstore", "sdiffstore"), g.Key(), "\x02" + g.setKeys()}
 	},
-	func(g generator) []string {
-		return []string{"sintercard", g.pick("1", "2", "2", "3", "0", "-1", "x", "9"), g.key(), g.key(), "\x02" + g.some(2, "limit\x01"+g.pick("0", "1", "2", "-1", "x"), "LIMIT", g.key())}
+	func(g Generator) []string {
+		return []string{"sintercard", g.Pick("1", "2", "2", "3", "0", "-1", "x", "9"), g.Key(), g.Key(), "\x02" + g.Some(2, "limit\x01"+g.Pick("0", "1", "2", "-1", "x"), "LIMIT", g.Key())}
 	},
-	func(g generator) []string { return []string{"object", "encoding", g.key()} },
-	func(g generator) []string { return []string{g.pick("del", "exists", "type"), g.key()} },
-	func(g generator) []string { return []string{g.pick("copy", "rename"), g.key(), g.key()} },
-	func(g generator) []string { return []string{"pexpireat", g.key(), g.expiry(false)} },
-	func(g generator) []string { return []string{"pexpiretime", g.key()} },
-	func(g generator) []string {
-		return []string{g.pick("set", "append", "getset", "get"), g.key(), "\x02" + g.some(1, "v")}
+	func(g Generator) []string { return []string{"object", "encoding", g.Key()} },
+	func(g Generator) []string { return []string{g.Pick("del", "exists", "type"), g.Key()} },
+	func(g Generator) []string { return []string{g.Pick("copy", "rename"), g.Key(), g.Key()} },
+	func(g Generator) []string { return []string{"pexpireat", g.Key(), g.expiry(false)} },
+	func(g Generator) []string { return []string{"pexpiretime", g.Key()} },
+	func(g Generator) []string {
+		return []string{g.Pick("set", "append", "getset", "get"), g.Key(), "\x02" + g.Some(1, "v")}
 	},
-	func(generator) []string { return []string{"debug-digest"} },
+	func(Generator) []string { return []string{"debug-digest"} },
 }
 
 // bothSets is both for a command whose answer depends on the order of members,
 // on chance, or on what came with Redis 7.2. It reports false for others.
-func bothSets(r *runner, o *oracle, args [][]byte) (got, want []byte, ok bool) {
+func bothSets(r *Runner, o *Oracle, args [][]byte) (got, want []byte, ok bool) {
 	switch strings.ToLower(string(args[0])) {
 	case "sscan":
-		return wholeScan(r.exec, args), wholeScan(o.Exec, args), true
+		return wholeScan(r.Exec, args), wholeScan(o.Exec, args), true
 	case "smembers", "sinter", "sunion", "sdiff":
-		return sortedReply(r.exec(args...)), sortedReply(o.Exec(args...)), true
+		return SortedReply(r.Exec(args...)), SortedReply(o.Exec(args...)), true
 	case "spop":
 		got, want = bothPop(r, o, args)
 		return got, want, true
 	case "srandmember":
 		// Redis would go on for ever.
-		if n, ok := parseInt(slices.Concat(args[1:], [][]byte{nil, nil})[1]); ok && n < -1000 && n > math.MinInt64 {
+		if n, ok := ParseInt(slices.Concat(args[1:], [][]byte{nil, nil})[1]); ok && n < -1000 && n > math.MinInt64 {
 			args = [][]byte{args[0], args[1], []byte("-1000")}
 		}
-		got, want = r.exec(args...), o.Exec(args...)
+		got, want = r.Exec(args...), o.Exec(args...)
 		return randomReply(r, args, got), randomReply(r, args, want), true
 	case "object":
-		return encodingClass(r.exec(args...)), encodingClass(o.Exec(args...)), true
+		return encodingClass(r.Exec(args...)), encodingClass(o.Exec(args...)), true
 	}
 	return nil, nil, false
 }
@@ -135,8 +135,8 @@ func splitReply(raw []byte) (head []byte, elements [][]byte) {
 	}
 }
 
-// sortedReply sorts the elements of an array.
-func sortedReply(raw []byte) []byte {
+// SortedReply sorts the elements of an array.
+func SortedReply(raw []byte) []byte {
 	head, elements := splitReply(raw)
 	slices.SortFunc(elements, bytes.Compare)
 	return append(slices.Clone(head), bytes.Join(elements, nil)...)
@@ -164,10 +164,10 @@ func wholeScan(exec func(...[]byte) []byte, args [][]byte) []byte {
 
 // bothPop runs SPOP here, and in Redis on a copy of the set. The members that
 // went here are then removed there, so that both go on with the same.
-func bothPop(r *runner, o *oracle, args [][]byte) (got, want []byte) {
-	got = r.exec(args...)
+func bothPop(r *Runner, o *Oracle, args [][]byte) (got, want []byte) {
+	got = r.Exec(args...)
 	copied := []byte("copy for spop")
-	if len(args) < 2 || flat(o.Exec([]byte("copy"), args[1], copied)) != ":1" {
+	if len(args) < 2 || Flat(o.Exec([]byte("copy"), args[1], copied)) != ":1" {
 		return got, o.Exec(args...)
 	}
 	there := slices.Clone(args)
@@ -178,7 +178,7 @@ func bothPop(r *runner, o *oracle, args [][]byte) (got, want []byte) {
 	if len(popped) == 0 {
 		return got, want
 	}
-	removed := flat(o.Exec(append([][]byte{[]byte("srem"), args[1]}, popped...)...))
+	removed := Flat(o.Exec(append([][]byte{[]byte("srem"), args[1]}, popped...)...))
 	if removed != fmt.Sprintf(":%d", len(popped)) {
 		return got, fmt.Appendf(nil, "popped %q, of which Redis has %s", popped, removed)
 	}
@@ -210,13 +210,13 @@ func bulksOf(raw []byte) [][]byte {
 // randomReply is what two answers of SRANDMEMBER must have in common: the
 // header, that all are members, and that they are different ones if they have
 // to be.
-func randomReply(r *runner, args [][]byte, raw []byte) []byte {
+func randomReply(r *Runner, args [][]byte, raw []byte) []byte {
 	picked := bulksOf(raw)
 	if len(picked) == 0 {
 		return raw
 	}
 	for _, member := range picked {
-		if flat(r.exec([]byte("sismember"), args[1], member)) != ":1" {
+		if Flat(r.Exec([]byte("sismember"), args[1], member)) != ":1" {
 			return fmt.Appendf(nil, "%q is no member", member)
 		}
 	}

@@ -7,29 +7,29 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// payloadOf is a payload with a right footer.
-func payloadOf(body string) []byte { return rdb.AppendFooter([]byte(body), 0) }
+// PayloadOf is a payload with a right footer.
+func PayloadOf(body string) []byte { return rdb.AppendFooter([]byte(body), 0) }
 
-// restored dumps an entry and restores it.
-func restored(t *testing.T, e *engine.Entry, limits *Settings) *engine.Entry {
+// Restored dumps an entry and restores it.
+func Restored(t *testing.T, e *engine.Entry, limits *Settings) *engine.Entry {
 	t.Helper()
 	p := AppendPayload(nil, e)
 	typ, body, ok := rdb.OpenPayload(p)
 	if !ok {
 		t.Fatalf("our payload %q is refused", p)
 	}
-	n, err := readPayload(typ, body, []byte("k"), limits)
+	n, err := ReadBody(typ, body, []byte("k"), limits)
 	if err != nil {
 		t.Fatalf("our payload %q: %v", p, err)
 	}
 	return n
 }
 
-// fakeList stands for a list of one element, x.
-type fakeList struct{}
+// FakeList stands for a list of one element, x.
+type FakeList struct{}
 
-func (fakeList) Clone() engine.Object { return fakeList{} }
+func (FakeList) Clone() engine.Object { return FakeList{} }
 
-func (fakeList) MemoryBytes() int { return 8 }
+func (FakeList) MemoryBytes() int { return 8 }
 
-func (fakeList) Encoding() string { return "quicklist" }
+func (FakeList) Encoding() string { return "quicklist" }

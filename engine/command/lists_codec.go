@@ -8,17 +8,17 @@ import (
 	"lockstep/engine/rdb"
 )
 
-var listCodecs = []valueCodec{{
-	kind:   engine.KindList,
-	types:  []byte{rdb.TypeList, rdb.TypeListZiplist, rdb.TypeListQuicklist, rdb.TypeListQuicklist2},
-	typeOf: listType,
-	write:  writeListValue,
-	read:   readListValue,
+var ListCodecs = []Codec{{
+	Kind:   engine.KindList,
+	Types:  []byte{rdb.TypeList, rdb.TypeListZiplist, rdb.TypeListQuicklist, rdb.TypeListQuicklist2},
+	TypeOf: listType,
+	Write:  writeListValue,
+	Read:   readListValue,
 	// OBJ_LIST
-	redisKind: 1,
-	mix: func(d *digest, e *engine.Entry) {
+	RedisKind: 1,
+	Mix: func(d *Digest, e *engine.Entry) {
 		for _, text := range e.Object().(*list.List).From(0) {
-			d.mix(text)
+			d.Mix(text)
 		}
 	},
 }}

@@ -31,9 +31,9 @@ func (end listEnd) popped() string {
 // listEndArg reads LEFT or RIGHT. It answers the error itself.
 func (c *Ctx) listEndArg(arg []byte) (listEnd, bool) {
 	switch {
-	case equalFold(arg, "left"):
+	case EqualFold(arg, "left"):
 		return listLeft, true
-	case equalFold(arg, "right"):
+	case EqualFold(arg, "right"):
 		return listRight, true
 	}
 	c.Out.Error(ErrSyntax)
@@ -43,25 +43,25 @@ func (c *Ctx) listEndArg(arg []byte) (listEnd, bool) {
 // readList returns the list under a key, nil if there is none. It answers
 // WRONGTYPE itself and returns false when the key holds something else.
 func (c *Ctx) readList(key []byte) (*list.List, bool) {
-	return readAs[*list.List](c, key, engine.KindList)
+	return ReadAs[*list.List](c, key, engine.KindList)
 }
 
 // writeList is readList for a command that will change the list, with its
 // entry. The list is for looking only; editList changes it.
 func (c *Ctx) writeList(key []byte) (*list.List, *engine.Entry, bool) {
-	return writeAs[*list.List](c, key, engine.KindList)
+	return WriteAs[*list.List](c, key, engine.KindList)
 }
 
 // editList changes the list under key, whose entry e writeList returned, and
 // gives the event, before that of the deletion if the list becomes empty.
 func (c *Ctx) editList(key []byte, e *engine.Entry, event string, change func(*list.List)) {
-	edit(c, key, engine.KindList, e, list.New, func(l *list.List) {
+	Edit(c, key, engine.KindList, e, list.New, func(l *list.List) {
 		change(l)
 		c.Notify(EventList, event, key)
 	})
 }
 
-func (c *Ctx) listLimit() list.Limit { return list.Limit(c.Settings.ListPackSize) }
+func (c *Ctx) ListLimit() list.Limit { return list.Limit(c.Settings.ListPackSize) }
 
 // pushTexts adds texts at an end, one after the other.
 func (c *Ctx) pushTexts(l *list.List, end listEnd, texts [][]byte) {
@@ -69,9 +69,9 @@ func (c *Ctx) pushTexts(l *list.List, end listEnd, texts [][]byte) {
 	for _, text := range texts {
 		sum += len(text)
 	}
-	l.Reserve(c.listLimit(), sum, len(texts))
+	l.Reserve(c.ListLimit(), sum, len(texts))
 	for _, text := range texts {
-		c.member()
+		c.Member()
 		pushText(l, end, text)
 	}
 }
@@ -104,7 +104,7 @@ func (c *Ctx) listElements(l *list.List, end listEnd, count int) {
 	case 0:
 		return
 	case 1: // a walk costs more than what it walks to
-		c.item()
+		c.Item()
 		c.listElement(l, endPlace(l, end))
 		return
 	}
@@ -113,7 +113,7 @@ func (c *Ctx) listElements(l *list.List, end listEnd, count int) {
 		walk = l.Backward
 	}
 	for _, text := range walk(endPlace(l, end)) {
-		c.item()
+		c.Item()
 		c.Out.Bulk(text)
 		if count--; count == 0 {
 			return
@@ -128,5 +128,5 @@ func (c *Ctx) dropElements(l *list.List, end listEnd, count int) {
 	} else {
 		l.Delete(l.Len()-count, count)
 	}
-	l.Shrink(c.listLimit())
+	l.Shrink(c.ListLimit())
 }

@@ -10,7 +10,7 @@ import (
 // TestListMemory compares the memory of lists with what redis-server says of
 // its own. It prints bytes per element.
 func TestListMemory(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for name, element := range map[string]func(i int) string{
 		"numbers": func(i int) string { return strconv.Itoa(1_000_000_000 + i*7919) },
 		"words":   func(i int) string { return fmt.Sprintf("element:%d", i) },
@@ -18,18 +18,18 @@ func TestListMemory(t *testing.T) {
 	} {
 		for _, n := range []int{10, 100, 100_000} {
 			for _, push := range []string{"rpush", "lpush"} {
-				o.do("flushall")
-				r.do("flushall")
+				o.Do("flushall")
+				r.Do("flushall")
 				for i := 0; i < n; i += 100 {
-					args := words(push + " k")
+					args := Words(push + " k")
 					for j := i; j < min(i+100, n); j++ {
 						args = append(args, []byte(element(j)))
 					}
 					o.Exec(args...)
-					r.exec(args...)
+					r.Exec(args...)
 				}
-				theirs := parseReply(t, o.Exec(words("memory usage k samples 0")...)).(int)
-				ours := int(r.ks.MemoryBytes())
+				theirs := ParseReply(t, o.Exec(Words("memory usage k samples 0")...)).(int)
+				ours := int(r.KS.MemoryBytes())
 				ratio := float64(ours) / float64(theirs)
 				t.Logf("%d %s by %s: %.1f bytes each, Redis %.1f, %.2f times as much", n, name, push, float64(ours)/float64(n), float64(theirs)/float64(n), ratio)
 				if ratio > 1.5 {

@@ -38,7 +38,7 @@ func (c *Ctx) moveEnds(fromArg, toArg []byte) (from, to listEnd, ok bool) {
 }
 
 func (c *Ctx) blockingMove(source, destination, timeout []byte, from, to listEnd) {
-	if !c.timeoutArg(timeout) || c.moveElement(source, destination, from, to) {
+	if !c.TimeoutArg(timeout) || c.moveElement(source, destination, from, to) {
 		return
 	}
 	if c.InExec {
@@ -81,7 +81,7 @@ func (c *Ctx) rotate(key []byte, l *list.List, from, to listEnd) {
 	c.Out.Bulk(text)
 	l.Delete(i, 1)
 	c.pushMoved(l, to, text)
-	l.Shrink(c.listLimit())
+	l.Shrink(c.ListLimit())
 	c.Notify(EventList, to.pushed(), key)
 }
 
@@ -89,9 +89,9 @@ func (c *Ctx) rotate(key []byte, l *list.List, from, to listEnd) {
 // bytes of numbers here, is followed.
 func (c *Ctx) pushMoved(l *list.List, end listEnd, text []byte) {
 	bytes := len(text)
-	if _, isNumber := parseInt(text); isNumber {
+	if _, isNumber := ParseInt(text); isNumber {
 		bytes = 0
 	}
-	l.Reserve(c.listLimit(), bytes, 1)
+	l.Reserve(c.ListLimit(), bytes, 1)
 	pushText(l, end, text)
 }

@@ -12,13 +12,13 @@ func runRPop(c *Ctx, args [][]byte) { pop(c, args, listRight) }
 // array then.
 func pop(c *Ctx, args [][]byte, end listEnd) {
 	if len(args) > 3 {
-		c.Out.Error(errArity(end.popped()))
+		c.Out.Error(ErrArityOf(end.popped()))
 		return
 	}
 	many, count := len(args) == 3, int64(1)
 	if many {
 		var ok bool
-		if count, ok = parseInt(args[2]); !ok || count < 0 {
+		if count, ok = ParseInt(args[2]); !ok || count < 0 {
 			c.Out.Error(ErrNotPositive)
 			return
 		}
@@ -53,7 +53,7 @@ func (c *Ctx) popList(key []byte, e *engine.Entry, end listEnd, count int64, arr
 }
 
 func runLMPop(c *Ctx, args [][]byte) {
-	p, problem := parseCountedPop(args[1:], listEnds)
+	p, problem := ParseCountedPop(args[1:], ListEnds)
 	if problem != "" {
 		c.Out.Error(problem)
 	} else if !c.popFirstList(&p) {
@@ -62,24 +62,24 @@ func runLMPop(c *Ctx, args [][]byte) {
 }
 
 func runBLMPop(c *Ctx, args [][]byte) {
-	p, problem := parseCountedPop(args[2:], listEnds)
+	p, problem := ParseCountedPop(args[2:], ListEnds)
 	if problem != "" {
 		c.Out.Error(problem)
-	} else if c.timeoutArg(args[1]) && !c.popFirstList(&p) {
+	} else if c.TimeoutArg(args[1]) && !c.popFirstList(&p) {
 		c.Out.NullArray()
 	}
 }
 
 // popFirstList pops from the first list there is. It answers nothing and returns
 // false when there is none.
-func (c *Ctx) popFirstList(p *countedPop) bool {
-	key, e, ok := c.firstList(p.keys)
+func (c *Ctx) popFirstList(p *CountedPop) bool {
+	key, e, ok := c.firstList(p.Keys)
 	if e == nil {
 		return !ok
 	}
 	c.Out.Array(2)
 	c.Out.Bulk(key)
-	c.popList(key, e, listEnd(p.second), p.count, true)
+	c.popList(key, e, listEnd(p.Second), p.Count, true)
 	return true
 }
 
@@ -101,7 +101,7 @@ func runBRPop(c *Ctx, args [][]byte) { blockingPop(c, args, listRight) }
 
 func blockingPop(c *Ctx, args [][]byte, end listEnd) {
 	last := len(args) - 1
-	if !c.timeoutArg(args[last]) {
+	if !c.TimeoutArg(args[last]) {
 		return
 	}
 	key, e, ok := c.firstList(args[1:last])

@@ -24,7 +24,7 @@ func (o *posOptions) parse(c *Ctx, args [][]byte) bool {
 		}
 		var ok bool
 		switch value := args[i+1]; {
-		case equalFold(args[i], "rank"):
+		case EqualFold(args[i], "rank"):
 			if o.rank, ok = c.symmetricIntArg(value); !ok {
 				return false
 			}
@@ -32,14 +32,14 @@ func (o *posOptions) parse(c *Ctx, args [][]byte) bool {
 				c.Out.Error(ErrRankZero)
 				return false
 			}
-		case equalFold(args[i], "count"):
+		case EqualFold(args[i], "count"):
 			o.many = true
-			if o.count, ok = parseInt(value); !ok || o.count < 0 {
+			if o.count, ok = ParseInt(value); !ok || o.count < 0 {
 				c.Out.Error(ErrNegativeCount)
 				return false
 			}
-		case equalFold(args[i], "maxlen"):
-			if o.most, ok = parseInt(value); !ok || o.most < 0 {
+		case EqualFold(args[i], "maxlen"):
+			if o.most, ok = ParseInt(value); !ok || o.most < 0 {
 				c.Out.Error(ErrNegativeMaxLen)
 				return false
 			}
@@ -62,10 +62,10 @@ func runLPos(c *Ctx, args [][]byte) {
 	}
 	var places []int
 	if l != nil {
-		if !c.steps(int64(l.Len()) / stepListElements) {
+		if !c.Steps(int64(l.Len()) / StepListElements) {
 			return
 		}
-		places = o.find(l, args[2], c.item)
+		places = o.find(l, args[2], c.Item)
 	}
 	switch {
 	case o.many:

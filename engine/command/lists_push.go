@@ -28,9 +28,9 @@ func runLInsert(c *Ctx, args [][]byte) {
 	key, pivot, text := args[1], args[3], args[4]
 	offset := 0
 	switch {
-	case equalFold(args[2], "after"):
+	case EqualFold(args[2], "after"):
 		offset = 1
-	case !equalFold(args[2], "before"):
+	case !EqualFold(args[2], "before"):
 		c.Out.Error(ErrSyntax)
 		return
 	}
@@ -42,16 +42,16 @@ func runLInsert(c *Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
-	if !c.steps(int64(l.Len()) / stepListElements) {
+	if !c.Steps(int64(l.Len()) / StepListElements) {
 		return
 	}
-	i := l.Index(pivot, c.item)
+	i := l.Index(pivot, c.Item)
 	if i < 0 {
 		c.Out.Int(-1)
 		return
 	}
 	c.editList(key, e, "linsert", func(l *list.List) {
-		l.Reserve(c.listLimit(), len(text), 1)
+		l.Reserve(c.ListLimit(), len(text), 1)
 		l.Insert(i+offset, text)
 		c.Out.Int(int64(l.Len()))
 	})

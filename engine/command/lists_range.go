@@ -26,7 +26,7 @@ func runLIndex(c *Ctx, args [][]byte) {
 		c.Out.Null()
 		return
 	}
-	index, ok := c.intArg(args[2])
+	index, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -57,7 +57,7 @@ func runLSet(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrNoSuchKey)
 		return
 	}
-	index, ok := c.intArg(args[2])
+	index, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -67,9 +67,9 @@ func runLSet(c *Ctx, args [][]byte) {
 		return
 	}
 	c.editList(key, e, "lset", func(l *list.List) {
-		l.Reserve(c.listLimit(), len(text), 1)
+		l.Reserve(c.ListLimit(), len(text), 1)
 		l.Set(i, text)
-		l.Shrink(c.listLimit())
+		l.Shrink(c.ListLimit())
 	})
 	c.Out.OK()
 }
@@ -92,7 +92,7 @@ func listRange(l *list.List, first, last int64) (i, count int) {
 }
 
 func runLRange(c *Ctx, args [][]byte) {
-	first, last, ok := c.rangeArgs(args[2], args[3])
+	first, last, ok := c.RangeArgs(args[2], args[3])
 	if !ok {
 		return
 	}
@@ -110,7 +110,7 @@ func runLRange(c *Ctx, args [][]byte) {
 		return
 	}
 	for _, text := range l.From(i) {
-		c.item()
+		c.Item()
 		c.Out.Bulk(text)
 		if count--; count == 0 {
 			return
@@ -118,16 +118,16 @@ func runLRange(c *Ctx, args [][]byte) {
 	}
 }
 
-// rangeArgs reads two integers. It answers the error itself.
-func (c *Ctx) rangeArgs(firstArg, lastArg []byte) (first, last int64, ok bool) {
-	if first, ok = c.intArg(firstArg); ok {
-		last, ok = c.intArg(lastArg)
+// RangeArgs reads two integers. It answers the error itself.
+func (c *Ctx) RangeArgs(firstArg, lastArg []byte) (first, last int64, ok bool) {
+	if first, ok = c.IntArg(firstArg); ok {
+		last, ok = c.IntArg(lastArg)
 	}
 	return first, last, ok
 }
 
 func runLTrim(c *Ctx, args [][]byte) {
-	first, last, ok := c.rangeArgs(args[2], args[3])
+	first, last, ok := c.RangeArgs(args[2], args[3])
 	if !ok {
 		return
 	}
@@ -139,7 +139,7 @@ func runLTrim(c *Ctx, args [][]byte) {
 		i, count := listRange(l, first, last)
 		c.editList(args[1], e, "ltrim", func(l *list.List) {
 			l.Trim(i, count)
-			l.Shrink(c.listLimit())
+			l.Shrink(c.ListLimit())
 		})
 	}
 	c.Out.OK()
@@ -155,10 +155,10 @@ func runLRem(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	if l != nil && !c.steps(int64(l.Len())/stepListElements) {
+	if l != nil && !c.Steps(int64(l.Len())/StepListElements) {
 		return
 	}
-	if l == nil || l.Index(text, c.item) < 0 {
+	if l == nil || l.Index(text, c.Item) < 0 {
 		c.Out.Int(0)
 		return
 	}
@@ -167,15 +167,15 @@ func runLRem(c *Ctx, args [][]byte) {
 		if count != 0 {
 			most = int(min(max(count, -count), int64(most)))
 		}
-		c.Out.Int(int64(l.Remove(text, most, count < 0, c.item)))
-		l.Shrink(c.listLimit())
+		c.Out.Int(int64(l.Remove(text, most, count < 0, c.Item)))
+		l.Shrink(c.ListLimit())
 	})
 }
 
-// symmetricIntArg is intArg for a number that can be negated. It answers the
+// symmetricIntArg is IntArg for a number that can be negated. It answers the
 // error itself.
 func (c *Ctx) symmetricIntArg(arg []byte) (int64, bool) {
-	n, ok := c.intArg(arg)
+	n, ok := c.IntArg(arg)
 	if ok && n == math.MinInt64 {
 		c.Out.Error(ErrNotInt64)
 		ok = false

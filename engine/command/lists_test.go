@@ -15,12 +15,12 @@ import (
 
 // waitingCommands are those that wait; they come seldom, for redis-server does
 // wait.
-var waitingCommands = []func(generator) []string{
-	func(g generator) []string { return []string{g.pick("blpop", "brpop"), g.key(), g.key(), g.timeout()} },
-	func(g generator) []string { return []string{"blmove", g.key(), g.key(), g.end(), g.end(), g.timeout()} },
-	func(g generator) []string { return []string{"brpoplpush", g.key(), g.key(), g.timeout()} },
-	func(g generator) []string {
-		return []string{"blmpop", g.timeout(), g.pick("1", "2", "2", "0", "x"), g.key(), g.key(), g.end(), "\x02" + g.some(1, "count\x012", "count\x01"+g.number(), "count")}
+var waitingCommands = []func(Generator) []string{
+	func(g Generator) []string { return []string{g.Pick("blpop", "brpop"), g.Key(), g.Key(), g.Timeout()} },
+	func(g Generator) []string { return []string{"blmove", g.Key(), g.Key(), g.End(), g.End(), g.Timeout()} },
+	func(g Generator) []string { return []string{"brpoplpush", g.Key(), g.Key(), g.Timeout()} },
+	func(g Generator) []string {
+		return []string{"blmpop", g.Timeout(), g.Pick("1", "2", "2", "0", "x"), g.Key(), g.Key(), g.End(), "\x02" + g.Some(1, "count\x012", "count\x01"+g.Number(), "count")}
 	},
 }
 
@@ -29,20 +29,20 @@ func TestListsAnswerAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 2000
 	}
-	templates := append(listCommands[:len(listCommands):len(listCommands)], func(g generator) []string {
+	templates := append(ListCommands[:len(ListCommands):len(ListCommands)], func(g Generator) []string {
 		if g.Intn(3) > 0 {
-			return []string{"llen", g.key()}
+			return []string{"llen", g.Key()}
 		}
 		return waitingCommands[g.Intn(len(waitingCommands))](g)
 	})
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 11, n, templates) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 12, n, templates) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 11, n, templates) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 12, n, templates) })
 }
 
 // TestListsAsIn72 expects what Redis 7.2 answers and 7.0 does not.
 func TestListsAsIn72(t *testing.T) {
-	r := newRunner(t)
-	r.script(`
+	r := NewRunner(t)
+	r.Script(`
 		rpush l a b a => :3
 		lrem l -9223372036854775808 a => -ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
 		lpos l a rank -9223372036854775808 => -ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
@@ -53,8 +53,8 @@ func TestListsAsIn72(t *testing.T) {
 		object encoding l => $8 listpack
 		llen l => :3
 	`)
-	r.settings.ListPackSize = 4
-	r.script(`
+	r.Settings.ListPackSize = 4
+	r.Script(`
 		rpush l b => :4
 		object encoding l => $8 listpack
 		linsert l before none x => :-1
@@ -80,25 +80,25 @@ func TestListsAsIn72(t *testing.T) {
 
 // blocked runs a command, as in a transaction or not, and tells whether a gateway
 // would go on waiting after its answer.
-func blocked(r *runner, line string, inExec bool) (string, bool) {
-	args := words(line)
+func blocked(r *Runner, line string, inExec bool) (string, bool) {
+	args := Words(line)
 	spec, _ := Lookup(args)
-	r.out.Reset(r.proto)
-	r.txnNo++
-	c := Ctx{KS: r.ks, Out: &r.out, TxnNo: r.txnNo, Logged: true, InExec: inExec, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}}
+	r.Out.Reset(r.Proto)
+	r.TxnNo++
+	c := Ctx{KS: r.KS, Out: &r.Out, TxnNo: r.TxnNo, Logged: true, InExec: inExec, Times: Times{NowMs: r.NowMs}, Meter: Meter{Settings: &r.Settings}}
 	spec.Run(&c, args)
-	answer := flat(r.out.Bytes())
+	answer := Flat(r.Out.Bytes())
 	return answer, !inExec && answer == "*-1"
 }
 
 // TestWhatWouldWaitSaysSo expects the answer of a command whose time is over,
 // and of one in a transaction, which redis-server gives there.
 func TestWhatWouldWaitSaysSo(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.do("rpush l a")
-	o.do("rpush l a")
-	r.do("set s text")
-	o.do("set s text")
+	o, r := StartOracle(t), NewRunner(t)
+	r.Do("rpush l a")
+	o.Do("rpush l a")
+	r.Do("set s text")
+	o.Do("set s text")
 	for _, row := range []struct {
 		line, answer string
 		wait         bool
@@ -119,19 +119,19 @@ func TestWhatWouldWaitSaysSo(t *testing.T) {
 			t.Errorf("%s: %s, waits %v; want %s, %v", row.line, got, wait, row.answer, row.wait)
 		}
 	}
-	r.do("rpush l a")
-	o.do("multi")
+	r.Do("rpush l a")
+	o.Do("multi")
 	lines := []string{"blpop none l 0", "brpop none 0", "blmove none s left left 0", "brpoplpush none none 0", "blmpop 0 1 none left"}
 	var got string
 	for _, line := range lines {
-		o.do(line)
+		o.Do(line)
 		answer, wait := blocked(r, line, true)
 		if wait {
 			t.Errorf("%s would wait in a transaction", line)
 		}
 		got += " " + answer
 	}
-	if want := o.do("exec"); "*5"+got != want {
+	if want := o.Do("exec"); "*5"+got != want {
 		t.Errorf("in a transaction\n%s\nwant\n%s", got, want)
 	}
 }
@@ -139,9 +139,9 @@ func TestWhatWouldWaitSaysSo(t *testing.T) {
 // TestEventsOfLists compares the keyspace events with those of redis-server,
 // which tells them to a subscriber in the order in which they come.
 func TestEventsOfLists(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	o.do("config set notify-keyspace-events KEA")
-	sub := o.another()
+	o, r := StartOracle(t), NewRunner(t)
+	o.Do("config set notify-keyspace-events KEA")
+	sub := o.Another()
 	sub.Exec([]byte("psubscribe"), []byte("__keyspace@0__:*"))
 	for _, line := range []string{
 		"rpush l a b c", "lpushx l z", "lpushx none z", "linsert l before b x", "linsert l before none x", "lset l 0 y", "lrem l 0 x", "lrem l 0 none",
@@ -149,13 +149,13 @@ func TestEventsOfLists(t *testing.T) {
 		"rpop l", "rpush l a a", "lrem l 1 a", "lrem l 1 a", "rpush l a b", "lpop l 5", "rpush l 1", "blpop l 0", "rpush l 1", "brpop none l 0", "rpush l 1",
 		"blmove l l left left 0", "brpoplpush l m 0", "blmpop 0 2 none m right", "rpush s 1 2", "rename s t", "copy t u",
 	} {
-		o.do(line)
-		got := r.events(line)
+		o.Do(line)
+		got := r.EventsOf(line)
 		// The mark comes behind the events of the command.
-		o.do("publish __keyspace@0__:mark end")
+		o.Do("publish __keyspace@0__:mark end")
 		var want []string
 		for {
-			message := parseReply(t, sub.Read()).([]any)
+			message := ParseReply(t, sub.Read()).([]any)
 			key := strings.TrimPrefix(message[2].(string), "__keyspace@0__:")
 			if key == "mark" {
 				break
@@ -172,25 +172,25 @@ func TestEventsOfLists(t *testing.T) {
 // TestListDumpsGoBothWays restores here what redis-server dumps of lists, and
 // there what we dump, and compares elements and digests.
 func TestListDumpsGoBothWays(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	g := generator{Rand: rand.New(rand.NewSource(3))}
+	o, r := StartOracle(t), NewRunner(t)
+	g := Generator{Rand: rand.New(rand.NewSource(3))}
 	for _, n := range []int{1, 2, 10, 127, 128, 500, 3000, 20_000} {
 		for _, size := range []string{"-2", "-1", "3", "128"} {
-			o.do("config set list-max-listpack-size " + size)
-			r.settings.Set("list-max-listpack-size", size)
-			o.do("del k")
+			o.Do("config set list-max-listpack-size " + size)
+			r.Settings.Set("list-max-listpack-size", size)
+			o.Do("del k")
 			push := [][]byte{[]byte("rpush"), []byte("k")}
 			for range n {
-				push = append(push, []byte(g.value()))
+				push = append(push, []byte(g.Value()))
 			}
 			o.Exec(push...)
-			payload := bulk(t, o.Exec([]byte("dump"), []byte("k")))
-			if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			payload := Bulk(t, o.Exec([]byte("dump"), []byte("k")))
+			if got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("restore of %d elements: %s", n, got)
 			}
 			sameList(t, o, r)
-			payload = bulk(t, r.exec([]byte("dump"), []byte("k")))
-			if got := flat(o.Exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			payload = Bulk(t, r.Exec([]byte("dump"), []byte("k")))
+			if got := Flat(o.Exec([]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("redis-server refuses our dump of %d elements: %s", n, got)
 			}
 			sameList(t, o, r)
@@ -199,13 +199,13 @@ func TestListDumpsGoBothWays(t *testing.T) {
 }
 
 // sameList compares the list k here and there.
-func sameList(t *testing.T, o *oracle, r *runner) {
+func sameList(t *testing.T, o *Oracle, r *Runner) {
 	t.Helper()
-	got, want := r.exec(words("lrange k 0 -1")...), o.Exec(words("lrange k 0 -1")...)
+	got, want := r.Exec(Words("lrange k 0 -1")...), o.Exec(Words("lrange k 0 -1")...)
 	if !bytes.Equal(got, want) {
 		t.Fatalf("another list:\n%.200q\n%.200q", got, want)
 	}
-	if got, want := flat(r.digest()), o.do("debug digest"); got != want {
+	if got, want := Flat(r.Digest()), o.Do("debug digest"); got != want {
 		t.Fatalf("digest %s, want %s", got, want)
 	}
 }
@@ -223,18 +223,18 @@ func oldLists() map[string][]byte {
 }
 
 func TestOldListsAreRead(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for name, body := range oldLists() {
 		payload := rdb.AppendFooter(body, 0)
 		restore := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace")}
-		if got := flat(o.Exec(restore...)); got != "+OK" {
+		if got := Flat(o.Exec(restore...)); got != "+OK" {
 			t.Fatalf("%s: redis-server says %s", name, got)
 		}
-		if got := flat(r.exec(restore...)); got != "+OK" {
+		if got := Flat(r.Exec(restore...)); got != "+OK" {
 			t.Fatalf("%s: %s", name, got)
 		}
 		sameList(t, o, r)
-		if got := r.do("object encoding k"); got != "$8 listpack" {
+		if got := r.Do("object encoding k"); got != "$8 listpack" {
 			t.Errorf("%s: encoding %s", name, got)
 		}
 	}
@@ -260,37 +260,37 @@ func TestHostileListsAreRefused(t *testing.T) {
 		"a quicklist of nothing":   "\x0e\x01\x00",
 		"a text with bytes behind": "\x01\x01\x01ab",
 	} {
-		r := newRunner(t)
-		got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), rdb.AppendFooter([]byte(body), 0)))
+		r := NewRunner(t)
+		got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), rdb.AppendFooter([]byte(body), 0)))
 		if got != "-"+ErrBadDumpBody {
 			t.Errorf("%s: %s", name, got)
 		}
-		if got := r.do("exists k"); got != ":0" {
+		if got := r.Do("exists k"); got != ":0" {
 			t.Errorf("%s: a key is there", name)
 		}
 	}
-	r := newRunner(t)
-	r.settings.ValueBytesMax = 10
-	if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), rdb.AppendFooter([]byte("\x01\x01\x0blong as can"), 0))); got != "-"+ErrBadDumpBody {
+	r := NewRunner(t)
+	r.Settings.ValueBytesMax = 10
+	if got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), rdb.AppendFooter([]byte("\x01\x01\x0blong as can"), 0))); got != "-"+ErrBadDumpBody {
 		t.Errorf("an element beyond the limit: %s", got)
 	}
 }
 
 // TestListsKeepTheirForm writes lists as a snapshot does and reads them again.
 func TestListsKeepTheirForm(t *testing.T) {
-	r := newRunner(t)
-	r.settings.ListPackSize = 4
-	r.do("rpush packed a 1 b")
-	r.do("rpush large a 1 b c d")
+	r := NewRunner(t)
+	r.Settings.ListPackSize = 4
+	r.Do("rpush packed a 1 b")
+	r.Do("rpush large a 1 b c d")
 	// One element more or less than where the forms change.
-	r.do("lpop large")
-	r.do("lpop large")
+	r.Do("lpop large")
+	r.Do("lpop large")
 	for _, key := range []string{"packed", "large"} {
-		e := r.ks.Find(r.ks.LockSlot([]byte(key)), 0, []byte(key))
+		e := r.KS.Find(r.KS.LockSlot([]byte(key)), 0, []byte(key))
 		value := rdb.NewValue(nil)
-		codec := codecOf(engine.KindList)
-		codec.write(value, e)
-		n, err := ReadValue(rdb.NewSource(value.Body()), codec.typeOf(e), []byte(key), nil)
+		codec := CodecOf(engine.KindList)
+		codec.Write(value, e)
+		n, err := ReadValue(rdb.NewSource(value.Body()), codec.TypeOf(e), []byte(key), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func FuzzRestoreList(f *testing.F) {
 	f.Add([]byte("\x01\x02\x01a\xc0\x07"))
 	f.Add([]byte("\x12\x01\x02\x0b\x0b\x00\x00\x00\x02\x00\x01\x01\x81a\x02\xff"))
 	f.Add([]byte("\x12\x02\x01\x03abc\x02\x09\x09\x00\x00\x00\x01\x00\x01\x01\xff"))
-	types := codecOf(engine.KindList).types
+	types := CodecOf(engine.KindList).Types
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if len(body) == 0 {
 			return
@@ -320,7 +320,7 @@ func FuzzRestoreList(f *testing.F) {
 			typ = types[int(typ)%len(types)]
 		}
 		for _, limits := range []*Settings{&DefaultSettings, nil} {
-			e, err := readPayload(typ, body[1:], []byte("k"), limits)
+			e, err := ReadBody(typ, body[1:], []byte("k"), limits)
 			if err != nil {
 				continue
 			}
@@ -333,8 +333,8 @@ func FuzzRestoreList(f *testing.F) {
 				t.Fatalf("a list of %d elements has %d", l.Len(), n)
 			}
 			// The form may be another the first time.
-			second := restored(t, e, limits)
-			third := restored(t, second, limits)
+			second := Restored(t, e, limits)
+			third := Restored(t, second, limits)
 			for i, text := range l.From(0) {
 				var buf list.Buffer
 				if at := second.Object().(*list.List).At(i, &buf); !bytes.Equal(at, text) {

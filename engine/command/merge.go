@@ -62,7 +62,7 @@ func JoinCursor(shard int, own uint64, shards int) uint64 {
 func ScanCount(args [][]byte) int64 {
 	count := int64(scanDefault)
 	for i := 2; i+1 < len(args); i += 2 {
-		if n, ok := parseInt(args[i+1]); ok && equalFold(args[i], "count") {
+		if n, ok := ParseInt(args[i+1]); ok && EqualFold(args[i], "count") {
 			count = n
 		}
 	}

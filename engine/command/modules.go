@@ -4,14 +4,14 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// moduleFamily is MODULE: no module can be loaded, and tools that list them (as
+// ModuleFamily is MODULE: no module can be loaded, and tools that list them (as
 // RedisInsight does on its first page) are told that there is none.
-var moduleFamily = []*Spec{{
+var ModuleFamily = []*Spec{{
 	Name: "module", Arity: -2, Scope: ScopeNode,
 	Group: "server", Since: "4.0.0",
 	Summary: "A container for commands on modules.", Complexity: "Depends on subcommand.",
 	Sub: []*Spec{
-		helpRow("module", "server", "5.0.0", 0),
+		HelpRow("module", "server", "5.0.0", 0),
 		{
 			Name: "module|list", Arity: 2, Scope: ScopeNode,
 			Flags: Admin | NoScript,

@@ -32,17 +32,17 @@ type keyCase struct {
 }
 
 // runOn runs the call on a keyspace that holds those of the keys that there says.
-func (k *keyCase) runOn(t *testing.T, there func(key string) bool) (*runner, []byte) {
-	r := newRunner(t)
+func (k *keyCase) runOn(t *testing.T, there func(key string) bool) (*Runner, []byte) {
+	r := NewRunner(t)
 	for i, key := range namedKeys {
 		if k.kinds[i] < len(namedValues) && there(key) {
-			args := words(namedValues[k.kinds[i]])
+			args := Words(namedValues[k.kinds[i]])
 			args[slices.IndexFunc(args, func(a []byte) bool { return string(a) == "K" })] = []byte(key)
-			r.exec(args...)
+			r.Exec(args...)
 		}
 	}
-	r.seed, r.changes = 1, &Changes{}
-	return r, r.exec(k.args...)
+	r.Seed, r.Changes = 1, &Changes{}
+	return r, r.Exec(k.args...)
 }
 
 // check expects the call to answer the same whatever keys there are beside those
@@ -61,7 +61,7 @@ func (k *keyCase) check(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%q: among other keys %q, alone %q", k.args, got, want)
 	}
-	for _, key := range all.changes.Keys {
+	for _, key := range all.Changes.Keys {
 		if held[string(key)] != sched.Exclusive {
 			t.Errorf("%q changes %q, which it does not hold", k.args, key)
 		}
@@ -86,7 +86,7 @@ func TestCommandsReachOnlyTheKeysTheyName(t *testing.T) {
 	if testing.Short() {
 		n = 15
 	}
-	g := generator{Rand: rand.New(rand.NewSource(5))}
+	g := Generator{Rand: rand.New(rand.NewSource(5))}
 	for _, s := range All() {
 		for _, spec := range append([]*Spec{s}, s.Sub...) {
 			if spec.Run == nil || spec.Scope != ScopeKeys || spec.Plan != nil || spec.Is(ReachesMore) || spec.Internal() || len(spec.Keys) == 0 {
@@ -99,9 +99,9 @@ func TestCommandsReachOnlyTheKeysTheyName(t *testing.T) {
 					k.kinds[i] = g.Intn(len(namedValues) + 4)
 				}
 				for more := g.Intn(5); len(k.args) < max(spec.Arity, more-spec.Arity); {
-					word := g.pick(namedKeys...)
+					word := g.Pick(namedKeys...)
 					if g.Intn(10) > 3 {
-						word = g.pick(options...)
+						word = g.Pick(options...)
 					}
 					k.args = append(k.args, []byte(word))
 				}
@@ -118,9 +118,9 @@ func TestWordsOfGeoRadiusAreNoStoreBeforeItsOptions(t *testing.T) {
 		"georadiusbymember none m 1 store STORE k1", "georadiusbymember none m 1 storedist store k1", "georadiusbymember none store store km STORE k1",
 		"georadiusbymember none m 1 store STORE k0 STOREDIST k1",
 	} {
-		k := keyCase{words(line), make([]int, len(namedKeys))}
+		k := keyCase{Words(line), make([]int, len(namedKeys))}
 		k.check(t)
-		if r, _ := k.runOn(t, func(string) bool { return true }); r.do("exists k1") != ":0" {
+		if r, _ := k.runOn(t, func(string) bool { return true }); r.Do("exists k1") != ":0" {
 			t.Errorf("%s: the key stays", line)
 		}
 	}

@@ -7,36 +7,36 @@ import (
 	redis "lockstep/tests/oracle"
 )
 
-// oracle is a redis-server to compare with.
-type oracle struct {
+// Oracle is a redis-server to compare with.
+type Oracle struct {
 	*redis.Server
-	t testing.TB
+	T testing.TB
 }
 
-func startOracle(t testing.TB) *oracle {
+func StartOracle(t testing.TB) *Oracle {
 	t.Helper()
-	return &oracle{redis.Start(t), t}
+	return &Oracle{redis.Start(t), t}
 }
 
-func (o *oracle) another() *oracle { return &oracle{o.Server.Another(), o.t} }
+func (o *Oracle) Another() *Oracle { return &Oracle{o.Server.Another(), o.T} }
 
-func (o *oracle) do(line string) string { return flat(o.Server.Exec(words(line)...)) }
+func (o *Oracle) Do(line string) string { return Flat(o.Server.Exec(Words(line)...)) }
 
-// listen is a connection that hears messages: it has subscribed to two channels.
-func (o *oracle) listen(subscribe string) *oracle {
-	o.t.Helper()
-	l := o.another()
-	l.do(subscribe)
+// Listen is a connection that hears messages: it has subscribed to two channels.
+func (o *Oracle) Listen(subscribe string) *Oracle {
+	o.T.Helper()
+	l := o.Another()
+	l.Do(subscribe)
 	l.Read()
 	return l
 }
 
-// message is the next message: its kind, pattern, channel and text.
-func (o *oracle) message() []any {
-	o.t.Helper()
-	return parseReply(o.t, o.Read()).([]any)
+// Message is the next message: its kind, pattern, channel and text.
+func (o *Oracle) Message() []any {
+	o.T.Helper()
+	return ParseReply(o.T, o.Read()).([]any)
 }
 
 var readReply = redis.ReadReply
 
-func wallMs() int64 { return time.Now().UnixMilli() }
+func WallMs() int64 { return time.Now().UnixMilli() }

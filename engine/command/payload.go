@@ -10,11 +10,11 @@ import (
 )
 
 // valueCodecs holds a row for each kind.
-var valueCodecs = slices.Concat(stringCodecs, listCodecs, hashCodecs, setCodecs, sortedSetCodecs, streamCodecs)
+var valueCodecs = slices.Concat(StringCodecs, ListCodecs, HashCodecs, SetCodecs, SortedSetCodecs, StreamCodecs)
 
-func codecOf(kind engine.Kind) *valueCodec {
+func CodecOf(kind engine.Kind) *Codec {
 	for i := range valueCodecs {
-		if valueCodecs[i].kind == kind {
+		if valueCodecs[i].Kind == kind {
 			return &valueCodecs[i]
 		}
 	}
@@ -23,9 +23,9 @@ func codecOf(kind engine.Kind) *valueCodec {
 
 // WriteEntry writes a key and its value into a file.
 func WriteEntry(out *rdb.Writer, e *engine.Entry) {
-	codec := codecOf(e.Kind())
-	value := out.Key(e.KeyBytes(), e.ExpireAtMs, codec.typeOf(e))
-	codec.write(value, e)
+	codec := CodecOf(e.Kind())
+	value := out.Key(e.KeyBytes(), e.ExpireAtMs, codec.TypeOf(e))
+	codec.Write(value, e)
 	value.End()
 }
 
@@ -33,19 +33,19 @@ func WriteEntry(out *rdb.Writer, e *engine.Entry) {
 // With limits nil the value is kept as its type says.
 func ReadValue(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.Entry, error) {
 	for i := range valueCodecs {
-		if slices.Contains(valueCodecs[i].types, typ) {
-			return valueCodecs[i].read(in, typ, key, limits)
+		if slices.Contains(valueCodecs[i].Types, typ) {
+			return valueCodecs[i].Read(in, typ, key, limits)
 		}
 	}
 	return nil, fmt.Errorf("%w: %d, of key %.40q", rdb.ErrType, typ, key)
 }
 
-// payload is an entry's payload, for a command.
-func (c *Ctx) payload(e *engine.Entry) []byte {
-	c.did(workItem * workOne * streamLen(e))
+// Dump is an entry's payload, for a command.
+func (c *Ctx) Dump(e *engine.Entry) []byte {
+	c.Did(WorkItem * WorkOne * streamLen(e))
 	return writePayload(nil, e, c.DayOffsetMs, func(bytes int) {
-		c.item()
-		c.did(workPayloadByte * bytes)
+		c.Item()
+		c.Did(WorkPayloadByte * bytes)
 	})
 }
 
@@ -54,25 +54,25 @@ func AppendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst
 
 // writePayload is AppendPayload with times of day; each is called for each text, nil: nobody is.
 func writePayload(dst []byte, e *engine.Entry, dayOffsetMs int64, each func(bytes int)) []byte {
-	codec, begin := codecOf(e.Kind()), len(dst)
-	value := rdb.NewValue(append(dst, codec.typeOf(e)))
+	codec, begin := CodecOf(e.Kind()), len(dst)
+	value := rdb.NewValue(append(dst, codec.TypeOf(e)))
 	value.OnText(each)
 	value.Offset(dayOffsetMs)
-	codec.write(value, e)
+	codec.Write(value, e)
 	return rdb.AppendFooter(value.Body(), begin)
 }
 
-// readPayload makes an entry, for a command, of what rdb.OpenPayload returned.
-func (c *Ctx) readPayload(typ byte, body, key []byte) (*engine.Entry, error) {
+// Restore makes an entry, for a command, of what rdb.OpenPayload returned.
+func (c *Ctx) Restore(typ byte, body, key []byte) (*engine.Entry, error) {
 	in := rdb.NewSource(body)
 	in.OnText(func(bytes int) {
-		c.worked(workUnpack)
-		c.did(workPayloadByte * bytes)
+		c.Worked(WorkUnpack)
+		c.Did(WorkPayloadByte * bytes)
 	})
 	in.Offset(c.DayOffsetMs)
 	e, err := readWhole(in, typ, key, c.Settings)
 	if err == nil {
-		c.did(workStreamEntry * streamLen(e))
+		c.Did(WorkStreamEntry * streamLen(e))
 	}
 	return e, err
 }
@@ -85,8 +85,8 @@ func streamLen(e *engine.Entry) int {
 	return e.Object().(*stream.Stream).Len()
 }
 
-// readPayload makes an entry of what rdb.OpenPayload returned.
-func readPayload(typ byte, body, key []byte, limits *Settings) (*engine.Entry, error) {
+// ReadBody makes an entry of what rdb.OpenPayload returned.
+func ReadBody(typ byte, body, key []byte, limits *Settings) (*engine.Entry, error) {
 	return readWhole(rdb.NewSource(body), typ, key, limits)
 }
 
@@ -99,12 +99,12 @@ func readWhole(in *rdb.Source, typ byte, key []byte, limits *Settings) (*engine.
 	return e, err
 }
 
-// mixValue adds a key's value, and whether it expires.
-func (d *digest) mixValue(e *engine.Entry) {
-	codec := codecOf(e.Kind())
-	d.mixInt(codec.redisKind)
-	codec.mix(d, e)
+// MixValue adds a key's value, and whether it expires.
+func (d *Digest) MixValue(e *engine.Entry) {
+	codec := CodecOf(e.Kind())
+	d.MixInt(codec.RedisKind)
+	codec.Mix(d, e)
 	if e.ExpireAtMs != 0 {
-		d.xor([]byte("!!expire!!"))
+		d.Xor([]byte("!!expire!!"))
 	}
 }

@@ -24,7 +24,7 @@ func TestWhatComesTwiceEndsAPayload(t *testing.T) {
 	for _, typ := range []byte{rdb.TypeHashListpack, rdb.TypeSetListpack, rdb.TypeZSetListpack} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := readPayload(typ, body, []byte("k"), &settings)
+		_, err := ReadBody(typ, body, []byte("k"), &settings)
 		runtime.ReadMemStats(&after)
 		if !errors.Is(err, rdb.ErrFormat) {
 			t.Errorf("type %d: %v", typ, err)
@@ -41,11 +41,11 @@ func TestAPackedSortedSetIsPutInOrder(t *testing.T) {
 	blob := rdb.AppendListpack(nil, func(yield func([]byte) bool) {
 		for i := range 1000 {
 			member, score := fmt.Appendf(nil, "m%d", i*7%1000), i*13%50-25
-			want.Put(member, float64(score), everythingSmall)
+			want.Put(member, float64(score), EverythingSmall)
 			_ = yield(member) && yield(fmt.Append(nil, score))
 		}
 	})
-	e, err := readPayload(rdb.TypeZSetListpack, append(rdb.AppendLength(nil, uint64(len(blob))), blob...), []byte("k"), nil)
+	e, err := ReadBody(rdb.TypeZSetListpack, append(rdb.AppendLength(nil, uint64(len(blob))), blob...), []byte("k"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // TestDumpsGoBothWays restores here what redis-server dumps, compressed or not,
 // and there what we dump.
 func TestDumpsGoBothWays(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	rng := rand.New(rand.NewSource(1))
 	values := [][]byte{nil, []byte("0"), []byte("-128"), []byte("128"), []byte("-32769"), []byte("2147483647"), []byte("2147483648"), []byte("-2147483648"), []byte("007")}
 	for _, n := range []int{1, 20, 21, 63, 64, 300, 16383, 16384, 100_000} {
@@ -30,21 +30,21 @@ func TestDumpsGoBothWays(t *testing.T) {
 	}
 	key := []byte("k")
 	for _, compression := range []string{"yes", "no"} {
-		o.do("config set rdbcompression " + compression)
+		o.Do("config set rdbcompression " + compression)
 		for _, value := range values {
 			o.Exec([]byte("set"), key, value)
-			payload := bulk(t, o.Exec([]byte("dump"), key))
-			if got := flat(r.exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			payload := Bulk(t, o.Exec([]byte("dump"), key))
+			if got := Flat(r.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("restore of %.30q, compression %s: %s", value, compression, got)
 			}
-			if got := bulk(t, r.exec([]byte("get"), key)); !bytes.Equal(got, value) {
+			if got := Bulk(t, r.Exec([]byte("get"), key)); !bytes.Equal(got, value) {
 				t.Fatalf("restored %.30q, want %.30q", got, value)
 			}
-			payload = bulk(t, r.exec([]byte("dump"), key))
-			if got := flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			payload = Bulk(t, r.Exec([]byte("dump"), key))
+			if got := Flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("redis-server refuses our dump of %.30q: %s", value, got)
 			}
-			if got := bulk(t, o.Exec([]byte("get"), key)); !bytes.Equal(got, value) {
+			if got := Bulk(t, o.Exec([]byte("get"), key)); !bytes.Equal(got, value) {
 				t.Fatalf("redis-server restored %.30q, want %.30q", got, value)
 			}
 		}
@@ -72,19 +72,19 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 		"LZF reference without offset": "\x00\xc3\x03\x05\x00a\x20",
 		"LZF long reference cut":       "\x00\xc3\x03\x05\x00a\xe0",
 	} {
-		r := newRunner(t)
+		r := NewRunner(t)
 		payload := rdb.AppendFooter([]byte(body), 0)
-		got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payload))
+		got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), payload))
 		if got != "-"+ErrBadDumpBody && got != "-"+ErrBadDump {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	r := newRunner(t)
+	r := NewRunner(t)
 	p := AppendPayload(nil, engine.NewString(nil, []byte("text")))
 	// The footer of a version too new: two bytes, and a checksum over all.
 	binary.LittleEndian.PutUint16(p[len(p)-10:], rdb.VersionMax+1)
 	binary.LittleEndian.PutUint64(p[len(p)-8:], ^crc64.Update(math.MaxUint64, crc64.MakeTable(0x95ac9329ac4bc9b5), p[:len(p)-8]))
-	if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), p)); !strings.HasPrefix(got, "-"+ErrBadDump) {
+	if got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), p)); !strings.HasPrefix(got, "-"+ErrBadDump) {
 		t.Errorf("a version of the future: %s", got)
 	}
 }
@@ -115,8 +115,8 @@ func ziplistOf(entries ...string) []byte {
 // TestZiplistsAreCheckedAsRedisDoes restores hashes from before Redis 7, whole
 // and damaged, here and in a redis-server that sanitizes them.
 func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	o.do("config set sanitize-dump-payload yes")
+	o, r := StartOracle(t), NewRunner(t)
+	o.Do("config set sanitize-dump-payload yes")
 	long := "\x40" + string([]byte{200 - 128}) + strings.Repeat("x", 72) // a head of two bytes
 	first := string([]byte{0}) + long
 	prev := "\xfe" + string([]byte{byte(len(first)), 0, 0, 0}) // longer than need be
@@ -132,9 +132,9 @@ func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
 	answers := map[string]int{}
 	try := func(what string, blob []byte) {
 		t.Helper()
-		payload := payloadOf("\x0d" + string([]byte{0x40 | byte(len(blob)>>8), byte(len(blob))}) + string(blob))
+		payload := PayloadOf("\x0d" + string([]byte{0x40 | byte(len(blob)>>8), byte(len(blob))}) + string(blob))
 		args := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace")}
-		ours, want := flat(r.exec(args...)), flat(o.Exec(args...))
+		ours, want := Flat(r.Exec(args...)), Flat(o.Exec(args...))
 		if answers[want]++; ours != want {
 			t.Errorf("%s, %q: %s, redis-server: %s", what, blob, ours, want)
 		}
@@ -165,17 +165,17 @@ func FuzzRestore(f *testing.F) {
 		}
 		limits := DefaultSettings
 		limits.ValueBytesMax = 1 << 20
-		e, err := readPayload(body[0], body[1:], []byte("k"), &limits)
+		e, err := ReadBody(body[0], body[1:], []byte("k"), &limits)
 		if err != nil {
 			return
 		}
-		first := restored(t, e, &limits)
+		first := Restored(t, e, &limits)
 		p := AppendPayload(nil, first)
 		if e.Kind() != engine.KindList && !bytes.Equal(p, AppendPayload(nil, e)) {
 			t.Fatalf("%q comes back as %q", AppendPayload(nil, e), p)
 		}
 		// The form of a list may be another the first time (FuzzRestoreList).
-		if again := AppendPayload(nil, restored(t, first, &limits)); !bytes.Equal(again, p) {
+		if again := AppendPayload(nil, Restored(t, first, &limits)); !bytes.Equal(again, p) {
 			t.Fatalf("%q comes back as %q", p, again)
 		}
 	})

@@ -4,10 +4,10 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// pubSubFamily are the commands on channels. Their functions stand in
+// PubSubFamily are the commands on channels. Their functions stand in
 // proto/client. The channels of the sharded ones stand in key specs, as Redis
 // lists them, though they are no keys.
-var pubSubFamily = []*Spec{
+var PubSubFamily = []*Spec{
 	{
 		Name: "subscribe", Arity: -2, Scope: ScopeNode,
 		Flags: PubSub | NoScript | Loading | Stale,
@@ -101,7 +101,7 @@ var pubSubFamily = []*Spec{
 				Summary: "Counts the clients of this node that listen on shard channels.", Complexity: "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
 				Args: []arg.Arg{arg.Of("shardchannel", "string").Opt().Many()},
 			},
-			helpRow("pubsub", "pubsub", "6.2.0", 0),
+			HelpRow("pubsub", "pubsub", "6.2.0", 0),
 		},
 	},
 }

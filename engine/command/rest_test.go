@@ -38,15 +38,15 @@ var restOverMany = []struct{ command, argument string }{
 }
 
 // fillForRest makes the keys of restCommands, so many elements of each.
-func fillForRest(r *runner, n int) {
+func fillForRest(r *Runner, n int) {
 	add := func(command, key string, element func(i int) string) {
 		for at := 0; at < n; at += 1000 {
 			words := []string{command, key}
 			for i := at; i < min(at+1000, n); i++ {
 				words = append(words, element(i))
 			}
-			if got := r.do(strings.Join(words, " ")); got[0] == '-' {
-				r.t.Fatalf("%s: %s", key, got)
+			if got := r.Do(strings.Join(words, " ")); got[0] == '-' {
+				r.T.Fatalf("%s: %s", key, got)
 			}
 		}
 	}
@@ -61,43 +61,43 @@ func fillForRest(r *runner, n int) {
 	add("GEOADD", "geo", func(i int) string { return fmt.Sprintf("%d.%d %d m%d", i%30, i%7, i%60, i) })
 	add("HSET", "hash", func(i int) string { return fmt.Sprintf("f%d v", i) })
 	for i := range n {
-		r.do(fmt.Sprintf("SET key%d v", i))
-		r.do(fmt.Sprintf("XADD stream %d-1 f v", i))
+		r.Do(fmt.Sprintf("SET key%d v", i))
+		r.Do(fmt.Sprintf("XADD stream %d-1 f v", i))
 	}
-	r.settings.StreamNodeEntriesMax = 1
+	r.Settings.StreamNodeEntriesMax = 1
 	for i := range n {
-		r.do(fmt.Sprintf("XADD nodes %d-1 f v", i))
+		r.Do(fmt.Sprintf("XADD nodes %d-1 f v", i))
 	}
-	r.settings.StreamNodeEntriesMax = DefaultSettings.StreamNodeEntriesMax
-	r.script(`XGROUP CREATE stream g 0 => +OK
+	r.Settings.StreamNodeEntriesMax = DefaultSettings.StreamNodeEntriesMax
+	r.Script(`XGROUP CREATE stream g 0 => +OK
 		XGROUP CREATE stream new 0 => +OK`)
-	r.do("XREADGROUP GROUP g ann STREAMS stream >")
+	r.Do("XREADGROUP GROUP g ann STREAMS stream >")
 	for _, key := range []string{"few", "few2", "few3"} {
-		r.do("SADD " + key + " m1 x")
+		r.Do("SADD " + key + " m1 x")
 	}
 }
 
 func TestLongCommandsRest(t *testing.T) {
 	const most = 30_000
 	rests := func(n, length int) map[string]int {
-		r := newRunner(t)
+		r := NewRunner(t)
 		count := 0
-		r.rest = func() { count++ }
+		r.Rest = func() { count++ }
 		fillForRest(r, n)
 		for key, long := range map[string]int{"text": min(length, 2000), "text2": min(length, 2000), "bytes": length} {
-			r.exec([]byte("SETRANGE"), []byte(key), fmt.Append(nil, long-1), []byte("\x01"))
+			r.Exec([]byte("SETRANGE"), []byte(key), fmt.Append(nil, long-1), []byte("\x01"))
 		}
 		all := map[string]int{}
 		for _, line := range restCommands {
 			count = 0
-			if got := r.do(strings.ReplaceAll(line, "MANY", fmt.Sprint(n*4/5))); got[0] == '-' {
+			if got := r.Do(strings.ReplaceAll(line, "MANY", fmt.Sprint(n*4/5))); got[0] == '-' {
 				t.Fatalf("%s: %s", line, got)
 			}
 			all[line] = count
 		}
-		payload := bytes.SplitN(r.exec([]byte("DUMP"), []byte("zset")), []byte("\r\n"), 2)[1]
+		payload := bytes.SplitN(r.Exec([]byte("DUMP"), []byte("zset")), []byte("\r\n"), 2)[1]
 		count = 0
-		if got := r.exec([]byte("RESTORE"), []byte("again"), []byte("0"), payload[:len(payload)-2]); got[0] == '-' {
+		if got := r.Exec([]byte("RESTORE"), []byte("again"), []byte("0"), payload[:len(payload)-2]); got[0] == '-' {
 			t.Fatalf("RESTORE: %s", got)
 		}
 		all["RESTORE"] = count
@@ -108,7 +108,7 @@ func TestLongCommandsRest(t *testing.T) {
 				fmt.Fprintf(&line, over.argument, i)
 			}
 			count = 0
-			if got := r.do(line.String()); got[0] == '-' {
+			if got := r.Do(line.String()); got[0] == '-' {
 				t.Fatalf("%s: %s", over.command, got)
 			}
 			all[over.command] = count

@@ -9,87 +9,87 @@ import (
 	"lockstep/engine/reply"
 )
 
-// runner executes commands on a keyspace of its own, as a replica does.
-type runner struct {
-	t     testing.TB
-	ks    *engine.Keyspace
-	out   reply.Writer
-	nowMs int64
-	txnNo uint64
-	db    int
-	proto int
-	// settings may be changed by a test.
-	settings Settings
-	seed     uint64
-	// observer hears of events.
-	observer Observer
-	// changes takes the names of changed keys; nil: nobody asks.
-	changes  *Changes
-	programs Programs
-	// memoryFull: there is no memory left.
-	memoryFull bool
-	// owns tells which hash slots the shard has; nil: all.
-	owns func(hashSlot int) bool
-	// stepsMax bounds the steps of each command; 0: the settings do.
-	stepsMax int64
-	// rest is called in the middle of long commands; may be nil.
-	rest func()
+// Runner executes commands on a keyspace of its own, as a replica does.
+type Runner struct {
+	T     testing.TB
+	KS    *engine.Keyspace
+	Out   reply.Writer
+	NowMs int64
+	TxnNo uint64
+	DB    int
+	Proto int
+	// Settings may be changed by a test.
+	Settings Settings
+	Seed     uint64
+	// Observer hears of events.
+	Observer Observer
+	// Changes takes the names of changed keys; nil: nobody asks.
+	Changes  *Changes
+	Programs Programs
+	// MemoryFull: there is no memory left.
+	MemoryFull bool
+	// Owns tells which hash slots the shard has; nil: all.
+	Owns func(hashSlot int) bool
+	// StepsMax bounds the steps of each command; 0: the settings do.
+	StepsMax int64
+	// Rest is called in the middle of long commands; may be nil.
+	Rest func()
 }
 
-func newRunner(t testing.TB) *runner {
-	return &runner{
-		t: t, ks: engine.New(engine.Config{LockSlots: 64}),
-		nowMs: 1_700_000_000_000, proto: reply.RESP2, settings: DefaultSettings,
+func NewRunner(t testing.TB) *Runner {
+	return &Runner{
+		T: t, KS: engine.New(engine.Config{LockSlots: 64}),
+		NowMs: 1_700_000_000_000, Proto: reply.RESP2, Settings: DefaultSettings,
 	}
 }
 
-// freeWalker serves scan-like commands where nothing else runs.
-type freeWalker = HeldWalker
+// FreeWalker serves scan-like commands where nothing else runs.
+type FreeWalker = HeldWalker
 
-// exec runs a command and returns the bytes of its reply.
-func (r *runner) exec(args ...[]byte) []byte {
-	r.out.Reset(r.proto)
-	if equalFold(args[0], "select") && len(args) == 2 {
+// Exec runs a command and returns the bytes of its reply.
+func (r *Runner) Exec(args ...[]byte) []byte {
+	r.Out.Reset(r.Proto)
+	if EqualFold(args[0], "select") && len(args) == 2 {
 		// The connection's own command, of which tests need no more than this.
-		db, _ := parseInt(args[1])
-		r.db = int(db)
-		r.out.OK()
-		return bytes.Clone(r.out.Bytes())
+		db, _ := ParseInt(args[1])
+		r.DB = int(db)
+		r.Out.OK()
+		return bytes.Clone(r.Out.Bytes())
 	}
 	spec, container := Lookup(args)
 	switch {
 	case container != nil:
-		r.out.Error(ErrUnknownSubcommand(args))
+		r.Out.Error(ErrUnknownSubcommand(args))
 	case spec == nil:
-		r.out.Error(ErrUnknownCommand(args))
+		r.Out.Error(ErrUnknownCommand(args))
 	case !spec.CheckArity(len(args)):
-		r.out.Error(ErrArity(spec))
+		r.Out.Error(ErrArity(spec))
 	default:
 		r.run(spec, args)
 	}
-	return bytes.Clone(r.out.Bytes())
+	return bytes.Clone(r.Out.Bytes())
 }
 
-func (r *runner) run(spec *Spec, args [][]byte) {
+func (r *Runner) run(spec *Spec, args [][]byte) {
 	spec.AppendKeys(nil, args)
-	r.seed = r.seed*6364136223846793005 + 1442695040888963407
+	r.Seed = r.Seed*6364136223846793005 + 1442695040888963407
 	c := Ctx{
-		KS:        r.ks,
-		DB:        r.db,
-		Out:       &r.out,
-		Seed:      r.seed,
-		Walk:      freeWalker{},
-		TxnNo:     r.txnNo,
-		Times:     Times{NowMs: r.nowMs},
-		Meter:     Meter{Settings: &r.settings},
-		Listeners: Listeners{Observer: r.observer, Changes: r.changes},
+		KS:        r.KS,
+		DB:        r.DB,
+		Out:       &r.Out,
+		Seed:      r.Seed,
+		Walk:      FreeWalker{},
+		TxnNo:     r.TxnNo,
+		Times:     Times{NowMs: r.NowMs},
+		Meter:     Meter{Settings: &r.Settings},
+		Listeners: Listeners{Observer: r.Observer, Changes: r.Changes},
 	}
 	c.Commands = Whole()
-	c.Programs, c.MemoryFull, c.Rest, c.Owns = &r.programs, r.memoryFull, r.rest, r.owns
-	c.Bound = r.stepsMax * workStep
+	c.Programs, c.MemoryFull, c.Rest, c.Owns = &r.Programs, r.MemoryFull, r.Rest, r.Owns
+	c.Bound = r.StepsMax * WorkStep
 	if spec.MustLog(args, 1, func(int) *Programs { return c.Programs }) {
-		r.txnNo++
-		c.TxnNo, c.Logged = r.txnNo, true
+		r.TxnNo++
+		c.TxnNo, c.Logged = r.TxnNo, true
 	}
 	if spec.Plan != nil {
 		plan := spec.Plan(&Planning{Programs: c.Programs, Settings: c.Settings, Logged: c.Logged}, args)
@@ -101,10 +101,10 @@ func (r *runner) run(spec *Spec, args [][]byte) {
 	spec.Run(&c, args)
 }
 
-// digest is what DEBUG DIGEST answers where this keyspace is the only one.
-func (r *runner) digest() []byte {
+// Digest is what DEBUG DIGEST answers where this keyspace is the only one.
+func (r *Runner) Digest() []byte {
 	var parts [][]byte
-	for i, word := range bytes.Split(r.exec([]byte("lockstep.digest")), []byte("\r\n")) {
+	for i, word := range bytes.Split(r.Exec([]byte("lockstep.digest")), []byte("\r\n")) {
 		if i > 0 && i%2 == 0 {
 			parts = append(parts, word)
 		}
@@ -112,13 +112,13 @@ func (r *runner) digest() []byte {
 	return []byte("+" + FoldDigests([][][]byte{parts}) + "\r\n")
 }
 
-// do runs a command given as words, and returns its reply with CRLF as spaces.
-func (r *runner) do(line string) string {
-	return flat(r.exec(words(line)...))
+// Do runs a command given as words, and returns its reply with CRLF as spaces.
+func (r *Runner) Do(line string) string {
+	return Flat(r.Exec(Words(line)...))
 }
 
-// words splits a line at spaces; the word "" is the empty argument.
-func words(line string) [][]byte {
+// Words splits a line at spaces; the word "" is the empty argument.
+func Words(line string) [][]byte {
 	var args [][]byte
 	for _, w := range strings.Fields(line) {
 		if w == `""` {
@@ -129,11 +129,11 @@ func words(line string) [][]byte {
 	return args
 }
 
-func flat(b []byte) string { return strings.TrimSpace(strings.ReplaceAll(string(b), "\r\n", " ")) }
+func Flat(b []byte) string { return strings.TrimSpace(strings.ReplaceAll(string(b), "\r\n", " ")) }
 
-// script runs lines "command => reply" and compares.
-func (r *runner) script(text string) {
-	r.t.Helper()
+// Script runs lines "command => reply" and compares.
+func (r *Runner) Script(text string) {
+	r.T.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" {
@@ -141,10 +141,10 @@ func (r *runner) script(text string) {
 		}
 		command, want, ok := strings.Cut(line, " => ")
 		if !ok {
-			r.t.Fatalf("no reply in line %q", line)
+			r.T.Fatalf("no reply in line %q", line)
 		}
-		if got := r.do(command); got != want {
-			r.t.Errorf("%s\n got %s\nwant %s", command, got, want)
+		if got := r.Do(command); got != want {
+			r.T.Errorf("%s\n got %s\nwant %s", command, got, want)
 		}
 	}
 }

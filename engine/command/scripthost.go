@@ -68,12 +68,12 @@ func (h *ScriptHost) Call(args [][]byte, workMax int64, bytesMax int, w *reply.W
 		if h.Ctx.Witness != nil {
 			h.Ctx.Witness.Refused(h.Ctx.Caller, h.Ctx.User, spec, args, h.denial, w.Bytes())
 		}
-		return workCommand
+		return WorkCommand
 	}
 	h.prepare()
 	before := h.sub.Work()
 	h.sub.Bound, h.sub.Short = h.Ctx.Bound, false
-	if h.sub.workLeft() > workMax {
+	if h.sub.WorkLeft() > workMax {
 		h.sub.Bound = before + workMax
 	}
 	if h.Ctx.Witness == nil {

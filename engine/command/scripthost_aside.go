@@ -32,7 +32,7 @@ func (h *ScriptHost) prepare() {
 func (h *ScriptHost) sharesKeys() bool { return h.KeyLocking && h.ReadOnly && !h.Ctx.InExec }
 
 func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {
-	db, ok := parseInt(args[1])
+	db, ok := ParseInt(args[1])
 	switch {
 	case !ok:
 		w.Error(ErrNotInteger)
@@ -46,7 +46,7 @@ func (h *ScriptHost) selectDB(args [][]byte, w *reply.Writer) {
 
 // time is the time of day, which stands still while the script runs, as Redis's does.
 func (h *ScriptHost) time(_ [][]byte, w *reply.Writer) {
-	nowMs := h.Ctx.dayMs()
+	nowMs := h.Ctx.DayMs()
 	w.Array(2)
 	w.BulkInt(nowMs / 1000)
 	w.BulkInt(nowMs % 1000 * 1000)
@@ -59,7 +59,7 @@ func (*ScriptHost) ping(args [][]byte, w *reply.Writer) {
 	case 2:
 		w.Bulk(args[1])
 	default:
-		w.Error(errArity("ping"))
+		w.Error(ErrArityOf("ping"))
 	}
 }
 

@@ -123,18 +123,18 @@ func TestScriptsGetRedisAnswers(t *testing.T) {
 		{"local x = 5 return {pcall(function()\nreturn x() end)}", "*2 $-1 $59 user_script:2: attempt to call upvalue 'x' (a number value)"},
 		{"return {pcall(redis.set_repl)}", "*2 $-1 $44 ERR redis.set_repl() requires two arguments."},
 	} {
-		r := newRunner(t)
-		r.do("sadd s c a b")
-		r.do("set k v pxat 9223372036854775807")
-		if got := flat(r.exec([]byte("eval"), []byte(c.script), []byte("0"))); got != c.want {
+		r := NewRunner(t)
+		r.Do("sadd s c a b")
+		r.Do("set k v pxat 9223372036854775807")
+		if got := Flat(r.Exec([]byte("eval"), []byte(c.script), []byte("0"))); got != c.want {
 			t.Errorf("%s: %s, want %s", c.script, got, c.want)
 		}
 	}
 	// And so does who calls without a script.
-	r := newRunner(t)
-	r.do("set k v pxat 9223372036854775807")
+	r := NewRunner(t)
+	r.Do("set k v pxat 9223372036854775807")
 	for line, want := range map[string]string{"expiretime k": ":9223372036854776", "xtrim a limit 0": "-" + ErrTrimMissing, `scan 0 type ""`: "*2 $1 0 *0"} {
-		if got := r.do(line); got != want {
+		if got := r.Do(line); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}

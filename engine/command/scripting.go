@@ -25,12 +25,12 @@ const (
 )
 
 // programKeys are the keys behind their number, the third argument.
-func programKeys(flags KeyFlag) []KeySpec { return []KeySpec{countedKeys(flags, 2)} }
+func programKeys(flags KeyFlag) []KeySpec { return []KeySpec{CountedKeys(flags, 2)} }
 
 // declaredKeys reads the number of keys of EVAL and its like, and parts keys
 // from arguments.
 func declaredKeys(args [][]byte) (keys, rest [][]byte, refusal string) {
-	n, ok := parseInt(args[2])
+	n, ok := ParseInt(args[2])
 	switch {
 	case !ok:
 		return nil, nil, ErrNotInteger
@@ -91,15 +91,15 @@ func (c *Ctx) runProgram(pg program, header script.Header, args [][]byte) {
 		KeyLocking: header.Flags&script.AllowKeyLocking != 0,
 		MemoryFull: c.MemoryFull && header.Flags&script.AllowOOM == 0,
 	}
-	r.limits = c.Settings.scriptLimits()
+	r.limits = c.Settings.ScriptLimits()
 	if r.budget = r.limits.Budget(); c.Budget != nil {
 		r.budget = *c.Budget
 	}
 	before := r.budget.Work
 	r.run = script.Run{Keys: keys, Args: rest, Host: &r.host, Limits: &r.limits, Budget: &r.budget, Compiles: pg.compiles, Seed: c.programSeed(), Rest: c.Rest}
-	r.running = RunningProgram{kind: pg.kind, killable: !c.Logged, name: pg.name(), command: args, beganMs: c.clockMs()}
-	running := c.Programs.Running.begin(&r.running)
-	defer c.Programs.Running.end(running)
+	r.running = RunningProgram{Kind: pg.kind, Killable: !c.Logged, Name: pg.name(), Command: args, BeganMs: c.ClockMs()}
+	running := c.Programs.Running.Begin(&r.running)
+	defer c.Programs.Running.End(running)
 	if !c.Logged {
 		r.run.Stop = func() error { return c.stopped(running) }
 	}
@@ -133,7 +133,7 @@ type programRun struct {
 // stopped tells whether, and why, a program that only reads must end.
 func (c *Ctx) stopped(running *RunningProgram) error {
 	select {
-	case <-running.killed:
+	case <-running.Killed:
 		return errors.New(errScriptKilled)
 	default:
 	}
@@ -162,7 +162,7 @@ func evalPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 			}
 		}
 		if p.Logged {
-			s = cache.Keep(s, p.Settings.scriptCacheLimits())
+			s = cache.Keep(s, p.Settings.ScriptCacheLimits())
 		}
 		plan := planProgram(program{script: s, readOnly: readOnly, compiles: uncached}, s.Header, args)
 		if uncached && !p.Logged && s.Compile() == nil {
@@ -173,7 +173,7 @@ func evalPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 }
 
 func readScript(p *Planning, source []byte) (*script.Script, error) {
-	limits := p.Settings.scriptLimits()
+	limits := p.Settings.ScriptLimits()
 	return script.Read(source, &limits)
 }
 
@@ -260,13 +260,13 @@ func scriptLoadPlan(p *Planning, args [][]byte) Plan {
 	if err != nil {
 		return planError(err.Error())
 	}
-	s, err := p.Programs.Scripts.Load(given, p.Settings.scriptCacheLimits())
+	s, err := p.Programs.Scripts.Load(given, p.Settings.ScriptCacheLimits())
 	if err != nil {
 		return planError(err.Error())
 	}
 	return Plan{Writes: true, Run: func(c *Ctx, _ [][]byte) {
 		if s == given {
-			c.did(int(s.CompileWork()))
+			c.Did(int(s.CompileWork()))
 		}
 		if err := s.Compile(); err != nil {
 			c.Out.Error(err.Error())
@@ -279,7 +279,7 @@ func scriptLoadPlan(p *Planning, args [][]byte) Plan {
 // keepPlan puts a script into the cache that was evaluated by a read.
 func keepPlan(p *Planning, args [][]byte) Plan {
 	if s, err := readScript(p, args[1]); err == nil {
-		p.Programs.Scripts.Keep(s, p.Settings.scriptCacheLimits())
+		p.Programs.Scripts.Keep(s, p.Settings.ScriptCacheLimits())
 	}
 	return Plan{Writes: true, Run: func(c *Ctx, _ [][]byte) { c.Out.OK() }}
 }
@@ -313,7 +313,7 @@ func scriptShowPlan(p *Planning, args [][]byte) Plan {
 }
 
 func scriptFlushPlan(p *Planning, args [][]byte) Plan {
-	if len(args) > 3 || len(args) == 3 && !equalFold(args[2], "sync") && !equalFold(args[2], "async") {
+	if len(args) > 3 || len(args) == 3 && !EqualFold(args[2], "sync") && !EqualFold(args[2], "async") {
 		return planError(errScriptFlush)
 	}
 	p.Programs.Scripts.Flush()
@@ -333,7 +333,7 @@ func (c *Ctx) kill(kind ProgramKind) {
 		if c.TakeBack != nil {
 			takenBack = c.TakeBack(kind)
 		}
-		running, killed = c.Programs.Running.kill(kind)
+		running, killed = c.Programs.Running.Kill(kind)
 	}
 	switch {
 	case running > killed:

@@ -4,8 +4,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// scriptingFamily runs and keeps scripts.
-var scriptingFamily = []*Spec{
+// ScriptingFamily runs and keeps scripts.
+var ScriptingFamily = []*Spec{
 	evalRow(),
 	programRow("evalsha", "sha1", "2.6.0", "Runs a Lua script by the SHA1 of its text.", evalSHAPlan(false), evalSHALogged, false),
 	programRow("eval_ro", "script", "7.0.0", "Runs a Lua script that only reads.", evalPlan(true), neverLogged, true),
@@ -68,7 +68,7 @@ var scriptSubcommands = []*Spec{
 		Args: []arg.Arg{arg.OneOf("async", arg.Token("async", "ASYNC"), arg.Token("sync", "SYNC")).AddedIn("6.2.0").Opt()},
 		Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 	},
-	helpRow("script", "scripting", "5.0.0", CatScripting),
+	HelpRow("script", "scripting", "5.0.0", CatScripting),
 	{
 		Name: "script|kill", Arity: 2, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript | AllowBusy, Cats: CatScripting,
 		Plan: scriptKillPlan, Logged: neverLogged, Run: runPlanned,
@@ -93,8 +93,8 @@ var scriptSubcommands = []*Spec{
 	},
 }
 
-// internalScriptFamily are commands on scripts that clients cannot send.
-var internalScriptFamily = []*Spec{
+// InternalScriptFamily are commands on scripts that clients cannot send.
+var InternalScriptFamily = []*Spec{
 	{
 		Name: "lockstep.keep", Arity: 2, Flags: Write, Plan: keepPlan, Logged: alwaysLogged,
 		Run: runPlanned, Group: "internal", Summary: "Puts a script into the script cache that was evaluated by a read.",

@@ -4,9 +4,9 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// serverFamily are the commands on the node. Their functions stand in
+// ServerFamily are the commands on the node. Their functions stand in
 // proto/client.
-var serverFamily = []*Spec{
+var ServerFamily = []*Spec{
 	{
 		Name: "command", Arity: -1, Scope: ScopeNode,
 		Flags: Loading | Stale, Cats: CatConnection,
@@ -40,7 +40,7 @@ var serverFamily = []*Spec{
 				Group: "server", Since: "7.0.0",
 				Summary: "Finds the keys in a whole command and how they are used.", Complexity: "O(N) where N is the number of arguments to the command",
 			},
-			helpRow("command", "server", "5.0.0", CatConnection),
+			HelpRow("command", "server", "5.0.0", CatConnection),
 			{
 				Name: "command|info", Arity: -2, Scope: ScopeNode,
 				Flags: Loading | Stale, Cats: CatConnection,
@@ -99,7 +99,7 @@ var serverFamily = []*Spec{
 				Summary: "Returns settings that match patterns.", Complexity: "O(N) when N is the number of configuration parameters provided",
 				Args: []arg.Arg{{Name: "parameter", Type: "block", Multiple: true, Sub: []arg.Arg{{Name: "parameter", Type: "string"}}}},
 			},
-			helpRow("config", "server", "5.0.0", 0),
+			HelpRow("config", "server", "5.0.0", 0),
 			{
 				Name: "config|resetstat", Arity: 2, Scope: ScopeNode,
 				Flags: Admin | NoScript | Loading | Stale,
@@ -143,7 +143,7 @@ var serverFamily = []*Spec{
 				Args: []arg.Arg{{Name: "count", Type: "integer", Optional: true}},
 				Tips: []string{"request_policy:all_nodes", "nondeterministic_output"},
 			},
-			helpRow("slowlog", "server", "6.2.0", 0),
+			HelpRow("slowlog", "server", "6.2.0", 0),
 			{
 				Name: "slowlog|len", Arity: 2, Scope: ScopeNode,
 				Flags: Admin | Loading | Stale,

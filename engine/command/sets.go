@@ -4,46 +4,46 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// setFamily are the commands on sets. Handlers stand in sets_*.go.
-var setFamily = []*Spec{
+// SetFamily are the commands on sets. Handlers stand in sets_*.go.
+var SetFamily = []*Spec{
 	{
 		Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatSet,
-		Keys: oneKey(KeyRW | KeyInsert), Run: runSAdd,
+		Keys: OneKey(KeyRW | KeyInsert), Run: runSAdd,
 		Group: "set", Since: "1.0.0",
 		Summary: "Adds members to a set.", Complexity: "O(N) with N the number of members given; one to a large set is logarithmic",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet,
-		Keys: oneKey(KeyRW | KeyDelete), Run: runSRem,
+		Keys: OneKey(KeyRW | KeyDelete), Run: runSRem,
 		Group: "set", Since: "1.0.0",
 		Summary: "Removes members from a set.", Complexity: "O(N) with N the number of members given; one from a large set is logarithmic",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "scard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSet,
-		Keys: oneKey(KeyRO), Run: runSCard,
+		Keys: OneKey(KeyRO), Run: runSCard,
 		Group: "set", Since: "1.0.0",
 		Summary: "Returns the number of members of a set.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSet,
-		Keys: oneKey(KeyRO), Run: runSIsMember,
+		Keys: OneKey(KeyRO), Run: runSIsMember,
 		Group: "set", Since: "1.0.0",
 		Summary: "Tells whether a set has a member.", Complexity: "O(1); logarithmic in a large set",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string")},
 	},
 	{
 		Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSet,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runSMIsMember,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runSMIsMember,
 		Group: "set", Since: "6.2.0",
 		Summary: "Tells of several members whether a set has them.", Complexity: "O(N) with N the number of members given",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("member", "string").Many()},
 	},
 	{
 		Name: "smembers", Arity: 2, Flags: ReadOnly | Heavy, Cats: CatSet,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runSMembers,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runSMembers,
 		Group: "set", Since: "1.0.0",
 		Summary: "Returns all members of a set.", Complexity: "O(N) with N the number of members",
 		Args: []arg.Arg{arg.Key("key", 1)},
@@ -51,14 +51,14 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "smove", Arity: 4, Flags: Write | Fast, Cats: CatSet,
-		Keys: twoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runSMove,
+		Keys: TwoKeys(KeyRW|KeyAccess|KeyDelete, KeyRW|KeyInsert), Run: runSMove,
 		Group: "set", Since: "1.0.0",
 		Summary: "Moves a member from one set to another.", Complexity: "O(1); logarithmic in large sets",
 		Args: []arg.Arg{arg.Key("source", 1), arg.Key("destination", 2), arg.Of("member", "string")},
 	},
 	{
 		Name: "spop", Arity: -2, Flags: Write | Fast, Cats: CatSet,
-		Keys: oneKey(KeyRW | KeyAccess | KeyDelete), Run: runSPop, HeavyIf: hasCount,
+		Keys: OneKey(KeyRW | KeyAccess | KeyDelete), Run: runSPop, HeavyIf: HasCount,
 		Group: "set", Since: "1.0.0",
 		Summary: "Removes members that chance picks from a set and returns them.", Complexity: "O(N) with N the count; one from a large set is logarithmic",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer").AddedIn("3.2.0").Opt()},
@@ -66,7 +66,7 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "srandmember", Arity: -2, Flags: ReadOnly, Cats: CatSet,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runSRandMember, HeavyIf: hasCount,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runSRandMember, HeavyIf: HasCount,
 		Group: "set", Since: "1.0.0",
 		Summary: "Returns members that chance picks from a set.", Complexity: "O(N) with N the absolute value of the count; one from a large set is logarithmic",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("count", "integer").AddedIn("2.6.0").Opt()},
@@ -74,7 +74,7 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "sscan", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatSet,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runSScan,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runSScan,
 		Group: "set", Since: "2.8.0",
 		Summary: "Walks over the members of a set in parts.", Complexity: "O(N) with N the count; O(M) for a whole walk over M members",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("cursor", "integer"), arg.Match, arg.Count},
@@ -82,7 +82,7 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "sinter", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatSet,
-		Keys: allKeys(KeyRO | KeyAccess), Run: runSInter,
+		Keys: AllKeys(KeyRO | KeyAccess), Run: runSInter,
 		Group: "set", Since: "1.0.0",
 		Summary: "Returns the members that several sets have in common.", Complexity: "O(N*M) with N the size of the smallest set and M the number of sets",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -90,7 +90,7 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "sintercard", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSet,
-		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Keys:  []KeySpec{CountedKeys(KeyRO|KeyAccess, 1)},
 		Run:   runSInterCard,
 		Group: "set", Since: "7.0.0",
 		Summary: "Counts the members that several sets have in common.", Complexity: "O(N*M) with N the size of the smallest set and M the number of sets",
@@ -98,14 +98,14 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatSet,
-		Keys: storeKeys(KeyRW | KeyUpdate), Run: runSInterStore,
+		Keys: StoreKeys(KeyRW | KeyUpdate), Run: runSInterStore,
 		Group: "set", Since: "1.0.0",
 		Summary: "Stores the members that several sets have in common.", Complexity: "O(N*M) with N the size of the smallest set and M the number of sets",
 		Args: []arg.Arg{arg.Key("destination", 1), arg.Key("key", 2).Many()},
 	},
 	{
 		Name: "sunion", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatSet,
-		Keys: allKeys(KeyRO | KeyAccess), Run: runSUnion,
+		Keys: AllKeys(KeyRO | KeyAccess), Run: runSUnion,
 		Group: "set", Since: "1.0.0",
 		Summary: "Returns the members of several sets.", Complexity: "O(N) with N the number of members of all sets",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -113,14 +113,14 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "sunionstore", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatSet,
-		Keys: storeKeys(KeyOW | KeyUpdate), Run: runSUnionStore,
+		Keys: StoreKeys(KeyOW | KeyUpdate), Run: runSUnionStore,
 		Group: "set", Since: "1.0.0",
 		Summary: "Stores the members of several sets.", Complexity: "O(N) with N the number of members of all sets",
 		Args: []arg.Arg{arg.Key("destination", 1), arg.Key("key", 2).Many()},
 	},
 	{
 		Name: "sdiff", Arity: -2, Flags: ReadOnly | Heavy, Cats: CatSet,
-		Keys: allKeys(KeyRO | KeyAccess), Run: runSDiff,
+		Keys: AllKeys(KeyRO | KeyAccess), Run: runSDiff,
 		Group: "set", Since: "1.0.0",
 		Summary: "Returns the members of a set that other sets do not have.", Complexity: "O(N) with N the number of members of all sets, or less",
 		Args: []arg.Arg{arg.Key("key", 1).Many()},
@@ -128,7 +128,7 @@ var setFamily = []*Spec{
 	},
 	{
 		Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM | Heavy, Cats: CatSet,
-		Keys: storeKeys(KeyOW | KeyUpdate), Run: runSDiffStore,
+		Keys: StoreKeys(KeyOW | KeyUpdate), Run: runSDiffStore,
 		Group: "set", Since: "1.0.0",
 		Summary: "Stores the members of a set that other sets do not have.", Complexity: "O(N) with N the number of members of all sets, or less",
 		Args: []arg.Arg{arg.Key("destination", 1), arg.Key("key", 2).Many()},

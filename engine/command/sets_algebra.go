@@ -30,8 +30,8 @@ func (c *Ctx) interOf(sets []*set.Set) (iter.Seq[[]byte], bool) {
 			return func(func([]byte) bool) {}, true
 		}
 	}
-	sets = distinct(sets)
-	return set.Inter(sets, c.member), c.steps(int64(set.Smallest(sets).Len()) * int64(len(sets)))
+	sets = Distinct(sets)
+	return set.Inter(sets, c.Member), c.Steps(int64(set.Smallest(sets).Len()) * int64(len(sets)))
 }
 
 // diffOf walks over the members of the first set that no other has. Where it
@@ -40,21 +40,21 @@ func (c *Ctx) diffOf(sets []*set.Set) (iter.Seq[[]byte], bool) {
 	if sets[0] == nil {
 		return func(func([]byte) bool) {}, true
 	}
-	others := present(distinct(sets[1:]))
-	return sets[0].Diff(others, c.member), c.steps(int64(sets[0].Len()) * int64(1+len(others)))
+	others := present(Distinct(sets[1:]))
+	return sets[0].Diff(others, c.Member), c.Steps(int64(sets[0].Len()) * int64(1+len(others)))
 }
 
 // unionOf returns the members of all sets. Where it returns false it has answered.
 func (c *Ctx) unionOf(sets []*set.Set) (*set.Set, bool) {
-	sets = distinct(sets)
+	sets = Distinct(sets)
 	sum := int64(0)
 	for _, s := range sets {
 		sum += int64(s.Len())
 	}
-	if !c.steps(sum) {
+	if !c.Steps(sum) {
 		return nil, false
 	}
-	return set.Union(sets, c.Settings.set(), c.member), true
+	return set.Union(sets, c.Settings.set(), c.Member), true
 }
 
 // present leaves out sets that do not exist.
@@ -92,7 +92,7 @@ func runSInter(c *Ctx, args [][]byte) {
 }
 
 func runSInterCard(c *Ctx, args [][]byte) {
-	numKeys, ok := parseInt(args[1])
+	numKeys, ok := ParseInt(args[1])
 	if !ok || numKeys <= 0 {
 		c.Out.Error(ErrNumKeys)
 		return
@@ -104,11 +104,11 @@ func runSInterCard(c *Ctx, args [][]byte) {
 	keys, options := args[2:2+numKeys], args[2+numKeys:]
 	limit := int64(0) // none
 	for ; len(options) > 0; options = options[2:] {
-		if !equalFold(options[0], "limit") || len(options) == 1 {
+		if !EqualFold(options[0], "limit") || len(options) == 1 {
 			c.Out.Error(ErrSyntax)
 			return
 		}
-		if limit, ok = parseInt(options[1]); !ok || limit < 0 {
+		if limit, ok = ParseInt(options[1]); !ok || limit < 0 {
 			c.Out.Error(ErrLimit)
 			return
 		}
@@ -193,5 +193,5 @@ func runSDiffStore(c *Ctx, args [][]byte) {
 
 func (c *Ctx) storeSet(key []byte, s *set.Set, event string) {
 	c.Out.Int(int64(s.Len()))
-	c.store(key, engine.KindSet, s, EventSet, event)
+	c.Store(key, engine.KindSet, s, EventSet, event)
 }

@@ -8,23 +8,23 @@ import (
 	"lockstep/engine/set"
 )
 
-// setCodecs is how sets are written: intsets as such; sets in the form of a
+// SetCodecs is how sets are written: intsets as such; sets in the form of a
 // listpack with a length in the long form (rdb.Value.LongLength), which Redis
 // 7.0 reads too; others plainly.
-var setCodecs = []valueCodec{{
-	kind: engine.KindSet, types: []byte{rdb.TypeSet, rdb.TypeSetIntset, rdb.TypeSetListpack},
-	typeOf: func(e *engine.Entry) byte {
+var SetCodecs = []Codec{{
+	Kind: engine.KindSet, Types: []byte{rdb.TypeSet, rdb.TypeSetIntset, rdb.TypeSetListpack},
+	TypeOf: func(e *engine.Entry) byte {
 		if setOf(e).Form() == set.Ints {
 			return rdb.TypeSetIntset
 		}
 		return rdb.TypeSet
 	},
-	write:     writeSetValue,
-	read:      readSetValue,
-	redisKind: 2,
-	mix: func(d *digest, e *engine.Entry) {
+	Write:     writeSetValue,
+	Read:      readSetValue,
+	RedisKind: 2,
+	Mix: func(d *Digest, e *engine.Entry) {
 		for member := range setOf(e).All() {
-			d.xor(member)
+			d.Xor(member)
 		}
 	},
 }}
@@ -177,7 +177,7 @@ func readLargeSet(in *rdb.Source, n uint64, limits *Settings) (*set.Set, error) 
 func memberText(in *rdb.Source, limits *Settings) ([]byte, error) {
 	member, err := in.Text()
 	if err == nil && limits != nil && int64(len(member)) > limits.ValueBytesMax {
-		err = errTooLong
+		err = ErrValueTooLong
 	}
 	return member, err
 }

@@ -7,18 +7,18 @@ import (
 
 // readSet is Read for a set: nil if there is none, false if the key holds
 // something else, which it answers itself.
-func (c *Ctx) readSet(key []byte) (*set.Set, bool) { return readAs[*set.Set](c, key, engine.KindSet) }
+func (c *Ctx) readSet(key []byte) (*set.Set, bool) { return ReadAs[*set.Set](c, key, engine.KindSet) }
 
 // writeSet is Write for a set, like readSet.
 func (c *Ctx) writeSet(key []byte) (*set.Set, *engine.Entry, bool) {
-	return writeAs[*set.Set](c, key, engine.KindSet)
+	return WriteAs[*set.Set](c, key, engine.KindSet)
 }
 
 // editSet changes the set that writeSet returned, or a new one for count
 // members, the first of them given.
 func (c *Ctx) editSet(key []byte, e *engine.Entry, first []byte, count int, change func(*set.Set)) {
 	fresh := func() *set.Set { return set.New(first, count, c.Settings.set()) }
-	edit(c, key, engine.KindSet, e, fresh, change)
+	Edit(c, key, engine.KindSet, e, fresh, change)
 }
 
 func runSAdd(c *Ctx, args [][]byte) {
@@ -30,7 +30,7 @@ func runSAdd(c *Ctx, args [][]byte) {
 	l, given := c.Settings.set(), len(members)
 	if e != nil {
 		for len(members) > 0 && s.Has(members[0]) {
-			c.member()
+			c.Member()
 			members = members[1:]
 		}
 		if len(members) == 0 {
@@ -43,7 +43,7 @@ func runSAdd(c *Ctx, args [][]byte) {
 	c.editSet(key, e, members[0], given, func(s *set.Set) {
 		s.Expect(given, l)
 		for _, member := range members {
-			c.member()
+			c.Member()
 			if s.Add(member, l) {
 				added++
 			}
@@ -70,14 +70,14 @@ func runSRem(c *Ctx, args [][]byte) {
 		return
 	}
 	for e != nil && len(members) > 0 && !s.Has(members[0]) {
-		c.member()
+		c.Member()
 		members = members[1:]
 	}
 	removed := 0
 	if e != nil && len(members) > 0 {
 		c.editSet(key, e, nil, 0, func(s *set.Set) {
 			for _, member := range members {
-				c.member()
+				c.Member()
 				if s.Remove(member) {
 					removed++
 				}
@@ -110,7 +110,7 @@ func runSMove(c *Ctx, args [][]byte) {
 	if e == toEntry {
 		return
 	}
-	c.worked(2 * workMember)
+	c.Worked(2 * WorkMember)
 	isNew := to == nil || !to.Has(member)
 	c.editSet(source, e, nil, 0, func(s *set.Set) {
 		s.Remove(member)
@@ -149,7 +149,7 @@ func runSMIsMember(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(len(args) - 2)
 	for _, member := range args[2:] {
-		c.member()
+		c.Member()
 		c.hasMember(s, member)
 	}
 }
@@ -176,7 +176,7 @@ func (c *Ctx) writeMembers(s *set.Set) {
 	}
 	c.Out.Set(s.Len())
 	for member := range s.All() {
-		c.item()
+		c.Item()
 		c.Out.Bulk(member)
 	}
 }

@@ -19,7 +19,7 @@ func heapBytes() int {
 // TestSetMemory prints what a member costs here, accounted and measured, and in
 // redis-server 7.0, and holds the accounted figure against both.
 func TestSetMemory(t *testing.T) {
-	o := startOracle(t)
+	o := StartOracle(t)
 	for _, c := range []struct {
 		what   string
 		member func(i int) string
@@ -34,7 +34,7 @@ func TestSetMemory(t *testing.T) {
 				args = append(args, []byte(c.member(i)))
 			}
 			o.Exec(args...)
-			redis, _ := strconv.Atoi(flat(o.Exec([]byte("memory"), []byte("usage"), args[1], []byte("samples"), []byte("0")))[1:])
+			redis, _ := strconv.Atoi(Flat(o.Exec([]byte("memory"), []byte("usage"), args[1], []byte("samples"), []byte("0")))[1:])
 			o.Exec([]byte("del"), args[1])
 			accounted, measured := setMemory(t, args[2:], max(1, 20_000/n))
 			per := func(bytes int) float64 { return float64(bytes) / float64(n) }
@@ -54,14 +54,14 @@ func TestSetMemory(t *testing.T) {
 // setMemory is the memory of one of so many copies of a set that grew member by
 // member.
 func setMemory(t *testing.T, members [][]byte, copies int) (accounted, measured int) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	before := heapBytes()
 	for i := range copies {
 		for _, member := range members {
-			r.exec([]byte("sadd"), fmt.Appendf(nil, "key:%05d", i), member)
+			r.Exec([]byte("sadd"), fmt.Appendf(nil, "key:%05d", i), member)
 		}
 	}
 	measured = heapBytes() - before
 	runtime.KeepAlive(members)
-	return int(r.ks.MemoryBytes()) / copies, measured / copies
+	return int(r.KS.MemoryBytes()) / copies, measured / copies
 }

@@ -58,7 +58,7 @@ func runSPop(c *Ctx, args [][]byte) {
 	place := c.Chance().Below(s.Len())
 	c.Out.Bulk(s.At(place, buf[:]))
 	c.editSet(key, e, nil, 0, func(s *set.Set) {
-		s.RemoveAt([]int{place}, c.item)
+		s.RemoveAt([]int{place}, c.Item)
 		c.Notify(EventSet, "spop", key)
 	})
 }
@@ -72,7 +72,7 @@ const moveRatio = 5
 
 // popMembers is SPOP with a count.
 func (c *Ctx) popMembers(key, countArg []byte) {
-	count, ok := parseInt(countArg)
+	count, ok := ParseInt(countArg)
 	if !ok || count < 0 {
 		c.Out.Error(ErrNotPositive)
 		return
@@ -97,9 +97,9 @@ func (c *Ctx) popMembers(key, countArg []byte) {
 	l, stay := c.Settings.set(), s.Len()-len(places)
 	c.editSet(key, e, nil, 0, func(s *set.Set) {
 		if stay*moveRatio <= len(places) {
-			s.Retain(places, l, c.item)
+			s.Retain(places, l, c.Item)
 		} else {
-			s.RemoveAt(places, c.member)
+			s.RemoveAt(places, c.Member)
 		}
 		c.Notify(EventSet, "spop", key)
 	})
@@ -110,7 +110,7 @@ func (c *Ctx) writePlaces(s *set.Set, places []int, header func(int)) {
 	header(len(places))
 	var buf [numberRoom]byte
 	for _, i := range places {
-		c.member()
+		c.Member()
 		c.Out.Bulk(s.At(i, buf[:]))
 	}
 }
@@ -139,7 +139,7 @@ func runSRandMember(c *Ctx, args [][]byte) {
 // randomMembers is SRANDMEMBER with a count: so many different members, or if
 // it is negative, that often any member.
 func (c *Ctx) randomMembers(key, countArg []byte) {
-	count, ok := c.intArg(countArg)
+	count, ok := c.IntArg(countArg)
 	if !ok {
 		return
 	}
@@ -176,7 +176,7 @@ func (c *Ctx) repeatedMembers(s *set.Set, count int64) {
 	var buf [numberRoom]byte
 	c.Out.Array(int(count))
 	for range count {
-		c.member()
+		c.Member()
 		c.Out.Bulk(s.At(chance.Below(s.Len()), buf[:]))
 		if int64(c.Out.Len()-begin) > bytesMax {
 			c.Out.Truncate(begin)

@@ -7,16 +7,16 @@ import (
 
 // writeScan answers one part of a walk: the cursor of the next and those
 // elements that the filter admits.
-func (c *Ctx) writeScan(next uint64, o *scanOptions, elements iter.Seq[[]byte]) {
+func (c *Ctx) writeScan(next uint64, o *ScanOptions, elements iter.Seq[[]byte]) {
 	begin := c.Out.Len()
 	c.Out.Array(2)
 	c.Out.BulkString(strconv.FormatUint(next, 10))
 	var found [][]byte
 	for element := range elements {
-		if o.admits(c, element) {
+		if o.Admits(c, element) {
 			found = append(found, append([]byte(nil), element...))
 		}
-		if c.outOfTries(begin) {
+		if c.OutOfTries(begin) {
 			return
 		}
 	}
@@ -27,7 +27,7 @@ func (c *Ctx) writeScan(next uint64, o *scanOptions, elements iter.Seq[[]byte]) 
 }
 
 func runSScan(c *Ctx, args [][]byte) {
-	from, ok := c.cursorArg(args[2])
+	from, ok := c.CursorArg(args[2])
 	if !ok {
 		return
 	}
@@ -35,12 +35,12 @@ func runSScan(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	var o scanOptions
+	var o ScanOptions
 	switch {
 	case s == nil:
 		c.writeScan(0, &o, func(func([]byte) bool) {})
-	case o.parse(c, args[3:], nil) && c.steps(int64(min(o.count, s.Len()))/stepKeys):
-		members, next := s.Scan(from.number(), o.count)
+	case o.Parse(c, args[3:], nil) && c.Steps(int64(min(o.Count, s.Len()))/StepKeys):
+		members, next := s.Scan(from.Number(), o.Count)
 		c.writeScan(next, &o, members)
 	}
 }

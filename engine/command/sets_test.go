@@ -18,14 +18,14 @@ func TestSetsAnswerAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 5, n, setCommands) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 6, n, setCommands) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 5, n, SetCommands) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 6, n, SetCommands) })
 }
 
 // TestSetEncodingsAreThoseOfRedis72 goes by redis.io and the release notes of
 // 7.2: redis-server 7.0 knows no sets in listpacks.
 func TestSetEncodingsAreThoseOfRedis72(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	many := func(n int, format string) string {
 		var all []string
 		for i := range n {
@@ -54,17 +54,17 @@ func TestSetEncodingsAreThoseOfRedis72(t *testing.T) {
 		{"a difference that is small", "sadd a " + many(129, "w%d") + " => :129\nsadd b " + many(128, "w%d") + " => :128\nsdiffstore s a b => :1\n" + encoding("listpack")},
 		{"what is left of a large set", "sadd s " + many(200, "w%d") + " => :200\n" + encoding("hashtable")},
 	} {
-		r.do("flushall")
-		r.script(c.script)
+		r.Do("flushall")
+		r.Script(c.script)
 		if t.Failed() {
 			t.Fatalf("in %q", c.what)
 		}
 	}
 	// A pop that leaves a sixth or less makes a new set of what stays.
-	r.do("spop s 160")
-	r.script(encoding("hashtable"))
-	r.do("spop s 34")
-	r.script("scard s => :6\n" + encoding("listpack"))
+	r.Do("spop s 160")
+	r.Script(encoding("hashtable"))
+	r.Do("spop s 34")
+	r.Script("scard s => :6\n" + encoding("listpack"))
 }
 
 // observed records keyspace events.
@@ -112,13 +112,13 @@ func TestSetEventsAreRedisEvents(t *testing.T) {
 		"sdiffstore text one one": "del:text",
 		"smembers s":              "",
 	} {
-		r := newRunner(t)
+		r := NewRunner(t)
 		for _, prepare := range []string{"sadd s a b c", "sadd t b d", "sadd one x", "set text v"} {
-			r.do(prepare)
+			r.Do(prepare)
 		}
 		o := &observed{}
-		r.observer = o
-		r.do(line)
+		r.Observer = o
+		r.Do(line)
 		if got := strings.Join(o.events, " "); got != want {
 			t.Errorf("%s: events %q, want %q", line, got, want)
 		}
@@ -128,19 +128,19 @@ func TestSetEventsAreRedisEvents(t *testing.T) {
 // TestSetVersions expects the version of a key to change when its set does,
 // and only then, for WATCH goes by it.
 func TestSetVersions(t *testing.T) {
-	r := newRunner(t)
-	r.do("sadd s a b")
-	version := func() uint64 { return r.ks.Find(r.ks.LockSlot([]byte("s")), 0, []byte("s")).Version }
+	r := NewRunner(t)
+	r.Do("sadd s a b")
+	version := func() uint64 { return r.KS.Find(r.KS.LockSlot([]byte("s")), 0, []byte("s")).Version }
 	for _, line := range []string{"sadd s a", "sadd s" + strings.Repeat(" a", 200), "srem s x", "smove s s a", "smove s t x", "spop s 0", "srandmember s"} {
 		before := version()
-		r.do(line)
+		r.Do(line)
 		if version() != before {
 			t.Errorf("%.20s changed the version", line)
 		}
 	}
 	for _, line := range []string{"sadd s c", "srem s c x", "spop s 1", "sunionstore s s"} {
 		before := version()
-		r.do(line)
+		r.Do(line)
 		if version() == before {
 			t.Errorf("%s did not change the version", line)
 		}
@@ -173,26 +173,26 @@ func TestPicksAreFair(t *testing.T) {
 
 // TestRandomMembersAreBounded asks for more than fits into an answer.
 func TestRandomMembersAreBounded(t *testing.T) {
-	r := newRunner(t)
-	r.settings.ValueBytesMax = 1 << 20
-	r.exec([]byte("sadd"), []byte("s"), bytes.Repeat([]byte("x"), 1<<16))
-	r.script(`
+	r := NewRunner(t)
+	r.Settings.ValueBytesMax = 1 << 20
+	r.Exec([]byte("sadd"), []byte("s"), bytes.Repeat([]byte("x"), 1<<16))
+	r.Script(`
 		srandmember s -1000000000 => -ERR value is out of range
 		srandmember s -17 => -ERR value is out of range
 		srandmember none -1000000000 => *0
 	`)
-	if got := len(r.do("srandmember s -15")); got < 15<<16 {
+	if got := len(r.Do("srandmember s -15")); got < 15<<16 {
 		t.Errorf("15 members in %d bytes", got)
 	}
 }
 
 // FuzzRestoreSet is FuzzRestore with payloads of sets.
 func FuzzRestoreSet(f *testing.F) {
-	r := newRunner(f)
+	r := NewRunner(f)
 	for i, line := range []string{"sadd s 1 2 300", "sadd s a 1 b", "sadd s 1 99999999999", "sadd s " + strings.Repeat("x", 65) + " y"} {
-		r.do("flushall")
-		r.do(line)
-		e := r.ks.Find(r.ks.LockSlot([]byte("s")), 0, []byte("s"))
+		r.Do("flushall")
+		r.Do(line)
+		e := r.KS.Find(r.KS.LockSlot([]byte("s")), 0, []byte("s"))
 		if e == nil {
 			f.Fatal(i, line)
 		}
@@ -205,7 +205,7 @@ func FuzzRestoreSet(f *testing.F) {
 			return
 		}
 		for _, limits := range []*Settings{nil, &DefaultSettings, {ValueBytesMax: 100, SetIntsetEntriesMax: 2, SetPackEntriesMax: 2, SetPackValueBytesMax: 2}} {
-			e, err := readPayload(body[0], body[1:], []byte("k"), limits)
+			e, err := ReadBody(body[0], body[1:], []byte("k"), limits)
 			if err != nil {
 				continue
 			}
@@ -214,7 +214,7 @@ func FuzzRestoreSet(f *testing.F) {
 				continue
 			}
 			p := AppendPayload(nil, e)
-			again, err := readPayload(p[0], p[1:len(p)-10], []byte("k"), nil)
+			again, err := ReadBody(p[0], p[1:len(p)-10], []byte("k"), nil)
 			if err != nil || !bytes.Equal(AppendPayload(nil, again), p) || setOf(again).Form() != s.Form() {
 				t.Fatalf("%q comes back as another: %v", p, err)
 			}
@@ -237,8 +237,8 @@ var setSizes = []int{1, 2, 127, 128, 129, 512, 513, 20_000}
 // TestSetDumpsGoBothWays restores here what redis-server dumps, compressed or
 // not, and there what we dump; and then compares members and digests.
 func TestSetDumpsGoBothWays(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	rng := rand.New(rand.NewSource(3))
 	kinds := []func(i int) string{
 		func(i int) string { return fmt.Sprint(i - 50) },
@@ -251,10 +251,10 @@ func TestSetDumpsGoBothWays(t *testing.T) {
 	key := []byte("k")
 	same := func(what string) {
 		t.Helper()
-		if got, want := flat(r.digest()), flat(o.Exec([]byte("debug"), []byte("digest"))); got != want {
+		if got, want := Flat(r.Digest()), Flat(o.Exec([]byte("debug"), []byte("digest"))); got != want {
 			t.Fatalf("%s: digest %s, Redis has %s", what, got, want)
 		}
-		got, want := sortedReply(r.exec([]byte("smembers"), key)), sortedReply(o.Exec([]byte("smembers"), key))
+		got, want := SortedReply(r.Exec([]byte("smembers"), key)), SortedReply(o.Exec([]byte("smembers"), key))
 		if !bytes.Equal(got, want) {
 			t.Fatalf("%s: other members", what)
 		}
@@ -262,23 +262,23 @@ func TestSetDumpsGoBothWays(t *testing.T) {
 	for _, n := range setSizes {
 		for k, member := range kinds {
 			what := fmt.Sprintf("%d members of kind %d", n, k)
-			o.do("config set rdbcompression " + []string{"yes", "no"}[rng.Intn(2)])
-			o.do("flushall")
-			r.do("flushall")
+			o.Do("config set rdbcompression " + []string{"yes", "no"}[rng.Intn(2)])
+			o.Do("flushall")
+			r.Do("flushall")
 			args := [][]byte{[]byte("sadd"), key}
 			for i := range n {
 				args = append(args, []byte(member(i)))
 			}
 			o.Exec(args...)
-			payload := bulk(t, o.Exec([]byte("dump"), key))
-			if got := flat(r.exec([]byte("restore"), key, []byte("0"), payload)); got != "+OK" {
+			payload := Bulk(t, o.Exec([]byte("dump"), key))
+			if got := Flat(r.Exec([]byte("restore"), key, []byte("0"), payload)); got != "+OK" {
 				t.Fatalf("%s: restore: %s", what, got)
 			}
 			same(what)
-			r.do("del k")
-			r.exec(args...)
-			payload = bulk(t, r.exec([]byte("dump"), key))
-			if got := flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			r.Do("del k")
+			r.Exec(args...)
+			payload = Bulk(t, r.Exec([]byte("dump"), key))
+			if got := Flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("%s: redis-server refuses our dump: %s", what, got)
 			}
 			same(what + ", our dump")
@@ -305,13 +305,13 @@ func TestHostileSetsAreRefused(t *testing.T) {
 		"a listpack with a twin":  "\x14\x0d\x0d\x00\x00\x00\x02\x00\x81a\x02\x81a\x02\xff",
 		"a listpack cut":          "\x14\x0a\x0d\x00\x00\x00\x02\x00\x81a\x02\xff",
 	} {
-		r := newRunner(t)
-		if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payloadOf(body))); got != "-"+ErrBadDumpBody {
+		r := NewRunner(t)
+		if got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), PayloadOf(body))); got != "-"+ErrBadDumpBody {
 			t.Errorf("%s: %s", name, got)
 		}
 		// The same with all limits so low that another form takes it.
-		r.settings.SetIntsetEntriesMax, r.settings.SetPackEntriesMax = 0, 0
-		if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payloadOf(body))); got != "-"+ErrBadDumpBody {
+		r.Settings.SetIntsetEntriesMax, r.Settings.SetPackEntriesMax = 0, 0
+		if got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), PayloadOf(body))); got != "-"+ErrBadDumpBody {
 			t.Errorf("%s, large: %s", name, got)
 		}
 	}
@@ -338,15 +338,15 @@ func TestRestoredSetsGetTheFormOfTheLimits(t *testing.T) {
 		{"\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x05\x00\x07\x00", 2, 128, 64, "intset", "*2 $1 5 $1 7"},
 		{"\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x05\x00\x07\x00", 1, 128, 64, "hashtable", ""},
 	} {
-		r := newRunner(t)
-		r.settings.SetIntsetEntriesMax, r.settings.SetPackEntriesMax, r.settings.SetPackValueBytesMax = c.ints, c.entries, c.size
-		if got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payloadOf(c.body))); got != "+OK" {
+		r := NewRunner(t)
+		r.Settings.SetIntsetEntriesMax, r.Settings.SetPackEntriesMax, r.Settings.SetPackValueBytesMax = c.ints, c.entries, c.size
+		if got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), PayloadOf(c.body))); got != "+OK" {
 			t.Fatalf("%q: %s", c.body, got)
 		}
-		if got := r.do("object encoding k"); !strings.HasSuffix(got, c.want) {
+		if got := r.Do("object encoding k"); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%q under %d, %d, %d: %s, want %s", c.body, c.ints, c.entries, c.size, got, c.want)
 		}
-		if got := r.do("smembers k"); c.members != "" && got != c.members {
+		if got := r.Do("smembers k"); c.members != "" && got != c.members {
 			t.Errorf("%q: %s, want %s", c.body, got, c.members)
 		}
 	}

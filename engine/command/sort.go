@@ -9,9 +9,9 @@ import (
 // no argument names, and, if withStore is set, the key of STORE.
 func sortKeys(withStore bool) []KeySpec {
 	keys := []KeySpec{
-		{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: sharedKey},
+		{Flags: KeyRO | KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: SharedKey},
 		{
-			Flags: KeyRO | KeyAccess, ModeOf: sharedKey,
+			Flags: KeyRO | KeyAccess, ModeOf: SharedKey,
 			Find: func(dst []int, _ [][]byte) []int { return dst },
 		},
 	}
@@ -41,11 +41,11 @@ func sortKeys(withStore bool) []KeySpec {
 func sortStorePlace(args [][]byte) (at int) {
 	for i := 2; i < len(args); i++ {
 		switch {
-		case equalFold(args[i], "limit"):
+		case EqualFold(args[i], "limit"):
 			i += 2
-		case equalFold(args[i], "by"), equalFold(args[i], "get"):
+		case EqualFold(args[i], "by"), EqualFold(args[i], "get"):
 			i++
-		case equalFold(args[i], "store") && i+1 < len(args):
+		case EqualFold(args[i], "store") && i+1 < len(args):
 			i++
 			at = i
 		}
@@ -57,11 +57,11 @@ func sortStorePlace(args [][]byte) (at int) {
 func sortWanders(args [][]byte) bool {
 	for i := 2; i < len(args)-1; i++ {
 		switch {
-		case equalFold(args[i], "limit"):
+		case EqualFold(args[i], "limit"):
 			i += 2
-		case equalFold(args[i], "store"):
+		case EqualFold(args[i], "store"):
 			i++
-		case equalFold(args[i], "by"), equalFold(args[i], "get"):
+		case EqualFold(args[i], "by"), EqualFold(args[i], "get"):
 			i++
 			if p := newSortPattern(args[i]); !p.stays(args[1]) {
 				return true
@@ -86,8 +86,8 @@ func sortArgs(more ...arg.Arg) []arg.Arg {
 	}, more...)
 }
 
-// sortFamily are the commands on SORT. Handlers stand in sort_*.go.
-var sortFamily = []*Spec{
+// SortFamily are the commands on SORT. Handlers stand in sort_*.go.
+var SortFamily = []*Spec{
 	{
 		Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys | Heavy | ReachesMore, Cats: CatSet | CatSortedSet | CatList | CatDangerous,
 		Keys: sortKeys(true), Run: runSort, Wanders: sortWanders,

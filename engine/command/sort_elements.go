@@ -95,7 +95,7 @@ func (s *sortSource) window(c *Ctx, first, end int, descending bool) []sortEleme
 	all := make([]sortElement, 0, count)
 	texts := make([]byte, 0, 8*count)
 	for text := range walk(first) {
-		c.item()
+		c.Item()
 		if skip > 0 {
 			skip--
 			continue

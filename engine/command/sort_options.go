@@ -19,27 +19,27 @@ func (o *sortOptions) parse(c *Ctx, args [][]byte, mayStore bool) bool {
 	for i := 2; i < len(args); i++ {
 		left := len(args) - i - 1
 		switch option := args[i]; {
-		case equalFold(option, "asc"):
+		case EqualFold(option, "asc"):
 			o.descending = false
-		case equalFold(option, "desc"):
+		case EqualFold(option, "desc"):
 			o.descending = true
-		case equalFold(option, "alpha"):
+		case EqualFold(option, "alpha"):
 			o.alpha = true
-		case equalFold(option, "limit") && left >= 2:
+		case EqualFold(option, "limit") && left >= 2:
 			var ok bool
-			if o.offset, o.count, ok = c.rangeArgs(args[i+1], args[i+2]); !ok {
+			if o.offset, o.count, ok = c.RangeArgs(args[i+1], args[i+2]); !ok {
 				return false
 			}
 			i += 2
-		case equalFold(option, "store") && left >= 1 && mayStore:
+		case EqualFold(option, "store") && left >= 1 && mayStore:
 			i++
 			o.store = args[i]
-		case equalFold(option, "by") && left >= 1:
+		case EqualFold(option, "by") && left >= 1:
 			i++
 			if !o.parseBy(c, args, args[i]) {
 				return false
 			}
-		case equalFold(option, "get") && left >= 1:
+		case EqualFold(option, "get") && left >= 1:
 			i++
 			get := newSortPattern(args[i])
 			if c.Owns != nil && !get.stays(key) {

@@ -61,7 +61,7 @@ func (p *sortPattern) value(c *Ctx, look func(key []byte) *engine.Entry, element
 	case len(p.field) == 0 && e.Kind() == engine.KindString:
 		return e.Text(), true
 	case len(p.field) > 0 && e.Kind() == engine.KindHash:
-		if field, ok := c.liveField(e.Object().(*hash.Hash), p.field); ok {
+		if field, ok := c.LiveField(e.Object().(*hash.Hash), p.field); ok {
 			c.Due = c.Due || c.LeaderMs != 0 && field.GoneAt(c.LeaderMs)
 			return field.Value, true
 		}

@@ -35,7 +35,7 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 	if o.unsorted {
 		gone = end
 	}
-	if !c.steps(stepsSort*int64(gone) + int64(end-first)*int64(len(o.gets))) {
+	if !c.Steps(StepsSort*int64(gone) + int64(end-first)*int64(len(o.gets))) {
 		return
 	}
 	var elements []sortElement
@@ -52,7 +52,7 @@ func (c *Ctx) sort(args [][]byte, mayStore bool) {
 			return
 		}
 		slices.SortStableFunc(elements, func(a, b sortElement) int {
-			c.item()
+			c.Item()
 			return o.compare(a, b)
 		})
 		elements = elements[first:end]
@@ -72,18 +72,18 @@ func (o *sortOptions) load(c *Ctx, elements []sortElement) (ok, enough bool) {
 	ok = true
 	bytes := int64(0)
 	for i := range elements {
-		c.member()
+		c.Member()
 		e := &elements[i]
 		value, found := e.text, true
 		if o.by != nil {
 			value, found = o.by.value(c, c.Read, e.text)
 		}
 		bytes += int64(len(e.text) + len(value))
-		if n := bytes / stepBytes; n > 0 {
-			if !c.takeSteps(n) {
+		if n := bytes / StepBytes; n > 0 {
+			if !c.TakeSteps(n) {
 				return false, false
 			}
-			bytes %= stepBytes
+			bytes %= StepBytes
 		}
 		switch {
 		case !found:
@@ -108,7 +108,7 @@ func (o *sortOptions) compare(a, b sortElement) int {
 	case !o.alpha:
 		order = cmp.Or(cmp.Compare(a.score, b.score), bytes.Compare(a.text, b.text))
 	case a.key == nil || b.key == nil:
-		order = cmp.Compare(boolInt(a.key != nil), boolInt(b.key != nil))
+		order = cmp.Compare(BoolInt(a.key != nil), BoolInt(b.key != nil))
 	case o.store != nil:
 		order = bytes.Compare(a.key, b.key)
 	default:
@@ -134,11 +134,11 @@ func cText(text []byte) []byte {
 func (o *sortOptions) results(c *Ctx, look func(key []byte) *engine.Entry, elements []sortElement, f func(text []byte, ok bool)) {
 	for i := range elements {
 		if len(o.gets) == 0 {
-			c.item()
+			c.Item()
 			f(elements[i].text, true)
 		}
 		for j := range o.gets {
-			c.member()
+			c.Member()
 			f(o.gets[j].value(c, look, elements[i].text))
 		}
 	}
@@ -160,15 +160,15 @@ func (o *sortOptions) answer(c *Ctx, elements []sortElement) {
 func (o *sortOptions) keep(c *Ctx, elements []sortElement) {
 	bytes := int64(0)
 	o.results(c, c.Peek, elements, func(text []byte, _ bool) { bytes += int64(len(text)) })
-	if !c.copySteps(bytes) {
+	if !c.CopySteps(bytes) {
 		return
 	}
 	l := list.New()
 	o.results(c, c.Read, elements, func(text []byte, _ bool) {
 		l.PushBack(text)
-		l.Reserve(c.listLimit(), 0, 0)
+		l.Reserve(c.ListLimit(), 0, 0)
 	})
-	c.store(o.store, engine.KindList, l, EventList, "sortstore")
+	c.Store(o.store, engine.KindList, l, EventList, "sortstore")
 	c.Out.Int(int64(l.Len()))
 }
 
@@ -176,7 +176,7 @@ func (o *sortOptions) keep(c *Ctx, elements []sortElement) {
 // it and nothing at all are fine, hexadecimal digits and infinity too; numbers
 // that a double cannot hold, however small, are not.
 func sortScore(text []byte) (float64, bool) {
-	if n, ok := parseInt(text); ok {
+	if n, ok := ParseInt(text); ok {
 		return float64(n), true
 	}
 	s := string(cText(text))
@@ -198,8 +198,8 @@ func sortScore(text []byte) (float64, bool) {
 	}
 	if math.Abs(f) < leastNormal {
 		// Of so small a number bits may be lost.
-		exact, ok := parseExtended([]byte(s))
-		return f, ok && exact.f.Cmp(big.NewFloat(f)) == 0
+		exact, ok := ParseExtended([]byte(s))
+		return f, ok && exact.F.Cmp(big.NewFloat(f)) == 0
 	}
 	return f, true
 }

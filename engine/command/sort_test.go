@@ -19,9 +19,9 @@ func TestSortAnswersAsRedisDoes(t *testing.T) {
 		line := strings.ToLower(strings.Join(args, "\x01"))
 		return strings.Contains(line, "alpha") && strings.Contains(line, "limit") && strings.Contains(line, "by\x01")
 	}
-	var templates []func(generator) []string
-	for _, template := range sortCommands {
-		templates = append(templates, func(g generator) []string {
+	var templates []func(Generator) []string
+	for _, template := range SortCommands {
+		templates = append(templates, func(g Generator) []string {
 			args := template(g)
 			for ambiguous(args) {
 				args = template(g)
@@ -29,16 +29,16 @@ func TestSortAnswersAsRedisDoes(t *testing.T) {
 			return args
 		})
 	}
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 21, n, templates) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 22, n, templates) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 21, n, templates) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 22, n, templates) })
 }
 
 // TestSortStaysInItsHashSlot expects a shard that has not all hash slots to refuse patterns that might lead to keys
 // of others.
 func TestSortStaysInItsHashSlot(t *testing.T) {
-	r := newRunner(t)
-	r.owns = func(int) bool { return true }
-	r.script(`
+	r := NewRunner(t)
+	r.Owns = func(int) bool { return true }
+	r.Script(`
 		rpush {u}l 2 1 => :2
 		set {u}w1 5 => +OK
 		set {u}w2 4 => +OK
@@ -66,12 +66,12 @@ func TestSortStaysInItsHashSlot(t *testing.T) {
 // TestSortOfOtherKinds sorts sets and sorted sets, and follows patterns into
 // hashes, here and in redis-server.
 func TestSortOfOtherKinds(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, line := range []string{
 		"zadd {t}z 1 30 2 4 3 100", "sadd {t}i 1 2 30 100", "sadd {t}s 30 b 4 a", "hset {t}h30 f 2", "hset {t}h4 f 3", "hset {t}h100 g 1", "set {t}h1 text",
 	} {
-		o.do(line)
-		r.do(line)
+		o.Do(line)
+		r.Do(line)
 	}
 	for _, line := range []string{
 		"sort {t}z", "sort {t}z desc", "sort {t}z alpha", "sort {t}z by nosort", "sort {t}z by nosort desc", "sort {t}z by nosort limit 1 1", "sort {t}z by nosort desc limit 0 2",
@@ -81,7 +81,7 @@ func TestSortOfOtherKinds(t *testing.T) {
 		"sort {t}z by {t}h*->f", "sort {t}z by {t}h*->f desc get # get {t}h*->f get {t}h*->g", "sort {t}i by {t}h*->f get {t}h*", "sort {t}h30", "sort {t}h1",
 		"sort {t}i by {t}h*->f get {t}h*->f store {t}d", "lrange {t}d 0 -1", "sort {t}none store {t}d", "exists {t}d",
 	} {
-		if got, want := r.do(line), o.do(line); got != want {
+		if got, want := r.Do(line), o.Do(line); got != want {
 			t.Errorf("%s\n got %s\nwant %s", line, got, want)
 		}
 	}
@@ -90,10 +90,10 @@ func TestSortOfOtherKinds(t *testing.T) {
 // TestNumbersBeyondADouble asks a redis-server of its own for each of them.
 func TestNumbersBeyondADouble(t *testing.T) {
 	for _, number := range []string{"1e400", "-1e400", "1e-400", "1e-310", "0x1p-1080", "0x1p-1074", "0x0p-1080", "2.3e-308", "2.2e-308", "1.7e308", "0e-999", "1e309"} {
-		o, r := startOracle(t), newRunner(t)
-		o.do("rpush l 1 " + number)
-		r.do("rpush l 1 " + number)
-		if got, want := r.do("sort l"), o.do("sort l"); got != want {
+		o, r := StartOracle(t), NewRunner(t)
+		o.Do("rpush l 1 " + number)
+		r.Do("rpush l 1 " + number)
+		if got, want := r.Do("sort l"), o.Do("sort l"); got != want {
 			t.Errorf("sort of %s: %s, want %s", number, got, want)
 		}
 	}
@@ -101,19 +101,19 @@ func TestNumbersBeyondADouble(t *testing.T) {
 
 // TestEventsOfSort expects the events of a stored list.
 func TestEventsOfSort(t *testing.T) {
-	r := newRunner(t)
-	r.do("rpush l 2 1")
+	r := NewRunner(t)
+	r.Do("rpush l 2 1")
 	for line, want := range map[string]string{
 		"sort l store d":              "[d sortstore]",
 		"sort none store x":           "[]",
 		"sort l limit 5 1 store none": "[]",
 		"sort l":                      "[]",
 	} {
-		if got := fmt.Sprint(r.events(line)); got != want {
+		if got := fmt.Sprint(r.EventsOf(line)); got != want {
 			t.Errorf("%s: events %s, want %s", line, got, want)
 		}
 	}
-	if got := fmt.Sprint(r.events("sort none store d")); got != "[d del]" {
+	if got := fmt.Sprint(r.EventsOf("sort none store d")); got != "[d del]" {
 		t.Errorf("a sort of nothing into a key: events %s", got)
 	}
 }

@@ -7,37 +7,37 @@ import (
 	"lockstep/engine/zset"
 )
 
-func (c *Ctx) readSortedSet(key []byte) (*zset.Set, bool) {
-	return readAs[*zset.Set](c, key, engine.KindSortedSet)
+func (c *Ctx) ReadSortedSet(key []byte) (*zset.Set, bool) {
+	return ReadAs[*zset.Set](c, key, engine.KindSortedSet)
 }
 
 func (c *Ctx) writeSortedSet(key []byte) (*zset.Set, *engine.Entry, bool) {
-	return writeAs[*zset.Set](c, key, engine.KindSortedSet)
+	return WriteAs[*zset.Set](c, key, engine.KindSortedSet)
 }
 
 // changeSortedSet is edit for a sorted set that exists.
 func (c *Ctx) changeSortedSet(key []byte, e *engine.Entry, change func(*zset.Set)) {
-	edit(c, key, engine.KindSortedSet, e, zset.New, change)
+	Edit(c, key, engine.KindSortedSet, e, zset.New, change)
 }
 
-// zaddOptions are the options of ZADD.
-type zaddOptions struct{ nx, xx, gt, lt, ch, incr bool }
+// AddOptions are the options of ZADD.
+type AddOptions struct{ NX, XX, gt, lt, ch, incr bool }
 
 // parse reads the options and returns what follows them.
-func (o *zaddOptions) parse(args [][]byte) [][]byte {
+func (o *AddOptions) parse(args [][]byte) [][]byte {
 	for ; len(args) > 0; args = args[1:] {
 		switch a := args[0]; {
-		case equalFold(a, "nx"):
-			o.nx = true
-		case equalFold(a, "xx"):
-			o.xx = true
-		case equalFold(a, "ch"):
+		case EqualFold(a, "nx"):
+			o.NX = true
+		case EqualFold(a, "xx"):
+			o.XX = true
+		case EqualFold(a, "ch"):
 			o.ch = true
-		case equalFold(a, "incr"):
+		case EqualFold(a, "incr"):
 			o.incr = true
-		case equalFold(a, "gt"):
+		case EqualFold(a, "gt"):
 			o.gt = true
-		case equalFold(a, "lt"):
+		case EqualFold(a, "lt"):
 			o.lt = true
 		default:
 			return args
@@ -48,13 +48,13 @@ func (o *zaddOptions) parse(args [][]byte) [][]byte {
 
 // problem is the error for options, and a number of arguments behind them, that
 // do not go together.
-func (o *zaddOptions) problem(rest int) string {
+func (o *AddOptions) problem(rest int) string {
 	switch {
 	case rest == 0 || rest%2 != 0:
 		return ErrSyntax
-	case o.nx && o.xx:
+	case o.NX && o.XX:
 		return ErrZAddNXXX
-	case o.gt && o.nx, o.lt && o.nx, o.gt && o.lt:
+	case o.gt && o.NX, o.lt && o.NX, o.gt && o.lt:
 		return ErrZAddGTLT
 	case o.incr && rest > 2:
 		return ErrZAddIncr
@@ -74,19 +74,19 @@ const (
 
 // outcome tells what is to be done with a member and the score it then has,
 // which may be NaN. The set may be nil.
-func (o *zaddOptions) outcome(s *zset.Set, e zset.Entry) (zaddOutcome, float64) {
+func (o *AddOptions) outcome(s *zset.Set, e zset.Entry) (zaddOutcome, float64) {
 	var old float64
 	exists := false
 	if s != nil {
 		old, exists = s.Score(e.Member)
 	}
 	if !exists {
-		if o.xx {
+		if o.XX {
 			return zaddRefused, 0
 		}
 		return zaddAdded, e.Score
 	}
-	if o.nx {
+	if o.NX {
 		return zaddRefused, 0
 	}
 	score := e.Score
@@ -102,10 +102,10 @@ func (o *zaddOptions) outcome(s *zset.Set, e zset.Entry) (zaddOutcome, float64) 
 	return zaddUpdated, score
 }
 
-func runZAdd(c *Ctx, args [][]byte)    { c.zadd(args, zaddOptions{}) }
-func runZIncrBy(c *Ctx, args [][]byte) { c.zadd(args, zaddOptions{incr: true}) }
+func runZAdd(c *Ctx, args [][]byte)    { c.Add(args, AddOptions{}) }
+func runZIncrBy(c *Ctx, args [][]byte) { c.Add(args, AddOptions{incr: true}) }
 
-func (c *Ctx) zadd(args [][]byte, o zaddOptions) {
+func (c *Ctx) Add(args [][]byte, o AddOptions) {
 	key, rest := args[1], o.parse(args[2:])
 	if problem := o.problem(len(rest)); problem != "" {
 		c.Out.Error(problem)
@@ -113,8 +113,8 @@ func (c *Ctx) zadd(args [][]byte, o zaddOptions) {
 	}
 	entries := make([]zset.Entry, 0, len(rest)/2)
 	for ; len(rest) > 0; rest = rest[2:] {
-		c.item()
-		score, ok := c.doubleArg(rest[0], ErrNotFloat)
+		c.Item()
+		score, ok := c.DoubleArg(rest[0], ErrNotFloat)
 		if !ok {
 			return
 		}
@@ -136,7 +136,7 @@ func (c *Ctx) zadd(args [][]byte, o zaddOptions) {
 }
 
 // zaddIncr is ZADD with INCR.
-func (c *Ctx) zaddIncr(key []byte, s *zset.Set, e *engine.Entry, entry zset.Entry, o *zaddOptions) {
+func (c *Ctx) zaddIncr(key []byte, s *zset.Set, e *engine.Entry, entry zset.Entry, o *AddOptions) {
 	outcome, score := o.outcome(s, entry)
 	switch {
 	case outcome == zaddRefused:
@@ -152,10 +152,10 @@ func (c *Ctx) zaddIncr(key []byte, s *zset.Set, e *engine.Entry, entry zset.Entr
 
 // zaddAll gives members their scores. A key that nothing happens to is left
 // alone, so that WATCH sees no change.
-func (c *Ctx) zaddAll(key []byte, s *zset.Set, e *engine.Entry, entries []zset.Entry, o *zaddOptions) (added, updated int) {
+func (c *Ctx) zaddAll(key []byte, s *zset.Set, e *engine.Entry, entries []zset.Entry, o *AddOptions) (added, updated int) {
 	first := 0
 	for ; first < len(entries); first++ {
-		c.member()
+		c.Member()
 		if outcome, _ := o.outcome(s, entries[first]); outcome >= zaddUpdated {
 			break
 		}
@@ -167,11 +167,11 @@ func (c *Ctx) zaddAll(key []byte, s *zset.Set, e *engine.Entry, entries []zset.E
 	if o.incr {
 		event = "zincr"
 	}
-	limits := zsetLimits(c.Settings)
+	limits := SetLimits(c.Settings)
 	fresh := func() *zset.Set { return newSortedSet(len(entries), len(entries[0].Member), limits) }
-	edit(c, key, engine.KindSortedSet, e, fresh, func(s *zset.Set) {
+	Edit(c, key, engine.KindSortedSet, e, fresh, func(s *zset.Set) {
 		for _, entry := range entries[first:] {
-			c.member()
+			c.Member()
 			outcome, score := o.outcome(s, entry)
 			switch outcome {
 			case zaddAdded:

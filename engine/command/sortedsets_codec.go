@@ -12,14 +12,14 @@ import (
 	"lockstep/engine/zset"
 )
 
-var sortedSetCodecs = []valueCodec{{
-	kind:      engine.KindSortedSet,
-	types:     []byte{rdb.TypeZSet, rdb.TypeZSetText, rdb.TypeZSetListpack, rdb.TypeZSetZiplist},
-	typeOf:    sortedSetType,
-	write:     writeSortedSetValue,
-	read:      readSortedSetValue,
-	redisKind: 3,
-	mix:       mixSortedSet,
+var SortedSetCodecs = []Codec{{
+	Kind:      engine.KindSortedSet,
+	Types:     []byte{rdb.TypeZSet, rdb.TypeZSetText, rdb.TypeZSetListpack, rdb.TypeZSetZiplist},
+	TypeOf:    sortedSetType,
+	Write:     writeSortedSetValue,
+	Read:      readSortedSetValue,
+	RedisKind: 3,
+	Mix:       mixSortedSet,
 }}
 
 func sortedSetType(e *engine.Entry) byte {
@@ -67,9 +67,9 @@ func readSortedSetValue(in *rdb.Source, typ byte, key []byte, limits *Settings) 
 	case limits == nil:
 	case packed:
 		// A member that is too long does not count here, in Redis neither.
-		s.Expand(zsetLimits(limits))
+		s.Expand(SetLimits(limits))
 	default:
-		s.Compact(zsetLimits(limits))
+		s.Compact(SetLimits(limits))
 	}
 	return engine.NewObject(key, engine.KindSortedSet, s), nil
 }
@@ -105,11 +105,11 @@ func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	}
 	// Put would look through all of it for each: nobody has said that there are few.
 	slices.SortFunc(all, zset.Compare)
-	return zset.Build(all, everythingSmall, func() {}), nil
+	return zset.Build(all, EverythingSmall, func() {}), nil
 }
 
-// everythingSmall keeps what was packed packed.
-var everythingSmall = zset.Limits{EntriesMax: math.MaxInt64, MemberBytesMax: math.MaxInt64}
+// EverythingSmall keeps what was packed packed.
+var EverythingSmall = zset.Limits{EntriesMax: math.MaxInt64, MemberBytesMax: math.MaxInt64}
 
 func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	n, err := in.Length()
@@ -145,12 +145,12 @@ func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	return s, nil
 }
 
-func mixSortedSet(d *digest, e *engine.Entry) {
+func mixSortedSet(d *Digest, e *engine.Entry) {
 	var buf [32]byte
 	for _, entry := range e.Object().(*zset.Set).From(0) {
-		var one digest
-		one.mix(entry.Member)
-		one.mix(reply.AppendDouble(buf[:0], entry.Score))
-		d.xor(one[:])
+		var one Digest
+		one.Mix(entry.Member)
+		one.Mix(reply.AppendDouble(buf[:0], entry.Score))
+		d.Xor(one[:])
 	}
 }

@@ -35,36 +35,36 @@ func sampleSortedSets() map[string]*zset.Set {
 
 // TestSortedSetDumpsGoBothWays restores there what is dumped here, and back.
 func TestSortedSetDumpsGoBothWays(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	key := []byte("k")
 	whole := [][]byte{[]byte("zrange"), key, []byte("0"), []byte("-1"), []byte("withscores")}
 	for name, s := range sampleSortedSets() {
 		e := engine.NewObject(key, engine.KindSortedSet, s)
-		r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
-		want := r.exec(whole...)
-		payload := bulk(t, r.exec([]byte("dump"), key))
-		if got := flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
+		r.KS.Put(r.KS.LockSlotOf(e), 0, e, 1)
+		want := r.Exec(whole...)
+		payload := Bulk(t, r.Exec([]byte("dump"), key))
+		if got := Flat(o.Exec([]byte("restore"), key, []byte("0"), payload, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s: redis-server refuses our dump: %s", name, got)
 		}
 		if got := o.Exec(whole...); !bytes.Equal(got, want) {
 			t.Fatalf("%s: redis-server restored\n%.300q, want\n%.300q", name, got, want)
 		}
 		for _, question := range []string{"object encoding k", "zscan k 0 count 100000"} {
-			if got, want := string(sortedPairs(r.exec(words(question)...))), string(sortedPairs(o.Exec(words(question)...))); got != want {
+			if got, want := string(SortedPairs(r.Exec(Words(question)...))), string(SortedPairs(o.Exec(Words(question)...))); got != want {
 				t.Errorf("%s: %s\n got %.300q\nwant %.300q", name, question, got, want)
 			}
 		}
-		if got, want := r.do("lockstep.digest-value k"), o.do("debug digest-value k"); got != "*1 "+want[len("*1 "):] {
+		if got, want := r.Do("lockstep.digest-value k"), o.Do("debug digest-value k"); got != "*1 "+want[len("*1 "):] {
 			t.Errorf("%s: digest %s, want %s", name, got, want)
 		}
-		back := bulk(t, o.Exec([]byte("dump"), key))
-		if got := flat(r.exec([]byte("restore"), key, []byte("0"), back, []byte("replace"))); got != "+OK" {
+		back := Bulk(t, o.Exec([]byte("dump"), key))
+		if got := Flat(r.Exec([]byte("restore"), key, []byte("0"), back, []byte("replace"))); got != "+OK" {
 			t.Fatalf("%s: restore of redis-server's dump: %s", name, got)
 		}
-		if got := r.exec(whole...); !bytes.Equal(got, want) {
+		if got := r.Exec(whole...); !bytes.Equal(got, want) {
 			t.Fatalf("%s: restored\n%.300q, want\n%.300q", name, got, want)
 		}
-		if got, want := r.do("object encoding k"), o.do("object encoding k"); got != want {
+		if got, want := r.Do("object encoding k"), o.Do("object encoding k"); got != want {
 			t.Errorf("%s: encoding %s, want %s", name, got, want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestSortedSetDumpsGoBothWays(t *testing.T) {
 // TestRestoreDecidesWhatIsSmall expects RESTORE under other limits than those of
 // the dump to choose as Redis does.
 func TestRestoreDecidesWhatIsSmall(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	fill := func(do func(string) string, n int, member string) {
 		do("del k")
 		for i := range n {
@@ -89,20 +89,20 @@ func TestRestoreDecidesWhatIsSmall(t *testing.T) {
 		{10, "m", "128", "9", "64", "64"}, {10, "m", "128", "10", "64", "64"}, {10, "m", "5", "128", "64", "64"},
 		{10, "m", "128", "128", "64", "1"}, {10, "long-member", "5", "128", "64", "5"}, {10, "long-member", "128", "128", "5", "64"},
 	} {
-		o.do("config set zset-max-listpack-entries " + c.before)
-		o.do("config set zset-max-listpack-value " + c.lengthBefore)
-		fill(o.do, c.n, c.member)
-		payload := bulk(t, o.Exec([]byte("dump"), []byte("k")))
-		o.do("config set zset-max-listpack-entries " + c.after)
-		o.do("config set zset-max-listpack-value " + c.lengthAfter)
-		r.settings.Set("zset-max-listpack-entries", c.after)
-		r.settings.Set("zset-max-listpack-value", c.lengthAfter)
+		o.Do("config set zset-max-listpack-entries " + c.before)
+		o.Do("config set zset-max-listpack-value " + c.lengthBefore)
+		fill(o.Do, c.n, c.member)
+		payload := Bulk(t, o.Exec([]byte("dump"), []byte("k")))
+		o.Do("config set zset-max-listpack-entries " + c.after)
+		o.Do("config set zset-max-listpack-value " + c.lengthAfter)
+		r.Settings.Set("zset-max-listpack-entries", c.after)
+		r.Settings.Set("zset-max-listpack-value", c.lengthAfter)
 		args := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload, []byte("replace")}
-		if got := flat(r.exec(args...)); got != "+OK" {
+		if got := Flat(r.Exec(args...)); got != "+OK" {
 			t.Fatal(got)
 		}
 		o.Exec(args...)
-		if got, want := r.do("object encoding k"), o.do("object encoding k"); got != want {
+		if got, want := r.Do("object encoding k"), o.Do("object encoding k"); got != want {
 			t.Errorf("%+v: encoding %s, want %s", c, got, want)
 		}
 	}
@@ -116,14 +116,14 @@ func TestSnapshotKeepsSortedSetsAsTheyAre(t *testing.T) {
 	samples["a large one of one member"] = largeOne
 	hundreds := zset.New()
 	for i := range 500 {
-		hundreds.Put(fmt.Appendf(nil, "m%d", i), float64(i), everythingSmall)
+		hundreds.Put(fmt.Appendf(nil, "m%d", i), float64(i), EverythingSmall)
 	}
 	samples["a small one of many members"] = hundreds
 	for name, s := range samples {
 		e := engine.NewObject([]byte("k"), engine.KindSortedSet, s)
 		p := AppendPayload(nil, e)
 		typ, body, _ := rdb.OpenPayload(p)
-		back, err := readPayload(typ, body, []byte("k"), nil)
+		back, err := ReadBody(typ, body, []byte("k"), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -185,9 +185,9 @@ func TestHostileSortedSetsAreRefused(t *testing.T) {
 		"text NaN":                  "\x03\x01\x01a\xfd",
 		"text that is no number":    "\x03\x01\x01a\x01x",
 	} {
-		r := newRunner(t)
+		r := NewRunner(t)
 		payload := rdb.AppendFooter([]byte(body), 0)
-		got := flat(r.exec([]byte("restore"), []byte("k"), []byte("0"), payload))
+		got := Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), payload))
 		if got != "-"+ErrBadDumpBody {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -201,20 +201,20 @@ func TestOldSortedSetsAreTaken(t *testing.T) {
 		textZSet:                        "*8 $1 n $4 -inf $1 a $1 1 $2 bc $3 2.5 $1 p $3 inf",
 		packedZSet("b", "1", "a", "-5"): "*4 $1 a $2 -5 $1 b $1 1",
 	} {
-		o, r := startOracle(t), newRunner(t)
+		o, r := StartOracle(t), NewRunner(t)
 		payload := rdb.AppendFooter([]byte(body), 0)
 		args := [][]byte{[]byte("restore"), []byte("k"), []byte("0"), payload}
-		if got := flat(r.exec(args...)); got != "+OK" {
+		if got := Flat(r.Exec(args...)); got != "+OK" {
 			t.Errorf("%q: %s", body, got)
 			continue
 		}
-		if got := r.do("zrange k 0 -1 withscores"); got != want {
+		if got := r.Do("zrange k 0 -1 withscores"); got != want {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 		if body[0] == rdb.TypeZSetListpack {
 			continue // out of order: Redis keeps it so
 		}
-		if got := flat(o.Exec(args...)); got != "+OK" || o.do("zrange k 0 -1 withscores") != want || o.do("object encoding k") != r.do("object encoding k") {
+		if got := Flat(o.Exec(args...)); got != "+OK" || o.Do("zrange k 0 -1 withscores") != want || o.Do("object encoding k") != r.Do("object encoding k") {
 			t.Errorf("redis-server takes %q otherwise: %s", body, got)
 		}
 	}
@@ -228,7 +228,7 @@ func FuzzSortedSetPayload(f *testing.F) {
 		f.Add([]byte(body), false)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, limited bool) {
-		if len(body) == 0 || !bytes.Contains(codecOf(engine.KindSortedSet).types, body[:1]) {
+		if len(body) == 0 || !bytes.Contains(CodecOf(engine.KindSortedSet).Types, body[:1]) {
 			return
 		}
 		var limits *Settings
@@ -237,7 +237,7 @@ func FuzzSortedSetPayload(f *testing.F) {
 			small.ZSetPackEntriesMax, small.ZSetPackValueBytesMax = 3, 5
 			limits = &small
 		}
-		e, err := readPayload(body[0], body[1:], []byte("k"), limits)
+		e, err := ReadBody(body[0], body[1:], []byte("k"), limits)
 		if err != nil {
 			return
 		}
@@ -260,7 +260,7 @@ func FuzzSortedSetPayload(f *testing.F) {
 		if !ok {
 			t.Fatal("our payload is refused")
 		}
-		back, err := readPayload(typ, again, []byte("k"), nil)
+		back, err := ReadBody(typ, again, []byte("k"), nil)
 		if err != nil || !bytes.Equal(AppendPayload(nil, back), p) {
 			t.Fatalf("%q comes back as another: %v", p, err)
 		}
@@ -271,7 +271,7 @@ func FuzzSortedSetPayload(f *testing.F) {
 func TestReadingALieMakesNoRoom(t *testing.T) {
 	body := binary.BigEndian.AppendUint64([]byte{rdb.TypeZSet, 0x81}, math.MaxInt64)
 	if n := testing.AllocsPerRun(10, func() {
-		if _, err := readPayload(body[0], body[1:], []byte("k"), nil); err == nil {
+		if _, err := ReadBody(body[0], body[1:], []byte("k"), nil); err == nil {
 			t.Fatal("it is taken")
 		}
 	}); n > 50 {

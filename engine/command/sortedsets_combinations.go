@@ -8,7 +8,7 @@ import (
 var sortedSetCombinations = []*Spec{
 	{
 		Name: "zunion", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Keys:  []KeySpec{CountedKeys(KeyRO|KeyAccess, 1)},
 		Run:   runZUnion,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Returns the members of any of several sorted sets.", Complexity: "O(N+M*log(M)) with N members given and M returned",
@@ -16,7 +16,7 @@ var sortedSetCombinations = []*Spec{
 	},
 	{
 		Name: "zinter", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Keys:  []KeySpec{CountedKeys(KeyRO|KeyAccess, 1)},
 		Run:   runZInter,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Returns the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the smallest of K sets and M returned",
@@ -24,7 +24,7 @@ var sortedSetCombinations = []*Spec{
 	},
 	{
 		Name: "zdiff", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Keys:  []KeySpec{CountedKeys(KeyRO|KeyAccess, 1)},
 		Run:   runZDiff,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Returns the members of a sorted set that none of several others has.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the first of K sets and M returned",
@@ -32,7 +32,7 @@ var sortedSetCombinations = []*Spec{
 	},
 	{
 		Name: "zintercard", Arity: -3, Flags: ReadOnly | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  []KeySpec{countedKeys(KeyRO|KeyAccess, 1)},
+		Keys:  []KeySpec{CountedKeys(KeyRO|KeyAccess, 1)},
 		Run:   runZInterCard,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Counts the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)) with N members in the smallest of K sets",
@@ -40,7 +40,7 @@ var sortedSetCombinations = []*Spec{
 	},
 	{
 		Name: "zunionstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  storeCountedKeys(),
+		Keys:  StoreCountedKeys(),
 		Run:   runZUnionStore,
 		Group: "sorted-set", Since: "2.0.0",
 		Summary: "Stores the members of any of several sorted sets.", Complexity: "O(N+M*log(M)) with N members given and M stored",
@@ -48,7 +48,7 @@ var sortedSetCombinations = []*Spec{
 	},
 	{
 		Name: "zinterstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  storeCountedKeys(),
+		Keys:  StoreCountedKeys(),
 		Run:   runZInterStore,
 		Group: "sorted-set", Since: "2.0.0",
 		Summary: "Stores the members that all of several sorted sets have.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the smallest of K sets and M stored",
@@ -56,7 +56,7 @@ var sortedSetCombinations = []*Spec{
 	},
 	{
 		Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys | Heavy, Cats: CatSortedSet,
-		Keys:  storeCountedKeys(),
+		Keys:  StoreCountedKeys(),
 		Run:   runZDiffStore,
 		Group: "sorted-set", Since: "6.2.0",
 		Summary: "Stores the members of a sorted set that none of several others has.", Complexity: "O(N*K*log(N)+M*log(M)) with N members in the first of K sets and M stored",

@@ -113,7 +113,7 @@ type combineQuery struct {
 // parse reads the arguments from the number of keys on. It answers the error
 // itself.
 func (q *combineQuery) parse(c *Ctx, called string, args [][]byte, store bool) bool {
-	n, ok := c.intArg(args[0])
+	n, ok := c.IntArg(args[0])
 	switch {
 	case !ok:
 		return false
@@ -140,7 +140,7 @@ func (q *combineQuery) parse(c *Ctx, called string, args [][]byte, store bool) b
 		// Sums depend on the order in which they are made.
 		slices.SortStableFunc(q.sources, func(a, b combineSource) int { return a.len() - b.len() })
 	}
-	return c.steps(q.steps())
+	return c.Steps(q.steps())
 }
 
 // steps is how many members are gone over or looked for, at most.
@@ -177,34 +177,34 @@ func (c *Ctx) combineSource(key []byte) (combineSource, bool) {
 func (q *combineQuery) option(c *Ctx, args [][]byte, store bool) [][]byte {
 	weighed := q.kind == combineUnion || q.kind == combineInter
 	switch {
-	case weighed && len(args) > len(q.sources) && equalFold(args[0], "weights"):
+	case weighed && len(args) > len(q.sources) && EqualFold(args[0], "weights"):
 		for i := range q.sources {
-			weight, ok := c.doubleArg(args[1+i], ErrWeight)
+			weight, ok := c.DoubleArg(args[1+i], ErrWeight)
 			if !ok {
 				return nil
 			}
 			q.sources[i].weight = weight
 		}
 		return args[1+len(q.sources):]
-	case weighed && len(args) >= 2 && equalFold(args[0], "aggregate"):
+	case weighed && len(args) >= 2 && EqualFold(args[0], "aggregate"):
 		switch {
-		case equalFold(args[1], "sum"):
+		case EqualFold(args[1], "sum"):
 			q.aggregate = aggregateSum
-		case equalFold(args[1], "min"):
+		case EqualFold(args[1], "min"):
 			q.aggregate = aggregateMin
-		case equalFold(args[1], "max"):
+		case EqualFold(args[1], "max"):
 			q.aggregate = aggregateMax
 		default:
 			c.Out.Error(ErrSyntax)
 			return nil
 		}
 		return args[2:]
-	case q.kind != combineCount && !store && equalFold(args[0], "withscores"):
+	case q.kind != combineCount && !store && EqualFold(args[0], "withscores"):
 		q.withScores = true
 		return args[1:]
-	case q.kind == combineCount && len(args) >= 2 && equalFold(args[0], "limit"):
+	case q.kind == combineCount && len(args) >= 2 && EqualFold(args[0], "limit"):
 		var ok bool
-		if q.limit, ok = parseInt(args[1]); !ok || q.limit < 0 {
+		if q.limit, ok = ParseInt(args[1]); !ok || q.limit < 0 {
 			c.Out.Error(ErrLimit)
 			return nil
 		}
@@ -227,14 +227,14 @@ func (q *combineQuery) result(c *Ctx) []zset.Entry {
 			entries = append(entries, e)
 		}
 	}
-	c.sortEntries(entries)
+	c.SortEntries(entries)
 	return entries
 }
 
-// sortEntries brings entries into the order of a set.
-func (c *Ctx) sortEntries(entries []zset.Entry) {
+// SortEntries brings entries into the order of a set.
+func (c *Ctx) SortEntries(entries []zset.Entry) {
 	slices.SortFunc(entries, func(a, b zset.Entry) int {
-		c.item()
+		c.Item()
 		return zset.Compare(a, b)
 	})
 }
@@ -247,7 +247,7 @@ func (q *combineQuery) union(c *Ctx) []zset.Entry {
 	for i := range q.sources {
 		source := &q.sources[i]
 		for e := range source.entries {
-			c.member()
+			c.Member()
 			score := noNaN(source.weight * e.Score)
 			if at, ok := places[string(e.Member)]; ok {
 				entries[at].Score = q.aggregate.of(entries[at].Score, score)
@@ -267,10 +267,10 @@ func (q *combineQuery) inter(c *Ctx) iter.Seq[zset.Entry] {
 	return func(yield func(zset.Entry) bool) {
 		first := &q.sources[0]
 		for e := range first.entries {
-			c.member()
+			c.Member()
 			score, everywhere := noNaN(first.weight*e.Score), true
 			for i := range q.sources[1:] {
-				c.member()
+				c.Member()
 				source := &q.sources[1+i]
 				value, ok := source.score(e.Member)
 				if !ok {
@@ -290,10 +290,10 @@ func (q *combineQuery) inter(c *Ctx) iter.Seq[zset.Entry] {
 func (q *combineQuery) diff(c *Ctx) []zset.Entry {
 	var entries []zset.Entry
 	for e := range q.sources[0].entries {
-		c.member()
+		c.Member()
 		elsewhere := false
 		for i := range q.sources[1:] {
-			c.member()
+			c.Member()
 			if _, elsewhere = q.sources[1+i].score(e.Member); elsewhere {
 				break
 			}
@@ -314,7 +314,7 @@ func (c *Ctx) combine(called string, kind combineKind, args [][]byte) {
 	entries := q.result(c)
 	c.entriesHeader(len(entries), q.withScores)
 	for _, e := range entries {
-		c.item()
+		c.Item()
 		c.writeEntry(e, q.withScores)
 	}
 }
@@ -325,8 +325,8 @@ func (c *Ctx) combineStore(called string, kind combineKind, args [][]byte) {
 	if !q.parse(c, called, args[2:], true) {
 		return
 	}
-	result := zset.Build(q.result(c), zsetLimits(c.Settings), c.member)
-	c.store(args[1], engine.KindSortedSet, result, EventSortedSet, called)
+	result := zset.Build(q.result(c), SetLimits(c.Settings), c.Member)
+	c.Store(args[1], engine.KindSortedSet, result, EventSortedSet, called)
 	c.Out.Int(int64(result.Len()))
 }
 

@@ -37,22 +37,22 @@ func (h *heardOfSortedSets) Gone(int, []byte) {}
 
 // subscriber hears the keyspace events of an oracle.
 type subscriber struct {
-	o, ear *oracle
+	o, ear *Oracle
 }
 
-func subscribe(o *oracle) *subscriber {
-	o.t.Helper()
-	o.do("config set notify-keyspace-events KEA")
-	return &subscriber{o, o.listen("psubscribe __keyevent@0__:* marker")}
+func subscribe(o *Oracle) *subscriber {
+	o.T.Helper()
+	o.Do("config set notify-keyspace-events KEA")
+	return &subscriber{o, o.Listen("psubscribe __keyevent@0__:* marker")}
 }
 
 // heard returns the events since the last call.
 func (s *subscriber) heard() []string {
-	s.o.t.Helper()
-	s.o.do("publish marker x")
+	s.o.T.Helper()
+	s.o.Do("publish marker x")
 	var events []string
 	for {
-		message := s.ear.message()
+		message := s.ear.Message()
 		channel := message[2].(string)
 		if channel == "marker" {
 			return events
@@ -64,19 +64,19 @@ func (s *subscriber) heard() []string {
 // TestSortedSetEventsAreRedisEvents compares the events of random commands, one
 // by one. What is made or changed is also told to those who wait.
 func TestSortedSetEventsAreRedisEvents(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	h := &heardOfSortedSets{}
-	r.observer = h
+	r.Observer = h
 	s := subscribe(o)
-	g := generator{Rand: rand.New(rand.NewSource(9)), future: true}
+	g := Generator{Rand: rand.New(rand.NewSource(9)), Future: true}
 	// Ranges of texts mean nothing where scores differ: those commands come
 	// first, by themselves.
 	const commandsEach = 3000
-	templates := [][]func(generator) []string{lexCommands, slices.Concat(sortedSetCommands(false), geoCommands)}
+	templates := [][]func(Generator) []string{lexCommands, slices.Concat(SortedSetCommands(false), GeoCommands)}
 	kinds := map[string]bool{}
 	for i := range len(templates) * commandsEach {
-		args := g.command(templates[i/commandsEach])
+		args := g.Command(templates[i/commandsEach])
 		*h = heardOfSortedSets{}
 		bothSorted(r, o, args)
 		want := s.heard()
@@ -106,21 +106,21 @@ func TestSortedSetEventsAreRedisEvents(t *testing.T) {
 // TestNothingHappensToAKeyThatDoesNotChange looks at versions, by which WATCH
 // decides.
 func TestNothingHappensToAKeyThatDoesNotChange(t *testing.T) {
-	r := newRunner(t)
-	r.do("zadd z 1 a 2 b")
+	r := NewRunner(t)
+	r.Do("zadd z 1 a 2 b")
 	key := []byte("z")
-	version := func() uint64 { return r.ks.Find(r.ks.LockSlot(key), 0, key).Version }
+	version := func() uint64 { return r.KS.Find(r.KS.LockSlot(key), 0, key).Version }
 	before := version()
 	for _, line := range []string{
 		"zadd z 1 a 2 b", "zadd z nx 5 a", "zadd z gt 1 a", "zadd z xx 5 none", "zadd z incr 0 a", "zadd z nx incr 5 a", "zrem z none",
 		"zremrangebyrank z 5 9", "zremrangebyscore z 7 9", "zremrangebylex z [x [y", "zpopmin z 0", "zadd z incr nan a",
 	} {
-		if r.do(line); version() != before {
+		if r.Do(line); version() != before {
 			t.Errorf("%s changes the key", line)
 			before = version()
 		}
 	}
-	if r.do("zadd z 2 a"); version() == before {
+	if r.Do("zadd z 2 a"); version() == before {
 		t.Error("a change is no change")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"lockstep/engine/zset"
 )
 
-// lexBound is one end of a range of texts.
+// LexBound is one end of a range of texts.
 type lexBound struct {
 	text []byte
 	open bool // the text itself is not in the range

@@ -1,7 +1,7 @@
 package command
 
 func runZCard(c *Ctx, args [][]byte) {
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	switch {
 	case !ok:
 	case s == nil:
@@ -12,7 +12,7 @@ func runZCard(c *Ctx, args [][]byte) {
 }
 
 func runZScore(c *Ctx, args [][]byte) {
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	if !ok {
 		return
 	}
@@ -25,18 +25,18 @@ func runZScore(c *Ctx, args [][]byte) {
 	c.Out.Null()
 }
 
-func runZMScore(c *Ctx, args [][]byte) { c.eachScore(args, c.Out.Null, c.Out.Double) }
+func runZMScore(c *Ctx, args [][]byte) { c.EachScore(args, c.Out.Null, c.Out.Double) }
 
-// eachScore answers something for each member asked for: some where it is there,
+// EachScore answers something for each member asked for: some where it is there,
 // none where it is not.
-func (c *Ctx) eachScore(args [][]byte, none func(), some func(score float64)) {
-	s, ok := c.readSortedSet(args[1])
+func (c *Ctx) EachScore(args [][]byte, none func(), some func(score float64)) {
+	s, ok := c.ReadSortedSet(args[1])
 	if !ok {
 		return
 	}
 	c.Out.Array(len(args) - 2)
 	for _, member := range args[2:] {
-		c.member()
+		c.Member()
 		found := false
 		var score float64
 		if s != nil {
@@ -61,16 +61,16 @@ func (c *Ctx) zrank(args [][]byte, reverse bool) {
 		if reverse {
 			name = "zrevrank"
 		}
-		c.Out.Error(errArity(name))
+		c.Out.Error(ErrArityOf(name))
 		return
 	case len(args) == 4:
-		if !equalFold(args[3], "withscore") {
+		if !EqualFold(args[3], "withscore") {
 			c.Out.Error(ErrSyntax)
 			return
 		}
 		withScore = true
 	}
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	if !ok {
 		return
 	}
@@ -103,7 +103,7 @@ func runZCount(c *Ctx, args [][]byte) {
 	if !r.parse(c, args[2], args[3]) {
 		return
 	}
-	if s, ok := c.readSortedSet(args[1]); ok {
+	if s, ok := c.ReadSortedSet(args[1]); ok {
 		from, to := 0, 0
 		if s != nil {
 			from, to = r.places(s)
@@ -117,10 +117,10 @@ func runZLexCount(c *Ctx, args [][]byte) {
 	if !r.parse(c, args[2], args[3]) {
 		return
 	}
-	if s, ok := c.readSortedSet(args[1]); ok {
+	if s, ok := c.ReadSortedSet(args[1]); ok {
 		from, to := 0, 0
 		if s != nil {
-			c.member()
+			c.Member()
 			from, to = r.places(s, false)
 		}
 		c.Out.Int(int64(to - from))

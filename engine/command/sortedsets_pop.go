@@ -27,7 +27,7 @@ func (c *Ctx) zpop(args [][]byte, highest bool) {
 	count, form := int64(1), popFlat
 	if len(args) == 3 {
 		var ok bool
-		if count, ok = parseInt(args[2]); !ok || count < 0 {
+		if count, ok = ParseInt(args[2]); !ok || count < 0 {
 			c.Out.Error(ErrNotPositive)
 			return
 		}
@@ -68,7 +68,7 @@ func (c *Ctx) popFrom(key []byte, e *engine.Entry, count int64, highest bool, fo
 			from, event = s.Len()-n, "zpopmax"
 		}
 		c.popEntries(s, n, highest, form == popPairs || form == popNested)
-		s.RemoveRange(from, n, c.member)
+		s.RemoveRange(from, n, c.Member)
 		c.Notify(EventSortedSet, event, key)
 	})
 }
@@ -92,7 +92,7 @@ func (c *Ctx) popEntries(s *zset.Set, n int, highest, paired bool) {
 }
 
 func (c *Ctx) popEntry(e zset.Entry, paired bool) {
-	c.item()
+	c.Item()
 	if paired {
 		c.Out.Array(2)
 	}
@@ -102,14 +102,14 @@ func (c *Ctx) popEntry(e zset.Entry, paired bool) {
 
 // popFirst pops from the first key that holds a sorted set. It returns false,
 // having answered nothing, when there is none.
-func (c *Ctx) popFirst(p *countedPop, form popForm) bool {
-	for _, key := range p.keys {
+func (c *Ctx) popFirst(p *CountedPop, form popForm) bool {
+	for _, key := range p.Keys {
 		s, e, ok := c.writeSortedSet(key)
 		switch {
 		case !ok:
 			return true
 		case s != nil:
-			c.popFrom(key, e, p.count, p.second, form)
+			c.popFrom(key, e, p.Count, p.Second, form)
 			return true
 		}
 	}
@@ -117,7 +117,7 @@ func (c *Ctx) popFirst(p *countedPop, form popForm) bool {
 }
 
 func runZMPop(c *Ctx, args [][]byte) {
-	p, problem := parseCountedPop(args[1:], sortedSetEnds)
+	p, problem := ParseCountedPop(args[1:], SortedSetEnds)
 	if problem != "" {
 		c.Out.Error(problem)
 	} else if !c.popFirst(&p, popNested) {
@@ -126,8 +126,8 @@ func runZMPop(c *Ctx, args [][]byte) {
 }
 
 // popOrBlock pops, or answers that there was nothing in time.
-func (c *Ctx) popOrBlock(p *countedPop, timeout []byte, form popForm) {
-	if c.timeoutArg(timeout) && !c.popFirst(p, form) {
+func (c *Ctx) popOrBlock(p *CountedPop, timeout []byte, form popForm) {
+	if c.TimeoutArg(timeout) && !c.popFirst(p, form) {
 		c.Out.NullArray()
 	}
 }
@@ -137,11 +137,11 @@ func runBZPopMax(c *Ctx, args [][]byte) { c.bzpop(args, true) }
 
 func (c *Ctx) bzpop(args [][]byte, highest bool) {
 	last := len(args) - 1
-	c.popOrBlock(&countedPop{args[1:last], highest, 1}, args[last], popKeyed)
+	c.popOrBlock(&CountedPop{args[1:last], highest, 1}, args[last], popKeyed)
 }
 
 func runBZMPop(c *Ctx, args [][]byte) {
-	p, problem := parseCountedPop(args[2:], sortedSetEnds)
+	p, problem := ParseCountedPop(args[2:], SortedSetEnds)
 	if problem != "" {
 		c.Out.Error(problem)
 	} else {

@@ -14,7 +14,7 @@ func runZRandMember(c *Ctx, args [][]byte) {
 		c.randomRanked(args)
 		return
 	}
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	switch {
 	case !ok:
 	case s == nil:
@@ -26,7 +26,7 @@ func runZRandMember(c *Ctx, args [][]byte) {
 
 // randomRanked is ZRANDMEMBER with a count.
 func (c *Ctx) randomRanked(args [][]byte) {
-	count, ok := c.intArg(args[2])
+	count, ok := c.IntArg(args[2])
 	withScores := len(args) == 4
 	switch {
 	case !ok:
@@ -34,14 +34,14 @@ func (c *Ctx) randomRanked(args [][]byte) {
 	case count == math.MinInt64:
 		c.Out.Error(ErrNotInt64)
 		return
-	case len(args) > 4, withScores && !equalFold(args[3], "withscores"):
+	case len(args) > 4, withScores && !EqualFold(args[3], "withscores"):
 		c.Out.Error(ErrSyntax)
 		return
 	case withScores && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
 		c.Out.Error(ErrOutOfRange)
 		return
 	}
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	switch {
 	case !ok:
 	case s == nil || count == 0:
@@ -52,7 +52,7 @@ func (c *Ctx) randomRanked(args [][]byte) {
 		c.entriesHeader(int(-count), withScores)
 		chance := c.Chance()
 		for range -count {
-			c.member()
+			c.Member()
 			c.writeEntry(s.At(chance.Below(s.Len())), withScores)
 		}
 	default:
@@ -69,7 +69,7 @@ func (c *Ctx) differentMembers(s *zset.Set, count int64, withScores bool) {
 		// Walk once and take each member with the chance it still has.
 		left := s.Len()
 		for _, e := range s.From(0) {
-			c.item()
+			c.Item()
 			if chance.Below(left) < n {
 				c.writeEntry(e, withScores)
 				n--
@@ -81,7 +81,7 @@ func (c *Ctx) differentMembers(s *zset.Set, count int64, withScores bool) {
 	// Few of many: draw again what was drawn before.
 	drawn := make(map[int]bool, n)
 	for len(drawn) < n {
-		c.member()
+		c.Member()
 		i := chance.Below(s.Len())
 		if !drawn[i] {
 			drawn[i] = true

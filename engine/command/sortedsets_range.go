@@ -60,8 +60,8 @@ func (q *rangeQuery) parse(c *Ctx, min, max []byte, options [][]byte, store bool
 	}
 	q.offset = 0
 	var ok bool
-	if q.start, ok = c.intArg(min); ok {
-		q.stop, ok = c.intArg(max)
+	if q.start, ok = c.IntArg(min); ok {
+		q.stop, ok = c.IntArg(max)
 	}
 	return ok
 }
@@ -70,22 +70,22 @@ func (q *rangeQuery) parseOptions(c *Ctx, options [][]byte, store bool) bool {
 	fixedKind := q.kind != rangeUnset
 	for i := 0; i < len(options); i++ {
 		switch o := options[i]; {
-		case !store && equalFold(o, "withscores"):
+		case !store && EqualFold(o, "withscores"):
 			q.withScores = true
-		case equalFold(o, "limit") && i+2 < len(options):
+		case EqualFold(o, "limit") && i+2 < len(options):
 			var ok bool
-			if q.offset, ok = c.intArg(options[i+1]); !ok {
+			if q.offset, ok = c.IntArg(options[i+1]); !ok {
 				return false
 			}
-			if q.limit, ok = c.intArg(options[i+2]); !ok {
+			if q.limit, ok = c.IntArg(options[i+2]); !ok {
 				return false
 			}
 			i += 2
-		case !q.fixed && !q.reverse && equalFold(o, "rev"):
+		case !q.fixed && !q.reverse && EqualFold(o, "rev"):
 			q.reverse = true
-		case !fixedKind && q.kind == rangeUnset && equalFold(o, "bylex"):
+		case !fixedKind && q.kind == rangeUnset && EqualFold(o, "bylex"):
 			q.kind = rangeByLex
-		case !fixedKind && q.kind == rangeUnset && equalFold(o, "byscore"):
+		case !fixedKind && q.kind == rangeUnset && EqualFold(o, "byscore"):
 			q.kind = rangeByScore
 		default:
 			c.Out.Error(ErrSyntax)
@@ -136,7 +136,7 @@ func (c *Ctx) writeEntries(count int, entries iter.Seq2[int, zset.Entry], withSc
 		return
 	}
 	for _, e := range entries {
-		c.item()
+		c.Item()
 		c.writeEntry(e, withScores)
 		if count--; count == 0 {
 			return
@@ -168,7 +168,7 @@ func (c *Ctx) zrange(args [][]byte, q rangeQuery) {
 	if !q.parse(c, args[1], args[2], args[3:], false) {
 		return
 	}
-	if s, ok := c.readSortedSet(args[0]); ok {
+	if s, ok := c.ReadSortedSet(args[0]); ok {
 		count, entries := q.members(s)
 		c.writeEntries(count, entries, q.withScores)
 	}
@@ -201,13 +201,13 @@ func runZRangeStore(c *Ctx, args [][]byte) {
 	if !q.parse(c, args[3], args[4], args[5:], true) {
 		return
 	}
-	s, ok := c.readSortedSet(args[2])
+	s, ok := c.ReadSortedSet(args[2])
 	if !ok {
 		return
 	}
-	limits := zsetLimits(c.Settings)
+	limits := SetLimits(c.Settings)
 	count, entries := q.members(s)
-	if !c.steps(stepsStored * int64(max(count, 0))) {
+	if !c.Steps(StepsStored * int64(max(count, 0))) {
 		return
 	}
 	expected := 0
@@ -217,13 +217,13 @@ func runZRangeStore(c *Ctx, args [][]byte) {
 	result := newSortedSet(expected, 0, limits)
 	if count > 0 {
 		for _, e := range entries {
-			c.member()
+			c.Member()
 			result.Put(e.Member, e.Score, limits)
 			if result.Len() == count {
 				break
 			}
 		}
 	}
-	c.store(args[1], engine.KindSortedSet, result, EventSortedSet, "zrangestore")
+	c.Store(args[1], engine.KindSortedSet, result, EventSortedSet, "zrangestore")
 	c.Out.Int(int64(count))
 }

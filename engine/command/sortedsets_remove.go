@@ -11,7 +11,7 @@ func runZRem(c *Ctx, args [][]byte) {
 	removed := 0
 	if s != nil {
 		for len(members) > 0 {
-			c.member()
+			c.Member()
 			if _, ok := s.Score(members[0]); ok {
 				break
 			}
@@ -24,7 +24,7 @@ func runZRem(c *Ctx, args [][]byte) {
 	}
 	c.changeSortedSet(key, e, func(s *zset.Set) {
 		for _, member := range members {
-			c.member()
+			c.Member()
 			if s.Remove(member) {
 				removed++
 			}
@@ -35,11 +35,11 @@ func runZRem(c *Ctx, args [][]byte) {
 }
 
 func runZRemRangeByRank(c *Ctx, args [][]byte) {
-	start, ok := c.intArg(args[2])
+	start, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
-	stop, ok := c.intArg(args[3])
+	stop, ok := c.IntArg(args[3])
 	if !ok {
 		return
 	}
@@ -74,7 +74,7 @@ func (c *Ctx) removeRange(key []byte, event string, places func(*zset.Set) (from
 		return
 	}
 	c.changeSortedSet(key, e, func(s *zset.Set) {
-		s.RemoveRange(from, to-from, c.member)
+		s.RemoveRange(from, to-from, c.Member)
 		c.Notify(EventSortedSet, event, key)
 	})
 	c.Out.Int(int64(to - from))

@@ -11,11 +11,11 @@ import (
 // runZScan walks on from a cursor, which is a hash of the index of a large set.
 // A small set is answered as a whole.
 func runZScan(c *Ctx, args [][]byte) {
-	from, ok := c.cursorArg(args[2])
+	from, ok := c.CursorArg(args[2])
 	if !ok {
 		return
 	}
-	s, ok := c.readSortedSet(args[1])
+	s, ok := c.ReadSortedSet(args[1])
 	if !ok {
 		return
 	}
@@ -25,24 +25,24 @@ func runZScan(c *Ctx, args [][]byte) {
 		c.Out.Array(0)
 		return
 	}
-	var o scanOptions
-	if !o.parse(c, args[3:], nil) || !c.steps(int64(min(o.count, s.Len()))/stepKeys) {
+	var o ScanOptions
+	if !o.Parse(c, args[3:], nil) || !c.Steps(int64(min(o.Count, s.Len()))/StepKeys) {
 		return
 	}
 	var found []zset.Entry
 	next := uint64(0)
 	if s.Large() {
-		if from.slot == 0 {
-			found, next = c.scanLarge(s, from.hash, &o)
+		if from.Slot == 0 {
+			found, next = c.scanLarge(s, from.Hash, &o)
 		}
 	} else {
 		for _, e := range s.From(0) {
-			if o.admits(c, e.Member) {
+			if o.Admits(c, e.Member) {
 				found = append(found, e)
 			}
 		}
 	}
-	if c.outOfTries(c.Out.Len()) {
+	if c.OutOfTries(c.Out.Len()) {
 		return
 	}
 	c.Out.Array(2)
@@ -61,15 +61,15 @@ func runZScan(c *Ctx, args [][]byte) {
 
 // scanLarge visits as many members as it is told, and those with the hash of the
 // last one, and returns the cursor to go on with, 0 at the end.
-func (c *Ctx) scanLarge(s *zset.Set, from uint32, o *scanOptions) (found []zset.Entry, next uint64) {
-	last, count := from, o.count
+func (c *Ctx) scanLarge(s *zset.Set, from uint32, o *ScanOptions) (found []zset.Entry, next uint64) {
+	last, count := from, o.Count
 	for hash, e := range s.Scan(from) {
 		if count <= 0 && hash != last {
 			return found, uint64(hash)
 		}
 		count--
 		last = hash
-		if o.admits(c, e.Member) {
+		if o.Admits(c, e.Member) {
 			found = append(found, e)
 		}
 	}

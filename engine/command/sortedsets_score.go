@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/zset"
 )
 
-// zsetLimits say which sorted sets are kept small.
-func zsetLimits(s *Settings) zset.Limits {
+// SetLimits say which sorted sets are kept small.
+func SetLimits(s *Settings) zset.Limits {
 	return zset.Limits{EntriesMax: s.ZSetPackEntriesMax, MemberBytesMax: s.ZSetPackValueBytesMax}
 }
 
@@ -24,7 +24,7 @@ func scanDouble(text []byte) (f float64, overflow, underflow, ok bool) {
 	if len(digits) > 0 && (digits[0] == '-' || digits[0] == '+') {
 		digits = digits[1:]
 	}
-	if len(digits) > 1 && digits[0] == '0' && lower(digits[1]) == 'x' {
+	if len(digits) > 1 && digits[0] == '0' && Lower(digits[1]) == 'x' {
 		digits = digits[2:]
 		if !bytes.ContainsAny(digits, "pP") {
 			s += "p0" // which Go wants and C does not
@@ -49,8 +49,8 @@ func parseDouble(text []byte) (float64, bool) {
 	return f, ok && !overflow && !underflow
 }
 
-// doubleArg reads a number argument. It answers the error itself.
-func (c *Ctx) doubleArg(text []byte, problem string) (float64, bool) {
+// DoubleArg reads a number argument. It answers the error itself.
+func (c *Ctx) DoubleArg(text []byte, problem string) (float64, bool) {
 	f, ok := parseDouble(text)
 	if !ok {
 		c.Out.Error(problem)

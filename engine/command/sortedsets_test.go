@@ -14,62 +14,62 @@ import (
 
 // lexCommands are those on ranges of texts. Sets have one score, for otherwise
 // their answer has no meaning once they are large.
-var lexCommands = []func(generator) []string{
-	func(g generator) []string {
-		return []string{"zadd", g.key(), "0", g.zMember(), "0", g.zMember(), "0", g.zMember(), "0", g.zMember()}
+var lexCommands = []func(Generator) []string{
+	func(g Generator) []string {
+		return []string{"zadd", g.Key(), "0", g.ZMember(), "0", g.ZMember(), "0", g.ZMember(), "0", g.ZMember()}
 	},
-	func(g generator) []string { return []string{"zlexcount", g.key(), g.lexBound(), g.lexBound()} },
-	func(g generator) []string { return []string{"zremrangebylex", g.key(), g.lexBound(), g.lexBound()} },
-	func(g generator) []string {
-		return []string{g.pick("zrangebylex", "zrevrangebylex"), g.key(), g.lexBound(), g.lexBound(), "\x02" + g.some(1, g.limit(), g.limit(), "withscores", "rev", "limit")}
+	func(g Generator) []string { return []string{"zlexcount", g.Key(), g.LexBound(), g.LexBound()} },
+	func(g Generator) []string { return []string{"zremrangebylex", g.Key(), g.LexBound(), g.LexBound()} },
+	func(g Generator) []string {
+		return []string{g.Pick("zrangebylex", "zrevrangebylex"), g.Key(), g.LexBound(), g.LexBound(), "\x02" + g.Some(1, g.Limit(), g.Limit(), "withscores", "rev", "limit")}
 	},
-	func(g generator) []string {
-		return []string{"zrange", g.key(), g.lexBound(), g.lexBound(), "bylex", "\x02" + g.some(2, "rev", "REV", g.limit(), "withscores")}
+	func(g Generator) []string {
+		return []string{"zrange", g.Key(), g.LexBound(), g.LexBound(), "bylex", "\x02" + g.Some(2, "rev", "REV", g.Limit(), "withscores")}
 	},
-	func(g generator) []string {
-		return []string{"zrangestore", g.key(), g.key(), g.lexBound(), g.lexBound(), "bylex", "\x02" + g.some(2, "rev", g.limit())}
+	func(g Generator) []string {
+		return []string{"zrangestore", g.Key(), g.Key(), g.LexBound(), g.LexBound(), "bylex", "\x02" + g.Some(2, "rev", g.Limit())}
 	},
-	func(g generator) []string { return []string{"set", g.key(), g.value()} },
-	func(g generator) []string { return []string{"del", g.key()} },
-	func(g generator) []string { return []string{"object", "encoding", g.key()} },
-	func(g generator) []string { return []string{"debug-digest"} },
+	func(g Generator) []string { return []string{"set", g.Key(), g.Value()} },
+	func(g Generator) []string { return []string{"del", g.Key()} },
+	func(g Generator) []string { return []string{"object", "encoding", g.Key()} },
+	func(g Generator) []string { return []string{"debug-digest"} },
 }
 
 // mixedLexCommands are the same on small sets of any scores, where Redis's
 // answer is a definite one.
 var mixedLexCommands = append(slices.Clone(lexCommands[1:]),
-	func(g generator) []string { return []string{"zadd", g.key(), "\x02" + g.scoreMembers(generator.score)} },
-	func(g generator) []string { return []string{"zadd", g.key(), "\x02" + g.scoreMembers(generator.score)} },
+	func(g Generator) []string { return []string{"zadd", g.Key(), "\x02" + g.ScoreMembers(Generator.Score)} },
+	func(g Generator) []string { return []string{"zadd", g.Key(), "\x02" + g.ScoreMembers(Generator.Score)} },
 )
 
 // alwaysSmall is a limit that no set here gets near.
 const alwaysSmall = 1000
 
 // differSortedSets is differ with a limit on the entries of small sets.
-func differSortedSets(t *testing.T, proto int, seed int64, smallMax int, templates []func(generator) []string) {
+func differSortedSets(t *testing.T, proto int, seed int64, smallMax int, templates []func(Generator) []string) {
 	n := 6000
 	if testing.Short() {
 		n = 1000
 	}
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	limit := strconv.Itoa(smallMax)
 	names := []string{"zset-max-listpack-entries"}
 	if smallMax == alwaysSmall {
 		names = append(names, "zset-max-listpack-value")
 	}
 	for _, name := range names {
-		o.do("config set " + name + " " + limit)
-		r.settings.Set(name, limit)
+		o.Do("config set " + name + " " + limit)
+		r.Settings.Set(name, limit)
 	}
 	if proto == reply.RESP3 {
-		o.do("hello 3")
-		r.proto = reply.RESP3
+		o.Do("hello 3")
+		r.Proto = reply.RESP3
 	}
-	g := generator{Rand: rand.New(rand.NewSource(seed))}
+	g := Generator{Rand: rand.New(rand.NewSource(seed))}
 	var history [][][]byte
 	for i := range n {
-		args := g.command(templates)
+		args := g.Command(templates)
 		history = append(history, args)
 		got, want := bothSorted(r, o, args)
 		if !bytes.Equal(got, want) {
@@ -84,16 +84,16 @@ func differSortedSets(t *testing.T, proto int, seed int64, smallMax int, templat
 // bothSorted is both, where a choice at random counts by its size and a scan
 // by its members. Redis 7.0 does not know WITHSCORE of ZRANK, and would wait
 // long where a command was spoiled.
-func bothSorted(r *runner, o *oracle, args [][]byte) (got, want []byte) {
+func bothSorted(r *Runner, o *Oracle, args [][]byte) (got, want []byte) {
 	switch name, last := strings.ToLower(string(args[0])), string(args[len(args)-1]); {
 	case len(args) > 3 && (name == "zrank" || name == "zrevrank"),
-		len(args) > 1 && strings.HasPrefix(name, "bzpop") && !slices.Contains(waits, last),
-		name == "bzmpop" && len(args) > 1 && !slices.Contains(waits, string(args[1])):
+		len(args) > 1 && strings.HasPrefix(name, "bzpop") && !slices.Contains(Waits, last),
+		name == "bzmpop" && len(args) > 1 && !slices.Contains(Waits, string(args[1])):
 		return nil, nil
 	}
-	switch got, want = both(r, o, args); strings.ToLower(string(args[0])) {
+	switch got, want = Both(r, o, args); strings.ToLower(string(args[0])) {
 	case "zscan":
-		return sortedPairs(got), sortedPairs(want)
+		return SortedPairs(got), SortedPairs(want)
 	case "zrandmember":
 		return sizeOf(got), sizeOf(want)
 	}
@@ -118,8 +118,8 @@ func TestSortedSetsAnswerAsRedisDoes(t *testing.T) {
 		for _, proto := range []int{reply.RESP2, reply.RESP3} {
 			seed := int64(10*smallMax + proto)
 			name := fmt.Sprintf("small to %d, RESP%d", smallMax, proto)
-			t.Run(name, func(t *testing.T) { differSortedSets(t, proto, seed, smallMax, sortedSetCommands(false)) })
-			t.Run(name+", signed zeros", func(t *testing.T) { differSortedSets(t, proto, seed+1, smallMax, sortedSetCommands(true)) })
+			t.Run(name, func(t *testing.T) { differSortedSets(t, proto, seed, smallMax, SortedSetCommands(false)) })
+			t.Run(name+", signed zeros", func(t *testing.T) { differSortedSets(t, proto, seed+1, smallMax, SortedSetCommands(true)) })
 			t.Run(name+", texts", func(t *testing.T) { differSortedSets(t, proto, seed+2, smallMax, lexCommands) })
 		}
 	}
@@ -131,11 +131,11 @@ func TestSortedSetsAnswerAsRedisDoes(t *testing.T) {
 // TestPlainSetsAreCombined combines sorted sets with plain ones, and asks plain
 // ones for what only sorted ones have.
 func TestPlainSetsAreCombined(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for name, members := range map[string]string{"s1": "abcd", "s2": "cdef"} {
 		for _, m := range members {
-			o.do("sadd " + name + " " + string(m))
-			r.do("sadd " + name + " " + string(m))
+			o.Do("sadd " + name + " " + string(m))
+			r.Do("sadd " + name + " " + string(m))
 		}
 	}
 	for _, line := range []string{
@@ -148,7 +148,7 @@ func TestPlainSetsAreCombined(t *testing.T) {
 		"zrange out 0 -1 withscores", "zdiffstore out 2 s1 s2", "zrange out 0 -1 withscores", "zdiffstore s1 2 s1 s2", "type s1", "zinterstore s1 2 s1 none", "type s1",
 		"zcard s2", "zadd s2 1 a", "zpopmin s2", "zmpop 1 s2 min", "zrange s2 0 -1", "zscan s2 0", "zrandmember s2", "zrandmember s2 2", "zrangestore d s2 0 -1", "zrank s2 a", "zcount s2 0 1",
 	} {
-		if got, want := r.do(line), o.do(line); got != want {
+		if got, want := r.Do(line), o.Do(line); got != want {
 			t.Errorf("%s\n got %s\nwant %s", line, got, want)
 		}
 	}
@@ -156,8 +156,8 @@ func TestPlainSetsAreCombined(t *testing.T) {
 
 // TestZRankWithScore is new in Redis 7.2.
 func TestZRankWithScore(t *testing.T) {
-	r := newRunner(t)
-	r.script(`
+	r := NewRunner(t)
+	r.Script(`
 		zadd z 1 a 2.5 b => :2
 		zrank z b withscore => *2 :1 $3 2.5
 		zrevrank z b WITHSCORE => *2 :0 $3 2.5
@@ -167,8 +167,8 @@ func TestZRankWithScore(t *testing.T) {
 		zrank z b withscore x => -ERR wrong number of arguments for 'zrank' command
 		zrevrank z b withscore x => -ERR wrong number of arguments for 'zrevrank' command
 	`)
-	r.proto = reply.RESP3
-	r.script(`
+	r.Proto = reply.RESP3
+	r.Script(`
 		zrank z b withscore => *2 :1 ,2.5
 		zrank z x withscore => _
 	`)

@@ -8,7 +8,7 @@ import (
 )
 
 // stepsKeys fills a key of each type with n elements.
-func stepsKeys(r *runner, n int) {
+func stepsKeys(r *Runner, n int) {
 	for i := 0; i < n; i += 500 {
 		lines := map[string][]string{"rpush list": nil, "sadd set": nil, "sadd set2": nil, "zadd zset": nil, "zadd zset2": nil, "hset hash": nil, "geoadd geo": nil}
 		for j := i; j < min(i+500, n); j++ {
@@ -19,18 +19,18 @@ func stepsKeys(r *runner, n int) {
 			lines["zadd zset2"] = append(lines["zadd zset2"], fmt.Sprint(j), fmt.Sprint("f", j))
 			lines["hset hash"] = append(lines["hset hash"], fmt.Sprint("e", j), fmt.Sprint(j))
 			lines["geoadd geo"] = append(lines["geoadd geo"], fmt.Sprint(float64(j%360-180)/2), fmt.Sprint(float64(j%170-85)/2), fmt.Sprint("e", j))
-			r.do(fmt.Sprintf("xadd stream %d-1 f v", j+1))
+			r.Do(fmt.Sprintf("xadd stream %d-1 f v", j+1))
 		}
 		for command, args := range lines {
-			if got := r.do(command + " " + strings.Join(args, " ")); got[0] == '-' {
-				r.t.Fatalf("%s: %s", command, got)
+			if got := r.Do(command + " " + strings.Join(args, " ")); got[0] == '-' {
+				r.T.Fatalf("%s: %s", command, got)
 			}
 		}
 	}
-	r.do("xgroup create stream g 0")
-	r.do("set string " + strings.Repeat("x", 64*n))
-	r.do("set {t}string " + strings.Repeat("x", 64*n))
-	r.do(again("rpush {t}same", "ing", n))
+	r.Do("xgroup create stream g 0")
+	r.Do("set string " + strings.Repeat("x", 64*n))
+	r.Do("set {t}string " + strings.Repeat("x", 64*n))
+	r.Do(again("rpush {t}same", "ing", n))
 }
 
 // again is a command that names a key so many times.
@@ -56,40 +56,40 @@ func TestStepsOfATxnAreBounded(t *testing.T) {
 		{"pfcount hll hll2", ""}, {"pfmerge hll hll2", ""},
 	} {
 		t.Run(strings.Fields(test.once)[0], func(t *testing.T) {
-			r := newRunner(t)
+			r := NewRunner(t)
 			stepsKeys(r, n)
-			r.do("set string2 " + strings.Repeat("x", 253))
-			r.do("pfadd hll a")
-			r.do("pfadd hll2 a")
-			r.stepsMax = 10 * n
-			if got := r.do(test.once); got[0] == '-' {
+			r.Do("set string2 " + strings.Repeat("x", 253))
+			r.Do("pfadd hll a")
+			r.Do("pfadd hll2 a")
+			r.StepsMax = 10 * n
+			if got := r.Do(test.once); got[0] == '-' {
 				t.Fatalf("once: %.100s", got)
 			}
-			r.do("del d e f")
-			r.do("set d old")
+			r.Do("del d e f")
+			r.Do("set d old")
 			// As in a transaction: the budget is one.
-			before := r.do("lockstep.digest")
-			often, limit := test.often, r.stepsMax
+			before := r.Do("lockstep.digest")
+			often, limit := test.often, r.StepsMax
 			if often == "" {
-				often, r.stepsMax = test.once, 2
+				often, r.StepsMax = test.once, 2
 			}
-			if got := r.do(often); got != "-"+ErrWork {
+			if got := r.Do(often); got != "-"+ErrWork {
 				t.Errorf("often: %.100s", got)
 			}
-			if after := r.do("lockstep.digest"); after != before {
+			if after := r.Do("lockstep.digest"); after != before {
 				t.Error("it was refused and changed something")
 			}
-			r.stepsMax = limit
+			r.StepsMax = limit
 		})
 	}
 }
 
 // Steps add up over a transaction, and a bound once met stays met.
 func TestStepsAddUp(t *testing.T) {
-	r := newRunner(t)
-	c := Ctx{Out: &r.out, Meter: Meter{Settings: &r.settings, Bound: 100 * workStep}}
+	r := NewRunner(t)
+	c := Ctx{Out: &r.Out, Meter: Meter{Settings: &r.Settings, Bound: 100 * WorkStep}}
 	for i, want := range []bool{true, true, false, false, true} {
-		if got := c.steps([]int64{60, 40, 1, 1 << 62, 0}[i]); got != want {
+		if got := c.Steps([]int64{60, 40, 1, 1 << 62, 0}[i]); got != want {
 			t.Errorf("%d: %v", i, got)
 		}
 	}
@@ -128,17 +128,17 @@ func TestWhatIsNotHeavyIsQuick(t *testing.T) {
 		if round > 0 && len(slow()) == 0 {
 			break
 		}
-		r := newRunner(t)
+		r := NewRunner(t)
 		stepsKeys(r, n)
-		r.stepsMax = 0
+		r.StepsMax = 0
 		for _, line := range quick {
-			args := words(line)
+			args := Words(line)
 			spec, _ := Lookup(args)
 			if spec.TakesLong(args) {
 				t.Errorf("%s runs on a worker", line)
 			}
 			begin := time.Now()
-			if got := r.do(line); got[0] == '-' {
+			if got := r.Do(line); got[0] == '-' {
 				t.Fatalf("%s: %s", line, got)
 			}
 			if now := time.Since(begin); round == 0 || now < took[line] {

@@ -9,31 +9,31 @@ import (
 )
 
 // walkedKeys are what the commands below go over for little or no answer.
-func walkedKeys(r *runner) {
+func walkedKeys(r *Runner) {
 	const n = 2000
 	for i := range n {
-		r.do(fmt.Sprintf("xadd stream %d-1 f v", i+1))
+		r.Do(fmt.Sprintf("xadd stream %d-1 f v", i+1))
 	}
-	r.do("xgroup create stream g 0")
-	r.do("xreadgroup group g c streams stream >")
+	r.Do("xgroup create stream g 0")
+	r.Do("xreadgroup group g c streams stream >")
 	for i := range 100 {
-		r.do(fmt.Sprint("xgroup createconsumer stream g c", i))
+		r.Do(fmt.Sprint("xgroup createconsumer stream g c", i))
 	}
 	text := strings.Repeat("a", 2000)
 	for _, command := range []string{"set " + text + " v", "sadd set " + text, "hset hash " + text + " v", "zadd zset 1 " + text} {
-		r.do(command)
+		r.Do(command)
 	}
 	for i := range n {
-		r.do(fmt.Sprintf("hset gone f%d v", i))
-		r.do(fmt.Sprintf("hpexpireat gone %d fields 1 f%d", r.nowMs+1000, i))
+		r.Do(fmt.Sprintf("hset gone f%d v", i))
+		r.Do(fmt.Sprintf("hpexpireat gone %d fields 1 f%d", r.NowMs+1000, i))
 	}
-	r.do("hset gone stays v")
-	r.do("set sparse HYLL\x01" + strings.Repeat("\x00", 10_000))
-	r.do("pfmerge hll")
-	r.do("set {t}long " + strings.Repeat("x", 2000))
-	r.do(again("rpush {t}same", "long", 200))
-	r.do("rpush {t}texts " + strings.Repeat("x", 9000) + " " + strings.Repeat("y", 9000))
-	r.exec([]byte("function"), []byte("load"), []byte("#!lua name=lib\nfor i = 1, 100 do redis.register_function('f' .. i, function() return 1 end) end"))
+	r.Do("hset gone stays v")
+	r.Do("set sparse HYLL\x01" + strings.Repeat("\x00", 10_000))
+	r.Do("pfmerge hll")
+	r.Do("set {t}long " + strings.Repeat("x", 2000))
+	r.Do(again("rpush {t}same", "long", 200))
+	r.Do("rpush {t}texts " + strings.Repeat("x", 9000) + " " + strings.Repeat("y", 9000))
+	r.Exec([]byte("function"), []byte("load"), []byte("#!lua name=lib\nfor i = 1, 100 do redis.register_function('f' .. i, function() return 1 end) end"))
 }
 
 // walks are commands that go over much and answer little.
@@ -53,19 +53,19 @@ var walks = []string{
 func TestWalksAreCounted(t *testing.T) {
 	for i, line := range walks {
 		t.Run(fmt.Sprintf("%d %.30s", i, line), func(t *testing.T) {
-			r := newRunner(t)
+			r := NewRunner(t)
 			walkedKeys(r)
-			r.nowMs += 2000 // fields are gone, and nobody has taken them out
-			r.stepsMax = 20
-			before := r.do("lockstep.digest")
-			if got := r.do(line); got != "-"+ErrWork {
+			r.NowMs += 2000 // fields are gone, and nobody has taken them out
+			r.StepsMax = 20
+			before := r.Do("lockstep.digest")
+			if got := r.Do(line); got != "-"+ErrWork {
 				t.Errorf("it answers %.100s", got)
 			}
-			if after := r.do("lockstep.digest"); after != before {
+			if after := r.Do("lockstep.digest"); after != before {
 				t.Error("it was refused and changed something")
 			}
-			r.stepsMax = 0
-			counted := r.do(line)
+			r.StepsMax = 0
+			counted := r.Do(line)
 			if strings.HasPrefix(counted, "-"+ErrWork) {
 				t.Error("it is refused with all the steps of a txn")
 			}
@@ -76,25 +76,25 @@ func TestWalksAreCounted(t *testing.T) {
 // TestLoadingLibrariesCounts: each may take as many instructions as FUNCTION LOAD
 // gives it, and a transaction may load tens of thousands.
 func TestLoadingLibrariesCounts(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	load := [][]byte{[]byte("function"), []byte("load"), []byte("replace"), []byte("#!lua name=lib\nredis.register_function('f', function() return 1 end)")}
-	if got := flat(r.exec(load...)); got != "$3 lib" {
+	if got := Flat(r.Exec(load...)); got != "$3 lib" {
 		t.Fatal(got)
 	}
-	dumped := parseReply(t, r.exec(words("function dump")...)).(string)
-	r.stepsMax = 400 // less than an interpreter
-	if got := flat(r.exec(load...)); got != "-"+ErrWork {
+	dumped := ParseReply(t, r.Exec(Words("function dump")...)).(string)
+	r.StepsMax = 400 // less than an interpreter
+	if got := Flat(r.Exec(load...)); got != "-"+ErrWork {
 		t.Error(got)
 	}
-	r.stepsMax = 2000 // less than loading may take
+	r.StepsMax = 2000 // less than loading may take
 	for _, body := range []string{"for i = 1, 50000 do end redis.register_function('f', function() return 1 end)", "while true do end"} {
 		load[3] = []byte("#!lua name=lib\n" + body)
-		if got := flat(r.exec(load...)); got != "-"+ErrWork {
+		if got := Flat(r.Exec(load...)); got != "-"+ErrWork {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
-	r.stepsMax = 400
-	if got := flat(r.exec([]byte("function"), []byte("restore"), []byte(dumped), []byte("replace"))); got != "-"+ErrWork {
+	r.StepsMax = 400
+	if got := Flat(r.Exec([]byte("function"), []byte("restore"), []byte(dumped), []byte("replace"))); got != "-"+ErrWork {
 		t.Error(got)
 	}
 }
@@ -112,13 +112,13 @@ func allocated(f func()) uint64 {
 // once. A million copies would end every replica.
 func TestSortCopiesNoValues(t *testing.T) {
 	const longBytes = 1 << 20
-	r := newRunner(t)
-	r.do("set {t}long " + strings.Repeat("x", longBytes))
-	r.do("hset {t}h f " + strings.Repeat("x", longBytes))
-	r.do(again("rpush {t}list", "long", 50))
-	r.do(again("rpush {t}list2", "h", 50))
+	r := NewRunner(t)
+	r.Do("set {t}long " + strings.Repeat("x", longBytes))
+	r.Do("hset {t}h f " + strings.Repeat("x", longBytes))
+	r.Do(again("rpush {t}list", "long", 50))
+	r.Do(again("rpush {t}list2", "h", 50))
 	for _, line := range []string{"sort {t}list by {t}* alpha store {t}d", "sort {t}list2 by {t}*->f alpha store {t}d"} {
-		if got := allocated(func() { r.do(line) }); got > 2*longBytes {
+		if got := allocated(func() { r.Do(line) }); got > 2*longBytes {
 			t.Errorf("%s allocates %d KB", line, got>>10)
 		}
 	}
@@ -127,15 +127,15 @@ func TestSortCopiesNoValues(t *testing.T) {
 // TestNothingIsGoneOverWithoutSteps: a transaction that has used up its steps is
 // refused the next walk before it, not behind it.
 func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	stepsKeys(r, 5000)
 	for i := range 5000 {
-		r.do(fmt.Sprintf("set key%d v", i))
+		r.Do(fmt.Sprintf("set key%d v", i))
 	}
-	r.stepsMax = 1
+	r.StepsMax = 1
 	for _, line := range []string{"keys *", "geosearch geo fromlonlat 0 0 byradius 22000 km"} {
 		got := ""
-		bytes := allocated(func() { got = r.do(line) })
+		bytes := allocated(func() { got = r.Do(line) })
 		if got != "-"+ErrWork {
 			t.Fatalf("%s: %.100s", line, got)
 		}
@@ -148,27 +148,27 @@ func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 // TestRandomKeyPaysForWhatHasExpired: keys that are due and still there are
 // passed over.
 func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
-	r := newRunner(t)
-	r.stepsMax = 100
+	r := NewRunner(t)
+	r.StepsMax = 100
 	for i := range 2000 {
-		r.do(fmt.Sprintf("set key%d v pxat %d", i, r.nowMs+1000))
+		r.Do(fmt.Sprintf("set key%d v pxat %d", i, r.NowMs+1000))
 	}
-	if got := r.do("randomkey"); got[0] != '$' {
+	if got := r.Do("randomkey"); got[0] != '$' {
 		t.Fatal(got)
 	}
-	r.nowMs += 2000
-	if got := r.do("randomkey"); got != "-"+ErrWork {
+	r.NowMs += 2000
+	if got := r.Do("randomkey"); got != "-"+ErrWork {
 		t.Error(got)
 	}
 }
 
 // TestSortTellsOfMissesOnce: to count what would be stored is no use of keys.
 func TestSortTellsOfMissesOnce(t *testing.T) {
-	r := newRunner(t)
-	r.do("rpush {t}list a b c")
-	misses := r.ks.Stats.Misses.Load()
-	r.do("sort {t}list by nosort get {t}nosuch* store {t}d")
-	if got := r.ks.Stats.Misses.Load() - misses; got != 3 {
+	r := NewRunner(t)
+	r.Do("rpush {t}list a b c")
+	misses := r.KS.Stats.Misses.Load()
+	r.Do("sort {t}list by nosort get {t}nosuch* store {t}d")
+	if got := r.KS.Stats.Misses.Load() - misses; got != 3 {
 		t.Errorf("%d misses of 3 elements", got)
 	}
 }
@@ -178,7 +178,7 @@ func TestSortTellsOfMissesOnce(t *testing.T) {
 func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
 	digits := []byte(strings.Repeat("1", 4<<20))
 	for _, line := range []string{"blpop k", "blmpop", "bzmpop"} {
-		args := words(line)
+		args := Words(line)
 		if len(args) == 1 {
 			args = append(args, digits, []byte("1"), []byte("k"), []byte("left"))
 		} else {
@@ -194,11 +194,11 @@ func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
 		}
 	}
 	// The handler refuses what is long, even if it is a number.
-	spec, args := Get("blpop"), words("blpop k "+strings.Repeat("0", 6000)+"2.5")
+	spec, args := Get("blpop"), Words("blpop k "+strings.Repeat("0", 6000)+"2.5")
 	if _, blocks := BlockMs(spec, args); blocks {
 		t.Error("a number of 6000 digits waits")
 	}
-	if got := newRunner(t).do("blpop k " + strings.Repeat("0", 6000) + "2.5"); got != "-"+ErrTimeoutNotFloat {
+	if got := NewRunner(t).Do("blpop k " + strings.Repeat("0", 6000) + "2.5"); got != "-"+ErrTimeoutNotFloat {
 		t.Errorf("a number of 6000 digits: %s", got)
 	}
 }
@@ -206,9 +206,9 @@ func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
 // TestScriptsCannotBuyHoursWithTimeouts is the same from a script, which runs on
 // every replica.
 func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	begin := time.Now()
-	r.exec([]byte("eval"), []byte("return redis.pcall('blmpop', string.rep('1', 4000000), 1, 'k', 'left')"), []byte("0"))
+	r.Exec([]byte("eval"), []byte("return redis.pcall('blmpop', string.rep('1', 4000000), 1, 'k', 'left')"), []byte("0"))
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it takes %v", took)
 	}
@@ -217,21 +217,21 @@ func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
 // TestScriptsOfATxnShareItsSteps: what one of them has taken the next one does not
 // have.
 func TestScriptsOfATxnShareItsSteps(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	text := strings.Repeat("x", 640)
-	r.do("mset a " + text + " b " + text)
-	r.stepsMax = 5000 // one LCS takes 3,200
+	r.Do("mset a " + text + " b " + text)
+	r.StepsMax = 5000 // one LCS takes 3,200
 	args := [][]byte{[]byte("eval"), []byte("return redis.call('lcs', 'a', 'b', 'len')"), []byte("0")}
 	spec, _ := Lookup(args)
-	c := Ctx{KS: r.ks, Out: &r.out, TxnNo: 9, Logged: true, InExec: true, Commands: Whole(), Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings, Bound: r.stepsMax * workStep}, ProgramState: ProgramState{Programs: &r.programs}}
-	r.out.Reset(r.proto)
+	c := Ctx{KS: r.KS, Out: &r.Out, TxnNo: 9, Logged: true, InExec: true, Commands: Whole(), Times: Times{NowMs: r.NowMs}, Meter: Meter{Settings: &r.Settings, Bound: r.StepsMax * WorkStep}, ProgramState: ProgramState{Programs: &r.Programs}}
+	r.Out.Reset(r.Proto)
 	for range 2 {
-		plan := spec.Plan(&Planning{Programs: &r.programs, Settings: &r.settings, Logged: true, InExec: true}, args)
+		plan := spec.Plan(&Planning{Programs: &r.Programs, Settings: &r.Settings, Logged: true, InExec: true}, args)
 		c.Plan = &plan
 		c.Begin(0)
 		spec.Run(&c, args)
 	}
-	if got := flat(r.out.Bytes()); !strings.HasPrefix(got, ":640 ") || !strings.Contains(got, ErrWork) {
+	if got := Flat(r.Out.Bytes()); !strings.HasPrefix(got, ":640 ") || !strings.Contains(got, ErrWork) {
 		t.Errorf("%.200s", got)
 	}
 }
@@ -240,12 +240,12 @@ func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 // command behind it.
 func TestScriptsPayForAWalkOnce(t *testing.T) {
 	const source = "for _, k in ipairs(redis.call('keys', '*')) do redis.call('del', k) end return redis.call('dbsize')"
-	r := newRunner(t)
+	r := NewRunner(t)
 	for i := range 2000 {
-		r.do(fmt.Sprintf("set key:%d 1", i))
+		r.Do(fmt.Sprintf("set key:%d 1", i))
 	}
-	r.settings.ScriptWorkMaxMs = 8
-	if got := flat(r.exec([]byte("eval"), []byte(source), []byte("0"))); got != ":0" {
+	r.Settings.ScriptWorkMaxMs = 8
+	if got := Flat(r.Exec([]byte("eval"), []byte(source), []byte("0"))); got != ":0" {
 		t.Errorf("%.200s", got)
 	}
 }

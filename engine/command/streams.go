@@ -31,11 +31,11 @@ func streamsKey(from int, mode sched.Mode) []KeySpec {
 	}}
 }
 
-// streamFamily are the commands on streams. Handlers stand in streams_*.go.
-var streamFamily = []*Spec{
+// StreamFamily are the commands on streams. Handlers stand in streams_*.go.
+var StreamFamily = []*Spec{
 	{
 		Name: "xadd", Arity: -5, Flags: Write | DenyOOM | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runXAdd, Brings: one,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runXAdd, Brings: BringsOne,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Adds an entry at the end of a stream.", Complexity: "O(log N) with N the size of the stream, and O(M) with M the entries trimmed",
 		Args: []arg.Arg{
@@ -49,35 +49,35 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRO), Run: runXLen,
+		Keys: OneKey(KeyRO), Run: runXLen,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Counts the entries of a stream.", Complexity: "O(1)",
 		Args: []arg.Arg{arg.Key("key", 1)},
 	},
 	{
 		Name: "xrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatStream,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runXRange,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runXRange,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries from an ID to another.", Complexity: "O(log N + M) with N the size of the stream and M the entries returned",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("start", "string"), arg.Of("end", "string"), arg.Count},
 	},
 	{
 		Name: "xrevrange", Arity: -4, Flags: ReadOnly | Heavy, Cats: CatStream,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runXRevRange,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runXRevRange,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries from an ID to another, the last one first.", Complexity: "O(log N + M) with N the size of the stream and M the entries returned",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("end", "string"), arg.Of("start", "string"), arg.Count},
 	},
 	{
 		Name: "xdel", Arity: -3, Flags: Write | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyDelete), Run: runXDel,
+		Keys: OneKey(KeyRW | KeyDelete), Run: runXDel,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Deletes entries by their IDs and counts how many there were.", Complexity: "O(log N) for each, with N the size of the stream",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("id", "string").Many()},
 	},
 	{
 		Name: "xtrim", Arity: -4, Flags: Write | Heavy, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyDelete), Run: runXTrim,
+		Keys: OneKey(KeyRW | KeyDelete), Run: runXTrim,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Deletes entries from the front of a stream and counts them.", Complexity: "O(N) with N the entries deleted",
 		Args: []arg.Arg{arg.Key("key", 1), argTrim},
@@ -85,14 +85,14 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xread", Arity: -4, Flags: ReadOnly | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(1, sched.Shared), Run: runXRead, Waits: &Waiting{engine.KindStream, timeoutOption},
+		Keys: streamsKey(1, sched.Shared), Run: runXRead, Waits: &Waiting{engine.KindStream, TimeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries behind an ID, of several streams, and may wait for some.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []arg.Arg{arg.Count, argReadBlock, argStreams},
 	},
 	{
 		Name: "xsetid", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runXSetID,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runXSetID,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Sets what a stream remembers beside its entries.", Complexity: "O(1)",
 		Args: []arg.Arg{
@@ -106,7 +106,7 @@ var streamFamily = []*Spec{
 	xgroupCommand,
 	{
 		Name: "xreadgroup", Arity: -7, Flags: Write | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup, Waits: &Waiting{engine.KindStream, timeoutOption},
+		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup, Waits: &Waiting{engine.KindStream, TimeoutOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Delivers new entries of several streams to a consumer of a group, or returns its pending ones.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []arg.Arg{
@@ -119,14 +119,14 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xack", Arity: -4, Flags: Write | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runXAck,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runXAck,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Takes entries out of the pending ones of a group and counts them.", Complexity: "O(log N) for each, with N the pending entries",
 		Args: []arg.Arg{arg.Key("key", 1), arg.Of("group", "string"), arg.Of("id", "string").Many()},
 	},
 	{
 		Name: "xpending", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatStream,
-		Keys: oneKey(KeyRO | KeyAccess), Run: runXPending,
+		Keys: OneKey(KeyRO | KeyAccess), Run: runXPending,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the pending entries of a group, or how many there are.", Complexity: "O(log N + M) with N the pending entries and M those looked at; O(C) with C the consumers for their number",
 		Args: []arg.Arg{
@@ -144,7 +144,7 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xclaim", Arity: -6, Flags: Write | Fast, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyUpdate), Run: runXClaim,
+		Keys: OneKey(KeyRW | KeyUpdate), Run: runXClaim,
 		Group: "stream", Since: "5.0.0",
 		Summary: "Gives pending entries to another consumer.", Complexity: "O(log N) for each, with N the size of the stream",
 		Args: []arg.Arg{
@@ -164,7 +164,7 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xautoclaim", Arity: -6, Flags: Write | Fast | Heavy, Cats: CatStream,
-		Keys: oneKey(KeyRW | KeyDelete), Run: runXAutoClaim,
+		Keys: OneKey(KeyRW | KeyDelete), Run: runXAutoClaim,
 		Group: "stream", Since: "6.2.0",
 		Summary: "Gives pending entries that are idle for long to another consumer.", Complexity: "O(log N + M) with N the size of the stream and M the entries looked at, ten times COUNT at most",
 		Args: []arg.Arg{
@@ -187,7 +187,7 @@ var xinfoCommand = &Spec{
 	Sub: []*Spec{
 		{
 			Name: "xinfo|consumers", Arity: 4, Flags: ReadOnly | Heavy, Cats: CatStream,
-			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoConsumers,
+			Keys: SecondKey(KeyRO | KeyAccess), Run: runXInfoConsumers,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Lists the consumers of a group.", Complexity: "O(N) with N the consumers",
 			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string")},
@@ -195,14 +195,14 @@ var xinfoCommand = &Spec{
 		},
 		{
 			Name: "xinfo|groups", Arity: 3, Flags: ReadOnly | Heavy, Cats: CatStream,
-			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoGroups,
+			Keys: SecondKey(KeyRO | KeyAccess), Run: runXInfoGroups,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Lists the groups of a stream.", Complexity: "O(N) with N the groups",
 			Args: []arg.Arg{arg.Key("key", 1)},
 		},
 		{
 			Name: "xinfo|stream", Arity: -3, Flags: ReadOnly | Heavy, Cats: CatStream,
-			Keys: secondKey(KeyRO | KeyAccess), Run: runXInfoStream,
+			Keys: SecondKey(KeyRO | KeyAccess), Run: runXInfoStream,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Returns what a stream holds and remembers.", Complexity: "O(1), with FULL O(N) with N the entries, groups and consumers returned",
 			Args: []arg.Arg{arg.Key("key", 1), arg.Block("full", arg.Count).After("FULL").Opt()},
@@ -223,7 +223,7 @@ var xgroupCommand = &Spec{
 	Sub: []*Spec{
 		{
 			Name: "xgroup|create", Arity: -5, Flags: Write | DenyOOM, Cats: CatStream,
-			Keys: secondKey(KeyRW | KeyInsert), Run: runXGroupCreate,
+			Keys: SecondKey(KeyRW | KeyInsert), Run: runXGroupCreate,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Makes a consumer group.", Complexity: "O(1)",
 			Args: []arg.Arg{
@@ -236,7 +236,7 @@ var xgroupCommand = &Spec{
 		},
 		{
 			Name: "xgroup|setid", Arity: -5, Flags: Write, Cats: CatStream,
-			Keys: secondKey(KeyRW | KeyUpdate), Run: runXGroupSetID,
+			Keys: SecondKey(KeyRW | KeyUpdate), Run: runXGroupSetID,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Sets the last ID that a group got.", Complexity: "O(1)",
 			Args: []arg.Arg{
@@ -248,21 +248,21 @@ var xgroupCommand = &Spec{
 		},
 		{
 			Name: "xgroup|destroy", Arity: 4, Flags: Write | Heavy, Cats: CatStream,
-			Keys: secondKey(KeyRW | KeyDelete), Run: runXGroupDestroy,
+			Keys: SecondKey(KeyRW | KeyDelete), Run: runXGroupDestroy,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Deletes a consumer group.", Complexity: "O(N) with N the group's consumers",
 			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string")},
 		},
 		{
 			Name: "xgroup|createconsumer", Arity: 5, Flags: Write | DenyOOM, Cats: CatStream,
-			Keys: secondKey(KeyRW | KeyInsert), Run: runXGroupCreateConsumer,
+			Keys: SecondKey(KeyRW | KeyInsert), Run: runXGroupCreateConsumer,
 			Group: "stream", Since: "6.2.0",
 			Summary: "Makes a consumer.", Complexity: "O(1)",
 			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string"), arg.Of("consumername", "string")},
 		},
 		{
 			Name: "xgroup|delconsumer", Arity: 5, Flags: Write | Heavy, Cats: CatStream,
-			Keys: secondKey(KeyRW | KeyDelete), Run: runXGroupDelConsumer,
+			Keys: SecondKey(KeyRW | KeyDelete), Run: runXGroupDelConsumer,
 			Group: "stream", Since: "5.0.0",
 			Summary: "Deletes a consumer with its pending entries and counts these.", Complexity: "O(N) with N the entries",
 			Args: []arg.Arg{arg.Key("key", 1), arg.Of("groupname", "string"), arg.Of("consumername", "string")},
@@ -276,10 +276,10 @@ var xgroupCommand = &Spec{
 	},
 }
 
-// internalStreamFamily are commands on streams that clients cannot send.
-var internalStreamFamily = []*Spec{
+// InternalStreamFamily are commands on streams that clients cannot send.
+var InternalStreamFamily = []*Spec{
 	{
-		Name: "lockstep.stream-ends", Arity: -2, Flags: ReadOnly, Keys: allKeys(KeyRO),
+		Name: "lockstep.stream-ends", Arity: -2, Flags: ReadOnly, Keys: AllKeys(KeyRO),
 		Run: runStreamEnds, Group: "internal", Summary: "Answers the last IDs of streams, for XREAD with $.",
 	},
 }

@@ -26,16 +26,16 @@ func (o *addOptions) parse(c *Ctx, args [][]byte, add bool) bool {
 		switch {
 		case add && string(clipC(args[i])) == "*":
 			o.idAt = i
-		case more && (equalFold(args[i], "maxlen") || equalFold(args[i], "minid")):
+		case more && (EqualFold(args[i], "maxlen") || EqualFold(args[i], "minid")):
 			i, ok = o.parseTrim(c, args, i)
-		case more && equalFold(args[i], "limit"):
+		case more && EqualFold(args[i], "limit"):
 			i++
 			o.limitGiven = true
-			if o.limit, ok = c.intArg(args[i]); ok && o.limit < 0 {
+			if o.limit, ok = c.IntArg(args[i]); ok && o.limit < 0 {
 				c.Out.Error(ErrTrimLimit)
 				return false
 			}
-		case add && equalFold(args[i], "nomkstream"):
+		case add && EqualFold(args[i], "nomkstream"):
 			o.noMake = true
 		case add:
 			o.idAt, o.idGiven = i, true
@@ -60,7 +60,7 @@ func (o *addOptions) parseTrim(c *Ctx, args [][]byte, i int) (int, bool) {
 		return i, false
 	}
 	o.trims = true
-	o.trim.ByID = equalFold(args[i], "minid")
+	o.trim.ByID = EqualFold(args[i], "minid")
 	i++
 	if op := string(clipC(args[i])); i+1 < len(args) && (op == "~" || op == "=") {
 		o.trim.Approximate = op == "~"
@@ -71,7 +71,7 @@ func (o *addOptions) parseTrim(c *Ctx, args [][]byte, i int) (int, bool) {
 		o.trim.MinID, ok = c.streamID(args[i])
 		return i, ok
 	}
-	o.trim.MaxLen, ok = c.intArg(args[i])
+	o.trim.MaxLen, ok = c.IntArg(args[i])
 	if ok && o.trim.MaxLen < 0 {
 		c.Out.Error(ErrTrimMaxLen)
 		return i, false
@@ -119,7 +119,7 @@ func (o *addOptions) nextID(c *Ctx, s *stream.Stream) (stream.ID, bool) {
 	id, ok := o.id, true
 	switch {
 	case !o.idGiven:
-		id, ok = s.NextID(c.dayMs())
+		id, ok = s.NextID(c.DayMs())
 	case !o.seqGiven && id.Ms == last.Ms:
 		id, ok = last.Next()
 		ok = ok && id.Ms == last.Ms
@@ -138,7 +138,7 @@ func runXAdd(c *Ctx, args [][]byte) {
 		return
 	}
 	if n := len(args) - o.idAt - 1; o.idAt == 0 || n < 2 || n%2 == 1 {
-		c.Out.Error(errArity("xadd"))
+		c.Out.Error(ErrArityOf("xadd"))
 		return
 	}
 	if o.idGiven && o.seqGiven && o.id.IsZero() {
@@ -169,10 +169,10 @@ func runXAdd(c *Ctx, args [][]byte) {
 	c.bulkID(id)
 	limits := stream.Limits{BytesMax: c.Settings.StreamNodeBytesMax, EntriesMax: c.Settings.StreamNodeEntriesMax}
 	c.fillStream(key, e, func(s *stream.Stream) {
-		c.member()
+		c.Member()
 		s.Append(id, pairs, limits)
 		c.Notify(EventStream, "xadd", key)
-		if o.trims && s.Trim(o.trim, c.member) > 0 {
+		if o.trims && s.Trim(o.trim, c.Member) > 0 {
 			c.Notify(EventStream, "xtrim", key)
 		}
 	})
@@ -190,7 +190,7 @@ func runXTrim(c *Ctx, args [][]byte) {
 	}
 	n := 0
 	if e != nil {
-		c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Trim(o.trim, c.member); return n > 0 })
+		c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Trim(o.trim, c.Member); return n > 0 })
 	}
 	if n > 0 {
 		c.Notify(EventStream, "xtrim", key)
@@ -213,7 +213,7 @@ func runXDel(c *Ctx, args [][]byte) {
 		return
 	}
 	n := 0
-	c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Delete(ids, c.member); return n > 0 })
+	c.changeStream(key, e, func(s *stream.Stream) bool { n = s.Delete(ids, c.Member); return n > 0 })
 	if n > 0 {
 		c.Notify(EventStream, "xdel", key)
 	}
@@ -245,15 +245,15 @@ func (o *setIDOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 	for i := 3; i < len(args); i += 2 {
 		more := i+1 < len(args)
 		switch {
-		case more && equalFold(args[i], "entriesadded"):
-			if o.added, ok = c.intArg(args[i+1]); !ok {
+		case more && EqualFold(args[i], "entriesadded"):
+			if o.added, ok = c.IntArg(args[i+1]); !ok {
 				return false
 			}
 			if o.added < 0 {
 				c.Out.Error(ErrSetIDAdded)
 				return false
 			}
-		case more && equalFold(args[i], "maxdeletedid"):
+		case more && EqualFold(args[i], "maxdeletedid"):
 			if o.maxDeleted, ok = c.streamID(args[i+1]); !ok {
 				return false
 			}

@@ -35,7 +35,7 @@ func parseStreamID(text []byte, missing uint64, auto bool) (id stream.ID, given,
 // parseUint reads a number as Redis reads the parts of an ID: as C's strtoul
 // would, which takes white space and signs, but for what is plainly negative.
 func parseUint(text []byte) (uint64, bool) {
-	if n, ok := parseInt(text); ok {
+	if n, ok := ParseInt(text); ok {
 		return uint64(n), n >= 0
 	}
 	digits := bytes.TrimLeft(text, " \t\n\v\f\r")
@@ -120,9 +120,9 @@ func (c *Ctx) streamBound(text []byte, missing uint64, step func(stream.ID) (str
 	return id, ok
 }
 
-// intArgOr is intArg with an error of its own.
+// intArgOr is IntArg with an error of its own.
 func (c *Ctx) intArgOr(text []byte, message string) (int64, bool) {
-	n, ok := parseInt(text)
+	n, ok := ParseInt(text)
 	if !ok {
 		c.Out.Error(message)
 	}
@@ -135,11 +135,11 @@ func (c *Ctx) bulkID(id stream.ID) {
 }
 
 func (c *Ctx) readStream(key []byte) (*stream.Stream, bool) {
-	return readAs[*stream.Stream](c, key, engine.KindStream)
+	return ReadAs[*stream.Stream](c, key, engine.KindStream)
 }
 
 func (c *Ctx) writeStream(key []byte) (*stream.Stream, *engine.Entry, bool) {
-	return writeAs[*stream.Stream](c, key, engine.KindStream)
+	return WriteAs[*stream.Stream](c, key, engine.KindStream)
 }
 
 // takeStream is writeStream for a command that Redis looks the key up for as a
@@ -158,7 +158,7 @@ func (c *Ctx) changeStream(key []byte, e *engine.Entry, change func(s *stream.St
 	version := e.Version
 	if change(e.Object().(*stream.Stream)) {
 		version = c.TxnNo
-		c.changed(key)
+		c.ChangedKey(key)
 	}
 	c.KS.Changed(c.DB, e, version)
 }
@@ -169,9 +169,9 @@ func (c *Ctx) fillStream(key []byte, e *engine.Entry, change func(s *stream.Stre
 	if e == nil {
 		s := stream.New()
 		// That the key is new comes before what was done to it.
-		events := c.holdEvents(func() { change(s) })
+		events := c.HoldEvents(func() { change(s) })
 		c.Put(c.DB, engine.NewObject(key, engine.KindStream, s))
-		c.release(events)
+		c.Release(events)
 		return
 	}
 	e = c.Mutate(key, e)

@@ -15,7 +15,7 @@ type claim struct {
 // take gives an entry to a consumer, if it is there and idle for long enough,
 // and answers it.
 func (o *claim) take(c *Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
-	c.member()
+	c.Member()
 	p, pending := g.FindPending(e.ID)
 	switch {
 	case !pending && !o.force:
@@ -82,23 +82,23 @@ func (o *claimOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 func (o *claimOptions) option(c *Ctx, args [][]byte, i int) (int, bool) {
 	more, ok := i+1 < len(args), true
 	switch {
-	case equalFold(args[i], "force"):
+	case EqualFold(args[i], "force"):
 		o.force = true
 		return i, true
-	case equalFold(args[i], "justid"):
+	case EqualFold(args[i], "justid"):
 		o.justID = true
 		return i, true
-	case more && equalFold(args[i], "idle"):
+	case more && EqualFold(args[i], "idle"):
 		if o.deliveredMs, ok = c.intArgOr(args[i+1], ErrClaimIdle); ok {
 			o.deliveredMs = c.NowMs - o.deliveredMs
 		}
-	case more && equalFold(args[i], "time"):
+	case more && EqualFold(args[i], "time"):
 		if o.deliveredMs, ok = c.intArgOr(args[i+1], ErrClaimTime); ok {
-			o.deliveredMs = c.fromDay(o.deliveredMs)
+			o.deliveredMs = c.FromDay(o.deliveredMs)
 		}
-	case more && equalFold(args[i], "retrycount"):
+	case more && EqualFold(args[i], "retrycount"):
 		o.deliveries, ok = c.intArgOr(args[i+1], ErrClaimRetryCount)
-	case more && equalFold(args[i], "lastid"):
+	case more && EqualFold(args[i], "lastid"):
 		o.last, ok = c.streamID(args[i+1])
 	default:
 		c.Out.Error("ERR Unrecognized XCLAIM option '" + string(clipC(args[i])) + "'")
@@ -127,7 +127,7 @@ func runXClaim(c *Ctx, args [][]byte) {
 		no, created := c.consumer(s, g, key, args[3])
 		changed = changed || created
 		for _, id := range o.ids {
-			c.member()
+			c.Member()
 			if e := s.Find(id); e == nil {
 				changed = s.RemovePending(g, id) || changed
 			} else if o.take(c, s, g, no, e) {
@@ -163,14 +163,14 @@ func (o *autoClaimOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 	}
 	for i := 6; i < len(args); i++ {
 		switch {
-		case i+1 < len(args) && equalFold(args[i], "count"):
+		case i+1 < len(args) && EqualFold(args[i], "count"):
 			i++
-			o.count, ok = parseInt(args[i])
+			o.count, ok = ParseInt(args[i])
 			if !ok || o.count < 1 || o.count > countMax {
 				c.Out.Error(ErrCountZero)
 				return false
 			}
-		case equalFold(args[i], "justid"):
+		case EqualFold(args[i], "justid"):
 			o.justID = true
 		default:
 			c.Out.Error(ErrSyntax)
@@ -191,7 +191,7 @@ func runXAutoClaim(c *Ctx, args [][]byte) {
 		return
 	}
 	pending := int64(e.Object().(*stream.Stream).FindGroup(name).Pending())
-	if !c.steps(min(o.count*autoClaimLooks, pending)) {
+	if !c.Steps(min(o.count*autoClaimLooks, pending)) {
 		return
 	}
 	c.changeStream(key, e, func(s *stream.Stream) bool {
@@ -211,7 +211,7 @@ func (o *autoClaimOptions) run(c *Ctx, s *stream.Stream, g *stream.Group, no int
 	looks := o.count * autoClaimLooks
 	next, more := g.NextPending(o.from)
 	for ; more && looks > 0 && o.count > 0; looks-- {
-		c.member()
+		c.Member()
 		id := next.ID
 		if e := s.Find(id); e == nil {
 			s.RemovePending(g, id)

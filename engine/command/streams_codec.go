@@ -8,16 +8,16 @@ import (
 	"lockstep/engine/stream"
 )
 
-var streamCodecs = []valueCodec{{
-	kind:   engine.KindStream,
-	types:  []byte{rdb.TypeStreamListpacks, rdb.TypeStreamListpacks2, rdb.TypeStreamListpacks3},
-	typeOf: streamType,
-	write: func(out *rdb.Value, e *engine.Entry) {
+var StreamCodecs = []Codec{{
+	Kind:   engine.KindStream,
+	Types:  []byte{rdb.TypeStreamListpacks, rdb.TypeStreamListpacks2, rdb.TypeStreamListpacks3},
+	TypeOf: streamType,
+	Write: func(out *rdb.Value, e *engine.Entry) {
 		writeStreamValue(out, e.Object().(*stream.Stream), streamType(e))
 	},
-	read:      readStreamValue,
-	redisKind: 6,
-	mix:       mixStream,
+	Read:      readStreamValue,
+	RedisKind: 6,
+	Mix:       mixStream,
 }}
 
 // streamType is the type of Redis 7.0 where it loses nothing: what reads it
@@ -34,7 +34,7 @@ func streamType(e *engine.Entry) byte {
 	return typ
 }
 
-func mixStream(d *digest, e *engine.Entry) {
+func mixStream(d *Digest, e *engine.Entry) {
 	var buf [48]byte
 	e.Object().(*stream.Stream).Range(stream.ID{}, stream.MaxID, func(e *stream.Entry) bool {
 		id := e.ID.AppendText(buf[:0])
@@ -43,10 +43,10 @@ func mixStream(d *digest, e *engine.Entry) {
 				id[i] = '.'
 			}
 		}
-		d.mix(id)
+		d.Mix(id)
 		e.Fields(func(name, value []byte) {
-			d.mix(name)
-			d.mix(value)
+			d.Mix(name)
+			d.Mix(value)
 		})
 		return true
 	})

@@ -16,11 +16,11 @@ func (o *groupOptions) parse(c *Ctx, args [][]byte, create bool) (ok bool) {
 	o.entriesRead = stream.EntriesReadUnknown
 	for i := 5; i < len(args); i++ {
 		switch {
-		case create && equalFold(args[i], "mkstream"):
+		case create && EqualFold(args[i], "mkstream"):
 			o.makes = true
-		case i+1 < len(args) && equalFold(args[i], "entriesread"):
+		case i+1 < len(args) && EqualFold(args[i], "entriesread"):
 			i++
-			if o.entriesRead, ok = c.intArg(args[i]); !ok {
+			if o.entriesRead, ok = c.IntArg(args[i]); !ok {
 				return false
 			}
 			if o.entriesRead < 0 && o.entriesRead != stream.EntriesReadUnknown {
@@ -181,7 +181,7 @@ func runXGroupDelConsumer(c *Ctx, args [][]byte) {
 	}
 	n := 0
 	c.changeStream(key, e, func(s *stream.Stream) bool {
-		n = s.RemoveConsumer(s.ChangeGroup(name), no, c.member)
+		n = s.RemoveConsumer(s.ChangeGroup(name), no, c.Member)
 		return true
 	})
 	c.Notify(EventStream, "xgroup-delconsumer", key)

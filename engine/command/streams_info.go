@@ -38,16 +38,16 @@ func runXInfoConsumers(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(g.Consumers())
 	g.EachConsumer(func(_ int, consumer *stream.Consumer) {
-		c.item()
+		c.Item()
 		inactiveMs := int64(stream.NeverActive)
 		if consumer.ActiveMs() != stream.NeverActive {
-			inactiveMs = max(c.clockMs()-consumer.ActiveMs(), 0)
+			inactiveMs = max(c.ClockMs()-consumer.ActiveMs(), 0)
 		}
 		c.Out.Map(4)
 		c.Out.BulkString("name")
 		c.Out.BulkString(consumer.Name())
 		c.infoInt("pending", int64(consumer.Pending()))
-		c.infoInt("idle", max(c.clockMs()-consumer.SeenMs(), 0))
+		c.infoInt("idle", max(c.ClockMs()-consumer.SeenMs(), 0))
 		c.infoInt("inactive", inactiveMs)
 	})
 }
@@ -85,7 +85,7 @@ func runXInfoGroups(c *Ctx, args [][]byte) {
 	}
 	c.Out.Array(len(s.Groups()))
 	for _, g := range s.Groups() {
-		c.item()
+		c.Item()
 		c.Out.Map(6)
 		c.Out.BulkString("name")
 		c.Out.BulkString(g.Name())
@@ -101,15 +101,15 @@ func runXInfoStream(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	c.worked(workUnpack)
+	c.Worked(WorkUnpack)
 	full, count := false, int64(10)
 	switch options := args[3:]; {
 	case len(options) == 0:
-	case len(options) == 1 && equalFold(options[0], "full"):
+	case len(options) == 1 && EqualFold(options[0], "full"):
 		full = true
-	case len(options) == 3 && equalFold(options[0], "full") && equalFold(options[1], "count"):
+	case len(options) == 3 && EqualFold(options[0], "full") && EqualFold(options[1], "count"):
 		full = true
-		n, ok := c.intArg(options[2])
+		n, ok := c.IntArg(options[2])
 		if !ok {
 			return
 		}
@@ -180,10 +180,10 @@ func (c *Ctx) infoConsumer(g *stream.Group, no int, count int64) {
 	c.Out.Map(5)
 	c.Out.BulkString("name")
 	c.Out.BulkString(consumer.Name())
-	c.infoInt("seen-time", c.toDay(consumer.SeenMs()))
+	c.infoInt("seen-time", c.ToDay(consumer.SeenMs()))
 	activeMs := consumer.ActiveMs()
 	if activeMs != stream.NeverActive {
-		activeMs = c.toDay(activeMs)
+		activeMs = c.ToDay(activeMs)
 	}
 	c.infoInt("active-time", activeMs)
 	c.infoInt("pel-count", int64(consumer.Pending()))
@@ -198,9 +198,9 @@ func (c *Ctx) infoPending(count int64, walk func(yield func(p stream.Pending) bo
 	c.Out.BulkString("pending")
 	at, n := c.Out.Len(), int64(0)
 	walk(func(p stream.Pending) bool {
-		c.item()
+		c.Item()
 		head(p)
-		c.Out.Int(c.toDay(p.DeliveredMs))
+		c.Out.Int(c.ToDay(p.DeliveredMs))
 		c.Out.Int(int64(p.Deliveries))
 		n++
 		return n != count

@@ -22,7 +22,7 @@ func runXAck(c *Ctx, args [][]byte) {
 	c.changeStream(key, e, func(s *stream.Stream) bool {
 		g := s.ChangeGroup(name)
 		for _, id := range ids {
-			c.member()
+			c.Member()
 			if s.RemovePending(g, id) {
 				n++
 			}
@@ -47,8 +47,8 @@ func (o *pendingOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 		return false
 	}
 	at := 3
-	if equalFold(args[at], "idle") {
-		if o.minIdleMs, ok = c.intArg(args[4]); !ok {
+	if EqualFold(args[at], "idle") {
+		if o.minIdleMs, ok = c.IntArg(args[4]); !ok {
 			return false
 		}
 		if at += 2; len(args) < at+3 {
@@ -56,7 +56,7 @@ func (o *pendingOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 			return false
 		}
 	}
-	if o.count, ok = c.intArg(args[at+2]); !ok {
+	if o.count, ok = c.IntArg(args[at+2]); !ok {
 		return false
 	}
 	if o.from, ok = c.streamStart(args[at]); !ok {
@@ -104,9 +104,9 @@ type looks struct {
 
 // more counts one more; false: there are no steps left.
 func (l *looks) more() bool {
-	l.c.item()
-	if l.n++; l.n%stepPending == 0 {
-		l.over = l.over || !l.c.takeSteps(1)
+	l.c.Item()
+	if l.n++; l.n%StepPending == 0 {
+		l.over = l.over || !l.c.TakeSteps(1)
 	}
 	return !l.over
 }
@@ -124,7 +124,7 @@ func (l *looks) ended(begin int) bool {
 // pendingBrief answers how many pending entries there are, from which ID to
 // which, and who has how many.
 func (c *Ctx) pendingBrief(g *stream.Group) {
-	if !c.steps(int64(g.Consumers()) / stepPending) {
+	if !c.Steps(int64(g.Consumers()) / StepPending) {
 		return
 	}
 	c.Out.Array(4)
@@ -141,7 +141,7 @@ func (c *Ctx) pendingBrief(g *stream.Group) {
 	c.bulkID(last.ID)
 	at, n := c.Out.Len(), 0
 	g.EachConsumer(func(_ int, consumer *stream.Consumer) {
-		c.item()
+		c.Item()
 		if consumer.Pending() > 0 {
 			c.Out.Array(2)
 			c.Out.BulkString(consumer.Name())
@@ -160,7 +160,7 @@ func (o *pendingOptions) write(c *Ctx, g *stream.Group) {
 		if n >= o.count || p.ID.Compare(o.to) > 0 || !looks.more() {
 			return false
 		}
-		idleMs := c.clockMs() - p.DeliveredMs
+		idleMs := c.ClockMs() - p.DeliveredMs
 		if o.minIdleMs != 0 && idleMs < o.minIdleMs {
 			return true
 		}

@@ -17,11 +17,11 @@ func (c *Ctx) xrange(args [][]byte, from, to []byte, back bool) {
 	}
 	count := int64(-1)
 	for i := 4; i < len(args); i += 2 {
-		if i+1 == len(args) || !equalFold(args[i], "count") {
+		if i+1 == len(args) || !EqualFold(args[i], "count") {
 			c.Out.Error(ErrSyntax)
 			return
 		}
-		if count, ok = c.intArg(args[i+1]); !ok {
+		if count, ok = c.IntArg(args[i+1]); !ok {
 			return
 		}
 		count = max(count, 0)
@@ -45,7 +45,7 @@ func (c *Ctx) xrange(args [][]byte, from, to []byte, back bool) {
 func (c *Ctx) writeStreamEntries(walk func(yield func(e *stream.Entry) bool), count int64, note func(id stream.ID)) {
 	at, n := c.Out.Len(), 0
 	walk(func(e *stream.Entry) bool {
-		c.item()
+		c.Item()
 		c.writeStreamEntry(e)
 		n++
 		if note != nil {

@@ -31,12 +31,12 @@ func (o *readOptions) ids(args [][]byte) [][]byte {
 func readStreamsAt(dst []int, args [][]byte) []int {
 	for i := 1; i < len(args); i++ {
 		switch {
-		case equalFold(args[i], "block"), equalFold(args[i], "count"):
+		case EqualFold(args[i], "block"), EqualFold(args[i], "count"):
 			i++
-		case equalFold(args[i], "group"):
+		case EqualFold(args[i], "group"):
 			i += 2
-		case equalFold(args[i], "noack"):
-		case equalFold(args[i], "streams"):
+		case EqualFold(args[i], "noack"):
+		case EqualFold(args[i], "streams"):
 			for k := range (len(args) - i - 1) / 2 {
 				dst = append(dst, i+1+k)
 			}
@@ -57,7 +57,7 @@ func (o *readOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 	for i := 1; i < len(args) && o.streamsAt == 0; i++ {
 		more := len(args) - i - 1
 		switch {
-		case more > 0 && equalFold(args[i], "block"):
+		case more > 0 && EqualFold(args[i], "block"):
 			if c.InScript {
 				c.Out.Error(errScriptBlock(args[0]))
 				return false
@@ -66,26 +66,26 @@ func (o *readOptions) parse(c *Ctx, args [][]byte) (ok bool) {
 			if !c.blockTimeout(args[i]) {
 				return false
 			}
-		case more > 0 && equalFold(args[i], "count"):
+		case more > 0 && EqualFold(args[i], "count"):
 			i++
-			if o.count, ok = c.intArg(args[i]); !ok {
+			if o.count, ok = c.IntArg(args[i]); !ok {
 				return false
 			}
 			o.count = max(o.count, 0)
-		case more > 0 && equalFold(args[i], "streams"):
+		case more > 0 && EqualFold(args[i], "streams"):
 			o.streamsAt = i + 1
 			if more%2 != 0 {
 				c.Out.Error(errUnbalanced(name, newest))
 				return false
 			}
-		case more > 1 && equalFold(args[i], "group"):
+		case more > 1 && EqualFold(args[i], "group"):
 			if !o.grouped {
 				c.Out.Error(ErrReadGroupOption)
 				return false
 			}
 			o.group, o.consumer = args[i+1], args[i+2]
 			i += 2
-		case equalFold(args[i], "noack"):
+		case EqualFold(args[i], "noack"):
 			if !o.grouped {
 				c.Out.Error(ErrReadNoAckOption)
 				return false
@@ -113,7 +113,7 @@ func (o *readOptions) check(c *Ctx) bool {
 
 // blockTimeout looks at a timeout in milliseconds. It answers the error itself.
 func (c *Ctx) blockTimeout(text []byte) bool {
-	ms, ok := parseInt(text)
+	ms, ok := ParseInt(text)
 	switch {
 	case !ok:
 		c.Out.Error(ErrReadTimeout)
@@ -198,7 +198,7 @@ func runXRead(c *Ctx, args [][]byte) {
 // were the latest when it came (see runStreamEnds).
 func LatestIDs(args [][]byte) (places []int, keys [][]byte) {
 	for i := 1; i < len(args); i++ {
-		if !equalFold(args[i], "streams") {
+		if !EqualFold(args[i], "streams") {
 			continue
 		}
 		n := (len(args) - i - 1) / 2
@@ -323,7 +323,7 @@ func (r *groupRead) fresh(c *Ctx, s *stream.Stream, g *stream.Group, no int) {
 	c.writeStreamEntries(walk, r.count, func(id stream.ID) {
 		s.Advance(g, id)
 		if !r.noAck {
-			c.member()
+			c.Member()
 			s.SetPending(g, stream.Pending{ID: id, DeliveredMs: c.NowMs, Deliveries: 1, Consumer: no})
 			s.ActivateConsumer(g, no, c.NowMs)
 		}
@@ -338,7 +338,7 @@ func (r *groupRead) old(c *Ctx, s *stream.Stream, g *stream.Group, no int) {
 	n := int64(0)
 	from, _ := r.behind.Next()
 	g.PendingOf(no, from, func(p stream.Pending) bool {
-		c.member()
+		c.Member()
 		if e := s.Find(p.ID); e != nil {
 			c.writeStreamEntry(e)
 			p.DeliveredMs = c.NowMs
@@ -354,7 +354,7 @@ func (r *groupRead) old(c *Ctx, s *stream.Stream, g *stream.Group, no int) {
 	})
 	c.Out.ArrayFrom(at, int(n))
 	for _, p := range again {
-		c.member()
+		c.Member()
 		s.SetPending(g, p)
 	}
 }

@@ -29,8 +29,8 @@ func withoutClock(raw []byte) []byte {
 		parts := pendingTimes.FindSubmatch(m)
 		class := "now"
 		switch n := len(parts[2]); {
-		case string(parts[2]) == longAgo:
-			class = longAgo
+		case string(parts[2]) == LongAgo:
+			class = LongAgo
 		case n > 10 && parts[0][1] == '4' && bytes.HasPrefix(parts[2], []byte("1")) && n == 13:
 			class = "now or idle since 1970"
 		}
@@ -76,31 +76,31 @@ func TestStreamsAnswerAsRedisDoes(t *testing.T) {
 }
 
 func differStreams(t *testing.T, proto int, seed int64, n int, limits [2]string, deletes bool) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	for i, name := range []string{"stream-node-max-bytes", "stream-node-max-entries"} {
-		o.do("config set " + name + " " + limits[i])
-		r.settings.Set(name, limits[i])
+		o.Do("config set " + name + " " + limits[i])
+		r.Settings.Set(name, limits[i])
 	}
 	if proto == reply.RESP3 {
-		o.do("hello 3")
-		r.proto = reply.RESP3
+		o.Do("hello 3")
+		r.Proto = reply.RESP3
 	}
-	g := generator{Rand: rand.New(rand.NewSource(seed))}
-	templates := streamCommands()
+	g := Generator{Rand: rand.New(rand.NewSource(seed))}
+	templates := StreamCommands()
 	var history [][][]byte
 	failed := 0
 	for i := range n {
-		args := g.command(templates)
+		args := g.Command(templates)
 		if !deletes && deleting.Match(bytes.Join(args, []byte(" "))) {
 			continue
 		}
 		for _, before := range append(consumersOf(args), args) {
 			history = append(history, before)
-			if strings.EqualFold(string(before[0]), "xsetid") && string(r.exec(before...)) == "-"+ErrSetIDBelowDeleted+"\r\n" {
+			if strings.EqualFold(string(before[0]), "xsetid") && string(r.Exec(before...)) == "-"+ErrSetIDBelowDeleted+"\r\n" {
 				continue // 7.0 takes such an ID
 			}
-			got, want := both(r, o, before)
+			got, want := Both(r, o, before)
 			if strings.HasPrefix(string(want), "-ERR Unbalanced XREAD list") {
 				continue // in the words of 7.2 here
 			}
@@ -149,49 +149,49 @@ func consumersOf(args [][]byte) [][][]byte {
 // TestStreamDumpsGoBothWays restores here what redis-server dumps and there what
 // we dump, and expects the same bytes and the same answers.
 func TestStreamDumpsGoBothWays(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
-	g := generator{Rand: rand.New(rand.NewSource(3))}
-	templates := streamCommands()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
+	g := Generator{Rand: rand.New(rand.NewSource(3))}
+	templates := StreamCommands()
 	limits := []string{"5", "100", "0"}
 	for round := range 60 {
 		limit := limits[round%len(limits)]
-		o.do("flushall")
-		o.do("config set stream-node-max-entries " + limit)
-		r.settings.Set("stream-node-max-entries", limit)
+		o.Do("flushall")
+		o.Do("config set stream-node-max-entries " + limit)
+		r.Settings.Set("stream-node-max-entries", limit)
 		for range 30 * (1 + round%10) {
-			args := g.command(templates)
+			args := g.Command(templates)
 			if string(args[0]) != "debug-digest" {
 				o.Exec(args...)
 			}
 		}
 		for _, key := range []string{"a", "b", "{t}1", "none"} {
 			raw := o.Exec([]byte("dump"), []byte(key))
-			if o.do("type "+key) != "+stream" {
+			if o.Do("type "+key) != "+stream" {
 				continue
 			}
-			payload := bulk(t, raw)
-			if got := flat(r.exec([]byte("restore"), []byte(key), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			payload := Bulk(t, raw)
+			if got := Flat(r.Exec([]byte("restore"), []byte(key), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("restore of %q: %s", payload, got)
 			}
-			if again := bulk(t, r.exec([]byte("dump"), []byte(key))); !bytes.Equal(again, payload) {
+			if again := Bulk(t, r.Exec([]byte("dump"), []byte(key))); !bytes.Equal(again, payload) {
 				t.Fatalf("%q\nis dumped as\n%q", payload, again)
 			}
 			for _, line := range []string{"xinfo stream " + key + " full count 0", "xinfo stream " + key, "xinfo groups " + key} {
-				if got, want := withoutLag(as70(r.exec(words(line)...))), withoutLag(o.Exec(words(line)...)); !bytes.Equal(got, want) {
+				if got, want := withoutLag(as70(r.Exec(Words(line)...))), withoutLag(o.Exec(Words(line)...)); !bytes.Equal(got, want) {
 					t.Fatalf("%s\n got %q\nwant %q", line, got, want)
 				}
 			}
 			for _, line := range []string{"xadd " + key + " 9000000000000000000-1 f v", "xtrim " + key + " maxlen 3", "xdel " + key + " 9000000000000000000-1", "xadd " + key + " 9000000000000000000-2 f v"} {
-				if got, want := r.do(line), o.do(line); got != want {
+				if got, want := r.Do(line), o.Do(line); got != want {
 					t.Fatalf("%s\n got %q\nwant %q", line, got, want)
 				}
 			}
-			payload = bulk(t, r.exec([]byte("dump"), []byte(key)))
-			if got := flat(o.Exec([]byte("restore"), []byte(key), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+			payload = Bulk(t, r.Exec([]byte("dump"), []byte(key)))
+			if got := Flat(o.Exec([]byte("restore"), []byte(key), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 				t.Fatalf("redis-server refuses our dump of %q: %s", payload, got)
 			}
-			if got := bulk(t, o.Exec([]byte("dump"), []byte(key))); !bytes.Equal(got, payload) {
+			if got := Bulk(t, o.Exec([]byte("dump"), []byte(key))); !bytes.Equal(got, payload) {
 				t.Fatalf("%q\nbecomes\n%q", payload, got)
 			}
 		}
@@ -201,12 +201,12 @@ func TestStreamDumpsGoBothWays(t *testing.T) {
 // TestOldStreamPayloads restores a payload of Redis before 7.0, made from one of
 // 7.0 by leaving out what is new, here and there.
 func TestOldStreamPayloads(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	r.nowMs = wallMs()
+	o, r := StartOracle(t), NewRunner(t)
+	r.NowMs = WallMs()
 	for _, line := range []string{"xadd s 5-1 a 1 b 2", "xadd s 6-1 a 1 b 2", "xadd s 7-1 c 3"} {
-		r.do(line)
+		r.Do(line)
 	}
-	body := bulk(t, r.exec([]byte("dump"), []byte("s")))
+	body := Bulk(t, r.Exec([]byte("dump"), []byte("s")))
 	// The length, last ID and first ID, no deletion, three entries added, no groups.
 	tail := []byte{3, 7, 1, 5, 1, 0, 0, 3, 0}
 	end := bytes.LastIndex(body[:len(body)-10], tail)
@@ -221,11 +221,11 @@ func TestOldStreamPayloads(t *testing.T) {
 	old = append(old, 1, 1, 'c', 0xe8, 3, 0, 0, 0, 0, 0, 0, 1)
 	payload := rdb.AppendFooter(append(old, id...), 0)
 	restore := [][]byte{[]byte("restore"), []byte("s"), []byte("0"), payload, []byte("replace")}
-	if got, want := flat(r.exec(restore...)), flat(o.Exec(restore...)); got != want || got != "+OK" {
+	if got, want := Flat(r.Exec(restore...)), Flat(o.Exec(restore...)); got != want || got != "+OK" {
 		t.Fatalf("%s, redis-server says %s", got, want)
 	}
 	for _, line := range []string{"xinfo stream s full", "xinfo groups s", "xrange s - +", "xpending s g"} {
-		if got, want := as70(r.exec(words(line)...)), o.Exec(words(line)...); !bytes.Equal(got, want) {
+		if got, want := as70(r.Exec(Words(line)...)), o.Exec(Words(line)...); !bytes.Equal(got, want) {
 			t.Errorf("%s\n got %q\nwant %q", line, got, want)
 		}
 	}
@@ -234,9 +234,9 @@ func TestOldStreamPayloads(t *testing.T) {
 // TestConsumersKeepTheirTimes runs what goes by the clock, with a clock, and
 // through a dump of either type.
 func TestConsumersKeepTheirTimes(t *testing.T) {
-	r := newRunner(t)
-	r.nowMs = 1000
-	r.script(`
+	r := NewRunner(t)
+	r.NowMs = 1000
+	r.Script(`
 		xadd s * f v => $6 1000-0
 		xadd s * f v => $6 1000-1
 		xadd s 2000-5 f v => $6 2000-5
@@ -245,29 +245,29 @@ func TestConsumersKeepTheirTimes(t *testing.T) {
 		xgroup createconsumer s g idle => :1
 		xreadgroup group g alice count 1 streams s > => *1 *2 $1 s *1 *2 $6 1000-0 *2 $1 f $1 v
 	`)
-	r.nowMs = 1500
-	r.script(`
+	r.NowMs = 1500
+	r.Script(`
 		xreadgroup group g bob count 1 noack streams s > => *1 *2 $1 s *1 *2 $6 1000-1 *2 $1 f $1 v
 		xreadgroup group g alice streams s 0 => *1 *2 $1 s *1 *2 $6 1000-0 *2 $1 f $1 v
 		xadd s 1999-* f v => -ERR The ID specified in XADD is equal or smaller than the target stream top item
 	`)
-	r.nowMs = 1700
+	r.NowMs = 1700
 	for range 2 {
-		r.script(`
+		r.Script(`
 			xinfo consumers s g => *3 *8 $4 name $5 alice $7 pending :1 $4 idle :200 $8 inactive :700 *8 $4 name $3 bob $7 pending :0 $4 idle :200 $8 inactive :-1 *8 $4 name $4 idle $7 pending :0 $4 idle :700 $8 inactive :-1
 			xpending s g - + 10 => *1 *4 $6 1000-0 $5 alice :200 :2
 			xpending s g idle 201 - + 10 => *0
 			xpending s g idle 200 - + 10 => *1 *4 $6 1000-0 $5 alice :200 :2
 		`)
-		payload := bulk(t, r.exec([]byte("dump"), []byte("s")))
+		payload := Bulk(t, r.Exec([]byte("dump"), []byte("s")))
 		if payload[0] != rdb.TypeStreamListpacks3 {
 			t.Errorf("dumped as type %d", payload[0])
 		}
-		if got := flat(r.exec([]byte("restore"), []byte("s"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
+		if got := Flat(r.Exec([]byte("restore"), []byte("s"), []byte("0"), payload, []byte("replace"))); got != "+OK" {
 			t.Fatal(got)
 		}
 	}
-	r.script(`
+	r.Script(`
 		xclaim s g bob 201 1000-0 => *0
 		xclaim s g bob 200 1000-0 idle 50 => *1 *2 $6 1000-0 *2 $1 f $1 v
 		xpending s g - + 10 => *1 *4 $6 1000-0 $3 bob :50 :3
@@ -281,7 +281,7 @@ func TestConsumersKeepTheirTimes(t *testing.T) {
 		xgroup create d g 0 => +OK
 		xreadgroup group g c streams d > => *1 *2 $1 d *1 *2 $6 1700-0 *2 $1 f $1 v
 	`)
-	if payload := bulk(t, r.exec([]byte("dump"), []byte("d"))); payload[0] != rdb.TypeStreamListpacks2 {
+	if payload := Bulk(t, r.Exec([]byte("dump"), []byte("d"))); payload[0] != rdb.TypeStreamListpacks2 {
 		t.Errorf("what 7.0 can read is dumped as type %d", payload[0])
 	}
 }
@@ -289,9 +289,9 @@ func TestConsumersKeepTheirTimes(t *testing.T) {
 // TestReadsThatBlock expects a read that finds nothing to answer null where it
 // would wait.
 func TestReadsThatBlock(t *testing.T) {
-	r := newRunner(t)
-	r.do("xadd s 5-1 f v")
-	r.do("xgroup create s g $")
+	r := NewRunner(t)
+	r.Do("xadd s 5-1 f v")
+	r.Do("xgroup create s g $")
 	for line, want := range map[string]string{
 		"xread streams s $":                         "false",
 		"xread block 0 streams s 0":                 "false",
@@ -304,13 +304,13 @@ func TestReadsThatBlock(t *testing.T) {
 		"xreadgroup group x c block 0 streams s >":  "false",
 		"xread block 9223372036854775807 streams s": "false",
 	} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
-		r.out.Reset(reply.RESP2)
-		c := Ctx{KS: r.ks, Out: &r.out, Walk: freeWalker{}, TxnNo: r.txnNo + 1, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}}
+		r.Out.Reset(reply.RESP2)
+		c := Ctx{KS: r.KS, Out: &r.Out, Walk: FreeWalker{}, TxnNo: r.TxnNo + 1, Logged: true, Times: Times{NowMs: r.NowMs}, Meter: Meter{Settings: &r.Settings}}
 		spec.Run(&c, args)
 		_, waits := BlockMs(spec, args)
-		got := fmt.Sprint(waits && string(r.out.Bytes()) == "*-1\r\n")
+		got := fmt.Sprint(waits && string(r.Out.Bytes()) == "*-1\r\n")
 		if got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
@@ -319,13 +319,13 @@ func TestReadsThatBlock(t *testing.T) {
 
 // What a gateway puts in the place of "$" before a read waits.
 func TestLatestIDs(t *testing.T) {
-	r := newRunner(t)
-	r.do("xadd s 5-1 f v")
-	places, keys := LatestIDs(words("xread count 1 block 5 STREAMS s x none $ 0 $"))
+	r := NewRunner(t)
+	r.Do("xadd s 5-1 f v")
+	places, keys := LatestIDs(Words("xread count 1 block 5 STREAMS s x none $ 0 $"))
 	if fmt.Sprint(places) != "[9 11]" || fmt.Sprintf("%s", keys) != "[s none]" {
 		t.Errorf("%v %s", places, keys)
 	}
-	if got := r.do("lockstep.stream-ends s none"); got != "*2 $3 5-1 $3 0-0" {
+	if got := r.Do("lockstep.stream-ends s none"); got != "*2 $3 5-1 $3 0-0" {
 		t.Errorf("%s", got)
 	}
 }
@@ -333,20 +333,20 @@ func TestLatestIDs(t *testing.T) {
 // TestStreamsCopyWhatTheyKeep overwrites the arguments after each command, as the
 // memory of a log entry may be.
 func TestStreamsCopyWhatTheyKeep(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	for _, line := range []string{
 		"XADD a 1-1 field value", "XADD a 1-2 field value2", "XGROUP CREATE a group 0", "XGROUP CREATECONSUMER a group consumer",
 		"XREADGROUP GROUP group other COUNT 1 STREAMS a >", "XGROUP CREATE b group 0 MKSTREAM", "XCLAIM a group third 0 1-2 FORCE JUSTID",
 	} {
-		args := words(line)
-		r.exec(args...)
+		args := Words(line)
+		r.Exec(args...)
 		for _, a := range args {
 			for i := range a {
 				a[i] = '#'
 			}
 		}
 	}
-	r.script(`
+	r.Script(`
 		XRANGE a - + => *2 *2 $3 1-1 *2 $5 field $5 value *2 $3 1-2 *2 $5 field $6 value2
 		XPENDING a group => *4 :2 $3 1-1 $3 1-2 *2 *2 $5 other $1 1 *2 $5 third $1 1
 		XGROUP DELCONSUMER a group consumer => :0
@@ -377,7 +377,7 @@ func (h *heard) Gone(_ int, key []byte) { h.all = append(h.all, "gone "+string(k
 // TestStreamEvents expects Redis's events, and that those who wait hear only of
 // what may end their waiting.
 func TestStreamEvents(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	for _, step := range []struct{ line, want string }{
 		{"xadd s 1-1 f v", "xadd s, filled s"},
 		{"xadd s 1-1 f v", ""},
@@ -405,11 +405,11 @@ func TestStreamEvents(t *testing.T) {
 		{"xgroup destroy s g", ""},
 	} {
 		h := &heard{}
-		args := words(step.line)
+		args := Words(step.line)
 		spec, _ := Lookup(args)
-		r.out.Reset(reply.RESP2)
-		r.txnNo++
-		c := Ctx{KS: r.ks, Out: &r.out, Walk: freeWalker{}, TxnNo: r.txnNo, Logged: true, Times: Times{NowMs: r.nowMs}, Meter: Meter{Settings: &r.settings}, Listeners: Listeners{Observer: h}}
+		r.Out.Reset(reply.RESP2)
+		r.TxnNo++
+		c := Ctx{KS: r.KS, Out: &r.Out, Walk: FreeWalker{}, TxnNo: r.TxnNo, Logged: true, Times: Times{NowMs: r.NowMs}, Meter: Meter{Settings: &r.Settings}, Listeners: Listeners{Observer: h}}
 		spec.Run(&c, args)
 		got, want := h.all, strings.Split(step.want, ", ")
 		if step.want == "" {
@@ -419,27 +419,27 @@ func TestStreamEvents(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q; %q", step.line, got, want, r.out.Bytes())
+			t.Errorf("%s: %q, want %q; %q", step.line, got, want, r.Out.Bytes())
 		}
 	}
 }
 
 // streamPayload is a dump of a stream with all there is.
 func streamPayload(t testing.TB) []byte {
-	r := newRunner(t)
-	r.settings.StreamNodeEntriesMax = 3
+	r := NewRunner(t)
+	r.Settings.StreamNodeEntriesMax = 3
 	for i := range 10 {
-		r.do(fmt.Sprintf("xadd s %d-1 a %d %s x", i+1, i*i*i*1000, "bcd"[i%3:i%3+1]))
+		r.Do(fmt.Sprintf("xadd s %d-1 a %d %s x", i+1, i*i*i*1000, "bcd"[i%3:i%3+1]))
 	}
 	for _, line := range []string{
 		"xgroup create s g 0", "xgroup create s h $", "xreadgroup group g alice count 5 streams s >", "xgroup createconsumer s g bob",
 		"xclaim s g bob 0 2-1 3-1 time 1000", "xdel s 3-1 6-1", "xtrim s maxlen 7",
 	} {
-		if got := r.do(line); strings.HasPrefix(got, "-") {
+		if got := r.Do(line); strings.HasPrefix(got, "-") {
 			t.Fatalf("%s: %s", line, got)
 		}
 	}
-	return AppendPayload(nil, r.ks.Find(r.ks.LockSlot([]byte("s")), 0, []byte("s")))
+	return AppendPayload(nil, r.KS.Find(r.KS.LockSlot([]byte("s")), 0, []byte("s")))
 }
 
 // TestHostileStreamPayloads damages a payload in every byte, and cuts it: it is
@@ -470,19 +470,19 @@ func TestHostileStreamPayloads(t *testing.T) {
 
 // survives reads a payload and tells whether it was taken; then it must keep.
 func survives(t *testing.T, typ byte, body []byte) bool {
-	e, err := readPayload(typ, body, []byte("s"), &DefaultSettings)
+	e, err := ReadBody(typ, body, []byte("s"), &DefaultSettings)
 	if err != nil {
 		return false
 	}
-	r := newRunner(t)
-	r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
-	r.txnNo = 1
+	r := NewRunner(t)
+	r.KS.Put(r.KS.LockSlotOf(e), 0, e, 1)
+	r.TxnNo = 1
 	payload := AppendPayload(nil, e)
 	againTyp, again, ok := rdb.OpenPayload(payload)
 	if !ok {
 		t.Fatalf("our payload %q is refused", payload)
 	}
-	n, err := readPayload(againTyp, again, []byte("s"), &DefaultSettings)
+	n, err := ReadBody(againTyp, again, []byte("s"), &DefaultSettings)
 	if err != nil || !bytes.Equal(AppendPayload(nil, n), payload) {
 		t.Fatalf("%q comes back as another: %v", payload, err)
 	}
@@ -491,7 +491,7 @@ func survives(t *testing.T, typ byte, body []byte) bool {
 		"xreadgroup group g alice streams s 0", "xreadgroup group g carol streams s >", "xautoclaim s g dora 0 0", "xadd s 9000-1 f v",
 		"xdel s 5-1 7-1 9000-1", "xtrim s minid 8", "xadd s 9001-* f v", "xtrim s maxlen ~ 1", "xtrim s maxlen 0", "xgroup destroy s g",
 	} {
-		if raw := readAll(t, r.exec(words(line)...)); len(raw) != 0 {
+		if raw := ReadAll(t, r.Exec(Words(line)...)); len(raw) != 0 {
 			t.Fatalf("%s answers more than one reply", line)
 		}
 	}
@@ -513,29 +513,29 @@ func FuzzStreamPayload(f *testing.F) {
 
 // TestStreamMemory compares what streams take with MEMORY USAGE of redis-server.
 func TestStreamMemory(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, n := range []int{10, 100, 100_000} {
 		key := fmt.Sprint("s", n)
 		for i := range n {
-			args := words(fmt.Sprintf("xadd %s %d-0 sensor %d temperature %d.%d", key, 1_700_000_000_000+7*i, i%100, i%40, i%10))
-			r.exec(args...)
+			args := Words(fmt.Sprintf("xadd %s %d-0 sensor %d temperature %d.%d", key, 1_700_000_000_000+7*i, i%100, i%40, i%10))
+			r.Exec(args...)
 			o.Exec(args...)
 		}
 		compareMemory(t, o, r, key, n)
 	}
 	// Pending entries of a group with two consumers.
 	for _, line := range []string{"xgroup create s100000 g 0", "xreadgroup group g alice count 50000 streams s100000 >", "xreadgroup group g bob streams s100000 >"} {
-		r.exec(words(line)...)
-		o.Exec(words(line)...)
+		r.Exec(Words(line)...)
+		o.Exec(Words(line)...)
 	}
 	compareMemory(t, o, r, "s100000", 100_000)
 }
 
-func compareMemory(t *testing.T, o *oracle, r *runner, key string, n int) {
+func compareMemory(t *testing.T, o *Oracle, r *Runner, key string, n int) {
 	t.Helper()
 	var theirs int
-	fmt.Sscanf(o.do("memory usage "+key+" samples 0"), ":%d", &theirs)
-	ours := r.ks.Find(r.ks.LockSlot([]byte(key)), 0, []byte(key)).MemoryBytes()
+	fmt.Sscanf(o.Do("memory usage "+key+" samples 0"), ":%d", &theirs)
+	ours := r.KS.Find(r.KS.LockSlot([]byte(key)), 0, []byte(key)).MemoryBytes()
 	t.Logf("%d entries: %d bytes each, redis-server %d", n, ours/n, theirs/n)
 	if ours > theirs*3/2 {
 		t.Errorf("%d entries take %d bytes, redis-server has %d", n, ours, theirs)

@@ -5,12 +5,12 @@ import (
 	"lockstep/engine/rdb"
 )
 
-var stringCodecs = []valueCodec{{
-	kind: engine.KindString, types: []byte{rdb.TypeString},
-	typeOf: func(*engine.Entry) byte { return rdb.TypeString },
-	write:  func(out *rdb.Value, e *engine.Entry) { out.Text(e.Text()) },
-	read:   readStringValue,
-	mix:    func(d *digest, e *engine.Entry) { d.mix(e.Text()) },
+var StringCodecs = []Codec{{
+	Kind: engine.KindString, Types: []byte{rdb.TypeString},
+	TypeOf: func(*engine.Entry) byte { return rdb.TypeString },
+	Write:  func(out *rdb.Value, e *engine.Entry) { out.Text(e.Text()) },
+	Read:   readStringValue,
+	Mix:    func(d *Digest, e *engine.Entry) { d.Mix(e.Text()) },
 }}
 
 func readStringValue(in *rdb.Source, _ byte, key []byte, limits *Settings) (*engine.Entry, error) {
@@ -19,7 +19,7 @@ func readStringValue(in *rdb.Source, _ byte, key []byte, limits *Settings) (*eng
 		return nil, err
 	}
 	if limits != nil && int64(len(text)) > limits.ValueBytesMax {
-		return nil, errTooLong
+		return nil, ErrValueTooLong
 	}
 	return engine.NewString(key, text), nil
 }

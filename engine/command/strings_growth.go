@@ -1,16 +1,16 @@
 package command
 
 func setRangeGrowth(args [][]byte, sizes *Sizes) int64 {
-	at, ok := parseInt(args[2])
+	at, ok := ParseInt(args[2])
 	if !ok || at < 0 || at > sizes.ValueBytesMax || len(args[3]) == 0 {
 		return 0
 	}
-	return textGrowth(args[1], at+int64(len(args[3])), sizes)
+	return TextGrowth(args[1], at+int64(len(args[3])), sizes)
 }
 
 // appendGrowth is the room that APPEND makes for more, which is as much as there
 // is already, up to a bound.
 func appendGrowth(args [][]byte, sizes *Sizes) int64 {
 	const roomBytesMax = 1 << 20
-	return min(sizes.most(args[1])+int64(len(args[2])), roomBytesMax)
+	return min(sizes.Most(args[1])+int64(len(args[2])), roomBytesMax)
 }

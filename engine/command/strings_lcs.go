@@ -14,15 +14,15 @@ type lcsOptions struct {
 func (o *lcsOptions) parse(c *Ctx, args [][]byte) bool {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case equalFold(a, "idx"):
+		case EqualFold(a, "idx"):
 			o.index = true
-		case equalFold(a, "len"):
+		case EqualFold(a, "len"):
 			o.length = true
-		case equalFold(a, "withmatchlen"):
+		case EqualFold(a, "withmatchlen"):
 			o.withLength = true
-		case equalFold(a, "minmatchlen") && i+1 < len(args):
+		case EqualFold(a, "minmatchlen") && i+1 < len(args):
 			i++
-			n, ok := c.intArg(args[i])
+			n, ok := c.IntArg(args[i])
 			if !ok {
 				return false
 			}
@@ -56,10 +56,10 @@ func runLCS(c *Ctx, args [][]byte) {
 		c.Out.Error(ErrLCSMemory)
 		return
 	}
-	if !c.steps(int64(len(a)) * int64(len(b)) / stepPairs) {
+	if !c.Steps(int64(len(a)) * int64(len(b)) / StepPairs) {
 		return
 	}
-	t := newLCSTable(a, b, c.rest)
+	t := newLCSTable(a, b, c.Pause)
 	switch {
 	case o.length:
 		c.Out.Int(int64(t.length))

@@ -9,13 +9,13 @@ func runIncr(c *Ctx, args [][]byte) { c.add(args[1], 1) }
 func runDecr(c *Ctx, args [][]byte) { c.add(args[1], -1) }
 
 func runIncrBy(c *Ctx, args [][]byte) {
-	if n, ok := c.intArg(args[2]); ok {
+	if n, ok := c.IntArg(args[2]); ok {
 		c.add(args[1], n)
 	}
 }
 
 func runDecrBy(c *Ctx, args [][]byte) {
-	n, ok := c.intArg(args[2])
+	n, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -34,7 +34,7 @@ func (c *Ctx) add(key []byte, delta int64) {
 	}
 	var n int64
 	if e != nil {
-		if n, ok = parseInt(e.Text()); !ok {
+		if n, ok = ParseInt(e.Text()); !ok {
 			c.Out.Error(ErrNotInteger)
 			return
 		}
@@ -55,25 +55,25 @@ func runIncrByFloat(c *Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	n := zeroExtended
+	n := ZeroExtended
 	if e != nil {
-		if n, ok = parseExtended(e.Text()); !ok {
+		if n, ok = ParseExtended(e.Text()); !ok {
 			c.Out.Error(ErrNotFloat)
 			return
 		}
 	}
-	delta, ok := parseExtended(args[2])
+	delta, ok := ParseExtended(args[2])
 	if !ok {
 		c.Out.Error(ErrNotFloat)
 		return
 	}
-	c.did(workFloat)
-	sum, ok := n.plus(delta)
+	c.Did(WorkFloat)
+	sum, ok := n.Plus(delta)
 	if !ok {
 		c.Out.Error(ErrNaNOrInfinity)
 		return
 	}
-	text := sum.appendHuman(nil)
+	text := sum.AppendHuman(nil)
 	c.Replace(args[1], e, text)
 	c.Notify(EventString, "incrbyfloat", args[1])
 	c.Out.Bulk(text)

@@ -37,7 +37,7 @@ func runAppend(c *Ctx, args [][]byte) {
 
 func runSetRange(c *Ctx, args [][]byte) {
 	key, part := args[1], args[3]
-	at, ok := c.intArg(args[2])
+	at, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
@@ -64,7 +64,7 @@ func runSetRange(c *Ctx, args [][]byte) {
 	if !c.fits(int(at), len(part)) {
 		return
 	}
-	if !c.copySteps(at - int64(length)) {
+	if !c.CopySteps(at - int64(length)) {
 		return
 	}
 	c.overwrite(key, e, int(at), part)
@@ -84,15 +84,15 @@ func (c *Ctx) fits(length, more int) bool {
 // overwrite puts part into the string under key, whose entry is e or nil, at
 // an offset; what is missing before it becomes zero bytes.
 func (c *Ctx) overwrite(key []byte, e *engine.Entry, at int, part []byte) {
-	c.changeText(key, e, at+len(part), func(text []byte) { copy(text[at:], part) })
+	c.ChangeText(key, e, at+len(part), func(text []byte) { copy(text[at:], part) })
 }
 
 func runGetRange(c *Ctx, args [][]byte) {
-	first, ok := c.intArg(args[2])
+	first, ok := c.IntArg(args[2])
 	if !ok {
 		return
 	}
-	last, ok := c.intArg(args[3])
+	last, ok := c.IntArg(args[3])
 	if !ok {
 		return
 	}

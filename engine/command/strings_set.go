@@ -27,7 +27,7 @@ type setOptions struct {
 	nx, xx, ifEq, get, keepTTL, persist bool
 	// compared is what IFEQ compares with.
 	compared  []byte
-	expiry    expiryKind
+	expiry    ExpiryKind
 	expiryArg []byte
 }
 
@@ -35,16 +35,16 @@ type setOptions struct {
 func (o *setOptions) parseSet(args [][]byte) bool {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case equalFold(a, "nx") && !o.xx && !o.ifEq:
+		case EqualFold(a, "nx") && !o.xx && !o.ifEq:
 			o.nx = true
-		case equalFold(a, "xx") && !o.nx && !o.ifEq:
+		case EqualFold(a, "xx") && !o.nx && !o.ifEq:
 			o.xx = true
-		case equalFold(a, "ifeq") && !o.nx && !o.xx && !o.ifEq && i+1 < len(args):
+		case EqualFold(a, "ifeq") && !o.nx && !o.xx && !o.ifEq && i+1 < len(args):
 			i++
 			o.ifEq, o.compared = true, args[i]
-		case equalFold(a, "get"):
+		case EqualFold(a, "get"):
 			o.get = true
-		case equalFold(a, "keepttl") && o.expiry == expiryNone:
+		case EqualFold(a, "keepttl") && o.expiry == ExpiryNone:
 			o.keepTTL = true
 		default:
 			if o.keepTTL || !o.parseExpiry(args, &i) {
@@ -58,7 +58,7 @@ func (o *setOptions) parseSet(args [][]byte) bool {
 // parseGetEx reads GETEX's options.
 func (o *setOptions) parseGetEx(args [][]byte) bool {
 	for i := 0; i < len(args); i++ {
-		if equalFold(args[i], "persist") && o.expiry == expiryNone {
+		if EqualFold(args[i], "persist") && o.expiry == ExpiryNone {
 			o.persist = true
 			continue
 		}
@@ -72,8 +72,8 @@ func (o *setOptions) parseGetEx(args [][]byte) bool {
 // parseExpiry reads an expiry at place i, and moves i to its end. The same kind
 // may come again, another may not.
 func (o *setOptions) parseExpiry(args [][]byte, i *int) bool {
-	kind := expiryKindOf(args[*i])
-	if kind == expiryNone || *i+1 == len(args) || (o.expiry != expiryNone && o.expiry != kind) {
+	kind := ExpiryKindOf(args[*i])
+	if kind == ExpiryNone || *i+1 == len(args) || (o.expiry != ExpiryNone && o.expiry != kind) {
 		return false
 	}
 	*i++
@@ -109,7 +109,7 @@ func (c *Ctx) setText(key, value []byte, expireAtMs int64, expires bool) {
 // set is SET with options.
 func (c *Ctx) set(key, value []byte, o *setOptions) {
 	var expireAtMs int64
-	if o.expiry != expiryNone {
+	if o.expiry != ExpiryNone {
 		var ok bool
 		if expireAtMs, ok = c.expiryArg(o.expiry, o.expiryArg, "set"); !ok {
 			return
@@ -136,7 +136,7 @@ func (c *Ctx) set(key, value []byte, o *setOptions) {
 	if o.keepTTL && e != nil {
 		expireAtMs = e.ExpireAtMs
 	}
-	c.setText(key, value, expireAtMs, o.expiry != expiryNone)
+	c.setText(key, value, expireAtMs, o.expiry != ExpiryNone)
 	if !o.get {
 		c.Out.OK()
 	}
@@ -179,10 +179,10 @@ func runSetNX(c *Ctx, args [][]byte) {
 	c.Out.Int(1)
 }
 
-func runSetEX(c *Ctx, args [][]byte)  { c.setExpiring(args, expiryEX, "setex") }
-func runPSetEX(c *Ctx, args [][]byte) { c.setExpiring(args, expiryPX, "psetex") }
+func runSetEX(c *Ctx, args [][]byte)  { c.setExpiring(args, ExpiryEX, "setex") }
+func runPSetEX(c *Ctx, args [][]byte) { c.setExpiring(args, ExpiryPX, "psetex") }
 
-func (c *Ctx) setExpiring(args [][]byte, kind expiryKind, called string) {
+func (c *Ctx) setExpiring(args [][]byte, kind ExpiryKind, called string) {
 	expireAtMs, ok := c.expiryArg(kind, args[2], called)
 	if !ok {
 		return
@@ -234,15 +234,15 @@ func runGetEx(c *Ctx, args [][]byte) {
 		return
 	}
 	var atMs int64
-	if o.expiry != expiryNone {
+	if o.expiry != ExpiryNone {
 		if atMs, ok = c.expiryArg(o.expiry, o.expiryArg, "getex"); !ok {
 			return
 		}
 	}
 	c.Out.Bulk(e.Text())
 	switch {
-	case o.expiry != expiryNone:
-		c.expireAt(args[1], e, atMs)
+	case o.expiry != ExpiryNone:
+		c.ExpireAt(args[1], e, atMs)
 	case o.persist && e.ExpireAtMs != 0:
 		c.SetExpire(args[1], e, 0)
 		c.Notify(EventGeneric, "persist", args[1])
@@ -252,7 +252,7 @@ func runGetEx(c *Ctx, args [][]byte) {
 func runMGet(c *Ctx, args [][]byte) {
 	c.Out.Array(len(args) - 1)
 	for _, key := range args[1:] {
-		c.member()
+		c.Member()
 		e := c.Read(key)
 		if e != nil && e.Kind() != engine.KindString {
 			e = nil
@@ -263,7 +263,7 @@ func runMGet(c *Ctx, args [][]byte) {
 
 func runMSet(c *Ctx, args [][]byte) {
 	if len(args)%2 == 0 {
-		c.Out.Error(errArity("mset"))
+		c.Out.Error(ErrArityOf("mset"))
 		return
 	}
 	c.setAll(args[1:])
@@ -272,7 +272,7 @@ func runMSet(c *Ctx, args [][]byte) {
 
 func runMSetNX(c *Ctx, args [][]byte) {
 	if len(args)%2 == 0 {
-		c.Out.Error(errArity("msetnx"))
+		c.Out.Error(ErrArityOf("msetnx"))
 		return
 	}
 	for i := 1; i < len(args); i += 2 {
@@ -287,7 +287,7 @@ func runMSetNX(c *Ctx, args [][]byte) {
 
 func (c *Ctx) setAll(pairs [][]byte) {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		c.member()
+		c.Member()
 		c.setText(pairs[i], pairs[i+1], 0, false)
 	}
 }
@@ -295,7 +295,7 @@ func (c *Ctx) setAll(pairs [][]byte) {
 // flagsOfSet: GET answers the value, and IFEQ tells whether a guess at it is right.
 func flagsOfSet(args [][]byte) KeyFlag {
 	for _, a := range args[min(len(args), 3):] {
-		if equalFold(a, "get") || equalFold(a, "ifeq") {
+		if EqualFold(a, "get") || EqualFold(a, "ifeq") {
 			return KeyRW | KeyAccess | KeyUpdate
 		}
 	}
@@ -311,12 +311,12 @@ func (c *Ctx) TakeString(key []byte) (*engine.Entry, bool) {
 
 // expiryArg reads the expiry of a command that takes none in the past (SET,
 // SETEX, GETEX). It answers the error itself.
-func (c *Ctx) expiryArg(kind expiryKind, arg []byte, called string) (int64, bool) {
-	n, ok := c.intArg(arg)
+func (c *Ctx) expiryArg(kind ExpiryKind, arg []byte, called string) (int64, bool) {
+	n, ok := c.IntArg(arg)
 	if !ok {
 		return 0, false
 	}
-	atMs, ok := c.expiryMs(kind, n)
+	atMs, ok := c.ExpiryMs(kind, n)
 	if !ok || n <= 0 {
 		c.Out.Error(ErrInvalidExpire(called))
 		return 0, false

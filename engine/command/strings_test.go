@@ -14,18 +14,18 @@ import (
 // TestFloatsAreRedisFloats adds random decimals here and in redis-server, which
 // computes with 80-bit floating point numbers, and compares the digits.
 func TestFloatsAreRedisFloats(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
-	g := generator{Rand: rand.New(rand.NewSource(5))}
+	o, r := StartOracle(t), NewRunner(t)
+	g := Generator{Rand: rand.New(rand.NewSource(5))}
 	n := 30_000
 	if testing.Short() {
 		n = 3000
 	}
 	for i := range n {
-		a, b := g.decimal(), g.decimal()
+		a, b := g.Decimal(), g.Decimal()
 		set, add := [][]byte{[]byte("set"), []byte("k"), []byte(a)}, [][]byte{[]byte("incrbyfloat"), []byte("k"), []byte(b)}
 		o.Exec(set...)
-		r.exec(set...)
-		if got, want := r.exec(add...), o.Exec(add...); !bytes.Equal(got, want) {
+		r.Exec(set...)
+		if got, want := r.Exec(add...), o.Exec(add...); !bytes.Equal(got, want) {
 			t.Fatalf("%d: %q + %q\n got %q\nwant %q", i, a, b, got, want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestFloatsAreRedisFloats(t *testing.T) {
 // TestExtendedRange goes to the ends of the 80-bit format and a little beyond,
 // in hexadecimal, where each bit can be named.
 func TestExtendedRange(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	for _, text := range []string{
 		"0x1.fffffffffffffffep16383", "0x1.ffffffffffffffffp16383", "0x1.fffffffffffffffe8p16383", "0x1.fffffffffffffffefffp16383", "0x1p16384",
 		"0x1p-16382", "0x0.8p-16382", "0x1p-16445", "0x1p-16446", "0x1.0001p-16446", "0x1p-16447", "0x0.fffffffffffffffffp-16382",
@@ -44,7 +44,7 @@ func TestExtendedRange(t *testing.T) {
 		"0." + strings.Repeat("0", 4940) + "1", "1" + strings.Repeat("0", 5118), strings.Repeat("0", 5118) + "1", strings.Repeat("0", 5119) + "1",
 	} {
 		for _, line := range []string{"set k 0", "incrbyfloat k " + text, "set k " + text, "incrbyfloat k 0", "incrbyfloat k -0.1", "incrbyfloat k " + text, "incrbyfloat k -" + text} {
-			if got, want := r.do(line), o.do(line); got != want {
+			if got, want := r.Do(line), o.Do(line); got != want {
 				t.Errorf("%.60s\n got %.80s\nwant %.80s", line, got, want)
 			}
 		}
@@ -54,12 +54,12 @@ func TestExtendedRange(t *testing.T) {
 // TestValuesHaveABound expects the limit on a string's length, a replicated
 // setting, to hold wherever strings grow, and LCS to refuse what Redis would.
 func TestValuesHaveABound(t *testing.T) {
-	r := newRunner(t)
-	if !r.settings.Set("proto-max-bulk-len", "1000") {
+	r := NewRunner(t)
+	if !r.Settings.Set("proto-max-bulk-len", "1000") {
 		t.Fatal("the setting is refused")
 	}
 	long := strings.Repeat("x", 990)
-	r.script(`
+	r.Script(`
 		SET k ` + long + ` => +OK
 		APPEND k 0123456789 => :1000
 		APPEND k 0 => -ERR string exceeds maximum allowed size (proto-max-bulk-len)
@@ -76,7 +76,7 @@ func TestValuesHaveABound(t *testing.T) {
 		LCS k k LEN => -ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len
 	`)
 	for _, bad := range [][2]string{{"proto-max-bulk-len", "0"}, {"proto-max-bulk-len", "x"}, {"port", "1"}} {
-		if r.settings.Set(bad[0], bad[1]) {
+		if r.Settings.Set(bad[0], bad[1]) {
 			t.Errorf("%v is taken", bad)
 		}
 	}
@@ -85,7 +85,7 @@ func TestValuesHaveABound(t *testing.T) {
 // TestLCSAnswersAsRedisDoes compares random pairs of strings over few letters,
 // long enough for many runs.
 func TestLCSAnswersAsRedisDoes(t *testing.T) {
-	o, r := startOracle(t), newRunner(t)
+	o, r := StartOracle(t), NewRunner(t)
 	rng := rand.New(rand.NewSource(9))
 	text := func() string {
 		b := make([]byte, rng.Intn(60))
@@ -97,9 +97,9 @@ func TestLCSAnswersAsRedisDoes(t *testing.T) {
 	for range 2000 {
 		mset := [][]byte{[]byte("mset"), []byte("a"), []byte(text()), []byte("b"), []byte(text())}
 		o.Exec(mset...)
-		r.exec(mset...)
+		r.Exec(mset...)
 		for _, options := range []string{"", " len", " idx", fmt.Sprint(" idx withmatchlen minmatchlen ", rng.Intn(5))} {
-			if got, want := r.do("lcs a b"+options), o.do("lcs a b"+options); got != want {
+			if got, want := r.Do("lcs a b"+options), o.Do("lcs a b"+options); got != want {
 				t.Fatalf("lcs%s of %q\n got %s\nwant %s", options, mset, got, want)
 			}
 		}
@@ -109,20 +109,20 @@ func TestLCSAnswersAsRedisDoes(t *testing.T) {
 // TestHandlersCopyWhatTheyKeep overwrites the arguments after each command, as
 // the memory of a log entry may be, and expects the keys to stay.
 func TestHandlersCopyWhatTheyKeep(t *testing.T) {
-	r := newRunner(t)
+	r := NewRunner(t)
 	for _, line := range []string{
 		"SET a valueA", "SET a valueB", "SETNX b valueC", "MSET c valueD d valueE", "APPEND e valueF", "APPEND e valueG", "SETRANGE f 0 valueH",
 		"GETSET g valueI", "RENAME g h", "COPY h i", "SETEX j 100 valueJ", "MSETNX k valueK", "INCRBY l 12345", "INCRBYFLOAT m 1.5", "MOVE a 1",
 	} {
-		args := words(line)
-		r.exec(args...)
+		args := Words(line)
+		r.Exec(args...)
 		for _, a := range args {
 			for i := range a {
 				a[i] = '#'
 			}
 		}
 	}
-	r.script(`
+	r.Script(`
 		MGET b c d e f h i j k l m => *11 $6 valueC $6 valueD $6 valueE $12 valueFvalueG $6 valueH $6 valueI $6 valueI $6 valueJ $6 valueK $5 12345 $3 1.5
 		select 1 => +OK
 		GET a => $6 valueB
@@ -132,10 +132,10 @@ func TestHandlersCopyWhatTheyKeep(t *testing.T) {
 // TestConditionsOfValkey: SET IFEQ (Valkey 8.1) and DELIFEQ (Valkey 9), which
 // redis-server does not have.
 func TestConditionsOfValkey(t *testing.T) {
-	r := newRunner(t)
-	rec := &recorder{classes: EventString | EventGeneric}
-	r.observer = rec
-	r.script(`
+	r := NewRunner(t)
+	rec := &Recorder{Classes: EventString | EventGeneric}
+	r.Observer = rec
+	r.Script(`
 		set k new ifeq x => $-1
 		exists k => :0
 		set k new ifeq x get => $-1
@@ -165,12 +165,12 @@ func TestConditionsOfValkey(t *testing.T) {
 		exists k => :0
 	`)
 	want := `0 set "k", 0 set "k", 0 set "k", 0 expire "k", 0 set "k", 0 set "k", 0 set "k", 0 set "k", 0 del "k"`
-	if got := strings.Join(rec.take(), ", "); got != want {
+	if got := strings.Join(rec.Take(), ", "); got != want {
 		t.Errorf("events\n got %s\nwant %s", got, want)
 	}
-	e := engine.NewObject([]byte("l"), engine.KindList, fakeList{})
-	r.ks.Put(r.ks.LockSlotOf(e), 0, e, 1)
-	r.script(`
+	e := engine.NewObject([]byte("l"), engine.KindList, FakeList{})
+	r.KS.Put(r.KS.LockSlotOf(e), 0, e, 1)
+	r.Script(`
 		set l v ifeq x => -WRONGTYPE Operation against a key holding the wrong kind of value
 		set l v ifeq x get => -WRONGTYPE Operation against a key holding the wrong kind of value
 		delifeq l x => -WRONGTYPE Operation against a key holding the wrong kind of value
@@ -183,6 +183,6 @@ func TestStringsAnswerAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 2000
 	}
-	t.Run("RESP2", func(t *testing.T) { differ(t, reply.RESP2, 1, n, stringCommands) })
-	t.Run("RESP3", func(t *testing.T) { differ(t, reply.RESP3, 2, n, stringCommands) })
+	t.Run("RESP2", func(t *testing.T) { Differ(t, reply.RESP2, 1, n, StringCommands) })
+	t.Run("RESP3", func(t *testing.T) { Differ(t, reply.RESP3, 2, n, StringCommands) })
 }

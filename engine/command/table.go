@@ -78,7 +78,7 @@ func (t *Table) Lookup(args [][]byte) (spec, container *Spec) {
 		return s, nil
 	}
 	for _, sub := range s.Sub {
-		if equalFold(args[1], sub.Name[len(s.Name)+1:]) {
+		if EqualFold(args[1], sub.Name[len(s.Name)+1:]) {
 			return sub, nil
 		}
 	}
@@ -94,7 +94,7 @@ func (t *Table) lookupName(name []byte) *Spec {
 		return nil
 	}
 	for i, c := range name {
-		buf[i] = lower(c)
+		buf[i] = Lower(c)
 	}
 	return t.byWord[string(buf[:len(name)])]
 }
@@ -102,20 +102,20 @@ func (t *Table) lookupName(name []byte) *Spec {
 // Number is the row's place in its table, from 0 to Rows()-1.
 func (s *Spec) Number() int { return s.number }
 
-func lower(c byte) byte {
+func Lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
 	return c
 }
 
-// equalFold tells whether a equals the lower-case text b, ASCII case aside.
-func equalFold(a []byte, b string) bool {
+// EqualFold tells whether a equals the lower-case text b, ASCII case aside.
+func EqualFold(a []byte, b string) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i, c := range a {
-		if lower(c) != b[i] {
+		if Lower(c) != b[i] {
 			return false
 		}
 	}

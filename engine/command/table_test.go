@@ -19,7 +19,7 @@ var differences = map[string]string{
 	"keys tips":          anyNode, "scan tips": anyNode, "randomkey tips": anyNode, "dbsize tips": anyNode, "flushdb tips": anyNode, "flushall tips": anyNode,
 }
 
-// anyNode is why whole-keyspace commands lack tips: see keyspaceFamily.
+// anyNode is why whole-keyspace commands lack tips: see KeyspaceFamily.
 const anyNode = "any node answers for all shards"
 
 // additions are commands that redis-server does not have.
@@ -27,20 +27,20 @@ var additions = map[string]string{"delifeq": "of Valkey 9"}
 
 // engineFamilies are the families whose commands run in the engine.
 var engineFamilies = [][]*Spec{
-	stringFamily, listFamily, hashFamily, setFamily, sortedSetFamily, streamFamily,
-	bitmapFamily, hyperLogLogFamily, geoFamily, sortFamily, keyFamily, keyspaceFamily, functionFamily,
+	StringFamily, ListFamily, HashFamily, SetFamily, SortedSetFamily, StreamFamily,
+	BitmapFamily, HyperLogLogFamily, GeoFamily, SortFamily, KeyFamily, KeyspaceFamily, FunctionFamily,
 }
 
 // TestRowsAreRedisRows compares arity, flags, keys, categories and tips of every
 // row with COMMAND INFO of redis-server.
 func TestRowsAreRedisRows(t *testing.T) {
-	o := startOracle(t)
+	o := StartOracle(t)
 	for _, family := range engineFamilies {
 		for _, s := range family {
 			specs := append([]*Spec{s}, s.Sub...)
 			for _, s := range specs {
 				raw := o.Exec([]byte("command"), []byte("info"), []byte(s.Name))
-				want := parseReply(t, raw).([]any)[0]
+				want := ParseReply(t, raw).([]any)[0]
 				if want == nil && additions[s.Name] != "" {
 					continue
 				}
@@ -195,7 +195,7 @@ func TestKeysAreFound(t *testing.T) {
 		"XGROUP DESTROY a g":                          "2 exclusive",
 		"XREADGROUP GROUP STREAMS c BLOCK 0 NOACK STREAMS a b > >": "8 exclusive, 9 exclusive",
 	} {
-		args := words(line)
+		args := Words(line)
 		spec, _ := Lookup(args)
 		var found []string
 		for _, k := range spec.AppendKeys(nil, args) {
@@ -213,10 +213,10 @@ func TestKeysAreFound(t *testing.T) {
 // TestArgumentsAreRedisArguments compares the arguments, group and age of every
 // row with COMMAND DOCS of redis-server.
 func TestArgumentsAreRedisArguments(t *testing.T) {
-	o := startOracle(t)
+	o := StartOracle(t)
 	for _, family := range engineFamilies {
 		for _, s := range family {
-			docs := parseReply(t, o.Exec([]byte("command"), []byte("docs"), []byte(s.Name))).([]any)
+			docs := ParseReply(t, o.Exec([]byte("command"), []byte("docs"), []byte(s.Name))).([]any)
 			if len(docs) != 2 && additions[s.Name] != "" {
 				continue
 			}

@@ -24,9 +24,9 @@ func (c *Ctx) stringOnly(e *engine.Entry) (*engine.Entry, bool) {
 // SetString stores a string under key, in place of whatever was there, with an
 // expiry (0: none).
 func (c *Ctx) SetString(key, value []byte, expireAtMs int64) {
-	isNew := c.isNew(c.DB, key)
-	c.touchStored(c.KS.SetString(c.slot(key), c.DB, key, value, expireAtMs, c.TxnNo))
-	c.changed(key)
+	isNew := c.IsNew(c.DB, key)
+	c.touchStored(c.KS.SetString(c.Slot(key), c.DB, key, value, expireAtMs, c.TxnNo))
+	c.ChangedKey(key)
 	c.notifyNew(isNew, c.DB, key)
 }
 
@@ -37,21 +37,21 @@ func (c *Ctx) Replace(key []byte, e *engine.Entry, value []byte) {
 		c.SetString(key, value, 0)
 		return
 	}
-	c.touchStored(c.KS.SetText(c.slot(key), c.DB, e, value, c.TxnNo))
-	c.changed(key)
+	c.touchStored(c.KS.SetText(c.Slot(key), c.DB, e, value, c.TxnNo))
+	c.ChangedKey(key)
 }
 
-// changeText changes the text of the string under key, whose entry is e or nil,
+// ChangeText changes the text of the string under key, whose entry is e or nil,
 // after it was made at least length bytes long with zero bytes. The string
 // grows in place from then on.
-func (c *Ctx) changeText(key []byte, e *engine.Entry, length int, change func(text []byte)) {
+func (c *Ctx) ChangeText(key []byte, e *engine.Entry, length int, change func(text []byte)) {
 	if e != nil && e.Growable() {
 		e = c.Mutate(key, e)
 		change(e.GrowText(length))
 		c.Changed(e)
 		return
 	}
-	n := engine.NewRawString(key, textOf(e), length)
+	n := engine.NewRawString(key, TextOf(e), length)
 	change(n.GrowText(0))
 	if e != nil {
 		n.ExpireAtMs = e.ExpireAtMs
@@ -59,8 +59,8 @@ func (c *Ctx) changeText(key []byte, e *engine.Entry, length int, change func(te
 	c.Put(c.DB, n)
 }
 
-// textOf is a string's text, nil where there is none.
-func textOf(e *engine.Entry) []byte {
+// TextOf is a string's text, nil where there is none.
+func TextOf(e *engine.Entry) []byte {
 	if e == nil {
 		return nil
 	}

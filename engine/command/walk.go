@@ -16,8 +16,8 @@ const walkChunk = 512
 // keys of the same hash; next is where to go on, and false says that there is
 // nothing more. An error means that a slot could not be had. walked is how many keys
 // and lock slots the walk has visited.
-func (c *Ctx) walk(db int, from place, limit int, visit func(e *engine.Entry) bool) (next place, more bool, walked int, err error) {
-	for at := from; int(at.slot) < c.KS.LockSlots(); {
+func (c *Ctx) walk(db int, from Place, limit int, visit func(e *engine.Entry) bool) (next Place, more bool, walked int, err error) {
+	for at := from; int(at.Slot) < c.KS.LockSlots(); {
 		s, err := c.walkStretch(db, at, min(limit, walkChunk), visit)
 		if err != nil {
 			return at, true, walked, err
@@ -26,21 +26,21 @@ func (c *Ctx) walk(db int, from place, limit int, visit func(e *engine.Entry) bo
 		limit -= s.visited
 		at = s.next(at)
 		if limit <= 0 || s.stopped {
-			return at, int(at.slot) < c.KS.LockSlots(), walked, nil
+			return at, int(at.Slot) < c.KS.LockSlots(), walked, nil
 		}
 	}
-	return place{}, false, walked, nil
+	return Place{}, false, walked, nil
 }
 
 // walkStretch walks on in one lock slot.
-func (c *Ctx) walkStretch(db int, at place, limit int, visit func(e *engine.Entry) bool) (stretch, error) {
+func (c *Ctx) walkStretch(db int, at Place, limit int, visit func(e *engine.Entry) bool) (stretch, error) {
 	s := stretch{limit: limit, visit: visit}
-	if err := c.Walk.Enter(at.slot); err != nil {
+	if err := c.Walk.Enter(at.Slot); err != nil {
 		return s, err
 	}
-	c.KS.Walk(at.slot, db, at.hash, s.step)
-	c.Walk.Leave(at.slot)
-	c.worked(workItem * (1 + s.visited))
+	c.KS.Walk(at.Slot, db, at.Hash, s.step)
+	c.Walk.Leave(at.Slot)
+	c.Worked(WorkItem * (1 + s.visited))
 	return s, nil
 }
 
@@ -58,16 +58,16 @@ func (s *stretch) step(hash uint32, e *engine.Entry) bool {
 }
 
 // next is the place behind the stretch.
-func (s *stretch) next(at place) place {
+func (s *stretch) next(at Place) Place {
 	if s.cut && s.last < math.MaxUint32 {
-		return place{at.slot, s.last + 1}
+		return Place{at.Slot, s.last + 1}
 	}
-	return place{slot: at.slot + 1}
+	return Place{Slot: at.Slot + 1}
 }
 
 // walkAll is walk over a whole database.
 func (c *Ctx) walkAll(db int, visit func(e *engine.Entry) bool) error {
-	_, _, _, err := c.walk(db, place{}, math.MaxInt, visit)
+	_, _, _, err := c.walk(db, Place{}, math.MaxInt, visit)
 	return err
 }
 
@@ -97,10 +97,10 @@ func (f *keyFilter) admits(c *Ctx, e *engine.Entry) bool {
 	if e.ExpiredAt(c.NowMs) {
 		return false
 	}
-	if f.pattern != nil && !c.matches(f.pattern, e.KeyBytes(), false) {
+	if f.pattern != nil && !c.Matches(f.pattern, e.KeyBytes(), false) {
 		return false
 	}
-	return !f.typed || equalFold(f.kind, e.Kind().String())
+	return !f.typed || EqualFold(f.kind, e.Kind().String())
 }
 
 // stretch is the part of a walk for which a lock slot is held at once.

@@ -19,23 +19,23 @@ const WorkSecond = 1000 * script.Millisecond
 // How much work is what long commands do again and again, and after how much of
 // it there is a rest: some tenths of a millisecond.
 const (
-	workItem       = 1  // to compare two elements, or to answer one
-	workMember     = 4  // to look for a member, or to store one
-	workUnpack     = 16 // to store an element of a payload
+	WorkItem       = 1  // to compare two elements, or to answer one
+	WorkMember     = 4  // to look for a member, or to store one
+	WorkUnpack     = 16 // to store an element of a payload
 	workBeforeRest = 8000
 )
 
 // Prices, in units of work.
 const (
-	workCommand = 150 // of a command that does next to nothing
+	WorkCommand = 150 // of a command that does next to nothing
 	workArg     = 30  // of an argument
-	workStep    = 250
-	workOne     = 50 // of one that Ctx.worked counts
+	WorkStep    = 250
+	WorkOne     = 50 // of one that Ctx.worked counts
 	// workArgBytes are bytes of arguments that cost one.
 	workArgBytes    = 16
-	workPayloadByte = 2
-	workStreamEntry = 250  // an entry of a stream that is read from a payload
-	workFloat       = 1500 // of a sum with as many digits as Redis's
+	WorkPayloadByte = 2
+	WorkStreamEntry = 250  // an entry of a stream that is read from a payload
+	WorkFloat       = 1500 // of a sum with as many digits as Redis's
 )
 
 // Meter counts the work of a txn, against the limits of the settings.
@@ -77,7 +77,7 @@ func CommandWork(args [][]byte) int64 {
 	for _, a := range args {
 		bytes += len(a)
 	}
-	return int64(workCommand + len(args)*workArg + bytes/workArgBytes)
+	return int64(WorkCommand + len(args)*workArg + bytes/workArgBytes)
 }
 
 // workMax is how much work the txn may do before its commands are refused.
@@ -92,9 +92,9 @@ func (m *Meter) workMax() int64 {
 	return limit
 }
 
-// announce counts work that the command is about to do, and tells whether the txn may do so much.
-func (m *Meter) announce(work int64) bool {
-	if left := m.workLeft(); work > left {
+// Announce counts work that the command is about to do, and tells whether the txn may do so much.
+func (m *Meter) Announce(work int64) bool {
+	if left := m.WorkLeft(); work > left {
 		m.Short = true
 		return false
 	}
@@ -102,49 +102,49 @@ func (m *Meter) announce(work int64) bool {
 	return true
 }
 
-// did counts work that the command has done.
-func (m *Meter) did(work int) { m.counted += int64(work) }
+// Did counts work that the command has done.
+func (m *Meter) Did(work int) { m.counted += int64(work) }
 
-// workLeft is how much work the txn may still do.
-func (m *Meter) workLeft() int64 { return m.workMax() - m.work - max(m.announced, m.counted) }
+// WorkLeft is how much work the txn may still do.
+func (m *Meter) WorkLeft() int64 { return m.workMax() - m.work - max(m.announced, m.counted) }
 
 // Exhausted tells that the txn has done all the work that it may do: commands of a transaction are
 // refused then.
-func (m *Meter) Exhausted() bool { return m.workLeft() < 0 }
+func (m *Meter) Exhausted() bool { return m.WorkLeft() < 0 }
 
 // Spent counts work that a program has done, which no command has announced.
 func (m *Meter) Spent(work int64) { m.work += work }
 
-func (m *Meter) rest() {
+func (m *Meter) Pause() {
 	if m.Rest != nil {
 		m.Rest()
 	}
 }
 
-// worked counts work, and rests when there was much of it since the last time.
-func (m *Meter) worked(n int) {
-	m.did(n * workOne)
+// Worked counts work, and rests when there was much of it since the last time.
+func (m *Meter) Worked(n int) {
+	m.Did(n * WorkOne)
 	if m.sinceRest += n; m.sinceRest >= workBeforeRest {
 		m.sinceRest = 0
-		m.rest()
+		m.Pause()
 	}
 }
 
-// item and member are worked for what is done to an element.
-func (m *Meter) item()   { m.worked(workItem) }
-func (m *Meter) member() { m.worked(workMember) }
+// Item and member are worked for what is done to an element.
+func (m *Meter) Item()   { m.Worked(WorkItem) }
+func (m *Meter) Member() { m.Worked(WorkMember) }
 
-// takeSteps is steps without an answer. n is not negative.
-func (m *Meter) takeSteps(n int64) bool { return m.announce(min(n, math.MaxInt64/workStep) * workStep) }
+// TakeSteps is steps without an answer. n is not negative.
+func (m *Meter) TakeSteps(n int64) bool { return m.Announce(min(n, math.MaxInt64/WorkStep) * WorkStep) }
 
-// stepsLeft is how many steps the txn may still take.
-func (m *Meter) stepsLeft() int64 { return max(m.workLeft(), 0) / workStep }
+// StepsLeft is how many steps the txn may still take.
+func (m *Meter) StepsLeft() int64 { return max(m.WorkLeft(), 0) / WorkStep }
 
-// matches tells whether a key or an element matches a pattern. That may be slow
+// Matches tells whether a key or an element matches a pattern. That may be slow
 // for both of some length, and an answer be short that has tried a million of
 // them: so tries count. Once the txn has no steps left nothing matches, and the
-// command must ask outOfTries before it ends.
-func (m *Meter) matches(pattern, text []byte, nocase bool) bool {
+// command must ask OutOfTries before it ends.
+func (m *Meter) Matches(pattern, text []byte, nocase bool) bool {
 	if m.TriesOver {
 		return false
 	}
@@ -154,7 +154,7 @@ func (m *Meter) matches(pattern, text []byte, nocase bool) bool {
 	}
 	ok, tries := glob.MatchTries(pattern, text, nocase)
 	if tries >= stepTries {
-		m.TriesOver = !m.takeSteps(int64(tries) / stepTries)
+		m.TriesOver = !m.TakeSteps(int64(tries) / stepTries)
 	}
 	return ok
 }

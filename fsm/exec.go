@@ -7,6 +7,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"
 	"lockstep/engine/script"
@@ -430,7 +431,7 @@ func (w *work) context(x *execution) {
 		Seed:         seed(w.run.index, w.ordinal),
 		Logged:       true,
 		Walk:         command.HeldWalker{},
-		Commands:     command.Whole(),
+		Commands:     commands.Table(),
 		Owns:         m.cfg.Owns,
 		User:         m.users.of(w.txn.User),
 		Times:        command.Times{NowMs: w.run.stampMs, DayOffsetMs: w.dayOffsetMs},

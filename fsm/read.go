@@ -8,6 +8,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/sched"
 )
 
@@ -138,7 +139,7 @@ func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.
 		Seed:         opt.Seed,
 		Owns:         m.cfg.Owns,
 		Stop:         opt.Stop,
-		Commands:     command.Whole(),
+		Commands:     commands.Table(),
 		Times:        command.Times{LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs},
 		Meter:        command.Meter{Settings: m.settings.Load(), Rest: m.cfg.Rest},
 		Listeners:    command.Listeners{Observer: m.cfg.Observer, Witness: m.cfg.Witness},

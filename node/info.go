@@ -14,6 +14,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands/keycmd"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/node/config"
@@ -436,7 +437,7 @@ const countsWait = time.Second
 
 // keyCounts counts the keys of all shards: this node's replicas' at once, the
 // others' by asking.
-func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
+func (n *Node) keyCounts() (sums [engine.Databases]keycmd.KeyCounts) {
 	var calls []*cluster.Call
 	for i := range n.shardCount() {
 		s := n.replica(i)
@@ -446,7 +447,7 @@ func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 			continue
 		}
 		for db := range sums {
-			sums[db].Add(command.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
+			sums[db].Add(keycmd.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
 		}
 	}
 	if len(calls) == 0 {
@@ -456,7 +457,7 @@ func (n *Node) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 	defer cancel()
 	n.router.Do(ctx, calls)
 	for _, call := range calls {
-		if counts, ok := command.ParseKeyCounts(call.Reply); ok {
+		if counts, ok := keycmd.ParseKeyCounts(call.Reply); ok {
 			for db := range sums {
 				sums[db].Add(counts[db])
 			}

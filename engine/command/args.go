@@ -6,6 +6,7 @@ import (
 	"lockstep/engine/decimal"
 )
 
+// ParseInt reads an integer as Redis does: no sign but a minus, no spaces, no leading zeros.
 func ParseInt(b []byte) (int64, bool) { return decimal.Int(b) }
 
 // IntArg reads an integer argument. It answers the error itself.
@@ -30,6 +31,7 @@ func (c *Ctx) IntArg32(b []byte) (int, bool) {
 	return int(n), true
 }
 
+// BoolInt is 1 for true and 0 for false.
 func BoolInt(b bool) int {
 	if b {
 		return 1

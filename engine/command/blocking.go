@@ -44,8 +44,8 @@ func TimeoutOfPop(ends [2]string) func(args [][]byte) (ms int64, waits bool) {
 }
 
 const (
-	// blockMsMax is the longest time to wait, a century and more; who would wait longer
-	// waits for ever.
+	// blockMsMax is the longest time to wait, a century and more. A client that would wait
+	// longer waits for ever.
 	blockMsMax = 1 << 42
 	// blockMsRefused is where times begin that lie beyond every clock, which the
 	// handler refuses.

@@ -29,6 +29,7 @@ type Codec struct {
 	Mix       func(d *Digest, e *engine.Entry)
 }
 
+// ErrValueTooLong is the error of a Codec for a value that is longer than the limits allow.
 var ErrValueTooLong = errors.New("command: a value is longer than the limit")
 
 // Digest is the fingerprint that Redis's DEBUG DIGEST computes: equal data
@@ -48,6 +49,7 @@ func (d *Digest) Mix(data []byte) {
 	*d = sha1.Sum(d[:])
 }
 
+// MixInt adds a number.
 func (d *Digest) MixInt(n uint32) { d.Mix(binary.BigEndian.AppendUint32(nil, n)) }
 
 func (d *Digest) String() string { return hex.EncodeToString(d[:]) }

@@ -24,7 +24,7 @@ func ReadAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok 
 }
 
 // WriteAs is ReadAs for a command that will change or replace the value. The
-// value is for looking only; a change goes through edit.
+// value is for looking only; a change goes through Edit.
 func WriteAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e *engine.Entry, ok bool) {
 	e = c.Write(key)
 	if e == nil {

@@ -3,7 +3,7 @@ package command
 // CountedPop is what LMPOP, ZMPOP and their blocking forms are told.
 type CountedPop struct {
 	Keys [][]byte
-	// second: elements are taken off the second of the two ends.
+	// Second: elements are taken off the second of the two ends.
 	Second bool
 	Count  int64
 }

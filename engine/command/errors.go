@@ -46,6 +46,7 @@ const (
 // ErrArity is the error for a wrong number of arguments.
 func ErrArity(spec *Spec) string { return ErrArityOf(spec.Name) }
 
+// ErrArityOf is ErrArity for the name of a command.
 func ErrArityOf(command string) string {
 	return "ERR wrong number of arguments for '" + command + "' command"
 }

@@ -25,6 +25,7 @@ var expiryKinds = []struct {
 	{"ex", ExpiryEX}, {"px", ExpiryPX}, {"exat", ExpiryEXAT}, {"pxat", ExpiryPXAT},
 }
 
+// ExpiryKindOf is the kind of expiry that an option of SET or GETEX announces; ExpiryNone: it announces none.
 func ExpiryKindOf(option []byte) ExpiryKind {
 	for _, k := range expiryKinds {
 		if EqualFold(option, k.option) {

@@ -28,6 +28,7 @@ const (
 	exponentMax = 1 << 20
 )
 
+// ZeroExtended is the number zero.
 var ZeroExtended = extended{new(big.Float).SetPrec(extendedPrec)}
 
 // ParseExtended reads what C's strtold reads, the whole text of it: decimal

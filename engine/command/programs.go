@@ -124,6 +124,7 @@ func (r *Running) Begin(p *RunningProgram) *RunningProgram {
 	return p
 }
 
+// End notes that a program has ended.
 func (r *Running) End(p *RunningProgram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -66,6 +66,7 @@ func (s *Settings) ScriptLimits() script.Limits {
 	}
 }
 
+// ScriptCacheLimits are the limits of the script cache.
 func (s *Settings) ScriptCacheLimits() script.CacheLimits {
 	return script.CacheLimits{Scripts: int(s.ScriptCacheScriptsMax), Bytes: int(s.ScriptCacheBytesMax)}
 }

@@ -36,8 +36,10 @@ func (c *Ctx) Steps(n int64) bool {
 	return ok
 }
 
-// TextSteps is steps for going over so many bytes, CopySteps for writing them.
+// TextSteps is Steps for going over so many bytes.
 func (c *Ctx) TextSteps(bytes int64) bool { return c.Steps(max(bytes, 0) / StepBytes) }
+
+// CopySteps is Steps for writing so many bytes.
 func (c *Ctx) CopySteps(bytes int64) bool { return c.Steps(max(bytes, 0) / stepBytesCopied) }
 
 // OutOfTries answers, in place of all that stands in Out from begin on, that

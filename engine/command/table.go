@@ -1,18 +1,29 @@
-// Package command is the table of all commands and the handlers of those that
-// work on data.
+// Package command is what a command is: its row in the table (Spec), how its keys are found
+// (KeySpec), and the context that its handler runs in (Ctx).
 //
-// A command is one row (Spec) in its family's file: strings.go, keys.go, and so on.
-// Its handler is in that file or in one whose name begins alike (strings_set.go);
-// those of commands of the connection, the server and the cluster are above, in
-// proto/client. The list of families below is explicit, so that reading it is
-// enough to know them all. Arity checks, routing, lock slots, COMMAND INFO, ACL
-// categories and the documentation are read from the rows. Adding a command
-// touches its family's files and its test script.
+// The commands themselves stand in rooms, a package for each kind of value, below package
+// commands, which puts their rows together to the one table. This package imports none of them.
 //
 // Handlers follow three rules. They reach nothing but their Ctx. They change
 // nothing before they are sure not to fail (Redis's commands are atomic, and
 // there is no undo). They copy what they keep: arguments point into a log
 // entry that others read.
+//
+// A room finds here, by purpose:
+//
+//   - to declare a row: Spec, flags, categories, key specs (OneKey and others, keyspecs.go), what a call
+//     grows by (growth.go), what it fills (fills.go), what it waits for (blocking.go); arguments for the
+//     documentation are package arg;
+//   - to read arguments: ParseInt, EqualFold, Ctx.IntArg, ScanOptions, CountedPop, ExpiryKind, ExpireIf, Extended;
+//   - to look keys up and change them: the methods of Ctx, and ReadAs, WriteAs and Edit for what has elements;
+//   - to tell of changes: Ctx.Notify and Listeners;
+//   - to count work before and while it is done: Ctx.Steps and its like, Meter;
+//   - to write a value into snapshots and digests: Codec and Digest;
+//   - to answer errors: the constants in errors.go, in Redis's words.
+//
+// Ctx is a struct and not an interface: handlers run some million times a second, and calls of its methods
+// are calls of known functions. What it carries beside keys is in parts with methods of their own, so that
+// each part can reach its own fields alone.
 package command
 
 import (
@@ -102,6 +113,7 @@ func (t *Table) lookupName(name []byte) *Spec {
 // Number is the row's place in its table, from 0 to Rows()-1.
 func (s *Spec) Number() int { return s.number }
 
+// Lower is a byte in lower case, if it is an ASCII letter.
 func Lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'

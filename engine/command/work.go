@@ -115,6 +115,7 @@ func (m *Meter) Exhausted() bool { return m.WorkLeft() < 0 }
 // Spent counts work that a program has done, which no command has announced.
 func (m *Meter) Spent(work int64) { m.work += work }
 
+// Pause leaves the processor to others, if they want it.
 func (m *Meter) Pause() {
 	if m.Rest != nil {
 		m.Rest()
@@ -130,11 +131,13 @@ func (m *Meter) Worked(n int) {
 	}
 }
 
-// Item and member are worked for what is done to an element.
-func (m *Meter) Item()   { m.Worked(WorkItem) }
+// Item counts the work of comparing two elements, or of answering one.
+func (m *Meter) Item() { m.Worked(WorkItem) }
+
+// Member counts the work of looking for a member, or of storing one.
 func (m *Meter) Member() { m.Worked(WorkMember) }
 
-// TakeSteps is steps without an answer. n is not negative.
+// TakeSteps is Steps without an answer. n is not negative.
 func (m *Meter) TakeSteps(n int64) bool { return m.Announce(min(n, math.MaxInt64/WorkStep) * WorkStep) }
 
 // StepsLeft is how many steps the txn may still take.

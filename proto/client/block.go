@@ -10,6 +10,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands/streamcmd"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
 )
@@ -107,7 +108,7 @@ func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [
 	if spec.Name != "xread" {
 		return args
 	}
-	places, keys := command.LatestIDs(args)
+	places, keys := streamcmd.LatestIDs(args)
 	if len(places) == 0 {
 		return args
 	}

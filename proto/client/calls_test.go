@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"lockstep/cluster"
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // TestAClientThatWaitsHoldsLittle: thousands may be blocked, or wait for a leader, each
@@ -31,7 +31,7 @@ func TestAClientThatWaitsHoldsLittle(t *testing.T) {
 // memory, and who ends a batch keeps none.
 func TestRoomsAreNobodysTwice(t *testing.T) {
 	sizes := []int{1, callsFew, callsFew + 1, callsKept, callsKept + 1, callsMax, 2 * callsMax}
-	spec := command.Get("get")
+	spec := commands.Get("get")
 	for range 50 {
 		clients := make([]calls, 3*len(sizes))
 		for i := range clients {
@@ -93,7 +93,7 @@ func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
 	}
 	got := map[string][3]uint64{}
 	for _, s := range c.stats.PerCommand() {
-		_, times := c.stats.of(command.Get(s.Name)).times.look()
+		_, times := c.stats.of(commands.Get(s.Name)).times.look()
 		got[s.Name] = [3]uint64{s.Calls, s.Failed, times}
 	}
 	want := map[string][3]uint64{"set": {3, 0, 3}, "incr": {4, 4, 4}, "get": {4, 0, 4}, "ping": {1, 0, 1}}

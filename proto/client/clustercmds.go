@@ -10,6 +10,7 @@ import (
 
 	"lockstep/cluster/meta/courier"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/hashslot"
 )
 
@@ -25,8 +26,8 @@ var clusterHandlers = inCluster(withRefused("cluster", group{
 
 // withRefused adds the subcommands of a container that are refused, and say why.
 func withRefused(container string, g group) group {
-	for _, s := range command.Get(container).Sub {
-		if why := command.Refused(s.Name); why != "" {
+	for _, s := range commands.Get(container).Sub {
+		if why := commands.Refused(s.Name); why != "" {
 			g[s.Name] = func(c *Client, _ [][]byte) {
 				c.out.Error("ERR " + strings.ToUpper(strings.Replace(s.Name, "|", " ", 1)) + " is refused: " + why)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/command/arg"
+	"lockstep/engine/commands"
 	"lockstep/engine/glob"
 )
 
@@ -20,7 +21,7 @@ var commandHandlers = group{
 // public are the commands that clients can send.
 func public() []*command.Spec {
 	var specs []*command.Spec
-	for _, s := range command.All() {
+	for _, s := range commands.All() {
 		if !s.Internal() {
 			specs = append(specs, s)
 		}
@@ -42,7 +43,7 @@ func commandCount(c *Client, _ [][]byte) { c.out.Int(int64(len(public()))) }
 func named(names [][]byte) []*command.Spec {
 	specs := make([]*command.Spec, len(names))
 	for i, n := range names {
-		if s := command.Get(fold(n)); s != nil && !s.Internal() {
+		if s := commands.Get(fold(n)); s != nil && !s.Internal() {
 			specs[i] = s
 		}
 	}
@@ -369,7 +370,7 @@ func listKeep(kind string, value []byte) func(*command.Spec) bool {
 
 // keysOf finds the keys in a command for COMMAND GETKEYS.
 func (c *Client) keysOf(args [][]byte) ([]command.KeyRef, bool) {
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	switch {
 	case spec == nil || spec.Internal():
 		c.out.Error("ERR Invalid command specified")
@@ -410,7 +411,7 @@ func commandGetKeysAndFlags(c *Client, args [][]byte) {
 	if !ok {
 		return
 	}
-	spec, _ := command.Lookup(args[2:])
+	spec, _ := commands.Lookup(args[2:])
 	c.out.Array(len(keys))
 	for _, k := range keys {
 		c.out.Array(2)
@@ -442,7 +443,7 @@ func lockstepCommands(c *Client, _ [][]byte) {
 	var lines []string
 	for _, spec := range public() {
 		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
-			how, why := command.SupportOf(s.Name)
+			how, why := commands.SupportOf(s.Name)
 			line := fmt.Sprintf("%s: %s: %s", s.Name, how, s.Summary)
 			if why != "" {
 				line += " Here " + why + "."
@@ -450,8 +451,8 @@ func lockstepCommands(c *Client, _ [][]byte) {
 			lines = append(lines, line)
 		}
 	}
-	for _, r := range command.RedisCommands() {
-		if how, why := command.SupportOf(r.Name); how == command.None && command.Get(r.Name) == nil {
+	for _, r := range commands.RedisCommands() {
+		if how, why := commands.SupportOf(r.Name); how == commands.None && commands.Get(r.Name) == nil {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s.", r.Name, how, why))
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
+	"lockstep/engine/commands/keycmd"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
@@ -107,7 +109,7 @@ func (c *Client) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call 
 		Txn:    fsm.Txn{Proto: uint8(c.proto), Ops: []fsm.Op{{DB: c.db, Args: args}}},
 		Shard:  shard, ReadOnly: readOnly,
 	}
-	if spec, _ := command.Lookup(args); spec != nil {
+	if spec, _ := commands.Lookup(args); spec != nil {
 		c.carry(&call.Txn, c.user, spec)
 	}
 	c.mayBeStale(call)
@@ -190,7 +192,7 @@ func (c *Client) merged(how command.Merge, calls []*cluster.Call) []byte {
 		for i, r := range replies {
 			parts[i] = elementsOf(r)
 		}
-		w.Status(command.FoldDigests(parts))
+		w.Status(keycmd.FoldDigests(parts))
 	default:
 		return replies[0]
 	}

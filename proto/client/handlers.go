@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
+	"lockstep/engine/commands/streamcmd"
 	"lockstep/engine/reply"
 	"lockstep/proto/acl"
 )
@@ -306,7 +308,7 @@ func (c *Client) timeout(arg []byte) (int64, bool) {
 	n, ok := parseInt(arg)
 	switch {
 	case !ok:
-		c.out.Error(command.ErrReadTimeout)
+		c.out.Error(streamcmd.ErrReadTimeout)
 	case n < 0:
 		c.out.Error(command.ErrTimeoutNegative)
 	default:
@@ -423,7 +425,7 @@ func debugCommand(c *Client, args [][]byte) {
 // digestSpec is the row behind DEBUG DIGEST.
 var (
 	digestArgs = [][]byte{[]byte("lockstep.digest")}
-	digestSpec = command.Get("lockstep.digest")
+	digestSpec = commands.Get("lockstep.digest")
 )
 
 const errDebug = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 func TestRowsOfTheNodeAndHandlersMatchOneToOne(t *testing.T) {
 	rows := map[string]bool{}
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
 			if s.Scope != command.ScopeNode {
 				if s.Run == nil && len(s.Sub) == 0 {
@@ -48,7 +49,7 @@ func TestPasswordsStayOutOfTheSlowLog(t *testing.T) {
 		for _, a := range c.given {
 			args = append(args, []byte(a))
 		}
-		spec, _ := command.Lookup(args)
+		spec, _ := commands.Lookup(args)
 		if got := slowArgs(spec, args); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q", c.given, got)
 		}
@@ -60,7 +61,7 @@ func TestALongCommandIsClippedInTheSlowLog(t *testing.T) {
 	for range 99 {
 		args = append(args, []byte("x"))
 	}
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	got := slowArgs(spec, args)
 	if len(got) != slowArgsMax || got[slowArgsMax-1] != "... (70 more arguments)" || len(got[1]) != slowArgMax+len("... (872 more bytes)") {
 		t.Errorf("%d: %q", len(got), got)

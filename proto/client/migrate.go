@@ -9,6 +9,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
@@ -40,7 +41,7 @@ const (
 	errMigrateInMulti = "ERR MIGRATE cannot be part of a transaction: it waits for another server"
 )
 
-var migrateSpec = command.Get("migrate")
+var migrateSpec = commands.Get("migrate")
 
 // migrations are the places of MIGRATEs under way on a node.
 type migrations chan struct{}
@@ -372,4 +373,4 @@ func (m *migration) removal(p parcel) *cluster.Call {
 	return call
 }
 
-var delSpec = command.Get("del")
+var delSpec = commands.Get("del")

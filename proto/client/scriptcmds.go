@@ -1,6 +1,6 @@
 package client
 
-import "lockstep/engine/command"
+import "lockstep/engine/commands/scriptcmd"
 
 // scriptHandlers are the subcommands of SCRIPT that need no shard.
 var scriptHandlers = group{"script|debug": scriptDebug, "script|help": scriptHelp}
@@ -10,9 +10,9 @@ func scriptDebug(c *Client, args [][]byte) {
 	case "no":
 		c.out.OK()
 	case "yes", "sync":
-		c.out.Error(command.ErrNoDebugger)
+		c.out.Error(scriptcmd.ErrNoDebugger)
 	default:
-		c.out.Error(command.ErrDebugSyntax)
+		c.out.Error(scriptcmd.ErrDebugSyntax)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/tracking"
 )
 
@@ -32,7 +33,7 @@ const (
 
 // trackingSpec is CLIENT TRACKING's row.
 var trackingSpec = func() *command.Spec {
-	spec, _ := command.Lookup([][]byte{[]byte("client"), []byte("tracking")})
+	spec, _ := commands.Lookup([][]byte{[]byte("client"), []byte("tracking")})
 	return spec
 }()
 

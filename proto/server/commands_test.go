@@ -488,7 +488,7 @@ func TestNodeCommandsAnswerAsRedisDoes(t *testing.T) {
 			c.Close()
 		}
 		until(t, "earlier connections are gone", func() bool { return n.registry.Len() == 0 })
-		compare(t, n.addr, redis, name, commands(t, script))
+		compare(t, n.addr, redis, name, commandsOf(t, script))
 	}
 }
 
@@ -547,7 +547,7 @@ func TestClusterCommandsAnswerAsRedisDoes(t *testing.T) {
 	n := startNode(t, 1)
 	n.mode.Store("cluster")
 	for name, script := range clusterScripts {
-		compare(t, n.addr, redis, name, commands(t, script))
+		compare(t, n.addr, redis, name, commandsOf(t, script))
 	}
 }
 
@@ -575,6 +575,6 @@ func TestDebugAnswersAsRedisDoes(t *testing.T) {
 	n := startNode(t, 1)
 	n.set(func(s *settings) { s.DebugFor = "yes" })
 	for name, script := range debugScripts {
-		compare(t, n.addr, redis, name, commands(t, script))
+		compare(t, n.addr, redis, name, commandsOf(t, script))
 	}
 }

@@ -42,8 +42,8 @@ func conversation(t *testing.T, addr string, raw string) string {
 	return b.String()
 }
 
-// commands renders a script: a command per line, in redis-cli's quoting.
-func commands(t *testing.T, script string) string {
+// commandsOf renders a script: a command per line, in redis-cli's quoting.
+func commandsOf(t *testing.T, script string) string {
 	t.Helper()
 	var raw []byte
 	for line := range strings.SplitSeq(script, "\n") {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/client"
 	"lockstep/tests/respconn"
 )
@@ -52,8 +52,8 @@ var latencyScripts = map[string]string{
 // inBoth runs a script as it is, and in RESP3.
 func inBoth(t *testing.T, ours, redis, name, script string) {
 	t.Helper()
-	compare(t, ours, redis, name, commands(t, script))
-	compare(t, ours, redis, name+", RESP3", commands(t, "HELLO 3\n"+script))
+	compare(t, ours, redis, name, commandsOf(t, script))
+	compare(t, ours, redis, name+", RESP3", commandsOf(t, "HELLO 3\n"+script))
 }
 
 func TestLatencyAnswersAsRedisDoes(t *testing.T) {
@@ -207,7 +207,7 @@ func TestMemorySpeaksInWords(t *testing.T) {
 func TestEveryCommandIsToldOf(t *testing.T) {
 	redis, ours := dial(t, startRedis(t)), dial(t, startNode(t, 1).addr)
 	listed := map[string]bool{}
-	for _, c := range command.RedisCommands() {
+	for _, c := range commands.RedisCommands() {
 		listed[c.Name] = true
 	}
 	v, err := redis.Do("COMMAND", "LIST")

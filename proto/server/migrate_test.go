@@ -225,8 +225,8 @@ func TestMigrateAnswersAsRedis(t *testing.T) {
 					host, port := split(addr)
 					text = strings.ReplaceAll(text, word, host+" "+port)
 				}
-				said := conversation(t, source, commands(t, text))
-				return said + conversation(t, target, commands(t, "MGET a b c d \"\"\nSELECT 7\nGET a"))
+				said := conversation(t, source, commandsOf(t, text))
+				return said + conversation(t, target, commandsOf(t, "MGET a b c d \"\"\nSELECT 7\nGET a"))
 			}
 			want := play(startRedis(t), startRedis(t))
 			if got := play(startNode(t, 3).addr, startRedis(t)); got != want {

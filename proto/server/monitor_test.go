@@ -19,7 +19,7 @@ func monitored(t *testing.T, addr, script string) string {
 		t.Fatal(got)
 	}
 	c := dial(t, addr)
-	if err := c.Write([]byte(commands(t, script+"\nECHO end-of-script\n"))); err != nil {
+	if err := c.Write([]byte(commandsOf(t, script+"\nECHO end-of-script\n"))); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder

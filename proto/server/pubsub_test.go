@@ -30,7 +30,7 @@ func TestListeningIsAsRedisDoesIt(t *testing.T) {
 		"asked":               "PUBSUB CHANNELS\nPUBSUB CHANNELS *\nPUBSUB CHANNELS a b\nPUBSUB NUMSUB\nPUBSUB NUMSUB a b\nPUBSUB NUMPAT\nPUBSUB NUMPAT x\nPUBSUB SHARDCHANNELS\nPUBSUB SHARDNUMSUB a\nPUBSUB NOPE\nPUBSUB",
 		"arity":               "SUBSCRIBE\nPSUBSCRIBE\nSSUBSCRIBE\nPUBLISH a\nSPUBLISH a b c",
 	} {
-		compare(t, ours.addr, redis, name, commands(t, script))
+		compare(t, ours.addr, redis, name, commandsOf(t, script))
 	}
 }
 

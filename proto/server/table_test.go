@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/tests/respconn"
 )
 
@@ -27,7 +28,7 @@ var otherLines = []string{`"notes"`}
 func TestRowsOfTheTableAreRediss(t *testing.T) {
 	redis := dial(t, startRedis(t))
 	ours := dial(t, startNode(t, 1).addr)
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		if spec.Internal() || spec.Group == "lockstep" {
 			continue
 		}
@@ -100,7 +101,7 @@ var otherDocs = map[string]string{
 func TestDocsHaveRedissForm(t *testing.T) {
 	redis := dial(t, startRedis(t))
 	ours := dial(t, startNode(t, 1).addr)
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		if spec.Internal() || spec.Group == "lockstep" {
 			continue
 		}

@@ -1,0 +1,222 @@
+package nodecmd
+
+import (
+	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
+)
+
+// ConnectionRows are the commands on the connection itself. Their functions
+// stand in proto/client.
+var ConnectionRows = []*command.Spec{
+	{
+		Name: "ping", Arity: -1, Scope: command.ScopeNode,
+		Flags: command.Fast, Cats: command.CatConnection,
+		Group: "connection", Since: "1.0.0",
+		Summary: "Answers PONG, or its argument.", Complexity: "O(1)",
+		Args: []arg.Arg{{Name: "message", Type: "string", Optional: true}},
+		Tips: []string{"request_policy:all_shards", "response_policy:all_succeeded"},
+	},
+	{
+		Name: "echo", Arity: 2, Scope: command.ScopeNode,
+		Flags: command.Loading | command.Stale | command.Fast, Cats: command.CatConnection,
+		Group: "connection", Since: "1.0.0",
+		Summary: "Answers its argument.", Complexity: "O(1)",
+		Args: []arg.Arg{{Name: "message", Type: "string"}},
+	},
+	{
+		Name: "quit", Arity: -1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy, Cats: command.CatConnection,
+		Group: "connection", Since: "1.0.0",
+		Summary: "Ends the connection.", Complexity: "O(1)",
+	},
+	{
+		Name: "reset", Arity: 1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy, Cats: command.CatConnection,
+		Group: "connection", Since: "6.2.0",
+		Summary: "Puts the connection back to how it began.", Complexity: "O(1)",
+	},
+	{
+		Name: "hello", Arity: -1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy, Cats: command.CatConnection,
+		Group: "connection", Since: "6.0.0",
+		Summary: "Chooses the protocol version, and may log in and name the connection.", Complexity: "O(1)",
+		Args: []arg.Arg{{Name: "arguments", Type: "block", Optional: true, Sub: []arg.Arg{{Name: "protover", Type: "integer"}, {Name: "username_password", Type: "block", Token: "AUTH", Optional: true, Sub: []arg.Arg{{Name: "username", Type: "string"}, {Name: "password", Type: "string"}}}, {Name: "clientname", Type: "string", Token: "SETNAME", Optional: true}}}},
+	},
+	{
+		Name: "auth", Arity: -2, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy, Cats: command.CatConnection,
+		Group: "connection", Since: "1.0.0",
+		Summary: "Logs the connection in.", Complexity: "O(N) where N is the number of passwords defined for the user",
+		Args: []arg.Arg{{Name: "username", Type: "string", Since: "6.0.0", Optional: true}, {Name: "password", Type: "string"}},
+	},
+	{
+		Name: "select", Arity: 2, Scope: command.ScopeNode,
+		Flags: command.Loading | command.Stale | command.Fast, Cats: command.CatConnection,
+		Group: "connection", Since: "1.0.0",
+		Summary: "Chooses the connection's database.", Complexity: "O(1)",
+		Args: []arg.Arg{{Name: "index", Type: "integer"}},
+	},
+	{
+		Name: "multi", Arity: 1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy, Cats: command.CatTransaction,
+		Group: "transactions", Since: "1.2.0",
+		Summary: "Begins a transaction.", Complexity: "O(1)",
+	},
+	{
+		Name: "exec", Arity: 1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.SkipSlowlog, Cats: command.CatTransaction,
+		Group: "transactions", Since: "1.2.0",
+		Summary: "Runs the queued commands of a transaction as one.", Complexity: "Depends on commands in the transaction",
+	},
+	{
+		Name: "discard", Arity: 1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy, Cats: command.CatTransaction,
+		Group: "transactions", Since: "2.0.0",
+		Summary: "Drops the queued commands of a transaction.", Complexity: "O(N), when N is the number of queued commands",
+	},
+	{
+		Name: "watch", Arity: -2, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy, Cats: command.CatTransaction,
+		Keys:  []command.KeySpec{{Flags: command.KeyRO, First: 1, Last: -1, Step: 1}},
+		Group: "transactions", Since: "2.2.0",
+		Summary: "Makes the next EXEC depend on keys staying as they are.", Complexity: "O(1) for every key.",
+		Args: []arg.Arg{{Name: "key", Type: "key", Multiple: true, KeySpec: 1}},
+	},
+	{
+		Name: "unwatch", Arity: 1, Scope: command.ScopeNode,
+		Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy, Cats: command.CatTransaction,
+		Group: "transactions", Since: "2.2.0",
+		Summary: "Forgets the watched keys.", Complexity: "O(1)",
+	},
+	{
+		Name: "client", Arity: -2, Scope: command.ScopeNode,
+		Group: "connection", Since: "2.4.0",
+		Summary: "A container for commands on client connections.", Complexity: "Depends on subcommand.",
+		Sub: []*command.Spec{
+			{
+				Name: "client|caching", Arity: 3, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "6.0.0",
+				Summary: "Says whether the keys of the next command may be cached.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "mode", Type: "oneof", Sub: []arg.Arg{{Name: "yes", Type: "pure-token", Token: "YES"}, {Name: "no", Type: "pure-token", Token: "NO"}}}},
+			},
+			{
+				Name: "client|getredir", Arity: 2, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "6.0.0",
+				Summary: "Returns the id of the client that gets this one's invalidations.", Complexity: "O(1)",
+			},
+			{
+				Name: "client|tracking", Arity: -3, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "6.0.0",
+				Summary: "Chooses whether the connection is told of changes of the keys it has read.", Complexity: "O(1). Some options may introduce additional complexity.",
+				Args: []arg.Arg{
+					{Name: "status", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}},
+					{Name: "client-id", Type: "integer", Token: "REDIRECT", Optional: true},
+					{Name: "prefix", Type: "string", Token: "PREFIX", Optional: true, Multiple: true, MultipleToken: true},
+					{Name: "bcast", Type: "pure-token", Token: "BCAST", Optional: true},
+					{Name: "optin", Type: "pure-token", Token: "OPTIN", Optional: true},
+					{Name: "optout", Type: "pure-token", Token: "OPTOUT", Optional: true},
+					{Name: "noloop", Type: "pure-token", Token: "NOLOOP", Optional: true},
+				},
+			},
+			{
+				Name: "client|trackinginfo", Arity: 2, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "6.2.0",
+				Summary: "Describes the connection's tracking.", Complexity: "O(1)",
+			},
+			{
+				Name: "client|pause", Arity: -3, Scope: command.ScopeNode,
+				Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "2.9.50",
+				Summary: "Holds the commands of this node's clients back for a time.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "timeout", Type: "integer"}, {Name: "mode", Type: "oneof", Since: "6.2.0", Optional: true, Sub: []arg.Arg{{Name: "write", Type: "pure-token", Token: "WRITE"}, {Name: "all", Type: "pure-token", Token: "ALL"}}}},
+			},
+			{
+				Name: "client|unpause", Arity: 2, Scope: command.ScopeNode,
+				Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "6.2.0",
+				Summary: "Ends CLIENT PAUSE.", Complexity: "O(N) Where N is the number of paused clients",
+			},
+			{
+				Name: "client|getname", Arity: 2, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "2.6.9",
+				Summary: "Returns the connection's name.", Complexity: "O(1)",
+			},
+			command.HelpRow("client", "connection", "5.0.0", command.CatConnection),
+			{
+				Name: "client|id", Arity: 2, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "5.0.0",
+				Summary: "Returns the connection's id.", Complexity: "O(1)",
+			},
+			{
+				Name: "client|info", Arity: 2, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "6.2.0",
+				Summary: "Describes this connection.", Complexity: "O(1)",
+				Tips: []string{"nondeterministic_output"},
+			},
+			{
+				Name: "client|kill", Arity: -3, Scope: command.ScopeNode,
+				Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "2.4.0",
+				Summary: "Ends connections of this node.", Complexity: "O(N) where N is the number of client connections",
+				Args: []arg.Arg{{Name: "filter", Type: "oneof", Sub: []arg.Arg{{Name: "ip:port", Type: "string"}, {Name: "new-format", Type: "oneof", Multiple: true, Sub: []arg.Arg{{Name: "client-id", Type: "integer", Token: "ID", Since: "2.8.12", Optional: true}, {Name: "normal_master_slave_pubsub", Type: "oneof", Token: "TYPE", Since: "2.8.12", Optional: true, Sub: []arg.Arg{{Name: "normal", Type: "pure-token", Token: "NORMAL"}, {Name: "master", Type: "pure-token", Token: "MASTER", Since: "3.2.0"}, {Name: "slave", Type: "pure-token", Token: "SLAVE"}, {Name: "replica", Type: "pure-token", Token: "REPLICA", Since: "5.0.0"}, {Name: "pubsub", Type: "pure-token", Token: "PUBSUB"}}}, {Name: "username", Type: "string", Token: "USER", Optional: true}, {Name: "ip:port", Type: "string", Token: "ADDR", Optional: true}, {Name: "ip:port", Type: "string", Token: "LADDR", Since: "6.2.0", Optional: true}, {Name: "yes/no", Type: "string", Token: "SKIPME", Optional: true}}}}}},
+			},
+			{
+				Name: "client|list", Arity: -2, Scope: command.ScopeNode,
+				Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "2.4.0",
+				Summary: "Describes the open connections of this node.", Complexity: "O(N) where N is the number of client connections",
+				Args: []arg.Arg{{Name: "normal_master_replica_pubsub", Type: "oneof", Token: "TYPE", Since: "5.0.0", Optional: true, Sub: []arg.Arg{{Name: "normal", Type: "pure-token", Token: "NORMAL"}, {Name: "master", Type: "pure-token", Token: "MASTER"}, {Name: "replica", Type: "pure-token", Token: "REPLICA"}, {Name: "pubsub", Type: "pure-token", Token: "PUBSUB"}}}, {Name: "id", Type: "block", Token: "ID", Since: "6.2.0", Optional: true, Sub: []arg.Arg{{Name: "client-id", Type: "integer", Multiple: true}}}},
+				Tips: []string{"nondeterministic_output"},
+			},
+			{
+				Name: "client|no-evict", Arity: 3, Scope: command.ScopeNode,
+				Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "7.0.0",
+				Summary: "Exempts the connection from client eviction.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "enabled", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
+			},
+			{
+				Name: "client|unblock", Arity: -3, Scope: command.ScopeNode,
+				Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "5.0.0",
+				Summary: "Lets a client go on that waits in a blocking command.", Complexity: "O(log N) where N is the number of client connections",
+				Args: []arg.Arg{arg.Of("client-id", "integer"), arg.OneOf("timeout_error", arg.Token("timeout", "TIMEOUT"), arg.Token("error", "ERROR")).Opt()},
+			},
+			{
+				Name: "client|reply", Arity: 3, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "3.2.0",
+				Summary: "Chooses which replies the connection gets.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "on_off_skip", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}, {Name: "skip", Type: "pure-token", Token: "SKIP"}}}},
+			},
+			{
+				Name: "client|setname", Arity: 3, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "2.6.9",
+				Summary: "Names the connection.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "connection-name", Type: "string"}},
+			},
+			{
+				Name: "client|setinfo", Arity: 4, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "7.2.0",
+				Summary: "Notes the client library's name or version.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "attr", Type: "oneof", Sub: []arg.Arg{{Name: "libname", Type: "string", Token: "LIB-NAME"}, {Name: "libver", Type: "string", Token: "LIB-VER"}}}},
+			},
+			{
+				Name: "client|no-touch", Arity: 3, Scope: command.ScopeNode,
+				Flags: command.NoScript | command.Loading | command.Stale, Cats: command.CatConnection,
+				Group: "connection", Since: "7.2.0",
+				Summary: "Keeps the connection's reads from refreshing access times.", Complexity: "O(1)",
+				Args: []arg.Arg{{Name: "enabled", Type: "oneof", Sub: []arg.Arg{{Name: "on", Type: "pure-token", Token: "ON"}, {Name: "off", Type: "pure-token", Token: "OFF"}}}},
+			},
+		},
+	},
+}

@@ -1,0 +1,5 @@
+package streamcmd
+
+// What tests reach of the package's inside.
+
+var ReadStreamsAt = readStreamsAt

@@ -6,6 +6,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // Starter begins calls without waiting for them; router.Router is one. See there.
@@ -50,7 +51,7 @@ func (c *Client) quick(batch [][][]byte) bool {
 	}
 	c.calls.rows = c.calls.rows[:0]
 	for _, args := range batch {
-		spec, _ := command.Lookup(args)
+		spec, _ := commands.Lookup(args)
 		c.calls.rows = append(c.calls.rows, spec)
 		switch {
 		case spec == nil || len(args) > quickArgsMax:

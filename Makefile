@@ -102,7 +102,7 @@ kube: ## the chart on a real Kubernetes API server (needs root and iproute2); bu
 
 docs: ## what is generated, anew
 	go test ./node/config -run TestDocumentationIsTheTable -update
-	go test ./engine/command -run TestDocumentationIsTheTable -update
+	go test ./engine/commands -run TestDocumentationIsTheTable -update
 	go test ./engine/script -run TestDocumentationIsWhatScriptsCanDo -update
 	go test ./cmd/clusterctl -run TestDocumentationIsTheCommands -update
 	go test ./node/report -run TestDocumentationIsTheMetrics -update

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
 )
 
@@ -39,7 +39,7 @@ func (s *Snapshot) PersistKeys(w io.Writer, programs bool, told func(keys int)) 
 			}
 			out.SelectDB(db)
 			err := s.cut.Each(slot, db, func(e *engine.Entry) error {
-				command.WriteEntry(out, e)
+				values.WriteEntry(out, e)
 				return out.Err()
 			})
 			if err != nil {

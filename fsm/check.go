@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // checkCommands refuses an entry with a command this node does not know,
@@ -92,4 +93,4 @@ func checkSetting(name, value string) error {
 }
 
 // settingSpec is the row of what changes a setting, daySpec of what changes the time of day.
-var settingSpec, daySpec = command.Get("lockstep.set"), command.Get("lockstep.day")
+var settingSpec, daySpec = commands.Get("lockstep.set"), commands.Get("lockstep.day")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
 )
 
@@ -176,11 +177,11 @@ func (m *dayMachine) restoreFile(file io.Reader, prefix string) {
 		if e.Key == nil {
 			continue
 		}
-		entry, err := command.ReadValue(&in.Source, e.Type, e.Key, nil)
+		entry, err := values.ReadValue(&in.Source, e.Type, e.Key, nil)
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		m.want("+OK", "restore", prefix+string(e.Key), fmt.Sprint(e.ExpireAtMs), string(command.AppendPayload(nil, entry)), "absttl")
+		m.want("+OK", "restore", prefix+string(e.Key), fmt.Sprint(e.ExpireAtMs), string(values.AppendPayload(nil, entry)), "absttl")
 	}
 }
 
@@ -297,7 +298,7 @@ func TestTimesAtTheirBounds(t *testing.T) {
 				t.Errorf("offset %d, then %d: the snapshot of what was read is another one", offset, again)
 			}
 			if payload := payloadOf(t, m.Machine, "h"); payload != "" && payload != "$-1" {
-				if _, err := command.ReadPayload([]byte(payload), []byte("h")); err != nil {
+				if _, err := values.ReadPayload([]byte(payload), []byte("h")); err != nil {
 					t.Errorf("offset %d, then %d: the dump of a hash is not read: %v", offset, again, err)
 				}
 			}

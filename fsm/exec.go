@@ -7,6 +7,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"
 	"lockstep/engine/script"
@@ -222,7 +223,7 @@ func (r *run) watchesHold(t *Txn) bool {
 	// It fails when its context ends alone.
 	_ = r.st.sched.Lock(context.Background(), &ticket, &access)
 	defer r.st.sched.Unlock(&ticket)
-	return watchesHold(&command.Ctx{KS: r.st.ks, NowMs: r.stampMs}, t)
+	return watchesHold(&command.Ctx{KS: r.st.ks, Times: command.Times{NowMs: r.stampMs}}, t)
 }
 
 // warm has the keys of txns that are about to run looked up side by side.
@@ -424,11 +425,20 @@ func (w *work) runOne() {
 func (w *work) context(x *execution) {
 	m := w.run.m
 	x.ctx = command.Ctx{
-		KS: w.run.st.ks, Out: &x.out,
-		NowMs: w.run.stampMs, DayOffsetMs: w.dayOffsetMs, TxnNo: w.no, Seed: seed(w.run.index, w.ordinal),
-		Logged: true, Walk: command.HeldWalker{}, Settings: w.settings, Observer: m.cfg.Observer, NoTouch: w.txn.NoTouch,
-		Programs: w.run.st.programs, Owns: m.cfg.Owns, MemoryFull: w.txn.MemoryFull,
-		User: m.users.of(w.txn.User), Rest: m.cfg.Rest,
+		KS:           w.run.st.ks,
+		Out:          &x.out,
+		TxnNo:        w.no,
+		Seed:         seed(w.run.index, w.ordinal),
+		Logged:       true,
+		Walk:         command.HeldWalker{},
+		Commands:     commands.Table(),
+		Owns:         m.cfg.Owns,
+		User:         m.users.of(w.txn.User),
+		Times:        command.Times{NowMs: w.run.stampMs, DayOffsetMs: w.dayOffsetMs},
+		Meter:        command.Meter{Settings: w.settings, Rest: m.cfg.Rest},
+		Listeners:    command.Listeners{Observer: m.cfg.Observer},
+		Uses:         command.Uses{NoTouch: w.txn.NoTouch},
+		ProgramState: command.ProgramState{Programs: w.run.st.programs, MemoryFull: w.txn.MemoryFull},
 	}
 	if m.cfg.UseTick != nil {
 		x.ctx.UseTick = m.cfg.UseTick()

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"
 	"lockstep/tests/standstill"
@@ -93,9 +94,9 @@ func TestACommandThatBreaksDownAnswersAnError(t *testing.T) {
 	ops := []Op{set, NewOp(0, [][]byte{[]byte("bad")}, &bad), set}
 	out, changes := reply.NewWriter(2), command.Changes{}
 	settings := m.Settings()
-	ctx := command.Ctx{KS: m.Keyspace(), Out: out, TxnNo: 1, Logged: true, Settings: &settings, Changes: &changes}
+	ctx := command.Ctx{KS: m.Keyspace(), Out: out, TxnNo: 1, Logged: true, Meter: command.Meter{Settings: &settings}, Listeners: command.Listeners{Changes: &changes}}
 	runOps(m, &ctx, ops)
-	if got, want := string(out.Bytes()), "*3\r\n+OK\r\n-"+command.ErrPanic([]byte("bad"))+"\r\n+OK\r\n"; got != want {
+	if got, want := string(out.Bytes()), "*3\r\n+OK\r\n-"+scriptcmd.ErrPanic([]byte("bad"))+"\r\n+OK\r\n"; got != want {
 		t.Errorf("%q", got)
 	}
 	if m.Counters().Panics.Load() != 1 || !slices.ContainsFunc(changes.Keys, func(key []byte) bool { return key == nil }) {

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/sched"
 )
 
@@ -129,9 +130,17 @@ func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte
 // taken before the ticket: it may then be too small, never too large.
 func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.Ctx {
 	c := command.Ctx{
-		KS: st.ks, Out: &x.out,
-		TxnNo: m.txnNo.Load(), Seed: opt.Seed, LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs, Settings: m.settings.Load(), Observer: m.cfg.Observer,
-		Programs: st.programs, Owns: m.cfg.Owns, Stop: opt.Stop, Witness: m.cfg.Witness, Rest: m.cfg.Rest, TakeBack: m.cfg.TakeBack,
+		KS:           st.ks,
+		Out:          &x.out,
+		TxnNo:        m.txnNo.Load(),
+		Seed:         opt.Seed,
+		Owns:         m.cfg.Owns,
+		Stop:         opt.Stop,
+		Commands:     commands.Table(),
+		Times:        command.Times{LeaderMs: opt.LeaderMs, ReplicaMs: opt.ReplicaMs},
+		Meter:        command.Meter{Settings: m.settings.Load(), Rest: m.cfg.Rest},
+		Listeners:    command.Listeners{Observer: m.cfg.Observer, Witness: m.cfg.Witness},
+		ProgramState: command.ProgramState{Programs: st.programs, TakeBack: m.cfg.TakeBack},
 	}
 	if m.cfg.UseTick != nil {
 		c.UseTick = m.cfg.UseTick()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 )
 
@@ -62,7 +63,7 @@ func runOp(m *Machine, ctx *command.Ctx, op *Op) (tooLong bool) {
 			m.counters.Panics.Add(1)
 			ctx.ChangedAll()
 			ctx.Out.Truncate(begin)
-			ctx.Out.Error(command.ErrPanic(op.Args[0]))
+			ctx.Out.Error(scriptcmd.ErrPanic(op.Args[0]))
 		case tooLong:
 			ctx.Out.Truncate(begin)
 			ctx.Out.Error(replyTooLong(ctx, reads))

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 )
 
@@ -130,7 +131,7 @@ func (w *work) serve(ctx *command.Ctx) Outcome {
 		return OutcomeUnserved
 	}
 	ctx.Begin(op.DB)
-	if how&ServeComes == 0 && !command.Awaited(ctx, op.lookup(), op.Args) {
+	if how&ServeComes == 0 && !commands.Awaited(ctx, op.lookup(), op.Args) {
 		return OutcomeUnserved
 	}
 	runOp(w.run.m, ctx, op)

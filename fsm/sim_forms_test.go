@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // simForms are arguments with which commands do something: behind a command's
@@ -92,7 +93,7 @@ func TestFormsAreUnderstood(t *testing.T) {
 	for round := range uint64(rounds) {
 		b := Bundle{Origin: Origin{Node: 42, Boot: 1}, FirstSeq: l.seq[0], AckedBelow: l.seq[0]}
 		for i := range len(names) * each {
-			op := Op{Args: l.fromForm(command.Get(names[i%len(names)]))}
+			op := Op{Args: l.fromForm(commands.Get(names[i%len(names)]))}
 			b.Txns = append(b.Txns, Txn{Proto: 2, Ops: []Op{op}})
 		}
 		l.seq[0] += uint64(len(b.Txns))

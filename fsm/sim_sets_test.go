@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // setOp draws arguments for a command on sets: keys that hold sets, as a rule,
@@ -17,7 +18,7 @@ func (l *simLog) setOp(spec *command.Spec) [][]byte {
 		return nil
 	}
 	if l.rng.IntN(3) == 0 {
-		spec = command.Get("sadd") // or all sets would be empty before long
+		spec = commands.Get("sadd") // or all sets would be empty before long
 	}
 	args := [][]byte{[]byte(spec.Name)}
 	add := func(more ...[]byte) { args = append(args, more...) }

@@ -14,6 +14,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/sched"
 )
 
@@ -163,7 +164,7 @@ type simLog struct {
 
 func newSimLog(seed uint64) *simLog {
 	l := &simLog{rng: rand.New(rand.NewPCG(seed, 1)), stamp: 1_700_000_000_000}
-	for _, s := range command.All() {
+	for _, s := range commands.All() {
 		if s.Run != nil || sensible[s.Name] != nil {
 			l.specs = append(l.specs, s)
 		}
@@ -312,14 +313,14 @@ func (l *simLog) sensibleArgs(spec *command.Spec) [][]byte {
 func (l *simLog) op() Op {
 	spec := l.specs[l.rng.IntN(len(l.specs))]
 	if (spec.Scope == command.ScopeGlobal || spec.Name == "pfselftest") && l.rng.IntN(10) != 0 {
-		spec = command.Get("set") // one may undo much, the other takes long
+		spec = commands.Get("set") // one may undo much, the other takes long
 	}
 	return l.opOf(spec.Name)
 }
 
 // opOf draws a command's arguments.
 func (l *simLog) opOf(name string) Op {
-	spec := command.Get(name)
+	spec := commands.Get(name)
 	if args := l.sensibleArgs(spec); args != nil {
 		return Op{DB: l.rng.IntN(3), Args: args}
 	}

@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
 	"lockstep/engine/sched"
 	"lockstep/engine/script"
@@ -181,7 +181,7 @@ func (c *chunk) flush() error {
 	}
 	c.out.Aux(auxVersions, c.buf)
 	for _, e := range c.entries {
-		command.WriteEntry(c.out, e)
+		values.WriteEntry(c.out, e)
 	}
 	c.entries = c.entries[:0]
 	return c.out.Err()
@@ -315,7 +315,7 @@ func (l *loader) key(in *rdb.Reader, e *rdb.Event) error {
 		return fmt.Errorf("%w: a key without a version", ErrCorrupt)
 	}
 	l.versions = l.versions[n:]
-	entry, err := command.ReadValue(&in.Source, e.Type, e.Key, nil)
+	entry, err := values.ReadValue(&in.Source, e.Type, e.Key, nil)
 	if err != nil {
 		return err
 	}

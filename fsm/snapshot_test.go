@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
 	"lockstep/engine/sched"
 	"lockstep/engine/stream"
@@ -245,7 +245,7 @@ func TestASnapshotIsReadWhateverBecameOfAStream(t *testing.T) {
 				}
 			}
 			s.State.Last = stream.ID{Ms: 5}
-			payload := command.AppendPayload(nil, engine.NewObject([]byte("s"), engine.KindStream, s))
+			payload := values.AppendPayload(nil, engine.NewObject([]byte("s"), engine.KindStream, s))
 			m := newLockedMachine(t)
 			for _, txn := range []Txn{txnOf(0, "restore", "s", "0", string(payload)), txnOf(0, c.command...)} {
 				entry := m.apply(txn)
@@ -255,7 +255,7 @@ func TestASnapshotIsReadWhateverBecameOfAStream(t *testing.T) {
 			}
 			if typ, body, ok := rdb.OpenPayload([]byte(payloadOf(t, m.Machine, "s"))); !ok {
 				t.Fatal("no dump")
-			} else if _, err := command.ReadValue(rdb.NewSource(body), typ, []byte("s"), nil); err == nil {
+			} else if _, err := values.ReadValue(rdb.NewSource(body), typ, []byte("s"), nil); err == nil {
 				t.Fatal("RESTORE would take it: nothing is tested")
 			}
 			image, again := imageOf(t, m.Machine), testMachine(t, nil)

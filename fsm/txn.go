@@ -5,6 +5,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/sched"
 	"lockstep/engine/script"
 )
@@ -148,7 +149,7 @@ func (o *Op) Spec() *command.Spec { return o.lookup() }
 // there is none.
 func (o *Op) lookup() *command.Spec {
 	if o.spec == nil {
-		o.spec, _ = command.Lookup(o.Args)
+		o.spec, _ = commands.Lookup(o.Args)
 	}
 	return o.spec
 }

@@ -9,6 +9,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/hashslot"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
@@ -61,7 +62,7 @@ const typesAtOnce = 256
 // isThere tells whether one of the keys has a stream.
 func (b *blocked) isThere(ctx context.Context) bool {
 	op := &b.call.Txn.Ops[0]
-	spec, _ := command.Lookup(op.Args)
+	spec, _ := commands.Lookup(op.Args)
 	want := "+" + engine.KindStream.String() + "\r\n"
 	for keys := range slices.Chunk(command.BlockKeys(spec, op.Args), typesAtOnce) {
 		calls := make([]*cluster.Call, len(keys))

@@ -24,6 +24,7 @@ import (
 	"lockstep/cluster/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/script"
 	"lockstep/fsm"
 )
@@ -356,7 +357,7 @@ func joinsLog(c *cluster.Call) bool {
 		return false
 	}
 	for i := range c.Txn.Ops {
-		spec, _ := command.Lookup(c.Txn.Ops[i].Args)
+		spec, _ := commands.Lookup(c.Txn.Ops[i].Args)
 		if spec == nil || spec.Scope != command.ScopeKeys || spec.Plan != nil || spec.TakesLong(c.Txn.Ops[i].Args) {
 			return false
 		}

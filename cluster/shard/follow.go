@@ -2,6 +2,7 @@ package shard
 
 import (
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/fsm"
 )
 
@@ -92,7 +93,7 @@ func (f *follower) fill(t *fsm.Txn) {
 }
 
 func (f *follower) add(op *fsm.Op, sure bool) {
-	spec, _ := command.Lookup(op.Args)
+	spec, _ := commands.Lookup(op.Args)
 	if spec == nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/fsm"
 )
 
@@ -80,7 +81,7 @@ func DecodeWait(data []byte) (Wait, error) {
 		return w, err
 	}
 	w.Txn = b.Txns[0]
-	if spec, _ := command.Lookup(w.Txn.Ops[0].Args); spec.Waits == nil {
+	if spec, _ := commands.Lookup(w.Txn.Ops[0].Args); spec.Waits == nil {
 		return w, errList
 	}
 	return w, nil
@@ -360,12 +361,12 @@ func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
 func newWaiter(req *Wait) *waiter {
 	own := req.Txn.Ops[0].Clone()
 	op := &own
-	spec, _ := command.Lookup(op.Args)
+	spec, _ := commands.Lookup(op.Args)
 	x := &waiter{id: req.ID, txn: req.Txn, shared: !spec.Writes(op.Args)}
 	x.txn.Ops = []fsm.Op{own}
 	x.txn.Kind, x.txn.Serve.Wait = fsm.KindServe, req.ID
 	x.bytes = fsm.TxnSize(&x.txn)
-	names, group := command.BlockKeys(spec, op.Args), string(command.BlockGroup(op.Args))
+	names, group := command.BlockKeys(spec, op.Args), string(commands.BlockGroup(op.Args))
 	seen := make(map[string]struct{}, len(names))
 	for _, name := range names {
 		if _, twice := seen[string(name)]; !twice {

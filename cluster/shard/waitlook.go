@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
 )
@@ -89,7 +89,7 @@ func (w *waiters) find(k waitKey) (kind engine.Kind, there bool, offers int) {
 	if e != nil {
 		kind = e.Kind()
 	}
-	return kind, e != nil, command.Offers(e, k.kind, []byte(k.group))
+	return kind, e != nil, commands.Offers(e, k.kind, []byte(k.group))
 }
 
 // swapped has all keys looked at that are waited for in a database which has another

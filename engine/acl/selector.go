@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // access is what a key pattern allows.
@@ -52,7 +53,7 @@ type Selector struct {
 const wordBits = 64
 
 func newSelector(allChannels bool) *Selector {
-	return &Selector{allChannels: allChannels, allowed: make([]uint64, (command.Rows()+wordBits-1)/wordBits)}
+	return &Selector{allChannels: allChannels, allowed: make([]uint64, (commands.Rows()+wordBits-1)/wordBits)}
 }
 
 func (s *Selector) clone() *Selector {
@@ -218,7 +219,7 @@ func cutLast(name string) (before, after string, found bool) {
 
 // known finds a row that users may see.
 func known(name string) *command.Spec {
-	if spec := command.Get(name); spec != nil && !spec.Internal() {
+	if spec := commands.Get(name); spec != nil && !spec.Internal() {
 		return spec
 	}
 	return nil
@@ -271,7 +272,7 @@ func (s *Selector) setBit(spec *command.Spec, allow bool) {
 
 func (s *Selector) setCategory(category string, allow bool) {
 	in := func(spec *command.Spec) bool { return slices.Contains(spec.Categories(), category) }
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		if spec.Internal() {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 func made(t *testing.T, rules string) *User {
@@ -25,7 +26,7 @@ func judge(u *User, line string) command.Denial {
 	for _, word := range strings.Fields(line) {
 		args = append(args, []byte(word))
 	}
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	return u.Judge(spec, args)
 }
 

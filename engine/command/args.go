@@ -6,20 +6,21 @@ import (
 	"lockstep/engine/decimal"
 )
 
-func parseInt(b []byte) (int64, bool) { return decimal.Int(b) }
+// ParseInt reads an integer as Redis does: no sign but a minus, no spaces, no leading zeros.
+func ParseInt(b []byte) (int64, bool) { return decimal.Int(b) }
 
-// intArg reads an integer argument. It answers the error itself.
-func (c *Ctx) intArg(b []byte) (int64, bool) {
-	n, ok := parseInt(b)
+// IntArg reads an integer argument. It answers the error itself.
+func (c *Ctx) IntArg(b []byte) (int64, bool) {
+	n, ok := ParseInt(b)
 	if !ok {
 		c.Out.Error(ErrNotInteger)
 	}
 	return n, ok
 }
 
-// intArg32 is intArg for what Redis keeps in a C int.
-func (c *Ctx) intArg32(b []byte) (int, bool) {
-	n, ok := c.intArg(b)
+// IntArg32 is IntArg for what Redis keeps in a C int.
+func (c *Ctx) IntArg32(b []byte) (int, bool) {
+	n, ok := c.IntArg(b)
 	if !ok {
 		return 0, false
 	}
@@ -30,7 +31,8 @@ func (c *Ctx) intArg32(b []byte) (int, bool) {
 	return int(n), true
 }
 
-func boolInt(b bool) int {
+// BoolInt is 1 for true and 0 for false.
+func BoolInt(b bool) int {
 	if b {
 		return 1
 	}

@@ -3,23 +3,23 @@ package command
 // briefPlacesMax is how many elements a brief command may ask for.
 const briefPlacesMax = 128
 
-// briefPlaces tells whether the second and third argument bound a few places, counted
+// BriefPlaces tells whether the second and third argument bound a few places, counted
 // from the same end, and no argument behind them does anything but to reverse them or
 // to ask for more of each element.
-func briefPlaces(args [][]byte) bool {
+func BriefPlaces(args [][]byte) bool {
 	if len(args) < 4 {
 		return false
 	}
 	for _, arg := range args[4:] {
-		if !equalFold(arg, "withscores") && !equalFold(arg, "rev") {
+		if !EqualFold(arg, "withscores") && !EqualFold(arg, "rev") {
 			return false
 		}
 	}
-	first, ok := parseInt(args[2])
-	last, ok2 := parseInt(args[3])
+	first, ok := ParseInt(args[2])
+	last, ok2 := ParseInt(args[3])
 	return ok && ok2 && (first < 0) == (last < 0) && first <= last && last-first < briefPlacesMax
 }
 
-// briefAlways is for what Redis does not call fast, because a list of its own is slow to
+// BriefAlways is for what Redis does not call fast, because a list of its own is slow to
 // be gone through.
-func briefAlways([][]byte) bool { return true }
+func BriefAlways([][]byte) bool { return true }

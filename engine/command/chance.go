@@ -5,6 +5,9 @@ package command
 // generators", 2014), so replicas draw the same.
 type Chance struct{ state uint64 }
 
+// NewChance returns the sequence of a seed.
+func NewChance(seed uint64) *Chance { return &Chance{seed} }
+
 // Chance returns the sequence of this txn.
 func (c *Ctx) Chance() *Chance { return &Chance{c.Seed} }
 

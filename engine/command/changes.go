@@ -8,16 +8,16 @@ type Changes struct {
 	Keys [][]byte
 }
 
-// changed notes that a key was made, changed or removed. It is called where the
+// ChangedKey notes that a key was made, changed or removed. It is called where the
 // keyspace is, so that no command can forget it.
-func (c *Ctx) changed(key []byte) {
-	if c.Changes == nil {
+func (l *Listeners) ChangedKey(key []byte) {
+	if l.Changes == nil {
 		return
 	}
 	if key == nil {
 		key = emptyKey
 	}
-	c.Changes.Keys = append(c.Changes.Keys, key)
+	l.Changes.Keys = append(l.Changes.Keys, key)
 }
 
 // emptyKey is the key of no bytes, which is a key like any other.
@@ -25,9 +25,9 @@ var emptyKey = []byte{}
 
 // ChangedAll notes that any key may have changed: whole databases have another
 // content, or a command failed in the middle.
-func (c *Ctx) ChangedAll() {
-	if c.Changes != nil {
-		c.Changes.Keys = append(c.Changes.Keys, nil)
+func (l *Listeners) ChangedAll() {
+	if l.Changes != nil {
+		l.Changes.Keys = append(l.Changes.Keys, nil)
 	}
 }
 

@@ -8,10 +8,10 @@ type collection interface {
 	Len() int
 }
 
-// readAs returns the value of a key for a command that reads it; the zero T
+// ReadAs returns the value of a key for a command that reads it; the zero T
 // if there is no such key. It answers WRONGTYPE itself and returns false when
 // the key holds something else.
-func readAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok bool) {
+func ReadAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok bool) {
 	e := c.Read(key)
 	if e == nil {
 		return value, true
@@ -23,9 +23,9 @@ func readAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok 
 	return e.Object().(T), true
 }
 
-// writeAs is readAs for a command that will change or replace the value. The
-// value is for looking only; a change goes through edit.
-func writeAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e *engine.Entry, ok bool) {
+// WriteAs is ReadAs for a command that will change or replace the value. The
+// value is for looking only; a change goes through Edit.
+func WriteAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e *engine.Entry, ok bool) {
 	e = c.Write(key)
 	if e == nil {
 		return value, nil, true
@@ -37,21 +37,21 @@ func writeAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e 
 	return e.Object().(T), e, true
 }
 
-// edit changes the collection under key in place. Its entry e is what writeAs
+// Edit changes the collection under key in place. Its entry e is what WriteAs
 // returned; where that is nil, fresh makes the collection. A collection that
 // change leaves empty takes its key with it. It tells whether the key still
 // exists. The event of the command comes before that of the deletion, so
 // change calls Notify.
-func edit[T collection](c *Ctx, key []byte, kind engine.Kind, e *engine.Entry, fresh func() T, change func(T)) bool {
+func Edit[T collection](c *Ctx, key []byte, kind engine.Kind, e *engine.Entry, fresh func() T, change func(T)) bool {
 	if e == nil {
 		value := fresh()
 		// That the key is new comes before what was done to it.
-		events := c.holdEvents(func() { change(value) })
+		events := c.HoldEvents(func() { change(value) })
 		if value.Len() == 0 {
 			return false
 		}
 		c.Put(c.DB, engine.NewObject(key, kind, value))
-		c.release(events)
+		c.Release(events)
 		return true
 	}
 	e = c.Mutate(key, e)
@@ -66,10 +66,10 @@ func edit[T collection](c *Ctx, key []byte, kind engine.Kind, e *engine.Entry, f
 	return false
 }
 
-// store puts a collection in the place of whatever is under key, without an
+// Store puts a collection in the place of whatever is under key, without an
 // expiry, as the STORE forms of commands do; an empty one deletes the key. It
 // gives event, of class, where there is something to store.
-func (c *Ctx) store(key []byte, kind engine.Kind, value collection, class EventClass, event string) {
+func (c *Ctx) Store(key []byte, kind engine.Kind, value collection, class EventClass, event string) {
 	if value.Len() > 0 {
 		c.Put(c.DB, engine.NewObject(key, kind, value))
 		c.Notify(class, event, key)

@@ -4,10 +4,10 @@ package command
 // repeated ones.
 const repeatsKept = 16
 
-// distinct leaves out what stands in all before. A client can name one large key
+// Distinct leaves out what stands in all before. A client can name one large key
 // a million times in one command; where repeats change nothing, the work is then
 // bounded by what the keys hold, not by that times their number.
-func distinct[T comparable](all []T) []T {
+func Distinct[T comparable](all []T) []T {
 	if len(all) <= repeatsKept {
 		return all
 	}
@@ -22,9 +22,9 @@ func distinct[T comparable](all []T) []T {
 	return kept
 }
 
-// inPairs leaves out pairs of the same, but for the first pair of each: for
+// InPairs leaves out pairs of the same, but for the first pair of each: for
 // BITOP XOR, where two cancel out and still have a length.
-func inPairs[T comparable](all []T) []T {
+func InPairs[T comparable](all []T) []T {
 	if len(all) <= repeatsKept {
 		return all
 	}

@@ -9,52 +9,45 @@ import (
 // Error replies of commands. All mean: executed and failed, nothing changed.
 // The texts are Redis's, which clients and test suites compare.
 const (
-	ErrWrongType       = "WRONGTYPE Operation against a key holding the wrong kind of value"
-	ErrSyntax          = "ERR syntax error"
-	ErrNotInteger      = "ERR value is not an integer or out of range"
-	ErrNotInt32        = "ERR value is out of range, value must between -2147483648 and 2147483647"
-	ErrNotFloat        = "ERR value is not a valid float"
-	ErrOverflow        = "ERR increment or decrement would overflow"
-	ErrDecrOverflow    = "ERR decrement would overflow"
-	ErrNaNOrInfinity   = "ERR increment would produce NaN or Infinity"
-	ErrOffsetRange     = "ERR offset is out of range"
-	ErrStringTooLong   = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
-	ErrExpireNX        = "ERR NX and XX, GT or LT options at the same time are not compatible"
-	ErrExpireGTLT      = "ERR GT and LT options at the same time are not compatible"
-	ErrNoLFU           = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
-	ErrLFU             = "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
-	ErrOOM             = "OOM command not allowed when used memory > 'maxmemory'."
-	ErrFirstDB         = "ERR invalid first DB index"
-	ErrSecondDB        = "ERR invalid second DB index"
-	ErrHashSlot        = "ERR Invalid slot"
-	ErrKeyCount        = "ERR Invalid number of keys"
-	ErrIdleTime        = "ERR Invalid IDLETIME value, must be >= 0"
-	ErrFreq            = "ERR Invalid FREQ value, must be >= 0 and <= 255"
-	ErrRestoreTTL      = "ERR Invalid TTL value, must be >= 0"
-	ErrLCSType         = "ERR The specified keys must contain string values"
-	ErrLCSOptions      = "ERR If you want both the length and indexes, please just use IDX."
-	ErrLCSMemory       = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+	ErrWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	ErrSyntax     = "ERR syntax error"
+	ErrNotInteger = "ERR value is not an integer or out of range"
+	ErrNotInt32   = "ERR value is out of range, value must between -2147483648 and 2147483647"
+	ErrNotFloat   = "ERR value is not a valid float"
+	ErrOverflow   = "ERR increment or decrement would overflow"
+
+	ErrNaNOrInfinity = "ERR increment would produce NaN or Infinity"
+
+	ErrStringTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	ErrExpireNX      = "ERR NX and XX, GT or LT options at the same time are not compatible"
+	ErrExpireGTLT    = "ERR GT and LT options at the same time are not compatible"
+
+	ErrOOM = "OOM command not allowed when used memory > 'maxmemory'."
+
+	ErrHashSlot = "ERR Invalid slot"
+
 	ErrNoSuchKey       = "ERR no such key"
 	ErrOutOfRange      = "ERR value is out of range"
 	ErrIndexOutOfRange = "ERR index out of range"
 	ErrInvalidCursor   = "ERR invalid cursor"
-	ErrSameObject      = "ERR source and destination objects are the same"
-	ErrDBIndex         = "ERR DB index is out of range"
-	ErrBusyKey         = "BUSYKEY Target key name already exists."
-	ErrBadDump         = "ERR DUMP payload version or checksum are wrong"
-	ErrBadDumpBody     = "ERR Bad data format"
-	ErrNotInt64        = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
-	ErrNotPositive     = "ERR value is out of range, must be positive"
-	ErrNumKeys         = "ERR numkeys should be greater than 0"
-	ErrNumKeysArgs     = "ERR Number of keys can't be greater than number of args"
-	ErrLimit           = "ERR LIMIT can't be negative"
-	ErrCountZero       = "ERR COUNT must be > 0"
+
+	ErrDBIndex     = "ERR DB index is out of range"
+	ErrBusyKey     = "BUSYKEY Target key name already exists."
+	ErrBadDump     = "ERR DUMP payload version or checksum are wrong"
+	ErrBadDumpBody = "ERR Bad data format"
+	ErrNotInt64    = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+	ErrNotPositive = "ERR value is out of range, must be positive"
+	ErrNumKeys     = "ERR numkeys should be greater than 0"
+	ErrNumKeysArgs = "ERR Number of keys can't be greater than number of args"
+	ErrLimit       = "ERR LIMIT can't be negative"
+	ErrCountZero   = "ERR COUNT must be > 0"
 )
 
 // ErrArity is the error for a wrong number of arguments.
-func ErrArity(spec *Spec) string { return errArity(spec.Name) }
+func ErrArity(spec *Spec) string { return ErrArityOf(spec.Name) }
 
-func errArity(command string) string {
+// ErrArityOf is ErrArity for the name of a command.
+func ErrArityOf(command string) string {
 	return "ERR wrong number of arguments for '" + command + "' command"
 }
 
@@ -72,20 +65,20 @@ func ErrUnknownCommand(args [][]byte) string {
 		if b.Len() >= quotedMax {
 			break
 		}
-		fmt.Fprintf(&b, "'%s' ", clip(a, quotedMax-b.Len()))
+		fmt.Fprintf(&b, "'%s' ", Clip(a, quotedMax-b.Len()))
 	}
-	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", clip(args[0], quotedMax), b.String())
+	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", Clip(args[0], quotedMax), b.String())
 }
 
 // ErrUnknownSubcommand is the error for a subcommand that its container does
 // not have.
 func ErrUnknownSubcommand(args [][]byte) string {
-	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", clip(args[1], 128), strings.ToUpper(string(args[0])))
+	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", Clip(args[1], 128), strings.ToUpper(string(args[0])))
 }
 
-// clip cuts an argument quoted in an error to max bytes, and like C at the
+// Clip cuts an argument quoted in an error to max bytes, and like C at the
 // first zero byte.
-func clip(b []byte, max int) []byte {
+func Clip(b []byte, max int) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}

@@ -21,8 +21,8 @@ const (
 	EventNew                              // n
 )
 
-// anyEvent is all classes.
-const anyEvent EventClass = 1<<16 - 1
+// AnyEvent is all classes.
+const AnyEvent EventClass = 1<<16 - 1
 
 // Observer hears what commands do to keys, on every replica, while the txn
 // holds the keys' slots. It must not block, keep key, or reach the keyspace.
@@ -36,9 +36,20 @@ type Observer interface {
 	// set, a stream) was made or changed; with key nil, that the whole database
 	// has another content (SWAPDB), or none.
 	Filled(db int, key []byte, kind engine.Kind)
-	// Gone says that a stream, or a group of it, is there no more: who waits to
-	// read as one of a group is to be told so.
+	// Gone says that a stream, or a group of it, is there no more: clients that wait
+	// to read as one of a group are to be told so.
 	Gone(db int, key []byte)
+}
+
+// Listeners hear of what commands do.
+type Listeners struct {
+	// Observer hears of keyspace events; nil: nobody does.
+	Observer Observer
+	// Witness is told what scripts do, and for which Caller; nil: nobody is.
+	Witness Witness
+	Caller  Caller
+	// Changes takes the names of the keys that the txn changes; nil: nobody asks.
+	Changes *Changes
 }
 
 // Notify gives a keyspace event of a key in the selected database. Every
@@ -49,19 +60,19 @@ func (c *Ctx) Notify(class EventClass, event string, key []byte) {
 }
 
 // NotifyDB is Notify for a key in another database.
-func (c *Ctx) NotifyDB(class EventClass, event string, db int, key []byte) {
-	if c.Observer != nil {
-		c.Observer.Event(class, event, db, key)
+func (l *Listeners) NotifyDB(class EventClass, event string, db int, key []byte) {
+	if l.Observer != nil {
+		l.Observer.Event(class, event, db, key)
 	}
 }
 
-// isNew tells, for the sake of the event alone, whether a key that is about to
+// IsNew tells, for the sake of the event alone, whether a key that is about to
 // be stored does not exist. That it has expired is an event of its own.
-func (c *Ctx) isNew(db int, key []byte) bool {
+func (c *Ctx) IsNew(db int, key []byte) bool {
 	if c.Observer == nil || !c.Observer.Wants(EventNew|EventExpired) {
 		return false
 	}
-	e := c.KS.Find(c.slot(key), db, key)
+	e := c.KS.Find(c.Slot(key), db, key)
 	if e != nil && e.ExpiredAt(c.NowMs) {
 		c.NotifyDB(EventExpired, "expired", db, key)
 		return true
@@ -69,9 +80,9 @@ func (c *Ctx) isNew(db int, key []byte) bool {
 	return e == nil
 }
 
-func (c *Ctx) notifyNew(isNew bool, db int, key []byte) {
+func (l *Listeners) notifyNew(isNew bool, db int, key []byte) {
 	if isNew {
-		c.NotifyDB(EventNew, "new", db, key)
+		l.NotifyDB(EventNew, "new", db, key)
 	}
 }
 
@@ -101,37 +112,37 @@ func (h *heldEvents) Filled(int, []byte, engine.Kind) {}
 // Gone implements Observer.
 func (h *heldEvents) Gone(int, []byte) {}
 
-// holdEvents runs change and returns the events it gave, if somebody wants any.
-func (c *Ctx) holdEvents(change func()) []heldEvent {
-	if c.Observer == nil || !c.Observer.Wants(anyEvent) {
+// HoldEvents runs change and returns the events it gave, if somebody wants any.
+func (l *Listeners) HoldEvents(change func()) []heldEvent {
+	if l.Observer == nil || !l.Observer.Wants(AnyEvent) {
 		change()
 		return nil
 	}
 	var held heldEvents
-	observer := c.Observer
-	c.Observer = &held
+	observer := l.Observer
+	l.Observer = &held
 	change()
-	c.Observer = observer
+	l.Observer = observer
 	return held.list
 }
 
-// release gives events that were held.
-func (c *Ctx) release(events []heldEvent) {
+// Release gives events that were held.
+func (l *Listeners) Release(events []heldEvent) {
 	for _, e := range events {
-		c.NotifyDB(e.class, e.event, e.db, e.key)
+		l.NotifyDB(e.class, e.event, e.db, e.key)
 	}
 }
 
 // filled tells the observer of a change of a value that commands may wait for.
-func (c *Ctx) filled(db int, e *engine.Entry) {
-	if c.Observer != nil && e.Fillable() {
-		c.Observer.Filled(db, e.KeyBytes(), e.Kind())
+func (l *Listeners) filled(db int, e *engine.Entry) {
+	if l.Observer != nil && e.Fillable() {
+		l.Observer.Filled(db, e.KeyBytes(), e.Kind())
 	}
 }
 
-// databaseFilled tells the observer that a database has another content.
-func (c *Ctx) databaseFilled(db int) {
-	if c.Observer != nil {
-		c.Observer.Filled(db, nil, engine.KindString)
+// DatabaseFilled tells the observer that a database has another content.
+func (l *Listeners) DatabaseFilled(db int) {
+	if l.Observer != nil {
+		l.Observer.Filled(db, nil, engine.KindString)
 	}
 }

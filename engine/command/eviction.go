@@ -48,47 +48,11 @@ func (s *Settings) LFU() engine.LFU {
 	return engine.LFU{LogFactor: s.LFULogFactor, DecayMin: s.LFUDecayMin}
 }
 
-// runEvict deletes the keys that the leader chose, each given by its database,
-// its name and its version: one that has changed since stays.
-func runEvict(c *Ctx, args [][]byte) {
-	if len(args)%3 != 1 {
-		c.Out.Error(ErrSyntax)
-		return
-	}
-	n := 0
-	for i := 1; i < len(args); i += 3 {
-		db, okDB := parseInt(args[i])
-		version, okVersion := parseInt(args[i+2])
-		if okDB && okVersion && 0 <= db && db < engine.Databases && c.evict(int(db), args[i+1], uint64(version)) {
-			n++
-		}
-	}
-	c.Out.Int(int64(n))
-}
+// Minute is the clock of uses in an LFU record.
+func (u *Uses) Minute() uint16 { return engine.UseMinute(u.UseTick) }
 
-// evict deletes a key if it is still of that version.
-func (c *Ctx) evict(db int, key []byte, version uint64) bool {
-	slot := c.slot(key)
-	e := c.KS.Find(slot, db, key)
-	if e == nil || e.Version != version {
-		return false
-	}
-	if e.ExpiredAt(c.NowMs) {
-		c.expireDue(db, key, purgeMax)
-		return false
-	}
-	c.KS.Remove(slot, db, key, c.TxnNo)
-	c.changed(key)
-	c.KS.Stats.Evicted.Add(1)
-	c.NotifyDB(EventEvicted, "evicted", db, key)
-	return true
-}
-
-// minute is the clock of uses in an LFU record.
-func (c *Ctx) minute() uint16 { return engine.UseMinute(c.UseTick) }
-
-// touch records that a command uses a key, unless the client wants none of it.
-func (c *Ctx) touch(e *engine.Entry) {
+// Touch records that a command uses a key, unless the client wants none of it.
+func (c *Ctx) Touch(e *engine.Entry) {
 	if c.UseTick == 0 || c.NoTouch {
 		return
 	}
@@ -99,7 +63,7 @@ func (c *Ctx) touch(e *engine.Entry) {
 	c.touches++
 	c.touched = e
 	chance := Chance{c.Seed + c.touches<<32}
-	e.TouchLFU(c.minute(), chance.Next(), c.Settings.LFU())
+	e.TouchLFU(c.Minute(), chance.Next(), c.Settings.LFU())
 }
 
 // touchStored records that a key got a value. Under an LFU policy a command that
@@ -110,8 +74,8 @@ func (c *Ctx) touchStored(e *engine.Entry) {
 	case !c.Settings.Policy().LFU():
 		e.Touch(c.UseTick)
 	case e.Use() == 0:
-		e.TouchLFU(c.minute(), 0, c.Settings.LFU())
+		e.TouchLFU(c.Minute(), 0, c.Settings.LFU())
 	case c.touched == nil || c.touched.Key() != e.Key():
-		c.touch(e)
+		c.Touch(e)
 	}
 }

@@ -2,41 +2,42 @@ package command
 
 import "math"
 
-// expiryKind says how an expiry is given: in seconds or milliseconds, from now
+// ExpiryKind says how an expiry is given: in seconds or milliseconds, from now
 // or as a Unix time.
-type expiryKind uint8
+type ExpiryKind uint8
 
 const (
-	expiryNone expiryKind = iota
-	expiryEX
-	expiryPX
-	expiryEXAT
-	expiryPXAT
+	ExpiryNone ExpiryKind = iota
+	ExpiryEX
+	ExpiryPX
+	ExpiryEXAT
+	ExpiryPXAT
 )
 
-func (k expiryKind) seconds() bool  { return k == expiryEX || k == expiryEXAT }
-func (k expiryKind) relative() bool { return k == expiryEX || k == expiryPX }
+func (k ExpiryKind) seconds() bool  { return k == ExpiryEX || k == ExpiryEXAT }
+func (k ExpiryKind) relative() bool { return k == ExpiryEX || k == ExpiryPX }
 
 // expiryKinds are the options of SET and GETEX that are followed by an expiry.
 var expiryKinds = []struct {
 	option string
-	kind   expiryKind
+	kind   ExpiryKind
 }{
-	{"ex", expiryEX}, {"px", expiryPX}, {"exat", expiryEXAT}, {"pxat", expiryPXAT},
+	{"ex", ExpiryEX}, {"px", ExpiryPX}, {"exat", ExpiryEXAT}, {"pxat", ExpiryPXAT},
 }
 
-func expiryKindOf(option []byte) expiryKind {
+// ExpiryKindOf is the kind of expiry that an option of SET or GETEX announces; ExpiryNone: it announces none.
+func ExpiryKindOf(option []byte) ExpiryKind {
 	for _, k := range expiryKinds {
-		if equalFold(option, k.option) {
+		if EqualFold(option, k.option) {
 			return k.kind
 		}
 	}
-	return expiryNone
+	return ExpiryNone
 }
 
-// expiryMs turns an expiry into a log time in milliseconds; false: it is too far
+// ExpiryMs turns an expiry into a log time in milliseconds; false: it is too far
 // away for one.
-func (c *Ctx) expiryMs(kind expiryKind, n int64) (int64, bool) {
+func (t *Times) ExpiryMs(kind ExpiryKind, n int64) (int64, bool) {
 	if kind.seconds() {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
 			return 0, false
@@ -45,24 +46,62 @@ func (c *Ctx) expiryMs(kind expiryKind, n int64) (int64, bool) {
 	}
 	switch {
 	case !kind.relative():
-		return c.fromDay(n), true
-	case n > math.MaxInt64-c.NowMs:
+		return t.FromDay(n), true
+	case n > math.MaxInt64-t.NowMs:
 		return 0, false
 	}
-	return n + c.NowMs, true
+	return n + t.NowMs, true
 }
 
-// expiryArg reads the expiry of a command that takes none in the past (SET,
-// SETEX, GETEX). It answers the error itself.
-func (c *Ctx) expiryArg(kind expiryKind, arg []byte, command string) (int64, bool) {
-	n, ok := c.intArg(arg)
-	if !ok {
-		return 0, false
+// ExpireIf is the condition under which EXPIRE, or HEXPIRE, changes anything.
+type ExpireIf struct{ nx, xx, gt, lt bool }
+
+// Take reads one word of the condition; false: it is none.
+func (f *ExpireIf) Take(arg []byte) bool {
+	switch {
+	case EqualFold(arg, "nx"):
+		f.nx = true
+	case EqualFold(arg, "xx"):
+		f.xx = true
+	case EqualFold(arg, "gt"):
+		f.gt = true
+	case EqualFold(arg, "lt"):
+		f.lt = true
+	default:
+		return false
 	}
-	atMs, ok := c.expiryMs(kind, n)
-	if !ok || n <= 0 {
-		c.Out.Error(ErrInvalidExpire(command))
-		return 0, false
+	return true
+}
+
+// Parse reads the condition. It answers the error itself.
+func (f *ExpireIf) Parse(c *Ctx, args [][]byte) bool {
+	for _, a := range args {
+		if !f.Take(a) {
+			c.Out.Error("ERR Unsupported option " + string(Clip(a, len(a))))
+			return false
+		}
 	}
-	return atMs, true
+	switch {
+	case f.nx && (f.xx || f.gt || f.lt):
+		c.Out.Error(ErrExpireNX)
+		return false
+	case f.gt && f.lt:
+		c.Out.Error(ErrExpireGTLT)
+		return false
+	}
+	return true
+}
+
+// Holds tells whether a key that is gone at oldMs (0: never) may be gone at
+// newMs instead.
+func (f *ExpireIf) Holds(oldMs, newMs int64) bool {
+	switch {
+	case f.nx && oldMs != 0, f.xx && oldMs == 0:
+		return false
+	case f.gt && (oldMs == 0 || newMs <= oldMs):
+		return false
+	case f.lt && oldMs != 0 && newMs >= oldMs:
+		return false
+	}
+	return true
 }

@@ -10,8 +10,8 @@ import (
 // amd64. To give the same digits, and to give them on every architecture, it
 // is computed here in integers: each step is rounded correctly, once.
 //
-// The zero value is not a number; zeroExtended is.
-type extended struct{ f *big.Float }
+// The zero value is not a number; ZeroExtended is.
+type extended struct{ F *big.Float }
 
 const (
 	// extendedPrec is the mantissa's number of bits.
@@ -28,12 +28,13 @@ const (
 	exponentMax = 1 << 20
 )
 
-var zeroExtended = extended{new(big.Float).SetPrec(extendedPrec)}
+// ZeroExtended is the number zero.
+var ZeroExtended = extended{new(big.Float).SetPrec(extendedPrec)}
 
-// parseExtended reads what C's strtold reads, the whole text of it: decimal
+// ParseExtended reads what C's strtold reads, the whole text of it: decimal
 // and hexadecimal numbers and infinity. Numbers too large and numbers too small
 // to differ from zero are refused, as Redis does.
-func parseExtended(text []byte) (extended, bool) {
+func ParseExtended(text []byte) (extended, bool) {
 	if len(text) == 0 || len(text) >= extendedTextMax {
 		return extended{}, false
 	}
@@ -42,9 +43,9 @@ func parseExtended(text []byte) (extended, bool) {
 	var f *big.Float
 	var ok bool
 	switch {
-	case equalFold(s.rest, "inf"), equalFold(s.rest, "infinity"):
+	case EqualFold(s.rest, "inf"), EqualFold(s.rest, "infinity"):
 		f, ok = new(big.Float).SetInf(false), true
-	case len(s.rest) > 1 && s.rest[0] == '0' && lower(s.rest[1]) == 'x':
+	case len(s.rest) > 1 && s.rest[0] == '0' && Lower(s.rest[1]) == 'x':
 		s.rest = s.rest[2:]
 		f, ok = s.number(16)
 	default:
@@ -59,23 +60,23 @@ func parseExtended(text []byte) (extended, bool) {
 	return extended{f}, true
 }
 
-// plus adds; false: the sum is no finite number.
-func (a extended) plus(b extended) (extended, bool) {
-	if a.f.IsInf() || b.f.IsInf() {
+// Plus adds; false: the sum is no finite number.
+func (a extended) Plus(b extended) (extended, bool) {
+	if a.F.IsInf() || b.F.IsInf() {
 		return extended{}, false
 	}
-	sum := new(big.Float).SetPrec(extendedPrec).Add(a.f, b.f)
+	sum := new(big.Float).SetPrec(extendedPrec).Add(a.F, b.F)
 	if sum.MantExp(nil) > extendedExpMax {
 		return extended{}, false
 	}
 	return extended{sum}, true
 }
 
-// appendHuman appends the number as Redis prints it for humans: 17 digits
+// AppendHuman appends the number as Redis prints it for humans: 17 digits
 // behind the point, without the zeros at the end.
-func (a extended) appendHuman(dst []byte) []byte {
+func (a extended) AppendHuman(dst []byte) []byte {
 	begin := len(dst)
-	dst = a.f.Append(dst, 'f', 17)
+	dst = a.F.Append(dst, 'f', 17)
 	dst = bytes.TrimRight(dst, "0")
 	dst = bytes.TrimSuffix(dst, []byte("."))
 	if string(dst[begin:]) == "-0" {
@@ -133,7 +134,7 @@ func (s *numberScanner) digits(dst []byte, base int) []byte {
 }
 
 func isDigit(c byte, base int) bool {
-	l := lower(c)
+	l := Lower(c)
 	return '0' <= c && c <= '9' || base == 16 && 'a' <= l && l <= 'f'
 }
 
@@ -142,7 +143,7 @@ func (s *numberScanner) exponent(base int) (int, bool) {
 	if len(s.rest) == 0 {
 		return 0, true
 	}
-	if l := lower(s.rest[0]); base == 10 && l != 'e' || base == 16 && l != 'p' {
+	if l := Lower(s.rest[0]); base == 10 && l != 'e' || base == 16 && l != 'p' {
 		return 0, false
 	}
 	s.rest = s.rest[1:]

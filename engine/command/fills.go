@@ -47,11 +47,11 @@ func (s *Spec) AppendFills(dst []Fill, args [][]byte) []Fill {
 	return dst
 }
 
-// one is the Brings of what brings a single element.
-func one([][]byte) int { return 1 }
+// BringsOne is the Brings of what brings a single element.
+func BringsOne([][]byte) int { return 1 }
 
-// eachBehindKey is the Brings of commands whose elements stand behind the key, each so
+// BringsEach is the Brings of commands whose elements stand behind the key, each so
 // many arguments long; options among them make it too many by some.
-func eachBehindKey(length int) func(args [][]byte) int {
+func BringsEach(length int) func(args [][]byte) int {
 	return func(args [][]byte) int { return max((len(args)-2)/length, 1) }
 }

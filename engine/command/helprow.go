@@ -1,7 +1,7 @@
 package command
 
-// helpRow is the row of a container's HELP, which the gateway answers.
-func helpRow(container, group, since string, cats Category) *Spec {
+// HelpRow is the row of a container's HELP, which the gateway answers.
+func HelpRow(container, group, since string, cats Category) *Spec {
 	return &Spec{
 		Name: container + "|help", Arity: 2, Scope: ScopeNode,
 		Flags: Loading | Stale, Cats: cats,

@@ -1,10 +1,6 @@
 package command
 
-import (
-	"bytes"
-	"math"
-	"strconv"
-)
+import "math"
 
 // Merge says that a command runs on every shard, each for itself and at its own
 // moment, and what becomes of their replies. Scope says what it locks within
@@ -41,25 +37,6 @@ const (
 	MergeChance
 )
 
-// CursorNumber reads a cursor that a client sent as C's strtoul would: with a
-// sign, if need be, up to a zero byte, and empty as zero.
-func CursorNumber(text []byte) (cursor uint64, ok bool) {
-	text, _, _ = bytes.Cut(text, []byte{0})
-	if len(text) == 0 {
-		return 0, true
-	}
-	digits := text
-	negative := text[0] == '-'
-	if negative || text[0] == '+' {
-		digits = text[1:]
-	}
-	n, err := strconv.ParseUint(string(digits), 10, 64)
-	if negative {
-		n = -n
-	}
-	return n, err == nil
-}
-
 // SplitCursor takes a cursor over many shards apart: the shard it stands in and
 // that shard's own cursor, which is the greater part of the number.
 func SplitCursor(cursor uint64, shards int) (shard int, own uint64) {
@@ -85,7 +62,7 @@ func JoinCursor(shard int, own uint64, shards int) uint64 {
 func ScanCount(args [][]byte) int64 {
 	count := int64(scanDefault)
 	for i := 2; i+1 < len(args); i += 2 {
-		if n, ok := parseInt(args[i+1]); ok && equalFold(args[i], "count") {
+		if n, ok := ParseInt(args[i+1]); ok && EqualFold(args[i], "count") {
 			count = n
 		}
 	}

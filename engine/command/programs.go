@@ -70,11 +70,6 @@ const (
 	PlanGlobal
 )
 
-// planError plans a call that answers an error and does nothing.
-func planError(text string) Plan {
-	return Plan{Run: func(c *Ctx, _ [][]byte) { c.Out.Error(text) }}
-}
-
 // Planning is what a call is planned with.
 type Planning struct {
 	Programs *Programs
@@ -86,24 +81,6 @@ type Planning struct {
 	// Script is what the call evaluates, where the log names it by its SHA1; nil: the
 	// text is among the arguments.
 	Script *script.Script
-}
-
-// program is a compiled text with its flags, which a call runs on its keys.
-type program struct {
-	// script or function, as kind says.
-	script   *script.Script
-	function *script.Function
-	kind     ProgramKind
-	// readOnly: called by a command that lets nothing write. compiles: it was not in the cache, so the
-	// call pays for compiling it.
-	readOnly, compiles bool
-}
-
-func (p *program) name() string {
-	if p.kind == KindFunction {
-		return p.function.Name
-	}
-	return p.script.SHA
 }
 
 // ProgramKind tells scripts and functions apart.
@@ -123,20 +100,20 @@ type Running struct {
 
 // RunningProgram is a program that runs.
 type RunningProgram struct {
-	kind ProgramKind
+	Kind ProgramKind
 	// killable: it runs from no log, so it can be ended.
-	killable bool
-	killed   chan struct{}
-	// name is the function's, command the call; both are only good while it runs.
-	name    string
-	command [][]byte
-	beganMs int64
+	Killable bool
+	Killed   chan struct{}
+	// Name is the function's, command the call; both are only good while it runs.
+	Name    string
+	Command [][]byte
+	BeganMs int64
 }
 
-// begin notes that a program runs, until end.
-func (r *Running) begin(p *RunningProgram) *RunningProgram {
-	if p.killable {
-		p.killed = make(chan struct{})
+// Begin notes that a program runs, until end.
+func (r *Running) Begin(p *RunningProgram) *RunningProgram {
+	if p.Killable {
+		p.Killed = make(chan struct{})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,49 +124,50 @@ func (r *Running) begin(p *RunningProgram) *RunningProgram {
 	return p
 }
 
-func (r *Running) end(p *RunningProgram) {
+// End notes that a program has ended.
+func (r *Running) End(p *RunningProgram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.runs, p)
 }
 
-// oldest tells of the program of a kind that has run for longest, and of its
+// Oldest tells of the program of a kind that has run for longest, and of its
 // call, nil if there is none.
-func (r *Running) oldest(kind ProgramKind) *RunningProgram {
+func (r *Running) Oldest(kind ProgramKind) *RunningProgram {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first *RunningProgram
 	for p := range r.runs { // order does not matter: what runs is no state
-		if p.kind == kind && (first == nil || p.beganMs < first.beganMs) {
+		if p.Kind == kind && (first == nil || p.BeganMs < first.BeganMs) {
 			first = p
 		}
 	}
 	if first == nil {
 		return nil
 	}
-	told := &RunningProgram{name: first.name, beganMs: first.beganMs}
-	for _, a := range first.command {
-		told.command = append(told.command, bytes.Clone(a))
+	told := &RunningProgram{Name: first.Name, BeganMs: first.BeganMs}
+	for _, a := range first.Command {
+		told.Command = append(told.Command, bytes.Clone(a))
 	}
 	return told
 }
 
-// kill ends all programs of a kind that can be ended. It tells how many of that
+// Kill ends all programs of a kind that can be ended. It tells how many of that
 // kind ran, and how many of them are being ended.
-func (r *Running) kill(kind ProgramKind) (running, killed int) {
+func (r *Running) Kill(kind ProgramKind) (running, killed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range r.runs { // order does not matter: all are ended
-		if p.kind != kind {
+		if p.Kind != kind {
 			continue
 		}
 		running++
-		if p.killable {
+		if p.Killable {
 			killed++
 			select {
-			case <-p.killed:
+			case <-p.Killed:
 			default:
-				close(p.killed)
+				close(p.Killed)
 			}
 		}
 	}

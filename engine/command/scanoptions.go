@@ -4,37 +4,37 @@ const (
 	// scanDefault is how many keys or elements SCAN and its like visit if they are
 	// told no number.
 	scanDefault = 10
-	// scanMax is the greatest number they visit, whatever they are told.
-	scanMax = 100_000
+	// ScanMax is the greatest number they visit, whatever they are told.
+	ScanMax = 100_000
 )
 
-// scanOptions are the options that SCAN, SSCAN, HSCAN and ZSCAN share.
-type scanOptions struct {
-	count int
-	// pattern is nil where every key or element will do.
-	pattern []byte
+// ScanOptions are the options that SCAN, SSCAN, HSCAN and ZSCAN share.
+type ScanOptions struct {
+	Count int
+	// Pattern is nil where every key or element will do.
+	Pattern []byte
 }
 
-// parse reads the options. own takes an option that the command has for itself,
+// Parse reads the options. own takes an option that the command has for itself,
 // and returns how many arguments it took; nil: it has none. parse answers the
 // error itself.
-func (o *scanOptions) parse(c *Ctx, args [][]byte, own func(args [][]byte) (taken int)) bool {
-	o.count = scanDefault
+func (o *ScanOptions) Parse(c *Ctx, args [][]byte, own func(args [][]byte) (taken int)) bool {
+	o.Count = scanDefault
 	for len(args) > 0 {
 		taken := 0
 		switch {
-		case len(args) > 1 && equalFold(args[0], "count"):
-			n, ok := c.intArg(args[1])
+		case len(args) > 1 && EqualFold(args[0], "count"):
+			n, ok := c.IntArg(args[1])
 			if !ok {
 				return false
 			}
 			if n >= 1 {
-				o.count, taken = int(min(n, scanMax)), 2
+				o.Count, taken = int(min(n, ScanMax)), 2
 			}
-		case len(args) > 1 && equalFold(args[0], "match"):
-			o.pattern, taken = args[1], 2
-			if string(o.pattern) == "*" {
-				o.pattern = nil
+		case len(args) > 1 && EqualFold(args[0], "match"):
+			o.Pattern, taken = args[1], 2
+			if string(o.Pattern) == "*" {
+				o.Pattern = nil
 			}
 		case own != nil:
 			taken = own(args)
@@ -48,17 +48,8 @@ func (o *scanOptions) parse(c *Ctx, args [][]byte, own func(args [][]byte) (take
 	return true
 }
 
-// admits tells whether an element matches the pattern.
-func (o *scanOptions) admits(c *Ctx, element []byte) bool {
-	c.item()
-	return o.pattern == nil || c.matches(o.pattern, element, false)
-}
-
-// cursorArg reads a cursor. It answers the error itself.
-func (c *Ctx) cursorArg(text []byte) (place, bool) {
-	at, ok := parseCursor(text)
-	if !ok {
-		c.Out.Error(ErrInvalidCursor)
-	}
-	return at, ok
+// Admits tells whether an element matches the pattern.
+func (o *ScanOptions) Admits(c *Ctx, element []byte) bool {
+	c.Item()
+	return o.Pattern == nil || c.Matches(o.Pattern, element, false)
 }

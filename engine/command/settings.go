@@ -59,14 +59,15 @@ type Settings struct {
 // WorkMaxMs is the highest limit on work: a month.
 const WorkMaxMs = 31 * 24 * 3600 * 1000
 
-// scriptLimits are the limits of one txn's scripts.
-func (s *Settings) scriptLimits() script.Limits {
+// ScriptLimits are the limits of one txn's scripts.
+func (s *Settings) ScriptLimits() script.Limits {
 	return script.Limits{
 		Work: s.ProgramWorkMax(), Bytes: s.ScriptBytesMax, CallDepth: int(s.ScriptCallDepthMax), ReplyBytes: int(s.ScriptReplyBytesMax), SourceBytes: int(s.ScriptSourceBytesMax),
 	}
 }
 
-func (s *Settings) scriptCacheLimits() script.CacheLimits {
+// ScriptCacheLimits are the limits of the script cache.
+func (s *Settings) ScriptCacheLimits() script.CacheLimits {
 	return script.CacheLimits{Scripts: int(s.ScriptCacheScriptsMax), Bytes: int(s.ScriptCacheBytesMax)}
 }
 

@@ -1,6 +1,9 @@
 package command
 
-import "lockstep/engine/sched"
+import (
+	"lockstep/engine/command/arg"
+	"lockstep/engine/sched"
+)
 
 // Scope says what a command needs before it may run.
 type Scope uint8
@@ -199,20 +202,10 @@ type Spec struct {
 	// System marks what is for Redis's own developers (COMMAND DOCS: syscmd).
 	System bool
 	// Args documents the arguments for COMMAND DOCS; may be nil.
-	Args []Arg
+	Args []arg.Arg
 	// Tips are COMMAND INFO's command tips.
 	Tips []string
 
 	parent *Spec
 	number int
-}
-
-// Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").
-type Arg struct {
-	Name, Type, Token, Since string
-	// KeySpec is the index of the key spec this argument belongs to plus one;
-	// 0: none.
-	KeySpec                           int
-	Optional, Multiple, MultipleToken bool
-	Sub                               []Arg
 }

@@ -1,31 +1,25 @@
 package command
 
-import (
-	"math"
-
-	"lockstep/engine/glob"
-)
-
 // What counts as one step: about what a member takes when sorted sets are
 // combined, some tenths of a microsecond.
 const (
-	stepBytes        = 512
+	StepBytes        = 512
 	stepBytesCopied  = 128 // memory is dearer than time
-	stepListElements = 16
-	stepPairs        = 128 // of LCS
-	stepKeys         = 4   // of KEYS, and what SCAN and its like visit
-	stepRegisters    = 64  // of a HyperLogLog
-	stepsStored      = 2   // for each member of a sorted set that is made
-	stepsSort        = 2   // for each element that SORT goes over
-	stepPending      = 2   // pending entries of a stream, consumers, functions
+	StepListElements = 16
+	StepPairs        = 128 // of LCS
+	StepKeys         = 4   // of KEYS, and what SCAN and its like visit
+	StepRegisters    = 64  // of a HyperLogLog
+	StepsStored      = 2   // for each member of a sorted set that is made
+	StepsSort        = 2   // for each element that SORT goes over
+	StepPending      = 2   // pending entries of a stream, consumers, functions
 	stepTries        = 64  // of a pattern (package glob)
-	stepRuns         = 64  // of registers, of a sparse HyperLogLog
+	StepRuns         = 64  // of registers, of a sparse HyperLogLog
 )
 
 // ErrWork is the answer to a command that would do more work than its txn may do.
 const ErrWork = "ERR the work of one command or transaction is more than txn-max-work-ms; it changed nothing"
 
-// steps takes so many steps of the work that the txn may do, and tells whether it
+// Steps takes so many steps of the work that the txn may do, and tells whether it
 // may. If not it has answered, and the command must change nothing.
 //
 // One command can name one large key a million times, and one transaction can
@@ -34,49 +28,26 @@ const ErrWork = "ERR the work of one command or transaction is more than txn-max
 // not in the log, counts here before it does so; what a client sent, or gets, is
 // bounded by limits of its own. The count goes by the state alone and is the same
 // on all replicas.
-func (c *Ctx) steps(n int64) bool {
-	ok := c.takeSteps(n)
+func (c *Ctx) Steps(n int64) bool {
+	ok := c.TakeSteps(n)
 	if !ok {
 		c.Out.Error(ErrWork)
 	}
 	return ok
 }
 
-// takeSteps is steps without an answer. n is not negative.
-func (c *Ctx) takeSteps(n int64) bool { return c.announce(min(n, math.MaxInt64/workStep) * workStep) }
+// TextSteps is Steps for going over so many bytes.
+func (c *Ctx) TextSteps(bytes int64) bool { return c.Steps(max(bytes, 0) / StepBytes) }
 
-// textSteps is steps for going over so many bytes, copySteps for writing them.
-func (c *Ctx) textSteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytes) }
-func (c *Ctx) copySteps(bytes int64) bool { return c.steps(max(bytes, 0) / stepBytesCopied) }
+// CopySteps is Steps for writing so many bytes.
+func (c *Ctx) CopySteps(bytes int64) bool { return c.Steps(max(bytes, 0) / stepBytesCopied) }
 
-// stepsLeft is how many steps the txn may still take.
-func (c *Ctx) stepsLeft() int64 { return max(c.workLeft(), 0) / workStep }
-
-// matches tells whether a key or an element matches a pattern. That may be slow
-// for both of some length, and an answer be short that has tried a million of
-// them: so tries count. Once the txn has no steps left nothing matches, and the
-// command must ask outOfTries before it ends.
-func (c *Ctx) matches(pattern, text []byte, nocase bool) bool {
-	if c.triesOver {
-		return false
-	}
-	// But for the empty one: Redis's matcher does not get as far as a star then.
-	if len(text) == 0 {
-		return len(pattern) == 0
-	}
-	ok, tries := glob.MatchTries(pattern, text, nocase)
-	if tries >= stepTries {
-		c.triesOver = !c.takeSteps(int64(tries) / stepTries)
-	}
-	return ok
-}
-
-// outOfTries answers, in place of all that stands in Out from begin on, that
+// OutOfTries answers, in place of all that stands in Out from begin on, that
 // there were no steps for matching; false: there were.
-func (c *Ctx) outOfTries(begin int) bool {
-	if c.triesOver {
+func (c *Ctx) OutOfTries(begin int) bool {
+	if c.TriesOver {
 		c.Out.Truncate(begin)
 		c.Out.Error(ErrWork)
 	}
-	return c.triesOver
+	return c.TriesOver
 }

@@ -1,18 +1,29 @@
-// Package command is the table of all commands and the handlers of those that
-// work on data.
+// Package command is what a command is: its row in the table (Spec), how its keys are found
+// (KeySpec), and the context that its handler runs in (Ctx).
 //
-// A command is one row (Spec) in its family's file: strings.go, keys.go, and so on.
-// Its handler is in that file or in one whose name begins alike (strings_set.go);
-// those of commands of the connection, the server and the cluster are above, in
-// proto/client and proto/admin. The list of families below is explicit, so that reading it is
-// enough to know them all. Arity checks, routing, lock slots, COMMAND INFO, ACL
-// categories and the documentation are read from the rows. Adding a command
-// touches its family's files and its test script.
+// The commands themselves stand in rooms, a package for each kind of value, below package
+// commands, which puts their rows together to the one table. This package imports none of them.
 //
 // Handlers follow three rules. They reach nothing but their Ctx. They change
 // nothing before they are sure not to fail (Redis's commands are atomic, and
 // there is no undo). They copy what they keep: arguments point into a log
 // entry that others read.
+//
+// A room finds here, by purpose:
+//
+//   - to declare a row: Spec, flags, categories, key specs (OneKey and others, keyspecs.go), what a call
+//     grows by (growth.go), what it fills (fills.go), what it waits for (blocking.go); arguments for the
+//     documentation are package arg;
+//   - to read arguments: ParseInt, EqualFold, Ctx.IntArg, ScanOptions, CountedPop, ExpiryKind, ExpireIf, Extended;
+//   - to look keys up and change them: the methods of Ctx, and ReadAs, WriteAs and Edit for what has elements;
+//   - to tell of changes: Ctx.Notify and Listeners;
+//   - to count work before and while it is done: Ctx.Steps and its like, Meter;
+//   - to write a value into snapshots and digests: Codec and Digest;
+//   - to answer errors: the constants in errors.go, in Redis's words.
+//
+// Ctx is a struct and not an interface: handlers run some million times a second, and calls of its methods
+// are calls of known functions. What it carries beside keys is in parts with methods of their own, so that
+// each part can reach its own fields alone.
 package command
 
 import (
@@ -24,95 +35,70 @@ import (
 	"lockstep/engine/sched"
 )
 
-// families is the whole table, in the order documentation lists it.
-var families = [][]*Spec{
-	stringFamily,
-	listFamily,
-	hashFamily,
-	fieldExpiryFamily,
-	setFamily,
-	sortedSetFamily,
-	streamFamily,
-	bitmapFamily,
-	hyperLogLogFamily,
-	geoFamily,
-	sortFamily,
-	keyFamily,
-	keyspaceFamily,
-	pubSubFamily,
-	scriptingFamily,
-	functionFamily,
-	internalFamily,
-	connectionFamily,
-	serverFamily,
-	aclFamily,
-	introspectionFamily,
-	moduleFamily,
-	clusterFamily,
-}
-
-var (
-	table  = map[string]*Spec{}
-	byWord = map[string]*Spec{} // commands in small and in capital letters
+// Table is a list of commands that can be looked up. It does not change once it is made.
+type Table struct {
+	byName map[string]*Spec
+	byWord map[string]*Spec // commands in small and in capital letters
 	sorted []*Spec
 	rows   int
-)
-
-func init() {
-	for _, family := range families {
-		for _, s := range family {
-			add(s)
-		}
-	}
-	slices.SortFunc(sorted, func(a, b *Spec) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func add(s *Spec) {
-	if table[s.Name] != nil {
+// NewTable makes a table of families of commands. Two rows of one name are a mistake in
+// the program, which it does not survive.
+func NewTable(families ...[]*Spec) *Table {
+	t := &Table{byName: map[string]*Spec{}, byWord: map[string]*Spec{}}
+	for _, family := range families {
+		for _, s := range family {
+			t.add(s)
+		}
+	}
+	slices.SortFunc(t.sorted, func(a, b *Spec) int { return strings.Compare(a.Name, b.Name) })
+	return t
+}
+
+func (t *Table) add(s *Spec) {
+	if t.byName[s.Name] != nil {
 		panic(fmt.Sprintf("command: %s stands in the table twice", s.Name))
 	}
-	table[s.Name], byWord[s.Name], byWord[strings.ToUpper(s.Name)] = s, s, s
-	sorted = append(sorted, s)
-	s.number, rows = rows, rows+1
+	t.byName[s.Name], t.byWord[s.Name], t.byWord[strings.ToUpper(s.Name)] = s, s, s
+	t.sorted = append(t.sorted, s)
+	s.number, t.rows = t.rows, t.rows+1
 	for _, sub := range s.Sub {
 		sub.parent = s
-		sub.number, rows = rows, rows+1
-		table[sub.Name] = sub
+		sub.number, t.rows = t.rows, t.rows+1
+		t.byName[sub.Name] = sub
 	}
 }
 
 // All returns the commands by name, without subcommands. The caller must not
 // change the slice.
-func All() []*Spec { return sorted }
+func (t *Table) All() []*Spec { return t.sorted }
 
 // Rows is how many rows there are, subcommands included.
-func Rows() int { return rows }
-
-// Number is the row's place in the table of this program, from 0 to Rows()-1.
-func (s *Spec) Number() int { return s.number }
+func (t *Table) Rows() int { return t.rows }
 
 // Get returns the command, or the subcommand "parent|sub", of a lower-case
 // name.
-func Get(name string) *Spec { return table[name] }
+func (t *Table) Get(name string) *Spec { return t.byName[name] }
 
 // Lookup finds the command of a request; for a container the subcommand. It
 // returns nil when there is none; if the container alone is known, and its
 // subcommand is not, container is set.
-func Lookup(args [][]byte) (spec, container *Spec) {
-	s := lookupName(args[0])
+func (t *Table) Lookup(args [][]byte) (spec, container *Spec) {
+	s := t.lookupName(args[0])
 	if s == nil || len(s.Sub) == 0 || len(args) == 1 {
 		return s, nil
 	}
 	for _, sub := range s.Sub {
-		if equalFold(args[1], sub.Name[len(s.Name)+1:]) {
+		if EqualFold(args[1], sub.Name[len(s.Name)+1:]) {
 			return sub, nil
 		}
 	}
 	return nil, s
 }
 
-func lookupName(name []byte) *Spec {
-	if s := byWord[string(name)]; s != nil {
+func (t *Table) lookupName(name []byte) *Spec {
+	if s := t.byWord[string(name)]; s != nil {
 		return s
 	}
 	var buf [32]byte
@@ -120,25 +106,29 @@ func lookupName(name []byte) *Spec {
 		return nil
 	}
 	for i, c := range name {
-		buf[i] = lower(c)
+		buf[i] = Lower(c)
 	}
-	return byWord[string(buf[:len(name)])]
+	return t.byWord[string(buf[:len(name)])]
 }
 
-func lower(c byte) byte {
+// Number is the row's place in its table, from 0 to Rows()-1.
+func (s *Spec) Number() int { return s.number }
+
+// Lower is a byte in lower case, if it is an ASCII letter.
+func Lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
 	return c
 }
 
-// equalFold tells whether a equals the lower-case text b, ASCII case aside.
-func equalFold(a []byte, b string) bool {
+// EqualFold tells whether a equals the lower-case text b, ASCII case aside.
+func EqualFold(a []byte, b string) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i, c := range a {
-		if lower(c) != b[i] {
+		if Lower(c) != b[i] {
 			return false
 		}
 	}
@@ -270,3 +260,6 @@ func (s *Spec) Writes(args [][]byte) bool {
 	}
 	return len(s.Keys) == 0
 }
+
+// Internal tells whether the command is for Lockstep itself alone.
+func (s *Spec) Internal() bool { return s.Group == "internal" }

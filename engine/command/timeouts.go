@@ -9,20 +9,20 @@ import (
 // false: it is no number. Redis computes it in the 80 bits of a long double, and so
 // it is here.
 func timeoutOf(text []byte) (ms *big.Float, ok bool) {
-	seconds, ok := parseExtended(text)
+	seconds, ok := ParseExtended(text)
 	if !ok {
 		return nil, false
 	}
-	return new(big.Float).SetPrec(extendedPrec).Mul(seconds.f, big.NewFloat(1000)), true
+	return new(big.Float).SetPrec(extendedPrec).Mul(seconds.F, big.NewFloat(1000)), true
 }
 
 // isNegative tells whether a timeout is below zero. Up to a millisecond below is
 // rounded up to none.
 func isNegative(ms *big.Float) bool { return ms.Cmp(big.NewFloat(-1)) <= 0 }
 
-// timeoutArg checks the timeout of a blocking command, in seconds. It answers the
+// TimeoutArg checks the timeout of a blocking command, in seconds. It answers the
 // error itself.
-func (c *Ctx) timeoutArg(arg []byte) bool {
+func (c *Ctx) TimeoutArg(arg []byte) bool {
 	ms, ok := timeoutOf(arg)
 	if !ok {
 		c.Out.Error(ErrTimeoutNotFloat)

@@ -6,15 +6,22 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
+	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 	"lockstep/engine/script"
 )
 
 // newHost is a host with a keyspace of its own, as a replica has it.
-func newHost() *command.ScriptHost {
+func newHost() *scriptcmd.Host {
 	settings := command.DefaultSettings
-	return &command.ScriptHost{Ctx: &command.Ctx{
-		KS: engine.New(engine.Config{LockSlots: 64}), NowMs: 1_700_000_000_000, TxnNo: 1, Logged: true, Settings: &settings,
+	return &scriptcmd.Host{Ctx: &command.Ctx{
+		KS:       engine.New(engine.Config{LockSlots: 64}),
+		TxnNo:    1,
+		Logged:   true,
+		Commands: commands.Table(),
+		Times:    command.Times{NowMs: 1_700_000_000_000},
+		Meter:    command.Meter{Settings: &settings},
 	}}
 }
 
@@ -27,7 +34,7 @@ func eval(t testing.TB, e *script.Interpreters, h script.Host, proto int, limits
 		out.Error(err.Error())
 		return out.Bytes()
 	}
-	if h, ok := h.(*command.ScriptHost); ok {
+	if h, ok := h.(*scriptcmd.Host); ok {
 		h.ReadOnly = s.Header.Flags&script.NoWrites != 0
 		h.KeyLocking = s.Header.Flags&script.AllowKeyLocking != 0
 		h.Keys = byteList(keys)

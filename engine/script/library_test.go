@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 	"lockstep/engine/script"
 )
 
 // call calls a function of a library and returns the bytes of its reply.
-func call(t testing.TB, e *script.Interpreters, h *command.ScriptHost, proto int, limits *script.Limits, l *script.Library, name string, keys, args []string) []byte {
+func call(t testing.TB, e *script.Interpreters, h *scriptcmd.Host, proto int, limits *script.Limits, l *script.Library, name string, keys, args []string) []byte {
 	t.Helper()
 	for _, f := range l.Functions {
 		if f.Name != name {
@@ -42,7 +42,7 @@ func library(t testing.TB, body string) *script.Library {
 // function f of each twice.
 func TestLibrariesLoadAndAnswerAsInRedis(t *testing.T) {
 	loaded := 0
-	compareCorpus(t, "testdata/libraries.txt", func(o redisServer, e *script.Interpreters, h *command.ScriptHost, proto int, source string) (want, got []byte) {
+	compareCorpus(t, "testdata/libraries.txt", func(o redisServer, e *script.Interpreters, h *scriptcmd.Host, proto int, source string) (want, got []byte) {
 		o.exec("FUNCTION", "FLUSH")
 		want = o.exec("FUNCTION", "LOAD", source)
 		out := reply.NewWriter(proto)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 	"lockstep/engine/script"
 	"lockstep/tests/oracle"
@@ -26,7 +26,7 @@ func (o redisServer) exec(args ...string) []byte { return o.Exec(byteList(args).
 // compareCorpus has each text of a file answered by both sides, in both protocols,
 // each of which begins with empty servers. A line "! reason" says that the text in
 // the line after it is answered differently, and why.
-func compareCorpus(t *testing.T, path string, answer func(o redisServer, e *script.Interpreters, h *command.ScriptHost, proto int, source string) (want, got []byte)) {
+func compareCorpus(t *testing.T, path string, answer func(o redisServer, e *script.Interpreters, h *scriptcmd.Host, proto int, source string) (want, got []byte)) {
 	t.Helper()
 	o := startOracle(t)
 	text, err := os.ReadFile(path)
@@ -65,7 +65,7 @@ func compareCorpus(t *testing.T, path string, answer func(o redisServer, e *scri
 
 // TestScriptsAnswerAsRedisAnswers runs scripts on both sides.
 func TestScriptsAnswerAsRedisAnswers(t *testing.T) {
-	compareCorpus(t, "testdata/scripts.txt", func(o redisServer, e *script.Interpreters, h *command.ScriptHost, proto int, source string) (want, got []byte) {
+	compareCorpus(t, "testdata/scripts.txt", func(o redisServer, e *script.Interpreters, h *scriptcmd.Host, proto int, source string) (want, got []byte) {
 		want = o.exec("EVAL", source, "2", "k1", "k2", "a1", "a2")
 		return want, eval(t, e, h, proto, &script.DefaultLimits, source, []string{"k1", "k2"}, []string{"a1", "a2"})
 	})

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/engine/script"
 	"lockstep/tests/scripts/zoo"
@@ -17,11 +18,18 @@ import (
 // log. It returns the reply and the work that was counted.
 func evalWork(p *command.Programs, settings *command.Settings, source string) (answer string, work int64) {
 	args := byteList([]string{"eval", source, "1", "k"})
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	out := reply.NewWriter(reply.RESP2)
 	c := command.Ctx{
-		KS: engine.New(engine.Config{LockSlots: 64}), Out: out, NowMs: 1_700_000_000_000, TxnNo: 1, Logged: true,
-		Walk: command.HeldWalker{}, Settings: settings, Programs: p,
+		KS:           engine.New(engine.Config{LockSlots: 64}),
+		Out:          out,
+		TxnNo:        1,
+		Logged:       true,
+		Commands:     commands.Table(),
+		Walk:         command.HeldWalker{},
+		Times:        command.Times{NowMs: 1_700_000_000_000},
+		Meter:        command.Meter{Settings: settings},
+		ProgramState: command.ProgramState{Programs: p},
 	}
 	plan := spec.Plan(&command.Planning{Programs: p, Settings: settings, Logged: true}, args)
 	c.Plan = &plan

@@ -23,6 +23,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands/keycmd"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/node/clusterview"
@@ -502,7 +503,7 @@ const countsWait = time.Second
 
 // keyCounts counts the keys of all shards: this node's replicas' at once, the
 // others' by asking.
-func (r *Report) keyCounts() (sums [engine.Databases]command.KeyCounts) {
+func (r *Report) keyCounts() (sums [engine.Databases]keycmd.KeyCounts) {
 	var calls []*cluster.Call
 	for i := range r.ShardCount() {
 		s := r.Replica(i)
@@ -512,7 +513,7 @@ func (r *Report) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 			continue
 		}
 		for db := range sums {
-			sums[db].Add(command.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
+			sums[db].Add(keycmd.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
 		}
 	}
 	if len(calls) == 0 {
@@ -522,7 +523,7 @@ func (r *Report) keyCounts() (sums [engine.Databases]command.KeyCounts) {
 	defer cancel()
 	r.Router.Do(ctx, calls)
 	for _, call := range calls {
-		if counts, ok := command.ParseKeyCounts(call.Reply); ok {
+		if counts, ok := keycmd.ParseKeyCounts(call.Reply); ok {
 			for db := range sums {
 				sums[db].Add(counts[db])
 			}

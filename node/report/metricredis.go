@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/keycmd"
 	"lockstep/node/clusterview"
 	"lockstep/node/metrics"
 	"lockstep/node/process"
@@ -47,9 +47,9 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_keyspace_misses_total", Kind: metrics.Counter, Help: "Reads that found none."}, "INFO stats", one(func(l *look) int64 { return l.keyspaceSums().misses })},
 	{metrics.Desc{Name: "redis_expired_keys_total", Kind: metrics.Counter, Help: "Keys that expired on this node's replicas."}, "INFO stats", one(func(l *look) int64 { return l.keyspaceSums().expired })},
 	{metrics.Desc{Name: "redis_evicted_keys_total", Kind: metrics.Counter, Help: "Keys that were evicted on this node's replicas."}, "INFO stats", one(func(l *look) int64 { return l.keyspaceSums().evicted })},
-	{metrics.Desc{Name: "redis_db_keys", Kind: metrics.Gauge, Labels: ofDatabase, Help: "Keys of this node's replicas."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.Keys) })},
-	{metrics.Desc{Name: "redis_db_keys_expiring", Kind: metrics.Gauge, Labels: ofDatabase, Help: "Those of them that expire."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.Volatile) })},
-	{metrics.Desc{Name: "redis_db_avg_ttl_seconds", Kind: metrics.Gauge, Labels: ofDatabase, Help: "How long those have, on average."}, "the engine", perDatabase(func(c *command.KeyCounts) float64 { return float64(c.MeanTTLMs(time.Now().Unix())) / 1000 })},
+	{metrics.Desc{Name: "redis_db_keys", Kind: metrics.Gauge, Labels: ofDatabase, Help: "Keys of this node's replicas."}, "the engine", perDatabase(func(c *keycmd.KeyCounts) float64 { return float64(c.Keys) })},
+	{metrics.Desc{Name: "redis_db_keys_expiring", Kind: metrics.Gauge, Labels: ofDatabase, Help: "Those of them that expire."}, "the engine", perDatabase(func(c *keycmd.KeyCounts) float64 { return float64(c.Volatile) })},
+	{metrics.Desc{Name: "redis_db_avg_ttl_seconds", Kind: metrics.Gauge, Labels: ofDatabase, Help: "How long those have, on average."}, "the engine", perDatabase(func(c *keycmd.KeyCounts) float64 { return float64(c.MeanTTLMs(time.Now().Unix())) / 1000 })},
 	{metrics.Desc{Name: "redis_pubsub_channels", Kind: metrics.Gauge, Help: "Channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.Messages.Hub().Names(pubsub.Channel)) })},
 	{metrics.Desc{Name: "redis_pubsub_patterns", Kind: metrics.Gauge, Help: "Patterns with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.Messages.Hub().Names(pubsub.Pattern)) })},
 	{metrics.Desc{Name: "redis_memory_used_bytes", Kind: metrics.Gauge, Help: "Memory of keys and values, scripts and functions: what maxmemory limits."}, "INFO memory", one(func(l *look) int64 { return l.mem.UsedBytes })},
@@ -109,13 +109,13 @@ func readLatencies(l *look, p *metrics.Page) {
 }
 
 // perDatabase reads a metric with one series for each database with keys.
-func perDatabase(value func(*command.KeyCounts) float64) func(*look, *metrics.Page) {
+func perDatabase(value func(*keycmd.KeyCounts) float64) func(*look, *metrics.Page) {
 	return func(l *look, p *metrics.Page) {
 		for db := range engine.Databases {
-			var sum command.KeyCounts
+			var sum keycmd.KeyCounts
 			for i := range l.groups {
 				if s := l.groups[i].shard; s != nil {
-					sum.Add(command.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
+					sum.Add(keycmd.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
 				}
 			}
 			if sum.Keys > 0 || db == 0 {

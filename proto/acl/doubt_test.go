@@ -3,7 +3,7 @@ package acl
 import (
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // TestWhatIsRefusedInDoubt: orders first, everything later, and never the end of a
@@ -16,7 +16,7 @@ func TestWhatIsRefusedInDoubt(t *testing.T) {
 		{"lockstep", "status"}: DoubtAll, {"info"}: DoubtAll, {"get"}: DoubtAll, {"set"}: DoubtAll, {"flushall"}: DoubtAll, {"auth"}: DoubtAll,
 		{"hello"}: DoubtAll, {"eval"}: DoubtAll, {"exec"}: DoubtAll, {"quit"}: DoubtAll + 1, {"reset"}: DoubtAll + 1,
 	} {
-		spec, _ := command.Lookup([][]byte{[]byte(words[0]), []byte(words[1])})
+		spec, _ := commands.Lookup([][]byte{[]byte(words[0]), []byte(words[1])})
 		if spec == nil {
 			t.Fatalf("%q is no command", words)
 		}

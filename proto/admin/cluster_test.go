@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/admin"
 	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
@@ -41,7 +41,7 @@ func TestChangesOfTheClusterAreRefusedInWords(t *testing.T) {
 		"FORGET x", "MEET a 1", "REPLICATE x", "RESET", "RESET HARD", "SET-CONFIG-EPOCH 5", "SETSLOT 1 STABLE",
 	} {
 		words := strings.Fields(line)
-		why := command.Refused("cluster|" + strings.ToLower(words[0]))
+		why := commands.Refused("cluster|" + strings.ToLower(words[0]))
 		want := "-ERR CLUSTER " + words[0] + " is refused: " + why
 		if got := prototest.Do(t, c, append([]string{"CLUSTER"}, words...)...); got != want || why == "" {
 			t.Errorf("%s: %s, want %s", line, got, want)
@@ -86,7 +86,7 @@ func TestListsOfCommandsAreRediss(t *testing.T) {
 
 // onBoth tells whether redis-server 7.0 and this server both have a command.
 func onBoth(name string) bool {
-	s := command.Get(name)
+	s := commands.Get(name)
 	return s != nil && !s.Internal() && s.InRedis(oracleVersion) && otherRows[name] == ""
 }
 

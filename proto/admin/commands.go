@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
+	"lockstep/engine/commands"
 	"lockstep/engine/glob"
 	"lockstep/proto/client"
 )
@@ -20,7 +22,7 @@ var commandHandlers = client.Handlers{
 // public are the commands that clients can send.
 func public() []*command.Spec {
 	var specs []*command.Spec
-	for _, s := range command.All() {
+	for _, s := range commands.All() {
 		if !s.Internal() {
 			specs = append(specs, s)
 		}
@@ -42,7 +44,7 @@ func commandCount(r *client.Request, _ [][]byte) { r.Out.Int(int64(len(public())
 func named(names [][]byte) []*command.Spec {
 	specs := make([]*command.Spec, len(names))
 	for i, n := range names {
-		if s := command.Get(fold(n)); s != nil && !s.Internal() {
+		if s := commands.Get(fold(n)); s != nil && !s.Internal() {
 			specs[i] = s
 		}
 	}
@@ -265,7 +267,7 @@ func document(r *client.Request, s *command.Spec) {
 	}
 }
 
-func documentArgs(r *client.Request, args []command.Arg) {
+func documentArgs(r *client.Request, args []arg.Arg) {
 	r.Out.Array(len(args))
 	for i := range args {
 		a := &args[i]
@@ -364,7 +366,7 @@ func listKeep(kind string, value []byte) func(*command.Spec) bool {
 
 // keysOf finds the keys in a command for COMMAND GETKEYS.
 func keysOf(r *client.Request, args [][]byte) ([]command.KeyRef, bool) {
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	switch {
 	case spec == nil || spec.Internal():
 		r.Out.Error("ERR Invalid command specified")
@@ -405,7 +407,7 @@ func commandGetKeysAndFlags(r *client.Request, args [][]byte) {
 	if !ok {
 		return
 	}
-	spec, _ := command.Lookup(args[2:])
+	spec, _ := commands.Lookup(args[2:])
 	r.Out.Array(len(keys))
 	for _, k := range keys {
 		r.Out.Array(2)
@@ -437,7 +439,7 @@ func lockstepCommands(r *client.Request, _ [][]byte) {
 	var lines []string
 	for _, spec := range public() {
 		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
-			how, why := command.SupportOf(s.Name)
+			how, why := commands.SupportOf(s.Name)
 			line := fmt.Sprintf("%s: %s: %s", s.Name, how, s.Summary)
 			if why != "" {
 				line += " Here " + why + "."
@@ -445,8 +447,8 @@ func lockstepCommands(r *client.Request, _ [][]byte) {
 			lines = append(lines, line)
 		}
 	}
-	for _, r := range command.RedisCommands() {
-		if how, why := command.SupportOf(r.Name); how == command.None && command.Get(r.Name) == nil {
+	for _, r := range commands.RedisCommands() {
+		if how, why := commands.SupportOf(r.Name); how == commands.None && commands.Get(r.Name) == nil {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s.", r.Name, how, why))
 		}
 	}

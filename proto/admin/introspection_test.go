@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/client"
 	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
@@ -187,7 +187,7 @@ func TestMemorySpeaksInWords(t *testing.T) {
 func TestEveryCommandIsToldOf(t *testing.T) {
 	redis, ours := prototest.Dial(t, prototest.StartRedis(t)), prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	listed := map[string]bool{}
-	for _, c := range command.RedisCommands() {
+	for _, c := range commands.RedisCommands() {
 		listed[c.Name] = true
 	}
 	v, err := redis.Do("COMMAND", "LIST")

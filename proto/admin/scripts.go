@@ -3,7 +3,8 @@ package admin
 import (
 	"strings"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
+	"lockstep/engine/commands/scriptcmd"
 	"lockstep/proto/client"
 )
 
@@ -15,9 +16,9 @@ func scriptDebug(r *client.Request, args [][]byte) {
 	case "no":
 		r.Out.OK()
 	case "yes", "sync":
-		r.Out.Error(command.ErrNoDebugger)
+		r.Out.Error(scriptcmd.ErrNoDebugger)
 	default:
-		r.Out.Error(command.ErrDebugSyntax)
+		r.Out.Error(scriptcmd.ErrDebugSyntax)
 	}
 }
 
@@ -58,8 +59,8 @@ var moduleHandlers = withRefused("module", client.Handlers{
 
 // withRefused adds the subcommands of a container that are refused, and say why.
 func withRefused(container string, g client.Handlers) client.Handlers {
-	for _, s := range command.Get(container).Sub {
-		if why := command.Refused(s.Name); why != "" {
+	for _, s := range commands.Get(container).Sub {
+		if why := commands.Refused(s.Name); why != "" {
 			g[s.Name] = func(r *client.Request, _ [][]byte) {
 				r.Out.Error("ERR " + strings.ToUpper(strings.Replace(s.Name, "|", " ", 1)) + " is refused: " + why)
 			}

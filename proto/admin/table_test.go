@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
@@ -25,7 +26,7 @@ var otherLines = []string{`"notes"`}
 func TestRowsOfTheTableAreRediss(t *testing.T) {
 	redis := prototest.Dial(t, prototest.StartRedis(t))
 	ours := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		if spec.Internal() {
 			continue
 		}
@@ -98,7 +99,7 @@ var otherDocs = map[string]string{
 func TestDocsHaveRedissForm(t *testing.T) {
 	redis := prototest.Dial(t, prototest.StartRedis(t))
 	ours := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		if spec.Internal() {
 			continue
 		}

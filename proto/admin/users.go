@@ -9,6 +9,7 @@ import (
 
 	"lockstep/engine/acl"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	users "lockstep/proto/acl"
 	"lockstep/proto/client"
 	"lockstep/proto/stats"
@@ -55,7 +56,7 @@ func commandsIn(category string) []string {
 			names = append(names, s.Name)
 		}
 	}
-	for _, s := range command.All() {
+	for _, s := range commands.All() {
 		if len(s.Sub) == 0 {
 			note(s)
 		}
@@ -167,7 +168,7 @@ func aclDryRun(r *client.Request, args [][]byte) {
 		return
 	}
 	run := args[3:]
-	spec, _ := command.Lookup(run)
+	spec, _ := commands.Lookup(run)
 	switch {
 	case spec == nil || spec.Internal():
 		r.Out.Error("ERR Command '" + string(args[3]) + "' not found")

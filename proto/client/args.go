@@ -5,6 +5,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
+	"lockstep/engine/commands/streamcmd"
 	"lockstep/engine/decimal"
 	"lockstep/engine/hashslot"
 )
@@ -36,7 +37,7 @@ func ParseTimeout(arg []byte) (n int64, refusal string) {
 	n, ok := parseInt(arg)
 	switch {
 	case !ok:
-		return 0, command.ErrReadTimeout
+		return 0, streamcmd.ErrReadTimeout
 	case n < 0:
 		return 0, command.ErrTimeoutNegative
 	}

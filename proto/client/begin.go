@@ -1,6 +1,9 @@
 package client
 
-import "lockstep/engine/command"
+import (
+	"lockstep/engine/command"
+	"lockstep/engine/commands"
+)
 
 // Progress tells how far a client has come with a batch.
 type Progress uint8
@@ -35,7 +38,7 @@ func (c *Client) quick(batch [][][]byte) bool {
 	}
 	c.calls.rows = c.calls.rows[:0]
 	for _, args := range batch {
-		spec, _ := command.Lookup(args)
+		spec, _ := commands.Lookup(args)
 		c.calls.rows = append(c.calls.rows, spec)
 		switch {
 		case spec == nil || len(args) > quickArgsMax:

@@ -10,6 +10,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
@@ -145,7 +146,7 @@ func opOf(db int, args [][]byte, spec *command.Spec) fsm.Op {
 	if spec.SentAs != "" {
 		args = slices.Clone(args)
 		args[0] = []byte(spec.SentAs)
-		spec = command.Get(spec.SentAs)
+		spec = commands.Get(spec.SentAs)
 	}
 	return fsm.NewOp(db, args, spec)
 }

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"lockstep/cluster"
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/stats"
 )
 
@@ -32,7 +32,7 @@ func TestAClientThatWaitsHoldsLittle(t *testing.T) {
 // memory, and who ends a batch keeps none.
 func TestRoomsAreNobodysTwice(t *testing.T) {
 	sizes := []int{1, callsFew, callsFew + 1, callsKept, callsKept + 1, callsMax, 2 * callsMax}
-	spec := command.Get("get")
+	spec := commands.Get("get")
 	for range 50 {
 		clients := make([]calls, 3*len(sizes))
 		for i := range clients {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
@@ -281,7 +282,7 @@ func (c *Client) errorReply(text string) {
 func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 	spec, container := row, (*command.Spec)(nil)
 	if row == nil {
-		spec, container = command.Lookup(args)
+		spec, container = commands.Lookup(args)
 	}
 	c.last = spec
 	refusal := c.refusal(spec, container, args)

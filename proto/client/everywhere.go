@@ -11,6 +11,8 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
+	"lockstep/engine/commands/keycmd"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
@@ -115,7 +117,7 @@ func (f fanOut) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
 		Txn:    fsm.Txn{Proto: uint8(f.c.proto), Ops: []fsm.Op{{DB: f.c.db, Args: args}}},
 		Shard:  shard, ReadOnly: readOnly,
 	}
-	if spec, _ := command.Lookup(args); spec != nil {
+	if spec, _ := commands.Lookup(args); spec != nil {
 		f.c.carry(&call.Txn, f.c.user, spec)
 	}
 	f.c.mayBeStale(call)
@@ -198,7 +200,7 @@ func (f fanOut) merged(how command.Merge, calls []*cluster.Call) []byte {
 		for i, r := range replies {
 			parts[i] = elementsOf(r)
 		}
-		w.Status(command.FoldDigests(parts))
+		w.Status(keycmd.FoldDigests(parts))
 	default:
 		return replies[0]
 	}

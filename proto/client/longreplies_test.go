@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockstep/cluster"
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // gathers is an Executor that tells how many bytes of replies had been gathered when it
@@ -96,7 +96,7 @@ func TestALineOfManyPasswordsIsSoonMade(t *testing.T) {
 	for range 4 << 20 {
 		args = append(args, []byte("x"))
 	}
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	line := monitorLine(processBegan, 0, "a", spec, args)
 	if n := strings.Count(string(line), ` "(redacted)"`); n != len(args)-1 || strings.Contains(string(line), `"x"`) {
 		t.Errorf("%d of %d are hidden", n, len(args)-1)

@@ -9,6 +9,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
@@ -37,7 +38,7 @@ const (
 
 const errMigrateKey = "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
 
-var migrateSpec = command.Get("migrate")
+var migrateSpec = commands.Get("migrate")
 
 // migrations are the places of MIGRATEs under way on a node.
 type migrations chan struct{}
@@ -369,4 +370,4 @@ func (m *migration) removal(p parcel) *cluster.Call {
 	return call
 }
 
-var delSpec = command.Get("del")
+var delSpec = commands.Get("del")

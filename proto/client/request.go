@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/proto/acl"
 	"lockstep/proto/resp"
@@ -76,6 +76,6 @@ func (r *Request) ReadSlot(slot int, args ...[]byte) []byte {
 
 // ReadEverywhere runs an internal command that reads on every shard, and returns the one reply of all.
 func (r *Request) ReadEverywhere(args [][]byte) []byte {
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	return r.c.everywhere(spec, args)
 }

@@ -5,6 +5,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/hashslot"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
@@ -52,7 +53,7 @@ func addSlots(call *cluster.Call, spec *command.Spec, args [][]byte) {
 // internal makes a call of an internal command that reads.
 func (c *Client) internal(args ...[]byte) *cluster.Call {
 	call := &cluster.Call{Txn: fsm.Txn{Proto: reply.RESP2, Ops: []fsm.Op{{DB: c.db, Args: args}}}, ReadOnly: true}
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	addSlots(call, spec, args)
 	return call
 }

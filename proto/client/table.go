@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // Handler answers a command that needs no data, in another package.
@@ -30,7 +31,7 @@ func NewTable(others ...Handlers) Table {
 			t.set(name, func(c *Client, args [][]byte) { run(&c.request, args) })
 		}
 	}
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		t.check(spec)
 		for _, sub := range spec.Sub {
 			t.check(sub)
@@ -41,7 +42,7 @@ func NewTable(others ...Handlers) Table {
 
 // ownTable has the handlers of this package alone.
 func ownTable() Table {
-	t := make(Table, command.Rows())
+	t := make(Table, commands.Rows())
 	for _, g := range []group{
 		connectionHandlers, transactionHandlers, pubSubHandlers, trackingHandlers, pauseHandlers, freshnessHandlers,
 	} {
@@ -53,7 +54,7 @@ func ownTable() Table {
 }
 
 func (t Table) set(name string, run handler) {
-	spec := command.Get(name)
+	spec := commands.Get(name)
 	switch {
 	case spec == nil || spec.Scope != command.ScopeNode:
 		panic(fmt.Sprintf("client: there is no row for the handler of %s", name))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // TestATableIsWholeOrThereIsNone: a row without a handler, with two, or a handler without a row ends the program at its
@@ -33,7 +34,7 @@ func panicOf(f func()) (said string) {
 }
 
 func TestARowRunsSomewhere(t *testing.T) {
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		for _, s := range append([]*command.Spec{spec}, spec.Sub...) {
 			if s.Scope != command.ScopeNode && s.Run == nil && len(s.Sub) == 0 {
 				t.Errorf("%s: runs nowhere", s.Name)

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/fsm"
 	"lockstep/proto/acl"
 	"lockstep/proto/resp"
@@ -59,9 +60,9 @@ const (
 const errTwoUsers = execAborted + "its scripts, and SORT, would run as two users"
 
 // execSpec is EXEC's row: EXEC alone runs data without being data.
-var execSpec = command.Get("exec")
+var execSpec = commands.Get("exec")
 
-var watchSpec = command.Get("watch")
+var watchSpec = commands.Get("watch")
 
 // InTransaction tells whether the client is between MULTI and EXEC. It is for
 // who has its batches answered.

@@ -9,6 +9,7 @@ import (
 
 	"lockstep/engine/acl"
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/stats"
 )
@@ -26,7 +27,7 @@ func commandOf(t *testing.T, line string) (*command.Spec, [][]byte) {
 	for w := range strings.FieldsSeq(line) {
 		args = append(args, []byte(w))
 	}
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	if spec == nil {
 		t.Fatal(line)
 	}

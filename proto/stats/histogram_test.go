@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 // Redis's own numbers: what it shows for calls of these lengths.
@@ -79,8 +79,8 @@ func TestPercentilesAndStepsOfManyCalls(t *testing.T) {
 
 func TestTimesOfAllCommandsSinceAMoment(t *testing.T) {
 	s := New()
-	get, _ := command.Lookup([][]byte{[]byte("get")})
-	set, _ := command.Lookup([][]byte{[]byte("set")})
+	get, _ := commands.Lookup([][]byte{[]byte("get")})
+	set, _ := commands.Lookup([][]byte{[]byte("set")})
 	s.Ran(get, time.Second, false)
 	before := s.Times()
 	for range 99 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 )
 
 func TestPasswordsStayOutOfTheSlowLog(t *testing.T) {
@@ -19,7 +19,7 @@ func TestPasswordsStayOutOfTheSlowLog(t *testing.T) {
 		for _, a := range c.given {
 			args = append(args, []byte(a))
 		}
-		spec, _ := command.Lookup(args)
+		spec, _ := commands.Lookup(args)
 		if got := SlowArgs(spec, args); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q", c.given, got)
 		}
@@ -31,7 +31,7 @@ func TestALongCommandIsClippedInTheSlowLog(t *testing.T) {
 	for range 99 {
 		args = append(args, []byte("x"))
 	}
-	spec, _ := command.Lookup(args)
+	spec, _ := commands.Lookup(args)
 	got := SlowArgs(spec, args)
 	if len(got) != slowArgsMax || got[slowArgsMax-1] != "... (70 more arguments)" || len(got[1]) != slowArgMax+len("... (872 more bytes)") {
 		t.Errorf("%d: %q", len(got), got)

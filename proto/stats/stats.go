@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/proto/acl"
 	"lockstep/proto/resp"
 )
@@ -59,7 +60,7 @@ func New() *Stats {
 	s := &Stats{commands: map[*command.Spec]*commandStat{}, prefixes: map[string]uint64{}}
 	s.Measuring.Store(true)
 	s.Crowded = make(chan struct{}, 1)
-	for _, spec := range command.All() {
+	for _, spec := range commands.All() {
 		s.commands[spec] = &commandStat{}
 		for _, sub := range spec.Sub {
 			s.commands[sub] = &commandStat{}

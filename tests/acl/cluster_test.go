@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -125,7 +126,7 @@ func TestBeforeLoggingInNothingRuns(t *testing.T) {
 	expect(t, proc.Dial(t, n.Addr()), "+OK", "config", "set", "requirepass", "secret")
 	c := proc.Dial(t, n.Addr())
 	var free []string
-	for _, container := range command.All() {
+	for _, container := range commands.All() {
 		for _, spec := range append([]*command.Spec{container}, container.Sub...) {
 			switch {
 			case spec.Is(command.NoAuth):

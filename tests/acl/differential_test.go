@@ -36,8 +36,8 @@ const someHash = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a48
 
 var words = []string{"*", "a", "b?", "[ab]c", "x y", "k\tz", "key"}
 
-// commands are judged by the users.
-var commands = []string{
+// judged are commands that the users are asked about.
+var judged = []string{
 	"get a", "get b", "get key", "set a 1", "set a 1 get", "set b 1", "mset a 1 bb 2", "mget a key", "del a", "copy a b", "rename b a", "getset a 1", "getex a",
 	"bitfield a get u8 0", "bitfield a set u8 0 1", "bitfield_ro a get u8 0", "config get x", "config set x y", "config help", "config", "select 0", "select 1", "object freq a",
 	"object encoding b", "subscribe ch", "subscribe ch1 x", "psubscribe ch*", "psubscribe *", "publish ch x", "publish other x", "spublish ch x", "ssubscribe ch", "unsubscribe zz",
@@ -162,7 +162,7 @@ func TestPasswordsAreMadeUp(t *testing.T) {
 func judge(t *testing.T, r *rand.Rand, ours, theirs *respconn.Conn, history []string) {
 	t.Helper()
 	for range 40 {
-		command := commands[r.IntN(len(commands))]
+		command := judged[r.IntN(len(judged))]
 		call := append([]string{"acl", "dryrun", "u"}, strings.Fields(command)...)
 		if got, want := proc.Do(t, ours, call...), proc.Do(t, theirs, call...); got != want {
 			t.Fatalf("%q: %s\n got %s\nwant %s", history, command, got, want)

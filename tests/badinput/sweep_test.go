@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -190,7 +190,7 @@ func TestTemplatesOfRows(t *testing.T) {
 		"delifeq": "DELIFEQ $string 10", "script|show": "SCRIPT SHOW 10", "hpersist": "HPERSIST $hash FIELDS 1 10", "sinterstore": "SINTERSTORE $set $set",
 		"lockstep|waitfor": "LOCKSTEP WAITFOR 10", "hexpire": "HEXPIRE $hash 1 FIELDS 1 10", "dbsize": "DBSIZE",
 	} {
-		if got := templateOf(command.Get(name)); got != want {
+		if got := templateOf(commands.Get(name)); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
+	"lockstep/engine/commands"
 )
 
 // keysOfGroups are the keys of sweepState that commands of a group work on.
@@ -23,7 +25,7 @@ func allTemplates(table map[string]commandRow) []string {
 	}
 	all := slices.Clone(templates)
 	for _, name := range sortedKeys(table) {
-		spec := command.Get(name)
+		spec := commands.Get(name)
 		if spec == nil || len(spec.Sub) > 0 || known[name] || notSwept[name] != "" || strings.HasSuffix(name, "|help") || spec.InRedis(oracleVersion) {
 			continue
 		}
@@ -41,7 +43,7 @@ func templateOf(spec *command.Spec) string {
 	return strings.Join(appendWords(words, spec, spec.Args), " ")
 }
 
-func appendWords(words []string, spec *command.Spec, args []command.Arg) []string {
+func appendWords(words []string, spec *command.Spec, args []arg.Arg) []string {
 	for _, a := range args {
 		if a.Optional {
 			continue

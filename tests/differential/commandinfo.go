@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/tests/respconn"
 )
 
@@ -118,7 +118,7 @@ func compareRows(ours, redis map[string]commandRow) (differences, unneeded []str
 	}
 	for name, our := range ours {
 		their, ok := redis[name]
-		spec := command.Get(name)
+		spec := commands.Get(name)
 		if inRedis := spec != nil && spec.InRedis(oracleVersion); ok != inRedis {
 			note(name, "name", fmt.Sprintf("its row says that Redis %s has it: %v", oracleVersion, inRedis))
 			continue

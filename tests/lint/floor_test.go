@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -108,6 +109,41 @@ func librariesStayHome(s *source) []finding {
 	return found
 }
 
+// roomsFolder holds a package, a room, for the commands of each kind of value.
+const roomsFolder = "engine/commands/"
+
+// roomsBelow are the rooms that a room may import. All others stand apart: what two of
+// them need is in engine/command.
+var roomsBelow = map[string][]string{
+	"geocmd":  {"zsetcmd"},
+	"sortcmd": {"listcmd", "hashcmd"},
+	"values":  {"stringcmd", "listcmd", "hashcmd", "setcmd", "zsetcmd", "streamcmd"},
+	"keycmd":  {"values"},
+	"nodecmd": {"keycmd"},
+}
+
+func roomsStandApart(s *source) []finding {
+	var found []finding
+	rest, inside := strings.CutPrefix(s.path, roomsFolder)
+	room, _, isRoom := strings.Cut(rest, "/")
+	for imported := range s.imports() {
+		other, ours := strings.CutPrefix(imported, module+"/"+roomsFolder)
+		switch {
+		case s.isTest():
+		case strings.HasPrefix(s.path, "engine/command/") && strings.HasPrefix(imported+"/", module+"/"+roomsFolder):
+			found = append(found, finding{s.path, s.path + ":" + imported, "imports " + imported + ", which stands on it"})
+		case !inside || !isRoom:
+		case imported == module+"/"+strings.TrimSuffix(roomsFolder, "/"):
+			found = append(found, finding{s.path, s.path + ":" + imported, "imports the table that its own rows stand in"})
+		case ours && !slices.Contains(roomsBelow[room], other):
+			found = append(found, finding{s.path, s.path + ":" + imported, fmt.Sprintf("room %s imports room %s", room, other)})
+		}
+	}
+	return found
+}
+
+func TestRoomsOfCommandsStandApart(t *testing.T) { check(t, roomsStandApart) }
+
 func TestLibrariesStayHome(t *testing.T)                    { check(t, librariesStayHome) }
 func TestImportsGoDownTheFloors(t *testing.T)               { check(t, importsGoDown) }
 func TestEngineAndMachineAreAFunctionOfTheLog(t *testing.T) { check(t, pureFloorsStayPure) }
@@ -120,6 +156,10 @@ func TestFloorRulesFindPlantedOffences(t *testing.T) {
 	wantFindings(t, 2, librariesStayHome, "cmd/lockstepd/a.go", `package main; import ("github.com/minio/minio-go/v7"; "lockstep/cmd/clusterctl/backup")`)
 	wantFindings(t, 1, librariesStayHome, "cmd/clusterctl/a.go", `package main; import ("github.com/minio/minio-go/v7"; "github.com/johannesboyne/gofakes3")`)
 	wantFindings(t, 0, librariesStayHome, "cmd/clusterctl/backup/a_test.go", `package backup; import "github.com/johannesboyne/gofakes3"`)
+	wantFindings(t, 2, roomsStandApart, "engine/commands/listcmd/a.go", `package listcmd; import ("lockstep/engine/command"; "lockstep/engine/commands"; "lockstep/engine/commands/setcmd")`)
+	wantFindings(t, 2, roomsStandApart, "engine/command/a.go", `package command; import ("lockstep/engine/commands"; "lockstep/engine/commands/setcmd")`)
+	wantFindings(t, 0, roomsStandApart, "engine/commands/geocmd/a.go", `package geocmd; import "lockstep/engine/commands/zsetcmd"`)
+	wantFindings(t, 0, roomsStandApart, "engine/commands/a.go", `package commands; import "lockstep/engine/commands/zsetcmd"`)
 	wantFindings(t, 4, pureFloorsStayPure, "fsm/a.go", `package fsm; import ("time"; r "math/rand/v2"; "net/http"; "github.com/hashicorp/raft")`)
 	wantFindings(t, 0, pureFloorsStayPure, "fsm/a_test.go", `package fsm; import "time"`)
 	wantFindings(t, 0, pureFloorsStayPure, "engine/a.go", `package engine; import ("math/bits"; "context"; "sort")`)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 )
 
 // LoadOptions say how files are loaded into a cluster.
@@ -135,7 +135,7 @@ func (l *loader) add(ctx context.Context, db int, e *engine.Entry) error {
 		}
 		l.next.db = db
 	}
-	r := restored{key: e.Key(), atMs: e.ExpireAtMs, payload: string(command.AppendPayload(nil, e))}
+	r := restored{key: e.Key(), atMs: e.ExpireAtMs, payload: string(values.AppendPayload(nil, e))}
 	if l.opt.Hold && r.atMs != 0 {
 		if r.atMs >= HoldMs {
 			return fmt.Errorf("key %.60q expires at %d: so late a time cannot be kept while the source is followed", r.key, r.atMs)

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/hash"
 	"lockstep/engine/list"
 	"lockstep/engine/set"
@@ -98,7 +98,7 @@ const groupsBytesMax = 48 << 20
 // other state of the stream.
 func appendStream(p *pieces, k *restored) error {
 	s := k.entry.Object().(*stream.Stream)
-	groups := command.AppendPayload(nil, engine.NewObject([]byte(k.key), engine.KindStream, s.WithoutEntries()))
+	groups := values.AppendPayload(nil, engine.NewObject([]byte(k.key), engine.KindStream, s.WithoutEntries()))
 	if len(groups) > groupsBytesMax {
 		return fmt.Errorf("key %.60q is a stream whose groups alone are larger than %d MB: it cannot be brought in pieces", k.key, groupsBytesMax>>20)
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
 	"lockstep/fsm"
 )
@@ -68,7 +68,7 @@ func (v *Visitor) key(r *rdb.Reader, e *rdb.Event) error {
 		return fmt.Errorf("key %.40q is in database %d; there are %d", e.Key, e.DB, engine.Databases)
 	}
 	db, at := e.DB, e.ExpireAtMs
-	entry, err := command.ReadValue(&r.Source, e.Type, e.Key, nil)
+	entry, err := values.ReadValue(&r.Source, e.Type, e.Key, nil)
 	if err != nil {
 		return fmt.Errorf("key %.60q of database %d: %w", e.Key, db, err)
 	}

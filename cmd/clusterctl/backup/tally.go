@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 	"lockstep/engine/hash"
 )
 
@@ -42,7 +42,7 @@ func (t *Tally) Add(db int, e *engine.Entry) {
 		t.Types = map[string]int64{}
 	}
 	t.Types[e.Kind().String()]++
-	print := command.FingerprintOf(e)
+	print := values.FingerprintOf(e)
 	b := binary.BigEndian.AppendUint32(nil, uint32(db))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.ExpireAtMs))
 	sum := sha256.Sum256(append(b, print[:]...))

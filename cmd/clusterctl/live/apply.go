@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/cmd/clusterctl/backup"
-	"lockstep/engine/command"
+	"lockstep/engine/commands"
 	"lockstep/engine/hashslot"
 )
 
@@ -157,7 +157,7 @@ func slotsOf(args []any, slots map[int]bool) {
 	for i, a := range args {
 		words[i] = []byte(a.(string))
 	}
-	spec, _ := command.Lookup(words)
+	spec, _ := commands.Lookup(words)
 	if spec == nil || !spec.CheckArity(len(words)) {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 	"lockstep/cmd/clusterctl/backup"
 	"lockstep/engine"
-	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
 )
 
 // Difference is the result of a comparison.
@@ -195,11 +195,11 @@ func look(ctx context.Context, c *redis.Client, k sample) (looked, error) {
 	if err != nil {
 		return looked{}, err
 	}
-	e, err := command.ReadPayload([]byte(text), []byte(k.key))
+	e, err := values.ReadPayload([]byte(text), []byte(k.key))
 	if err != nil {
 		return looked{}, err
 	}
-	l := looked{print: fmt.Sprintf("%x", command.ValueFingerprint(e)), atMs: untold}
+	l := looked{print: fmt.Sprintf("%x", values.ValueFingerprint(e)), atMs: untold}
 	left, err := ttl.Int64()
 	if err != nil {
 		return looked{}, err

@@ -1,0 +1,112 @@
+package keycmd
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/commands/values"
+)
+
+// runDigest answers, for each database, the digest of its keys in this shard,
+// and in the end that of its functions: hexadecimal digits, none where there is
+// nothing. FoldDigests makes one of those of all shards, which is Redis's if there
+// are no functions: Redis leaves them out.
+func runDigest(c *command.Ctx, _ [][]byte) {
+	var sums [engine.Databases]command.Digest
+	var filled [engine.Databases]bool
+	for db := range sums {
+		err := walkAll(c, db, func(e *engine.Entry) bool {
+			var d command.Digest
+			d.Mix(e.KeyBytes())
+			values.MixValue(&d, e)
+			sums[db].Xor(d[:])
+			filled[db] = true
+			return true
+		})
+		if err != nil {
+			failWalk(c, err)
+			return
+		}
+	}
+	c.Out.Array(len(sums) + 1)
+	for db := range sums {
+		if filled[db] {
+			c.Out.BulkString(sums[db].String())
+		} else {
+			c.Out.BulkString("")
+		}
+	}
+	c.Out.BulkString(digestFunctions(c))
+}
+
+func digestFunctions(c *command.Ctx) string {
+	libraries := c.Programs.Functions.Libraries()
+	if len(libraries) == 0 {
+		return ""
+	}
+	var sum command.Digest
+	for _, l := range libraries {
+		sum.Mix(l.Source)
+	}
+	return sum.String()
+}
+
+// FoldDigests is the digest of all databases, of which each shard has digested
+// its part: shards[i][db] is what shard i answered for a database.
+func FoldDigests(shards [][][]byte) string {
+	var sum command.Digest
+	for db := range engine.Databases {
+		var keys command.Digest
+		filled := false
+		for _, parts := range shards {
+			var d command.Digest
+			if n, err := hex.Decode(d[:], parts[db]); err != nil || n == 0 {
+				continue
+			}
+			filled = true
+			for i := range keys {
+				keys[i] ^= d[i]
+			}
+		}
+		if !filled {
+			continue
+		}
+		sum.MixInt(uint32(db))
+		for i := range sum {
+			sum[i] ^= keys[i]
+		}
+	}
+	foldFunctions(&sum, shards)
+	return sum.String()
+}
+
+// foldFunctions adds the functions, once if all shards have the same ones, as
+// they should.
+func foldFunctions(d *command.Digest, shards [][][]byte) {
+	first := shards[0][engine.Databases]
+	same := !slices.ContainsFunc(shards, func(parts [][]byte) bool { return !bytes.Equal(parts[engine.Databases], first) })
+	if same {
+		shards = shards[:1]
+	}
+	for _, parts := range shards {
+		if functions := parts[engine.Databases]; !same || len(functions) > 0 {
+			d.Mix(functions)
+		}
+	}
+}
+
+// runDigestValue answers the digest of each key's value, zeros where there is
+// none.
+func runDigestValue(c *command.Ctx, args [][]byte) {
+	c.Out.Array(len(args) - 1)
+	for _, key := range args[1:] {
+		var d command.Digest
+		if e := c.KS.Find(c.Slot(key), c.DB, key); e != nil {
+			values.MixValue(&d, e)
+		}
+		c.Out.Status(d.String())
+	}
+}

@@ -1,0 +1,88 @@
+package keycmd
+
+import (
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
+	"lockstep/engine/commands/values"
+)
+
+// MemoryRow is MEMORY. The handlers of all but MEMORY USAGE are in proto/admin.
+var MemoryRow = &command.Spec{
+	Name: "memory", Arity: -2,
+	Group: "server", Since: "4.0.0",
+	Summary: "A container for commands on memory.", Complexity: "Depends on subcommand.",
+	Sub: []*command.Spec{
+		{
+			Name: "memory|doctor", Arity: 2, Scope: command.ScopeNode,
+			Group: "server", Since: "4.0.0",
+			Summary: "Tells in words what stands out in the node's memory.", Complexity: "O(1)",
+			Tips: memoryTips,
+		},
+		command.HelpRow("memory", "server", "4.0.0", 0),
+		{
+			Name: "memory|malloc-stats", Arity: 2, Scope: command.ScopeNode,
+			Group: "server", Since: "4.0.0",
+			Summary: "Returns what the Go runtime counts of its memory.", Complexity: "O(1)",
+			Tips: memoryTips,
+		},
+		{
+			Name: "memory|purge", Arity: 2, Scope: command.ScopeNode,
+			Group: "server", Since: "4.0.0",
+			Summary: "Gives memory that is not needed back to the system.", Complexity: "O(N) where N is the memory in use",
+			Tips: []string{"request_policy:all_shards", "response_policy:all_succeeded"},
+		},
+		{
+			Name: "memory|stats", Arity: 2, Scope: command.ScopeNode,
+			Group: "server", Since: "4.0.0",
+			Summary: "Returns where the node's memory is.", Complexity: "O(1)",
+			Tips: memoryTips,
+		},
+		{
+			Name: "memory|usage", Arity: -3, Flags: command.ReadOnly | command.Heavy,
+			Keys: command.SecondKey(command.KeyRO), Run: runMemoryUsage,
+			Group: "server", Since: "4.0.0",
+			Summary: "Returns about how many bytes a key and its value take.", Complexity: "O(1)",
+			Args: []arg.Arg{arg.Key("key", 1), {Name: "count", Type: "integer", Token: "SAMPLES", Optional: true}},
+		},
+	},
+}
+
+var memoryTips = []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"}
+
+// runMemoryUsage answers what the counters of memory hold of a key. SAMPLES
+// changes nothing, for nothing is sampled: values know their size. Looking at a
+// key does not count as using it.
+func runMemoryUsage(c *command.Ctx, args [][]byte) {
+	for i := 3; i < len(args); i += 2 {
+		if !command.EqualFold(args[i], "samples") || i+1 == len(args) {
+			c.Out.Error(command.ErrSyntax)
+			return
+		}
+		n, ok := c.IntArg(args[i+1])
+		if !ok {
+			return
+		}
+		if n < 0 {
+			c.Out.Error(command.ErrSyntax)
+			return
+		}
+	}
+	e := c.LookQuietly(args[2])
+	switch {
+	case e == nil:
+		c.Out.Null()
+	case c.Logged:
+		// In the log all replicas must answer the same, and what a value has
+		// room for is not the same on all. The payload's length is known only when it
+		// is made, so where no steps are left none is.
+		if !c.Steps(1) {
+			return
+		}
+		if payload := values.Dump(c, e); c.TextSteps(int64(len(payload))) {
+			c.Out.Int(int64(engine.OverheadBytes + len(e.KeyBytes()) + len(payload)))
+		}
+	default:
+		c.Out.Int(int64(e.MemoryBytes()))
+	}
+}

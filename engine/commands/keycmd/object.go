@@ -1,0 +1,172 @@
+package keycmd
+
+import (
+	"math"
+
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
+)
+
+// objectCommand is OBJECT, which looks at how a value is kept.
+var objectCommand = &command.Spec{
+	Name: "object", Arity: -2,
+	Group: "generic", Since: "2.2.3",
+	Summary: "Looks at how a value is kept.", Complexity: "Depends on the subcommand",
+	Sub: []*command.Spec{
+		{
+			Name: "object|idletime", Arity: 3, Flags: command.ReadOnly | command.Local, Cats: command.CatKeyspace,
+			Keys: command.SecondKey(command.KeyRO), Run: runObjectIdleTime,
+			Group: "generic", Since: "2.2.3",
+			Summary: "Returns the seconds since a key was last used on this replica.", Complexity: "O(1)",
+			Args: []arg.Arg{arg.Key("key", 1)},
+			Tips: []string{"nondeterministic_output"},
+		},
+		{
+			Name: "object|help", Arity: 2, Flags: command.Loading | command.Stale, Cats: command.CatKeyspace,
+			Run:   runObjectHelp,
+			Group: "generic", Since: "6.2.0",
+			Summary: "Describes the subcommands.", Complexity: "O(1)",
+		},
+		{
+			Name: "object|freq", Arity: 3, Flags: command.ReadOnly | command.Local, Cats: command.CatKeyspace,
+			Keys: command.SecondKey(command.KeyRO), Run: runObjectFreq,
+			Group: "generic", Since: "4.0.0",
+			Summary: "Returns how often a key was used of late.", Complexity: "O(1)",
+			Args: []arg.Arg{arg.Key("key", 1)},
+			Tips: []string{"nondeterministic_output"},
+		},
+		{
+			Name: "object|encoding", Arity: 3, Flags: command.ReadOnly, Cats: command.CatKeyspace,
+			Keys: command.SecondKey(command.KeyRO), Run: runObjectEncoding,
+			Group: "generic", Since: "2.2.3",
+			Summary: "Returns the encoding Redis would keep a value in.", Complexity: "O(1)",
+			Args: []arg.Arg{arg.Key("key", 1)},
+			Tips: []string{"nondeterministic_output"},
+		},
+		{
+			Name: "object|refcount", Arity: 3, Flags: command.ReadOnly, Cats: command.CatKeyspace,
+			Keys: command.SecondKey(command.KeyRO), Run: runObjectRefCount,
+			Group: "generic", Since: "2.2.3",
+			Summary: "Returns the number of references Redis would hold to a value.", Complexity: "O(1)",
+			Args: []arg.Arg{arg.Key("key", 1)},
+			Tips: []string{"nondeterministic_output"},
+		},
+	},
+}
+
+// keyForObject is the entry of OBJECT's key. It answers null itself where there
+// is none. Looking at a key does not count as using it.
+func keyForObject(c *command.Ctx, key []byte) *engine.Entry {
+	e := c.LookQuietly(key)
+	if e == nil {
+		c.Out.Null()
+	}
+	return e
+}
+
+func runObjectEncoding(c *command.Ctx, args [][]byte) {
+	if e := keyForObject(c, args[2]); e != nil {
+		c.Out.BulkString(encodingOf(e))
+	}
+}
+
+// embeddedMax is the length up to which Redis keeps a string and its header in
+// one piece of memory.
+const embeddedMax = 44
+
+// encoded is a value other than a string, which names its own encoding.
+type encoded interface{ Encoding() string }
+
+// encodingOf names the encoding that Redis would keep a value in.
+func encodingOf(e *engine.Entry) string {
+	if o, ok := e.Object().(encoded); ok {
+		return o.Encoding()
+	}
+	switch text := e.Text(); {
+	case e.Raw():
+		return "raw"
+	case isInt(text):
+		return "int"
+	case len(text) <= embeddedMax:
+		return "embstr"
+	}
+	return "raw"
+}
+
+func isInt(text []byte) bool {
+	_, ok := command.ParseInt(text)
+	return ok
+}
+
+// runObjectRefCount answers as Redis does, which shares small integers between
+// all keys and counts no references to them.
+func runObjectRefCount(c *command.Ctx, args [][]byte) {
+	e := keyForObject(c, args[2])
+	if e == nil {
+		return
+	}
+	const sharedBelow = 10_000
+	if e.Kind() != engine.KindString {
+		c.Out.Int(1)
+		return
+	}
+	if n, ok := command.ParseInt(e.Text()); ok && !e.Raw() && 0 <= n && n < sharedBelow {
+		c.Out.Int(math.MaxInt32)
+		return
+	}
+	c.Out.Int(1)
+}
+
+func runObjectIdleTime(c *command.Ctx, args [][]byte) {
+	e := keyForObject(c, args[2])
+	if e == nil {
+		return
+	}
+	if c.Settings.Policy().LFU() {
+		c.Out.Error(ErrLFU)
+		return
+	}
+	if c.Logged {
+		// In a transaction all replicas must answer the same, and each has access
+		// times of its own.
+		c.Out.Int(0)
+		return
+	}
+	// The clock may not be set, or behind.
+	c.Out.Int(int64(max(c.UseTick, e.Use())-e.Use()) / engine.UseTicks)
+}
+
+func runObjectFreq(c *command.Ctx, args [][]byte) {
+	e := keyForObject(c, args[2])
+	switch {
+	case e == nil:
+	case !c.Settings.Policy().LFU():
+		c.Out.Error(ErrNoLFU)
+	case c.Logged:
+		// As for the idle time.
+		c.Out.Int(0)
+	default:
+		c.Out.Int(int64(c.Settings.LFU().Count(e.Use(), c.Minute())))
+	}
+}
+
+func runObjectHelp(c *command.Ctx, _ [][]byte) {
+	help := []string{
+		"OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"ENCODING <key>",
+		"    The encoding in which Redis would keep the key's value.",
+		"FREQ <key>",
+		"    How often the key was used of late, under an LFU eviction policy.",
+		"IDLETIME <key>",
+		"    The seconds since the key was last used on this replica.",
+		"REFCOUNT <key>",
+		"    The number of references Redis would hold to the key's value.",
+		"HELP",
+		"    Prints this help.",
+	}
+	c.Out.Array(len(help))
+	for _, line := range help {
+		c.Out.Status(line)
+	}
+}

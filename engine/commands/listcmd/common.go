@@ -1,0 +1,134 @@
+package listcmd
+
+import (
+	"lockstep/engine"
+	"lockstep/engine/command"
+	"lockstep/engine/list"
+)
+
+// listEnd is an end of a list.
+type listEnd bool
+
+const (
+	listLeft  listEnd = false
+	listRight listEnd = true
+)
+
+// pushed and popped are the events of a push and a pop at the end.
+func (end listEnd) pushed() string {
+	if end == listLeft {
+		return "lpush"
+	}
+	return "rpush"
+}
+
+func (end listEnd) popped() string {
+	if end == listLeft {
+		return "lpop"
+	}
+	return "rpop"
+}
+
+// listEndArg reads LEFT or RIGHT. It answers the error itself.
+func listEndArg(c *command.Ctx, arg []byte) (listEnd, bool) {
+	switch {
+	case command.EqualFold(arg, "left"):
+		return listLeft, true
+	case command.EqualFold(arg, "right"):
+		return listRight, true
+	}
+	c.Out.Error(command.ErrSyntax)
+	return listLeft, false
+}
+
+// readList returns the list under a key, nil if there is none. It answers
+// WRONGTYPE itself and returns false when the key holds something else.
+func readList(c *command.Ctx, key []byte) (*list.List, bool) {
+	return command.ReadAs[*list.List](c, key, engine.KindList)
+}
+
+// writeList is readList for a command that will change the list, with its
+// entry. The list is for looking only; editList changes it.
+func writeList(c *command.Ctx, key []byte) (*list.List, *engine.Entry, bool) {
+	return command.WriteAs[*list.List](c, key, engine.KindList)
+}
+
+// editList changes the list under key, whose entry e writeList returned, and
+// gives the event, before that of the deletion if the list becomes empty.
+func editList(c *command.Ctx, key []byte, e *engine.Entry, event string, change func(*list.List)) {
+	command.Edit(c, key, engine.KindList, e, list.New, func(l *list.List) {
+		change(l)
+		c.Notify(command.EventList, event, key)
+	})
+}
+
+// ListLimit is the limit up to which a list is kept packed.
+func ListLimit(c *command.Ctx) list.Limit { return list.Limit(c.Settings.ListPackSize) }
+
+// pushTexts adds texts at an end, one after the other.
+func pushTexts(c *command.Ctx, l *list.List, end listEnd, texts [][]byte) {
+	sum := 0
+	for _, text := range texts {
+		sum += len(text)
+	}
+	l.Reserve(ListLimit(c), sum, len(texts))
+	for _, text := range texts {
+		c.Member()
+		pushText(l, end, text)
+	}
+}
+
+func pushText(l *list.List, end listEnd, text []byte) {
+	if end == listLeft {
+		l.PushFront(text)
+	} else {
+		l.PushBack(text)
+	}
+}
+
+// endPlace is the place of the element at an end of a list that has some.
+func endPlace(l *list.List, end listEnd) int {
+	if end == listLeft {
+		return 0
+	}
+	return l.Len() - 1
+}
+
+// listElement writes an element as a reply.
+func listElement(c *command.Ctx, l *list.List, i int) {
+	var buf list.Buffer
+	c.Out.Bulk(l.At(i, &buf))
+}
+
+// listElements writes count elements from an end on as replies.
+func listElements(c *command.Ctx, l *list.List, end listEnd, count int) {
+	switch count {
+	case 0:
+		return
+	case 1: // a walk costs more than what it walks to
+		c.Item()
+		listElement(c, l, endPlace(l, end))
+		return
+	}
+	walk := l.From
+	if end == listRight {
+		walk = l.Backward
+	}
+	for _, text := range walk(endPlace(l, end)) {
+		c.Item()
+		c.Out.Bulk(text)
+		if count--; count == 0 {
+			return
+		}
+	}
+}
+
+// dropElements removes count elements at an end.
+func dropElements(c *command.Ctx, l *list.List, end listEnd, count int) {
+	if end == listLeft {
+		l.Delete(0, count)
+	} else {
+		l.Delete(l.Len()-count, count)
+	}
+	l.Shrink(ListLimit(c))
+}

@@ -1,0 +1,6 @@
+package setcmd
+
+// What tests reach of the package's inside.
+
+var Picks = picks
+var SetOf = setOf

@@ -1,0 +1,115 @@
+// Package sortcmd is SORT and SORT_RO.
+//
+// SORT takes lists, sets and sorted sets, and its patterns lead to strings and to fields of hashes:
+// so it stands on listcmd and hashcmd, and is a room of its own instead of a part of one of them.
+//
+// The keys that patterns lead to stand in no argument. The command therefore locks its whole shard
+// where it has such patterns (Spec.Wanders), and asks whether its user may read every key.
+package sortcmd
+
+import (
+	"lockstep/engine/command"
+	"lockstep/engine/command/arg"
+	"lockstep/engine/sched"
+)
+
+// sortKeys are the key specs of SORT: the key, those that patterns lead to, which
+// no argument names, and, if withStore is set, the key of STORE.
+func sortKeys(withStore bool) []command.KeySpec {
+	keys := []command.KeySpec{
+		{Flags: command.KeyRO | command.KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: command.SharedKey},
+		{
+			Flags: command.KeyRO | command.KeyAccess, ModeOf: command.SharedKey,
+			Find: func(dst []int, _ [][]byte) []int { return dst },
+		},
+	}
+	if !withStore {
+		return keys
+	}
+	return append(keys, command.KeySpec{
+		Flags: command.KeyOW | command.KeyUpdate,
+		// Without STORE nothing is changed.
+		ModeOf: func(args [][]byte) sched.Mode {
+			if sortStorePlace(args) == 0 {
+				return sched.Shared
+			}
+			return sched.Exclusive
+		},
+		Find: func(dst []int, args [][]byte) []int {
+			if at := sortStorePlace(args); at > 0 {
+				dst = append(dst, at)
+			}
+			return dst
+		},
+	})
+}
+
+// sortStorePlace is the place of the key behind the last STORE, 0 if there is
+// none.
+func sortStorePlace(args [][]byte) (at int) {
+	for i := 2; i < len(args); i++ {
+		switch {
+		case command.EqualFold(args[i], "limit"):
+			i += 2
+		case command.EqualFold(args[i], "by"), command.EqualFold(args[i], "get"):
+			i++
+		case command.EqualFold(args[i], "store") && i+1 < len(args):
+			i++
+			at = i
+		}
+	}
+	return at
+}
+
+// sortWanders tells whether a pattern of SORT leads to keys outside the hash slot of its key.
+func sortWanders(args [][]byte) bool {
+	for i := 2; i < len(args)-1; i++ {
+		switch {
+		case command.EqualFold(args[i], "limit"):
+			i += 2
+		case command.EqualFold(args[i], "store"):
+			i++
+		case command.EqualFold(args[i], "by"), command.EqualFold(args[i], "get"):
+			i++
+			if p := newSortPattern(args[i]); !p.stays(args[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sortArgs are the arguments of SORT_RO; SORT has one more.
+func sortArgs(more ...arg.Arg) []arg.Arg {
+	pattern := arg.Arg{Name: "pattern", Type: "pattern", KeySpec: 2}
+	get := pattern.After("GET").Opt().Many()
+	get.MultipleToken = true
+	return append([]arg.Arg{
+		arg.Key("key", 1),
+		pattern.After("BY").Opt(),
+		arg.Limit,
+		get,
+		arg.Order,
+		arg.Token("sorting", "ALPHA").Opt(),
+	}, more...)
+}
+
+// Rows are SORT and SORT_RO.
+var Rows = []*command.Spec{
+	{
+		Name: "sort", Arity: -2, Flags: command.Write | command.DenyOOM | command.MovableKeys | command.Heavy | command.ReachesMore, Cats: command.CatSet | command.CatSortedSet | command.CatList | command.CatDangerous,
+		Keys: sortKeys(true), Run: runSort, Wanders: sortWanders,
+		Group: "generic", Since: "1.0.0",
+		Summary:    "Returns or stores the elements of a list, a set or a sorted set, sorted.",
+		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",
+		Args:       sortArgs(arg.Key("destination", 3).After("STORE").Opt()),
+	},
+	{
+		Name: "sort_ro", Arity: -2, Flags: command.ReadOnly | command.MovableKeys | command.Heavy | command.ReachesMore, Cats: command.CatSet | command.CatSortedSet | command.CatList | command.CatDangerous,
+		Keys: sortKeys(false), Run: runSortRO, Wanders: sortWanders,
+		Group: "generic", Since: "7.0.0",
+		Summary:    "Returns the elements of a list, a set or a sorted set, sorted; SORT without STORE.",
+		Complexity: "O(N*log(N)+M) with N the number of elements and M the number of those returned; O(N) without sorting",
+		Args:       sortArgs(),
+	},
+}

@@ -1,0 +1,8 @@
+package streamcmd
+
+// What tests reach of the package's inside.
+
+var (
+	ReadStreamsAt = readStreamsAt
+	LatestIDs     = latestIDs
+)

@@ -1,0 +1,68 @@
+package cmdtest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// ParseReply makes Go values of a RESP2 reply.
+func ParseReply(t testing.TB, raw []byte) any {
+	t.Helper()
+	in := bufio.NewReader(bytes.NewReader(raw))
+	var parse func() any
+	parse = func() any {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("reply %q: %v", raw, err)
+		}
+		body := strings.TrimSpace(line[1:])
+		n := 0
+		fmt.Sscan(body, &n)
+		switch line[0] {
+		case '$':
+			if n < 0 {
+				return nil
+			}
+			text := make([]byte, n+2)
+			io.ReadFull(in, text)
+			return string(text[:n])
+		case '*':
+			if n < 0 {
+				return nil
+			}
+			list := make([]any, n)
+			for i := range list {
+				list[i] = parse()
+			}
+			return list
+		case ':':
+			return n
+		}
+		return body
+	}
+	return parse()
+}
+
+// Bulk takes a bulk string out of its reply.
+func Bulk(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	i := bytes.Index(raw, []byte("\r\n"))
+	if i < 0 || raw[0] != '$' {
+		t.Fatalf("%q is no bulk string", raw)
+	}
+	return raw[i+2 : len(raw)-2]
+}
+
+// ReadAll takes one reply off raw and returns the rest.
+func ReadAll(t *testing.T, raw []byte) []byte {
+	in := bufio.NewReader(bytes.NewReader(raw))
+	if _, err := readReply(nil, in); err != nil {
+		t.Fatalf("no whole reply in %q: %v", raw, err)
+	}
+	rest, _ := io.ReadAll(in)
+	return rest
+}

@@ -24,21 +24,21 @@ import (
 var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_build_info", Kind: metrics.Gauge, Labels: []string{"version", "go_version"}, Help: "Always 1; the labels are the version of the program."}, "the program",
 		func(_ *look, p *metrics.Page) { p.Add(1, process.Version, runtime.Version()) }},
-	{metrics.Desc{Name: "lockstep_node_info", Kind: metrics.Gauge, Labels: []string{"node", "node_id", "cluster_id"}, Help: "Always 1; the labels are who this node is."}, "the data folder",
+	{metrics.Desc{Name: "lockstep_node_info", Kind: metrics.Gauge, Labels: []string{"node", "node_id", "cluster_id"}, Help: "Always 1; the labels identify this node."}, "the data folder",
 		func(l *look, p *metrics.Page) { p.Add(1, l.Self.Name, string(l.Self.ID()), l.Self.ClusterID) }},
 	{metrics.Desc{Name: "lockstep_uptime_seconds", Kind: metrics.Gauge, Help: "Time since the start."}, "the process", one(func(l *look) float64 { return time.Since(l.Started).Seconds() })},
-	{metrics.Desc{Name: "lockstep_ready", Kind: metrics.Gauge, Help: "Whether /readyz would say yes."}, "/readyz", one(func(l *look) int { return yes(l.IsReady() == nil) })},
+	{metrics.Desc{Name: "lockstep_ready", Kind: metrics.Gauge, Help: "Whether /readyz would answer 200."}, "/readyz", one(func(l *look) int { return yes(l.IsReady() == nil) })},
 	{metrics.Desc{Name: "lockstep_draining", Kind: metrics.Gauge, Help: "Whether the node is stopping."}, "the process", one(func(l *look) int { return yes(l.Draining.Load()) })},
 	{metrics.Desc{Name: "lockstep_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "the meta group", one(func(l *look) int { return len(l.cluster.Live()) })},
 	{metrics.Desc{Name: "lockstep_shards", Kind: metrics.Gauge, Help: "Shards of the cluster."}, "the meta group", one(func(l *look) int { return l.ShardCount() })},
-	{metrics.Desc{Name: "lockstep_shards_without_leader", Kind: metrics.Gauge, Help: "Shards of the cluster of which this node knows no leader."}, "routing", one(func(l *look) int { return len(l.Leaderless()) })},
+	{metrics.Desc{Name: "lockstep_shards_without_leader", Kind: metrics.Gauge, Help: "Shards of the cluster for which this node knows no leader."}, "routing", one(func(l *look) int { return len(l.Leaderless()) })},
 	{metrics.Desc{Name: "lockstep_replicas", Kind: metrics.Gauge, Help: "Shards of which this node has a replica."}, "the node", one(func(l *look) int { return len(l.groups) - 1 })},
-	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "Version of what the cluster writes."}, "the meta group", one(func(l *look) int { return int(l.cluster.ClusterVersion) })},
-	{metrics.Desc{Name: "lockstep_last_backup_timestamp_seconds", Kind: metrics.Gauge, Help: "When the newest backup of the cluster began that clusterctl has written and read back, in Unix time; 0: there is none."}, "the meta group", one(func(l *look) float64 { return float64(backup.LastMs(l.cluster)) / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_off_seconds", Kind: metrics.Gauge, Help: "How far this node's clock is ahead of what a majority of the nodes say, negative: behind; 0: it is not, or no majority says anything."}, "the other nodes", one(func(l *look) float64 { return l.Clock.OffMs() / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether that is more than clock-offset-max-ms: the node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.Clock.Wrong(l.Self.ID()) != 0) })},
-	{metrics.Desc{Name: "lockstep_certificate_expires_timestamp_seconds", Kind: metrics.Gauge, Labels: []string{"use"}, Help: "When the first certificate of each use expires, in Unix time; none where no port speaks TLS."}, "INFO tls", readCertificates},
-	{metrics.Desc{Name: "lockstep_certificate_files_unusable", Kind: metrics.Gauge, Help: "Whether the certificate files as they are now could not be used, so that older ones are in force."}, "INFO tls", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "The cluster version: what nodes may write."}, "the meta group", one(func(l *look) int { return int(l.cluster.ClusterVersion) })},
+	{metrics.Desc{Name: "lockstep_last_backup_timestamp_seconds", Kind: metrics.Gauge, Help: "When the newest backup began that clusterctl has written and read back, in Unix time; 0 if there is none."}, "the meta group", one(func(l *look) float64 { return float64(backup.LastMs(l.cluster)) / 1000 })},
+	{metrics.Desc{Name: "lockstep_clock_off_seconds", Kind: metrics.Gauge, Help: "How far this node's clock is ahead of a majority of the nodes; negative if it is behind, 0 if it agrees or there is no majority."}, "the other nodes", one(func(l *look) float64 { return l.Clock.OffMs() / 1000 })},
+	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether this node's clock is off by more than clock-offset-max-ms. Such a node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.Clock.Wrong(l.Self.ID()) != 0) })},
+	{metrics.Desc{Name: "lockstep_certificate_expires_timestamp_seconds", Kind: metrics.Gauge, Labels: []string{"use"}, Help: "When the first certificate of each use expires, in Unix time; no series if no port speaks TLS."}, "INFO tls", readCertificates},
+	{metrics.Desc{Name: "lockstep_certificate_files_unusable", Kind: metrics.Gauge, Help: "Whether the present certificate files are unusable, so that the node still uses older certificates."}, "INFO tls", func(l *look, p *metrics.Page) {
 		if l.TLS != nil {
 			p.Add(float64(yes(l.TLS.Report().Problem != "")))
 		}
@@ -62,21 +62,21 @@ func readCertificates(l *look, p *metrics.Page) {
 
 // executionMetrics tell what shards do with entries.
 var executionMetrics = []metric{
-	{metrics.Desc{Name: "lockstep_apply_queue_entries", Kind: metrics.Gauge, Labels: ofGroup, Help: "Entries whose transactions have their tickets and have not all run."}, "the state machine", perShard(func(g *groupLook) uint64 {
+	{metrics.Desc{Name: "lockstep_apply_queue_entries", Kind: metrics.Gauge, Labels: ofGroup, Help: "Entries whose transactions have their tickets but have not all run."}, "the state machine", perShard(func(g *groupLook) uint64 {
 		// Executed first: it never passes the other.
 		executed := g.shard.Machine().Executed()
 		return g.shard.Machine().Queued() - executed
 	})},
-	{metrics.Desc{Name: "lockstep_entries_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Entries taken over from the log since the start."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Entries.Load() })},
-	{metrics.Desc{Name: "lockstep_txns_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Transactions in them."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Txns.Load() })},
-	{metrics.Desc{Name: "lockstep_duplicate_txns_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Transactions that had run before and were answered from memory."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Duplicates.Load() })},
+	{metrics.Desc{Name: "lockstep_entries_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Log entries applied since the start."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Entries.Load() })},
+	{metrics.Desc{Name: "lockstep_txns_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Transactions in those entries."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Txns.Load() })},
+	{metrics.Desc{Name: "lockstep_duplicate_txns_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Transactions that had run before and were answered from the duplicate table."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Duplicates.Load() })},
 	{metrics.Desc{Name: "lockstep_panics_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Commands that panicked and were answered with an error. Each is a bug."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Panics.Load() })},
-	{metrics.Desc{Name: "lockstep_outstanding_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions this replica has taken on and not answered."}, "admission", perShard(func(g *groupLook) int64 { txns, _ := g.shard.Outstanding(); return txns })},
-	{metrics.Desc{Name: "lockstep_outstanding_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "The same in bytes."}, "admission", perShard(func(g *groupLook) int64 { _, bytes := g.shard.Outstanding(); return bytes })},
-	{metrics.Desc{Name: "lockstep_work_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "What the transactions of the log have taken of one core since the start, as replicas count it."}, "the state machine", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.Machine().Counters().Work.Load()) })},
-	{metrics.Desc{Name: "lockstep_outstanding_work_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "What those may take that this leader has let into the log and that have not run, of those that may take long, by its guess."}, "admission", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.ThrottleCounts().Work.Load()) })},
-	{metrics.Desc{Name: "lockstep_work_waiting_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions that wait at this leader, before the log, for others to run that take long."}, "admission", perShard(func(g *groupLook) int64 { return g.shard.ThrottleCounts().Waiting.Load() })},
-	{metrics.Desc{Name: "lockstep_work_refused_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Bundles whose time was over while they waited before the log (waiting), those that were taken back (taken-back), and transactions before which too much work stood in the log (log)."}, "admission", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_outstanding_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions that this replica has accepted and not answered."}, "admission", perShard(func(g *groupLook) int64 { txns, _ := g.shard.Outstanding(); return txns })},
+	{metrics.Desc{Name: "lockstep_outstanding_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Bytes of the transactions that this replica has accepted and not answered."}, "admission", perShard(func(g *groupLook) int64 { _, bytes := g.shard.Outstanding(); return bytes })},
+	{metrics.Desc{Name: "lockstep_work_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Core seconds of work of the log's transactions since the start, as replicas count work."}, "the state machine", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.Machine().Counters().Work.Load()) })},
+	{metrics.Desc{Name: "lockstep_outstanding_work_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "Estimated work of the long transactions that this leader has let into the log and that have not run."}, "admission", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.ThrottleCounts().Work.Load()) })},
+	{metrics.Desc{Name: "lockstep_work_waiting_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions that wait at this leader, before the log, until long ones have run."}, "admission", perShard(func(g *groupLook) int64 { return g.shard.ThrottleCounts().Waiting.Load() })},
+	{metrics.Desc{Name: "lockstep_work_refused_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Refused work: bundles that timed out before the log (waiting), bundles taken back (taken-back), transactions with too much work before them in the log (log)."}, "admission", func(l *look, p *metrics.Page) {
 		for i := range l.groups {
 			if g := &l.groups[i]; g.shard != nil {
 				c := g.shard.ThrottleCounts()
@@ -86,7 +86,7 @@ var executionMetrics = []metric{
 			}
 		}
 	}},
-	{metrics.Desc{Name: "lockstep_running_longest_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "For how long the command has run that has run for longest, of those that may take long."}, "INFO locks", perShard(func(g *groupLook) float64 {
+	{metrics.Desc{Name: "lockstep_running_longest_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "How long the longest-running command has run, of those that may take long."}, "INFO locks", perShard(func(g *groupLook) float64 {
 		if longest := g.shard.Longest(); longest != nil {
 			return longest.Ran.Seconds()
 		}
@@ -95,21 +95,21 @@ var executionMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_waiting_clients", Kind: metrics.Gauge, Labels: ofGroup, Help: "Blocking commands that wait at this leader for a key."}, "the shard", perShard(func(g *groupLook) int { return g.shard.Waiting() })},
 	{metrics.Desc{Name: "lockstep_shard_used_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Memory of the shard's keys and values, scripts and functions."}, "the engine", perShard(func(g *groupLook) int64 { return g.shard.Machine().MemoryBytes() })},
 	{metrics.Desc{Name: "lockstep_day_ahead_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "On the leader: how far the shard's time of day is ahead of what a majority of its voters say; negative: behind."}, "the voters' clocks", perShard(func(g *groupLook) float64 { return g.status.ClockAheadMs / 1000 })},
-	{metrics.Desc{Name: "lockstep_day_set_total", Kind: metrics.Counter, Labels: ofGroup, Help: "How often this replica has set the shard's time of day since the start, where it led."}, "the shard", perShard(func(g *groupLook) uint64 { return g.shard.TimesDaySet() })},
+	{metrics.Desc{Name: "lockstep_day_set_total", Kind: metrics.Counter, Labels: ofGroup, Help: "How often this replica, as leader, has set the shard's time of day since the start."}, "the shard", perShard(func(g *groupLook) uint64 { return g.shard.TimesDaySet() })},
 	{metrics.Desc{Name: "lockstep_lock_tickets_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Tickets taken: commands that locked slots."}, "INFO locks", perShard(func(g *groupLook) uint64 { return g.sched.Tickets })},
 	{metrics.Desc{Name: "lockstep_lock_waits_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Tickets that had to wait for a lock slot."}, "INFO locks", perShard(func(g *groupLook) uint64 { return g.sched.Waited })},
-	{metrics.Desc{Name: "lockstep_lock_wait_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "How long they waited, all together."}, "INFO locks", perShard(func(g *groupLook) float64 { return time.Duration(g.sched.WaitNs).Seconds() })},
-	{metrics.Desc{Name: "lockstep_lock_wait_seconds", Kind: metrics.Distribution, Help: "How long tickets waited that had to, over all replicas of this node."}, "INFO locks", readLockWaits},
+	{metrics.Desc{Name: "lockstep_lock_wait_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "The sum of all waits for lock slots."}, "INFO locks", perShard(func(g *groupLook) float64 { return time.Duration(g.sched.WaitNs).Seconds() })},
+	{metrics.Desc{Name: "lockstep_lock_wait_seconds", Kind: metrics.Distribution, Help: "How long tickets waited for lock slots, over all replicas of this node. Tickets that did not wait are not counted."}, "INFO locks", readLockWaits},
 	{metrics.Desc{Name: "lockstep_lock_waiting_tickets", Kind: metrics.Gauge, Labels: ofGroup, Help: "Tickets that wait for a lock slot now."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.WaitingTickets })},
-	{metrics.Desc{Name: "lockstep_lock_slot_waits_total", Kind: metrics.Counter, Labels: []string{"shard", "lock_slot"}, Help: "Waits for the eight lock slots of this node that were waited for most; -1 is the whole shard."}, "INFO locks", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_lock_slot_waits_total", Kind: metrics.Counter, Labels: []string{"shard", "lock_slot"}, Help: "Waits for the eight lock slots of this node with the most waits; -1 is the whole shard."}, "INFO locks", func(l *look, p *metrics.Page) {
 		for _, h := range l.hottest() {
 			p.Add(float64(h.heat.Waited), h.shard, strconv.Itoa(int(h.heat.Slot)))
 		}
 	}},
-	{metrics.Desc{Name: "lockstep_permits", Kind: metrics.Gauge, Labels: ofGroup, Help: "Commands that may run at once."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.Permits })},
+	{metrics.Desc{Name: "lockstep_permits", Kind: metrics.Gauge, Labels: ofGroup, Help: "How many commands may run at once."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.Permits })},
 	{metrics.Desc{Name: "lockstep_permits_in_use", Kind: metrics.Gauge, Labels: ofGroup, Help: "Commands that run now."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.PermitsInUse })},
 	{metrics.Desc{Name: "lockstep_permits_waiting", Kind: metrics.Gauge, Labels: ofGroup, Help: "Commands that have their locks and wait for a permit."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.WaitingPermits })},
-	{metrics.Desc{Name: "lockstep_tasks_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Commands run at once where they were taken over (inline), or by workers."}, "INFO locks", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_tasks_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Commands that ran at once where they were submitted (inline), or on workers (worker)."}, "INFO locks", func(l *look, p *metrics.Page) {
 		for i := range l.groups {
 			if g := &l.groups[i]; g.shard != nil {
 				p.Add(float64(g.sched.Inline), g.label, "inline")
@@ -142,40 +142,40 @@ func (l *look) hottest() []hotSlot {
 
 // clientMetrics tell of connections, of calls to other nodes, and of messages.
 var clientMetrics = []metric{
-	{metrics.Desc{Name: "lockstep_error_replies_total", Kind: metrics.Counter, Labels: []string{"code"}, Help: "Error replies by their first word; 128 of those at most."}, "INFO errorstats", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_error_replies_total", Kind: metrics.Counter, Labels: []string{"code"}, Help: "Error replies by their first word, for at most 128 words."}, "INFO errorstats", func(l *look, p *metrics.Page) {
 		for _, e := range l.Stats.PerError() {
 			p.Add(float64(e.Count), e.Prefix)
 		}
 	}},
 	{metrics.Desc{Name: "lockstep_forwarded_calls_total", Kind: metrics.Counter, Help: "Calls sent to the node that leads the shard."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Forwarded.Load() })},
-	{metrics.Desc{Name: "lockstep_relayed_calls_total", Kind: metrics.Counter, Help: "Calls sent to the leader through another node, because the way to the leader was shut."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Relayed.Load() })},
-	{metrics.Desc{Name: "lockstep_passed_on_calls_total", Kind: metrics.Counter, Help: "Calls of other nodes that this node passed on to a leader, because those did not reach it."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.PassedOn.Load() })},
-	{metrics.Desc{Name: "lockstep_retried_calls_total", Kind: metrics.Counter, Help: "Calls that were asked again, of another leader or after a pause."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Retried.Load() })},
-	{metrics.Desc{Name: "lockstep_script_texts_left_out_total", Kind: metrics.Counter, Help: "Calls of EVAL that entered the log without their text: the shard had the script."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.TextsLeftOut.Load() })},
-	{metrics.Desc{Name: "lockstep_script_texts_sent_again_total", Kind: metrics.Counter, Help: "Calls sent anew with all texts, for a script had gone meanwhile (SCRIPT FLUSH, a full script cache): they had not run."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.TextsSentAgain.Load() })},
+	{metrics.Desc{Name: "lockstep_relayed_calls_total", Kind: metrics.Counter, Help: "Calls sent to the leader through another node, because this node did not reach the leader."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Relayed.Load() })},
+	{metrics.Desc{Name: "lockstep_passed_on_calls_total", Kind: metrics.Counter, Help: "Calls of other nodes that this node passed on to a leader, because those nodes did not reach the leader."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.PassedOn.Load() })},
+	{metrics.Desc{Name: "lockstep_retried_calls_total", Kind: metrics.Counter, Help: "Calls that were sent again, to another leader or after a pause."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Retried.Load() })},
+	{metrics.Desc{Name: "lockstep_script_texts_left_out_total", Kind: metrics.Counter, Help: "Calls of EVAL that entered the log without their text, because the shard had the script."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.TextsLeftOut.Load() })},
+	{metrics.Desc{Name: "lockstep_script_texts_sent_again_total", Kind: metrics.Counter, Help: "Calls sent again with all texts, because a script had left the cache (SCRIPT FLUSH, a full cache). They had not run before."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.TextsSentAgain.Load() })},
 	{metrics.Desc{Name: "lockstep_unknown_outcomes_total", Kind: metrics.Counter, Help: "Calls answered with INDETERMINATE: they may or may not have run."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Unknown.Load() })},
-	{metrics.Desc{Name: "lockstep_gateway_renewals_total", Kind: metrics.Counter, Help: "Times that this node gave its writes to a shard a new boot number, because the shard knew others of it: somebody spoke in its name, or it runs twice."}, "calls", one(func(l *look) uint64 { return l.Router.Counters.Renewed.Load() })},
-	{metrics.Desc{Name: "lockstep_peer_requests_refused_total", Kind: metrics.Counter, Help: "Writes and waits of other nodes that were refused because they named another node than the one that sent them, or made no sense."}, "calls", one(func(l *look) uint64 { return l.Router.Counters.Refused.Load() })},
-	{metrics.Desc{Name: "lockstep_no_leader_errors_total", Kind: metrics.Counter, Help: "Calls answered with CLUSTERDOWN, for no leader was found in time: they did not run."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.NoLeader.Load() })},
-	{metrics.Desc{Name: "lockstep_users_unconfirmed_seconds", Kind: metrics.Gauge, Help: "For how long nobody has confirmed that this node has the cluster's users as they are (acl-stale-admin-ms)."}, "the node's copy of the users", one(func(l *look) float64 { return l.Users.Unconfirmed().Seconds() })},
-	{metrics.Desc{Name: "lockstep_client_buffers_bytes", Kind: metrics.Gauge, Help: "What clients' requests and replies take that are not done."}, "connections", one(func(l *look) int64 { return l.buffers.Bytes })},
+	{metrics.Desc{Name: "lockstep_gateway_renewals_total", Kind: metrics.Counter, Help: "How often this node took a new boot number for its writes to a shard. The shard knew others: another node used its name, or it runs twice."}, "calls", one(func(l *look) uint64 { return l.Router.Counters.Renewed.Load() })},
+	{metrics.Desc{Name: "lockstep_peer_requests_refused_total", Kind: metrics.Counter, Help: "Writes and waits of other nodes that were refused, because they named a node that had not sent them or were malformed."}, "calls", one(func(l *look) uint64 { return l.Router.Counters.Refused.Load() })},
+	{metrics.Desc{Name: "lockstep_no_leader_errors_total", Kind: metrics.Counter, Help: "Calls answered with CLUSTERDOWN, because no leader was found in time. They did not run."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.NoLeader.Load() })},
+	{metrics.Desc{Name: "lockstep_users_unconfirmed_seconds", Kind: metrics.Gauge, Help: "Time since the meta group's leader last confirmed this node's copy of the users (acl-stale-admin-ms)."}, "the node's copy of the users", one(func(l *look) float64 { return l.Users.Unconfirmed().Seconds() })},
+	{metrics.Desc{Name: "lockstep_client_buffers_bytes", Kind: metrics.Gauge, Help: "Bytes of clients' requests and replies that are not finished."}, "connections", one(func(l *look) int64 { return l.buffers.Bytes })},
 	{metrics.Desc{Name: "lockstep_client_output_limit_disconnections_total", Kind: metrics.Counter, Help: "Clients closed for reading too slowly (client-output-buffer-limit)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.OutputClosed.Load() })},
-	{metrics.Desc{Name: "lockstep_client_evictions_total", Kind: metrics.Counter, Help: "Clients closed for what all together held (maxmemory-clients)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.EvictedClients.Load() })},
+	{metrics.Desc{Name: "lockstep_client_evictions_total", Kind: metrics.Counter, Help: "Clients closed because all clients together used too much memory (maxmemory-clients)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.EvictedClients.Load() })},
 	{metrics.Desc{Name: "lockstep_client_query_limit_disconnections_total", Kind: metrics.Counter, Help: "Clients closed for a request that was too large (client-query-buffer-limit)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.QueryClosed.Load() })},
-	{metrics.Desc{Name: "lockstep_protocol_errors_total", Kind: metrics.Counter, Help: "Clients closed for bytes that are no request."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.ProtocolErrors.Load() })},
-	{metrics.Desc{Name: "lockstep_connection_panics_total", Kind: metrics.Counter, Labels: []string{"port"}, Help: "Connections of a port (peer, client, admin) that were closed because the code that served them panicked. Each is a bug; the log has the stack."}, "connections", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_protocol_errors_total", Kind: metrics.Counter, Help: "Clients closed because they sent bytes that are no request."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.ProtocolErrors.Load() })},
+	{metrics.Desc{Name: "lockstep_connection_panics_total", Kind: metrics.Counter, Labels: []string{"port"}, Help: "Connections of a port (peer, client, admin) closed because their handler panicked. Each is a bug; the log has the stack."}, "connections", func(l *look, p *metrics.Page) {
 		p.Add(float64(l.Panics.Peers.Count()), "peer")
 		p.Add(float64(l.Panics.Clients.Count()), "client")
 		p.Add(float64(l.Panics.Admin.Count()), "admin")
 	}},
-	{metrics.Desc{Name: "lockstep_tracking_clients", Kind: metrics.Gauge, Help: "Clients that are told when what they cache changes."}, "INFO clients", one(func(l *look) int { return l.Tracking.Counts().Clients })},
-	{metrics.Desc{Name: "lockstep_tracking_keys", Kind: metrics.Gauge, Help: "Keys that they are told of."}, "INFO stats", one(func(l *look) int { return l.Tracking.Counts().Keys })},
+	{metrics.Desc{Name: "lockstep_tracking_clients", Kind: metrics.Gauge, Help: "Clients with client-side caching (CLIENT TRACKING)."}, "INFO clients", one(func(l *look) int { return l.Tracking.Counts().Clients })},
+	{metrics.Desc{Name: "lockstep_tracking_keys", Kind: metrics.Gauge, Help: "Keys that those clients track."}, "INFO stats", one(func(l *look) int { return l.Tracking.Counts().Keys })},
 	{metrics.Desc{Name: "lockstep_pubsub_clients", Kind: metrics.Gauge, Help: "Clients with subscriptions."}, "INFO clients", one(func(l *look) int { return l.buffers.Listening })},
 	{metrics.Desc{Name: "lockstep_pubsub_shard_channels", Kind: metrics.Gauge, Help: "Shard channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.Messages.Hub().Names(pubsub.Shard)) })},
 	{metrics.Desc{Name: "lockstep_pubsub_dropped_messages_total", Kind: metrics.Counter, Help: "Published messages that did not reach another node."}, "messages", one(func(l *look) uint64 { return l.Messages.Dropped() })},
 	{metrics.Desc{Name: "lockstep_peer_links", Kind: metrics.Gauge, Help: "Connections to and from other nodes."}, "the transport", one(func(l *look) int { return len(l.Transport.Links()) })},
-	{metrics.Desc{Name: "lockstep_peer_round_trip_seconds", Kind: metrics.Gauge, Labels: []string{"peer"}, Help: "What the last ping to another node took there and back, with what it waited behind; one is sent every three seconds."}, "the transport", readRoundTrips},
-	{metrics.Desc{Name: "lockstep_peer_queued_bytes", Kind: metrics.Gauge, Help: "What waits to be written to them."}, "the transport", one(func(l *look) int {
+	{metrics.Desc{Name: "lockstep_peer_round_trip_seconds", Kind: metrics.Gauge, Labels: []string{"peer"}, Help: "Round trip of the last ping to another node, including the queue before it. A ping is sent every three seconds."}, "the transport", readRoundTrips},
+	{metrics.Desc{Name: "lockstep_peer_queued_bytes", Kind: metrics.Gauge, Help: "Bytes that wait to be sent to other nodes."}, "the transport", one(func(l *look) int {
 		sum := 0
 		for _, link := range l.Transport.Links() {
 			sum += link.QueuedBytes
@@ -187,9 +187,9 @@ var clientMetrics = []metric{
 // processMetrics tell of the process and its machine; those without lockstep_
 // have the names that every exporter gives them.
 var processMetrics = []metric{
-	{metrics.Desc{Name: "lockstep_gc_cycles_total", Kind: metrics.Counter, Help: "Collections of garbage."}, "the Go runtime", one(func(*look) int64 { return process.Numbers(process.Cycles)[0] })},
-	{metrics.Desc{Name: "lockstep_heap_bytes", Kind: metrics.Gauge, Help: "Go's heap: data, garbage that is not collected yet, and buffers."}, "the Go runtime", one(func(l *look) int64 { return l.mem.AllocatedBytes })},
-	{metrics.Desc{Name: "lockstep_disk_free_bytes", Kind: metrics.Gauge, Help: "Room left on the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
+	{metrics.Desc{Name: "lockstep_gc_cycles_total", Kind: metrics.Counter, Help: "Garbage collections."}, "the Go runtime", one(func(*look) int64 { return process.Numbers(process.Cycles)[0] })},
+	{metrics.Desc{Name: "lockstep_heap_bytes", Kind: metrics.Gauge, Help: "Go's heap: data, garbage that is not yet collected, and buffers."}, "the Go runtime", one(func(l *look) int64 { return l.mem.AllocatedBytes })},
+	{metrics.Desc{Name: "lockstep_disk_free_bytes", Kind: metrics.Gauge, Help: "Free space on the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
 		if free, _, ok := process.Disk(l.Folder.Dir()); ok {
 			p.Add(float64(free))
 		}
@@ -199,16 +199,16 @@ var processMetrics = []metric{
 			p.Add(float64(size))
 		}
 	}},
-	{metrics.Desc{Name: "lockstep_data_size_bytes", Kind: metrics.Gauge, Labels: []string{"what"}, Help: "What the data folder's files take: log, snapshots, votes (term and vote), and other."}, "the file system", readDataSizes},
+	{metrics.Desc{Name: "lockstep_data_size_bytes", Kind: metrics.Gauge, Labels: []string{"what"}, Help: "Disk space of the data folder's files: log, snapshots, votes (term and vote), and other."}, "the file system", readDataSizes},
 	{metrics.Desc{Name: "go_goroutines", Kind: metrics.Gauge, Help: "Goroutines."}, "the Go runtime", one(func(*look) int { return runtime.NumGoroutine() })},
-	{metrics.Desc{Name: "process_resident_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the process, without pages of files."}, "/proc", one(func(l *look) int64 { return l.mem.RSSBytes })},
+	{metrics.Desc{Name: "process_resident_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the process, without file pages."}, "/proc", one(func(l *look) int64 { return l.mem.RSSBytes })},
 	{metrics.Desc{Name: "process_cpu_seconds_total", Kind: metrics.Counter, Help: "CPU time, user and system."}, "getrusage", one(func(*look) float64 { user, system := process.CPUSeconds(); return user + system })},
 	{metrics.Desc{Name: "process_open_fds", Kind: metrics.Gauge, Help: "Open files and sockets."}, "/proc", func(_ *look, p *metrics.Page) {
 		if open, err := os.ReadDir("/proc/self/fd"); err == nil {
 			p.Add(float64(len(open)))
 		}
 	}},
-	{metrics.Desc{Name: "process_max_fds", Kind: metrics.Gauge, Help: "How many there may be."}, "getrlimit", func(_ *look, p *metrics.Page) {
+	{metrics.Desc{Name: "process_max_fds", Kind: metrics.Gauge, Help: "The limit of open files and sockets."}, "getrlimit", func(_ *look, p *metrics.Page) {
 		var files unix.Rlimit
 		if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
 			p.Add(float64(files.Cur))

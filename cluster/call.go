@@ -52,8 +52,8 @@ type Leaver interface {
 	Gone() bool
 }
 
-// Freshness is how much a stale read must see. It does not change: who wants
-// another makes another.
+// Freshness is how much a stale read must see. A Freshness is never changed: a
+// caller that needs another one makes another one.
 type Freshness struct {
 	// MaxAge bounds how long ago the state that is read was the leader's; 0: no
 	// bound.

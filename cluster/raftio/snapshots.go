@@ -229,10 +229,10 @@ var (
 // the members of that time for those of now. A replica that led by them would leave
 // out one that has come, and count on one that has gone.
 //
-// The term counts before the index, as in the store's own order. In what is
-// committed both grow together. But a group that was recovered begins with all that
-// each of those that remain had in its log: who has the newer log leads, and the
-// other, whose log may be the longer one, must follow.
+// The term counts before the index, as in the store's own order. In committed
+// entries both grow together. But a group that was recovered begins with all that
+// each remaining replica had in its log: the replica with the newer log leads, and
+// the other replica, whose log may be the longer one, must follow.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
 	all, err := s.notOlder(index, term)
 	if err != nil {

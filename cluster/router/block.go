@@ -215,7 +215,8 @@ func refusesWait(err error) bool {
 	return refusesForGood(err) || errors.Is(err, cluster.ErrOverloaded)
 }
 
-// end ends a wait within some overtime: its time is over, or its client is let go or has gone. It returns false where the client has certainly got nothing.
+// end ends a wait whose time is over, or whose client was unblocked or has gone. late allows some overtime for it.
+// end returns false if the client has certainly got nothing.
 func (b *blocked) end(late context.Context, gone bool) bool {
 	if gone && !b.doubts.any() {
 		return false

@@ -156,8 +156,9 @@ func (r *Router) enter(kind uint8) (leave func(), ok bool) {
 	return leave, true
 }
 
-// ServeRelayed handles a KindRelayed request: one of a gateway, by a node that vouches for who
-// that is and has come by a road. It may block.
+// ServeRelayed handles a KindRelayed request: a request of a gateway that came by way of
+// another node. That node vouches for the gateway's name; road is how the request came to
+// that node. ServeRelayed may block.
 func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
 	q, ok := r.readRelay(payload)
 	if !ok || q.gateway == 0 || q.gateway == r.cfg.Node || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {

@@ -85,7 +85,7 @@ const (
 	Expire
 )
 
-// took tells of work that began at a time.
+// took reports work that began at a time.
 func (c *GroupConfig) took(what Work, began time.Time) {
 	if c.Took != nil {
 		c.Took(what, time.Since(began))

@@ -27,9 +27,9 @@ const (
 // measured and are slower, on one node as on three: they are smaller, and each
 // costs the same in Raft.
 //
-// It has no goroutine: who brings the first bundle sends an entry, and who learns
-// that one has landed sends the next. Waking another to do it would cost more than
-// to do it.
+// A proposer has no goroutine. The goroutine that proposes the first bundle sends an
+// entry, and the goroutine that learns that an entry has landed sends the next.
+// Waking another goroutine to send an entry would cost more than sending it.
 type proposer struct {
 	shard *Shard
 	mu    sync.Mutex
@@ -205,8 +205,9 @@ func (p *proposer) next() {
 	e.proposal.Send(b.Finish())
 }
 
-// landed sends what waits, or leaves it to who comes next: those are awaited whose
-// n bundles were in the entry that landed, which left at began.
+// landed sends the bundles that wait, or leaves them to the next caller of Propose
+// because others are expected soon: the callers whose n bundles were in the entry that
+// landed. That entry left at began.
 func (p *proposer) landed(n int, began time.Time) {
 	now, alone := time.Now(), p.shard.group.Voters() == 1
 	p.mu.Lock()

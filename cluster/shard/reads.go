@@ -153,10 +153,11 @@ func (s *Shard) provenNow() bool {
 	return term != 0 && s.group.Leased(term, s.cfg.ReadMode()) && s.readyTerm.Load() == term
 }
 
-// ReadIndex is a log index that holds all that was acknowledged before the call, and
-// all that could be read from any replica, which may run an entry before its leader
-// does: who has taken it up sees that. It returns ErrNotLeader where this node cannot
-// prove that it leads, or is far behind.
+// ReadIndex returns a log index. The log up to there holds all that was acknowledged
+// before the call, and all that could be read from any replica by then (a follower may
+// run an entry before its leader does). A replica that has applied the log up to there
+// shows all of that. ReadIndex returns ErrNotLeader if this node cannot prove that it
+// leads, or is far behind.
 func (s *Shard) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := s.gate(ctx); err != nil {
 		return 0, err

@@ -66,7 +66,8 @@ type Config struct {
 	// Memory is the sum that this node's shards are limited by; nil: this shard
 	// is alone.
 	Memory *Memory
-	// Clocks says what a majority of some nodes say the time is (clock.Exchange); nil: there is this node's clock alone.
+	// Clocks returns the time that a majority of some nodes agree on (clock.Exchange). It is nil if there is only
+	// this node's clock.
 	Clocks func(nodes []string) clock.Now
 	// ClockLimit is how far the time of day may be from what a majority says before it is set; nil: half a second.
 	ClockLimit func() time.Duration

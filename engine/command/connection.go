@@ -1,7 +1,7 @@
 package command
 
-// connectionFamily are the commands on the connection itself. Their handlers are in proto/client, but for those of CLIENT
-// that look at other connections, which are in proto/admin.
+// connectionFamily are the commands on the connection itself. Their handlers are in proto/client, but for those of
+// CLIENT that look at other connections, which are in proto/admin.
 var connectionFamily = []*Spec{
 	{
 		Name: "ping", Arity: -1, Scope: ScopeNode,

@@ -36,8 +36,8 @@ type Observer interface {
 	// set, a stream) was made or changed; with key nil, that the whole database
 	// has another content (SWAPDB), or none.
 	Filled(db int, key []byte, kind engine.Kind)
-	// Gone says that a stream, or a group of it, is there no more: who waits to
-	// read as one of a group is to be told so.
+	// Gone says that a stream, or a group of it, is there no more: a client that
+	// waits to read as one of a group is to be told so.
 	Gone(db int, key []byte)
 }
 

@@ -362,7 +362,7 @@ func (c *Ctx) writeFunction(f *script.Function) {
 	}
 }
 
-// functionStats tells of the function that has run for longest. In a transaction
+// functionStats reports the function that has run for longest. In a transaction
 // nothing else runs.
 func functionStats(c *Ctx, _ [][]byte) {
 	c.Out.Map(2)

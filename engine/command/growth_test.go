@@ -82,8 +82,8 @@ func TestNothingGrowsBeyondItsBound(t *testing.T) {
 	}
 }
 
-// TestWhatIsThereDoesNotGrow: the bound of a command within a long text is none,
-// for who knows that.
+// TestWhatIsThereDoesNotGrow: a command that stays within a long text grows it by
+// nothing, and a bound that knows the text's length says so.
 func TestWhatIsThereDoesNotGrow(t *testing.T) {
 	r := newRunner(t)
 	r.do("setrange k 1000000 x")

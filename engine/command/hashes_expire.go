@@ -36,7 +36,8 @@ func (c *Ctx) fieldExpiryArg(kind expiryKind, arg []byte, command string) (int64
 	return atMs, true
 }
 
-// fieldList reads FIELDS, their number, and the fields. It answers the error itself, badCount being the one for a wrong number.
+// fieldList reads FIELDS, their number, and the fields. It answers the error itself, badCount being the one for a
+// wrong number.
 func (c *Ctx) fieldList(args [][]byte, badCount string) (names [][]byte, ok bool) {
 	if len(args) == 0 || !equalFold(args[0], "fields") {
 		c.Out.Error(ErrFieldsMissing)

@@ -153,8 +153,8 @@ func (r *Running) end(p *RunningProgram) {
 	delete(r.runs, p)
 }
 
-// oldest tells of the program of a kind that has run for longest, and of its
-// call, nil if there is none.
+// oldest returns the program of a kind that has run for longest, and its call,
+// nil if there is none.
 func (r *Running) oldest(kind ProgramKind) *RunningProgram {
 	r.mu.Lock()
 	defer r.mu.Unlock()

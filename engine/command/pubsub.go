@@ -1,7 +1,7 @@
 package command
 
-// pubSubFamily are the commands on channels. Their handlers are in proto/client, and those of PUBSUB in proto/admin. The
-// channels of the sharded ones stand in key specs, as Redis
+// pubSubFamily are the commands on channels. Their handlers are in proto/client, and those of PUBSUB in proto/admin.
+// The channels of the sharded ones stand in key specs, as Redis
 // lists them, though they are no keys.
 var pubSubFamily = []*Spec{
 	{

@@ -16,8 +16,8 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Connection is a client as others see it: what CLIENT LIST shows of it, and how it is ended. Any goroutine may call its
-// methods.
+// Connection is a client as others see it: what CLIENT LIST shows of it, and how it is ended. Any goroutine may call
+// its methods.
 type Connection struct {
 	id     uint64
 	conn   *resp.Guard
@@ -45,8 +45,8 @@ type Connection struct {
 	redirect      int64
 	// user is the client's, judged the one by which Rejudge last looked at it.
 	user, judged *acl.Account
-	// subs are the client's subscriptions. Its own goroutine alone changes them, under the lock, and may read them without
-	// it. subBytes is the length of their names.
+	// subs are the client's subscriptions. Only the client's own goroutine changes them, under the lock, and only
+	// that goroutine may read them without the lock. subBytes is the length of their names.
 	subs     subscriptions
 	subBytes int
 	// wait is what a blocked client waits to run.

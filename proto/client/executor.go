@@ -107,7 +107,7 @@ type Channels interface {
 // no replica.
 type Feeds interface {
 	// AwaitChanges waits, but not for long, until this node hears of all changes.
-	// Who is to be told of them begins to track, and then calls done.
+	// The caller then begins to track, and calls done after that.
 	AwaitChanges() (done func())
 	// AwaitEvents waits, but not for long, until this node hears of all keyspace
 	// events that somebody listens for.
@@ -116,13 +116,13 @@ type Feeds interface {
 
 // Redirector knows where other nodes are.
 type Redirector interface {
-	// Moved is the address of the node that leads a shard, as clients are told it; "" when it is this node or no node, or
-	// if stale is set and this node has a replica of the shard, or if the node has no port for clients that came as this
-	// one did: by TLS or not.
+	// Moved is the address of the node that leads a shard, as clients are told it. It is "" if this node leads or no
+	// node does; if stale is set and this node has a replica of the shard; and if the leader has no port for clients
+	// that came as this one did, by TLS or without.
 	Moved(shard int, stale, secured bool) string
 }
 
-// Greeter is what HELLO tells of the node.
+// Greeter gives the node's fields of the reply to HELLO.
 type Greeter interface {
 	// Mode is "standalone" or "cluster".
 	Mode() string
@@ -150,12 +150,13 @@ type Backend struct {
 	Handlers Table
 	// Tracking knows which client caches what (CLIENT TRACKING).
 	Tracking *tracking.Table
-	// Incarnation is the node's, as other nodes know it, by which the callers of scripts are named; 0: they are not named.
+	// Incarnation is the node's, as other nodes know it. The callers of scripts are named by it; if it is 0 they are
+	// not named.
 	Incarnation uint64
 	// Programs are this node's of a shard; nil: it has none.
 	Programs func(shard int) *command.Programs
-	// TargetTLS is TLS for a connection to another server (MIGRATE) at a host; nil, or if it returns nil: that connection
-	// is plain.
+	// TargetTLS returns the TLS configuration for a connection to another server (MIGRATE) at a host. If TargetTLS is
+	// nil, or returns nil, that connection is plain.
 	TargetTLS func(host string) *tls.Config
 }
 

@@ -50,9 +50,9 @@ type line []byte
 // Bytes implements message.
 func (l line) Bytes(int) []byte { return l }
 
-// invalidation is a message that tells of keys, of this client's reads or, forwarded,
-// of another's. A client of RESP2 takes its own not at all, and another's while it
-// listens.
+// invalidation is a message that keys have changed: keys that this client has read or,
+// if the message is redirected, that another client has read. A client of RESP2 is never
+// sent its own, and another's only while it is subscribed.
 type invalidation struct {
 	*tracking.Message
 	forwarded bool

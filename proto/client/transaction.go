@@ -63,8 +63,8 @@ var execSpec = command.Get("exec")
 
 var watchSpec = command.Get("watch")
 
-// InTransaction tells whether the client is between MULTI and EXEC. It is for
-// who has its batches answered.
+// InTransaction reports whether the client is between MULTI and EXEC. It is for
+// the server that has the client's batches answered.
 func (c *Client) InTransaction() bool { return c.tx.open }
 
 // runsInMulti tells whether a command runs at once even in a transaction.

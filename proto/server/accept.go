@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Who closes a listener resets the connections in its queue: those that the kernel has
-// made and nobody has accepted. Their clients have sent their first command, and cannot
-// tell whether it ran. So a server that stops has the kernel answer no new requests for
-// a connection, where it can; accepts what is there or half there; and closes the
-// listener then. Who comes later finds nobody, which every client library takes for
-// what it is.
+// Closing a listener resets the connections in its queue: those that the kernel has made
+// and nobody has accepted. Their clients have sent their first command, and cannot tell
+// whether it ran. So a server that stops first has the kernel answer no new requests for
+// a connection, where the kernel can do that. Then it accepts the connections that are
+// made or half made, and closes the listener last. A client that comes later is refused,
+// and every client library knows what that means.
 
 const (
 	// lastGap is for how long nobody must have come before the listener is closed: those
@@ -124,7 +124,7 @@ func (s *Server) StopAccepting() {
 			break
 		}
 		keepAway(l)
-		// Who waits there wakes up.
+		// A goroutine that waits in Accept wakes up.
 		if d, ok := l.(deadliner); !ok || d.SetDeadline(time.Now().Add(-time.Second)) != nil {
 			l.Close()
 		}

@@ -26,8 +26,8 @@ func keepAway(l net.Listener) {
 	if !ok {
 		return
 	}
-	// Where there are no filters the queue is emptied all the same, but for who comes at
-	// the last moment.
+	// Where there are no filters the queue is emptied all the same. Only a client that comes
+	// at the last moment is reset.
 	control(c, refuseNewcomers)
 }
 

@@ -239,7 +239,7 @@ func (t *talk) TryRead(p []byte) (int, error) {
 	return t.polled.TryRead(p)
 }
 
-// drained tells whether there is nothing to be looked at until the loop tells of more.
+// drained reports whether there is nothing to look at until the loop reports more input.
 func (t *talk) drained() bool { return !t.more && !t.guard.Filled() && t.polled.Drained() }
 
 // step answers what is there, until nothing is, or somebody else has to go on.

@@ -40,7 +40,7 @@ type request struct {
 	// heard of changes, when the read was asked for: the leader may be behind it,
 	// and must not answer from before what clients of this node have heard of.
 	atLeast uint64
-	// again: the bundle was proposed before, and may be in the log.
+	// again is true if the bundle was proposed before, and may be in the log.
 	again bool
 	// deadline is when the gateway waits no longer.
 	deadline time.Time

@@ -72,7 +72,8 @@ func (l *leaders) ask(index int) {
 	if now-last < int64(askEvery) || row.open.Load() >= askedMax || !row.asked.CompareAndSwap(last, now) {
 		return
 	}
-	// Before they are asked: who led then has come to that term when it answers.
+	// The term is read before the replicas are asked: a replica that led by then has reached
+	// that term when it answers.
 	claim := l.router.cfg.known(index)
 	payload := leaderQuestion(index)
 	addrs := l.router.cfg.Replicas(index)

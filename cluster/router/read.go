@@ -12,8 +12,8 @@ import (
 // later.
 const readBytesMax = 1 << 20
 
-// read sends reads to the leader, or has a replica answer them when they may be stale; true: they
-// are answered, or left for later.
+// read sends reads to the leader, or has a replica answer them when they may be stale. It returns
+// true if they are answered, or left for later.
 func (r *Router) read(at route, calls []*cluster.Call, done func(alone bool)) (answered bool) {
 	replica := r.cfg.Replica(at.index)
 	if !calls[0].Stale && replica != nil && r.leaders.of(at.index).Self {
@@ -133,8 +133,8 @@ func (r *Router) heard(index int) uint64 {
 	return r.cfg.Heard(index)
 }
 
-// hears tells whether a replica of this node may soon know what clients have been told of: one
-// that is cut off from its leader does not, where another node tells them.
+// hears reports whether a replica of this node may soon know what clients have been told of:
+// one that is cut off from its leader does not, where another node tells them.
 func (r *Router) hears(index int, replica Shard) bool {
 	return replica.Taken() >= r.heard(index) || r.ways.shut(index) == ""
 }

@@ -35,9 +35,9 @@ type route struct {
 // sending is one bundle of writes, or one run of reads, on its way to one shard. It makes
 // attempts, one after the other, until one of them is answered for good or the time is over.
 //
-// Nobody waits in it. An attempt is answered by a callback, a pause ends by a timer, and the
-// watch (watch.go) ends an attempt that nobody answers. While an attempt is open, the first that
-// ends it owns the sending; whoever comes later, such as the answer to an earlier attempt, is
+// No goroutine waits in a sending. An attempt is answered by a callback, a pause ends by a timer,
+// and the watch (watch.go) ends an attempt that is not answered. The first of these that ends an
+// open attempt owns the sending. A later one, such as the answer to an earlier attempt, is
 // ignored. All fields but those under mu belong to the owner.
 type sending struct {
 	route
@@ -49,15 +49,16 @@ type sending struct {
 	// answer to a question that is no call.
 	done func(alone bool)
 	told func(replies []shard.Reply, err error)
-	// over: done or told has been called, or is about to be.
+	// over is true if done or told has been called, or is about to be.
 	over bool
 	// from and id are what a bundle is numbered by, and numberings is how often it was.
 	from       *lanes
 	id         unanswered
 	numberings int
-	// texts: all scripts travel with their texts.
+	// texts is true if all scripts travel with their texts.
 	texts bool
-	// client is who may go before a bundle is answered that may take long; else nil.
+	// client is the client of a bundle that may take long: it may leave before the answer. Else
+	// client is nil.
 	client cluster.Leaver
 	// others are the replicas that a stale read has yet to ask.
 	others []string
@@ -71,8 +72,8 @@ type sending struct {
 	// open is the number of the attempt that waits for its answer; 0: none does. number is that
 	// of the last one.
 	open, number int
-	// to is who was asked. waits: it was, and has not answered; the watch may end the attempt. One
-	// that reads here ends by itself.
+	// to is the node that was asked. waits is true while that node has not answered: the watch
+	// may end the attempt then. An attempt that reads on this node ends by itself.
 	to    shard.Leader
 	waits bool
 	turns turns
@@ -144,7 +145,7 @@ func (s *sending) sent(number int, via string) {
 	}
 }
 
-// target is who is to be asked next.
+// target is the node that is to be asked next.
 func (s *sending) target() shard.Leader {
 	if len(s.others) > 0 && s.ctx.Err() == nil {
 		next := s.others[0]
@@ -259,7 +260,7 @@ func (s *sending) judge(err error) {
 	}
 }
 
-// later calls f after a pause; false: there is no time left for it.
+// later calls f after a pause. It returns false if there is no time left for it.
 func (s *sending) later(try int, f func()) bool {
 	d := pauseBehind(try)
 	if time.Until(s.deadline) <= d || s.ctx.Err() != nil {
@@ -305,7 +306,7 @@ func (r *Router) gaveUp(index int, err error) error {
 	return cluster.ErrNoLeader
 }
 
-// refusesForGood tells whether to ask again would be in vain. It is no answer to a
+// refusesForGood reports whether to ask again would be in vain. It is no answer to a
 // bundle that may be in the log: another leader may have taken it, whose limits were
 // others.
 func refusesForGood(err error) bool {

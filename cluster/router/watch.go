@@ -21,7 +21,7 @@ type watch struct {
 	mu sync.Mutex
 	// first and last are the ends of the list of open sendings, in the order in which they began.
 	first, last *sending
-	// running: the timer runs. all has room for those that are looked at.
+	// running is true if the timer runs. all has room for those that are looked at.
 	running bool
 	all     []*sending
 }

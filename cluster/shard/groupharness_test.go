@@ -112,7 +112,8 @@ type world struct {
 	t     *testing.T
 	mu    sync.Mutex
 	nodes []*testNode
-	// unequal: the nodes' heartbeat timeouts differ, so that leases mean nothing.
+	// unequal is true if the nodes' heartbeat timeouts differ, so that leases mean
+	// nothing.
 	unequal bool
 }
 

@@ -67,7 +67,7 @@ func (s *Shard) HandOver() Handover {
 // handover is that of one transfer.
 type handover struct {
 	s *Shard
-	// handed: a list may have arrived.
+	// handed is true if a list may have arrived.
 	handed bool
 }
 

@@ -36,7 +36,8 @@ type proposer struct {
 	// queue holds bundles in order of arrival, bounded by admission.
 	queue   []*bundleCall
 	stopped bool
-	// flying: an entry is on its way, neither committed nor known to have failed.
+	// flying is true if an entry is on its way, neither committed nor known to have
+	// failed.
 	flying bool
 	// gather holds the next entry back; one that is held back counts as flying.
 	gather gathering
@@ -55,8 +56,8 @@ type Offer struct {
 	Bundle []byte
 	// Txns are those in it. They are looked at before the call that offers them returns.
 	Txns []fsm.Txn
-	// Again: it may be in the log already. Neither memory nor what it may take matters then, or
-	// its outcome would not be learnt.
+	// Again is true if it may be in the log already. Neither memory nor what it may take
+	// matters then, or its outcome would not be learnt.
 	Again bool
 	// Until is how long it may wait before the log.
 	Until time.Time
@@ -94,7 +95,7 @@ func (s *Shard) Propose(o Offer, done func(Result)) {
 	}
 }
 
-// admitted takes a bundle on; nil: it was refused.
+// admitted takes a bundle on. It returns nil if it was refused.
 func (s *Shard) admitted(o *Offer, done func(Result)) *bundleCall {
 	if !s.group.IsLeader() {
 		done(Result{Err: cluster.ErrNotLeader})

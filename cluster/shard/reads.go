@@ -109,8 +109,8 @@ func (s *Shard) Queued() uint64 { return s.machine.Queued() }
 // Executed is the index up to which this replica has run every entry.
 func (s *Shard) Executed() uint64 { return s.machine.Executed() }
 
-// enterRead keeps the replica from being closed until the caller unlocks
-// s.readers; false: it is closed.
+// enterRead keeps the replica from being closed until the caller unlocks s.readers. It
+// returns false if it is closed.
 func (s *Shard) enterRead() bool {
 	s.readers.RLock()
 	if s.readers.closed {
@@ -230,8 +230,8 @@ func (s *Shard) keepScript(ctx context.Context, source []byte) error {
 // errBusy ends a script that only reads and takes too long.
 var errBusy = errors.New("the script ran for longer than busy-reply-threshold")
 
-// readPatience is how long a read waits for its locks, and then a script that only reads may
-// run; 0: until its deadline.
+// readPatience is how long a read waits for its locks, and how long a script that only reads
+// may run after that. If it is 0 both may last until the read's deadline.
 func (s *Shard) readPatience() time.Duration {
 	if s.cfg.ScriptTimeout == nil {
 		return 0

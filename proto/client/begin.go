@@ -2,7 +2,7 @@ package client
 
 import "lockstep/engine/command"
 
-// Progress tells how far a client has come with a batch.
+// Progress is how far a client has come with a batch.
 type Progress uint8
 
 const (
@@ -26,8 +26,8 @@ const (
 	briefBytesMax = 2 << 20
 )
 
-// quick tells whether answering a batch needs no waiting but for what its calls
-// wait for.
+// quick reports whether answering a batch needs no waiting but for what its calls wait
+// for.
 func (c *Client) quick(batch [][][]byte) bool {
 	if c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
@@ -87,8 +87,8 @@ func (c *Client) Resume() Progress {
 	return c.ended(goOn)
 }
 
-// brief tells whether all calls are answered, and briefly: what is behind large replies waits until
-// the client has read those.
+// brief reports whether all calls are answered, and briefly: what is behind large replies waits
+// until the client has read those.
 func (b *calls) brief() bool {
 	bytes := 0
 	for _, call := range b.ptrs {

@@ -23,7 +23,7 @@ var (
 	errConnectionEnd     = cluster.ErrClientGone
 )
 
-// blocks runs a command that waits; false: it does not wait.
+// blocks runs a command that waits. It returns false if it does not wait.
 func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 	timeoutMs, yes := command.BlockMs(spec, args)
 	if yes {

@@ -38,7 +38,7 @@ func (c *Client) exec(word []byte) {
 		e.refuse(word, errTwoUsers)
 		return
 	}
-	// Those who monitor see what ran before, and then whether the transaction did.
+	// Clients that monitor see the commands before, and then whether the transaction ran.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
 		c.settle()

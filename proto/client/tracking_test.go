@@ -28,7 +28,7 @@ type talk struct {
 type talker struct {
 	conn *respconn.Conn
 	id   string
-	// quiet: an echo would not be answered at once, or would end the effect of
+	// quiet is true if an echo would not be answered at once, or would end the effect of
 	// CLIENT CACHING.
 	quiet, multi bool
 }

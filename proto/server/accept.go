@@ -35,7 +35,7 @@ func listen(addr string, control func(network, addr string, c syscall.RawConn) e
 	return c.Listen(context.Background(), "tcp", addr)
 }
 
-// Try tells whether Listen would open a port. Nobody gets a connection meanwhile, for
+// Try reports whether Listen would open a port. Nobody gets a connection meanwhile, for
 // it would be reset.
 func Try(addr string) error {
 	l, err := listen(addr, shut)
@@ -87,7 +87,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 // deadliner is a listener that can be told for how long to wait.
 type deadliner interface{ SetDeadline(t time.Time) error }
 
-// acceptLast accepts who is there already, and closes the listener.
+// acceptLast accepts the clients that are connected already, and closes the listener.
 func acceptLast(l net.Listener, begin func(net.Conn)) {
 	defer l.Close()
 	d, ok := l.(deadliner)
@@ -111,7 +111,7 @@ func (s *Server) isStopping() bool {
 	return s.stopping
 }
 
-// StopAccepting closes the listeners once those have been accepted who are there;
+// StopAccepting closes the listeners once the clients have been accepted that are there;
 // clients go on.
 func (s *Server) StopAccepting() {
 	s.mu.Lock()

@@ -23,7 +23,7 @@ type Journal struct {
 	// writing tells that somebody holds the pen; queue is who waits for it.
 	writing bool
 	queue   []*request
-	// gathering tells whether to wait for more before a write.
+	// gathering reports whether to wait for more before a write.
 	gathering gathering
 	space     space
 	// copied is up to where entries at the front were looked at to be written

@@ -45,7 +45,7 @@ type Shard interface {
 	Reads
 	Waits
 	Progress
-	// Leader is who leads the shard as this replica knows it.
+	// Leader is the shard's leader as this replica knows it.
 	Leader() shard.Leader
 }
 

@@ -349,7 +349,7 @@ type machineAdapter struct{ *fsm.Machine }
 // Snapshot implements StateMachine.
 func (a machineAdapter) Snapshot() (Snapshot, error) { return a.Machine.Snapshot() }
 
-// Leader is who leads a shard, as a node knows it.
+// Leader is the leader of a shard, as a node knows it.
 type Leader struct {
 	// ID and Addr are the node's id and peer address; empty: nobody is known.
 	ID, Addr string
@@ -359,7 +359,7 @@ type Leader struct {
 	Self bool
 }
 
-// Leader is who leads the shard as this replica knows it.
+// Leader is the shard's leader as this replica knows it.
 func (s *Shard) Leader() Leader {
 	for {
 		term := s.group.Term()

@@ -51,8 +51,9 @@ func (c *Client) quick(batch [][][]byte) bool {
 }
 
 // Begin begins to answer a batch, and never waits. The batch belongs to the client until it is
-// answered; until then no other may begin. done is called once if the batch is Pending, from any
-// goroutine and perhaps before Begin returns; alone: nobody else waits for that goroutine.
+// answered, and no other batch may begin until then. If the batch is Pending, done is called once,
+// from any goroutine and perhaps before Begin returns. alone is true if that goroutine has no other
+// results to deliver.
 func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 	if !c.quick(batch) {
 		return Waits

@@ -105,8 +105,8 @@ func hidden(spec *command.Spec) bool {
 	return spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram()
 }
 
-// showLine sends clients a line at once, or after their batches at hand. Who does
-// not read them is cut off at the output limit.
+// showLine sends clients a line at once, or after their batches at hand. A client
+// that does not read the lines is cut off at the output limit.
 func showLine(all []*pushes, l line) {
 	for _, p := range all {
 		p.mu.Lock()

@@ -107,7 +107,7 @@ func (c *Client) logRefusal(reason, object, user string) {
 }
 
 // carry puts the rules of the user that a command is run as into a txn, if it must
-// know them, and who is to be told what a script does.
+// know them, and the client that is told what a script does.
 func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 	if spec.NeedsUser() {
 		t.User = user.Carried

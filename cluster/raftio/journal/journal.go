@@ -20,7 +20,7 @@ type Journal struct {
 	// mu guards everything below. It is not held while the store works.
 	mu     sync.RWMutex
 	groups map[uint32]*Log
-	// writing tells that somebody holds the pen; queue is who waits for it.
+	// writing is true while a goroutine holds the pen; queue are the requests that wait for it.
 	writing bool
 	queue   []*request
 	// gathering reports whether to wait for more before a write.

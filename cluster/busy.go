@@ -12,12 +12,12 @@ type BusyError struct {
 	Shard uint32
 	Node  string
 	// What is what runs there: "script", "function" or "command", and its name; Ran for how long
-	// it has run, 0: that is not known.
+	// it has run, or 0 if that is not known.
 	What string
 	Ran  time.Duration
 	// Waited is for how long the call has waited.
 	Waited time.Duration
-	// Logged: the call is a write that may be in the log.
+	// Logged is true if the call is a write that may be in the log.
 	Logged bool
 }
 

@@ -21,8 +21,9 @@ type Call struct {
 	// ReadOnly lets the call run on the leader behind the read gate instead of
 	// entering the log.
 	ReadOnly bool
-	// Stale lets a read run on the gateway's own replica (READONLY), as long as
-	// that is as Fresh says; nil: however old it is. Else the leader answers.
+	// Stale lets a read run on the gateway's own replica (READONLY), if that
+	// replica is as fresh as Fresh says. If Fresh is nil the replica may be of any age.
+	// A replica that is not fresh enough leaves the call to the leader.
 	Stale bool
 	Fresh *Freshness
 	// Slots are the hash slots of all keys of the txn; they must belong to one
@@ -48,22 +49,22 @@ type Call struct {
 
 // Leaver may go before its calls are answered.
 type Leaver interface {
-	// Gone tells whether it has gone. Any goroutine may ask.
+	// Gone reports whether it has gone. Any goroutine may ask.
 	Gone() bool
 }
 
-// Freshness is how much a stale read must see. It does not change: who wants
-// another makes another.
+// Freshness is how much a stale read must see. A Freshness is never changed: a
+// caller that needs another one makes another one.
 type Freshness struct {
-	// MaxAge bounds how long ago the state that is read was the leader's; 0: no
+	// MaxAge bounds how long ago the state that is read was the leader's. It is 0 if no
 	// bound.
 	MaxAge time.Duration
 	// Floors are, by shard, the log index that must have been reached.
 	Floors map[int]uint64
 }
 
-// Answered tells whether the call is done. Who runs many calls may leave the
-// last ones of a shard for later, when the replies before them are large.
+// Answered reports whether the call is done. Who runs many calls may leave the last ones
+// of a shard for later, when the replies before them are large.
 func (c *Call) Answered() bool { return c.Reply != nil || c.Err != nil }
 
 // SetSlot makes s the only hash slot of the call, without allocating.

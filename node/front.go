@@ -90,9 +90,9 @@ func (f *front) backend() *client.Backend {
 	}
 }
 
-// tryFront tells before anything is made whether the ports for clients are to be had,
-// for they are opened last: who has founded a cluster, or joined one, and then ends for
-// want of a port leaves a member that is dead.
+// tryFront checks, before anything is made, whether the ports for clients are free. They
+// are opened last, and a node that has founded a cluster, or joined one, and then ends
+// for want of a port would leave a dead member.
 func (n *Node) tryFront(context.Context) error {
 	s := n.Config.Current()
 	if err := forAll(s.Bind, "port", s.Port, server.Try); err != nil {

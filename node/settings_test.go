@@ -43,8 +43,8 @@ func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	return n, do
 }
 
-// Who has set something applies it, too, beside the goroutine that applies the log, and
-// may be held up between its look at the state and that: what is newer stays.
+// The goroutine that has set something applies the settings too, beside the goroutine that
+// applies the log. It may be held up after it has read the state: newer settings stay.
 func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 	n, do := founded(t)
 	n.Machine.OnChange(n.applySettings)

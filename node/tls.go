@@ -89,8 +89,8 @@ func afterSet(k *secure.Keeper, pairs []config.Pair) {
 	}
 }
 
-// secureListener accepts connections under TLS. The handshake is done by who
-// first reads.
+// secureListener accepts connections under TLS. The goroutine that reads first does
+// the handshake.
 type secureListener struct {
 	net.Listener
 	config func() *tls.Config

@@ -232,8 +232,8 @@ func (p *boltPage) element(i uint64) (e element, err error) {
 	return e, err
 }
 
-// tree examines a page and all below it, whose keys must be from on, and below to; nil: no
-// matter what.
+// tree examines a page and all pages below it. Their keys must not be less than from, and
+// must be less than to. A bound that is nil does not count.
 func (b *boltFile) tree(id uint64, from, to []byte, depth int) error {
 	if depth > boltDepthMax {
 		return badBolt("its tree is too deep")

@@ -25,8 +25,8 @@ func checksum(l *raft.Log) uint32 {
 	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, l.Data)
 }
 
-// sealed tells whether the entry bears a checksum. It rides in Extensions,
-// which the library keeps for middleware and sends along.
+// sealed reports whether the entry bears a checksum. It rides in Extensions, which the
+// library keeps for middleware and sends along.
 func sealed(l *raft.Log) bool { return len(l.Extensions) > 0 }
 
 func seal(l *raft.Log) {

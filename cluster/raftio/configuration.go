@@ -39,8 +39,8 @@ type Configurations struct {
 	// covered is the index of the newest snapshot: what it covers is committed,
 	// and goes from the log only because it is in the snapshot.
 	covered uint64
-	// begun: the log has been changed since it was opened. What is read from then on is
-	// known, or was true before.
+	// begun is true if the log has been changed since it was opened. What is read from
+	// then on is known, or was true before.
 	begun bool
 }
 

@@ -3,8 +3,8 @@ package raftio
 import "github.com/hashicorp/raft"
 
 // skipCovered takes out of a leader's request what the newest snapshot covers, when the
-// log begins behind it. last and term are the snapshot's last entry; 0: the log has that
-// one, or the request does not reach back to it.
+// log begins behind it. last and term are the snapshot's last entry. Both are 0 if the log
+// has that entry, or the request does not reach back to it.
 //
 // The library compares what a request builds upon with the log alone, unless it is the
 // last entry of all. A log may begin right behind a snapshot, with what a former leader

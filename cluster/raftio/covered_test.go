@@ -140,8 +140,9 @@ func sendSnapshot(leader *Transport, addr string, index, term uint64) error {
 	return err
 }
 
-// To who has what is in a snapshot, what is behind it is sent next; to who has a newer one
-// and does not take that, the snapshot is not sent on and on without a pause.
+// A follower that has what is in a snapshot is sent the entries behind the snapshot next.
+// A follower that has a newer snapshot, and does not take this one, is not sent this one
+// again and again without a pause.
 func TestASnapshotOfWhatAFollowerHasNeedNotBeInstalled(t *testing.T) {
 	stores, _ := opened(t, t.TempDir(), StoreBolt)
 	must(t, stores.Log.StoreLogs(append([]*raft.Log{configurationEntry(1, 1, "a", "b", "c")}, commands(2, 20, 1)...)))

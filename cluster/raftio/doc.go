@@ -1,7 +1,7 @@
-// Package raftio is the edge between hashicorp/raft v1.7.3 and the disk and
-// network below it. Every hole of the library that Lockstep knows of and that
-// can be closed from outside is closed here, one file each, and each has a
-// test that is named for the promise:
+// Package raftio stands between hashicorp/raft v1.7.3 and the disk and network
+// below it. It wraps the library's stores and its transport. Every hole of the
+// library that Lockstep knows of and that can be closed from outside is closed here.
+// Each has its file, and a test that is named for the promise:
 //
 //   - stable.go: a vote is written in one piece, not term first and candidate
 //     later (hashicorp/raft#661); term and vote bear a checksum.
@@ -12,25 +12,25 @@
 //     bounded number of bytes; a pipeline does not wedge behind a failure
 //     (hashicorp/raft#612).
 //   - commit.go: a follower commits no further than it was compared with its leader.
-//   - covered.go: what a leader sends is compared with the newest snapshot, too, where
-//     the log begins behind it.
-//   - installs.go: who refuses a snapshot because it has what is in it is sent what comes
-//     behind, not the snapshot for ever.
+//   - covered.go: if the log begins behind the newest snapshot, a leader's entries are
+//     compared with that snapshot, too.
+//   - installs.go: a follower that refuses a snapshot because it has what is in it is
+//     sent the entries behind the snapshot, not the snapshot again and again.
 //   - lease.go: a read lease that is sound across restarts, transfers, changes
 //     of configuration and suspended machines.
-//   - transfer.go: an order to lead that comes late breaks no lease, and one that is
-//     not answered does not keep a leader from taking entries; a vote sticks to the leader
-//     by its id, not by its address.
+//   - transfer.go: an order to lead (TimeoutNow) that comes late breaks no lease, and an
+//     order that is not answered does not keep a leader from taking entries; a vote sticks
+//     to the leader by the leader's id, not by its address.
 //   - judge.go: a request or an answer that makes no sense does not reach Raft, where it
 //     would end the process, or use up the terms there are.
-//   - pledge.go: a replica in the place of one that was deleted keeps what that one has
-//     promised, to candidates and to leaders.
-//   - members.go: a server that was taken out is not called any more: another node may
+//   - pledge.go: a replica that replaces a deleted one keeps the promises of the deleted
+//     replica, to candidates and to leaders.
+//   - members.go: a server that was removed is not called any more: another node may
 //     be at its address by then.
 //   - pace.go: a request may take as long as its bytes move, so that a long entry arrives
 //     over a narrow link; a link that stands still is noticed all the same.
-//   - hush.go: a node that restarts keeps silent until no lease rests any more
-//     on a promise it has forgotten.
+//   - hush.go: a node that restarts hears no request until no lease rests any more on a
+//     promise that the node has forgotten.
 //   - logstore.go, checksum.go: every entry bears a checksum, which is examined
 //     when it is written and when it is read; a log never has a gap; long ranges
 //     are deleted in pieces; an empty log is as long as the newest snapshot, or that would
@@ -38,35 +38,36 @@
 //   - walfiles.go: raft-wal's files are synced without their times, over blocks that
 //     were written before, so that a sync writes the entries and little else.
 //   - waltail.go: the newest file of raft-wal is mended before it is opened: the
-//     rest of a torn append is removed, a seal that is not listed is; that a new
-//     file could not be begun ends the process with that for a reason.
-//   - waldamage.go: what is damaged in the middle of that file is not taken for a
-//     torn append, which would cut off all behind it.
-//   - boltcheck.go: a file of bbolt is examined before bbolt opens it, which would follow what
-//     a damaged page says into a panic, and take an older root for a damaged one.
-//   - fault.go: where a store or the library would panic over what is damaged, or a memory
-//     fault would end the process, the process ends with a reason.
-//   - parts.go: a log, a journal or a vote that is gone is not made anew beside what
-//     is left; the founding of a group that was cut short can be done again.
-//   - folder.go: files of bbolt are made whole or not at all; what is found in a
-//     folder, and its names, are synced before anybody counts on them.
-//   - again.go: what was written last, and perhaps never reached the disk, is written
-//     again before anybody counts on it.
-//   - pen.go: a store is written to by one at a time, and by nobody behind a write
+//     rest of a torn append is removed, and a seal that is not listed yet is listed; a
+//     new file that could not be begun ends the process, and the process says why.
+//   - waldamage.go: damage in the middle of that file is not taken for a torn append,
+//     for then all entries behind the damage would be cut off.
+//   - boltcheck.go: a file of bbolt is examined before bbolt opens it. bbolt would follow
+//     a damaged page into a panic, and would use an older root if the newest is damaged.
+//   - fault.go: if a store or the library would panic over damaged data, or a memory
+//     fault would end the process, the process ends and says why.
+//   - parts.go: a log, a journal or a vote that is missing is not made anew while other
+//     parts are left; the founding of a group that was cut short can be done again.
+//   - folder.go: files of bbolt are made whole or not at all; the files that are found in
+//     a folder, and their names, are synced before they are relied upon.
+//   - again.go: data that was written last, and perhaps never reached the disk, is
+//     written again before it is relied upon.
+//   - pen.go: one goroutine at a time writes to a store, and none writes after a write
 //     that failed.
-//   - watchdog.go: a leader whose store hangs is not heard, and a store that fails or
-//     hangs for good ends the process (hashicorp/raft#503, #666, #614).
+//   - watchdog.go: other nodes do not hear a leader whose store hangs, and a store that
+//     fails or hangs for good ends the process (hashicorp/raft#503, #666, #614).
 //   - scratch.go: a long entry is read from raft-boltdb with room for all of it, which costs
 //     a tenth of the processor time.
 //   - cache.go: recent entries are kept in memory up to a number of bytes.
-//   - configuration.go: the latest configuration together with its index, which
-//     the library does not tell.
+//   - configuration.go: the latest configuration together with its index; the library
+//     does not give the index.
 //   - snapshots.go: leftovers are removed, those of a failure at once; the newest
-//     snapshot is verified before Raft starts, a log that contradicts a snapshot is
-//     noticed (hashicorp/raft#697), a log that ends before a snapshot goes at once, and a
-//     snapshot that is older than the newest, or does not arrive whole, is not installed over it, nor counted on
-//     again behind it.
+//     snapshot is verified before Raft starts; a log that contradicts a snapshot is
+//     noticed (hashicorp/raft#697); a log that ends before a snapshot is deleted at once;
+//     a snapshot that is older than the newest, or does not arrive whole, is not
+//     installed over the newest, nor relied upon after that.
 //
-// Nothing of the library is patched. What each wrapper implements is what the
-// library looks for: pre-vote and the monotonic log store stay visible.
+// The library itself is not patched. It finds optional features by type assertion, so
+// each wrapper implements the same interfaces as the value inside it: pre-vote and the
+// monotonic log store stay visible.
 package raftio

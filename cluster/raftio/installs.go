@@ -57,7 +57,7 @@ func (one *install) end() {
 	one.ended = time.Now()
 }
 
-// hasIt tells whether a server refused a snapshot for having what is in it. That is as
+// hasIt reports whether a server refused a snapshot for having what is in it. That is as
 // good as if it had installed it: what is behind the snapshot comes next.
 //
 // A leader whose requests arrive, and the answers do not, believes a server to have less

@@ -59,7 +59,7 @@ func openJournal(dir, kind string, fatal func(error), log hclog.Logger) (*Journa
 	return &Journal{journal: j, close: closeStore}, nil
 }
 
-// HasJournal tells whether a folder holds a journal.
+// HasJournal reports whether a folder holds a journal.
 func HasJournal(dir string) bool {
 	_, err := os.Stat(dir)
 	return err == nil
@@ -72,7 +72,7 @@ func (j *Journal) Close() error { return j.close() }
 // is gone.
 func (j *Journal) Drop(group uint32) error { return j.journal.Drop(group) }
 
-// HasFolder tells whether there is anything of a group in a folder, whole or not.
+// HasFolder reports whether there is anything of a group in a folder, whole or not.
 func HasFolder(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && len(entries) > 0
@@ -103,8 +103,8 @@ func (j *Journal) group(group uint32, fresh bool) (raft.LogStore, error) {
 	return j.journal.Group(group), nil
 }
 
-// sharesJournal tells whether a group's log is in the journal, and notes it in
-// the folder of a fresh one, before anything else is there.
+// sharesJournal reports whether a group's log is in the journal, and notes it in the
+// folder of a fresh one, before anything else is there.
 func sharesJournal(cfg *StoresConfig, fresh bool) (bool, error) {
 	mark := filepath.Join(cfg.Dir, journalMark)
 	_, err := os.Stat(mark)

@@ -48,14 +48,14 @@ func (t *Transport) judge(command any, term uint64) error {
 	return senseless("%T", command)
 }
 
-// judgeSender judges how a request names who sent it, which Raft keeps, or writes down with
-// its vote. Without the address it would look into a field of earlier versions.
+// judgeSender judges how a request names its sender. Raft keeps that name, or writes it
+// down with its vote. Without the address Raft would look into a field of earlier versions.
 func judgeSender(h *raft.RPCHeader) error {
 	if n := max(len(h.ID), len(h.Addr)); n > nameBytesMax {
 		return senseless("a name of %d bytes", n)
 	}
 	if len(h.Addr) == 0 {
-		return senseless("no address of who sent it")
+		return senseless("no address of the sender")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Lease tells whether this node certainly still leads, without asking anybody.
+// Lease reports whether this node certainly still leads, without asking anybody.
 //
 // A follower that took a leader's request at time t grants no vote to another
 // before t plus the heartbeat timeout (Raft's leader stickiness). The request
@@ -80,7 +80,7 @@ func (l *Lease) TurnOff(term uint64) {
 	l.mu.Unlock()
 }
 
-// Valid tells whether the lease holds now, in a term this node leads.
+// Valid reports whether the lease holds now, in a term this node leads.
 func (l *Lease) Valid(term uint64) bool {
 	now := Now()
 	if k := l.known.Load(); k != nil && k.term == term && now < k.until {
@@ -100,9 +100,9 @@ func (l *Lease) Valid(term uint64) bool {
 	return true
 }
 
-// QuorumSent is the newest time such that a quorum of voters has acknowledged
-// a request sent at it or later; now counts for this node if it votes. 0: there
-// is none.
+// QuorumSent is the newest time such that a quorum of voters has acknowledged a request
+// sent at it or later; now counts for this node if it votes. It returns 0 if there is
+// none.
 func QuorumSent(acks *Acks, self raft.ServerID, voters []raft.ServerID, term uint64, now time.Duration) time.Duration {
 	if len(voters) == 0 {
 		return 0

@@ -43,7 +43,7 @@ const (
 	rememberedMax = 256
 )
 
-// fresh tells whether a text may be logged, and how often it was not.
+// fresh reports whether a text may be logged, and how often it was not.
 func (r *recent) fresh(text string) (dropped int, ok bool) {
 	now := time.Now()
 	r.mu.Lock()

@@ -14,8 +14,8 @@ import (
 
 // Guards are what watches over a group's stores.
 type Guards struct {
-	// Verify checks the content of an entry that holds a command, where it is
-	// written and where it is read; nil: no check.
+	// Verify checks the content of an entry that holds a command, where it is written and
+	// where it is read. It is nil if there is no check.
 	Verify func(*raft.Log) error
 	// StallLimit is how long one call may take. After a sixth of it the disk hangs,
 	// and this node is not heard as a leader (Watchdog).
@@ -53,7 +53,7 @@ type LogStore struct {
 	begun atomic.Bool
 
 	mu sync.Mutex
-	// first and last are the log's ends, 0: it is empty. What is outside is not
+	// first and last are the log's ends, or 0 if it is empty. What is outside is not
 	// there, whatever the inner store says: raft-wal still finds entries that were
 	// deleted from its newest file.
 	first, last uint64
@@ -82,7 +82,7 @@ func guardLog(inner raft.LogStore, g Guards, dog *Watchdog, c *Configurations) (
 // opened.
 func (s *LogStore) AppendedBytes() uint64 { return s.appended.Load() }
 
-// examine says what is wrong with an entry; nil: nothing is.
+// examine says what is wrong with an entry. It returns nil if nothing is.
 func (s *LogStore) examine(l *raft.Log) error {
 	err := checkSeal(l)
 	if err == nil && l.Type == raft.LogCommand && s.guards.Verify != nil {
@@ -164,7 +164,7 @@ func (s *LogStore) damaged(err error) error {
 	return err
 }
 
-// holds tells whether the log has an entry that is not being deleted.
+// holds reports whether the log has an entry that is not being deleted.
 func (s *LogStore) holds(index uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

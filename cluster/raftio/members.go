@@ -18,7 +18,7 @@ import (
 // then. Over a connection that is open it hears what there is to hear.
 type Members struct {
 	raft.StreamLayer
-	// Has tells whether a server is in the latest configuration.
+	// Has reports whether a server is in the latest configuration.
 	Has func(id raft.ServerID) bool
 }
 

@@ -52,8 +52,8 @@ type pacedConn struct {
 	asked []int
 	// awaited is the length of the request whose answer is being read, until it comes.
 	awaited int
-	// single: requests go one after the other. Then wait is how long the library waits
-	// for the answer, at least, and begun says that this time runs.
+	// single is true if requests go one after the other. Then wait is how long the
+	// library waits for the answer, at least, and begun says that this time runs.
 	single, begun bool
 	wait          time.Duration
 }
@@ -150,7 +150,7 @@ func (c *pacedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// answerBegins tells whether this is the first read of the answer to a single request,
+// answerBegins reports whether this is the first read of the answer to a single request,
 // and how long that may take.
 func (c *pacedConn) answerBegins() (wait time.Duration, begins bool) {
 	c.mu.Lock()

@@ -19,7 +19,8 @@ type slowLink struct {
 	bytesPerSec int
 	accepted    chan net.Conn
 	closed      chan struct{}
-	// stopAfter is how many bytes a connection lets pass before it stands still; 0: all.
+	// stopAfter is how many bytes a connection lets pass before it stands still. It is 0
+	// if all.
 	stopAfter int
 }
 
@@ -249,8 +250,8 @@ func TestAnAnswerMayTakeAsLongAsItsRequestIsLong(t *testing.T) {
 	}
 }
 
-// timedOut tells whether a deadline has passed; the library's codec keeps the text of an
-// error and nothing else.
+// timedOut reports whether a deadline has passed; the library's codec keeps the text of
+// an error and nothing else.
 func timedOut(err error) bool { return err != nil && strings.Contains(err.Error(), "i/o timeout") }
 
 type zeroReader struct{}

@@ -58,7 +58,7 @@ func checkNoneShares(dir, kind string, groups []string) error {
 // keyTerm is where hashicorp/raft keeps the term.
 var keyTerm = []byte("CurrentTerm")
 
-// hasLog tells whether a folder holds a log store of a kind.
+// hasLog reports whether a folder holds a log store of a kind.
 func hasLog(dir, kind string) bool {
 	if kind == StoreWAL {
 		return there(filepath.Join(dir, WALDir, metadb.FileName))

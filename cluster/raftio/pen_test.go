@@ -45,10 +45,10 @@ func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
 	f.await(t)
 }
 
-// waitsFor tells whether a goroutine waits for a lock in a function.
+// waitsFor reports whether a goroutine waits for a lock in a function.
 func waitsFor(function string) bool { return standsIn(function, "sync.(*Mutex).Lock") }
 
-// standsIn tells whether a goroutine is in a call of a function that another has made.
+// standsIn reports whether a goroutine is in a call of a function that another has made.
 func standsIn(function, call string) bool {
 	stacks := make([]byte, 1<<20)
 	for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {

@@ -23,7 +23,7 @@ type Pledge struct {
 	Voted, LastTerm, LastIndex uint64
 }
 
-// Keeps tells whether who has given the pledge may vote for a log with that end.
+// Keeps reports whether the replica that has given the pledge may vote for a log with that end.
 func (p Pledge) Keeps(lastTerm, lastIndex uint64) bool {
 	return cmp.Or(cmp.Compare(lastTerm, p.LastTerm), cmp.Compare(lastIndex, p.LastIndex)) >= 0
 }

@@ -23,7 +23,7 @@ func TestAPledgeIsKept(t *testing.T) {
 		}
 	}
 	if err := (Pledge{}).check(1, 0, 0); err != nil {
-		t.Errorf("who has promised nothing: %v", err)
+		t.Errorf("a replica that has promised nothing: %v", err)
 	}
 	if both, want := p.And(Pledge{Voted: 3, LastTerm: 5, LastIndex: 2}), (Pledge{5, 5, 2}); both != want {
 		t.Errorf("both: %+v, not %+v", both, want)

@@ -31,7 +31,7 @@ func Now() time.Duration {
 type Acks struct {
 	mu    sync.Mutex
 	peers map[raft.ServerID]ack
-	// changed is closed at the next acknowledgement; nil: nobody waits for one.
+	// changed is closed at the next acknowledgement. It is nil if nobody waits for one.
 	changed chan struct{}
 }
 
@@ -113,7 +113,7 @@ func (a *Acks) Changed() <-chan struct{} {
 	return a.changed
 }
 
-// Wake wakes who waits for a change, to look at something else.
+// Wake wakes the goroutines that wait for a change, so that they look at something else.
 func (a *Acks) Wake() {
 	a.mu.Lock()
 	a.wakeLocked()
@@ -187,7 +187,7 @@ var (
 // TransportConfig is what a transport is made with.
 type TransportConfig struct {
 	Acks *Acks
-	// Hangs tells whether this node's disk hangs.
+	// Hangs reports whether this node's disk hangs.
 	Hangs func() bool
 	// TurnOff turns the lease of a term off, for good (Lease).
 	TurnOff func(term uint64)
@@ -198,11 +198,13 @@ type TransportConfig struct {
 	Covered func(from uint64) (last, term uint64)
 	// Heartbeat and Election are Raft's timeouts.
 	Heartbeat, Election time.Duration
-	// StandsBack says why this node should not lead as long as another one can, nil: it may; nil: it always may.
+	// StandsBack returns why this node should not lead as long as another one can, or nil if it may lead. If
+	// StandsBack is nil this node may always lead.
 	StandsBack func() error
 	// Pledge is what a former replica of this node has left.
 	Pledge Pledge
-	// Entry says what is wrong with an entry that another node has sent; nil: nothing is.
+	// Entry says what is wrong with an entry that another node has sent. It is nil if
+	// nothing is.
 	Entry func(*raft.Log) error
 }
 

@@ -64,7 +64,8 @@ func (r rooms) read(store raft.LogStore, index uint64, l *raft.Log) error {
 	return err
 }
 
-// newRoom makes a room; nil: there is no address space, and entries are read slowly.
+// newRoom makes a room. It returns nil if there is no address space, and entries are read
+// slowly.
 func newRoom() []byte {
 	room, err := unix.Mmap(-1, 0, roomBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {

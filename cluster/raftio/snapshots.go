@@ -40,11 +40,11 @@ type Snapshots struct {
 	// for ever (hashicorp/raft#697). It must be set before Raft starts, and must
 	// not wait for Raft.
 	Contradicted func(index uint64)
-	// Arriving returns what judges a snapshot that a leader sends; nil: none is judged. It
+	// Arriving returns what judges a snapshot that a leader sends, or nil if none is judged. It
 	// must be set before Raft starts. Raft takes a snapshot for good before anybody reads
 	// it, and a node that cannot read its newest one ends.
 	Arriving func() Arrival
-	// newest ends with this entry; nil: there is none.
+	// newest ends with this entry. It is nil if there is none.
 	newest atomic.Pointer[snapshotEnd]
 	// own is the index of the snapshot that this replica is about to write.
 	own atomic.Uint64
@@ -55,7 +55,7 @@ type Snapshots struct {
 }
 
 // Arrival judges the bytes of a snapshot. Err is asked for behind the last one: it says why
-// they are no whole snapshot; nil: they are.
+// they are no whole snapshot. It is nil if they are.
 type Arrival interface {
 	io.Writer
 	Err() error
@@ -229,10 +229,10 @@ var (
 // the members of that time for those of now. A replica that led by them would leave
 // out one that has come, and count on one that has gone.
 //
-// The term counts before the index, as in the store's own order. In what is
-// committed both grow together. But a group that was recovered begins with all that
-// each of those that remain had in its log: who has the newer log leads, and the
-// other, whose log may be the longer one, must follow.
+// The term counts before the index, as in the store's own order. In committed
+// entries both grow together. But a group that was recovered begins with all that
+// each remaining replica had in its log: the replica with the newer log leads, and
+// the other replica, whose log may be the longer one, must follow.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
 	all, err := s.notOlder(index, term)
 	if err != nil {
@@ -269,7 +269,7 @@ func (s *Snapshots) notOlder(index, term uint64) ([]*raft.SnapshotMeta, error) {
 	return all, err
 }
 
-// covers tells whether the log goes beyond a snapshot and agrees with it.
+// covers reports whether the log goes beyond a snapshot and agrees with it.
 func (s *Snapshots) covers(index, term uint64, all []*raft.SnapshotMeta) bool {
 	if _, last := s.log.ends(); last <= index {
 		return false
@@ -314,8 +314,8 @@ func (s *Snapshots) setNewest(index, term uint64) {
 	s.log.covered.Store(index)
 }
 
-// contradicts tells whether a log holds, at a snapshot's last index, another
-// entry. By Raft's log matching nothing behind it was ever committed.
+// contradicts reports whether a log holds, at a snapshot's last index, another entry. By
+// Raft's log matching nothing behind it was ever committed.
 func contradicts(log raft.LogStore, index, term uint64) bool {
 	var l raft.Log
 	return log.GetLog(index, &l) == nil && l.Term != term
@@ -337,7 +337,7 @@ type watchedSink struct {
 	in        *Snapshots
 	own       bool
 	overtaken func() error
-	// arriving judges what a leader sends; nil: nobody does.
+	// arriving judges what a leader sends. It is nil if nobody does.
 	arriving Arrival
 	over     bool
 	err      error

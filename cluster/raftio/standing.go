@@ -6,7 +6,7 @@ import "time"
 // healthy node would have been elected, twice. Then it stands like any other, for a group without a leader serves
 // nobody. An order to lead passes.
 type standing struct {
-	// why says why the node should not lead, nil: it may.
+	// why says why the node should not lead, or nil if it may.
 	why func() error
 	// opened is when this replica was opened: before, nobody could be heard.
 	opened, patience time.Duration
@@ -18,7 +18,8 @@ func newStanding(cfg *TransportConfig) standing {
 	return standing{why: cfg.StandsBack, opened: Now(), patience: 2*cfg.Heartbeat + 2*cfg.Election}
 }
 
-// mayStand says why the node must not ask for votes now, where a leader was heard last at a time (Now), nil: it may.
+// mayStand says why the node must not ask for votes now, where a leader was heard last at a time (Now), or nil if it
+// may.
 func (s *standing) mayStand(heardAt time.Duration) error {
 	if s.why == nil || Now()-max(heardAt, s.opened) >= s.patience {
 		return nil

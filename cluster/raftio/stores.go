@@ -51,10 +51,11 @@ type Stores struct {
 	closers []func() error
 }
 
-// Examine says what is wrong with an entry that another node has sent; nil: nothing is.
+// Examine says what is wrong with an entry that another node has sent. It returns nil if
+// nothing is.
 func (s *Stores) Examine(l *raft.Log) error { return s.log.examine(l) }
 
-// HasState tells whether a folder holds a group.
+// HasState reports whether a folder holds a group.
 func HasState(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, StableFile))
 	return err == nil
@@ -66,8 +67,8 @@ type StoresConfig struct {
 	// Kind of log store, StoreBolt or StoreWAL. A folder keeps the kind it was made
 	// with.
 	Kind string
-	// Journal is the log that the node's groups share, nil: the group has one of
-	// its own. A group that was made with a log of its own keeps it.
+	// Journal is the log that the node's groups share, or nil if the group has one of its
+	// own. A group that was made with a log of its own keeps it.
 	Journal *Journal
 	// Group is the group's number in the journal.
 	Group  uint32
@@ -219,7 +220,7 @@ func checkKind(dir, kind string) error {
 // opened.
 func (s *Stores) AppendedBytes() uint64 { return s.log.AppendedBytes() }
 
-// Hangs tells whether the disk hangs.
+// Hangs reports whether the disk hangs.
 func (s *Stores) Hangs() bool { return s.dog.Hangs() }
 
 // Begun says that Raft has read the stores and runs.

@@ -21,7 +21,7 @@ import (
 // an order bears the term of its leader here, and:
 //
 //   - Its leader's lease of that term is off before the order leaves.
-//   - Who has heard a leader of a later term refuses it.
+//   - A server that has heard a leader of a later term refuses it.
 //   - A request for votes passes the stickiness in the term behind the order's alone,
 //     for which every voter is too late that follows a later leader.
 //
@@ -41,7 +41,8 @@ type transfers struct {
 	// the last one came.
 	heard   uint64
 	heardAt time.Duration
-	// ordered is the term of the last order that was handed on; 0: there was none.
+	// ordered is the term of the last order that was handed on. It is 0 if there was
+	// none.
 	ordered uint64
 }
 
@@ -91,7 +92,7 @@ func (x *transfers) heardLast() time.Duration {
 	return x.heardAt
 }
 
-// ask tells whether a request for votes in a term may pass the stickiness, or why it
+// ask reports whether a request for votes in a term may pass the stickiness, or why it
 // must not go out; transfer: Raft says that it was ordered.
 func (x *transfers) ask(term uint64, transfer bool) (passes bool, err error) {
 	x.mu.Lock()
@@ -112,7 +113,7 @@ func appendOrder(id []byte, term uint64) []byte {
 	return strconv.AppendUint(append(bytes.Clone(id), orderMark), term, 10)
 }
 
-// termOfOrder reads the term of an order; false: it has none.
+// termOfOrder reads the term of an order. It returns false if it has none.
 func termOfOrder(id []byte) (term uint64, says bool) {
 	_, text, says := bytes.Cut(id, []byte{orderMark})
 	term, err := strconv.ParseUint(string(text), 10, 64)

@@ -178,7 +178,7 @@ func TestTermsOfOrdersSurviveTheWire(t *testing.T) {
 	}
 }
 
-// Who is to lead has been sent all entries, and has not taken them in.
+// The replica that is to lead has been sent all entries, and has not stored them yet.
 func TestAnOrderToLeadWaitsForTheWholeLog(t *testing.T) {
 	order := func(heartbeat time.Duration) (p *parties, off *atomic.Uint64, answer chan error) {
 		p, off, answer = partiesOf(t), new(atomic.Uint64), make(chan error, 1)

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 )
 
-// isTorn tells whether there is the rest of a torn append behind end, where the
-// last whole one ends; stopped is where no frame followed any more, index that of
-// the first entry which is not in whole appends.
+// isTorn reports whether there is the rest of a torn append behind end, where the last
+// whole one ends; stopped is where no frame followed any more, index that of the first
+// entry which is not in whole appends.
 //
 // A whole append further behind is proof that it is something else: an append is
 // written when the one before it was synced, so that one was acknowledged and has
@@ -45,7 +45,7 @@ func damagedLast(f *os.File, at int64, index uint64) error {
 // sectorBytes is what a disk writes whole or not at all.
 const sectorBytes = 512
 
-// finished tells whether an append that cannot be read was written to its end: a commit
+// finished reports whether an append that cannot be read was written to its end: a commit
 // ends what is not zero, and every sector has been written. What a power cut has left of
 // an append lacks a sector, which is zero as the file was before. An append whose own
 // data fill a sector with zeros may lack one, too, for all that can be seen.
@@ -56,7 +56,7 @@ func finished(rest []byte, at int64) bool {
 	return ok && typ == segment.FrameCommit && allWritten(rest[:last+frameHeaderBytes], at)
 }
 
-// allWritten tells whether none of the sectors of a part of a file, which stands at a
+// allWritten reports whether none of the sectors of a part of a file, which stands at a
 // place, is zero.
 func allWritten(part []byte, at int64) bool {
 	for len(part) > 0 {
@@ -81,8 +81,8 @@ type damage struct {
 // summedMax bounds the search: what clients store may look like frames.
 const summedMax = 4 << 30
 
-// wholeAppend tells whether there is one. It begins behind a commit, or behind
-// where the reading stopped, which may have been the commit.
+// wholeAppend reports whether there is one. It begins behind a commit, or behind where
+// the reading stopped, which may have been the commit.
 func (d *damage) wholeAppend(stopped int64) bool {
 	for at := int64(0); at+frameHeaderBytes <= int64(len(d.rest)); at += frameHeaderBytes {
 		typ, _, ok := d.frame(at)
@@ -93,7 +93,7 @@ func (d *damage) wholeAppend(stopped int64) bool {
 	return false
 }
 
-// frame reads a frame's header; false: it is none.
+// frame reads a frame's header. It returns false if it is none.
 func (d *damage) frame(at int64) (typ byte, value uint32, ok bool) {
 	if at+frameHeaderBytes > int64(len(d.rest)) {
 		return 0, 0, false
@@ -102,8 +102,8 @@ func (d *damage) frame(at int64) (typ byte, value uint32, ok bool) {
 	return b[0], binary.LittleEndian.Uint32(b[4:]), b[1]|b[2]|b[3] == 0
 }
 
-// wholeAt tells whether a whole append begins at a place: one that only a client
-// has stored, in a copy of this file, does not have the entries of this place.
+// wholeAt reports whether a whole append begins at a place: one that only a client has
+// stored, in a copy of this file, does not have the entries of this place.
 func (d *damage) wholeAt(begin int64) bool {
 	for at := begin; ; {
 		typ, value, ok := d.frame(at)
@@ -122,8 +122,8 @@ func (d *damage) wholeAt(begin int64) bool {
 	}
 }
 
-// later tells whether an entry, whose index comes first, can be one that stands
-// behind the first which cannot be read.
+// later reports whether an entry, whose index comes first, can be one that stands behind
+// the first which cannot be read.
 func (d *damage) later(at int64) bool {
 	index, _ := binary.Uvarint(d.rest[min(at, int64(len(d.rest))):])
 	return index >= d.index && index-d.index <= uint64(at)/frameHeaderBytes

@@ -124,11 +124,11 @@ func checkBegun(f *os.File, tail *types.SegmentInfo, last walAppend) error {
 	return nil
 }
 
-// neverMade tells whether a newest file that was not begun is shorter than it was to be,
-// or has no whole append: the disk was full, or the power failed, while it was made. No
-// entry in it was acknowledged. The file is removed, and raft-wal makes it anew or says
-// that the disk is full. It would append to a short one, which would look like a loss at
-// the next start.
+// neverMade reports whether a newest file that was not begun is shorter than it was to
+// be, or has no whole append: the disk was full, or the power failed, while it was made.
+// No entry in it was acknowledged. The file is removed, and raft-wal makes it anew or
+// says that the disk is full. It would append to a short one, which would look like a
+// loss at the next start.
 func neverMade(f *os.File, tail *types.SegmentInfo, last walAppend) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() >= int64(tail.SizeLimit) && last.end > 0 {
@@ -248,9 +248,9 @@ const (
 	frameHeaderBytes = 8
 )
 
-// walAppend is an append in a file: where it begins, where its commit stands,
-// where it ends, and what the file holds up to there. index is where the seal's
-// index is, 0: there is none.
+// walAppend is an append in a file: where it begins, where its commit stands, where it
+// ends, and what the file holds up to there. index is where the seal's index is, or 0 if
+// there is none.
 type walAppend struct {
 	begin, commit, end int64
 	crc                uint32
@@ -316,7 +316,7 @@ func padded(n uint32) int64 {
 	return (int64(n) + frameHeaderBytes - 1) / frameHeaderBytes * frameHeaderBytes
 }
 
-// whole tells whether the append's checksum is right.
+// whole reports whether the append's checksum is right.
 func (a *walAppend) whole(f *os.File) (bool, error) {
 	sum := crc32.New(castagnoli)
 	_, err := io.Copy(sum, io.NewSectionReader(f, a.begin, a.commit-a.begin))

@@ -34,7 +34,7 @@ type Watchdog struct {
 	// hanging tells that a call has been under way for looksPerSilence looks.
 	hanging atomic.Bool
 
-	// log is told the stack of a store that panicked; nil: nobody is.
+	// log is told the stack of a store that panicked. It is nil if nobody is.
 	log hclog.Logger
 
 	mu     sync.Mutex
@@ -92,14 +92,14 @@ func (w *Watchdog) fail(err error) {
 	}
 }
 
-// failure is the first failure that was reported; nil: there was none.
+// failure is the first failure that was reported. It returns nil if there was none.
 func (w *Watchdog) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.failed
 }
 
-// Hangs tells whether a call takes so long that this node should not lead.
+// Hangs reports whether a call takes so long that this node should not lead.
 func (w *Watchdog) Hangs() bool { return w.hanging.Load() }
 
 // keyProbe is where Probe writes.

@@ -34,7 +34,7 @@ type waitIDs struct {
 	seqs []uint64
 }
 
-// take returns a lane and a number; false: there are too many waits.
+// take returns a lane and a number. It returns false if there are too many waits.
 func (w *waitIDs) take() (lane uint32, seq uint64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,17 +116,17 @@ type blocked struct {
 	at     string
 	self   bool
 	doubts doubts
-	// via is the node through which it was asked; "": it was asked directly.
+	// via is the node through which it was asked. It is "" if it was asked directly.
 	via string
 	// asked is how often a leader was asked by this identity.
 	asked int
-	// waits tells that the client waits; nil: it did.
+	// waits is called once, when the client begins to wait, and is nil after that.
 	waits func()
-	// unserved: the wait has ended, and the client has got nothing.
+	// unserved is true if the wait has ended, and the client has got nothing.
 	unserved bool
 }
 
-// goOn takes the answer to a request; true: the command has been answered.
+// goOn takes the answer to a request. It returns true if the command has been answered.
 func (b *blocked) goOn(ctx context.Context, res shard.Result) bool {
 	b.wait.Tried = false
 	err := res.Err
@@ -150,7 +150,7 @@ func (b *blocked) goOn(ctx context.Context, res shard.Result) bool {
 	return false
 }
 
-// ended takes the outcome of a wait; true: the command has been answered.
+// ended takes the outcome of a wait. It returns true if the command has been answered.
 func (b *blocked) ended(reply shard.Reply) bool {
 	switch reply.Outcome {
 	case fsm.OutcomeDone:
@@ -166,7 +166,7 @@ func (b *blocked) ended(reply shard.Reply) bool {
 	return true
 }
 
-// pause waits for d; false: ctx ended before.
+// pause waits for d. It returns false if ctx ended before.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -178,7 +178,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// number gives the wait an identity; false: there are too many waits.
+// number gives the wait an identity. It returns false if there are too many waits.
 func (b *blocked) number() bool {
 	r := b.router
 	lane, seq, ok := r.waitIDs[b.index].take()
@@ -195,7 +195,7 @@ func (b *blocked) number() bool {
 
 // renumber gives the wait another identity, for the shard takes this one for given up: this
 // gateway has begun anew, or must (lanes.go). Whether the wait was served before, nobody
-// knows then, unless it was asked for only once. True: that is the answer.
+// knows then, unless it was asked for only once. It returns true if that is the answer.
 func (b *blocked) renumber(boot uint64) bool {
 	b.router.renew(b.index, b.numbers, boot)
 	if b.asked > 1 {
@@ -210,12 +210,13 @@ func (b *blocked) renumber(boot uint64) bool {
 	return false
 }
 
-// refusesWait tells whether a leader refuses a wait for good.
+// refusesWait reports whether a leader refuses a wait for good.
 func refusesWait(err error) bool {
 	return refusesForGood(err) || errors.Is(err, cluster.ErrOverloaded)
 }
 
-// end ends a wait within some overtime: its time is over, or its client is let go or has gone. It returns false where the client has certainly got nothing.
+// end ends a wait whose time is over, or whose client was unblocked or has gone. late allows some overtime for it.
+// end returns false if the client has certainly got nothing.
 func (b *blocked) end(late context.Context, gone bool) bool {
 	if gone && !b.doubts.any() {
 		return false

@@ -18,8 +18,8 @@ import (
 // Blocking commands that only read (XREAD). Their leader tells when it is worth trying,
 // and the gateway reads, as it reads anything.
 
-// read makes an attempt; false: there was nothing, or no leader. atOnce tells that a key
-// was there already as the client came.
+// read makes an attempt. It returns false if there was nothing, or no leader. atOnce
+// tells that a key was there already as the client came.
 func (b *blocked) read(ctx context.Context, atOnce bool) bool {
 	attempt := *b.call
 	if len(attempt.Slots) == 1 {
@@ -59,7 +59,7 @@ func (b *blocked) endRead(late context.Context, gone bool) bool {
 // typesAtOnce is how many keys' types are asked for together.
 const typesAtOnce = 256
 
-// isThere tells whether one of the keys has a stream.
+// isThere reports whether one of the keys has a stream.
 func (b *blocked) isThere(ctx context.Context) bool {
 	op := &b.call.Txn.Ops[0]
 	spec, _ := commands.Lookup(op.Args)

@@ -14,8 +14,8 @@ import (
 const KindBusy uint8 = 10
 
 const (
-	// busyPatience is how long a leader may take to say what is in the way: the time of who is
-	// to be told of it is over already.
+	// busyPatience is how long a leader may take to say what is in the way. It is short, for
+	// the time of the client that will get the answer is over already.
 	busyPatience = 250 * time.Millisecond
 	// busySlotsMax is how many hash slots it is asked about.
 	busySlotsMax = 64

@@ -158,7 +158,7 @@ func TestWhatItsClientHasLeftIsTakenBack(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		far, gone bool
-		// inLog: it does not wait any more.
+		// inLog is true if it does not wait any more.
 		inLog bool
 		want  error
 	}{

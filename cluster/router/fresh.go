@@ -27,12 +27,12 @@ import (
 type age struct {
 	mu sync.Mutex
 	// equal is when that was, by raftio.Now: a replica grows old while its machine is
-	// suspended, too. 0: never.
+	// suspended, too. It is 0 if it never was.
 	equal time.Duration
 	// of is the replica that equal is said of. One that came in its place is as old
 	// as it says itself.
 	of Shard
-	// asking: a question is under way.
+	// asking is true if a question is under way.
 	asking bool
 }
 
@@ -48,7 +48,7 @@ func (r *Router) Left(index int) {
 // probeMax bounds one question, the replica's catching up included.
 const probeMax = time.Second
 
-// freshEnough tells whether a read may run on this node's own replica.
+// freshEnough reports whether a read may run on this node's own replica.
 func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want *cluster.Freshness) bool {
 	if want == nil {
 		return true

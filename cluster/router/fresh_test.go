@@ -149,8 +149,8 @@ func TestALeaderThatCannotProveItNamesNoIndex(t *testing.T) {
 	}
 }
 
-// A follower can run an entry before its leader does. Who has read that there gets no
-// token from before.
+// A follower can run an entry before its leader does. A client that has read the entry on
+// the follower gets no token that is older than the entry.
 func TestATokenIsNotOlderThanWhatThisNodesReplicaHasRun(t *testing.T) {
 	r, own, leader := follower()
 	own.queued = 12

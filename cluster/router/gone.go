@@ -14,16 +14,16 @@ import (
 const KindTakeBack uint8 = 9
 
 const (
-	// goneAfter is from when on who made a call is looked after: who sends commands and closes
-	// the connection at once wants them to run.
+	// goneAfter is how old a call must be before the router checks whether its client has gone:
+	// a client that sends commands and closes the connection at once wants them to run.
 	goneAfter = 200 * time.Millisecond
-	// goneEvery is how often that is, and bundleHeadMax how long the identity of a bundle is at
-	// most.
+	// goneEvery is the time between two such checks, and bundleHeadMax the greatest length of a
+	// bundle's identity.
 	goneEvery     = 200 * time.Millisecond
 	bundleHeadMax = 8 + 8 + 4 + binary.MaxVarintLen64
 )
 
-// leaverOf is who made the calls, if one of them may take long.
+// leaverOf is the client that made the calls, if one of the calls may take long.
 func leaverOf(calls []*cluster.Call) cluster.Leaver {
 	for _, c := range calls {
 		if c.From != nil {
@@ -38,8 +38,8 @@ func (r *Router) elapsed(deadline time.Time) time.Duration {
 	return time.Duration(r.cfg.TimeoutMs())*time.Millisecond - time.Until(deadline)
 }
 
-// clientGone tells whether the client has gone that made a bundle which may take long. It looks now
-// and then.
+// clientGone reports whether the client has gone that made a bundle which may take long. It looks
+// now and then.
 func (s *sending) clientGone() bool {
 	if s.client == nil || s.router.elapsed(s.deadline) < goneAfter || time.Since(s.lookedAt) < goneEvery {
 		return false

@@ -78,7 +78,7 @@ type unanswered struct {
 	first uint64
 }
 
-// open numbers a bundle of n txns; false: every lane is full of unanswered
+// open numbers a bundle of n txns. It returns false if every lane is full of unanswered
 // ones.
 func (l *lanes) open(b *fsm.Bundle) (unanswered, bool) {
 	n := uint64(len(b.Txns))

@@ -9,7 +9,7 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// KindLeader asks a replica who leads its shard: shard u32. Answer: the answering node's
+// KindLeader asks a replica for the leader of its shard: shard u32. Answer: the answering node's
 // incarnation u64, term uv, length of the id uv, id, address; an empty id if it knows of
 // nobody.
 const KindLeader uint8 = 4
@@ -25,7 +25,7 @@ const (
 	doubtAfter = 250 * time.Millisecond
 )
 
-// leaders finds out who leads each shard: this node's replica tells, or what nodes
+// leaders finds the leader of each shard: this node's replica tells, or what nodes
 // have told each other (package leaders), whichever is of the newer term. Where that
 // has turned out wrong, or says nothing, the replicas are asked.
 type leaders struct {
@@ -40,7 +40,7 @@ type leaderRow struct {
 	open atomic.Int64
 }
 
-// Leader is who leads a shard as far as this node knows; of an election in
+// Leader is the leader of a shard as far as this node knows; of an election in
 // progress, nobody. Where nobody is known, the replicas are asked, so that a
 // later call may tell.
 func (r *Router) Leader(index int) shard.Leader {
@@ -72,7 +72,8 @@ func (l *leaders) ask(index int) {
 	if now-last < int64(askEvery) || row.open.Load() >= askedMax || !row.asked.CompareAndSwap(last, now) {
 		return
 	}
-	// Before they are asked: who led then has come to that term when it answers.
+	// The term is read before the replicas are asked: a replica that led by then has reached
+	// that term when it answers.
 	claim := l.router.cfg.known(index)
 	payload := leaderQuestion(index)
 	addrs := l.router.cfg.Replicas(index)

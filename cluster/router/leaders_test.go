@@ -128,8 +128,8 @@ func TestLeadersSurviveTheWire(t *testing.T) {
 }
 
 // TestALeaderOfATermThatNeverWasIsFoundOut: nodes have told each other that a node leads in
-// a term to which its replica has not come. Who asks it, in vain, learns that, and goes on
-// with what is true; once it did so for ever.
+// a term that its replica has not reached. A node that asks it in vain learns that, and goes
+// on to the true leader. Nodes once asked it for ever.
 func TestALeaderOfATermThatNeverWasIsFoundOut(t *testing.T) {
 	for _, hasReplica := range []bool{false, true} {
 		b, c := &fakeShard{addr: "c", term: 3}, &fakeShard{addr: "c", self: true, term: 3}

@@ -58,10 +58,10 @@ type way struct {
 	mu sync.Mutex
 	// leader is the peer address of the node that the rest is about.
 	leader string
-	// lost: the direct connection is missing.
+	// lost is true if the direct connection is missing.
 	lost bool
-	// open is the question to the leader that it has not answered; nil: there is none. asked is
-	// when the last one was put.
+	// open is the question to the leader that it has not answered. It is nil if there is none.
+	// asked is when the last one was put.
 	open  *question
 	asked time.Time
 	// helpers are the nodes that have said since the trouble began that this leader leads.
@@ -88,7 +88,7 @@ func (y *way) resetLocked() {
 	y.troubled.Store(false)
 }
 
-// shutLocked tells whether the direct way is shut.
+// shutLocked reports whether the direct way is shut.
 func (w *ways) shutLocked(y *way) bool {
 	if y.lost {
 		return true
@@ -97,8 +97,8 @@ func (w *ways) shutLocked(y *way) bool {
 	return y.open != nil && time.Since(y.open.put) >= silentAfter && (quiet == nil || quiet(y.leader) >= silentAfter)
 }
 
-// via is the node through which a request to a shard's leader goes now; "": it goes
-// directly.
+// via is the node through which a request to a shard's leader goes now. It returns "" if
+// it goes directly.
 func (w *ways) via(index int, leader string) (helper string) {
 	y := &w.rows[index]
 	if !y.troubled.Load() {
@@ -207,8 +207,8 @@ func (w *ways) passOver(index int, helper string) {
 	}
 }
 
-// shut is the address of a shard's leader to which the direct way is shut; "": it is
-// open.
+// shut is the address of a shard's leader to which the direct way is shut. It returns ""
+// if it is open.
 func (w *ways) shut(index int) string {
 	y := &w.rows[index]
 	if !y.troubled.Load() {
@@ -223,8 +223,8 @@ func (w *ways) shut(index int) string {
 }
 
 // CutOff is the peer address of a shard's leader from which this node is cut off while another
-// node hears that leader, as far as requests to the leader have shown; "": it is not. While it
-// is, each call may ask the leader.
+// node hears that leader, as far as requests to the leader have shown. It returns "" if it is
+// not. While it is, each call may ask the leader.
 func (r *Router) CutOff(index int) string {
 	w, y := &r.ways, &r.ways.rows[index]
 	if !y.troubled.Load() {
@@ -270,7 +270,8 @@ func (w *ways) send(index int, leader string, kind uint8, payload []byte, taken 
 
 // turns are the requests of one attempt, under the lock of the sending.
 type turns struct {
-	// via is the node through which the newest went; "": it went directly. sent is when.
+	// via is the node through which the newest went. It is "" if it went directly. sent
+	// is when.
 	via  string
 	sent time.Time
 	// next is when another way may be tried, and pause how long after that the next one.
@@ -308,7 +309,8 @@ func (s *sending) turn(number int, to shard.Leader, now time.Time) {
 	}
 }
 
-// turned is the request of an attempt, to be sent another way; nil: the attempt has ended.
+// turned is the request of an attempt, to be sent another way. It returns nil if the
+// attempt has ended.
 func (s *sending) turned(number int, now time.Time) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,7 +324,8 @@ func (s *sending) turned(number int, now time.Time) []byte {
 	return s.encode()
 }
 
-// over takes an answer to one of the requests; false: another one may bring more.
+// over takes an answer to one of the requests. It returns false if another one may bring
+// more.
 func (t *turns) over(kind uint8, res *shard.Result) bool {
 	t.open--
 	switch writes := kind == KindPropose; {

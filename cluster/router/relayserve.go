@@ -16,12 +16,12 @@ import (
 // The second hop: a gateway that is cut off from a leader asks another node to pass a request
 // on (relay.go says when).
 //
-// A leader takes writes and waits from a gateway in that gateway's own name alone. Of what is
-// passed on it sees the connection of another node, and believes that node who the gateway is;
-// that node has it from its own connection to the gateway, and from nothing in the request. So
-// a member that lies can speak here in the name of other members. It wins little: members are
-// trusted with the log itself, and a gateway whose numbers were used by somebody else takes new
-// ones (lanes.go).
+// A leader takes writes and waits from a gateway in that gateway's own name alone. A request
+// that was passed on comes over the connection of another node, and the leader believes what
+// that node says of the gateway's name. That node knows the name from its own connection to the
+// gateway, and from nothing in the request. So a member that lies can speak here in the name of
+// other members. That gains it little: members are trusted with the log itself, and a gateway
+// whose numbers were used by another node takes new ones (lanes.go).
 
 const (
 	// KindRelay asks a node to pass a request on to the leader of its shard: eight bytes of 0,
@@ -30,8 +30,8 @@ const (
 	// it may have.
 	KindRelay uint8 = 11
 	// KindRelayed is what that node sends to the leader: the same, with the incarnation of the
-	// gateway, u64, in place of the zeros. Who gets it answers it here or not at all: no request
-	// goes a third hop.
+	// gateway, u64, in place of the zeros. The node that gets it answers it itself or not at
+	// all: no request goes a third hop.
 	KindRelayed uint8 = 12
 )
 
@@ -139,7 +139,8 @@ func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, p
 	})
 }
 
-// enter counts a request that is passed on, until leave; false: there are too many.
+// enter counts a request that is passed on, until leave. It returns false if there are
+// too many.
 func (r *Router) enter(kind uint8) (leave func(), ok bool) {
 	waits := int64(0)
 	if kind == KindWait {
@@ -156,8 +157,9 @@ func (r *Router) enter(kind uint8) (leave func(), ok bool) {
 	return leave, true
 }
 
-// ServeRelayed handles a KindRelayed request: one of a gateway, by a node that vouches for who
-// that is and has come by a road. It may block.
+// ServeRelayed handles a KindRelayed request: a request of a gateway that came by way of
+// another node. That node vouches for the gateway's name; road is how the request came to
+// that node. ServeRelayed may block.
 func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
 	q, ok := r.readRelay(payload)
 	if !ok || q.gateway == 0 || q.gateway == r.cfg.Node || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {

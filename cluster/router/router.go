@@ -1,18 +1,29 @@
-// Package router brings a client's calls to the leaders of their shards: to
-// this node's own replica, or one hop over the peer connection, and asks again
-// after a change of leader until the outcome is known. A node need not have a
-// replica of a shard to serve it; leaders.go tells how it knows who leads.
+// Package router sends a client's calls to the leaders of their shards. The
+// leader is this node's own replica, or another node one hop away over the peer
+// connection. After a change of leader the router asks the next leader, until
+// the outcome of the calls is known. A node can serve shards of which it has no
+// replica; leaders.go explains how the node learns who leads them.
 //
-// It numbers every bundle of writes (lanes.go). A bundle whose fate is unknown
-// is sent again under the same numbers; the state machine runs it once. So a
-// client sees a pause where a leader died, and an error only when the wait
-// has used up its time: ErrNoLeader if the bundle was certainly never
-// proposed, else ErrUnknown.
+// Invariants:
+//   - A write runs at most once. The router numbers every bundle of writes
+//     (lanes.go). If the router does not learn what became of a bundle it sends
+//     the bundle again under the same numbers, and the state machine drops the
+//     second copy.
+//   - An error says what the client may conclude. When a leader dies the client
+//     sees a pause. It gets an error only when its time is used up:
+//     cluster.ErrNoLeader if the bundle was certainly never proposed, otherwise
+//     cluster.ErrUnknown.
+//   - The calls of one client to one shard run in the order given. The router
+//     sends them in phases, and each phase is answered before the next begins:
+//     first the reads before the first write; then the writes, with the reads
+//     between them, as one or more bundles; then the reads after the last write.
+//   - Go never waits. Callbacks and timers drive a sending (sending.go,
+//     watch.go), so that a loop which serves many clients can call Go. Only
+//     blocking commands (block.go) and Do keep a goroutine waiting.
 //
-// Order: calls of one client to one shard run in the order given. They go out
-// in phases, each answered before the next begins: reads that no write
-// precedes, then writes together with the reads between them as one or more
-// bundles, then the reads behind the last write.
+// The router does not redirect clients to the leader as Redis Cluster does: a
+// client library without cluster support works with any node. Redirecting is a
+// setting of package client, which then answers before it calls the router.
 package router
 
 import (
@@ -35,7 +46,7 @@ type Shard interface {
 	Reads
 	Waits
 	Progress
-	// Leader is who leads the shard as this replica knows it.
+	// Leader is the shard's leader as this replica knows it.
 	Leader() shard.Leader
 }
 
@@ -46,7 +57,7 @@ type Writes interface {
 	// the log yet.
 	TakeBack(id fsm.TxnID)
 	// InTheWay is what keeps a command waiting that has keys in these hash slots, or, without
-	// any, one that locks everything; nil: nothing does.
+	// any, one that locks everything. It returns nil if nothing does.
 	InTheWay(hashSlots []uint16) *cluster.BusyError
 }
 
@@ -68,7 +79,7 @@ type Waits interface {
 
 // Progress is how far a replica has come.
 type Progress interface {
-	// Votes tells whether the replica has caught up with its group once.
+	// Votes reports whether the replica has caught up with its group once.
 	Votes() bool
 	// Queued is the index of the last entry that this replica has begun to run.
 	Queued() uint64
@@ -114,7 +125,7 @@ type Counters struct {
 type Config struct {
 	Node, Boot uint64
 	Layout     Layout
-	// Replica returns this node's replica of a shard; nil: none.
+	// Replica returns this node's replica of a shard, or nil if there is none.
 	Replica func(index int) Shard
 	// Replicas are the peer addresses of the other nodes that should have a
 	// replica of a shard.
@@ -136,7 +147,7 @@ type Config struct {
 	Heard func(index int) uint64
 	Peers Peers
 	// Scripts, when set, are the scripts that a shard has as far as this node knows:
-	// their texts need not travel to it with each EVAL. Nil: all must.
+	// their texts need not travel to it with each EVAL. It is nil if all must.
 	Scripts func(index int) *script.Cache
 	// Reboot, when set, returns a boot number of this gateway that is greater than
 	// another one, and stays so over restarts: a shard takes what this gateway sends for
@@ -193,10 +204,12 @@ func (r *Router) Shards() int { return r.cfg.Layout.Shards() }
 // ShardOfSlot is the number of the shard that owns a hash slot.
 func (r *Router) ShardOfSlot(slot uint16) int { return r.cfg.Layout.ShardOfSlot(slot) }
 
-// Go answers the calls of one client, and does not wait: each has Reply or Err set in the end, but for
-// those behind large replies, which the caller must bring again (cluster.Call.Answered). True: that is
-// so when Go returns. Else done is called once, when it is, from any goroutine and perhaps before Go
-// returns; it must not block. alone: nobody else waits for that goroutine.
+// Go answers the calls of one client, and does not wait. In the end each call has Reply or Err set, except for
+// calls behind large replies, which the caller must bring again (cluster.Call.Answered).
+//
+// Go returns true if the calls are answered when it returns. Otherwise Go calls done once, when they are answered:
+// from any goroutine, and perhaps before Go returns. done must not block. alone is true if that goroutine has no
+// other results to deliver, so that the caller may go on in it.
 //
 // When ctx ends the calls are answered soon, with what is known of them.
 func (r *Router) Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool) {
@@ -231,7 +244,7 @@ func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 	}
 }
 
-// sameShard tells whether all calls go to one shard, the common case.
+// sameShard reports whether all calls go to one shard, the common case.
 func (r *Router) sameShard(calls []*cluster.Call) (int, bool) {
 	first := -1
 	for _, c := range calls {

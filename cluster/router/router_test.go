@@ -40,7 +40,7 @@ type fakeShard struct {
 	fresh bool
 	// again counts the bundles that were proposed before.
 	again int
-	// forgot: it has no script any more.
+	// forgot is true if it has no script any more.
 	forgot bool
 	// stale is how many of the first replies to a bundle are stale.
 	stale int

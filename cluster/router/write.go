@@ -39,7 +39,8 @@ func (s *sending) beginLater() {
 	}
 }
 
-// seal numbers the calls and makes their bundle; false: too many are under way.
+// seal numbers the calls and makes their bundle. It returns false if too many are under
+// way.
 func (s *sending) seal() bool {
 	r := s.router
 	r.leaveTextsOut(s.index, s.calls, s.texts)

@@ -15,7 +15,7 @@ type admission struct {
 
 func (a *admission) init(bytesMax, txnsMax int64) { a.bytesMax, a.txnsMax = bytesMax, txnsMax }
 
-// enter takes room; false: there is none. What is larger than all the room
+// enter takes room. It returns false if there is none. What is larger than all the room
 // enters alone.
 func (a *admission) enter(txns, bytes int) bool {
 	b, t := a.bytes.Add(int64(bytes)), a.txns.Add(int64(txns))

@@ -25,7 +25,7 @@ func (s *Shard) readError(err error) error {
 }
 
 // InTheWay is what keeps a command waiting that has keys in these hash slots, or, without any,
-// one that locks everything; nil: nothing does now.
+// one that locks everything. It returns nil if nothing does now.
 func (s *Shard) InTheWay(hashSlots []uint16) *cluster.BusyError {
 	access := sched.Access{Global: len(hashSlots) == 0}
 	ks := s.machine.Keyspace()
@@ -39,8 +39,8 @@ func (s *Shard) InTheWay(hashSlots []uint16) *cluster.BusyError {
 	return s.busyWith(h)
 }
 
-// Longest is what has run for longest in this replica of what holds locks; nil: nothing runs of
-// which that is known.
+// Longest is what has run for longest in this replica of what holds locks. It returns nil if
+// nothing runs of which that is known.
 func (s *Shard) Longest() *cluster.BusyError {
 	h := s.machine.Sched().Longest()
 	if h == (sched.Holder{}) {

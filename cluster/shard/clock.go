@@ -196,7 +196,8 @@ func (s *Shard) HearTime(node string, t clock.LogTime, sentUs, gotUs int64) {
 	s.clock.mu.Unlock()
 }
 
-// LogTime is the log time of a shard that this node leads; false: it does not, or does not know it yet.
+// LogTime is the log time of a shard that this node leads. It returns false if it does not, or does not
+// know it yet.
 func (s *Shard) LogTime() (clock.LogTime, bool) {
 	term := s.readyTerm.Load()
 	if term == 0 || !s.Leads() {
@@ -217,8 +218,8 @@ func (s *Shard) TimesDaySet() uint64 { return s.clock.set.Load() }
 type DayStatus struct {
 	// OffsetMs leads from the log time to the time of day.
 	OffsetMs int64
-	// Known tells whether a majority of the voters says what the time is, AwayMs by how much the time of day is ahead
-	// of that; negative: behind.
+	// Known reports whether a majority of the voters says what the time is, AwayMs by how much the time of day is
+	// ahead of that; negative: behind.
 	Known  bool
 	AwayMs float64
 }

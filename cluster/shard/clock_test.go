@@ -25,7 +25,7 @@ type clockWorld struct {
 	mu sync.Mutex
 	// ahead is how far each node's wall clock is ahead of the true time.
 	ahead map[raft.ServerID]time.Duration
-	// mute: nobody says what his clock shows, not even to himself.
+	// mute is true if nobody says what his clock shows, not even to himself.
 	mute bool
 }
 
@@ -136,7 +136,7 @@ func (w *clockWorld) dayOf(n *testNode) time.Duration {
 	return time.Duration(n.shard.nowMs()+n.shard.machine.DayOffsetMs()-time.Now().UnixMilli()) * time.Millisecond
 }
 
-// near tells whether two times are as near as a busy machine lets them be.
+// near reports whether two times are as near as a busy machine lets them be.
 func near(a, b time.Duration) bool { return (a - b).Abs() < 2*time.Second }
 
 const years = 10 * 365 * 24 * time.Hour

@@ -10,8 +10,8 @@ import (
 )
 
 // estimates are the leader's guess at the work of what takes long: of each program what it was
-// seen to do of late, and of a command what its name was. A guess only decides who waits before
-// the log; where it is too low the machine refuses what is too much (fsm, backlog.go).
+// seen to do of late, and of a command what its name was. A guess only decides which calls wait
+// before the log; where it is too low the machine refuses what is too much (fsm, backlog.go).
 type estimates struct {
 	rows map[string]*estimate
 	// first is what programs did of late that nobody had seen before.
@@ -30,7 +30,8 @@ type estimate struct {
 	seen bool
 	// open is how many are in the log and have not run.
 	open int
-	// keyed: it locks its keys alone, and its arguments do not say how long it takes.
+	// keyed is true if it locks its keys alone, and its arguments do not say how long it
+	// takes.
 	keyed bool
 }
 
@@ -85,8 +86,8 @@ func (e *estimates) begin(row *estimate) {
 	e.open += row.work
 }
 
-// takeFree takes a place for a txn that is to be free of the lane; false: there is none for it.
-// Half of them are kept for what is known to take long.
+// takeFree takes a place for a txn that is to be free of the lane. It returns false if there is
+// none for it. Half of them are kept for what is known to take long.
 func (e *estimates) takeFree(row *estimate) bool {
 	if !row.keyed || e.free >= e.freeMax/2 && !(row.slow() && e.free < e.freeMax) {
 		return false
@@ -101,7 +102,7 @@ func (e *estimates) end(row *estimate) {
 	e.open -= row.work
 }
 
-// slow tells whether it locks its keys alone and is known to take long.
+// slow reports whether it locks its keys alone and is known to take long.
 func (row *estimate) slow() bool { return row.keyed && row.work >= slowLeast }
 
 // learn takes note of the work that one did. Those that are still open are then counted by the
@@ -143,7 +144,8 @@ func nameOf(buf []byte, op *fsm.Op) []byte {
 	return append(buf[:0], spec.Name...)
 }
 
-// locksKeys tells whether a program, as far as a replica knows it, locks its keys alone.
+// locksKeys reports whether a program, as far as a replica knows it, locks its keys
+// alone.
 func locksKeys(programs *command.Programs, op *fsm.Op) bool {
 	spec := op.Spec()
 	if spec.ProgramKind() == command.KindFunction {

@@ -54,7 +54,7 @@ func (v *evictor) judge(bundle []byte, n int) (verdict, int64) {
 
 // demand is what a bundle asks of the memory.
 type demand struct {
-	// any: one of its txns may need some.
+	// any is true if one of its txns may need some.
 	any bool
 	// bytes is what they may need beyond their own bytes, and largest the part of
 	// one command.
@@ -95,8 +95,8 @@ func bounded(bytes int64) int64 {
 	return bytes
 }
 
-// valueBytes is the memory of a key's entry at the moment, 0 if there is none;
-// false: it cannot be had without waiting.
+// valueBytes is the memory of a key's entry at the moment, 0 if there is none. It returns
+// false if it cannot be had without waiting.
 func (s *Shard) valueBytes(db int, key []byte) (bytes int64, known bool) {
 	ks, locks := s.machine.Keyspace(), s.machine.Sched()
 	slot := ks.LockSlot(key)

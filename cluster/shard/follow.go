@@ -41,7 +41,7 @@ func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 	return f.all
 }
 
-// ofTerm tells whether they wait in a term.
+// ofTerm reports whether they wait in a term.
 func (w *waiters) ofTerm(term uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,8 @@ type follower struct {
 type filling struct {
 	db int
 	command.Fill
-	// sure: what is to be brought is, unless the key holds another kind of value.
+	// sure is true if what is to be brought is, unless the key holds another kind of
+	// value.
 	sure bool
 }
 

@@ -21,20 +21,20 @@ const (
 
 // gathering lets clients that write all the time leave together.
 //
-// Who was answered sends its next write a moment later. If an entry left at once,
-// with what had come while the one before it was written, the clients would fall
-// into several groups that take turns, and there would be an entry for each; an
-// entry costs as much as a dozen writes in it. So an entry waits for bundles as they
-// were in the one before it and behind it.
+// A client that was answered sends its next write a moment later. Suppose an entry
+// left at once, with the bundles that had come while the entry before it was written.
+// Then the clients would fall into several groups that take turns, with an entry for
+// each group, and an entry costs as much as a dozen writes in it. So an entry waits
+// until as many bundles have come as were in the entry before it and behind that one.
 //
-// It waits for all of them: as much is written in the same time as by groups that
-// take turns, in fewer entries. Where a node votes alone, and commits faster than
-// clients are back, it waits for half of them, and the disk works for one half while
-// the other is answered; with followers an entry costs too much for that. Where they
-// do not come, for these clients have something else to do, this is tried less and
-// less often.
+// The entry waits for all of them: the clients write as much in the same time as in
+// groups that take turns, and in fewer entries. A node that votes alone commits faster
+// than clients come back. There the entry waits for half of the bundles, and the disk
+// works for one half while the other half is answered; with followers an entry costs
+// too much for that. If the clients do not come back, for they have something else to
+// do, waiting is tried less and less often.
 type gathering struct {
-	// holding: an entry waits, until want bundles are queued or the timer ends.
+	// holding is true if an entry waits, until want bundles are queued or the timer ends.
 	holding bool
 	want    int
 	timer   *time.Timer
@@ -48,9 +48,10 @@ type gathering struct {
 	rest, restNext int
 }
 
-// hold makes the next entry wait for those who come back, or until late is called;
-// false: it should leave at once. n bundles were in the one that landed now, which
-// took so long, and so many are queued.
+// hold makes the next entry wait for the clients that come back, or until late is
+// called. It returns false if the entry should leave at once. n is the number of bundles
+// in the entry that has just landed, took how long that entry took, and queued the number
+// of bundles that wait now.
 func (g *gathering) hold(n, queued int, alone bool, took time.Duration, now time.Time, late func()) bool {
 	want := n + queued
 	if alone && took < time.Duration(want)*g.pace {

@@ -20,7 +20,7 @@ type GroupConfig struct {
 	ID       uint32
 	Dir      string
 	LogStore string
-	// Journal is the log that the node's groups share; nil: each has its own.
+	// Journal is the log that the node's groups share. It is nil if each has its own.
 	Journal   *raftio.Journal
 	LocalID   raft.ServerID
 	LocalAddr raft.ServerAddress
@@ -35,15 +35,16 @@ type GroupConfig struct {
 	// are 0 are a default.
 	SnapshotEntries, TrailingEntries int
 	SnapshotBytes, SnapshotBytesMax  uint64
-	// Worked is how much work the state machine has done since the group was opened; nil:
-	// no snapshot is taken for it.
+	// Worked is how much work the state machine has done since the group was opened. It
+	// is nil if no snapshot is taken for it.
 	Worked func() time.Duration
-	// ProbeEvery is how often a leader that has nothing to write writes a little all
-	// the same, to find out that its disk hangs before there is something; 0: never.
+	// ProbeEvery is how often a leader that has nothing to write writes a little all the
+	// same, to find out that its disk hangs before there is something. If it is 0 the
+	// leader never does.
 	ProbeEvery time.Duration
 	// Verify checks an entry's bytes where they are written and read; may be nil.
 	Verify func(data []byte) error
-	// Arriving returns what judges a snapshot that a leader sends; nil: none is judged.
+	// Arriving returns what judges a snapshot that a leader sends. It is nil if none is judged.
 	Arriving func() raftio.Arrival
 	// OnLeader and OnLost are told of this node's leadership, in order, each
 	// OnLeader followed by the OnLost of the same term. They must not block.
@@ -51,10 +52,11 @@ type GroupConfig struct {
 	// HandOver, when set, is called as the leadership is about to be given away, before
 	// entries are refused.
 	HandOver func() Handover
-	// VotersLeast is how many voters the group must have before it takes writes on,
-	// or may be led by another node; nil: no matter how many.
+	// VotersLeast is how many voters the group must have before it takes writes on, or
+	// may be led by another node. If it is nil any number will do.
 	VotersLeast func() int
-	// StandsBack says why this node should not lead as long as another one can, nil: it may; nil: it always may.
+	// StandsBack returns why this node should not lead as long as another one can, or nil if it may lead. If
+	// StandsBack is nil this node may always lead.
 	StandsBack func() error
 	// Pledge is what a replica of this group has promised that this node had before.
 	Pledge raftio.Pledge
@@ -85,7 +87,7 @@ const (
 	Expire
 )
 
-// took tells of work that began at a time.
+// took reports work that began at a time.
 func (c *GroupConfig) took(what Work, began time.Time) {
 	if c.Took != nil {
 		c.Took(what, time.Since(began))
@@ -367,7 +369,7 @@ func (p *groupParts) shutdown() {
 // ID is the group's number.
 func (g *Group) ID() uint32 { return g.cfg.ID }
 
-// HasState tells whether the replica has anything of its group.
+// HasState reports whether the replica has anything of its group.
 func (g *Group) HasState() bool { return g.raft.Load().LastIndex() > 0 }
 
 // Bootstrap makes this the first state of a new group; a group that has state
@@ -385,7 +387,7 @@ func (g *Group) Bootstrap(servers []raft.Server) error {
 	return g.stand(r)
 }
 
-// IsLeader tells whether this node believes that it leads.
+// IsLeader reports whether this node believes that it leads.
 func (g *Group) IsLeader() bool { return g.raft.Load().State() == raft.Leader }
 
 // Term is the current term.

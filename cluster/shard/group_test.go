@@ -128,7 +128,7 @@ func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 		if w.leader() == to {
 			given++
 		} else if missed++; missed > 2 {
-			t.Fatalf("given to somebody else %d times, to who was named %d times", missed, given)
+			t.Fatalf("given to another node %d times, to the node that was named %d times", missed, given)
 		}
 		return given == 8
 	})
@@ -140,8 +140,8 @@ func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 	}
 }
 
-// Who is made a voter when it has caught up must not be by what a replica that was
-// in its place before has acknowledged.
+// A replica is made a voter when it has caught up. Acknowledgements of an earlier
+// replica in its place must not count for it.
 func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(30)
@@ -393,7 +393,7 @@ func TestWhoWasTakenOutIsNotDialled(t *testing.T) {
 	})
 	gone.start()
 	if err := dial(gone); !errors.Is(err, raftio.ErrNoMember) {
-		t.Errorf("a dial of who was taken out: %v", err)
+		t.Errorf("a dial of a member that was taken out: %v", err)
 	}
 	w.must(dial(stay[1]))
 	w.until("its return", func() bool {

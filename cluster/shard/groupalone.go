@@ -65,8 +65,8 @@ func (g *Group) noteAlone(p *groupParts) error {
 	return p.stores.Stable.SetUint64(keyAlone, at)
 }
 
-// alone tells whether this node is the only voter of the latest configuration,
-// and that one's index.
+// alone reports whether this node is the only voter of the latest configuration, and that
+// one's index.
 func (g *Group) alone() (index uint64, alone bool) {
 	latest := g.latest.Load()
 	return latest.Index, slices.Equal(latest.Voters(), []raft.ServerID{g.cfg.LocalID})

@@ -125,7 +125,7 @@ func (d *door) pump(to, src net.Conn, from string, answers bool) {
 	}
 }
 
-// wait returns when bytes may pass; false: the door is closed.
+// wait returns when bytes may pass. It returns false if the door is closed.
 func (d *door) wait(from string, answers bool, n int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

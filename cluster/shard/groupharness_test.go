@@ -112,7 +112,8 @@ type world struct {
 	t     *testing.T
 	mu    sync.Mutex
 	nodes []*testNode
-	// unequal: the nodes' heartbeat timeouts differ, so that leases mean nothing.
+	// unequal is true if the nodes' heartbeat timeouts differ, so that leases mean
+	// nothing.
 	unequal bool
 }
 
@@ -413,7 +414,7 @@ func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testN
 		if !n.group.IsLeader() {
 			return false
 		}
-		// Who wants to be elected already is patient too late.
+		// For a replica that is already a candidate the patience comes too late.
 		patient(rest, true)
 		for _, other := range rest {
 			if s := other.group.Stats(); s.Role != "follower" || s.LeaderID != n.id || s.Term != n.group.Term() || !n.group.IsLeader() {

@@ -58,7 +58,7 @@ func (g *Group) otherHas(latest *raftio.Configuration) bool {
 	return leader != "" && leader != g.cfg.LocalID || !slices.Contains(latest.Voters(), g.cfg.LocalID)
 }
 
-// Short tells whether the group has fewer voters than it must have to take writes on.
+// Short reports whether the group has fewer voters than it must have to take writes on.
 func (g *Group) Short() bool {
 	if g.cfg.VotersLeast == nil {
 		return false
@@ -67,11 +67,11 @@ func (g *Group) Short() bool {
 	return least > 0 && g.Voters() < least
 }
 
-// Votes tells whether this node is a voter of the latest configuration, and so
-// has caught up with the group once.
+// Votes reports whether this node is a voter of the latest configuration, and so has
+// caught up with the group once.
 func (g *Group) Votes() bool { return slices.Contains(g.latest.Load().Voters(), g.cfg.LocalID) }
 
-// has tells whether a node is in the latest configuration.
+// has reports whether a node is in the latest configuration.
 func (g *Group) has(id raft.ServerID) bool {
 	return slices.ContainsFunc(g.latest.Load().Servers, func(s raft.Server) bool { return s.ID == id })
 }
@@ -147,8 +147,8 @@ func (g *Group) Demote(ctx context.Context, id raft.ServerID, prevIndex uint64) 
 	})
 }
 
-// Progress is the index up to which a member has acknowledged the log in this
-// term; 0: nothing yet.
+// Progress is the index up to which a member has acknowledged the log in this term. It
+// returns 0 if the member has acknowledged nothing yet.
 func (g *Group) Progress(id raft.ServerID) uint64 { return g.acks.Match(id, g.Term()) }
 
 // LastAck tells how long ago the newest request was sent that a member has

@@ -22,10 +22,10 @@ func (g *Group) Left() raftio.Pledge {
 	return g.left
 }
 
-// fallsShort tells whether the log does not reach as far as that of a former replica
-// of this node. Such a one must not stand for election, and where its part of the log
-// names no other voter it would win by its own vote: so it has a timer that never runs
-// out, until its leader has sent it the rest.
+// fallsShort reports whether the log does not reach as far as that of a former replica of
+// this node. Such a one must not stand for election, and where its part of the log names
+// no other voter it would win by its own vote: so it has a timer that never runs out,
+// until its leader has sent it the rest.
 func (g *Group) fallsShort(p *groupParts) (bool, error) {
 	term, index, err := p.stores.End()
 	return !g.cfg.Pledge.Keeps(term, index), err

@@ -90,7 +90,7 @@ type proposals struct {
 	timer  *time.Timer
 	timing bool
 	closed bool
-	// refused: the leadership is being given away.
+	// refused is true if the leadership is being given away.
 	refused bool
 }
 
@@ -100,7 +100,8 @@ func (ps *proposals) init() {
 	ps.timer.Stop()
 }
 
-// add takes note of a proposal; false: there is no Raft to take it, or it may not.
+// add takes note of a proposal. It returns false if there is no Raft to take it, or it
+// may not.
 func (ps *proposals) add(p *Proposal) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

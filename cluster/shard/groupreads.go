@@ -38,7 +38,7 @@ func (g *Group) ConfirmLeadership(ctx context.Context, mode ReadMode) error {
 	return err
 }
 
-// Leased tells whether this node leads a term, and the lease alone proves it.
+// Leased reports whether this node leads a term, and the lease alone proves it.
 func (g *Group) Leased(term uint64, mode ReadMode) bool {
 	now, leads := g.Leadership()
 	return leads && now == term && mode == ReadLease && g.lease.Valid(term)

@@ -48,8 +48,8 @@ func (c *GroupConfig) logMax(snapshotBytes uint64) logLength {
 	}
 }
 
-// reached tells whether a log of this length is to be cut. held: somebody needs it, and only its
-// bytes count.
+// reached reports whether a log of this length is to be cut. held: somebody needs it, and only
+// its bytes count.
 func (most logLength) reached(now logLength, held bool) bool {
 	if held {
 		return now.bytes >= heldMax*most.bytes
@@ -60,7 +60,7 @@ func (most logLength) reached(now logLength, held bool) bool {
 // logTail measures the log behind the newest snapshot. It counts what is applied: a
 // restart applies that again, and so counts it again.
 type logTail struct {
-	// worked is how much work the state machine has done; nil: nobody counts it.
+	// worked is how much work the state machine has done. It is nil if nobody counts it.
 	worked func() time.Duration
 
 	mu           sync.Mutex
@@ -129,13 +129,13 @@ func (g *Group) boundLog(p *groupParts) {
 	}
 }
 
-// isDue tells whether a snapshot is to be taken.
+// isDue reports whether a snapshot is to be taken.
 func (g *Group) isDue(p *groupParts, length logLength) bool {
 	least := g.cfg.logMax(0)
 	return least.reached(length, false) && g.cfg.logMax(p.snapshotBytes()).reached(length, g.isAwaited(p))
 }
 
-// snapshotBytes is the length of the newest snapshot; 0: there is none.
+// snapshotBytes is the length of the newest snapshot. It returns 0 if there is none.
 func (p *groupParts) snapshotBytes() uint64 {
 	all, err := p.stores.Snapshots.List()
 	if err != nil || len(all) == 0 {
@@ -144,9 +144,9 @@ func (p *groupParts) snapshotBytes() uint64 {
 	return uint64(max(0, all[0].Size))
 }
 
-// isAwaited tells whether the log is needed by one that a snapshot is being sent to,
-// or was lately: behind it come the entries since. Would they be cut meanwhile, it
-// would need another snapshot, and under load that would never end.
+// isAwaited reports whether the log is needed by one that a snapshot is being sent to, or
+// was lately: behind it come the entries since. Would they be cut meanwhile, it would
+// need another snapshot, and under load that would never end.
 func (g *Group) isAwaited(p *groupParts) bool {
 	if p.raft.State() != raft.Leader {
 		return false

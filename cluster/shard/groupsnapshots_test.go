@@ -103,7 +103,7 @@ func TestALongStateIsWrittenOutLessOften(t *testing.T) {
 		c.SM = weighty{c.SM.(*counter), 1 << 20}
 	})
 	n := w.leader()
-	// due tells whether a snapshot is due when the log behind the newest has a length.
+	// due reports whether a snapshot is due when the log behind the newest has a length.
 	due := func(bytes uint64) bool {
 		tail := &n.group.parts.fsm.tail
 		w.until("a log of some length", func() bool { return tail.length().bytes >= bytes })

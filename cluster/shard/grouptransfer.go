@@ -146,8 +146,8 @@ func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo 
 	}
 }
 
-// beginsBehind tells whether the term that this node leads begins behind an entry, which
-// is of another term; known is false where that cannot be told yet.
+// beginsBehind reports whether the term that this node leads begins behind an entry,
+// which is of another term; known is false where that cannot be told yet.
 func (g *Group) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
 	term, leads := g.Leadership()
 	// The caller may stand in the way of shutdown, which holds the lock.

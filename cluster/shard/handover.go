@@ -23,10 +23,10 @@ import (
 //	             and before it proposes anything
 //
 // What makes this safe is that the list is as old as the log's end. A client that is not
-// on the list any more was served, or its wait has ended; the log tells of the
-// first, and the old leader ends no waits while another may take the list over. If it
-// goes on leading it puts an entry into the log first: with that entry the list has
-// lapsed, whoever leads later.
+// on the list any more was served, or its wait has ended. If it was served, the log says
+// so; and the old leader ends no waits while another may take the list over. If the old
+// leader goes on leading, it puts an entry into the log first: with that entry the list
+// has lapsed, no matter which replica leads later.
 //
 // Where a leader is lost, its gateways come again to the next one, in any order.
 
@@ -67,7 +67,7 @@ func (s *Shard) HandOver() Handover {
 // handover is that of one transfer.
 type handover struct {
 	s *Shard
-	// handed: a list may have arrived.
+	// handed is true if a list may have arrived.
 	handed bool
 }
 

@@ -74,7 +74,7 @@ func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 		one.want("a client that comes", one.ask(), "to renew")
 	}
 	h := w.hand()
-	w.want("who comes meanwhile", w.client("blpop q 0").ask(), "no leader")
+	w.want("a client that comes meanwhile", w.client("blpop q 0").ask(), "no leader")
 	c.req.Last = true
 	w.want("who ends meanwhile", c.ask(), "no leader")
 	w.do("rpush p x")

@@ -80,9 +80,9 @@ func reserveBytes(limitBytes int64) int64 {
 	return min(limitBytes/part, most)
 }
 
-// Full tells whether a write that may need memory is refused on this node:
-// more is used than maxmemory allows, and nothing can be evicted. It looks at
-// the settings of any shard: all have the same, but for moments.
+// Full reports whether a write that may need memory is refused on this node: more is used
+// than maxmemory allows, and nothing can be evicted. It looks at the settings of any
+// shard: all have the same, but for moments.
 func (m *Memory) Full() bool {
 	all := m.all()
 	if len(all) == 0 {

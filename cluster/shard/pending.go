@@ -15,8 +15,8 @@ type Reply = fsm.Reply
 type Result struct {
 	Err     error
 	Replies []Reply
-	// Alone: it comes with no other, so that who brings it may go on with what waited
-	// for it.
+	// Alone is true if this is the only bundle of its entry. The delivering goroutine
+	// may then run what waited for the result.
 	Alone bool
 }
 
@@ -36,7 +36,7 @@ type bundleCall struct {
 	growth int64
 	// long is there where one of the bundle's txns may take long.
 	long *longBundle
-	// alone: no other bundle is in its entry.
+	// alone is true if no other bundle is in its entry.
 	alone bool
 	// few is room for the reply of a bundle of one txn.
 	few [1]Reply

@@ -7,8 +7,8 @@ import (
 	"lockstep/fsm"
 )
 
-// TestAResultSaysWhetherItIsAlone: who brings one of many must not do what waited for
-// it, for the others wait for him.
+// TestAResultSaysWhetherItIsAlone: a goroutine that delivers one result of many must not
+// run what waited for that result, for the other results wait for this goroutine.
 func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	w.set("k", "v")

@@ -27,16 +27,17 @@ const (
 // measured and are slower, on one node as on three: they are smaller, and each
 // costs the same in Raft.
 //
-// It has no goroutine: who brings the first bundle sends an entry, and who learns
-// that one has landed sends the next. Waking another to do it would cost more than
-// to do it.
+// A proposer has no goroutine. The goroutine that proposes the first bundle sends an
+// entry, and the goroutine that learns that an entry has landed sends the next.
+// Waking another goroutine to send an entry would cost more than sending it.
 type proposer struct {
 	shard *Shard
 	mu    sync.Mutex
 	// queue holds bundles in order of arrival, bounded by admission.
 	queue   []*bundleCall
 	stopped bool
-	// flying: an entry is on its way, neither committed nor known to have failed.
+	// flying is true if an entry is on its way, neither committed nor known to have
+	// failed.
 	flying bool
 	// gather holds the next entry back; one that is held back counts as flying.
 	gather gathering
@@ -55,8 +56,8 @@ type Offer struct {
 	Bundle []byte
 	// Txns are those in it. They are looked at before the call that offers them returns.
 	Txns []fsm.Txn
-	// Again: it may be in the log already. Neither memory nor what it may take matters then, or
-	// its outcome would not be learnt.
+	// Again is true if it may be in the log already. Neither memory nor what it may take
+	// matters then, or its outcome would not be learnt.
 	Again bool
 	// Until is how long it may wait before the log.
 	Until time.Time
@@ -94,7 +95,7 @@ func (s *Shard) Propose(o Offer, done func(Result)) {
 	}
 }
 
-// admitted takes a bundle on; nil: it was refused.
+// admitted takes a bundle on. It returns nil if it was refused.
 func (s *Shard) admitted(o *Offer, done func(Result)) *bundleCall {
 	if !s.group.IsLeader() {
 		done(Result{Err: cluster.ErrNotLeader})
@@ -205,8 +206,9 @@ func (p *proposer) next() {
 	e.proposal.Send(b.Finish())
 }
 
-// landed sends what waits, or leaves it to who comes next: those are awaited whose
-// n bundles were in the entry that landed, which left at began.
+// landed sends the bundles that wait, or leaves them to the next caller of Propose
+// because others are expected soon: the callers whose n bundles were in the entry that
+// landed. That entry left at began.
 func (p *proposer) landed(n int, began time.Time) {
 	now, alone := time.Now(), p.shard.group.Voters() == 1
 	p.mu.Lock()

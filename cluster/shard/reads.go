@@ -109,8 +109,8 @@ func (s *Shard) Queued() uint64 { return s.machine.Queued() }
 // Executed is the index up to which this replica has run every entry.
 func (s *Shard) Executed() uint64 { return s.machine.Executed() }
 
-// enterRead keeps the replica from being closed until the caller unlocks
-// s.readers; false: it is closed.
+// enterRead keeps the replica from being closed until the caller unlocks s.readers. It
+// returns false if it is closed.
 func (s *Shard) enterRead() bool {
 	s.readers.RLock()
 	if s.readers.closed {
@@ -153,10 +153,11 @@ func (s *Shard) provenNow() bool {
 	return term != 0 && s.group.Leased(term, s.cfg.ReadMode()) && s.readyTerm.Load() == term
 }
 
-// ReadIndex is a log index that holds all that was acknowledged before the call, and
-// all that could be read from any replica, which may run an entry before its leader
-// does: who has taken it up sees that. It returns ErrNotLeader where this node cannot
-// prove that it leads, or is far behind.
+// ReadIndex returns a log index. The log up to there holds all that was acknowledged
+// before the call, and all that could be read from any replica by then (a follower may
+// run an entry before its leader does). A replica that has applied the log up to there
+// shows all of that. ReadIndex returns ErrNotLeader if this node cannot prove that it
+// leads, or is far behind.
 func (s *Shard) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := s.gate(ctx); err != nil {
 		return 0, err
@@ -229,8 +230,8 @@ func (s *Shard) keepScript(ctx context.Context, source []byte) error {
 // errBusy ends a script that only reads and takes too long.
 var errBusy = errors.New("the script ran for longer than busy-reply-threshold")
 
-// readPatience is how long a read waits for its locks, and then a script that only reads may
-// run; 0: until its deadline.
+// readPatience is how long a read waits for its locks, and how long a script that only reads
+// may run after that. If it is 0 both may last until the read's deadline.
 func (s *Shard) readPatience() time.Duration {
 	if s.cfg.ScriptTimeout == nil {
 		return 0

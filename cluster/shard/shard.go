@@ -1,21 +1,25 @@
-// Package shard runs one Raft group on this node (Group), and on top of it one
-// shard of the data (Shard): it proposes bundles, gives their replies back,
-// answers reads behind the read gate, makes keys expire, and evicts them where
-// memory is short.
+// Package shard runs one Raft group on this node (Group), and on top of the
+// group this node's replica of one shard of the data (Shard). A Shard proposes
+// bundles and returns their replies, answers reads behind the read gate, expires
+// keys, and evicts keys when memory is short.
 //
-// The way of a write: Propose admits a bundle into the proposer's queue;
-// bundles that arrive while an entry is on its way become the next entry;
-// every replica applies it, and on the replica that proposed it the state
-// machine delivers each reply to the entry's pending calls.
+// A write takes this way. Propose admits a bundle into the proposer's queue. The
+// bundles that arrive while an entry is under way become the next entry. Every
+// replica applies the entry. On the replica that proposed it, the state machine
+// delivers each reply to the entry's pending calls.
 //
 // Invariants:
 //   - A write is acknowledged only after it has executed on the replica that
-//     answers, which is after a quorum has it on disk.
-//   - No read runs on proof of leadership older than its arrival, nor before
-//     this leader's first entry of its term has executed.
+//     answers. By then a quorum has the write on disk.
+//   - No read runs on a proof of leadership that is older than the read's
+//     arrival, nor before this leader's first entry of its term has executed.
 //   - Everything that waits is bounded (admission.go).
-//   - A call that fails with ErrUnknown may be made again under the same
-//     identity; the state machine will not run it twice.
+//   - A caller may repeat a call that failed with cluster.ErrUnknown under the
+//     same identity: the state machine does not run it twice.
+//
+// While all goes well a Shard does not wait for the future that Raft returns for
+// each entry. The state machine delivers the replies earlier, and it applies only
+// committed entries, so a reply proves that its entry is committed.
 package shard
 
 import (
@@ -57,23 +61,25 @@ type Config struct {
 	// leader brings them into the log.
 	Settings func() command.Settings
 	// Settle returns when Settings are those that the cluster wanted when it was called, or
-	// newer ones: until then a new leader's may be older than what the log has; nil: they
-	// never are.
+	// newer ones: until then a new leader's may be older than what the log has. It is nil
+	// if they never are.
 	Settle func(ctx context.Context) error
-	// ScriptTimeout is how long a script may run that only reads, 0: no limit but
-	// its budget. Nil: the same.
+	// ScriptTimeout is how long a script that only reads may run. If it returns 0, or is
+	// nil, there is no limit but the script's budget.
 	ScriptTimeout func() time.Duration
-	// Memory is the sum that this node's shards are limited by; nil: this shard
+	// Memory is the sum that this node's shards are limited by. It is nil if this shard
 	// is alone.
 	Memory *Memory
-	// Clocks says what a majority of some nodes say the time is (clock.Exchange); nil: there is this node's clock alone.
+	// Clocks returns the time that a majority of some nodes agree on (clock.Exchange). It is nil if there is only
+	// this node's clock.
 	Clocks func(nodes []string) clock.Now
-	// ClockLimit is how far the time of day may be from what a majority says before it is set; nil: half a second.
+	// ClockLimit is how far the time of day may be from what a majority says before it is set. If it is nil that is
+	// half a second.
 	ClockLimit func() time.Duration
 	// OnLead is told when this node begins to lead; may be nil.
 	OnLead func()
-	// SendList gives a list of waiting clients to another node's replica (TakeList); nil: their
-	// order may change with the leader.
+	// SendList gives a list of waiting clients to another node's replica (TakeList). It is nil
+	// if their order may change with the leader.
 	SendList func(ctx context.Context, addr string, list []byte) error
 	Log      *slog.Logger
 }
@@ -189,7 +195,7 @@ func (s *Shard) Group() *Group { return s.group }
 // Machine is the shard's state machine.
 func (s *Shard) Machine() *fsm.Machine { return s.machine }
 
-// Leads tells whether this replica leads the shard and may serve.
+// Leads reports whether this replica leads the shard and may serve.
 func (s *Shard) Leads() bool { return s.readyTerm.Load() != 0 && s.group.IsLeader() }
 
 // SetActiveExpire turns the leader's search for due keys on or off.
@@ -343,17 +349,17 @@ type machineAdapter struct{ *fsm.Machine }
 // Snapshot implements StateMachine.
 func (a machineAdapter) Snapshot() (Snapshot, error) { return a.Machine.Snapshot() }
 
-// Leader is who leads a shard, as a node knows it.
+// Leader is the leader of a shard, as a node knows it.
 type Leader struct {
 	// ID and Addr are the node's id and peer address; empty: nobody is known.
 	ID, Addr string
 	// Term is the term that it leads, or the newest that is known.
 	Term uint64
-	// Self: it is this node.
+	// Self is true if it is this node.
 	Self bool
 }
 
-// Leader is who leads the shard as this replica knows it.
+// Leader is the shard's leader as this replica knows it.
 func (s *Shard) Leader() Leader {
 	for {
 		term := s.group.Term()
@@ -365,8 +371,8 @@ func (s *Shard) Leader() Leader {
 	}
 }
 
-// Votes tells whether this replica is a voter of its group, and so has caught
-// up with it once.
+// Votes reports whether this replica is a voter of its group, and so has caught up with
+// it once.
 func (s *Shard) Votes() bool { return s.group.Votes() }
 
 // Transfer gives the leadership to a server, or, with an empty id, to the one

@@ -186,7 +186,7 @@ func TestANewLeaderAnswersWhenItHasRunWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// Who has seen an entry is not answered from before it.
+// A client that has seen an entry is not answered from the state before that entry.
 func TestReadsAreNotOlderThanTheyMayBe(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	n := w.nodes[0]
@@ -210,8 +210,8 @@ func TestReadsAreNotOlderThanTheyMayBe(t *testing.T) {
 	}
 }
 
-// A follower can run an entry before its leader does. Who has read it there, and asks the
-// leader how far the log is, is not told of an earlier entry.
+// A follower can run an entry before its leader does. A client that has read the entry on
+// the follower, and asks the leader how far the log is, is not given an earlier index.
 func TestAnIndexHoldsWhatAFollowerHasRun(t *testing.T) {
 	w := newShardWorld(t, 3, steady)
 	w.set("k", "before")

@@ -73,11 +73,11 @@ type longBundle struct {
 // cost is what is known of one command that may take long.
 type cost struct {
 	txn int
-	// program: it runs one, of that kind.
+	// program is true if it runs one, of that kind.
 	program bool
 	kind    command.ProgramKind
-	// lanes: its txn must hold the lane unless it is free. free: the txn is, and this is the first
-	// of the txn's costs; that does not change once the bundle is let in.
+	// lanes is true if its txn must hold the lane unless it is free. free: the txn is, and this is
+	// the first of the txn's costs; that does not change once the bundle is let in.
 	lanes, free bool
 	// estimate is nil when the command is not counted any more.
 	*estimate
@@ -169,7 +169,8 @@ func (h *throttle) judge(c *bundleCall) (goes bool, err error) {
 	return true, nil
 }
 
-// limit is how much work may be in the log by the leader's guess; 0: no matter how much.
+// limit is how much work may be in the log by the leader's guess. It returns 0 if there
+// is no limit.
 func (h *throttle) limit() int64 {
 	settings := h.shard.machine.Settings()
 	return settings.OutstandingWorkMaxMs * (command.WorkSecond / 1000) / 5 * throttleFifths
@@ -182,21 +183,22 @@ func workLocked(c *bundleCall) (sum int64) {
 	return sum
 }
 
-// tooLateLocked tells whether a bundle's time would be over before what is in the log has run:
-// nobody would learn of its outcome.
+// tooLateLocked reports whether a bundle's time would be over before what is in the log has
+// run: nobody would learn of its outcome.
 func (h *throttle) tooLateLocked(c *bundleCall, now time.Time) bool {
 	ahead := min(h.guess.open, h.limit())
 	return now.Add(time.Duration(ahead) * time.Second / command.WorkSecond).After(c.long.until)
 }
 
-// dividesLocked tells whether the txns of a bundle may go one by one, and not all at once.
+// dividesLocked reports whether the txns of a bundle may go one by one, and not all at
+// once.
 func (h *throttle) dividesLocked(c *bundleCall) bool {
 	limit := h.limit()
 	return limit > 0 && len(c.replies) > 1 && workLocked(c) > limit
 }
 
-// fitsLocked tells whether a bundle may enter the log. What is more than all the room enters
-// alone.
+// fitsLocked reports whether a bundle may enter the log. What is more than all the room
+// enters alone.
 func (h *throttle) fitsLocked(c *bundleCall) bool {
 	limit, slow := h.limit(), 0
 	if limit == 0 || h.guess.open == 0 {
@@ -231,8 +233,8 @@ func (h *throttle) endLocked(k *cost) {
 	k.estimate = nil
 }
 
-// freeOf are the places in an entry of the txns that need not hold the lane; nil: there are none
-// that must.
+// freeOf are the places in an entry of the txns that need not hold the lane. It returns nil if
+// there are none that must.
 func freeOf(e *pendingEntry) (free []int) {
 	laned := false
 	for i := range e.parts {
@@ -281,8 +283,8 @@ func (h *throttle) leaveLocked(e *list.Element) *bundleCall {
 	return c
 }
 
-// ran notes that a txn of a bundle that was let in has its outcome, and how much work it did;
-// 0: it did not run now.
+// ran notes that a txn of a bundle that was let in has its outcome, and how much work it did:
+// 0 if it did not run now.
 func (h *throttle) ran(l *longBundle, txn int, work int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -348,7 +350,8 @@ func (h *throttle) loop() {
 	h.end(cluster.ErrShuttingDown, func(*bundleCall) bool { return true })
 }
 
-// next lets the first go on that waits; false: there is none, or no room for it.
+// next lets the first go on that waits. It returns false if there is none, or no room for
+// it.
 func (h *throttle) next() bool {
 	h.mu.Lock()
 	e := h.waiting.Front()
@@ -420,7 +423,7 @@ func (s *Shard) takeBackPrograms(kind command.ProgramKind) int {
 	return n
 }
 
-// runs tells whether the bundle runs a program of a kind.
+// runs reports whether the bundle runs a program of a kind.
 func (l *longBundle) runs(kind command.ProgramKind) bool {
 	for i := range l.costs {
 		if l.costs[i].program && l.costs[i].kind == kind {

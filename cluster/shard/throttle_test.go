@@ -150,8 +150,8 @@ func TestWhatTakesLongWaitsBeforeTheLogInOrder(t *testing.T) {
 	}
 }
 
-// Who waits before the log is answered that nothing was executed: when the time is over, when it
-// is taken back, when somebody says SCRIPT KILL, when the node leads no more, and when it ends.
+// A call that waits before the log is answered that nothing was executed: when its time is over,
+// when it is taken back, after a SCRIPT KILL, when the node leads no more, and when the node ends.
 func TestWhoWaitsBeforeTheLogIsAnswered(t *testing.T) {
 	for _, c := range []struct {
 		name string

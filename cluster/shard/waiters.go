@@ -178,33 +178,35 @@ type waiter struct {
 	id   fsm.TxnID
 	txn  fsm.Txn
 	keys []waitKey
-	// shared: it only reads.
+	// shared is true if it only reads.
 	shared bool
 	bytes  int
 	// no is its place among all waiters.
 	no uint64
 	// told answers the request at hand; nil while the gateway has not come again.
 	told func(Result)
-	// since is when that began, road where its gateway is, nil: on this node.
+	// since is when that began. road leads to the waiter's gateway; it is nil if the gateway
+	// is this node.
 	since time.Time
 	road  Road
 
-	// known: the gateway was told that the client waits. comes: a key of another kind is
-	// an error to it, for it has just come.
+	// known is true if the gateway was told that the client waits. comes: a key of
+	// another kind is an error to it, for it has just come.
 	known, comes bool
 	// The next fields are of clients that take something.
 	//
 	// flying is how many of its KindServes are on their way, and unsure how many of these
 	// do not stand behind a write that is sure to bring something.
 	flying, unsure int
-	// looked: its keys were looked at since it came, or it was tried to serve it.
+	// looked is true if its keys were looked at since it came, or it was tried to serve
+	// it.
 	looked bool
-	// passed: others were served before it, for it could not be reached.
+	// passed is true if others were served before it, for it could not be reached.
 	passed bool
-	// last: the gateway waits for the end.
+	// last is true if the gateway waits for the end.
 	last bool
-	// over: it stands in no queue any more. result is then what it was served, until
-	// its gateway is told.
+	// over is true if it stands in no queue any more. result is then what it was served,
+	// until its gateway is told.
 	over   bool
 	result *Result
 
@@ -214,14 +216,14 @@ type waiter struct {
 	turn   bool
 }
 
-// grouped tells whether the waiter reads as one of a stream's group. What is
-// there for one group says nothing of another's entries, nor that there is such a
-// group: so each tries once when it comes, as Redis has it do.
+// grouped reports whether the waiter reads as one of a stream's group. What is there for
+// one group says nothing of another's entries, nor that there is such a group: so each
+// tries once when it comes, as Redis has it do.
 func (x *waiter) grouped() bool {
 	return !x.shared && len(x.keys) > 0 && x.keys[0].kind == engine.KindStream
 }
 
-// reachable tells whether what the client is served will reach its gateway, and notes
+// reachable reports whether what the client is served will reach its gateway, and notes
 // if it is passed over.
 func (x *waiter) reachable() bool {
 	yes := x.road == nil || x.road.Quiet() < quietMax

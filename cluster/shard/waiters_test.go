@@ -206,13 +206,13 @@ func TestAWaitOutlivesItsGatewaysMemory(t *testing.T) {
 	told := c.waits()
 	c.reads("eval x 0")
 	w.do("rpush q a")
-	c.want("who waits", told, popped("q", "a"))
+	c.want("a client that waits", told, popped("q", "a"))
 
 	last := w.client("blpop q 0")
 	last.req.Last = true
 	told = last.ask()
 	last.reads("eval x 0")
-	last.want("who asks for the last time", told, "nothing")
+	last.want("a client that asks for the last time", told, "nothing")
 }
 
 // A waiting client has its element when the push is answered: nobody sees the list filled, and
@@ -459,13 +459,13 @@ func TestWhatBecameOfAWaitIsTold(t *testing.T) {
 	// Nobody has heard of these, and there is something; nobody, and there is nothing.
 	c = w.client("blpop q 0")
 	c.req.Last, c.req.Settles = true, true
-	w.want("who is let go", c.ask(), "nothing")
+	w.want("a client that is let go", c.ask(), "nothing")
 	c = w.client("blpop q 0")
 	c.req.Last = true
-	w.want("who has no time left", c.ask(), popped("q", "b"))
+	w.want("a client that has no time left", c.ask(), popped("q", "b"))
 	c = w.client("blpop q 0")
 	c.req.Last = true
-	w.want("who has no time left, and nothing is there", c.ask(), "nothing")
+	w.want("a client that has no time left, and nothing is there", c.ask(), "nothing")
 	w.do("rpush q c")
 	w.want("the same again", c.ask(), "nothing")
 	w.same("LLEN", w.do("llen q"), ":1")
@@ -478,7 +478,7 @@ func TestWhoHasGoneTakesNothing(t *testing.T) {
 	told := c.waits()
 	next := w.waits("blpop q 0")
 	w.LeaveWait(c.req.ID)
-	w.want("who has gone", told, "to renew")
+	w.want("a client that has gone", told, "to renew")
 	w.do("rpush q a")
 	w.want("the next", next, popped("q", "a"))
 	if w.Waiting() != 0 {
@@ -523,7 +523,7 @@ func TestWaitsThatLastLong(t *testing.T) {
 	w.want("to renew", read, "to renew")
 	told = c.ask()
 	w.do("rpush q a")
-	w.want("who has renewed", told, popped("q", "a"))
+	w.want("a client that has renewed", told, popped("q", "a"))
 	// The reader was not heard again, nor does this one fetch what it was served.
 	c = w.client("blpop q 0")
 	w.want("a client that comes", c.ask(), "to renew")
@@ -558,7 +558,7 @@ func TestNothingIsAnAnswerOfALeaderOnly(t *testing.T) {
 	c.req.Last = true
 	w.want("whose time is over", c.ask(), "it left")
 	w.want("its request before", told, "to renew")
-	w.want("who comes late", (&client{w: w, req: Wait{ID: w.client("blpop q 0").req.ID, Txn: commandTxn("blpop", "q", "0")}}).ask(), "to renew")
+	w.want("a client that comes late", (&client{w: w, req: Wait{ID: w.client("blpop q 0").req.ID, Txn: commandTxn("blpop", "q", "0")}}).ask(), "to renew")
 	_ = rest
 }
 
@@ -637,10 +637,10 @@ func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w := newWaiting(t)
 	list, set := w.waits("blpop k 0"), w.waits("bzpopmin k 0")
 	w.do("zadd k 1 a")
-	w.want("who waits for a sorted set", set, "*3 $1 k $1 a $1 1")
-	w.silent("who waits for a list", list)
+	w.want("a client that waits for a sorted set", set, "*3 $1 k $1 a $1 1")
+	w.silent("a client that waits for a list", list)
 	w.do("rpush k x")
-	w.want("who waits for a list", list, popped("k", "x"))
+	w.want("a client that waits for a list", list, popped("k", "x"))
 }
 
 // TestManySwapsAreOneLook: however often databases are swapped, their keys are
@@ -667,10 +667,10 @@ func TestManySwapsAreOneLook(t *testing.T) {
 		t.Errorf("%d swaps allocated %d MB", swaps, got>>20)
 	}
 	w.exec(fsm.KindExec, "copy nothing nothing2", "swapdb 0 1")
-	w.silent("who waits", told)
+	w.silent("a client that waits", told)
 	w.exec(fsm.KindExec, "swapdb 0 1")
 	w.do("rpush key7 x")
-	w.want("who waits", told, popped("key7", "x"))
+	w.want("a client that waits", told, popped("key7", "x"))
 }
 
 // A wait whose requests went two ways is ended by the log: one of them that arrives after the end

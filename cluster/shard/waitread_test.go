@@ -7,7 +7,7 @@ func TestReadersAreToldTogether(t *testing.T) {
 	w := newWaiting(t)
 	w.do("xgroup create s g $ mkstream")
 	a := w.client("xread block 0 streams s 0")
-	w.want("who comes upon a stream", a.ask(), "to try at once")
+	w.want("a client that comes upon a stream", a.ask(), "to try at once")
 	a.req.Tried = true
 	w.want("who found nothing", a.ask(), "to renew")
 	told := a.ask()
@@ -17,9 +17,9 @@ func TestReadersAreToldTogether(t *testing.T) {
 	w.do("xadd s 1-1 f v")
 	w.want("one", told, "to try")
 	w.want("who takes", taker, "*1 *2 $1 s *1 *2 $3 1-1 *2 $1 f $1 v")
-	w.silent("who waits for another stream", b)
+	w.silent("a client that waits for another stream", b)
 	w.do("xadd none 1-1 f v")
-	w.want("who waits for another stream", b, "to try")
+	w.want("a client that waits for another stream", b, "to try")
 }
 
 // An entry that comes while a reader tries, or is between two requests, is not lost.

@@ -18,8 +18,8 @@ type Waiting struct {
 	// TimeoutMs tells for how long at most, 0: for ever. waits is false for
 	// arguments with which the command does not wait.
 	TimeoutMs func(args [][]byte) (ms int64, waits bool)
-	// LatestIDs, when set, finds the arguments that stand for the last IDs of streams at the moment of the call, and those
-	// streams' keys. The gateway puts the IDs there, for the command may be tried several times.
+	// LatestIDs, when set, finds the arguments that stand for the last IDs of streams at the moment of the call, and
+	// those streams' keys. The gateway puts the IDs there, for the command may be tried several times.
 	LatestIDs func(args [][]byte) (places []int, keys [][]byte)
 	// Group, when set, is the group of a stream that the client reads as one of.
 	Group func(args [][]byte) []byte

@@ -34,8 +34,9 @@ const (
 	// LogsIn: the command makes its client another user (AUTH). Greets: it may do so among its options (HELLO).
 	LogsIn
 	Greets
-	// Tracks: the command turns tracking on or off (CLIENT TRACKING). ChoosesCaching: it says of the next command whether
-	// its keys may be cached (CLIENT CACHING). KeepsCaching: none of the container's subcommands is that next command.
+	// Tracks: the command turns tracking on or off (CLIENT TRACKING). ChoosesCaching: it says of the next command
+	// whether its keys may be cached (CLIENT CACHING). KeepsCaching: none of the container's subcommands is that
+	// next command.
 	Tracks
 	ChoosesCaching
 	KeepsCaching

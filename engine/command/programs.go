@@ -131,7 +131,7 @@ func (r *Running) End(p *RunningProgram) {
 	delete(r.runs, p)
 }
 
-// Oldest tells of the program of a kind that has run for longest, and of its
+// Oldest describes the program of a kind that has run for longest, and of its
 // call, nil if there is none.
 func (r *Running) Oldest(kind ProgramKind) *RunningProgram {
 	r.mu.Lock()

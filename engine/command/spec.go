@@ -115,8 +115,8 @@ type KeySpec struct {
 	// Keyword, when Find looks for a word behind which keys stand (STREAMS), is
 	// what COMMAND INFO says about it.
 	Keyword *Keyword
-	// Absent, when set, tells of arguments with which these keys are not there, for
-	// others stand in their place.
+	// Absent, when set, reports whether the arguments are such that these keys are not
+	// there, for others stand in their place.
 	Absent func(args [][]byte) bool
 	// ModeOf, when set, decides the access of these keys from the arguments
 	// (GET without options of GETEX reads only); nil: by Flags.

@@ -25,9 +25,9 @@
 //     what they do.
 //
 // The unit of all prices is about a nanosecond of one core (prices.go); commands
-// that a script calls cost in the same unit. The same count says when a run leaves the processor to others for a moment, which
-// changes nothing, and when it is asked whether it is to be stopped, which those that
-// enter the log never are (meter.pause).
+// that a script calls cost in the same unit. By the same count a run leaves the
+// processor to others for a moment, which changes nothing, and asks whether it is to
+// be stopped. Runs that enter the log never ask (meter.pause).
 //
 // Bytes are counted as allocated, not as live, for a garbage collector runs when
 // it likes. Arrays have an invariant that makes their length cheap: the last
@@ -46,8 +46,8 @@
 //
 // What differs from Redis: tables are walked in the order their keys came in;
 // tostring of a table or a function has no address; math.random begins each run
-// with the run's seed, where Redis goes on from the run before; the settings of cjson cannot be changed; a metatable of what is
-// shared is nil to getmetatable; NaN has no sign; goto is no name; syntax errors
+// with the run's seed, where Redis goes on from the run before; the settings of
+// cjson cannot be changed; getmetatable returns nil for shared objects; NaN has no sign; goto is no name; syntax errors
 // do not say what was expected; an error in a line of several calls or sums does
 // not name the variable; a coroutine cannot yield out of a library function, as
 // in Redis, nor out of a metamethod of an operator, which is not noticed; a name

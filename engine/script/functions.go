@@ -30,7 +30,7 @@ type Functions struct {
 	mu   sync.RWMutex
 	set  librarySet
 	open int
-	// changes counts changes, for who looks without a lock.
+	// changes counts changes, for readers that do not take the lock.
 	changes uint64
 	cuts    map[*FunctionsCut]struct{}
 	// memory is MemoryBytes.

@@ -30,7 +30,7 @@ type Library struct {
 // Function is a function of a library.
 type Function struct {
 	Name string
-	// Folded is the name in lower case: case does not matter to who calls.
+	// Folded is the name in lower case: a call finds a function in either case.
 	Folded string
 	// Description is "" for none.
 	Description string

@@ -1,9 +1,9 @@
 // Package logs makes a node's log: lines of text or of JSON (log-format), to
 // standard error or to a file (logfile), from a level on (loglevel).
 //
-// The file may be moved away by who rotates logs: the next line but for a
-// second begins it anew under its name, as with redis-server. The end of the log
-// is kept in memory, too, for those who cannot reach the file.
+// A log rotator may move the file away. A line that is written a second later or more
+// finds it gone and makes a new one under its name, as redis-server does. The end of
+// the log is kept in memory, too, for operators that cannot reach the file.
 package logs
 
 import (

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Change is a change of who leads a group.
+// Change is a change of a group's leader.
 type Change struct {
 	// AtMs is when it was noticed, in Unix time.
 	AtMs int64 `json:"at_ms"`

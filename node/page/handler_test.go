@@ -136,8 +136,8 @@ func TestSeriesAreWholeOrRecent(t *testing.T) {
 	}
 }
 
-// However many look at one time, the nodes are asked once; who is one too many is
-// turned away.
+// However many visitors look at one time, the nodes are asked once. A visitor beyond the
+// limit is turned away.
 func TestManyWhoLookAskOnce(t *testing.T) {
 	f := &fake{gate: make(chan struct{})}
 	h := NewHandler(f)

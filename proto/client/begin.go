@@ -5,7 +5,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// Progress tells how far a client has come with a batch.
+// Progress is how far a client has come with a batch.
 type Progress uint8
 
 const (
@@ -29,8 +29,8 @@ const (
 	briefBytesMax = 2 << 20
 )
 
-// quick tells whether answering a batch needs no waiting but for what its calls
-// wait for.
+// quick reports whether answering a batch needs no waiting but for what its calls wait
+// for.
 func (c *Client) quick(batch [][][]byte) bool {
 	if c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
@@ -54,8 +54,9 @@ func (c *Client) quick(batch [][][]byte) bool {
 }
 
 // Begin begins to answer a batch, and never waits. The batch belongs to the client until it is
-// answered; until then no other may begin. done is called once if the batch is Pending, from any
-// goroutine and perhaps before Begin returns; alone: nobody else waits for that goroutine.
+// answered, and no other batch may begin until then. If the batch is Pending, done is called once,
+// from any goroutine and perhaps before Begin returns. alone is true if that goroutine has no other
+// results to deliver.
 func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 	if !c.quick(batch) {
 		return Waits
@@ -90,8 +91,8 @@ func (c *Client) Resume() Progress {
 	return c.ended(goOn)
 }
 
-// brief tells whether all calls are answered, and briefly: what is behind large replies waits until
-// the client has read those.
+// brief reports whether all calls are answered, and briefly: what is behind large replies waits
+// until the client has read those.
 func (b *calls) brief() bool {
 	bytes := 0
 	for _, call := range b.ptrs {

@@ -23,7 +23,7 @@ var (
 	errConnectionEnd     = cluster.ErrClientGone
 )
 
-// blocks runs a command that waits; false: it does not wait.
+// blocks runs a command that waits. It returns false if it does not wait.
 func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 	timeoutMs, yes := command.BlockMs(spec, args)
 	if yes {
@@ -32,9 +32,9 @@ func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 	return yes
 }
 
-// block runs a command that may wait for keys to be filled. What came before it
-// is answered first. The client's connection is watched meanwhile: who goes
-// away waits no longer.
+// block runs a command that may wait for keys to be filled. The commands before it
+// are answered first. The client's connection is watched meanwhile, so that the wait
+// of a client that disconnects ends.
 func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	c.settle()
 	if args = c.fixLatest(spec, args, timeoutMs); args == nil {

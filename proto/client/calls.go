@@ -161,7 +161,7 @@ func (c *Client) answerFor(call *cluster.Call) {
 // Gone implements cluster.Leaver: the client was killed, or its end of the connection is closed.
 func (c *Client) Gone() bool { return c.shared.killed.Load() || c.conn.Gone() }
 
-// logs tells whether a call must enter the log.
+// logs reports whether a call must enter the log.
 func (c *Client) logs(spec *command.Spec, args [][]byte) bool {
 	return spec.MustLog(args, c.backend.Shards(), c.backend.programs)
 }
@@ -179,8 +179,8 @@ func (c *Client) nextCall(spec *command.Spec) *gathered {
 	return s
 }
 
-// redirect takes back the call gathered last if clients are to go to another
-// node themselves; true: it did.
+// redirect takes back the call gathered last if clients are to go to another node
+// themselves. It returns true if it did.
 func (c *Client) redirect(call *cluster.Call) bool {
 	moved := c.movedFor(call.Slots, call.Stale)
 	if moved == "" {

@@ -1,21 +1,26 @@
-// Package client is one connection's state: its database, its login, its
-// transaction, what it watches, the protocol it speaks; and what each command
-// means in that state.
+// Package client holds the state of one connection: its database, its login, its
+// transaction, the keys that it watches, the protocol that it speaks. It also
+// decides what each command means in that state.
 //
-// Commands come in batches: all that had arrived when the last batch was
-// answered. Walking a batch, a client gathers commands on data as calls
-// (calls.go) and hands them to the Executor together: at the end of the batch,
-// and before a command that must see what they did. Commands on the connection
-// run in place; their replies wait for those before them. So replies stand in
-// the order of requests, and a batch costs one round to the shards and one
-// write to the socket.
+// Commands come in batches. A batch is all commands that had arrived when the
+// batch before it was answered. A client walks through its batch and gathers the
+// commands on data as calls (calls.go). It gives the calls to the Executor
+// together: at the end of the batch, and before a command that must see what the
+// calls did. Commands on the connection itself run at once, and their replies wait
+// for the replies before them.
 //
-// A transaction becomes one txn (transaction.go): its commands on data, each
-// with the database it was queued for. Commands in it that need no data (PING,
-// SELECT) run when the txn's replies are there, each at its place among them.
+// Invariants:
+//   - Replies stand in the order of the requests.
+//   - A batch of commands on data costs one round to the shards and one write to
+//     the socket. To run command after command would cost a round for each, and a
+//     client with a pipeline would wait for each in turn.
+//   - A transaction becomes one txn (transaction.go), which runs as a whole: the
+//     transaction's commands on data, each with the database it was queued for.
+//     Its commands that need no data (PING, SELECT) run when the txn's replies
+//     have come, and their replies stand at their places among the others.
 //
-// The handlers of commands that need no data are listed in their files, and some
-// are in package admin; table.go gives each row of the command table its handler.
+// Each file lists its handlers of commands that need no data; others are in package
+// admin. table.go gives each row of the command table its handler.
 package client
 
 import (
@@ -54,23 +59,23 @@ type Client struct {
 
 	db    int
 	proto int
-	// The parts that have state of their own: who the client is, what it has read, and what its reads must see.
+	// The parts that have state of their own: the client's user, what the client has read, and what its reads must see.
 	login
 	tracker
 	freshness
 
 	noTouch bool
 	noEvict bool
-	// monitoring: the client sees what others run (MONITOR).
+	// monitoring is true if the client sees what others run (MONITOR).
 	monitoring bool
 	reply      replyMode
-	// closing: the connection is closed after the replies are written; silent:
+	// closing is true if the connection is closed after the replies are written; silent:
 	// they are not.
 	closing, silent bool
-	// lost: replies cannot be written any more. What was sent before is run all the
-	// same, as with Redis, but for reads whose replies would be large.
+	// lost is true if replies cannot be written any more. What was sent before is run all
+	// the same, as with Redis, but for reads whose replies would be large.
 	lost bool
-	// noWait: the batch at hand must not wait (Begin, Resume).
+	// noWait is true if the batch at hand must not wait (Begin, Resume).
 	noWait bool
 	tx     transaction
 	// out takes the replies of commands that ran in place. While calls are
@@ -179,8 +184,8 @@ func (c *Client) awaitRoom() {
 	}
 }
 
-// finish ends a batch whose calls are answered; false: the connection is to be
-// closed.
+// finish ends a batch whose calls are answered. It returns false if the connection is to
+// be closed.
 func (c *Client) finish() bool {
 	c.note(time.Now())
 	written := c.write()
@@ -199,7 +204,7 @@ func (c *Client) write() bool {
 	c.out.Release(4 * flushBytes)
 	c.out.Reset(c.proto)
 	if err != nil {
-		// Who did not read is cut off at once.
+		// A client that did not read its replies is cut off at once.
 		c.lost, c.closing = true, c.closing || errors.Is(err, resp.ErrOutputBuffer)
 	}
 	return !c.lost

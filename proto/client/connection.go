@@ -16,8 +16,8 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Connection is a client as others see it: what CLIENT LIST shows of it, and how it is ended. Any goroutine may call its
-// methods.
+// Connection is a client as others see it: what CLIENT LIST shows of it, and how it is ended. Any goroutine may call
+// its methods.
 type Connection struct {
 	id     uint64
 	conn   *resp.Guard
@@ -34,7 +34,7 @@ type Connection struct {
 	sub, psub, ssub   int
 	// txBytes is what the queued commands and the watched keys take.
 	txBytes int
-	// held: a pause holds the client back.
+	// held is true if a pause holds the client back.
 	held bool
 	// multi is the number of queued commands, -1 outside a transaction.
 	multi int
@@ -45,8 +45,8 @@ type Connection struct {
 	redirect      int64
 	// user is the client's, judged the one by which Rejudge last looked at it.
 	user, judged *acl.Account
-	// subs are the client's subscriptions. Its own goroutine alone changes them, under the lock, and may read them without
-	// it. subBytes is the length of their names.
+	// subs are the client's subscriptions. Only the client's own goroutine changes them, under the lock, and only
+	// that goroutine may read them without the lock. subBytes is the length of their names.
 	subs     subscriptions
 	subBytes int
 	// wait is what a blocked client waits to run.
@@ -87,11 +87,11 @@ func (c *Connection) UserName() string {
 	return c.user.Name
 }
 
-// Listens tells whether the client waits for messages, or for what others run: Redis does not close such a client for
-// being idle.
+// Listens reports whether the client waits for messages, or for what others run: Redis does not close such a client
+// for being idle.
 func (c *Connection) Listens() bool { return c.listens.Load() }
 
-// Subscribed tells whether the client waits for messages.
+// Subscribed reports whether the client waits for messages.
 func (c *Connection) Subscribed() bool { return c.subscribed.Load() }
 
 // Name is what the client calls itself; "" if it has said nothing.
@@ -106,7 +106,7 @@ const nameBytesMax = 4096
 
 const errLongName = "ERR what a client says of itself may have 4096 bytes"
 
-// printable tells whether a text can stand in CLIENT LIST.
+// printable reports whether a text can stand in CLIENT LIST.
 func printable(text []byte) bool {
 	for _, ch := range text {
 		if ch < '!' || ch > '~' {
@@ -202,7 +202,8 @@ func (c *Connection) heldBytes() (bytes int64, exempt bool) {
 }
 
 // Unblock ends the wait of a blocked client, with an error or as if its time were over. It returns when no write can
-// serve the wait any more; false: the client was not blocked, or a write that came before has served it.
+// serve the wait any more. It returns false if the client was not blocked, or a write that came before has served
+// it.
 func (c *Connection) Unblock(ctx context.Context, withError bool) bool {
 	why := errUnblockedNil
 	if withError {
@@ -231,7 +232,7 @@ func (c *Connection) End() (over <-chan struct{}) {
 	return ended.over
 }
 
-// endWait lets a blocked client go on; nil: it was not blocked.
+// endWait lets a blocked client go on. It returns nil if it was not blocked.
 func (c *Connection) endWait(why error) *waitEnd {
 	c.mu.Lock()
 	letGo, ended := c.letGo, c.waitEnd
@@ -255,7 +256,7 @@ func (c *Connection) dismiss() {
 	}
 }
 
-// rejudge tells whether a client must go.
+// rejudge reports whether a client must go.
 func (c *Connection) rejudge(now *acl.Users) (out bool) {
 	if d := min(now.Doubt(), c.access.Users().Doubt()); d == acl.DoubtAll || d == acl.DoubtAdmin && c.pushes.monitoring() {
 		return true

@@ -221,7 +221,7 @@ func anyOf(replies [][]byte) []byte {
 	return best
 }
 
-// busyOf is the first reply to FUNCTION STATS that tells of a function that runs.
+// busyOf is the first reply to FUNCTION STATS that shows a running function.
 // All shards have the same libraries.
 func busyOf(replies [][]byte) []byte {
 	const running = "$14\r\nrunning_script\r\n"

@@ -17,7 +17,7 @@ const evictEvery = 100 * time.Millisecond
 // that takes a millisecond.
 const evictPart, evictSeldom = 4, 10
 
-// Evicted is what EvictClients tells of clients that it closed.
+// Evicted describes the clients that EvictClients has closed.
 type Evicted struct {
 	Clients int
 	// Bytes is what they held, HeldBytes what all did before.

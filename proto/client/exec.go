@@ -17,8 +17,8 @@ type execution struct {
 	tx *transaction
 }
 
-// exec is EXEC. A transaction of commands on data alone goes with the calls of the batch. With other commands among them
-// the client may not be the same afterwards, so the transaction runs at once.
+// exec is EXEC. A transaction of commands on data alone goes with the calls of the batch. With other commands among
+// them the client may not be the same afterwards, so the transaction runs at once.
 func (c *Client) exec(word []byte) {
 	copy(c.tx.word[:], word)
 	tx := c.tx
@@ -38,7 +38,7 @@ func (c *Client) exec(word []byte) {
 		e.refuse(word, errTwoUsers)
 		return
 	}
-	// Those who monitor see what ran before, and then whether the transaction did.
+	// Clients that monitor see the commands before, and then whether the transaction ran.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
 		c.settle()
@@ -68,9 +68,9 @@ func (c *Client) exec(word []byte) {
 	}
 }
 
-// judge looks once more at what the user may do: the rules may have changed since the commands were queued, and AUTH among
-// them makes the client another user. false: the commands that must know their user would have two users, and a txn has
-// room for one.
+// judge checks once more what the user may do: the rules may have changed since the commands were queued, and an AUTH
+// among the commands makes the client another user. judge returns false if the commands that must know their user
+// would have two users, for a txn has room for one.
 func (e *execution) judge() (one bool) {
 	user, known := e.c.user, (*acl.Account)(nil)
 	for i := range e.tx.queue {
@@ -117,8 +117,8 @@ func (e *execution) among() {
 	e.writeReplies(answer[bytes.IndexByte(answer, '\n')+1:])
 }
 
-// txn makes the txn of a transaction: its commands on data, each with the database that a SELECT before it chose. If all
-// of them only read, the txn need not enter the log.
+// txn makes the txn of a transaction: its commands on data, each with the database that a SELECT before it chose. If
+// all of them only read, the txn need not enter the log.
 func (e *execution) txn(call *cluster.Call) {
 	call.ReadOnly = true
 	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(e.c.proto), NoTouch: e.c.noTouch, Watches: e.tx.watches}

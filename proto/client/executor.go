@@ -16,8 +16,9 @@ type Executor interface {
 	// Go answers the calls of one client, and does not wait: each has Reply or Err set
 	// in the end, but for those at the end of a shard's calls that it left for later
 	// because the replies before them are large (cluster.Call.Answered). At least
-	// one call is answered. Calls to one shard keep their order. True: that is so when
-	// it returns; else done is called once, when it is. See router.Router.
+	// one call is answered. Calls to one shard keep their order. Go returns true if the
+	// calls are answered when it returns; else it calls done once, when they are. See
+	// router.Router.
 	Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool)
 	// Do is Go, and waits.
 	Do(ctx context.Context, calls []*cluster.Call)
@@ -41,13 +42,13 @@ type Executor interface {
 type Settings struct {
 	// RequirePass is the default user's password until it is given rules.
 	RequirePass string
-	// PubSubAllChannels lets new users hear all channels; ACLLogLen is the length of
-	// ACL LOG; ACLFile is where users can be saved, "": nowhere.
+	// PubSubAllChannels lets new users hear all channels; ACLLogLen is the length of ACL
+	// LOG; ACLFile is where users can be saved, or "" if there is none.
 	PubSubAllChannels bool
 	ACLLogLen         int
 	ACLFile           string
-	// SlowerThanUs is the time from which a command is put into the slow log; 0:
-	// all, negative: none. SlowlogLen is the length of the log.
+	// SlowerThanUs is the time from which a command is put into the slow log: 0 puts
+	// all there, a negative number none. SlowlogLen is the length of the log.
 	SlowerThanUs int64
 	SlowlogLen   int
 	// DebugFor tells who may use DEBUG: "no", "yes", "local".
@@ -59,8 +60,8 @@ type Settings struct {
 	// NormalOutput is how much may wait to be read by a client, PubSubOutput by one that
 	// has subscribed to something.
 	NormalOutput, PubSubOutput OutputLimit
-	// ClientsBytesMax is how much all clients together may hold; 0: there is no such
-	// limit (maxmemory-clients).
+	// ClientsBytesMax is how much all clients together may hold. It is 0 if there is no
+	// such limit (maxmemory-clients).
 	ClientsBytesMax int64
 	// Redirect answers MOVED for keys of shards that another node leads, instead
 	// of forwarding the command.
@@ -82,7 +83,7 @@ const (
 )
 
 // OutputLimit is how much may wait to be read by a client: HardBytes, and SoftBytes for
-// no longer than SoftSec. 0: there is no such limit.
+// no longer than SoftSec. It is 0 if there is no such limit.
 type OutputLimit struct {
 	HardBytes, SoftBytes int64
 	SoftSec              int
@@ -107,7 +108,7 @@ type Channels interface {
 // no replica.
 type Feeds interface {
 	// AwaitChanges waits, but not for long, until this node hears of all changes.
-	// Who is to be told of them begins to track, and then calls done.
+	// The caller then begins to track, and calls done after that.
 	AwaitChanges() (done func())
 	// AwaitEvents waits, but not for long, until this node hears of all keyspace
 	// events that somebody listens for.
@@ -116,13 +117,13 @@ type Feeds interface {
 
 // Redirector knows where other nodes are.
 type Redirector interface {
-	// Moved is the address of the node that leads a shard, as clients are told it; "" when it is this node or no node, or
-	// if stale is set and this node has a replica of the shard, or if the node has no port for clients that came as this
-	// one did: by TLS or not.
+	// Moved is the address of the node that leads a shard, as clients are told it. It is "" if this node leads or no
+	// node does; if stale is set and this node has a replica of the shard; and if the leader has no port for clients
+	// that came as this one did, by TLS or without.
 	Moved(shard int, stale, secured bool) string
 }
 
-// Greeter is what HELLO tells of the node.
+// Greeter gives the node's fields of the reply to HELLO.
 type Greeter interface {
 	// Mode is "standalone" or "cluster".
 	Mode() string
@@ -132,7 +133,7 @@ type Greeter interface {
 
 // Memory is what clients ask of the node's memory.
 type Memory interface {
-	// MemoryFull tells whether this node's memory is full and nothing can be evicted.
+	// MemoryFull reports whether this node's memory is full and nothing can be evicted.
 	MemoryFull() bool
 }
 
@@ -150,12 +151,13 @@ type Backend struct {
 	Handlers Table
 	// Tracking knows which client caches what (CLIENT TRACKING).
 	Tracking *tracking.Table
-	// Incarnation is the node's, as other nodes know it, by which the callers of scripts are named; 0: they are not named.
+	// Incarnation is the node's, as other nodes know it. The callers of scripts are named by it; if it is 0 they are
+	// not named.
 	Incarnation uint64
-	// Programs are this node's of a shard; nil: it has none.
+	// Programs are this node's of a shard. It is nil if it has none.
 	Programs func(shard int) *command.Programs
-	// TargetTLS is TLS for a connection to another server (MIGRATE) at a host; nil, or if it returns nil: that connection
-	// is plain.
+	// TargetTLS returns the TLS configuration for a connection to another server (MIGRATE) at a host. If TargetTLS is
+	// nil, or returns nil, that connection is plain.
 	TargetTLS func(host string) *tls.Config
 }
 

@@ -44,7 +44,7 @@ func (s *shardSet) has(shard int) bool { return s[shard/64]&(1<<(shard%64)) != 0
 // freshness is what a connection's reads must see.
 type freshness struct {
 	owners slotOwners
-	// readonly: the connection said READONLY.
+	// readonly is true if the connection said READONLY.
 	readonly bool
 	// fresh is how much reads of a READONLY connection must see; nil: anything.
 	fresh *cluster.Freshness

@@ -15,8 +15,8 @@ type closable struct {
 
 func (c *closable) Close() error { c.closed = true; return nil }
 
-// A time after which idle clients are closed holds for those, too, that were at rest when
-// it was set; not for who is at work, who listens, or who has sent something since.
+// A timeout holds for clients, too, that were idle when it was set. It does not close a
+// client that is at work, or listens, or has sent something since.
 func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 	r := NewRegistry()
 	begin := func() (*Client, *closable) {
@@ -50,15 +50,15 @@ func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 		}
 	}
 	if atWork.closed || listening.closed || talking.closed {
-		t.Errorf("closed: who is at work %t, who listens %t, who talks %t", atWork.closed, listening.closed, talking.closed)
+		t.Errorf("closed: a client at work %t, one that listens %t, one that talks %t", atWork.closed, listening.closed, talking.closed)
 	}
 	worker.shared.busy.Store(false)
 	seen = r.closeIdle(now, time.Second, seen)
 	if atWork.closed {
-		t.Error("who has been at work until now is closed")
+		t.Error("a client that was at work until now is closed")
 	}
 	if r.closeIdle(now.Add(time.Second), time.Second, seen); !atWork.closed {
-		t.Error("who has done nothing since is not closed")
+		t.Error("a client that has done nothing since is not closed")
 	}
 }
 

@@ -25,7 +25,7 @@ var errDoubted = [...]string{
 	acl.DoubtAll:   "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-ms); until it does, it serves nobody; the command was not executed",
 }
 
-// refusedInDoubt says why a command is refused to every user; "": it is not.
+// refusedInDoubt says why a command is refused to every user. It returns "" if it is not.
 func (l *login) refusedInDoubt(spec *command.Spec) string {
 	if !l.users.Doubts(spec) {
 		return ""
@@ -52,7 +52,8 @@ func (l *login) goOnAs(user *acl.Account, authed bool) {
 // begin makes the client the user of a fresh connection.
 func (l *login) begin() { l.become(l.users.Default(), l.users.Open()) }
 
-// renew takes over what has become of the users; false: the client's own is gone.
+// renew takes over what has become of the users. It returns false if the client's own is
+// gone.
 func (l *login) renew() bool {
 	now := l.access.Users()
 	if now == l.users {
@@ -67,7 +68,7 @@ func (l *login) renew() bool {
 	return true
 }
 
-// mustLogIn tells whether the client has to log in first.
+// mustLogIn reports whether the client has to log in first.
 func (l *login) mustLogIn() bool { return !l.authed && !l.users.Open() }
 
 // credentials are the arguments of AUTH.

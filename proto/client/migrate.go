@@ -43,7 +43,7 @@ var migrateSpec = commands.Get("migrate")
 // migrations are the places of MIGRATEs under way on a node.
 type migrations chan struct{}
 
-// enter takes a place; false: there was none in time.
+// enter takes a place. It returns false if there was none in time.
 func (m migrations) enter(ctx context.Context, patience time.Duration) bool {
 	select {
 	case m <- struct{}{}:
@@ -72,7 +72,7 @@ type migration struct {
 	db            int64
 	timeout       time.Duration
 	copy, replace bool
-	// auth is the AUTH that the target is sent; nil: none.
+	// auth is the AUTH that the target is sent, or nil if there is none.
 	auth [][]byte
 	keys [][]byte
 
@@ -152,8 +152,8 @@ func (m *migration) parse(args [][]byte) (refusal string) {
 	return ""
 }
 
-// whileConnected runs the migration as long as the client is there, and the node.
-// problem is the text of the error that is to be answered; "": all went well.
+// whileConnected runs the migration as long as the client is connected and the node runs.
+// It returns the text of the error for the client, or "" if all went well.
 func (m *migration) whileConnected() (problem string) {
 	c := m.c
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -247,8 +247,8 @@ func (m *migration) pack() (parcels []parcel, problem string) {
 	return parcels, ""
 }
 
-// opened reads the answer of lockstep.dump; false: there is no such key, or it is
-// no answer of that kind.
+// opened reads the answer of lockstep.dump. It returns false if there is no such key, or
+// it is no answer of that kind.
 func opened(r []byte) (p parcel, there bool) {
 	rest, ok := bytes.CutPrefix(r, []byte("*4\r\n"))
 	if !ok {

@@ -601,7 +601,7 @@ func TestMigrateWherePointed(t *testing.T) {
 }
 
 // TestMigrateSendsNothingToWhoRefused: a key must not come into another database,
-// nor to who did not let us in. Redis sends it all the same.
+// nor to a server that did not let us in. Redis sends it all the same.
 func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
 	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartRedis(t))
 	prototest.Do(t, source.Conn, "SET", "a", "1")

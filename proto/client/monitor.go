@@ -15,7 +15,7 @@ import (
 // monitors are the clients that see what others run (MONITOR). Without any, a
 // command costs one look at a pointer that is nil.
 type monitors struct {
-	// all is replaced as a whole; nil: nobody monitors.
+	// all is replaced as a whole. It is nil if nobody monitors.
 	all atomic.Pointer[[]*pushes]
 	mu  sync.Mutex
 }
@@ -33,7 +33,7 @@ func (m *monitors) add(p *pushes) {
 	m.all.Store(&next)
 }
 
-// remove ends that, also for those who are about to show something.
+// remove ends that, also for goroutines that are about to show something.
 func (m *monitors) remove(p *pushes) {
 	p.monitor(false)
 	m.mu.Lock()
@@ -50,7 +50,7 @@ func (m *monitors) remove(p *pushes) {
 	m.all.Store(&next)
 }
 
-// watched tells whether somebody monitors.
+// watched reports whether somebody monitors.
 func (m *monitors) watched() bool { return m.all.Load() != nil }
 
 // monitor is MONITOR. A client that monitors already gets no answer, as in
@@ -87,7 +87,7 @@ const (
 	errMonitoring = "ERR Replica can't interact with the keyspace"
 )
 
-// seen shows a command that runs to those who monitor.
+// seen shows a command that runs to the clients that monitor.
 func (c *Client) seen(spec *command.Spec, args [][]byte, db int) {
 	if all := c.registry.monitors.all.Load(); all != nil {
 		c.show(*all, spec, args, db)
@@ -100,13 +100,13 @@ func (c *Client) show(all []*pushes, spec *command.Spec, args [][]byte, db int) 
 	}
 }
 
-// hidden tells whether MONITOR leaves a command out.
+// hidden reports whether MONITOR leaves a command out.
 func hidden(spec *command.Spec) bool {
 	return spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram()
 }
 
-// showLine sends clients a line at once, or after their batches at hand. Who does
-// not read them is cut off at the output limit.
+// showLine sends clients a line at once, or after their batches at hand. A client
+// that does not read the lines is cut off at the output limit.
 func showLine(all []*pushes, l line) {
 	for _, p := range all {
 		p.mu.Lock()

@@ -2,8 +2,8 @@ package client
 
 import "testing"
 
-// Who has just ceased to monitor is shown nothing, not even by who began to show it
-// before: a client of RESP2 would take it for a reply.
+// A client that has just stopped monitoring is sent no line, not even by a goroutine
+// that began to send one before: a client of RESP2 would take the line for a reply.
 func TestWhoCeasesToMonitorIsShownNothing(t *testing.T) {
 	m, p := &monitors{}, &pushes{held: true}
 	m.add(p)

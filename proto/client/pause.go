@@ -61,7 +61,7 @@ func (p *pause) replace(old, next *pauseState) bool {
 	return true
 }
 
-// holds is the pause that holds a command of a client back now; nil: none.
+// holds is the pause that holds a command of a client back now, or nil if there is none.
 func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState {
 	s := p.now.Load()
 	if s == nil {
@@ -80,7 +80,7 @@ func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState 
 	return s
 }
 
-// mayWrite tells whether a command may change something, EXEC by what is queued. A
+// mayWrite reports whether a command may change something, EXEC by what is queued. A
 // script or function does unless it says otherwise.
 func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 	switch {
@@ -92,8 +92,8 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 	return spec.Flags&(command.Write|command.MayReplicate) != 0
 }
 
-// pass waits until no pause holds the command; false: the connection has ended
-// meanwhile, or the command may not run any more, and that has been answered.
+// pass waits until no pause holds the command. It returns false if the connection has
+// ended meanwhile, or the command may not run any more, and that has been answered.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	// A batch that Begin has begun was there before a pause that it does not know of.
 	if c.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
@@ -113,7 +113,7 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 		defer c.pushes.hold()
 	}
 	if c.shared.killed.Load() {
-		// Who sent it away did not know that it waits.
+		// The goroutine that sent it away did not know that it waits.
 		c.closing, c.silent = true, true
 		return false
 	}

@@ -38,7 +38,7 @@ var errDeniedAtExec = [...]string{
 	command.DeniedChannel: "no permission to access one of the channels used as arguments",
 }
 
-// logIn is AUTH; false: the password is wrong.
+// logIn is AUTH. It returns false if the password is wrong.
 func (c *Client) logIn(verb []byte, name, password string) bool {
 	user := c.users.LogIn(name, password)
 	if user == nil {
@@ -107,7 +107,7 @@ func (c *Client) logRefusal(reason, object, user string) {
 }
 
 // carry puts the rules of the user that a command is run as into a txn, if it must
-// know them, and who is to be told what a script does.
+// know them, and the client that is told what a script does.
 func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 	if spec.NeedsUser() {
 		t.User = user.Carried
@@ -140,7 +140,7 @@ func (r *Registry) Rejudge(now *acl.Users) {
 	}
 }
 
-// allowed tells whether a user may hear all of the subscriptions.
+// allowed reports whether a user may hear all of the subscriptions.
 func (s *subscriptions) allowed(user *acl.Account) bool {
 	for kind, names := range s {
 		for name := range names {

@@ -91,8 +91,8 @@ func shardSubscribe(c *Client, args [][]byte) {
 	c.subscribe(pubsub.Shard, args[1:])
 }
 
-// takes tells whether a client whose names have had bytes may have these
-// subscriptions, too.
+// takes reports whether a client whose names have had bytes may have these subscriptions,
+// too.
 func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
 	bytes := had
 	for _, name := range names {
@@ -161,8 +161,8 @@ func (c *Client) unsubscribeAll() {
 	c.pushes.listen(false)
 }
 
-// listeningOnly tells whether the client speaks RESP2 and listens: then nearly
-// nothing else is allowed, for messages could not be told from replies.
+// listeningOnly reports whether the client speaks RESP2 and listens: then nearly nothing
+// else is allowed, for messages could not be told from replies.
 func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.shared.subs.total() > 0 }
 
 func errListening(s *command.Spec) string {

@@ -28,8 +28,8 @@ type pushes struct {
 	// bytes when they are sent, for the protocol may be another one then.
 	waiting      []message
 	waitingBytes int
-	// redirect is the client that gets the invalidations, 0: this one. broken tells
-	// that it is gone.
+	// redirect is the client that gets the invalidations, or 0 if this client
+	// does. broken is true if that client is gone.
 	redirect uint64
 	broken   bool
 	// redirected are invalidations that wait for another client, of about
@@ -50,9 +50,9 @@ type line []byte
 // Bytes implements message.
 func (l line) Bytes(int) []byte { return l }
 
-// invalidation is a message that tells of keys, of this client's reads or, forwarded,
-// of another's. A client of RESP2 takes its own not at all, and another's while it
-// listens.
+// invalidation is a message that keys have changed: keys that this client has read or,
+// if the message is redirected, that another client has read. A client of RESP2 is never
+// sent its own, and another's only while it is subscribed.
 type invalidation struct {
 	*tracking.Message
 	forwarded bool
@@ -250,14 +250,14 @@ func (p *pushes) monitor(yes bool) {
 	p.mu.Unlock()
 }
 
-// monitoring tells whether the client monitors.
+// monitoring reports whether the client monitors.
 func (p *pushes) monitoring() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.monitors
 }
 
-// aim chooses who gets the invalidations.
+// aim chooses the client that gets the invalidations.
 func (p *pushes) aim(redirect uint64) {
 	p.mu.Lock()
 	p.redirect, p.broken = redirect, false

@@ -15,7 +15,8 @@ import (
 type Request struct {
 	// Out takes the reply.
 	Out *reply.Writer
-	// TakesMark: the client can read a file whose end is a mark (REPLCONF capa eof).
+	// TakesMark is true if the client can read a file whose end is a mark (REPLCONF capa
+	// eof).
 	TakesMark bool
 
 	c *Client
@@ -27,7 +28,7 @@ func (r *Request) Settings() *Settings { return r.c.settings }
 // Context ends when the server closes.
 func (r *Request) Context() context.Context { return r.c.ctx }
 
-// Secured tells whether the client came by TLS.
+// Secured reports whether the client came by TLS.
 func (r *Request) Secured() bool { return r.c.conn.Secured() }
 
 // Connection is the client as others see it, as of the last batch.
@@ -58,7 +59,7 @@ func (r *Request) Renew() { r.c.closing = !r.c.renew() || r.c.closing }
 // EndConnection ends the connection after the reply.
 func (r *Request) EndConnection() { r.c.closing = true }
 
-// Flush sends what has been written to Out; false: the client has gone.
+// Flush sends what has been written to Out. It returns false if the client has gone.
 func (r *Request) Flush() bool { return r.c.write() }
 
 // Guard is the connection, for a reply that is sent piece by piece behind a Flush.

@@ -7,8 +7,8 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// tracker is what a client has asked to be told of the keys that it reads (CLIENT TRACKING), and its messages outside the
-// order of its requests.
+// tracker holds how a client wants to be told about changes of keys that it reads (CLIENT TRACKING), and the client's
+// messages outside the order of its requests.
 type tracker struct {
 	backend  *Backend
 	registry *Registry

@@ -30,8 +30,7 @@ const (
 	trackedPrefixBytesMax = 1 << 20
 )
 
-// redir is the client that gets the invalidations, 0: this one, -1: there are
-// none.
+// redir is the client that gets the invalidations, 0 if it is this one, or -1 if there are none.
 func (k *caching) redir() int64 {
 	if !k.on {
 		return -1
@@ -39,7 +38,7 @@ func (k *caching) redir() int64 {
 	return int64(k.redirect)
 }
 
-// author is the id to send with what the client writes, 0: none.
+// author is the id to send with what the client writes, or 0 if there is none.
 func (k *caching) author(c *Client) uint64 {
 	if k.on && k.opt.NoLoop {
 		return c.shared.id
@@ -47,18 +46,18 @@ func (k *caching) author(c *Client) uint64 {
 	return 0
 }
 
-// wants tells whether the keys of a command are to be registered: it reads, and
-// the mode asks for it. A script may read what it names.
+// wants reports whether the keys of a command are to be registered: it reads, and the
+// mode asks for it. A script may read what it names.
 func (k *caching) wants(spec *command.Spec) bool {
 	return k.on && !k.opt.BCast && (!k.opt.OptIn || k.given) && (!k.opt.OptOut || !k.given) && reads(spec)
 }
 
-// reads tells whether a client may keep what a command answers.
+// reads reports whether a client may keep what a command answers.
 func reads(spec *command.Spec) bool {
 	return (spec.Is(command.ReadOnly) || spec.Cats&command.CatScripting != 0) && !spec.Is(command.PubSub)
 }
 
-// hears tells whether the client is told of changes of a key that it has read.
+// hears reports whether the client is told of changes of a key that it has read.
 func (k *caching) hears(key []byte) bool {
 	return !k.opt.BCast || slices.ContainsFunc(k.opt.Prefixes, func(prefix string) bool { return strings.HasPrefix(string(key), prefix) })
 }
@@ -81,7 +80,7 @@ func (c *Client) forgetCaching(spec *command.Spec) {
 	}
 }
 
-// keepsCaching tells whether a command is one of CLIENT's.
+// keepsCaching reports whether a command is one of CLIENT's.
 func keepsCaching(spec *command.Spec) bool {
 	return spec.Parent() != nil && spec.Parent().Has(command.KeepsCaching)
 }

@@ -28,7 +28,7 @@ type talk struct {
 type talker struct {
 	conn *respconn.Conn
 	id   string
-	// quiet: an echo would not be answered at once, or would end the effect of
+	// quiet is true if an echo would not be answered at once, or would end the effect of
 	// CLIENT CACHING.
 	quiet, multi bool
 }
@@ -621,7 +621,7 @@ func TestWhatIsReadAsListeningBeginsIsInDoubt(t *testing.T) {
 	}
 }
 
-// Who is told what and when is what redis-server tells.
+// Each client is sent the same messages at the same moments as by redis-server.
 func TestTrackingIsAsRedisDoesIt(t *testing.T) {
 	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	for name, script := range talks {

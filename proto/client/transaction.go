@@ -45,7 +45,7 @@ type queued struct {
 	denied string
 }
 
-// here tells whether the command is answered here, without data.
+// here reports whether the command is answered here, without data.
 func (q *queued) here() bool { return q.denied != "" || q.spec.Scope == command.ScopeNode }
 
 // Bounds of a transaction.
@@ -64,11 +64,11 @@ var execSpec = commands.Get("exec")
 
 var watchSpec = commands.Get("watch")
 
-// InTransaction tells whether the client is between MULTI and EXEC. It is for
-// who has its batches answered.
+// InTransaction reports whether the client is between MULTI and EXEC. It is for
+// the server that has the client's batches answered.
 func (c *Client) InTransaction() bool { return c.tx.open }
 
-// runsInMulti tells whether a command runs at once even in a transaction.
+// runsInMulti reports whether a command runs at once even in a transaction.
 func runsInMulti(s *command.Spec) bool { return s.Has(command.AtOnce) }
 
 // enqueue copies a command into the transaction.

@@ -72,7 +72,7 @@ func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec,
 // Raised implements command.Witness.
 func (w *ScriptWitness) Raised(failure []byte) { w.Stats.CountError(failure) }
 
-// elsewhere tells whether a caller is another node's client.
+// elsewhere reports whether a caller is another node's client.
 func (w *ScriptWitness) elsewhere(by command.Caller) bool {
 	return by.Node != 0 && w.Tell != nil && by.Node != w.Self()
 }
@@ -153,8 +153,8 @@ type lineLimit struct {
 // linesMax is how many lines of scripts the log takes in a second.
 const linesMax = 100
 
-// admit tells whether there is room for a line, and how many found none in the
-// last second that had any.
+// admit reports whether there is room for a line, and how many found none in the last
+// second that had any.
 func (l *lineLimit) admit(second int64) (ok bool, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

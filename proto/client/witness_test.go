@@ -85,7 +85,7 @@ func TestCallersElsewhereAreTold(t *testing.T) {
 		here.Ended(by, here.Began(), set, args, 0, nil)
 	}
 	if told != 0 {
-		t.Errorf("%d lines were sent to who does not monitor", told)
+		t.Errorf("%d lines were sent to a client that does not monitor", told)
 	}
 	here.Ended(command.Caller{Node: 2, Client: 7, Watched: true}, here.Began(), set, args, 0, nil)
 	here.Refused(command.Caller{Node: 2, Client: 7}, ann, set, args, command.Denial{Reason: command.DeniedCommand}, []byte("-NOPERM x\r\n"))

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Who closes a listener resets the connections in its queue: those that the kernel has
-// made and nobody has accepted. Their clients have sent their first command, and cannot
-// tell whether it ran. So a server that stops has the kernel answer no new requests for
-// a connection, where it can; accepts what is there or half there; and closes the
-// listener then. Who comes later finds nobody, which every client library takes for
-// what it is.
+// Closing a listener resets the connections in its queue: those that the kernel has made
+// and nobody has accepted. Their clients have sent their first command, and cannot tell
+// whether it ran. So a server that stops first has the kernel answer no new requests for
+// a connection, where the kernel can do that. Then it accepts the connections that are
+// made or half made, and closes the listener last. A client that comes later is refused,
+// and every client library knows what that means.
 
 const (
 	// lastGap is for how long nobody must have come before the listener is closed: those
@@ -35,7 +35,7 @@ func listen(addr string, control func(network, addr string, c syscall.RawConn) e
 	return c.Listen(context.Background(), "tcp", addr)
 }
 
-// Try tells whether Listen would open a port. Nobody gets a connection meanwhile, for
+// Try reports whether Listen would open a port. Nobody gets a connection meanwhile, for
 // it would be reset.
 func Try(addr string) error {
 	l, err := listen(addr, shut)
@@ -87,7 +87,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 // deadliner is a listener that can be told for how long to wait.
 type deadliner interface{ SetDeadline(t time.Time) error }
 
-// acceptLast accepts who is there already, and closes the listener.
+// acceptLast accepts the clients that are connected already, and closes the listener.
 func acceptLast(l net.Listener, begin func(net.Conn)) {
 	defer l.Close()
 	d, ok := l.(deadliner)
@@ -111,7 +111,7 @@ func (s *Server) isStopping() bool {
 	return s.stopping
 }
 
-// StopAccepting closes the listeners once those have been accepted who are there;
+// StopAccepting closes the listeners once the clients have been accepted that are there;
 // clients go on.
 func (s *Server) StopAccepting() {
 	s.mu.Lock()
@@ -124,7 +124,7 @@ func (s *Server) StopAccepting() {
 			break
 		}
 		keepAway(l)
-		// Who waits there wakes up.
+		// A goroutine that waits in Accept wakes up.
 		if d, ok := l.(deadliner); !ok || d.SetDeadline(time.Now().Add(-time.Second)) != nil {
 			l.Close()
 		}

@@ -18,7 +18,7 @@ var newcomersOnly = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffffffff},
 }
 
-// keepAway has the kernel not answer who asks for a connection, so that the listener's
+// keepAway has the kernel not answer requests for a connection, so that the listener's
 // queue gets no longer. Connections that are made all the same inherit the filter, and
 // it does nothing to them.
 func keepAway(l net.Listener) {
@@ -26,8 +26,8 @@ func keepAway(l net.Listener) {
 	if !ok {
 		return
 	}
-	// Where there are no filters the queue is emptied all the same, but for who comes at
-	// the last moment.
+	// Where there are no filters the queue is emptied all the same. Only a client that comes
+	// at the last moment is reset.
 	control(c, refuseNewcomers)
 }
 
@@ -39,7 +39,7 @@ func refuseNewcomers(fd uintptr) {
 // shut keeps everybody away from a socket from before it listens.
 func shut(_, _ string, c syscall.RawConn) error { return c.Control(refuseNewcomers) }
 
-// queued tells whether somebody waits to be accepted.
+// queued reports whether somebody waits to be accepted.
 func queued(l net.Listener) (is bool) {
 	if c, ok := l.(syscall.Conn); ok {
 		control(c, func(fd uintptr) {

@@ -100,12 +100,12 @@ func TestDebugMayBeForThisMachineAlone(t *testing.T) {
 	}
 }
 
-// Who has a connection when a server closes is served, also if nobody has accepted it
-// yet; who comes later finds nobody.
+// A client that is connected when a server closes is served, also if the server has not
+// accepted the connection yet. A client that comes later is refused.
 func TestClosingServesWhoHasConnected(t *testing.T) {
 	for range 10 {
 		n := prototest.StartNode(t, 1)
-		n.Clients.Store(1000) // who has gone counts until the server has seen it
+		n.Clients.Store(1000) // a client that has gone counts until the server has seen it
 		n.Server.SetLeaveTime(time.Minute)
 		var served atomic.Int64
 		var closing atomic.Bool

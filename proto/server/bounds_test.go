@@ -52,7 +52,7 @@ func TestManyArgumentsTakeTheirOwnRoomAlone(t *testing.T) {
 	}
 }
 
-// Who has been killed runs nothing more of what it has sent.
+// A client that was killed runs nothing more of what it has sent.
 func TestNothingRunsBehindAKill(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.DebugFor = "yes" })

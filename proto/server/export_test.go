@@ -6,7 +6,7 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Leaving tells whether Close has begun to send clients away.
+// Leaving reports whether Close has begun to send clients away.
 func (s *Server) Leaving() bool { return s.leaving.Load() }
 
 // SetLeaveTime sets how long they have.

@@ -21,8 +21,8 @@ const unreadMost = 2 * time.Second
 
 // awaitUnread returns when nothing is left unread: on a busy machine a command may be
 // there for long before it is looked at, and to close its connection would be to reset
-// it. What is under way then is awaited, too; who sends a part of a command and no more
-// does not hold the server up for long.
+// it. awaitUnread waits for batches that are under way, too. A client that sends a part
+// of a command and no more does not hold the server up for long.
 func (s *Server) awaitUnread(ctx context.Context) {
 	end := time.Now().Add(unreadMost)
 	// What was read a moment ago may not count as under way yet.
@@ -44,7 +44,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hasUnread tells whether something has come on any connection that is not read yet.
+// hasUnread reports whether something has come on any connection that is not read yet.
 func (s *Server) hasUnread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Server) hasUnread() bool {
 	return false
 }
 
-// atWork tells whether anything is under way, or may be: what a loop has read counts
+// atWork reports whether anything is under way, or may be: what a loop has read counts
 // when it has had its turn.
 func (s *Server) atWork() bool {
 	for _, l := range s.loops {

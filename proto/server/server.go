@@ -1,18 +1,23 @@
-// Package server accepts clients, reads whole commands of each (package resp's
-// Guard, then redcon's parser), has them answered (package client) and writes the
-// replies (talk.go).
+// Package server accepts clients. For each client it reads whole commands (package
+// resp's Guard, then redcon's parser), has them answered (package client), and writes
+// the replies (talk.go).
 //
-// Clients are served in loops (package poll), many by one goroutine, as long as
-// their commands need no waiting but for the log. A batch that may have to wait, or may take
-// long, is answered by a goroutine, which then gives the connection back; a client whose
-// batches are mostly such keeps a goroutine of its own, as do those under TLS.
+// Loops serve the clients (package poll): one goroutine serves many clients, as long
+// as their commands wait for nothing but the log. A batch that may have to wait, or may
+// take long, is answered by a goroutine of its own, which gives the connection back to
+// the loop after that. A client keeps a goroutine of its own if most of its batches
+// are of that kind, or if it came by TLS.
 //
-// redcon's own server loop is not used: it parses from a buffer of 4 KiB, so a
-// pipeline of thousands would become hundreds of commits, and it copies every
-// command once more. Its parser reads straight from the guard's buffer.
+// Invariants:
+//   - A loop or one goroutine has a connection at a time, never both.
+//   - A client that does not read its replies holds up only itself: its replies wait in
+//     the guard, within bounds.
+//   - A server that stops accepts the clients that are connected already, and answers
+//     what they have sent, before it closes their connections (accept.go, leave.go).
 //
-// A client that does not read its replies holds up nobody but itself: they wait
-// in the guard, within bounds.
+// redcon's own server loop is not used. It parses from a buffer of 4 KiB, so that a
+// pipeline of thousands of commands would become hundreds of commits, and it copies
+// every command once more. Here redcon's parser reads from the guard's buffer directly.
 package server
 
 import (
@@ -73,7 +78,7 @@ type Server struct {
 	mu        sync.Mutex
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
-	// stopping: nobody new is to come; closed: nobody is served any more.
+	// stopping is true if no new client is accepted, and closed if no client is served any more.
 	stopping, closed bool
 	// accepting are those that wait at listeners, wait all goroutines.
 	accepting, wait sync.WaitGroup
@@ -118,8 +123,8 @@ func (s *Server) refuse(conn net.Conn, why string) {
 
 const errTooManyClients = "ERR max number of clients reached"
 
-// full tells whether there are as many clients as there may be; those whose
-// handshake is under way count.
+// full reports whether there are as many clients as there may be; those whose handshake
+// is under way count.
 func (s *Server) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +179,7 @@ func (s *Server) keepAlive(conn net.Conn) {
 	}
 }
 
-// enter counts a connection; false: the server is closed, and so is it.
+// enter counts a connection. It returns false if the server is closed, and so is it.
 func (s *Server) enter(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +303,7 @@ func (s *Server) Close(ctx context.Context) {
 	}
 }
 
-// connected tells whether there are clients.
+// connected reports whether there are clients.
 func (s *Server) connected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

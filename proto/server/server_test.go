@@ -134,7 +134,7 @@ func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	for _, longer := range []int{0, 600} {
 		resting := restWith(t, n, longer)
-		// Who comes now does not go by the shorter timeout, which a busy machine may keep for long.
+		// A client that comes now does not go by the shorter timeout, which a busy machine may keep for long.
 		prototest.Do(t, prototest.Dial(t, n.Addr), "BLPOP", "none", "3.5")
 		for _, c := range resting {
 			if v, err := c.Do("PING"); err != nil || v.String() != "+PONG" {
@@ -310,7 +310,7 @@ func TestClosingWaitsForWhatWasRead(t *testing.T) {
 func TestClosingLeavesNoCommandWithoutAnAnswer(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Server.SetLeaveTime(time.Minute)
-	// Clients are taken in the order in which they come: who is answered is the last.
+	// The server accepts clients in the order in which they come: once midway is answered, both are accepted.
 	busy, midway := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 	prototest.Do(t, midway, "MULTI")
 	closed := closing(t, n)

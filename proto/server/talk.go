@@ -17,8 +17,8 @@ import (
 // waiting, else by a goroutine of its own. One of the two has it at a time.
 type talk struct {
 	s *Server
-	// conn is what the guard reads, raw what is underneath it, and polled the same
-	// where it can be in a loop; nil: it cannot.
+	// conn is what the guard reads, and raw the connection underneath. polled is raw as the
+	// loops know it, or nil if it cannot be in a loop.
 	conn, raw net.Conn
 	polled    *poll.Conn
 	guard     *resp.Guard
@@ -33,11 +33,11 @@ type talk struct {
 	// is on its way, and counts as under way.
 	done    func(alone bool)
 	pending bool
-	// more: the loop has told of something, and the socket was not read since. To take
-	// what is in the guard is not to read: the loop does not tell twice.
+	// more is true if the loop has told of something, and the socket was not read since.
+	// To take what is in the guard is not to read: the loop does not tell twice.
 	more bool
-	// deadline is when the client must have sent something, allowed after it came to
-	// rest; zero: never.
+	// deadline is when the client must have sent something, allowed after it became idle.
+	// It is zero if there is no such time.
 	deadline time.Time
 	allowed  time.Duration
 }
@@ -79,7 +79,7 @@ func (s *Server) beginLoops() {
 	}
 }
 
-// poll makes a connection one of a loop; nil: it stays what it is.
+// poll makes a connection one of a loop. It returns nil if it stays what it is.
 func (s *Server) poll(conn net.Conn) *poll.Conn {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok || len(s.loops) == 0 {
@@ -159,7 +159,7 @@ func (t *talk) serve() (back bool) {
 	}
 }
 
-// loops tells whether the connection can go into a loop.
+// loops reports whether the connection can go into a loop.
 func (t *talk) loops() bool { return t.polled != nil && !t.polled.LeftForGood() }
 
 const (
@@ -197,7 +197,7 @@ func (t *talk) parse(data []byte, n int) bool {
 	return true
 }
 
-// handle has the batch answered; false: the connection is to be closed.
+// handle has the batch answered. It returns false if the connection is to be closed.
 func (t *talk) handle() bool {
 	last := t.s.leaving.Load()
 	if last {
@@ -231,7 +231,7 @@ func (t *talk) TryRead(p []byte) (int, error) {
 	return t.polled.TryRead(p)
 }
 
-// drained tells whether there is nothing to be looked at until the loop tells of more.
+// drained reports whether there is nothing to look at until the loop reports more input.
 func (t *talk) drained() bool { return !t.more && !t.guard.Filled() && t.polled.Drained() }
 
 // step answers what is there, until nothing is, or somebody else has to go on.
@@ -286,7 +286,7 @@ const (
 	loopBytesMax = 64 << 10
 )
 
-// begin begins a batch; false: somebody else goes on.
+// begin begins a batch. It returns false if somebody else goes on.
 func (t *talk) begin() bool {
 	t.pending = true
 	t.s.active.Add(1)
@@ -294,7 +294,7 @@ func (t *talk) begin() bool {
 	return t.came(t.client.Begin(t.batch, t.done))
 }
 
-// came goes on behind a step of a batch; false: somebody else does.
+// came goes on behind a step of a batch. It returns false if somebody else does.
 func (t *talk) came(to client.Progress) bool {
 	switch to {
 	case client.Answered:

@@ -17,7 +17,7 @@ import (
 )
 
 // loopsHaveTurned returns when each loop has taken what was sent before the call: the
-// kernel tells of events in the order in which they came about.
+// kernel reports events in the order in which they happened.
 func loopsHaveTurned(t *testing.T, n *prototest.Node) {
 	t.Helper()
 	for range max(1, runtime.NumCPU()/2) {
@@ -28,8 +28,8 @@ func loopsHaveTurned(t *testing.T, n *prototest.Node) {
 	}
 }
 
-// What a client sends while somebody is at work for it is answered, too, where there is
-// more of what it sent before: the loop tells of input once.
+// Commands that a client sends while a goroutine serves it are answered, too, if some of
+// its earlier commands are still unread: the loop reports input once.
 func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
 	for _, c := range []struct {
 		name, first string

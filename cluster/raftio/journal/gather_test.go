@@ -40,7 +40,7 @@ func TestGroupsThatWriteAllTheTimeLeaveTogether(t *testing.T) {
 func TestAloneNobodyIsWaitedFor(t *testing.T) {
 	j := opened(t, newDisk())
 	g := &j.gathering
-	// Who has waited in vain rests then, or will the next time.
+	// A journal that has waited in vain pauses its waiting now, or will the next time.
 	waits := func(took time.Duration, expected, waiting int, ended time.Time) bool {
 		g.took, g.expected, g.ended = took, expected, ended
 		j.queue = make([]*request, waiting)

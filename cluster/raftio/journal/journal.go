@@ -20,10 +20,10 @@ type Journal struct {
 	// mu guards everything below. It is not held while the store works.
 	mu     sync.RWMutex
 	groups map[uint32]*Log
-	// writing tells that somebody holds the pen; queue is who waits for it.
+	// writing is true while a goroutine holds the pen; queue are the requests that wait for it.
 	writing bool
 	queue   []*request
-	// gathering tells whether to wait for more before a write.
+	// gathering reports whether to wait for more before a write.
 	gathering gathering
 	space     space
 	// copied is up to where entries at the front were looked at to be written

@@ -15,7 +15,7 @@ type places struct {
 
 func (p *places) empty() bool { return len(p.at) == 0 }
 
-// ends are the indexes of the first and the last entry; 0, 0: there is none.
+// ends are the indexes of the first and the last entry, or 0 if there is none.
 func (p *places) ends() (first, last uint64) {
 	if p.empty() {
 		return 0, 0

@@ -41,7 +41,8 @@ func fieldExpiryArg(c *command.Ctx, kind command.ExpiryKind, arg []byte, called 
 	return atMs, true
 }
 
-// fieldList reads FIELDS, their number, and the fields. It answers the error itself, badCount being the one for a wrong number.
+// fieldList reads FIELDS, their number, and the fields. It answers the error itself, badCount being the one
+// for a wrong number.
 func fieldList(c *command.Ctx, args [][]byte, badCount string) (names [][]byte, ok bool) {
 	if len(args) == 0 || !command.EqualFold(args[0], "fields") {
 		c.Out.Error(ErrFieldsMissing)

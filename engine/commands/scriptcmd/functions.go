@@ -363,7 +363,7 @@ func writeFunction(c *command.Ctx, f *script.Function) {
 	}
 }
 
-// functionStats tells of the function that has run for longest. In a transaction
+// functionStats reports the function that has run for longest. In a transaction
 // nothing else runs.
 func functionStats(c *command.Ctx, _ [][]byte) {
 	c.Out.Map(2)

@@ -66,7 +66,7 @@ func (n *Node) openFront(context.Context) error {
 }
 
 // tryFront tells before anything is made whether the ports for clients are to be had,
-// for they are opened last: who has founded a cluster, or joined one, and then ends for
+// for they are opened last: a node that has founded a cluster, or joined one, and then ends for
 // want of a port leaves a member that is dead.
 func (n *Node) tryFront(context.Context) error {
 	s := n.Config.Current()

@@ -25,7 +25,7 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 	return a.machine.Apply(a.index, data)
 }
 
-// founded is a node without anything but a meta group of its own, and who has commands
+// founded is a node without anything but a meta group of its own, and do has commands
 // carried out there.
 func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	n = &replicated{Member: &member.Member{Config: config.Default(), Machine: meta.NewMachine()}}
@@ -43,7 +43,7 @@ func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	return n, do
 }
 
-// Who has set something applies it, too, beside the goroutine that applies the log, and
+// A caller that has set something applies it, too, beside the goroutine that applies the log, and
 // may be held up between its look at the state and that: what is newer stays.
 func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 	n, do := founded(t)

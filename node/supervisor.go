@@ -77,7 +77,7 @@ func (s *supervisor) tellWhenReady() {
 	}
 }
 
-// supervisedBy is INFO's word for who looks after the process.
+// supervisedBy is INFO's word for what looks after the process.
 func (s *supervisor) supervisedBy() string {
 	if s.supervised() {
 		return "systemd"

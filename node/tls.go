@@ -89,8 +89,8 @@ func afterSet(k *secure.Keeper, pairs []config.Pair) {
 	}
 }
 
-// secureListener accepts connections under TLS. The handshake is done by who
-// first reads.
+// secureListener accepts connections under TLS. The handshake is done by the
+// first caller that reads.
 type secureListener struct {
 	net.Listener
 	config func() *tls.Config

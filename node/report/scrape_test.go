@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFewPagesAreMadeAtATime: who waits for his turn gets a page, and who goes
+// TestFewPagesAreMadeAtATime: a scraper that waits for its turn gets a page, and one that goes
 // away does not wait on.
 func TestFewPagesAreMadeAtATime(t *testing.T) {
 	s := newScrapes()

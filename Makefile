@@ -17,9 +17,9 @@ VERSIONS    ?= tests/versions.txt
 CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
 
 # What tests use beside Go, and do without where it is not installed.
-TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze
+TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze dpkg-deb
 
-.PHONY: run build chart test missing versions race fuzz-short lint bench corpus differential cross cluster disk linear tracking grow powercut podlife kube docs screenshots deb check clean
+.PHONY: run build chart test missing versions race fuzz-short lint bench corpus differential cross cluster disk linear tracking grow powercut podlife kube docs screenshots deb release check clean
 
 run: ## three real nodes on this machine, with a live view
 	go run ./cmd/clusterctl demo
@@ -111,10 +111,14 @@ docs: ## what is generated, anew
 deb: ## a Debian package in bin/ (needs dpkg-deb)
 	deploy/deb/build bin
 
+release: ## archives, Debian packages, the image's sources and checksums of a committed tree, in dist/ (needs dpkg-deb)
+	@[ -z "$$(git status --porcelain)" ] || { echo "make release: there are changes that are not committed"; git status --short; exit 1; }
+	deploy/release dist
+
 screenshots: ## the pictures of the web page in docs/, anew; needs chromium
 	LOCKSTEP_SCREENSHOTS=$(CURDIR)/docs go test -count=1 -v -run TestPictures ./tests/page
 
 check: lint test race fuzz-short ## all that CI runs
 
 clean:
-	rm -rf bin tests/kube/bin
+	rm -rf bin dist tests/kube/bin

@@ -50,7 +50,7 @@ func (k *Keyspace) OpenCut(no uint64) *Cut {
 	return c
 }
 
-// CutOpen tells whether a cut is open.
+// CutOpen reports whether a cut is open.
 func (k *Keyspace) CutOpen() bool { return k.cut.Load() != nil }
 
 // No is the number of the last txn the cut holds.

@@ -47,7 +47,7 @@ func (d *deletions) last() uint64 {
 	return max(d.horizon, d.ring[(d.next+n-1)%n].txnNo)
 }
 
-// since tells whether a key with this hash may have been deleted after seenAt.
+// since reports whether a key with this hash may have been deleted after seenAt.
 func (d *deletions) since(db int, hash uint32, seenAt uint64) bool {
 	if d.horizon > seenAt {
 		return true
@@ -97,7 +97,7 @@ func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
 	return true
 }
 
-// Deletions tells whether a captured slot remembers any.
+// Deletions reports whether a captured slot remembers any.
 func (c *Cut) Deletions(slot int32) bool {
 	d := &c.slots[slot].deleted
 	return len(d.ring) > 0 || d.horizon > 0

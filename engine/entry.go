@@ -143,7 +143,7 @@ func (e *Entry) KeyBytes() []byte {
 // Kind returns the kind of the value.
 func (e *Entry) Kind() Kind { return e.kind }
 
-// Fillable tells whether the value is of a kind that commands wait for: BLPOP,
+// Fillable reports whether the value is of a kind that commands wait for: BLPOP,
 // BZPOPMIN and XREAD.
 func (e *Entry) Fillable() bool {
 	return e.kind == KindList || e.kind == KindSortedSet || e.kind == KindStream
@@ -184,7 +184,7 @@ func (e *Entry) setText(text []byte) bool {
 	return true
 }
 
-// Raw tells whether the string was changed in place (APPEND, SETRANGE), which
+// Raw reports whether the string was changed in place (APPEND, SETRANGE), which
 // OBJECT ENCODING shows.
 func (e *Entry) Raw() bool { return e.flags&flagRaw != 0 }
 
@@ -289,7 +289,7 @@ func (e *Entry) ReplaceText(text []byte) {
 	r.text = append(r.text[:0], text...)
 }
 
-// Growable tells whether GrowText and ReplaceText may be called.
+// Growable reports whether GrowText and ReplaceText may be called.
 func (e *Entry) Growable() bool { return e.kind == KindString && e.flags&flagObject != 0 }
 
 // growCapacity doubles up to 1 MiB and adds 1 MiB beyond it, as Redis's sds.

@@ -13,7 +13,7 @@ import (
 // Perishable is an object parts of which have an expiry of their own: a hash.
 type Perishable interface {
 	Object
-	// Timed tells whether a part has, or had, an expiry; else the others are 0.
+	// Timed reports whether a part has, or had, an expiry; else the others are 0.
 	Timed() bool
 	// FirstExpiryMs is when the first part is gone, 0: none expires.
 	FirstExpiryMs() int64
@@ -31,7 +31,7 @@ type expiryIndex struct {
 	nextMs atomic.Int64
 	// size is the number of keys in the trees; readable without a lock.
 	size atomic.Int64
-	// waiting is the keyspace's: who waits for the first key to be due.
+	// waiting waits for the first key of the keyspace to be due.
 	waiting *dueWaiter
 }
 
@@ -50,8 +50,8 @@ func (d *dueWaiter) look(nextMs int64) {
 	}
 }
 
-// WakeBefore has wake called, once, as soon as a key is due before a time: who calls it sleeps until then. It replaces
-// what was asked for before. wake must not block; it is called by whoever changes the key.
+// WakeBefore calls wake, once, as soon as a key is due before a time: its caller sleeps until then. It replaces an
+// earlier request. wake must not block; the goroutine that changes the key calls it.
 func (k *Keyspace) WakeBefore(atMs int64, wake func()) {
 	k.waiting.until.Store(&dueSleep{atMs, wake})
 	// What has come since the caller looked.
@@ -165,7 +165,7 @@ func (e *Entry) perishable() Perishable {
 	return p
 }
 
-// ExpiredAt tells whether the key is gone at nowMs: its own expiry has come, or
+// ExpiredAt reports whether the key is gone at nowMs: its own expiry has come, or
 // that of all its parts.
 func (e *Entry) ExpiredAt(nowMs int64) bool {
 	if e.ExpireAtMs != 0 && e.ExpireAtMs <= nowMs {

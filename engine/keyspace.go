@@ -1,7 +1,7 @@
 // Package engine holds one shard's keyspace: databases of keys, divided into
 // lock slots.
 //
-// The keyspace takes no locks. Whoever calls it holds the lock slot of the key
+// The keyspace takes no locks. Its caller holds the lock slot of the key
 // (package sched): shared to read, exclusive to change. Nothing is shared
 // between lock slots but atomic counters, so commands on different slots run
 // at the same time.
@@ -45,7 +45,7 @@ type Config struct {
 	Seed [16]byte
 }
 
-// Possible tells whether a keyspace can be made with it.
+// Possible reports whether a keyspace can be made with it.
 func (c Config) Possible() bool { return 1 <= c.LockSlots && c.LockSlots <= hashslot.Count }
 
 // Keyspace is one shard's keys and values.
@@ -67,7 +67,7 @@ type Keyspace struct {
 	cut       atomic.Pointer[Cut]
 	// waiting is who waits for the first key to be due.
 	waiting dueWaiter
-	// gone is told of streams that leave; see TellGone.
+	// gone is called with streams that leave; see TellGone.
 	gone func(db int, key []byte)
 
 	// Stats counts what INFO shows; it is not state.
@@ -332,7 +332,7 @@ func (k *Keyspace) change(slot int32, txnNo uint64) *slotSpace {
 	return s
 }
 
-// held tells whether an open cut holds on to e, so that txnNo must not change
+// held reports whether an open cut holds on to e, so that txnNo must not change
 // it in place.
 func (k *Keyspace) held(e *Entry, txnNo uint64) bool {
 	c := k.cut.Load()
@@ -473,7 +473,7 @@ func swapCount(a, b *atomic.Int64) {
 	b.Store(n)
 }
 
-// Unchanged tells whether a key is still as a client saw it that read version
+// Unchanged reports whether a key is still as a client saw it that read version
 // (0: no such key) after txn seenAt. A deletion that is too long ago to be
 // known counts as a change, and so do an expiry that nowMs has passed and a swap
 // of the database. A key that came since and has lapsed, and nobody has deleted yet, is

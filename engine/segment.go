@@ -87,7 +87,7 @@ func (s *segment) removeAt(i int) {
 	s.count--
 }
 
-// full tells that the segment must grow before another entry comes in: beyond
+// full reports whether the segment must grow before another entry comes in: beyond
 // nine tenths, runs become long.
 func (s *segment) full() bool { return s.count*10 >= s.span*9 }
 

@@ -128,14 +128,14 @@ func (b *backlog) ahead(m *mark, a *sched.Access) (most uint64) {
 	return most
 }
 
-// told is what was told of a lock slot.
+// told is what a leader has reported about a lock slot.
 func (m *mark) told(r Row) uint64 {
 	i, _ := slices.BinarySearchFunc(m.slots, r, func(t Told, r Row) int { return cmp.Compare(t.Row, r) })
 	return m.slots[i].Work
 }
 
-// since is what was done beyond what was told. No leader tells of more than is done at the
-// turn of who is told.
+// since is the work that was done and not yet reported. No leader reports more than the
+// receiving replica has done when the report is its turn.
 func since(done, told uint64) uint64 { return done - min(done, told) }
 
 // add counts the work of txn no, which holds the access.

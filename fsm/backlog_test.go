@@ -233,7 +233,7 @@ func TestWhatIsNeverRefused(t *testing.T) {
 	}
 }
 
-// Who asks again for what was refused is told the same, also by a replica that began with a
+// A client that repeats a refused request gets the same answer, also from a replica that began with a
 // snapshot; and so is what comes behind, before and after the snapshot, and when the log is run
 // again from its beginning.
 func TestRefusalsAreTheSameOnEveryReplica(t *testing.T) {
@@ -318,7 +318,8 @@ func (m *backlogMachine) sameReplies(other *lockedMachine, from, to int) (refuse
 	return refused
 }
 
-// A leader tells of what it has seen done since it told, and of no more rows than an entry takes.
+// A leader reports what it has seen done since its last report, in no more rows than an
+// entry takes.
 func TestWhatALeaderTells(t *testing.T) {
 	b := newBacklog()
 	slots := func(n int32) *sched.Access {

@@ -42,26 +42,26 @@ func CheckReads(txns []Txn) error {
 	}
 	for i := range txns {
 		t := &txns[i]
-		// What a program does by itself is judged where it is planned.
-		if planned := t.Kind == KindCommand && t.Ops[0].lookup().Plan != nil; !planned && !t.onlyReads() {
+		// What a program does is judged where it is planned.
+		if planned := t.Kind == KindCommand && t.Ops[0].lookup().Plan != nil; !planned && !t.mayOnlyRead() {
 			return ErrLogged
 		}
 	}
 	return nil
 }
 
-// onlyReads tells whether all commands of the txn only read. Those that run or change
-// programs do not count as such: what they do is known when they are planned.
-func (t *Txn) onlyReads() bool {
+// mayOnlyRead reports whether all commands of the txn only read, or run programs: of these it is
+// known when they are planned. Commands that look at programs or change them do not count.
+func (t *Txn) mayOnlyRead() bool {
 	for i := range t.Ops {
-		if spec := t.Ops[i].lookup(); spec.Plan != nil || spec.Writes(t.Ops[i].Args) {
+		if spec := t.Ops[i].lookup(); spec.Plan != nil && !spec.RunsProgram() || spec.Writes(t.Ops[i].Args) {
 			return false
 		}
 	}
 	return true
 }
 
-// check tells whether a replica can run the txn.
+// check reports whether a replica can run the txn.
 func (t *Txn) check() error {
 	for i := range t.Ops {
 		op := &t.Ops[i]

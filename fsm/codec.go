@@ -32,8 +32,8 @@ import (
 //
 // The highest bit of proto is set for a txn that leaves the record of its keys'
 // use alone, the one below it where memory was full, the next one where the
-// rules of a user follow, the next one where a caller follows. A caller's client is its number twice, and one more where somebody
-// monitors.
+// rules of a user follow, the next one where a caller follows. A caller's client is its
+// number twice, and one more where somebody monitors.
 //
 // What leaders tell of work (backlog.go) is there where there is something to tell; a row is
 // numbered from rowFirst, a txn by its place in the entry, and the next by how much further on it

@@ -131,7 +131,7 @@ func (d *dupTable) lane(b *Bundle, index uint64, stampMs int64) *dupLane {
 	return l
 }
 
-// NumbersFit tells whether the numbers of a bundle are such as a gateway gives out
+// NumbersFit reports whether the numbers of a bundle are such as a gateway gives out
 // (package router): it acknowledges nothing that it sends only now, and goes no
 // further than LaneWindow beyond what it has acknowledged.
 func (b *Bundle) NumbersFit() bool {
@@ -143,7 +143,7 @@ func (b *Bundle) NumbersFit() bool {
 // microseconds, may be ahead of the log's time: 200 years, in milliseconds.
 const bootAheadMaxMs = 200 * 366 * 24 * 3600 * 1000
 
-// bootFits tells whether a gateway may begin with a boot number at a time of the log. A
+// bootFits reports whether a gateway may begin with a boot number at a time of the log. A
 // number that no later one could follow would shut its gateway out for ever.
 func bootFits(boot uint64, stampMs int64) bool {
 	return boot/1000 <= uint64(max(stampMs, 0))+bootAheadMaxMs

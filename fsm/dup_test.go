@@ -302,8 +302,8 @@ func TestWhichRepliesAreKeptIsTheSameBehindASnapshot(t *testing.T) {
 	}
 }
 
-// A reply that is too long to keep is copied for who waits for it, and else not
-// at all.
+// A reply that is too long to keep is copied for a client that waits for it, and
+// otherwise not at all.
 func TestALongReplyIsCopiedForWhoWaits(t *testing.T) {
 	long, short := []byte(strings.Repeat("x", 100)), []byte("short")
 	for _, c := range []struct {

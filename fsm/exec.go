@@ -202,13 +202,13 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 	return r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) }) && early
 }
 
-// changesPrograms tells whether a transaction changes the scripts or functions of its
+// changesPrograms reports whether a transaction changes the scripts or functions of its
 // shard in so many words.
 func (t *Txn) changesPrograms() bool {
 	return t.Kind == KindExec && t.has((*command.Spec).ChangesPrograms)
 }
 
-// watchesHold tells beforehand whether the watches of a txn will hold when it runs.
+// watchesHold reports beforehand whether the watches of a txn will hold when it runs.
 // All txns before it must have been submitted. What a transaction does to the script
 // cache is done when it is planned, and must not be done if a watch fails; so here,
 // and only here, applying waits for txns that run. Nobody can change a watched key
@@ -498,7 +498,7 @@ func (w *work) holds() *sched.Access {
 	return &w.own
 }
 
-// comesTooLate tells whether more work stood in the log before the txn than may.
+// comesTooLate reports whether more work stood in the log before the txn than may.
 func (w *work) comesTooLate() bool {
 	limitMs := w.settings.OutstandingWorkMaxMs
 	if w.mark == nil || limitMs == 0 {

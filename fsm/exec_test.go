@@ -215,6 +215,6 @@ func TestTheUsersThatAreKeptAreBounded(t *testing.T) {
 		}
 	}
 	if c.of(nil) != nil {
-		t.Error("who may do everything has rules")
+		t.Error("a user that may do everything has rules")
 	}
 }

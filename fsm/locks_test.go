@@ -115,8 +115,8 @@ func (m *lockedMachine) hold(key string, mode sched.Mode) (letGo func()) {
 }
 
 // What stands in the log shares the keys that it only reads, and writes no key that
-// somebody reads; a transaction shares nothing, and waits for who writes what it
-// watches (D3, D4, D6 to D10, D12 to D14, B4, B6, B13, B16).
+// somebody reads; a transaction shares nothing, and waits for the writers of what
+// it watches (D3, D4, D6 to D10, D12 to D14, B4, B6, B13, B16).
 func TestWhatTheLogsTxnsShare(t *testing.T) {
 	exec := func(t Txn, watched ...string) Txn {
 		t.Kind = KindExec
@@ -481,7 +481,7 @@ func loadReader(ctx context.Context, t *testing.T, m *Machine, seed uint64, read
 	}
 }
 
-// halves tells whether the two values of a reply are the same.
+// halves reports whether the two values of a reply are the same.
 func halves(reply string) bool {
 	body := strings.TrimPrefix(reply, "*2\r\n")
 	return len(body) < len(reply) && len(body)%2 == 0 && body[:len(body)/2] == body[len(body)/2:]

@@ -6,7 +6,7 @@
 // Apply decodes an entry, asks the duplicate table about each txn, and takes
 // the tickets of those that are new, in log order, on one goroutine; package
 // sched then runs each as soon as its lock slots allow. So Apply never waits
-// for a slow command (but see run.watchesHold), and two txns that share a lock
+// for a slow command (except as run.watchesHold says), and two txns that share a lock
 // slot run in log order.
 //
 // Invariants:
@@ -32,7 +32,7 @@ import (
 	"lockstep/engine/sched"
 )
 
-// Outcome tells what a delivered reply means.
+// Outcome says what a delivered reply means.
 type Outcome uint8
 
 const (
@@ -80,7 +80,7 @@ func (NoSink) Receiver(EntryID) Receiver { return nil }
 // Tracker hears which keys txns change, on every replica, while the txn holds
 // the keys' slots. It must not block, nor keep names, nor reach the machine.
 type Tracker interface {
-	// Tracking tells whether Changed is to be called at all. It is asked when a
+	// Tracking reports whether Changed is to be called at all. It is asked when a
 	// txn begins to run: the entry is then counted in Queued.
 	Tracking() bool
 	// Changed is called once at the end of a txn that changed something; nil among

@@ -41,7 +41,7 @@ func openInRedis(t *testing.T, image []byte) (socket string, log *bytes.Buffer) 
 }
 
 // TestFunctionsOfASnapshotAreThereInRedis, apart from those it would refuse the
-// whole file for; and what redis-server saves tells of its libraries here.
+// whole file for; and a file of redis-server brings its libraries here.
 func TestFunctionsOfASnapshotAreThereInRedis(t *testing.T) {
 	m := testMachine(t, nil)
 	theirs := "#!lua name=theirs\nredis.register_function('f', function(keys) return redis.call('get', keys[1]) end)" + strings.Repeat("\n-- a comment", 100)

@@ -64,7 +64,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	x.ctx = m.readContext(st, x, opt)
 	x.ctx.DB, x.ctx.NoTouch = op.DB, t.NoTouch
 	x.ctx.User, x.ctx.Caller = m.users.of(t.User), t.Caller
-	if err := m.planRead(st, op, &opt); err != nil {
+	if err := m.planRead(st, op, &opt, false); err != nil {
 		return nil, err
 	}
 	if spec.Scope != command.ScopeKeys && (op.plan == nil || op.plan.Access == command.PlanNothing) {
@@ -97,7 +97,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 // readExec runs a transaction whose commands only read. It takes the locks that it
 // would take in the log.
 func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, error) {
-	if !t.onlyReads() {
+	if !t.mayOnlyRead() {
 		return nil, ErrLogged
 	}
 	st := m.state.Load()
@@ -105,14 +105,11 @@ func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte
 	defer m.executions.put(x)
 	x.out.Reset(int(t.Proto))
 	x.ctx = m.readContext(st, x, opt)
-	x.ctx.NoTouch, x.ctx.User, x.ctx.Walk = t.NoTouch, m.users.of(t.User), command.HeldWalker{}
+	x.ctx.NoTouch, x.ctx.Walk = t.NoTouch, command.HeldWalker{}
+	x.ctx.User, x.ctx.Caller = m.users.of(t.User), t.Caller
 	r := readPool.Get().(*reading)
 	defer readPool.Put(r)
-	r.access.Reset()
-	var first engine.Lookup
-	accessOf(&r.access, &first, st.ks, t)
-	r.ticket.Label, r.ticket.Detail, r.ticket.Long = "exec", "", t.TakesLong()
-	if err := st.sched.LockWithin(ctx, opt.Patient, &r.ticket, &r.access); err != nil {
+	if err := m.lockExec(ctx, st, r, t, &opt); err != nil {
 		return nil, err
 	}
 	x.ctx.NowMs, x.ctx.DayOffsetMs = r.ticket.Moment, m.DayOffsetMs()
@@ -142,8 +139,44 @@ func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.
 	return c
 }
 
-// planRead plans a read, if its row asks for it.
-func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions) error {
+// lockExec plans a transaction whose commands only read, and takes its locks.
+func (m *Machine) lockExec(ctx context.Context, st *state, r *reading, t *Txn, opt *ReadOptions) error {
+	for range readPlansMax {
+		for i := range t.Ops {
+			if err := m.planRead(st, &t.Ops[i], opt, true); err != nil {
+				return err
+			}
+		}
+		r.access.Reset()
+		var first engine.Lookup
+		accessOf(&r.access, &first, st.ks, t)
+		r.ticket.Label, r.ticket.Detail, r.ticket.Long = "exec", "", t.TakesLong()
+		if t.has((*command.Spec).RunsProgram) {
+			r.ticket.Label, r.ticket.Detail = t.label()
+		}
+		if err := st.sched.LockWithin(ctx, opt.Patient, &r.ticket, &r.access); err != nil {
+			return err
+		}
+		if !t.outOfDate(st.programs) {
+			return nil
+		}
+		st.sched.Unlock(&r.ticket)
+	}
+	return ErrLogged
+}
+
+// outOfDate reports whether the functions have changed since the txn's calls were planned.
+func (t *Txn) outOfDate(programs *command.Programs) bool {
+	for i := range t.Ops {
+		if plan := t.Ops[i].plan; plan != nil && plan.OutOfDate(programs) {
+			return true
+		}
+	}
+	return false
+}
+
+// planRead plans a read, or a command of a transaction that only reads, if its row asks for it.
+func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions, inExec bool) error {
 	if op.Sum != nil {
 		// Texts are left out in the log alone.
 		return ErrLogged
@@ -151,7 +184,7 @@ func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions) error {
 	if op.lookup().Plan == nil {
 		return nil
 	}
-	op.settle(&command.Planning{Programs: st.programs, Settings: m.settings.Load()})
+	op.settle(&command.Planning{Programs: st.programs, Settings: m.settings.Load(), InExec: inExec})
 	switch {
 	case op.plan.Writes:
 		return ErrLogged
@@ -185,7 +218,7 @@ func (m *Machine) lockRead(ctx context.Context, st *state, r *reading, op *Op, o
 			return nil
 		}
 		st.sched.Unlock(&r.ticket)
-		if err := m.planRead(st, op, opt); err != nil {
+		if err := m.planRead(st, op, opt, false); err != nil {
 			return err
 		}
 	}
@@ -201,7 +234,7 @@ type slotWalker struct {
 	ticket  sched.Ticket
 	access  sched.Access
 	held    bool
-	// err is why a slot could not be had.
+	// err is why a slot could not be locked.
 	err error
 }
 

@@ -42,15 +42,70 @@ func TestATransactionThatOnlyReadsIsARead(t *testing.T) {
 			t.Errorf("%s and due: %v", name, err)
 		}
 	}
-	for name, other := range map[string]Txn{"a write": txnOf(0, "set", "a", "2"), "a script": evalTxn(reads+gets, "a")} {
+	for name, other := range map[string]Txn{"a write": txnOf(0, "set", "a", "2"), "a script": evalTxn(incrs, "a"), "a look at scripts": txnOf(0, "script", "exists", sha(gets))} {
 		if _, err := read(inExec(txnOf(0, "get", "a"), other), ReadOptions{}); !errors.Is(err, ErrLogged) {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}
 }
 
+// Programs that only read are no reason for an entry either: by their command, or by their flags.
+func TestATransactionOfProgramsThatReadIsARead(t *testing.T) {
+	m := newLockedMachine(t)
+	m.executed(m.apply(loadLibrary(readKeys, getKey, lockKeys, incrKey), txnOf(0, "set", "a", "1"), txnOf(0, "script", "load", gets)))
+	ro := func(name, program string) Txn { return txnOf(0, name, program, "1", "a") }
+	read := func(opt ReadOptions, txns ...Txn) (string, error) {
+		reply, err := m.Read(t.Context(), ptr(inExec(txns...)), opt)
+		return string(reply), err
+	}
+	all := []Txn{txnOf(0, "get", "a"), ro("eval_ro", gets), ro("evalsha_ro", sha(gets)), ro("fcall_ro", "f0"), fcallTxn("f0", "a"), ro("fcall_ro", "f9")}
+	const one = "$1\r\n1\r\n"
+	if got, err := read(ReadOptions{}, all...); got != "*6\r\n"+one+one+one+one+one+"-ERR Function not found\r\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	var uncached *UncachedError
+	if _, err := read(ReadOptions{}, evalTxn(reads+gets, "a")); !errors.As(err, &uncached) || string(uncached.Source) != reads+gets {
+		t.Errorf("a script that is not known: %v", err)
+	}
+	if got, err := read(ReadOptions{Uncached: true}, evalTxn(reads+gets, "a"), ro("eval_ro", incrs)); !strings.HasPrefix(got, "*2\r\n"+one+"-ERR Write commands are not allowed") || err != nil {
+		t.Errorf("the same, or one that tries to write: %q, %v", got, err)
+	}
+	if _, err := read(ReadOptions{}, fcallTxn("f1", "a")); !errors.Is(err, ErrLogged) {
+		t.Errorf("a function that writes: %v", err)
+	}
+}
+
+// Such a transaction calls the functions that are there when it has its locks.
+func TestATransactionThatReadsBehindAChangeFindsWhatItMade(t *testing.T) {
+	m, g := newGatedMachine(t)
+	m.executed(m.apply(loadLibrary(lockKeys, stopHere+incrKey, readKeys, "return 'old'")))
+	m.apply(fcallTxn("f0", "a"))
+	await(t, g.entered)
+	answers := map[string]<-chan string{}
+	for _, name := range []string{"fcall", "fcall_ro"} {
+		answers[name] = m.reading(inExec(txnOf(0, name, "f1", "1", "b")))
+	}
+	m.eventually("both wait for the one that runs", func() bool { return m.Sched().Stats().WaitingTickets == 2 })
+	change := m.apply(loadLibrary(lockKeys, incrKey, readKeys, "return 'new'"))
+	for _, name := range []string{"fcall", "fcall_ro"} {
+		answers[name+" behind it"] = m.reading(inExec(txnOf(0, name, "f1", "1", "b")))
+	}
+	m.eventually("all wait", func() bool { return m.Sched().Stats().WaitingTickets == 5 })
+	g.letGo()
+	m.executed(change)
+	for name, answer := range answers {
+		want := "old"
+		if strings.HasSuffix(name, "behind it") {
+			want = "new"
+		}
+		if got := await(t, answer); got != "*1\r\n$3\r\n"+want+"\r\n" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // It takes the locks that it takes in the log: it sees no half of a RENAME, and waits
-// for who writes what it reads or watches.
+// for the writers of what it reads or watches.
 func TestATransactionThatOnlyReadsLocksItsKeys(t *testing.T) {
 	watches := Txn{Kind: KindExec, Proto: 2, Watches: []Watch{{Key: []byte("a")}}}
 	for name, txn := range map[string]Txn{"reads": inExec(txnOf(0, "get", "a"), txnOf(0, "get", "b")), "watches": watches, "all": inExec(txnOf(0, "dbsize"))} {

@@ -38,7 +38,7 @@ const (
 	WaitLanes = 1 << 17
 )
 
-// OfWait tells whether the identity is that of a wait.
+// OfWait reports whether the identity is that of a wait.
 func (id TxnID) OfWait() bool { return id.Lane >= WaitLane && id.Lane < WaitLane+WaitLanes }
 
 // Serve says which wait a KindServe serves, and how.
@@ -120,7 +120,7 @@ func (t *Txn) digest() uint64 {
 	return h.Sum64()
 }
 
-// served tells whether the wait of a KindServe was served before.
+// served reports whether the wait of a KindServe was served before.
 func (w *work) served() bool { return w.before != nil && !w.before.unserved }
 
 // serve runs the command of a wait that was not served before.

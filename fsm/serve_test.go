@@ -94,10 +94,10 @@ func TestWhatIsNothingToAWaiter(t *testing.T) {
 	g := newGateways(t)
 	const wrong = "0 -WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 	g.do("set", "q", "text")
-	g.want("who waits", g.serve(waitOf(0, 1), 0, "blpop", "q", "0"), unservedReply)
-	g.want("who comes", g.serve(waitOf(0, 1), ServeComes, "blpop", "q", "0"), wrong)
+	g.want("the waiting client", g.serve(waitOf(0, 1), 0, "blpop", "q", "0"), unservedReply)
+	g.want("the new client", g.serve(waitOf(0, 1), ServeComes, "blpop", "q", "0"), wrong)
 	g.do("rpush", "src", "a")
-	g.want("who may take, and not put", g.serve(waitOf(0, 2), 0, "blmove", "src", "q", "left", "left", "0"), wrong)
+	g.want("a client that may take, and not put", g.serve(waitOf(0, 2), 0, "blmove", "src", "q", "left", "left", "0"), wrong)
 	g.do("xgroup", "create", "s", "g", "$", "mkstream")
 	read := []string{"xreadgroup", "group", "g", "ann", "block", "0", "streams", "s", ">"}
 	g.want("a group's reader", g.serve(waitOf(1, 1), 0, read...), unservedReply)

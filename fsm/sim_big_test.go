@@ -126,7 +126,7 @@ func (s *simMachine) beginSnapshot(t *testing.T) *lateSnapshot {
 	go func() {
 		var image bytes.Buffer
 		late.err = snap.Persist(&image)
-		// Who has the image begins another snapshot.
+		// The holder of the image begins another snapshot.
 		snap.Release()
 		late.image <- image.Bytes()
 	}()

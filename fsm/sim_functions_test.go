@@ -103,7 +103,7 @@ func (l *simLog) functionTxn(t *Txn) {
 	}
 	t.MemoryFull = l.rng.IntN(20) == 0
 	if l.rng.IntN(2) == 0 {
-		// Who is told of a script changes nothing.
+		// The receiver of a script makes no difference.
 		t.Caller = command.Caller{Node: 7, Client: 300, Watched: t.MemoryFull}
 	}
 	t.Ops = []Op{l.functionOp()}

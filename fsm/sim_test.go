@@ -436,7 +436,7 @@ func compare(t *testing.T, machines []*simMachine, index uint64) {
 	}
 }
 
-// sameReply tells whether two machines said the same. A txn that comes again is
+// sameReply reports whether two machines said the same. A txn that comes again is
 // given a reply too long to be kept if the first one still runs, and told that
 // it is lost if not: the one thing that timing may decide, for it is no state.
 func sameReply(a, b string) bool {

@@ -187,7 +187,7 @@ func (c *chunk) flush() error {
 	return c.out.Err()
 }
 
-// rawBit is what OBJECT ENCODING tells of a string's past.
+// rawBit is what OBJECT ENCODING shows about a string's past.
 func rawBit(e *engine.Entry) int {
 	if e.Raw() {
 		return 1

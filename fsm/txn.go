@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"bytes"
+
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
@@ -47,7 +49,7 @@ type Op struct {
 	plan *command.Plan
 }
 
-// Evaluates tells whether the op runs a script whose text it has.
+// Evaluates reports whether the op runs a script whose text it has.
 func (o *Op) Evaluates() bool {
 	spec := o.lookup()
 	return spec != nil && spec.Evaluates && spec.CheckArity(len(o.Args)) && o.Args[1] != nil
@@ -60,7 +62,7 @@ func (o *Op) settle(p *command.Planning) {
 	o.plan = &plan
 }
 
-// writes tells whether the op may change data.
+// writes reports whether the op may change data.
 func (o *Op) writes() bool {
 	if o.plan != nil {
 		return o.plan.Writes
@@ -99,11 +101,11 @@ func (o *Op) lockKeys(a *sched.Access, ks *engine.Keyspace, mode sched.Mode) {
 // more than some tens of microseconds.
 const heavyArgs = 256
 
-// TakesLong tells whether the op, of which there is a row, may take long, and is handed to a
+// TakesLong reports whether the op, of which there is a row, may take long, and is handed to a
 // worker.
 func (o *Op) TakesLong() bool { return o.MayTakeLong() || len(o.Args) > heavyArgs }
 
-// MayTakeLong tells whether what the op takes depends on more than its arguments.
+// MayTakeLong reports whether what the op takes depends on more than its arguments.
 func (o *Op) MayTakeLong() bool { return o.lookup().TakesLong(o.Args) }
 
 // program is the name of the program that the op runs, as far as that is known; "" if it runs
@@ -129,6 +131,15 @@ func (t *Txn) label() (name, program string) {
 // NewOp returns an op whose row in the command table is known already, which
 // spares looking it up again where it runs on this node.
 func NewOp(db int, args [][]byte, spec *command.Spec) Op { return Op{DB: db, Args: args, spec: spec} }
+
+// Clone is a copy of the command, with arguments of its own.
+func (o *Op) Clone() Op {
+	own := Op{DB: o.DB, Args: make([][]byte, len(o.Args)), Sum: bytes.Clone(o.Sum), spec: o.spec}
+	for i, a := range o.Args {
+		own.Args[i] = bytes.Clone(a)
+	}
+	return own
+}
 
 // Spec is the op's row in the command table; nil when there is none.
 func (o *Op) Spec() *command.Spec { return o.lookup() }
@@ -196,9 +207,9 @@ type Txn struct {
 	// MemoryFull tells scripts that there was no memory left when they entered the
 	// log: they refuse what may need some, on every replica alike.
 	MemoryFull bool
-	// User holds the rules of who runs the txn (acl.User.Permissions), where its
-	// commands must know them where they run; nil: one who may do everything. It is
-	// the same on every replica whatever has become of the user meanwhile.
+	// User holds the rules of the user that runs the txn (acl.User.Permissions), if the
+	// commands need them while they run. nil is a user that may do everything. User is
+	// the same on every replica, even if the user has changed meanwhile.
 	User []byte
 	// Caller is the client that the txn's scripts run for, if somebody may have to be
 	// told what they do. Nothing that the txn does depends on it.
@@ -209,7 +220,7 @@ type Txn struct {
 	Serve Serve
 }
 
-// GrowsMemory tells whether the txn is refused while memory is full: one of its
+// GrowsMemory reports whether the txn is refused while memory is full: one of its
 // commands is, or runs a program that has not been told.
 func (t *Txn) GrowsMemory() bool {
 	return t.has(func(s *command.Spec) bool { return s.Is(command.DenyOOM) || s.RunsProgram() && !t.MemoryFull })
@@ -229,7 +240,7 @@ func (t *Txn) GrowthBytes(sizes func(db int) *command.Sizes) (sum, largest int64
 	return sum, largest
 }
 
-// TakesLong tells whether one of the txn's commands may take long.
+// TakesLong reports whether one of the txn's commands may take long.
 func (t *Txn) TakesLong() bool {
 	for i := range t.Ops {
 		if op := &t.Ops[i]; op.lookup() != nil && op.TakesLong() {
@@ -239,7 +250,7 @@ func (t *Txn) TakesLong() bool {
 	return false
 }
 
-// lanes tells whether nobody can say of one of the txn's commands, by its arguments, that it will
+// lanes reports whether nobody can say of one of the txn's commands, by its arguments, that it will
 // not take long (backlog.go).
 func (t *Txn) lanes() bool {
 	for i := range t.Ops {
@@ -250,7 +261,7 @@ func (t *Txn) lanes() bool {
 	return false
 }
 
-// Bends tells whether the txn may run while memory is full, if MemoryFull is
+// Bends reports whether the txn may run while memory is full, if MemoryFull is
 // set.
 func (t *Txn) Bends() bool {
 	return !t.has(func(s *command.Spec) bool { return s.Is(command.DenyOOM) })

@@ -15,7 +15,7 @@ import (
 	"lockstep/cluster/shard"
 	"lockstep/node/config"
 	"lockstep/node/member"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // clocks know what the clocks of the other nodes show, and set the time of day of shards on demand.
@@ -32,7 +32,7 @@ const verbAdopt = "clock.adopt"
 // open makes what asks the other nodes what time it is.
 func (c *clocks) open() {
 	c.Exchange = clock.NewExchange(clock.Config{
-		Self: string(c.Self.ID()), Members: c.members, Peers: c.Transport, Mono: raftio.Now, Wall: c.wall,
+		Self: string(c.Self.ID()), Members: c.members, Peers: c.Transport, Mono: raftio.Now, Wall: c.Wall,
 		Led: c.logTimes, Heard: c.hear,
 	})
 	c.Courier.Handle(verbAdopt, c.adopt)
@@ -154,7 +154,7 @@ func (c *clocks) Adopt(ctx context.Context) (string, error) {
 		}
 		switch {
 		case err != nil && len(said) > 0:
-			return "", fmt.Errorf("%w: %s; then shard %d: %w", client.ErrHalfDone, strings.Join(said, "; "), i, err)
+			return "", fmt.Errorf("%w: %s; then shard %d: %w", admin.ErrHalfDone, strings.Join(said, "; "), i, err)
 		case err != nil:
 			return "", fmt.Errorf("shard %d: %w", i, err)
 		case byMs == 0:

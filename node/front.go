@@ -11,15 +11,18 @@ import (
 	"lockstep/node/clusterview"
 	"lockstep/node/config"
 	"lockstep/node/process"
+	"lockstep/node/report"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 	"lockstep/proto/server"
+	"lockstep/proto/stats"
 )
 
 // front is the client port and what stands behind it.
 type front struct {
 	n        *Node
 	server   *server.Server
-	stats    *client.Stats
+	stats    *stats.Stats
 	registry *client.Registry
 	settings atomic.Pointer[client.Settings]
 }
@@ -42,10 +45,8 @@ func (n *Node) openFront(context.Context) error {
 	for _, name := range announcedSettings {
 		n.Config.OnChange(name, func(*config.Settings) { n.announcer.soon() })
 	}
-	backend := &client.Backend{Executor: n.Router, Starter: n.Router, Source: f, ConfigStore: configStore{n}, Facts: n.report, Replication: n.view, ClusterView: n.view, Identity: n.view, Operator: n.orders, Backups: n.backups, Process: n.process, Introspection: n.report, Channels: n.messages, Feeds: n.feeds, Access: n.users, Tracking: n.tracking, TargetTLS: func(host string) *tls.Config { return targetTLS(n.tls, n.Config.Current(), host) },
-		Incarnation: n.Self.Incarnation, Programs: n.Programs}
 	f.server = server.New(server.Config{
-		Backend: backend, Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.Log,
+		Backend: f.backend(), Stats: f.stats, Registry: f.registry, Panics: n.panics.Clients, Log: n.Log,
 		Secure:        func() *tls.Config { return n.tls.Front() },
 		PeerPort:      n.Config.Current().PeerPort,
 		MaxClients:    func() int { return n.Config.Current().MaxClients },
@@ -63,6 +64,30 @@ func (n *Node) openFront(context.Context) error {
 	n.background.run(n.report.WatchPeak)
 	n.Log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
+}
+
+// greeter tells HELLO what this node is.
+type greeter struct {
+	*report.Report
+	view *clusterview.View
+}
+
+// Role implements client.Greeter.
+func (g greeter) Role() string { return g.view.Role() }
+
+// backend is what clients reach of the node.
+func (f *front) backend() *client.Backend {
+	n := f.n
+	handlers := admin.Node{
+		Config: configStore{n}, Facts: n.report, Replication: n.view, Cluster: n.view, Identity: n.view, Operator: n.orders,
+		Backups: n.backups, Process: n.process, Memory: n.report, Subscriptions: n.messages, Stats: f.stats, Registry: f.registry,
+	}
+	return &client.Backend{
+		Executor: n.Router, Source: f, Access: n.users, Redirector: n.view, Greeter: greeter{n.report, n.view},
+		Memory: n.report, Channels: n.messages, Feeds: n.feeds, Handlers: client.NewTable(handlers.Handlers()...), Tracking: n.tracking,
+		Incarnation: n.Self.Incarnation, Programs: n.Programs,
+		TargetTLS: func(host string) *tls.Config { return targetTLS(n.tls, n.Config.Current(), host) },
+	}
 }
 
 // tryFront tells before anything is made whether the ports for clients are to be had,
@@ -138,10 +163,10 @@ func (f *front) refresh(s *config.Settings) {
 	})
 }
 
-// configStore is the client.ConfigStore in front of the settings.
+// configStore is the admin.ConfigStore in front of the settings.
 type configStore struct{ n *Node }
 
-// ConfigGet implements client.ConfigStore.
+// ConfigGet implements admin.ConfigStore.
 func (c configStore) ConfigGet(patterns []string) [][2]string {
 	var pairs [][2]string
 	for _, p := range c.n.Config.Get(patterns...) {
@@ -150,7 +175,7 @@ func (c configStore) ConfigGet(patterns []string) [][2]string {
 	return pairs
 }
 
-// ConfigSet implements client.ConfigStore.
+// ConfigSet implements admin.ConfigStore.
 func (c configStore) ConfigSet(pairs [][2]string) error {
 	list := make([]config.Pair, len(pairs))
 	for i, p := range pairs {
@@ -172,8 +197,8 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	return err
 }
 
-// ConfigRewrite implements client.ConfigStore.
+// ConfigRewrite implements admin.ConfigStore.
 func (c configStore) ConfigRewrite() error { return c.n.Config.Rewrite() }
 
-// ResetStats implements client.ConfigStore.
+// ResetStats implements admin.ConfigStore.
 func (c configStore) ResetStats() { c.n.report.ResetStats() }

@@ -11,6 +11,7 @@ import (
 	"lockstep/node/relay"
 	"lockstep/node/survey"
 	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // FuzzPeer: whatever another node sends of messages, of what scripts did, and of backups, is
@@ -24,7 +25,7 @@ func FuzzPeer(f *testing.F) {
 	f.Add(backup.Kind, []byte{1, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(survey.KindSight, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
-		n := &Node{Member: &member.Member{Config: config.Default(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, lifetime: newLifetime(), stats: client.NewStats(), registry: client.NewRegistry()}
+		n := &Node{Member: &member.Member{Config: config.Default(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, lifetime: newLifetime(), stats: stats.New(), registry: client.NewRegistry()}
 		defer n.stop()
 		n.messages, n.notices, n.witness = relay.NewMessages(n.Member), relay.NewNotices(n.Member, func(b []byte) { n.witness.Hear(b) }), n.newWitness(n.Member, n.stats, n.registry)
 		n.survey = survey.New(survey.Facts{Member: n.Member})

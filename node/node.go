@@ -41,6 +41,7 @@ import (
 	"lockstep/node/survey"
 	"lockstep/node/users"
 	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // Node is one running node.
@@ -49,7 +50,7 @@ type Node struct {
 	*lifetime
 	// logTail is the end of the log.
 	logTail *logs.Tail
-	// report tells of the node in numbers; it is there once clients are served.
+	// report reports on the node in numbers; it is there once clients are served.
 	report *report.Report
 
 	// secrets are what this node and its peers prove to each other that they know.
@@ -82,7 +83,7 @@ type Node struct {
 	front  *front
 	users  *users.Users
 	// stats are the counters of commands and of what took long.
-	stats *client.Stats
+	stats *stats.Stats
 	// registry knows this node's clients.
 	registry *client.Registry
 	// survey tells how this node is, and how all nodes are.
@@ -103,7 +104,7 @@ const startTimeout = 60 * time.Second
 func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error) {
 	n := &Node{
 		Member:   &member.Member{Config: cfg, Log: log.Logger, Started: time.Now()},
-		lifetime: newLifetime(), logTail: log.Tail, stats: client.NewStats(), registry: client.NewRegistry(),
+		lifetime: newLifetime(), logTail: log.Tail, stats: stats.New(), registry: client.NewRegistry(),
 	}
 	n.panics.Peers, n.panics.Clients, n.panics.Admin = caught.New(n.Log), caught.New(n.Log), caught.New(n.Log)
 	// Peers may ask how many clients there are before there can be any.
@@ -317,7 +318,7 @@ func (n *Node) foundUsers(ctx context.Context) (err error) {
 	return n.users.Found(ctx)
 }
 
-// openRooms makes what tells of this node; each part of it waits for what it reads.
+// openRooms makes what reports on this node; each part of it waits for what it reads.
 func (n *Node) openRooms(context.Context) error {
 	n.clocks = &clocks{Member: n.Member, ctx: n.ctx}
 	n.survey = survey.New(survey.Facts{
@@ -333,7 +334,7 @@ func (n *Node) openRooms(context.Context) error {
 	return nil
 }
 
-// openReport makes what tells of this node in numbers, for all that it reads is there.
+// openReport makes what reports on this node in numbers, for all that it reads is there.
 func (n *Node) openReport(context.Context) error {
 	n.report = report.New(report.Facts{
 		Member: n.Member, Survey: n.survey, View: n.view, Stats: n.stats, Registry: n.registry, Tracking: n.tracking,

@@ -33,7 +33,7 @@ import (
 	"lockstep/node/secrets"
 	"lockstep/node/survey"
 	"lockstep/node/users"
-	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // listenPeers opens the peer port. Handlers are set before it serves, for the
@@ -113,6 +113,12 @@ func (n *Node) handleCalls(t *transport.Transport) {
 	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.Router.ServeWaitList(payload, reply) }))
 	t.Handle(router.KindTakeBack, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
 		n.Router.ServeTakeBack(incarnation(from), payload, reply)
+	}))
+	t.HandleAside(router.KindRelay, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.Router.ServeRelay(n.ctx, incarnation(from), from, payload, reply)
+	}))
+	t.HandleAside(router.KindRelayed, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
+		n.Router.ServeRelayed(n.ctx, from, payload, reply)
 	}))
 	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.Router.ServeBusy(payload, reply) }))
 	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.Router.ServeLeader(payload, reply) }))
@@ -230,7 +236,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 		Made:        func() error { return n.Folder.Opened(group) },
 		Fatal:       n.die, Log: n.Log,
 		Synced: func(took time.Duration) {
-			n.stats.Latency.Took(client.EventSync, took)
+			n.stats.Latency.Took(stats.EventSync, took)
 			n.survey.Timings.Sync.Observe(took)
 		},
 		Took: func(what shard.Work, took time.Duration) { noteWork(n.stats, &n.survey.Timings, what, took) }, Writing: n.process.Saves.Writing,
@@ -238,7 +244,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 }
 
 // latencyEvents are what LATENCY calls the work of groups and shards.
-var latencyEvents = [...]string{shard.Commit: client.EventCommit, shard.Snapshotting: client.EventSnapshot, shard.Expire: client.EventExpire}
+var latencyEvents = [...]string{shard.Commit: stats.EventCommit, shard.Snapshotting: stats.EventSnapshot, shard.Expire: stats.EventExpire}
 
 func (n *Node) shardConfig(group uint32) shard.Config {
 	s := n.Config.Current()
@@ -289,8 +295,14 @@ func (n *Node) reconcile(context.Context) error {
 		Learn:    n.LearnLeader,
 		Disprove: n.DisproveLeader,
 		Reboot:   n.beginAnew,
-		Heard:    n.feeds.Intake.Heard,
-		Scripts:  n.KnownScripts,
+		Quiet:    n.Transport.Quiet,
+		Member: func(node uint64) bool {
+			_, known := n.Machine.View().ByIncarnation(node)
+			return known
+		},
+		Heard:   n.feeds.Intake.Heard,
+		Scripts: n.KnownScripts,
+		Panics:  n.panics.Clients,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
 			for i, c := range calls {
 				if c.Client != 0 {
@@ -394,7 +406,7 @@ func visitor(from transport.Peer) membership.Visitor {
 }
 
 // noteWork notes how long a piece of work of a group or a shard took.
-func noteWork(stats *client.Stats, timings *survey.Timings, what shard.Work, took time.Duration) {
+func noteWork(stats *stats.Stats, timings *survey.Timings, what shard.Work, took time.Duration) {
 	stats.Latency.Took(latencyEvents[what], took)
 	timings.Took(what, took)
 }

@@ -69,7 +69,7 @@ func (r *replicas) serveLed(reply func([]byte)) {
 	reply(data)
 }
 
-// ledHere tells of the shards that this node leads.
+// ledHere reports on the shards that this node leads.
 func (r *replicas) ledHere() []placement.Led {
 	var all []placement.Led
 	m := r.n.Manager.Load()

@@ -5,6 +5,7 @@ import (
 	"lockstep/node/relay"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
+	"lockstep/proto/stats"
 	"lockstep/proto/tracking"
 )
 
@@ -25,7 +26,7 @@ type relays struct {
 }
 
 // newWitness is told what scripts do that run here for a client.
-func (r *relays) newWitness(m *member.Member, stats *client.Stats, registry *client.Registry) *client.ScriptWitness {
+func (r *relays) newWitness(m *member.Member, stats *stats.Stats, registry *client.Registry) *client.ScriptWitness {
 	return &client.ScriptWitness{
 		Stats: stats, Registry: registry, Logger: m.Log,
 		Deliver: func(kind pubsub.Kind, channel, payload []byte) {

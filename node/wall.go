@@ -11,8 +11,8 @@ import (
 // the data folder that says how this node's wall clock goes wrong, as they cannot set the machine's clock.
 var clockFile string
 
-// wall reads the wall clock.
-func (c *clocks) wall() time.Time {
+// Wall reads the wall clock.
+func (c *clocks) Wall() time.Time {
 	now := time.Now()
 	if clockFile == "" {
 		return now

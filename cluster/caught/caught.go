@@ -1,13 +1,14 @@
-// Package caught keeps a panic from ending the process when it belongs to one
-// connection: what a client or another node sent made the code that serves it
-// break. That connection ends, the log gets the stack, and a counter grows.
+// Package caught keeps a panic that belongs to one connection from ending the process:
+// the code that serves a connection may break on what a client or another node sent. That
+// connection ends, the log gets the stack, and a counter grows. Commands that were on their way to a shard
+// are answered as commands of unknown outcome.
 //
-// Code of the log is no matter of this package: a command that panics while an entry
-// is applied is answered with an error on every replica (package fsm).
+// Code that applies the log does not use this package: a command that panics while an
+// entry is applied is answered with an error on every replica (package fsm).
 //
-// To go on after a panic is right only where no shared state is left half changed. So
-// code that serves connections releases its locks, and gives back what it has taken, by
-// defer, or does nothing between that can panic.
+// It is right to go on after a panic only if no shared state is left half changed. So code
+// that serves connections releases its locks and returns what it has taken by defer, or
+// does nothing in between that can panic.
 package caught
 
 import (
@@ -64,7 +65,7 @@ func (p *Panics) Note(serving string, v any) {
 	if c, ok := v.(*carried); ok {
 		stack = c.stack
 	}
-	p.quiet.Error(log, "a connection was closed after a panic; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
+	p.quiet.Error(log, "a panic ended what it served; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
 }
 
 // carried is a panic that goes on in another goroutine, with the stack of its own.

@@ -41,7 +41,7 @@ func TestAFloodOfPanicsDoesNotFillTheLog(t *testing.T) {
 			breakHere()
 		}()
 	}
-	if n := strings.Count(out.String(), "a connection was closed"); p.Count() != 1000 || n < 1 || n > 10 {
+	if n := strings.Count(out.String(), "a panic ended what it served"); p.Count() != 1000 || n < 1 || n > 10 {
 		t.Errorf("%d panics, %d lines", p.Count(), n)
 	}
 }

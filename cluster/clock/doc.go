@@ -1,21 +1,21 @@
-// Package clock says what time it is, where no single clock is to be trusted.
+// Package clock says what time it is, without trust in any single clock.
 //
-// Each shard's log has a time of its own, the log time: its leader stamps every entry with it. Times to live are
-// counted by it, so it must run as real time runs: it never jumps while a process watches it, and it never runs
-// backwards. It goes on by the monotonic clock of whoever leads (Log).
+// Each shard's log has a time of its own, the log time: the shard's leader stamps every entry with it. Times to live
+// are measured in log time, so log time must run as fast as real time. It never jumps while a process watches it, and
+// never runs backwards. The monotonic clock of the leader drives it (Log).
 //
-// What the log time is called, by the calendar, is another matter: the time of day. It is the log time plus an
-// offset that stands in the log. Where the log time and the wall clocks part, the log time is led back to them
-// slowly as long as they are close; else the leader proposes another offset, and no time to live changes by it.
+// The time of day is the log time by the calendar: the log time plus an offset that is part of the log. If the log time
+// and the wall clocks differ a little, the leader corrects the log time slowly. If they differ more, it proposes
+// another offset; no time to live changes by that.
 //
-// The time of day is what a majority of the voters say. Nodes ask each other what their wall clocks show (Exchange)
-// and keep the answers as intervals (Reading). From them follow two times (Majority): a majority says that it is at
-// least the one, and a majority says that it is at most the other. Between the two nothing is corrected. So a minority
-// of wrong clocks moves nothing, nor do readings that are uncertain, nor a disagreement that no majority decides.
+// A majority of the voters decides the time of day. Nodes ask each other what their wall clocks show (Exchange) and
+// keep the answers as intervals (Reading). Two times follow from them (Majority): a majority says that it is at least
+// the first, and a majority says that it is at most the second. Between the two nothing is corrected. So a minority of
+// wrong clocks moves nothing; nor do uncertain readings, nor a disagreement without a majority.
 //
-// Monotonic clocks say nothing across a restart. The first leader of a group after all its processes have ended
-// begins at the time of its last stamp, or where a majority says that it is later, there.
+// Monotonic clocks say nothing across a restart. If all processes of a group have ended, its next leader begins at the
+// time of the last stamp, or at the time that a majority says if that is later.
 //
-// Reading, Majority and Log are pure: they are given all times. Times are in microseconds, since 1970 or on this
+// Reading, Majority and Log are pure: the caller gives them all times. Times are in microseconds, since 1970 or on this
 // node's monotonic clock.
 package clock

@@ -34,11 +34,11 @@ type Peers interface {
 // Member is a node of the cluster.
 type Member struct {
 	ID, Addr string
-	// Counts tells whether its clock counts where the nodes' clocks are compared (Standings).
+	// Counts reports whether its clock counts where the nodes' clocks are compared (Standings).
 	Counts bool
 }
 
-// LogTime is what a leader tells of the log time of its shard.
+// LogTime is the log time of a shard as its leader reports it.
 type LogTime struct {
 	Shard uint32
 	Term  uint64
@@ -205,7 +205,7 @@ func (x *Exchange) fresh(dst []Reading, nodes []string, monoUs, wallUs int64) []
 // Standing is how one node's clock stands to the others.
 type Standing struct {
 	ID string
-	// Heard tells whether the node has said lately what its clock shows. OffUs is how far that is for certain ahead
+	// Heard reports whether the node has said lately what its clock shows. OffUs is how far that is for certain ahead
 	// of what a majority of the members say that count, negative: behind; 0 where no majority says anything.
 	// UnsureUs is half the time that the question took.
 	Heard           bool

@@ -24,7 +24,7 @@ type Log struct {
 	awaySinceUs int64
 }
 
-// Begun tells whether this process knows the log time.
+// Begun reports whether this process knows the log time.
 func (l *Log) Begun() bool { return l.begun }
 
 // At is the log time at a moment of the monotonic clock.
@@ -89,7 +89,7 @@ func (l *Log) Begin(now *Now, offsetUs, stampUs int64, alone bool) bool {
 // word: they are apart by what questions take, too.
 const narrowUs = 500_000
 
-// confirms tells whether a majority confirms what this node's own clock shows.
+// confirms reports whether a majority confirms what this node's own clock shows.
 func (n *Now) confirms() bool {
 	return n.Known() && minus(n.MostUs, n.LeastUs) <= narrowUs && Away(n.OwnUs, n.LeastUs, n.MostUs) == 0
 }

@@ -60,10 +60,10 @@ type Now struct {
 	LeastUs, MostUs int64
 }
 
-// Known tells whether a majority says anything.
+// Known reports whether a majority says anything.
 func (n *Now) Known() bool { return n.LeastUs != Never }
 
-// Alone is the time where nobody else is to be asked: this node's clock is the majority.
+// Alone is the time of a node that has no other voter to ask: its own clock is the majority.
 func Alone(monoUs, wallUs int64) Now {
 	return Now{MonoUs: monoUs, OwnUs: wallUs, LeastUs: wallUs, MostUs: wallUs}
 }

@@ -115,7 +115,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	}
 }
 
-// asksAgain tells whether a poll does not know of the batch that was sent last.
+// asksAgain reports whether a poll does not know of the batch that was sent last.
 func (x *hearing) asksAgain(poll []byte) bool {
 	s := scanner{b: poll[1:]}
 	_, received := s.number(), s.number()
@@ -209,7 +209,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 }
 
-// Who is asked first leads no more, and says so: the one that leads is found.
+// The replica that is asked first no longer leads, and says so: the leader is found.
 func TestTheLeaderIsPreferred(t *testing.T) {
 	a, b := newNode(), newNode()
 	a.leads.Store(false)
@@ -385,8 +385,8 @@ func TestWhatAReplicaHasToldWasHeard(t *testing.T) {
 	}
 }
 
-// A feed that nobody wanted a moment ago, and that has yet to end, is none to who comes
-// now: what happens behind its end would be lost.
+// A feed that nobody wanted a moment ago, and that has yet to end, is no feed for a new
+// subscriber: it would lose what happens behind the end.
 func TestAFeedThatEndsIsWaitedForAnew(t *testing.T) {
 	n, _, g := one(t)
 	g.listen(t, command.EventString)
@@ -465,7 +465,7 @@ func TestEveryCutOfABatchIsNoticed(t *testing.T) {
 	}
 }
 
-// Who waits for a shard that is out of reach costs next to nothing meanwhile.
+// A client that waits for an unreachable shard costs next to nothing meanwhile.
 func TestWaitingForAFeedIsCheap(t *testing.T) {
 	_, w, g := one(t)
 	w.lose(func(string, []byte) fate { return notSent })

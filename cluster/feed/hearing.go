@@ -8,29 +8,28 @@ import (
 	"lockstep/fsm"
 )
 
-// hearing is one gateway's feed at its source.
+// hearing is the subscription of one gateway, at its source.
 type hearing struct {
 	source  *Source
 	outlet  *Outlet
 	replica Replica
 	id      uint64
 	want    Want
-	// node is the gateway's.
+	// node is the incarnation of the gateway.
 	node uint64
-	// from: keyspace events of entries up to here are known to the gateway.
+	// from is the index up to which the gateway has the keyspace events.
 	from uint64
 
 	mu sync.Mutex
-	// batches are whole items that wait, oldest first, of bytes in all; the last
-	// may still grow.
+	// batches are the waiting items, oldest first, of bytes in all. The last batch may still
+	// grow.
 	batches [][]byte
 	bytes   int
-	// number is that of the newest batch that was sent; sent is its answer, until
-	// it is confirmed.
+	// number is the number of the newest batch that was sent; sent is its answer until it
+	// is confirmed.
 	number uint64
 	sent   []byte
-	// reply answers the poll that is open, nil: none is. polled is when the last
-	// one came.
+	// reply answers the open poll; nil if none is open. polled is when the last one came.
 	reply  func([]byte)
 	polled time.Time
 	// led is when the replica was last seen fit.
@@ -38,7 +37,7 @@ type hearing struct {
 	ended bool
 }
 
-// changed tells of keys. It is called while the txn runs.
+// changed notes keys that changed. It is called while the txn runs.
 func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
 	var own *fsm.TxnID
 	if by.Node == x.node {
@@ -55,7 +54,7 @@ func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
 	x.answerLocked()
 }
 
-// event tells of a keyspace event. It is called while the txn runs.
+// event notes a keyspace event. It is called while the txn runs.
 func (x *hearing) event(class command.EventClass, event string, db int, key []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,8 +77,7 @@ func (x *hearing) batchLocked() *[]byte {
 	return &x.batches[len(x.batches)-1]
 }
 
-// grewLocked counts bytes that were added. A gateway that does not take them is
-// cut off.
+// grewLocked counts added bytes. It cuts off a gateway that does not take them.
 func (x *hearing) grewLocked(n int) {
 	x.bytes += n
 	if total := x.source.waiting.Add(int64(n)); x.bytes > x.source.bytesMax || total > sourceBytesMax {
@@ -87,7 +85,7 @@ func (x *hearing) grewLocked(n int) {
 	}
 }
 
-// answerLocked answers the poll that is open, if there is something to tell.
+// answerLocked answers the open poll, if there is something to report.
 func (x *hearing) answerLocked() {
 	if x.reply == nil || len(x.batches) == 0 {
 		return
@@ -101,8 +99,8 @@ func (x *hearing) answerLocked() {
 	x.replyLocked(x.sent)
 }
 
-// headLocked begins an answer. What it tells of has begun to run, so its entry is
-// queued. What has run to the end has been told, unless more waits.
+// headLocked begins an answer. The txns that it reports have begun to run, so their
+// entries are queued. Txns that have ended have been reported, unless more waits.
 func (x *hearing) headLocked(room int) []byte {
 	told, leads := uint64(0), uint64(0)
 	if len(x.batches) == 0 {
@@ -121,8 +119,8 @@ func (x *hearing) replyLocked(answer []byte) {
 	}
 }
 
-// poll is the gateway's question for what comes behind a batch. A poll that is
-// still open was asked over a connection that has broken.
+// poll is the gateway's request for what follows a batch. If an earlier poll is still
+// open, its connection has broken.
 func (x *hearing) poll(received uint64, reply func([]byte)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -146,7 +144,7 @@ func (x *hearing) poll(received uint64, reply func([]byte)) {
 	x.answerLocked()
 }
 
-// watch looks after the hearing as long as it lives.
+// watch tends the subscription as long as it lives.
 func (x *hearing) watch() {
 	time.AfterFunc(x.source.beat, func() {
 		if x.tend(time.Now()) {
@@ -157,8 +155,8 @@ func (x *hearing) watch() {
 	})
 }
 
-// tend answers a poll that has waited for long, and ends a hearing that has no
-// gateway or no source any more; false: it has ended.
+// tend answers a poll that has waited for long, and ends a subscription whose gateway or
+// source has gone. It returns false if the subscription has ended.
 func (x *hearing) tend(now time.Time) bool {
 	isFit := fit(x.replica)
 	x.mu.Lock()
@@ -182,7 +180,7 @@ func (x *hearing) end() {
 	x.endLocked()
 }
 
-// endLocked ends the hearing; its watch removes it.
+// endLocked ends the subscription; its watch removes it.
 func (x *hearing) endLocked() {
 	if x.ended {
 		return

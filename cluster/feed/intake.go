@@ -18,32 +18,35 @@ type Peers interface {
 	Go(addr string, kind uint8, payload []byte, done func([]byte, error))
 }
 
-// Sink takes what a gateway hears. Of one shard and kind of feed one goroutine
-// calls it.
+// Sink receives the changes that come to a gateway. For one shard and kind of feed one
+// goroutine calls it.
 type Sink interface {
-	// Unheard says that keys of a shard may have changed and nobody told.
+	// Unheard reports a gap: keys of a shard may have changed without a report.
 	Unheard(shard int)
-	// Changed says that a txn changed keys; nil among them stands for all.
+	// Changed reports that a txn changed keys; a nil key stands for all keys.
 	Changed(shard int, by fsm.TxnID, keys [][]byte)
-	// Event is a keyspace event.
+	// Event reports a keyspace event.
 	Event(shard int, class command.EventClass, event string, db int, key []byte)
-	// Quiet says whether the events that this node's own replica of a shard gives
-	// are to be dropped: a feed tells of them, or has told.
+	// Quiet says whether to drop the events of this node's own replica of a shard, because a
+	// feed reports them or has reported them.
 	Quiet(shard int, quiet bool)
 }
 
-// Config is what an intake is made with.
+// Config is the configuration of an Intake.
 type Config struct {
 	Shards int
-	// Node is this gateway's incarnation.
+	// Node is the incarnation of this node, the gateway.
 	Node  uint64
 	Sink  Sink
 	Peers Peers
-	// Wants tells whether somebody on this node wants to hear of changes, and which
-	// keyspace events somebody does. Kick must follow when that has changed.
+	// Wants reports whether a client of this node wants to know about changes of keys, and
+	// which keyspace events clients want. Kick must follow when that has changed.
 	Wants func() (changes bool, events command.EventClass)
-	// Own tells whether this node's replica of a shard tells enough.
+	// Own reports whether this node's own replica of a shard is enough.
 	Own func(shard int) bool
+	// Cut, if set, reports whether this node is cut off from a shard's leader and its clients
+	// are served through another node: then its own replica learns of changes late.
+	Cut func(shard int) bool
 	// Queued is the index of the last entry that this node's replica has begun to
 	// run, Executed the index that this node's replica has run all entries up to; 0:
 	// there is none.
@@ -52,10 +55,9 @@ type Config struct {
 	// Replicas are those of all nodes that should have a replica.
 	Leader   func(shard int) string
 	Replicas func(shard int) []string
-	// Doubt says that what is known of the leader, or that nothing is, does not
-	// help.
+	// Doubt notes that the known leader, or the lack of one, is not right any more.
 	Doubt func(shard int)
-	// Panics catches those over what a source has told; may be nil. The feed begins anew.
+	// Panics catches panics over the answers of a source; may be nil. The feed begins anew.
 	Panics *caught.Panics
 }
 
@@ -67,35 +69,34 @@ const (
 )
 
 const (
-	// reviewEvery is how often an intake that is wanted looks which shards it has
-	// a replica of.
+	// reviewEvery is how often an Intake with clients looks for replicas on this node.
 	reviewEvery = 200 * time.Millisecond
-	// handoverMax is how long a replica may take to run what a feed had told.
+	// handoverMax is how long a replica may take to run what a feed has reported.
 	handoverMax = 10 * time.Second
 )
 
-// Intake is a node's side that hears. All methods may be called by any
-// goroutine.
+// Intake is the consumer of a node: it runs the node's feeds. Any goroutine may call
+// its methods.
 type Intake struct {
-	// Kick makes it look at what is wanted.
+	// Kick makes it look again at what clients want.
 	*stepper.Stepper
 	cfg  Config
 	pace pace
 	// heard is each shard's newest position.
 	heard []atomic.Uint64
-	// told is each shard's index up to which keyspace events have been told.
+	// told is each shard's index up to which keyspace events have been delivered.
 	told []atomic.Uint64
-	// gaps counts the times that a feed had to begin anew, batches what came.
+	// gaps counts how often a feed had to begin anew, batches the received batches.
 	gaps, batches atomic.Uint64
 
 	mu    sync.Mutex
 	tails [kinds][]*tail
 	// quiet are the shards whose own replica's events are dropped.
 	quiet []bool
-	// awaited counts who waits for feeds of changes before it will want them.
+	// awaited counts the callers that wait for feeds of changes, which they will want.
 	awaited int
-	// moved is closed and replaced when a tail has come to life, or may be needed
-	// no more.
+	// moved is closed and replaced when a tail has come to life, or may no longer be
+	// needed.
 	moved chan struct{}
 }
 
@@ -108,12 +109,12 @@ func NewIntake(cfg Config) *Intake {
 	return in
 }
 
-// Heard is the index up to which changes of a shard may have been heard of. A
-// read whose result a client may keep must see that entry.
+// Heard is the index up to which changes of a shard may have been received. A read whose
+// result a client may keep must see that entry.
 func (in *Intake) Heard(shard int) uint64 { return in.heard[shard].Load() }
 
-// Told notes that this node's replica of a shard, which is closed, has told
-// of entries up to an index, their keyspace events included. It has been heard.
+// Told notes that this node's replica of a shard, now closed, has reported the entries up
+// to an index, including their keyspace events. They count as received.
 func (in *Intake) Told(shard int, index uint64) {
 	raise(&in.heard[shard], index)
 	raise(&in.told[shard], index)
@@ -128,24 +129,24 @@ func raise(position *atomic.Uint64, index uint64) {
 	}
 }
 
-// Run works until ctx ends. While nothing is wanted it sleeps.
+// Run works until ctx ends. It sleeps while no client wants anything.
 func (in *Intake) Run(ctx context.Context) { in.Stepper.Run(ctx, in.review) }
 
-// needsLocked tells what a kind of feed of a shard is to tell; false: there is to be
-// none.
+// needsLocked returns what a kind of feed of a shard should report; false if there should
+// be no feed.
 func (in *Intake) needsLocked(kind, shard int) (Want, bool) {
 	changes, events := in.cfg.Wants()
-	wanted := changes || in.awaited > 0
 	if kind == kindEvents {
-		wanted = events != 0
-	} else {
-		events = 0
+		// A replica that is cut off reports its events late, but reports all of them.
+		return Want{events}, events != 0 && !in.cfg.Own(shard)
 	}
-	return Want{events}, wanted && !in.cfg.Own(shard)
+	// A change reported twice does no harm: a replica that is cut off goes on reporting.
+	cut := in.cfg.Cut != nil && in.cfg.Cut(shard)
+	return Want{}, (changes || in.awaited > 0) && (cut || !in.cfg.Own(shard))
 }
 
-// review starts and stops tails, and says when to look again; 0: there are none,
-// and none is wanted.
+// review starts and stops tails, and returns the time until the next review; 0 if there
+// are none and none is wanted.
 func (in *Intake) review(ctx context.Context) time.Duration {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -204,15 +205,15 @@ func (in *Intake) start(ctx context.Context, kind, shard int, want Want) *tail {
 	return t
 }
 
-// ended takes note that a tail has ended.
+// ended notes that a tail has ended.
 func (in *Intake) ended(kind, shard int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.tails[kind][shard] = nil
 }
 
-// AwaitChanges waits until changes in all shards will be heard of; it gives up
-// when ctx ends. The caller will want them when it returns.
+// AwaitChanges waits until the changes of all shards will be reported, or until ctx ends.
+// The caller will want them once it returns.
 func (in *Intake) AwaitChanges(ctx context.Context) (done func()) {
 	in.mu.Lock()
 	in.awaited++
@@ -226,8 +227,7 @@ func (in *Intake) AwaitChanges(ctx context.Context) (done func()) {
 	}
 }
 
-// AwaitEvents waits until the keyspace events that are wanted will be heard of;
-// it gives up when ctx ends.
+// AwaitEvents waits until the wanted keyspace events will be reported, or until ctx ends.
 func (in *Intake) AwaitEvents(ctx context.Context) { in.await(ctx, kindEvents) }
 
 func (in *Intake) await(ctx context.Context, kind int) {
@@ -261,13 +261,13 @@ func (in *Intake) settledLocked(kind int) bool {
 
 // Counts are what INFO shows.
 type Counts struct {
-	// Feeds are those that this node listens to; Live are those of them that tell.
+	// Feeds is the number of feeds of this node; Live is how many of them report.
 	Feeds, Live int
-	// Batches came so far, and Gaps times a feed began anew.
+	// Batches is how many batches have come, Gaps how often a feed began anew.
 	Batches, Gaps uint64
 }
 
-// Counts returns the numbers of the moment.
+// Counts returns the current numbers.
 func (in *Intake) Counts() Counts {
 	in.mu.Lock()
 	defer in.mu.Unlock()

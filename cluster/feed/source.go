@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// hearingsMax bounds the hearings that a node serves.
+	// hearingsMax is the most subscriptions that a node serves.
 	hearingsMax = 1024
-	// hearingBytesMax bounds what waits for one hearing's gateway, sourceBytesMax
-	// what waits for all.
+	// hearingBytesMax bounds what waits for the gateway of one subscription, sourceBytesMax
+	// what waits for all of them.
 	hearingBytesMax = 8 << 20
 	sourceBytesMax  = 64 << 20
 	// batchBytesMax is the length at which a batch takes no more items.
 	batchBytesMax = 128 << 10
-	// hearingExpiry is for how long a hearing waits for its gateway.
+	// hearingExpiry is how long a subscription waits for its gateway.
 	hearingExpiry = 5 * time.Second
-	// leaderless is for how long a replica may know of no leader and be a source.
+	// leaderless is how long a replica without a known leader may be a source.
 	leaderless = 5 * time.Second
-	// beat is how often a poll is answered although there is nothing to tell.
+	// beat is how often a poll is answered although there is nothing to report.
 	beat = 500 * time.Millisecond
 )
 
@@ -36,22 +36,22 @@ type Replica interface {
 	Queued() uint64
 	// Executed is the index up to which every txn of every entry has run.
 	Executed() uint64
-	// Votes tells whether the replica has caught up with its group.
+	// Votes reports whether the replica has caught up with its group.
 	Votes() bool
-	// Leader is who leads the shard as the replica knows it.
+	// Leader is the leader of the shard as the replica knows it.
 	Leader() shard.Leader
 }
 
-// Source is a node's side that tells. All methods may be called by any
-// goroutine.
+// Source is the publisher of a node: it serves the subscriptions of gateways. Any
+// goroutine may call its methods.
 type Source struct {
-	// replica returns this node's replica of a shard; nil: none.
+	// replica returns this node's replica of a shard, or nil.
 	replica func(index int) Replica
 	outlets []Outlet
-	// waiting counts the bytes of all hearings; those with the peer connection
-	// count there.
+	// waiting counts the bytes that wait for all subscriptions. Bytes that the peer
+	// connection holds count there.
 	waiting atomic.Int64
-	// limits are constants, but for tests.
+	// limits are constants, except in tests.
 	bytesMax       int
 	beat, patience time.Duration
 
@@ -71,11 +71,11 @@ func NewSource(shards int, replica func(index int) Replica) *Source {
 	return s
 }
 
-// Outlet is the place where a shard's replica tells what its txns do. It
-// implements fsm.Tracker and command.Observer.
+// Outlet takes the reports of a shard's replica about what its txns do. It implements
+// fsm.Tracker and command.Observer.
 type Outlet struct {
-	// changes counts the hearings that want changes; events are the classes that
-	// some hearing wants.
+	// changes counts the subscriptions that want changes; events are the classes that
+	// some subscription wants.
 	changes atomic.Int64
 	events  atomic.Uint32
 	// hearings is replaced, never changed, under mu.
@@ -86,7 +86,7 @@ type Outlet struct {
 // Shard is the outlet of a shard.
 func (s *Source) Shard(index int) *Outlet { return &s.outlets[index] }
 
-// Hearings is the number of hearings that are served.
+// Hearings is the number of subscriptions that are served.
 func (s *Source) Hearings() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Source) hearing(id uint64) *hearing {
 	return s.hearings[id]
 }
 
-// fit tells whether a replica hears of changes: it votes, and has a leader.
+// fit reports whether a replica receives changes: it votes, and has a leader.
 func fit(r Replica) bool {
 	l := r.Leader()
 	return r.Votes() && (l.Self || l.Addr != "")
@@ -212,17 +212,17 @@ func (s *Source) open(o *open, reply func([]byte)) {
 		return
 	}
 	x.outlet.add(x)
-	// Only now: a txn of a later entry begins to run later, and is told of.
+	// Only now: a txn of a later entry begins to run later, and is reported.
 	position := replica.Queued()
 	if s.replica(int(o.shard)) != replica {
-		// It has just been closed, perhaps before End could know of this hearing.
+		// It has just been closed, perhaps before End could know of this subscription.
 		x.end()
 	}
 	x.watch()
 	reply(appendAll([]byte{statusDone}, x.id, position))
 }
 
-// enter gives a hearing its number; false: there are too many.
+// enter gives a subscription its number; false if there are too many.
 func (s *Source) enter(x *hearing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,14 +230,14 @@ func (s *Source) enter(x *hearing) bool {
 		return false
 	}
 	for x.id == 0 || s.hearings[x.id] != nil {
-		// By chance, so that no hearing of an earlier process is taken for it.
+		// A random number, so that no subscription of an earlier process is mistaken for it.
 		x.id = rand.Uint64()
 	}
 	s.hearings[x.id] = x
 	return true
 }
 
-// forget removes a hearing that has ended.
+// forget removes a subscription that has ended.
 func (s *Source) forget(x *hearing) {
 	x.outlet.remove(x)
 	s.mu.Lock()
@@ -245,7 +245,7 @@ func (s *Source) forget(x *hearing) {
 	delete(s.hearings, x.id)
 }
 
-// End ends the hearings of a shard whose replica is closed.
+// End ends the subscriptions to a shard whose replica is closed.
 func (s *Source) End(index int) {
 	for _, x := range *s.outlets[index].hearings.Load() {
 		x.end()

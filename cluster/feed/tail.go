@@ -13,10 +13,10 @@ import (
 
 // pace are the times that tests shorten.
 type pace struct {
-	// open is how long a source may take to begin a hearing, poll how long to
-	// answer a poll; it answers every beat.
+	// open is how long a source may take to begin a subscription, poll how long to answer
+	// a poll; it answers every beat.
 	open, poll time.Duration
-	// resume is for how long a hearing whose connection broke is asked for again.
+	// resume is how long the gateway asks for a subscription whose connection broke.
 	resume time.Duration
 	// first and most bound the pause between two rounds of asking.
 	first, most time.Duration
@@ -30,29 +30,29 @@ var usualPace = pace{
 // preferEvery is how often a feed that is not the leader's looks for the leader.
 const preferEvery = time.Second
 
-// place is a hearing at its source, which tells of every change behind begins.
+// place is a subscription at its source. It reports every change behind begins.
 type place struct {
 	addr    string
 	hearing uint64
 	begins  uint64
 }
 
-// tail is one feed at its gateway.
+// tail is one feed at its gateway: a cursor that moves through subscriptions.
 type tail struct {
 	in     *Intake
 	shard  int
 	want   Want
 	cancel context.CancelFunc
-	// live: a hearing is open.
+	// live is true while a subscription is open.
 	live atomic.Bool
-	// ending, under the intake's lock: it was cancelled, live or not, and another one may
-	// have to come behind it.
+	// ending, under the intake's lock, is true once the tail was cancelled, live or not;
+	// another tail may have to follow it.
 	ending bool
 
-	// What follows is run's alone. at is the hearing; next is one at the shard's
-	// leader that is to take over.
+	// Only run uses the following fields. at is the subscription; next is one at the
+	// shard's leader that is to take over.
 	at, next place
-	// number is that of the newest batch.
+	// number is the number of the newest batch.
 	number uint64
 	// preferAt is when the leader may be looked for again.
 	preferAt time.Time
@@ -63,11 +63,11 @@ var (
 	errGone    = errors.New("feed: the hearing has ended")
 )
 
-// run hears until ctx ends, through as many hearings as it takes.
+// run receives until ctx ends, through as many subscriptions as needed.
 func (t *tail) run(ctx context.Context) {
 	events := t.want.Events != 0
 	if events {
-		// From before the hearing begins, so that nothing is told twice.
+		// From before the subscription begins, so that nothing is delivered twice.
 		t.in.setQuiet(t.shard, true)
 		t.in.Told(t.shard, t.in.cfg.Queued(t.shard))
 		defer t.handOver(ctx)
@@ -95,9 +95,9 @@ func (t *tail) setLive(live bool) {
 	t.in.mu.Unlock()
 }
 
-// handOver lets this node's own replica be heard, when it has run what the feed
-// told: its events come from behind that. If there is no replica that is enough
-// another feed goes on.
+// handOver lets this node's own replica report, once it has run what the feed has
+// reported: its events follow those. If no replica of this node is enough, another feed
+// goes on.
 func (t *tail) handOver(ctx context.Context) {
 	deadline := time.Now().Add(handoverMax)
 	ctx = context.WithoutCancel(ctx)
@@ -113,11 +113,11 @@ func (t *tail) handOver(ctx context.Context) {
 	t.in.setQuiet(t.shard, false)
 }
 
-// leaderTries is how often a source is looked for that leads, before any replica
-// will do. It takes about as long as an election; nothing changes meanwhile.
+// leaderTries is how often the gateway looks for the leader before it accepts any
+// replica. That takes about as long as an election; nothing changes meanwhile.
 const leaderTries = 6
 
-// open begins a hearing at the first source that serves.
+// open subscribes at the first source that serves.
 func (t *tail) open(ctx context.Context, leaderOnly bool) bool {
 	for _, addr := range t.sources(leaderOnly) {
 		p, ok := t.ask(ctx, addr, leaderOnly)
@@ -133,7 +133,7 @@ func (t *tail) open(ctx context.Context, leaderOnly bool) bool {
 	return false
 }
 
-// ask begins a hearing at one source.
+// ask subscribes at one source.
 func (t *tail) ask(ctx context.Context, addr string, leads bool) (place, bool) {
 	o := open{shard: uint64(t.shard), want: t.want, node: t.in.cfg.Node, leads: leads}
 	if t.want.Events != 0 {
@@ -148,10 +148,10 @@ func (t *tail) ask(ctx context.Context, addr string, leads bool) (place, bool) {
 	return p, true
 }
 
-// prefer lets the shard's leader take over a feed of changes: followers run the
-// log later. Both tell until the old hearing has told all that the new one does
-// not, so there is no gap; to hear of a change twice does no harm. Of keyspace
-// events it would, so they come from the replica they came from.
+// prefer lets the shard's leader take over a feed of changes, because followers run the
+// log later. Both subscriptions report until the old one has reported everything that the
+// new one does not, so there is no gap. A change reported twice does no harm. A keyspace
+// event reported twice would, so a feed of events stays at its replica.
 func (t *tail) prefer(ctx context.Context, told uint64, leads bool) {
 	switch {
 	case t.next.hearing != 0:
@@ -173,7 +173,7 @@ func (t *tail) prefer(ctx context.Context, told uint64, leads bool) {
 	t.in.cfg.Doubt(t.shard)
 }
 
-// close tells a source that nobody listens any more.
+// close ends a subscription at its source.
 func (t *tail) close(p place) {
 	if p.hearing != 0 {
 		t.in.cfg.Peers.Go(p.addr, Kind, appendAll([]byte{opClose}, p.hearing), func([]byte, error) {})
@@ -181,7 +181,7 @@ func (t *tail) close(p place) {
 }
 
 // sources are the addresses to ask: the leader's first, and last the one whose
-// hearing was lost.
+// subscription was lost.
 func (t *tail) sources(leaderOnly bool) []string {
 	leader := t.in.cfg.Leader(t.shard)
 	if leaderOnly {
@@ -197,7 +197,7 @@ func (t *tail) sources(leaderOnly bool) []string {
 	return addrs
 }
 
-// hear notes a position, before anybody is told what lies up to there.
+// hear notes a position before the changes up to it are delivered.
 func (t *tail) hear(position uint64) {
 	raise(&t.in.heard[t.shard], position)
 	if t.want.Events != 0 {
@@ -205,7 +205,7 @@ func (t *tail) hear(position uint64) {
 	}
 }
 
-// follow hears one hearing, until it ends.
+// follow receives from one subscription until it ends.
 func (t *tail) follow(ctx context.Context) {
 	defer func() {
 		t.close(t.at)
@@ -224,13 +224,13 @@ func (t *tail) follow(ctx context.Context) {
 		case errors.Is(err, errGone), errors.Is(err, errSilent), time.Since(last) > t.in.pace.resume:
 			return
 		default:
-			// The connection broke; the hearing may be there still.
+			// The connection broke; the subscription may still exist.
 			pause(ctx, t.in.pace.first)
 		}
 	}
 }
 
-// take hands on what an answer to a poll brings.
+// take delivers the items of an answer to a poll.
 func (t *tail) take(ctx context.Context, s *scanner) error {
 	number, position, told, leads := s.number(), s.number(), s.number(), s.number() == 1
 	if s.bad || number != t.number && number != t.number+1 || number == t.number && len(s.b) > 0 {
@@ -261,10 +261,10 @@ func (t *tail) changed(by fsm.TxnID, keys [][]byte) {
 	t.in.cfg.Sink.Changed(t.shard, by, keys)
 }
 
-// errSilent: the source does not answer in time, though it is connected.
+// errSilent is returned if a connected source does not answer in time.
 var errSilent = errors.New("feed: no answer in time")
 
-// call sends a request and waits for its answer, whose status it judges.
+// call sends a request, waits for its answer, and checks the status.
 func (t *tail) call(ctx context.Context, addr string, payload []byte, patience time.Duration) (scanner, error) {
 	type result struct {
 		answer []byte

@@ -27,9 +27,9 @@ const (
 // Status of an answer.
 const (
 	statusDone uint8 = iota
-	// statusRefused: this node is no source for the shard at the moment.
+	// statusRefused: this node is not a source for the shard at the moment.
 	statusRefused
-	// statusGone: there is no such hearing (any more).
+	// statusGone: there is no such subscription, or no longer.
 	statusGone
 )
 
@@ -61,14 +61,14 @@ type open struct {
 	shard uint64
 	want  Want
 	node  uint64
-	// leads: only the shard's leader will do.
+	// leads is true if only the shard's leader will do.
 	leads bool
-	// from is the index up to which keyspace events were heard.
+	// from is the index up to which the gateway has keyspace events.
 	from uint64
 }
 
-// Want is what a feed is to tell of: keyspace events of these classes, or with
-// none the names of all keys that change.
+// Want says what a feed reports: keyspace events of these classes or, with no class, the
+// names of all keys that change.
 type Want struct{ Events command.EventClass }
 
 func (o *open) append(dst []byte) []byte {
@@ -117,8 +117,7 @@ func appendChanged(dst []byte, own *fsm.TxnID, keys [][]byte) ([]byte, [][]byte)
 	return append(dst, keysEnd), keys
 }
 
-// scanner reads a message. After the first thing that makes no sense it is bad,
-// and gives zeros.
+// scanner reads a message. After the first error it is bad, and returns zeros.
 type scanner struct {
 	b   []byte
 	bad bool
@@ -156,7 +155,8 @@ func (s *scanner) take(n uint64) []byte {
 
 func (s *scanner) bytes() []byte { return s.take(s.number()) }
 
-// keys are those of an item; not nil is a key without a name.
+// keys are the keys of an item. A nil key stands for all keys; an empty key that is not
+// nil is the key with the empty name.
 func (s *scanner) keys() [][]byte {
 	var keys [][]byte
 	for !s.bad {
@@ -173,15 +173,15 @@ func (s *scanner) keys() [][]byte {
 	return nil
 }
 
-// hearer takes what stands in a batch.
+// hearer receives the items of a batch.
 type hearer interface {
 	event(class command.EventClass, event string, db int, key []byte)
-	// changed tells of a txn, by its identity but for the node, which is the gateway's own;
-	// of other gateways' there is none.
+	// changed reports a txn and the keys that it changed. by is the txn's identity without
+	// the node, which is the gateway's own; it is empty for txns of other gateways.
 	changed(by fsm.TxnID, keys [][]byte)
 }
 
-// scanItems hands the items of a batch on.
+// scanItems passes the items of a batch to h.
 func scanItems(b []byte, h hearer) error {
 	s := scanner{b: b}
 	for len(s.b) > 0 && !s.bad {

@@ -11,11 +11,10 @@ import (
 const Kind uint8 = 18
 
 const (
-	// lookEvery is how often a node looks whether its replicas have heard of
-	// another leader.
+	// lookEvery is how often a node checks whether its replicas know of another leader.
 	lookEvery = 50 * time.Millisecond
-	// tellEvery is how often it tells the others though nothing has changed: who
-	// missed the news gets it then.
+	// tellEvery is how often it sends its table although nothing has changed, for nodes that
+	// missed the news.
 	tellEvery = time.Second
 )
 
@@ -27,18 +26,17 @@ type Peers interface {
 
 // Exchange keeps a table like those of the other nodes.
 type Exchange struct {
-	// Kick has it look at once: a replica of this node has begun to lead.
+	// Kick makes it look at once: a replica of this node has begun to lead.
 	*stepper.Stepper
 	Table *Table
 	Peers Peers
 	// Addrs are the peer addresses of the other nodes.
 	Addrs func() []string
-	// Heard is what this node's replica of a shard knows now; the zero value:
-	// nothing.
+	// Heard is what this node's replica of a shard knows now; the zero value is nothing.
 	Heard func(shard int) Leadership
-	// May tells whether news from another node may be true: it names a node that this one
-	// knows, and says nothing of this one that is not so. What is left out now is told again
-	// when it is true. Nil: all may.
+	// May reports whether news from another node may be true: it names a node that this one
+	// knows, and nothing in it about this node is false. News that is left out now comes again
+	// once it is true. If May is nil, all news may be true.
 	May func(shard int, l Leadership) bool
 }
 
@@ -55,8 +53,7 @@ func (e *Exchange) Run(ctx context.Context) {
 	})
 }
 
-// Look takes over what this node's own replicas have heard, and forgets what cannot be
-// true.
+// Look takes over what this node's own replicas know, and forgets what cannot be true.
 func (e *Exchange) Look() {
 	known, _ := e.Table.All()
 	for shard, l := range known {
@@ -81,9 +78,8 @@ func (e *Exchange) tell(known []Leadership) {
 	}
 }
 
-// Serve answers a peer's table with this node's, when it has taken over what is
-// newer. A table of another length is none of this cluster's, and changes
-// nothing.
+// Serve takes over what is newer in a peer's table, and answers with this node's table. A
+// table of another length is not of this cluster, and changes nothing.
 func (e *Exchange) Serve(payload []byte, reply func([]byte)) {
 	_ = e.Table.learnAll(payload, e.may)
 	known, _ := e.Table.All()

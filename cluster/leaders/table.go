@@ -1,20 +1,20 @@
-// Package leaders knows who leads each shard, and brings all nodes to know the
-// same.
+// Package leaders keeps the leader of each shard, and spreads that knowledge until all
+// nodes agree.
 //
-// A replica hears from Raft who leads its group. What it heard is a Leadership:
-// a term and a node. A term has one leader at most, so of two the one with the
-// greater term is the newer, whoever tells it, and nodes that tell each other
-// all they know end up with the same (Table). They do so when something has
-// changed, and once a second (Exchange). The router goes by the table where its
-// node's own replicas do not tell, and adds what it learns when it asks others.
+// A replica learns from Raft which node leads its group. That is a Leadership: a term
+// and a node. A term has at most one leader, so of two Leaderships the one with the
+// greater term is newer, whichever node reports it. Nodes that exchange everything they
+// know therefore end up with the same Table. They exchange when something has changed,
+// and once a second (Exchange). The router uses the table for shards of which its node
+// has no replica that knows better, and adds what it learns from other nodes.
 //
 // While a shard has no leader the table names the last one.
 //
-// What nodes tell each other is judged where it can be: a leader is a node of the cluster,
-// and its own replica must have come to the term. A node that is said to have led in a term
-// which its replica has not reached has not; who finds that out forgets the news, does not
-// take it from others again, and can hear the truth (Disprove). Else a greatest term that
-// never was would have every node ask the wrong one for ever.
+// A node checks what others report as far as it can. A leader must be a node of the
+// cluster, and its own replica must have reached the term. If it has not, it did not lead
+// in that term. A node that finds that out forgets the report, does not accept it from
+// others again, and can then learn the truth (Disprove). Otherwise a false report with a
+// greatest term would lead every node to the wrong leader for ever.
 package leaders
 
 import (
@@ -25,28 +25,27 @@ import (
 	"sync/atomic"
 )
 
-// Leadership says that a node led a shard in a term. The zero value says
-// nothing.
+// Leadership says that a node led a shard in a term. The zero value is no knowledge.
 type Leadership struct {
 	Term uint64
 	// Node is the node's incarnation.
 	Node uint64
 }
 
-// Table is who leads each shard, as far as this node has heard.
+// Table has the leader of each shard, as far as this node knows.
 type Table struct {
-	// mu lets one piece of news in at a time.
+	// mu is held while news is taken over.
 	mu sync.Mutex
 	// known is changed under mu, and read without it for each call of a client.
 	known   []atomic.Pointer[Leadership]
 	changes uint64
-	// disproved are, by shard, the newest pieces of news that have turned out false.
+	// disproved are, by shard, the newest reports that have turned out false.
 	disproved [][]Leadership
-	// noted, unless nil, is told of all news, in order.
+	// noted, unless nil, is called with all news, in order.
 	noted func(shard int, l Leadership)
 }
 
-// NewTable returns a table that knows nothing.
+// NewTable returns an empty table.
 func NewTable(shards int) *Table {
 	t := &Table{known: make([]atomic.Pointer[Leadership], shards), disproved: make([][]Leadership, shards)}
 	for i := range t.known {
@@ -55,12 +54,11 @@ func NewTable(shards int) *Table {
 	return t
 }
 
-// OnNews has f told of all news, in order. It is set before the table is used, does
+// OnNews sets a function that is called with all news, in order. It is set before the table is used, does
 // not wait, and does not use the table.
 func (t *Table) OnNews(f func(shard int, l Leadership)) { t.noted = f }
 
-// Learn takes news over if it is newer than what was known, and tells whether it
-// was.
+// Learn takes news over if it is newer than what was known, and reports whether it was.
 func (t *Table) Learn(shard int, l Leadership) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,11 +73,11 @@ func (t *Table) Learn(shard int, l Leadership) bool {
 	return true
 }
 
-// disprovedMax is how many pieces of news of a shard are remembered that were false.
+// disprovedMax is how many false reports about a shard are remembered.
 const disprovedMax = 64
 
-// Disprove takes note that a piece of news was false: its node has not come to its term.
-// What is known of the shard then is nothing, until somebody tells.
+// Disprove notes that a report was false: its node has not reached its term. Then nothing is
+// known about the shard until the next report.
 func (t *Table) Disprove(shard int, l Leadership) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,11 +93,10 @@ func (t *Table) Disprove(shard int, l Leadership) {
 	}
 }
 
-// Of is who leads a shard, or led it last; the zero value while nothing is
-// known.
+// Of is the leader of a shard, or its last leader; the zero value if nothing is known.
 func (t *Table) Of(shard int) Leadership { return *t.known[shard].Load() }
 
-// All is who leads each shard, and how often that has changed.
+// All returns the leader of each shard, and how often that has changed.
 func (t *Table) All() (known []Leadership, changes uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +107,8 @@ func (t *Table) All() (known []Leadership, changes uint64) {
 	return known, t.changes
 }
 
-// Epoch grows with everything that becomes known, but for what is false: of two nodes, the
-// one that knows more has the greater. It is the sum of the terms.
+// Epoch grows with all true news: of two nodes, the one that knows more has the greater
+// epoch. It is the sum of the terms.
 func (t *Table) Epoch() uint64 {
 	sum := uint64(0)
 	for i := range t.known {
@@ -120,7 +117,7 @@ func (t *Table) Epoch() uint64 {
 	return sum
 }
 
-// leadershipBytes is the length of one on the wire: term u64, node u64.
+// leadershipBytes is the length of a Leadership on the wire: term u64, node u64.
 const leadershipBytes = 16
 
 var errLength = errors.New("leaders: a peer's table is not of this cluster's shards")

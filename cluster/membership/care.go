@@ -18,9 +18,9 @@ type careRequest struct {
 	Promote bool `json:"promote,omitempty"`
 }
 
-// MarkDrained keeps leaderships away from a node, by id or name, and lets it
-// give up those that it has, and replicas as far as others can take them; or
-// lets it have them again.
+// MarkDrained drains a node, by id or name, or ends that. A drained node gets no
+// leadership, and gives up those that it has, and replicas as far as other nodes can take
+// them.
 func (r *Registrar) MarkDrained(ctx context.Context, node string, on bool) (meta.NodeID, error) {
 	return order(ctx, r.cfg.Courier, meta.GroupID, verbCare, careRequest{Node: node, Drain: &on})
 }

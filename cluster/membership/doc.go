@@ -2,24 +2,24 @@
 // group's view: it brings nodes in, takes nodes out, and carries out what an
 // operator orders.
 //
-// A node joins by asking any node of the cluster (Join, Door); the meta group
-// notes it, and then the leader of each group of which it should have a replica,
-// on its own, adds it as a non-voter and makes it a voter when it has caught up.
-// A node leaves the same way backwards: the view says "leaving", each shard's
-// leader takes it out when its replica is not wanted any more and notes that, the
-// meta group's leader does so last, and then its id is buried. A removed node may never hear of that from Raft, so a node that
-// hears from no leader asks the others how it stands (Vigil).
+// A node joins by asking any node of the cluster (Join, Door). The meta group notes
+// it. Then the leader of each group of which the node should have a replica adds it as
+// a non-voter, and makes it a voter when it has caught up. A node leaves in the reverse
+// order: the view says "leaving"; each shard's leader removes it when its replica is no
+// longer wanted, and notes that; the meta group's leader removes it last. Its id is then
+// never accepted again. Raft may never tell a removed node that it was removed, so a node
+// without a leader asks the other nodes about itself (Vigil).
 //
 // Plan decides, Reconciler acts:
 //   - One change at a time; the next is planned when the last is committed.
 //   - No change leaves a group with fewer voters alive than it then needs,
 //     unless the operator forced it.
-//   - Only a node that the view says is leaving or removed, or whose replica it
-//     says is going, is taken out. A server
-//     that the view does not know stays: the view may be older than the group.
+//   - A server is removed only if the view says that the node is leaving or removed,
+//     or that its replica is going. A server that the view does not know stays: the
+//     view may be older than the group.
 //   - Two servers never share an address: while the old one is a member, its
 //     successor at the same address waits outside, with its groups closed, so
-//     that nothing meant for the one is answered by the other.
+//     that neither answers messages for the other.
 //
 // There is no automatic removal of dead nodes: only an operator knows whether a
 // disk will come back. Their replicas are another matter; see package placement,

@@ -21,10 +21,10 @@ const (
 	knockJoin     = "join"
 	knockStanding = "standing"
 
-	// knocksMax bounds the knocks answered at one time: whoever reaches the peer
+	// knocksMax bounds the knocks answered at one time: any stranger that reaches the peer
 	// port can knock.
 	knocksMax = 16
-	// knockTimeout bounds one; a little less than who asks waits.
+	// knockTimeout bounds one answer. It is a little less than the caller waits.
 	knockTimeout = joinTimeout - time.Second
 )
 
@@ -39,26 +39,26 @@ type knockAnswer struct {
 	Again   string           `json:"again,omitempty"`
 }
 
-// standingQuestion is what a node says of itself when it asks how it stands.
+// standingQuestion is what a node says about itself when it asks about its membership.
 type standingQuestion struct {
 	Node meta.NodeID `json:"node"`
 	// PeerAddr is where it is now; the others may have it elsewhere.
 	PeerAddr string `json:"peer_addr"`
 }
 
-// Standing is how a node stands in the eyes of another one.
+// Standing is the membership of a node as another node sees it.
 type Standing struct {
-	// By is who answers.
+	// By is the node that answers.
 	By        meta.NodeID `json:"by"`
 	ClusterID string      `json:"cluster_id"`
 	Epoch     uint64      `json:"epoch"`
 	// State is empty if the node is not known.
 	State meta.NodeState `json:"state,omitempty"`
-	// ReplacedBy names who took its place.
+	// ReplacedBy is the node that took its place.
 	ReplacedBy meta.NodeID `json:"replaced_by,omitempty"`
 }
 
-// DoorConfig is what a door is made with.
+// DoorConfig is the configuration of a Door.
 type DoorConfig struct {
 	// Self is this node.
 	Self meta.NodeID
@@ -67,7 +67,7 @@ type DoorConfig struct {
 	ClusterID string
 	Meta      Meta
 	Courier   *courier.Courier
-	// Met is told where another node of the cluster is; nil: nobody is.
+	// Met is called with the address of another node of the cluster; it may be nil.
 	Met func(id meta.NodeID, addr string)
 	// Secret is the cluster's secret for a node that comes without one; empty: such a
 	// node is not taken in. nil: none is.
@@ -76,11 +76,11 @@ type DoorConfig struct {
 	Panics *caught.Panics
 }
 
-// Visitor is who knocks.
+// Visitor is a node that knocks.
 type Visitor struct {
-	// Member is the node of this cluster that it is; empty: it is none.
+	// Member is its id in this cluster; empty if it is no member.
 	Member meta.NodeID
-	// Unproved: it has proved no secret, and needs the cluster's if it is taken in.
+	// Unproved is true if it has proved no secret. It needs the cluster's if it is let in.
 	Unproved bool
 }
 
@@ -193,8 +193,7 @@ func handed(welcome json.RawMessage, secret string) (json.RawMessage, error) {
 	return json.Marshal(w)
 }
 
-// standing answers from this node's own view, so that it can be had without a
-// leader.
+// standing answers from this node's own view, so that it works without a leader.
 func (d *Door) standing(member meta.NodeID, body []byte) knockAnswer {
 	var q standingQuestion
 	if err := json.Unmarshal(body, &q); err != nil || q.Node == "" {

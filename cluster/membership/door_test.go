@@ -116,8 +116,8 @@ func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	}
 }
 
-// Who comes without the cluster's secret is taken in only where it is handed on, and
-// then with it.
+// A node without the cluster's secret is let in only if the door hands the secret on,
+// and then gets it.
 func TestTheDoorHandsTheSecretOnWhereItMay(t *testing.T) {
 	join := []byte(`{"verb":"join","body":{}}`)
 	for name, secret := range map[string]func() string{"nobody hands it on": nil, "it is not handed on now": func() string { return "" }} {

@@ -2,7 +2,7 @@ package membership
 
 import "lockstep/cluster/meta/courier"
 
-// Why an operator's order or a join was refused.
+// Reasons to refuse an operator's order or a join.
 var (
 	ErrQuorum     = &courier.Refusal{Code: "quorum", Text: "this would leave too few voters alive"}
 	ErrStillAlive = &courier.Refusal{Code: "still-alive", Text: "the node to be replaced still answers"}

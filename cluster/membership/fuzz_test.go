@@ -61,7 +61,7 @@ type answering []byte
 
 func (a answering) Call(context.Context, string, uint8, []byte) ([]byte, error) { return a, nil }
 
-// FuzzAnswer: whatever another node answers to who knocks is taken for an answer or for none.
+// FuzzAnswer: a node that knocks takes any text for an answer or for none.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"body":{"by":"n1.0000000000000001","cluster_id":"c","epoch":3,"state":"removed"}}`))
 	f.Add([]byte(`{"refusal":{"code":"no","text":"no"}}`))

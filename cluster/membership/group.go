@@ -15,11 +15,11 @@ type Server struct {
 	Voter bool
 }
 
-// Progress is how far a leader has seen another server come.
+// Progress is how far another server has come, as the leader knows it.
 type Progress struct {
 	// Match is the last log index that it is known to have.
 	Match uint64
-	// Acked is when a request that it has acknowledged was sent; zero: never.
+	// Acked is when the newest request that it has acknowledged was sent; zero is never.
 	Acked time.Time
 	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
 	SentBytes, SnapshotBytes int64
@@ -27,13 +27,13 @@ type Progress struct {
 
 // Group is what this package needs of a Raft group's replica on this node.
 type Group interface {
-	// Leads tells whether this node leads the group.
+	// Leads reports whether this node leads the group.
 	Leads() bool
 	// Term is the newest term that this node knows of.
 	Term() uint64
 	// Servers returns the newest configuration and its log index.
 	Servers() (servers []Server, index uint64)
-	// Progress tells about a server; only the leader knows.
+	// Progress returns the progress of a server; only the leader knows it.
 	Progress(id meta.NodeID) Progress
 	LastIndex() uint64
 	// Confirm returns nil if this node still leads, by proof newer than the call,
@@ -73,8 +73,8 @@ const (
 	closeEntries = 128
 )
 
-// observe tells how the leader sees the servers of its group. CaughtUp means
-// close at this moment.
+// observe returns the servers of the group as the leader sees them. CaughtUp means close
+// at this moment.
 func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint64) {
 	servers, index := g.Servers()
 	last := g.LastIndex()
@@ -93,9 +93,9 @@ func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint
 	return peers, index
 }
 
-// askAnew leaves only those alive that acknowledge a request which is sent from now
-// on. A node that has just died looks alive for a moment, and who counts on its vote
-// may take the last one that there was.
+// askAnew leaves only those servers alive that acknowledge a request sent from now on. A node
+// that has just died looks alive for a moment, and a change that counts on its vote may take
+// the last vote of the quorum.
 func askAnew(ctx context.Context, g Group, peers []Peer) error {
 	for asked := time.Now(); ; {
 		silent := func(p Peer) bool { return p.Alive && !p.Self && !g.Progress(p.ID).Acked.After(asked) }

@@ -22,7 +22,7 @@ type Caller interface {
 	Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error)
 }
 
-// JoinRequest is what a node says of itself when it asks to be taken in.
+// JoinRequest is what a node says about itself when it asks to join.
 type JoinRequest struct {
 	Node meta.Node `json:"node"`
 	// Replace: the node takes the place of the one that has its name.
@@ -33,7 +33,7 @@ type JoinRequest struct {
 	Architecture string `json:"architecture"`
 }
 
-// Welcome is what it needs to know.
+// Welcome is what a node that joins needs to know.
 type Welcome struct {
 	ClusterID string `json:"cluster_id"`
 	// Version is the cluster's.
@@ -52,14 +52,13 @@ const (
 	joinTimeout = 10 * time.Second
 	joinPause   = 200 * time.Millisecond
 	joinPauseMx = 3 * time.Second
-	// joinSayEvery is how often a join that gets nowhere says so.
+	// joinSayEvery is how often a join without progress is logged.
 	joinSayEvery = 5 * time.Second
 )
 
-// Join asks the nodes at addrs, in turn, until one takes this node in, one
-// refuses for good (a *courier.Refusal), none of addrs is a peer port
-// (secret.ErrOtherPort), or ctx ends. To ask again, also after a crash, gives the
-// same answer.
+// Join asks the nodes at addrs, in turn, until one lets this node in, one refuses for good
+// (a *courier.Refusal), none of addrs is a peer port (secret.ErrOtherPort), or ctx ends. A
+// second Join, also after a crash, gets the same answer.
 func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, log *slog.Logger) (Welcome, error) {
 	if len(addrs) == 0 {
 		return Welcome{}, errors.New("nobody to join: no address was given")
@@ -95,7 +94,7 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 	}
 }
 
-// allAstray tells whether at each of the addresses something else answered last than
+// allAstray reports whether at each of the addresses something else answered last than
 // a peer port.
 func allAstray(astray map[string]bool, addrs []string) bool {
 	return !slices.ContainsFunc(addrs, func(addr string) bool { return !astray[addr] })

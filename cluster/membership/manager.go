@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// Config is what a manager is made with.
+// Config is the configuration of a Manager.
 type Config struct {
 	Self      meta.NodeID
 	ClusterID string
@@ -27,15 +27,15 @@ type Config struct {
 	// LostAfter is for how long a voter of the meta group must have been silent to
 	// lose its seat; 0: never. nil is 0.
 	LostAfter func() time.Duration
-	// ClockOff is how far a node's clock is ahead of the others', where that is more than it may be, else 0; nil: all
-	// clocks are right.
+	// ClockOff is how far a node's clock is ahead of the others', if that is more than
+	// allowed, else 0. If it is nil, all clocks are right.
 	ClockOff func(id meta.NodeID) time.Duration
-	// HearsLeader tells whether this node leads the meta group or knows who does.
+	// HearsLeader reports whether this node leads the meta group or knows its leader.
 	HearsLeader func() bool
 	// Also are addresses of other nodes beside those that PeerAddrs finds, such
 	// as those that the node was told to join.
 	Also []string
-	// Met is told where another node of the cluster is; nil: nobody is.
+	// Met is called with the address of another node of the cluster; it may be nil.
 	Met func(id meta.NodeID, addr string)
 	// Secret is the cluster's secret for a node that comes without one; empty: such a
 	// node is not taken in. nil: none is.
@@ -48,8 +48,8 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Manager is all of this package at work on one node: the door, a reconciler
-// per group, the vigil, and the operator's verbs.
+// Manager runs this package on one node: the door, a reconciler for each group, the vigil,
+// and the operator's verbs.
 type Manager struct {
 	*Registrar
 	*Transfers
@@ -65,7 +65,7 @@ type Manager struct {
 	groups map[uint32]*attached
 }
 
-// attached is a replica and who works for it.
+// attached is a replica and its reconciler.
 type attached struct {
 	Group
 	*Reconciler
@@ -73,7 +73,7 @@ type attached struct {
 	ended chan struct{}
 }
 
-// Start sets everything to work, until Close.
+// Start starts everything. Close ends it.
 func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
@@ -94,7 +94,7 @@ func Start(cfg Config) *Manager {
 	return m
 }
 
-// Attach takes a replica of a group under its care.
+// Attach starts a reconciler for a replica of a group.
 func (m *Manager) Attach(group uint32, g Group) {
 	ctx, stop := context.WithCancel(m.ctx)
 	a := &attached{Group: g, stop: stop, ended: make(chan struct{}), Reconciler: NewReconciler(ReconcilerConfig{
@@ -109,8 +109,8 @@ func (m *Manager) Attach(group uint32, g Group) {
 	})
 }
 
-// Release ends the care for a replica, and returns when nothing uses it any
-// more. The replica must be one that was attached.
+// Release ends the reconciler of a replica, and returns when nothing uses the replica any
+// more. The replica must have been attached.
 func (m *Manager) Release(group uint32) {
 	m.mu.Lock()
 	a := m.groups[group]
@@ -126,7 +126,7 @@ func (m *Manager) attached(group uint32) *attached {
 	return m.groups[group]
 }
 
-// group returns this node's replica of a group; nil: none.
+// group returns this node's replica of a group, or nil.
 func (m *Manager) group(group uint32) Group {
 	if a := m.attached(group); a != nil {
 		return a.Group
@@ -139,8 +139,8 @@ func (m *Manager) ServeKnock(from Visitor, payload []byte, reply func([]byte)) {
 	m.door.Serve(from, payload, reply)
 }
 
-// Kick makes a group's reconciler look at once, for this node has begun to
-// lead the group.
+// Kick makes a group's reconciler look at once, because this node has begun to lead the
+// group.
 func (m *Manager) Kick(group uint32) {
 	if a := m.attached(group); a != nil {
 		a.Kick()
@@ -164,8 +164,8 @@ func (m *Manager) Waits(group uint32) string {
 	return ""
 }
 
-// Drain hands over every group that this node leads, before it stops; all at
-// one time, for clients wait for each.
+// Drain hands over every group that this node leads, before it stops. It does so for all at
+// one time, because clients wait for each.
 func (m *Manager) Drain(ctx context.Context) error {
 	m.mu.RLock()
 	var groups []Group

@@ -26,16 +26,16 @@ const (
 	// musterTimeout bounds one question, and the look-up of one name.
 	musterTimeout = 2 * time.Second
 	musterPause   = 500 * time.Millisecond
-	// musterJoinTimeout bounds an attempt to join before it is looked anew who is
-	// there: whoever was to be joined may have lost its disk since.
+	// musterJoinTimeout bounds an attempt to join before the next look around: the node that
+	// was asked may have lost its disk since.
 	musterJoinTimeout = 20 * time.Second
 )
 
-// Present is what a node says of itself at a muster.
+// Present is what a node says about itself at a muster.
 type Present struct {
 	ID   meta.NodeID `json:"id"`
 	Name string      `json:"name"`
-	// ClusterID is the cluster that it belongs to; empty: its folder is.
+	// ClusterID is the cluster that it belongs to; it is empty if its folder is.
 	ClusterID string `json:"cluster_id,omitempty"`
 	// Expect is how many nodes it expects, and Join the names that it asks, sorted.
 	Expect int      `json:"expect,omitempty"`
@@ -50,16 +50,16 @@ type Promise struct {
 
 // Book keeps a promise on disk.
 type Book interface {
-	// Promised is the name of the node that may found the cluster as far as this
-	// one is concerned; empty: it has promised nothing.
+	// Promised is the name of the node to which this one has promised that it may found the
+	// cluster; empty if it has promised nothing.
 	Promised() string
 	// Promise makes a promise durable.
 	Promise(name string) error
 }
 
-// MusterConfig is what a muster is made with.
+// MusterConfig is the configuration of a Muster.
 type MusterConfig struct {
-	// Request is what this node joins with; it says who the node is.
+	// Request is the request with which this node joins.
 	Request JoinRequest
 	// Expect is the number of nodes that must be there for one to found a cluster.
 	Expect int
@@ -72,25 +72,23 @@ type MusterConfig struct {
 	Log        *slog.Logger
 }
 
-// Muster is how a cluster comes to be where nobody was told to begin it. All
-// nodes are started alike; one with an empty folder asks everybody behind the
-// names that it was given:
+// Muster founds a cluster without a node that was told to begin it. All nodes are started
+// alike. A node with an empty folder asks every node behind the names that it was given:
 //
-//   - If anybody belongs to a cluster, it joins that one.
+//   - If any of them belongs to a cluster, it joins that one.
 //   - Else, only if every address answers, the nodes are exactly as many as were
 //     expected, and all of them are empty and expect the same, the one with the
 //     lowest name founds the cluster, and the others wait for it to have done so.
 //   - Else it waits, and says why.
 //
-// A node that lost its disk therefore never founds a second cluster while
-// anybody who remembers the first can be reached, and waits while somebody
-// cannot. Two nodes never both found: each needs the promise of all that it
-// counts, a node promises itself to one name only, and promises are kept on
-// disk.
+// So a node that lost its disk never founds a second cluster while it can reach a node that
+// remembers the first, and it waits while it cannot reach one of them. Two nodes
+// never both found a cluster: each needs the promise of all nodes that it counts, a node
+// gives its promise to one name only, and promises are kept on disk.
 type Muster struct {
 	cfg  MusterConfig
 	self Present
-	// mu makes one decision of several questions.
+	// mu makes a decision of several steps atomic.
 	mu   sync.Mutex
 	open int
 	// pause is between two looks around.
@@ -160,14 +158,14 @@ func (m *Muster) join(ctx context.Context, addrs []string) (*Welcome, error) {
 	return &w, nil
 }
 
-// sighting is what came of asking one address.
+// sighting is the result of asking one address.
 type sighting struct {
 	addr string
 	Present
 	err error
 }
 
-// call asks everybody, all at one time.
+// call asks all addresses at one time.
 func (m *Muster) call(ctx context.Context) []sighting {
 	addrs, seen := m.resolve(ctx)
 	answers := make(chan sighting, len(addrs))
@@ -190,8 +188,8 @@ func (m *Muster) call(ctx context.Context) []sighting {
 	return seen
 }
 
-// resolve finds all addresses behind the names; a name that has none is a
-// sighting of nobody.
+// resolve finds all addresses behind the names. A name without an address gives an empty
+// sighting.
 func (m *Muster) resolve(ctx context.Context) (addrs []string, unknown []sighting) {
 	for _, entry := range m.self.Join {
 		host, port, err := net.SplitHostPort(entry)
@@ -221,12 +219,12 @@ func (m *Muster) resolve(ctx context.Context) (addrs []string, unknown []sightin
 	return addrs, unknown
 }
 
-// decision is what follows from a look around: join these, or found, or wait.
+// decision is the conclusion from a look around: join these nodes, or found, or wait.
 type decision struct {
 	join  []string
 	found bool
 	wait  string
-	// loud: waiting alone will not help.
+	// loud is true if waiting alone will not help.
 	loud bool
 }
 
@@ -278,7 +276,7 @@ func decide(self Present, seen []sighting) decision {
 	return decision{found: true}
 }
 
-// disagreement says who was told something else than this node, "" if nobody.
+// disagreement names a node with other settings than this node, "" if there is none.
 func disagreement(self Present, present map[meta.NodeID]Present) string {
 	var found []string
 	byName := map[string]meta.NodeID{}
@@ -309,8 +307,8 @@ func namesOf(present map[meta.NodeID]Present) []string {
 	return names
 }
 
-// collectPromises asks all to follow this node, itself first, and returns why
-// it must not found the cluster, or nothing.
+// collectPromises asks all nodes to follow this one, itself first. It returns why this node
+// must not found the cluster, or "".
 func (m *Muster) collectPromises(ctx context.Context, seen []sighting) string {
 	if to, err := m.promise(m.self.Name); err != nil || to != m.self.Name {
 		return refusedPromise("this node", to, err)
@@ -337,7 +335,7 @@ func refusedPromise(who, to string, err error) string {
 	return fmt.Sprintf("%s has promised to follow %s; if that node will not found a cluster, empty the folder of %s", who, to, who)
 }
 
-// promise returns whom this node follows, which is name if it was free.
+// promise returns the node that this one follows, which is name if it was free.
 func (m *Muster) promise(name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -54,7 +54,7 @@ const MetaVotersMax = 5
 
 func (v Verb) String() string { return verbs[v] }
 
-// movesQuorum tells whether what the verb does may change how many voters are needed.
+// movesQuorum reports whether what the verb does may change how many voters are needed.
 func (v Verb) movesQuorum() bool { return v == Promote || v == Remove || v == Demote }
 
 // Action is one change of a group's members.
@@ -108,7 +108,7 @@ func Plan(view *meta.View, group uint32, peers []Peer) Action {
 	return Action{Waits: p.waits}
 }
 
-// goes tells whether a server should leave the group.
+// goes reports whether a server should leave the group.
 func (p *planner) goes(m Peer) (meta.Node, bool) {
 	n, known := p.view.Node(m.ID)
 	if p.group != meta.GroupID {
@@ -121,7 +121,7 @@ func (p *planner) goes(m Peer) (meta.Node, bool) {
 	return n, known && !n.State.Live() && p.view.HasLeftShards(n)
 }
 
-// wanted tells whether a node should be a server of the group.
+// wanted reports whether a node should be a server of the group.
 func (p *planner) wanted(n meta.Node) bool {
 	if p.group != meta.GroupID {
 		return p.view.Shards[p.group].Has(n.ID) && n.State != meta.Removed
@@ -149,13 +149,13 @@ func (p *planner) readdress() (Action, bool) {
 	return Action{}, false
 }
 
-// moves tells whether a server has another address than the group knows, and which.
+// moves reports whether a server has another address than the group knows, and which.
 func (p *planner) moves(m Peer) (to string, moves bool) {
 	n, known := p.view.Node(m.ID)
 	return n.PeerAddr, known && n.State.Live() && p.wanted(n) && n.PeerAddr != m.Addr
 }
 
-// inCircle tells whether a server waits for another to leave an address, which in the
+// inCircle reports whether a server waits for another to leave an address, which in the
 // end waits for the first: they have changed places, and one must make room.
 func (p *planner) inCircle(first Peer) bool {
 	m := first
@@ -234,7 +234,7 @@ func (p *planner) promote() (Action, bool) {
 	return Action{}, false
 }
 
-// seatsTaken tells whether the group has as many voters as it should.
+// seatsTaken reports whether the group has as many voters as it should.
 func (p *planner) seatsTaken() bool { return p.group == meta.GroupID && p.staying >= MetaVotersMax }
 
 // demoteLost frees the seat of a voter of the meta group that has been away for
@@ -282,7 +282,7 @@ func (p *planner) removeVoter() (Action, bool) {
 	return Action{}, false
 }
 
-// successorPending tells whether a node that answers should stay until its
+// successorPending reports whether a node that answers should stay until its
 // successor can take its place.
 func (p *planner) successorPending(n meta.Node) string {
 	if p.group != meta.GroupID && p.view.Placed() {
@@ -344,7 +344,7 @@ func (p *planner) yield() (Action, bool) {
 	return Action{}, false
 }
 
-// drained tells whether a server should lead nothing.
+// drained reports whether a server should lead nothing.
 func (p *planner) drained(m Peer) bool {
 	n, known := p.view.Node(m.ID)
 	return known && n.Drained

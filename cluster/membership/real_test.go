@@ -232,7 +232,7 @@ func allSettled(nodes []*realNode) bool {
 	return true
 }
 
-// isAt tells whether a group knows one of the nodes where that is.
+// isAt reports whether a group knows one of the nodes where that is.
 func isAt(nodes []*realNode, m shard.Member) bool {
 	return slices.ContainsFunc(nodes, func(n *realNode) bool {
 		return string(n.self.ID) == string(m.ID) && n.self.PeerAddr == string(m.Addr)

@@ -16,7 +16,7 @@ import (
 // Meta is what this package needs of the meta group's client.
 type Meta interface {
 	View() *meta.View
-	// Do has a command carried out, by whoever leads the meta group.
+	// Do lets the leader of the meta group carry out a command.
 	Do(ctx context.Context, c meta.Command) (meta.Result, error)
 	// CatchUp returns a view that shows everything done before the call.
 	CatchUp(ctx context.Context) (*meta.View, error)

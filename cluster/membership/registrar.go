@@ -19,7 +19,7 @@ const (
 	verbCare    = "member.care"
 )
 
-// RegistrarConfig is what a registrar is made with.
+// RegistrarConfig is the configuration of a Registrar.
 type RegistrarConfig struct {
 	// Self is this node.
 	Self meta.NodeID
@@ -29,8 +29,8 @@ type RegistrarConfig struct {
 	Courier *courier.Courier
 }
 
-// Registrar decides who may join and leave. It works on every node; what it
-// decides, it decides on the meta group's leader, which knows who is alive.
+// Registrar decides which nodes may join and leave. It works on every node, but decides on
+// the meta group's leader, which knows which nodes are alive.
 type Registrar struct{ cfg RegistrarConfig }
 
 // NewRegistrar returns a registrar and gives its verbs to the courier.
@@ -64,13 +64,13 @@ func (r *Registrar) Replace(ctx context.Context, old, successor string) (meta.No
 	return order(ctx, r.cfg.Courier, meta.GroupID, verbReplace, removeRequest{Node: old, InFavourOf: successor})
 }
 
-// Leave orders that this node leaves. It hears from its Vigil when it has.
+// Leave orders that this node leaves. Its Vigil reports when it has left.
 func (r *Registrar) Leave(ctx context.Context) error {
 	_, err := r.Remove(ctx, string(r.cfg.Self), false)
 	return err
 }
 
-// order has a group's leader do something about a node, whose id it returns.
+// order lets a group's leader carry out an order about a node, and returns the node's id.
 func order(ctx context.Context, c *courier.Courier, group uint32, verb string, req any) (meta.NodeID, error) {
 	body, err := c.Do(ctx, group, verb, req)
 	if err != nil {
@@ -83,7 +83,7 @@ func order(ctx context.Context, c *courier.Courier, group uint32, verb string, r
 	return id, nil
 }
 
-// Gone tells whether a node has left in full.
+// Gone reports whether a node has left in full.
 func Gone(v *meta.View, id meta.NodeID) bool {
 	n, known := v.Node(id)
 	return v.Created() && (!known || n.State == meta.Removed)
@@ -183,7 +183,7 @@ func (r *Registrar) find(idOrName string) (meta.Node, error) {
 	return meta.Node{}, meta.ErrUnknownNode.With(fmt.Sprintf("the cluster has no node %q", idOrName))
 }
 
-// join takes a node in, or says why not.
+// join lets a node in, or returns the reason why not.
 func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
 	var req JoinRequest
 	if err := json.Unmarshal(body, &req); err != nil {

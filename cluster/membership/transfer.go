@@ -17,7 +17,7 @@ const (
 	verbLed      = "member.led"
 )
 
-// led says who leads a group in which term.
+// led is the leader of a group and its term.
 type led struct {
 	Node meta.NodeID `json:"node"`
 	Term uint64      `json:"term"`
@@ -30,7 +30,7 @@ type transferRequest struct {
 	Term uint64 `json:"term"`
 }
 
-// TransfersConfig is what leadership is moved with.
+// TransfersConfig is the configuration of Transfers.
 type TransfersConfig struct {
 	Self    meta.NodeID
 	View    func() *meta.View
@@ -44,7 +44,7 @@ type TransfersConfig struct {
 // Transfers moves the leadership of groups between nodes.
 type Transfers struct{ cfg TransfersConfig }
 
-// NewTransfers returns it, and gives its verb to the courier.
+// NewTransfers returns Transfers, and gives its verb to the courier.
 func NewTransfers(cfg TransfersConfig) *Transfers {
 	t := &Transfers{cfg}
 	cfg.Courier.Handle(verbTransfer, t.serve)
@@ -53,7 +53,7 @@ func NewTransfers(cfg TransfersConfig) *Transfers {
 }
 
 // Transfer moves a group's leadership to a node, by id or name, or to the best
-// one if to is empty, and returns who was chosen.
+// one if to is empty, and returns the new leader.
 func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta.NodeID, error) {
 	if v := t.cfg.View(); group != meta.GroupID && uint64(group) >= uint64(len(v.Shards)) {
 		return "", ErrNoTarget.With(fmt.Sprintf("there is no shard %d", group))
@@ -146,8 +146,7 @@ func (c *TransfersConfig) clockOff(id meta.NodeID) time.Duration {
 	return c.ClockOff(id)
 }
 
-// unsuited tells which nodes should lead only where nobody else can: those that are drained, and those whose clock is
-// wrong.
+// unsuited returns the nodes that should lead only if no other node can: drained ones, and those with a wrong clock.
 func (c *TransfersConfig) unsuited() func(id meta.NodeID) bool {
 	view := c.View()
 	return func(id meta.NodeID) bool {

@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// VigilConfig is what a vigil is made with.
+// VigilConfig is the configuration of a Vigil.
 type VigilConfig struct {
 	Self meta.NodeID
 	// PeerAddr is where this node is reached now.
@@ -19,12 +19,12 @@ type VigilConfig struct {
 	// ClusterID is the cluster that this node belongs to.
 	ClusterID string
 	View      func() *meta.View
-	// HearsLeader tells whether this node leads the meta group or knows who does.
+	// HearsLeader reports whether this node leads the meta group or knows its leader.
 	HearsLeader func() bool
 	Caller      Caller
 	// Peers are the other nodes' addresses; see PeerAddrs.
 	Peers func() []string
-	// Met is told where another node of the cluster answered; nil: nobody is.
+	// Met is called with the address at which another node answered; it may be nil.
 	Met func(id meta.NodeID, addr string)
 	// OnRemoved is called once, with the reason in words: the node must stop
 	// serving and never start again from its folder.
@@ -34,19 +34,18 @@ type VigilConfig struct {
 
 const (
 	vigilPause = time.Second
-	// deafLooks is how many looks in a row without a leader make a node ask.
+	// deafLooks is after how many looks in a row without a leader a node asks.
 	deafLooks = 2
 	// standingTimeout bounds one question.
 	standingTimeout = 2 * time.Second
-	// askTimeout bounds what a start waits for.
+	// askTimeout bounds the wait at the start.
 	askTimeout = 500 * time.Millisecond
 )
 
-// Vigil asks the other nodes how this one stands: at its start, while it hears
-// from no leader, and while it is leaving. So it finds out that it has been removed, which Raft
-// does not tell a removed server; it only stops calling. And so nodes whose
-// addresses have changed while they were down find one another, as long as one
-// of each two knows where the other is.
+// Vigil asks the other nodes about this node's membership: at the start, while it has no
+// leader, and while it is leaving. So it finds out that it has been removed. Raft does not
+// tell a removed server, it only stops calling it. And so nodes whose addresses have changed
+// while they were down find each other, as long as one of each two knows where the other is.
 type Vigil struct {
 	cfg VigilConfig
 	// deaf counts the looks in a row without a leader.
@@ -56,7 +55,7 @@ type Vigil struct {
 	refused map[string]bool
 }
 
-// NewVigil returns a vigil; Run keeps it.
+// NewVigil returns a Vigil; Run makes it work.
 func NewVigil(cfg VigilConfig) *Vigil { return &Vigil{cfg: cfg, refused: map[string]bool{}} }
 
 // Run looks once a second until ctx ends or the node has been removed.
@@ -69,8 +68,8 @@ func (v *Vigil) Run(ctx context.Context) {
 	}
 }
 
-// Ask asks all other nodes at one time how this one stands, for a moment at
-// most, and returns why it must not start, or nothing.
+// Ask asks all other nodes at one time about this node's membership, and waits a moment at
+// most. It returns the reason why this node must not start, or "".
 func (v *Vigil) Ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -96,7 +95,7 @@ func (v *Vigil) Ask(ctx context.Context) string {
 	return ""
 }
 
-// look returns why this node must stop, or nothing.
+// look returns the reason why this node must stop, or "".
 func (v *Vigil) look(ctx context.Context) string {
 	view := v.cfg.View()
 	self, known := view.Node(v.cfg.Self)
@@ -108,7 +107,7 @@ func (v *Vigil) look(ctx context.Context) string {
 	} else {
 		v.deaf++
 	}
-	// Who is leaving is left out of the meta group's log before that says so.
+	// A leaving node is removed from the meta group before the log of that group says so.
 	if v.asked && v.deaf < deafLooks && self.State != meta.Leaving {
 		return ""
 	}
@@ -118,8 +117,8 @@ func (v *Vigil) look(ctx context.Context) string {
 		if err != nil || s.ClusterID != v.cfg.ClusterID {
 			continue // a node that has just started has no view yet
 		}
-		// Who does not know this node may have forgotten it, or may not have
-		// heard of it yet; only a view that is newer than one with it tells.
+		// A node that does not know this one may have forgotten it, or may not know it
+		// yet. Only a view that is newer than one with this node decides.
 		if s.State == meta.Removed || s.State == "" && known && s.Epoch > view.Epoch {
 			return v.words(s.ReplacedBy)
 		}

@@ -26,7 +26,7 @@ type Client struct {
 	machine *Machine
 	log     Log
 	courier *courier.Courier
-	// short tells whether the log takes no orders of users on yet; nil: it does.
+	// short reports whether the log takes no orders of users on yet; nil: it does.
 	short func() bool
 }
 
@@ -105,7 +105,7 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 		// Not to be put into a log that would stop every node like this one.
 		return nil, ErrInvalid.With(fmt.Sprintf("the leader does not understand the command: %v", err))
 	}
-	// Who has just begun to lead may see a view of the past.
+	// A new leader may still see an old view.
 	if err := c.CheckVersion(ctx, command); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	}
 }
 
-// ordered tells whether a command changes what users have a say in: they are told that
+// ordered reports whether a command changes what users have a say in: they are told that
 // it is done.
 func ordered(command Command) bool {
 	switch c := command.(type) {

@@ -161,7 +161,7 @@ func (f frame) command() (Command, error) {
 	return nil, fmt.Errorf("%w (command %q)", ErrVersion, f.Kind)
 }
 
-// VerifyCommand tells whether data is a whole command, for checks of the log.
+// VerifyCommand reports whether data is a whole command, for checks of the log.
 func VerifyCommand(data []byte) error {
 	_, err := unseal(commandMagic, data)
 	if errors.Is(err, ErrVersion) {

@@ -66,7 +66,7 @@ func subjects(c Command) []string {
 	return nil
 }
 
-// asksOnly tells whether a command changes nothing: its proposer wants to learn the index.
+// asksOnly reports whether a command changes nothing: its proposer wants to learn the index.
 func asksOnly(c Command) bool {
 	s, ok := c.(*SetSettings)
 	return ok && len(s.Set)+len(s.Unset) == 0

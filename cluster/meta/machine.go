@@ -17,7 +17,7 @@ import (
 type Result struct {
 	// Index is its place in the log; a View with at least this Index shows it.
 	Index uint64 `json:"index"`
-	// Changed tells whether there was anything to do.
+	// Changed reports whether there was anything to do.
 	Changed bool `json:"changed"`
 	// Err is nil or a *Refusal.
 	Err error `json:"-"`
@@ -44,7 +44,7 @@ type Machine struct {
 		waiting  int
 		// advanced is closed and replaced whenever a command was applied.
 		advanced chan struct{}
-		// listeners are told of changes, in the order they came.
+		// listeners are called with changes, in the order in which they came.
 		listeners []func(*View)
 	}
 }

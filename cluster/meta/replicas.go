@@ -20,7 +20,7 @@ type Going struct {
 	LetGo bool `json:"let_go,omitempty"`
 }
 
-// Has tells whether a replica of the shard is wanted on a node.
+// Has reports whether a replica of the shard is wanted on a node.
 func (s *Shard) Has(id NodeID) bool {
 	_, ok := slices.BinarySearch(s.Replicas, id)
 	return ok
@@ -38,7 +38,7 @@ func (s *Shard) goingAt(id NodeID) int {
 	return slices.IndexFunc(s.Going, func(g Going) bool { return g.Node == id })
 }
 
-// Placed tells whether the meta group says where replicas are. A cluster that was
+// Placed reports whether the meta group says where replicas are. A cluster that was
 // created with `replicas 0` has a replica of every shard on every node, until an
 // operator sets the number of replicas.
 func (v *View) Placed() bool { return v.Replicas > 0 }

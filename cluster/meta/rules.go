@@ -232,7 +232,7 @@ func (c *SetSettings) apply(v *View) (bool, error) {
 	return changed, nil
 }
 
-// Validate tells whether a cluster can be created like this.
+// Validate reports whether a cluster can be created like this.
 func (c *Creation) Validate() error {
 	switch {
 	case c.Shards() < 1 || c.Shards() > MaxShards:
@@ -277,7 +277,7 @@ func (n *Node) validate() error {
 	return nil
 }
 
-// ValidateName tells whether name can be a node's.
+// ValidateName reports whether name can be a node's.
 func ValidateName(name string) error {
 	if name == "" || len(name) > maxNameBytes {
 		return ErrInvalid.With(fmt.Sprintf("a node's name has 1 to %d characters", maxNameBytes))

@@ -89,7 +89,7 @@ func (c *ChangeUsers) apply(v *View) (bool, error) {
 	return true, nil
 }
 
-// done tells whether there is nothing to change.
+// done reports whether there is nothing to change.
 func (c *ChangeUsers) done(v *View) bool {
 	for _, set := range c.Set {
 		if i, there := findUser(v.Users, set.Name); !there || v.Users[i].Rules != set.Rules {

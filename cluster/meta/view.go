@@ -55,7 +55,7 @@ const (
 	Removed NodeState = "removed"
 )
 
-// Live tells whether the node should hold replicas.
+// Live reports whether the node should hold replicas.
 func (s NodeState) Live() bool { return s == Joining || s == Member }
 
 // Node is one node of the cluster, or one that was.
@@ -171,7 +171,7 @@ type View struct {
 // the cluster has not been created.
 func (v *View) ShardOfSlot(slot uint16) int { return int(v.shardOfSlot[slot]) }
 
-// Created tells whether the cluster exists yet.
+// Created reports whether the cluster exists yet.
 func (v *View) Created() bool { return v.ClusterID != "" }
 
 // Node finds a node by id, also a removed one that is still known.
@@ -241,7 +241,7 @@ func (v *View) Live() []Node {
 	return live
 }
 
-// HasLeftShards tells whether every shard has let go of a node.
+// HasLeftShards reports whether every shard has let go of a node.
 func (v *View) HasLeftShards(n Node) bool {
 	if n.State == Removed {
 		return true

@@ -9,9 +9,10 @@ import (
 
 // Facts are what is known of a cluster beside its view.
 type Facts struct {
-	// Nodes tells of nodes by id; one that is not in it is not alive.
+	// Nodes has the facts about each node by its id. A node that is missing is not alive.
 	Nodes map[meta.NodeID]NodeFacts
-	// Shards tells of the shards, by number; short or empty where nothing is known.
+	// Shards has the facts about each shard by its number. It is short or empty if nothing
+	// is known.
 	Shards []ShardFacts
 }
 
@@ -23,7 +24,7 @@ type NodeFacts struct {
 	Steady bool
 	// Missing: it has not answered for so long that nothing need wait for it.
 	Missing bool
-	// Lost: it has been dead for so long that its replicas are to be had elsewhere.
+	// Lost: it has been dead for so long that other nodes should get its replicas.
 	Lost bool
 	// ClockOff is how far its clock is ahead of the others', where that is more than it may be; else 0. It keeps its
 	// replicas, and leads nothing that others can lead.
@@ -65,12 +66,12 @@ func (f *Facts) shard(i int) ShardFacts {
 	return ShardFacts{}
 }
 
-// Votes tells whether a node is a voter of the shard.
+// Votes reports whether a node is a voter of the shard.
 func (s *ShardFacts) Votes(id meta.NodeID) bool {
 	return slices.ContainsFunc(s.Members, func(m Member) bool { return m.Voter && m.Node == id })
 }
 
-// has tells whether a node is a server of the shard's group.
+// has reports whether a node is a server of the shard's group.
 func (s *ShardFacts) has(id meta.NodeID) bool {
 	return slices.ContainsFunc(s.Members, func(m Member) bool { return m.Node == id })
 }

@@ -29,13 +29,13 @@ func (p *planner) lead() {
 	}
 }
 
-// mayLead tells whether a node may be given shards to lead.
+// mayLead reports whether a node may be given shards to lead.
 func (l *leaderPlan) mayLead(id meta.NodeID) bool {
 	f := l.facts.node(id)
 	return l.isGood(id) && f.Alive && f.Steady && f.ClockOff == 0
 }
 
-// heirs are the replicas of a shard that could lead it in place of who does.
+// heirs are the replicas of a shard that could lead it instead of its leader.
 func (l *leaderPlan) heirs(i int) []meta.NodeID {
 	f := l.facts.shard(i)
 	if l.taken[i] || f.Leader == "" || !f.Steady {

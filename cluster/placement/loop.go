@@ -41,15 +41,15 @@ const (
 // Meta is what this package needs of the meta group's client.
 type Meta interface {
 	View() *meta.View
-	// Do has a command carried out, by whoever leads the meta group.
+	// Do lets the leader of the meta group carry out a command.
 	Do(ctx context.Context, c meta.Command) (meta.Result, error)
 }
 
 // Settings are what an operator can set; they may change at any time.
 type Settings struct {
 	Limits
-	// RepairAfter is for how long a node must have been dead before its replicas
-	// are had elsewhere; 0: for ever.
+	// RepairAfter is how long a node must have been dead before other nodes get its
+	// replicas; 0 is for ever.
 	RepairAfter time.Duration
 }
 
@@ -58,7 +58,7 @@ type Config struct {
 	Self    meta.NodeID
 	Meta    Meta
 	Courier *courier.Courier
-	// Leads tells whether this node leads the meta group.
+	// Leads reports whether this node leads the meta group.
 	Leads func() bool
 	// Acked is when the newest request to a node was sent that it has acknowledged,
 	// as this node knows it as the meta group's leader; zero: never.
@@ -199,7 +199,7 @@ func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
 	return f
 }
 
-// nodes tells who is alive, and for how long.
+// nodes reports which nodes are alive, and for how long.
 func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

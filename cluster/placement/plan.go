@@ -62,7 +62,7 @@ func Plan(view *meta.View, facts *Facts, limits Limits) Result {
 	return p.result
 }
 
-// allStay tells whether nobody is coming or leaving.
+// allStay reports whether nobody is coming or leaving.
 func (p *planner) allStay() bool {
 	return !slices.ContainsFunc(p.view.Nodes, func(n meta.Node) bool { return n.State != meta.Member })
 }
@@ -99,7 +99,7 @@ func (p *planner) look() {
 	}
 }
 
-// underWay tells whether a shard must be left alone: its group is changing, or
+// underWay reports whether a shard must be left alone: its group is changing, or
 // has no leader who could tell.
 func (p *planner) underWay(i int) bool {
 	s, f := &p.view.Shards[i], p.facts.shard(i)
@@ -115,7 +115,7 @@ func (p *planner) underWay(i int) bool {
 	return slices.ContainsFunc(s.Going, func(g meta.Going) bool { return !g.LetGo && f.has(g.Node) && !p.heldUp(i, g.Node) })
 }
 
-// heldUp tells whether a replica that is to go waits for one that is missing: the group
+// heldUp reports whether a replica that is to go waits for one that is missing: the group
 // cannot do without it, for another one's node has died meanwhile.
 func (p *planner) heldUp(i int, id meta.NodeID) bool {
 	why := p.cannotLose(i, id)
@@ -141,7 +141,7 @@ func (p *planner) voteless(i int, hopeless bool) meta.NodeID {
 	return ""
 }
 
-// hopeless tells whether a replica that does not vote yet had better be given
+// hopeless reports whether a replica that does not vote yet had better be given
 // up: its node leaves or has been away for a while.
 func (p *planner) hopeless(id meta.NodeID) bool {
 	f := p.facts.node(id)
@@ -219,7 +219,7 @@ func (p *planner) surplus(i int) meta.NodeID {
 	return p.heaviest(i)
 }
 
-// cameInPlace tells whether a leaving node's successor waits at its address,
+// cameInPlace reports whether a leaving node's successor waits at its address,
 // where it cannot be reached before the old one has gone.
 func (p *planner) cameInPlace(n meta.Node) bool {
 	next, ok := p.view.Node(n.ReplacedBy)
@@ -345,7 +345,7 @@ func (p *planner) add(i int, id meta.NodeID, why string) bool {
 	return true
 }
 
-// wants tells whether any shard lacks a replica that somebody could take, or
+// wants reports whether any shard lacks a replica that somebody could take, or
 // has one where it should not be.
 func (p *planner) wants() bool {
 	for i := range p.view.Shards {

@@ -1,5 +1,5 @@
-// Package quiet keeps strangers from filling the log: whoever knocks at a port
-// decides how often there is something to say.
+// Package quiet limits the rate of log lines that strangers can cause: anyone who can
+// reach a port decides how often there is something to log.
 package quiet
 
 import (

@@ -73,7 +73,7 @@ func (r *Router) Block(ctx context.Context, timeout time.Duration, call *cluster
 		call.Err = cluster.ErrCrossSlot
 		return true
 	}
-	b := &blocked{router: r, index: index, call: call, wait: shard.Wait{Txn: call.Txn}, waits: waits}
+	b := &blocked{router: r, index: index, call: call, wait: shard.Wait{Txn: call.Txn}, waits: waits, begun: time.Now()}
 	if !b.number() {
 		call.Err = cluster.ErrOverloaded
 		return true
@@ -107,6 +107,8 @@ type blocked struct {
 	index  int
 	call   *cluster.Call
 	wait   shard.Wait
+	// begun is when the command came.
+	begun time.Time
 	// lane is that of the wait's identity, numbers are those of this gateway that it is of.
 	lane    uint32
 	numbers *lanes
@@ -114,6 +116,8 @@ type blocked struct {
 	at     string
 	self   bool
 	doubts doubts
+	// via is the node through which it was asked; "": it was asked directly.
+	via string
 	// asked is how often a leader was asked by this identity.
 	asked int
 	// waits tells that the client waits; nil: it did.
@@ -160,6 +164,18 @@ func (b *blocked) ended(reply shard.Reply) bool {
 		return b.renumber(fsm.StaleBoot(reply.Bytes))
 	}
 	return true
+}
+
+// pause waits for d; false: ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // number gives the wait an identity; false: there are too many waits.
@@ -215,7 +231,7 @@ func (b *blocked) end(late context.Context, gone bool) bool {
 	}
 	if b.doubts.any() {
 		b.router.Counters.Unknown.Add(1)
-		b.call.Err = cluster.ErrUnknown
+		b.call.Err = b.inDoubt()
 	} else {
 		b.router.Counters.NoLeader.Add(1)
 		b.call.Err = cluster.ErrNoLeader
@@ -302,13 +318,26 @@ func (b *blocked) await(ctx context.Context, leader shard.Leader, told <-chan sh
 		case <-timer.C:
 			// A wait is long; whether its leader still leads has to be asked for where
 			// no replica here would hear of another.
-			if now := time.Now(); !leader.Self && b.router.cfg.Replica(b.index) == nil && now.After(doubt) {
-				b.router.leaders.ask(b.index)
+			if now := time.Now(); !leader.Self && now.After(doubt) {
+				b.router.ways.doubt(b.index, leader.Addr)
+				if b.router.cfg.Replica(b.index) == nil {
+					b.router.leaders.ask(b.index)
+				}
 				doubt = now.Add(waitDoubtEvery)
+			}
+			if via := b.router.ways.via(b.index, leader.Addr); !leader.Self && via != "" && via != b.via {
+				return shard.Result{Err: errAbandoned}
 			}
 			if now := b.router.leaders.of(b.index); (now.Addr != leader.Addr || now.Self != leader.Self) && (now.Addr != "" || now.Self) {
 				return shard.Result{Err: errAbandoned}
 			}
 		}
 	}
+}
+
+// inDoubt is the error of a command that may have been served. It waits for the leader to say what is in the way.
+func (b *blocked) inDoubt() error {
+	told := make(chan *cluster.BusyError, 1)
+	b.router.inTheWay(b.index, []*cluster.Call{b.call}, func(busy *cluster.BusyError) { told <- busy })
+	return doubtful(<-told, time.Since(b.begun))
 }

@@ -252,8 +252,8 @@ func TestARequestThatMayHaveBeenSentMayBeServed(t *testing.T) {
 func TestAWaitTellsWhatItIsFor(t *testing.T) {
 	id := fsm.TxnID{Origin: fsm.Origin{Node: 1, Boot: 2, Lane: fsm.WaitLane + 3}, Seq: 4}
 	txn := callOf(0, "blpop", "a", "", "0").Txn
-	for i := range 16 {
-		sent := shard.Wait{ID: id, Txn: txn, Again: i&1 != 0, Last: i&2 != 0, Settles: i&4 != 0, Tried: i&8 != 0}
+	for i := range 32 {
+		sent := shard.Wait{ID: id, Txn: txn, Again: i&1 != 0, Last: i&2 != 0, Settles: i&4 != 0, Tried: i&8 != 0, TwoWays: i&16 != 0}
 		got, leave, ok := decodeWait((&blocked{wait: sent}).encode(0)[4:])
 		got.Txn.Ops = []fsm.Op{{Args: got.Txn.Ops[0].Args}}
 		if !ok || leave || !reflect.DeepEqual(got, sent) {

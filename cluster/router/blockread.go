@@ -89,6 +89,6 @@ func (b *blocked) leave() {
 			replica.LeaveWait(b.wait.ID)
 		}
 	case b.at != "":
-		b.router.cfg.Peers.Go(b.at, KindWait, b.encode(waitLeave), func([]byte, error) {})
+		b.router.ways.send(b.index, b.at, KindWait, b.encode(waitLeave), func([]byte, error) {})
 	}
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"lockstep/cluster"
@@ -20,42 +21,66 @@ const (
 	busySlotsMax = 64
 )
 
-// unknown is the error of a write that may be in the log. It says what is in its way, where
-// the leader can tell.
-func (r *Router) unknown(req *request) error {
-	leader, slots := r.Leader(req.index), slotsOf(req.calls)
-	var busy *cluster.BusyError
-	switch replica := r.cfg.Replica(req.index); {
+// inTheWay asks the leader what is in the way of calls. told is called once, soon; with nil if nothing is, or if the
+// leader does not say.
+func (r *Router) inTheWay(index int, calls []*cluster.Call, told func(*cluster.BusyError)) {
+	leader, slots := r.Leader(index), slotsOf(calls)
+	switch replica := r.cfg.Replica(index); {
 	case leader.Self && replica != nil:
-		busy = replica.InTheWay(slots)
+		told(replica.InTheWay(slots))
 	case !leader.Self && leader.Addr != "":
-		busy = r.askBusy(leader.Addr, req.index, slots)
+		r.askBusy(leader.Addr, index, slots, told)
+	default:
+		told(nil)
 	}
+}
+
+// doubtful is the error of calls that may be in the log and have waited for so long; busy is what is in their way.
+func doubtful(busy *cluster.BusyError, waited time.Duration) error {
 	if busy == nil {
 		return cluster.ErrUnknown
 	}
-	busy.Logged, busy.Waited = true, r.elapsed(req.deadline)
+	busy.Logged, busy.Waited = true, waited
 	return busy
 }
 
-func (r *Router) askBusy(addr string, index int, slots []uint16) *cluster.BusyError {
+// unread is the error of reads that the leader has not answered in time; busy is what is in their way.
+func unread(busy *cluster.BusyError, waited time.Duration) error {
+	if busy == nil {
+		return cluster.ErrNoAnswer
+	}
+	busy.Waited = waited
+	return busy
+}
+
+// explain ends a write that may be in the log. Its calls are told what is in the way, if the leader can tell.
+func (s *sending) explain() {
+	s.router.inTheWay(s.index, s.calls, func(busy *cluster.BusyError) {
+		defer s.guard()
+		s.finish(nil, doubtful(busy, s.router.elapsed(s.deadline)), false)
+	})
+}
+
+// explainRead ends reads that have no answer. Their calls are told what is in the way, if the leader can tell.
+func (s *sending) explainRead() {
+	s.router.inTheWay(s.index, s.calls, func(busy *cluster.BusyError) {
+		defer s.guard()
+		s.fail(unread(busy, s.router.elapsed(s.deadline)))
+	})
+}
+
+// askBusy asks the leader at addr what is in the way. told is called once, soon.
+func (r *Router) askBusy(addr string, index int, slots []uint16, told func(*cluster.BusyError)) {
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
 	for _, slot := range slots {
 		payload = binary.LittleEndian.AppendUint16(payload, slot)
 	}
-	answer := make(chan *cluster.BusyError, 1)
+	var once sync.Once
 	r.cfg.Peers.Go(addr, KindBusy, payload, func(reply []byte, _ error) {
 		busy, _ := decodeBusy(reply)
-		answer <- busy
+		once.Do(func() { told(busy) })
 	})
-	timer := time.NewTimer(busyPatience)
-	defer timer.Stop()
-	select {
-	case busy := <-answer:
-		return busy
-	case <-timer.C:
-		return nil
-	}
+	time.AfterFunc(busyPatience, func() { once.Do(func() { told(nil) }) })
 }
 
 // ServeBusy handles a KindBusy request. It does not block.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lockstep/cluster"
@@ -47,6 +48,28 @@ func TestWhoWaitsInVainIsToldWhatRuns(t *testing.T) {
 			t.Errorf("far %v: it was asked %d times", far, 1-len(leader.steps))
 		}
 	}
+}
+
+// A read that its leader has not answered in time, and a blocking command that may have been
+// served, are told what is in their way, too.
+func TestWhoHasNoAnswerIsToldWhatRuns(t *testing.T) {
+	var busy *cluster.BusyError
+	leader := &fakeShard{addr: "a", self: true, busy: &busyWith, steps: bytesOf(cluster.ErrUnknown, 10_000)}
+	r := routerOf(200, nil, leader, leader)
+	read := callOf(0, "get", "k")
+	r.Do(t.Context(), []*cluster.Call{read})
+	if !errors.As(read.Err, &busy) || !errors.Is(read.Err, cluster.ErrBusy) || busy.What != busyWith.What || busy.Waited < 100*time.Millisecond {
+		t.Errorf("a read is told %v", read.Err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r, l := blockRouter(func(int, shard.Wait) *shard.Result { return nil })
+		l.busy = &busyWith
+		pop := callOf(0, "blpop", "k", "1")
+		if !r.Block(t.Context(), time.Second, pop, func() {}) || !errors.As(pop.Err, &busy) || !errors.Is(pop.Err, cluster.ErrUnknown) ||
+			busy.What != busyWith.What || busy.Waited < 6*time.Second {
+			t.Errorf("a blocking command is told %v", pop.Err)
+		}
+	})
 }
 
 // Where nothing is in the way the outcome is unknown all the same; and a leader that does not say
@@ -208,7 +231,10 @@ func TestNothingLongIsProposedForNobody(t *testing.T) {
 		return c
 	}
 	at := func(call *cluster.Call, elapsed time.Duration) error {
-		r.write(t.Context(), time.Now().Add(10*time.Second-elapsed), 0, []*cluster.Call{call})
+		answered := make(chan struct{})
+		at := route{ctx: t.Context(), deadline: time.Now().Add(10*time.Second - elapsed)}
+		r.write(at, []*cluster.Call{call}, false, func(bool) { close(answered) })
+		<-answered
 		return call.Err
 	}
 	if err := at(long(), 0); err != nil {

@@ -44,11 +44,6 @@ type request struct {
 	again bool
 	// deadline is when the gateway waits no longer.
 	deadline time.Time
-	// calls are those of a bundle. lookedAt is when it was looked whether who made them has
-	// gone; takenBack: the leader was told.
-	calls     []*cluster.Call
-	lookedAt  time.Time
-	takenBack bool
 }
 
 // offer is the bundle as this node's own replica takes it.
@@ -86,9 +81,33 @@ const againBit = 1 << 31
 // what stands around it.
 const hopBytesMax = transport.FrameBytesMax - 1<<10
 
-// forward sends a request to the leader at addr, one hop. answer is called once,
-// from any goroutine.
-func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
+// toLeader sends a request, encoded as payload, to the leader, elsewhere, by the way that is open now,
+// and tells which that is. answer is called once, from any goroutine.
+func (r *Router) toLeader(leader shard.Leader, req *request, payload []byte, answer func(shard.Result)) (via string) {
+	if len(payload) > r.hopMax {
+		// To ask again, as after other requests that were not sent, would be in vain.
+		answer(shard.Result{Err: cluster.ErrTooLarge})
+		return ""
+	}
+	r.Counters.Forwarded.Add(1)
+	n, fewer := req.n, req.kind != KindPropose
+	return r.ways.send(req.index, leader.Addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, fewer)) })
+}
+
+// toReplica sends a request to a replica at addr, whether it leads or not.
+func (r *Router) toReplica(addr string, req *request, answer func(shard.Result)) {
+	payload := req.encode()
+	if len(payload) > r.hopMax {
+		answer(shard.Result{Err: cluster.ErrTooLarge})
+		return
+	}
+	r.Counters.Forwarded.Add(1)
+	n := req.n
+	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) { answer(resultOf(reply, err, n, true)) })
+}
+
+// encode is the request as it travels.
+func (req *request) encode() []byte {
 	index := uint32(req.index)
 	if req.again {
 		index |= againBit
@@ -104,21 +123,18 @@ func (r *Router) forward(addr string, req *request, answer func(shard.Result)) {
 		payload = binary.AppendUvarint(payload, req.patienceMs())
 		payload = append(payload, req.bundle...)
 	}
-	if len(payload) > r.hopMax {
-		// To ask again, as after other requests that were not sent, would be in vain.
-		answer(shard.Result{Err: cluster.ErrTooLarge})
-		return
+	return payload
+}
+
+// resultOf is what an answer to a request says, or that there is none; see decodeResult.
+func resultOf(reply []byte, err error, n int, fewer bool) shard.Result {
+	switch {
+	case errors.Is(err, transport.ErrNotSent):
+		return shard.Result{Err: cluster.ErrNotLeader}
+	case err != nil:
+		return shard.Result{Err: cluster.ErrUnknown}
 	}
-	r.cfg.Peers.Go(addr, req.kind, payload, func(reply []byte, err error) {
-		switch {
-		case errors.Is(err, transport.ErrNotSent):
-			answer(shard.Result{Err: cluster.ErrNotLeader})
-		case err != nil:
-			answer(shard.Result{Err: cluster.ErrUnknown})
-		default:
-			answer(decodeResult(reply, req.n, req.kind != KindPropose))
-		}
-	})
+	return decodeResult(reply, n, fewer)
 }
 
 // ServePropose handles a KindPropose request of a node, by its incarnation. It must be

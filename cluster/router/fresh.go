@@ -80,13 +80,12 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 	return !old(want.MaxAge)
 }
 
-// probe asks the leader once, and notes how fresh the replica is then.
+// probe asks the leader, and notes how fresh the replica is then.
 func (r *Router) probe(index int, replica Shard) {
 	asked, deadline := raftio.Now(), time.Now().Add(probeMax)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	res := r.attempt(ctx, deadline, &request{index: index, kind: KindIndex, n: 1})
-	n, err := indexOf(res.Replies, res.Err)
+	n, err := r.leaderIndex(route{ctx, index, deadline})
 	if err == nil {
 		err = replica.WaitTaken(ctx, n)
 	}
@@ -117,14 +116,29 @@ func (r *Router) Indexes(ctx context.Context, shards []int) ([]uint64, error) {
 func (r *Router) indexKnown(ctx context.Context, deadline time.Time, index int) (uint64, error) {
 	known := r.known(index)
 	for try := 0; ; try++ {
-		n, err := indexOf(r.persist(ctx, deadline, &request{index: index, kind: KindIndex, n: 1}))
+		n, err := r.leaderIndex(route{ctx, index, deadline})
 		if err != nil || n >= known {
 			return n, err
 		}
-		if !r.backOff(ctx, deadline, try) {
+		if d := pauseBehind(try); time.Until(deadline) <= d || !pause(ctx, d) {
 			return 0, cluster.ErrNoLeader
 		}
 	}
+}
+
+// leaderIndex asks a shard's leader for a log index that holds all that was acknowledged before the
+// call, and waits for the answer.
+func (r *Router) leaderIndex(at route) (index uint64, err error) {
+	answered := make(chan struct{})
+	s := r.newSending(at, KindIndex, nil, nil)
+	s.req.n = 1
+	s.told = func(replies []shard.Reply, why error) {
+		index, err = indexOf(replies, why)
+		close(answered)
+	}
+	s.attempt()
+	<-answered
+	return index, err
 }
 
 // Await waits until this node's own replicas have taken the indexes up; false:

@@ -34,6 +34,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add(KindLeader, shardOf(1))
 	f.Add(KindBusy, append(shardOf(0), 1, 0, 2, 0))
 	f.Add(KindTakeBack, append(shardOf(0), bundle("eval", "return 1", "0")...))
+	addRelays(f, from, map[uint8][]byte{
+		KindPropose: append(patient(0), bundle("set", "k", "v")...), KindRead: append(append(patient(1), 0), read...), KindIndex: shardOf(0),
+		KindWait: append(shardOf(0), wait.encode(0)[4:]...), KindTakeBack: shardOf(0), KindRelay: relayRequest(KindIndex, shardOf(0)),
+	})
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		s := newMachineShard(t)
 		r, _ := gatewayOf(s, 50)
@@ -59,6 +63,10 @@ func FuzzRequest(f *testing.F) {
 			r.ServeBusy(payload, reply)
 		case KindTakeBack:
 			r.ServeTakeBack(from, payload, reply)
+		case KindRelay:
+			r.ServeRelay(ctx, from, present{}, payload, reply)
+		case KindRelayed:
+			r.ServeRelayed(ctx, present{}, payload, reply)
 		default:
 			return
 		}
@@ -79,12 +87,23 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+// addRelays adds seeds of requests that are to be passed on, and that were, by their kind.
+func addRelays(f *testing.F, gateway uint8, requests map[uint8][]byte) {
+	for kind, request := range requests {
+		f.Add(KindRelay, relayRequest(kind, request))
+		payload := relayRequest(kind, request)
+		payload[0] = gateway
+		f.Add(KindRelayed, payload)
+	}
+}
+
 // FuzzAnswer: whatever another node answers is taken for something, and no reply is longer
 // than the answer.
 func FuzzAnswer(f *testing.F) {
 	f.Add(appendResult(nil, shard.Result{Replies: []shard.Reply{{Bytes: []byte("+OK\r\n")}, {Outcome: fsm.OutcomeStale, Bytes: []byte{5}}}}))
 	f.Add(appendLeader(nil, 7, shard.Leader{Term: 4, ID: "n1.07", Addr: "n1:7000"}))
 	f.Add(binary.AppendUvarint([]byte{0, 0}, 1<<40))
+	f.Add(appendBusy(nil, &busyWith))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for n := 1; n < 4; n++ {
 			for _, fewer := range []bool{false, true} {
@@ -102,6 +121,9 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if _, l, ok := decodeLeader(data); ok && len(l.ID)+len(l.Addr) > len(data) {
 			t.Fatalf("%+v", l)
+		}
+		if busy, ok := decodeBusy(data); ok && (len(busy.What)+len(busy.Node) > len(data) || busy.Ran < 0 || busy.Waited < 0) {
+			t.Fatalf("%+v", busy)
 		}
 	})
 }

@@ -38,33 +38,29 @@ func (r *Router) elapsed(deadline time.Time) time.Duration {
 	return time.Duration(r.cfg.TimeoutMs())*time.Millisecond - time.Until(deadline)
 }
 
-// isGone tells whether who asked for a bundle that may take long has gone. It looks now and
-// then.
-func (r *Router) isGone(deadline time.Time, req *request) bool {
-	if req.kind != KindPropose || r.elapsed(deadline) < goneAfter || time.Since(req.lookedAt) < goneEvery {
+// clientGone tells whether the client has gone that made a bundle which may take long. It looks now
+// and then.
+func (s *sending) clientGone() bool {
+	if s.client == nil || s.router.elapsed(s.deadline) < goneAfter || time.Since(s.lookedAt) < goneEvery {
 		return false
 	}
-	req.lookedAt = time.Now()
-	from := leaverOf(req.calls)
-	return from != nil && from.Gone()
+	s.lookedAt = time.Now()
+	return s.client.Gone()
 }
 
-// takeBackIfGone has the leader take a bundle back whose client has gone, if it still waits
-// before the log. What became of it is the answer that is waited for already.
-func (r *Router) takeBackIfGone(deadline time.Time, req *request, leader shard.Leader) {
-	if req.takenBack || !r.isGone(deadline, req) {
-		return
-	}
-	req.takenBack = true
+// takeBack has the leader take a bundle back whose client has gone, if it still waits before the
+// log. What became of it is the answer that is waited for already.
+func (s *sending) takeBack(leader shard.Leader) {
+	r := s.router
 	if leader.Self {
-		if replica := r.cfg.Replica(req.index); replica != nil {
-			takeBack(replica, r.cfg.Node, req.bundle)
+		if replica := r.cfg.Replica(s.index); replica != nil {
+			takeBack(replica, r.cfg.Node, s.req.bundle)
 		}
 		return
 	}
-	payload := binary.LittleEndian.AppendUint32(nil, uint32(req.index))
-	payload = append(payload, req.bundle[:min(len(req.bundle), bundleHeadMax)]...)
-	r.cfg.Peers.Go(leader.Addr, KindTakeBack, payload, func([]byte, error) {})
+	payload := binary.LittleEndian.AppendUint32(nil, uint32(s.index))
+	payload = append(payload, s.req.bundle[:min(len(s.req.bundle), bundleHeadMax)]...)
+	r.ways.send(s.index, leader.Addr, KindTakeBack, payload, func([]byte, error) {})
 }
 
 // takeBack takes a bundle of a node's back, by what its bytes begin with.

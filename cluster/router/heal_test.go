@@ -1,7 +1,6 @@
 package router
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -145,23 +144,14 @@ func TestAGatewayInWhoseNameSomebodySpokeBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestABatchThatLandsBeginsAnewElsewhere: the same for who does not wait: the flight has
-// not landed, and who finishes it gets the reply.
-func TestABatchThatLandsBeginsAnewElsewhere(t *testing.T) {
+// TestABatchBeginsAnewElsewhere: the same for a client that does not wait.
+func TestABatchBeginsAnewElsewhere(t *testing.T) {
 	s := newMachineShard(t)
 	r, _ := gatewayOf(s, 10_000)
 	s.forge(t, fsm.Bundle{Origin: fsm.Origin{Node: 1, Boot: 200}}, "set", "forged", "1")
 	calls := []*cluster.Call{callOf(0, "incr", "n"), callOf(0, "incr", "n")}
-	landed := make(chan bool, 1)
-	f := &cluster.Flight{Landed: func(bool) { landed <- true }}
-	if r.Start(calls, f) != cluster.StartedFlight {
-		t.Fatal("not started")
-	}
-	<-landed
-	if r.Land(f) {
-		t.Fatal("landed")
-	}
-	r.Finish(context.Background(), f)
+	_, wait := begun(t, r, calls...)
+	wait()
 	for i, want := range []string{":1\r\n", ":2\r\n"} {
 		if calls[i].Err != nil || string(calls[i].Reply) != want {
 			t.Errorf("%q, %v", calls[i].Reply, calls[i].Err)

@@ -2,9 +2,14 @@ package router
 
 import (
 	"context"
+	"errors"
+	"io"
+	"log/slog"
 	"testing"
+	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/caught"
 	"lockstep/fsm"
 )
 
@@ -44,35 +49,37 @@ func TestAPanicGivesTheNumberBack(t *testing.T) {
 			call.Client = 7
 			r.Do(context.Background(), []*cluster.Call{call})
 		}},
-		{"begun, and its client's connection ends", func(r *Router, s *fakeShard) {
+		{"never answered", func(r *Router, s *fakeShard) {
 			s.hold, s.onHold = true, func() {}
-			f := &cluster.Flight{Landed: func(bool) {}}
-			if got := r.Start([]*cluster.Call{callOf(0, "set", "k", "v")}, f); got != cluster.StartedFlight {
-				t.Fatal(got)
-			}
-			if n := numbersOpen(r, 0); n != 1 {
-				t.Fatalf("%d numbers are out", n)
-			}
-			r.Abandon(f)
-			r.Abandon(f)
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(time.Millisecond, cancel)
+			r.Do(ctx, []*cluster.Call{callOf(0, "set", "k", "v")})
 		}},
-		{"begun", func(r *Router, s *fakeShard) {
-			s.hold, s.onHold = true, broken
-			f := &cluster.Flight{Landed: func(bool) {}}
-			defer r.Abandon(f)
-			r.Start([]*cluster.Call{callOf(0, "set", "k", "v")}, f)
-		}},
-		{"begun, and finished by another", func(r *Router, s *fakeShard) {
+		{"asked again", func(r *Router, s *fakeShard) {
 			s.steps = []error{cluster.ErrNotLeader}
-			f := &cluster.Flight{Landed: func(bool) {}}
-			r.Start([]*cluster.Call{callOf(0, "set", "k", "v")}, f)
-			r.cfg.Replica = func(int) Shard { broken(); return nil }
-			r.Finish(context.Background(), f)
+			replica := r.cfg.Replica
+			r.cfg.Replica = func(i int) Shard {
+				if len(s.bundles) > 0 {
+					broken()
+				}
+				return replica(i)
+			}
+			r.Do(context.Background(), []*cluster.Call{callOf(0, "set", "k", "v")})
+		}},
+		{"looked at", func(r *Router, s *fakeShard) {
+			s.hold, s.onHold = true, func() {}
+			call := callOf(0, "set", "k", "v")
+			call.From = brokenLeaver{}
+			r.Do(context.Background(), []*cluster.Call{call})
+		}},
+		{"completed", func(r *Router, s *fakeShard) {
+			r.Go(context.Background(), []*cluster.Call{callOf(0, "set", "k", "v")}, func(bool) { broken() })
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &fakeShard{addr: "a", self: true}
 			r := routerOf(5000, nil, s, s)
+			r.cfg.Panics = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 			func() {
 				defer func() { _ = recover() }()
 				c.do(r, s)
@@ -84,17 +91,43 @@ func TestAPanicGivesTheNumberBack(t *testing.T) {
 	}
 }
 
-// TestAReadIsNoNumber: what reads has none, and nothing of it is given back.
-func TestAReadIsNoNumber(t *testing.T) {
+// brokenLeaver is a client that cannot be asked whether it has gone.
+type brokenLeaver struct{}
+
+func (brokenLeaver) Gone() bool { panic("broken by hand") }
+
+// TestAFaultIsAnswered: calls whose sending has a fault are answered: it may have run, or it was a read.
+func TestAFaultIsAnswered(t *testing.T) {
+	s := &fakeShard{addr: "a", self: true}
+	r := routerOf(5000, nil, s, s)
+	r.cfg.Panics = caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s.hold, s.onHold = true, func() { panic("broken by hand") }
+	write, read := callOf(0, "set", "k", "v"), callOf(0, "get", "k")
+	r.Do(t.Context(), []*cluster.Call{write})
+	if !errors.Is(write.Err, cluster.ErrUnknown) {
+		t.Errorf("the write: %v", write.Err)
+	}
+	s.addr, s.self = "elsewhere", false
+	r.cfg.Peers = brokenPeers{}
+	r.Do(t.Context(), []*cluster.Call{read})
+	if !errors.Is(read.Err, cluster.ErrNoAnswer) || r.cfg.Panics.Count() != 2 {
+		t.Errorf("the read: %v; %d faults are counted", read.Err, r.cfg.Panics.Count())
+	}
+}
+
+type brokenPeers struct{}
+
+func (brokenPeers) Go(string, uint8, []byte, func([]byte, error)) { panic("broken by hand") }
+
+// TestAReadHasNoNumber: nothing of a read is given back.
+func TestAReadHasNoNumber(t *testing.T) {
 	s := &fakeShard{addr: "elsewhere"}
 	r := routerOf(5000, silentPeers{}, s, s)
-	f := &cluster.Flight{Landed: func(bool) {}}
-	if got := r.Start([]*cluster.Call{callOf(0, "get", "k")}, f); got != cluster.StartedFlight {
-		t.Fatal(got)
-	}
-	r.Abandon(f)
-	if f.Way != nil || numbersOpen(r, 0) != 0 {
-		t.Error("the flight is not given up")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	call := callOf(0, "get", "k")
+	if r.Do(ctx, []*cluster.Call{call}); call.Err == nil || numbersOpen(r, 0) != 0 {
+		t.Errorf("%v, %d numbers are out", call.Err, numbersOpen(r, 0))
 	}
 }
 

@@ -74,17 +74,21 @@ func (l *leaders) ask(index int) {
 	}
 	// Before they are asked: who led then has come to that term when it answers.
 	claim := l.router.cfg.known(index)
-	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
+	payload := leaderQuestion(index)
 	addrs := l.router.cfg.Replicas(index)
 	if claim.Addr != "" && !slices.Contains(addrs, claim.Addr) {
 		addrs = append(slices.Clone(addrs), claim.Addr)
 	}
+	shut := l.router.ways.shut(index)
 	for _, addr := range addrs {
+		if addr == shut {
+			continue // it is asked already, and would fill the room with open questions
+		}
 		row.open.Add(1)
 		l.router.cfg.Peers.Go(addr, KindLeader, payload, func(reply []byte, err error) {
 			row.open.Add(-1)
 			if err == nil {
-				l.router.cfg.take(index, claim, reply)
+				l.router.take(index, addr, claim, reply)
 			}
 		})
 	}
@@ -92,17 +96,24 @@ func (l *leaders) ask(index int) {
 
 // take takes over what a replica says of its leader. One that is claimed to have led in a
 // term which it has not reached shows that the claim is false.
-func (c *Config) take(index int, claim shard.Leader, reply []byte) {
+func (r *Router) take(index int, addr string, claim shard.Leader, reply []byte) {
+	c := &r.cfg
 	by, said, ok := decodeLeader(reply)
 	if !ok {
 		return
 	}
+	r.ways.said(index, addr, said)
 	if c.Disprove != nil && claim.Addr != "" && said.Term < claim.Term {
 		c.Disprove(index, claim, by)
 	}
 	if said.Addr != "" {
 		c.Learn(index, said)
 	}
+}
+
+// leaderQuestion is a KindLeader request.
+func leaderQuestion(index int) []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(index))
 }
 
 func (c *Config) known(index int) shard.Leader {

@@ -94,6 +94,21 @@ type Layout interface {
 	Shards() int
 }
 
+// Counters count what routing met.
+type Counters struct {
+	Forwarded, Retried, Unknown, NoLeader atomic.Uint64
+	// Relayed are requests to a leader that went through another node, PassedOn those of other
+	// nodes that this one passed on to a leader.
+	Relayed, PassedOn atomic.Uint64
+	// TextsLeftOut are scripts that were named by their SHA1, TextsSentAgain calls
+	// that were sent anew because a script had gone.
+	TextsLeftOut, TextsSentAgain atomic.Uint64
+	// Renewed are new boot numbers, taken because a shard knew others of this gateway.
+	Renewed atomic.Uint64
+	// Refused are requests of other nodes that make no sense, or speak for another node.
+	Refused atomic.Uint64
+}
+
 // Config is what a router is made with.
 type Config struct {
 	Node, Boot uint64
@@ -110,6 +125,11 @@ type Config struct {
 	// Disprove is told that a node, by its incarnation, has not reached the term of
 	// what was Known of a shard; may be nil.
 	Disprove func(index int, claim shard.Leader, by uint64)
+	// Quiet, when set, is for how long nothing has come over the connection to a peer, nor
+	// part of a long request gone; very long where there is none. Member, when set, tells
+	// whether an incarnation is that of a node of the cluster.
+	Quiet  func(addr string) time.Duration
+	Member func(node uint64) bool
 	// Heard, when set, is the index up to which this node has heard of changes from
 	// other nodes' replicas of a shard.
 	Heard func(index int) uint64
@@ -124,6 +144,8 @@ type Config struct {
 	// Numbered, when set, is told the identities of txns whose calls name their
 	// client, before they are sent.
 	Numbered func(index int, first fsm.TxnID, calls []*cluster.Call)
+	// Panics are told of faults in what is on its way; may be nil.
+	Panics *caught.Panics
 	// TimeoutMs is how long a call may wait for a leader or for its outcome.
 	TimeoutMs func() int
 }
@@ -134,6 +156,7 @@ type Router struct {
 	lanes    []identities
 	Counters Counters
 	leaders  leaders
+	ways     ways
 	// ages are how old this node's replicas are.
 	ages []age
 	// turns deals stale reads out to replicas.
@@ -142,6 +165,11 @@ type Router struct {
 	waitIDs []waitIDs
 	// forwardedWaits is how many of them wait at other nodes now.
 	forwardedWaits atomic.Int64
+	// passing is how many requests of other nodes this one passes on now, passingWaits how
+	// many of them are waits (relayserve.go).
+	passing, passingWaits atomic.Int64
+	// watch looks after what is on its way.
+	watch watch
 	// hopMax is hopBytesMax, but in tests.
 	hopMax int
 }
@@ -151,6 +179,7 @@ func New(cfg Config) *Router {
 	shards := cfg.Layout.Shards()
 	r := &Router{cfg: cfg, lanes: make([]identities, shards), ages: make([]age, shards), waitIDs: make([]waitIDs, shards), hopMax: hopBytesMax}
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
+	r.ways = ways{router: r, rows: make([]way, len(r.lanes))}
 	for i := range r.lanes {
 		r.lanes[i].now.Store(&lanes{node: cfg.Node, boot: cfg.Boot})
 	}
@@ -163,36 +192,49 @@ func (r *Router) Shards() int { return r.cfg.Layout.Shards() }
 // ShardOfSlot is the number of the shard that owns a hash slot.
 func (r *Router) ShardOfSlot(slot uint16) int { return r.cfg.Layout.ShardOfSlot(slot) }
 
-// Do answers the calls of one client: each has Reply or Err set when it
-// returns, but for those behind large replies, which the caller must bring
-// again (cluster.Call.Answered).
-func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
-	timeout := time.Duration(r.cfg.TimeoutMs()) * time.Millisecond
-	deadline := time.Now().Add(timeout)
-	if shard, ok := r.sameShard(calls); ok {
-		r.doShard(ctx, deadline, shard, calls)
-		return
+// Go answers the calls of one client, and does not wait: each has Reply or Err set in the end, but for
+// those behind large replies, which the caller must bring again (cluster.Call.Answered). True: that is
+// so when Go returns. Else done is called once, when it is, from any goroutine and perhaps before Go
+// returns; it must not block. alone: nobody else waits for that goroutine.
+//
+// When ctx ends the calls are answered soon, with what is known of them.
+func (r *Router) Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool) {
+	if index, ok := r.sameShard(calls); ok {
+		return r.run(route{ctx: ctx, index: index}, calls, done)
 	}
-	var others caught.Group
-	var launched []*sending
-	defer func() {
-		for _, w := range launched {
-			w.id.close() // also behind a panic
-		}
-	}()
+	all := &parts{done: done}
+	all.open.Store(1)
+	deadline := r.deadlineNow()
 	for index, part := range r.partition(calls) {
 		if len(part) == 0 {
 			continue
 		}
-		// The usual case costs no goroutine.
-		if w := r.launch(deadline, index, part); w != nil {
-			launched = append(launched, w)
-		} else {
-			others.Go(func() { r.doShard(ctx, deadline, index, part) })
+		all.open.Add(1)
+		if r.run(route{ctx, index, deadline}, part, all.answered) {
+			all.open.Add(-1)
 		}
 	}
-	r.awaitLaunched(ctx, deadline, launched, &others)
-	others.Wait()
+	return all.open.Add(-1) == 0
+}
+
+// parts counts the parts of a batch that are not answered, each for another shard.
+type parts struct {
+	open atomic.Int32
+	done func(alone bool)
+}
+
+func (p *parts) answered(alone bool) {
+	if p.open.Add(-1) == 0 {
+		p.done(alone)
+	}
+}
+
+// Do is Go, and waits.
+func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
+	answered := make(chan struct{})
+	if !r.Go(ctx, calls, func(bool) { close(answered) }) {
+		<-answered
+	}
 }
 
 // sameShard tells whether all calls go to one shard, the common case.
@@ -235,21 +277,56 @@ func (r *Router) partition(calls []*cluster.Call) [][]*cluster.Call {
 	return parts
 }
 
-// doShard runs one client's calls to one shard, phase by phase.
-func (r *Router) doShard(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call) {
-	for len(calls) > 0 {
+// run sends one client's calls to one shard, each phase when the one before it is answered.
+func (r *Router) run(at route, calls []*cluster.Call, done func(alone bool)) (answered bool) {
+	for {
 		n, logged := phase(calls)
-		if logged {
-			r.write(ctx, deadline, index, calls[:n])
-		} else {
-			r.read(ctx, deadline, index, calls[:n])
-			if !calls[n-1].Answered() {
-				// The replies are large; the caller writes them out and asks for the rest.
-				return
+		then := done
+		if n < len(calls) {
+			if at.deadline.IsZero() {
+				at.deadline = r.deadlineNow()
 			}
+			before, rest := calls[:n], calls[n:]
+			then = func(alone bool) { r.runNext(at, before, rest, done, alone) }
+		}
+		if logged {
+			r.write(at, calls[:n], false, then)
+			return false
+		}
+		if !r.read(at, calls[:n], then) {
+			return false
+		}
+		if n == len(calls) || !calls[n-1].Answered() {
+			return true
 		}
 		calls = calls[n:]
 	}
+}
+
+// runNext goes on behind a phase that is answered. A goroutine begins the next one: whoever has
+// brought the answer has others to answer.
+func (r *Router) runNext(at route, before, rest []*cluster.Call, done func(alone bool), alone bool) {
+	if !before[len(before)-1].Answered() {
+		done(alone) // the replies are large: the caller writes them out and asks for the rest
+		return
+	}
+	go func() {
+		if r.runCaught(at, rest, done) {
+			done(true)
+		}
+	}()
+}
+
+// runCaught is run, and answers the calls where that ends by a fault.
+func (r *Router) runCaught(at route, calls []*cluster.Call, done func(alone bool)) (answered bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.cfg.Panics.Note(faulty, p)
+			failAll(calls, cluster.ErrUnknown)
+			answered = true
+		}
+	}()
+	return r.run(at, calls, done)
 }
 
 const (

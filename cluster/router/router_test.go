@@ -170,6 +170,12 @@ func (f *fakeShard) Read(_ context.Context, _ time.Time, txns []fsm.Txn, atLeast
 }
 
 func (f *fakeShard) ReadNow(txns []fsm.Txn, _ uint64) []shard.Reply {
+	f.mu.Lock()
+	fails := len(f.steps) > 0 && f.steps[0] != nil
+	f.mu.Unlock()
+	if fails {
+		return nil // Read says so
+	}
 	replies, err := f.Read(context.Background(), time.Time{}, txns, 0)
 	if err != nil {
 		return nil
@@ -593,38 +599,33 @@ func TestResultsSurviveTheWire(t *testing.T) {
 	}
 }
 
-// looks is a context that tells how often somebody has waited for its end.
-type looks struct {
-	context.Context
-	n    int
-	look func(n int)
-}
-
-func (l *looks) Done() <-chan struct{} {
-	l.n++
-	l.look(l.n)
-	return l.Context.Done()
-}
-
-// A process that stood still finds that the time is over, and the answer not read yet; or
-// both there at once.
+// A process that stood still finds that the time is over, and the answer not read yet.
 func TestAnAnswerThatWaitedThroughAPauseIsTaken(t *testing.T) {
-	s := &fakeShard{addr: "a", self: true}
-	r := routerOf(5000, nil, s, s)
-	over := time.Now().Add(-time.Hour)
-	for range 50 {
-		w := takeWait(nil)
-		ctx := &looks{Context: t.Context(), look: func(n int) {
-			w.timer.Reset(0)
-			if n == 2 {
-				w.done(shard.Result{Replies: numbered(1)})
-			}
-		}}
-		if res := r.await(ctx, over, &request{}, s.Leader(), w); res.Err != nil || len(res.Replies) != 1 {
-			t.Fatalf("%v, %d replies", res.Err, len(res.Replies))
+	s := &heldShard{fakeShard: fakeShard{addr: "a", self: true}}
+	r := New(Config{Node: 1, Boot: 1, Layout: halves{}, TimeoutMs: func() int { return 5000 }, Replica: func(int) Shard { return s }})
+	over := time.Now().Add(time.Hour)
+	for _, comes := range []bool{true, false} {
+		call, told := callOf(0, "incr", "k"), make(chan struct{}, 2)
+		w := r.newSending(route{ctx: t.Context(), deadline: time.Now().Add(time.Hour)}, KindPropose, []*cluster.Call{call}, func(bool) { told <- struct{}{} })
+		w.begin()
+		w.deadline = time.Now()
+		w.look(over)
+		if len(told) != 0 || w.open == 0 {
+			t.Fatal("it has ended at the first look")
 		}
-	}
-	if res := r.await(t.Context(), over, &request{}, s.Leader(), takeWait(nil)); !errors.Is(res.Err, cluster.ErrUnknown) {
-		t.Errorf("without an answer: %v", res.Err)
+		if comes {
+			s.done(shard.Result{Replies: numbered(1)})
+		}
+		w.look(over)
+		<-told
+		if comes && call.Err != nil || !comes && !errors.Is(call.Err, cluster.ErrUnknown) {
+			t.Errorf("an answer comes %v: %v", comes, call.Err)
+		}
+		if !comes {
+			s.done(shard.Result{Replies: numbered(1)})
+			if len(told) != 0 || call.Reply != nil {
+				t.Error("an answer behind the end was taken")
+			}
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
-	"lockstep/cluster/transport"
 	"lockstep/fsm"
 )
 
@@ -23,6 +22,7 @@ const (
 	waitLast
 	waitSettles
 	waitLeave
+	waitTwoWays
 )
 
 // forwardedWaitsMax bounds this gateway's waits at other nodes. Each is an open
@@ -32,8 +32,11 @@ const forwardedWaitsMax = 1 << 15
 
 // forward sends the wait to a leader elsewhere, if not too many are there.
 func (b *blocked) forward(addr string, done func(shard.Result)) {
+	// Where the way is in doubt, an earlier request may arrive behind this one.
+	b.wait.TwoWays = b.wait.TwoWays || b.router.ways.rows[b.index].troubled.Load()
 	payload := b.encode(0)
 	if len(payload) > b.router.hopMax {
+		b.via = ""
 		done(shard.Result{Err: cluster.ErrTooLarge})
 		return
 	}
@@ -43,15 +46,9 @@ func (b *blocked) forward(addr string, done func(shard.Result)) {
 		done(shard.Result{Err: cluster.ErrOverloaded})
 		return
 	}
-	b.router.cfg.Peers.Go(addr, KindWait, payload, func(reply []byte, err error) {
+	b.via = b.router.ways.send(b.index, addr, KindWait, payload, func(reply []byte, err error) {
 		waits.Add(-1)
-		res := shard.Result{Err: cluster.ErrUnknown}
-		switch {
-		case err == nil:
-			res = decodeResult(reply, 1, false)
-		case errors.Is(err, transport.ErrNotSent):
-			res.Err = cluster.ErrNotLeader
-		}
+		res := resultOf(reply, err, 1, false)
 		if errors.Is(res.Err, cluster.ErrNotLeader) {
 			b.router.leaders.ask(b.index)
 		}
@@ -63,7 +60,7 @@ func (b *blocked) encode(flags byte) []byte {
 	for _, flag := range []struct {
 		on   bool
 		flag byte
-	}{{b.wait.Tried, waitTried}, {b.wait.Again, waitAgain}, {b.wait.Last, waitLast}, {b.wait.Settles, waitSettles}} {
+	}{{b.wait.Tried, waitTried}, {b.wait.Again, waitAgain}, {b.wait.Last, waitLast}, {b.wait.Settles, waitSettles}, {b.wait.TwoWays, waitTwoWays}} {
 		if flag.on {
 			flags |= flag.flag
 		}
@@ -90,6 +87,7 @@ func decodeWait(payload []byte) (w shard.Wait, leave, ok bool) {
 	}
 	w, err := shard.DecodeWait(bundle)
 	w.Tried, w.Again, w.Last, w.Settles = flags&waitTried != 0, flags&waitAgain != 0, flags&waitLast != 0, flags&waitSettles != 0
+	w.TwoWays = flags&waitTwoWays != 0
 	return w, false, err == nil
 }
 

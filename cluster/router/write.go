@@ -1,137 +1,152 @@
 package router
 
 import (
-	"context"
+	"cmp"
 	"errors"
-	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/script"
 	"lockstep/fsm"
 )
 
-// sending is calls on their way to a shard: writes, which make one bundle, or reads.
-type sending struct {
-	calls []*cluster.Call
-	txns  *[]fsm.Txn
-	// from and id are what a bundle was numbered by.
-	from *lanes
-	id   unanswered
-	req  request
-	// texts: all scripts travel with their texts.
-	texts bool
-	// leader and wait are those of a first attempt that was not waited for.
-	leader shard.Leader
-	wait   *wait
-	// deadline, res and answered are those of a flight (start.go).
-	deadline time.Time
-	res      shard.Result
-	answered bool
+// write sends calls as one bundle until their outcome is known; texts: scripts that the shard
+// should have travel all the same.
+func (r *Router) write(at route, calls []*cluster.Call, texts bool, done func(alone bool)) {
+	s := r.newSending(at, KindPropose, calls, done)
+	s.texts, s.client = texts, leaverOf(calls)
+	s.begin()
 }
 
-// write sends calls as one bundle and keeps at it until the outcome is known.
-func (r *Router) write(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call) {
-	r.writeWith(ctx, deadline, index, calls, false)
-}
-
-// writeWith is write; texts: scripts that the shard should have travel all the
-// same.
-func (r *Router) writeWith(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call, texts bool) {
-	why := cluster.ErrOverloaded
-	for try := 0; ; try++ {
-		if from := leaverOf(calls); from != nil && r.elapsed(deadline) > goneAfter && from.Gone() {
-			failAll(calls, cluster.ErrTakenBack)
-			return
-		}
-		if w := r.seal(index, calls, texts); w != nil {
-			if r.writeOnce(ctx, deadline, w) {
-				return
-			}
-			why = cluster.ErrUnknown
-		}
-		if !r.backOff(ctx, deadline, try) {
-			failAll(calls, why)
-			return
-		}
+// begin numbers a bundle and sends it.
+func (s *sending) begin() {
+	defer s.guard()
+	switch {
+	case s.client != nil && s.router.elapsed(s.deadline) > goneAfter && s.client.Gone():
+		s.fail(cluster.ErrTakenBack)
+	case s.seal():
+		s.attempt()
+	default:
+		s.beginLater()
 	}
 }
 
-// writeOnce sends a bundle until its outcome is known; false: none of it has run, and it
-// is to be sent under another identity.
-func (r *Router) writeOnce(ctx context.Context, deadline time.Time, w *sending) bool {
-	defer w.id.close() // also behind a panic
-	replies, err := r.persist(ctx, deadline, &w.req)
-	return r.settleOnce(ctx, deadline, w, replies, err)
+// beginLater numbers a bundle anew behind a pause.
+func (s *sending) beginLater() {
+	s.numberings++
+	if !s.later(s.numberings-1, s.begin) {
+		s.fail(cmp.Or(s.last, cluster.ErrOverloaded))
+	}
 }
 
-// seal numbers calls and makes their bundle; nil: too many are under way.
-func (r *Router) seal(index int, calls []*cluster.Call, texts bool) *sending {
-	r.leaveTextsOut(index, calls, texts)
-	w := &sending{calls: calls, txns: takeTxns(calls), texts: texts}
-	b := fsm.Bundle{Txns: *w.txns}
+// seal numbers the calls and makes their bundle; false: too many are under way.
+func (s *sending) seal() bool {
+	r := s.router
+	r.leaveTextsOut(s.index, s.calls, s.texts)
+	s.txns = takeTxns(s.calls)
+	b := fsm.Bundle{Txns: *s.txns}
 	var ok bool
-	w.from = r.lanes[index].now.Load()
-	if w.id, ok = w.from.open(&b); !ok {
-		giveTxns(w.txns)
-		return nil
+	s.from = r.lanes[s.index].now.Load()
+	if s.id, ok = s.from.open(&b); !ok {
+		giveTxns(s.txns)
+		return false
 	}
-	sealed := false
-	defer func() {
-		if !sealed {
-			w.id.close()
-		}
-	}()
-	if r.cfg.Numbered != nil && anyNamed(calls) {
-		r.cfg.Numbered(index, fsm.TxnID{Origin: b.Origin, Seq: b.FirstSeq}, calls)
+	if r.cfg.Numbered != nil && anyNamed(s.calls) {
+		r.cfg.Numbered(s.index, fsm.TxnID{Origin: b.Origin, Seq: b.FirstSeq}, s.calls)
 	}
-	w.req = request{index: index, kind: KindPropose, bundle: fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b), txns: *w.txns, n: len(calls), calls: calls}
-	sealed = true
-	return w
+	s.req.bundle = fsm.AppendBundle(make([]byte, 0, fsm.BundleSize(&b)), &b)
+	s.req.txns = *s.txns
+	return true
 }
 
-// settle gives calls what became of them.
-func (r *Router) settle(ctx context.Context, deadline time.Time, w *sending, replies []shard.Reply, err error) {
-	if !r.settleOnce(ctx, deadline, w, replies, err) {
-		r.writeWith(ctx, deadline, w.req.index, w.calls, w.texts)
-	}
-}
-
-// settleOnce is settle; false: the bundle has not run, and is to be sent under another
-// identity.
-func (r *Router) settleOnce(ctx context.Context, deadline time.Time, w *sending, replies []shard.Reply, err error) bool {
-	w.id.close()
-	giveTxns(w.txns)
+// completeWrites takes what became of a bundle.
+func (s *sending) completeWrites(replies []shard.Reply, err error, alone bool) {
+	s.id.close()
+	giveTxns(s.txns)
 	if n, boot := staleOf(replies); n > 0 {
-		// It was not given up: somebody waits for it.
-		r.renew(w.req.index, w.from, boot)
-		if n == len(w.calls) && !w.req.again {
-			return false // it was in the log once, and did not run there
-		}
-		r.Counters.Unknown.Add(uint64(n))
+		// It was not given up: a client waits for it. The new boot number goes to the disk, for which
+		// nobody else is to wait.
+		go s.renumber(n, boot, replies)
+		return
 	}
+	s.answer(replies, err, alone)
+}
+
+// renumber takes another boot number for a bundle of which n txns count as given up.
+func (s *sending) renumber(n int, boot uint64, replies []shard.Reply) {
+	defer s.guard()
+	s.router.renew(s.index, s.from, boot)
+	if n == len(s.calls) && !s.req.again {
+		// It was in the log once, and did not run there.
+		s.tries, s.last = 0, cluster.ErrUnknown
+		s.beginLater()
+		return
+	}
+	s.router.Counters.Unknown.Add(uint64(n))
+	s.answer(replies, nil, true)
+}
+
+// answer gives the calls of a bundle what became of them, or sends those again that did not run,
+// in another way.
+func (s *sending) answer(replies []shard.Reply, err error, alone bool) {
 	switch {
 	case errors.Is(err, cluster.ErrOutOfMemory):
-		r.writeWithoutMemory(ctx, deadline, w.req.index, w.calls)
-	case errors.Is(err, cluster.ErrTooMuchAtOnce) && len(w.calls) > 1:
-		half := len(w.calls) / 2
-		r.write(ctx, deadline, w.req.index, w.calls[:half])
-		r.write(ctx, deadline, w.req.index, w.calls[half:])
+		s.writeWithoutMemory()
+		return
+	case errors.Is(err, cluster.ErrTooMuchAtOnce) && len(s.calls) > 1:
+		s.writeInTurn(len(s.calls) / 2)
+		return
 	case err != nil:
-		failAll(w.calls, err)
+		failAll(s.calls, err)
 	default:
 		n := len(replies)
-		if !w.texts {
+		if !s.texts {
 			n = firstGone(replies)
 		}
-		fill(w.calls[:n], replies[:n])
+		fill(s.calls[:n], replies[:n])
 		if n < len(replies) {
-			r.Counters.TextsSentAgain.Add(uint64(len(replies) - n))
-			r.writeWith(ctx, deadline, w.req.index, w.calls[n:], true)
+			s.router.Counters.TextsSentAgain.Add(uint64(len(replies) - n))
+			s.resend(s.calls[n:], true, s.done)
+			return
 		}
 	}
-	return true
+	s.complete(alone)
+}
+
+// writeInTurn sends the first n calls by themselves, and then the others, if there are any.
+func (s *sending) writeInTurn(n int) {
+	first, rest, done := s.calls[:n], s.calls[n:], s.done
+	if len(rest) > 0 {
+		done = func(bool) { s.resend(rest, false, s.done) }
+	}
+	s.resend(first, false, done)
+}
+
+// writeWithoutMemory runs those calls of a refused bundle that need no memory,
+// in their order with the others: each run of them by itself, and what comes
+// behind them is tried again, for they may have made room.
+func (s *sending) writeWithoutMemory() {
+	calls, n := s.calls, 1
+	grows, bends := calls[0].Txn.GrowsMemory(), calls[0].Txn.Bends()
+	for n < len(calls) && calls[n].Txn.GrowsMemory() == grows && calls[n].Txn.Bends() == bends {
+		n++
+	}
+	if !grows && n < len(calls) || grows && bends {
+		if grows {
+			// Scripts run all the same, and refuse what may need memory.
+			for _, c := range calls[:n] {
+				c.Txn.MemoryFull = true
+			}
+		}
+		s.writeInTurn(n)
+		return
+	}
+	failAll(calls[:n], cluster.ErrOutOfMemory)
+	if n == len(calls) {
+		s.complete(false)
+		return
+	}
+	s.resend(calls[n:], false, s.done)
 }
 
 // textLeast is how long a script's text must be to be left out, in bytes.
@@ -167,99 +182,6 @@ func firstGone(replies []shard.Reply) int {
 		}
 	}
 	return len(replies)
-}
-
-// launch proposes calls of one shard and does not wait; nil: they are not one
-// bundle that goes to this node's own replica.
-func (r *Router) launch(deadline time.Time, index int, calls []*cluster.Call) *sending {
-	if n, logged := phase(calls); !logged || n < len(calls) {
-		return nil
-	}
-	leader, replica := r.Leader(index), r.cfg.Replica(index)
-	if !leader.Self || replica == nil {
-		return nil
-	}
-	w := r.seal(index, calls, false)
-	if w == nil {
-		return nil
-	}
-	w.leader, w.wait = leader, takeWait(nil)
-	launched := false
-	defer func() {
-		if !launched {
-			w.id.close()
-		}
-	}()
-	w.req.deadline = deadline
-	replica.Propose(w.req.offer(), w.wait.done)
-	launched = true
-	return w
-}
-
-// awaitLaunched waits for what launch has proposed. What is not answered soon, or without
-// success, goes on beside the others, each by itself.
-func (r *Router) awaitLaunched(ctx context.Context, deadline time.Time, all []*sending, others *caught.Group) {
-	if len(all) == 0 {
-		return
-	}
-	soon := time.NewTimer(watchEvery)
-	defer soon.Stop()
-	late := false
-	for _, w := range all {
-		var res shard.Result
-		answered := false
-		if !late {
-			select {
-			case res = <-w.wait.answer:
-				answered = true
-			case <-soon.C:
-				late = true
-			}
-		}
-		if !answered {
-			others.Go(func() {
-				res := r.await(ctx, deadline, &w.req, w.leader, w.wait)
-				replies, err := r.persistAfter(ctx, deadline, &w.req, res)
-				r.settle(ctx, deadline, w, replies, err)
-			})
-			continue
-		}
-		waitPool.Put(w.wait)
-		if res.Err == nil {
-			r.settle(ctx, deadline, w, res.Replies, nil)
-			continue
-		}
-		others.Go(func() {
-			replies, err := r.persistAfter(ctx, deadline, &w.req, res)
-			r.settle(ctx, deadline, w, replies, err)
-		})
-	}
-}
-
-// writeWithoutMemory runs those calls of a refused bundle that need no memory,
-// in their order with the others: each run of them by itself, and what comes
-// behind them is tried again, for they may have made room.
-func (r *Router) writeWithoutMemory(ctx context.Context, deadline time.Time, index int, calls []*cluster.Call) {
-	n := 1
-	grows, bends := calls[0].Txn.GrowsMemory(), calls[0].Txn.Bends()
-	for n < len(calls) && calls[n].Txn.GrowsMemory() == grows && calls[n].Txn.Bends() == bends {
-		n++
-	}
-	switch {
-	case grows && bends:
-		// Scripts run all the same, and refuse what may need memory.
-		for _, c := range calls[:n] {
-			c.Txn.MemoryFull = true
-		}
-		r.write(ctx, deadline, index, calls[:n])
-	case grows || n == len(calls):
-		failAll(calls[:n], cluster.ErrOutOfMemory)
-	default:
-		r.write(ctx, deadline, index, calls[:n])
-	}
-	if n < len(calls) {
-		r.write(ctx, deadline, index, calls[n:])
-	}
 }
 
 func anyNamed(calls []*cluster.Call) bool {

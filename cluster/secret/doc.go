@@ -1,5 +1,5 @@
 // Package secret lets two nodes prove to each other that they know a secret of
-// their cluster, before either hears anything else, and protects what they say
+// their cluster, before either accepts anything else, and protects what they send
 // afterwards.
 //
 // The handshake, on a connection that may be under TLS:
@@ -18,21 +18,21 @@
 //
 // A dialler without a secret sends n = 0. Most acceptors close the connection;
 // one that admits strangers answers which = 255, no proof, and the connection
-// goes on as it is. It proves nothing and nothing is told over it that is not
-// for strangers.
+// goes on as it is. Such a connection proves nothing, and carries only what strangers
+// may know.
 //
 // Without TLS, what follows the handshake travels in records that are encrypted
 // and authenticated by keys of this connection (AES-256-GCM, one key for each
-// direction, a counter as the nonce). Who carried the handshake between two
-// nodes can therefore neither read nor change what comes after it, nor go on
-// with the connection as one of them. There is no forward secrecy: who records a
+// direction, a counter as the nonce). An attacker who relays the handshake
+// between two nodes can therefore neither read nor change what comes after it, nor
+// take over the connection. There is no forward secrecy: an attacker who records a
 // connection and learns the secret later can read the record. TLS has it.
 //
 // # Invariants
 //
-//   - Nothing that was received is parsed before it is authenticated, but for
+//   - Nothing that was received is parsed before it is authenticated, except
 //     fields of fixed length.
 //   - A node that knows a secret never goes on with a peer that proved none, except
 //     as an acceptor that admits strangers.
-//   - Neither a secret nor anything to find it by is in an error or a log.
+//   - Neither a secret nor anything that helps to guess it is in an error or a log.
 package secret

@@ -238,7 +238,7 @@ func ClientPort(peerPort int) string {
 	return fmt.Sprintf("%s; nodes meet at the peer port, %d", clientPort, peerPort)
 }
 
-// SpeaksPeer tells whether what a connection says first is a node's hello.
+// SpeaksPeer reports whether what a connection says first is a node's hello.
 func SpeaksPeer(first []byte) bool {
 	return len(first) >= len(Magic) && string(first[:len(Magic)]) == Magic
 }

@@ -86,10 +86,10 @@ func FromPassword(password string) *Secret {
 // Text is the secret itself: for the data folder and for a node that joins.
 func (s *Secret) Text() string { return s.text }
 
-// Same tells whether two secrets are the same.
+// Same reports whether two secrets are the same.
 func (s *Secret) Same(other *Secret) bool { return hmac.Equal(s.key[:], other.key[:]) }
 
-// Print tells secrets apart without telling them: equal prints, equal secrets.
+// Print distinguishes secrets without showing them: equal prints, equal secrets.
 // Prints are for members alone: they let a guess at a weak secret be tested.
 func (s *Secret) Print() string {
 	mac := hmac.New(sha256.New, s.key[:])
@@ -133,16 +133,16 @@ func Parse(text string) (List, error) {
 	return list, nil
 }
 
-// Has tells whether a secret is among those of the list.
+// Has reports whether a secret is among those of the list.
 func (l List) Has(s *Secret) bool {
 	return slices.ContainsFunc(l, s.Same)
 }
 
-// Shares tells whether two lists have a secret in common: only then do their
+// Shares reports whether two lists have a secret in common: only then do their
 // nodes understand each other.
 func (l List) Shares(other List) bool { return slices.ContainsFunc(l, other.Has) }
 
-// Equal tells whether two lists are the same.
+// Equal reports whether two lists are the same.
 func (l List) Equal(other List) bool {
 	return slices.EqualFunc(l, other, (*Secret).Same)
 }

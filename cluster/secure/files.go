@@ -38,7 +38,7 @@ const (
 	UseAuthority = "authority"
 )
 
-// Certificate is what may be told of a certificate.
+// Certificate is what may be shown of a certificate.
 type Certificate struct {
 	Use      string
 	File     string

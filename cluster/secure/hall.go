@@ -16,15 +16,14 @@ import (
 // HandshakesMax is how many connections of one port may be in its hall.
 const HandshakesMax = 512
 
-// Hall is where connections wait that have not shown yet who they are: their
-// handshake is under way. When it is full, one has to go for each that comes: of
-// the address that has the most connections here the oldest. A node or a client
-// is through within some round trips; whoever only holds places loses them, and
-// takes none from other addresses. Its zero value is ready.
+// Hall holds the connections whose handshake is under way. When it is full, each new
+// connection displaces one: the oldest of the address that has the most connections here. A
+// node or a client is through within some round trips. A stranger that only occupies places
+// loses them, and takes none from other addresses. The zero value of Hall is ready.
 type Hall struct {
 	mu      sync.Mutex
 	waiting list.List // of *Guest, the oldest first
-	// places are how many guests each address has.
+	// places is the number of guests of each address.
 	places map[string]int
 }
 
@@ -33,7 +32,7 @@ type Guest struct {
 	hall *Hall
 	conn net.Conn
 	from string
-	// place is its place in the hall; nil: it has left, or had to go.
+	// place is its place in the hall. It is nil if the guest has left or was displaced.
 	place  *list.Element
 	pushed bool
 }
@@ -83,7 +82,7 @@ func (h *Hall) Len() int {
 	return h.waiting.Len()
 }
 
-// Enter takes a connection in. Who enters must leave.
+// Enter takes a connection in. The caller must call Leave.
 func (h *Hall) Enter(conn net.Conn) *Guest {
 	g := &Guest{hall: h, conn: conn, from: hostOf(conn)}
 	h.mu.Lock()
@@ -113,7 +112,7 @@ func (h *Hall) crowder() *Guest {
 	return found
 }
 
-// Leave tells whether the connection had to go before, and was closed.
+// Leave reports whether the connection had to go before, and was closed.
 func (g *Guest) Leave() (pushed bool) {
 	g.hall.mu.Lock()
 	defer g.hall.mu.Unlock()
@@ -121,7 +120,7 @@ func (g *Guest) Leave() (pushed bool) {
 	return g.pushed
 }
 
-// leave gives the guest's place up. The hall's lock must be held.
+// leave frees the guest's place. The caller holds the hall's lock.
 func (g *Guest) leave() {
 	if g.place == nil {
 		return
@@ -142,7 +141,7 @@ func hostOf(conn net.Conn) string {
 	return addr
 }
 
-// inWords says what went wrong to who reads the log.
+// inWords is the error with words for the reader of the log.
 func inWords(err error) error {
 	var header tls.RecordHeaderError
 	switch {
@@ -156,7 +155,7 @@ func inWords(err error) error {
 	return fmt.Errorf("the TLS handshake failed: %w", err)
 }
 
-// SpeaksTLS tells whether what a connection says first is a TLS handshake.
+// SpeaksTLS reports whether the first bytes of a connection are a TLS handshake.
 func SpeaksTLS(first []byte) bool {
 	const handshake, major, minorMax = 22, 3, 4
 	return len(first) >= 3 && first[0] == handshake && first[1] == major && first[2] <= minorMax

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Options are what a node wants of TLS.
+// Options are the TLS settings of a node.
 type Options struct {
 	Files
-	// Clients and Admin are what is asked of those who come to the port for
-	// clients and to the HTTP port.
+	// Clients and Admin are the demands on certificates at the port for clients and at the
+	// HTTP port.
 	Clients, Admin tls.ClientAuthType
 	// Protocols and Ciphers are lists in the form of redis.conf.
 	Protocols, Ciphers string
-	// Tickets: clients may resume sessions. Those that showed a certificate never
+	// Tickets is true if clients may resume sessions. Clients that showed a certificate never
 	// can.
 	Tickets bool
-	// PeerName is the name that every node's certificate bears, whoever dials;
-	// empty: the host that is dialled, and a certificate that dials must be good
-	// for serving, too, for clients of the same authority are no nodes.
+	// PeerName is the name in every node's certificate, checked in both directions. If it is
+	// empty, the certificate must have the dialled host, and a certificate that dials must
+	// also be good for serving, because clients of the same authority are not nodes.
 	PeerName string
 }
 
@@ -41,7 +41,7 @@ type Keeper struct {
 	reloads atomic.Int64
 
 	mu sync.Mutex
-	// problem is why the files could not be used last; empty: they could.
+	// problem is why the files could not be used at the last reading; empty if they could.
 	problem string
 }
 
@@ -53,13 +53,13 @@ type generation struct {
 	dial                 *tls.Config
 }
 
-// Check tells whether a node could go on with these options.
+// Check returns the error with which a node could not start with these options.
 func Check(o Options) error {
 	_, err := generate(o)
 	return err
 }
 
-// Open reads the files. options is asked at each reading.
+// Open reads the files. It calls options at each reading.
 func Open(options func() Options, log *slog.Logger) (*Keeper, error) {
 	g, err := generate(options())
 	if err != nil {
@@ -106,7 +106,7 @@ func generate(o Options) (*generation, error) {
 	return g, nil
 }
 
-// serving is for a port to which clients come.
+// serving is the configuration for a port for clients.
 func serving(base *tls.Config, m *material, auth tls.ClientAuthType, tickets bool) (*tls.Config, error) {
 	c := base.Clone()
 	c.ClientAuth, c.ClientCAs = auth, poolOf(m)
@@ -117,7 +117,7 @@ func serving(base *tls.Config, m *material, auth tls.ClientAuthType, tickets boo
 	return c, nil
 }
 
-// poolOf is never nil, for that would mean the authorities of the machine.
+// poolOf is never nil, because nil would mean the authorities of the machine.
 func poolOf(m *material) *x509.CertPool {
 	if m.pool == nil {
 		return x509.NewCertPool()
@@ -125,7 +125,7 @@ func poolOf(m *material) *x509.CertPool {
 	return m.pool
 }
 
-// isNode judges the certificate of who has dialled the peer port.
+// isNode checks the certificate of a peer that has dialled the peer port.
 func isNode(s tls.ConnectionState, authorities *x509.CertPool, name string) error {
 	if len(s.PeerCertificates) == 0 {
 		return errors.New("no certificate")
@@ -163,18 +163,18 @@ func (k *Keeper) Dialling(host string) *tls.Config {
 	return g.dialling(host)
 }
 
-// DiallingOut is for a connection to a server that is no node of the cluster, and does
-// not bear the nodes' name.
+// DiallingOut is for a connection to a server that is not a node of the cluster, and does not
+// have the nodes' name.
 func (k *Keeper) DiallingOut(host string) *tls.Config { return k.now.Load().dialling(host) }
 
-// dialling is for a connection to who bears a name.
+// dialling is the configuration for a connection to a peer whose certificate has name.
 func (g *generation) dialling(name string) *tls.Config {
 	c := g.dial.Clone()
 	c.ServerName = name
 	return c
 }
 
-// Reload reads the files now. After an error what was in force stays so.
+// Reload reads the files now. After an error the earlier ones stay in force.
 func (k *Keeper) Reload() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -201,9 +201,10 @@ func (k *Keeper) Reload() error {
 	return nil
 }
 
-// betterThan says why what is in force must not give way to files that are whole: others
-// would refuse a certificate out of its time, and nodes one without their name. Who is
-// refused by all hurts more by that than by a certificate that is still good.
+// betterThan returns the reason why g, which is in force, must not give way to next,
+// although the files of next are whole. Peers would refuse a certificate outside its
+// time, or without the name of the nodes. A node that all others refuse does more harm
+// than an old certificate that is still good.
 func (g *generation) betterThan(next *generation, now time.Time) error {
 	if g.material.digest == next.material.digest {
 		return nil
@@ -226,7 +227,7 @@ func (g *generation) betterThan(next *generation, now time.Time) error {
 	return nil
 }
 
-// good tells whether a certificate is in its time.
+// good reports whether a certificate is within its time.
 func good(c *x509.Certificate, now time.Time) bool {
 	return !now.Before(c.NotBefore) && !now.After(c.NotAfter)
 }
@@ -253,24 +254,23 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Report is what may be told of a node's certificates.
+// Report is what may be shown of a node's certificates.
 type Report struct {
 	Certificates []Certificate
-	// Problem is why the files as they are now are not in force; empty: they are.
+	// Problem is why the present files are not in force; empty if they are.
 	Problem string
 	// Reloads counts the changes since the start.
 	Reloads int64
 }
 
-// Report tells of what is in force.
+// Report describes what is in force.
 func (k *Keeper) Report() Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return Report{k.now.Load().material.about, k.problem, k.reloads.Load()}
 }
 
-// FirstAuthority is when the first of the authorities expires; false: there is
-// none.
+// FirstAuthority is when the first of the authorities expires; false if there is none.
 func (r *Report) FirstAuthority() (first time.Time, any bool) {
 	for _, c := range r.Certificates {
 		if c.Use == UseAuthority && (!any || c.NotAfter.Before(first)) {

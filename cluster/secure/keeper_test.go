@@ -93,7 +93,7 @@ func TestPeersKnowEachOtherByTheirAuthority(t *testing.T) {
 		"another name":      certs.NewMount(t, own.Issue(certs.Wish{Names: []string{"elsewhere.example"}}), own),
 	} {
 		if _, _, dialled := shake(t, open(t, m, io.Discard).Accepting(), k.Dialling("127.0.0.1")); dialled == nil {
-			t.Errorf("who is dialled has %s", name)
+			t.Errorf("the dialled peer has %s", name)
 		}
 	}
 	if _, served, _ := shake(t, k.Accepting(), certs.ClientTLS(t, nil, own)); served == nil {
@@ -120,9 +120,9 @@ func TestPeerNameIsCheckedInBothDirections(t *testing.T) {
 		t.Error("who dials does not bear the name")
 	}
 	if _, _, dialled := shake(t, plain.Accepting(), k.Dialling("127.0.0.1")); dialled == nil {
-		t.Error("who is dialled does not bear the name")
+		t.Error("the dialled peer does not bear the name")
 	}
-	// Who is no node bears a name of its own.
+	// A client has a name of its own.
 	if _, _, dialled := shake(t, plain.Accepting(), k.DiallingOut("127.0.0.1")); dialled != nil {
 		t.Error(dialled)
 	}

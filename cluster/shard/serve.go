@@ -187,12 +187,12 @@ func (w *waiters) failedLocked(x *waiter, err error) {
 
 // settle ends a wait that is not known here, by the log: another leader may have
 // served it. Else it is tried for the last time.
-func (w *waiters) settle(req *Wait, told func(Result)) {
+func (w *waiters) settle(x *waiter, settles bool, told func(Result)) {
 	how := fsm.ServeLast | fsm.ServeComes
-	if req.Settles {
+	if settles {
 		how = fsm.ServeLast | fsm.ServeSettles
 	}
-	o := newWaiter(req).offer(how)
+	o := x.offer(how)
 	o.Again = true
 	w.shard.Propose(o, told)
 }

@@ -58,6 +58,9 @@ type Wait struct {
 	// Last ends the wait: the answer is final. Settles, with Last, takes nothing that
 	// was not taken before.
 	Last, Settles bool
+	// TwoWays, with Last, says that requests of this wait went to the leader by more than one
+	// way. One of them may arrive after this one, so that the log has to end the wait.
+	TwoWays bool
 	// Tried says of a client that reads that it had its turn and found nothing.
 	Tried bool
 }
@@ -255,10 +258,17 @@ func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 		return
 	}
 	w.beginLocked(term)
-	if x := w.byID[req.ID]; x != nil {
+	x := w.byID[req.ID]
+	if x != nil && req.Last && req.TwoWays && !x.shared && x.result == nil {
+		w.removeLocked(x)
+		w.answerLocked(x, Result{Err: ErrRenew})
+		x = nil
+	}
+	if x != nil {
 		w.comeBackLocked(x, &req, road, told)
 	} else if req.Last {
-		s.work(func() { w.settle(&req, told) })
+		x := newWaiter(&req)
+		s.work(func() { w.settle(x, req.Settles, told) })
 	} else if x := w.enterLocked(&req, road, told); x == nil {
 		return
 	} else if x.comes = true; !x.shared && (x.grouped() || req.Again) {
@@ -345,11 +355,14 @@ func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
 	return x
 }
 
-// newWaiter is the waiter of a request.
+// newWaiter is the waiter of a request. It has arguments of its own: a gateway that waits no
+// longer reads its client's next command into the memory of this one.
 func newWaiter(req *Wait) *waiter {
-	op := &req.Txn.Ops[0]
+	own := req.Txn.Ops[0].Clone()
+	op := &own
 	spec, _ := command.Lookup(op.Args)
 	x := &waiter{id: req.ID, txn: req.Txn, shared: !spec.Writes(op.Args)}
+	x.txn.Ops = []fsm.Op{own}
 	x.txn.Kind, x.txn.Serve.Wait = fsm.KindServe, req.ID
 	x.bytes = fsm.TxnSize(&x.txn)
 	names, group := command.BlockKeys(spec, op.Args), string(command.BlockGroup(op.Args))

@@ -188,6 +188,33 @@ func popped(key, element string) string {
 	return fmt.Sprintf("*2 $%d %s $%d %s", len(key), key, len(element), element)
 }
 
+// reads has the client's gateway read its next command into the memory of the one that waits, as it
+// does when it waits no longer.
+func (c *client) reads(command string) {
+	args := c.req.Txn.Ops[0].Args
+	for i, word := range strings.Fields(command) {
+		copy(args[i], word)
+		args[i] = []byte(word)
+	}
+}
+
+// What a client waits for has memory of its own: its gateway may have given the wait up, and its
+// memory has another command by the time that it is served.
+func TestAWaitOutlivesItsGatewaysMemory(t *testing.T) {
+	w := newWaiting(t)
+	c := w.client("blpop q 0")
+	told := c.waits()
+	c.reads("eval x 0")
+	w.do("rpush q a")
+	c.want("who waits", told, popped("q", "a"))
+
+	last := w.client("blpop q 0")
+	last.req.Last = true
+	told = last.ask()
+	last.reads("eval x 0")
+	last.want("who asks for the last time", told, "nothing")
+}
+
 // A waiting client has its element when the push is answered: nobody sees the list filled, and
 // the pusher takes nothing from it.
 func TestWhoWaitsIsServedBehindThePush(t *testing.T) {
@@ -644,4 +671,21 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	w.exec(fsm.KindExec, "swapdb 0 1")
 	w.do("rpush key7 x")
 	w.want("who waits", told, popped("key7", "x"))
+}
+
+// A wait whose requests went two ways is ended by the log: one of them that arrives after the end
+// takes nothing, and who waits behind it is served.
+func TestARequestThatArrivesBehindTheEndOfItsWaitTakesNothing(t *testing.T) {
+	w := newWaiting(t)
+	c := w.client("blpop q 0")
+	open := c.waits()
+	late := c.req
+	c.req.Again, c.req.Last, c.req.TwoWays = true, true, true
+	c.want("the end", c.ask(), "nothing")
+	c.want("the request before", open, "to renew")
+	c.req = late
+	c.ask()
+	next := w.waits("blpop q 0")
+	w.same("RPUSH", w.do("rpush q x"), ":1")
+	w.want("who came behind it", next, popped("q", "x"))
 }

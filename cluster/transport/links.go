@@ -19,7 +19,7 @@ type Link struct {
 	RoundTrip time.Duration
 }
 
-// standing is what is known of who has made a connection.
+// standing says what is known about the peer that made a connection.
 type standing uint8
 
 const (

@@ -26,8 +26,10 @@ type outbox struct {
 	// spare is a piece that was written and may be used again.
 	spare []byte
 
-	// writing: a write call is under way.
+	// writing: a write call is under way. movedNs is when the connection took a part last
+	// that others follow, since start.
 	writing atomic.Bool
+	movedNs atomic.Int64
 }
 
 const (
@@ -109,7 +111,7 @@ func (o *outbox) drain(conn net.Conn) {
 		}
 		first := pieces[0]
 		o.writing.Store(true)
-		err := writePieces(conn, pieces)
+		err := writePieces(conn, pieces, &o.movedNs)
 		o.writing.Store(false)
 		if err != nil {
 			conn.Close()
@@ -125,7 +127,8 @@ func (o *outbox) drain(conn net.Conn) {
 }
 
 // writePieces writes all, so many bytes at a time that progress can be judged.
-func writePieces(conn net.Conn, pieces net.Buffers) error {
+// movedNs is set with each part but the last.
+func writePieces(conn net.Conn, pieces net.Buffers, movedNs *atomic.Int64) error {
 	for len(pieces) > 0 {
 		var part net.Buffers
 		bytes := 0
@@ -143,6 +146,9 @@ func writePieces(conn net.Conn, pieces net.Buffers) error {
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := part.WriteTo(conn); err != nil {
 			return err
+		}
+		if len(pieces) > 0 {
+			movedNs.Store(int64(time.Since(start)))
 		}
 	}
 	return nil

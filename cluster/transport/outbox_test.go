@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func TestALongFrameMayTakeAsLongAsItsBytesMove(t *testing.T) {
 				}
 			}()
 			began := time.Now()
-			err := writePieces(near, net.Buffers{make([]byte, bytes)})
+			err := writePieces(near, net.Buffers{make([]byte, bytes)}, new(atomic.Int64))
 			near.Close()
 			moved := time.Duration(takes/bytesPerSec) * time.Second
 			took := time.Since(began)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -38,8 +39,10 @@ type peer struct {
 	stranger bool
 	ctx      context.Context
 	cancel   context.CancelFunc
-	// heard counts the reads that brought something.
-	heard atomic.Uint64
+	// heard counts the reads that brought something, and heardNs is when the last one did,
+	// since start.
+	heard   atomic.Uint64
+	heardNs atomic.Int64
 	// pinged is when the ping was sent that is not answered yet; nil: all are.
 	pinged atomic.Pointer[time.Time]
 	// roundTripNs is what the last answered ping took.
@@ -137,7 +140,7 @@ func (t *Transport) peer(addr string) (*peer, error) {
 	return p, nil
 }
 
-// Lost tells whether the connection to a peer has broken, or could not be made,
+// Lost reports whether the connection to a peer has broken, or could not be made,
 // and nothing has been heard from there since. Of a peer that was never asked it
 // says false.
 func (t *Transport) Lost(addr string) bool {
@@ -152,7 +155,19 @@ func (t *Transport) Lost(addr string) bool {
 	return p.failed != nil || p.lost && p.heard.Load() == 0
 }
 
-// gone tells whether the connection is of no use any more.
+// Quiet is for how long nothing has come over the connection to a peer, and no part of a
+// long frame was taken that others of it follow; very long where there is no connection.
+func (t *Transport) Quiet(addr string) time.Duration {
+	t.mu.Lock()
+	p := t.peers[addr]
+	t.mu.Unlock()
+	if p == nil || p.gone() {
+		return math.MaxInt64
+	}
+	return time.Since(start) - time.Duration(max(p.heardNs.Load(), p.out.movedNs.Load()))
+}
+
+// gone reports whether the connection is of no use any more.
 func (p *peer) gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,12 +187,12 @@ func (p *peer) send(kind uint8, payload []byte, done func([]byte, error)) (uint6
 		return 0, p.failed
 	}
 	if len(p.waiting) >= outstandingMax {
-		return 0, fmt.Errorf("%w: too many requests to %s are open", ErrNotSent, p.addr)
+		return 0, fmt.Errorf("%w: too many requests to %s are open", ErrFull, p.addr)
 	}
 	p.nextID++
 	// Under the lock, so that frames stand in the order of their ids.
 	if !p.out.push(p.nextID, kind, payload, false) {
-		return 0, fmt.Errorf("%w: too much waits to be sent to %s", ErrNotSent, p.addr)
+		return 0, fmt.Errorf("%w: too much waits to be sent to %s", ErrFull, p.addr)
 	}
 	p.waiting[p.nextID] = done
 	return p.nextID, nil
@@ -217,7 +232,7 @@ func (p *peer) run() {
 // them panics.
 func (p *peer) read(conn net.Conn) (err error) {
 	defer p.t.cfg.Panics.Catch("an answer of a peer", func() { err = errAnswerPanics })
-	r := bufio.NewReaderSize(heardReader{conn, &p.heard}, readBufferBytes)
+	r := bufio.NewReaderSize(heardReader{conn, p}, readBufferBytes)
 	for {
 		id, code, payload, err := readFrame(r, FrameBytesMax)
 		if err != nil {
@@ -247,14 +262,15 @@ var errAnswerPanics = errors.New("an answer could not be taken in: it caused a p
 // heardReader counts the reads that bring something.
 type heardReader struct {
 	net.Conn
-	heard *atomic.Uint64
+	of *peer
 }
 
 // Read implements io.Reader.
 func (r heardReader) Read(b []byte) (int, error) {
 	n, err := r.Conn.Read(b)
 	if n > 0 {
-		r.heard.Add(1)
+		r.of.heard.Add(1)
+		r.of.heardNs.Store(int64(time.Since(start)))
 	}
 	return n, err
 }

@@ -13,7 +13,7 @@ import (
 type Ring interface {
 	// Known are the secrets that this node accepts, the current one first.
 	Known() secret.List
-	// Admits tells whether a node at an address that proves nothing may knock all
+	// Admits reports whether a node at an address that proves nothing may knock all
 	// the same. It may do what a node without a cluster may, and no more.
 	Admits(from net.Addr) bool
 }

@@ -217,7 +217,7 @@ func TestStrangersHaveADeadline(t *testing.T) {
 		out := newOutbox()
 		out.push(0, kindPing, nil, true)
 		pieces, _ := out.take()
-		for writePieces(conn, net.Buffers{bytes.Clone(pieces[0])}) == nil {
+		for writePieces(conn, net.Buffers{bytes.Clone(pieces[0])}, new(atomic.Int64)) == nil {
 		}
 	}()
 	if _, err := io.Copy(io.Discard, conn); err != nil && errors.As(err, new(net.Error)) && err.(net.Error).Timeout() {

@@ -2,40 +2,39 @@
 // streams of every Raft group, and requests with their answers.
 //
 // A connection begins with a handshake (package secret) in which both nodes prove
-// that they know a secret of their cluster. Who does not is told nothing. Behind
-// it stands a preface that names the cluster, the sender, the
-// node that is meant, and what the connection is for. A connection of another
-// cluster, or one that reached another node than it looked for, is refused in
-// words. The second matters as much as the first: where addresses are handed
-// out anew, a name may for a while lead to the wrong node, and Raft would count
-// that node's acknowledgements as another's.
+// that they know a secret of their cluster. A peer that proves nothing gets no answer.
+// Then comes a preface that names the cluster, the sender, the node that is meant, and
+// what the connection is for. A connection from another cluster, or one that reached
+// the wrong node, is refused with a reason. The second check matters as much as the
+// first: if addresses are reassigned, a name may lead to the wrong node for a while,
+// and Raft would count that node's acknowledgements as another's.
 //
-// Addresses are names and stay names: they are resolved at each dial, so that a
+// Addresses are names and stay names: each dial resolves them again, so that a
 // node may come back with another IP. That is why hashicorp/raft's own TCP
-// transport is not used; it insists on an IP. And where a node was met lately
-// counts for more than the address it is looked for at (Met).
+// transport is not used; it insists on an IP. The address at which a node was met
+// lately counts for more than its configured address (Met).
 //
 // Raft's streams and requests use connections of their own, so that a bulk
 // transfer (a snapshot) does not hold up heartbeats or forwarded commands. All
-// requests to one peer share one connection, which a single goroutine writes:
-// it takes all that has gathered with one system call, so a burst costs one.
+// requests to one peer share one connection. A single goroutine writes it, and takes
+// all waiting requests with one system call, so a burst costs one.
 //
-// A peer that is gone is noticed within some ten seconds: by the kernel where
-// its machine is gone (keepalives, user timeout), by unanswered pings where its
-// process stands still.
+// A node notices a dead peer within some ten seconds: if the machine is gone, by the
+// kernel (keepalives, user timeout); if the process stands still, by unanswered pings.
 //
 // With Config.Secure connections are under mutual TLS, at both places where raw
-// ones begin: dial and welcome. Who fails the handshake gets an alert of TLS and
-// not one byte of ours.
+// ones begin: dial and welcome. A peer that fails the handshake gets an alert of
+// TLS and not one byte of Lockstep.
 //
 // Invariants:
 //   - Requests sent over one peer connection arrive, and are handed to their
 //     handler, in the order of sending.
 //   - done is called exactly once for each request.
-//   - An error tells whether the request may have been received: ErrNotSent or
+//   - An error says whether the request may have been received: ErrNotSent or
 //     ErrMaybeSent.
 //   - Every frame, queue, wait and retry is bounded.
-//   - A panic of a handler, or of who takes an answer, ends its connection alone.
+//   - A panic of a handler, or of the function that takes an answer, ends its connection
+//     alone.
 //   - A connection whose handshake is under way waits in the hall, which has room
 //     and a deadline of its own: strangers take no member's place.
 package transport
@@ -69,6 +68,8 @@ var (
 	// ErrRefused: the peer refused the connection or the request; it wraps
 	// ErrNotSent.
 	ErrRefused = fmt.Errorf("%w: refused", ErrNotSent)
+	// ErrFull: too much is on its way to the peer already; it wraps ErrNotSent.
+	ErrFull = fmt.Errorf("%w: no room", ErrNotSent)
 	// ErrClosed: this transport is closed.
 	ErrClosed = fmt.Errorf("%w: transport closed", ErrNotSent)
 )
@@ -421,7 +422,7 @@ func (t *Transport) meet(conn *net.Conn) (preface, Peer, error) {
 	return p, Peer{}, err
 }
 
-// check tells whether a connection may come in.
+// check reports whether a connection may come in.
 func (t *Transport) check(p *preface) error {
 	own := t.cfg.ClusterID()
 	switch {

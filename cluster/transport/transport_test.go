@@ -385,7 +385,7 @@ func TestWhatWaitsToBeWrittenIsBounded(t *testing.T) {
 	}
 }
 
-// Who has no cluster needs no room for a long command.
+// A stranger needs no room for a long command.
 func TestAStrangersFramesAreShort(t *testing.T) {
 	_, addr := open(t, "a", "one", echoes)
 	b, _ := open(t, "b", "", nil)

@@ -15,7 +15,7 @@ import (
 	"lockstep/node/status"
 )
 
-// errNoAnswer: no node at the given addresses answered.
+// errNoAnswer is returned if no node at the given addresses answers.
 var errNoAnswer = errors.New("no node answers")
 
 // ask sends one command to the first node that answers.
@@ -30,7 +30,7 @@ func (o *options) answering(ctx context.Context) (string, error) {
 	return addr, err
 }
 
-// askFirst is ask; addr is where the node is that answered.
+// askFirst is ask, and also returns the address of the node that answered.
 func (o *options) askFirst(ctx context.Context, args ...any) (addr, reply string, err error) {
 	var reasons []string
 	for _, addr := range o.addrs {
@@ -48,23 +48,24 @@ func (o *options) askFirst(ctx context.Context, args ...any) (addr, reply string
 	return "", "", fmt.Errorf("%w (%s)", errNoAnswer, strings.Join(reasons, "; "))
 }
 
-// explained adds how to look all the same, where a node's certificate has expired:
-// who comes to find out why nothing works must not be kept out by it.
+// explained adds a hint if a node's certificate has expired: an operator who looks for
+// the reason must still be able to connect.
 func explained(err error) error {
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-		return fmt.Errorf("%w; --insecure, without --cacert, looks all the same", err)
+		return fmt.Errorf("%w; --insecure, without --cacert, connects all the same", err)
 	}
 	return err
 }
 
-// isReply tells an error reply of a node from a failure to reach it.
+// isReply reports whether an error is a reply of a node, and not a failure to reach
+// one.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
 }
 
-// client is a client of one node that never asks twice.
+// client is a client of one node. It never retries.
 func (o *options) client(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, Username: o.user, Password: o.password, DialTimeout: o.timeout, ReadTimeout: o.timeout, MaxRetries: -1,
@@ -72,8 +73,8 @@ func (o *options) client(addr string) *redis.Client {
 	})
 }
 
-// askOne asks one node. It ends with ctx, at once: the client library looks at its
-// own timeouts alone while it waits for an answer.
+// askOne asks one node. It returns as soon as ctx ends; the client library alone would
+// wait for its own timeouts.
 func (o *options) askOne(ctx context.Context, addr string, args ...any) (string, error) {
 	client := o.client(addr)
 	defer client.Close()
@@ -100,8 +101,8 @@ func (o *options) askOne(ctx context.Context, addr string, args ...any) (string,
 // write a snapshot.
 const orderTimeout = 60 * time.Second
 
-// order sends a command that changes something to one node, once, and returns
-// the answer. A node that does not answer may have begun.
+// order sends a command that changes something to one node, once, and returns the
+// reply. A node that does not answer may have begun the work.
 func (o *options) order(ctx context.Context, args ...any) (string, error) {
 	addr, err := o.answering(ctx)
 	if err != nil {
@@ -116,7 +117,7 @@ func (o *options) order(ctx context.Context, args ...any) (string, error) {
 	return reply, err
 }
 
-// said is what a verb prints that a node or this program has said in words.
+// said is the output of a verb whose result is a sentence.
 type said struct {
 	Said string `json:"said"`
 }
@@ -146,7 +147,7 @@ func (o *options) askJSON(ctx context.Context, into any, args ...any) error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("a node's answer makes no sense: %w", err)
+		return fmt.Errorf("a node's answer cannot be read: %w", err)
 	}
 	return nil
 }

@@ -22,13 +22,13 @@ func (o *options) target(ctx context.Context) (*backup.Target, error) {
 	return &backup.Target{Addr: addr, User: o.user, Password: o.password, TLS: o.secure.config, Timeout: o.timeout}, nil
 }
 
-// bucketFlags say how S3-compatible storage is reached.
+// bucketFlags are the flags for S3-compatible storage.
 func bucketFlags(f *pflag.FlagSet, b *backup.BucketOptions) {
-	f.StringVar(&b.Endpoint, "s3-endpoint", "", "URL of the storage for s3:// (also from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
-	f.StringVar(&b.Region, "s3-region", "", "its region (also from AWS_REGION, AWS_DEFAULT_REGION)")
-	f.StringVar(&b.AccessKey, "s3-access-key", "", "who writes there (also from AWS_ACCESS_KEY_ID, or the files or the role that Amazon's tools use)")
-	f.StringVar(&b.SecretKey, "s3-secret-key", "", "the secret to it (also from AWS_SECRET_ACCESS_KEY, where other users of this machine do not see it)")
-	f.IntVar(&b.PartMB, "s3-part-mb", 16, "size of the pieces of an upload, in MB; a shard's file may have 10000, and one of each is in memory")
+	f.StringVar(&b.Endpoint, "s3-endpoint", "", "URL of the storage for s3:// (or from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
+	f.StringVar(&b.Region, "s3-region", "", "region of the storage (or from AWS_REGION, AWS_DEFAULT_REGION)")
+	f.StringVar(&b.AccessKey, "s3-access-key", "", "access key for the storage (or from AWS_ACCESS_KEY_ID, or the files or the role that Amazon's tools use)")
+	f.StringVar(&b.SecretKey, "s3-secret-key", "", "secret key for the storage (or from AWS_SECRET_ACCESS_KEY, which other users of this machine cannot see)")
+	f.IntVar(&b.PartMB, "s3-part-mb", 16, "size of an upload's parts, in MB; the file of a shard has at most 10000, and one of each file is in memory")
 }
 
 func newBackup(opt *options) *cobra.Command {
@@ -39,28 +39,28 @@ func newBackup(opt *options) *cobra.Command {
 		Use:   "backup [FOLDER | s3://BUCKET/PREFIX]",
 		Short: "Write a consistent backup of the whole cluster",
 		Long: `Write a consistent backup of the whole cluster into a folder or into S3-compatible
-storage: an RDB file of each shard, which redis-server opens, too, the users and the
-settings, and a manifest with counts and checksums. What was acknowledged before
-this began is in it. Writes go on meanwhile. What was written is read back before it
-counts.
+storage: an RDB file of each shard (redis-server can load it, too), the users, the
+settings, and a manifest with counts and checksums. The backup has every write
+that was acknowledged before it began. Clients go on writing meanwhile. Before the
+backup counts, clusterctl reads back what it wrote.
 
   clusterctl backup --to /backups/monday
   clusterctl backup s3://backups/cluster/monday
   clusterctl backup --verify /backups/monday
   clusterctl backup /backups/$(date +%F) --keep 14
 
-With --keep the oldest of this cluster's backups that stand beside the new one are
-deleted once it is made, until that many are left. Only what is a backup of this
-cluster with all its files and nothing else is deleted, or counts.
+With --keep, clusterctl then deletes the oldest backups of this cluster beside the
+new one, until that many are left. It counts and deletes only backups of this
+cluster that have all their files and no other file.
 
-The place must be empty, or not there. Without a ` + backup.ManifestName + ` it is no backup.`,
+The target must be empty or not exist. Without a ` + backup.ManifestName + ` a folder is no backup.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" && len(args) == 1 {
 				to, args = args[0], nil
 			}
 			if (to == "") == (verify == "") || len(args) > 0 {
-				return errors.New("say where to: FOLDER or s3://BUCKET/PREFIX; or --verify and what to check")
+				return errors.New("name the target, FOLDER or s3://BUCKET/PREFIX; or --verify and the backup to check")
 			}
 			if keep < 0 || keep > 0 && verify != "" {
 				return errors.New("--keep is the number of backups to keep when one has been made; 0 keeps all")
@@ -75,9 +75,9 @@ The place must be empty, or not there. Without a ` + backup.ManifestName + ` it 
 			return opt.makeBackup(cmd, store, keep)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "where to write to")
-	cmd.Flags().IntVar(&keep, "keep", 0, "how many backups of this cluster to keep there, the new one among them; 0: all")
-	cmd.Flags().StringVar(&verify, "verify", "", "the place of a backup to check; the cluster is not asked")
+	cmd.Flags().StringVar(&to, "to", "", "folder or s3:// address to write to")
+	cmd.Flags().IntVar(&keep, "keep", 0, "number of backups of this cluster to keep there, including the new one; 0: all")
+	cmd.Flags().StringVar(&verify, "verify", "", "folder or s3:// address of a backup to check, without the cluster")
 	bucketFlags(cmd.Flags(), &bucket)
 	return cmd
 }
@@ -95,7 +95,7 @@ func (o *options) makeBackup(cmd *cobra.Command, to backup.Store, keep int) erro
 	}
 	c := t.Dial(0)
 	defer c.Close()
-	// Early, if the node says it: a backup that holds the mark is refused in the end.
+	// Check early, if this node can tell: Fetch refuses a backup that holds the mark.
 	mark, err := backup.Marked(cmd.Context(), c)
 	if err != nil && !redis.HasErrorPrefix(err, "MOVED") {
 		return refused{fmt.Errorf("no backup was made: %w", err)}
@@ -111,7 +111,7 @@ func (o *options) makeBackup(cmd *cobra.Command, to backup.Store, keep int) erro
 		return refused{fmt.Errorf("no backup was made: %w", err)}
 	}
 	if err := backup.Note(cmd.Context(), c, m); err != nil {
-		fmt.Fprintln(stderr(cmd), "the cluster could not be told of the backup, and shows an older one as its newest:", err)
+		fmt.Fprintln(stderr(cmd), "the backup could not be noted in the cluster, which shows an older one as its newest:", err)
 	}
 	made := backedUp{Manifest: m}
 	if keep > 0 {
@@ -121,7 +121,7 @@ func (o *options) makeBackup(cmd *cobra.Command, to backup.Store, keep int) erro
 		return err
 	}
 	if err != nil {
-		return uncertain{fmt.Errorf("the backup was made, and is whole; but not all older ones could be deleted: %w", err)}
+		return uncertain{fmt.Errorf("the backup was made and is whole, but not all older ones could be deleted: %w", err)}
 	}
 	return nil
 }
@@ -134,10 +134,10 @@ func printOlder(cmd *cobra.Command, older *backup.Pruned) {
 		fmt.Fprintln(cmd.OutOrStdout(), "deleted the older", place)
 	}
 	for _, place := range older.Damaged {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s lacks a file, or has one that is not its own: it was left, and does not count\n", place)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s lacks a file, or has a file that does not belong to it: it was kept, and does not count\n", place)
 	}
 	for _, place := range older.Closed {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s may not be looked into: it was left, and does not count\n", place)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s cannot be read for lack of permission: it was kept, and does not count\n", place)
 	}
 }
 
@@ -163,31 +163,31 @@ type loading struct {
 }
 
 func (l *loading) flags(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&l.rate, "rate", 0, "keys a second at most; 0: as fast as the cluster takes them")
-	cmd.Flags().IntVar(&l.workers, "workers", 4, "batches under way at once")
-	cmd.Flags().BoolVar(&l.force, "force", false, "also into a cluster that holds something: keys of the same name are replaced, others stay")
+	cmd.Flags().IntVar(&l.rate, "rate", 0, "most keys a second; 0: as fast as the cluster takes them")
+	cmd.Flags().IntVar(&l.workers, "workers", 4, "number of batches at a time")
+	cmd.Flags().BoolVar(&l.force, "force", false, "load into a cluster that is not empty: keys of the same name are replaced, others stay")
 }
 
 // loaded is what a verb that brings files into a cluster prints.
 type loaded struct {
 	*backup.Tally
-	// Resumed: it went on with what broke off; Compared: the cluster holds what the
-	// files hold, and nothing else.
+	// Resumed: a load that had broken off was continued. Compared: the cluster holds
+	// exactly what the files hold.
 	Resumed  bool          `json:"resumed"`
 	Compared bool          `json:"compared"`
 	Settings []string      `json:"settings,omitempty"`
 	Users    *backup.Users `json:"users,omitempty"`
 }
 
-// begin marks the cluster, which must be empty, or hold the beginning of the same.
-// What follows is done under the context that it returns.
+// begin marks the cluster, which must be empty or hold the beginning of the same
+// load. The caller does the rest under the context that begin returns.
 func (l *loading) begin(cmd *cobra.Command, t *backup.Target, mark *backup.Mark) (context.Context, *loaded, error) {
 	ctx, resumed, err := mark.Start(cmd.Context(), t, l.force)
 	if err != nil {
 		return nil, nil, refused{fmt.Errorf("nothing was done: %w", err)}
 	}
 	if resumed {
-		fmt.Fprintf(stderr(cmd), "this cluster has the beginning of %s; going on\n", mark.What)
+		fmt.Fprintf(stderr(cmd), "this cluster has the beginning of %s; continuing\n", mark.What)
 	}
 	return ctx, &loaded{Resumed: resumed}, nil
 }
@@ -203,9 +203,9 @@ func (l *loading) load(ctx context.Context, cmd *cobra.Command, t *backup.Target
 		if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 			err = cause
 		}
-		hint := "the same command goes on"
+		hint := "the same command continues it"
 		if !mark.IntoEmpty {
-			hint = "the same command begins again"
+			hint = "the same command starts it again"
 		}
 		return uncertain{fmt.Errorf("not all was loaded: %w; %s", err, hint)}
 	}
@@ -219,7 +219,7 @@ func (l *loading) load(ctx context.Context, cmd *cobra.Command, t *backup.Target
 	return nil
 }
 
-// endLoading takes the mark away.
+// endLoading removes the mark.
 func endLoading(cmd *cobra.Command, t *backup.Target, mark *backup.Mark) error {
 	if err := mark.End(cmd.Context(), t); err != nil {
 		return uncertain{fmt.Errorf("all was loaded, but the key %s could not be deleted: %w", backup.MarkKey, err)}
@@ -233,7 +233,7 @@ func (o *options) printLoaded(cmd *cobra.Command, l *loaded) error {
 		if l.Compared {
 			fmt.Fprintf(out, "all was loaded and compared: %s, digest %.16s\n", l.Tally, l.Digest)
 		} else {
-			fmt.Fprintln(out, "all was loaded; the cluster held something before, so the two were not compared")
+			fmt.Fprintln(out, "all was loaded; the cluster was not empty before, so the two were not compared")
 		}
 		if len(l.Settings) > 0 {
 			fmt.Fprintf(out, "settings put into force: %s\n", strings.Join(l.Settings, ", "))
@@ -242,7 +242,7 @@ func (o *options) printLoaded(cmd *cobra.Command, l *loaded) error {
 			fmt.Fprintf(out, "users put back, with their passwords: %s\n", strings.Join(l.Users.Set, ", "))
 		}
 		if l.Users != nil && len(l.Users.Kept) > 0 {
-			fmt.Fprintf(out, "users that the cluster had, and that are as they were: %s\n", strings.Join(l.Users.Kept, ", "))
+			fmt.Fprintf(out, "users that the cluster had before, and that are as they were: %s\n", strings.Join(l.Users.Kept, ", "))
 		}
 	})
 }

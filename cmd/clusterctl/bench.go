@@ -24,13 +24,13 @@ func newBench(opt *options) *cobra.Command {
 	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure throughput and percentiles, if wanted through a change of leader",
+		Short: "Measure throughput and percentiles, also through a change of leader",
 		Long: `Measure throughput and percentiles with many connections to all nodes, or with
---only to those at -a. Keys begin with "bench:" and are left behind.
+--only to the nodes at -a. The keys begin with "bench:" and stay in the cluster.
 
-With --transfer the leadership of shard 0 is handed over in the middle. With
---kill-leader its leader is killed (SIGKILL) in the middle; that must run on
-this machine and asks first.`,
+With --transfer, bench hands over the leadership of shard 0 in the middle. With
+--kill-leader it kills the leader of shard 0 (SIGKILL) in the middle. That works
+only for a node on this machine, and bench asks first.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := b.Validate(); err != nil {
@@ -50,14 +50,14 @@ this machine and asks first.`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVarP(&b.Clients, "clients", "c", 50, "connections")
+	f.IntVarP(&b.Clients, "clients", "c", 50, "number of connections")
 	f.DurationVar(&b.Length, "for", 10*time.Second, "how long to measure")
 	f.IntVar(&b.Keys, "keys", 10_000, "number of keys")
-	f.IntVar(&b.ValueBytes, "value", 64, "bytes of a value")
-	f.Float64Var(&b.ReadPart, "reads", 0.5, "the part of calls that read, 0 to 1")
+	f.IntVar(&b.ValueBytes, "value", 64, "size of a value in bytes")
+	f.Float64Var(&b.ReadPart, "reads", 0.5, "fraction of calls that read, 0 to 1")
 	f.BoolVar(&kill, "kill-leader", false, "kill the leader of shard 0 in the middle")
-	f.BoolVar(&transfer, "transfer", false, "hand the leadership of shard 0 over in the middle")
-	f.BoolVar(&only, "only", false, "use the nodes at -a alone")
+	f.BoolVar(&transfer, "transfer", false, "hand over the leadership of shard 0 in the middle")
+	f.BoolVar(&only, "only", false, "use only the nodes at -a")
 	sure.flag(cmd)
 	return cmd
 }

@@ -12,17 +12,19 @@ import (
 func newClock(opt *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clock [adopt]",
-		Short: "Show how the clocks stand, or set the time of day of each shard to what most of them say",
-		Long: `Show how far each node's clock is from what a majority of the nodes say, and how
-far the time of day of each shard is from what a majority of its voters say.
+		Short: "Show the clocks, or set the time of day of each shard to that of most clocks",
+		Long: `Show how far each node's clock is from the clocks of a majority of the nodes, and
+how far the time of day of each shard is from the clocks of a majority of its
+voters.
 
-The time of day of a shard follows its voters' clocks by itself: what is less
-than clock-offset-max-ms is made up for slowly, and what is more is set when it
-has lasted for two seconds. "adopt" sets it at once, however little it is off.
-It moves the time of day alone: what each key has left to live stays as it is,
-nothing is deleted and nothing comes back. A key that was given a time of day
-before (EXPIREAT, SET EXAT) keeps what it had left, and so goes by as much
-earlier or later by the clock as the time was set.`,
+The time of day of a shard follows its voters' clocks by itself. A difference of
+less than clock-offset-max-ms is corrected slowly. A larger one is corrected at
+once when it has lasted for two seconds. "adopt" corrects any difference now.
+
+Only the time of day changes. No key is deleted or comes back, and each key keeps
+the time that it has left to live. A key that was given a time of day before
+(EXPIREAT, SET EXAT) therefore expires earlier or later by the clock, by as much
+as the time of day was changed.`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"adopt"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +41,7 @@ earlier or later by the clock as the time was set.`,
 	}
 }
 
-// clockView is how the clocks of a cluster stand.
+// clockView is what the verb prints.
 type clockView struct {
 	LimitMs int64       `json:"clock_limit_ms"`
 	Nodes   []nodeClock `json:"nodes"`
@@ -56,10 +58,11 @@ type nodeClock struct {
 type shardDay struct {
 	Shard  string `json:"shard"`
 	Leader string `json:"leader"`
-	// AheadMs is how far the time of day is ahead of what a majority of the voters say, unless that is not Known.
+	// AheadMs is how far the time of day is ahead of the clocks of a majority of the
+	// voters. It has no meaning unless Known is true.
 	AheadMs float64 `json:"ahead_ms"`
 	Known   bool    `json:"known"`
-	// OffsetMs leads from the log time to the time of day.
+	// OffsetMs is the time of day less the log time.
 	OffsetMs int64 `json:"day_offset_ms"`
 }
 

@@ -21,7 +21,7 @@ func newDemo() *cobra.Command {
 	var length time.Duration
 	cmd := &cobra.Command{
 		Use:   "demo [-- lockstepd flags]",
-		Short: "Run a live cluster on this machine, to look at and to break",
+		Short: "Run a live cluster on this machine, to watch and to break",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Args = args
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -36,11 +36,11 @@ func newDemo() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&opt.Nodes, "nodes", 3, "number of nodes")
-	f.IntVar(&opt.Port, "port", 7001, "client port of the first node; the next ones follow, peer ports are 10000 above, those of the pages 1000")
+	f.IntVar(&opt.Port, "port", 7001, "client port of the first node; the others follow. Peer ports are 10000 higher, ports of the pages 1000 higher")
 	f.StringVar(&opt.Keep, "keep", "", "keep the data in this folder")
-	f.StringVar(&opt.Binary, "binary", "", "the lockstepd to run (default: built from this repository)")
-	f.BoolVar(&plain, "plain", false, "print lines instead of a live view, with the write load on")
-	f.DurationVar(&length, "for", 0, "end by itself after this time")
+	f.StringVar(&opt.Binary, "binary", "", "path of lockstepd (default: built from this repository)")
+	f.BoolVar(&plain, "plain", false, "print lines instead of a live view, and switch the write load on")
+	f.DurationVar(&length, "for", 0, "time after which the demo ends by itself")
 	return cmd
 }
 

@@ -18,14 +18,14 @@ func newDoctor(opt *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine the cluster and its machines, and say what to do",
-		Long: `Examine the cluster and its machines, and say what to do: quorums at risk, nodes
-that are missing or behind, how long the disks take to sync, disk space, clocks,
-versions, limits of open files, memory, the kernel's settings, certificates, and
-the age of the newest backup.
+		Long: `Examine the cluster and its machines, and say what to do. The doctor looks at
+quorums at risk, nodes that are missing or behind, how long the disks take to
+sync, disk space, clocks, versions, limits of open files, memory, the kernel's
+settings, certificates, and the age of the newest backup.
 
 A finding is "ill" (in danger now), "risk" (one failure away) or "advice".
-Exit code: 0 nothing but advice, 1 a risk, or ill; 2 no quorum, or no node
-answers.`,
+Exit code: 0 nothing but advice; 1 a finding that is a risk or ill; 2 no quorum,
+or no node answers.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := opt.status(cmd.Context())

@@ -15,11 +15,11 @@ func newDrain(opt *options) *cobra.Command {
 	var wait patience
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Let a node give up its leaderships and give it none",
-		Long: `Let a node give up its leaderships and give it none, before work on its machine.
-Where shards have fewer replicas than there are nodes, its replicas move to
-others, too, as far as they can take them. It goes on serving the clients that
-are connected to it. --off ends that.`,
+		Short: "Let a node hand over its leaderships and take no new ones",
+		Long: `Let a node hand over its leaderships and take no new ones, before work on its
+machine. If shards have fewer replicas than there are nodes, its replicas also
+move to other nodes that can take them. The node keeps serving the clients that
+are connected to it. --off ends the drain.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: opt.nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,14 +41,14 @@ are connected to it. --off ends that.`,
 			return opt.say(cmd, args[0]+" leads nothing and is given nothing to lead")
 		},
 	}
-	cmd.Flags().BoolVar(&off, "off", false, "let it lead again")
+	cmd.Flags().BoolVar(&off, "off", false, "let the node lead again")
 	wait.flag(cmd)
 	return cmd
 }
 
-// leadsNothing tells whether a drained node has given up everything, and all
-// that it led is led by another. Of one that does not answer it is not known what
-// it leads: then another must lead every group.
+// leadsNothing reports whether a drained node leads nothing, and another node leads
+// every group of it. If the node does not answer, nobody knows what it leads: then
+// another node must lead every group of the cluster.
 func leadsNothing(c *status.Cluster, name string) (bool, string) {
 	n := nodeNamed(c, name)
 	if n == nil {

@@ -15,14 +15,14 @@ import (
 type patience struct{ wait time.Duration }
 
 func (p *patience) flag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&p.wait, "wait", 10*time.Minute, "how long to wait until it is done; 0: not at all")
+	cmd.Flags().DurationVar(&p.wait, "wait", 10*time.Minute, "how long to wait until it is done; 0: do not wait")
 }
 
-// followEvery is how often the cluster is asked how far it has come.
+// followEvery is the pause between two questions about the progress.
 const followEvery = 300 * time.Millisecond
 
-// follow asks for the status until look says that the work is done, and prints
-// how far it has come whenever that changes. Nodes may fail to answer meanwhile.
+// follow asks for the status until look reports that the work is done. It prints the
+// progress whenever that changes. Nodes may fail to answer meanwhile.
 func (p *patience) follow(cmd *cobra.Command, o *options, look func(*status.Cluster) (done bool, progress string)) error {
 	return p.until(cmd, func(ctx context.Context) (bool, string, error) {
 		c, err := o.status(ctx)
@@ -34,8 +34,8 @@ func (p *patience) follow(cmd *cobra.Command, o *options, look func(*status.Clus
 	})
 }
 
-// until asks again and again, and prints the progress whenever it changes. No
-// answer from any node is progress, too; another error ends it.
+// until calls look until the work is done, and prints the progress whenever that
+// changes. "No node answers" counts as progress; another error ends it.
 func (p *patience) until(cmd *cobra.Command, look func(context.Context) (done bool, progress string, err error)) error {
 	if p.wait <= 0 {
 		return nil

@@ -18,8 +18,7 @@ import (
 	"lockstep/cmd/clusterctl/live"
 )
 
-// loadPatience is how long a batch is tried again while the cluster cannot take
-// it.
+// loadPatience is how long a batch is retried while the cluster cannot take it.
 const loadPatience = 2 * time.Minute
 
 // importing are the flags of import.
@@ -34,24 +33,24 @@ func newImport(opt *options) *cobra.Command {
 	var i importing
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Bring an RDB file, or a running Redis, into a cluster",
-		Long: `Bring an RDB file of a redis-server into a cluster, and compare the two:
+		Short: "Load an RDB file, or copy a running Redis, into a cluster",
+		Long: `Load an RDB file of a redis-server into a cluster, and compare the two:
 
   clusterctl import --rdb dump.rdb
 
-Or copy a running Redis or Valkey and follow what is written there, as a replica
-would, until it is time to cut over: until a line is typed (Enter), or SIGUSR1
-arrives. Then the source takes no writes for --pause, what it had written is
-applied, and the two are compared: counts by type, and values drawn at random.
-Clients are to be led to the cluster while the pause lasts.
+Or copy a running Redis or Valkey and follow its writes, as a replica would, until
+you cut over: type a line (Enter), or send SIGUSR1. Then the source takes no
+writes for --pause, clusterctl applies the writes that are still on their way, and
+compares the two: counts by type, and values drawn at random. Lead your clients to
+the cluster during the pause.
 
   clusterctl import --from redis://user:password@old:6379
 
-A password that is not to be seen in the list of processes is given in
-LOCKSTEP_SOURCE_PASSWORD, and left out of the address.
+To keep the password out of the list of processes, give it in
+LOCKSTEP_SOURCE_PASSWORD and leave it out of the address.
 
-A link that breaks goes on where it ended, or the copy begins anew, with an empty
-cluster. The exit code is 1 if the comparison found a difference.`,
+A link that breaks goes on where it ended. If it cannot, the copy begins anew with
+an empty cluster. The exit code is 1 if the comparison found a difference.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (i.file == "") == (i.from == "") {
@@ -68,12 +67,12 @@ cluster. The exit code is 1 if the comparison found a difference.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&i.file, "rdb", "", "the RDB file")
-	f.StringVar(&i.from, "from", "", "address of the running Redis: redis:// or rediss:// (its password also from LOCKSTEP_SOURCE_PASSWORD)")
-	f.DurationVar(&i.pause, "pause", time.Minute, "how long the source takes no writes when it is time to cut over; 0: you have stopped the writers")
-	f.StringVar(&i.spoolDir, "spool", "", "folder for the source's file and stream on their way; empty: that for temporary files")
-	f.IntVar(&i.spoolMB, "spool-mb", 4096, "how much of the stream may wait there, in MB")
-	f.IntVar(&i.samples, "samples", 1000, "how many values are compared in the end")
+	f.StringVar(&i.file, "rdb", "", "path of the RDB file")
+	f.StringVar(&i.from, "from", "", "address of the running Redis: redis:// or rediss:// (password also from LOCKSTEP_SOURCE_PASSWORD)")
+	f.DurationVar(&i.pause, "pause", time.Minute, "how long the source takes no writes at the cut-over; 0: you have stopped the writers")
+	f.StringVar(&i.spoolDir, "spool", "", "folder for the source's file and stream on their way (default: the folder for temporary files)")
+	f.IntVar(&i.spoolMB, "spool-mb", 4096, "most of the stream that may wait there, in MB")
+	f.IntVar(&i.samples, "samples", 1000, "number of values that are compared at the end")
 	i.flags(cmd)
 	return cmd
 }
@@ -122,7 +121,7 @@ func (i *importing) follow(cmd *cobra.Command, opt *options, t *backup.Target) e
 	}
 	if held != "" {
 		return refused{fmt.Errorf("nothing was done: the cluster is not empty (%s); a running server is copied into an empty one, --force or not; "+
-			"if this is what a copy left that broke off, empty the cluster (FLUSHALL, FUNCTION FLUSH) and begin anew", held)}
+			"if a copy that broke off left this, empty the cluster (FLUSHALL, FUNCTION FLUSH) and begin anew", held)}
 	}
 	b := newBar(cmd, "loading", true)
 	d, err := live.Run(cmd.Context(), &live.Options{
@@ -145,7 +144,7 @@ func (i *importing) follow(cmd *cobra.Command, opt *options, t *backup.Target) e
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "cut over: %d keys, %d values compared, %d differ\n", total, d.Compared, len(d.Different))
 		if d.PauseEnded {
-			fmt.Fprintf(cmd.OutOrStdout(), "the source took writes again before all was compared (--pause %v): what it took since is not in the cluster\n", i.pause)
+			fmt.Fprintf(cmd.OutOrStdout(), "the source took writes again before the comparison ended (--pause %v): those writes are not in the cluster\n", i.pause)
 		}
 		if len(d.Different) > 0 || !maps.Equal(d.Source, d.Cluster) {
 			fmt.Fprintf(cmd.OutOrStdout(), "the source has %v, the cluster %v; these differ: %v\n", d.Source, d.Cluster, d.Different)

@@ -20,10 +20,11 @@ func newJoin(opt *options) *cobra.Command {
 		Short: "Start a node here that joins the cluster at -a",
 		Long: `Start a node here that joins the cluster at -a.
 
-The peer addresses are asked of the cluster; everything behind -- is given to
-lockstepd, which takes this process's place, a configuration file first. The node comes in as a learner and
-is made a voter when it has caught up; clusterctl status shows it. With
---learner it stays one until clusterctl promote.
+clusterctl asks the cluster for its peer addresses, and is then replaced by
+lockstepd. It passes on everything behind --; a configuration file comes first.
+The node begins as a learner. The cluster makes it a voter when it has caught up;
+clusterctl status shows that. With --learner it stays a learner until
+clusterctl promote.
 
   clusterctl join -a 10.0.0.1:6379 -- --dir /var/lib/lockstep --node-name n4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,16 +36,16 @@ is made a voter when it has caught up; clusterctl status shows it. With
 		},
 	}
 	binaryFlag(cmd, &binary)
-	cmd.Flags().BoolVar(&learner, "learner", false, "let it follow without a vote until it is promoted")
+	cmd.Flags().BoolVar(&learner, "learner", false, "let the node follow without a vote until it is promoted")
 	return cmd
 }
 
 func binaryFlag(cmd *cobra.Command, binary *string) {
-	cmd.Flags().StringVar(binary, "binary", "", "the lockstepd to start (default: beside clusterctl, then in PATH)")
+	cmd.Flags().StringVar(binary, "binary", "", "path of lockstepd (default: beside clusterctl, then in PATH)")
 }
 
-// becomeNode lets lockstepd take this process's place, as a node that joins, with
-// flags of our own and what was given behind --.
+// becomeNode replaces this process by lockstepd, as a node that joins. Its flags are
+// own and those given behind --.
 func (o *options) becomeNode(cmd *cobra.Command, binary string, own, given []string) error {
 	peers, err := o.peers(cmd.Context())
 	if err != nil {
@@ -59,8 +60,8 @@ func (o *options) becomeNode(cmd *cobra.Command, binary string, own, given []str
 	return syscall.Exec(path, argv, os.Environ())
 }
 
-// commandLine puts our own flags in front of those that were given, which are
-// stronger, but behind a configuration file, which lockstepd wants first.
+// commandLine puts own in front of the given flags, so that the latter win, and
+// behind a configuration file, which lockstepd expects first.
 func commandLine(path string, own, given []string) []string {
 	argv := []string{path}
 	if len(given) > 0 && !strings.HasPrefix(given[0], "-") {

@@ -14,9 +14,9 @@ func newLeave(opt *options) *cobra.Command {
 		Short: "Let the node at -a leave its cluster for good",
 		Long: `Let the node at -a leave its cluster for good.
 
-It hands over what it leads, every group lets go of it, and its process ends.
-It is refused when the nodes that would be left are no quorum. The others are
-asked how far it is, once it answers no more.`,
+The node hands over what it leads, every group removes it, and its process ends.
+The order is refused if the remaining nodes would be no quorum. Once the node no
+longer answers, clusterctl asks the other nodes about the progress.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := sure.ask(cmd, fmt.Sprintf("Let the node at %s leave the cluster?", opt.addrs[0])); err != nil {
@@ -30,7 +30,7 @@ asked how far it is, once it answers no more.`,
 	return cmd
 }
 
-// leave lets the node at the first address go.
+// leave removes the node at the first address.
 func (o *options) leave(cmd *cobra.Command, wait *patience) error {
 	here := *o
 	here.addrs = o.addrs[:1]
@@ -40,7 +40,7 @@ func (o *options) leave(cmd *cobra.Command, wait *patience) error {
 	}
 	self := nodeNamed(c, c.Seen)
 	if self == nil {
-		return refused{fmt.Errorf("node %s at %s belongs to its cluster no more", c.Seen, o.addrs[0])}
+		return refused{fmt.Errorf("node %s at %s no longer belongs to its cluster", c.Seen, o.addrs[0])}
 	}
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; n.Reachable && n.ID != self.ID {

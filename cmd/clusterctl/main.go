@@ -1,10 +1,11 @@
-// Command clusterctl looks at and changes a Lockstep cluster, and runs a demo
-// cluster on this machine. It speaks to any node through its client port.
+// Command clusterctl shows and changes a Lockstep cluster, and runs a demo cluster
+// on this machine. It talks to any node through its client port.
 //
-// Each verb has a file; nodes, shards and slots share views.go. What a verb prints goes to standard output, as text or,
-// with -o json, as one JSON document; questions, progress and errors go to
-// standard error. Verbs that destroy something ask at a terminal, and need
-// --yes where there is none. docs/clusterctl.md is made from these commands.
+// Each verb has a file; nodes, shards and slots share views.go. A verb prints its
+// result to standard output, as text or, with -o json, as one JSON document.
+// Questions, progress and errors go to standard error. Verbs that destroy something
+// ask at a terminal, and need --yes without one. docs/clusterctl.md is generated
+// from these commands.
 package main
 
 import (
@@ -29,7 +30,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 func main() {
 	redis.SetLogger(quiet{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Who interrupts it once more does not want to wait for its end.
+	// A second interrupt ends the program at once.
 	context.AfterFunc(ctx, stop)
 	err := newRoot().ExecuteContext(ctx)
 	stop()
@@ -46,31 +47,35 @@ const (
 )
 
 // exitHelp explains them.
-const exitHelp = `Exit codes: 0 done, or healthy; 1 degraded, or the doctor found something;
-2 no quorum, or no node answers; 3 a mistake in the command line, or a failure
-before anything was done; 4 refused, by the cluster or for want of a yes:
-nothing was done; 5 ordered, but not seen to its end.`
+const exitHelp = `Exit codes:
 
-// exitCode ends the program without a message.
+  0  done, or the cluster is healthy
+  1  the cluster is degraded, or the doctor found something
+  2  no quorum, or no node answers
+  3  a mistake in the command line, or a failure before anything was done
+  4  refused by the cluster, or not confirmed: nothing was done
+  5  ordered, but the end was not seen`
+
+// exitCode is an error that ends the program without a message.
 type exitCode int
 
 // Error implements error.
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// refused is an error after which nothing has been done.
+// refused is an error of a verb that has done nothing.
 type refused struct{ error }
 
 // Unwrap implements the interface of package errors.
 func (r refused) Unwrap() error { return r.error }
 
-// uncertain is an error after which something may be under way.
+// uncertain is an error of a verb whose order may still be under way.
 type uncertain struct{ error }
 
 // Unwrap implements the interface of package errors.
 func (u uncertain) Unwrap() error { return u.error }
 
-// inWords is the error, and what to do where only the reply of a node that asks
-// for a password stands there.
+// inWords is the text of an error. If a node asks for a password, it also says how
+// to give one.
 func inWords(err error) string {
 	text := err.Error()
 	if isReply(err) && (strings.HasPrefix(text, "NOAUTH") || strings.HasPrefix(text, "WRONGPASS")) {
@@ -79,7 +84,7 @@ func inWords(err error) string {
 	return text
 }
 
-// end says what went wrong and returns the exit code.
+// end prints what went wrong and returns the exit code.
 func end(err error) int {
 	var exit exitCode
 	switch {

@@ -15,7 +15,7 @@ const (
 	outputJSON  = "json"
 )
 
-// print prints v as JSON, or has it printed as text.
+// print prints v as JSON, or calls asText to print it as text.
 func (o *options) print(cmd *cobra.Command, v any, asText func()) error {
 	if o.output != outputJSON {
 		asText()
@@ -29,7 +29,7 @@ func (o *options) print(cmd *cobra.Command, v any, asText func()) error {
 // newTable begins a table; Flush ends it.
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 
-// sizeText prints a number of bytes for people.
+// sizeText is a number of bytes with a unit.
 func sizeText(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -41,7 +41,7 @@ func sizeText(n int64) string {
 	}
 }
 
-// counted is a number of things, in words.
+// counted is a number and what it counts, in the singular or the plural.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -9,19 +9,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// probeBytesMax bounds what is shown of an answer.
+// probeBytesMax is the most bytes of an answer that are shown.
 const probeBytesMax = 4 << 10
 
 func newProbe(opt *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "probe [URL]",
-		Short: "Ask a node's admin port how it is, for health checks",
-		Long: `Ask a node's admin port how it is, for health checks of containers that have no
-other program. It needs no password. Without a URL it asks
-http://127.0.0.1:8080/readyz, or https with --tls, which --cacert, --cert and
---key go with.
+		Short: "Ask a node's admin port whether it is ready, for health checks",
+		Long: `Ask a node's admin port whether the node is ready. This is a health check for
+containers that have no other program for it, and needs no password. Without a URL
+it asks http://127.0.0.1:8080/readyz. With --tls it asks by https, and --cacert,
+--cert and --key apply.
 
-Exit code: 0 the node says yes, 1 it says no (and why), 2 it does not answer.`,
+Exit code: 0 the node says yes; 1 it says no (and why); 2 it does not answer.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url := "http://127.0.0.1:8080/readyz"

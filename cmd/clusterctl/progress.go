@@ -12,8 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// bar shows how far something is: a bar where a person looks on, else a line now
-// and then, for logs.
+// bar shows progress: a bar at a terminal, else a line now and then, for logs.
 type bar struct {
 	mu   sync.Mutex
 	bar  *progressbar.ProgressBar
@@ -22,7 +21,7 @@ type bar struct {
 	said time.Time
 }
 
-// lineEvery is how often a line is printed where there is no terminal.
+// lineEvery is the time between two lines without a terminal.
 const lineEvery = 10 * time.Second
 
 func newBar(cmd *cobra.Command, what string, bytes bool) *bar {
@@ -37,7 +36,7 @@ func newBar(cmd *cobra.Command, what string, bytes bool) *bar {
 	return &bar{bar: progressbar.NewOptions64(1, options...)}
 }
 
-// tell shows how far it is.
+// tell shows the progress.
 func (b *bar) tell(done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +51,7 @@ func (b *bar) tell(done, total int64) {
 	_ = b.bar.Set64(min(done, total))
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (b *bar) end() {
 	if b.bar != nil {
 		_ = b.bar.Finish()

@@ -14,8 +14,8 @@ func newPromote(opt *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote NODE",
 		Short: "Let a learner vote",
-		Long: `Let a learner vote: a node that joined with --learner and has followed every
-group without a vote. It becomes a voter in each group when it has caught up.`,
+		Long: `Let a learner vote: a node that joined with --learner and follows every group
+without a vote. It becomes a voter of each group when it has caught up there.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: opt.nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +34,7 @@ group without a vote. It becomes a voter in each group when it has caught up.`,
 	return cmd
 }
 
-// votes tells whether a node votes in every group that it has a replica of.
+// votes reports whether a node votes in every group of which it has a replica.
 func votes(c *status.Cluster, name string) (bool, string) {
 	n := nodeNamed(c, name)
 	switch {
@@ -43,7 +43,7 @@ func votes(c *status.Cluster, name string) (bool, string) {
 	case !n.Reachable:
 		return false, name + " does not answer"
 	case n.Learner:
-		return false, name + " is a learner still"
+		return false, name + " is still a learner"
 	}
 	var behind []string
 	for _, g := range n.Groups {

@@ -21,21 +21,21 @@ func newRebalance(opt *options) *cobra.Command {
 	var wait patience
 	cmd := &cobra.Command{
 		Use:   "rebalance",
-		Short: "Spread replicas and leaders evenly, or show what would be moved",
-		Long: `Spread replicas and leaders evenly over the nodes, and show how far it has come.
-A cluster does so by itself, unless the setting rebalance is no: then this
-switches it on until the cluster is balanced. Replicas move one at a time, and
-no shard ever has fewer voters than before.
+		Short: "Spread replicas and leaders evenly, or show what would move",
+		Long: `Spread replicas and leaders evenly over the nodes, and show the progress. A
+cluster does so by itself unless the setting rebalance is no. In that case this
+command switches it on until the cluster is balanced. Replicas move one at a
+time, and no shard ever has fewer voters than before.
 
---dry-run prints what would be done, in order, and changes nothing. --replicas
-sets how many replicas each shard is to have from now on.`,
+--dry-run prints the steps, in order, and changes nothing. --replicas sets how
+many replicas each shard has from now on.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case replicas < 0:
 				return fmt.Errorf("--replicas is how many each shard is to have, not %d", replicas)
 			case dry && replicas > 0:
-				return errors.New("--dry-run or --replicas, not both: what would be done is shown for the number that is wanted now")
+				return errors.New("--dry-run or --replicas, not both: the dry run shows the steps for the present number")
 			case dry:
 				return opt.showPlan(cmd)
 			}
@@ -51,8 +51,8 @@ sets how many replicas each shard is to have from now on.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be done")
-	cmd.Flags().IntVar(&replicas, "replicas", 0, "set how many replicas each shard is to have; 0: as it is")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the steps and change nothing")
+	cmd.Flags().IntVar(&replicas, "replicas", 0, "number of replicas that each shard is to have; 0: no change")
 	wait.flag(cmd)
 	return cmd
 }
@@ -92,15 +92,15 @@ func printPlan(w io.Writer, r *placement.Report) {
 	}
 	switch {
 	case r.Replicas == 0:
-		fmt.Fprintln(w, "every node has every shard; set a number of replicas (--replicas) to have them spread")
+		fmt.Fprintln(w, "every node has every shard; set a number of replicas (--replicas) to spread them")
 	case r.Balanced:
 		fmt.Fprintln(w, "nothing is to be done")
 	case r.Still:
-		fmt.Fprintln(w, "the setting rebalance is no: what is for balance alone waits for `clusterctl rebalance`")
+		fmt.Fprintln(w, "the setting rebalance is no: moves that only improve the balance wait for `clusterctl rebalance`")
 	}
 }
 
-// underWay says what moves and what waits.
+// underWay lists the replicas that move and the shards that wait.
 func underWay(r *placement.Report) []string {
 	var all []string
 	for _, s := range r.Shards {
@@ -148,8 +148,7 @@ func (o *options) rebalance(cmd *cobra.Command, wait *patience) (err error) {
 	return o.say(cmd, "replicas and leaders are spread evenly")
 }
 
-// switchOn sees to it that the cluster balances itself, and tells whether it
-// had been told not to.
+// switchOn makes the cluster balance itself, and reports whether that was off.
 func (o *options) switchOn(ctx context.Context) (wasOff bool, err error) {
 	addr, err := o.answering(ctx)
 	if err != nil {
@@ -168,8 +167,8 @@ func (o *options) switchOn(ctx context.Context) (wasOff bool, err error) {
 	return true, err
 }
 
-// followPlacement waits until the cluster is balanced and prints what moves. A
-// node may not know for a while: the meta group's leader plans.
+// followPlacement waits until the cluster is balanced, and prints what moves. The
+// meta group's leader plans, so a node may not know the plan for a while.
 func (o *options) followPlacement(cmd *cobra.Command, wait *patience) error {
 	return wait.until(cmd, func(ctx context.Context) (bool, string, error) {
 		r, err := o.placement(ctx)

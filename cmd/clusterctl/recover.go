@@ -20,20 +20,21 @@ func newRecover(opt *options) *cobra.Command {
 	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "recover --dir DIR --lost NODE,...",
-		Short: "Go on without nodes that are lost for good, where no quorum is left",
-		Long: `Go on without nodes that are lost for good, where no quorum is left.
+		Short: "Go on without nodes that are lost for good, if no quorum is left",
+		Long: `Go on without nodes that are lost for good, if no quorum is left.
 
-It works on the data folder of a node that remains and has been stopped, as the
-user that lockstepd runs as, or as root: what it makes is then given to the
-folder's owner. Every Raft group of which the lost nodes have the
-majority gets the nodes that remain as its only members; then the node is
-started as usual. Where several nodes remain, it is done to each, with the same
---lost, before any is started; the one that is furthest then leads.
+The command works on the data folder of a remaining node. Stop that node first.
+Run the command as the user of lockstepd, or as root: new files then get the
+folder's owner. In every Raft group in which the lost nodes have the majority, the
+remaining nodes become the only members. Then start the node as usual.
 
-What the lost nodes had acknowledged and the others have not got is lost; that
-is said before anything is changed. It is refused while a quorum is left, or
-while one of the lost nodes still answers. The cluster keeps its id; a lost
-node that comes back is refused, and joins anew with an empty folder.
+If several nodes remain, do this on each of them, with the same --lost, before you
+start any. The node with the most entries then leads.
+
+Writes that only the lost nodes had are lost, even acknowledged ones. The command
+says so before it changes anything. It refuses to run while a quorum is left, or
+while one of the lost nodes still answers. The cluster keeps its id. It refuses a
+lost node that comes back; such a node must join anew with an empty folder.
 
   clusterctl recover --dir /var/lib/lockstep --lost n2,n3`,
 		Args: noArgs,
@@ -55,9 +56,9 @@ node that comes back is refused, and joins anew with an empty folder.
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "the data folder of a stopped node that remains")
+	cmd.Flags().StringVar(&dir, "dir", "", "data folder of the remaining node, which must be stopped")
 	cmd.Flags().StringSliceVar(&lost, "lost", nil, "names or ids of the nodes that are lost for good")
-	cmd.Flags().BoolVar(&force, "force", false, "although something answers where a lost node was")
+	cmd.Flags().BoolVar(&force, "force", false, "go on even if something answers at the address of a lost node")
 	sure.flag(cmd)
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
@@ -96,11 +97,11 @@ func (o *options) recover(cmd *cobra.Command, r *recovery.Recovery, sure *confir
 	})
 }
 
-// answerTimeout is how long a lost node is called.
+// answerTimeout is how long to wait for an answer of a lost node.
 const answerTimeout = 2 * time.Second
 
-// answers is an address at which a node, or something in its place, takes
-// connections; empty: nothing does.
+// answers is an address of the node at which something accepts connections; "" if
+// nothing does.
 func answers(n recovery.Node) string {
 	for _, addr := range []string{n.PeerAddr, n.ClientAddr} {
 		conn, err := net.DialTimeout("tcp", addr, answerTimeout)

@@ -12,10 +12,10 @@ import (
 // reference is the page on clusterctl, from its commands.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# clusterctl\n\nMade from the program's own help by `make docs`. [operations.md](operations.md) says when to use what.\n\n")
+	fmt.Fprintf(&b, "# clusterctl\n\nGenerated from the program's help by `make docs`. [operations.md](operations.md) says when to use which verb.\n\n")
 	fmt.Fprintf(&b, "%s\n\n", fenced(root.Long))
-	fmt.Fprintf(&b, "These flags go with every verb:\n\n%s\n", flagTable(root.PersistentFlags()))
-	fmt.Fprintf(&b, "`clusterctl completion bash` (or `zsh`, `fish`, `powershell`) prints a script that completes verbs, flags and the names of nodes.\n")
+	fmt.Fprintf(&b, "Every verb has these flags:\n\n%s\n", flagTable(root.PersistentFlags()))
+	fmt.Fprintf(&b, "`clusterctl completion bash` (or `zsh`, `fish`, `powershell`) prints a script that completes verbs,\nflags and node names.\n")
 	for _, g := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n", strings.TrimSuffix(g.Title, ":"))
 		for _, verb := range root.Commands() {
@@ -39,7 +39,7 @@ func verbPage(b *strings.Builder, verb *cobra.Command) {
 	}
 }
 
-// fenced lets lines that begin with two blanks be examples.
+// fenced makes lines that begin with two blanks blocks of code.
 func fenced(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -72,7 +72,7 @@ func flagTable(flags *pflag.FlagSet) string {
 	return b.String()
 }
 
-// Every verb says what it does, stands in a group, and has its flags explained.
+// Every verb and every flag has an explanation, and every verb a group.
 func TestEveryVerbIsExplained(t *testing.T) {
 	for _, verb := range newRoot().Commands() {
 		if verb.GroupID == "" || verb.Short == "" || strings.HasSuffix(verb.Short, ".") {

@@ -17,12 +17,12 @@ func newRemove(opt *options) *cobra.Command {
 	var wait patience
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
-		Short: "Take a node out of the cluster for good",
-		Long: `Take a node out of the cluster for good, by its name or id.
+		Short: "Remove a node from the cluster for good",
+		Long: `Remove a node from the cluster for good, by its name or id.
 
 Use it for a node that will not come back: its data folder is never accepted
-again. It is refused when the nodes that answer would no longer be a quorum,
-unless --force is given.`,
+again. The order is refused if the nodes that answer would no longer be a quorum,
+unless you give --force.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: opt.nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,7 +32,7 @@ unless --force is given.`,
 			return opt.letGoAndSay(cmd, &wait, departure{node: args[0], force: force})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "remove it even if a quorum may be lost")
+	cmd.Flags().BoolVar(&force, "force", false, "remove the node even if a quorum may be lost")
 	sure.flag(cmd)
 	wait.flag(cmd)
 	return cmd
@@ -41,7 +41,7 @@ unless --force is given.`,
 // departure is an order that a node, by name or id, leaves for good.
 type departure struct {
 	node string
-	// successor takes its place; "": nobody does.
+	// successor is the node that takes its place; "" is none.
 	successor string
 	force     bool
 }
@@ -56,7 +56,8 @@ func (d departure) request() []any {
 	return []any{"LOCKSTEP", "REMOVE", d.node}
 }
 
-// done is the id of the node if it has gone before, as it was to; "": it has not.
+// done is the id of the node if the cluster has already removed it as ordered, else
+// "".
 func (d departure) done(c *status.Cluster) string {
 	if nodeNamed(c, d.node) != nil {
 		return ""
@@ -72,7 +73,7 @@ func (d departure) done(c *status.Cluster) string {
 	return ""
 }
 
-// letGoAndSay orders a node away, waits, and prints what became of it.
+// letGoAndSay orders the removal of a node, waits, and prints the outcome.
 func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, d departure) error {
 	reply, err := o.letGo(cmd, wait, d)
 	if reply == "" {
@@ -81,8 +82,8 @@ func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, d departure) e
 	return errors.Join(o.say(cmd, reply), err)
 }
 
-// letGo orders a node away and waits until every group has let go of it. The
-// answer is what the cluster said to the order, "" if it was not given.
+// letGo orders the removal of a node and waits until every group has removed it. It
+// returns the cluster's reply to the order, "" if the order was not given.
 func (o *options) letGo(cmd *cobra.Command, wait *patience, d departure) (string, error) {
 	before, err := o.status(cmd.Context())
 	if err != nil {
@@ -103,7 +104,7 @@ func (o *options) letGo(cmd *cobra.Command, wait *patience, d departure) (string
 		return "", err
 	}
 	if reply == removedReply(id) {
-		// The node that was asked may be the one, and tell nothing more.
+		// The node that answered may be the removed one, and answers no more.
 		return reply, nil
 	}
 	waited := false
@@ -120,8 +121,8 @@ func (o *options) letGo(cmd *cobra.Command, wait *patience, d departure) (string
 	return reply, err
 }
 
-// unknownReply is in what the cluster says of a node that it does not have.
+// unknownReply is part of the cluster's reply about a node that it does not have.
 const unknownReply = "the cluster has no node"
 
-// removedReply is what the cluster says when a node is gone.
+// removedReply is the cluster's reply when a node has been removed.
 func removedReply(id string) string { return id + " was removed" }

@@ -13,14 +13,14 @@ func newReplace(opt *options) *cobra.Command {
 	var wait patience
 	cmd := &cobra.Command{
 		Use:   "replace OLD {NEW | -- lockstepd flags}",
-		Short: "Let a new node take the place of another one",
+		Short: "Replace a node by a new one",
 		Long: `Let a new node take the place of another one, for good.
 
-With NEW, a node that has joined already: OLD is taken out of each group as soon
-as NEW votes there, so that the quorum stays as it is. OLD may be dead.
+With NEW, a node that has already joined: each group removes OLD as soon as NEW
+votes there, so the quorum stays as it is. OLD may be dead.
 
-With flags for lockstepd behind --: a node is started here under OLD's name,
-with an empty data folder, and takes the place of OLD, which must be dead.
+With flags for lockstepd behind --: clusterctl starts a node here, under OLD's
+name and with an empty data folder. It takes the place of OLD, which must be dead.
 
   clusterctl replace n2 n4
   clusterctl replace n2 -- --dir /var/lib/lockstep --port 6379`,
@@ -53,7 +53,7 @@ with an empty data folder, and takes the place of OLD, which must be dead.
 	return cmd
 }
 
-// becomeReplacement starts a node under the name of one that is dead.
+// becomeReplacement starts a node under the name of a dead one.
 func (o *options) becomeReplacement(cmd *cobra.Command, binary, old string, flags []string) error {
 	c, err := o.status(cmd.Context())
 	if err != nil {

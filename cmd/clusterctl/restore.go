@@ -21,16 +21,17 @@ func newRestore(opt *options) *cobra.Command {
 	var r restoring
 	cmd := &cobra.Command{
 		Use:   "restore [FOLDER | s3://BUCKET/PREFIX]",
-		Short: "Bring a backup into a new cluster",
-		Long: `Bring a backup into a new, empty cluster, of any number of shards. The whole backup
-is checked first. Keys keep the time at which they expire; what has expired since
-is not brought back. In the end the cluster is compared with the backup.
+		Short: "Load a backup into a new cluster",
+		Long: `Load a backup into a new, empty cluster, of any number of shards. clusterctl first
+checks the whole backup. Keys keep the time at which they expire; keys that have
+expired meanwhile are left out. At the end clusterctl compares the cluster with
+the backup.
 
-Settings are put into force before the keys come, users are made when all has been
-compared, the default user last. Users that the cluster has already are left as
-they are, unless --force is given.
+It sets the settings before it loads the keys. It makes the users after the
+comparison, the default user last. It does not change users that the cluster
+already has, unless you give --force.
 
-A restore that broke off goes on when the same command is given again.
+To continue a restore that broke off, give the same command again.
 
   clusterctl restore --from /backups/monday -a new-cluster:6379`,
 		Args: cobra.MaximumNArgs(1),
@@ -39,7 +40,7 @@ A restore that broke off goes on when the same command is given again.
 				r.from, args = args[0], nil
 			}
 			if r.from == "" || len(args) > 0 {
-				return errors.New("say where from: FOLDER or s3://BUCKET/PREFIX")
+				return errors.New("name the backup: FOLDER or s3://BUCKET/PREFIX")
 			}
 			from, err := backup.OpenStore(r.from, &r.bucket)
 			if err != nil {
@@ -49,9 +50,9 @@ A restore that broke off goes on when the same command is given again.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.from, "from", "", "the place of the backup")
-	f.BoolVar(&r.noUsers, "no-users", false, "leave the backup's users out")
-	f.BoolVar(&r.noSettings, "no-settings", false, "leave the backup's settings out")
+	f.StringVar(&r.from, "from", "", "folder or s3:// address of the backup")
+	f.BoolVar(&r.noUsers, "no-users", false, "do not restore the users")
+	f.BoolVar(&r.noSettings, "no-settings", false, "do not restore the settings")
 	r.flags(cmd)
 	bucketFlags(f, &r.bucket)
 	return cmd
@@ -82,7 +83,7 @@ func (r *restoring) restore(cmd *cobra.Command, opt *options, from backup.Source
 	if err := r.load(ctx, cmd, t, from, m.Files(), &mark, l); err != nil {
 		return err
 	}
-	// Before the users: behind the default one this program may have no way in.
+	// Before the users: once the default user is back, this program may have no access.
 	if err := endLoading(cmd, t, &mark); err != nil {
 		return err
 	}

@@ -22,24 +22,24 @@ type options struct {
 	secure   secureFlags
 }
 
-// passwordVariables are where the password is looked for that no flag gives. The
-// second is how a node's container is given it: what is run there needs no more.
+// passwordVariables give the password if no flag does. The second is the one that
+// a node's container has, so that clusterctl works in there without further flags.
 var passwordVariables = []string{"LOCKSTEP_PASSWORD", "LOCKSTEP_REQUIREPASS"}
 
-// noArgs refuses what stands behind a verb that has flags alone.
+// noArgs refuses arguments of a verb that has flags only.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s takes no %q, but flags alone: see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+	return fmt.Errorf("%s takes only flags, not %q: see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 }
 
 func newRoot() *cobra.Command {
 	opt := &options{}
 	root := &cobra.Command{
 		Use:           "clusterctl",
-		Short:         "Look at and change a Lockstep cluster",
-		Long:          "Look at and change a Lockstep cluster.\n\n" + exitHelp,
+		Short:         "Show and change a Lockstep cluster",
+		Long:          "Show and change a Lockstep cluster.\n\n" + exitHelp,
 		Version:       process.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -56,11 +56,11 @@ func newRoot() *cobra.Command {
 		},
 	}
 	f := root.PersistentFlags()
-	f.StringSliceVarP(&opt.addrs, "addr", "a", []string{"127.0.0.1:6379"}, "client address of a node; several: the first that answers is asked")
+	f.StringSliceVarP(&opt.addrs, "addr", "a", []string{"127.0.0.1:6379"}, "client address of a node; of several, the first that answers is asked")
 	f.StringVar(&opt.user, "user", "", "user to log in as, with --password (default: the default user)")
-	f.StringVar(&opt.password, "password", "", "password of the nodes (also from "+strings.Join(passwordVariables, " or ")+")")
+	f.StringVar(&opt.password, "password", "", "password of the nodes (or from "+strings.Join(passwordVariables, " or ")+")")
 	f.DurationVar(&opt.timeout, "timeout", 5*time.Second, "how long a node may take to answer")
-	f.StringVarP(&opt.output, "output", "o", outputTable, "table or json")
+	f.StringVarP(&opt.output, "output", "o", outputTable, "form of the output: table or json")
 	opt.secure.flags(f)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddGroup(

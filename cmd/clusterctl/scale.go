@@ -20,15 +20,15 @@ func newScale(opt *options) *cobra.Command {
 	var wait patience
 	cmd := &cobra.Command{
 		Use:   "scale --to N --prefix NAME-",
-		Short: "Take out the numbered nodes from N on, the highest first",
-		Long: `Take out the numbered nodes from N on, the highest first, before whoever runs
-them stops them: of nodes called NAME-0 to NAME-4, --to 3 removes NAME-4 and
-NAME-3. Nodes with other names are left alone. It never adds a node, and where
-nothing is surplus it does nothing.
+		Short: "Remove the numbered nodes from N on, the highest first",
+		Long: `Remove the numbered nodes from N on, the highest first, before their supervisor
+stops them. Of the nodes NAME-0 to NAME-4, --to 3 removes NAME-4 and NAME-3. Nodes
+with other names stay. The command never adds a node. If no node has to go, it
+does nothing.
 
-It is refused unless all nodes that are to stay answer and every group has a
-leader. Each removal is waited for before the next one, and is refused where a
-quorum would be lost.`,
+It is refused unless all nodes that stay answer and every group has a leader. It
+removes one node after the other, and is refused at the first that would lose a
+quorum.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if to < 1 || prefix == "" {
@@ -47,21 +47,21 @@ quorum would be lost.`,
 			return opt.scaleDown(cmd, &wait, prefix, to, names)
 		},
 	}
-	cmd.Flags().IntVar(&to, "to", 0, "number of nodes that are to stay")
-	cmd.Flags().StringVar(&prefix, "prefix", "", "what the nodes' names begin with, before the number")
+	cmd.Flags().IntVar(&to, "to", 0, "number of nodes that stay")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "beginning of the nodes' names, before the number")
 	sure.flag(cmd)
 	wait.flag(cmd)
 	return cmd
 }
 
 // scaleAttempts is how often in a row a node may fail to answer while others are
-// removed. The address is often that of all nodes, and one that was just removed
-// may be asked: who asks again meets another.
+// removed. The address often stands for all nodes, and may lead to one that was just
+// removed; the next attempt reaches another.
 const scaleAttempts = 5
 
-// scaleDown removes nodes one after the other, and prints what became of them as
-// one. After an order without an answer it looks who is there, and goes on from
-// that. An error behind the first order that may have been done is no refusal.
+// scaleDown removes nodes one after the other, and prints the outcome as one. After
+// an order without an answer it asks which nodes are left, and goes on from there.
+// Once an order may have been carried out, no error is a refusal.
 func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, to int, names []string) error {
 	var done []string
 	gone, unsure := map[string]bool{}, ""
@@ -75,7 +75,7 @@ func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, t
 			names = names[1:]
 			continue
 		}
-		// The node that was asked may be the one that went, before it could answer.
+		// The node that got the order may itself have been removed before it answered.
 		var unknown uncertain
 		again := reply == "" && errors.As(err, &unknown)
 		if again {
@@ -96,13 +96,13 @@ func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, t
 		case err != nil:
 			return err
 		}
-		// Who answers may not have heard yet of what another has done.
+		// The node that answers may not know yet what another one has done.
 		names = slices.DeleteFunc(names, func(name string) bool { return gone[name] })
 	}
 	return o.say(cmd, strings.Join(done, "; "))
 }
 
-// pause waits; false: the program is to end.
+// pause waits. It returns false if the program is to end.
 func pause(cmd *cobra.Command, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -112,7 +112,7 @@ func pause(cmd *cobra.Command, d time.Duration) bool {
 	}
 }
 
-// surplus are the names of the nodes that are to go now.
+// surplus returns the names of the nodes to remove now.
 func (o *options) surplus(cmd *cobra.Command, prefix string, to int) ([]string, error) {
 	c, err := o.status(cmd.Context())
 	if err != nil {
@@ -125,8 +125,8 @@ func (o *options) surplus(cmd *cobra.Command, prefix string, to int) ([]string, 
 	return names, nil
 }
 
-// surplus are the names of numbered nodes from to on, the highest first; an
-// error if it is not the time to remove one.
+// surplus returns the names of the numbered nodes from to on, the highest first. It
+// returns an error if no node may be removed now.
 func surplus(c *status.Cluster, prefix string, to int) ([]string, error) {
 	ordinals := map[string]int{}
 	var names, silent []string

@@ -11,21 +11,21 @@ import (
 	"lockstep/cluster/secure"
 )
 
-// secureFlags say whether and how nodes are spoken to under TLS.
+// secureFlags are the flags for TLS with the nodes.
 type secureFlags struct {
 	use     bool
 	options secure.ClientOptions
-	// config is nil where no TLS is spoken.
+	// config is nil without TLS.
 	config *tls.Config
 }
 
 func (s *secureFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.use, "tls", false, "speak TLS with the nodes; -a then names their tls-port")
-	f.StringVar(&s.options.CAFile, "cacert", "", "file of the authorities that the nodes' certificates must be of (default: the machine's)")
+	f.StringVar(&s.options.CAFile, "cacert", "", "file of the authorities that must have signed the nodes' certificates (default: those of this machine)")
 	f.StringVar(&s.options.Cert, "cert", "", "file of the certificate to show to the nodes")
-	f.StringVar(&s.options.Key, "key", "", "file of its key")
-	f.StringVar(&s.options.ServerName, "sni", "", "name that the nodes' certificates must bear (default: the host that is dialled)")
-	f.BoolVar(&s.options.Insecure, "insecure", false, "take any certificate: whoever is in between can read and change everything")
+	f.StringVar(&s.options.Key, "key", "", "file of the key of --cert")
+	f.StringVar(&s.options.ServerName, "sni", "", "name that the nodes' certificates must have (default: the host that is dialled)")
+	f.BoolVar(&s.options.Insecure, "insecure", false, "accept any certificate: anyone between you and the node can then read and change everything")
 }
 
 // open reads the files.

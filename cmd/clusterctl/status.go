@@ -20,14 +20,14 @@ func newStatus(opt *options) *cobra.Command {
 		Short: "Show nodes, roles, terms and lag",
 		Long: `Show nodes, roles, terms and lag.
 
-A cluster that is just being made may be healthy with its first node alone; say
---nodes where it matters that all are there.
+A new cluster may be healthy while it has only its first node. Give --nodes if all
+of them must be there.
 
-A node that is on its way out is "leaving"; what it waits for stands above the
-table, and nodes that are gone below it.
+A node that is being removed is "leaving". The lines above the table say what it
+waits for; the lines below the table list the removed nodes.
 
-Exit code: 0 healthy, 1 degraded (a node is missing or behind, every group has
-a leader), 2 no quorum (a group has no leader, or no node answers).`,
+Exit code: 0 healthy; 1 degraded (a node is missing or behind, but every group has
+a leader); 2 no quorum (a group has no leader, or no node answers).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch {
@@ -36,8 +36,8 @@ a leader), 2 no quorum (a group has no leader, or no node answers).`,
 			return showStatus(cmd, opt, nodes)
 		},
 	}
-	cmd.Flags().IntVar(&nodes, "nodes", 0, "how many nodes there should be: degraded while there are more or less")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every second, until interrupted")
+	cmd.Flags().IntVar(&nodes, "nodes", 0, "number of nodes that there should be; degraded while there are more or fewer")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the status again every second, until interrupted")
 	return cmd
 }
 
@@ -74,7 +74,8 @@ func showStatus(cmd *cobra.Command, opt *options, nodes int) error {
 	return healthCode(c)
 }
 
-// expect judges a cluster by how many nodes there should be; 0: nobody knows.
+// expect makes a cluster degraded that has not the number of nodes that it should
+// have. 0 is any number.
 func expect(c *status.Cluster, nodes int) {
 	if nodes == 0 || len(c.Nodes) == nodes {
 		return
@@ -85,7 +86,7 @@ func expect(c *status.Cluster, nodes int) {
 	c.Reasons = append(c.Reasons, fmt.Sprintf("there should be %s, and there are %d", counted(nodes, "node"), len(c.Nodes)))
 }
 
-// healthCode is the exit code that tells a cluster's health.
+// healthCode is the exit code for a cluster's health.
 func healthCode(c *status.Cluster) error {
 	switch c.Health {
 	case status.Healthy:
@@ -124,8 +125,8 @@ func printStatus(w io.Writer, c *status.Cluster) {
 	}
 }
 
-// removedShown is how many removed nodes the table shows, the newest; the JSON
-// has all that are remembered.
+// removedShown is how many removed nodes the table shows, the newest ones. The
+// JSON has all that the cluster remembers.
 const removedShown = 5
 
 func printGroup(w io.Writer, n *status.Node, g *status.Group, first bool) {
@@ -138,7 +139,7 @@ func printGroup(w io.Writer, n *status.Node, g *status.Group, first bool) {
 		time.Duration(n.UptimeSec)*time.Second)
 }
 
-// memberText is a node's membership and what is special about it.
+// memberText is a node's membership, and whether it is drained or a learner.
 func memberText(n *status.Node) string {
 	words := []string{n.Membership}
 	if n.Drained {

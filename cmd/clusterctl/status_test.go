@@ -7,7 +7,7 @@ import (
 	"lockstep/node/status"
 )
 
-// How many nodes there should be is said by who knows it, and counts.
+// The number of nodes that the user expects counts.
 func TestNodesThatShouldBeThere(t *testing.T) {
 	for _, c := range []struct {
 		health, want status.Health

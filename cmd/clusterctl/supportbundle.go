@@ -20,14 +20,14 @@ import (
 func newSupportBundle(opt *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "support-bundle FILE.tar.gz",
-		Short: "Collect what somebody who helps needs to know, into one file",
-		Long: `Collect what somebody who helps needs to know, into one file: the cluster's status
-and placement, what each machine is like, and of every node that answers INFO, the
-settings, metrics, the end of the log, and what its goroutines do.
+		Short: "Collect what a supporter needs to know into one file",
+		Long: `Collect what a supporter needs to know into one file: the cluster's status and
+placement, a description of each machine, and from every node that answers: INFO,
+the settings, metrics, the end of the log, and a dump of its goroutines.
 
-There are no keys, no values and no passwords in it; names and addresses of nodes
-are. A file that exists is not overwritten. Nodes that do not answer are named in
-missing.txt.`,
+The file holds no keys, no values and no passwords. It does hold the names and
+addresses of nodes. An existing file is not overwritten. missing.txt lists the
+nodes that did not answer.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return opt.supportBundle(cmd, args[0]) },
 	}
@@ -40,7 +40,7 @@ func (o *options) supportBundle(cmd *cobra.Command, path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return refused{fmt.Errorf("%s is there already and is not overwritten", path)}
+		return refused{fmt.Errorf("%s exists and is not overwritten", path)}
 	}
 	if err != nil {
 		return refused{err}
@@ -53,7 +53,7 @@ func (o *options) supportBundle(cmd *cobra.Command, path string) error {
 	return o.say(cmd, fmt.Sprintf("%s has %d files, of %d of %d nodes", path, b.files, b.nodes, len(c.Nodes)))
 }
 
-// collect puts all that is to be had into the bundle.
+// collect puts everything that it can get into the bundle.
 func (o *options) collect(cmd *cobra.Command, c *status.Cluster, b *bundle) {
 	long := *o
 	long.timeout = max(o.timeout, examineTimeout)
@@ -131,7 +131,7 @@ func (b *bundle) addJSON(name string, v any) {
 	b.add(name, string(data)+"\n")
 }
 
-// lack notes what could not be had.
+// lack notes a part that is missing.
 func (b *bundle) lack(what string, err error) {
 	b.missing = append(b.missing, fmt.Sprintf("%s: %v", what, err))
 }

@@ -21,8 +21,8 @@ func newTop(opt *options) *cobra.Command {
 		Use:   "top",
 		Short: "Watch the nodes at work",
 		Long: `Watch the nodes at work: commands, keys, memory, terms and lag, the busiest node
-first. At a terminal the view stays in place; in a pipe each view follows the
-last, and with -o json each is a line. Ctrl-C ends it.`,
+first. A terminal shows one view that is updated. In a pipe the views follow each
+other, and with -o json each view is a line. Ctrl-C ends it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < 100*time.Millisecond {
@@ -32,11 +32,11 @@ last, and with -o json each is a line. Ctrl-C ends it.`,
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between two views")
-	cmd.Flags().IntVar(&count, "count", 0, "end after so many views; 0: never")
+	cmd.Flags().IntVar(&count, "count", 0, "number of views after which it ends; 0: never")
 	return cmd
 }
 
-// ANSI sequences: to the upper left corner; delete from the cursor on.
+// ANSI sequences: move to the upper left corner; delete from the cursor on.
 const (
 	ansiHome  = "\x1b[H\x1b[2J"
 	ansiClear = "\x1b[J"
@@ -120,7 +120,7 @@ func printTop(w io.Writer, before, c *status.Cluster) {
 	t.Flush()
 }
 
-// busiest are the places of nodes, the busiest first.
+// busiest returns the indexes of the nodes, the busiest first.
 func busiest(c *status.Cluster) []int {
 	order := make([]int, len(c.Nodes))
 	for i := range order {

@@ -18,8 +18,8 @@ func newTransfer(opt *options) *cobra.Command {
 			return opt.orderAndSay(cmd, request...)
 		},
 	}
-	cmd.Flags().StringVar(&group, "shard", "0", `the shard's number, or "meta", or "all"`)
-	cmd.Flags().StringVar(&to, "to", "", "name or id of the node that is to lead (default: the one that is furthest)")
+	cmd.Flags().StringVar(&group, "shard", "0", `number of the shard, or "meta", or "all"`)
+	cmd.Flags().StringVar(&to, "to", "", "name or id of the new leader (default: the node with the most entries)")
 	_ = cmd.RegisterFlagCompletionFunc("to", opt.nodeNames)
 	_ = cmd.RegisterFlagCompletionFunc("shard", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, err := opt.status(cmd.Context())

@@ -11,7 +11,7 @@ import (
 	"lockstep/node/status"
 )
 
-// view makes a verb that shows a part of the status; asJSON picks the part.
+// view makes a verb that shows a part of the status. asJSON selects the part.
 func view(opt *options, use, short string, asJSON func(*status.Cluster) any, asText func(io.Writer, *status.Cluster)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: noArgs,
@@ -57,7 +57,7 @@ func printNodes(w io.Writer, c *status.Cluster) {
 // shardView is one shard as `shards` shows it.
 type shardView struct {
 	status.Shard
-	// Members are the replicas as the nodes that have them tell it.
+	// Members are the replicas, as reported by their nodes.
 	Members []replicaView `json:"members"`
 }
 
@@ -100,7 +100,7 @@ func printShards(w io.Writer, c *status.Cluster) {
 }
 
 func newSlots(opt *options) *cobra.Command {
-	return view(opt, "slots", "List which shard and which nodes have which hash slots", func(c *status.Cluster) any { return c.Layout }, printSlots)
+	return view(opt, "slots", "List which shard and which nodes hold which hash slots", func(c *status.Cluster) any { return c.Layout }, printSlots)
 }
 
 func printSlots(w io.Writer, c *status.Cluster) {

@@ -1,4 +1,4 @@
-// Command lockstepd is a Lockstep node.
+// Command lockstepd runs a Lockstep node.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 func main() {
-	// As with redis-server: a terminal that is closed ends no node, nor does whoever
-	// read standard error and has gone.
+	// As with redis-server, neither a closed terminal nor a closed standard error ends
+	// the node.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "lockstepd:", err)
@@ -55,7 +55,7 @@ func run() error {
 		return nil
 	}
 	if err = live(cfg, log); err != nil && cfg.Current().LogFile != "" {
-		// Who reads the file looks there for the reason, too.
+		// The log file should have the reason, too.
 		log.Error("the node ends", "reason", err)
 	}
 	return err
@@ -66,7 +66,7 @@ func live(cfg *config.Config, log *logs.Log) error {
 	process.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	// Who interrupts it once more does not want to wait for its end.
+	// A second interrupt ends the process at once.
 	context.AfterFunc(ctx, func() { signal.Reset(syscall.SIGINT) })
 	n, err := node.Start(ctx, cfg, log)
 	if err != nil {
@@ -75,11 +75,12 @@ func live(cfg *config.Config, log *logs.Log) error {
 	return serve(ctx, cfg, n, log)
 }
 
-// serve waits until the node is told to stop, or cannot go on.
+// serve waits until the node is told to stop or cannot go on.
 func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log) error {
 	select {
 	case <-ctx.Done():
-		// Before it says that it has heard: who reads that may interrupt it at once.
+		// Before the node logs that it is stopping: a reader of the log may interrupt it
+		// at once.
 		signal.Reset(syscall.SIGINT)
 	case err := <-n.Fatal():
 		if errors.Is(err, node.ErrRemoved) {
@@ -103,7 +104,7 @@ func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log)
 	return nil
 }
 
-// patience bounds what is finished before a node ends.
+// patience bounds the time in which a node finishes its work before it ends.
 func patience(cfg *config.Config) (context.Context, context.CancelFunc) {
 	limit := time.Duration(cfg.Current().ShutdownTimeoutSeconds) * time.Second
 	return context.WithTimeout(context.Background(), max(limit, time.Second))

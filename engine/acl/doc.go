@@ -8,8 +8,8 @@
 //
 // Rules are kept as text beside the bitset, in the order they were given, and
 // without those that a later one has made void: that is what ACL LIST shows and
-// what is replicated. The bitset is this program's reading of the text. So a
-// newer program with more commands in a category reads the same text anew.
+// what is replicated. The bitset is what this program makes of the text, so a newer
+// program with more commands in a category makes another bitset of the same text.
 //
 // The package is below proto because scripts are judged where they run, which is
 // on every replica: see docs/decisions/0006-rules-travel-with-scripts.md. It

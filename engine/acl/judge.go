@@ -7,7 +7,7 @@ import (
 	"lockstep/engine/glob"
 )
 
-// MayAll tells whether the user may do everything: then there is nothing to
+// MayAll reports whether the user may do everything: then there is nothing to
 // judge.
 func (u *User) MayAll() bool { return u.everything }
 
@@ -51,7 +51,7 @@ func (s *Selector) judge(spec *command.Spec, args [][]byte) command.Denial {
 	return command.Denial{}
 }
 
-// allows tells whether the command is allowed, keys aside. Logging in always is.
+// allows reports whether the command is allowed, keys aside. Logging in always is.
 func (s *Selector) allows(spec *command.Spec, args [][]byte) bool {
 	if spec.Is(command.NoAuth) || s.allowed[spec.Number()/wordBits]&(1<<(spec.Number()%wordBits)) != 0 {
 		return true
@@ -62,7 +62,7 @@ func (s *Selector) allows(spec *command.Spec, args [][]byte) bool {
 	return slices.ContainsFunc(s.firstArgs[spec.Number()], func(arg string) bool { return equalFold(args[1], arg) })
 }
 
-// equalFold tells whether a equals the lower-case text b, ASCII case aside.
+// equalFold reports whether a equals the lower-case text b, ASCII case aside.
 func equalFold(a []byte, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -89,7 +89,7 @@ func accessOf(f command.KeyFlag) access {
 	return a
 }
 
-// reaches tells whether a key may be accessed so.
+// reaches reports whether a key may be accessed so.
 func (s *Selector) reaches(key []byte, a access) bool {
 	for _, p := range s.keys {
 		if p.access&a == a && glob.Match([]byte(p.glob), key, false) {
@@ -137,13 +137,13 @@ func (s *Selector) hears(channel []byte, pattern bool) bool {
 	})
 }
 
-// Hears tells whether some selector allows a channel, or a pattern of channels:
+// Hears reports whether some selector allows a channel, or a pattern of channels:
 // what a client may stay subscribed to.
 func (u *User) Hears(channel string, pattern bool) bool {
 	return slices.ContainsFunc(u.selectors, func(s *Selector) bool { return s.hears([]byte(channel), pattern) })
 }
 
-// MayReadAll tells whether the user may run the command and read every key with
+// MayReadAll reports whether the user may run the command and read every key with
 // it: SORT reads keys by patterns that stand in no argument.
 func (u *User) MayReadAll(spec *command.Spec, args [][]byte) bool {
 	return slices.ContainsFunc(u.selectors, func(s *Selector) bool {

@@ -162,7 +162,7 @@ func (s *Selector) addChannels(glob string) error {
 	return nil
 }
 
-// hasSpaces tells whether a text could not stand in a line of rules.
+// hasSpaces reports whether a text could not stand in a line of rules.
 func hasSpaces(text string) bool { return strings.ContainsAny(text, spaces) }
 
 const spaces = " \t\n\v\f\r\x00"
@@ -216,7 +216,7 @@ func cutLast(name string) (before, after string, found bool) {
 	return name, "", false
 }
 
-// known finds a row that users may be told of.
+// known finds a row that users may see.
 func known(name string) *command.Spec {
 	if spec := command.Get(name); spec != nil && !spec.Internal() {
 		return spec

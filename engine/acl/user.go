@@ -192,7 +192,7 @@ func isHash(text string) bool {
 	return len(text) == hashHexLen && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Opens tells whether the user may log in with a password. The time it takes
+// Opens reports whether the user may log in with a password. The time it takes
 // tells nothing of the passwords.
 func (u *User) Opens(password string) bool {
 	given, right := []byte(hash(password)), 0
@@ -202,10 +202,10 @@ func (u *User) Opens(password string) bool {
 	return u.on && (u.noPass || right == 1)
 }
 
-// On tells whether the user may log in at all; NoPass whether any password does.
+// On reports whether the user may log in at all; NoPass whether any password does.
 func (u *User) On() bool { return u.on }
 
-// NoPass tells whether any password opens.
+// NoPass reports whether any password opens.
 func (u *User) NoPass() bool { return u.noPass }
 
 // Flags are what ACL GETUSER calls flags.

@@ -1,10 +1,10 @@
 // Package bitmap computes on strings as rows of bits, as Redis's bitmap
-// commands do: bit 0 is the highest bit of the first byte. What lies behind the
-// end of a text counts as zero. Nothing here keeps or makes texts but Combine.
+// commands do: bit 0 is the highest bit of the first byte. Bits beyond the end of a
+// text count as zero. Only Combine makes a new text; nothing here keeps one.
 //
-// Long texts are gone through eight bytes at a time. Whoever holds a processor
-// for long is asked to offer it to others: every function that does takes a
-// rest function, which it calls between stretches of RestBytes.
+// Long texts are read eight bytes at a time. So that a long text does not hold a
+// processor, every function that may take long has a parameter rest, which it calls
+// between stretches of RestBytes.
 package bitmap
 
 // RestBytes is the number of bytes between two rests: some tenths of a millisecond.

@@ -109,7 +109,7 @@ func (f Field) greatest() int64 {
 	return int64(uint64(math.MaxUint64) >> (64 - f.Bits))
 }
 
-// signedOut tells whether n+delta is too great (1) or too small (-1).
+// signedOut reports whether n+delta is too great (1) or too small (-1).
 //
 // The room on either side is computed with wrap-around, as Redis computes it: a
 // number far below a field's least one then counts as too great, and SET with

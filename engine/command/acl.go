@@ -6,7 +6,7 @@ const (
 	ofUsers   = "O(N). Where N is the number of configured users."
 )
 
-// aclFamily are the commands on users. Their functions stand in proto/client.
+// aclFamily are the commands on users. Their handlers are in proto/admin.
 var aclFamily = []*Spec{{
 	Name: "acl", Arity: -2, Scope: ScopeNode,
 	Group: "server", Since: "6.0.0",
@@ -28,8 +28,7 @@ var aclFamily = []*Spec{{
 				{Name: "count", Type: "integer"}, {Name: "reset", Type: "pure-token", Token: "RESET"},
 			}}),
 		aclRow("save", 2, aclAdmin, "Writes the cluster's users into the node's ACL file.", ofUsers),
-		aclRow("setuser", -3, aclAdmin, "Makes a user, or changes its rules.", "O(N). Where N is the number of rules provided.",
-			Arg{Name: "username", Type: "string"}, Arg{Name: "rule", Type: "string", Optional: true, Multiple: true}),
+		setUserRow(),
 		aclRow("users", 2, aclAdmin, "Lists the names of the users.", ofUsers),
 		aclRow("whoami", 2, aclPublic, "Returns the name of the connection's user.", "O(1)"),
 	},
@@ -46,5 +45,12 @@ func dryRunRow() *Spec {
 	row := aclRow("dryrun", -4, aclAdmin, "Tells whether a user may run a command, and does not run it.", "O(1).",
 		Arg{Name: "username", Type: "string"}, Arg{Name: "command", Type: "string"}, Arg{Name: "arg", Type: "string", Optional: true, Multiple: true})
 	row.Since = "7.0.0"
+	return row
+}
+
+func setUserRow() *Spec {
+	row := aclRow("setuser", -3, aclAdmin, "Makes a user, or changes its rules.", "O(N). Where N is the number of rules provided.",
+		Arg{Name: "username", Type: "string"}, Arg{Name: "rule", Type: "string", Optional: true, Multiple: true})
+	row.Secrets = secretsFrom(3)
 	return row
 }

@@ -22,6 +22,11 @@ type Waiting struct {
 	// TimeoutMs tells for how long at most, 0: for ever. waits is false for
 	// arguments with which the command does not wait.
 	TimeoutMs func(args [][]byte) (ms int64, waits bool)
+	// LatestIDs, when set, finds the arguments that stand for the last IDs of streams at the moment of the call, and those
+	// streams' keys. The gateway puts the IDs there, for the command may be tried several times.
+	LatestIDs func(args [][]byte) (places []int, keys [][]byte)
+	// Group, when set, is the group of a stream that the client reads as one of.
+	Group func(args [][]byte) []byte
 }
 
 // BlockMs tells whether a command with these arguments waits for keys to be
@@ -120,11 +125,16 @@ func BlockKind(args [][]byte) engine.Kind {
 	return s.Waits.Kind
 }
 
-// BlockGroup is the group that XREADGROUP reads as one of; nil for other commands.
+// BlockGroup is the group that a blocking command reads as one of; nil: it reads as none.
 func BlockGroup(args [][]byte) (group []byte) {
-	if s, _ := Lookup(args); s == nil || s.Name != "xreadgroup" {
-		return nil
+	if s, _ := Lookup(args); s != nil && s.Waits != nil && s.Waits.Group != nil {
+		return s.Waits.Group(args)
 	}
+	return nil
+}
+
+// groupOption is the Group of XREADGROUP.
+func groupOption(args [][]byte) (group []byte) {
 	for i := 1; i+1 < len(args); i++ {
 		switch {
 		case equalFold(args[i], "group"):

@@ -29,15 +29,17 @@ var clusterLooks = []*Spec{
 	},
 	{
 		Name: "cluster|keyslot", Arity: 3, Scope: ScopeNode,
-		Flags: Stale,
-		Group: "cluster", Since: "3.0.0",
+		Gateway: Light,
+		Flags:   Stale,
+		Group:   "cluster", Since: "3.0.0",
 		Summary: "Returns a key's hash slot.", Complexity: "O(N) where N is the number of bytes in the key",
 		Args: []Arg{{Name: "key", Type: "string"}},
 	},
 	{
 		Name: "cluster|myid", Arity: 2, Scope: ScopeNode,
-		Flags: Stale,
-		Group: "cluster", Since: "3.0.0",
+		Gateway: Light,
+		Flags:   Stale,
+		Group:   "cluster", Since: "3.0.0",
 		Summary: "Returns the node's id.", Complexity: "O(1)",
 	},
 	{
@@ -107,8 +109,8 @@ var clusterLooks = []*Spec{
 	},
 }
 
-// clusterFamily are the commands on the cluster. Their functions stand in
-// proto/client.
+// clusterFamily are the commands on the cluster. Their handlers are in proto/admin, but for those on the connection,
+// which are in proto/client.
 var clusterFamily = []*Spec{
 	{
 		Name: "cluster", Arity: -2, Scope: ScopeNode,
@@ -118,68 +120,72 @@ var clusterFamily = []*Spec{
 	},
 	{
 		Name: "readonly", Arity: 1, Scope: ScopeNode,
-		Flags: Loading | Stale | Fast, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Loading | Stale | Fast, Cats: CatConnection,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Lets the connection read from this node's own replica.", Complexity: "O(1)",
 	},
 	{
 		Name: "readwrite", Arity: 1, Scope: ScopeNode,
-		Flags: Loading | Stale | Fast, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Loading | Stale | Fast, Cats: CatConnection,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Ends READONLY.", Complexity: "O(1)",
 	},
 	{
 		Name: "asking", Arity: 1, Scope: ScopeNode,
-		Flags: Fast, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Fast, Cats: CatConnection,
 		Group: "cluster", Since: "3.0.0",
 		Summary: "Does nothing here: slots do not move.", Complexity: "O(1)",
 	},
 	{
 		Name: "lockstep", Arity: -2, Scope: ScopeNode,
 		Flags: Admin | NoScript | Loading | Stale,
-		Group: "lockstep", Since: "0.1.0",
+		Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 		Summary: "A container for commands that Redis does not have.",
 		Sub: []*Spec{
 			lookRow("lockstep|status", 2, "Describes the whole cluster, in JSON."),
-			lookRow("lockstep|slots", 2, "Lists the lock slots that are held or waited for now."),
+			lookRow("lockstep|slots", 2, "Lists the lock slots that tasks hold or wait for now."),
 			lookRow("lockstep|commands", 2, "Lists the commands of this server."),
-			lookRow("lockstep|placement", 2, "Describes where replicas and leaders are and what moves, in JSON."),
+			lookRow("lockstep|placement", 2, "Describes where replicas and leaders are, and what moves, in JSON."),
 			operatorRow("lockstep|replicas", 3, "Sets how many replicas each shard is to have."),
-			operatorRow("lockstep|transfer", -2, "Gives the leadership of a shard to another node."),
-			operatorRow("lockstep|remove", -3, "Takes a node out of the cluster for good."),
-			operatorRow("lockstep|replace", 4, "Takes a node out once another one can take its place."),
+			operatorRow("lockstep|transfer", -2, "Hands the leadership of a shard over to another node."),
+			operatorRow("lockstep|remove", -3, "Removes a node from the cluster for good."),
+			operatorRow("lockstep|replace", 4, "Removes a node once another one can take its place."),
 			operatorRow("lockstep|promote", 3, "Lets a learner vote."),
-			operatorRow("lockstep|drain", -3, "Keeps leaderships away from a node, or ends that."),
+			operatorRow("lockstep|drain", -3, "Lets a node lead nothing, or ends that."),
 			operatorRow("lockstep|upgrade", -2, "Raises the cluster's version."),
-			operatorRow("lockstep|clock", 3, "Sets the time of day of each shard to what most of its voters say."),
+			operatorRow("lockstep|clock", 3, "Sets the time of day of each shard to the clocks of most of its voters."),
 			lookRow("lockstep|examine", 2, "Describes the nodes' machines, in JSON."),
 			operatorRow("lockstep|secret", 3, "Gives the cluster a new secret."),
-			lookRow("lockstep|support", 2, "Describes this node for a bundle of support, in JSON."),
+			lookRow("lockstep|support", 2, "Describes this node for a support bundle, in JSON."),
 			operatorRow("lockstep|leave", 2, "Lets this node leave the cluster for good."),
-			operatorRow("lockstep|snapshot", 2, "Writes a snapshot of every shard and cuts the logs."),
+			operatorRow("lockstep|snapshot", 2, "Writes a snapshot of every shard and shortens the logs."),
 			{
 				Name: "lockstep|backup", Arity: -3, Scope: ScopeNode,
 				Flags: Admin | NoScript,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Reads one consistent RDB file of each shard, in pieces.",
 			},
 			{
 				Name: "lockstep|staleness", Arity: 3, Scope: ScopeNode,
-				Flags: NoScript | Loading | Stale | Fast, Cats: CatConnection,
-				Group: "lockstep", Since: "0.1.0",
+				Gateway: Light,
+				Flags:   NoScript | Loading | Stale | Fast, Cats: CatConnection,
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Bounds how old the data is that READONLY reads of the connection see.", Complexity: "O(1)",
 				Args: []Arg{arg("milliseconds", "integer")},
 			},
 			{
 				Name: "lockstep|token", Arity: 2, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale | Fast, Cats: CatConnection,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Returns a token of all that the connection has seen and done.", Complexity: "O(N) with N the number of shards it has used",
 			},
 			{
 				Name: "lockstep|waitfor", Arity: -3, Scope: ScopeNode,
 				Flags: NoScript | Loading | Stale, Cats: CatConnection,
-				Group: "lockstep", Since: "0.1.0",
+				Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 				Summary: "Makes the connection's reads see what a token names.", Complexity: "O(N) with N the number of shards of the token",
 				Args: []Arg{arg("token", "string"), arg("milliseconds", "integer").optional()},
 			},
@@ -193,7 +199,7 @@ func operatorRow(name string, arity int, summary string) *Spec {
 	return &Spec{
 		Name: name, Arity: arity, Scope: ScopeNode,
 		Flags: Admin | NoScript | Loading | Stale,
-		Group: "lockstep", Since: "0.1.0",
+		Group: "lockstep", Since: "0.1.0", Origin: "Lockstep",
 		Summary: summary,
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestEveryCommandOfRedisIsAccountedFor(t *testing.T) {
 		}
 	}
 	for _, s := range beyond() {
-		if s.Since < "7.2" && s.Group != "lockstep" {
+		if s.InRedis("7.2") {
 			t.Errorf("%s, since %s, is not in the list of Redis's commands", s.Name, s.Since)
 		}
 	}
@@ -67,9 +68,15 @@ const docsHead = `# Commands
 
 <!-- Generated from the table in engine/command by make docs. Do not edit. -->
 
-Every command of Redis 7.2, and how much of it is here. *full* is as Redis answers, with all options; *partial* says what is missing; *no* says why.
-What differs for whole kinds of commands, and details of single ones, stand in [compatibility.md](compatibility.md). LOCKSTEP COMMANDS prints the same on a running node.
-The commands of Sentinel and of modules that come with Redis Stack are not in this list; none is here.
+Every command of Redis 7.2, and how much of it Lockstep has:
+
+- *full*: the command answers as in Redis, with all options.
+- *partial*: the table says what is missing.
+- *no*: the table says why.
+
+[compatibility.md](compatibility.md) has the differences of whole kinds of commands, and details of single ones.
+LOCKSTEP COMMANDS prints this list on a running node. Lockstep has none of the commands of Sentinel and of the modules
+of Redis Stack; they are not in this list.
 
 `
 
@@ -98,14 +105,7 @@ func documentation() string {
 	}
 	b.WriteString("\n## Beyond Redis 7.2\n\n| command | since | what it does |\n|---|---|---|\n")
 	for _, s := range beyond() {
-		since := "Redis " + s.Since
-		switch {
-		case s.Group == "lockstep":
-			since = "Lockstep " + s.Since
-		case s.Name == "delifeq":
-			since = "Valkey " + s.Since
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", title(s.Name), since, s.Summary)
+		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", title(s.Name), cmp.Or(s.Origin, "Redis"), s.Since, s.Summary)
 	}
 	return b.String()
 }

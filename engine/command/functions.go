@@ -48,7 +48,11 @@ func fcallPlan(readOnly bool) func(*Planning, [][]byte) Plan {
 				f, _ := c.Programs.Functions.Find(string(args[1]))
 				c.runFunction(f, args, readOnly)
 			}}
-			if !p.InExec {
+			switch {
+			case !p.Logged:
+				// It goes by the function that is known now, in a transaction too.
+				plan.OfChange, plan.Writes = changes, !readOnly && (f == nil || f.Flags&script.NoWrites == 0)
+			case !p.InExec:
 				plan.Asks = fcallAsks(readOnly)
 			}
 			return plan

@@ -1,7 +1,7 @@
 package command
 
-// introspectionFamily are the commands that look into a node. The
-// functions of all but MEMORY USAGE stand in proto/client.
+// introspectionFamily are the commands that look into a node. The handlers of all but MEMORY USAGE and MONITOR are in
+// proto/admin.
 var introspectionFamily = []*Spec{
 	memoryCommand,
 	{
@@ -18,15 +18,17 @@ var introspectionFamily = []*Spec{
 	},
 	{
 		Name: "sync", Arity: 1, Scope: ScopeNode,
-		Flags: Admin | NoScript | NoAsyncLoading | NoMulti,
-		Group: "server", Since: "1.0.0",
+		Gateway: CallsOut,
+		Flags:   Admin | NoScript | NoAsyncLoading | NoMulti,
+		Group:   "server", Since: "1.0.0",
 		Summary: "Sends one consistent RDB file of all shards; nothing follows it.", Complexity: "O(N)",
 	},
 	{
 		Name: "psync", Arity: -3, Scope: ScopeNode,
-		Flags: Admin | NoScript | NoAsyncLoading | NoMulti,
-		Args:  []Arg{{Name: "replicationid", Type: "string"}, {Name: "offset", Type: "integer"}},
-		Group: "server", Since: "2.8.0",
+		Gateway: CallsOut,
+		Flags:   Admin | NoScript | NoAsyncLoading | NoMulti,
+		Args:    []Arg{{Name: "replicationid", Type: "string"}, {Name: "offset", Type: "integer"}},
+		Group:   "server", Since: "2.8.0",
 		Summary: "Sends one consistent RDB file of all shards; nothing follows it.", Complexity: "O(N)",
 	},
 	{

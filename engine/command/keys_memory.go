@@ -2,7 +2,7 @@ package command
 
 import "lockstep/engine"
 
-// memoryCommand is MEMORY. All but MEMORY USAGE stands in proto/client.
+// memoryCommand is MEMORY. The handlers of all but MEMORY USAGE are in proto/admin.
 var memoryCommand = &Spec{
 	Name: "memory", Arity: -2,
 	Group: "server", Since: "4.0.0",

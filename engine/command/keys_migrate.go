@@ -1,10 +1,12 @@
 package command
 
-// migrateCommand is MIGRATE's row. Its function stands in proto/client: the keys
+// migrateCommand is MIGRATE's row. Its handler is in proto/client: the keys
 // go over a connection of the gateway's, and each shard is asked for its own.
 var migrateCommand = &Spec{
 	Name: "migrate", Arity: -6, Scope: ScopeNode,
-	Flags: Write | MovableKeys | NotInScripts, Cats: CatKeyspace | CatDangerous,
+	Gateway: CallsOut,
+	Secrets: migrateSecrets,
+	Flags:   Write | MovableKeys | NotInScripts, Cats: CatKeyspace | CatDangerous,
 	Keys: []KeySpec{
 		{Flags: KeyRW | KeyAccess | KeyDelete, First: migrateKeyArg, Last: migrateKeyArg, Step: 1, Absent: migratesList},
 		{Flags: KeyRW | KeyAccess | KeyDelete | KeyIncomplete, Last: -1, Step: 1, Find: findMigrateList, Keyword: &Keyword{Word: "KEYS", From: -2}},

@@ -14,7 +14,6 @@ const (
 	errNoScriptShow = "NOSCRIPT No matching script."
 	errKeysNegative = "ERR Number of keys can't be negative"
 	errScriptNotRO  = "ERR Can not execute a script with write flag using *_ro command."
-	errScriptOOM    = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	errNoCluster    = "ERR Can not run script on cluster, 'no-cluster' flag is set."
 	errNotBusy      = "NOTBUSY No scripts in execution right now."
 	errUnkillable   = "UNKILLABLE Sorry the script is in the log: every replica runs it until it ends or reaches its limits. Calls that waited before the log and were taken back: %d"
@@ -61,18 +60,15 @@ func (c *Ctx) programRefusal(pg *program, header script.Header) string {
 	switch {
 	case !header.Present:
 		return ""
+	case c.MemoryFull && flags&(script.AllowOOM|script.NoWrites) == 0:
+		// Redis knows it before it calls the program.
+		return ErrOOM
 	case flags&script.NoCluster != 0 && c.Owns != nil:
 		return errNoCluster
 	case pg.readOnly && flags&(script.NoWrites|script.AllowKeyLocking) == 0:
 		// allow-key-locking says how a program locks its keys, not that it writes: called
 		// by a command that reads, it locks them shared.
 		return errScriptNotRO
-	case c.MemoryFull && flags&(script.AllowOOM|script.NoWrites) == 0:
-		if pg.kind == KindFunction {
-			// Redis knows it before it calls the function.
-			return ErrOOM
-		}
-		return errScriptOOM
 	}
 	return ""
 }

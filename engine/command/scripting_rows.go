@@ -83,7 +83,7 @@ var scriptSubcommands = []*Spec{
 	{
 		Name: "script|show", Arity: 3, Scope: ScopeScan, Merge: MergeAny, Flags: NoScript, Cats: CatScripting,
 		Plan: scriptShowPlan, Logged: neverLogged, Run: runPlanned,
-		Group: "scripting", Since: "8.0.0",
+		Group: "scripting", Since: "8.0.0", Origin: "Valkey",
 		Summary: "Returns the text of a script in the script cache.", Complexity: "O(1)",
 		Args: []Arg{arg("sha1", "string")},
 	},

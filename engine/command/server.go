@@ -1,24 +1,26 @@
 package command
 
-// serverFamily are the commands on the node. Their functions stand in
-// proto/client.
+// serverFamily are the commands on the node. Their handlers are in proto/admin.
 var serverFamily = []*Spec{
 	{
 		Name: "command", Arity: -1, Scope: ScopeNode,
-		Flags: Loading | Stale, Cats: CatConnection,
+		Gateway: Light,
+		Flags:   Loading | Stale, Cats: CatConnection,
 		Group: "server", Since: "2.8.13",
 		Summary: "Describes all commands.", Complexity: "O(N) where N is the total number of Redis commands",
 		Tips: []string{"nondeterministic_output_order"},
 		Sub: []*Spec{
 			{
 				Name: "command|count", Arity: 2, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "2.8.13",
 				Summary: "Returns the number of commands.", Complexity: "O(1)",
 			},
 			{
 				Name: "command|docs", Arity: -2, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "7.0.0",
 				Summary: "Describes commands for people.", Complexity: "O(N) where N is the number of commands to look up",
 				Args: []Arg{{Name: "command-name", Type: "string", Optional: true, Multiple: true}},
@@ -26,20 +28,23 @@ var serverFamily = []*Spec{
 			},
 			{
 				Name: "command|getkeys", Arity: -4, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "2.8.13",
 				Summary: "Finds the keys in a whole command.", Complexity: "O(N) where N is the number of arguments to the command",
 			},
 			{
 				Name: "command|getkeysandflags", Arity: -4, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "7.0.0",
 				Summary: "Finds the keys in a whole command and how they are used.", Complexity: "O(N) where N is the number of arguments to the command",
 			},
 			helpRow("command", "server", "5.0.0", CatConnection),
 			{
 				Name: "command|info", Arity: -2, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "2.8.13",
 				Summary: "Describes commands for clients.", Complexity: "O(N) where N is the number of commands to look up",
 				Args: []Arg{{Name: "command-name", Type: "string", Optional: true, Multiple: true}},
@@ -47,7 +52,8 @@ var serverFamily = []*Spec{
 			},
 			{
 				Name: "command|list", Arity: -2, Scope: ScopeNode,
-				Flags: Loading | Stale, Cats: CatConnection,
+				Gateway: Light,
+				Flags:   Loading | Stale, Cats: CatConnection,
 				Group: "server", Since: "7.0.0",
 				Summary: "Lists the names of commands.", Complexity: "O(N) where N is the total number of Redis commands",
 				Args: []Arg{{Name: "filterby", Type: "oneof", Token: "FILTERBY", Optional: true, Sub: []Arg{{Name: "module-name", Type: "string", Token: "MODULE"}, {Name: "category", Type: "string", Token: "ACLCAT"}, {Name: "pattern", Type: "pattern", Token: "PATTERN"}}}},
@@ -57,15 +63,17 @@ var serverFamily = []*Spec{
 	},
 	{
 		Name: "time", Arity: 1, Scope: ScopeNode,
-		Flags: Loading | Stale | Fast,
-		Group: "server", Since: "2.6.0",
+		Gateway: Light,
+		Flags:   Loading | Stale | Fast,
+		Group:   "server", Since: "2.6.0",
 		Summary: "Returns the node's time.", Complexity: "O(1)",
 		Tips: []string{"nondeterministic_output"},
 	},
 	{
 		Name: "lolwut", Arity: -1, Scope: ScopeNode,
-		Flags: ReadOnly | Fast | NotInScripts,
-		Group: "server", Since: "5.0.0",
+		Gateway: Light,
+		Flags:   ReadOnly | Fast | NotInScripts,
+		Group:   "server", Since: "5.0.0",
 		Summary: "Draws a picture of characters and tells the version.", Complexity: "O(N) with N the size of the picture",
 		Args: []Arg{arg("version", "integer").token("VERSION").optional()},
 	},
@@ -110,8 +118,9 @@ var serverFamily = []*Spec{
 			},
 			{
 				Name: "config|set", Arity: -4, Scope: ScopeNode,
-				Flags: Admin | NoScript | Loading | Stale,
-				Group: "server", Since: "2.0.0",
+				Secrets: configSecrets,
+				Flags:   Admin | NoScript | Loading | Stale,
+				Group:   "server", Since: "2.0.0",
 				Summary: "Changes settings, all or none.", Complexity: "O(N) when N is the number of configuration parameters provided",
 				Args: []Arg{{Name: "parameter_value", Type: "block", Multiple: true, Sub: []Arg{{Name: "parameter", Type: "string"}, {Name: "value", Type: "string"}}}},
 				Tips: []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
@@ -158,8 +167,9 @@ var serverFamily = []*Spec{
 	},
 	{
 		Name: "debug", System: true, Arity: -2, Scope: ScopeNode,
-		Flags: Admin | NoScript | Loading | Stale,
-		Group: "server", Since: "1.0.0",
+		Gateway: Debugs,
+		Flags:   Admin | NoScript | Loading | Stale,
+		Group:   "server", Since: "1.0.0",
 		Summary: "Tools for tests; off unless enable-debug-command says otherwise.", Complexity: "Depends on subcommand.",
 	},
 	{

@@ -94,7 +94,7 @@ var sortedSetChanges = []*Spec{
 	{
 		Name: "bzpopmin", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
 		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete),
-		Run:  runBZPopMin, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
+		Run:  runBZPopMin, Waits: &Waiting{Kind: engine.KindSortedSet, TimeoutMs: timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the lowest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
@@ -102,7 +102,7 @@ var sortedSetChanges = []*Spec{
 	{
 		Name: "bzpopmax", Arity: -3, Flags: Write | NoScript | Blocking | Fast, Cats: CatSortedSet,
 		Keys: allKeysButLast(KeyRW | KeyAccess | KeyDelete),
-		Run:  runBZPopMax, Waits: &Waiting{engine.KindSortedSet, timeoutAtEnd},
+		Run:  runBZPopMax, Waits: &Waiting{Kind: engine.KindSortedSet, TimeoutMs: timeoutAtEnd},
 		Group: "sorted-set", Since: "5.0.0",
 		Summary: "Removes and returns the member with the highest score of the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+log(N)) with K keys and N members",
 		Args: []Arg{argKey("key", 1).multiple(), arg("timeout", "double")},
@@ -110,7 +110,7 @@ var sortedSetChanges = []*Spec{
 	{
 		Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet,
 		Keys: []KeySpec{countedKeys(KeyRW|KeyAccess|KeyDelete, 2)},
-		Run:  runBZMPop, Waits: &Waiting{engine.KindSortedSet, timeoutOfPop(sortedSetEnds)}, HeavyIf: popsCounted,
+		Run:  runBZMPop, Waits: &Waiting{Kind: engine.KindSortedSet, TimeoutMs: timeoutOfPop(sortedSetEnds)}, HeavyIf: popsCounted,
 		Group: "sorted-set", Since: "7.0.0",
 		Summary: "Removes and returns members from the first of several sorted sets that has any, and waits for one.", Complexity: "O(K+M*log(N)) with K keys and M of N members removed",
 		Args: []Arg{arg("timeout", "double"), argNumKeys, argKey("key", 1).multiple(), argScoreEnd, argCount},

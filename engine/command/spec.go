@@ -14,7 +14,7 @@ const (
 	// locks as it walks (KEYS, SCAN, DBSIZE). Reads only.
 	ScopeScan
 	// ScopeNode runs on the gateway and needs no shard (PING, INFO, CONFIG).
-	// Its function lives in proto/client or node; Spec.Run is nil.
+	// Its handler is in proto/client or proto/admin; Spec.Run is nil.
 	ScopeNode
 )
 
@@ -139,6 +139,10 @@ type Spec struct {
 	Cats  Category
 	Keys  []KeySpec
 	Scope Scope
+	// Gateway are properties that matter only where clients are connected.
+	Gateway Gateway
+	// Secrets, when set, tells which arguments say a password, by their places, in order.
+	Secrets func(args [][]byte) []int
 	// Plan, when set, settles what depends on the shard's programs, scripts for
 	// instance: the locks of a call, and what it runs. It is called in the order of
 	// the log, by the goroutine that applies it, so it must be quick.
@@ -184,6 +188,9 @@ type Spec struct {
 
 	// Documentation for COMMAND DOCS and docs/commands.md, in our own words.
 	Group, Summary, Since, Complexity string
+	// Origin is whose command it is, and whose version Since names, where that is not
+	// Redis: "Valkey", "Lockstep". Tests expect no such command of redis-server.
+	Origin string
 	// DeprecatedSince and ReplacedBy are set for commands that Redis calls
 	// deprecated.
 	DeprecatedSince, ReplacedBy string

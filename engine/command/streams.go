@@ -84,7 +84,8 @@ var streamFamily = []*Spec{
 	},
 	{
 		Name: "xread", Arity: -4, Flags: ReadOnly | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(1, sched.Shared), Run: runXRead, Waits: &Waiting{engine.KindStream, timeoutOption},
+		Keys: streamsKey(1, sched.Shared), Run: runXRead,
+		Waits: &Waiting{Kind: engine.KindStream, TimeoutMs: timeoutOption, LatestIDs: latestIDs},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Returns the entries behind an ID, of several streams, and may wait for some.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []Arg{argCount, argReadBlock, argStreams},
@@ -105,7 +106,8 @@ var streamFamily = []*Spec{
 	xgroupCommand,
 	{
 		Name: "xreadgroup", Arity: -7, Flags: Write | Blocking | MovableKeys | Heavy, Cats: CatStream,
-		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup, Waits: &Waiting{engine.KindStream, timeoutOption},
+		Keys: streamsKey(4, sched.Exclusive), Run: runXReadGroup,
+		Waits: &Waiting{Kind: engine.KindStream, TimeoutMs: timeoutOption, Group: groupOption},
 		Group: "stream", Since: "5.0.0",
 		Summary: "Delivers new entries of several streams to a consumer of a group, or returns its pending ones.", Complexity: "O(log N + M) for each stream, with N its size and M the entries returned",
 		Args: []Arg{

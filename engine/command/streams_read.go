@@ -193,10 +193,10 @@ func runXRead(c *Ctx, args [][]byte) {
 	o.unread(c)
 }
 
-// LatestIDs tells where in the arguments of XREAD "$" stands for an ID, and
+// latestIDs tells where in the arguments of XREAD "$" stands for an ID, and
 // which keys those are of: a read that blocks is asked again with the IDs that
 // were the latest when it came (see runStreamEnds).
-func LatestIDs(args [][]byte) (places []int, keys [][]byte) {
+func latestIDs(args [][]byte) (places []int, keys [][]byte) {
 	for i := 1; i < len(args); i++ {
 		if !equalFold(args[i], "streams") {
 			continue

@@ -519,7 +519,7 @@ func TestReadsThatBlock(t *testing.T) {
 func TestLatestIDs(t *testing.T) {
 	r := newRunner(t)
 	r.do("xadd s 5-1 f v")
-	places, keys := LatestIDs(words("xread count 1 block 5 STREAMS s x none $ 0 $"))
+	places, keys := latestIDs(words("xread count 1 block 5 STREAMS s x none $ 0 $"))
 	if fmt.Sprint(places) != "[9 11]" || fmt.Sprintf("%s", keys) != "[s none]" {
 		t.Errorf("%v %s", places, keys)
 	}

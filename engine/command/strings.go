@@ -55,7 +55,7 @@ var stringFamily = []*Spec{
 	{
 		Name: "delifeq", Arity: 3, Flags: Write, Cats: CatString,
 		Keys: oneKey(KeyRM | KeyAccess | KeyDelete), Run: runDelIfEq,
-		Group: "string", Since: "9.0.0",
+		Group: "string", Since: "9.0.0", Origin: "Valkey",
 		Summary: "Deletes a key if it holds a given string; a command of Valkey's.", Complexity: "O(1)",
 		Args: []Arg{argKey("key", 1), arg("value", "string")},
 	},

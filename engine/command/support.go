@@ -18,25 +18,25 @@ const (
 // String is the word for it.
 func (s Support) String() string { return [...]string{"full", "partial", "no"}[s] }
 
-// partly says what is missing of commands that are there.
+// partly says which part of a command is missing.
 var partly = map[string]string{
-	"asking":                        "it does nothing: slots do not move, and nobody answers ASK",
+	"asking":                        "it does nothing: slots do not move, and no node answers ASK",
 	"bgsave":                        "it takes a snapshot of every shard; there is no RDB file",
 	"client|unblock":                "it finds clients of this node",
-	"cluster|count-failure-reports": "0 of every node: nodes do not report failures, Raft finds its leaders by itself",
-	"cluster|links":                 "the connections of requests; Raft's own are not told of",
-	"cluster|myshardid":             "of the first shard that the node leads; of one that leads none, of the first",
-	"cluster|saveconfig":            "it does nothing: all is on disk already",
+	"cluster|count-failure-reports": "it answers 0 for every node: nodes do not report failures, and Raft finds its leaders by itself",
+	"cluster|links":                 "it lists the connections for requests, and not those of Raft",
+	"cluster|myshardid":             "it is the id of the first shard that the node leads, or of the first shard if it leads none",
+	"cluster|saveconfig":            "it does nothing: everything is on disk already",
 	"config|set":                    "each directive is honoured, ignored, a fact or refused: docs/configuration.md",
-	"debug":                         "SLEEP, SET-ACTIVE-EXPIRE, RELOAD, DIGEST and DIGEST-VALUE alone",
+	"debug":                         "only SLEEP, SET-ACTIVE-EXPIRE, RELOAD, DIGEST and DIGEST-VALUE exist",
 	"hrandfield":                    "a negative count is 1,048,576 at most",
-	"lastsave":                      "it tells of SAVE and BGSAVE, not of the snapshots that the log makes necessary",
-	"memory|doctor":                 "it speaks of what a Go process can know",
-	"memory|malloc-stats":           "the Go runtime's numbers",
-	"migrate":                       "not in MULTI, where it is refused as it is queued, and not in scripts",
+	"lastsave":                      "it counts SAVE and BGSAVE, and not the snapshots that the log makes necessary",
+	"memory|doctor":                 "it covers what a Go process can know",
+	"memory|malloc-stats":           "it has the numbers of the Go runtime",
+	"migrate":                       "it is refused in MULTI, when it is queued, and in scripts",
 	"save":                          "it takes a snapshot of every shard; there is no RDB file",
 	"script|debug":                  "there is no debugger",
-	"shutdown":                      "all is on disk already: SAVE, NOSAVE, NOW and FORCE change nothing, and ABORT finds nothing to stop",
+	"shutdown":                      "everything is on disk already: SAVE, NOSAVE, NOW and FORCE change nothing, and ABORT finds nothing to stop",
 	"sort":                          "BY and GET reach keys that have the sorted key's hash tag before the `*`",
 	"sort_ro":                       "BY and GET reach keys that have the sorted key's hash tag before the `*`",
 	"srandmember":                   "the answer to a negative count is bounded by proto-max-bulk-len",
@@ -44,8 +44,8 @@ var partly = map[string]string{
 	"psync":                         "it sends one file of all shards, and nothing follows",
 	"replconf":                      "only `capa eof` has a meaning",
 	"zrandmember":                   "a negative count is 4,194,304 at most",
-	"wait":                          "it answers at once how many others certainly have what was acknowledged",
-	"waitaof":                       "it answers at once how many others certainly have what was acknowledged",
+	"wait":                          "it answers at once how many other nodes certainly have the acknowledged writes",
+	"waitaof":                       "it answers at once how many other nodes certainly have the acknowledged writes",
 }
 
 // Reasons that several commands share.
@@ -56,15 +56,15 @@ const (
 	noSlotChanges = "the hash slots of a shard are settled when the cluster is made"
 )
 
-// missing says why a command of Redis 7.2 is not there; a container speaks for
-// its subcommands.
+// missing says why a command of Redis 7.2 is not there. The reason of a container
+// holds for its subcommands.
 var missing = map[string]string{
 	"replicaof": noReplicaOf, "slaveof": noReplicaOf,
 	"failover":     "`clusterctl transfer`, or LOCKSTEP TRANSFER, hands a shard's leadership over",
 	"bgrewriteaof": "there is no AOF; snapshots cut the log",
 }
 
-// refused says why a command is there and does nothing but refuse.
+// refused says why a command exists and is always refused.
 var refused = map[string]string{
 	"module|load": noModules, "module|loadex": noModules, "module|unload": noModules,
 	"cluster|addslots": noSlotChanges, "cluster|addslotsrange": noSlotChanges, "cluster|delslots": noSlotChanges,

@@ -4,7 +4,7 @@
 // A command is one row (Spec) in its family's file: strings.go, keys.go, and so on.
 // Its handler is in that file or in one whose name begins alike (strings_set.go);
 // those of commands of the connection, the server and the cluster are above, in
-// proto/client. The list of families below is explicit, so that reading it is
+// proto/client and proto/admin. The list of families below is explicit, so that reading it is
 // enough to know them all. Arity checks, routing, lock slots, COMMAND INFO, ACL
 // categories and the documentation are read from the rows. Adding a command
 // touches its family's files and its test script.
@@ -18,6 +18,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/engine/sched"
@@ -154,6 +155,20 @@ func (s *Spec) CheckArity(n int) bool {
 
 // Parent is the container of a subcommand, else nil.
 func (s *Spec) Parent() *Spec { return s.parent }
+
+// InRedis tells whether Redis of a version has the command ("7.2" stands for 7.2.9, too).
+func (s *Spec) InRedis(version string) bool {
+	return s.Origin == "" && slices.Compare(numbers(s.Since)[:2], numbers(version)[:2]) <= 0
+}
+
+// numbers are the three parts of a version.
+func numbers(version string) []int {
+	parts := make([]int, 3)
+	for i, part := range strings.SplitN(version, ".", len(parts)) {
+		parts[i], _ = strconv.Atoi(part)
+	}
+	return parts
+}
 
 // Is tells whether the command has all these flags.
 func (s *Spec) Is(f Flag) bool { return s.Flags&f == f }

@@ -12,7 +12,7 @@ const (
 // Point is a place in degrees.
 type Point struct{ Longitude, Latitude float64 }
 
-// Valid tells whether the place is on the grid.
+// Valid reports whether the place is on the grid.
 func (p Point) Valid() bool {
 	return !(p.Longitude < -LongitudeMax || p.Longitude > LongitudeMax || p.Latitude < -LatitudeMax || p.Latitude > LatitudeMax)
 }

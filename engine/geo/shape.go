@@ -12,7 +12,7 @@ type Shape struct {
 	Radius, Width, Height float64
 }
 
-// Contains tells whether a place lies in the shape, and its distance from the
+// Contains reports whether a place lies in the shape, and its distance from the
 // center in metres.
 func (s *Shape) Contains(p Point) (distance float64, ok bool) {
 	if !s.Box {

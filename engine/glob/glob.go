@@ -15,7 +15,7 @@ const (
 	triesSoonMax = 1 << 16
 )
 
-// Match tells whether s matches pattern. With nocase ASCII letters match their
+// Match reports whether s matches pattern. With nocase ASCII letters match their
 // other case.
 func Match(pattern, s []byte, nocase bool) bool {
 	ok, _ := MatchTries(pattern, s, nocase)

@@ -15,7 +15,7 @@
 // the Limits, and stays so.
 //
 // Nothing here knows what time it is. A field whose expiry has come is still
-// there until Purge takes it out; whoever reads says what the time is.
+// there until Purge takes it out; a reader passes the time as an argument.
 //
 // Fields and values that are returned point into the hash and are valid until
 // it changes.
@@ -39,7 +39,7 @@ const packBytesMax = 1 << 30
 // Hash is a hash; see the package comment. New makes one.
 type Hash struct {
 	small pack.Pack
-	// timed tells that small has a record of the expiry behind each value.
+	// timed is true if small has a record of the expiry behind each value.
 	timed bool
 	// large is nil for a small hash.
 	large *large
@@ -90,7 +90,7 @@ func (h *Hash) Encoding() string {
 	return "listpack"
 }
 
-// Large tells whether the hash is large.
+// Large reports whether the hash is large.
 func (h *Hash) Large() bool { return h.large != nil }
 
 // Timed implements engine.Perishable: a field has, or in a small hash had, an expiry.
@@ -123,7 +123,7 @@ type Field struct {
 	ExpireAtMs  int64
 }
 
-// GoneAt tells whether the field's expiry has come.
+// GoneAt reports whether the field's expiry has come.
 func (f *Field) GoneAt(nowMs int64) bool { return f.ExpireAtMs != 0 && f.ExpireAtMs <= nowMs }
 
 // Get returns a field, expired or not; false: there is none.

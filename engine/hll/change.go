@@ -19,7 +19,7 @@ func Add(text []byte, elements [][]byte, bytesMax int64, each func()) (out []byt
 	return text, raised, nil
 }
 
-// Raises tells whether any of the elements would raise a register of a dense
+// Raises reports whether any of the elements would raise a register of a dense
 // text. It calls each for those that it looks at.
 func Raises(text []byte, elements [][]byte, each func()) bool {
 	for _, element := range elements {

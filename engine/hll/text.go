@@ -38,14 +38,14 @@ func New() []byte {
 	return appendZeros(text, Registers)
 }
 
-// Is tells whether a text may be a HyperLogLog: the header is right. The runs
-// of a sparse one are checked by whoever reads them.
+// Is reports whether a text may be a HyperLogLog: its header is right. Functions that
+// read the runs of a sparse one check them.
 func Is(text []byte) bool {
 	return len(text) >= headerBytes && string(text[:4]) == magic &&
 		(text[4] == sparse || text[4] == dense && len(text) == DenseBytes)
 }
 
-// Dense tells whether a HyperLogLog is dense.
+// Dense reports whether a HyperLogLog is dense.
 func Dense(text []byte) bool { return text[4] == dense }
 
 // Outdate marks the estimate in the header as out of date. It changes text.

@@ -29,7 +29,7 @@ func (limit Limit) elements() int {
 	return math.MaxInt
 }
 
-// exceededBy tells whether a listpack of so many bytes and elements is too
+// exceededBy reports whether a listpack of so many bytes and elements is too
 // long.
 func (limit Limit) exceededBy(listpackBytes, elements int) bool {
 	if limit < 0 {

@@ -80,7 +80,7 @@ func (l *List) Len() int {
 	return l.small.Len()
 }
 
-// Packed tells whether the list is in the small form.
+// Packed reports whether the list is in the small form.
 func (l *List) Packed() bool { return l.large == nil }
 
 // Encoding is Redis's name of the form.

@@ -250,7 +250,7 @@ func (n *node) dropEmpty(from, to int) {
 	n.kids = kept
 }
 
-// stays tells whether a node is too large to be merged with any other, which then need
+// stays reports whether a node is too large to be merged with any other, which then need
 // not be looked at.
 func (n *node) stays() bool {
 	if n.kids != nil {

@@ -28,7 +28,7 @@ func keyOf(b []byte, whole bool) key {
 	return k
 }
 
-// from tells whether the key's record, if there is one, stands at this record or
+// from reports whether the key's record, if there is one, stands at this record or
 // behind it.
 func (k *key) from(record []byte) bool {
 	if !k.whole && len(record) > len(k.bytes) {

@@ -19,7 +19,7 @@ type Seeker struct {
 // Seeker returns one that stands before all records.
 func (t *Tree) Seeker() Seeker { return Seeker{tree: t} }
 
-// Has tells whether a record is in the tree. It must not be less than the one that
+// Has reports whether a record is in the tree. It must not be less than the one that
 // was looked for before.
 func (s *Seeker) Has(record []byte) bool {
 	if s.leaf == nil || s.bound != nil && bytes.Compare(record, s.bound) >= 0 {

@@ -154,7 +154,7 @@ func ReadListpack(blob []byte, yield func(item []byte) bool) bool {
 	}
 }
 
-// CheckListpack tells whether a blob is a listpack in every byte, lengths
+// CheckListpack reports whether a blob is a listpack in every byte, lengths
 // backwards included, for one that is kept as it is.
 func CheckListpack(blob []byte) bool {
 	if len(blob) < packHeadBytes+1 || uint64(binary.LittleEndian.Uint32(blob)) != uint64(len(blob)) {

@@ -23,8 +23,8 @@ type Event struct {
 	EOF        bool
 }
 
-// Reader reads a file. The value of a key is read from its Source by who knows
-// the type, before Next is called again.
+// Reader reads a file. The caller, who knows the type of a key, reads its value from
+// Source before it calls Next again.
 type Reader struct {
 	Source
 	db  int

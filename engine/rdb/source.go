@@ -64,10 +64,10 @@ func (s *Source) Time(ms int64) int64 { return shifted(ms, -s.offsetMs) }
 // become since.
 func (s *Source) Trust() { s.trusted = true }
 
-// Trusted tells whether they were.
+// Trusted reports whether they were.
 func (s *Source) Trusted() bool { return s.trusted }
 
-// Done tells whether a payload's body was read to its end.
+// Done reports whether a payload's body was read to its end.
 func (s *Source) Done() bool { return s.in == nil && s.at == s.end }
 
 // more makes at least n bytes ready, n being at most bufferBytes.

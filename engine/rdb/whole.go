@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Whole tells whether what was written to it is a file as it was written, by its checksum,
+// Whole reports whether what was written to it is a file as it was written, by its checksum,
 // without reading what is in it. Its zero value is ready.
 type Whole struct {
 	sum   uint64

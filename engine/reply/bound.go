@@ -6,7 +6,7 @@ import "errors"
 // grows beyond its bound.
 var ErrTooLong = errors.New("reply: too long")
 
-// bound is the most bytes a buffer may hold.
+// bound is the largest size of a buffer.
 type bound struct {
 	bytesMax int
 	// start is where the buffer is cut back to, giveUp whether to panic instead.
@@ -23,7 +23,7 @@ func (w *Writer) Bound(bytesMax int, giveUp bool) {
 	w.bound = bound{bytesMax: bytesMax, start: len(w.buf), giveUp: giveUp}
 }
 
-// TooLong tells whether a reply went beyond it since Bound.
+// TooLong reports whether a reply went beyond it since Bound.
 func (w *Writer) TooLong() bool { return w.bound.passed }
 
 // room is called before n bytes are appended.
@@ -39,5 +39,5 @@ func (w *Writer) room(n int) {
 	w.buf = w.buf[:b.start]
 }
 
-// cut tells that what was written since Len returned at is not there any more.
+// cut notes that the bytes written since Len returned at are gone.
 func (w *Writer) cut(at int) bool { return at > len(w.buf) }

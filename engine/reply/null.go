@@ -1,6 +1,6 @@
 package reply
 
-// IsNull tells whether a reply is a null, of either protocol. A command that may wait
+// IsNull reports whether a reply is a null, of either protocol. A command that may wait
 // answers so if it has found nothing.
 func IsNull(reply []byte) bool {
 	switch string(reply) {

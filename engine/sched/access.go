@@ -8,7 +8,7 @@ type Mode uint8
 const (
 	// Shared lets other shared holders of the slot run at the same time.
 	Shared Mode = iota
-	// Exclusive lets nobody else run in the slot.
+	// Exclusive lets no other ticket run in the slot.
 	Exclusive
 )
 

@@ -10,7 +10,7 @@
 //	scan-like:    no row; a permit alone
 //
 // A place is granted when nobody stands before it in the row's queue and its
-// mode fits those who hold the row. Queues are first come, first served: a
+// mode fits those that hold the row. Queues are first come, first served: a
 // waiting writer holds back later readers, a waiting global ticket holds back
 // all later keyed ones. When all its places are granted a ticket asks for a
 // permit, and with that it runs:
@@ -18,14 +18,14 @@
 //	enqueue(t):  for each row of t: queue empty and mode fits? hold it : append to its queue
 //	             all held? ask for a permit
 //	release(t):  for each row of t: let go; grant from the head of the queue while modes fit
-//	             give the permit to the first who waits for one
+//	             give the permit to the first ticket that waits for one
 //
 // Invariants:
 //   - Two tickets that share a row, not both shared, run in the order in which
 //     they were taken; those that share none may overlap.
 //   - There is no deadlock: every ticket is behind another only in queues that
 //     both entered at one instant each, so "waits for" follows the order of
-//     instants; and who holds a permit never waits for a row.
+//     instants; and a ticket with a permit never waits for a row.
 //   - Tickets of the log are taken by one goroutine, in log order, and by the
 //     same table as those of readers: log order is lock order.
 //

@@ -1,6 +1,6 @@
 package sched
 
-// Holder is work that holds locks, as others are told of it.
+// Holder describes work that holds locks.
 type Holder struct {
 	// Label is the command, Detail the program that it runs; "" where that was not told.
 	Label, Detail string
@@ -20,7 +20,7 @@ func (h Holder) Name() string {
 
 func (t *Ticket) holder() Holder { return Holder{Label: t.Label, Detail: t.Detail, beganNs: t.beganNs} }
 
-// WaitError is the error of who gave up waiting for its locks, or for a permit.
+// WaitError is the error of a caller that gave up waiting for its locks or a permit.
 type WaitError struct {
 	// Cause is that of the context.
 	Cause error

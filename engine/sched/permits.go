@@ -5,9 +5,9 @@ package sched
 // whatever keys they name.
 const reserveShare = 4
 
-// permits caps how many tickets run at once: one each, whatever they lock. Who
-// finds none waits its turn; it holds its slots meanwhile, but who has a permit
-// never waits for a slot, so the wait ends.
+// permits caps how many tickets run at once: one each, whatever they lock. A
+// ticket that finds no permit waits its turn. It holds its slots meanwhile; but a ticket
+// with a permit never waits for a slot, so the wait ends.
 type permits struct {
 	free, limit int
 	// longFree is how many of the free ones work may have that takes long.
@@ -26,7 +26,7 @@ func (p *permits) init(limit int) {
 // LongPermits is how many commands that take long may run at once.
 func (s *Scheduler) LongPermits() int { return s.permits.limit - s.permits.limit/reserveShare }
 
-// any tells whether who comes now gets a permit at once.
+// any reports whether who comes now gets a permit at once.
 func (p *permits) any() bool { return p.free > 0 && p.queue.head == nil }
 
 // grab gives the ticket a permit if nobody waits for that one.

@@ -14,8 +14,8 @@ type Config struct {
 	// Workers caps the goroutines for work that was handed over; 0: as many as
 	// permits.
 	Workers int
-	// NowNs is a clock for the statistics of waiting, and for who asks what runs since
-	// when; nil: nothing is timed. Nothing else depends on it.
+	// NowNs is a clock for the statistics of waiting and for the list of running work. If
+	// it is nil, nothing is timed. Nothing else depends on it.
 	NowNs func() int64
 	// Moment, when set, is read as Lock, TryLock and Enqueue take a ticket, at that
 	// instant: Ticket.Moment. It must not reach the table.
@@ -323,10 +323,10 @@ func (s *Scheduler) Lock(ctx context.Context, t *Ticket, a *Access) error {
 	return s.LockWithin(ctx, nil, t, a)
 }
 
-// Patient bounds how long somebody waits: it is asked when waiting begins.
+// Patient limits a wait. It is asked when the wait begins.
 type Patient func(context.Context) (context.Context, context.CancelFunc)
 
-// LockWithin is Lock for who waits for a time of its own; nil: as long as ctx lasts.
+// LockWithin is Lock with a limit to the wait; a nil patient waits as long as ctx lasts.
 func (s *Scheduler) LockWithin(ctx context.Context, patient Patient, t *Ticket, a *Access) error {
 	if s.tryLock(t, a, true) {
 		return nil

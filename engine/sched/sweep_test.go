@@ -77,7 +77,7 @@ func TestASweepHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// Who has gone waits no longer, and what it left behind does no harm.
+// A waiter that has gone waits no longer, and what it left behind does no harm.
 func TestASweepEndsWithItsContext(t *testing.T) {
 	s := newTable(t, Config{Slots: 4, Permits: 1})
 	for _, a := range []Access{access(writes(0)), {Global: true}} {

@@ -114,7 +114,8 @@ func (r *row) letGo(p *place) {
 // instant. The zero value is ready; a ticket can be used again after Unlock. It
 // must not be copied while in use.
 type Ticket struct {
-	// Label names the work to who asks what runs, Detail the program that it runs; optional.
+	// Label names the work in the list of what runs, Detail the program that it runs. Both
+	// are optional.
 	Label, Detail string
 	// Long: the work may take long, and leaves some permits to what does not.
 	Long bool
@@ -178,5 +179,5 @@ type Task struct {
 	runsAt int
 }
 
-// SetLabel names the task to who asks what runs, and the program that it runs, if any.
+// SetLabel names the task, and the program that it runs, if any, in the list of what runs.
 func (k *Task) SetLabel(label, detail string) { k.ticket.Label, k.ticket.Detail = label, detail }

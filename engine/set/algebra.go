@@ -108,8 +108,9 @@ func (s *Set) records() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// finder tells of members of another set, asked in its order, whether s has them. Large
-// sets have one order: in s, too, the next one is looked for from where the last stood.
+// finder returns a function that reports whether s has a member of another set. It is
+// called in the order of that set. Large sets share one order, so s is searched from
+// where the last member was.
 func (s *Set) finder(other *Set) func(member, record []byte) bool {
 	tree, ok := s.body.(*pack.Tree)
 	if !ok || other.Form() != Large {

@@ -121,7 +121,7 @@ func (s *Set) MemoryBytes() int {
 	return setBytes + packBytes + s.body.(*pack.Pack).MemoryBytes()
 }
 
-// Has tells whether the set has a member.
+// Has reports whether the set has a member.
 func (s *Set) Has(member []byte) bool {
 	if tree, ok := s.body.(*pack.Tree); ok {
 		var buf [recordRoom]byte
@@ -224,7 +224,7 @@ func (s *Set) addPacked(packed *pack.Pack, member []byte, l Limits) {
 	addLarge(s.enlarge(), member)
 }
 
-// fits tells whether a pack of n members may take one more.
+// fits reports whether a pack of n members may take one more.
 func fits(n int, member []byte, l Limits) bool {
 	return int64(n) < l.PackEntriesMax && int64(len(member)) <= l.PackValueBytesMax
 }
@@ -240,7 +240,7 @@ func (s *Set) Expect(count int, l Limits) bool {
 	return true
 }
 
-// Outgrown tells whether Expect would change the set.
+// Outgrown reports whether Expect would change the set.
 func (s *Set) Outgrown(count int, l Limits) bool {
 	switch s.Form() {
 	case Ints:

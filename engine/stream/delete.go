@@ -108,7 +108,7 @@ func (s *Stream) Trim(t Trim, each func()) int {
 	return int(deleted)
 }
 
-// takesAll tells whether the first node of so many entries goes as a whole.
+// takesAll reports whether the first node of so many entries goes as a whole.
 func (t *Trim) takesAll(n *node, length int64) bool {
 	if !t.ByID {
 		return length-n.live >= t.MaxLen

@@ -25,7 +25,7 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Seq, other.Seq)
 }
 
-// IsZero tells whether it is 0-0, which no entry has.
+// IsZero reports whether it is 0-0, which no entry has.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // Next is the ID right behind; false, and 0-0, if there is none.

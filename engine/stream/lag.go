@@ -3,7 +3,7 @@ package stream
 // How far a group is behind is reckoned by the rules of Redis 7.2.7: those
 // before it took entries for unread, or for read, that had been deleted.
 
-// hasDeletionsFrom tells whether an entry from an ID on was deleted by its ID,
+// hasDeletionsFrom reports whether an entry from an ID on was deleted by its ID,
 // as far as the stream remembers.
 func (s *Stream) hasDeletionsFrom(id ID) bool {
 	return s.length > 0 && !s.State.MaxDeleted.IsZero() && id.Compare(s.State.MaxDeleted) <= 0

@@ -76,7 +76,7 @@ func (c *checker) skip(n int64) {
 	}
 }
 
-// checkNode tells whether a record is a node, and how many entries live in it.
+// checkNode reports whether a record is a node, and how many entries live in it.
 func checkNode(record []byte) (live int, ok bool) {
 	if !rdb.CheckListpack(record[IDBytes:]) {
 		return 0, false

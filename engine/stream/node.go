@@ -175,7 +175,7 @@ func appendEntry(record []byte, id ID, pairs [][]byte) []byte {
 	return d.addEntry(n.id, id, flags, pairs)
 }
 
-// sameNames tells whether the names of the pairs are the node's.
+// sameNames reports whether the names of the pairs are the node's.
 func (n *node) sameNames(pairs [][]byte) bool {
 	if int64(len(pairs)/2) != n.names {
 		return false

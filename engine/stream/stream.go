@@ -108,7 +108,7 @@ func (s *Stream) Append(id ID, pairs [][]byte, limits Limits) {
 	}
 }
 
-// full tells whether so many bytes more are too much for a node.
+// full reports whether so many bytes more are too much for a node.
 func full(record []byte, more int, limits Limits) bool {
 	bytesMax := limits.BytesMax
 	if bytesMax == 0 || bytesMax > NodeBytesMax {
@@ -199,7 +199,7 @@ func (s *Stream) firstEntryID() (id ID) {
 	return id
 }
 
-// HasBehind tells whether there is an entry behind an ID.
+// HasBehind reports whether there is an entry behind an ID.
 func (s *Stream) HasBehind(id ID) bool {
 	if s.length == 0 || s.State.Last.Compare(id) <= 0 {
 		return false

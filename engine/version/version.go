@@ -3,13 +3,13 @@
 // The cluster version says what nodes may write. A format, an entry, a command or a
 // meaning that came with a version is used only when the cluster has that version,
 // which is when every node knows how to read it. So nodes of two programs work
-// together while they are exchanged one by one, and until the version is raised the
-// older program can come back. The version stands in the meta group's state and only
+// together while nodes are upgraded one by one, and until the version is raised you
+// can go back to the older program. The version stands in the meta group's state and only
 // grows (package cluster/meta). A program that does not know it does not run.
 //
 // Version 1 is what the first release does. docs/decisions/0010-one-version.md says
-// what is a reason for the next one. What a later version brings waits for it in one
-// of three places:
+// what is a reason for the next one. There are three places where a feature waits for
+// its version:
 //
 //   - The meta group's leader refuses commands and settings that the cluster's version
 //     does not have (Since).

@@ -4,8 +4,8 @@ package words
 import "bytes"
 
 // Split takes a line apart by the rules of redis-cli, of inline commands, of
-// redis.conf and of the first line of a library (sdssplitargs): blanks part them; "..." knows the escapes \n \r \t \b \a
-// \xHH and \<any>; '...' knows \' alone. A zero byte ends the line, as in C.
+// redis.conf and of the first line of a library (sdssplitargs): blanks part them; "..." knows the escapes \n \r \t \b
+// \a \xHH and \<any>; '...' knows \' alone. A zero byte ends the line, as in C.
 // False: a quote is not closed, or not followed by a blank.
 func Split(line []byte) ([][]byte, bool) {
 	if end := bytes.IndexByte(line, 0); end >= 0 {

@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/pack"
 )
 
-// alike tells how two sets differ, in their order and in that of a scan.
+// alike reports how two sets differ, in their order and in that of a scan.
 func alike(a, b *Set) error {
 	if a.Len() != b.Len() || a.Large() != b.Large() || a.minusZeros != b.minusZeros {
 		return fmt.Errorf("%d members, %v, %d; want %d, %v, %d", a.Len(), a.Large(), a.minusZeros, b.Len(), b.Large(), b.minusZeros)

@@ -88,7 +88,7 @@ func (s *Set) MemoryBytes() int {
 	return setBytes + s.order.MemoryBytes() + s.index.MemoryBytes()
 }
 
-// Large tells whether the set is kept as a large one.
+// Large reports whether the set is kept as a large one.
 func (s *Set) Large() bool { return s.order != nil }
 
 // Encoding is Redis's name of how the set is kept.

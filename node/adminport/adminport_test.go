@@ -57,6 +57,17 @@ func TestThePageIsForThisMachine(t *testing.T) {
 				t.Errorf("%v: %s from %s is %d, want %d", row.args, path, row.from, w.Code, code)
 			}
 		}
+		if row.code != 403 {
+			continue
+		}
+		for path, told := range map[string]bool{"/": false, "/ui/page.js": false, "/metrics": false, "/debug/pprof/": false, "/startupz": true} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+			r.RemoteAddr = row.from
+			s.handler().ServeHTTP(w, r)
+			if (w.Code != 403) != told {
+				t.Errorf("%s from %s is %d", path, row.from, w.Code)
+			}
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"lockstep/node/config"
 	"lockstep/node/process"
 	"lockstep/node/users"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 const (
@@ -35,9 +35,9 @@ const (
 	backupTouchEvery = backupStallLimit / 3
 )
 
-// BackupBegin implements client.Backups: it cuts every shard, each where it is
+// BackupBegin implements admin.Backups: it cuts every shard, each where it is
 // led, and says where to read what.
-func (b *Backups) BackupBegin(ctx context.Context) (*client.Backup, error) {
+func (b *Backups) BackupBegin(ctx context.Context) (*admin.Backup, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupBeginTimeout)
 	defer cancel()
 	beganMs := time.Now().UnixMilli()
@@ -46,9 +46,9 @@ func (b *Backups) BackupBegin(ctx context.Context) (*client.Backup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the users and settings could not be had: %w", err)
 	}
-	begun := &client.Backup{
+	begun := &admin.Backup{
 		Cluster: b.Member.Folder.Identity().ClusterID, Version: process.Version, BeganMs: beganMs,
-		Parts: make([]client.BackupPart, b.Member.ShardCount()), Users: usersText(view), Settings: settingsText(view),
+		Parts: make([]admin.BackupPart, b.Member.ShardCount()), Users: usersText(view), Settings: settingsText(view),
 	}
 	errs := make([]error, len(begun.Parts))
 	var wait caught.Group
@@ -92,7 +92,7 @@ func settingsText(v *meta.View) map[string]string {
 }
 
 // beginPart looks for a shard's leader until it has cut the shard.
-func (b *Backups) beginPart(ctx context.Context, shard uint32) (client.BackupPart, error) {
+func (b *Backups) beginPart(ctx context.Context, shard uint32) (admin.BackupPart, error) {
 	last := errors.New("nobody leads it")
 	for {
 		node, known := meta.NodeID(""), false
@@ -108,14 +108,14 @@ func (b *Backups) beginPart(ctx context.Context, shard uint32) (client.BackupPar
 		}
 		select {
 		case <-ctx.Done():
-			return client.BackupPart{}, fmt.Errorf("shard %d could not be cut: %w", shard, last)
+			return admin.BackupPart{}, fmt.Errorf("shard %d could not be cut: %w", shard, last)
 		case <-time.After(backupAgainEvery):
 		}
 	}
 }
 
-func (b *Backups) openPart(ctx context.Context, node meta.NodeID, shard uint32) (client.BackupPart, error) {
-	var p client.BackupPart
+func (b *Backups) openPart(ctx context.Context, node meta.NodeID, shard uint32) (admin.BackupPart, error) {
+	var p admin.BackupPart
 	answer, err := b.askBackup(ctx, node, binary.LittleEndian.AppendUint32([]byte{backupOpen}, shard))
 	if err == nil {
 		err = json.Unmarshal(answer, &p)
@@ -150,7 +150,7 @@ func (b *Backups) askBackup(ctx context.Context, node meta.NodeID, payload []byt
 	return answer[1:], nil
 }
 
-// BackupNext implements client.Backups.
+// BackupNext implements admin.Backups.
 func (b *Backups) BackupNext(ctx context.Context, node string, id uint64) (chunk []byte, keys int64, err error) {
 	answer, err := b.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupNext}, id))
 	if err != nil {
@@ -162,13 +162,13 @@ func (b *Backups) BackupNext(ctx context.Context, node string, id uint64) (chunk
 	return answer[8:], int64(binary.LittleEndian.Uint64(answer)), nil
 }
 
-// BackupEnd implements client.Backups.
+// BackupEnd implements admin.Backups.
 func (b *Backups) BackupEnd(ctx context.Context, node string, id uint64) error {
 	_, err := b.askBackup(ctx, meta.NodeID(node), binary.LittleEndian.AppendUint64([]byte{backupEnd}, id))
 	return err
 }
 
-func (b *Backups) backupEndAll(begun *client.Backup) {
+func (b *Backups) backupEndAll(begun *admin.Backup) {
 	ctx, cancel := context.WithTimeout(b.Ctx, backupStallLimit)
 	defer cancel()
 	for _, p := range begun.Parts {
@@ -178,9 +178,9 @@ func (b *Backups) backupEndAll(begun *client.Backup) {
 	}
 }
 
-// BackupStream implements client.Backups: the parts one behind the other, as one
+// BackupStream implements admin.Backups: the parts one behind the other, as one
 // file. Those that wait for their turn are kept alive meanwhile.
-func (b *Backups) BackupStream(ctx context.Context, begun *client.Backup, w io.Writer) error {
+func (b *Backups) BackupStream(ctx context.Context, begun *admin.Backup, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer b.backupEndAll(begun)
@@ -194,7 +194,7 @@ func (b *Backups) BackupStream(ctx context.Context, begun *client.Backup, w io.W
 	return join.Close()
 }
 
-func (b *Backups) touchParts(ctx context.Context, parts []client.BackupPart) {
+func (b *Backups) touchParts(ctx context.Context, parts []admin.BackupPart) {
 	t := time.NewTicker(backupTouchEvery)
 	defer t.Stop()
 	for {
@@ -214,7 +214,7 @@ func (b *Backups) touchParts(ctx context.Context, parts []client.BackupPart) {
 type partReader struct {
 	backups *Backups
 	ctx     context.Context
-	part    client.BackupPart
+	part    admin.BackupPart
 	rest    []byte
 	end     bool
 }

@@ -11,7 +11,7 @@ import (
 // when the newest backup began that was read back, in Unix milliseconds.
 const LastSetting = "last-backup-ms"
 
-// BackupDone implements client.Backups.
+// BackupDone implements admin.Backups.
 func (b *Backups) BackupDone(ctx context.Context, beganMs int64) error {
 	if beganMs <= LastMs(b.Member.Machine.View()) {
 		return nil

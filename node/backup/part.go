@@ -17,12 +17,12 @@ import (
 	"lockstep/cluster"
 	"lockstep/fsm"
 	"lockstep/node/member"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // Kind reads one shard of a backup, between nodes: what u8, then shard u32
 // (backupOpen) or the part's id u64. Answer: 0 and, of backupOpen JSON of a
-// client.BackupPart, of backupNext the number of keys written u64 and a piece of
+// admin.BackupPart, of backupNext the number of keys written u64 and a piece of
 // the file, empty behind its end; or 1 and an error in words.
 const Kind uint8 = 35
 
@@ -145,7 +145,7 @@ func (b *Backups) openBackupPart(shard uint32) ([]byte, error) {
 	in, out := io.Pipe()
 	p := &part{pipe: in}
 	id := rand.Uint64()>>12 | 1
-	told := client.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.DayMs(), Keys: snapshot.Keys()}
+	told := admin.BackupPart{Shard: int(shard), ID: id, Index: snapshot.Index(), StampMs: snapshot.DayMs(), Keys: snapshot.Keys()}
 	p.stall = time.AfterFunc(backupStallLimit, func() { p.closeFor(errPartStalled) })
 	if !b.Go(func() { b.writeBackupPart(id, p, snapshot, out, shard == 0) }) {
 		p.stall.Stop()

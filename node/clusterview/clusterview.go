@@ -22,6 +22,7 @@ import (
 	"lockstep/engine/hashslot"
 	"lockstep/node/config"
 	"lockstep/node/member"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 )
 
@@ -38,28 +39,28 @@ func SplitAddr(addr string) (host string, port int) {
 	return h, port
 }
 
-// KnowsCluster implements client.ClusterView.
+// KnowsCluster implements admin.ClusterView.
 func (v *View) KnowsCluster() bool { return v.Machine.View().Created() }
 
 // slotNode is a node as clients are told of it.
-func (v *View) slotNode(node *meta.Node) client.SlotNode {
+func (v *View) slotNode(node *meta.Node) admin.SlotNode {
 	host, port := SplitAddr(node.ClientAddr)
 	if port == node.TLSPort {
 		port = 0
 	}
-	return client.SlotNode{
+	return admin.SlotNode{
 		ID: HexID(node.Incarnation), IP: host, Hostname: node.Hostname, Port: port, TLSPort: node.TLSPort,
 		Healthy: node.ID == v.Self.ID() || !v.Transport.Lost(node.PeerAddr),
 	}
 }
 
-// SlotOwners implements client.ClusterView: a range per shard, its leader first. A
+// SlotOwners implements admin.ClusterView: a range per shard, its leader first. A
 // shard of which no leader has been heard yet is left out.
-func (v *View) SlotOwners() []client.SlotOwner {
+func (v *View) SlotOwners() []admin.SlotOwner {
 	view := v.Machine.View()
-	owners := make([]client.SlotOwner, 0, len(view.Shards))
+	owners := make([]admin.SlotOwner, 0, len(view.Shards))
 	for i, s := range view.Shards {
-		o := client.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
+		o := admin.SlotOwner{First: int(s.FirstSlot), Last: int(s.LastSlot)}
 		offset := v.shardOffset(i)
 		leader, known := v.LeaderOf(i)
 		if !known {
@@ -80,7 +81,7 @@ func (v *View) SlotOwners() []client.SlotOwner {
 	return owners
 }
 
-// ClusterNodes implements client.ClusterView. Redis Cluster knows masters with
+// ClusterNodes implements admin.ClusterView. Redis Cluster knows masters with
 // slots and replicas with one master each; here a node may lead some shards and
 // follow others. A node that leads is a master with the slots it leads, and what
 // it follows is not said. One that leads nothing is a replica of the node that
@@ -88,17 +89,17 @@ func (v *View) SlotOwners() []client.SlotOwner {
 // master without slots, as a node is in Redis Cluster that has just come. So
 // every line is of a form that tools know, and the slots are the truth. Which
 // nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
-func (v *View) ClusterNodes() []client.ClusterNode {
+func (v *View) ClusterNodes() []admin.ClusterNode {
 	view := v.Machine.View()
 	leads := v.leaderIDs(view)
 	epochs := map[meta.NodeID]uint64{}
 	for i, id := range leads {
 		epochs[id] = max(epochs[id], v.Leaders.Of(i).Term)
 	}
-	var nodes []client.ClusterNode
+	var nodes []admin.ClusterNode
 	for _, node := range v.shownNodes(view, leads) {
 		_, bus := SplitAddr(node.PeerAddr)
-		c := client.ClusterNode{SlotNode: v.slotNode(&node), BusPort: bus, Myself: node.ID == v.Self.ID()}
+		c := admin.ClusterNode{SlotNode: v.slotNode(&node), BusPort: bus, Myself: node.ID == v.Self.ID()}
 		master := node.ID
 		for i, s := range view.Shards {
 			switch {
@@ -132,8 +133,8 @@ func (v *View) leaderIDs(view *meta.View) []meta.NodeID {
 }
 
 // shownNodes are the nodes that clients are told of. One that is leaving is among
-// them as long as it leads a shard, for its slots are nobody else's, and it tells
-// of itself to the end.
+// them as long as it leads a shard, for its slots are nobody else's, and it
+// reports on itself until the end.
 func (v *View) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
 	return slices.DeleteFunc(slices.Clone(view.Nodes), func(node meta.Node) bool {
 		return !node.State.Live() && node.ID != v.Self.ID() && !slices.Contains(leads, node.ID)
@@ -146,24 +147,24 @@ func (v *View) KnownNodes() int {
 	return len(v.shownNodes(view, v.leaderIDs(view)))
 }
 
-// ClusterLinks implements client.ClusterView.
-func (v *View) ClusterLinks() []client.ClusterLink {
+// ClusterLinks implements admin.ClusterView.
+func (v *View) ClusterLinks() []admin.ClusterLink {
 	view := v.Machine.View()
-	var all []client.ClusterLink
+	var all []admin.ClusterLink
 	for _, l := range v.Transport.Links() {
 		node, ok := view.Node(meta.NodeID(l.NodeID))
 		if l.Outgoing {
 			node, ok = view.ByPeerAddr(l.Addr)
 		}
 		if ok && node.ID != v.Self.ID() {
-			all = append(all, client.ClusterLink{Node: HexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
+			all = append(all, admin.ClusterLink{Node: HexID(node.Incarnation), Outgoing: l.Outgoing, SinceMs: l.Since.UnixMilli(), QueuedBytes: int64(l.QueuedBytes)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b client.ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortStableFunc(all, func(a, b admin.ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
 	return all
 }
 
-// ShardID implements client.Identity. A shard's id is the same on all nodes
+// ShardID implements admin.Identity. A shard's id is the same on all nodes
 // and for ever. A node is shown in the first shard it leads or, as the replica
 // that CLUSTER NODES shows it as, in the first of which it has one.
 func (v *View) ShardID() string {
@@ -200,7 +201,7 @@ func appendRange(ranges [][2]int, first, last int) [][2]int {
 // newer has the greater.
 func (v *View) epoch() uint64 { return v.Leaders.Epoch() + v.Machine.View().Epoch }
 
-// ClusterInfo implements client.ClusterView.
+// ClusterInfo implements admin.ClusterView.
 func (v *View) ClusterInfo() string {
 	view := v.Machine.View()
 	served, masters, own := 0, map[meta.NodeID]bool{}, uint64(0)
@@ -248,10 +249,10 @@ func (v *View) orphaned(i int, leader *meta.Node) bool {
 	return own != nil && own.Leader().Addr == "" || v.Transport.Lost(leader.PeerAddr)
 }
 
-// MyID implements client.Identity.
+// MyID implements admin.Identity.
 func (v *View) MyID() string { return HexID(v.Self.Incarnation) }
 
-// Moved implements client.ClusterView. Nobody is sent to a leader that is gone:
+// Moved implements admin.ClusterView. Nobody is sent to a leader that is gone:
 // until there is a new one, this node forwards, and the client sees a pause.
 func (v *View) Moved(shard int, stale, secured bool) string {
 	leader, known := v.LeaderOf(shard)
@@ -281,7 +282,7 @@ func EndpointKind(s *config.Settings) client.EndpointKind {
 	return client.EndpointIP
 }
 
-// Replicas implements client.Replication: the other nodes; for a node that shows
+// Replicas implements admin.Replication: the other nodes; for a node that shows
 // itself as a slave, the leader of shard 0 alone.
 func (v *View) Replicas() [][3]string {
 	var all [][3]string
@@ -298,7 +299,7 @@ func (v *View) Replicas() [][3]string {
 	return all
 }
 
-// Offset implements client.Replication: the log index of this node's first replica
+// Offset implements admin.Replication: the log index of this node's first replica
 // stands in for an offset.
 func (v *View) Offset() int64 {
 	if all := v.Shards(); len(all) > 0 {
@@ -315,7 +316,7 @@ func (v *View) shardOffset(shard int) int64 {
 	return 0
 }
 
-// Synced implements client.Replication: a quorum of any shard, less one.
+// Synced implements admin.Replication: a quorum of any shard, less one.
 func (v *View) Synced() int {
 	synced, view := math.MaxInt, v.Machine.View()
 	for i, s := range view.Shards {
@@ -347,7 +348,7 @@ func votersOf(s *meta.Shard, wanted int) int {
 // HexID is the node's id in the form of Redis: 40 hex digits.
 func HexID(incarnation uint64) string { return fmt.Sprintf("%016x%024x", incarnation, 0) }
 
-// Role implements client.Replication: what this node shows itself as. A node that
+// Role implements admin.Replication: what this node shows itself as. A node that
 // forwards writes is a master to clients, or some would refuse to write to it.
 func (v *View) Role() string {
 	switch v.Config.Current().ClientRole {

@@ -8,7 +8,8 @@ import (
 // Config is the configuration of one running node. All methods may be called
 // by any goroutine.
 type Config struct {
-	// CheckOnly: the command line asked to check the configuration, not to start.
+	// CheckOnly is set if the command line asks to check the configuration and not
+	// to start.
 	CheckOnly bool
 
 	// file is the path of the file that was read, "" for none.
@@ -17,11 +18,11 @@ type Config struct {
 	rewriting sync.Mutex
 	current   atomic.Pointer[Settings]
 
-	// mu is held while settings are replaced and while watchers are told, so
-	// that watchers see changes in the order they were made.
+	// mu is held while settings are replaced and while watchers are called, so
+	// that watchers see changes in the order in which they were made.
 	mu       sync.Mutex
 	watchers []watcher
-	// replicate sends settings through the cluster's log; nil: there is none yet.
+	// replicate sends settings through the cluster's log. It is nil until there is one.
 	replicate func([]Pair) error
 	check     func(*Settings, []Pair) error
 	warn      func(Warning)
@@ -58,15 +59,15 @@ func (c *Config) OnChange(name string, tell func(*Settings)) {
 	c.watchers = append(c.watchers, watcher{d, tell})
 }
 
-// OnWarning sets who hears the warnings that come after the start.
+// OnWarning sets the function that receives the warnings after the start.
 func (c *Config) OnWarning(warn func(Warning)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warn = warn
 }
 
-// publishLocked makes next the current settings and tells the watchers of what
-// differs.
+// publishLocked makes next the current settings and calls the watchers of the
+// directives that differ.
 func (c *Config) publishLocked(next *Settings) {
 	last := c.current.Swap(next)
 	for _, w := range c.watchers {

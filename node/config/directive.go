@@ -12,7 +12,7 @@ const (
 	Ignored
 	// Fixed directives state a fact that no setting changes.
 	Fixed
-	// Refused directives would promise what is not kept.
+	// Refused directives would promise what Lockstep does not do.
 	Refused
 )
 
@@ -26,27 +26,26 @@ type Flags uint16
 const (
 	// Immutable directives are read at the start and never again.
 	Immutable Flags = 1 << iota
-	// Secret values are masked wherever a person might read over a shoulder:
-	// logs, the effective configuration, SLOWLOG. CONFIG GET shows them, as
-	// Redis does, unless they are concealed, too.
+	// Secret values are masked in logs, in the effective configuration and in
+	// SLOWLOG. CONFIG GET shows them, as in Redis, unless they are also concealed.
 	Secret
 	// Replicated directives hold for the whole cluster: a change goes through
 	// the log. All others hold for one node.
 	Replicated
-	// CreationOnly directives are read when the node's or the cluster's state is
-	// made, and are ignored by a node that has state.
+	// CreationOnly directives are read when the state of the node or of the cluster
+	// is made. A node that has state ignores them.
 	CreationOnly
 	// fileOnly directives are commands to the parser of redis.conf, not settings:
 	// CONFIG GET and CONFIG SET do not know them.
 	fileOnly
-	// repeats: words of several lines of one source add up.
+	// repeats: the words of several lines of one source add up.
 	repeats
-	// hidden directives are told of by CONFIG GET to who gives the whole name.
+	// hidden directives are shown by CONFIG GET only for the exact name.
 	hidden
-	// concealed directives are secrets that CONFIG GET does not show, either.
+	// concealed directives are secrets that CONFIG GET does not show.
 	concealed
-	// guarded directives are those that Redis keeps CONFIG SET away from, unless
-	// enable-protected-configs lets it.
+	// guarded directives are those that CONFIG SET changes in Redis only if
+	// enable-protected-configs allows it.
 	guarded
 )
 
@@ -59,8 +58,11 @@ type Directive struct {
 	Flags   Flags
 	// Default is the value as one would write it in the file.
 	Default string
-	// Doc is one line: what it does, units included.
+	// Doc is one line: what the directive does, units included.
 	Doc string
+	// More is the rest of the explanation: exceptions, bounds, where to read on.
+	// --help prints it behind Doc, the documentation under the table.
+	More string
 	// Why gives the reason for a policy other than Honoured.
 	Why string
 	// Differs gives the reason for a default that is not Redis's.
@@ -72,10 +74,10 @@ type Directive struct {
 	// Default; deriveDoc says the same in words.
 	derive    func(*Settings) string
 	deriveDoc string
-	// refuses lists values that are refused though others would do.
+	// refuses lists values that are refused although the policy takes others.
 	refuses []string
 
-	// between is a word put between the words of several lines, "": none.
+	// between is a word put between the words of two lines; "" is none.
 	between string
 
 	// row is the directive's place in the table.

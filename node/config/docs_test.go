@@ -17,24 +17,30 @@ const docsHead = `# Configuration
 
 <!-- Generated from the table in node/config by make docs. Do not edit. -->
 
-A node reads its settings from, in rising order of weight: the defaults below, a file in the form of
-redis.conf (and standard input, where the command line says ` + "`-`" + `), the environment, the command line.
+A node reads its settings from four sources. Each one overrides those before it: the defaults below, a file in
+the form of redis.conf (and standard input, if the command line says ` + "`-`" + `), the environment, the command line.
 
     lockstepd /etc/lockstep.conf --port 7000 --maxmemory 2gb
     LOCKSTEP_MAXMEMORY=2gb lockstepd --port=7000
     echo 'maxmemory 2gb' | lockstepd -
 
-The variable of a directive is LOCKSTEP_ and its name in capitals with ` + "`_` for `-`" + `. A variable that
-names no directive is warned of; those that Kubernetes sets for a Service called lockstep
-(LOCKSTEP_PORT=tcp://...) are passed over, and so is LOCKSTEP_PASSWORD, which is clusterctl's. ` + "`lockstepd --check-config ...`" + ` says what is wrong and starts nothing.
+The environment variable of a directive is LOCKSTEP_ and its name in capitals, with ` + "`_` for `-`" + `. The node
+warns of a variable that names no directive. It skips the variables that Kubernetes sets for a Service called
+lockstep (LOCKSTEP_PORT=tcp://...), and LOCKSTEP_PASSWORD, which belongs to clusterctl.
+` + "`lockstepd --check-config ...`" + ` reports what is wrong and starts nothing.
 
-The file has redis.conf's syntax: a directive and its words on a line; ` + "`#`" + ` begins a comment line; "..." and
-'...' quote; 1k is 1000 bytes, 1kb 1024, so with m and g; ` + "`include`" + ` takes a path or a pattern, seen from the
-folder the process runs in. A directive that is not known stops the start, with the place and the nearest name.
+The file has the syntax of redis.conf. Each line is a directive and its words. ` + "`#`" + ` begins a comment line. "..."
+and '...' quote. 1k is 1000 bytes and 1kb is 1024; m and g work the same way. ` + "`include`" + ` takes a path or a
+pattern, relative to the folder that the process runs in. An unknown directive stops the start; the error has the
+place and the nearest name.
 
-` + "`CONFIG SET`" + ` changes what is not marked *start* below, all of its pairs or none, on this node and until it
-restarts. *cluster* marks settings that hold for the whole cluster: a change goes through the log and outlives
-restarts, and what the log says wins over a node's own sources. *creation* marks those that are read when a node's or a cluster's state is made, and not again.
+` + "`CONFIG SET`" + ` changes every setting that is not marked *start* below. It sets all of its pairs or none, on this
+node, until the node restarts. The column *changes* has these marks:
+
+- *start*: the setting is read at the start of the node only.
+- *cluster*: the setting holds for the whole cluster. A change goes through the log and outlives restarts, and the
+  log overrides a node's own sources.
+- *creation*: the setting is read when the state of a node or of a cluster is made, and not again.
 
 Every directive of Redis 7.2 is known, and has one of four policies:
 
@@ -45,33 +51,69 @@ Every directive of Redis 7.2 is known, and has one of four policies:
 | fixed | warning, unless it is the fact | error, unless it is the fact | the fact |
 | refused | the node does not start, unless it is the default | error | the default |
 
-What Redis itself takes at the start alone, CONFIG SET refuses here in its words, be it honoured or not. *hidden* marks what
-CONFIG GET, as Redis's, tells of to who gives the whole name, and leaves out of answers to patterns.
+CONFIG SET refuses, in Redis's words, every directive that Redis reads at its start only, whatever its policy here.
+*hidden* marks directives that CONFIG GET, as in Redis, shows for the exact name and not for a pattern.
 `
 
 // documentation renders the table.
 func documentation() string {
 	var b strings.Builder
 	b.WriteString(docsHead)
-	group := ""
-	for _, d := range table {
-		if d.Group != group {
-			group = d.Group
-			fmt.Fprintf(&b, "\n## %s\n\n", group)
-			if d.Policy == Honoured {
-				b.WriteString("| directive | value | default | changes | what it does |\n|---|---|---|---|---|\n")
-			} else {
-				b.WriteString("| directive | policy | value | reason |\n|---|---|---|---|\n")
-			}
+	for rows := table; len(rows) > 0; {
+		n := 1
+		for n < len(rows) && rows[n].Group == rows[0].Group {
+			n++
 		}
-		if d.Policy == Honoured {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", docNames(d), cell(d.Form()), docDefault(d), docChanges(d), docText(d))
-		} else {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", docNames(d), d.Policy, docDefault(d), docReason(d))
-		}
+		docGroup(&b, rows[:n])
+		rows = rows[n:]
 	}
 	return b.String()
 }
+
+// docGroup renders a group: a table of what it honours, the longer explanations,
+// and a table of the rest.
+func docGroup(b *strings.Builder, rows []*Directive) {
+	fmt.Fprintf(b, "\n## %s\n", rows[0].Group)
+	var honoured, others, notes []string
+	for _, d := range rows {
+		if d.Policy != Honoured {
+			others = append(others, fmt.Sprintf("| %s | %s | %s | %s |\n", docNames(d), d.Policy, docDefault(d), docReason(d)))
+			continue
+		}
+		honoured = append(honoured, fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
+			docNames(d), cell(d.Form()), docDefault(d), docChanges(d), docText(d)))
+		if note := docNote(d); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	docTable(b, "| directive | value | default | changes | what it does |\n|---|---|---|---|---|\n", honoured)
+	if len(notes) > 0 {
+		b.WriteString("\n" + strings.Join(notes, ""))
+	}
+	docTable(b, "| directive | policy | value | reason |\n|---|---|---|---|\n", others)
+}
+
+func docTable(b *strings.Builder, head string, rows []string) {
+	if len(rows) > 0 {
+		b.WriteString("\n" + head + strings.Join(rows, ""))
+	}
+}
+
+// docNote is a row's longer explanation, as an item of the list under the table.
+func docNote(d *Directive) string {
+	text := d.More
+	if d.Differs != "" {
+		text += " Not Redis's default: " + d.Differs + "."
+	}
+	if text == "" {
+		return ""
+	}
+	lines := wrap("- `"+d.Name+"`: "+text, docColumns-2)
+	return strings.Join(lines, "\n  ") + "\n"
+}
+
+// docColumns is how long a line of prose may be: tests/lint has the rule.
+const docColumns = 120
 
 func docNames(d *Directive) string { return "`" + strings.Join(d.Names(), "`, `") + "`" }
 
@@ -102,9 +144,6 @@ func docText(d *Directive) string {
 	text := d.Doc
 	if d.Has(Secret) {
 		text += " Masked in logs."
-	}
-	if d.Differs != "" {
-		text += " Not Redis's default: " + d.Differs + "."
 	}
 	return cell(text)
 }

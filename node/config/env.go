@@ -10,7 +10,7 @@ import (
 // LOCKSTEP_PORT=tcp://10.0.0.1:6379 out of nowhere.
 var serviceLink = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
-// toolPassword is clusterctl's: it may well stand in the same environment.
+// toolPassword belongs to clusterctl, which may run in the same environment.
 const toolPassword = envPrefix + "PASSWORD"
 
 func isServiceLink(name, value string) bool {
@@ -18,8 +18,8 @@ func isServiceLink(name, value string) bool {
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// readEnv turns LOCKSTEP_... variables into assignments. A variable that is no
-// directive is a warning, not an error: the environment is not ours alone.
+// readEnv turns LOCKSTEP_... variables into assignments. A variable that names no
+// directive is a warning, not an error: other programs may have set it.
 func readEnv(env []string) (found []assignment, warnings []Warning, bad problems) {
 	byEnv := make(map[string]*Directive, len(byName))
 	for name, d := range byName {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is read as configuration.
+// Bounds on the configuration files.
 const (
 	includeDepthMax = 16
 	includesMax     = 1000
@@ -75,7 +75,7 @@ func (r *fileReader) line(line, where string, depth int) {
 	r.found = append(r.found, assignment{d, words[1:], Origin{FromFile, where}})
 }
 
-// shownLine is a line for the eyes of people, of a secret the name alone.
+// shownLine is a line as messages show it: for a secret, its name alone.
 func shownLine(line string) string {
 	name, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
 	if d, ok := Lookup(strings.ToLower(name)); ok && d.Has(Secret) {
@@ -84,7 +84,7 @@ func shownLine(line string) string {
 	return strconv.Quote(line)
 }
 
-// include reads the files that match; a pattern may match none, a plain path
+// include reads the files that match. A pattern may match none; a plain path
 // must exist.
 func (r *fileReader) include(args []string, where string, depth int) {
 	if len(args) != 1 {

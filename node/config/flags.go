@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the command line asks for instead of a node.
+// Requests of the command line that start no node.
 var (
 	// ErrHelp: --help was given.
 	ErrHelp = errors.New("help was asked for")
@@ -17,7 +17,7 @@ var (
 type commandLine struct {
 	file  string
 	stdin bool
-	// checkOnly: --check-config, say what is wrong and do not start.
+	// checkOnly is --check-config: report what is wrong and do not start.
 	checkOnly bool
 	found     []assignment
 }

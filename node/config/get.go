@@ -7,8 +7,8 @@ import (
 )
 
 // Get answers CONFIG GET: the directives that match any of the patterns, each
-// once, aliases under their own names. A name without wildcards comes back in
-// the letters it was asked in, as in Redis.
+// once, aliases under their own names. A name without wildcards comes back with
+// the upper and lower case of the request, as in Redis.
 func (c *Config) Get(patterns ...string) []Pair {
 	s := c.Current()
 	var out []Pair
@@ -35,7 +35,7 @@ func (c *Config) Get(patterns ...string) []Pair {
 	return out
 }
 
-// told is a directive's value as CONFIG GET tells it.
+// told is a directive's value as CONFIG GET shows it.
 func (s *Settings) told(d *Directive) string {
 	if text := s.text[d.row]; text == "" || !d.Has(concealed) {
 		return text

@@ -14,7 +14,7 @@ func Help() string {
   -                 read more of it from standard input
   --directive ...   any directive of the file; LOCKSTEP_DIRECTIVE in the
                     environment sets it too. flag > environment > file > default
-  --check-config    say what is wrong with the configuration, and exit
+  --check-config    report what is wrong with the configuration, and exit
   --version, -v     print the version
   --help, -h        print this
 `)
@@ -32,11 +32,11 @@ func Help() string {
 			value = `""`
 		}
 		fmt.Fprintf(&b, "  --%s <%s> (%s)\n", d.Name, d.Form(), value)
-		for _, line := range wrap(d.Doc, 70) {
+		for _, line := range wrap(d.Doc+" "+d.More, 70) {
 			fmt.Fprintf(&b, "        %s\n", line)
 		}
 	}
-	b.WriteString("\nEvery other directive of redis.conf is known too; docs/configuration.md says what\neach does here.\n")
+	b.WriteString("\nLockstep knows every other directive of redis.conf, too; docs/configuration.md\nsays what each does here.\n")
 	return b.String()
 }
 

@@ -19,9 +19,9 @@ var (
 // codec reads and writes the values of one form.
 type codec[T any] struct {
 	form string
-	// words: the value is a list of words; else it is one argument.
+	// words is true if the value is a list of words, false if it is one argument.
 	words bool
-	// parse reads the words of one source. old is the value until then, for forms
+	// parse reads the words of one source. old is the previous value, for forms
 	// whose parts can be set one by one.
 	parse func(old T, args []string) (T, error)
 	// format writes the canonical text, which parse reads back to the same value.
@@ -44,7 +44,7 @@ type fieldKind[T any] struct {
 // into binds a form to the field that takes its value.
 func into[T any](c codec[T], field func(*Settings) *T) kind { return fieldKind[T]{c, field} }
 
-// unread is a form whose values nobody reads but CONFIG GET.
+// unread is a form whose values only CONFIG GET reads.
 func unread[T any](c codec[T]) kind { return fieldKind[T]{codec: c} }
 
 func (k fieldKind[T]) form() string { return k.codec.form }
@@ -71,7 +71,7 @@ func (k fieldKind[T]) set(s *Settings, args []string) (string, error) {
 }
 
 // splitWords splits arguments at blanks: a list may be given as one quoted
-// argument or as many. An argument that is empty stays, it means "none".
+// argument or as many. An empty argument stays: it means "none".
 func splitWords(args []string) []string {
 	var words []string
 	for _, a := range args {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Forms that only Redis's directives have.
+// Forms of values that only Redis's directives have.
 
 // ClientClass is a kind of client that has its own output buffer limit.
 type ClientClass uint8
@@ -42,8 +42,8 @@ var (
 	errBufferValue = errors.New("Error in hard, soft or soft_seconds setting in buffer limit configuration.")
 )
 
-// outputLimits reads groups of four words; classes that are not named keep
-// what they had.
+// outputLimits reads groups of four words. Classes that are not named keep their
+// limits.
 func outputLimits() codec[OutputLimits] {
 	return codec[OutputLimits]{
 		form:  "class hard soft seconds ...",
@@ -89,7 +89,7 @@ func classOf(word string) (ClientClass, bool) {
 	return 0, false
 }
 
-// EventClasses is the set of keyspace events that are told, as bits.
+// EventClasses is the set of keyspace events that are published, as bits.
 type EventClasses uint16
 
 // The letters of notify-keyspace-events, in the order Redis prints them.
@@ -149,7 +149,7 @@ func formatEvents(set EventClasses) string {
 	return b.String()
 }
 
-// savePoints checks the pairs of save; nobody acts on them.
+// savePoints checks the pairs of save. Nothing uses them.
 func savePoints() codec[string] {
 	return codec[string]{
 		form:  "seconds changes ...",
@@ -205,27 +205,28 @@ func percentiles() codec[[]string] {
 	return numbers
 }
 
-// anyWords takes whatever comes; for directives whose value is never used.
+// anyWords accepts anything, for directives whose value is never used.
 func anyWords() codec[[]string] { return list("words", func(string) error { return nil }) }
 
-// ClientsMemory is maxmemory-clients: bytes, or else a percentage of maxmemory; neither: a share of
-// the memory that the process may take.
+// ClientsMemory is maxmemory-clients: bytes, or a percentage of maxmemory. If both
+// are 0, it is a share of the memory that the process may take.
 type ClientsMemory struct {
 	Bytes   int64
 	Percent int
 }
 
 const (
-	// clientsMemoryMin is what clients may have together at least: with less nobody
-	// could tell the node to let them have more.
+	// clientsMemoryMin is the least that clients may hold together. With less, no
+	// client could connect to raise the limit.
 	clientsMemoryMin = 128 << 10
-	// clientsMemoryShare is which part of the process's memory clients may have where nobody has
-	// chosen, and clientsMemoryLeast what they may have then at least: one long request.
+	// clientsMemoryShare: by default clients may hold this fraction (an eighth) of the
+	// memory of the process, and at least clientsMemoryLeast: one long request.
 	clientsMemoryShare = 8
 	clientsMemoryLeast = 128 << 20
 )
 
-// Of returns the bytes, where maxmemory is so many, 0: it is not set, and the process may take so many.
+// Of returns the limit in bytes. maxMemory is the setting maxmemory, 0 if it is not
+// set; processMemory is the memory that the process may take.
 func (m ClientsMemory) Of(maxMemory, processMemory int64) int64 {
 	if maxMemory == 0 {
 		maxMemory = processMemory

@@ -8,10 +8,10 @@ import (
 )
 
 // Load makes the configuration of a node from its command line (without the
-// program's name), its environment (as os.Environ gives it) and, where the
-// command line says "-", standard input. The error says all that is wrong, a
-// line each; [ErrHelp] and [ErrVersion] are answered with [Help] and the
-// version instead of a node.
+// program's name), its environment (as os.Environ gives it) and, if the command
+// line says "-", standard input. The error lists everything that is wrong, one
+// problem a line. On [ErrHelp] and [ErrVersion] the caller prints [Help] or the
+// version and starts no node.
 func Load(args, env []string, stdin io.Reader) (*Config, []Warning, error) {
 	line, err := parseArgs(args)
 	if err != nil {
@@ -30,7 +30,7 @@ func Load(args, env []string, stdin io.Reader) (*Config, []Warning, error) {
 	l.problems.list = append(file.problems.list, envProblems.list...)
 	l.problems.more = file.problems.more + envProblems.more
 	for _, source := range [][]assignment{file.found, fromEnv, line.found} {
-		for _, a := range gather(source) {
+		for _, a := range merge(source) {
 			l.assign(a)
 		}
 	}
@@ -73,9 +73,9 @@ func defaults() *Settings {
 	return s
 }
 
-// gather makes one assignment per directive of a source: the last, or, where
-// lines add up, all words in order.
-func gather(source []assignment) []assignment {
+// merge makes one assignment for each directive of a source: the last one, or, for
+// directives that repeat, the words of all lines in order.
+func merge(source []assignment) []assignment {
 	var out []assignment
 	place := map[*Directive]int{}
 	for _, a := range source {
@@ -97,7 +97,7 @@ func gather(source []assignment) []assignment {
 	return out
 }
 
-// loader puts assignments into settings that nobody else has seen yet.
+// loader puts assignments into settings that are not yet published.
 type loader struct {
 	settings *Settings
 	warnings []Warning
@@ -131,7 +131,7 @@ func (l *loader) assign(a assignment) {
 	}
 }
 
-// verdict is what becomes of a value that is well formed.
+// verdict says what to do with a well-formed value.
 type verdict uint8
 
 const (
@@ -141,8 +141,8 @@ const (
 	verdictRefuse
 )
 
-// judge applies a directive's policy to a value. What equals the default is
-// always fine: a pasted redis.conf is full of it.
+// judge applies a directive's policy to a value. The default is always accepted:
+// a pasted redis.conf is full of defaults.
 func (d *Directive) judge(text string) (verdict, string) {
 	if d.Policy == Honoured || text == d.canonicalDefault() {
 		return verdictTake, ""
@@ -171,7 +171,7 @@ func (d *Directive) canonicalDefault() string {
 	return text
 }
 
-// shown is a value for the eyes of people.
+// shown is a value as messages show it: a secret is hidden.
 func shown(d *Directive, text string) string {
 	switch {
 	case d.Has(Secret) && text != "":
@@ -198,8 +198,8 @@ func (l *loader) derive() {
 	}
 }
 
-// finish makes paths absolute, as CONFIG GET dir shows them, and checks what
-// holds between settings.
+// finish makes paths absolute, as CONFIG GET dir shows them, and looks for
+// settings that contradict each other.
 func (l *loader) finish() error {
 	s := l.settings
 	if dir, err := filepath.Abs(s.Dir); err == nil {

@@ -37,7 +37,7 @@ func (o Origin) String() string {
 	return "default"
 }
 
-// Warning is something the operator should know that does not stop the node.
+// Warning is something that the operator should know and that does not stop the node.
 type Warning struct {
 	Where string
 	Text  string

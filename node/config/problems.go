@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// problems collects what is wrong, up to a bound.
+// problems collects errors, up to a bound.
 type problems struct {
 	list []error
 	more int
@@ -26,7 +26,7 @@ func (p *problems) add(where, format string, args ...any) {
 	p.list = append(p.list, errors.New(text))
 }
 
-// err is nil if there were none.
+// err joins the problems; nil if there are none.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil
@@ -38,7 +38,8 @@ func (p *problems) err() error {
 	return errors.Join(list...)
 }
 
-// unknown says that a name is not in the table, and which one is near.
+// unknown is the message for a name that is not in the table. It proposes the
+// nearest name.
 func unknown(what, name string) string {
 	text := fmt.Sprintf("unknown %s %q", what, name)
 	if near, ok := nearest(name); ok {
@@ -61,8 +62,8 @@ func nearest(name string) (string, bool) {
 	return best, best != ""
 }
 
-// edits is the Levenshtein distance. Names are short: a row of the matrix at a
-// time will do, and what is much longer than any name is near to none.
+// edits is the Levenshtein distance. It keeps one row of the matrix at a time. A
+// text that is much longer than any name is near to none.
 func edits(a, b string) int {
 	if len(a) > 64 {
 		return len(a)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Set answers CONFIG SET: all pairs or none. The error's text is the reply,
-// Redis's words where Redis has them. Replicated directives go through the
+// Set answers CONFIG SET: it sets all pairs or none. The error's text is the reply,
+// in Redis's words where Redis has the error. Replicated directives go through the
 // cluster's log and are in force here when Set returns; if the log cannot be
-// written to, nothing is set. They go first, for the rest has been checked and
-// fails only if another Set came between and made it contradict.
+// written to, nothing is set. They go first: the other pairs have been checked, and
+// fail only if a concurrent Set contradicts them.
 func (c *Config) Set(pairs []Pair) error {
 	plan, err := c.plan(pairs)
 	if err != nil {
@@ -37,24 +37,24 @@ func (c *Config) Set(pairs []Pair) error {
 	return c.assign(local)
 }
 
-// CheckSet tells whether Set would refuse pairs, and sets nothing.
+// CheckSet returns the error with which Set would refuse pairs. It sets nothing.
 func (c *Config) CheckSet(pairs []Pair) error {
 	_, err := c.plan(pairs)
 	return err
 }
 
-// ReplicateWith sets the way into the cluster's log. send returns when the
-// settings are in the log and [Config.ApplyReplicated] has been called with
-// them on this node, or with an error whose text is the reply.
+// ReplicateWith sets the function that writes settings to the cluster's log. send
+// returns nil when the settings are in the log and [Config.ApplyReplicated] has been
+// called with them on this node. The text of its error is the reply.
 func (c *Config) ReplicateWith(send func([]Pair) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replicate = send
 }
 
-// ApplyReplicated puts into force what the cluster's log says. It does not
-// fail: a directive of a later version or a value that this version does not
-// take is told to the watcher of warnings, and the rest holds.
+// ApplyReplicated puts settings of the cluster's log into force. It does not fail:
+// a directive of a later version, or a value that this version does not take, is
+// reported as a warning, and the other settings hold.
 func (c *Config) ApplyReplicated(pairs []Pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,9 +85,9 @@ func setFailed(name string, err error) error {
 	return fmt.Errorf("ERR CONFIG SET failed (possibly related to argument '%s') - %w", name, err)
 }
 
-// plan checks everything and sets nothing. As in Redis, names are judged before
-// values; a name that is wrong comes back in the letters it was given in, a
-// value's in lower case.
+// plan checks everything and sets nothing. As in Redis, names are checked before
+// values. An error about a name spells the name as the client did; an error about a
+// value has the name in lower case.
 func (c *Config) plan(pairs []Pair) ([]assignment, error) {
 	plan := make([]assignment, 0, len(pairs))
 	seen := make(map[*Directive]bool, len(pairs))
@@ -126,16 +126,16 @@ func (c *Config) plan(pairs []Pair) ([]assignment, error) {
 	return plan, nil
 }
 
-// CheckWith sets who looks at what CONFIG SET is about to set, and may refuse
-// it: the settings as they would be, and the pairs.
+// CheckWith sets a check that may refuse a CONFIG SET. It gets the settings as they
+// would be, and the pairs.
 func (c *Config) CheckWith(check func(*Settings, []Pair) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.check = check
 }
 
-// assign puts checked assignments into force, all at once. They are checked
-// again, for another caller may have come between.
+// assign puts checked assignments into force, all at once. It checks them again,
+// because a concurrent caller may have changed other settings.
 func (c *Config) assign(list []assignment) error {
 	if len(list) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (c *Config) assign(list []assignment) error {
 	return nil
 }
 
-// assign sets one directive in settings that nobody else has seen.
+// assign sets one directive in settings that are not yet published.
 func (s *Settings) assign(a assignment) error {
 	d := a.directive
 	text, err := d.kind.set(s, a.args)

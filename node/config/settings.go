@@ -23,17 +23,18 @@ const (
 	RaiseManual Raise = "manual"
 )
 
-// Supervision is whom a node tells that it is ready, and that it is stopping.
+// Supervision is the supervisor that a node tells when it is ready and when it is
+// stopping.
 type Supervision string
 
 const (
 	// SupervisedNo tells nobody.
 	SupervisedNo Supervision = "no"
-	// SupervisedUpstart tells nobody either: there is no upstart any more.
+	// SupervisedUpstart tells nobody either: upstart no longer exists.
 	SupervisedUpstart Supervision = "upstart"
-	// SupervisedSystemd tells systemd, if it has started the node and wants to know.
+	// SupervisedSystemd tells systemd, if systemd started the node and asked for it.
 	SupervisedSystemd Supervision = "systemd"
-	// SupervisedAuto is the same, for there is no other supervisor to be told.
+	// SupervisedAuto is the same, because systemd is the only supervisor to tell.
 	SupervisedAuto Supervision = "auto"
 )
 
@@ -59,7 +60,7 @@ const (
 	RolePrimary ClientRole = "primary"
 )
 
-// DebugAccess is who may use DEBUG.
+// DebugAccess says which clients may use DEBUG.
 type DebugAccess string
 
 const (
@@ -75,9 +76,9 @@ const (
 type ChannelsDefault string
 
 const (
-	// HearAll lets it use all.
+	// HearAll allows all channels.
 	HearAll ChannelsDefault = "allchannels"
-	// HearNothing lets it use none.
+	// HearNothing allows none.
 	HearNothing ChannelsDefault = "resetchannels"
 )
 
@@ -113,7 +114,7 @@ const (
 	LogStoreBolt LogStore = "boltdb"
 )
 
-// LogLevel is redis.conf's.
+// LogLevel is loglevel of redis.conf.
 type LogLevel string
 
 // The levels, from the most to the least talkative.
@@ -160,7 +161,7 @@ const (
 
 // Settings are the values of all directives at one instant. A value that
 // [Config.Current] returned never changes; its slices are shared and must not
-// be written. What a field means stands in its row of the table.
+// be written. The row of the table explains the field.
 type Settings struct {
 	// The node and its addresses.
 	Port          int
@@ -179,14 +180,14 @@ type Settings struct {
 	// How the cluster is made.
 	Bootstrap bool
 	Join      []string
-	// BootstrapExpect is 0 where nothing is founded by rule.
+	// BootstrapExpect is 0 if the node founds no cluster together with others.
 	BootstrapExpect int
 	Replace         bool
 	Rejoin          bool
 	Learner         bool
 	Shards          int
 	Replicas        int
-	// ReplicaRepairAfterMs is 0 where replicas of dead nodes stay.
+	// ReplicaRepairAfterMs is 0 if the replicas of dead nodes are never replaced.
 	ReplicaRepairAfterMs int
 	ReplicaCopiesMax     int
 	Rebalance            bool
@@ -223,7 +224,7 @@ type Settings struct {
 	OutstandingBytesMax int64
 	ActiveExpire        bool
 
-	// The face to cluster-aware clients.
+	// What cluster-aware clients see.
 	ClusterEnabled           bool
 	ClusterAnnounceIP        string
 	ClusterAnnounceHostname  string
@@ -250,24 +251,24 @@ type Settings struct {
 	ClientQueryBufferLimit   int64
 	ClientOutputBufferLimits OutputLimits
 	MaxMemoryClients         ClientsMemory
-	// TrackingTableMaxKeys is 0 where there is no limit.
+	// TrackingTableMaxKeys is 0 for no limit.
 	TrackingTableMaxKeys int64
 	RequirePass          string
-	// ClusterSecret is the cluster's secret, and behind a blank the previous one.
+	// ClusterSecret is the cluster's secret, and after a blank the previous one.
 	ClusterSecret     string
 	ClusterSecretFile string
-	// ACLFile is where users can be saved, "": nowhere. Users are the lines "user
-	// NAME RULE..." of the configuration.
+	// ACLFile is the file that users are saved to; "" is none. Users are the lines
+	// "user NAME RULE..." of the configuration.
 	ACLFile string
 	Users   []string
-	// ACLStaleAdminMs and ACLStaleMs are 0 where users hold for ever.
+	// ACLStaleAdminMs and ACLStaleMs are 0 if a node trusts its users for ever.
 	ACLStaleAdminMs    int
 	ACLStaleMs         int
 	ACLPubSubDefault   ChannelsDefault
 	ACLLogMaxLen       int64
 	EnableDebugCommand DebugAccess
 
-	// Looking at it, ending it.
+	// Logs, measurements, and stopping.
 	LogLevel             LogLevel
 	LogFile              string
 	LogFormat            LogFormat
@@ -275,14 +276,14 @@ type Settings struct {
 	SlowlogMaxLen        int64
 	// ScriptTimeoutMs is busy-reply-threshold.
 	ScriptTimeoutMs int64
-	// LatencyTracking has the times of commands kept, LatencyPercentiles are those
-	// that INFO shows of them, LatencyThresholdMs is the time from which an event
-	// is kept for LATENCY; 0: none.
+	// LatencyTracking keeps the times of commands. LatencyPercentiles are the
+	// percentiles that INFO shows. LatencyThresholdMs is the time from which an event
+	// is kept for LATENCY; 0 keeps none.
 	LatencyTracking    bool
 	LatencyPercentiles []string
 	LatencyThresholdMs int64
 	Supervised         Supervision
-	// ShutdownDelayMs is how long a node that is stopping serves on.
+	// ShutdownDelayMs is how long a node that is stopping keeps serving.
 	ShutdownDelayMs        int
 	ShutdownTimeoutSeconds int
 

@@ -8,13 +8,14 @@ const (
 	groupCreation    = "How the cluster is made"
 	groupReplication = "Replication"
 	groupExecution   = "Reads, routing, parallelism, waiting"
-	groupFace        = "The face to cluster-aware clients"
+	groupFace        = "What cluster-aware clients see"
 	groupClients     = "Clients"
 	groupSecurity    = "Security"
 	groupMemory      = "Memory and keys"
+	groupEncoding    = "How values are kept"
 	groupScripts     = "Scripts"
 	groupObserve     = "Logs, and stopping"
-	groupFacts       = "Facts that Redis lets one set"
+	groupFacts       = "Facts: settings of Redis that are fixed here"
 	groupRefused     = "Refused"
 	groupPersistence = "Redis's persistence"
 	groupRedisRepl   = "Redis's replication"
@@ -24,14 +25,14 @@ const (
 	groupTLS         = "TLS"
 )
 
-// The table, its groups in order, and the way from a name to a row. They are
-// written once, here, and read-only from then on.
+// The table, with its groups in order, and the index from names to rows. They are
+// written once, here, and are read-only afterwards.
 var (
 	table  = makeTable()
 	byName = indexNames(table)
 )
 
-// makeTable is the explicit list of what there is.
+// makeTable lists the rows, group by group.
 func makeTable() []*Directive {
 	var rows []*Directive
 	add := func(group string, directives []*Directive) {
@@ -55,7 +56,7 @@ func makeTable() []*Directive {
 	add(groupPersistence, persistenceDirectives())
 	add(groupRedisRepl, redisReplicationDirectives())
 	add(groupRedisBus, redisClusterDirectives())
-	add(groupMemory, limitDirectives())
+	add(groupEncoding, limitDirectives())
 	add(groupEngine, engineDirectives())
 	add(groupProcess, processDirectives())
 	add(groupTLS, tlsDirectives)

@@ -2,7 +2,7 @@ package config
 
 import "math"
 
-// The rows of Redis that are known and not honoured. Each says why.
+// The directives of Redis that Lockstep knows and does not honour. Each says why.
 
 // ignored makes a row that is kept, shown, and of no effect.
 func ignored(name, value string, k kind, aliases ...string) *Directive {
@@ -28,6 +28,12 @@ func because(why string, rows ...*Directive) []*Directive {
 	return rows
 }
 
+// more adds a longer explanation to a row.
+func more(text string, d *Directive) *Directive {
+	d.More = text
+	return d
+}
+
 // with adds flags to a row.
 func with(flags Flags, d *Directive) *Directive {
 	d.Flags |= flags
@@ -45,8 +51,8 @@ func word(values ...string) kind {
 	return unread(oneOf(values...))
 }
 
-// factDirectives state what this server is; a pasted redis.conf may say
-// otherwise and is put right.
+// factDirectives state what this server is. A pasted redis.conf may say
+// otherwise; the node then warns, and the fact stands.
 func factDirectives() []*Directive {
 	appendfsync := fixed("appendfsync", "always", word("always", "everysec", "no"),
 		"every write is fsynced on a quorum of disks before it is acknowledged")
@@ -59,7 +65,7 @@ func factDirectives() []*Directive {
 		appendfsync,
 		with(Immutable, fixed("databases", "16", unread(integer(1, 16)), "databases 0 to 15 exist, on every node")),
 		with(Immutable, fixed("daemonize", "no", onOff(), "the process stays in the foreground; systemd, a container or `&` puts it in the background")),
-		with(Immutable, fixed("io-threads", "1", unread(integer(1, 128)), "connections are goroutines on all CPUs; there is no such pool to size")),
+		with(Immutable, fixed("io-threads", "1", unread(integer(1, 128)), "connections are goroutines on all CPUs; there is no pool of threads to size")),
 		with(Immutable, fixed("io-threads-do-reads", "no", onOff(), "connections are goroutines on all CPUs")),
 		fixed("min-replicas-to-write", "0", count(), "a write is always on a majority of the shard's nodes before it is acknowledged", "min-slaves-to-write"),
 		with(Immutable, fixed("enable-protected-configs", "no", word("no", "yes", "local"), "directives that CONFIG SET must not touch are immutable")),
@@ -70,11 +76,11 @@ func factDirectives() []*Directive {
 	}
 }
 
-// refusedDirectives would promise what is not kept.
+// refusedDirectives would promise what Lockstep does not do.
 func refusedDirectives() []*Directive {
 	const (
 		replication = "nodes replicate through Raft: start them with `join`"
-		passphrase  = "keys with a passphrase are not read: write the key out with `openssl pkey`, readable by this user alone"
+		passphrase  = "a node cannot read keys with a passphrase: write the key out with `openssl pkey`, readable by this user alone"
 	)
 	return []*Directive{
 		refused("replicaof", "", anything(), replication, "slaveof"),
@@ -83,9 +89,9 @@ func refusedDirectives() []*Directive {
 		with(Secret, refused("tls-client-key-file-pass", "", free(), passphrase)),
 		refused("unixsocket", "", free(), "there is no listener on a Unix socket"),
 		refused("enable-module-command", "no", word("no", "yes", "local"), "modules cannot be loaded"),
-		with(fileOnly|repeats, refused("rename-command", "", anything(), "the command would stay open under its own name")),
+		with(fileOnly|repeats, refused("rename-command", "", anything(), "the command could still be called by its own name")),
 		with(fileOnly|repeats, refused("loadmodule", "", anything(), "modules cannot be loaded")),
-		with(fileOnly|repeats, refused("sentinel", "", anything(), "this is no Sentinel, and needs none: Raft elects leaders")),
+		with(fileOnly|repeats, refused("sentinel", "", anything(), "a Lockstep node is no Sentinel, and needs none: Raft elects leaders")),
 	}
 }
 
@@ -115,9 +121,9 @@ func persistenceDirectives() []*Directive {
 	)
 }
 
-// redisReplicationDirectives tune the replication that Raft stands in for.
+// redisReplicationDirectives tune the replication of Redis. Lockstep has Raft instead.
 func redisReplicationDirectives() []*Directive {
-	return because("replication is Raft's; see the raft-* directives",
+	return because("Raft does the replication; see the raft-* directives",
 		with(Secret, ignored("masterauth", "", free())),
 		ignored("masteruser", "", free()),
 		ignored("min-replicas-max-lag", "10", count(), "min-slaves-max-lag"),
@@ -142,7 +148,7 @@ func redisReplicationDirectives() []*Directive {
 	)
 }
 
-// redisClusterDirectives tune the cluster bus.
+// redisClusterDirectives tune the cluster bus of Redis.
 func redisClusterDirectives() []*Directive {
 	return because("there is no Redis Cluster bus: Raft elects leaders, and shards do not move keys between them",
 		with(Immutable, ignored("cluster-config-file", "nodes.conf", free())),
@@ -169,15 +175,15 @@ func limitDirectives() []*Directive {
 	number := memory(0, math.MaxInt32)
 	return []*Directive{
 		limit("hash-max-listpack-entries", "512", "Fields up to which a hash is kept packed.", number, "hash-max-ziplist-entries"),
-		limit("hash-max-listpack-value", "64", "Bytes of the longest field or value of a hash that is kept packed.", number, "hash-max-ziplist-value"),
-		limit("list-max-listpack-size", "-2", "Elements of a list that is kept packed, or if negative its size: -1 is 4 KiB, -5 is 64 KiB.", integer64(math.MinInt32, math.MaxInt32), "list-max-ziplist-size"),
-		limit("set-max-intset-entries", "512", "Members up to which a set of integers is kept as such.", number),
+		limit("hash-max-listpack-value", "64", "Longest field or value of a hash that is kept packed, in bytes.", number, "hash-max-ziplist-value"),
+		limit("list-max-listpack-size", "-2", "Elements up to which a list is kept packed. A negative number is a size: -1 is 4 KiB, -5 is 64 KiB.", integer64(math.MinInt32, math.MaxInt32), "list-max-ziplist-size"),
+		limit("set-max-intset-entries", "512", "Members up to which a set of integers is kept as integers.", number),
 		limit("set-max-listpack-entries", "128", "Members up to which a set is kept packed.", number),
-		limit("set-max-listpack-value", "64", "Bytes of the longest member of a set that is kept packed.", number),
+		limit("set-max-listpack-value", "64", "Longest member of a set that is kept packed, in bytes.", number),
 		limit("zset-max-listpack-entries", "128", "Members up to which a sorted set is kept packed.", number, "zset-max-ziplist-entries"),
-		limit("zset-max-listpack-value", "64", "Bytes of the longest member of a sorted set that is kept packed.", number, "zset-max-ziplist-value"),
-		limit("stream-node-max-bytes", "4096", "Bytes of a stream's node; 0 is no limit.", number),
-		limit("stream-node-max-entries", "100", "Entries of a stream's node; 0 is no limit.", integer64(0, math.MaxInt32)),
+		limit("zset-max-listpack-value", "64", "Longest member of a sorted set that is kept packed, in bytes.", number, "zset-max-ziplist-value"),
+		limit("stream-node-max-bytes", "4096", "Most bytes in a node of a stream. 0: no limit.", number),
+		limit("stream-node-max-entries", "100", "Most entries in a node of a stream. 0: no limit.", integer64(0, math.MaxInt32)),
 		limit("hll-sparse-max-bytes", "3000", "Bytes beyond which a sparse HyperLogLog becomes dense.", number),
 	}
 }
@@ -187,17 +193,17 @@ func engineDirectives() []*Directive {
 	compress := because("lists are packed and not compressed",
 		ignored("list-compress-depth", "0", count()),
 	)
-	older := because("Redis takes it from older files, and does nothing with it either",
+	older := because("Redis accepts it in older files, and does nothing with it either",
 		with(fileOnly, ignored("list-max-ziplist-entries", "512", free())),
 		with(fileOnly, ignored("list-max-ziplist-value", "64", free())),
 		with(fileOnly, ignored("lua-replicate-commands", "yes", free())),
 	)
-	timers := because("keys go when they are due, by an entry in the log; there is no timer that looks for them",
+	timers := because("an entry in the log deletes a key when it expires; no timer looks for such keys",
 		ignored("hz", "10", count()),
 		ignored("dynamic-hz", "yes", onOff()),
 		ignored("active-expire-effort", "1", unread(integer(1, 10))),
 	)
-	collected := because("memory is given back by Go's garbage collector, beside the commands",
+	collected := because("Go's garbage collector frees memory while commands run",
 		ignored("activedefrag", "no", onOff()),
 		ignored("active-defrag-cycle-max", "25", unread(integer(1, 99))),
 		ignored("active-defrag-cycle-min", "1", unread(integer(1, 99))),
@@ -213,16 +219,16 @@ func engineDirectives() []*Directive {
 		ignored("lazyfree-lazy-user-del", "no", onOff()),
 		ignored("lazyfree-lazy-user-flush", "no", onOff()),
 	)
-	eviction := because("eviction goes on beside the commands, as fast as the log takes it",
+	eviction := because("keys are evicted while commands run, as fast as the log takes it",
 		ignored("maxmemory-eviction-tenacity", "10", unread(integer(0, 100))),
 	)
 	return concat(compress, older, timers, collected, eviction)
 }
 
-// processDirectives tune how redis-server sits in the operating system, and
-// features that are not here.
+// processDirectives tune how redis-server uses the operating system, and
+// features that Lockstep does not have.
 func processDirectives() []*Directive {
-	process := because("how the process sits in the operating system is the supervisor's business, or the Go runtime's",
+	process := because("the supervisor or the Go runtime decides this about the process",
 		with(Immutable, ignored("tcp-backlog", "511", count())),
 		ignored("bind-source-addr", "", free()),
 		with(Immutable, ignored("socket-mark-id", "0", count())),
@@ -246,7 +252,7 @@ func processDirectives() []*Directive {
 		with(Immutable, ignored("syslog-ident", "redis", free())),
 		with(Immutable, ignored("syslog-facility", "local0", word("user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"))),
 	)
-	developers := because("it is for the tests of Redis itself",
+	developers := because("only the tests of Redis itself use it",
 		with(hidden, ignored("watchdog-period", "0", count())),
 		with(hidden, ignored("use-exit-on-panic", "no", onOff())),
 		with(hidden, ignored("key-load-delay", "0", countFrom(math.MinInt32))),

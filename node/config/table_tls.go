@@ -2,33 +2,34 @@ package config
 
 import "lockstep/cluster/secure"
 
-// The rows of TLS. They may be set while the node runs, but for the ports and
-// for who speaks TLS at all; the files are read again every few seconds anyway.
+// The rows of TLS. Only those that decide which ports speak TLS need a restart;
+// the node reads the files again every few seconds.
 
 var tlsDirectives = concat([]*Directive{
 	{
 		Name: "tls-port", Default: "0", Flags: Immutable,
-		Doc:  "TCP port for clients under TLS; 0 is none. With `port 0` it is the only one for clients.",
+		Doc:  "TCP port for clients under TLS. 0: none. With `port 0` it is the only port for clients.",
 		kind: into(integer(0, maxPort), func(s *Settings) *int { return &s.TLSPort }),
 	},
 	{
 		Name: "tls-cluster", Default: "no", Flags: Immutable,
-		Doc:  "Speak mutual TLS with the other nodes. All nodes the same: one that speaks it and one that does not never meet.",
+		Doc:  "Speak mutual TLS with the other nodes. Set it alike on all nodes: a node with TLS and a node without cannot connect.",
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.TLSCluster }),
 	},
 	{
 		Name: "tls-replication", Default: "no", Flags: Immutable,
-		Doc:  "The same as tls-cluster, for replication and the cluster's bus are one port; if either says yes, the port speaks TLS.",
+		Doc:  "The same as tls-cluster, because replication and the cluster's bus are one port. If either says yes, the port speaks TLS.",
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.TLSReplication }),
 	},
 	{
 		Name: "tls-admin", Default: string(AdminPlain), Flags: Immutable,
-		Doc:  "Whether admin-port speaks HTTPS: `yes` asks for no certificate, for probes have none; `mutual` does.",
+		Doc:  "Whether admin-port speaks HTTPS. `yes` asks for no certificate, because probes have none; `mutual` asks for one.",
 		kind: into(oneOf(AdminPlain, AdminTLS, AdminMutual), func(s *Settings) *AdminSecurity { return &s.TLSAdmin }),
 	},
 	{
 		Name: "tls-cert-file", Default: "",
-		Doc:  "The node's certificate, in PEM, with those between it and the authority behind it. CONFIG SET reads the files at once, even if the path stays the same; set it together with tls-key-file if both change.",
+		Doc:  "The node's certificate, in PEM, and behind it the certificates between it and its authority.",
+		More: "CONFIG SET reads the files at once, even if the path stays the same. Set it together with tls-key-file if both change.",
 		kind: into(text(), func(s *Settings) *string { return &s.TLSCertFile }),
 	},
 	{
@@ -38,7 +39,7 @@ var tlsDirectives = concat([]*Directive{
 	},
 	{
 		Name: "tls-client-cert-file", Default: "",
-		Doc:  "Certificate that the node shows when it dials other nodes; empty is tls-cert-file. One that is not good for serving, too, needs tls-peer-name.",
+		Doc:  "Certificate that the node shows when it dials other nodes. Empty: tls-cert-file. A certificate that is not also good for serving needs tls-peer-name.",
 		kind: into(text(), func(s *Settings) *string { return &s.TLSClientCertFile }),
 	},
 	{
@@ -48,48 +49,49 @@ var tlsDirectives = concat([]*Directive{
 	},
 	{
 		Name: "tls-ca-cert-file", Default: "",
-		Doc:  "The authorities that certificates of clients and of other nodes must be of, in PEM; several while one takes another's place.",
+		Doc:  "Authorities that must have signed the certificates of clients and of other nodes, in PEM. Give several while one replaces another.",
 		kind: into(text(), func(s *Settings) *string { return &s.TLSCACertFile }),
 	},
 	{
 		Name: "tls-ca-cert-dir", Default: "",
-		Doc:  "Folder with files of more authorities; every certificate in it counts, whatever the file's name.",
+		Doc:  "Folder with files of more authorities. Every certificate in it counts, whatever the file's name.",
 		kind: into(text(), func(s *Settings) *string { return &s.TLSCACertDir }),
 	},
 	{
 		Name: "tls-auth-clients", Default: string(AuthYes),
-		Doc:  "Whether clients on tls-port must show a certificate: yes, no, or only one that is good if they show any.",
+		Doc:  "Whether clients on tls-port must show a certificate. `optional`: they may come without one, but one that they show must be good.",
 		kind: into(oneOf(AuthNo, AuthYes, AuthOptional), func(s *Settings) *ClientAuth { return &s.TLSAuthClients }),
 	},
 	{
 		Name: "tls-peer-name", Default: "",
-		Doc:  "DNS name that the certificate of every node bears, checked in both directions. Empty: the host that is dialled must be in the certificate, and a certificate that dials must be good for serving, too, so that a client's of the same authority is none of a node.",
+		Doc:  "DNS name in the certificate of every node, checked in both directions.",
+		More: "Empty: the certificate must have the host that was dialled, and a certificate that dials must also be good for serving. A client's certificate of the same authority is then no node's.",
 		kind: into(checkedText("host name", checkHostname), func(s *Settings) *string { return &s.TLSPeerName }),
 	},
 	{
 		Name: "tls-protocols", Default: "",
-		Doc:  "Versions that are spoken, of TLSv1.2 and TLSv1.3; empty is both.",
+		Doc:  "Versions that are spoken, of TLSv1.2 and TLSv1.3. Empty: both.",
 		kind: into(checkedText("TLSv1.2 TLSv1.3", checkProtocols), func(s *Settings) *string { return &s.TLSProtocols }),
 	},
 	{
 		Name: "tls-ciphers", Default: "",
-		Doc:  "Cipher suites of TLS 1.2 that are spoken, by OpenSSL's or IANA's names, parted by colons; empty or DEFAULT is all that are secure. Their order has no meaning.",
+		Doc:  "Cipher suites of TLS 1.2, by OpenSSL's or IANA's names, separated by colons. Empty or DEFAULT: all that are secure. Their order has no meaning.",
 		kind: into(checkedText("suites", checkCiphers), func(s *Settings) *string { return &s.TLSCiphers }),
 	},
 	{
 		Name: "tls-session-caching", Default: "yes",
-		Doc:  "Let clients resume sessions, by tickets. Those that show certificates never can, and a change of certificates ends all.",
+		Doc:  "Let clients resume sessions, by tickets. Clients that show certificates never can. A change of certificates ends all sessions.",
 		kind: into(yesNo(), func(s *Settings) *bool { return &s.TLSSessionCaching }),
 	},
 }, tlsIgnored())
 
-// tlsIgnored are the rows for which crypto/tls has nothing to turn.
+// tlsIgnored are the rows for which crypto/tls has no setting.
 func tlsIgnored() []*Directive {
 	return concat(
 		because("the suites of TLS 1.3 cannot be chosen; all of them are secure", ignored("tls-ciphersuites", "", free())),
-		because("suites are chosen by what is secure and fast on both machines", ignored("tls-prefer-server-ciphers", "no", onOff())),
-		because("keys are exchanged over elliptic curves alone", ignored("tls-dh-params-file", "", free())),
-		because("sessions are kept in tickets with the clients, and a day at most",
+		because("TLS chooses the suite that is secure, and fast on both machines", ignored("tls-prefer-server-ciphers", "no", onOff())),
+		because("Lockstep exchanges keys over elliptic curves alone", ignored("tls-dh-params-file", "", free())),
+		because("clients keep their sessions in tickets, for a day at most",
 			ignored("tls-session-cache-size", "20480", count()), ignored("tls-session-cache-timeout", "300", count())),
 	)
 }
@@ -104,10 +106,10 @@ func checkCiphers(a string) error {
 	return err
 }
 
-// SecuresPeers tells whether the peer port speaks TLS.
+// SecuresPeers reports whether the peer port speaks TLS.
 func (s *Settings) SecuresPeers() bool { return s.TLSCluster || s.TLSReplication }
 
-// Secures tells whether any port speaks TLS.
+// Secures reports whether any port speaks TLS.
 func (s *Settings) Secures() bool {
 	return s.TLSPort != 0 || s.SecuresPeers() || s.AdminPort != 0 && s.TLSAdmin != AdminPlain
 }
@@ -121,12 +123,12 @@ func (s *Settings) MainPort() int {
 	return s.Port
 }
 
-// tlsConflicts lists what does not go together.
+// tlsConflicts lists settings of TLS that contradict each other.
 func tlsConflicts(s *Settings, say func(wrong bool, format string, args ...any)) {
 	say(s.Port == 0 && s.TLSPort == 0, "port and tls-port are both 0: there would be no port for clients")
-	say(s.TLSPort != 0 && (s.TLSPort == s.Port || s.TLSPort == s.PeerPort || s.TLSPort == s.AdminPort), "tls-port %d is another port, too", s.TLSPort)
+	say(s.TLSPort != 0 && (s.TLSPort == s.Port || s.TLSPort == s.PeerPort || s.TLSPort == s.AdminPort), "tls-port %d is also the port for clients, peers or admin", s.TLSPort)
 	say(s.Secures() && (s.TLSCertFile == "" || s.TLSKeyFile == ""), "TLS needs tls-cert-file and tls-key-file")
-	say((s.TLSClientCertFile == "") != (s.TLSClientKeyFile == ""), "of tls-client-cert-file and tls-client-key-file one is given: give both")
+	say((s.TLSClientCertFile == "") != (s.TLSClientKeyFile == ""), "only one of tls-client-cert-file and tls-client-key-file is given: give both")
 	verifies := s.SecuresPeers() || s.TLSPort != 0 && s.TLSAuthClients != AuthNo || s.AdminPort != 0 && s.TLSAdmin == AdminMutual
 	say(verifies && s.TLSCACertFile == "" && s.TLSCACertDir == "",
 		"Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!")

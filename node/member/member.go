@@ -1,5 +1,5 @@
 // Package member is this node as a member of its cluster: who it is, where its data lies, what it
-// knows of the other nodes and of who leads each shard, and which replicas it has.
+// knows of the other nodes and of the leaders of the shards, and which replicas it has.
 //
 // Nearly everything that a node reports, operates or relays reads this, so it is a package below those
 // that do so, and none of them needs the node itself. It holds no rules of what to do: package node

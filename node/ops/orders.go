@@ -3,7 +3,7 @@
 //
 // Most orders are about the whole cluster, and any node takes them: they go to the meta group, or to the leader
 // of the shard that they name. An order says in words what was done. One that was done in part says so
-// (client.ErrHalfDone), and may be given again.
+// (admin.ErrHalfDone), and may be given again.
 package ops
 
 import (
@@ -21,7 +21,7 @@ import (
 	"lockstep/node/member"
 	"lockstep/node/status"
 	"lockstep/node/survey"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // Facts are what orders read and change.
@@ -51,17 +51,17 @@ type Clocks interface {
 	Adopt(ctx context.Context) (string, error)
 }
 
-// Orders is the client.Operator of a node.
+// Orders is the admin.Operator of a node.
 type Orders struct{ Facts }
 
-// StatusJSON implements client.Operator.
+// StatusJSON implements admin.Operator.
 func (o *Orders) StatusJSON(ctx context.Context) ([]byte, error) { return o.Survey.StatusJSON(ctx) }
 
-// ExamineJSON implements client.Operator.
+// ExamineJSON implements admin.Operator.
 func (o *Orders) ExamineJSON(ctx context.Context) ([]byte, error) { return o.Survey.ExamineJSON(ctx) }
 
-// LockSlots implements client.Operator.
-func (o *Orders) LockSlots() []client.LockSlot { return o.Survey.LockSlots() }
+// LockSlots implements admin.Operator.
+func (o *Orders) LockSlots() []admin.LockSlot { return o.Survey.LockSlots() }
 
 // order is what carries out one of the orders; args are those behind its name.
 type order struct {
@@ -188,7 +188,7 @@ func (o *Orders) transferOrder(ctx context.Context, args []string) (string, erro
 	for _, g := range groups {
 		id, err := o.Manager.Load().Transfer(ctx, g, to)
 		if err != nil && len(said) > 0 {
-			return "", fmt.Errorf("%w: %s; then: %w", client.ErrHalfDone, strings.Join(said, "; "), err)
+			return "", fmt.Errorf("%w: %s; then: %w", admin.ErrHalfDone, strings.Join(said, "; "), err)
 		}
 		if err != nil {
 			return "", err
@@ -232,7 +232,7 @@ func (o *Orders) clockOrder(ctx context.Context, args []string) (string, error) 
 	return o.Clocks.Adopt(ctx)
 }
 
-// PlacementJSON implements client.Operator: a placement.Report.
+// PlacementJSON implements admin.Operator: a placement.Report.
 func (o *Orders) PlacementJSON(ctx context.Context) ([]byte, error) {
 	r, err := placement.Ask(ctx, o.Courier)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // ErrShutdown ends a node that was told to by SHUTDOWN.
 var ErrShutdown = errors.New("told to shut down")
 
-// Process is the client.Process of a node: what DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN do to it.
+// Process is the admin.Process of a node: what DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN do to it.
 type Process struct {
 	*member.Member
 	Saves Saves
@@ -26,17 +26,17 @@ func NewProcess(m *member.Member, die func(error)) *Process {
 	return p
 }
 
-// Look tells of SAVE and BGSAVE.
+// Look reports on SAVE and BGSAVE.
 func (p *Process) Look() Saved { return p.Saves.Look() }
 
-// SetActiveExpire implements client.Process.
+// SetActiveExpire implements admin.Process.
 func (p *Process) SetActiveExpire(on bool) {
 	for _, s := range p.Shards() {
 		s.SetActiveExpire(on)
 	}
 }
 
-// Reload implements client.Process.
+// Reload implements admin.Process.
 func (p *Process) Reload() error {
 	for _, s := range p.Shards() {
 		if err := s.Reload(); err != nil {
@@ -46,7 +46,7 @@ func (p *Process) Reload() error {
 	return nil
 }
 
-// BeginSnapshot implements client.Process.
+// BeginSnapshot implements admin.Process.
 func (p *Process) BeginSnapshot(background bool) (write func() error, err error) {
 	done, err := p.Saves.begin(p.LoggedTxns(), background)
 	if err != nil {
@@ -62,10 +62,10 @@ func (p *Process) BeginSnapshot(background bool) (write func() error, err error)
 	}, nil
 }
 
-// LastSnapshotUnix implements client.Process.
+// LastSnapshotUnix implements admin.Process.
 func (p *Process) LastSnapshotUnix() int64 { return p.Saves.LastSnapshotUnix() }
 
-// Shutdown implements client.Process: the node drains and ends.
+// Shutdown implements admin.Process: the node drains and ends.
 func (p *Process) Shutdown() { p.Die(ErrShutdown) }
 
 // TakeSnapshots writes a snapshot of each group of this node, and says in words what was done.

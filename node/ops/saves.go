@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
-// Saves tells of the snapshots that are written: those that clients asked for
+// Saves reports on the snapshots that are written: those that clients asked for
 // (SAVE, BGSAVE), and those that a group's log is due for.
 type Saves struct {
 	mu sync.Mutex
@@ -35,7 +35,7 @@ func (s *Saves) begin(txns uint64, background bool) (end func(error), err error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.background {
-		return nil, client.ErrSaving
+		return nil, admin.ErrSaving
 	}
 	s.background = background
 	s.busyLocked(1)
@@ -66,7 +66,7 @@ func (s *Saves) busyLocked(n int) {
 	s.busy += n
 }
 
-// Saved is what INFO tells of saves.
+// Saved is what INFO reports on saves.
 type Saved struct {
 	Busy                    bool
 	Done                    int
@@ -75,7 +75,7 @@ type Saved struct {
 	Txns                    uint64
 }
 
-// Look tells of them as they are now.
+// Look reports on them as they are now.
 func (s *Saves) Look() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()

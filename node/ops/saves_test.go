@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
-// INFO tells of a snapshot while one is written, whoever asked for it, and a
+// INFO reports on a snapshot while one is written, whoever asked for it, and a
 // client's save waits for no other in the background.
 func TestSavesUnderWay(t *testing.T) {
 	var s Saves
@@ -27,7 +27,7 @@ func TestSavesUnderWay(t *testing.T) {
 	s.Writing(-1)
 	busy("a client's save", true)
 	for _, background := range []bool{true, false} {
-		if _, err := s.begin(6, background); !errors.Is(err, client.ErrSaving) {
+		if _, err := s.begin(6, background); !errors.Is(err, admin.ErrSaving) {
 			t.Errorf("another one beside it: %v", err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"lockstep/node/metrics"
-	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // Seconds is for how long samples are kept.
@@ -36,7 +36,7 @@ type Counters struct {
 	At           time.Time
 	Ops, Unknown uint64
 	Waits        uint64
-	Times        *client.Times
+	Times        *stats.Times
 	Syncs        metrics.Snapshot
 }
 

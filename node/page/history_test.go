@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"lockstep/node/metrics"
-	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // counters are those of a moment.
 func counters(at time.Time, ops uint64, syncs *metrics.Histogram) *Counters {
-	return &Counters{At: at, Ops: ops, Times: client.NewStats().Times(), Syncs: syncs.Look()}
+	return &Counters{At: at, Ops: ops, Times: stats.New().Times(), Syncs: syncs.Look()}
 }
 
 func TestSampleIsARatePerSecond(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Told is what one node tells of itself, beside its status. Fields are only ever
+// Told is what one node reports on itself, beside its status. Fields are only ever
 // added: nodes of other versions read it.
 type Told struct {
 	ID string `json:"id"`

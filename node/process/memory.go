@@ -80,7 +80,7 @@ func giveBackWhenIdle() {
 	}
 }
 
-// Numbers are what the Go runtime tells of itself without stopping
+// Numbers are what the Go runtime reports on itself without stopping
 // anything; the ballast counts as memory given back, which it was never lent.
 func Numbers(names ...string) []int64 {
 	samples := make([]metrics.Sample, len(names))

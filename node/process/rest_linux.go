@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restNs is how long a long command rests at least, and restSlackNs what the kernel may
-// add. A thread may have been given more (cmd/lockstepd/watcher_linux.go).
+// A long command sleeps for restNs at least. The kernel may add restSlackNs. A thread may have been
+// started with more timer slack than that (TimerSlackNSec of the systemd unit).
 const restNs, restSlackNs = 20_000, 50_000
 
 // Rest leaves the core to others in the middle of a long command: it sleeps in the

@@ -4,5 +4,5 @@
 //
 // Nothing of this is in a log, and nobody waits for a node that does not answer: a message is lost to a node
 // that cannot be reached, as Redis loses it to a client that is not connected. What must not be lost, a
-// change that a client caches, comes over a feed, which tells of its gaps.
+// change that a client caches, comes over a feed, which reports on its gaps.
 package relay

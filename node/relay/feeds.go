@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +61,8 @@ func NewFeeds(f Facts) *Feeds {
 		Queued:   fs.queued,
 		Executed: fs.executed,
 		Leader:   fs.leader,
-		Replicas: m.ReplicaAddrs,
+		Replicas: fs.replicas,
+		Cut:      fs.cut,
 		Doubt:    func(i int) { m.Router.Doubt(i) },
 		Panics:   f.Panics,
 	})
@@ -68,7 +70,7 @@ func NewFeeds(f Facts) *Feeds {
 	return fs
 }
 
-// Teller is what a replica of this node tells of its txns.
+// Teller is what a replica of this node reports on its txns.
 type Teller interface {
 	fsm.Tracker
 	command.Observer
@@ -109,12 +111,29 @@ func (f *Feeds) executed(i int) uint64 {
 	return 0
 }
 
-// leader is the address of a shard's leader, if that is another node.
+// leader is the address of a shard's leader, if that is another node and this node reaches it.
 func (f *Feeds) leader(i int) string {
-	if l := f.Member.Router.Leader(i); !l.Self {
+	if l := f.Member.Router.Leader(i); !l.Self && l.Addr != f.Member.Router.CutOff(i) {
 		return l.Addr
 	}
 	return ""
+}
+
+// cut reports whether this node is cut off from a shard's leader while other nodes are not.
+func (f *Feeds) cut(i int) bool {
+	if s := f.Member.Replica(i); s != nil {
+		if l := s.Leader(); !l.Self && l.Addr == "" {
+			f.Member.Router.Suspect(i)
+		}
+	}
+	return f.Member.Router.CutOff(i) != ""
+}
+
+// replicas are the addresses of the other nodes that have replicas of a shard. A leader that this node cannot
+// reach is left out.
+func (f *Feeds) replicas(i int) []string {
+	shut := f.Member.Router.CutOff(i)
+	return slices.DeleteFunc(f.Member.ReplicaAddrs(i), func(addr string) bool { return addr == shut })
 }
 
 // Unheard implements feed.Sink.

@@ -1,4 +1,4 @@
-// Package report tells of one node in numbers: INFO for clients, a page of metrics for Prometheus, and both
+// Package report reports on one node in numbers: INFO for clients, a page of metrics for Prometheus, and both
 // for a bundle of support.
 //
 // It only reads: each number is where it is counted, in the parts of the node that Facts names, and a report
@@ -30,7 +30,9 @@ import (
 	"lockstep/node/relay"
 	"lockstep/node/survey"
 	"lockstep/node/users"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
+	"lockstep/proto/stats"
 	"lockstep/proto/tracking"
 )
 
@@ -39,7 +41,7 @@ type Facts struct {
 	*member.Member
 	Survey   *survey.Survey
 	View     *clusterview.View
-	Stats    *client.Stats
+	Stats    *stats.Stats
 	Registry *client.Registry
 	Tracking *tracking.Table
 	Messages *relay.Messages
@@ -65,7 +67,7 @@ type Facts struct {
 // Panics are those of code that served a connection, by port.
 type Panics struct{ Peers, Clients, Admin *caught.Panics }
 
-// Saves tells of SAVE and BGSAVE.
+// Saves reports on SAVE and BGSAVE.
 type Saves interface {
 	Look() ops.Saved
 	// LoggedTxns is the number of txns that this node's replicas took from their logs since it began.
@@ -74,7 +76,7 @@ type Saves interface {
 	LastSnapshotUnix() int64
 }
 
-// Report tells of a node.
+// Report reports on a node.
 type Report struct {
 	Facts
 	// peakBytes is the most that the data took, looked at once a second.
@@ -122,7 +124,7 @@ func (t *infoText) section(name string) {
 
 func (t *infoText) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", name, value) }
 
-// Info implements client.Facts.
+// Info implements admin.Facts.
 func (r *Report) Info(sections []string) string {
 	var t infoText
 	l := r.look()
@@ -168,7 +170,7 @@ func human(bytes int64) string {
 	return fmt.Sprintf("%.2fT", f)
 }
 
-// MemoryFull implements client.Facts.
+// MemoryFull implements admin.Facts.
 func (r *Report) MemoryFull() bool { return r.Memory.Full() }
 
 func (r *Report) usedBytes() int64 {
@@ -177,7 +179,7 @@ func (r *Report) usedBytes() int64 {
 
 // percent prints a part of a whole as Redis does.
 func percent(part, whole int64) string {
-	return fmt.Sprintf("%.2f%%", 100*client.Ratio(part, whole))
+	return fmt.Sprintf("%.2f%%", 100*admin.Ratio(part, whole))
 }
 
 // keyspaceSums adds up what this node's replicas count.
@@ -192,7 +194,7 @@ func (l *look) keys() (sums keyspaceSums) {
 	return sums
 }
 
-// infoSlave is what a node that shows itself as a slave tells of its master.
+// infoSlave is what a node that shows itself as a slave shows of its master.
 func infoSlave(l *look, t *infoText) {
 	if l.View.Role() != "slave" {
 		return
@@ -253,7 +255,7 @@ func infoLatencyStats(r *Report, t *infoText) {
 	}
 }
 
-// infoRaft tells of this node's first replica, and then of each shard in a line.
+// infoRaft reports on this node's first replica, and then of each shard in a line.
 func infoRaft(r *Report, t *infoText) {
 	for at, s := range r.Shards() {
 		i := int(s.ID())
@@ -345,7 +347,7 @@ func infoKeyspace(r *Report, t *infoText) {
 	}
 }
 
-// Mode implements client.Facts.
+// Mode implements admin.Facts.
 func (r *Report) Mode() string {
 	if r.Config.Current().ClusterEnabled {
 		return "cluster"
@@ -353,7 +355,7 @@ func (r *Report) Mode() string {
 	return "standalone"
 }
 
-// infoTLS tells of the ports that speak TLS, and of when certificates expire.
+// infoTLS reports on the ports that speak TLS, and of when certificates expire.
 func infoTLS(r *Report, t *infoText) {
 	s := r.Config.Current()
 	yesNo := map[bool]string{true: "yes", false: "no"}

@@ -10,11 +10,11 @@ import (
 
 	"lockstep/node/clusterview"
 	"lockstep/node/process"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 	"lockstep/proto/pubsub"
 )
 
-// serverRows tell of the process and of who the node is.
+// serverRows report on the process, and identify the node.
 var serverRows = []row{
 	show("redis_version", func(*look) any { return process.RedisVersion }),
 	always("server_name", "lockstep"),
@@ -46,7 +46,7 @@ var serverRows = []row{
 	show("cluster_id", func(l *look) any { return l.Self.ClusterID }),
 }
 
-// clientRows tell of connections.
+// clientRows report on connections.
 var clientRows = []row{
 	show("connected_clients", func(l *look) any { return l.Registry.Len() }).gauge("redis_connected_clients", "Connected clients."),
 	show("cluster_connections", func(l *look) any { return len(l.Machine.View().Live()) - 1 }),
@@ -63,7 +63,7 @@ var clientRows = []row{
 	show("clients_in_timeout_table", func(l *look) any { return l.Stats.BlockedFor.Load() }),
 }
 
-// memoryRows tell of memory: that of the data, that of the process, and limits.
+// memoryRows report on memory: that of the data, that of the process, and limits.
 var memoryRows = []row{
 	show("used_memory", func(l *look) any { return l.mem().UsedBytes }).gauge("redis_memory_used_bytes",
 		"Memory of keys and values, scripts and functions: what maxmemory limits."),
@@ -86,15 +86,15 @@ var memoryRows = []row{
 	show("allocator_active", func(l *look) any { return l.mem().ActiveBytes }),
 	show("allocator_resident", func(l *look) any { return l.mem().ResidentBytes }),
 	show("allocator_frag_ratio", func(l *look) any {
-		return fmt.Sprintf("%.2f", client.Ratio(l.mem().ActiveBytes, l.mem().AllocatedBytes))
+		return fmt.Sprintf("%.2f", admin.Ratio(l.mem().ActiveBytes, l.mem().AllocatedBytes))
 	}),
 	show("allocator_frag_bytes", func(l *look) any { return l.mem().ActiveBytes - l.mem().AllocatedBytes }),
 	show("allocator_rss_ratio", func(l *look) any {
-		return fmt.Sprintf("%.2f", client.Ratio(l.mem().ResidentBytes, l.mem().ActiveBytes))
+		return fmt.Sprintf("%.2f", admin.Ratio(l.mem().ResidentBytes, l.mem().ActiveBytes))
 	}),
 	show("allocator_rss_bytes", func(l *look) any { return l.mem().ResidentBytes - l.mem().ActiveBytes }),
 	show("rss_overhead_ratio", func(l *look) any {
-		return fmt.Sprintf("%.2f", client.Ratio(l.mem().RSSBytes, l.mem().ResidentBytes))
+		return fmt.Sprintf("%.2f", admin.Ratio(l.mem().RSSBytes, l.mem().ResidentBytes))
 	}),
 	show("rss_overhead_bytes", func(l *look) any { return l.mem().RSSBytes - l.mem().ResidentBytes }),
 	block(infoPrograms),
@@ -124,7 +124,7 @@ var memoryRows = []row{
 	always("lazyfreed_objects", 0),
 }
 
-// persistenceRows tell of snapshots and of the log. What only Redis has, tools expect all the same.
+// persistenceRows report on snapshots and of the log. What only Redis has, tools expect all the same.
 var persistenceRows = []row{
 	always("loading", 0).gauge("redis_loading_dump_file",
 		"Always 0: a node that is scraped has loaded its data."),
@@ -248,6 +248,10 @@ var statsRows = []row{
 	show("acl_access_denied_channel", func(l *look) any { return l.Stats.ACLLog.Counts().Channel }),
 	show("forwarded_calls", func(l *look) any { return l.Router.Counters.Forwarded.Load() }).counter("lockstep_forwarded_calls_total",
 		"Calls sent to the node that leads the shard."),
+	show("relayed_calls", func(l *look) any { return l.Router.Counters.Relayed.Load() }).counter("lockstep_relayed_calls_total",
+		"Calls sent to the leader through another node, because the way to the leader was shut."),
+	show("passed_on_calls", func(l *look) any { return l.Router.Counters.PassedOn.Load() }).counter("lockstep_passed_on_calls_total",
+		"Calls of other nodes that this node passed on to a leader, because those did not reach it."),
 	show("retried_calls", func(l *look) any { return l.Router.Counters.Retried.Load() }).counter("lockstep_retried_calls_total",
 		"Calls that were asked again, of another leader or after a pause."),
 	show("script_texts_left_out", func(l *look) any { return l.Router.Counters.TextsLeftOut.Load() }).counter("lockstep_script_texts_left_out_total",
@@ -279,7 +283,7 @@ var replicationRows = []row{
 	always("repl_backlog_histlen", 0),
 }
 
-// cpuRows tell of processor time.
+// cpuRows report on processor time.
 var cpuRows = []row{
 	show("used_cpu_sys", func(*look) any { return systemSeconds() }).as("%.6f").counter("redis_cpu_sys_seconds_total",
 		"CPU time in the kernel."),
@@ -289,7 +293,7 @@ var cpuRows = []row{
 	always("used_cpu_user_children", "0.000000"),
 }
 
-// clusterRows tell how the node shows itself.
+// clusterRows show whether the node is one of a cluster.
 var clusterRows = []row{
 	show("cluster_enabled", func(l *look) any { return yes(l.s.ClusterEnabled) }).gauge("redis_cluster_enabled",
 		"Whether the node shows itself as one of a cluster."),

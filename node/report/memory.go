@@ -11,7 +11,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/node/process"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // peakEvery is how often the memory of the data is looked at for its peak.
@@ -53,19 +53,19 @@ func (r *Report) keptBytes() (sum int64) {
 	return sum
 }
 
-// MemoryFacts implements client.Introspection. Used is what maxmemory limits:
+// MemoryFacts implements admin.Memory. Used is what maxmemory limits:
 // keys and values, scripts and functions; the allocator is Go's, with all that the
 // process holds.
-func (r *Report) MemoryFacts() client.MemoryFacts {
+func (r *Report) MemoryFacts() admin.MemoryFacts {
 	used := r.usedBytes()
 	heap := process.Numbers(process.InUse, process.Unused, process.HeapFree)
-	f := client.MemoryFacts{
+	f := admin.MemoryFacts{
 		UsedBytes: used, PeakBytes: r.notePeak(used), RSSBytes: process.ResidentBytes(),
 		AllocatedBytes: heap[0], ActiveBytes: heap[0] + heap[1], ResidentBytes: heap[0] + heap[1] + heap[2],
 		ClientBytes: r.Registry.Buffers().Bytes, KeptBytes: r.keptBytes(),
 	}
 	for db := range engine.Databases {
-		d := client.DatabaseMemory{DB: db}
+		d := admin.DatabaseMemory{DB: db}
 		for _, s := range r.Shards() {
 			d.Keys += int64(s.Machine().Keyspace().Keys(db))
 			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
@@ -85,10 +85,10 @@ func (r *Report) MemoryFacts() client.MemoryFacts {
 	return f
 }
 
-// FreeMemory implements client.Introspection.
+// FreeMemory implements admin.Memory.
 func (r *Report) FreeMemory() { debug.FreeOSMemory() }
 
-// MallocStats implements client.Introspection: what the Go runtime counts.
+// MallocStats implements admin.Memory: what the Go runtime counts.
 func (r *Report) MallocStats() string {
 	var names []string
 	for _, d := range metrics.All() {
@@ -106,7 +106,7 @@ func (r *Report) MallocStats() string {
 	return b.String()
 }
 
-// infoPrograms tells of scripts and functions. What interpreters take is the
+// infoPrograms reports on scripts and functions. What interpreters take is the
 // process's memory.
 func infoPrograms(l *look, t *infoText) {
 	f := l.mem()

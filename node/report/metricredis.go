@@ -11,20 +11,20 @@ import (
 	"lockstep/node/clusterview"
 	"lockstep/node/metrics"
 	"lockstep/node/process"
-	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // redisMetrics have the names, types and labels that redis_exporter gives them,
 // so that dashboards made for it draw a node. Keys are those of this node's
 // replicas: a scrape asks no other node.
 var redisMetrics = []metric{
-	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1: whether the node answers is for who scrapes to say."}, "the process", one(func(*look) int { return 1 })},
+	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1. A scraper that gets no page knows that the node does not answer."}, "the process", one(func(*look) int { return 1 })},
 	{metrics.Desc{Name: "redis_instance_info", Kind: metrics.Gauge, Labels: []string{"role", "redis_version", "redis_build_id", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id", "process_id"}, Help: "Always 1; the labels are what INFO server says."}, "INFO server", readInstance},
 	{metrics.Desc{Name: "redis_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.Started.Unix() })},
-	{metrics.Desc{Name: "redis_commands_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls of a command."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Calls) })},
-	{metrics.Desc{Name: "redis_commands_duration_seconds_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Time they took, with the wait for the quorum."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Usec) / 1e6 })},
-	{metrics.Desc{Name: "redis_commands_failed_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that ran and failed."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Failed) })},
-	{metrics.Desc{Name: "redis_commands_rejected_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that were refused before they ran."}, "INFO commandstats", perCommand(func(c *client.CommandStat) float64 { return float64(c.Rejected) })},
+	{metrics.Desc{Name: "redis_commands_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls of a command."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Calls) })},
+	{metrics.Desc{Name: "redis_commands_duration_seconds_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Time they took, with the wait for the quorum."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Usec) / 1e6 })},
+	{metrics.Desc{Name: "redis_commands_failed_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that ran and failed."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Failed) })},
+	{metrics.Desc{Name: "redis_commands_rejected_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that were refused before they ran."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Rejected) })},
 	{metrics.Desc{Name: "redis_commands_latencies_usec", Kind: metrics.Distribution, Labels: ofCommand, Help: "Time they took, while latency-tracking is on."}, "LATENCY HISTOGRAM", readLatencies},
 	{metrics.Desc{Name: "redis_errors_total", Kind: metrics.Counter, Labels: []string{"err"}, Help: "Error replies by their first word."}, "INFO errorstats", func(l *look, p *metrics.Page) {
 		for _, e := range l.Stats.PerError() {
@@ -51,7 +51,7 @@ func readInstance(l *look, p *metrics.Page) {
 		strconv.Itoa(l.s.Port), clusterview.HexID(l.Self.Incarnation), strconv.Itoa(os.Getpid()))
 }
 
-func perCommand(value func(*client.CommandStat) float64) func(*look, *metrics.Page) {
+func perCommand(value func(*stats.CommandStat) float64) func(*look, *metrics.Page) {
 	return func(l *look, p *metrics.Page) {
 		all := l.Stats.PerCommand()
 		for i := range all {

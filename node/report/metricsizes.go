@@ -63,7 +63,7 @@ func readDataSizes(l *look, p *metrics.Page) {
 	}
 }
 
-// readRoundTrips tells of each node once, of the newest link to it.
+// readRoundTrips reports on each node once, of the newest link to it.
 func readRoundTrips(l *look, p *metrics.Page) {
 	took := map[string]time.Duration{}
 	var names []string

@@ -14,6 +14,7 @@ import (
 	"lockstep/node/metrics"
 	"lockstep/node/process"
 	"lockstep/node/status"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 )
 
@@ -35,7 +36,7 @@ type look struct {
 	// groups are this node's replicas, the meta group last; INFO has none.
 	groups []groupLook
 
-	memory  *client.MemoryFacts
+	memory  *admin.MemoryFacts
 	clients *client.Buffers
 	heap    []int64
 }
@@ -45,7 +46,7 @@ func (r *Report) look() *look {
 }
 
 // mem is the memory of data and process.
-func (l *look) mem() *client.MemoryFacts {
+func (l *look) mem() *admin.MemoryFacts {
 	if l.memory == nil {
 		f := l.MemoryFacts()
 		l.memory = &f
@@ -62,7 +63,7 @@ func (l *look) buffers() *client.Buffers {
 	return l.clients
 }
 
-// runtime is what the Go runtime tells of its heap: in use, mapped, given back, and its collections.
+// runtime shows the heap as the Go runtime counts it: in use, mapped, given back, and its collections.
 func (l *look) runtime() []int64 {
 	if l.heap == nil {
 		l.heap = process.Numbers(process.InUse, process.Mapped, process.Returned, process.Cycles)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFewPagesAreMadeAtATime: a scraper that waits for its turn gets a page, and one that goes
-// away does not wait on.
+// TestFewPagesAreMadeAtATime: a caller that waits for its turn gets a page, and one that
+// goes away does not wait any longer.
 func TestFewPagesAreMadeAtATime(t *testing.T) {
 	s := newScrapes()
 	var now, most, made atomic.Int64

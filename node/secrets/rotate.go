@@ -13,7 +13,7 @@ import (
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
 	"lockstep/node/member"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // Kind asks a member which secrets it accepts, or has it accept others.
@@ -124,10 +124,10 @@ func (r *Rotation) run(ctx context.Context) (string, error) {
 		}
 		// Nodes may have been taken in meanwhile.
 		if told, err = r.look(ctx); err != nil {
-			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", client.ErrHalfDone, err)
+			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", admin.ErrHalfDone, err)
 		}
 		if late := slices.IndexFunc(told, func(m memberSecrets) bool { return m.Prints[0] != known[0].Print() }); late >= 0 {
-			return "", fmt.Errorf("%w: both secrets are accepted, and %s came meanwhile; this node has to be told again", client.ErrHalfDone, told[late].Name)
+			return "", fmt.Errorf("%w: both secrets are accepted, and %s came meanwhile; this node has to be told again", admin.ErrHalfDone, told[late].Name)
 		}
 	}
 	if err := r.spread(ctx, told, known[:1]); err != nil {
@@ -163,7 +163,7 @@ func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
 	wait.Wait()
 	for i, err := range errs {
 		if err == nil && len(told[i].Prints) == 0 {
-			err = errors.New("it tells of none")
+			err = errors.New("it has none")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the secret is changed only where every node takes part, and %s does not: %w", told[i].Name, err)
@@ -187,7 +187,7 @@ func (r *Rotation) spread(ctx context.Context, told []memberSecrets, list secret
 			err = errors.New(a.Refusal)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s has not taken the new secret: %w; what the nodes accept they have in common, and this node has to be told again", client.ErrHalfDone, m.Name, err)
+			return fmt.Errorf("%w: %s has not taken the new secret: %w; what the nodes accept they have in common, and this node has to be told again", admin.ErrHalfDone, m.Name, err)
 		}
 	}
 	return nil

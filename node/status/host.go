@@ -1,6 +1,6 @@
 package status
 
-// Host is what a node tells of the machine that it runs on, for the doctor:
+// Host is what a node reports on the machine that it runs on, for the doctor:
 // numbers as they are, not judged. -1 stands for what could not be found out.
 type Host struct {
 	ID   string `json:"id"`

@@ -1,4 +1,4 @@
-// Package status is what a node tells of itself and of its cluster: the JSON
+// Package status is what a node reports on itself and of its cluster: the JSON
 // that LOCKSTEP STATUS answers, clusterctl prints and the demo draws. Fields
 // are only ever added.
 package status

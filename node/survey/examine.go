@@ -33,7 +33,7 @@ const (
 	probeBytes  = 4096
 )
 
-// ExamineJSON implements client.Operator: the facts of all nodes' machines.
+// ExamineJSON implements admin.Operator: the facts of all nodes' machines.
 func (v *Survey) ExamineJSON(ctx context.Context) ([]byte, error) {
 	view := v.Machine.View()
 	hosts := make([]status.Host, len(view.Nodes))
@@ -79,7 +79,7 @@ const clockQuestion = "clock"
 func (v *Survey) compareClocks(ctx context.Context, addr string) (aheadMs, unsureMs float64, err error) {
 	const tries = 3
 	for range tries {
-		asked := time.Now()
+		asked, own := time.Now(), v.Clock.Wall()
 		answer, err := v.Transport.Call(ctx, addr, KindExamine, []byte(clockQuestion))
 		if err != nil {
 			return 0, 0, err
@@ -90,7 +90,7 @@ func (v *Survey) compareClocks(ctx context.Context, addr string) (aheadMs, unsur
 			return 0, 0, err
 		}
 		if u := float64(half.Microseconds()) / 1000; unsureMs == 0 || u < unsureMs {
-			aheadMs, unsureMs = float64(time.Unix(0, theirs).Sub(asked.Add(half)).Microseconds())/1000, u
+			aheadMs, unsureMs = float64(time.Unix(0, theirs).Sub(own.Add(half)).Microseconds())/1000, u
 		}
 	}
 	return aheadMs, unsureMs, nil
@@ -99,7 +99,7 @@ func (v *Survey) compareClocks(ctx context.Context, addr string) (aheadMs, unsur
 // ServeExamine answers KindExamine.
 func (v *Survey) ServeExamine(payload []byte, reply func([]byte)) {
 	if string(payload) == clockQuestion {
-		reply(strconv.AppendInt(nil, time.Now().UnixNano(), 10))
+		reply(strconv.AppendInt(nil, v.Clock.Wall().UnixNano(), 10))
 		return
 	}
 	h := v.host()
@@ -111,7 +111,7 @@ func (v *Survey) ServeExamine(payload []byte, reply func([]byte)) {
 func (v *Survey) host() status.Host {
 	s := v.Config.Current()
 	h := status.Host{
-		ID: string(v.Self.ID()), Name: v.Self.Name, Reachable: true, ClockMs: time.Now().UnixMilli(),
+		ID: string(v.Self.ID()), Name: v.Self.Name, Reachable: true, ClockMs: v.Clock.Wall().UnixMilli(),
 		Files: -1, FilesOpen: -1, DiskFreeBytes: -1, DiskBytes: -1, MaxClients: int64(s.MaxClients),
 		Overcommit: numberIn("/proc/sys/vm/overcommit_memory"), Backlog: numberIn("/proc/sys/net/core/somaxconn"),
 		HugePages:   chosenIn("/sys/kernel/mm/transparent_hugepage/enabled"),

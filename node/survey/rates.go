@@ -7,7 +7,7 @@ import (
 
 	"lockstep/cluster/shard"
 	"lockstep/node/metrics"
-	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // Timings are how long what the node does often took.
@@ -38,7 +38,7 @@ func (r *Rates) In() int64 { return r.in.Load() }
 func (r *Rates) Out() int64 { return r.out.Load() }
 
 // Run measures until ctx ends.
-func (r *Rates) Run(ctx context.Context, s *client.Stats) {
+func (r *Rates) Run(ctx context.Context, s *stats.Stats) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	var ops, in, out uint64

@@ -88,7 +88,7 @@ func (v *Survey) told(seconds int) page.Told {
 	return t
 }
 
-// tellLed tells of the groups that this node leads, and of the locks there.
+// tellLed reports on the groups that this node leads, and of the locks there.
 func (v *Survey) tellLed(t *page.Told) {
 	leads := map[int]bool{}
 	for _, s := range v.Shards() {

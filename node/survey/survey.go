@@ -26,7 +26,9 @@ import (
 	"lockstep/node/page"
 	"lockstep/node/process"
 	"lockstep/node/status"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
+	"lockstep/proto/stats"
 )
 
 // KindStatus asks a node for its own status, between nodes. Answer: JSON of a
@@ -38,6 +40,8 @@ const Timeout = 700 * time.Millisecond
 
 // Clock is what is known of this node's wall clock.
 type Clock interface {
+	// Wall reads it.
+	Wall() time.Time
 	// OffMs is how far it is ahead of what a majority of the nodes say.
 	OffMs() float64
 	// Limit is how far it may be off.
@@ -49,7 +53,7 @@ type Clock interface {
 // Facts are what a survey reads.
 type Facts struct {
 	*member.Member
-	Stats    *client.Stats
+	Stats    *stats.Stats
 	Registry *client.Registry
 	Clock    Clock
 	// TLS has the certificates, nil: no port speaks TLS.
@@ -228,12 +232,12 @@ func (v *Survey) GroupStatus(name string, g *shard.Group, s *shard.Shard) status
 	return out
 }
 
-// StatusJSON implements client.Operator.
+// StatusJSON implements admin.Operator.
 func (v *Survey) StatusJSON(ctx context.Context) ([]byte, error) { return json.Marshal(v.Status(ctx)) }
 
-// LockSlots implements client.Operator.
-func (v *Survey) LockSlots() []client.LockSlot {
-	var all []client.LockSlot
+// LockSlots implements admin.Operator.
+func (v *Survey) LockSlots() []admin.LockSlot {
+	var all []admin.LockSlot
 	for _, s := range v.Shards() {
 		i := int(s.ID())
 		for _, l := range s.Machine().Sched().Slots() {
@@ -241,7 +245,7 @@ func (v *Survey) LockSlots() []client.LockSlot {
 			if l.Exclusive {
 				mode = "exclusive"
 			}
-			all = append(all, client.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, HeldMs: l.RanNs / 1e6, Queue: l.Queue})
+			all = append(all, admin.LockSlot{Shard: i, Slot: int(l.Slot), Mode: mode, Holders: l.Holders, Readers: l.WaitingShared, Writers: l.WaitingExclusive, Labels: l.Labels, HeldMs: l.RanNs / 1e6, Queue: l.Queue})
 		}
 	}
 	return all

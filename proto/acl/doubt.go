@@ -25,14 +25,14 @@ func (u *Users) InDoubt(d Doubt) *Users {
 // Doubt is the doubt that these users are in.
 func (u *Users) Doubt() Doubt { return u.doubt }
 
-// Doubts tells whether a command is refused to every user: it must wait until the node
+// Doubts reports whether a command is refused to every user: it must wait until the node
 // knows again that its users still hold.
 func (u *Users) Doubts(spec *command.Spec) bool {
 	switch u.doubt {
 	case DoubtAdmin:
 		return (spec.Is(command.Admin) || spec.Cats&command.CatAdmin != 0) && !spec.Looks
 	case DoubtAll:
-		return spec.Name != "quit" && spec.Name != "reset"
+		return !spec.Has(command.DespiteDoubt)
 	}
 	return false
 }

@@ -23,7 +23,7 @@ const Default = "default"
 // Record is a user as the cluster keeps it.
 type Record struct {
 	Name, Rules string
-	// Made tells users apart that had the same name at different times.
+	// Made distinguishes users that had the same name at different times.
 	Made uint64
 }
 
@@ -96,7 +96,7 @@ func (u *Users) Get(name string) *Account { return u.byName[name] }
 // Default is the user that connections begin as.
 func (u *Users) Default() *Account { return u.byName[Default] }
 
-// Open tells whether connections need not log in.
+// Open reports whether connections need not log in.
 func (u *Users) Open() bool { d := u.Default(); return d.On() && d.NoPass() }
 
 // LogIn returns the user that a name and a password open, else nil.
@@ -162,5 +162,5 @@ func (u *Users) WithRules(name string, rules []string, opt Options) (Record, err
 	return r, nil
 }
 
-// ValidName tells whether a user can have the name.
+// ValidName reports whether a user can have the name.
 func ValidName(name string) bool { return name != "" && !strings.ContainsAny(name, " \t\n\v\f\r\x00") }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"lockstep/engine"
+	"lockstep/engine/command"
 	"lockstep/engine/decimal"
 	"lockstep/engine/hashslot"
 )
@@ -14,9 +15,9 @@ const databases = engine.Databases
 // slotOf is a key's hash slot.
 func slotOf(key []byte) int { return hashslot.Of(key) }
 
-// fold is b in lower case, of ASCII letters alone: other bytes mean nothing here,
+// Fold is b in lower case, of ASCII letters alone: other bytes mean nothing here,
 // and come back in errors as they are.
-func fold(b []byte) string {
+func Fold(b []byte) string {
 	lower := bytes.Clone(b)
 	for i, c := range lower {
 		if 'A' <= c && c <= 'Z' {
@@ -27,3 +28,17 @@ func fold(b []byte) string {
 }
 
 func parseInt(b []byte) (int64, bool) { return decimal.Int(b) }
+
+func fold(b []byte) string { return Fold(b) }
+
+// ParseTimeout reads a time that is not negative; refusal is the text of the error, "" if there is none.
+func ParseTimeout(arg []byte) (n int64, refusal string) {
+	n, ok := parseInt(arg)
+	switch {
+	case !ok:
+		return 0, command.ErrReadTimeout
+	case n < 0:
+		return 0, command.ErrTimeoutNegative
+	}
+	return n, ""
+}

@@ -1,42 +1,20 @@
 package client
 
-import (
-	"context"
-	"time"
+import "lockstep/engine/command"
 
-	"lockstep/cluster"
-	"lockstep/engine/command"
-)
-
-// Starter begins calls without waiting for them; router.Router is one. See there.
-type Starter interface {
-	Start(calls []*cluster.Call, f *cluster.Flight) cluster.Started
-	Land(f *cluster.Flight) bool
-	Finish(ctx context.Context, f *cluster.Flight)
-	Abandon(f *cluster.Flight)
-}
-
-// Progress tells how far Begin came with a batch.
+// Progress tells how far a client has come with a batch.
 type Progress uint8
 
 const (
 	// Answered: the batch is answered, and the client can go on.
 	Answered Progress = iota
-	// Flying: the batch is on its way; see Landed.
-	Flying
-	// Untouched: nothing has been done, for something in the batch may wait. Handle is
-	// for it.
-	Untouched
-	// Halfway: what is left to do may wait. Conclude does it.
-	Halfway
-	// Ended: the batch is answered, and the connection is to be closed.
-	Ended
+	// Pending: the batch is on its way. done will be called, and Resume goes on then.
+	Pending
+	// Waits: what is left of the batch may have to wait, and Handle does it.
+	Waits
+	// Closed: the batch is answered, and the connection is to be closed.
+	Closed
 )
-
-// lightAndQuick are the commands on the connection that Begin takes.
-func lightAndQuick(spec *command.Spec) bool {
-	return spec.Name == "ping" || spec.Name == "echo" || spec.Name == "select"
-}
 
 const (
 	// quickArgsMax is how many arguments a command has that Begin takes, quickBatchMax
@@ -44,12 +22,14 @@ const (
 	quickArgsMax  = 256
 	quickBatchMax = 128
 	quickBytesMax = 64 << 10
+	// briefBytesMax is how long the replies of a batch are together that Resume takes.
+	briefBytesMax = 2 << 20
 )
 
 // quick tells whether answering a batch needs no waiting but for what its calls
 // wait for.
 func (c *Client) quick(batch [][][]byte) bool {
-	if c.backend.Starter == nil || c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
+	if c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
 		return false
 	}
@@ -60,8 +40,8 @@ func (c *Client) quick(batch [][][]byte) bool {
 		switch {
 		case spec == nil || len(args) > quickArgsMax:
 			return false
-		case spec.Scope == command.ScopeNode && lightAndQuick(spec):
-		case spec.Scope != command.ScopeKeys || spec.Flags&command.Blocking != 0 || isPublish(spec):
+		case spec.Scope == command.ScopeNode && spec.Has(command.InLoop):
+		case spec.Scope != command.ScopeKeys || spec.Flags&command.Blocking != 0 || spec.Has(command.Publishes):
 			return false
 		case !spec.Writes(args) && !spec.Brief(args):
 			return false
@@ -70,97 +50,84 @@ func (c *Client) quick(batch [][][]byte) bool {
 	return true
 }
 
-// Begin is Handle for who serves many clients in turn: it never waits. The batch
-// belongs to the client until it is answered; until then neither Begin nor Handle may
-// be called. flight.Landed is called when what flies has landed.
-func (c *Client) Begin(batch [][][]byte, flight *cluster.Flight) Progress {
+// Begin begins to answer a batch, and never waits. The batch belongs to the client until it is
+// answered; until then no other may begin. done is called once if the batch is Pending, from any
+// goroutine and perhaps before Begin returns; alone: nobody else waits for that goroutine.
+func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 	if !c.quick(batch) {
-		return Untouched
+		return Waits
 	}
 	c.shared.busy.Store(true)
-	c.hurried = true
+	c.noWait = true
 	known := c.gatherAll(batch, c.calls.rows)
-	c.hurried = false
+	c.noWait = false
 	if !known {
 		return c.ended(false)
-	}
-	if c.lost {
-		// To be closed, and perhaps with calls that must run all the same.
-		return Halfway
 	}
 	c.later.Kick()
 	if c.calls.empty() {
 		return c.ended(c.finish())
 	}
-	c.calls.list()
-	c.calls.started = time.Now()
-	switch c.backend.Starter.Start(c.calls.ptrs, flight) {
-	case cluster.StartedDone:
-		return c.ended(c.mergeInLoop())
-	case cluster.StartedFlight:
-		return Flying
+	c.calls.begin()
+	if !c.backend.Go(c.ctx, c.calls.ptrs, done) {
+		return Pending
 	}
-	return Halfway
+	return c.Resume()
 }
 
-// Landed goes on with a batch that flies, when the flight says that it has landed.
-// It returns Flying where it has not, or not well: then somebody who may wait calls
-// Conclude, when the flight is finished.
-func (c *Client) Landed(flight *cluster.Flight) Progress {
-	if !c.backend.Starter.Land(flight) {
-		return Flying
+// Resume goes on with a batch whose calls are answered. It never waits.
+func (c *Client) Resume() Progress {
+	if !c.calls.brief() {
+		return Waits
 	}
-	return c.ended(c.mergeInLoop())
-}
-
-// mergeInLoop is mergeAndFinish where nobody may wait for the client to read.
-func (c *Client) mergeInLoop() bool {
-	c.hurried = true
-	goOn := c.mergeAndFinish()
-	c.hurried = false
-	return goOn
-}
-
-// FinishFlight waits for a flight that has not landed, or not well. Conclude goes on.
-func (c *Client) FinishFlight(flight *cluster.Flight) { c.backend.Starter.Finish(c.ctx, flight) }
-
-// AbandonFlight gives a flight up, if there is one, where the connection ends by a fault.
-func (c *Client) AbandonFlight(flight *cluster.Flight) {
-	if c.backend.Starter != nil && flight.Way != nil {
-		c.backend.Starter.Abandon(flight)
-	}
-}
-
-// Conclude does what is left to do of a batch that Begin came halfway with; it may
-// wait. It returns what Handle returns.
-func (c *Client) Conclude() bool {
-	goOn := c.conclude()
-	return c.ended(goOn) == Answered
-}
-
-func (c *Client) conclude() bool {
-	if b := &c.calls; len(b.all) > 0 && b.all[0].call.Answered() {
-		return c.mergeAndFinish()
-	}
-	c.settle()
-	return c.finish()
-}
-
-// mergeAndFinish gives the calls' replies their places and ends the batch.
-func (c *Client) mergeAndFinish() bool {
+	c.noWait = true
 	c.mergeAll()
-	return c.finish()
+	goOn := c.finish()
+	c.noWait = false
+	return c.ended(goOn)
 }
 
+// brief tells whether all calls are answered, and briefly: what is behind large replies waits until
+// the client has read those.
+func (b *calls) brief() bool {
+	bytes := 0
+	for _, call := range b.ptrs {
+		if bytes += len(call.Reply); !call.Answered() || bytes > briefBytesMax {
+			return false
+		}
+	}
+	return true
+}
+
+// Handle answers a batch, or what Begin and Resume have left of it; it may wait. It returns false
+// when the connection is to be closed. args and what they point to belong to the caller again when
+// it returns.
+func (c *Client) Handle(batch [][][]byte) bool {
+	if len(batch) == 0 {
+		return true
+	}
+	c.shared.busy.Store(true)
+	switch {
+	case !c.calls.empty():
+		c.mergeAll()
+	case !c.gatherAll(batch, nil):
+		return c.ended(false) == Answered
+	default:
+		c.settle()
+	}
+	return c.ended(c.finish()) == Answered
+}
+
+// ended notes that a batch has ended.
 func (c *Client) ended(goOn bool) Progress {
 	if goOn && c.calls.empty() {
-		// Of who is cut off calls may still be under way.
+		// Of a client that is cut off calls may still be under way.
 		c.calls.release()
 	}
 	c.shared.busy.Store(false)
-	// In this order: who finds the client busy leaves it to this line.
+	// In this order: whoever kills a client that is busy leaves it to this line.
 	if goOn && !c.shared.killed.Load() {
 		return Answered
 	}
-	return Ended
+	return Closed
 }

@@ -9,6 +9,7 @@ import (
 	"lockstep/cluster"
 	"lockstep/proto/acl"
 	"lockstep/proto/resp"
+	"lockstep/proto/stats"
 )
 
 // echoes is an Executor that costs nothing.
@@ -20,6 +21,10 @@ func (echoes) Indexes(context.Context, []int) ([]uint64, error) { return nil, ni
 func (echoes) Await(context.Context, map[int]uint64) bool       { return true }
 func (echoes) ShardOfSlot(uint16) int                           { return 0 }
 func (echoes) Shards() int                                      { return 1 }
+func (e echoes) Go(ctx context.Context, calls []*cluster.Call, _ func(bool)) bool {
+	e.Do(ctx, calls)
+	return true
+}
 func (echoes) Do(_ context.Context, calls []*cluster.Call) {
 	for _, c := range calls {
 		c.Reply = okReply
@@ -51,8 +56,8 @@ func newAlone(tb testing.TB, executor Executor, settings *Settings) *Client {
 }
 
 func aloneOn(tb testing.TB, conn net.Conn, executor Executor, settings *Settings) *Client {
-	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}}
-	stats := NewStats()
+	backend := &Backend{Executor: executor, Source: fixed{settings}, Access: anybody{acl.NewUsers(nil, "", nil)}, Handlers: ownTable()}
+	stats := stats.New()
 	guard := resp.NewGuard(conn, func() resp.Limits { return resp.Limits{} }, &stats.Traffic)
 	return New(tb.Context(), backend, NewRegistry(), stats, guard)
 }

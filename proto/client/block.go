@@ -80,13 +80,13 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	written := c.out.Bytes()[begin:]
 	failed := len(written) > 0 && written[0] == '-'
 	if failed {
-		c.stats.countError(written)
+		c.stats.CountError(written)
 	}
 	if waited {
 		// The time was spent waiting, which says nothing of the command.
 		took = 0
 	}
-	c.stats.ran(spec, took, failed)
+	c.stats.Ran(spec, took, failed)
 	if answered {
 		c.slow(spec, args, took)
 	}
@@ -104,10 +104,10 @@ func (c *Client) waits(q queued) {
 // command may be tried several times. It answers an error itself and returns
 // nil.
 func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [][]byte {
-	if spec.Name != "xread" {
+	if spec.Waits.LatestIDs == nil {
 		return args
 	}
-	places, keys := command.LatestIDs(args)
+	places, keys := spec.Waits.LatestIDs(args)
 	if len(places) == 0 {
 		return args
 	}
@@ -214,63 +214,5 @@ func (c *Client) setBlocked(letGo context.CancelCauseFunc) *waitEnd {
 	if c.OnBlock != nil {
 		c.OnBlock(letGo != nil)
 	}
-	return ended
-}
-
-// clientUnblock is CLIENT UNBLOCK.
-func clientUnblock(c *Client, args [][]byte) {
-	if len(args) > 4 {
-		c.out.Error("ERR unknown subcommand or wrong number of arguments for 'UNBLOCK'. Try CLIENT HELP.")
-		return
-	}
-	why := errUnblockedNil
-	if len(args) == 4 {
-		switch fold(args[3]) {
-		case "timeout":
-		case "error":
-			why = errUnblocked
-		default:
-			c.out.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
-			return
-		}
-	}
-	id, ok := parseInt(args[2])
-	if !ok {
-		c.out.Error(command.ErrNotInteger)
-		return
-	}
-	if other := c.registry.find(uint64(id)); other == nil || !other.unblock(c.ctx, why) {
-		c.out.Int(0)
-		return
-	}
-	c.out.Int(1)
-}
-
-// unblock ends the wait of a blocked client, and returns when no write can serve it any
-// more; false: the client was not blocked, or a write that came before has served it.
-func (c *Client) unblock(ctx context.Context, why error) bool {
-	ended := c.letGo(why)
-	if ended == nil {
-		return false
-	}
-	select {
-	case <-ended.over:
-		return !ended.served
-	case <-ctx.Done():
-		return true
-	}
-}
-
-// letGo lets a blocked client go on; nil: it was not blocked.
-func (c *Client) letGo(why error) *waitEnd {
-	s := &c.shared
-	s.mu.Lock()
-	letGo, ended := s.letGo, s.waitEnd
-	s.letGo = nil // For others it is not blocked from now on.
-	s.mu.Unlock()
-	if letGo == nil {
-		return nil
-	}
-	letGo(why)
 	return ended
 }

@@ -13,6 +13,7 @@ import (
 	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
+	"lockstep/proto/stats"
 )
 
 // calls are the commands on data gathered from a batch.
@@ -26,7 +27,7 @@ type calls struct {
 	// rows are those of a batch's commands, where they are known beforehand.
 	rows []*command.Spec
 	// ran are commands that have run and are not counted yet.
-	ran tally
+	ran stats.Tally
 	// started is when they began to run.
 	started time.Time
 	// behind holds the replies that stand behind the first call's place, while those of
@@ -197,8 +198,7 @@ func (c *Client) settle() {
 		return
 	}
 	c.awaitRoom()
-	b.list()
-	b.started = time.Now()
+	b.begin()
 	if len(b.ptrs) > 0 {
 		c.backend.Do(c.ctx, b.ptrs)
 	}
@@ -208,8 +208,9 @@ func (c *Client) settle() {
 	c.mergeAll()
 }
 
-// list makes the list of the calls that are to run.
-func (b *calls) list() {
+// begin makes the list of the calls that are to run.
+func (b *calls) begin() {
+	b.started = time.Now()
 	b.ptrs = b.ptrs[:0]
 	for i := range b.all {
 		if b.all[i].receivers == nil {
@@ -224,7 +225,7 @@ func (c *Client) mergeAll() {
 	b := &c.calls
 	each := time.Since(b.started) / time.Duration(len(b.all))
 	c.merge(each)
-	c.stats.count(&b.ran)
+	c.stats.Count(&b.ran)
 	clear(b.all)
 	clear(b.ptrs)
 	b.all, b.data = b.all[:0], false
@@ -295,16 +296,16 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	failed := len(answer) > 0 && answer[0] == '-'
 	if failed && (s.call.Err != nil || !s.spec.RunsProgram()) {
 		// Those of programs are counted where these run (command.Witness).
-		c.stats.countError(answer)
+		c.stats.CountError(answer)
 	}
 	if s.exec == nil && s.call.Err != nil && resp.NotExecuted(s.call.Err) {
-		c.stats.of(s.spec).rejected.Add(1)
+		c.stats.Rejected(s.spec)
 		return answer
 	}
-	if b := &c.calls; !b.ran.add(s.spec, failed) {
-		c.stats.count(&b.ran)
-		b.ran = tally{spec: s.spec, took: took}
-		b.ran.add(s.spec, failed)
+	if b := &c.calls; !b.ran.Add(s.spec, failed) {
+		c.stats.Count(&b.ran)
+		b.ran = stats.NewTally(s.spec, took)
+		b.ran.Add(s.spec, failed)
 	}
 	if s.exec != nil {
 		c.seenTransaction(s.exec, !failed && len(answer) > 1 && answer[0] == '*' && answer[1] != '-')

@@ -12,6 +12,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
+	"lockstep/proto/stats"
 )
 
 // TestAClientThatWaitsHoldsLittle: thousands may be blocked, or wait for a leader, each
@@ -42,7 +43,7 @@ func TestRoomsAreNobodysTwice(t *testing.T) {
 			for j := range b.all {
 				b.all[j] = gathered{spec: spec, at: i}
 			}
-			b.list()
+			b.begin()
 		}
 		for i := range clients {
 			b := &clients[i]
@@ -93,8 +94,12 @@ func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
 	}
 	got := map[string][3]uint64{}
 	for _, s := range c.stats.PerCommand() {
-		_, times := c.stats.of(command.Get(s.Name)).times.look()
-		got[s.Name] = [3]uint64{s.Calls, s.Failed, times}
+		got[s.Name] = [3]uint64{s.Calls, s.Failed}
+	}
+	for _, l := range c.stats.PerLatency() {
+		n := got[l.Name]
+		n[2] = l.Calls
+		got[l.Name] = n
 	}
 	want := map[string][3]uint64{"set": {3, 0, 3}, "incr": {4, 4, 4}, "get": {4, 0, 4}, "ping": {1, 0, 1}}
 	if !maps.Equal(got, want) {
@@ -103,7 +108,7 @@ func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
 	if n := uint64(len(words)); c.stats.Commands() != n || c.stats.Slowlog.Len() != len(words) {
 		t.Errorf("%d commands, %d slow ones, want %d", c.stats.Commands(), c.stats.Slowlog.Len(), n)
 	}
-	if errors := c.stats.PerError(); len(errors) != 1 || errors[0] != (ErrorStat{"WRONGTYPE", 4}) {
+	if errors := c.stats.PerError(); len(errors) != 1 || errors[0] != (stats.ErrorStat{Prefix: "WRONGTYPE", Count: 4}) {
 		t.Errorf("errors: %v", errors)
 	}
 }

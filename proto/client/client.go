@@ -14,24 +14,20 @@
 // with the database it was queued for. Commands in it that need no data (PING,
 // SELECT) run when the txn's replies are there, each at its place among them.
 //
-// The handlers of commands that need no data are listed in handlers.go; their
-// rows are in the one command table, like all others'.
+// The handlers of commands that need no data are listed in their files, and some
+// are in package admin; table.go gives each row of the command table its handler.
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
-	"lockstep/proto/acl"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
+	"lockstep/proto/stats"
 )
 
 // replyMode is what CLIENT REPLY chose.
@@ -51,116 +47,72 @@ const (
 type Client struct {
 	backend  *Backend
 	registry *Registry
-	stats    *Stats
+	stats    *stats.Stats
 	conn     *resp.Guard
 	ctx      context.Context
 
-	id    uint64
 	db    int
 	proto int
-	// users are those that the client goes by, user its own; authed: it has logged
-	// in, or did not have to.
-	users    *acl.Users
-	user     *acl.Account
-	authed   bool
-	readonly bool
-	// fresh is how much reads of a READONLY connection must see; nil: anything.
-	fresh *cluster.Freshness
-	// shards are those that the connection has used, for LOCKSTEP TOKEN.
-	shards  shardSet
+	// The parts that have state of their own: who the client is, what it has read, and what its reads must see.
+	login
+	tracker
+	freshness
+
 	noTouch bool
 	noEvict bool
 	// monitoring: the client sees what others run (MONITOR).
 	monitoring bool
-	// takesMark: the client can read a file whose end is a mark (REPLCONF capa eof).
-	takesMark bool
-	reply     replyMode
+	reply      replyMode
 	// closing: the connection is closed after the replies are written; silent:
 	// they are not.
 	closing, silent bool
 	// lost: replies cannot be written any more. What was sent before is run all the
 	// same, as with Redis, but for reads whose replies would be large.
 	lost bool
-	// hurried: the batch at hand must not wait (Begin, Landed).
-	hurried bool
-	tx      transaction
+	// noWait: the batch at hand must not wait (Begin, Resume).
+	noWait bool
+	tx     transaction
 	// out takes the replies of commands that ran in place. While calls are
 	// gathered, theirs come in between.
 	out   reply.Writer
 	calls calls
-	// subs are the client's subscriptions. pushed is set once messages may come at
-	// any time: they are then held while a batch is answered.
-	subs   subscriptions
-	pushes *pushes
-	pushed bool
-	// subBytes is the length of the names in subs; it changes under the lock of shared.
-	subBytes int
-	// later are those who have messages of this client's and wait to be kicked.
-	later   pubsub.Later
-	caching caching
+	// later are the clients that have messages of this one's and wait to be kicked.
+	later pubsub.Later
 	// settings are those of the batch at hand, last is its last command.
 	settings *Settings
 	last     *command.Spec
 
-	shared shared
+	// request is what handlers of other packages get.
+	request Request
+	// shared is what others see of the client.
+	shared Connection
 
 	// OnBlock, when set, is told when the client is blocked and when it goes on.
 	OnBlock func(blocked bool)
 }
 
-// shared is what CLIENT LIST shows, guarded by mu.
-type shared struct {
-	mu                sync.Mutex
-	name              string
-	libName, libVer   string
-	last              *command.Spec
-	created, lastUsed time.Time
-	db, watch, proto  int
-	sub, psub, ssub   int
-	// txBytes is what the queued commands and the watched keys take.
-	txBytes int
-	// held: a pause holds the client back.
-	held bool
-	// multi is the number of queued commands, -1 outside a transaction.
-	multi int
-	// flags are what stands before and behind those of blocking and tracking.
-	flags [2]string
-	// tracks, bcast and redirect are CLIENT TRACKING's; redirect is -1 without it.
-	tracks, bcast bool
-	redirect      int64
-	// user is the client's, judged the one by which Rejudge last looked at it.
-	user, judged *acl.Account
-	// wait is what a blocked client waits to run.
-	wait queued
-	// letGo ends the wait of a blocked client; nil when it is not blocked.
-	letGo context.CancelCauseFunc
-	// waitEnd is that wait's end.
-	waitEnd *waitEnd
-
-	// listens: the client waits for what others do, so that its silence means nothing;
-	// subscribed: for messages.
-	listens, subscribed atomic.Bool
-	killed              atomic.Bool
-	// busy: a batch is being answered.
-	busy atomic.Bool
-}
-
 // New returns the client of a fresh connection and registers it.
-func New(ctx context.Context, b *Backend, r *Registry, s *Stats, conn *resp.Guard) *Client {
+func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *resp.Guard) *Client {
 	now := time.Now()
 	c := &Client{
 		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
 		proto: reply.RESP2, settings: b.Settings(),
 	}
-	c.pushes = &pushes{conn: conn, registry: r, proto: c.proto}
+	c.tracker = tracker{backend: b, registry: r, shared: &c.shared, pushes: &pushes{conn: conn, registry: r, proto: c.proto}}
+	c.freshness.owners = b
 	c.out.Reset(c.proto)
+	c.request.Out, c.request.c = &c.out, c
+	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.pushes, b.Access
 	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
-	c.users = b.Users()
+	c.login = login{access: b.Access, conn: conn, shared: &c.shared, users: b.Users()}
 	c.begin()
 	c.note(now)
-	r.add(c)
+	r.add(&c.shared)
 	return c
 }
+
+// Connection is the client as others see it.
+func (c *Client) Connection() *Connection { return &c.shared }
 
 // Close forgets the client.
 func (c *Client) Close() {
@@ -168,7 +120,7 @@ func (c *Client) Close() {
 	c.unsubscribeAll()
 	c.untrack()
 	c.unmonitor()
-	c.registry.remove(c)
+	c.registry.remove(&c.shared)
 }
 
 // Farewell tells the client why its connection will be closed.
@@ -180,20 +132,6 @@ func (c *Client) Farewell(text string) {
 // flushBytes is how many bytes of replies are gathered before they are written
 // even though the batch goes on.
 const flushBytes = 64 << 10
-
-// Handle answers a batch of commands. It returns false when the connection is
-// to be closed. args and what they point to belong to the caller again when it
-// returns.
-func (c *Client) Handle(batch [][][]byte) bool {
-	if len(batch) == 0 {
-		return true
-	}
-	c.shared.busy.Store(true)
-	if !c.gatherAll(batch, nil) {
-		return c.ended(false) == Answered
-	}
-	return c.Conclude()
-}
 
 // gatherAll walks a batch: what can run in place has run then, and calls are
 // gathered. Rows are those of the commands, or nil if nobody has looked for them yet.
@@ -222,7 +160,7 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 		if c.closing {
 			break
 		}
-		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.hurried {
+		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.noWait {
 			// So much is not kept for the sake of the calls that are gathered.
 			c.settle()
 			c.write()
@@ -235,7 +173,7 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 // awaitRoom slows a client down for which much waits to be read. It does nothing in a batch that
 // must not wait.
 func (c *Client) awaitRoom() {
-	if !c.hurried && !c.lost {
+	if !c.noWait && !c.lost {
 		c.conn.AwaitRoom(c.ctx)
 	}
 }
@@ -275,24 +213,17 @@ func (c *Client) note(now time.Time) {
 	if c.tx.open {
 		s.multi = len(c.tx.queue)
 	}
-	s.sub, s.psub, s.ssub = len(c.subs[pubsub.Channel]), len(c.subs[pubsub.Pattern]), len(c.subs[pubsub.Shard])
+	s.sub, s.psub, s.ssub = len(c.shared.subs[pubsub.Channel]), len(c.shared.subs[pubsub.Pattern]), len(c.shared.subs[pubsub.Shard])
 	s.flags, s.txBytes = c.flags(), c.tx.bytes+c.tx.watchBytes
 	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
-	s.listens.Store(c.monitoring || c.subs.total() > 0)
-	s.subscribed.Store(c.subs.total() > 0)
+	s.listens.Store(c.monitoring || c.shared.subs.total() > 0)
+	s.subscribed.Store(c.shared.subs.total() > 0)
 }
-
-// Listens tells whether the client waits for messages, or for what others run: Redis
-// closes none such for being idle. Any goroutine may ask.
-func (c *Client) Listens() bool { return c.shared.listens.Load() }
-
-// Subscribed tells whether the client waits for messages. Any goroutine may ask.
-func (c *Client) Subscribed() bool { return c.shared.subscribed.Load() }
 
 func (c *Client) flags() [2]string {
 	return [2]string{
-		letters(flag{c.monitoring, 'O'}, flag{c.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
+		letters(flag{c.monitoring, 'O'}, flag{c.shared.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
 		letters(flag{c.readonly, 'r'}, flag{c.noEvict, noEvictFlag[0]}, flag{c.noTouch, 'T'}),
 	}
 }
@@ -314,12 +245,6 @@ func letters(flags ...flag) string {
 		}
 	}
 	return string(b)
-}
-
-// flagsNow are the flags in CLIENT LIST, in Redis's order; s.mu is held.
-func (s *shared) flagsNow(broken bool) string {
-	now := letters(flag{s.letGo != nil || s.held, 'b'}, flag{s.tracks, 't'}, flag{s.tracks && broken, 'R'}, flag{s.bcast, 'B'})
-	return cmp.Or(s.flags[0]+now+s.flags[1], "N")
 }
 
 // command answers one command, or gathers or queues it.
@@ -348,7 +273,7 @@ func (c *Client) mute(begin int) {
 func (c *Client) errorReply(text string) {
 	begin := c.out.Len()
 	c.out.Error(text)
-	c.stats.countError(c.out.Bytes()[begin:])
+	c.stats.CountError(c.out.Bytes()[begin:])
 	c.mute(begin)
 }
 
@@ -369,10 +294,10 @@ func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 		// Speaks HTTP: cut off, as Redis does.
 	case c.tx.open && !runsInMulti(spec):
 		c.enqueue(spec, args)
-	case spec == execSpec:
+	case spec.Has(command.RunsQueue):
 		c.exec(args[0])
 	case spec.Flags&command.Blocking != 0 && c.blocks(spec, args):
-	case isPublish(spec):
+	case spec.Has(command.Publishes):
 		c.gatherPublish(spec, args)
 	case spec.Scope == command.ScopeNode:
 		c.runNode(spec, args)
@@ -400,7 +325,7 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 		return command.ErrUnknownCommand(args)
 	case !spec.CheckArity(len(args)):
 		return command.ErrArity(spec)
-	case spec.Name == "debug" && !c.mayDebug():
+	case spec.Has(command.Debugs) && !c.mayDebug():
 		return errDebug
 	case c.mustLogIn() && !spec.Is(command.NoAuth):
 		return errNoAuth
@@ -420,9 +345,9 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 // can.
 func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	switch {
-	case c.listeningOnly() && !whileListening(spec):
+	case c.listeningOnly() && !spec.Has(command.WhileSubscribed):
 		return errListening(spec)
-	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.MemoryFull():
+	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.Memory.MemoryFull():
 		return command.ErrOOM
 	case c.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
 		return errMonitoring
@@ -443,8 +368,8 @@ func (c *Client) reject(spec *command.Spec, text string) {
 		c.tx.dirty = true
 	}
 	if spec != nil {
-		c.stats.of(spec).rejected.Add(1)
-		if spec == execSpec {
+		c.stats.Rejected(spec)
+		if spec.Has(command.RunsQueue) {
 			text = execAborted + withoutCode(text)
 			c.tx = transaction{}
 		}
@@ -454,28 +379,27 @@ func (c *Client) reject(spec *command.Spec, text string) {
 
 // runNode runs a command that needs no data, in place.
 func (c *Client) runNode(spec *command.Spec, args [][]byte) {
-	h := handlers[spec.Name]
-	if !h.light {
+	if !spec.Has(command.Light) {
 		c.settle()
 	}
-	if h.waits && !c.write() {
+	if spec.Has(command.CallsOut) && !c.write() {
 		c.closing = true
 		return
 	}
 	begin := c.out.Len()
 	started := time.Now()
-	c.inPlace(h, args)
+	c.inPlace(c.backend.Handlers[spec.Number()], args)
 	took := time.Since(started)
 	c.seen(spec, args, c.db)
 	written := c.out.Bytes()[begin:]
 	failed := len(written) > 0 && written[0] == '-'
 	if failed {
-		c.stats.countError(written)
+		c.stats.CountError(written)
 	}
-	if failed || !confirms(spec) {
+	if failed || !spec.Has(command.Confirms) {
 		c.mute(begin)
 	}
-	c.stats.ran(spec, took, failed)
+	c.stats.Ran(spec, took, failed)
 	c.slow(spec, args, took)
 }
 
@@ -487,7 +411,7 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 	begin := c.out.Len()
 	most := max(mergedBytesMax, c.settings.BulkBytesMax+headRoom)
 	c.out.Bound(begin+most, false)
-	h.run(c, args)
+	h(c, args)
 	tooLong := c.out.TooLong()
 	c.out.Bound(0, false)
 	if tooLong {
@@ -498,3 +422,18 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 
 // headRoom is what a reply of one string has around it, in bytes.
 const headRoom = 64
+
+// slow puts a command into the slow log if it took long enough.
+func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
+	s := c.settings
+	if !stats.IsSlow(spec, took, s.SlowerThanUs, s.SlowlogLen) {
+		return
+	}
+	c.shared.mu.Lock()
+	name := c.shared.name
+	c.shared.mu.Unlock()
+	c.stats.Slowlog.Add(stats.SlowEntry{
+		UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: stats.SlowArgs(spec, args),
+		Addr: c.conn.RemoteAddr().String(), Name: name,
+	}, s.SlowlogLen)
+}

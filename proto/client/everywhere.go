@@ -33,57 +33,65 @@ func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
 	answer := c.everywhere(spec, args)
 	failed := len(answer) > 0 && answer[0] == '-'
 	if failed {
-		c.stats.countError(answer)
+		c.stats.CountError(answer)
 	}
 	begin := c.out.Len()
 	c.out.Raw(answer)
 	took := time.Since(started)
-	c.stats.ran(spec, took, failed)
+	c.stats.Ran(spec, took, failed)
 	c.slow(spec, args, took)
 	c.mute(begin)
 }
 
-// everywhere is the one reply of all shards.
+// everywhere runs a command on all shards, and returns the one reply.
 func (c *Client) everywhere(spec *command.Spec, args [][]byte) []byte {
+	return fanOut{c}.run(spec, args)
+}
+
+// fanOut runs one command of a client on all shards.
+type fanOut struct{ c *Client }
+
+// run returns the one reply of all shards.
+func (f fanOut) run(spec *command.Spec, args [][]byte) []byte {
 	switch {
 	case spec.Merge == command.MergeCursor:
-		return c.scanShards(args)
+		return f.scanShards(args)
 	case spec.Merge == command.MergeChance:
-		return c.drawShard(args)
-	case !c.logs(spec, args):
-		return c.merged(spec.Merge, c.onAllShards(true, args))
+		return f.drawShard(args)
+	case !f.c.logs(spec, args):
+		return f.merged(spec.Merge, f.onAllShards(true, args))
 	}
-	if answer := c.merged(command.MergeSame, c.allPresent()); answer[0] == '-' {
+	if answer := f.merged(command.MergeSame, f.allPresent()); answer[0] == '-' {
 		return answer
 	}
-	calls := c.onAllShards(false, args)
-	if text := c.half(spec, calls); text != "" {
-		w := reply.NewWriter(c.proto)
+	calls := f.onAllShards(false, args)
+	if text := f.half(spec, calls); text != "" {
+		w := reply.NewWriter(f.c.proto)
 		w.Error(text)
 		return w.Bytes()
 	}
-	return c.merged(spec.Merge, calls)
+	return f.merged(spec.Merge, calls)
 }
 
 // allPresent asks the leader of every shard whether it is there.
-func (c *Client) allPresent() []*cluster.Call {
-	calls := make([]*cluster.Call, c.backend.Shards())
+func (f fanOut) allPresent() []*cluster.Call {
+	calls := make([]*cluster.Call, f.c.backend.Shards())
 	for i := range calls {
-		calls[i] = c.toShard(i, true, presentArgs)
+		calls[i] = f.toShard(i, true, presentArgs)
 		calls[i].Stale = false
 	}
-	c.runAll(calls)
+	f.c.runAll(calls)
 	return calls
 }
 
 var presentArgs = [][]byte{[]byte("lockstep.present")}
 
-func (c *Client) onAllShards(readOnly bool, args [][]byte) []*cluster.Call {
-	calls := make([]*cluster.Call, c.backend.Shards())
+func (f fanOut) onAllShards(readOnly bool, args [][]byte) []*cluster.Call {
+	calls := make([]*cluster.Call, f.c.backend.Shards())
 	for i := range calls {
-		calls[i] = c.toShard(i, readOnly, args)
+		calls[i] = f.toShard(i, readOnly, args)
 	}
-	c.runAll(calls)
+	f.c.runAll(calls)
 	return calls
 }
 
@@ -101,23 +109,23 @@ func (c *Client) runAll(calls []*cluster.Call) {
 	}
 }
 
-func (c *Client) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
+func (f fanOut) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
 	call := &cluster.Call{
-		Client: c.caching.author(c),
-		Txn:    fsm.Txn{Proto: uint8(c.proto), Ops: []fsm.Op{{DB: c.db, Args: args}}},
+		Client: f.c.caching.author(f.c),
+		Txn:    fsm.Txn{Proto: uint8(f.c.proto), Ops: []fsm.Op{{DB: f.c.db, Args: args}}},
 		Shard:  shard, ReadOnly: readOnly,
 	}
 	if spec, _ := command.Lookup(args); spec != nil {
-		c.carry(&call.Txn, c.user, spec)
+		f.c.carry(&call.Txn, f.c.user, spec)
 	}
-	c.mayBeStale(call)
-	c.used(call)
+	f.c.mayBeStale(call)
+	f.c.used(call)
 	return call
 }
 
 // half is the error of a write that some shards ran and others did not, or may
 // not have; "" if all answered well, or if none did and nothing has changed.
-func (c *Client) half(spec *command.Spec, calls []*cluster.Call) string {
+func (f fanOut) half(spec *command.Spec, calls []*cluster.Call) string {
 	ran, changed, failed := 0, false, -1
 	for i, call := range calls {
 		well := call.Err == nil && len(call.Reply) > 0 && call.Reply[0] != '-'
@@ -132,7 +140,7 @@ func (c *Client) half(spec *command.Spec, calls []*cluster.Call) string {
 	if failed < 0 || !changed {
 		return ""
 	}
-	why := strings.TrimPrefix(strings.TrimSpace(string(c.replyOf(calls[failed]))), "-")
+	why := strings.TrimPrefix(strings.TrimSpace(string(f.c.replyOf(calls[failed]))), "-")
 	return fmt.Sprintf("INDETERMINATE %s ran on %d of %d shards; shard %d says: %s", strings.ToUpper(spec.Name), ran, len(calls), failed, why)
 }
 
@@ -151,14 +159,14 @@ func (c *Client) replyOf(call *cluster.Call) []byte {
 }
 
 // merged makes one reply of all; an error of any shard is the reply.
-func (c *Client) merged(how command.Merge, calls []*cluster.Call) []byte {
+func (f fanOut) merged(how command.Merge, calls []*cluster.Call) []byte {
 	replies := make([][]byte, len(calls))
 	for i, call := range calls {
-		if replies[i] = c.replyOf(call); replies[i][0] == '-' && how != command.MergeAny {
+		if replies[i] = f.c.replyOf(call); replies[i][0] == '-' && how != command.MergeAny {
 			return replies[i]
 		}
 	}
-	w := reply.NewWriter(c.proto)
+	w := reply.NewWriter(f.c.proto)
 	switch how {
 	case command.MergeSum:
 		sum := int64(0)
@@ -268,21 +276,21 @@ const scanStretch = 16
 // promises of all, for keys stay in their shard. Where a shard ends before it
 // gave as many keys as were asked for, the next one is looked at, too; what that
 // fails with is kept for the SCAN that begins there.
-func (c *Client) scanShards(args [][]byte) []byte {
-	w := reply.NewWriter(c.proto)
+func (f fanOut) scanShards(args [][]byte) []byte {
+	w := reply.NewWriter(f.c.proto)
 	cursor, ok := command.CursorNumber(args[1])
 	if !ok {
 		w.Error(command.ErrInvalidCursor)
 		return w.Bytes()
 	}
-	shards, count := c.backend.Shards(), command.ScanCount(args)
+	shards, count := f.c.backend.Shards(), command.ScanCount(args)
 	var keys []byte
 	found := int64(0)
 	for visited := range scanStretch {
 		shard, place := command.SplitCursor(cursor, shards)
 		own := slices.Clone(args)
 		own[1] = strconv.AppendUint(nil, place, 10)
-		r := c.one(c.toShard(shard, true, own))
+		r := f.c.one(f.toShard(shard, true, own))
 		switch {
 		case r[0] != '*' && visited > 0:
 			return scanReply(w, cursor, found, keys)
@@ -313,9 +321,9 @@ func scanReply(w *reply.Writer, cursor uint64, found int64, keys []byte) []byte 
 
 // drawShard asks one shard, drawn so that each key has the same chance, and the
 // others in turn should it have lost its keys meanwhile.
-func (c *Client) drawShard(args [][]byte) []byte {
-	sizes := c.onAllShards(true, [][]byte{[]byte("dbsize")})
-	total := c.merged(command.MergeSum, sizes)
+func (f fanOut) drawShard(args [][]byte) []byte {
+	sizes := f.onAllShards(true, [][]byte{[]byte("dbsize")})
+	total := f.merged(command.MergeSum, sizes)
 	if total[0] == '-' {
 		return total
 	}
@@ -327,7 +335,7 @@ func (c *Client) drawShard(args [][]byte) []byte {
 	}
 	var r []byte
 	for i := range sizes {
-		r = c.one(c.toShard((first+i)%len(sizes), true, args))
+		r = f.c.one(f.toShard((first+i)%len(sizes), true, args))
 		if len(r) == 0 || r[0] == '-' || r[0] == '$' && r[1] != '-' {
 			break
 		}

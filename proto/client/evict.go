@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
+
+	"lockstep/proto/stats"
 )
 
 // evictEvery is how often it is added up what clients hold, as often as Redis
@@ -28,7 +29,7 @@ type Evicted struct {
 // Those that are exempt (CLIENT NO-EVICT) count, and stay. Each client has its own
 // limits beside it; but as many as there may be, each just below them, would hold
 // many times the memory that there is.
-func EvictClients(ctx context.Context, r *Registry, s *Stats, settings func() *Settings, tell func(Evicted)) {
+func EvictClients(ctx context.Context, r *Registry, s *stats.Stats, settings func() *Settings, tell func(Evicted)) {
 	tick := time.NewTicker(evictEvery)
 	defer tick.Stop()
 	crowded := s.Crowded
@@ -66,12 +67,12 @@ func EvictClients(ctx context.Context, r *Registry, s *Stats, settings func() *S
 // evict closes clients until those that are left hold less than so many bytes.
 func (r *Registry) evict(most int64) (e Evicted) {
 	type candidate struct {
-		c     *Client
+		c     *Connection
 		bytes int64
 	}
 	var all []candidate
 	for _, c := range r.each() {
-		if c.shared.killed.Load() {
+		if c.killed.Load() {
 			continue
 		}
 		bytes, exempt := c.heldBytes()
@@ -95,14 +96,4 @@ func (r *Registry) evict(most int64) (e Evicted) {
 		e.Bytes += k.bytes
 	}
 	return e
-}
-
-// heldBytes is what a client holds in memory: its requests, its transaction, its
-// subscriptions and what waits for it. exempt: it has asked not to be evicted.
-func (c *Client) heldBytes() (bytes int64, exempt bool) {
-	use := c.conn.Usage()
-	bytes = use.QueryBytes + use.WaitingBytes + c.pushes.bytes()
-	c.shared.mu.Lock()
-	defer c.shared.mu.Unlock()
-	return bytes + int64(c.shared.txBytes+c.subBytes), strings.Contains(c.shared.flags[1], noEvictFlag)
 }

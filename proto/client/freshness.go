@@ -41,13 +41,38 @@ func (s *shardSet) add(shard int) { s[shard/64] |= 1 << (shard % 64) }
 
 func (s *shardSet) has(shard int) bool { return s[shard/64]&(1<<(shard%64)) != 0 }
 
+// freshness is what a connection's reads must see.
+type freshness struct {
+	owners slotOwners
+	// readonly: the connection said READONLY.
+	readonly bool
+	// fresh is how much reads of a READONLY connection must see; nil: anything.
+	fresh *cluster.Freshness
+	// shards are those that the connection has used, for LOCKSTEP TOKEN.
+	shards shardSet
+}
+
+// slotOwners knows which shard owns a hash slot; an Executor does.
+type slotOwners interface{ ShardOfSlot(slot uint16) int }
+
 // used notes the shard of a call.
-func (c *Client) used(call *cluster.Call) {
+func (f *freshness) used(call *cluster.Call) {
 	shard := call.Shard
 	if len(call.Slots) > 0 {
-		shard = c.backend.ShardOfSlot(call.Slots[0])
+		shard = f.owners.ShardOfSlot(call.Slots[0])
 	}
-	c.shards.add(shard)
+	f.shards.add(shard)
+}
+
+// refresh asks for another freshness from now on.
+func (f *freshness) refresh(change func(*cluster.Freshness)) {
+	next := cluster.Freshness{Floors: map[int]uint64{}}
+	if f.fresh != nil {
+		next.MaxAge = f.fresh.MaxAge
+		maps.Copy(next.Floors, f.fresh.Floors)
+	}
+	change(&next)
+	f.fresh = &next
 }
 
 // mayBeStale lets a call run on this node's replica, if the connection said so. While it
@@ -57,17 +82,6 @@ func (c *Client) mayBeStale(call *cluster.Call) {
 	if call.ReadOnly && c.readonly && len(c.tx.watches) == 0 {
 		call.Stale, call.Fresh = true, c.fresh
 	}
-}
-
-// refresh asks for another freshness from now on.
-func (c *Client) refresh(change func(*cluster.Freshness)) {
-	next := cluster.Freshness{Floors: map[int]uint64{}}
-	if c.fresh != nil {
-		next.MaxAge = c.fresh.MaxAge
-		maps.Copy(next.Floors, c.fresh.Floors)
-	}
-	change(&next)
-	c.fresh = &next
 }
 
 // staleness is LOCKSTEP STALENESS milliseconds: no read of this connection sees

@@ -45,7 +45,7 @@ func (r *Registry) closeIdle(now time.Time, most time.Duration, before idleness)
 	found := idleness{}
 	for _, c := range r.each() {
 		use := c.conn.Usage()
-		if c.shared.busy.Load() || c.Listens() || use.WaitingBytes > 0 {
+		if c.busy.Load() || c.listens.Load() || use.WaitingBytes > 0 {
 			continue
 		}
 		at := rest{now, use.InBytes + use.OutBytes}

@@ -22,7 +22,7 @@ func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 	begin := func() (*Client, *closable) {
 		conn := &closable{}
 		c := aloneOn(t, conn, echoes{}, &Settings{SlowerThanUs: -1})
-		r.add(c)
+		r.add(&c.shared)
 		return c, conn
 	}
 	ping := [][][]byte{{[]byte("PING")}}
@@ -69,7 +69,7 @@ func TestAStandstillIsNobodysIdleness(t *testing.T) {
 		const timeout = 5 * time.Second
 		r := NewRegistry()
 		c := aloneOn(t, &closable{}, echoes{}, &Settings{SlowerThanUs: -1})
-		r.add(c)
+		r.add(&c.shared)
 		stood := false
 		settings := func() *Settings {
 			if !stood {

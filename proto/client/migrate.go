@@ -35,10 +35,7 @@ const (
 	migrateTimeoutMax = time.Hour
 )
 
-const (
-	errMigrateKey     = "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
-	errMigrateInMulti = "ERR MIGRATE cannot be part of a transaction: it waits for another server"
-)
+const errMigrateKey = "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
 
 var migrateSpec = command.Get("migrate")
 

@@ -56,6 +56,10 @@ func (m *monitors) watched() bool { return m.all.Load() != nil }
 // monitor is MONITOR. A client that monitors already gets no answer, as in
 // Redis.
 func monitor(c *Client, _ [][]byte) {
+	if c.tx.runs {
+		c.out.Error(errMonitorInMulti)
+		return
+	}
 	if c.monitoring {
 		return
 	}
@@ -166,4 +170,12 @@ func appendQuoted(b, arg []byte) []byte {
 		}
 	}
 	return append(b, '"')
+}
+
+// secrets tells which arguments of a command say a password, by their place, in order.
+func secrets(spec *command.Spec, args [][]byte) []int {
+	if spec.Secrets == nil {
+		return nil
+	}
+	return spec.Secrets(args)
 }

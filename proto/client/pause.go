@@ -72,7 +72,7 @@ func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState 
 		return nil
 	}
 	switch {
-	case c.monitoring, spec.Name == "client|unpause":
+	case c.monitoring, spec.Has(command.DespitePause):
 		return nil
 	case s.writesOnly && !c.mayWrite(spec, args):
 		return nil
@@ -84,7 +84,7 @@ func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState 
 // script or function does unless it says otherwise.
 func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 	switch {
-	case spec == execSpec:
+	case spec.Has(command.RunsQueue):
 		return slices.ContainsFunc(c.tx.queue, func(q queued) bool { return c.mayWrite(q.spec, q.args) })
 	case spec.RunsProgram():
 		return c.logs(spec, args)
@@ -96,7 +96,7 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 // meanwhile, or the command may not run any more, and that has been answered.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	// A batch that Begin has begun was there before a pause that it does not know of.
-	if c.hurried || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
+	if c.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
 		return true
 	}
 	c.settle()
@@ -182,8 +182,9 @@ func clientPause(c *Client, args [][]byte) {
 		c.out.Error("ERR CLIENT PAUSE mode must be WRITE or ALL")
 		return
 	}
-	ms, ok := c.timeout(args[2])
-	if !ok {
+	ms, refusal := ParseTimeout(args[2])
+	if refusal != "" {
+		c.out.Error(refusal)
 		return
 	}
 	c.registry.pause.begin(time.Duration(min(ms, pauseMax.Milliseconds()))*time.Millisecond, writesOnly)

@@ -38,57 +38,6 @@ var errDeniedAtExec = [...]string{
 	command.DeniedChannel: "no permission to access one of the channels used as arguments",
 }
 
-// errDoubted are the texts for what is refused to every user (acl.Doubt).
-var errDoubted = [...]string{
-	acl.DoubtAdmin: "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-admin-ms); until it does, it runs no command of @admin; the command was not executed",
-	acl.DoubtAll:   "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-ms); until it does, it serves nobody; the command was not executed",
-}
-
-// refusedInDoubt says why a command is refused to every user; "": it is not.
-func (c *Client) refusedInDoubt(spec *command.Spec) string {
-	if !c.users.Doubts(spec) {
-		return ""
-	}
-	return errDoubted[c.users.Doubt()]
-}
-
-// become makes the client a user, logged in or not.
-func (c *Client) become(user *acl.Account, authed bool) {
-	c.goOnAs(user, authed)
-	c.shared.mu.Lock()
-	c.shared.judged = user
-	c.shared.mu.Unlock()
-}
-
-func (c *Client) goOnAs(user *acl.Account, authed bool) {
-	c.user, c.authed = user, authed
-	c.conn.SetAuthenticated(authed || c.users.Open())
-	c.shared.mu.Lock()
-	c.shared.user = user
-	c.shared.mu.Unlock()
-}
-
-// begin makes the client what a fresh connection is.
-func (c *Client) begin() { c.become(c.users.Default(), c.users.Open()) }
-
-// renew takes over what has become of the users; false: the client's is gone.
-func (c *Client) renew() bool {
-	now := c.backend.Users()
-	if now == c.users {
-		return true
-	}
-	c.users = now
-	user := now.Successor(c.user)
-	if user == nil {
-		return false
-	}
-	c.goOnAs(user, c.authed)
-	return true
-}
-
-// mustLogIn tells whether the client has to log in first.
-func (c *Client) mustLogIn() bool { return !c.authed && !c.users.Open() }
-
 // logIn is AUTH; false: the password is wrong.
 func (c *Client) logIn(verb []byte, name, password string) bool {
 	user := c.users.LogIn(name, password)
@@ -98,29 +47,6 @@ func (c *Client) logIn(verb []byte, name, password string) bool {
 	}
 	c.become(user, true)
 	return true
-}
-
-// userBehind is who the client is behind a command of a transaction that it begins as
-// a user.
-func (c *Client) userBehind(user *acl.Account, q *queued) *acl.Account {
-	name, pass, refusal := "", "", ""
-	switch q.spec.Name {
-	case "auth":
-		name, pass, refusal = c.credentials(q.args)
-	case "hello":
-		var h helloArgs
-		refusal = h.parse(q.args)
-		name, pass = h.user, h.pass
-		if !h.auth {
-			return user
-		}
-	default:
-		return user
-	}
-	if next := c.users.LogIn(name, pass); refusal == "" && next != nil {
-		return next
-	}
-	return user
 }
 
 // denial is why the user may not run a command, "" if it may.
@@ -177,7 +103,7 @@ func (c *Client) logRefusal(reason, object, user string) {
 		context = "multi"
 	}
 	c.note(now)
-	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.line(now), At: now}, c.settings.ACLLogLen)
+	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.shared.Line(now), At: now}, c.settings.ACLLogLen)
 }
 
 // carry puts the rules of the user that a command is run as into a txn, if it must
@@ -200,67 +126,18 @@ func (c *Client) caller(user *acl.Account) command.Caller {
 	}
 	// ACL LOG shows the client as it is now.
 	c.note(time.Now())
-	return command.Caller{Node: c.backend.Incarnation, Client: c.id, Watched: watched}
+	return command.Caller{Node: c.backend.Incarnation, Client: c.shared.id, Watched: watched}
 }
 
 // Rejudge cuts off the clients whose user is gone or in doubt, and those that listen to
 // what their user may not hear any more. A client that waits for something that its user
 // may not do any more waits no longer.
 func (r *Registry) Rejudge(now *acl.Users) {
-	for _, c := range r.sorted() {
+	for _, c := range r.Connections() {
 		if c.rejudge(now) {
 			c.dismiss()
 		}
 	}
-}
-
-// dismiss ends a connection; what it is being answered, it is still told, unless
-// it waits for it.
-func (c *Client) dismiss() {
-	c.shared.killed.Store(true)
-	c.shared.mu.Lock()
-	waits := c.shared.letGo != nil || c.shared.held
-	c.shared.mu.Unlock()
-	if waits || !c.shared.busy.Load() {
-		c.kill()
-	}
-}
-
-// changeUsers changes the cluster's users. The client may be cut off by it, after
-// its reply.
-func (c *Client) changeUsers(work func(*acl.Users) (acl.Change, error)) error {
-	err := c.backend.ChangeUsers(work)
-	c.closing = !c.renew() || c.closing
-	return err
-}
-
-// rejudge tells whether a client must go.
-func (c *Client) rejudge(now *acl.Users) (out bool) {
-	if d := min(now.Doubt(), c.backend.Users().Doubt()); d == acl.DoubtAll || d == acl.DoubtAdmin && c.pushes.monitoring() {
-		return true
-	}
-	s := &c.shared
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.Successor(s.judged) == s.judged {
-		return false
-	}
-	// Those may be the users of a moment ago, and the client have logged in since.
-	user := c.backend.Users().Successor(s.judged)
-	switch user {
-	case nil:
-		return true
-	case s.judged:
-		return false
-	}
-	s.judged = user
-	if user.MayAll() {
-		return false
-	}
-	if w := s.wait; w.spec != nil && s.letGo != nil && user.Judge(w.spec, w.args).Reason != command.Allowed {
-		s.letGo(errNotAllowedAnyMore)
-	}
-	return !c.subs.allowed(user)
 }
 
 // allowed tells whether a user may hear all of the subscriptions.

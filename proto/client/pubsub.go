@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
-	"strings"
 
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
@@ -14,15 +13,11 @@ import (
 var pubSubHandlers = group{
 	"subscribe":    func(c *Client, args [][]byte) { c.subscribe(pubsub.Channel, args[1:]) },
 	"psubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Pattern, args[1:]) },
-	"ssubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Shard, args[1:]) },
+	"ssubscribe":   shardSubscribe,
 	"unsubscribe":  func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Channel, args[1:]) },
 	"punsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Pattern, args[1:]) },
 	"sunsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Shard, args[1:]) },
 	"publish":      publish, "spublish": publish,
-	"pubsub|channels": pubSubChannels, "pubsub|shardchannels": pubSubChannels,
-	"pubsub|numsub": pubSubNumSub, "pubsub|shardnumsub": pubSubNumSub,
-	"pubsub|numpat": func(c *Client, _ [][]byte) { c.out.Int(int64(c.backend.Hub().Names(pubsub.Pattern))) },
-	"pubsub|help":   pubSubHelp,
 }
 
 // subscriptionsMax bounds one client's subscriptions of all kinds together, and
@@ -45,10 +40,6 @@ func (s *subscriptions) total() int { return len(s[0]) + len(s[1]) + len(s[2]) }
 // verbs are the first words of the replies, by kind.
 var verbs = [3][2]string{{"subscribe", "unsubscribe"}, {"psubscribe", "punsubscribe"}, {"ssubscribe", "sunsubscribe"}}
 
-// confirms tells whether a command's replies are confirmations, which reach even a
-// client that wants no replies (CLIENT REPLY), as messages do.
-func confirms(spec *command.Spec) bool { return strings.HasSuffix(spec.Name, "subscribe") }
-
 // confirm answers for one name of (UN)SUBSCRIBE. The count is that of channels
 // and patterns, or that of shard channels.
 func (c *Client) confirm(verb string, kind pubsub.Kind, name []byte) {
@@ -59,57 +50,45 @@ func (c *Client) confirm(verb string, kind pubsub.Kind, name []byte) {
 	} else {
 		c.out.Bulk(name)
 	}
-	n := len(c.subs[pubsub.Channel]) + len(c.subs[pubsub.Pattern])
+	n := len(c.shared.subs[pubsub.Channel]) + len(c.shared.subs[pubsub.Pattern])
 	if kind == pubsub.Shard {
-		n = len(c.subs[pubsub.Shard])
+		n = len(c.shared.subs[pubsub.Shard])
 	}
 	c.out.Int(int64(n))
 }
 
 func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
-	if !c.subs.takes(kind, names, c.subBytes) {
+	if !c.shared.subs.takes(kind, names, c.shared.subBytes) {
 		c.out.Error(errTooManySubscriptions)
 		return
 	}
 	c.listen()
 	watched := false
 	for _, name := range names {
-		if !c.backend.Hub().Subscribe(c.pushes, kind, string(name)) {
+		if !c.backend.Channels.Hub().Subscribe(c.pushes, kind, string(name)) {
 			c.out.Error(errNoMoreSubscriptions)
 			break
 		}
-		c.hear(kind, string(name), true)
-		watched = watched || c.backend.Hub().IsWatched(kind, string(name))
+		c.shared.hear(kind, string(name), true)
+		watched = watched || c.backend.Channels.Hub().IsWatched(kind, string(name))
 		c.confirm(verbs[kind][0], kind, name)
 	}
-	c.pushes.listen(c.subs.total() > 0)
-	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.subs.allowed(c.user))) {
+	c.pushes.listen(c.shared.subs.total() > 0)
+	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.shared.subs.allowed(c.user))) {
 		// Rejudge may have looked before the subscriptions were there.
 		c.closing = true
 	}
 	if watched {
-		c.backend.AwaitEvents()
+		c.backend.Feeds.AwaitEvents()
 	}
 }
 
-// hear notes a subscription or its end. Others look at them (Rejudge), so that
-// they change under the lock of what is shared.
-func (c *Client) hear(kind pubsub.Kind, name string, yes bool) {
-	c.shared.mu.Lock()
-	defer c.shared.mu.Unlock()
-	if _, there := c.subs[kind][name]; there == yes {
+func shardSubscribe(c *Client, args [][]byte) {
+	if c.tx.runs {
+		c.out.Error(errShardSubscribeInMulti)
 		return
 	}
-	if !yes {
-		delete(c.subs[kind], name)
-		c.subBytes -= len(name)
-		return
-	}
-	if c.subs[kind] == nil {
-		c.subs[kind] = map[string]struct{}{}
-	}
-	c.subs[kind][name] = struct{}{}
-	c.subBytes += len(name)
+	c.subscribe(pubsub.Shard, args[1:])
 }
 
 // takes tells whether a client whose names have had bytes may have these
@@ -136,17 +115,10 @@ func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
 	return s.total()+len(more) <= subscriptionsMax && bytes <= subscriptionBytesMax
 }
 
-// listen prepares the client for pushes; they wait until the batch at hand is
-// answered.
-func (c *Client) listen() {
-	c.pushed = true
-	c.pushes.hold()
-}
-
 func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 	verb := verbs[kind][1]
 	if len(names) == 0 {
-		for name := range c.subs[kind] {
+		for name := range c.shared.subs[kind] {
 			names = append(names, []byte(name))
 		}
 		slices.SortFunc(names, bytes.Compare)
@@ -156,8 +128,8 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		}
 	}
 	for _, name := range names {
-		if _, ok := c.subs[kind][string(name)]; ok {
-			c.backend.Hub().Unsubscribe(c.pushes, kind, string(name))
+		if _, ok := c.shared.subs[kind][string(name)]; ok {
+			c.backend.Channels.Hub().Unsubscribe(c.pushes, kind, string(name))
 		}
 	}
 	if !c.tx.runs {
@@ -166,11 +138,11 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		c.out.Raw(c.pushes.claim())
 	}
 	for _, name := range names {
-		c.hear(kind, string(name), false)
+		c.shared.hear(kind, string(name), false)
 		c.confirm(verb, kind, name)
 	}
-	c.pushes.listen(c.subs.total() > 0)
-	if c.tx.runs && c.proto == reply.RESP2 && c.subs.total() == 0 && !c.monitoring {
+	c.pushes.listen(c.shared.subs.total() > 0)
+	if c.tx.runs && c.proto == reply.RESP2 && c.shared.subs.total() == 0 && !c.monitoring {
 		// There is no place for a message within the replies of a transaction.
 		c.pushes.forget()
 	}
@@ -178,43 +150,31 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 
 // unsubscribeAll gives up all subscriptions without a word.
 func (c *Client) unsubscribeAll() {
-	for kind := range c.subs {
-		for name := range c.subs[kind] {
-			c.backend.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
+	for kind := range c.shared.subs {
+		for name := range c.shared.subs[kind] {
+			c.backend.Channels.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
 		}
 	}
 	c.shared.mu.Lock()
-	c.subs, c.subBytes = subscriptions{}, 0
+	c.shared.subs, c.shared.subBytes = subscriptions{}, 0
 	c.shared.mu.Unlock()
 	c.pushes.listen(false)
 }
 
 // listeningOnly tells whether the client speaks RESP2 and listens: then nearly
 // nothing else is allowed, for messages could not be told from replies.
-func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.subs.total() > 0 }
-
-// whileListening tells whether a command is allowed then.
-func whileListening(s *command.Spec) bool {
-	switch s.Name {
-	case "ping", "quit", "reset", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
-		return true
-	}
-	return false
-}
+func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.shared.subs.total() > 0 }
 
 func errListening(s *command.Spec) string {
 	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
-
-// isPublish tells whether a command sends a message.
-func isPublish(s *command.Spec) bool { return s.Name == "publish" || s.Name == "spublish" }
 
 func (c *Client) send(args [][]byte) (receivers func() int) {
 	kind := pubsub.Channel
 	if args[0][0]|0x20 == 's' {
 		kind = pubsub.Shard
 	}
-	return c.backend.Publish(kind, args[1], args[2], &c.later)
+	return c.backend.Channels.Publish(kind, args[1], args[2], &c.later)
 }
 
 // publish is PUBLISH in a transaction; elsewhere see gatherPublish.
@@ -244,45 +204,4 @@ func (b *calls) countReceivers() {
 			s.call.Reply = append(strconv.AppendInt([]byte{':'}, int64(s.receivers()), 10), "\r\n"...)
 		}
 	}
-}
-
-func pubSubKind(args [][]byte) pubsub.Kind {
-	if args[1][0]|0x20 == 's' {
-		return pubsub.Shard
-	}
-	return pubsub.Channel
-}
-
-func pubSubChannels(c *Client, args [][]byte) {
-	if len(args) > 3 {
-		c.out.Error("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try PUBSUB HELP.")
-		return
-	}
-	pattern := "*"
-	if len(args) == 3 {
-		pattern = string(args[2])
-	}
-	names := c.backend.Hub().Channels(pubSubKind(args), pattern)
-	c.out.Array(len(names))
-	for _, name := range names {
-		c.out.BulkString(name)
-	}
-}
-
-func pubSubNumSub(c *Client, args [][]byte) {
-	names := args[2:]
-	c.out.Array(2 * len(names))
-	for _, name := range names {
-		c.out.Bulk(name)
-		c.out.Int(int64(c.backend.Hub().Listeners(pubSubKind(args), string(name))))
-	}
-}
-
-func pubSubHelp(c *Client, _ [][]byte) {
-	c.help("PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-		"CHANNELS [<pattern>]", "    The channels that clients of this node listen on, of those that match <pattern>.",
-		"NUMPAT", "    The number of patterns that clients of this node listen for.",
-		"NUMSUB [<channel> ...]", "    The number of clients of this node that listen on the channels.",
-		"SHARDCHANNELS [<pattern>]", "    The same as CHANNELS for shard channels.",
-		"SHARDNUMSUB [<shardchannel> ...]", "    The same as NUMSUB for shard channels.")
 }

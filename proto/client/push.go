@@ -151,7 +151,7 @@ func (p *pushes) Invalidate(m *tracking.Message) {
 // pass hands an invalidation to another client. If that is gone, this one is
 // told.
 func (p *pushes) pass(to uint64, m *tracking.Message) {
-	if other := p.registry.find(to); other != nil {
+	if other := p.registry.Find(to); other != nil {
 		other.pushes.take(m)
 		return
 	}

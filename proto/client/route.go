@@ -28,7 +28,7 @@ func (c *Client) movedFor(slots []uint16, stale bool) string {
 			return resp.ErrorText(cluster.ErrCrossSlot)
 		}
 	}
-	if addr := c.backend.Moved(shard, stale, c.conn.Secured()); addr != "" {
+	if addr := c.backend.Redirector.Moved(shard, stale, c.conn.Secured()); addr != "" {
 		return fmt.Sprintf("MOVED %d %s", slots[0], addr)
 	}
 	return ""

@@ -30,12 +30,6 @@ const (
 	trackedPrefixBytesMax = 1 << 20
 )
 
-// trackingSpec is CLIENT TRACKING's row.
-var trackingSpec = func() *command.Spec {
-	spec, _ := command.Lookup([][]byte{[]byte("client"), []byte("tracking")})
-	return spec
-}()
-
 // redir is the client that gets the invalidations, 0: this one, -1: there are
 // none.
 func (k *caching) redir() int64 {
@@ -48,7 +42,7 @@ func (k *caching) redir() int64 {
 // author is the id to send with what the client writes, 0: none.
 func (k *caching) author(c *Client) uint64 {
 	if k.on && k.opt.NoLoop {
-		return c.id
+		return c.shared.id
 	}
 	return 0
 }
@@ -69,13 +63,6 @@ func (k *caching) hears(key []byte) bool {
 	return !k.opt.BCast || slices.ContainsFunc(k.opt.Prefixes, func(prefix string) bool { return strings.HasPrefix(string(key), prefix) })
 }
 
-// remember registers the keys of a command about to be sent.
-func (c *Client) remember(spec *command.Spec, args [][]byte) {
-	if c.caching.wants(spec) {
-		c.backend.Tracking.Register(c.id, keysOf(spec, args)...)
-	}
-}
-
 func keysOf(spec *command.Spec, args [][]byte) [][]byte {
 	var buf [8]command.KeyRef
 	refs := spec.AppendKeys(buf[:0], args)
@@ -86,58 +73,17 @@ func keysOf(spec *command.Spec, args [][]byte) [][]byte {
 	return keys
 }
 
-// rememberQueue registers the keys of a transaction about to be sent. CLIENT
-// CACHING in it runs later, but counts at its place. What stands behind a CLIENT
-// TRACKING is left to doubt.
-func (c *Client) rememberQueue(tx *transaction) {
-	if !c.caching.on {
-		return
-	}
-	given := c.caching.given
-	for _, q := range tx.queue {
-		switch {
-		case q.spec == trackingSpec:
-			c.caching.given = given
-			return
-		case q.spec.Name == "client|caching":
-			c.caching.cache(q.args[2])
-		default:
-			c.remember(q.spec, q.args)
-		}
-	}
-	c.caching.given = given
-}
-
-// doubt declares changed what was read while no registration could stand, or the news
-// of a change may have gone ahead: the client may cache it for no time at all. The
-// news stands behind the reply.
-func (c *Client) doubt(spec *command.Spec, args [][]byte) {
-	k := &c.caching
-	if !k.wants(spec) && !(k.on && k.opt.BCast && reads(spec)) {
-		return
-	}
-	for _, key := range keysOf(spec, args) {
-		if k.hears(key) {
-			c.pushes.Invalidate(tracking.Doubt(key))
-		}
-	}
-}
-
 // forgetCaching ends what CLIENT CACHING has chosen, behind a command that is
 // none of CLIENT's, or a whole transaction.
 func (c *Client) forgetCaching(spec *command.Spec) {
-	if c.caching.given && !c.tx.open && (spec == nil || !strings.HasPrefix(spec.Name, "client|")) {
+	if c.caching.given && !c.tx.open && (spec == nil || !keepsCaching(spec)) {
 		c.caching.given = false
 	}
 }
 
-// untrack turns tracking off.
-func (c *Client) untrack() {
-	if c.caching.on {
-		c.backend.Tracking.Remove(c.id)
-		c.pushes.aim(0)
-	}
-	c.caching = caching{}
+// keepsCaching tells whether a command is one of CLIENT's.
+func keepsCaching(spec *command.Spec) bool {
+	return spec.Parent() != nil && spec.Parent().Has(command.KeepsCaching)
 }
 
 func clientTracking(c *Client, args [][]byte) {
@@ -159,43 +105,6 @@ func clientTracking(c *Client, args [][]byte) {
 		return
 	}
 	c.out.OK()
-}
-
-// parseTracking reads the options.
-func (c *Client) parseTracking(args [][]byte) (next caching, refusal string) {
-	next.on = true
-	for i := 0; i < len(args); i++ {
-		more := i+1 < len(args)
-		switch word := fold(args[i]); {
-		case word == "redirect" && more:
-			i++
-			if next.redirect != 0 {
-				return next, "ERR A client can only redirect to a single other client"
-			}
-			id, ok := parseInt(args[i])
-			if !ok {
-				return next, command.ErrNotInteger
-			}
-			if c.registry.find(uint64(id)) == nil {
-				return next, "ERR The client ID you want redirect to does not exist"
-			}
-			next.redirect = uint64(id)
-		case word == "bcast":
-			next.opt.BCast = true
-		case word == "optin":
-			next.opt.OptIn = true
-		case word == "optout":
-			next.opt.OptOut = true
-		case word == "noloop":
-			next.opt.NoLoop = true
-		case word == "prefix" && more:
-			i++
-			next.opt.Prefixes = append(next.opt.Prefixes, string(args[i]))
-		default:
-			return next, command.ErrSyntax
-		}
-	}
-	return next, ""
 }
 
 // refuses says why the choice cannot follow the one at hand; "" if it can.
@@ -256,25 +165,6 @@ func overlaps(was, next []string) string {
 }
 
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
-
-// track turns tracking on, or changes how. From here on pushes are held while a
-// batch is answered.
-func (c *Client) track(next caching) {
-	next.given = c.caching.given
-	if next.opt.BCast {
-		if len(next.opt.Prefixes) == 0 {
-			next.opt.Prefixes = []string{""}
-		}
-		next.opt.Prefixes = slices.Concat(c.caching.opt.Prefixes, next.opt.Prefixes)
-		slices.Sort(next.opt.Prefixes)
-		next.opt.Prefixes = slices.Compact(next.opt.Prefixes)
-	}
-	c.caching = next
-	c.listen()
-	c.pushes.aim(next.redirect)
-	defer c.backend.AwaitChanges()()
-	c.backend.Tracking.Set(c.id, c.pushes, next.opt)
-}
 
 // cache is CLIENT CACHING; it returns why it is refused, "" if it is not.
 func (k *caching) cache(arg []byte) (refusal string) {

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockstep/cluster"
@@ -67,13 +68,7 @@ var watchSpec = command.Get("watch")
 func (c *Client) InTransaction() bool { return c.tx.open }
 
 // runsInMulti tells whether a command runs at once even in a transaction.
-func runsInMulti(s *command.Spec) bool {
-	switch s.Name {
-	case "exec", "discard", "multi", "watch", "quit", "reset":
-		return true
-	}
-	return false
-}
+func runsInMulti(s *command.Spec) bool { return s.Has(command.AtOnce) }
 
 // enqueue copies a command into the transaction.
 func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
@@ -105,8 +100,8 @@ const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this co
 // notHere says why a command cannot be part of a transaction on this node; "" if
 // it can. Redis says so when the command is queued, too.
 func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
-	if spec == migrateSpec {
-		return errMigrateInMulti
+	if spec.Has(command.CallsOut) {
+		return "ERR " + strings.ToUpper(spec.Name) + " cannot be part of a transaction: it waits for another server"
 	}
 	if spec.Merge != command.MergeNone && c.backend.Shards() > 1 {
 		return errWholeInMulti
@@ -133,6 +128,9 @@ func copyArgs(args [][]byte) [][]byte {
 	}
 	return list
 }
+
+// transactionHandlers are those of commands on transactions, EXEC aside.
+var transactionHandlers = group{"multi": multi, "discard": discard, "watch": watch, "unwatch": unwatch}
 
 func multi(c *Client, _ [][]byte) {
 	if c.tx.open {
@@ -228,113 +226,14 @@ func parsePair(r []byte) (a, b uint64, ok bool) {
 	return a, b, err == nil
 }
 
-// exec ends a transaction. Commands on data alone go with the calls of the
-// batch; where others are among them the client may not be the same afterwards,
-// so they run at once.
-func (c *Client) exec(word []byte) {
-	copy(c.tx.word[:], word)
-	tx := c.tx
-	switch {
-	case !tx.open:
-		c.refuseExec(word, "ERR EXEC without MULTI")
-		return
-	case tx.dirty:
-		c.tx = transaction{}
-		c.refuseExec(word, "EXECABORT Transaction discarded because of previous errors.")
-		return
-	}
-	one := c.judgeQueue(&tx)
-	c.tx = transaction{}
-	if !one {
-		c.refuseExec(word, errTwoUsers)
-		return
-	}
-	// Those who monitor see what ran before, and then whether the transaction did.
-	watched := c.registry.monitors.watched()
-	if tx.inPlace || watched {
-		c.settle()
-	}
-	s := c.nextCall(execSpec)
-	c.calls.data = true
-	s.exec = &tx
-	c.txnOf(&tx, &s.call)
-	c.answerFor(&s.call)
-	switch {
-	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
-		c.calls.takeBack()
-		c.writeReplies(&tx, nil)
-		c.seenTransaction(&tx, true)
-		c.stats.ran(execSpec, 0, false)
-	case c.redirect(&s.call):
-	case !tx.inPlace:
-		c.used(&s.call)
-		c.rememberQueue(&tx)
-		if watched {
-			c.settle()
-		}
-	default:
-		c.used(&s.call)
-		c.rememberQueue(&tx)
-		c.execAmong(&tx)
-	}
-}
-
-// judgeQueue looks once more at what the user may do: the rules may have changed
-// since the commands were queued, and with AUTH among them the client becomes another
-// user on the way. false: commands that must know their user would have two, and a txn
-// has room for one.
-func (c *Client) judgeQueue(tx *transaction) (one bool) {
-	user, known := c.user, (*acl.Account)(nil)
-	for i := range tx.queue {
-		q := &tx.queue[i]
-		q.user = user
-		if q.denied = c.denialAtExec(user, q); q.denied != "" {
-			tx.inPlace = true
-			continue
-		}
-		if q.spec.NeedsUser() {
-			if known != nil && !bytes.Equal(known.Carried, user.Carried) {
-				return false
-			}
-			known = user
-		}
-		user = c.userBehind(user, q)
-	}
-	return true
-}
-
-func (c *Client) refuseExec(word []byte, text string) {
-	c.seen(execSpec, [][]byte{word}, c.db)
-	c.errorReply(text)
-	c.stats.ran(execSpec, 0, true)
-}
-
-// execAmong runs the transaction gathered last, and then the commands in it
-// that need no data, each at its place.
-func (c *Client) execAmong(tx *transaction) {
-	s := &c.calls.all[0]
-	started := time.Now()
-	c.backend.Do(c.ctx, []*cluster.Call{&s.call})
-	answer := c.answer(s, time.Since(started))
-	c.stats.count(&c.calls.ran)
-	c.calls.takeBack()
-	c.calls.data = false
-	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
-		begin := c.out.Len()
-		c.out.Raw(answer)
-		c.mute(begin)
-		return
-	}
-	c.writeReplies(tx, answer[bytes.IndexByte(answer, '\n')+1:])
-}
-
-// countQueued counts the commands on data of a transaction whose EXEC was answered, and their errors. Each took its
-// share of the time. Of a transaction that did not run nothing is counted.
+// countQueued counts the commands on data of a transaction whose EXEC was answered, and their errors. It puts the slow
+// ones into the slow log. Each took its share of the time. Of a transaction that did not run nothing is counted.
 func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte) {
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		return
 	}
 	replies := answer[bytes.IndexByte(answer, '\n')+1:]
+	share := took / time.Duration(max(1, len(tx.queue)))
 	for _, q := range tx.queue {
 		if q.here() || q.denied != "" {
 			continue
@@ -342,102 +241,10 @@ func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte)
 		n := resp.Skip(replies)
 		failed := replies[0] == '-'
 		if failed && !q.spec.RunsProgram() {
-			c.stats.countError(replies)
+			c.stats.CountError(replies)
 		}
-		c.stats.ran(q.spec, took/time.Duration(len(tx.queue)), failed)
+		c.stats.Ran(q.spec, share, failed)
+		c.slow(q.spec, q.args, share)
 		replies = replies[n:]
-	}
-}
-
-// txnOf makes the txn of a transaction: its commands on data, each with the
-// database that a SELECT before it chose. Where all of them only read, the log need
-// not have it.
-func (c *Client) txnOf(tx *transaction, call *cluster.Call) {
-	call.ReadOnly = true
-	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(c.proto), NoTouch: c.noTouch, Watches: tx.watches}
-	call.Client = c.caching.author(c)
-	db := c.db
-	for _, q := range tx.queue {
-		db = selected(&q, db)
-		if q.here() {
-			continue
-		}
-		c.carry(&call.Txn, q.user, q.spec)
-		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
-		// What programs do is known in the log alone.
-		call.ReadOnly = call.ReadOnly && q.spec.Plan == nil && !q.spec.Writes(q.args)
-		addSlots(call, q.spec, q.args)
-	}
-	for i := range tx.watches {
-		call.Slots = append(call.Slots, uint16(slotOf(tx.watches[i].Key)))
-	}
-}
-
-// inTransaction runs a command on the node at its place in a transaction.
-func (c *Client) inTransaction(q *queued) {
-	c.tx.runs = true
-	defer func() { c.tx.runs = false }()
-	switch q.spec.Name {
-	case "monitor":
-		c.out.Error(errMonitorInMulti)
-		return
-	case "ssubscribe":
-		c.out.Error(errShardSubscribeInMulti)
-		return
-	}
-	c.inPlace(handlers[q.spec.Name], q.args)
-}
-
-// selected is the database in use after a command of a transaction.
-func selected(q *queued, db int) int {
-	if q.spec.Name == "select" && q.denied == "" {
-		if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
-			return int(n)
-		}
-	}
-	return db
-}
-
-const errExecTooLong = "ERR the replies of the transaction are longer than they may be together (256 MB); this command was not executed"
-
-// writeReplies writes EXEC's array: the txn's replies, and between them what
-// commands on the node answer now. CLIENT REPLY among them mutes what stands behind
-// it, and nothing before: as with Redis the array may want elements, or its head.
-func (c *Client) writeReplies(tx *transaction, replies []byte) {
-	begin := c.out.Len()
-	c.out.Array(len(tx.queue))
-	c.mute(begin)
-	chosen := false
-	for _, q := range tx.queue {
-		at := c.out.Len()
-		switch {
-		case q.denied != "":
-			c.out.Error(q.denied)
-			c.stats.of(q.spec).rejected.Add(1)
-			c.stats.countError(c.out.Bytes()[at:])
-		case q.here() && at-begin > mergedBytesMax:
-			// Nothing is sent before all has run: what follows would be held, too.
-			c.out.Error(errExecTooLong)
-		case q.here():
-			c.inTransaction(&q)
-			chosen = chosen || q.spec == trackingSpec
-			written := c.out.Bytes()[at:]
-			failed := len(written) > 0 && written[0] == '-'
-			if failed {
-				c.stats.countError(written)
-			}
-			c.stats.ran(q.spec, 0, failed)
-			if confirms(q.spec) && len(written) > 0 && !failed {
-				continue
-			}
-		default:
-			n := resp.Skip(replies)
-			c.out.Raw(replies[:n])
-			replies = replies[n:]
-			if chosen {
-				c.doubt(q.spec, q.args)
-			}
-		}
-		c.mute(at)
 	}
 }

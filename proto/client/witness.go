@@ -9,6 +9,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/proto/acl"
 	"lockstep/proto/pubsub"
+	"lockstep/proto/stats"
 )
 
 // ScriptWitness is a node's command.Witness. What the scripts do that run here
@@ -17,7 +18,7 @@ import (
 // has what its user may not do in ACL LOG, and shows what they do in MONITOR, too; where
 // it is another one, it is told (notice.go).
 type ScriptWitness struct {
-	Stats    *Stats
+	Stats    *stats.Stats
 	Registry *Registry
 	Logger   *slog.Logger
 	// Deliver hands a message to the subscribers of all nodes.
@@ -48,12 +49,12 @@ func (w *ScriptWitness) Began() int64 { return int64(time.Since(processBegan)) }
 // Ended implements command.Witness.
 func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec, args [][]byte, db int, failure []byte) {
 	took := time.Since(processBegan) - time.Duration(mark)
-	w.Stats.ran(spec, took, failure != nil)
+	w.Stats.Ran(spec, took, failure != nil)
 	if failure != nil {
-		w.Stats.countError(failure)
+		w.Stats.CountError(failure)
 	}
-	if slower, length, _ := w.Logs(); isSlow(spec, took, slower, length) {
-		w.Stats.Slowlog.add(SlowEntry{UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: slowArgs(spec, args), Addr: slowAddr}, length)
+	if slower, length, _ := w.Logs(); stats.IsSlow(spec, took, slower, length) {
+		w.Stats.Slowlog.Add(stats.SlowEntry{UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: stats.SlowArgs(spec, args), Addr: slowAddr}, length)
 	}
 	all, elsewhere := w.Registry.monitors.all.Load(), by.Watched && w.elsewhere(by)
 	if all == nil && !elsewhere || hidden(spec) {
@@ -69,7 +70,7 @@ func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec,
 }
 
 // Raised implements command.Witness.
-func (w *ScriptWitness) Raised(failure []byte) { w.Stats.countError(failure) }
+func (w *ScriptWitness) Raised(failure []byte) { w.Stats.CountError(failure) }
 
 // elsewhere tells whether a caller is another node's client.
 func (w *ScriptWitness) elsewhere(by command.Caller) bool {
@@ -78,11 +79,11 @@ func (w *ScriptWitness) elsewhere(by command.Caller) bool {
 
 // Refused implements command.Witness.
 func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *command.Spec, args [][]byte, d command.Denial, failure []byte) {
-	w.Stats.countError(failure)
+	w.Stats.CountError(failure)
 	if spec == nil {
 		return
 	}
-	w.Stats.of(spec).rejected.Add(1)
+	w.Stats.Rejected(spec)
 	e := acl.Entry{Context: scriptAddr, Client: "addr=" + slowAddr + " cmd=" + spec.Name}
 	switch d.Reason {
 	case command.Allowed:
@@ -108,8 +109,8 @@ func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *comm
 // somebody unknown.
 func (w *ScriptWitness) refused(client uint64, e acl.Entry) {
 	e.At = time.Now()
-	if c := w.Registry.find(client); c != nil {
-		e.Client = c.line(e.At)
+	if c := w.Registry.Find(client); c != nil {
+		e.Client = c.Line(e.At)
 	}
 	_, _, length := w.Logs()
 	w.Stats.ACLLog.Add(e, length)

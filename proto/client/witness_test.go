@@ -10,11 +10,12 @@ import (
 	"lockstep/engine/acl"
 	"lockstep/engine/command"
 	"lockstep/proto/pubsub"
+	"lockstep/proto/stats"
 )
 
 func newWitness(log *bytes.Buffer, level slog.Level) *ScriptWitness {
 	return &ScriptWitness{
-		Stats: NewStats(), Registry: NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})),
+		Stats: stats.New(), Registry: NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})),
 		Logs: func() (int64, int, int) { return 0, 10, 10 },
 	}
 }
@@ -136,37 +137,3 @@ func TestScriptsPublishToAllNodes(t *testing.T) {
 }
 
 // No argument that may be a password is shown, however the options stand.
-func TestSecretsAreHidden(t *testing.T) {
-	for line, want := range map[string]string{
-		"auth pw":                                 "auth *",
-		"auth u pw":                               "auth * *",
-		"hello 3 auth u pw setname n":             "hello 3 auth * * setname n",
-		"hello 3 setname auth auth u pw":          "hello 3 setname auth auth * *",
-		"hello 3 auth u pw auth u2 pw2":           "hello 3 auth * * auth * *",
-		"hello 3 nothing auth u pw":               "hello 3 nothing auth * *",
-		"hello 3 auth u":                          "hello 3 auth *",
-		"migrate h p k 0 1 auth pw auth2 u pw":    "migrate h p k 0 1 auth * auth2 * *",
-		"migrate h p k 0 1 copy auth2 auth pw":    "migrate h p k 0 1 copy auth2 * *",
-		"migrate h p k 0 1 auth pw keys auth a b": "migrate h p k 0 1 auth * keys auth a b",
-		"config set maxmemory 1 requirepass pw":   "config set maxmemory 1 requirepass *",
-		"acl setuser ann on >pw":                  "acl setuser ann * *",
-	} {
-		spec, args := commandOf(t, line)
-		for _, i := range secrets(spec, args) {
-			args[i] = []byte("*")
-		}
-		if got := string(bytes.Join(args, []byte(" "))); got != want {
-			t.Errorf("%s, not %s", got, want)
-		}
-	}
-}
-
-// Scripts make up error codes; a long one is counted, and not kept.
-func TestErrorCodesAreBounded(t *testing.T) {
-	s := NewStats()
-	s.countError([]byte("-" + strings.Repeat("x", 1<<20) + "\r\n"))
-	s.countError([]byte("-SHORT one\r\n"))
-	if all := s.PerError(); s.Errors() != 2 || len(all) != 1 || all[0].Prefix != "SHORT" {
-		t.Errorf("%d errors, and of codes %d", s.Errors(), len(all))
-	}
-}

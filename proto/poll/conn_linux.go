@@ -16,39 +16,40 @@ type Conn struct {
 	loop          *Loop
 	local, remote net.Addr
 
-	// use is held, shared, by who uses the descriptor or sets a deadline; Close and
-	// LeaveForGood take it whole.
+	// use is held, shared, while the descriptor is used or a deadline is set. Close and
+	// LeaveForGood take it exclusively.
 	use sync.RWMutex
 	fd  int
-	// file is set once the connection has left its loop for good: Go's runtime waits
-	// for it then.
+	// file is set once the connection has left its loop for good: from then on Go's runtime
+	// waits for it.
 	file atomic.Pointer[os.File]
-	// gone is closed when the connection is.
+	// gone is closed when the connection is closed.
 	gone chan struct{}
 
-	// input and room hold a token when the kernel has told that there is something
-	// to read, or room to write, since somebody last looked.
+	// input and room hold a token if the kernel has reported input, or room to write, since
+	// they were last checked.
 	input, room chan struct{}
 	// writing is the number of writers that wait for room.
 	writing           atomic.Int32
 	readEnd, writeEnd deadline
 
-	// What follows, down to number, belongs to who holds the loop's turn; but guest is
-	// set, under loop.mu, by who enters. inside: the guest is called. broken: the other
-	// side sends nothing more, or has sent urgent bytes.
+	// The holder of the loop's turn owns the fields down to number; but Enter sets guest,
+	// under loop.mu. inside: the guest is called. broken: the other side sends nothing
+	// more, or has sent urgent bytes.
 	guest  Guest
 	inside bool
 	broken bool
-	// clocked: the guest wants ticks. late: it has asked for Flush.
+	// clocked is true if the guest wants ticks, late if it has asked for Flush.
 	clocked, late bool
-	// place is where the loop keeps it, and number tells it from an earlier one there.
+	// place is where the loop keeps the connection. number distinguishes it from an earlier
+	// one there.
 	place  int
 	number int32
-	// wanted is what the loop is to do next, guarded by loop.mu.
+	// wanted is what the loop should do next, guarded by loop.mu.
 	wanted wish
 }
 
-// wish is what the loop is to do with a connection.
+// wish is what the loop should do with a connection.
 type wish uint8
 
 const (
@@ -64,12 +65,11 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// Enter puts the connection into the loop: from now on guest is called, and nobody
-// else may read. It is called by who served the connection outside.
+// Enter puts the connection into the loop. From now on the loop calls guest, and only
+// guest may read. The goroutine that served the connection outside calls it.
 func (c *Conn) Enter(guest Guest) { c.loop.wish(c, wishEnter, guest) }
 
-// Clock has the guest's Tick called, or not any more. It is called from the guest's
-// methods.
+// Clock starts or stops the calls of the guest's Tick. The guest's methods call it.
 func (c *Conn) Clock(yes bool) {
 	if yes == c.clocked {
 		return
@@ -82,12 +82,12 @@ func (c *Conn) Clock(yes bool) {
 	}
 }
 
-// Gave tells the loop that another goroutine was given something to do for the
-// connection. It is called from the guest's methods.
+// Gave tells the loop that another goroutine has work for the connection. The guest's
+// methods call it.
 func (c *Conn) Gave() { c.loop.gave = true }
 
-// Later has the guest's Flush called soon: when the loop has gone through all that has
-// something, or through some of it. It is called from the guest's methods.
+// Later asks for a call of the guest's Flush soon: when the loop has gone through all
+// connections with input, or through some of them. The guest's methods call it.
 func (c *Conn) Later() {
 	if !c.late {
 		c.late = true
@@ -95,18 +95,17 @@ func (c *Conn) Later() {
 	}
 }
 
-// Leave takes the connection out of the loop. It is called from the guest's methods;
-// who it is handed to may use it as a net.Conn.
+// Leave takes the connection out of the loop. The guest's methods call it. The goroutine
+// that gets the connection may use it as a net.Conn.
 func (c *Conn) Leave() {
 	c.inside = false
 	c.loop.gave = true
 	c.Clock(false)
 }
 
-// LeaveForGood takes the connection off its loop for good: who reads it waits for it
-// himself from now on, as for any net.Conn, and need not be woken by the loop. It is
-// called by who serves the connection outside the loop, who must not call Enter any
-// more.
+// LeaveForGood takes the connection off its loop for good. From now on a reader waits
+// for it as for any net.Conn, and the loop need not wake the reader. The goroutine that
+// serves the connection outside the loop calls it, and must not call Enter any more.
 func (c *Conn) LeaveForGood() {
 	c.use.Lock()
 	defer c.use.Unlock()
@@ -117,27 +116,28 @@ func (c *Conn) LeaveForGood() {
 	_ = f.SetReadDeadline(c.readEnd.time())
 	_ = f.SetWriteDeadline(c.writeEnd.time())
 	c.file.Store(f)
-	// Who waits goes on waiting with the file.
+	// A goroutine that waits goes on waiting with the file.
 	put(c.input)
 	for range c.writing.Load() {
 		put(c.room)
 	}
 }
 
-// LeftForGood tells whether the connection has left its loop for good.
+// LeftForGood reports whether the connection has left its loop for good.
 func (c *Conn) LeftForGood() bool { return c.file.Load() != nil }
 
-// Call has the guest's Called called, from anywhere, even where the connection has left the loop
-// meanwhile. here: by this goroutine, if the loop sleeps, for to wake it takes longer than most
-// calls do. Who calls for many at once should leave them to the loop.
+// Call lets the guest's Called be called, even if the connection has left the loop
+// meanwhile. Any goroutine may use it. With here, this goroutine makes the call if the loop
+// sleeps, because most calls take less time than to wake the loop. For many connections at
+// once, leave the calls to the loop.
 func (c *Conn) Call(here bool) {
 	if !here || !c.loop.borrow(c) {
 		c.loop.wish(c, wishCall, nil)
 	}
 }
 
-// Again has the guest's Ready called once more: there is more to do, but others come
-// first.
+// Again asks for another call of the guest's Ready: there is more to do, but other guests
+// come first.
 func (c *Conn) Again() { c.loop.wish(c, wishReady, nil) }
 
 // do makes one call that does not wait.
@@ -159,7 +159,7 @@ func (c *Conn) do(call func(fd int) (int, error)) (n int, err error) {
 	return max(n, 0), err
 }
 
-// TryRead reads what is there; ErrNothing: nothing is.
+// TryRead reads what is there, or returns ErrNothing.
 func (c *Conn) TryRead(p []byte) (int, error) {
 	n, err := c.do(func(fd int) (int, error) { return syscall.Read(fd, p) })
 	if n == 0 && err == nil && len(p) > 0 {
@@ -168,7 +168,7 @@ func (c *Conn) TryRead(p []byte) (int, error) {
 	return n, err
 }
 
-// TryWrite writes as much as there is room for; ErrNothing: there is none.
+// TryWrite writes as much as there is room for, or returns ErrNothing.
 func (c *Conn) TryWrite(p []byte) (int, error) {
 	return c.do(func(fd int) (int, error) { return syscall.Write(fd, p) })
 }
@@ -222,8 +222,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// awaitRoom waits until there is room; it looks once more after it has said that it
-// waits, for the loop tells only those.
+// awaitRoom waits until there is room. It checks once more after it has counted itself as
+// waiting, because the loop wakes only such writers.
 func (c *Conn) awaitRoom(p []byte, done *int) error {
 	c.writing.Add(1)
 	defer c.writing.Add(-1)
@@ -233,7 +233,7 @@ func (c *Conn) awaitRoom(p []byte, done *int) error {
 		return err
 	}
 	if c.LeftForGood() {
-		// That was told before anybody waited.
+		// That token is older than this wait.
 		return nil
 	}
 	return c.await(c.room, &c.writeEnd)
@@ -278,7 +278,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// CloseWrite tells the other side that nothing more is sent.
+// CloseWrite tells the other side that nothing more will be sent.
 func (c *Conn) CloseWrite() error {
 	_, err := c.do(func(fd int) (int, error) { return 0, syscall.Shutdown(fd, syscall.SHUT_WR) })
 	return err
@@ -300,7 +300,7 @@ func (c *Conn) Close() error {
 		return net.ErrClosed
 	}
 	close(c.gone)
-	// Closing takes it off the loop's list, too.
+	// To close it also takes it off the loop's list.
 	var err error
 	if f := c.file.Load(); f != nil {
 		err = f.Close()

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// deadline is a time after which somebody who waits is to give up. It may be moved
-// while somebody waits.
+// deadline is the time at which a waiting goroutine gives up. It may be moved during the
+// wait.
 type deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer
-	// at is the time; zero: there is none.
+	// at is the time; zero is none.
 	at time.Time
-	// over is closed when the time has come; nil: nobody has asked yet.
+	// over is closed when the time has come; it is nil until reached is called.
 	over chan struct{}
-	// passed: over is closed, or is to be when somebody asks.
+	// passed is true if over is closed, or has to be closed once it exists.
 	passed bool
-	// no is the number of the setting in force: a timer of another one says nothing.
+	// no is the number of the setting in force: timers of earlier settings are ignored.
 	no uint64
 }
 
-// set moves the time; zero: there is none.
+// set moves the time; zero is none.
 func (d *deadline) set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,14 +58,14 @@ func (d *deadline) passLocked() {
 	}
 }
 
-// time is when it is; zero: never.
+// time returns the deadline; zero is none.
 func (d *deadline) time() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.at
 }
 
-// reached is closed when the time has come.
+// reached returns a channel that is closed when the time has come.
 func (d *deadline) reached() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,21 +1,21 @@
 // Package poll waits for many connections on one goroutine.
 //
-// A goroutine for each connection is simple, and where requests come one at a time
-// it is dear: each wakes a goroutine, which reads, finds nothing more to read, and
-// sleeps; with several processors each waking wakes a thread as well, which comes
-// too late and sleeps again. A Loop takes all connections that have something at
-// once, and calls each one's Guest in turn. A guest that would have to wait leaves
-// the loop and goes on by a goroutine of its own, with the same connection, which is
-// a net.Conn all the while; when it has nothing to do it comes back.
+// A goroutine for each connection is simple, but costs much if requests come one at a
+// time. Each request wakes a goroutine, which reads it, finds nothing more to read, and
+// sleeps again. With several processors each such wake-up also wakes a thread, which
+// comes too late and sleeps again. A Loop takes all connections that have input at
+// once, and calls the Guest of each in turn. A guest that would have to wait leaves the
+// loop and goes on in a goroutine of its own, with the same connection, which remains a
+// net.Conn all the time. When it has nothing to do it comes back.
 //
 // Invariants:
-//   - The guests of a loop are called by one goroutine at a time: the loop's own, or,
-//     while that sleeps, who borrows the loop (Conn.Call). But for Called they are
-//     called only while they are in the loop (Enter until Leave).
+//   - One goroutine at a time calls the guests of a loop: the loop's own or, while that
+//     sleeps, one that borrows the loop (Conn.Call). Except by Called, guests are called
+//     only while they are in the loop (from Enter to Leave).
 //   - A connection in the loop is called again after whatever came last: no input
 //     is overlooked, and neither is its end.
 //   - A file descriptor is closed once, while nobody uses it.
-//   - What the loop calls must not wait. Nothing here does but the loop itself.
+//   - A guest must not wait when the loop calls it. Only the loop itself waits.
 package poll
 
 import "errors"

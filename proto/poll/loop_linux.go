@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// eventsMax is how many connections a loop is told of at once.
+	// eventsMax is how many connections the kernel reports to a loop at once.
 	eventsMax = 256
-	// TickEvery is about how often Tick is called, while there is anybody to call.
+	// TickEvery is about the time between two calls of Tick, while a guest wants them.
 	TickEvery = 50 * time.Millisecond
-	// laterMax is how many connections' replies wait for each other. Who reads them is
-	// woken for the first, which costs more than to write it, and is still awake for the
+	// laterMax is how many connections' replies wait for each other. The first reply wakes
+	// the reader, which costs more than to write it; the reader is still awake for the
 	// others.
 	laterMax = 16
-	// wakePlace stands for the loop's own descriptor, by which it is woken.
+	// wakePlace stands for the descriptor that wakes the loop.
 	wakePlace = -1
 )
 
@@ -29,36 +29,35 @@ type Loop struct {
 	epoll, waker int
 	events       []unix.EpollEvent
 
-	// turn is held by who calls guests: the loop's goroutine while it does not sleep,
-	// or who borrows the loop while it does. It comes before mu.
+	// turn is held while guests are called: by the loop's goroutine while it does not
+	// sleep, or by a goroutine that borrows the loop while it does. It comes before mu.
 	turn sync.Mutex
 	mu   sync.Mutex
-	// conns are the connections by their places, free the places that are not taken.
+	// conns are the connections by their places, free the unused places.
 	conns []*Conn
 	free  []int
-	// taken counts the connections there have been.
+	// taken counts all connections so far.
 	taken int32
-	// wishes are the connections with something to be done, spare the memory for the
-	// next ones.
+	// wishes are the connections with something to do, spare the memory for the next ones.
 	wishes, spare []*Conn
-	// asleep: the loop waits, and must be woken.
+	// asleep is true while the loop waits and must be woken.
 	asleep, closed bool
-	// waking are those who are about to write to waker: it is closed behind them, for
-	// its number may be another file's soon.
+	// waking are the goroutines that are about to write to waker. It is closed after them,
+	// because its number may soon be another file's.
 	waking sync.WaitGroup
 	done   chan struct{}
 
-	// What follows belongs to who holds turn. ticking are the connections whose guests
+	// The holder of turn owns the following fields. ticking are the connections whose guests
 	// want to be called by the clock, and ticked is when they were called last.
 	ticking map[*Conn]struct{}
 	ticked  time.Time
-	// gave: other goroutines were given something to do.
+	// gave is true if other goroutines were given something to do.
 	gave bool
 	// later are the connections whose guests wait for Flush.
 	later []*Conn
 }
 
-// New begins a loop.
+// New starts a loop.
 func New() (*Loop, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -78,8 +77,8 @@ func New() (*Loop, error) {
 	return l, nil
 }
 
-// Take takes a connection over: what is returned stands for it, outside the loop, and conn
-// is closed. After an error conn is as it was.
+// Take takes a connection over. It returns a Conn that replaces conn, outside the loop, and
+// closes conn. After an error conn is as it was.
 func (l *Loop) Take(conn *net.TCPConn) (*Conn, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -129,14 +128,14 @@ func (l *Loop) add(c *Conn) error {
 	return nil
 }
 
-// drop takes a descriptor off the list; false: the loop keeps it.
+// drop takes a descriptor off the list. It returns false if the loop keeps it.
 func (l *Loop) drop(fd int) bool { return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil) == nil }
 
 // wish notes what is to be done with a connection, and wakes the loop if it sleeps.
 func (l *Loop) wish(c *Conn, w wish, guest Guest) {
 	l.mu.Lock()
 	if guest != nil && c.guest != guest {
-		// The same one may be called just now.
+		// The loop may be calling its guest just now.
 		c.guest = guest
 	}
 	if c.wanted == 0 {
@@ -154,7 +153,7 @@ func (l *Loop) wish(c *Conn, w wish, guest Guest) {
 	}
 }
 
-// wake wakes the loop, for who has added itself to l.waking.
+// wake wakes the loop, for a connection that has been added to l.waking.
 func (l *Loop) wake() {
 	one := [8]byte{1}
 	_, _ = unix.Write(l.waker, one[:])
@@ -176,7 +175,7 @@ func (l *Loop) Close() {
 	<-l.done
 }
 
-// Resting tells whether no guest is being called at this moment.
+// Resting reports whether no guest is being called at this moment.
 func (l *Loop) Resting() bool {
 	if !l.turn.TryLock() {
 		return false
@@ -200,8 +199,8 @@ func (l *Loop) run() {
 			if errors.Is(err, syscall.EINTR) {
 				continue
 			}
-			// Only a descriptor that is not this loop's any more makes it so. To go on
-			// would leave all its connections waiting without a word.
+			// This happens only if the descriptor no longer belongs to this loop. To go on
+			// would leave all its connections waiting in silence.
 			panic("poll: " + err.Error())
 		}
 		for i := range n {
@@ -211,7 +210,7 @@ func (l *Loop) run() {
 		goOn := l.grant()
 		l.flush(1)
 		if !goOn {
-			// Nobody finds the loop asleep from now on.
+			// From now on no goroutine finds the loop asleep.
 			l.waking.Wait()
 			l.closeFiles()
 			return
@@ -227,8 +226,8 @@ func (l *Loop) wait() (int, error) {
 		return n, err
 	}
 	if l.gave {
-		// Who was given something has his turn before this goroutine sleeps, and the
-		// processor with it: else another thread would have to be woken for him.
+		// The goroutine that was given something runs before this one sleeps, on the same
+		// processor: otherwise another thread would have to be woken for it.
 		l.gave = false
 		runtime.Gosched()
 	}
@@ -252,7 +251,7 @@ func (l *Loop) wait() (int, error) {
 	return n, err
 }
 
-// tell tells a connection what the kernel says of it.
+// tell passes what the kernel reports about a connection to it.
 func (l *Loop) tell(e *unix.EpollEvent) {
 	if e.Fd == wakePlace {
 		var count [8]byte
@@ -265,7 +264,7 @@ func (l *Loop) tell(e *unix.EpollEvent) {
 	if c == nil || c.number != e.Pad {
 		return
 	}
-	// Where the input ends, or an urgent byte stands, a read is short though there is
+	// At the end of the input, or at an urgent byte, a read is short although there is
 	// more to learn.
 	const breaks = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR | unix.EPOLLPRI
 	if e.Events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.writing.Load() > 0 {
@@ -282,7 +281,7 @@ func (l *Loop) tell(e *unix.EpollEvent) {
 	}
 }
 
-// grant does what others have wished for; false: the loop is to end.
+// grant fulfils the wishes of other goroutines. It returns false if the loop must end.
 func (l *Loop) grant() bool {
 	l.mu.Lock()
 	todo := l.wishes
@@ -305,7 +304,7 @@ func (l *Loop) grant() bool {
 			c.guest.Ready()
 		}
 		if w&wishClosed != 0 {
-			// A guest that has yet to leave goes on being called by the clock.
+			// The clock still calls a guest that has yet to leave.
 			l.forget(c)
 		}
 		l.flush(laterMax)
@@ -316,7 +315,8 @@ func (l *Loop) grant() bool {
 	return !closed
 }
 
-// borrow calls a guest while the loop sleeps; false: it does not, or is about to wake.
+// borrow calls a guest while the loop sleeps. It returns false if the loop does not sleep,
+// or is about to wake.
 func (l *Loop) borrow(c *Conn) bool {
 	if !l.turn.TryLock() {
 		return false
@@ -338,7 +338,7 @@ func (l *Loop) borrow(c *Conn) bool {
 	return true
 }
 
-// flush has sent what guests have left to be sent, if there are so many of them.
+// flush calls Flush of the guests that asked for it, if there are at least that many.
 func (l *Loop) flush(least int) {
 	if len(l.later) < least {
 		return
@@ -361,7 +361,7 @@ func (l *Loop) forget(c *Conn) {
 	}
 }
 
-// tick calls those that want to be called by the clock.
+// tick calls the guests that want to be called by the clock.
 func (l *Loop) tick() {
 	if len(l.ticking) == 0 {
 		return

@@ -355,7 +355,7 @@ func (g *ticked) Tick() {
 	}
 }
 
-// A deadline holds for who writes when the connection leaves its loop for good, too.
+// A deadline also holds for a writer after the connection has left its loop for good.
 func TestADeadlineOutlivesTheLoop(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -410,7 +410,7 @@ func (g *counted) Ready()  { g.readies.Add(1) }
 func (g *counted) Called() { g.calls.Add(1) }
 func (g *counted) Tick()   { g.ticks.Add(1) }
 
-// Who brings what one guest waits for calls it, if the loop sleeps.
+// A goroutine that has what a guest waits for calls the guest, if the loop sleeps.
 func TestACallBorrowsALoopThatSleeps(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()

@@ -1,14 +1,14 @@
-// Package pubsub knows which clients of this node listen on which channels and
-// hands messages to them.
+// Package pubsub knows which clients of this node subscribe to which channels, and
+// delivers messages to them.
 //
-// A message reaches the clients of the node it was published on, and of every
-// other node, which node sees to (package node): hubs do not know each other.
-// Messages of one publisher to one channel arrive in the order they were
-// published. As in Redis, who does not listen at that moment misses a message,
-// and nothing is kept.
+// A message reaches the clients of the node on which it was published, and those of
+// every other node. Package node sees to the latter: hubs do not know each other.
+// Messages of one publisher to one channel arrive in the order in which they were
+// published. As in Redis, nothing is kept: a client that is not subscribed at that
+// moment misses the message.
 //
-// A hub never waits for a subscriber: what one does not read gathers in its
-// connection's output, up to the limit at which the connection is closed.
+// A hub never waits for a subscriber. Messages that a client does not read gather in
+// its connection's output, up to the limit at which the connection is closed.
 package pubsub
 
 import (
@@ -20,8 +20,7 @@ import (
 	"lockstep/engine/glob"
 )
 
-// Kind is what a subscription is on. Channels of different kinds have nothing
-// to do with each other.
+// Kind is the kind of a subscription. Channels of different kinds are unrelated.
 type Kind uint8
 
 const (
@@ -34,7 +33,7 @@ const (
 	kinds = 3
 )
 
-// Publishable tells whether messages are published to channels of this kind. A number
+// Publishable reports whether messages are published to channels of this kind. A number
 // from another node may name no kind at all.
 func (k Kind) Publishable() bool { return k == Channel || k == Shard }
 
@@ -46,12 +45,12 @@ type Subscriber interface {
 	Kick()
 }
 
-// Later are the subscribers that a publisher has messages for and has not kicked
-// yet: who publishes much in a row lets each send all of it in one piece. It
-// belongs to one goroutine.
+// Later are the subscribers to which a publisher has pushed messages and which it has not
+// kicked yet. After many messages in a row each subscriber then sends all of them in one
+// piece. One goroutine owns a Later.
 type Later struct{ subscribers []Subscriber }
 
-// Kick has the messages sent, by another goroutine.
+// Kick makes another goroutine send the messages.
 func (l *Later) Kick() {
 	if len(l.subscribers) > 0 {
 		go kick(l.subscribers)
@@ -65,7 +64,7 @@ func kick(all []Subscriber) {
 	}
 }
 
-// push hands a message to a subscriber.
+// push gives a message to a subscriber.
 func (l *Later) push(s Subscriber, m *Message) {
 	if s.Push(m) {
 		l.subscribers = append(l.subscribers, s)
@@ -84,7 +83,7 @@ const (
 
 // Hub is one node's subscriptions. All methods may be called by any goroutine.
 type Hub struct {
-	// names is the number of names of each kind that somebody listens on.
+	// names is the number of names of each kind that have a subscription.
 	names [kinds]atomic.Int64
 
 	mu sync.RWMutex
@@ -97,8 +96,8 @@ type Hub struct {
 	// subscriptionsMax, patternsMax and bytesMax are the constants; tests have less
 	// room.
 	subscriptionsMax, patternsMax, bytesMax int
-	// prefixes are the watched ones; onWatch hears when the first name comes on
-	// which a channel with such a prefix is heard, and when the last has gone.
+	// prefixes are the watched prefixes. onWatch is called when the first name comes that
+	// covers a channel with such a prefix, and when the last has gone.
 	prefixes []string
 	onWatch  func()
 	// watched counts those names.
@@ -114,16 +113,16 @@ func New() *Hub {
 	return h
 }
 
-// Watch lets changed be called when the first comes who may hear a channel that
-// begins with one of the prefixes, and when the last has gone. It must not block
-// nor call the hub, and is set before there are subscriptions.
+// Watch sets a function that is called when the first subscription comes that may cover a
+// channel with one of the prefixes, and when the last has gone. It must not block and must
+// not call the hub. Set it before there are subscriptions.
 func (h *Hub) Watch(changed func(), prefixes ...string) { h.onWatch, h.prefixes = changed, prefixes }
 
-// Watched tells whether somebody may hear a channel that is watched; who would
-// publish need not put a message together if nobody does.
+// Watched reports whether a subscription may cover a watched channel. If not, a publisher
+// need not build a message.
 func (h *Hub) Watched() bool { return h.watched.Load() > 0 }
 
-// IsWatched tells whether a name of a kind may stand for a watched channel.
+// IsWatched reports whether a name of a kind may stand for a watched channel.
 func (h *Hub) IsWatched(kind Kind, name string) bool {
 	if kind == Shard {
 		return false
@@ -140,8 +139,8 @@ func (h *Hub) IsWatched(kind Kind, name string) bool {
 	return false
 }
 
-// Subscribe adds a subscription; false: the node has as many as it takes. Adding
-// one that is there changes nothing.
+// Subscribe adds a subscription. It returns false if the node has as many as it takes. To
+// add an existing subscription changes nothing.
 func (h *Hub) Subscribe(s Subscriber, kind Kind, name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,7 +160,7 @@ func (h *Hub) Subscribe(s Subscriber, kind Kind, name string) bool {
 	return true
 }
 
-// of are the subscribers of a name; nil: there are none.
+// of are the subscribers of a name, or nil.
 func (h *Hub) of(kind Kind, name string) map[Subscriber]struct{} {
 	if kind != Pattern {
 		return h.listeners[kind][name]
@@ -186,7 +185,7 @@ func (h *Hub) begin(kind Kind, name string) map[Subscriber]struct{} {
 	return all
 }
 
-// Unsubscribe takes a subscription back.
+// Unsubscribe removes a subscription.
 func (h *Hub) Unsubscribe(s Subscriber, kind Kind, name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,8 +210,8 @@ func (h *Hub) Unsubscribe(s Subscriber, kind Kind, name string) {
 	}
 }
 
-// Publish hands a message to the subscribers of a channel (kind Channel or
-// Shard) on this node and counts them; who listens twice is counted twice.
+// Publish gives a message to the subscribers of a channel (kind Channel or Shard) on this
+// node, and counts them. A client with two subscriptions to it counts twice.
 func (h *Hub) Publish(kind Kind, channel string, payload []byte) int {
 	var later Later
 	n := h.PublishLater(kind, channel, payload, &later)
@@ -220,7 +219,7 @@ func (h *Hub) Publish(kind Kind, channel string, payload []byte) int {
 	return n
 }
 
-// PublishLater is Publish, but for the sending, which begins with later's Kick.
+// PublishLater is Publish, except that sending begins with later's Kick.
 func (h *Hub) PublishLater(kind Kind, channel string, payload []byte, later *Later) int {
 	if !kind.Publishable() || h.Idle(kind) {
 		return 0
@@ -248,8 +247,8 @@ func (h *Hub) PublishLater(kind Kind, channel string, payload []byte, later *Lat
 	return n
 }
 
-// Idle tells that nobody listens on channels of the kind, or by patterns; who
-// would publish need not put a message together.
+// Idle reports whether no channel of the kind has a subscription, by name or by pattern. A
+// publisher then need not build a message.
 func (h *Hub) Idle(kind Kind) bool {
 	return h.names[kind].Load() == 0 && (kind != Channel || h.names[Pattern].Load() == 0)
 }
@@ -283,7 +282,7 @@ func (h *Hub) Listeners(kind Kind, name string) int {
 	return len(h.of(kind, name))
 }
 
-// Names is the number of names of a kind that somebody listens on.
+// Names is the number of names of a kind that have a subscription.
 func (h *Hub) Names(kind Kind) int {
 	return int(h.names[kind].Load())
 }

@@ -142,7 +142,7 @@ func TestOrderWithManyAtWork(t *testing.T) {
 	}
 }
 
-// Who may hear a watched channel is noticed, the first and the last.
+// The first and the last subscriber of a watched channel are noticed.
 func TestWatchedChannels(t *testing.T) {
 	h, changes := New(), 0
 	h.Watch(func() { changes++ }, "__keyspace@", "__keyevent@")

@@ -12,10 +12,9 @@ import (
 // under; the rest of a longer one is left to the match.
 const prefixBytesMax = 64
 
-// patterns are the patterns that somebody listens for. A message looks only at
-// those whose literal beginning is that of its channel: one look for each length
-// that such a beginning has. Of these it is compared with those that end as it
-// does.
+// patterns are the subscribed patterns. A message looks only at patterns whose literal
+// beginning is that of its channel, with one look-up for each length of such beginnings. Of
+// these it is compared with the patterns that have its end.
 type patterns struct {
 	all map[string]*pattern
 	// byPrefix are the patterns with the same literal beginning, in no order;
@@ -26,7 +25,7 @@ type patterns struct {
 
 type pattern struct {
 	text []byte
-	// suffix is the literal end, as far as that is easily told.
+	// suffix is the literal end, as far as that is easy to see.
 	suffix    []byte
 	listeners map[Subscriber]struct{}
 	// at is the place among the patterns with the same beginning.
@@ -53,7 +52,7 @@ func suffixOf(text string) string {
 	return text[strings.LastIndexAny(text, `*?\`)+1:]
 }
 
-// get returns a pattern, which is made if it is not there.
+// get returns a pattern, and makes it if necessary.
 func (p *patterns) get(text string) *pattern {
 	x := p.all[text]
 	if x == nil {
@@ -69,7 +68,7 @@ func (p *patterns) get(text string) *pattern {
 	return x
 }
 
-// remove takes a pattern out.
+// remove removes a pattern.
 func (p *patterns) remove(text string) {
 	x, prefix := p.all[text], prefixOf(text)
 	delete(p.all, text)

@@ -9,15 +9,14 @@ import (
 
 const errNoLeader = "CLUSTERDOWN no leader for this slot; the command was not executed"
 
-// errorTexts maps the errors of the cluster floor to RESP. The first word tells
-// a client what it may conclude. Client libraries repeat a command by themselves
-// after CLUSTERDOWN, so it is said only of what did not run; none of them knows
-// INDETERMINATE or OVERLOADED, and so none repeats after those, nor after BUSY, which is
-// Redis's.
+// errorTexts maps the errors of package cluster to RESP. The first word tells a client
+// what it may conclude. Client libraries repeat a command by themselves after CLUSTERDOWN,
+// so it is used only for commands that did not run. No library knows INDETERMINATE or
+// OVERLOADED, so none repeats after those; nor does any repeat after Redis's BUSY.
 var errorTexts = []struct {
 	err  error
 	text string
-	// notExecuted: the command certainly did not run.
+	// notExecuted is true if the command certainly did not run.
 	notExecuted bool
 }{
 	{cluster.ErrCrossSlot, "CROSSSLOT Keys in request don't hash to the same slot", true},
@@ -38,9 +37,8 @@ var errorTexts = []struct {
 	{cluster.ErrNoLeader, errNoLeader, true},
 }
 
-// ErrorText is the reply for an error. Of an error that is not in the table
-// nothing can be said: it is INDETERMINATE. Where it is known what the command waited for, that
-// stands behind.
+// ErrorText is the reply for an error. An error that is not in the table is INDETERMINATE.
+// If it is known what the command waited for, the text ends with that.
 func ErrorText(err error) string {
 	for _, e := range errorTexts {
 		if !errors.Is(err, e.err) {
@@ -55,7 +53,7 @@ func ErrorText(err error) string {
 	return "INDETERMINATE " + err.Error()
 }
 
-// NotExecuted tells whether the error says for certain that the command did not
+// NotExecuted reports whether the error says for certain that the command did not
 // run.
 func NotExecuted(err error) bool {
 	for _, e := range errorTexts {

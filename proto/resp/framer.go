@@ -11,23 +11,23 @@ import (
 // incomplete command, so that each byte is looked at once.
 type framer struct {
 	authed bool
-	// in is what has arrived. The command at hand begins at begin; up to parsed it
-	// was understood, and up to scanned searched for the end of a line.
+	// in is the input so far. The current command begins at begin. The input up to parsed
+	// is parsed, and up to scanned it was searched for the end of a line.
 	in                     []byte
 	begin, parsed, scanned int
-	// open tells that the command at hand has begun: its count is known.
+	// open is true once the current command has begun: its count is known.
 	open     bool
 	argsLeft int64
-	// bulkLeft is what is missing of the current argument, line end included; -1:
-	// its length was not read yet.
+	// bulkLeft is how many bytes of the current argument are missing, with its line end; -1
+	// if its length was not read yet.
 	bulkLeft int64
-	// whole tells that the command at hand is complete; inline that it came as a
-	// line, and args are its arguments.
+	// whole is true if the current command is complete, inline if it came as a line with
+	// args as its arguments.
 	whole, inline bool
 	args          [][]byte
 }
 
-// next leaves the whole command behind.
+// next goes on behind the complete command.
 func (f *framer) next() {
 	f.whole, f.inline, f.open, f.args = false, false, false, nil
 	f.begin, f.scanned = f.parsed, f.parsed
@@ -66,8 +66,8 @@ func (f *framer) makeRoom(queryBytesMax int64) {
 	f.in = grown
 }
 
-// parse goes on until a whole command is at hand; false: more bytes are needed.
-// Empty commands and empty lines are skipped, as Redis does.
+// parse reads on until a command is complete. It returns false if more bytes are needed. It
+// skips empty commands and empty lines, as Redis does.
 func (f *framer) parse(bulkBytesMax int64) (bool, error) {
 	for !f.open {
 		if f.parsed == len(f.in) {
@@ -113,7 +113,7 @@ func (f *framer) head() (bool, error) {
 	return true, nil
 }
 
-// argument reads on in one argument; false: more bytes are needed.
+// argument reads on in one argument. It returns false if more bytes are needed.
 func (f *framer) argument(bulkBytesMax int64) (bool, error) {
 	if f.bulkLeft < 0 {
 		if ok, err := f.bulkHead(bulkBytesMax); !ok || err != nil {
@@ -166,7 +166,7 @@ func quotedByte(c byte) string {
 	return string([]byte{c})
 }
 
-// verdict is what became of reading a line.
+// verdict is the result of reading a line.
 type verdict uint8
 
 const (
@@ -176,7 +176,7 @@ const (
 	lineInvalid
 )
 
-// number reads the line at hand: a letter, a decimal number, CR, and a byte
+// number reads the current line: a letter, a decimal number, CR, and a byte
 // that Redis does not look at.
 func (f *framer) number(most int64) (int64, verdict) {
 	if n, width := shortNumber(f.in[f.parsed:]); width > 0 && n <= most {
@@ -209,8 +209,8 @@ func (f *framer) number(most int64) (int64, verdict) {
 	return n, lineRead
 }
 
-// shortNumber reads a line that is all there and holds a letter and a positive
-// number of a few digits, as almost every one does; width 0: it is something else.
+// shortNumber reads a complete line with a letter and a positive number of a few digits, as
+// almost every line is. Width 0: it is something else.
 func shortNumber(line []byte) (n int64, width int) {
 	const widthMax = 1 + 8 + 2
 	line = line[:min(len(line), widthMax)]
@@ -248,7 +248,7 @@ func parseNumber(b []byte) (int64, bool) {
 		n = n*10 + int64(c-'0')
 	}
 	if len(digits) == 19 {
-		// It may have run over.
+		// It may have overflowed.
 		n, err := strconv.ParseInt(string(b), 10, 64)
 		return n, err == nil
 	}
@@ -258,7 +258,8 @@ func parseNumber(b []byte) (int64, bool) {
 	return n, true
 }
 
-// line reads an inline command; true with nothing whole at hand: it was empty.
+// line reads an inline command. If it returns true and no command is complete, the line was
+// empty.
 func (f *framer) line() (bool, error) {
 	from := max(f.scanned, f.parsed)
 	end := bytes.IndexByte(f.in[from:], '\n')

@@ -7,7 +7,7 @@ import (
 // controller is a connection whose descriptor can be looked at.
 type controller interface{ Control(func(fd uintptr)) error }
 
-// Gone tells whether the client's end of the connection is closed, or all of it. It reads nothing:
+// Gone reports whether the client's end of the connection is closed, or all of it. It reads nothing:
 // what the client has sent is still there. Any goroutine may ask.
 func (g *Guard) Gone() bool {
 	var raw controller = g.out.raw

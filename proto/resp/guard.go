@@ -1,13 +1,13 @@
-// Package resp is the wire: it takes apart what clients send into whole,
-// checked commands, holds what they do not read, and maps the errors of the
-// floors below to RESP text.
+// Package resp is the wire protocol: it splits what clients send into whole, checked
+// commands, holds replies that clients do not read yet, and turns the errors of the
+// packages below into RESP text.
 //
-// Guard stands between the socket and redcon's parser. redcon v1.6.2 by itself
-// can be made to spin, to panic and to recurse without end by one client that
-// is not even logged in; behind the guard it sees only whole commands whose
-// every count and length was checked. The guard also does what redcon does
-// not: Redis's limits and error texts, Redis's quoting of inline commands,
-// deadlines for clients that stall, and bounds for those that do not read.
+// Guard stands between the socket and redcon's parser. One client that is not even
+// logged in can make redcon v1.6.2 spin, panic or recurse without end. Behind the guard
+// redcon sees only whole commands whose every count and length was checked. The guard
+// also does what redcon does not: Redis's limits and error texts, Redis's quoting of
+// inline commands, deadlines for clients that stall, and bounds for clients that do not
+// read.
 //
 // Invariants:
 //   - Memory grows with what has arrived, never with what is announced.
@@ -30,8 +30,8 @@ import (
 	"lockstep/cluster/secure"
 )
 
-// Guard is a client's connection. Its goroutine calls Next and Write in turn;
-// the counts and Close may be called by any.
+// Guard is a client's connection. One goroutine calls Next and Write in turn. Any goroutine
+// may read the counts and call Close.
 type Guard struct {
 	net.Conn
 	limits  func() Limits
@@ -41,20 +41,20 @@ type Guard struct {
 
 	// encoded holds inline commands, passed on as arrays.
 	encoded []byte
-	// err is the protocol error that ends the connection, once what was before it
-	// is answered.
+	// err is the protocol error that ends the connection, once the commands before it are
+	// answered.
 	err error
 	// early is what arrived while the client was blocked (watch.go).
 	early []byte
-	// deadlineSet tells that the socket has a read deadline, allowed after it was set.
+	// deadlineSet is true if the socket has a read deadline, allowed after it was set.
 	deadlineSet bool
 	allowed     time.Duration
-	// inBytes, buffered and earlyBytes are for others to look at.
+	// inBytes, buffered and earlyBytes are for other goroutines to read.
 	inBytes, buffered, earlyBytes atomic.Int64
 }
 
-// NewGuard returns a guard for a connection. limits is asked for each read and
-// write that waits, for limits may be changed.
+// NewGuard returns a guard for a connection. It calls limits for each read and write that
+// waits, because limits may change.
 func NewGuard(conn net.Conn, limits func() Limits, traffic *Traffic) *Guard {
 	g := &Guard{Conn: conn, limits: limits, traffic: traffic, frames: framer{bulkLeft: -1}}
 	g.out.conn, g.out.limits, g.out.traffic = conn, limits, traffic
@@ -70,25 +70,25 @@ func NewGuard(conn net.Conn, limits func() Limits, traffic *Traffic) *Guard {
 	return g
 }
 
-// SetAuthenticated tells whether the limits of clients that are not logged in
+// SetAuthenticated reports whether the limits of clients that are not logged in
 // are lifted. It belongs to the goroutine that calls Next.
 func (g *Guard) SetAuthenticated(yes bool) { g.frames.authed = yes }
 
-// Usage is what a connection has taken and holds, for CLIENT LIST.
+// Usage is the traffic and the buffers of a connection, for CLIENT LIST.
 type Usage struct {
-	// InBytes and OutBytes have passed; QueryBytes is the buffer for requests,
-	// WaitingBytes are replies that the client has yet to read.
+	// InBytes and OutBytes were received and sent. QueryBytes is the size of the buffer for
+	// requests, WaitingBytes the size of replies that the client has yet to read.
 	InBytes, OutBytes, QueryBytes, WaitingBytes int64
 }
 
-// Usage returns the counts of the moment.
+// Usage returns the current counts.
 func (g *Guard) Usage() Usage {
 	return Usage{g.inBytes.Load(), g.out.written.Load(), g.buffered.Load() + g.earlyBytes.Load(), g.out.waiting.Load()}
 }
 
 // Next returns one or more whole commands, as arrays of bulk strings in one
 // buffer, and their number. The buffer is the caller's until the next call.
-// After an error nothing follows; a ProtocolError is to be told to the client.
+// After an error nothing follows. The caller reports a ProtocolError to the client.
 func (g *Guard) Next() (data []byte, n int, err error) {
 	for {
 		if data, n = g.collect(); n > 0 {
@@ -104,8 +104,8 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 	}
 }
 
-// mayRest tells whether an error says that the time is over in which the client had to
-// send something, and it has longer by now.
+// mayRest reports whether an error is a timeout, and the limit for the client has been
+// raised meanwhile.
 func (g *Guard) mayRest(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || len(g.frames.in) > 0 {
 		return false
@@ -119,8 +119,9 @@ type TryReader interface {
 	TryRead(p []byte) (int, error)
 }
 
-// TryNext is Next for a connection in a loop: it returns no commands where Next
-// would wait, and ErrNothing of package poll if there is nothing more to read now.
+// TryNext is the non-blocking form of Next, for a connection in a loop. It returns no
+// commands where Next would wait, and ErrNothing of package poll if there is nothing more
+// to read now.
 func (g *Guard) TryNext(conn TryReader) (data []byte, n int, err error) {
 	for read := false; ; read = true {
 		if data, n = g.collect(); n > 0 {
@@ -143,18 +144,18 @@ func (g *Guard) TryNext(conn TryReader) (data []byte, n int, err error) {
 	}
 }
 
-// Buffered is how many bytes are here that have not been passed on.
+// Buffered is how many received bytes have not been passed on.
 func (g *Guard) Buffered() int { return len(g.frames.in) - g.frames.begin + len(g.early) }
 
-// Within tells whether there are any, most likely of a command that is not all there.
+// Within reports whether there are such bytes: most likely a part of a command.
 func (g *Guard) Within() bool { return g.Buffered() > 0 || g.err != nil }
 
-// Filled tells whether the last read filled the buffer: there may be more.
+// Filled reports whether the last read filled the buffer: there may be more.
 func (g *Guard) Filled() bool { return len(g.frames.in) == cap(g.frames.in) || len(g.early) > 0 }
 
-// collect gathers whole commands of one form, arrays that stand next to each
-// other or lines in a row: no more than a batch; and of a client that is not
-// logged in one at a time, for it may be the one that logs in.
+// collect gathers complete commands of one form, adjacent arrays or successive lines, up to
+// a batch. Of a client that is not logged in it takes one command at a time, because that
+// command may log it in.
 func (g *Guard) collect() (data []byte, n int) {
 	f := &g.frames
 	most := batchCommandsMax
@@ -209,7 +210,7 @@ func appendCommand(dst []byte, args [][]byte) []byte {
 	return dst
 }
 
-// fill reads once from the socket. waits: the read may, so that it needs a deadline.
+// fill reads once from the socket. If waits is true the read may wait, and needs a deadline.
 func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 	limits := g.limits()
 	f := &g.frames
@@ -249,7 +250,7 @@ func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 	return err
 }
 
-// Who comes to the wrong port.
+// Errors of clients that came to the wrong port.
 var (
 	// ErrSpeaksTLS: a client speaks TLS where plain commands are expected.
 	ErrSpeaksTLS = errors.New("the client speaks TLS, and this port does not")
@@ -257,7 +258,7 @@ var (
 	ErrSpeaksPeer = errors.New("a node takes this port for the peer port")
 )
 
-// Secured tells whether the connection is under TLS.
+// Secured reports whether the connection is under TLS.
 func (g *Guard) Secured() bool { return g.out.seal != nil }
 
 // read takes what arrived early, or reads from the socket.

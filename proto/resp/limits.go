@@ -18,20 +18,20 @@ type Limits struct {
 	// StallTimeout is how long a client may send nothing within a command, and
 	// take nothing of what waits for it.
 	StallTimeout time.Duration
-	// IdleTimeout is how long a client may send nothing between commands; 0: for
-	// ever (timeout).
+	// IdleTimeout is how long a client may send nothing between commands; 0 is for ever
+	// (timeout).
 	IdleTimeout time.Duration
-	// OutputHardMax closes a client for which more bytes wait;
-	// OutputSoftMax does when they wait for longer than OutputSoftTime. 0: no such
-	// bound (client-output-buffer-limit).
+	// A client is closed if more than OutputHardMax bytes wait for it, or more than
+	// OutputSoftMax for longer than OutputSoftTime. 0 is no limit
+	// (client-output-buffer-limit).
 	OutputHardMax, OutputSoftMax int64
 	OutputSoftTime               time.Duration
 	// TogetherMax is how many bytes may wait for all clients together before
-	// Traffic.Crowded is told; 0: any number (maxmemory-clients).
+	// Traffic.Crowded is signalled; 0 is no limit (maxmemory-clients).
 	TogetherMax int64
 }
 
-// DefaultLimits suit a node that was told nothing.
+// DefaultLimits are the limits of a node without settings.
 var DefaultLimits = Limits{
 	BulkBytesMax:   64 << 20,
 	QueryBytesMax:  128 << 20,
@@ -47,11 +47,11 @@ const (
 	inlineBytesMax = 64 << 10
 	// argsMax is the greatest number of arguments (Redis's too).
 	argsMax = 1<<31 - 1
-	// Of clients that are not logged in Redis takes no more than this.
+	// Limits of Redis for clients that are not logged in.
 	unauthArgsMax = 10
 	unauthBulkMax = 16 << 10
-	// unauthOutputMax is how much may wait for such a client: it is told to log in, and
-	// no more.
+	// unauthOutputMax is how much may wait for such a client: the only reply that it gets is
+	// that it must log in.
 	unauthOutputMax = 16 << 10
 	// batchCommandsMax and batchBytesMax bound what Next returns at once.
 	batchCommandsMax = 1024
@@ -62,7 +62,7 @@ const (
 	keptBytes = 64 << 10
 )
 
-// Traffic counts what clients sent and were sent.
+// Traffic counts what clients sent and received.
 type Traffic struct {
 	// In and Out are bytes on the wire.
 	In, Out atomic.Uint64
@@ -75,12 +75,13 @@ type Traffic struct {
 	// sent to, without waiting, when they become more than Limits.TogetherMax.
 	Waiting atomic.Int64
 	Crowded chan struct{}
-	// Cut, if there is one, is told which client was closed for what it did not read
-	// (ErrOutputBuffer, ErrStalled), and how many bytes waited. It is set before there are clients.
+	// Cut, unless nil, is called for a client that was closed because it did not read
+	// (ErrOutputBuffer, ErrStalled), with the number of bytes that waited. Set it before
+	// there are clients.
 	Cut func(from net.Addr, waiting int64, why error)
 }
 
-// judge tells who sees to it when too much waits for all clients together.
+// judge signals Crowded when too much waits for all clients together.
 func (t *Traffic) judge(limits *Limits) {
 	if limits.TogetherMax <= 0 || t.Waiting.Load() < limits.TogetherMax {
 		return
@@ -91,7 +92,7 @@ func (t *Traffic) judge(limits *Limits) {
 	}
 }
 
-// ProtocolError is what a client is told before its connection is closed.
+// ProtocolError is the last reply to a client before its connection is closed.
 type ProtocolError string
 
 // Error implements error.
@@ -101,12 +102,12 @@ func protocolError(format string, args ...any) error {
 	return ProtocolError("ERR Protocol error: " + fmt.Sprintf(format, args...))
 }
 
-// Reasons to close a connection without a word, as Redis does.
+// Reasons to close a connection without a reply, as Redis does.
 var (
 	// ErrQueryBuffer: more was sent than client-query-buffer-limit allows.
 	ErrQueryBuffer = errors.New("resp: the query buffer limit is exceeded")
-	// ErrOutputBuffer: the client does not read what it asked for.
+	// ErrOutputBuffer: the client does not read its replies.
 	ErrOutputBuffer = errors.New("resp: the output buffer limit is exceeded")
-	// ErrStalled: the client took nothing of what waits for it for too long.
+	// ErrStalled: the client has read nothing of its waiting replies for too long.
 	ErrStalled = errors.New("resp: the client reads nothing of what waits for it")
 )

@@ -12,19 +12,19 @@ import (
 	"lockstep/proto/poll"
 )
 
-// output writes replies without making their writer wait. What the socket takes
-// at once is written at once; the rest waits in a buffer, and a goroutine that
-// lives as long as something waits brings it to the client. A writer that
-// waited would stop reading too, and a client that sends a long pipeline before
-// it reads would wait for ever, as it does not with Redis.
+// output writes replies without making their writer wait. It writes at once what the socket
+// takes at once. The rest waits in a buffer; a goroutine that lives as long as something
+// waits sends it to the client. A writer that waited would also stop reading. A client that
+// sends a long pipeline before it reads would then wait for ever, which does not happen
+// with Redis.
 type output struct {
-	// conn is the socket; seal encrypts what goes there, nil: nothing does.
+	// conn is the socket. seal encrypts what is sent; nil is no encryption.
 	conn    net.Conn
 	seal    *Sealed
 	limits  func() Limits
 	traffic *Traffic
-	// direct, or raw and try, make one attempt to write that does not wait; nil where
-	// the connection is no socket.
+	// direct, or raw and try, make one attempt to write that does not wait. They are nil if
+	// the connection is not a socket.
 	direct directWriter
 	raw    syscall.RawConn
 	try    func(fd uintptr) bool
@@ -32,30 +32,30 @@ type output struct {
 	tried  int
 
 	written, waiting atomic.Int64
-	// most is how much may wait for a client that has not logged in, 0: for one that
-	// has, whom the limits are for.
+	// most is how much may wait for a client that has not logged in. It is 0 for a client
+	// that has: the limits hold for that.
 	most atomic.Int64
 
 	mu sync.Mutex
-	// holding: what is written waits for Release, in held, as far as there is room. While
-	// there is anything in held, nothing is in the queue.
+	// While holding, what is written waits for Release in held, as far as there is room. As
+	// long as held has bytes, the queue is empty.
 	holding bool
 	held    *[]byte
-	// queue is what waits, in pieces, so that nothing is copied as it grows;
-	// queued is its length, and draining tells that a goroutine sees to it.
+	// queue is what waits, in pieces, so that nothing is copied as it grows. queued is its
+	// length. draining is true while a goroutine writes it.
 	queue  [][]byte
 	queued int64
-	// leaving is the length of what the goroutine writes and is in no queue any more;
-	// it waits like what is queued.
+	// leaving is the length of what the goroutine is writing and has taken from the queue.
+	// It counts as waiting.
 	leaving  int64
 	draining bool
-	// corked: somebody was told to kick.
+	// corked is true if a writer was told to call Kick.
 	corked bool
-	// idle is closed when the goroutine ends, if somebody waits for that.
+	// idle is closed when the goroutine ends, if another one waits for that.
 	idle chan struct{}
 	// softSince is when more than the soft limit began to wait.
 	softSince time.Time
-	// room is closed when no more than roomAt bytes wait; nil: nobody waits for that.
+	// room is closed when at most roomAt bytes wait; it is nil if nobody waits for that.
 	room   chan struct{}
 	roomAt int64
 	err    error
@@ -67,18 +67,17 @@ type directWriter interface {
 	TryWrite(p []byte) (int, error)
 }
 
-// drainBytes is how much is written at once of what waits: progress is measured
-// by it.
+// drainBytes is how much of the queue is written at once. Progress is measured in it.
 const drainBytes = 64 << 10
 
-// judgedBytes is after how much more of what waits it is looked at whether it is too
-// much: the messages of one channel are short and many.
+// judgedBytes: each time that many more bytes wait, tooMuchLocked checks the limits. The
+// messages of one channel are short and many, so it does not check for each.
 const judgedBytes = 1 << 10
 
-// pieces are those of queues, of drainBytes each, for most wait a moment only.
+// pieces is the pool of the pieces of queues, of drainBytes each: most wait for a moment.
 var pieces = sync.Pool{New: func() any { return (*[drainBytes]byte)(make([]byte, drainBytes)) }}
 
-// newPiece is an empty piece with room for so many bytes, or more.
+// newPiece is an empty piece with room for at least that many bytes.
 func newPiece(bytes int) []byte {
 	if bytes > drainBytes {
 		return make([]byte, 0, bytes)
@@ -86,22 +85,22 @@ func newPiece(bytes int) []byte {
 	return pieces.Get().(*[drainBytes]byte)[:0]
 }
 
-// recycle takes back a piece that nobody looks at any more.
+// recycle returns a piece that is no longer used to the pool.
 func recycle(piece []byte) {
 	if cap(piece) == drainBytes {
 		pieces.Put((*[drainBytes]byte)(piece[:drainBytes]))
 	}
 }
 
-// heldBytesMax is how much is held back.
+// heldBytesMax is the most that is held back.
 const heldBytesMax = 16 << 10
 
-// heldPool has the memory for what is held, for that is soon released.
+// heldPool has the buffers for what is held, because that is soon released.
 var heldPool = sync.Pool{New: func() any { b := make([]byte, 0, heldBytesMax); return &b }}
 
-// Hold makes what is written from now on wait for Release, which must follow soon, as
-// long as it is little: who serves many clients in turn writes to them one after the
-// other, and wakes whoever reads all that once.
+// Hold makes the bytes that are written from now on wait for Release, as long as they
+// are few. Release must follow soon. An event loop that serves many clients in turn
+// writes to one after the other, and wakes their common reader once.
 func (g *Guard) Hold() {
 	g.out.mu.Lock()
 	g.out.holding = g.out.seal == nil
@@ -127,10 +126,10 @@ func (g *Guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WriteLater leaves what belongs to no request to be sent. It does not try the
-// socket, so that who publishes goes on at once; what gathers until Kick goes out
-// in one piece, at its place among what Write sends. kick: nobody else will send
-// it, and nobody was told so before.
+// WriteLater queues bytes that belong to no request. It does not try the socket, so that a
+// publisher goes on at once. What gathers until Kick is sent in one piece, at its place
+// among what Write sends. kick reports whether the caller must call Kick: no goroutine will
+// send it otherwise.
 func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	o := &g.out
 	o.mu.Lock()
@@ -149,11 +148,11 @@ func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	return kick, nil
 }
 
-// kickPiecesMax is how many pieces a kick writes, for whoever has more to send waits.
+// kickPiecesMax is how many pieces a kick writes. A client with more to receive waits.
 const kickPiecesMax = 2
 
-// Kick sends what WriteLater has left: a little at once, if the socket takes it, and the
-// rest as the client reads. It does not wait, but makes system calls.
+// Kick sends what WriteLater has queued: a little at once, if the socket takes it, and the
+// rest as the client reads. It makes system calls, and does not wait.
 func (g *Guard) Kick() {
 	o := &g.out
 	o.mu.Lock()
@@ -204,7 +203,7 @@ func (g *Guard) Finish(patience time.Duration) {
 // patience.
 func (g *Guard) Flush(patience time.Duration) { g.flushed(patience) }
 
-// flushed is Flush; it tells whether nothing waits any more.
+// flushed is Flush, and reports whether nothing waits any more.
 func (g *Guard) flushed(patience time.Duration) bool {
 	g.out.mu.Lock()
 	_ = g.out.releaseLocked()
@@ -237,8 +236,7 @@ func (o *output) write(p []byte) error {
 	return o.sealedLocked(p, o.sendLocked)
 }
 
-// sealedLocked has p sent as it is, or as TLS makes it. send keeps no part of
-// what it is given.
+// sealedLocked sends p by send, plain or encrypted. send keeps no part of its argument.
 func (o *output) sealedLocked(p []byte, send func([]byte) error) error {
 	if o.seal == nil {
 		return send(p)
@@ -285,7 +283,7 @@ func (o *output) sendLocked(p []byte) error {
 	return nil
 }
 
-// holdsLocked holds p back if it can.
+// holdsLocked holds p back if there is room, and reports whether it did.
 func (o *output) holdsLocked(p []byte) bool {
 	if !o.holding || o.queued > 0 || o.draining || len(p) > heldBytesMax {
 		return false
@@ -319,7 +317,7 @@ func (o *output) releaseLocked() error {
 	return err
 }
 
-// queueLocked puts a copy of p behind what waits, if there is room.
+// queueLocked appends a copy of p to the queue, if the limits allow it.
 func (o *output) queueLocked(p []byte) error {
 	if queued := o.queued + int64(len(p)); o.queued == 0 || queued/judgedBytes != o.queued/judgedBytes {
 		limits := o.limits()
@@ -333,7 +331,7 @@ func (o *output) queueLocked(p []byte) error {
 	return nil
 }
 
-// drainLocked sees to it that somebody writes what waits.
+// drainLocked makes a goroutine write what waits.
 func (o *output) drainLocked() {
 	o.corked = false
 	if !o.draining && o.queued > 0 {
@@ -342,7 +340,7 @@ func (o *output) drainLocked() {
 	}
 }
 
-// appendLocked puts a copy of p behind what waits.
+// appendLocked appends a copy of p to the queue.
 func (o *output) appendLocked(p []byte) {
 	last := len(o.queue) - 1
 	if last < 0 || cap(o.queue[last])-len(o.queue[last]) < len(p) {
@@ -360,8 +358,8 @@ func (o *output) holdLocked(queued, leaving int64) {
 	o.tellRoomLocked()
 }
 
-// know notes whether who asks next has logged in. What waits already was asked for
-// by who had.
+// know notes whether the next request is that of a client that has logged in. Replies
+// that wait already were asked for by one that had.
 func (o *output) know(authed bool) {
 	switch known := o.most.Load() == 0; {
 	case known == authed:
@@ -372,7 +370,7 @@ func (o *output) know(authed bool) {
 	}
 }
 
-// tooMuchLocked judges how much waits, and for how long.
+// tooMuchLocked checks how much waits, and for how long.
 func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
 		return true
@@ -391,7 +389,7 @@ func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	return now.Sub(o.softSince) > limits.OutputSoftTime
 }
 
-// CutOff ends the connection of a client for which so many bytes wait elsewhere.
+// CutOff ends the connection of a client for which other buffers hold waiting bytes.
 func (g *Guard) CutOff(waiting int64) {
 	g.out.mu.Lock()
 	defer g.out.mu.Unlock()
@@ -400,7 +398,7 @@ func (g *Guard) CutOff(waiting int64) {
 	}
 }
 
-// cutLocked ends the connection of a client that does not read, and tells of it.
+// cutLocked ends the connection of a client that does not read, and reports it.
 func (o *output) cutLocked(why error, waiting int64) {
 	if errors.Is(why, ErrOutputBuffer) {
 		o.traffic.OutputClosed.Add(1)
@@ -441,8 +439,8 @@ func (o *output) attempt(p []byte) (int, error) {
 	return o.tried, err
 }
 
-// tryOnce is called with the socket when it is ready; true: do not call again.
-// An error shows when the rest is written.
+// tryOnce is called with the socket when it is ready. It returns true so that it is not
+// called again. An error shows when the rest is written.
 func (o *output) tryOnce(fd uintptr) bool {
 	for o.tried < len(o.block) {
 		n, err := syscall.Write(int(fd), o.block[o.tried:])
@@ -463,8 +461,8 @@ func (o *output) count(n int) {
 	o.traffic.Writes.Add(1)
 }
 
-// drain writes what waits until nothing does. A client that takes nothing for
-// the stall timeout is given up.
+// drain writes the queue until it is empty. It gives up a client that takes nothing for the
+// stall timeout.
 func (o *output) drain() {
 	for {
 		o.mu.Lock()
@@ -486,7 +484,7 @@ func (o *output) drain() {
 	}
 }
 
-// endPieceLocked takes note of how the writing of a piece ended.
+// endPieceLocked notes how the writing of a piece ended.
 func (o *output) endPieceLocked(err error) {
 	waiting := o.queued + o.leaving
 	o.holdLocked(o.queued, 0)
@@ -524,8 +522,8 @@ func (o *output) writeWithin(piece []byte) error {
 	return nil
 }
 
-// patience is for how long the client may take nothing. left is how much there is still of the piece that
-// is being written, moved is when the client took something.
+// patience is how long the client may still take nothing. left is the unwritten rest of the
+// current piece, moved is when the client last took something.
 func (o *output) patience(left int, moved time.Time) (time.Duration, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

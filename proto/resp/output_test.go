@@ -113,8 +113,8 @@ func TestFinishWaitsForWhoReads(t *testing.T) {
 	}
 }
 
-// Who has not logged in is told so, and cannot let much of that wait. What waits of
-// before does not count, be it written just now or not yet.
+// A client that has not logged in is told so, and cannot let many such replies wait.
+// Earlier replies that wait do not count, whether they are written or not.
 func TestAStrangerHoardsNothing(t *testing.T) {
 	for _, leaving := range []bool{false, true} {
 		g, v, traffic := valveGuard(testLimits())
@@ -146,7 +146,7 @@ func TestAStrangerHoardsNothing(t *testing.T) {
 	}
 }
 
-// isLeaving tells whether something is written just now.
+// isLeaving reports whether something is written just now.
 func isLeaving(g *Guard) bool {
 	g.out.mu.Lock()
 	defer g.out.mu.Unlock()

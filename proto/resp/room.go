@@ -9,13 +9,13 @@ import (
 const (
 	// pausedBytes is how much may wait for a client before its next commands wait for it to read.
 	pausedBytes = 8 << 20
-	// roomLookEvery is how often AwaitRoom looks at what changes without the client.
+	// roomLookEvery is how often AwaitRoom checks what changes without the client.
 	roomLookEvery = 100 * time.Millisecond
 )
 
-// pauseAt is how much may wait for a client before its next commands wait, where so much waits for
-// all clients together. Where the limits are so low that a client may be closed before, nothing
-// waits: they mean what they mean in Redis.
+// pauseAt is how much may wait for a client before its next commands wait, given how much waits for
+// all clients together. If the limits are so low that the client would be closed before, its
+// commands do not wait: the limits have the meaning that they have in Redis.
 func (l *Limits) pauseAt(together int64) int64 {
 	low := func(limit int64) bool { return limit > 0 && limit < 2*pausedBytes }
 	switch {
@@ -27,8 +27,8 @@ func (l *Limits) pauseAt(together int64) int64 {
 	return pausedBytes
 }
 
-// Behind tells whether so much waits for the client that its next commands are to wait until it has
-// read. Any goroutine may ask.
+// Behind reports whether so much waits for the client that its next commands must wait until it has
+// read. Any goroutine may call it.
 func (g *Guard) Behind() bool {
 	waiting := g.out.waiting.Load()
 	if waiting <= drainBytes {
@@ -39,10 +39,10 @@ func (g *Guard) Behind() bool {
 }
 
 // AwaitRoom waits while the client is behind. So a client that sends many commands and reads is
-// slowed down, and not closed for what waits. What the client sends meanwhile is read: many clients send
-// all of a pipeline before they read. It ends too when the connection does, when ctx does, and when the
-// client has sent a quarter of client-query-buffer-limit. A client that reads nothing for
-// Limits.StallTimeout is closed.
+// slowed down, and not closed for its waiting replies. The guard reads what the client sends
+// meanwhile, because many clients send a whole pipeline before they read. AwaitRoom also ends with the
+// connection, with ctx, and when the client has sent a quarter of client-query-buffer-limit. It
+// closes a client that reads nothing for Limits.StallTimeout.
 func (g *Guard) AwaitRoom(ctx context.Context) {
 	if !g.Behind() {
 		return
@@ -66,7 +66,7 @@ func (g *Guard) AwaitRoom(ctx context.Context) {
 	}
 }
 
-// roomFor returns a channel that is closed when no more than so many bytes wait.
+// roomFor returns a channel that is closed when at most that many bytes wait.
 func (o *output) roomFor(bytes int64) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *output) roomFor(bytes int64) <-chan struct{} {
 	return room
 }
 
-// tellRoomLocked wakes whoever waits for room.
+// tellRoomLocked wakes the goroutines that wait for room.
 func (o *output) tellRoomLocked() {
 	if o.room != nil && o.queued+o.leaving <= o.roomAt {
 		close(o.room)

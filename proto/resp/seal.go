@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Sealed is a client's connection under TLS. Once the handshake is done TLS
-// writes to memory alone, never to the socket: the guard sends what it made the
-// way it sends plain replies, without waiting, in one write, and within the same
-// bounds. What TLS has to say by itself (an answer to a change of keys) goes out
-// before the next reply.
+// Sealed is a client's connection under TLS. Once the handshake is done TLS writes to memory
+// only, never to the socket. The guard sends the encrypted bytes as it sends plain replies:
+// without waiting, in one write, and within the same bounds. Messages of TLS itself (an
+// answer to a change of keys) are sent before the next reply.
 type Sealed struct {
 	*tls.Conn
 	raw net.Conn
 	box *box
 }
 
-// Seal puts an accepted connection under TLS. The handshake is the caller's to
-// do, and Begin after it.
+// Seal puts an accepted connection under TLS. The caller does the handshake, and then calls
+// Begin.
 func Seal(raw net.Conn, cfg *tls.Config) *Sealed {
 	b := &box{Conn: raw}
 	return &Sealed{Conn: tls.Server(b, cfg), raw: raw, box: b}
@@ -39,7 +38,7 @@ func (s *Sealed) NetConn() net.Conn { return s.raw }
 // Close closes the socket. The client is told goodbye by Finish.
 func (s *Sealed) Close() error { return s.raw.Close() }
 
-// heldMax bounds what TLS has to say by itself between two replies.
+// heldMax bounds the messages of TLS itself between two replies.
 const heldMax = 64 << 10
 
 // sealBytes is how much is encrypted at once, and sealedKept how large a buffer
@@ -77,8 +76,8 @@ func (s *Sealed) done(buf []byte) {
 type box struct {
 	net.Conn
 	mu sync.Mutex
-	// holding: what is written stays here; filling: it is a reply, as long as it
-	// may be.
+	// While holding, what is written stays here. While filling, it is a reply, of any
+	// length.
 	holding, filling bool
 	held, spare      []byte
 }

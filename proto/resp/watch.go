@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Watch looks after the connection while its goroutine waits for something
-// else: lost is closed if the client goes away. What the client sends meanwhile
-// is kept for Next, in a buffer of its own, for the caller still uses the one
-// that Next gave it. All of it is read, for only behind it the client's end shows;
-// who sends more than client-query-buffer-limit is cut off. stop ends the watch and
-// must be called before Next.
+// Watch watches the connection while its goroutine waits for something else: lost is closed
+// if the client goes away. It keeps what the client sends meanwhile for Next, in a buffer of
+// its own, because the caller still uses the buffer that Next gave it. It reads all of it,
+// because the end of the connection shows only behind it, and cuts off a client that sends
+// more than client-query-buffer-limit. stop ends the watch and must be called before Next.
 func (g *Guard) Watch() (lost <-chan struct{}, stop func()) {
 	w := &watch{guard: g, lost: make(chan struct{}), done: make(chan struct{})}
 	_ = g.SetReadDeadline(time.Time{})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -38,11 +40,11 @@ func listen(t *testing.T) net.Listener {
 }
 
 func TestAcceptingSurvivesFailures(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	l := &faulty{Listener: listen(t)}
 	l.failures.Store(4)
-	n.server.Serve(l)
-	if got := do(t, dial(t, l.Addr().String()), "PING"); got != "+PONG" {
+	n.Server.Serve(l)
+	if got := prototest.Do(t, prototest.Dial(t, l.Addr().String()), "PING"); got != "+PONG" {
 		t.Fatal(got)
 	}
 	if a := l.attempts.Load(); a > 6 {
@@ -66,34 +68,34 @@ func (d distant) Accept() (net.Conn, error) {
 }
 
 func TestProtectedModeTakesNobodyFromAfar(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	near, far := listen(t), listen(t)
-	n.server.Serve(near)
-	n.server.Serve(distant{far})
-	n.protected.Store(true)
-	if got := do(t, dial(t, near.Addr().String()), "PING"); got != "+PONG" {
+	n.Server.Serve(near)
+	n.Server.Serve(distant{far})
+	n.Protected.Store(true)
+	if got := prototest.Do(t, prototest.Dial(t, near.Addr().String()), "PING"); got != "+PONG" {
 		t.Error(got)
 	}
-	values, err := dial(t, far.Addr().String()).ReadToEnd()
+	values, err := prototest.Dial(t, far.Addr().String()).ReadToEnd()
 	if err != nil || len(values) != 1 || !strings.HasPrefix(values[0].String(), "-DENIED ") {
 		t.Error(values, err)
 	}
-	n.protected.Store(false)
-	if got := do(t, dial(t, far.Addr().String()), "PING"); got != "+PONG" {
+	n.Protected.Store(false)
+	if got := prototest.Do(t, prototest.Dial(t, far.Addr().String()), "PING"); got != "+PONG" {
 		t.Error(got)
 	}
 }
 
 func TestDebugMayBeForThisMachineAlone(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	far := listen(t)
-	n.server.Serve(distant{far})
-	n.set(func(s *settings) { s.DebugFor = "local" })
-	ask := func(c *respconn.Conn) string { return do(t, c, "DEBUG", "SLEEP", "0") }
-	if got := ask(dial(t, n.addr)); got != "+OK" {
+	n.Server.Serve(distant{far})
+	n.Set(func(s *client.Settings) { s.DebugFor = "local" })
+	ask := func(c *respconn.Conn) string { return prototest.Do(t, c, "DEBUG", "SLEEP", "0") }
+	if got := ask(prototest.Dial(t, n.Addr)); got != "+OK" {
 		t.Error(got)
 	}
-	if got := ask(dial(t, far.Addr().String())); !strings.HasPrefix(got, "-ERR DEBUG command not allowed.") {
+	if got := ask(prototest.Dial(t, far.Addr().String())); !strings.HasPrefix(got, "-ERR DEBUG command not allowed.") {
 		t.Error(got)
 	}
 }
@@ -102,9 +104,9 @@ func TestDebugMayBeForThisMachineAlone(t *testing.T) {
 // yet; who comes later finds nobody.
 func TestClosingServesWhoHasConnected(t *testing.T) {
 	for range 10 {
-		n := startNode(t, 1)
-		n.clients.Store(1000) // who has gone counts until the server has seen it
-		n.server.SetLeaveTime(time.Minute)
+		n := prototest.StartNode(t, 1)
+		n.Clients.Store(1000) // who has gone counts until the server has seen it
+		n.Server.SetLeaveTime(time.Minute)
 		var served atomic.Int64
 		var closing atomic.Bool
 		var clients sync.WaitGroup
@@ -113,7 +115,7 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 			clients.Go(func() {
 				for {
 					// On a busy machine a connection may take longer.
-					conn, err := net.DialTimeout("tcp", n.addr, 100*time.Millisecond)
+					conn, err := net.DialTimeout("tcp", n.Addr, 100*time.Millisecond)
 					if err != nil && !closing.Load() {
 						continue
 					}
@@ -131,11 +133,11 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 				}
 			})
 		}
-		until(t, "they come and go", func() bool { return served.Load() > 200 })
+		prototest.Until(t, "they come and go", func() bool { return served.Load() > 200 })
 		closing.Store(true)
-		n.server.StopAccepting()
+		n.Server.StopAccepting()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		n.server.Close(ctx)
+		n.Server.Close(ctx)
 		cancel()
 		clients.Wait()
 	}
@@ -143,13 +145,13 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 
 // What has come before a server closes is answered, also if nobody has looked at it yet.
 func TestClosingAnswersWhatHasCome(t *testing.T) {
-	n := startNode(t, 1)
-	n.server.SetLeaveTime(0)
-	n.clients.Store(1000)
+	n := prototest.StartNode(t, 1)
+	n.Server.SetLeaveTime(0)
+	n.Clients.Store(1000)
 	var all []*respconn.Conn
 	for range 200 {
-		c := dial(t, n.addr)
-		do(t, c, "PING")
+		c := prototest.Dial(t, n.Addr)
+		prototest.Do(t, c, "PING")
 		all = append(all, c)
 	}
 	for _, c := range all {
@@ -159,7 +161,7 @@ func TestClosingAnswersWhatHasCome(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	n.server.Close(ctx)
+	n.Server.Close(ctx)
 	for i, c := range all {
 		if v, err := c.Read(); err != nil || v.IsError() {
 			t.Fatalf("client %d: %v %v", i, v, err)

@@ -6,12 +6,13 @@ import (
 	"io"
 	"testing"
 
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 func benchmarkPings(b *testing.B, pipeline int) {
-	n := startNode(b, 1)
-	c := dial(b, n.addr)
+	n := prototest.StartNode(b, 1)
+	c := prototest.Dial(b, n.Addr)
 	in := bufio.NewReader(c.Net())
 	request := bytes.Repeat(respconn.Command("PING"), pipeline)
 	answer := make([]byte, len("+PONG\r\n")*pipeline)

@@ -5,36 +5,38 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/proto/client"
 	"lockstep/proto/server"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // TestWhatIsKeptOfAClientIsBounded: what a client says of itself, and the names it
 // listens on, are kept beside the data, where no maxmemory counts.
 func TestWhatIsKeptOfAClientIsBounded(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	name := strings.Repeat("n", 4096)
 	const tooLong = "-ERR what a client says of itself may have 4096 bytes"
 	for _, args := range [][]string{{"CLIENT", "SETNAME"}, {"CLIENT", "SETINFO", "lib-name"}, {"CLIENT", "SETINFO", "lib-ver"}} {
-		if got := do(t, c, append(args, name)...); got != "+OK" {
+		if got := prototest.Do(t, c, append(args, name)...); got != "+OK" {
 			t.Errorf("%v: %.100s", args, got)
 		}
-		if got := do(t, c, append(args, name+"n")...); got != tooLong {
+		if got := prototest.Do(t, c, append(args, name+"n")...); got != tooLong {
 			t.Errorf("%v: %.100s", args, got)
 		}
 	}
-	if got := do(t, c, "HELLO", "3", "SETNAME", name+"n"); got != tooLong {
+	if got := prototest.Do(t, c, "HELLO", "3", "SETNAME", name+"n"); got != tooLong {
 		t.Errorf("HELLO: %.100s", got)
 	}
-	if got := do(t, c, "CLIENT", "GETNAME"); got != `"`+name+`"` {
+	if got := prototest.Do(t, c, "CLIENT", "GETNAME"); got != `"`+name+`"` {
 		t.Errorf("it is called %.100s", got)
 	}
 	long := strings.Repeat("c", 40<<20)
-	if got := do(t, c, "SSUBSCRIBE", long); strings.HasPrefix(got, "-") {
+	if got := prototest.Do(t, c, "SSUBSCRIBE", long); strings.HasPrefix(got, "-") {
 		t.Errorf("a name of 40 MB: %.100s", got)
 	}
-	if got := do(t, c, "SSUBSCRIBE", long[:30<<20]); !strings.HasPrefix(got, "-ERR too many subscriptions") {
+	if got := prototest.Do(t, c, "SSUBSCRIBE", long[:30<<20]); !strings.HasPrefix(got, "-ERR too many subscriptions") {
 		t.Errorf("and one of 30 MB: %.100s", got)
 	}
 }
@@ -52,16 +54,16 @@ func TestManyArgumentsTakeTheirOwnRoomAlone(t *testing.T) {
 
 // Who has been killed runs nothing more of what it has sent.
 func TestNothingRunsBehindAKill(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.DebugFor = "yes" })
-	admin, c := dial(t, n.addr), dial(t, n.addr)
-	id := do(t, c, "CLIENT", "ID")
-	n.onReload.Store(once(func() { do(t, admin, "CLIENT", "KILL", "ID", id[1:]) }))
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.DebugFor = "yes" })
+	admin, c := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	id := prototest.Do(t, c, "CLIENT", "ID")
+	n.OnReload.Store(prototest.Once(func() { prototest.Do(t, admin, "CLIENT", "KILL", "ID", id[1:]) }))
 	if err := c.Write(append(respconn.Command("DEBUG", "RELOAD"), respconn.Command("SET", "a", "1")...)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 })
-	if got := do(t, admin, "GET", "a"); got != "(nil)" {
+	prototest.Until(t, "it is forgotten", func() bool { return n.Registry.Len() == 1 })
+	if got := prototest.Do(t, admin, "GET", "a"); got != "(nil)" {
 		t.Errorf("a is %s", got)
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"
+	"lockstep/proto/stats"
 )
 
 const (
@@ -56,7 +57,7 @@ type Config struct {
 	PeerPort int
 	// Secure is what TLS is spoken with on the ports given to ServeSecure.
 	Secure   func() *tls.Config
-	Stats    *client.Stats
+	Stats    *stats.Stats
 	Registry *client.Registry
 	// Panics catches those of the code that serves a client; may be nil.
 	Panics *caught.Panics

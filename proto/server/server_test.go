@@ -11,28 +11,30 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 func TestOneClientTooManyIsToldSoAndClosed(t *testing.T) {
-	n := startNode(t, 1)
-	n.clients.Store(2)
+	n := prototest.StartNode(t, 1)
+	n.Clients.Store(2)
 	for range 2 {
-		do(t, dial(t, n.addr), "PING")
+		prototest.Do(t, prototest.Dial(t, n.Addr), "PING")
 	}
-	values, err := dial(t, n.addr).ReadToEnd()
+	values, err := prototest.Dial(t, n.Addr).ReadToEnd()
 	if err != nil || len(values) != 1 || values[0].String() != "-ERR max number of clients reached" {
 		t.Fatal(values, err)
 	}
-	if n.stats.RejectedConns.Load() != 1 {
+	if n.Stats.RejectedConns.Load() != 1 {
 		t.Error("not counted")
 	}
 }
 
 func TestALongPipelineMayBeSentBeforeAnythingIsRead(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
-	do(t, c, "SET", "big", strings.Repeat("x", 100_000))
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "SET", "big", strings.Repeat("x", 100_000))
 	var raw []byte
 	const gets = 1000
 	for range gets {
@@ -48,7 +50,7 @@ func TestALongPipelineMayBeSentBeforeAnythingIsRead(t *testing.T) {
 	if err := c.Write(append(raw, respconn.Command("INCR", "count")...)); err != nil {
 		t.Fatal(err)
 	}
-	if got := do(t, dial(t, n.addr), "PING"); got != "+PONG" {
+	if got := prototest.Do(t, prototest.Dial(t, n.Addr), "PING"); got != "+PONG" {
 		t.Error(got)
 	}
 	for range gets {
@@ -67,58 +69,58 @@ func TestALongPipelineMayBeSentBeforeAnythingIsRead(t *testing.T) {
 }
 
 func TestAClientThatHoardsRepliesIsClosedAndOthersAreNot(t *testing.T) {
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.NormalOutput.HardBytes = 1 << 20 })
-	other := dial(t, n.addr)
-	do(t, other, "SET", "big", strings.Repeat("x", 1<<20))
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.NormalOutput.HardBytes = 1 << 20 })
+	other := prototest.Dial(t, n.Addr)
+	prototest.Do(t, other, "SET", "big", strings.Repeat("x", 1<<20))
+	c := prototest.Dial(t, n.Addr)
 	go func() {
 		for c.Send("GET", "big") == nil {
 		}
 	}()
-	until(t, "it is closed, and counted", func() bool { return n.stats.OutputClosed.Load() == 1 })
-	until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 })
-	if got := do(t, other, "PING"); got != "+PONG" {
+	prototest.Until(t, "it is closed, and counted", func() bool { return n.Stats.OutputClosed.Load() == 1 })
+	prototest.Until(t, "it is forgotten", func() bool { return n.Registry.Len() == 1 })
+	if got := prototest.Do(t, other, "PING"); got != "+PONG" {
 		t.Error(got)
 	}
 }
 
 func TestAFaultInOneConnectionEndsThatOneAlone(t *testing.T) {
-	n := startNode(t, 1)
-	other := dial(t, n.addr)
-	do(t, other, "PING")
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	other := prototest.Dial(t, n.Addr)
+	prototest.Do(t, other, "PING")
+	c := prototest.Dial(t, n.Addr)
 	if err := c.Send("INFO", "panic"); err != nil {
 		t.Fatal(err)
 	}
 	if values, err := c.ReadToEnd(); err != nil || len(values) != 0 {
 		t.Fatal(values, err)
 	}
-	if got := do(t, other, "PING"); got != "+PONG" {
+	if got := prototest.Do(t, other, "PING"); got != "+PONG" {
 		t.Error(got)
 	}
-	until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 })
+	prototest.Until(t, "it is forgotten", func() bool { return n.Registry.Len() == 1 })
 }
 
 func TestAnIdleClientIsClosedWhenTimeoutSaysSo(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
-	if _, err := dial(t, n.addr).ReadToEnd(); err != nil {
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 1 })
+	if _, err := prototest.Dial(t, n.Addr).ReadToEnd(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, 1)
-	inLoop, outside := dial(t, n.addr), dial(t, n.addr)
-	do(t, inLoop, "PING")
+	n := prototest.StartNode(t, 1)
+	inLoop, outside := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, inLoop, "PING")
 	for range 20 {
 		// So many batches that wait take it out of its loop.
-		do(t, outside, "LRANGE", "none", "0", "-1")
+		prototest.Do(t, outside, "LRANGE", "none", "0", "-1")
 	}
-	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 1 })
 	for _, c := range []*respconn.Conn{inLoop, outside} {
 		if _, err := c.ReadToEnd(); err != nil {
 			t.Fatal(err)
@@ -129,11 +131,11 @@ func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 // Who rests when the timeout is taken away, or made longer, may rest so long.
 func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	for _, longer := range []int{0, 600} {
 		resting := restWith(t, n, longer)
 		// Who comes now does not go by the shorter timeout, which a busy machine may keep for long.
-		do(t, dial(t, n.addr), "BLPOP", "none", "3.5")
+		prototest.Do(t, prototest.Dial(t, n.Addr), "BLPOP", "none", "3.5")
 		for _, c := range resting {
 			if v, err := c.Do("PING"); err != nil || v.String() != "+PONG" {
 				t.Errorf("with a timeout of %d: %s, %v", longer, v, err)
@@ -144,18 +146,18 @@ func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
 
 // restWith are two clients, in a loop and outside, that came to rest under a timeout of
 // three seconds before it was made longer.
-func restWith(t *testing.T, n *node, longer int) []*respconn.Conn {
+func restWith(t *testing.T, n *prototest.Node, longer int) []*respconn.Conn {
 	for {
-		inLoop, outside := dial(t, n.addr), dial(t, n.addr)
+		inLoop, outside := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 		for range 20 {
-			do(t, outside, "LRANGE", "none", "0", "-1")
+			prototest.Do(t, outside, "LRANGE", "none", "0", "-1")
 		}
 		begun := time.Now()
-		n.set(func(s *settings) { s.IdleTimeoutSec = 3 })
+		n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 3 })
 		inErr, outErr := inLoop.Send("PING"), outside.Send("LRANGE", "none", "0", "-1")
 		_, err := inLoop.Read()
 		_, err2 := outside.Read()
-		n.set(func(s *settings) { s.IdleTimeoutSec = longer })
+		n.Set(func(s *client.Settings) { s.IdleTimeoutSec = longer })
 		// On a busy machine the time may be over by now.
 		if time.Since(begun) < 2*time.Second {
 			if inErr != nil || outErr != nil || err != nil || err2 != nil {
@@ -167,22 +169,22 @@ func restWith(t *testing.T, n *node, longer int) []*respconn.Conn {
 }
 
 func TestKilledClientsAreGone(t *testing.T) {
-	n := startNode(t, 1)
-	a, b := dial(t, n.addr), dial(t, n.addr)
-	id := do(t, b, "CLIENT", "ID")
-	if got := do(t, a, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
+	n := prototest.StartNode(t, 1)
+	a, b := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	id := prototest.Do(t, b, "CLIENT", "ID")
+	if got := prototest.Do(t, a, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
 		t.Fatal(got)
 	}
 	if _, err := b.ReadToEnd(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "one is left", func() bool { return n.registry.Len() == 1 })
-	b = dial(t, n.addr)
-	do(t, b, "PING")
-	if got := do(t, a, "CLIENT", "KILL", "ADDR", b.Net().LocalAddr().String()); got != ":1" {
+	prototest.Until(t, "one is left", func() bool { return n.Registry.Len() == 1 })
+	b = prototest.Dial(t, n.Addr)
+	prototest.Do(t, b, "PING")
+	if got := prototest.Do(t, a, "CLIENT", "KILL", "ADDR", b.Net().LocalAddr().String()); got != ":1" {
 		t.Fatal(got)
 	}
-	if got := do(t, a, "CLIENT", "KILL", a.Net().LocalAddr().String()); got != "+OK" {
+	if got := prototest.Do(t, a, "CLIENT", "KILL", a.Net().LocalAddr().String()); got != "+OK" {
 		t.Fatal(got)
 	}
 	if _, err := a.ReadToEnd(); err != nil {
@@ -191,14 +193,14 @@ func TestKilledClientsAreGone(t *testing.T) {
 }
 
 func TestClientListIsReadableForExporters(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	// Ids are given when connections are served, not when they are made.
-	a := dial(t, n.addr)
-	do(t, a, "CLIENT", "SETNAME", "me")
-	b := dial(t, n.addr)
-	do(t, b, "CLIENT", "SETINFO", "LIB-NAME", "lib")
-	do(t, b, "MULTI")
-	do(t, b, "PING")
+	a := prototest.Dial(t, n.Addr)
+	prototest.Do(t, a, "CLIENT", "SETNAME", "me")
+	b := prototest.Dial(t, n.Addr)
+	prototest.Do(t, b, "CLIENT", "SETINFO", "LIB-NAME", "lib")
+	prototest.Do(t, b, "MULTI")
+	prototest.Do(t, b, "PING")
 	v, err := a.Do("CLIENT", "LIST")
 	if err != nil {
 		t.Fatal(err)
@@ -230,13 +232,13 @@ func TestClientListIsReadableForExporters(t *testing.T) {
 }
 
 func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
-	n := startNode(t, 1)
-	n.server.SetLeaveTime(0)
+	n := prototest.StartNode(t, 1)
+	n.Server.SetLeaveTime(0)
 	under, goOn := make(chan struct{}), make(chan struct{})
 	wait := sync.OnceFunc(func() { close(under); <-goOn })
 	waits := func(int, *cluster.Call) error { wait(); return nil }
-	n.exec.lost.Store(&waits)
-	c := dial(t, n.addr)
+	n.Exec.Lost.Store(&waits)
+	c := prototest.Dial(t, n.Addr)
 	if err := c.Write(append(respconn.Command("SET", "a", "1"), respconn.Command("SET", "b", "1")...)); err != nil {
 		t.Fatal(err)
 	}
@@ -255,16 +257,16 @@ func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 }
 
 // closing begins to close a server, and gives it the time to do so too early.
-func closing(t *testing.T, n *node) (closed chan struct{}) {
+func closing(t *testing.T, n *prototest.Node) (closed chan struct{}) {
 	t.Helper()
 	closed = make(chan struct{})
 	go func() {
 		defer close(closed)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		n.server.Close(ctx)
+		n.Server.Close(ctx)
 	}()
-	until(t, "it is closing", n.server.Leaving)
+	prototest.Until(t, "it is closing", n.Server.Leaving)
 	select {
 	case <-closed:
 		t.Error("it is closed")
@@ -275,26 +277,26 @@ func closing(t *testing.T, n *node) (closed chan struct{}) {
 
 // A command that was read just before is under way, too, though it does not count yet.
 func TestClosingWaitsForWhatWasRead(t *testing.T) {
-	n := startNode(t, 1)
-	n.server.SetLeaveTime(0)
-	c := dial(t, n.addr)
-	do(t, c, "PING")
-	before := n.stats.In.Load()
+	n := prototest.StartNode(t, 1)
+	n.Server.SetLeaveTime(0)
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "PING")
+	before := n.Stats.In.Load()
 	under, goOn := make(chan struct{}), make(chan struct{})
 	wait := sync.OnceFunc(func() { close(under); <-goOn })
 	// The settings are looked at between a read and what is done with it.
 	looks := func() {
-		if n.stats.In.Load() > before {
+		if n.Stats.In.Load() > before {
 			wait()
 		}
 	}
-	n.onSettings.Store(&looks)
+	n.OnSettings.Store(&looks)
 	if err := c.Send("INCR", "a"); err != nil {
 		t.Fatal(err)
 	}
 	<-under
 	closed := closing(t, n)
-	n.onSettings.Store(nil)
+	n.OnSettings.Store(nil)
 	close(goOn)
 	if v, err := c.Read(); err != nil || v.String() != ":1" {
 		t.Errorf("%v, %v", v, err)
@@ -306,42 +308,42 @@ func TestClosingWaitsForWhatWasRead(t *testing.T) {
 // and the end of its connection come together. A transaction that has begun is
 // brought to its end.
 func TestClosingLeavesNoCommandWithoutAnAnswer(t *testing.T) {
-	n := startNode(t, 1)
-	n.server.SetLeaveTime(time.Minute)
+	n := prototest.StartNode(t, 1)
+	n.Server.SetLeaveTime(time.Minute)
 	// Clients are taken in the order in which they come: who is answered is the last.
-	busy, midway := dial(t, n.addr), dial(t, n.addr)
-	do(t, midway, "MULTI")
+	busy, midway := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	prototest.Do(t, midway, "MULTI")
 	closed := closing(t, n)
-	if got := do(t, busy, "INCR", "a"); got != ":1" {
+	if got := prototest.Do(t, busy, "INCR", "a"); got != ":1" {
 		t.Errorf("the last command: %s", got)
 	}
 	if v, err := busy.Read(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the last reply: %s, %v", v, err)
 	}
-	if got := do(t, midway, "INCR", "a"); got != "+QUEUED" {
+	if got := prototest.Do(t, midway, "INCR", "a"); got != "+QUEUED" {
 		t.Errorf("in the transaction: %s", got)
 	}
-	if got := do(t, midway, "EXEC"); !strings.HasSuffix(got, ":2") {
+	if got := prototest.Do(t, midway, "EXEC"); !strings.HasSuffix(got, ":2") {
 		t.Errorf("the transaction: %s", got)
 	}
 	<-closed
 }
 
 func TestCommandsAreCounted(t *testing.T) {
-	n := startNode(t, 1)
-	c := dial(t, n.addr)
+	n := prototest.StartNode(t, 1)
+	c := prototest.Dial(t, n.Addr)
 	for i := range 3 {
-		do(t, c, "SET", "a", fmt.Sprint(i))
+		prototest.Do(t, c, "SET", "a", fmt.Sprint(i))
 	}
-	do(t, c, "LPOP")
-	do(t, c, "INCR")
-	do(t, c, "INCRBY", "a", "x")
-	do(t, c, "CONFIG", "GET", "x")
-	do(t, c, "MULTI")
-	do(t, c, "SET", "b", "1")
-	do(t, c, "EXEC")
+	prototest.Do(t, c, "LPOP")
+	prototest.Do(t, c, "INCR")
+	prototest.Do(t, c, "INCRBY", "a", "x")
+	prototest.Do(t, c, "CONFIG", "GET", "x")
+	prototest.Do(t, c, "MULTI")
+	prototest.Do(t, c, "SET", "b", "1")
+	prototest.Do(t, c, "EXEC")
 	got := map[string]string{}
-	for _, s := range n.stats.PerCommand() {
+	for _, s := range n.Stats.PerCommand() {
 		got[s.Name] = fmt.Sprintf("calls %d rejected %d failed %d", s.Calls, s.Rejected, s.Failed)
 	}
 	for name, want := range map[string]string{
@@ -352,7 +354,21 @@ func TestCommandsAreCounted(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got[name], want)
 		}
 	}
-	if e := n.stats.PerError(); len(e) != 1 || e[0].Prefix != "ERR" || e[0].Count != 3 {
+	if e := n.Stats.PerError(); len(e) != 1 || e[0].Prefix != "ERR" || e[0].Count != 3 {
 		t.Error(e)
+	}
+}
+
+// Each class of clients has the output limits that were chosen for it; 0 is none.
+func TestOutputLimitsAreThoseOfTheClass(t *testing.T) {
+	n := prototest.StartNode(t, 1)
+	for _, want := range [][2]client.OutputLimit{{}, {{HardBytes: 1 << 30}, {SoftBytes: 5, SoftSec: 7}}, {{SoftBytes: 5, SoftSec: 7}, {HardBytes: 3}}} {
+		n.Set(func(s *client.Settings) { s.NormalOutput, s.PubSubOutput = want[0], want[1] })
+		for i, subscribed := range []bool{false, true} {
+			l := n.Server.Limits(subscribed)
+			if got := (client.OutputLimit{HardBytes: l.OutputHardMax, SoftBytes: l.OutputSoftMax, SoftSec: int(l.OutputSoftTime.Seconds())}); got != want[i] {
+				t.Errorf("subscribed %v: %+v, not %+v", subscribed, got, want[i])
+			}
+		}
 	}
 }

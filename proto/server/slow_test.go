@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -16,12 +17,12 @@ func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 		writes            = 160
 		hardBytes         = 20 << 20
 	)
-	n := startNode(t, 1)
-	n.starter.always.Store(wayIll) // the fake one has no bound for what it reads at once, as the router has
-	n.set(func(s *settings) { s.NormalOutput = client.OutputLimit{HardBytes: hardBytes} })
+	n := prototest.StartNode(t, 1)
+	n.Starter.Always.Store(prototest.WayInPart) // the fake one has no bound for what it reads at once, as the router has
+	n.Set(func(s *client.Settings) { s.NormalOutput = client.OutputLimit{HardBytes: hardBytes} })
 	value := strings.Repeat("x", valueBytes)
-	do(t, dial(t, n.addr), "SET", "big", value)
-	c := dial(t, n.addr)
+	prototest.Do(t, prototest.Dial(t, n.Addr), "SET", "big", value)
+	c := prototest.Dial(t, n.Addr)
 	var raw []byte
 	for range reads {
 		raw = respconn.AppendCommand(raw, "GET", "big")
@@ -30,11 +31,11 @@ func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 		raw = respconn.AppendCommand(raw, "SET", "small", value[:100<<10])
 	}
 	if err := c.Write(raw); err != nil {
-		t.Fatalf("%v; %d were closed for their output, %d for their requests; %d bytes wait", err, n.stats.OutputClosed.Load(), n.stats.QueryClosed.Load(), n.stats.Waiting.Load())
+		t.Fatalf("%v; %d were closed for their output, %d for their requests; %d bytes wait", err, n.Stats.OutputClosed.Load(), n.Stats.QueryClosed.Load(), n.Stats.Waiting.Load())
 	}
-	until(t, "the client is behind", func() bool { return n.stats.Waiting.Load() > 8<<20 })
+	prototest.Until(t, "the client is behind", func() bool { return n.Stats.Waiting.Load() > 8<<20 })
 	for i := range reads + writes {
-		if waits := n.stats.Waiting.Load(); waits > hardBytes-(1<<20) {
+		if waits := n.Stats.Waiting.Load(); waits > hardBytes-(1<<20) {
 			t.Fatalf("%d bytes wait", waits)
 		}
 		v, err := c.Read()
@@ -45,7 +46,7 @@ func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 			t.Fatalf("reply %d: %.100s", i, text)
 		}
 	}
-	if closed := n.stats.OutputClosed.Load(); closed != 0 {
+	if closed := n.Stats.OutputClosed.Load(); closed != 0 {
 		t.Errorf("%d clients were closed", closed)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"lockstep/cluster"
 	"lockstep/cluster/caught"
 	"lockstep/cluster/secret"
 	"lockstep/proto/client"
@@ -30,12 +29,10 @@ type talk struct {
 	// slow tells how often batches have had to leave the loop as of late.
 	slow int
 
-	// The rest belongs to the loop. flight is a batch on its way, since flownAt.
-	flight cluster.Flight
-	flying bool
-	// busy: it counts as under way.
-	busy    bool
-	flownAt time.Time
+	// The rest belongs to the loop. done has it called when a batch is answered; pending: one
+	// is on its way, and counts as under way.
+	done    func(alone bool)
+	pending bool
 	// more: the loop has told of something, and the socket was not read since. To take
 	// what is in the guard is not to read: the loop does not tell twice.
 	more bool
@@ -53,7 +50,7 @@ func (s *Server) newTalk(conn, raw net.Conn) *talk {
 	t.client = client.New(s.ctx, s.cfg.Backend, s.cfg.Registry, s.cfg.Stats, t.guard)
 	t.client.OnBlock = s.blocked
 	if t.polled != nil {
-		t.flight.Landed = t.polled.Call
+		t.done = t.polled.Call
 	}
 	return t
 }
@@ -62,8 +59,8 @@ func (s *Server) newTalk(conn, raw net.Conn) *talk {
 func (t *talk) limits() resp.Limits {
 	// There is none while it is being made, and others may know it already.
 	c := t.client
-	limits := t.s.limits(c != nil && c.Subscribed())
-	if limits.IdleTimeout > 0 && c != nil && c.Listens() {
+	limits := t.s.limits(c != nil && c.Connection().Subscribed())
+	if limits.IdleTimeout > 0 && c != nil && c.Connection().Listens() {
 		limits.IdleTimeout = 0
 	}
 	return limits
@@ -103,7 +100,6 @@ func (t *talk) run(first func() bool) {
 		// A fault in what one connection does must not end the node.
 		if p := recover(); p != nil {
 			t.s.cfg.Panics.Note("a client", p)
-			t.client.AbandonFlight(&t.flight)
 			back = false
 		}
 		if !back {
@@ -232,7 +228,7 @@ func (t *talk) answer(how func() bool) bool {
 // Ready implements poll.Guest.
 func (t *talk) Ready() {
 	t.more = true
-	if !t.flying {
+	if !t.pending {
 		t.step()
 	}
 }
@@ -300,23 +296,25 @@ const (
 
 // begin begins a batch; false: somebody else goes on.
 func (t *talk) begin() bool {
-	t.busy = true
+	t.pending = true
 	t.s.active.Add(1)
 	t.hold()
-	switch t.client.Begin(t.batch, &t.flight) {
+	return t.came(t.client.Begin(t.batch, t.done))
+}
+
+// came goes on behind a step of a batch; false: somebody else does.
+func (t *talk) came(to client.Progress) bool {
+	switch to {
 	case client.Answered:
-		t.idle()
+		t.pending = false
+		t.s.active.Add(-1)
 		t.slow = max(0, t.slow-1)
 		return true
-	case client.Flying:
-		t.flying, t.flownAt = true, time.Now()
-		t.polled.Clock(true)
+	case client.Pending:
 		t.polled.Gave()
-	case client.Untouched:
+	case client.Waits:
 		t.outside(func() bool { t.waited(); return t.handle() })
-	case client.Halfway:
-		t.outside(t.client.Conclude)
-	case client.Ended:
+	case client.Closed:
 		t.outside(func() bool { return false })
 	}
 	return false
@@ -330,12 +328,6 @@ func (t *talk) hold() {
 
 // Flush implements poll.Guest.
 func (t *talk) Flush() { t.guard.Release() }
-
-// idle: nothing is under way any more.
-func (t *talk) idle() {
-	t.busy, t.flying = false, false
-	t.s.active.Add(-1)
-}
 
 // rest waits for the client to send something. Within a command it must be soon.
 func (t *talk) rest() {
@@ -361,44 +353,27 @@ func (t *talk) outside(first func() bool) {
 	t.deadline = time.Time{}
 	t.polled.Leave()
 	t.guard.Release()
-	if first != nil && !t.busy {
+	if first != nil && !t.pending {
 		t.s.active.Add(1)
 	}
-	t.busy = false
+	t.pending = false
 	go t.run(first)
 }
 
-// Called implements poll.Guest: the batch that flies has landed.
+// Called implements poll.Guest: the batch that is pending has its answers.
 func (t *talk) Called() {
-	if !t.flying {
+	if !t.pending {
 		return
 	}
 	defer t.guarded()
 	t.hold()
-	switch t.client.Landed(&t.flight) {
-	case client.Flying:
-		t.late()
-	case client.Answered:
-		t.idle()
-		t.slow = max(0, t.slow-1)
-		if t.guard.Within() || !t.drained() {
-			t.step()
-		} else {
-			t.rest()
-		}
+	switch {
+	case !t.came(t.client.Resume()):
+	case t.guard.Within() || !t.drained():
+		t.step()
 	default:
-		t.flying = false
-		t.outside(func() bool { return false })
+		t.rest()
 	}
-}
-
-// late leaves a batch that flies to a goroutine, which may wait.
-func (t *talk) late() {
-	t.flying = false
-	t.outside(func() bool {
-		t.client.FinishFlight(&t.flight)
-		return t.client.Conclude()
-	})
 }
 
 // Tick implements poll.Guest.
@@ -406,10 +381,6 @@ func (t *talk) Tick() {
 	defer t.guarded()
 	now := time.Now()
 	switch {
-	case t.flying:
-		if now.Sub(t.flownAt) > poll.TickEvery {
-			t.late()
-		}
 	case t.deadline.IsZero():
 		t.polled.Clock(false)
 	case now.After(t.deadline):
@@ -425,7 +396,6 @@ func (t *talk) Tick() {
 // guarded ends the connection after a fault in the loop.
 func (t *talk) guarded() {
 	if p := recover(); p != nil {
-		t.flying = false
 		p = caught.Carry(p)
 		t.outside(func() bool { panic(p) })
 	}

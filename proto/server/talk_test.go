@@ -11,17 +11,19 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
 // loopsHaveTurned returns when each loop has taken what was sent before the call: the
 // kernel tells of events in the order in which they came about.
-func loopsHaveTurned(t *testing.T, n *node) {
+func loopsHaveTurned(t *testing.T, n *prototest.Node) {
 	t.Helper()
 	for range max(1, runtime.NumCPU()/2) {
-		c := dial(t, n.addr)
-		do(t, c, "PING")
-		do(t, c, "PING")
+		c := prototest.Dial(t, n.Addr)
+		prototest.Do(t, c, "PING")
+		prototest.Do(t, c, "PING")
 		c.Close()
 	}
 }
@@ -34,16 +36,16 @@ func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
 		way         int64
 	}{
 		{"outside the loop", "*4\r\n$6\r\nLRANGE\r\n$1\r\nk\r\n$1\r\n0\r\n$2\r\n-1\r\n", 0},
-		{"in flight", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", wayWell},
-		{"in flight, and late", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", wayIll},
+		{"on its way", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", prototest.WaySoon},
+		{"on its way, and answered in part", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", prototest.WayInPart},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := startNode(t, 1)
-			n.starter.always.Store(c.way)
+			n := prototest.StartNode(t, 1)
+			n.Starter.Always.Store(c.way)
 			under, goOn := make(chan struct{}), make(chan struct{})
 			wait := func(int, *cluster.Call) error { close(under); <-goOn; return nil }
-			n.exec.lost.Store(&wait)
-			conn := dial(t, n.addr)
+			n.Exec.Lost.Store(&wait)
+			conn := prototest.Dial(t, n.Addr)
 			// Of another form, so that it is no part of the same batch.
 			if err := conn.Write([]byte(c.first + "PING\r\n")); err != nil {
 				t.Fatal(err)
@@ -63,40 +65,40 @@ func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
 	}
 }
 
-// A client that is killed is gone, even if what it asked for never lands.
-func TestAKilledClientDoesNotWaitForItsFlight(t *testing.T) {
-	n := startNode(t, 1)
-	c, other := dial(t, n.addr), dial(t, n.addr)
-	id := do(t, c, "CLIENT", "ID")
+// A client that is killed is gone when what it asked for is given up.
+func TestAKilledClientGoesWithItsBatch(t *testing.T) {
+	n := prototest.StartNode(t, 1)
+	c, other := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
+	id := prototest.Do(t, c, "CLIENT", "ID")
 	for range 20 {
-		n.starter.always.Store(wayNever)
+		n.Starter.Always.Store(prototest.WayNever)
 		if err := c.Send("SET", "k", "v"); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "it flies", func() bool { return n.server.Active() == 1 })
-		if got := do(t, other, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
+		prototest.Until(t, "it is on its way", func() bool { return n.Server.Active() == 1 })
+		if got := prototest.Do(t, other, "CLIENT", "KILL", "ID", id[1:]); got != ":1" {
 			t.Fatal(got)
 		}
-		until(t, "it is gone", func() bool { return n.registry.Len() == 1 && n.server.Active() == 0 })
-		n.starter.always.Store(wayDone)
-		c = dial(t, n.addr)
-		id = do(t, c, "CLIENT", "ID")
+		prototest.Until(t, "it is gone", func() bool { return n.Registry.Len() == 1 && n.Server.Active() == 0 })
+		n.Starter.Always.Store(prototest.WayNow)
+		c = prototest.Dial(t, n.Addr)
+		id = prototest.Do(t, c, "CLIENT", "ID")
 	}
 }
 
-// A server that is closed at once closes even those whose calls never land.
-func TestClosingDoesNotWaitForFlights(t *testing.T) {
-	n := startNode(t, 1)
-	n.starter.always.Store(wayNever)
-	c := dial(t, n.addr)
+// A server that is closed at once closes even those whose calls nobody answers.
+func TestClosingDoesNotWaitForCallsThatNobodyAnswers(t *testing.T) {
+	n := prototest.StartNode(t, 1)
+	n.Starter.Always.Store(prototest.WayNever)
+	c := prototest.Dial(t, n.Addr)
 	if err := c.Send("SET", "k", "v"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it flies", func() bool { return n.server.Active() == 1 })
+	prototest.Until(t, "it is on its way", func() bool { return n.Server.Active() == 1 })
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	closed := make(chan struct{})
-	go func() { n.server.Close(ended); close(closed) }()
+	go func() { n.Server.Close(ended); close(closed) }()
 	select {
 	case <-closed:
 	case <-time.After(time.Minute):
@@ -108,8 +110,8 @@ func TestClosingDoesNotWaitForFlights(t *testing.T) {
 // and is begun anew then.
 func TestABusyClientIsNotIdle(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 1 })
 	for range 20 {
 		rested, err := keepBusy(t, n, 2500*time.Millisecond)
 		if err == nil {
@@ -124,10 +126,10 @@ func TestABusyClientIsNotIdle(t *testing.T) {
 
 // keepBusy writes without a rest for so long, or until it cannot. rested is the longest
 // time between the ends of two writes.
-func keepBusy(t *testing.T, n *node, length time.Duration) (rested time.Duration, err error) {
+func keepBusy(t *testing.T, n *prototest.Node, length time.Duration) (rested time.Duration, err error) {
 	t.Helper()
-	c := dial(t, n.addr)
-	do(t, c, "PING")
+	c := prototest.Dial(t, n.Addr)
+	prototest.Do(t, c, "PING")
 	piece := []byte(strings.Repeat(string(respconn.Command("ECHO", strings.Repeat("x", 200))), 100))
 	go func() { _, _ = io.Copy(io.Discard, c.Net()) }()
 	for begun, last := time.Now(), time.Now(); err == nil && time.Since(begun) < length; {
@@ -141,16 +143,16 @@ func keepBusy(t *testing.T, n *node, length time.Duration) (rested time.Duration
 // Who listens is not idle, be it in a loop or not.
 func TestWhoListensIsNotIdle(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	var idle, listening []*respconn.Conn
 	for _, batches := range []int{0, 20} {
 		for _, first := range [][]string{{"PING"}, {"SUBSCRIBE", "a"}, {"MONITOR"}} {
-			c := dial(t, n.addr)
+			c := prototest.Dial(t, n.Addr)
 			for range batches {
 				// So many batches that wait take it out of its loop.
-				do(t, c, "LRANGE", "none", "0", "-1")
+				prototest.Do(t, c, "LRANGE", "none", "0", "-1")
 			}
-			do(t, c, first...)
+			prototest.Do(t, c, first...)
 			if first[0] == "PING" {
 				idle = append(idle, c)
 			} else {
@@ -158,7 +160,7 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 			}
 		}
 	}
-	n.set(func(s *settings) { s.IdleTimeoutSec = 1 })
+	n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 1 })
 	for _, c := range idle {
 		// What came before may have taken long: then it is closed by now.
 		_ = c.Send("PING")
@@ -174,11 +176,11 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 		}
 	}
 	// The others had as long, and a look of the clock more.
-	again := dial(t, n.addr)
+	again := prototest.Dial(t, n.Addr)
 	if _, err := again.ReadToEnd(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "those who listen are left", func() bool { return n.registry.Len() == len(listening) })
+	prototest.Until(t, "those who listen are left", func() bool { return n.Registry.Len() == len(listening) })
 	for _, c := range listening {
 		if err := c.Send("PING"); err != nil {
 			t.Fatal(err)
@@ -191,42 +193,41 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 
 // A fault in what a loop does for one client ends that one alone.
 func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
-	n := startNode(t, 1)
-	other := dial(t, n.addr)
-	for _, way := range []int64{wayPanics, wayLandsInPanic} {
-		c := dial(t, n.addr)
-		do(t, c, "PING")
-		n.starter.always.Store(way)
+	n := prototest.StartNode(t, 1)
+	other := prototest.Dial(t, n.Addr)
+	for _, way := range []int64{prototest.WayPanics, prototest.WayBreaksResume} {
+		c := prototest.Dial(t, n.Addr)
+		prototest.Do(t, c, "PING")
+		n.Starter.Always.Store(way)
 		if err := c.Send("SET", "k", "v"); err != nil {
 			t.Fatal(err)
 		}
 		if values, err := c.ReadToEnd(); err != nil || len(values) != 0 {
 			t.Fatal(values, err)
 		}
-		n.starter.always.Store(0)
-		until(t, "it is forgotten", func() bool { return n.registry.Len() == 1 && n.server.Active() == 0 })
-		if got := do(t, other, "INCR", "a"); !strings.HasPrefix(got, ":") {
+		n.Starter.Always.Store(0)
+		prototest.Until(t, "it is forgotten", func() bool { return n.Registry.Len() == 1 && n.Server.Active() == 0 })
+		if got := prototest.Do(t, other, "INCR", "a"); !strings.HasPrefix(got, ":") {
 			t.Error(got)
 		}
 	}
-	// The second was on its way, and holds nothing any more of who carries it.
-	if panics, abandoned := n.panics.Count(), n.starter.abandoned.Load(); panics != 2 || abandoned != 1 {
-		t.Errorf("%d panics are counted, %d flights were given up", panics, abandoned)
+	if panics := n.Panics.Count(); panics != 2 {
+		t.Errorf("%d panics are counted", panics)
 	}
 }
 
 // A server that is closed under load answers all that it runs, and takes nothing that
 // it does not answer.
 func TestClosingUnderLoadAnswersWhatItRuns(t *testing.T) {
-	n := startNode(t, 1)
-	n.server.SetLeaveTime(time.Minute)
+	n := prototest.StartNode(t, 1)
+	n.Server.SetLeaveTime(time.Minute)
 	var ran, answered atomic.Int64
 	count := func(int, *cluster.Call) error { ran.Add(1); return nil }
-	n.exec.lost.Store(&count)
+	n.Exec.Lost.Store(&count)
 	var clients sync.WaitGroup
 	for i := range 30 {
-		c := dial(t, n.addr)
-		do(t, c, "PING")
+		c := prototest.Dial(t, n.Addr)
+		prototest.Do(t, c, "PING")
 		raw := []byte(strings.Repeat(string(respconn.Command("INCR", "n")), 1+i%3))
 		clients.Go(func() {
 			for c.Write(raw) == nil {
@@ -243,10 +244,10 @@ func TestClosingUnderLoadAnswersWhatItRuns(t *testing.T) {
 			}
 		})
 	}
-	until(t, "they are at work", func() bool { return answered.Load() > 1000 })
+	prototest.Until(t, "they are at work", func() bool { return answered.Load() > 1000 })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	n.server.Close(ctx)
+	n.Server.Close(ctx)
 	clients.Wait()
 	if ctx.Err() != nil || ran.Load() != answered.Load() {
 		t.Errorf("%d ran, %d were answered (%v)", ran.Load(), answered.Load(), ctx.Err())

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/proto/client"
+	"lockstep/tests/prototest"
 	"lockstep/tests/respconn"
 )
 
@@ -69,10 +71,10 @@ var hostile = map[string]string{
 }
 
 func TestHostileInputGetsRedissAnswers(t *testing.T) {
-	redis := startRedis(t)
-	ours := startNode(t, 1).addr
+	redis := prototest.StartRedis(t)
+	ours := prototest.StartNode(t, 1).Addr
 	for name, raw := range hostile {
-		compare(t, ours, redis, name, raw)
+		prototest.Compare(t, ours, redis, name, raw)
 	}
 }
 
@@ -101,22 +103,22 @@ var strangers = map[string]string{
 }
 
 func TestStrangersAreToldWhatRedisTellsThem(t *testing.T) {
-	redis := startRedis(t, "--requirepass", "secret")
-	n := startNode(t, 1)
-	n.set(func(s *settings) { s.RequirePass = "secret" })
+	redis := prototest.StartRedis(t, "--requirepass", "secret")
+	n := prototest.StartNode(t, 1)
+	n.Set(func(s *client.Settings) { s.RequirePass = "secret" })
 	for name, raw := range strangers {
-		compare(t, n.addr, redis, name, raw)
+		prototest.Compare(t, n.Addr, redis, name, raw)
 	}
 }
 
 func TestCommandsAreWholeWhereverTheBytesAreCut(t *testing.T) {
-	n := startNode(t, 1)
+	n := prototest.StartNode(t, 1)
 	var raw []byte
 	for i := range 20 {
 		raw = respconn.AppendCommand(raw, "SET", fmt.Sprint("key", i), strings.Repeat("v", i*37))
 		raw = append(raw, fmt.Sprintf("STRLEN key%d\r\n*0\r\n", i)...)
 	}
-	c := dial(t, n.addr)
+	c := prototest.Dial(t, n.Addr)
 	go func() {
 		for len(raw) > 0 {
 			size := min(len(raw), 1+len(raw)%7)

@@ -7,9 +7,9 @@ import (
 	"lockstep/fsm"
 )
 
-// authorsMax is how many txns of NOLOOP clients are remembered: those of the
-// last seconds of a busy node. A node that is further behind the log than that
-// sends what need not be sent.
+// authorsMax is how many txns of NOLOOP clients are remembered: those of the last seconds
+// of a busy node. A node that is further behind the log sends messages that it could have
+// spared.
 const authorsMax = 1 << 16
 
 // authors remember which txns clients with NOLOOP sent. A txn runs on this node
@@ -24,7 +24,7 @@ type authors struct {
 	next int
 }
 
-// txn is one of this gateway's.
+// txn is a txn of this gateway.
 type txn struct {
 	shard int
 	boot  uint64
@@ -52,7 +52,7 @@ func (t *Table) Sent(shard int, id fsm.TxnID, client uint64) {
 	a.next = (a.next + 1) % authorsMax
 }
 
-// of is the client that sent a txn, 0 if that is not known.
+// of is the client that sent a txn, 0 if it is not known.
 func (a *authors) of(t *Table, shard int, id fsm.TxnID) uint64 {
 	if !a.some.Load() || id.Node != t.node {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/reply"
 )
 
-// Message tells that keys have changed; it is put into bytes once for all
-// clients that speak the same protocol.
+// Message reports that keys have changed. It is encoded once for all clients that speak
+// the same protocol.
 type Message struct {
 	// keys are nil for "all keys".
 	keys []string
@@ -32,7 +32,7 @@ func (m *Message) Bytes(proto int) []byte {
 	return m.bytes[i]
 }
 
-// Size is about how many bytes the message has.
+// Size is the approximate size of the message in bytes.
 func (m *Message) Size() int {
 	n := 64
 	for _, key := range m.keys {

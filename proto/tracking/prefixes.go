@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// prefixes are those that BCast clients listen for, with their clients. All who
-// write keys look here, however many prefixes somebody has: so a key is looked
-// up once for each length that a prefix has, and not compared with each prefix.
+// prefixes are the prefixes of BCast clients, with their clients. Every write of a key
+// looks here, and a client may have many prefixes. So a key is looked up once for each
+// length that a prefix has, and not compared with each prefix.
 type prefixes struct {
 	clients map[string][]*tracker
 	// lengths are the lengths of the prefixes, ascending.
 	lengths []prefixLength
 }
 
-// prefixLength is how many prefixes are so long.
+// prefixLength is a length and how many prefixes have it.
 type prefixLength struct{ bytes, number int }
 
 func newPrefixes() prefixes { return prefixes{clients: map[string][]*tracker{}} }
@@ -48,7 +48,7 @@ func (p *prefixes) count(bytes, by int) {
 	}
 }
 
-// hit is a prefix, the keys that begin with it, and who listens for it.
+// hit is a prefix, the keys that begin with it, and the clients that want them.
 type hit struct {
 	prefix  string
 	keys    []string

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// registrations say which clients have which keys. They are cut into stripes,
-// each with its lock, for commands on different keys run at the same time.
+// registrations say which clients have which keys. They are divided into stripes, each
+// with its lock, because commands on different keys run at the same time.
 type registrations struct {
 	seed    maphash.Seed
 	stripes [stripes]stripe
@@ -29,12 +29,11 @@ type stripe struct {
 type holders struct {
 	first uint64
 	more  map[uint64]struct{}
-	// sweepAt is the number of further clients at which those that are gone are
-	// looked for.
+	// sweepAt is the number of further clients at which clients that are gone are swept out.
 	sweepAt int
 }
 
-// sweepFirst is the number of holders from which on a key's are swept.
+// sweepFirst is the number of holders of a key at which its first sweep is due.
 const sweepFirst = 16
 
 func (r *registrations) init() {
@@ -48,7 +47,7 @@ func (r *registrations) stripe(key string) *stripe {
 	return &r.stripes[maphash.String(r.seed, key)%stripes]
 }
 
-// add registers a key for a client. alive tells whether a client still tracks.
+// add registers a key for a client. alive reports whether a client still tracks.
 func (r *registrations) add(key string, id uint64, alive func(uint64) bool) {
 	s := r.stripe(key)
 	s.mu.Lock()
@@ -90,8 +89,8 @@ func (h *holders) sweep(alive func(uint64) bool) int64 {
 	return int64(before - len(h.more))
 }
 
-// take forgets a key, but for the client keep (0: none), and returns its clients
-// but for that one; nil: it has none.
+// take forgets a key for all clients except keep (0 is none), and returns those clients,
+// or nil.
 func (r *registrations) take(key []byte, keep uint64) []uint64 {
 	s := &r.stripes[maphash.Bytes(r.seed, key)%stripes]
 	s.mu.Lock()
@@ -129,7 +128,7 @@ func (r *registrations) others(h *holders, keep uint64) []uint64 {
 	return ids
 }
 
-// ids are the clients of a key of so many bytes that has left the table.
+// ids are the clients of a key that has left the table; bytes is the length of its name.
 func (r *registrations) ids(bytes int, h *holders) []uint64 {
 	ids := append(make([]uint64, 0, 1+len(h.more)), h.first)
 	// order does not matter: each client gets a message of its own
@@ -142,7 +141,7 @@ func (r *registrations) ids(bytes int, h *holders) []uint64 {
 	return ids
 }
 
-// takeAny forgets some key; ids are nil when there is none.
+// takeAny forgets some key. ids are nil if there is none.
 func (r *registrations) takeAny() (key string, ids []uint64) {
 	for range stripes {
 		s := &r.stripes[r.next.Add(1)%stripes]

@@ -2,60 +2,62 @@
 // of their own, and tells them when a key changes (CLIENT TRACKING; redis.io,
 // "Client-side caching in Redis").
 //
-// A node runs the whole log of the shards that it has replicas of, so it learns of
-// every change there by itself, whoever made it: the state machine hands the table
-// the names of the keys that a txn changed, at the end of the txn, while it holds
-// their lock slots. Of other shards it hears from a replica elsewhere (package
-// cluster/feed). Names count without their database, as in Redis.
+// A node runs the whole log of the shards of which it has replicas, so it sees every
+// change there, whichever client made it: at the end of a txn, while it holds its lock
+// slots, the state machine gives the table the names of the keys that the txn changed.
+// Changes in other shards come from a replica elsewhere (package cluster/feed). Names
+// count without their database, as in Redis.
 //
 // # Why nothing stale is kept for ever
 //
-// A client may read through another node. The value it gets is then newer or
-// older than what its own node has run, so "registered when it was read" means
-// nothing here. Instead:
+// A client may read through another node. The value it gets may be newer or older than
+// what its own node has run, so it is not enough to register a key when it is read.
+// Instead:
 //
 //  1. The client's pushes are held from before a key is registered until the reply
 //     of the read has been written (package client).
 //  2. The key is registered before the read is sent.
-//  3. The read carries the index up to which this node had begun to run the log, or
-//     to hear of it, when it was sent, after 2; the leader answers from no earlier
-//     state.
+//  3. The read carries an index: how far this node had begun to run the log, or had
+//     received its changes, when the read was sent, after 2. The leader answers from no
+//     earlier state.
 //
-// Let the reply show the state after log position p, and q be the first change
-// of the key behind p. Where this node runs q, or hears of it, after 2, it finds the registration, or
-// another change has used it up before, after 2. In both cases an invalidation
-// goes out after 2, and by 1 it stands behind the reply: what the client has
-// cached is dropped. Where this node began to run q before 2, by 3 the read was
-// answered from a state that has q in it, against the choice of p. Such a state
-// is demanded, not given: a leader commits an entry, tells its followers, and one
-// of those may run it before the leader does. A read that joins the log stands
-// there behind everything this node has run. A read from this node's own replica
-// takes its ticket after 2, behind the tickets of all that runs.
+// Let the reply show the state after log position p, and let q be the first change of the
+// key behind p. There are two cases.
 //
-// A snapshot that replaces the state is a change of every key; it is told of
-// when its index is the node's, which 3 then sends. So is a gap in what is heard
-// of a shard, when the index at which it ends is known. Registrations are used up by
-// the first change, so a key that nobody reads again costs nothing more.
+// If this node runs q, or receives it, after 2, then q finds the registration, or another
+// change has used up the registration since 2. In both cases an invalidation goes out
+// after 2, and by 1 it stands behind the reply: the client drops what it has cached.
 //
-// With REDIRECT the messages leave by another connection, and nobody can order
-// the two. They are sent no earlier than the reply; the client must do what it must
-// do with Redis, which is to forget a reply whose key was invalidated while it
-// was asked for.
+// If this node began to run q before 2, then by 3 the read was answered from a state that
+// has q in it, against the choice of p. The read must demand such a state: a leader
+// commits an entry and tells its followers, and a follower may run the entry before the
+// leader does. A read that joins the log stands there behind everything that this node
+// has run. A read from this node's own replica takes its ticket after 2, behind the
+// tickets of all that runs.
 //
-// A client with NOLOOP is spared what it changed itself, and keeps its
-// registrations then: one may belong to a read that stands behind the change in a
-// pipeline or a transaction, or that came before the change had run here.
+// A snapshot that replaces the state is a change of every key. The table reports it when
+// the node has the index of the snapshot, which 3 then sends. The same holds for a gap in
+// the changes of a shard, once the index at which it ends is known. The first change uses
+// up a registration, so a key that nobody reads again costs nothing more.
 //
-// A node that is cut off tells nothing until it is back, and then everything. A
-// node that ends takes its connections with it, and caches end with those.
+// With REDIRECT the messages leave by another connection, and nobody can order the two.
+// They are sent no earlier than the reply. The client must do what it must do with Redis:
+// forget a reply whose key was invalidated while the request was under way.
+//
+// A client with NOLOOP gets no message about its own changes, and keeps its registrations
+// then: one may belong to a read that stands behind the change in a pipeline or a
+// transaction, or that came before the change had run here.
+//
+// A node that is cut off reports nothing until it is back, and then everything. A node
+// that ends takes its connections with it, and caches end with those.
 //
 // # Bounds
 //
-// The table holds tracking-table-max-keys keys, of 256 MB together; beyond that a key goes, with an
-// invalidation to whoever had it. The clients of one key are the open ones that
-// track: the others are swept out when their number has doubled. The memory of
-// who changed what, which NOLOOP needs, is a ring; what has left it is told to
-// everybody.
+// The table holds tracking-table-max-keys keys, of 256 MB together. Beyond that it drops
+// a key and invalidates it for the clients that had it. The clients of one key are the
+// open ones that track: the others are swept out when their number has doubled. NOLOOP
+// needs to know which client made which change; that memory is a ring, and a change that
+// has left the ring is reported to all.
 package tracking
 
 import (
@@ -75,13 +77,13 @@ type Options struct {
 	// those behind CLIENT CACHING NO. Clients register, so they look at this; the
 	// table does not.
 	OptIn, OptOut bool
-	// NoLoop spares the client what it changed itself.
+	// NoLoop spares the client messages about its own changes.
 	NoLoop bool
 	// Prefixes are for BCast; none stands for all keys.
 	Prefixes []string
 }
 
-// heard are the prefixes whose keys the client hears of, whoever has them.
+// heard are the prefixes of the keys that the client is told about, read or not.
 func (o *Options) heard() []string {
 	switch {
 	case !o.BCast:
@@ -92,8 +94,8 @@ func (o *Options) heard() []string {
 	return o.Prefixes
 }
 
-// Listener is a client. Invalidate is called by whoever changes keys, must not
-// block, and must not call the table.
+// Listener is a client. The goroutine that changes keys calls Invalidate, which must not
+// block and must not call the table.
 type Listener interface {
 	Invalidate(m *Message)
 }
@@ -109,15 +111,15 @@ type tracker struct {
 type Table struct {
 	// node is this gateway's incarnation, to know its own txns by.
 	node uint64
-	// tracking is the number of clients that track; 0: changes are of no interest.
+	// tracking is the number of clients that track. If it is 0, changes do not matter.
 	tracking atomic.Int64
 	maxKeys  atomic.Int64
 	// maxBytes is keysBytesMax; tests have less room.
 	maxBytes int64
-	// onFirst hears when clients begin to track, and when none does any more.
+	// onFirst is called when the first client begins to track, and when the last has ended.
 	onFirst func()
 
-	// mu guards the clients. Who holds the lock of a stripe does not ask for it.
+	// mu guards the clients. It is never taken under the lock of a stripe.
 	mu      sync.RWMutex
 	clients map[uint64]*tracker
 	// prefixes are those of BCast clients.
@@ -152,8 +154,8 @@ func (t *Table) Set(id uint64, l Listener, opt Options) {
 	}
 }
 
-// Remove ends the tracking of a client, if it tracks. Its registrations stay
-// until somebody comes upon them.
+// Remove ends the tracking of a client, if it tracks. Its registrations stay until a change
+// or a sweep finds them.
 func (t *Table) Remove(id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,12 +173,12 @@ func (t *Table) countLocked() {
 	}
 }
 
-// OnFirst lets changed be called when the first client begins to track, and when
-// the last one has ceased to. It must not block nor call the table, and is set
-// before there are clients.
+// OnFirst sets a function that is called when the first client begins to track, and when
+// the last one has ended. It must not block and must not call the table. Set it before
+// there are clients.
 func (t *Table) OnFirst(changed func()) { t.onFirst = changed }
 
-// Tracking tells whether there are clients that track.
+// Tracking reports whether there are clients that track.
 func (t *Table) Tracking() bool { return t.tracking.Load() > 0 }
 
 func (t *Table) removeLocked(id uint64) {
@@ -196,8 +198,8 @@ func (t *Table) SetMaxKeys(n int64) {
 	t.evict()
 }
 
-// Register notes that a client will have the keys in its cache. It must come
-// before the keys are read, and before the client's pushes are let through.
+// Register notes that a client will have the keys in its cache. Call it before the keys are
+// read, and before the client's pushes are released.
 func (t *Table) Register(id uint64, keys ...[]byte) {
 	t.mu.RLock()
 	for _, key := range keys {
@@ -209,7 +211,7 @@ func (t *Table) Register(id uint64, keys ...[]byte) {
 
 func (t *Table) aliveLocked(id uint64) bool { return t.clients[id] != nil }
 
-// evict takes keys out until the table is within its bounds.
+// evict removes keys until the table is within its bounds.
 func (t *Table) evict() {
 	most := t.maxKeys.Load()
 	for most > 0 && t.keys.keys.Load() > most || t.keys.bytes.Load() > t.maxBytes {
@@ -221,7 +223,7 @@ func (t *Table) evict() {
 	}
 }
 
-// tell gives a message to those of the clients that still register keys.
+// tell sends a message to those of the clients that still register keys.
 func (t *Table) tell(m *Message, ids []uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -232,7 +234,7 @@ func (t *Table) tell(m *Message, ids []uint64) {
 	}
 }
 
-// spared is the author of a change if that does not want to hear of it, else 0.
+// spared is the author of a change if it wants no message about it, else 0.
 func (t *Table) spared(author uint64) uint64 {
 	if author == 0 {
 		return 0
@@ -284,8 +286,8 @@ func (t *Table) TellAll() {
 	}
 }
 
-// broadcast tells the clients that listen by prefix: one message of a txn for
-// each prefix, its keys sorted.
+// broadcast tells the BCast clients: one message of a txn for each prefix, with its keys
+// sorted.
 func (t *Table) broadcast(keys [][]byte, author uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -312,12 +314,12 @@ func (t *Table) broadcast(keys [][]byte, author uint64) {
 
 // Counts are what INFO shows.
 type Counts struct {
-	// Clients track; Keys are in the table, and Items are all their clients, one
-	// by one; Prefixes are listened for.
+	// Clients is the number of tracking clients, Keys the number of keys in the table, Items
+	// the sum of the clients of each key, and Prefixes the number of prefixes.
 	Clients, Keys, Items, Prefixes int
 }
 
-// Counts returns the numbers of the moment.
+// Counts returns the current numbers.
 func (t *Table) Counts() Counts {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

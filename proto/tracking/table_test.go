@@ -171,7 +171,7 @@ func TestNoLoopSparesTheAuthorAloneAndKeepsItsRegistration(t *testing.T) {
 	table.Register(1, keys("k")...)
 	table.Shard(1).Changed(own(1), keys("k"))
 	a.wants(t, "k")
-	// Who has turned NOLOOP off hears of what was under way.
+	// A client that has turned NOLOOP off is told about changes that were under way.
 	table.Register(1, keys("k")...)
 	table.Set(1, &a, Options{})
 	shard.Changed(own(1), keys("k"))

@@ -84,8 +84,8 @@ func afar(t *testing.T) string {
 	return ""
 }
 
-// protected-mode: who comes from elsewhere is told why not, and closed, until there is
-// a password; as with redis-server, whose clients look at the first word.
+// protected-mode: until there is a password, a client from another machine is told the
+// reason and closed, as by redis-server, whose clients look at the first word.
 func TestAnOpenNodeTakesNobodyFromAfar(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -234,8 +234,8 @@ func TestUsersAreTheClusters(t *testing.T) {
 	changes(t, c, anns)
 }
 
-// scripts shows that what a script runs is judged by who runs it, on every node,
-// and that replicas agree.
+// scripts shows that the commands of a script need the rights of the user that runs it,
+// on every node, and that replicas agree.
 func scripts(t *testing.T, anns []*respconn.Conn) {
 	const write = "redis.call('set', KEYS[1], 'by script') return redis.pcall('set', 'b1', 'x')"
 	for _, ann := range anns {
@@ -325,7 +325,7 @@ func TestAnACLFileIsWhatAClusterBeginsWith(t *testing.T) {
 	}
 	write("user default on nopass ~* &* +@all\nuser ann on nopass\n")
 	expect(t, proc.Dial(t, n.Addr()), "+OK", "acl", "load")
-	gone(t, bob, "who is not in the file")
+	gone(t, bob, "a user that is not in the file")
 	expect(t, proc.Dial(t, n.Addr()), "*2 \"ann\" \"default\"", "acl", "users")
 	// The cluster has users now: the file is not what it begins with.
 	n.Stop()

@@ -207,8 +207,9 @@ func TestScriptsThatWereCheap(t *testing.T) {
 	}
 }
 
-// Who waits before the log can be taken back: by its client's end, by CLIENT KILL, by SCRIPT KILL;
-// also where the client is connected to another node than the leader. It has not run.
+// A command that waits before the log can be taken back: by its client's end, by CLIENT
+// KILL, by SCRIPT KILL; also if the client is connected to another node than the leader.
+// It has not run.
 func TestWhatWaitsBeforeTheLogIsTakenBack(t *testing.T) {
 	proc.NeedProcesses(t)
 	// Two seconds of work stand in the log each time, so that there is time to be missed.

@@ -1,5 +1,5 @@
-// Package backup makes backups of real clusters, brings them into others, and
-// lets redis-server read them.
+// Package backup makes backups of real clusters, loads them into others, and lets redis-server
+// read them.
 package backup
 
 import (

@@ -29,7 +29,7 @@ type storage struct {
 	// before may answer a request in the server's place.
 	before atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	// parts is how many pieces of uploads came, strangers how many requests were not
-	// signed by who may write here.
+	// signed by a user that may write here.
 	parts, strangers atomic.Int64
 	// authority is a file of the server's certificate.
 	authority string
@@ -95,7 +95,7 @@ func (s *storage) change(t *testing.T, name string, how func([]byte) []byte) {
 	}
 }
 
-// uploads tells whether uploads are under way in the bucket.
+// uploads reports whether uploads are under way in the bucket.
 func (s *storage) uploads(t *testing.T) bool {
 	t.Helper()
 	r, err := s.Client().Get(s.URL + "/" + bucketName + "?uploads")

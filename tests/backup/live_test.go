@@ -388,7 +388,7 @@ func TestASourceThatCannotBeCutOverIsRefused(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", c.from, code, out)
 		}
 	}
-	// Who has stopped the writers may copy the replica.
+	// A user who has stopped the writers may copy the replica.
 	proc.Wait(t, patience, "the replica follows", func() bool {
 		return strings.Contains(proc.MustAsk(t, replica.Addr(), "INFO", "replication"), "master_link_status:up")
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // pieceHeld is how long the storage holds back a piece at most: less than a node waits
-// for who reads on.
+// for a client that reads on.
 const pieceHeld = 15 * time.Second
 
 // A shard whose leader is drained while its backup is read, so that its replica goes to
@@ -101,7 +101,7 @@ func folders(n *proc.Node) int {
 	return len(all)
 }
 
-// hasMoved tells whether the only shard's replica has gone from one node to another.
+// hasMoved reports whether the only shard's replica has gone from one node to another.
 func hasMoved(asked *proc.Node, from, to string) bool {
 	r := proc.Placement(asked)
 	if r == nil || len(r.Shards) != 1 {

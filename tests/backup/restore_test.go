@@ -73,7 +73,7 @@ func backupsWithUsers(t *testing.T) (open, closed madeUsers) {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	if out, code := loginAs(t, at, "ann", sesame, "backup", "--to", dir+"2"); code != 4 || !strings.Contains(out, "NOPERM") {
-		t.Errorf("a backup by who may not: exit %d, %s", code, out)
+		t.Errorf("a backup by a user that may not: exit %d, %s", code, out)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func usersIntoEmpty(t *testing.T, made madeUsers) {
 	}
 }
 
-// Who has its own users keeps them, and is told.
+// A cluster that has its own users keeps them, and clusterctl says so.
 func usersBesideOthers(t *testing.T, made madeUsers) {
 	dir := made.dir
 	two := proc.NewNode(t, proc.Options{})

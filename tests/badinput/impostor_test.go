@@ -106,6 +106,9 @@ func (i *impostor) wholeRequests() []peerRequest {
 	read := fsm.AppendBundle(append(binary.AppendUvarint(shard, patienceMs), 0), &fsm.Bundle{Txns: []fsm.Txn{txnFor("get", "k")}})
 	wait := binary.LittleEndian.AppendUint64(append(shard, 0), i.as.Incarnation)
 	wait = append(binary.LittleEndian.AppendUint64(wait, 7), 0, 1, 'k')
+	relayed := func(gateway uint64, kind uint8, request []byte) []byte {
+		return append(append(binary.LittleEndian.AppendUint64(nil, gateway), kind), request...)
+	}
 	row := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1<<40), i.as.Incarnation)
 	order := func(verb string, body any) []byte {
 		b, _ := json.Marshal(map[string]any{"verb": verb, "group": meta.GroupID, "body": body, "timeout_ms": 100})
@@ -117,6 +120,10 @@ func (i *impostor) wholeRequests() []peerRequest {
 		{router.KindPropose, bundle(origin, 2, 1, "eval", "return redis.call('rpush', KEYS[1], 'x')", "1", "forged-list")},
 		{router.KindRead, read}, {router.KindStale, read}, {router.KindIndex, shard}, {router.KindWait, wait}, {router.KindLeader, shard},
 		{router.KindBusy, append(shard[:4:4], 1, 0)}, {router.KindTakeBack, head(origin, 2)},
+		{router.KindRelay, relayed(0, router.KindPropose, bundle(origin, 3, 1, "set", "forged", "w"))}, {router.KindRelay, relayed(0, router.KindRead, read)},
+		{router.KindRelay, relayed(0, router.KindIndex, shard)}, {router.KindRelay, relayed(0, router.KindWait, wait)},
+		{router.KindRelayed, relayed(i.as.Incarnation, router.KindPropose, bundle(origin, 4, 1, "set", "forged", "x"))},
+		{router.KindRelayed, relayed(i.as.Incarnation, router.KindTakeBack, head(origin, 4))},
 		{leaders.Kind, row},
 		{courier.Kind, order("meta.propose", map[string]any{"id": 1, "kind": "set-settings", "args": map[string]any{}})},
 		{courier.Kind, order("placement.report", nil)}, {courier.Kind, order("member.transfer", "nobody")},

@@ -114,6 +114,9 @@ func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	if got == requests {
 		t.Error("all replies came: nothing was limited")
 	}
+	if said := n.Log(); !strings.Contains(said, `msg="a client was closed"`) || !strings.Contains(said, "waiting_bytes=") {
+		t.Errorf("the log does not say that the client was closed, or what waited for it: %s", said)
+	}
 	mustLive(t, n, pid)
 }
 

@@ -17,7 +17,7 @@ type commandRow struct {
 	blocking bool
 }
 
-// allows tells whether n arguments, the name included, are right.
+// allows reports whether n arguments, the name included, are right.
 func (r commandRow) allows(n int) bool { return n == r.arity || r.arity < 0 && n >= -r.arity }
 
 // commandTable asks for the table, subcommands included as "parent|sub".

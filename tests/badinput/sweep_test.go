@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/engine/command"
 	"lockstep/tests/proc"
 	"lockstep/tests/respconn"
 )
@@ -149,7 +150,7 @@ func TestEveryCommandRefusesWhatRedisRefuses(t *testing.T) {
 	s.ourTable, s.theirTable = tableOf(t, s.ours), tableOf(t, s.theirs)
 	r, share := sweepSeed(t)
 	grown := watchRSS(n, func() {
-		for _, template := range templates {
+		for _, template := range allTemplates(s.ourTable) {
 			s.template(t, template, share, r)
 		}
 		for name := range notSwept {
@@ -183,13 +184,30 @@ func tableOf(t *testing.T, s *sweepSide) map[string]commandRow {
 	return table
 }
 
+// TestTemplatesOfRows: they are calls that work, and short ones.
+func TestTemplatesOfRows(t *testing.T) {
+	for name, want := range map[string]string{
+		"delifeq": "DELIFEQ $string 10", "script|show": "SCRIPT SHOW 10", "hpersist": "HPERSIST $hash FIELDS 1 10", "sinterstore": "SINTERSTORE $set $set",
+		"lockstep|waitfor": "LOCKSTEP WAITFOR 10", "hexpire": "HEXPIRE $hash 1 FIELDS 1 10", "dbsize": "DBSIZE",
+	} {
+		if got := templateOf(command.Get(name)); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestEveryCommandIsSwept(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	table := tableOf(t, newSweepSide(t, proc.NewNode(t, proc.Options{}).Addr()))
 	swept := map[string]bool{}
-	for _, template := range templates {
-		swept[commandName(table, strings.Fields(template))] = true
+	for _, template := range allTemplates(table) {
+		words := strings.Fields(template)
+		name := commandName(table, words)
+		swept[name] = true
+		if !table[name].allows(len(words)) {
+			t.Errorf("%q has a wrong number of arguments: the row of %s documents too few, or write a template", template, name)
+		}
 	}
 	for name := range table {
 		parent, _, isSub := strings.Cut(name, "|")

@@ -3,11 +3,11 @@ package badinput
 // templates are commands that work, one line each: the sweep makes bad ones of
 // them. A word that begins with $ is a key, $zset one that holds a sorted set
 // and $none one that does not exist. Every command of the table must be here, or
-// in notSwept.
+// in notSwept; templateOf makes one for a command that redis-server does not have.
 var templates = []string{
 	// Strings.
 	"GET $string", "SET $string v", "SET $string v XX GET EX 1000", "SET $string v PXAT 9000000000000 NX", "GETEX $string PX 100000",
-	"GETEX $string EXAT 9000000000", "GETDEL $string", "DELIFEQ $string 10", "GETSET $string v", "SETNX $none v", "SETEX $string 1000 v",
+	"GETEX $string EXAT 9000000000", "GETDEL $string", "GETSET $string v", "SETNX $none v", "SETEX $string 1000 v",
 	"PSETEX $string 100000 v", "MGET $string $none", "MSET $string v $none v", "MSETNX $none v $none2 v", "INCR $string", "DECR $string",
 	"INCRBY $string 5", "DECRBY $string 5", "INCRBYFLOAT $string 1.5", "APPEND $string v", "STRLEN $string", "SETRANGE $string 3 v",
 	"GETRANGE $string 0 -1", "SUBSTR $string 0 -1", "LCS $string $string2 IDX MINMATCHLEN 1 WITHMATCHLEN",

@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const redisName = "redis-server"
@@ -38,7 +41,25 @@ func (s *server) start() error {
 	s.cmd = exec.Command(s.argv[0], s.argv[1:]...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return s.cmd.Start()
+	if s.isRedis() {
+		return s.cmd.Start()
+	}
+	return startWithSlack(s.cmd)
+}
+
+// unitSlackNs is the timer slack that the systemd unit gives a node (TimerSlackNSec), in nanoseconds.
+const unitSlackNs = 300_000
+
+// startWithSlack starts a node as the systemd unit does. A process inherits the timer slack of the thread
+// that starts it.
+func startWithSlack(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, unitSlackNs, 0, 0, 0); err != nil {
+		return err
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // 0 is the default again
+	return cmd.Start()
 }
 
 // kill ends the process at once and waits for it.
@@ -190,7 +211,7 @@ func (b *bench) cluster(n int, store string, extra ...string) ([]*server, error)
 	return all, nil
 }
 
-// settled tells whether one of the nodes leads and the others follow as voters.
+// settled reports whether one of the nodes leads and the others follow as voters.
 func (b *bench) settled(all []*server) bool {
 	leaders := 0
 	for _, s := range all {

@@ -1,5 +1,5 @@
-// Package blocking shows that clients which wait for a key are served in order,
-// once, on whatever node they are, and through changes of leader.
+// Package blocking shows that clients that wait for a key are served in order, once, on
+// whatever node they are, and through changes of leader.
 package blocking
 
 import (
@@ -411,7 +411,7 @@ func TestGroupsWaitForThemselves(t *testing.T) {
 	}
 }
 
-// Who waits for one kind of value does not stand in the way of who waits for
+// A client that waits for one kind of value does not hold up a client that waits for
 // another, and a wrong kind behind a right one is an answer.
 func TestKindsOfValuesAreWaitedForApart(t *testing.T) {
 	proc.NeedProcesses(t)

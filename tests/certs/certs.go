@@ -1,4 +1,4 @@
-// Package certs makes certificates for tests: authorities, and what they sign.
+// Package certs makes certificates for tests: authorities, and certificates signed by them.
 package certs
 
 import (

@@ -1,6 +1,6 @@
-// Package churn shows that clients which come and go in every way there is leave
-// nothing behind: what they were told is true, and connections, descriptors,
-// goroutines and memory of the nodes are what they were.
+// Package churn lets clients connect and leave in every possible way, and shows that they leave
+// nothing behind: the answers that they got are true, and the nodes have as many connections,
+// descriptors and goroutines, and as much memory, as before.
 package churn
 
 import (

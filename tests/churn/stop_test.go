@@ -12,9 +12,9 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// promptly is how soon a client must have sent its command that is to be answered: less
-// than a node that stops waits for who says nothing. One that this machine lets stand
-// still for longer has gone for the node.
+// promptly is how soon a client must have sent a command that is to be answered: less
+// than a stopping node waits for a client that sends nothing. A client that this machine
+// stops for longer is gone for the node.
 const promptly = 200 * time.Millisecond
 
 // A node that is told to stop while clients come all the time, each with one command,

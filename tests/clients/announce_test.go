@@ -15,7 +15,7 @@ import (
 func TestAnnouncedAddresses(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// Who is told MOVED is told of one leader, which stays.
+	// MOVED always names one leader, which stays.
 	c := proc.NewCluster(t, 3, proc.Options{Shards: shards, Args: proc.OneLeader})
 	spread(t, c)
 	asker, announcer := proc.Dial(t, c.Nodes[0].Addr()), proc.Dial(t, c.Nodes[1].Addr())

@@ -83,7 +83,8 @@ type slotRange struct {
 	ports       []int
 }
 
-// slots is what a node says of who has which hash slots; nil if it does not.
+// slots is what a node answers to the question which node has which hash slots; nil is
+// no answer.
 func slots(addr string) []slotRange {
 	c, err := respconn.DialTimeout(addr, patience)
 	if err != nil {
@@ -106,7 +107,7 @@ func slots(addr string) []slotRange {
 	return all
 }
 
-// leaderPorts are the leaders of all shards as a node tells of them.
+// leaderPorts are the leaders of all shards as a node reports them.
 func leaderPorts(addr string) []int {
 	var ports []int
 	for _, r := range slots(addr) {
@@ -203,7 +204,7 @@ func goRedisLoad(t *testing.T, c redis.UniversalClient, name string) *load {
 var clusterClients = []struct {
 	name  string
 	start func(*testing.T, *proc.Cluster) *load
-	// gives are the errors that the library gives to who uses it, instead of trying
+	// gives are the errors that the library returns to its caller, instead of trying
 	// again, once a node has died; nil: none.
 	gives *regexp.Regexp
 	// waits: it does not look for the new leader either, and goes on when the node
@@ -544,8 +545,8 @@ func TestAllNodesGiveTheSameView(t *testing.T) {
 	}
 }
 
-// view is what a node tells of the cluster, without what is told of itself; none
-// stands where it told nothing.
+// view is how a node describes the cluster, without what it says about itself; "none"
+// if it says nothing.
 func view(addr string) string {
 	nodes, err := proc.Ask(addr, "CLUSTER", "NODES")
 	if err != nil {

@@ -225,8 +225,8 @@ func benchmarkLoad(t *testing.T, c *proc.Cluster) *load {
 }
 
 // TestALeavingNodeIsToldOfWhileItLeads removes a node that leads, and looks all the
-// time: every node tells of an owner of every hash slot, in each form, and names no
-// master that it does not tell of.
+// time: every node names an owner of every hash slot, in each form, and names no
+// master that it does not describe.
 func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -38,7 +38,7 @@ func TestScanWandersFromNodeToNode(t *testing.T) {
 			t.Errorf("DBSIZE of node %d is %s", i+1, got)
 		}
 		// INFO counts in the node's own replicas.
-		proc.Wait(t, patience, fmt.Sprintf("INFO keyspace of node %d tells of all keys", i+1), func() bool {
+		proc.Wait(t, patience, fmt.Sprintf("INFO keyspace of node %d counts all keys", i+1), func() bool {
 			return strings.HasPrefix(proc.Info(c.Nodes[i].Addr(), "keyspace")["db0"], fmt.Sprintf("keys=%d,", stay))
 		})
 	}

@@ -48,13 +48,13 @@ func healthy(t *testing.T, addr string, nodes int, keys int64) status.Cluster {
 	return c
 }
 
-// whole tells whether a healthy cluster has so many nodes and each has every key.
+// whole reports whether a healthy cluster has so many nodes and each has every key.
 func whole(c *status.Cluster, nodes int, keys int64) bool {
 	if c.Health != status.Healthy || len(c.Nodes) != nodes {
 		return false
 	}
 	for i := range c.Nodes {
-		// Who has every shard has every key.
+		// A node that has every shard has every key.
 		if n := &c.Nodes[i]; len(n.Groups) == c.Shards+1 && n.Keys != keys {
 			return false
 		}
@@ -217,7 +217,7 @@ func TestAnOrderThatIsDoneInPartSaysSo(t *testing.T) {
 			without = n.Name
 		}
 	}
-	// Who is behind for a moment is refused.
+	// A node that is behind for a moment is refused.
 	var out string
 	var code int
 	if !proc.Poll(patience, func() bool {

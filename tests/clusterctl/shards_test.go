@@ -13,8 +13,8 @@ import (
 
 const shards = 4
 
-// keysByShard makes n keys for each shard, by what CLUSTER SLOTS says of who
-// has which hash slots.
+// keysByShard makes n keys for each shard, by the hash slots that
+// CLUSTER SLOTS shows.
 func keysByShard(t *testing.T, conn *respconn.Conn, n int) [][]string {
 	t.Helper()
 	ranges, err := conn.Do("CLUSTER", "SLOTS")

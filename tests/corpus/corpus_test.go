@@ -53,7 +53,7 @@ func TestRedisServerAnswersTheCorpus(t *testing.T) {
 
 // needsANode are the cases and scripts that an engine alone cannot answer, with the reason.
 var needsANode = map[string]string{
-	"connection: INFO": "tells of the node: its memory, its processor, its cluster",
+	"connection: INFO": "describes the node: its memory, its processor, its cluster",
 	"blocking":         "INFO says who waits",
 	"events":           "a node tells its subscribers",
 }

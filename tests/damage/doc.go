@@ -1,4 +1,4 @@
-// Package damage damages the files of nodes, of those that are stopped and of those that
-// run: a node ends with a reason and exit code 1, never with a panic or a memory fault,
-// and the others do without it.
+// Package damage damages the files of stopped and of running nodes. A node then ends with a
+// reason and exit code 1, never with a panic or a memory fault, and the other nodes go on
+// without it.
 package damage

@@ -3,43 +3,26 @@ package differential
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"lockstep/engine/command"
 	"lockstep/tests/respconn"
 )
 
 // CommandDifference is a row of COMMAND that is not Redis 7.0's, with the
 // reason. docs/compatibility.md quotes the table.
 type CommandDifference struct {
-	// Command is the name as COMMAND LIST gives it; a `*` at the end stands for
-	// the rest.
+	// Command is the name as COMMAND LIST gives it.
 	Command string
-	// Field is what differs: "flags", "tips" and so on, or "" for a command
-	// that redis-server 7.0 does not have.
+	// Field is what differs: "flags", "tips" and so on.
 	Field, Reason string
 }
 
-// CommandDifferences are all of them.
+// oracleVersion is that of the redis-server that is asked. Which commands it does not
+// have is in their rows (command.Spec.InRedis).
+const oracleVersion = "7.0"
+
+// CommandDifferences are all differences of commands that both have.
 var CommandDifferences = []CommandDifference{
-	{"lockstep*", "", "Lockstep's own"},
-	{"client|setinfo", "", "Redis 7.2's; today's client libraries send it when they connect"},
-	{"client|no-touch", "", "Redis 7.2's"},
-	{"waitaof", "", "Redis 7.2's"},
-	{"cluster|myshardid", "", "Redis 7.2's"},
-	{"script|show", "", "Valkey 8's"},
-	{"hexpire", "", "Redis 7.4's"},
-	{"hpexpire", "", "Redis 7.4's"},
-	{"hexpireat", "", "Redis 7.4's"},
-	{"hpexpireat", "", "Redis 7.4's"},
-	{"hpersist", "", "Redis 7.4's"},
-	{"httl", "", "Redis 7.4's"},
-	{"hpttl", "", "Redis 7.4's"},
-	{"hexpiretime", "", "Redis 7.4's"},
-	{"hpexpiretime", "", "Redis 7.4's"},
-	{"hgetdel", "", "Redis 8's"},
-	{"hgetex", "", "Redis 8's"},
-	{"hsetex", "", "Redis 8's"},
-	{"delifeq", "", "Valkey 9's"},
 	{"keys", "tips", "any node answers for all shards: a client that asked each would count double"},
 	{"scan", "tips", "any node answers for all shards: a client that asked each would count double"},
 	{"randomkey", "tips", "any node answers for all shards: a client that asked each would count double"},
@@ -51,10 +34,9 @@ var CommandDifferences = []CommandDifference{
 }
 
 // differenceReason is the reason for a difference, "" if it has none.
-func differenceReason(command, field string) string {
+func differenceReason(name, field string) string {
 	for _, d := range CommandDifferences {
-		prefix, wild := strings.CutSuffix(d.Command, "*")
-		if (d.Command == command || wild && strings.HasPrefix(command, prefix)) && (d.Field == field || d.Field == "") {
+		if d.Command == name && d.Field == field {
 			return d.Reason
 		}
 	}
@@ -136,8 +118,12 @@ func compareRows(ours, redis map[string]commandRow) (differences, unneeded []str
 	}
 	for name, our := range ours {
 		their, ok := redis[name]
+		spec := command.Get(name)
+		if inRedis := spec != nil && spec.InRedis(oracleVersion); ok != inRedis {
+			note(name, "name", fmt.Sprintf("its row says that Redis %s has it: %v", oracleVersion, inRedis))
+			continue
+		}
 		if !ok {
-			note(name, "", "redis-server has no such command")
 			continue
 		}
 		for _, field := range rowFields {

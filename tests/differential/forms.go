@@ -135,7 +135,7 @@ func stream(seed uint64, n int) []op {
 	return g.ops[:n]
 }
 
-// zeroPayload tells whether a command restores zero bytes, whose checksum is right:
+// zeroPayload reports whether a command restores zero bytes, whose checksum is right:
 // Redis takes the first two for an empty text and does not look at the others. Here
 // nothing may stand behind a value.
 func zeroPayload(args []string) bool {
@@ -165,7 +165,7 @@ func (g *generator) drawNamed(n node, name string) {
 	}
 }
 
-// alike tells whether both servers must give the same answer to a command.
+// alike reports whether both servers must give the same answer to a command.
 func alike(args []string) bool {
 	return clockFree(args) && answersSoon(args) && !leastInteger(args) && chanceFree(args) && !readsNumbers(args) && !storesEstimate(args) &&
 		sortedSetsComparable(args) && streamsPaired(args)

@@ -59,7 +59,7 @@ func drawBitOffset(r *rand.Rand) string {
 	return fmt.Sprintf("#%d", r.IntN(10))
 }
 
-// storesEstimate tells of a PFCOUNT of one key: in Redis it changes the text,
+// storesEstimate reports a PFCOUNT of one key: in Redis it changes the text,
 // which every other command could then show.
 func storesEstimate(args []string) bool {
 	return strings.EqualFold(args[0], "PFCOUNT") && len(args) == 2

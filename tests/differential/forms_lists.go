@@ -40,7 +40,7 @@ var listForms = []formText{
 // the end.
 var timeoutPlaces = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUSH": -1, "BLMPOP": 1}
 
-// answersSoon tells whether a command waits, if at all, a moment only: its
+// answersSoon reports whether a command waits, if at all, a moment only: its
 // timeout is a millisecond or none that is accepted. Of members drawn at random
 // it wants few: Redis answers any number.
 func answersSoon(args []string) bool {
@@ -60,7 +60,7 @@ func answersSoon(args []string) bool {
 	return seconds <= -1 || err != nil && strings.Trim(args[place], "0123456789.+-eExXpP_infatyINFATY") != ""
 }
 
-// leastInteger tells of what Redis refuses only since version 7.2: an integer
+// leastInteger reports what Redis refuses only since version 7.2: an integer
 // that cannot be negated.
 func leastInteger(args []string) bool {
 	switch strings.ToUpper(args[0]) {
@@ -70,7 +70,7 @@ func leastInteger(args []string) bool {
 	return false
 }
 
-// readsNumbers tells of a SORT by numbers. redis-server refuses numbers that are
+// readsNumbers reports a SORT by numbers. redis-server refuses numbers that are
 // fine when any command before it met one that is out of range (it looks at what
 // is left in errno), so these are compared elsewhere.
 func readsNumbers(args []string) bool {

@@ -88,7 +88,7 @@ func drawSHA(r *rand.Rand) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// luaWhole tells whether the commands that bring Lua are left as they were drawn:
+// luaWhole reports whether the commands that bring Lua are left as they were drawn:
 // of a text that is spoiled Lua 5.1 says what it expected.
 func luaWhole(args []string) bool {
 	return args[0] == "EVAL" || args[0] == "EVAL_RO" || args[0] == "SCRIPT" || args[0] == "FUNCTION"

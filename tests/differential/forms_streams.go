@@ -74,7 +74,7 @@ func init() {
 	terms["consumer"] = func(r *rand.Rand) string { return pick(r, "ALICE", "BOB", "CAROL", "12") }
 }
 
-// streamsPaired tells whether XREAD and XREADGROUP have as many IDs as keys, or
+// streamsPaired reports whether XREAD and XREADGROUP have as many IDs as keys, or
 // no STREAMS at all: 7.2 refuses the others in other words than 7.0.
 func streamsPaired(args []string) bool {
 	if name := strings.ToUpper(args[0]); name != "XREAD" && name != "XREADGROUP" {

@@ -29,7 +29,7 @@ func converse(addr string, raw []byte, pieces int) ([]byte, error) {
 	end := respconn.AppendCommand(respconn.Command("RESET"), "ECHO", behindAll)
 	raw = append(bytes.Clone(raw), end...)
 	for size := len(raw)/pieces + 1; len(raw) > 0; {
-		// Who has been cut off is told so where it reads.
+		// A connection that has been cut off reports that when it is read.
 		_ = c.Write(raw[:min(size, len(raw))])
 		raw = raw[min(size, len(raw)):]
 	}

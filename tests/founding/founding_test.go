@@ -1,5 +1,5 @@
-// Package founding starts real nodes that were all told the same, in any order,
-// and looks at which cluster comes of it.
+// Package founding starts real nodes with the same settings, in any order, and checks which
+// cluster they found.
 package founding
 
 import (
@@ -218,7 +218,7 @@ func TestNothingIsAcknowledgedBeforeMostVote(t *testing.T) {
 	})
 	proc.Wait(t, patience, "the founder is ready", func() bool { code, _ := ready(t, admin); return code == http.StatusOK })
 	var seen *status.Cluster
-	proc.Wait(t, patience, "the founder tells of the cluster", func() bool { seen = cluster(founder); return seen != nil })
+	proc.Wait(t, patience, "the founder reports the cluster", func() bool { seen = cluster(founder); return seen != nil })
 	for _, n := range seen.Nodes {
 		for _, g := range n.Groups {
 			if n.Name == founder.Name && (g.Voters != 2 || g.VotersAwaited != 0) {

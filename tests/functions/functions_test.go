@@ -230,7 +230,7 @@ func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		running := fmt.Sprintf(`"running_script" *6 "name" "spin" "command" *4 "fcall_ro" "spin" "1" "%s"`, key)
-		proc.Wait(t, patience, "FUNCTION STATS tells of what runs", func() bool {
+		proc.Wait(t, patience, "FUNCTION STATS shows what runs", func() bool {
 			return strings.Contains(strings.ToLower(do(t, c.Nodes[0], "FUNCTION", "STATS")), running)
 		})
 		other := proc.Dial(t, node.Addr())

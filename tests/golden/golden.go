@@ -1,6 +1,6 @@
-// Package golden holds what is generated and kept as a file against what it is
-// generated from, for the tests of those who generate it. With -update the file
-// is written anew; make docs does that for all of them.
+// Package golden compares a generated file with the text that it is generated from, for the
+// tests of the generators. With -update it writes the file; make docs does that for all of
+// them.
 package golden
 
 import (

@@ -1,4 +1,3 @@
-// Package grow is black-box tests of clusters whose nodes come, go and die
-// while clients write: replicas and leaders move, and the clients notice pauses
-// at most.
+// Package grow has black-box tests of clusters whose nodes come, go and die while clients
+// write. Replicas and leaders move, and clients see pauses at most.
 package grow

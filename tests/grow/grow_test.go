@@ -174,7 +174,7 @@ func growAndShrink(t *testing.T, shared string) {
 // through old views that wanted something else.
 func restart(t *testing.T, l *load, nodes []*proc.Node) {
 	t.Helper()
-	// Who comes up late has not died.
+	// A node that comes up late has not died.
 	proc.MustAsk(t, nodes[0].Addr(), "CONFIG", "SET", "replica-repair-after-ms", "600000")
 	had := map[*proc.Node]int{}
 	for _, n := range nodes {

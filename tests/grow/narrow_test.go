@@ -103,7 +103,7 @@ func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	l.verify(n4)
 }
 
-// moves tells whether a replica of a shard is on its way.
+// moves reports whether a replica of a shard is on its way.
 func moves(s placement.ShardReport) bool {
 	return slices.ContainsFunc(s.Replicas, func(r placement.ReplicaReport) bool { return r.State != placement.StateVoter })
 }

@@ -1,4 +1,4 @@
-// Package image makes what a container image holds, and roots of containers from
+// Package image makes the contents of a container image, and root folders of containers from
 // it, for tests that run pods as processes.
 package image
 

@@ -1,5 +1,5 @@
-// Package introspection asks a real node what it tells of itself, beside
-// redis-server where that can tell the same.
+// Package introspection asks a real node to describe itself, and compares with
+// redis-server if that has the same answer.
 package introspection
 
 import (
@@ -178,7 +178,7 @@ func TestMemoryOfScriptsIsTold(t *testing.T) {
 		stats[string(v.Elems[i].Bytes)] = string(v.Elems[i+1].Bytes)
 	}
 	if stats["lua.caches"] != strconv.Itoa(scripts) || stats["functions.caches"] != strconv.Itoa(functions) {
-		t.Errorf("MEMORY STATS tells of %s and %s bytes, INFO of %d and %d", stats["lua.caches"], stats["functions.caches"], scripts, functions)
+		t.Errorf("MEMORY STATS shows %s and %s bytes, INFO %d and %d", stats["lua.caches"], stats["functions.caches"], scripts, functions)
 	}
 	_, _ = ask(t, c, "SCRIPT", "FLUSH"), ask(t, c, "FUNCTION", "FLUSH")
 	if got := memory("used_memory"); got != before {

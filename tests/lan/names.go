@@ -13,7 +13,7 @@ type names struct {
 }
 
 // ServeNames answers on port 53 of the gateway for as long as the test lasts.
-// lookup tells the addresses of a name in lower case without its last dot.
+// lookup returns the addresses of a name in lower case without its last dot.
 func (l *Lan) ServeNames(lookup func(string) []string) {
 	l.t.Helper()
 	conn, err := net.ListenPacket("udp", net.JoinHostPort(l.Gateway(), "53"))
@@ -46,7 +46,7 @@ const (
 	dnsHeader   = 12
 	dnsTypeA    = 1
 	dnsNoSuch   = 3    // the code of an answer: there is no such name
-	dnsAnswered = 0x84 // an answer, of who must know
+	dnsAnswered = 0x84 // an authoritative answer
 	dnsPointer  = 0xc00c
 )
 

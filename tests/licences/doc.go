@@ -1,4 +1,4 @@
-// Package licences keeps THIRD_PARTY.md: what others have written that is in the
-// programs, and under which terms. Its test fails when a dependency comes, goes
-// or changes; -update writes the list anew, for a person to read what changed.
+// Package licences keeps docs/THIRD_PARTY.md: the software of others in the programs, and its
+// terms. The test fails when a dependency is added, removed or changed. -update writes the
+// list anew; a person must then read what changed.
 package licences

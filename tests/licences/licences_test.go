@@ -19,7 +19,7 @@ func TestTheListIsTrue(t *testing.T) {
 			t.Errorf("%s is not in the list", sure)
 		}
 	}
-	golden.Check(t, "../../THIRD_PARTY.md", text)
+	golden.Check(t, "../../docs/THIRD_PARTY.md", text)
 }
 
 func TestLicencesAreKnownByTheirWords(t *testing.T) {

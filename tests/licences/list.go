@@ -22,25 +22,12 @@ type module struct {
 	text    string
 }
 
-// linked are the modules that the programs are made of on the platform that is
-// shipped, in order.
+// linked are the modules that the programs of a release are made of, in order.
 func linked() ([]*module, error) {
-	cmd := exec.Command("go", "list", "-deps", "-json=Module,Standard", "-tags", "hashicorpmetrics", "lockstep/cmd/...")
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
-	}
 	found := map[string]*module{}
-	for in := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct{ Module *module }
-		if err := in.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
+	for _, arch := range []string{"amd64", "arm64"} {
+		if err := addLinked(found, arch); err != nil {
 			return nil, err
-		}
-		if m := p.Module; m != nil && m.Version != "" && found[m.Path] == nil {
-			found[m.Path] = m
 		}
 	}
 	var all []*module
@@ -52,6 +39,27 @@ func linked() ([]*module, error) {
 	}
 	slices.SortFunc(all, func(a, b *module) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// addLinked adds the modules of the programs for one architecture.
+func addLinked(found map[string]*module, arch string) error {
+	cmd := exec.Command("go", "list", "-deps", "-json=Module,Standard", "-tags", "hashicorpmetrics", "lockstep/cmd/...")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "GOFLAGS=", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	for in := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ Module *module }
+		if err := in.Decode(&p); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if m := p.Module; m != nil && m.Version != "" && found[m.Path] == nil {
+			found[m.Path] = m
+		}
+	}
 }
 
 // read reads the module's licence and notice.
@@ -110,7 +118,7 @@ func name(text string) string {
 	return ""
 }
 
-// page is THIRD_PARTY.md.
+// page is docs/THIRD_PARTY.md.
 func page(all []*module) string {
 	var b strings.Builder
 	b.WriteString("# What others have written\n\nMade by `make docs` from the modules that are linked into `lockstepd` and `clusterctl`.\n" +

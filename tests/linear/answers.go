@@ -178,7 +178,7 @@ func (a *answers) watch() {
 	}
 }
 
-// could tells whether all nodes but one, at least, run and reach each other.
+// could reports whether all nodes but one, at least, run and reach each other.
 func (a *answers) could() bool {
 	var up []*proc.Node
 	a.mu.Lock()
@@ -200,7 +200,7 @@ func (a *answers) could() bool {
 	return spared <= 1 && a.connected(up, nil)
 }
 
-// connected tells whether all of some nodes but one reach each other.
+// connected reports whether all of some nodes but one reach each other.
 func (a *answers) connected(nodes []*proc.Node, without *proc.Node) bool {
 	for i, x := range nodes {
 		for _, y := range nodes[:i] {

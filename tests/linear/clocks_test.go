@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,8 +15,6 @@ import (
 )
 
 const (
-	// clockFile is the name that the program of this test is linked with (node/wall.go).
-	clockFile = "clock-of-the-test"
 	// earlyMost is how much too early a key may go: as far as a clock may be off (clock-offset-max-ms).
 	earlyMost = 500 * time.Millisecond
 	// lateMost is how much too late it may still be there. The log time may run slower by an eighth.
@@ -27,15 +23,10 @@ const (
 	watchers = 4
 )
 
-// setClock sets the wall clock of a node: it is so much ahead now, and runs too fast by so many parts of a million.
+// setClock sets the wall clock of a node.
 func setClock(t *testing.T, n *proc.Node, ahead time.Duration, ppm int64) {
 	t.Helper()
-	text := fmt.Sprintln(ahead.Microseconds(), time.Now().UnixMicro(), ppm)
-	path := filepath.Join(n.DataDir(), clockFile)
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := n.SetClock(ahead, ppm); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -50,6 +41,23 @@ type wrongClock struct {
 var wrongClocks = []wrongClock{
 	{"an hour ahead", time.Hour, 0}, {"an hour behind", -time.Hour, 0}, {"ten years ahead", 10 * 365 * 24 * time.Hour, 0},
 	{"runs twice as fast", 0, 1_000_000}, {"stands still", 0, -1_000_000}, {"0.4 s ahead", 400 * time.Millisecond, 0}, {"right", 0, 0},
+}
+
+// clock lets the wall clock of a node go wrong: of one in a round, for two would be most of three.
+func (n *nemesis) clock(from, to time.Duration) {
+	if n.wrongClock {
+		return
+	}
+	n.wrongClock = true
+	node, how := n.node(), wrongClocks[n.r.IntN(len(wrongClocks))]
+	n.at(from, "the clock of "+node.Name+": "+how.what, func() {
+		_ = node.SetClock(how.ahead, how.ppm) // its disk may be full
+	})
+	n.at(to, "the clock of "+node.Name+" is right", func() {
+		if err := node.RightClock(); err != nil {
+			n.t.Error(err)
+		}
+	})
 }
 
 // clockWatch watches keys with a time to live.
@@ -130,7 +138,7 @@ func most(to *atomic.Int64, d time.Duration) {
 // leads and while it follows; leaders are moved and killed. No key with a time to live, or a time of day at which it
 // goes, is gone early or there for long beyond that.
 func TestWrongClocksMoveNoKey(t *testing.T) {
-	program := proc.OtherLockstepd(t, "lockstep/node.clockFile="+clockFile)
+	program := proc.ClockedLockstepd(t)
 	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) { n.Become(program) }})
 	seed := proc.Seed(t, 1)
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -67,8 +67,8 @@ func checkCounter(key string, history []Op, final int64) (counterVerdict, error)
 	return v, nil
 }
 
-// checkQuota checks what a quota gave: no more than its limit, and nothing to
-// who asked after another was told that there is no more.
+// checkQuota checks what a quota gave: no more than its limit, and nothing to a client
+// that asked after another one was told that there is no more.
 func checkQuota(key string, history []Op, final int64) error {
 	if final > quotaLimit {
 		return fmt.Errorf("%s: %d were given of %d", key, final, quotaLimit)

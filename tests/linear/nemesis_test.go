@@ -30,7 +30,7 @@ const (
 // nemesis does everything at once: nodes are killed, stopped and paused, one or all, what
 // they send each other is held in one direction or both, leaders are moved, snapshots are
 // written and loaded, replicas move, disks are full, keys are evicted, programs are
-// exchanged for newer ones. After each round all is well again, and clients of every node
+// exchanged for newer ones, clocks go wrong. After each round all is well again, and clients of every node
 // must be served. Between two a node may lose its folder and come back as another, with
 // the other log store.
 type nemesis struct {
@@ -64,8 +64,9 @@ type nemesis struct {
 	// long is what commands of great length write; lengthy: there is one in this round.
 	long    long
 	lengthy bool
-	// workMs is what the scripts of this round may take.
-	workMs int
+	// workMs is what the scripts of this round may take; wrongClock: a clock goes wrong in it.
+	workMs     int
+	wrongClock bool
 }
 
 // event is something that happens in a round.
@@ -142,8 +143,8 @@ func (n *nemesis) before(old string) func(*proc.Node) {
 	return func(node *proc.Node) {
 		n.wires.before(node)
 		n.stores[node] = n.o.LogStore
-		if old != "" {
-			node.Become(old)
+		node.Become(old)
+		if n.upgrades != "" {
 			n.past[node] = true
 		}
 		if n.disks != nil {
@@ -164,16 +165,16 @@ func TestNemesis(t *testing.T) {
 		w:    &workload{history: NewHistory(), done: make(chan struct{}), rough: true},
 		past: map[*proc.Node]bool{}, stores: map[*proc.Node]string{},
 	}
-	nodes, old := n.drawOptions(), ""
+	nodes, old := n.drawOptions(), proc.ClockedLockstepd(t)
 	t.Logf("%d nodes, %d shards, %s, %v, small disks: %v, upgrades: %q", nodes, n.o.Shards, n.o.LogStore, n.o.Args, n.disks != nil, n.upgrades)
 	linkedTo := func(newest int) string {
-		return proc.OtherLockstepd(t, fmt.Sprintf("lockstep/engine/version.newest=%d", newest))
+		return proc.ClockedLockstepd(t, fmt.Sprintf("lockstep/engine/version.newest=%d", newest))
 	}
 	switch n.upgrades {
 	case "from the version before":
-		old, n.newer = linkedTo(version.Known()-1), proc.Lockstepd(t)
+		old, n.newer = linkedTo(version.Known()-1), old
 	case "to the next version":
-		old, n.newer = proc.Lockstepd(t), linkedTo(version.Known()+1)
+		n.newer = linkedTo(version.Known() + 1)
 	}
 	n.o.Before = n.before(old)
 	n.c = proc.NewCluster(t, nodes, n.o)
@@ -198,9 +199,9 @@ func TestNemesis(t *testing.T) {
 	t.Logf("the longest silence of each shard that could answer: %v", n.answers.stop())
 	t.Logf("%d rounds in %v", done, time.Since(began).Round(time.Second))
 	n.tally()
-	// What is read now must be told, on the slowest machine, too.
+	// The reads that follow must be answered on a slow machine, too, and behind a script that still runs.
 	for _, node := range n.c.Nodes {
-		proc.MustAsk(t, node.Addr(), "CONFIG", "SET", "write-timeout-ms", "60000")
+		proc.MustAsk(t, node.Addr(), "CONFIG", "SET", "write-timeout-ms", "60000", "busy-reply-threshold", "60000")
 	}
 	n.long.verify(t, n.c.Nodes[0].Addr())
 	verify(t, n.w)
@@ -211,7 +212,7 @@ func (n *nemesis) troubles() []func(from, to time.Duration) {
 	all := []func(from, to time.Duration){
 		n.kill, n.kill, n.pause, n.pause, n.killAll, n.pauseAll, n.hold, n.hold, n.hold,
 		n.transfers, n.transfers, n.snapshots, n.snapshots, n.drain, n.stop,
-		n.narrow, n.narrow, n.strangers, n.strangers, n.burst, n.burst, n.limits,
+		n.narrow, n.narrow, n.strangers, n.strangers, n.burst, n.burst, n.limits, n.clock, n.clock,
 	}
 	if len(n.past) > 0 {
 		all = append(all, n.upgrade, n.upgrade)
@@ -226,7 +227,7 @@ func (n *nemesis) troubles() []func(from, to time.Duration) {
 func (n *nemesis) round() {
 	n.t.Helper()
 	n.events, n.drained, n.spokenFor, n.leader = nil, nil, map[*proc.Node]bool{}, n.c.WaitLeader()
-	n.lengthy, n.workMs = false, 0
+	n.lengthy, n.workMs, n.wrongClock = false, 0, false
 	troubles := n.troubles()
 	for len(n.events) == 0 || n.r.IntN(troublesMean) > 0 {
 		from := n.within(0, roundLasts/2)

@@ -82,7 +82,7 @@ var blocksMs = []string{"", "", "100", "2000"}
 // spareValue is what every spare key holds.
 var spareValue = strings.Repeat("spare", 13<<10)
 
-// isRegister tells the keys that the register checker is for.
+// isRegister reports the keys that the register checker is for.
 func (o *Op) isRegister() bool {
 	for _, prefix := range otherPrefixes {
 		if strings.HasPrefix(o.Key, prefix) {
@@ -97,7 +97,7 @@ func (o *Op) increments() bool {
 	return o.Name == "INCR" || o.Name == opWatched || o.Name == opPair || o.Name == opQuota || o.Name == opDear
 }
 
-// isWrite tells writes, whose unknown outcomes count, from reads.
+// isWrite distinguishes writes, whose unknown outcomes count, from reads.
 func (o *Op) isWrite() bool {
 	return o.Name != "GET" && o.Name != opPairRead && o.Name != opBriefRead && o.Name != opSpareRead
 }

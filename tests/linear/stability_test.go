@@ -47,8 +47,8 @@ func TestBusyMachineChangesNoLeader(t *testing.T) {
 	}
 }
 
-// busy saturates the machine for a while. It returns what has changed of who leads,
-// and for how long the machine kept somebody waiting.
+// busy saturates the machine for a while. It returns the changes of leader, and for how
+// long the machine kept a goroutine waiting.
 func busy(t *testing.T, c *proc.Cluster, d time.Duration) (changes string, wait time.Duration) {
 	t.Helper()
 	leader := c.WaitLeader()

@@ -157,7 +157,7 @@ func (w *wires) pace(name string) *narrow.Pace {
 	return w.paces[name]
 }
 
-// cut tells whether something that one of two nodes sends the other is held.
+// cut reports whether something that one of two nodes sends the other is held.
 func (w *wires) cut(a, b string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

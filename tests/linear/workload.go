@@ -184,7 +184,7 @@ func (w *workload) judge(o *Op, v respconn.Value) {
 // discarded begins the answer of a transaction that has not run, before the reason.
 const discarded = "EXECABORT Transaction discarded because of: "
 
-// speaksOfTrouble tells the errors of a cluster whose nodes do not reach each other, or are busy.
+// speaksOfTrouble reports the errors of a cluster whose nodes do not reach each other, or are busy.
 func speaksOfTrouble(text string) bool {
 	prefix, _, _ := strings.Cut(strings.TrimPrefix(text, discarded), " ")
 	return slices.Contains([]string{"CLUSTERDOWN", "OVERLOADED", "INDETERMINATE", "BUSY"}, prefix)

@@ -96,6 +96,52 @@ func offTheMap(all []*source, text string) (found []finding) {
 	return found
 }
 
+// TestTheRootIsListed: README.md says of each file and folder of the root what it is.
+func TestTheRootIsListed(t *testing.T) {
+	names, err := tracked()
+	if err != nil {
+		t.Skipf("SKIPPED: there is nothing to look at: %v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, notListed(names, string(text)))
+}
+
+// listedRow is a row of the list: names between backquotes, and some words.
+var listedRow = regexp.MustCompile(`(?m)^\| (` + "`[^|]+`" + `) \| .*[a-z].* \|$`)
+
+func notListed(names []string, readme string) (found []finding) {
+	_, list, _ := strings.Cut(readme, "\n## The folders\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	listed := map[string]bool{}
+	for _, row := range listedRow.FindAllStringSubmatch(list, -1) {
+		for _, m := range quoted.FindAllStringSubmatch(row[1], -1) {
+			listed[m[1]] = true
+		}
+	}
+	inRoot := map[string]bool{}
+	for _, name := range names {
+		top, _, deep := strings.Cut(name, "/")
+		if deep {
+			top += "/"
+		}
+		inRoot[top] = true
+	}
+	for name := range inRoot {
+		if !listed[name] {
+			found = append(found, finding{"README.md", name, "the list of the root says nothing of " + name})
+		}
+	}
+	for name := range listed {
+		if !inRoot[name] {
+			found = append(found, finding{"README.md", name, "the list of the root has " + name + ", which is not there"})
+		}
+	}
+	return found
+}
+
 func TestDocumentRulesFindPlantedOffences(t *testing.T) {
 	exists := existing([]string{"a/b/one.go", "a/b/two.go", "a/c.md"})
 	for text, want := range map[string]int{
@@ -108,6 +154,13 @@ func TestDocumentRulesFindPlantedOffences(t *testing.T) {
 		if found := namesNothing("a.md", text, exists); len(found) != want {
 			t.Errorf("%q: %v", text, found)
 		}
+	}
+	const list = "`x/`\n## The folders\n\n| where | what |\n|---|---|\n| `a/`, `b.md` | words |\n| `c/` | |\n\n## More\n| `d/` | words |\n"
+	if found := notListed([]string{"a/b/one.go", "b.md"}, "\n"+list); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	if found := notListed([]string{"a/b/one.go", "c/d", "d/e", "x/y"}, "\n"+list); len(found) != 4 {
+		t.Errorf("of c/, d/, x/ and b.md: found %v", found)
 	}
 	there := []*source{planted(t, "a/b/x.go", "package b"), planted(t, "a/b/y.go", "package b"), planted(t, "c/x.go", "package c"), planted(t, "tests/d/x.go", "package d")}
 	if found := offTheMap(there, "`a/b`"); len(found) != 1 || found[0].subject != "c" {

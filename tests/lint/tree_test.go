@@ -1,8 +1,6 @@
-// Package lint is the style of this repository as a test: what reviewers would
-// otherwise have to say again and again. It reads tracked files only, so that
-// work in progress disturbs nobody, and each rule is itself tested with a
-// planted offence. An exception to a rule is a line in exceptions, with its
-// reason.
+// Package lint tests the style of this repository, so that reviewers need not. It reads
+// tracked files only, so unfinished work disturbs nobody. Each rule is itself tested with
+// planted offences. An exception to a rule is a line in exceptions, with its reason.
 package lint
 
 import (

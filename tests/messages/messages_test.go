@@ -43,7 +43,7 @@ func TestMessagesReachAllNodes(t *testing.T) {
 				counted, late = counted+1, false
 				continue
 			}
-			// Who is stopped for longer than is waited for is not counted until it is back.
+			// A node that is stopped for longer than the wait is not counted until it is back.
 			if late = late || time.Since(began) >= countPatience; !late {
 				t.Fatalf("message %d of node %d had receivers %s, not 6", j, i, got)
 			}

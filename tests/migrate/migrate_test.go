@@ -1,5 +1,5 @@
-// Package migrate hands keys over between real clusters, and between those and
-// redis-server, while others write to them.
+// Package migrate moves keys between real clusters, and between a cluster and redis-server,
+// while other clients write to them.
 package migrate
 
 import (

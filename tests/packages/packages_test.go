@@ -1,6 +1,6 @@
-// Package packages runs what the systemd unit, the Debian package's configuration, the
-// compose file and the container image say, as far as that goes without systemd and
-// without containers.
+// Package packages checks the systemd unit, the Debian package's configuration, the compose
+// file and the container image by running what they say, as far as that is possible without
+// systemd and without containers.
 package packages
 
 import (
@@ -196,7 +196,7 @@ func TestTheUnitIsGood(t *testing.T) {
 	}
 }
 
-// TestTheDocumentsCallTheUnitByItsName: who is told to restart it finds it.
+// TestTheDocumentsCallTheUnitByItsName: a reader who is to restart it finds it.
 func TestTheDocumentsCallTheUnitByItsName(t *testing.T) {
 	called := regexp.MustCompile(`systemctl (?:[a-z]+ )(?:--now )?([a-z-]+)`)
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -238,7 +238,7 @@ func imageVariables(t *testing.T) []string {
 }
 
 // TestTheComposeFileIsTaken: a node of each service, in the image's environment and its
-// own, finds its configuration good; all are told the same, but for who they are.
+// own, finds its configuration good; all are told the same, except their names.
 func TestTheComposeFileIsTaken(t *testing.T) {
 	proc.NeedProcesses(t)
 	var file struct {

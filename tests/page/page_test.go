@@ -126,7 +126,7 @@ func (w *world) testState(t *testing.T) {
 	}
 	for i := range w.pages {
 		var s *page.State
-		proc.Wait(t, patience, "the page tells of three nodes that are well", func() bool {
+		proc.Wait(t, patience, "the page shows three nodes that are well", func() bool {
 			s = w.state(t, i)
 			keys := int64(0)
 			for _, g := range s.Groups {
@@ -229,7 +229,7 @@ func (w *world) series(t *testing.T, query string) []page.NodeSeries {
 	return all
 }
 
-// worked tells whether a second is among the samples in which commands ran and the
+// worked reports whether a second is among the samples in which commands ran and the
 // log was synced.
 func worked(s *page.Series) bool {
 	for i, ops := range s.Ops {

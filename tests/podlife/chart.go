@@ -196,7 +196,7 @@ func (c *chart) password() string {
 	return c.values[[3]string{"Secret", c.name + "-auth", "password"}]
 }
 
-// secure tells whether clients speak TLS.
+// secure reports whether clients speak TLS.
 func (c *chart) secure() bool { return strings.Contains(c.conf(), "\ntls-port ") }
 
 // domain is what the names of the namespace's Services end with.

@@ -230,7 +230,7 @@ func (h *history) span() span {
 	return s
 }
 
-// allows tells whether what was found is all that was acknowledged, and beyond
+// allows reports whether what was found is all that was acknowledged, and beyond
 // it nothing but a first part of what was under way.
 func (h *history) allows(found contents) error {
 	h = &history{h.base, h.flying}

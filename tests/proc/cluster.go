@@ -55,7 +55,7 @@ func (n *Node) WaitReady() {
 	})
 }
 
-// placed tells whether all replicas are where they should be, and not all
+// placed reports whether all replicas are where they should be, and not all
 // everywhere.
 func (n *Node) placed() bool {
 	report, err := ask(n.Addr(), lookPatience, "LOCKSTEP", "PLACEMENT")

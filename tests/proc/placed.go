@@ -14,7 +14,7 @@ import (
 // placedPatience is how long replicas may take to be where they should.
 const placedPatience = 3 * time.Minute
 
-// Placement is what a node tells of where replicas are, nil if it does not.
+// Placement is a node's report on where replicas are; nil if it gives none.
 func Placement(n *Node) *placement.Report {
 	text, err := ask(n.Addr(), lookPatience, "LOCKSTEP", "PLACEMENT")
 	r := &placement.Report{}

@@ -76,7 +76,7 @@ func NeedProcesses(t testing.TB) {
 	}
 }
 
-// Long tells whether tests are to take minutes, for more than CI has time for.
+// Long reports whether tests are to take minutes, for more than CI has time for.
 func Long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
 
 // Seed is that of a test that draws by chance: LOCKSTEP_SEED, to do again what was

@@ -1,7 +1,6 @@
-// Package respconn is a Redis connection for tests that look at bytes: it
-// sends whatever it is given, whole commands or halves of them, and keeps the
-// exact bytes of each reply beside what they mean. It retries nothing,
-// reconnects never, and knows no commands.
+// Package respconn is a Redis connection for tests that look at bytes. It sends whatever it is
+// given, whole commands or parts of them, and keeps the exact bytes of each reply next to
+// their meaning. It never retries, never reconnects, and knows no commands.
 package respconn
 
 import (

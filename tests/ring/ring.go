@@ -1,4 +1,4 @@
-// Package ring has cluster secrets for tests that open a peer port themselves.
+// Package ring makes cluster secrets for tests that open a peer port themselves.
 package ring
 
 import (

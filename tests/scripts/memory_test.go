@@ -21,7 +21,7 @@ func TestScriptsWithoutMemory(t *testing.T) {
 	for _, s := range []struct{ source, want string }{
 		{"return redis.call('get', KEYS[1])", `"v"`},
 		{"return redis.pcall('set', KEYS[1], 'x')", oom},
-		{"#!lua\nreturn 1", "-OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"},
+		{"#!lua\nreturn 1", oom},
 		{"#!lua flags=no-writes\nreturn redis.call('get', KEYS[1])", `"v"`},
 		{"#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 'x')", "+OK"},
 		{"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end", ":1"},
@@ -69,7 +69,7 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 	}
 }
 
-// TestReadingScriptsEnterNoLog, but for the text of one that was not known.
+// TestReadingScriptsEnterNoLog, alone and in a transaction, but for the text of one that was not known.
 func TestReadingScriptsEnterNoLog(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -88,6 +88,13 @@ func TestReadingScriptsEnterNoLog(t *testing.T) {
 				if got := say(t, c, append(call, "1", "k")...); got != `"v"` {
 					t.Errorf("%q: %s", call, got)
 				}
+			}
+			say(t, c, "MULTI")
+			for _, call := range calls {
+				say(t, c, append(call, "1", "k")...)
+			}
+			if got := say(t, c, "EXEC"); strings.Join(strings.Fields(got), " ") != `*5 "v" "v" "v" "v" "v"` {
+				t.Errorf("in a transaction: %s", got)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package secret_test has real nodes that prove to each other that they know their
-// cluster's secret, and strangers that do not.
+// Package secret_test starts real nodes that prove to each other that they know their
+// cluster's secret, and strangers that do not know it.
 package secret_test
 
 import (
@@ -271,7 +271,7 @@ func TestWhereItIsToldToJoinTheWrongPort(t *testing.T) {
 	n := proc.NewUnstarted(t, "both", "--join", a.Addr()+","+a.PeerAddr())
 	n.Start()
 	logged(t, n, "taken in")
-	// Nor where nodes found a cluster: who is there is not sure before all are.
+	// Nor while nodes found a cluster: its nodes are not known before all are there.
 	m := proc.NewUnstarted(t, "expecting", "--join", a.Addr(), "--bootstrap-expect", "2")
 	m.Start()
 	logged(t, m, "of the addresses to join these are no peer ports")
@@ -365,7 +365,7 @@ func unharmed(t *testing.T, c *proc.Cluster, w *writers.Writers) {
 	}})
 }
 
-// lockedOut tells whether a node that knows a secret is not let in.
+// lockedOut reports whether a node that knows a secret is not let in.
 func lockedOut(t *testing.T, c *proc.Cluster, text string) {
 	t.Helper()
 	s := statusOf(t, c.Nodes[0])

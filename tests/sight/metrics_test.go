@@ -78,7 +78,7 @@ func grows(t *testing.T, n *seen, since page, by float64, name string, labels ..
 	})
 }
 
-// leads tells whether a node says that it leads the first shard, and is nothing else
+// leads reports whether a node says that it leads the first shard, and is nothing else
 // there.
 func leads(p page) bool {
 	return p.sum("lockstep_raft_state", "shard=0", "state=leader") == 1 && p.sum("lockstep_raft_state", "shard=0") == 1

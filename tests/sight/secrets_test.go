@@ -48,7 +48,7 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 	_, nodes := three(t, "--loglevel", "debug", "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000", "--masterauth", sesame+"-0", "--admin-pprof", "yes",
 		"--cluster-secret", sesame+"-is-what-the-nodes-know "+sesame+"-is-what-the-nodes-knew")
 	proc.MustAsk(t, nodes[0].Addr(), "SET", "k", "v")
-	// Who is connected before there is a password stays so.
+	// A client that is connected before there is a password stays connected.
 	var ears, mouths []*respconn.Conn
 	for _, n := range nodes {
 		ear := proc.Dial(t, n.Addr())

@@ -86,8 +86,7 @@ func (y *terminal) typeIn(keys, want string) {
 	before := y.read
 	_, err := y.master.WriteString(keys)
 	must(y.t, err)
-	// What is typed before the next prompt is there is not seen by who edits the
-	// line.
+	// The line editor does not see what is typed before the next prompt is there.
 	prompt := ""
 	if strings.HasSuffix(keys, "\r") {
 		prompt = "> "

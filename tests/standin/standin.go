@@ -1,5 +1,5 @@
-// Package standin is a server that takes a node's or redis-server's place in a test: it
-// answers each command with what the test says. It knows no commands itself.
+// Package standin is a server that replaces a node or a redis-server in a test: it answers
+// each command as the test says. It knows no commands itself.
 package standin
 
 import (

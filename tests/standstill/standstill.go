@@ -1,5 +1,4 @@
-// Package standstill stops a txn in the middle, for tests that look at what is so
-// meanwhile.
+// Package standstill stops a txn in the middle, for tests that look at the state meanwhile.
 package standstill
 
 import (

@@ -1,6 +1,6 @@
-// Package stranger is what comes to a peer port and knows no secret: programs that
-// speak something else, nodes of no cluster and of another one, and crowds that
-// only hold places.
+// Package stranger plays peers that come to a peer port and know no secret: programs that
+// speak another protocol, nodes without a cluster or of another one, and crowds that only
+// occupy places.
 package stranger
 
 import (

@@ -19,7 +19,7 @@ import (
 	"lockstep/tests/respconn"
 )
 
-// Who comes to the wrong port is closed, and the log says why in words.
+// A client at the wrong port is closed, and the log says why in words.
 func TestTheWrongPort(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

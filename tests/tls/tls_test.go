@@ -236,7 +236,7 @@ func (h *house) clusterctl(t *testing.T, at int) {
 	if out, code := ctl("--insecure", "status"); code == 0 || !strings.Contains(out, "--tls") {
 		t.Error("--insecure alone:", out)
 	}
-	proc.Wait(t, patience, "it is, for who checks nothing, too", func() bool {
+	proc.Wait(t, patience, "it is, also for a client that checks nothing", func() bool {
 		out, code := ctl("--tls", "--insecure", "--cert", cert, "--key", key, "status")
 		return code == 0 && strings.Contains(out, "not checked")
 	})
@@ -256,7 +256,7 @@ func (h *house) clusterctl(t *testing.T, at int) {
 	}
 }
 
-// Who has no certificate of a node gets no membership, and not one byte of ours.
+// A peer without a node's certificate gets no membership, and not one byte of ours.
 func TestStrangersAmongPeers(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

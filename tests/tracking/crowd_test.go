@@ -19,7 +19,7 @@ type crowd struct {
 	cluster *proc.Cluster
 	caches  []*cache
 	stop    atomic.Bool
-	// gate is held by who reads or writes; judge closes it.
+	// gate is held by readers and writers; judge closes it.
 	gate     sync.RWMutex
 	wait     sync.WaitGroup
 	written  atomic.Int64

@@ -1,6 +1,5 @@
-// Package tracking shows that clients which cache what they read are told of
-// every change, on every node, and keep nothing stale through changes of leader
-// (CLIENT TRACKING).
+// Package tracking shows that clients that cache what they read are told of every change, on
+// every node, and keep nothing stale through changes of leader (CLIENT TRACKING).
 package tracking
 
 import (

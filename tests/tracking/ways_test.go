@@ -194,7 +194,7 @@ func TestNoLoopOnAFollower(t *testing.T) {
 	told.wants(t, "mark")
 }
 
-// The table keeps its bound, and INFO tells of it.
+// The table keeps its bound, and INFO shows it.
 func TestTheTableIsBoundedAndShown(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

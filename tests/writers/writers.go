@@ -1,5 +1,5 @@
-// Package writers are clients that write without a rest, and then look whether all
-// that was acknowledged is there.
+// Package writers has clients that write without a pause, and then check that everything that
+// was acknowledged is there.
 package writers
 
 import (
@@ -105,7 +105,7 @@ func (w *writer) run(stop <-chan struct{}) {
 	}
 }
 
-// connected tells whether there is a connection that was not closed.
+// connected reports whether there is a connection that was not closed.
 func (w *writer) connected() bool {
 	if w.conn != nil && closed(w.conn.Net()) {
 		w.conn.Close()

@@ -1,12 +1,12 @@
-// Package courier carries small requests, a few per second, to whoever leads a
-// Raft group, from any node: commands of the meta group, joins, operators'
-// verbs. Do asks until somebody answers or its context ends: the leader if one
+// Package courier carries small requests, a few per second, from any node to the
+// leader of a Raft group: commands of the meta group, joins, operators' verbs. Do
+// repeats a request until a node answers or its context ends. It asks the leader if one
 // is known, else any peer, which passes the request on once.
 //
-// An answer is a result or a Refusal; both are final. Everything else (no
-// leader, a lost connection, an election in the middle) is asked again, so
-// what a verb does must bear being asked twice. All copies of a request have one
-// identity (Order), so that a late copy is not mistaken for a new request.
+// An answer is a result or a Refusal; both are final. After anything else (no
+// leader, a lost connection, an election in the middle) Do asks again, so a verb must
+// do no harm if it is asked twice. All copies of a request have one identity (Order),
+// so that a late copy is not mistaken for a new request.
 //
 // Requests of clients do not travel here; the router has a faster way that
 // keeps their order.
@@ -54,7 +54,7 @@ var (
 	// ErrUnanswered: nobody gave an answer in time. What was asked for may or
 	// may not have been done.
 	ErrUnanswered = errors.New("no answer from a leader in time")
-	// ErrNotLeader is for handlers: somebody else must be asked.
+	// ErrNotLeader is for handlers: the request must go to another node.
 	ErrNotLeader = errors.New("not the leader")
 	errPanic     = errors.New("the node that was asked met a fault of its program; its log has the details")
 	errGarbage   = &Refusal{Code: "garbage", Text: "unreadable request"}
@@ -163,8 +163,8 @@ func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (
 	}
 }
 
-// attempt asks one node: this one, the leader, or now and then any peer, for
-// who is believed to lead may have gone.
+// attempt asks one node: this one, the leader, or now and then any peer, because the
+// known leader may be gone.
 func (c *Courier) attempt(ctx context.Context, req request, n int) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()

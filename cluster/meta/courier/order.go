@@ -56,7 +56,7 @@ var ErrOvertaken = &Refusal{Code: "overtaken", Text: "a newer order came before 
 // carried out.
 var ErrForgotten = &Refusal{Code: "forgotten", Text: "the order is so old that nobody knows whether it was carried out"}
 
-// notDone tells whether an answer to the last of so many copies says that none of them was
+// notDone reports whether an answer to the last of so many copies says that none of them was
 // carried out, nor will be, and that a new order may be.
 func (a *answer) notDone(copies int) bool {
 	return ErrOvertaken.Is(a.Refusal) || copies == 1 && ErrForgotten.Is(a.Refusal)

@@ -13,7 +13,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Text }
 
-// Is tells whether target is a refusal for the same reason.
+// Is reports whether target is a refusal for the same reason.
 func (r *Refusal) Is(target error) bool {
 	t, ok := target.(*Refusal)
 	return ok && t != nil && t.Code == r.Code

@@ -56,8 +56,8 @@ func Open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}
-	// Its name must be as durable as what will be in it. Who may not read the
-	// folder above has not made this one.
+	// Its name must be as durable as what will be in it. A process that may
+	// not read the folder above has not made this one.
 	if err := durable.Sync(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}

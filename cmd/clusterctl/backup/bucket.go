@@ -23,8 +23,8 @@ import (
 // s3://BUCKET/PREFIX.
 const BucketScheme = "s3://"
 
-// BucketOptions say how to reach S3-compatible storage. What is empty comes from
-// the environment, by the names that Amazon's tools know.
+// BucketOptions say how to reach S3-compatible storage. An empty field comes from
+// the environment, by the names that Amazon's tools use.
 type BucketOptions struct {
 	// Endpoint is a URL; empty: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's.
 	Endpoint string
@@ -44,11 +44,11 @@ const (
 	// bucketSilenceMax is how long storage may neither take nor give a byte while
 	// something is under way.
 	bucketSilenceMax = 90 * time.Second
-	// smallBytes is up to which size a file is written in one request.
+	// smallBytes is the size up to which a file is written in one request.
 	smallBytes = 1 << 20
-	// bucketTries is how often a request is made that fails in passing.
+	// bucketTries is how often a request is made whose errors are temporary.
 	bucketTries = 5
-	// undoMax bounds taking back what was written.
+	// undoMax bounds the time in which Undo deletes what was written.
 	undoMax = 30 * time.Second
 )
 
@@ -117,7 +117,7 @@ func credentialsOf(opt *BucketOptions) *credentials.Credentials {
 	return credentials.NewChainCredentials(chain)
 }
 
-// impatient is a connection on which something happens, or it breaks.
+// impatient is a connection that breaks if nothing happens on it for too long.
 type impatient struct{ net.Conn }
 
 func dialImpatiently(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -137,7 +137,7 @@ func (c impatient) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (c impatient) Write(p []byte) (int, error) {
 	now := time.Now()
-	// Who writes reads later: the answer may take as long from now on.
+	// An answer follows the write, and may take as long from now on.
 	_ = c.SetDeadline(now.Add(bucketSilenceMax))
 	return c.Conn.Write(p)
 }
@@ -160,7 +160,7 @@ func (b *bucket) Open(ctx context.Context, name string) (io.ReadCloser, int64, e
 	return object, info.Size, nil
 }
 
-// said makes a missing file fs.ErrNotExist, and names the place.
+// said turns a missing file into fs.ErrNotExist, and adds the name of the place.
 func (b *bucket) said(err error, name string) error {
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		err = fs.ErrNotExist
@@ -193,10 +193,10 @@ func (b *bucket) Claim(ctx context.Context) error {
 	return nil
 }
 
-// isNoUpload: some storage answers so where another has an empty list.
+// isNoUpload reports an answer that some storage gives instead of an empty list.
 func isNoUpload(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchUpload }
 
-// endUploads ends the uploads of a file that did not come to their end.
+// endUploads ends the unfinished uploads of a file.
 func (b *bucket) endUploads(ctx context.Context, key string) error {
 	if err := b.client.RemoveIncompleteUpload(ctx, b.name, key); err != nil && !isNoUpload(err) {
 		return err
@@ -204,8 +204,8 @@ func (b *bucket) endUploads(ctx context.Context, key string) error {
 	return nil
 }
 
-// Write implements Sink. The storage checks each part by its checksum; the file is
-// there when all have come. A small one goes in one request.
+// Write implements Sink. The storage checks each part by its checksum; the file
+// exists once all parts have arrived. A small file goes in one request.
 func (b *bucket) Write(ctx context.Context, name string, in io.Reader) error {
 	b.mu.Lock()
 	b.written = append(b.written, name)

@@ -13,19 +13,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/engine"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
 // Target is a cluster, by one of its nodes.
 type Target struct {
 	Addr, User, Password string
-	// TLS is nil where none is spoken.
+	// TLS is nil without TLS.
 	TLS *tls.Config
 	// Timeout is how long the node may take for one answer.
 	Timeout time.Duration
 }
 
-// Dial returns a client of the node that never asks twice.
+// Dial returns a client of the node that never retries.
 func (t *Target) Dial(db int) *redis.Client {
 	timeout := max(t.Timeout, time.Minute)
 	return redis.NewClient(&redis.Options{
@@ -34,13 +34,13 @@ func (t *Target) Dial(db int) *redis.Client {
 	})
 }
 
-// Begin cuts the cluster.
-func Begin(ctx context.Context, c *redis.Client) (*client.Backup, error) {
+// Begin makes a cut of the cluster: a consistent state to read.
+func Begin(ctx context.Context, c *redis.Client) (*admin.Backup, error) {
 	text, err := c.Do(ctx, "LOCKSTEP", "BACKUP", "BEGIN").Text()
 	if err != nil {
 		return nil, fmt.Errorf("the cluster cannot be cut: %w", err)
 	}
-	var b client.Backup
+	var b admin.Backup
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		return nil, fmt.Errorf("a node's answer makes no sense: %w", err)
 	}
@@ -53,8 +53,8 @@ func Note(ctx context.Context, c *redis.Client, m *Manifest) error {
 	return c.Do(ctx, "LOCKSTEP", "BACKUP", "DONE", m.BeganMs).Err()
 }
 
-// End gives up what was not read.
-func End(c *redis.Client, b *client.Backup) {
+// End releases the parts of the cut that were not read.
+func End(c *redis.Client, b *admin.Backup) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, p := range b.Parts {
@@ -66,7 +66,7 @@ func End(c *redis.Client, b *client.Backup) {
 type part struct {
 	ctx  context.Context
 	c    *redis.Client
-	of   *client.BackupPart
+	of   *admin.BackupPart
 	told func(keys int64)
 	rest string
 	end  bool
@@ -102,9 +102,8 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TallyCluster tallies what the cluster holds at one cut, which it returns, too.
-// Keys that are due by the cut are left out, and so is the mark of what is being
-// loaded.
+// TallyCluster makes a cut, returns it, and tallies what the cluster holds there. It
+// leaves out keys that have expired by the cut, and the mark of a load.
 func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 	b, err := Begin(ctx, c)
 	if err != nil {
@@ -133,9 +132,9 @@ func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 	return sum, err
 }
 
-// eachPart reads all parts beside each other, for none may wait long. The first
-// error ends the others.
-func eachPart(ctx context.Context, b *client.Backup, read func(ctx context.Context, i int) error) error {
+// eachPart reads all parts concurrently, because none may wait long. The first error
+// ends the others.
+func eachPart(ctx context.Context, b *admin.Backup, read func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
@@ -150,8 +149,8 @@ func eachPart(ctx context.Context, b *client.Backup, read func(ctx context.Conte
 	return context.Cause(ctx)
 }
 
-// Holdings says what is in a cluster: "" if nothing is. INFO would not do: it tells what
-// the node has itself, which may have just begun to follow.
+// Holdings says what is in a cluster, "" if it is empty. INFO would not do: it describes
+// the node alone, which may have just begun to follow.
 func Holdings(ctx context.Context, c *redis.Client) (string, error) {
 	sizes, err := sizesOf(ctx, c)
 	if err != nil {

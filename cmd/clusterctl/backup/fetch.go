@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 
 	"lockstep/engine"
-	"lockstep/proto/client"
+	"lockstep/proto/admin"
 )
 
-// Progress is told how far something is: done of total, in keys or bytes; it may
-// be called from several goroutines.
+// Progress is called with the progress: done of total, in keys or bytes. Several
+// goroutines may call it.
 type Progress func(done, total int64)
 
 // Names of the files that are not a shard's.
@@ -27,9 +27,8 @@ const (
 	SettingsFile = "settings.json"
 )
 
-// Fetch writes a backup of the cluster into a place that holds nothing, and reads
-// it back. After an error the place is as it was before. writing is told of keys,
-// checking of bytes.
+// Fetch writes a backup of the cluster into an empty place, and reads it back. After an
+// error the place is as it was before. writing counts keys, checking counts bytes.
 func Fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) (*Manifest, error) {
 	if err := to.Claim(ctx); err != nil {
 		return nil, err
@@ -86,8 +85,8 @@ func fetch(ctx context.Context, t *Target, to Sink, writing, checking Progress) 
 	return m, to.Write(ctx, ManifestName, bytes.NewReader(data))
 }
 
-// writeRest writes what is not of a shard.
-func (m *Manifest) writeRest(ctx context.Context, to Sink, b *client.Backup) error {
+// writeRest writes the files that do not belong to a shard.
+func (m *Manifest) writeRest(ctx context.Context, to Sink, b *admin.Backup) error {
 	settings, err := json.MarshalIndent(b.Settings, "", "  ")
 	if err != nil {
 		return err
@@ -100,7 +99,7 @@ func (m *Manifest) writeRest(ctx context.Context, to Sink, b *client.Backup) err
 }
 
 // newSum adds up the progress of all parts.
-func newSum(b *client.Backup, progress Progress) func(i int) func(int64) {
+func newSum(b *admin.Backup, progress Progress) func(i int) func(int64) {
 	total := int64(0)
 	for _, p := range b.Parts {
 		total += p.Keys
@@ -126,13 +125,13 @@ func (f *File) write(ctx context.Context, to Sink, in io.Reader) error {
 	return err
 }
 
-// summed tells how much of a file was read and what it comes to.
+// summed counts and checksums what is read of a file.
 type summed struct {
 	in    io.Reader
 	hash  hash.Hash
 	bytes int64
 	told  func(n int64)
-	// failed is what ended reading before the end of the file.
+	// failed is the error that ended reading before the end of the file.
 	failed error
 }
 
@@ -186,7 +185,7 @@ func (m *Manifest) readBack(ctx context.Context, from Source, progress Progress)
 	return err
 }
 
-// check reads a file as a whole and compares it with what is noted.
+// check reads a whole file and compares it with the manifest.
 func (f *File) check(ctx context.Context, from Source, told func(int64), read func(io.Reader) error) error {
 	in, size, err := from.Open(ctx, f.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -212,13 +211,13 @@ func (f *File) check(ctx context.Context, from Source, told func(int64), read fu
 	return nil
 }
 
-// damage is an error that reading again does not mend.
+// damage is an error that would come again if the file were read again.
 type damage struct{ error }
 
 // Unwrap implements the interface of package errors.
 func (d damage) Unwrap() error { return d.error }
 
-// until reads no longer than a context.
+// until is a reader that ends with its context.
 type until struct {
 	ctx context.Context
 	in  io.Reader

@@ -16,15 +16,14 @@ import (
 	"lockstep/engine/command"
 )
 
-// LoadOptions say how files are brought into a cluster.
+// LoadOptions say how files are loaded into a cluster.
 type LoadOptions struct {
 	Target Target
-	// KeysPerSec bounds the pace; 0: as fast as the cluster takes it.
+	// KeysPerSec limits the rate; 0 is as fast as the cluster takes keys.
 	KeysPerSec int
 	// Workers is how many batches are under way at once.
 	Workers int
-	// Patience is how long one batch is tried again while the cluster does not take
-	// it.
+	// Patience is how long a batch is retried while the cluster does not take it.
 	Patience time.Duration
 	Progress Progress
 	// Hold: keys expire HoldMs later than the files say, until Release.
@@ -35,18 +34,18 @@ type LoadOptions struct {
 const (
 	batchKeysMax  = 256
 	batchBytesMax = 2 << 20
-	// pieceBytes is from which size on a value is brought in pieces: one command
-	// must fit into one log entry.
+	// pieceBytes is the size from which a value is loaded in pieces: one command must
+	// fit into one log entry.
 	pieceBytes = 16 << 20
 )
 
-// Files are files of a source, by name and with the bytes of all.
+// Files are the names of files of a source, and their total size.
 type Files struct {
 	Names []string
 	Bytes int64
 }
 
-// loader brings keys into a cluster, batch by batch.
+// loader loads keys into a cluster, batch by batch.
 type loader struct {
 	opt   *LoadOptions
 	c     *redis.Client
@@ -71,8 +70,8 @@ type restored struct {
 	entry        *engine.Entry
 }
 
-// Load brings RDB files into a cluster: libraries, scripts, and keys. Keys that
-// are there are replaced, so that a load that broke off can be begun again.
+// Load loads RDB files into a cluster: libraries, scripts, and keys. It replaces
+// existing keys, so that a load that broke off can be repeated.
 func Load(ctx context.Context, opt *LoadOptions, from Source, files *Files) error {
 	c := opt.Target.Dial(0)
 	defer c.Close()
@@ -110,7 +109,7 @@ func (l *loader) read(ctx context.Context, from Source, name string) error {
 	return l.flush(ctx)
 }
 
-// counted tells how much of the files has been read.
+// counted reports how much of the files has been read.
 type counted struct {
 	in io.Reader
 	l  *loader
@@ -178,7 +177,7 @@ func (l *loader) pace(ctx context.Context, n int) error {
 	return Pause(ctx, time.Until(at))
 }
 
-// Pause waits, no longer than ctx.
+// Pause waits, at most until ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(max(d, 0))
 	defer t.Stop()
@@ -235,16 +234,17 @@ func restoreBatch(ctx context.Context, conn *redis.Conn, b *batch) error {
 	return nil
 }
 
-// isBroken tells a failure of the connection from a node's answer.
+// isBroken reports whether an error is a failure of the connection, and not an answer of
+// a node.
 func isBroken(err error) bool {
 	var reply redis.Error
 	return err != nil && !errors.As(err, &reply)
 }
 
-// passing are the prefixes of answers after which a batch is worth another try.
+// passing are the prefixes of temporary errors, after which a batch is tried again.
 var passing = []string{"OVERLOADED", "CLUSTERDOWN", "INDETERMINATE", "LOADING", "TRYAGAIN", "BUSY "}
 
-// again tries until it works, the error is final, or the patience is over.
+// again retries until the call works, the error is final, or the patience is over.
 func (l *loader) again(ctx context.Context, try func() error) error {
 	begun := time.Now()
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -266,7 +266,7 @@ func (l *loader) again(ctx context.Context, try func() error) error {
 	}
 }
 
-// TallyFiles tallies files, but what is due at a time.
+// TallyFiles tallies files, without what has expired at a time.
 func TallyFiles(ctx context.Context, from Source, files *Files, afterMs int64) (*Tally, error) {
 	t := &Tally{AfterMs: afterMs}
 	for _, name := range files.Names {
@@ -282,7 +282,7 @@ func TallyFiles(ctx context.Context, from Source, files *Files, afterMs int64) (
 	return t, nil
 }
 
-// Compare tallies the cluster and the files and says whether they are equal.
+// Compare tallies the cluster and the files, and returns an error if they differ.
 func Compare(ctx context.Context, t *Target, from Source, files *Files) (*Tally, error) {
 	c := t.Dial(0)
 	defer c.Close()

@@ -17,10 +17,10 @@ import (
 const ManifestName = "manifest.json"
 
 const (
-	// manifestFormat is raised when a manifest changes so that older programs would
-	// misread it.
+	// manifestFormat goes up when a manifest changes in a way that older programs would
+	// misread.
 	manifestFormat = 1
-	// manifestBytesMax bounds what is read of one.
+	// manifestBytesMax is the longest manifest that is read.
 	manifestBytesMax = 64 << 20
 )
 
@@ -40,7 +40,7 @@ type Manifest struct {
 	Users    File `json:"users"`
 	Settings File `json:"settings"`
 
-	// half: a Mark is among the keys.
+	// half is true if a Mark is among the keys: a load was not complete.
 	half bool
 }
 
@@ -129,8 +129,8 @@ func parseManifest(data []byte, where string) (*Manifest, error) {
 	return &m, nil
 }
 
-// check makes sure that the shards are all there, once, and that the files are
-// beside the manifest.
+// check makes sure that each shard is there once, and that the files are beside the
+// manifest.
 func (m *Manifest) check() error {
 	next := 0
 	for i := range m.Shards {

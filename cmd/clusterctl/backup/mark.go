@@ -17,23 +17,22 @@ import (
 	"lockstep/engine"
 )
 
-// MarkKey is a key of database 0 that a cluster has while something is loaded
-// into it: a JSON Mark. What broke off leaves it behind, so that nobody takes half
-// of a backup for the whole, and the same can go on.
+// MarkKey is the key of the Mark (JSON, in database 0) that a cluster has during a load.
+// A load that breaks off leaves it there. So nobody takes half a backup for a whole one,
+// and the same load can be continued.
 const MarkKey = "lockstep:loading"
 
 // Mark says what is loaded into a cluster.
 type Mark struct {
 	// ID is the same for the same files.
 	ID string `json:"id"`
-	// What says it for people.
+	// What names the load in messages.
 	What string `json:"what"`
-	// IntoEmpty: the cluster held nothing when it began.
+	// IntoEmpty is true if the cluster was empty when the load began.
 	IntoEmpty bool `json:"into_empty"`
-	// Live: a running server is copied; nobody can go on with that.
+	// Live is true if a running server is copied. Such a copy cannot be continued.
 	Live bool `json:"live,omitempty"`
-	// Holder is the program that loads, and Beat how often it has said that it is at
-	// work; "" is of a program that did not say so.
+	// Holder is the program that loads, "" if none does. Beat counts its signs of life.
 	Holder string `json:"holder,omitempty"`
 	Beat   int64  `json:"beat,omitempty"`
 
@@ -72,7 +71,7 @@ func MarkOfFile(ctx context.Context, from Source, files *Files, progress Progres
 	return &Mark{ID: sum.text(), What: "the file " + name}, nil
 }
 
-// ErrNotEmpty refuses a cluster that holds something.
+// ErrNotEmpty is returned for a cluster that is not empty.
 var ErrNotEmpty = errors.New("the cluster is not empty")
 
 // Marked is the mark that a cluster has, nil if it has none.
@@ -92,23 +91,22 @@ func Marked(ctx context.Context, c redis.Cmdable) (*Mark, error) {
 }
 
 const (
-	// beatEvery is how often who loads says that it is at work, and beatSilence after
-	// which silence it is taken to have ended. No clock of another machine counts.
+	// beatEvery is the time between two signs of life of a loading program. After
+	// beatSilence without one it counts as ended. Only this machine's clock is used.
 	beatEvery   = time.Second
 	beatSilence = 5 * time.Second
 )
 
-// ErrLoading refuses a cluster that somebody else loads something into.
+// ErrLoading is returned if another program loads into the cluster.
 var ErrLoading = errors.New("is being loaded into this cluster at this moment")
 
 // errMarkGone ends a load: its mark is another's, or not there.
 var errMarkGone = errors.New("the key " + MarkKey + " is not this program's any more: the cluster was emptied, or another one took over")
 
-// Start marks a cluster before something is loaded. Of a cluster that holds
-// something it tells resumed if that is the beginning of the same, and refuses it
-// otherwise, unless force is given. Where somebody else loads it refuses always.
-// Until End or Abandon the mark beats; if it is lost, the context that
-// is returned ends.
+// Start marks a cluster before a load. If the cluster holds the beginning of the same
+// load, resumed is true. If it holds anything else, Start refuses it, unless force is
+// given. If another program is loading, Start always refuses. The mark beats until End or
+// Abandon; if it is lost, the returned context ends.
 func (m *Mark) Start(ctx context.Context, t *Target, force bool) (loading context.Context, resumed bool, err error) {
 	c := t.Dial(0)
 	defer c.Close()
@@ -149,17 +147,17 @@ func (m *Mark) Start(ctx context.Context, t *Target, force bool) (loading contex
 		defer close(ended)
 		mine.keep(loading, beats, lost)
 	}()
-	// Behind it no beat is under way, which could put back what is taken away.
+	// After this no beat is under way, which could restore the mark once it is deleted.
 	m.stop = func() { lost(nil); _ = beats.Close(); <-ended }
 	return loading, resumed, nil
 }
 
-// same tells whether a mark has not changed.
+// same reports whether two marks are equal.
 func (m *Mark) same(o *Mark) bool {
 	return m == nil && o == nil || m != nil && o != nil && m.ID == o.ID && m.Holder == o.Holder && m.Beat == o.Beat
 }
 
-// awaitSilence waits until who left a mark has been silent for long enough.
+// awaitSilence waits until the program that left a mark has been silent for beatSilence.
 func awaitSilence(ctx context.Context, c *redis.Client, before *Mark) error {
 	if before == nil || before.Holder == "" {
 		return nil
@@ -176,7 +174,7 @@ func awaitSilence(ctx context.Context, c *redis.Client, before *Mark) error {
 	return nil
 }
 
-// change puts a mark, or none, in the place of one that is as it should be.
+// change replaces a mark, if it is as expected, by another one or by none.
 func (m *Mark) change(ctx context.Context, c *redis.Client, is func(now *Mark) bool, next *Mark) error {
 	for tries := 1; ; tries++ {
 		err := m.changeOnce(ctx, c, is, next)
@@ -189,7 +187,7 @@ func (m *Mark) change(ctx context.Context, c *redis.Client, is func(now *Mark) b
 	}
 }
 
-// changeTries is how often a mark is looked at anew that changed at the same moment.
+// changeTries is how often a change is retried if the mark changed at the same moment.
 const changeTries = 5
 
 func (m *Mark) changeOnce(ctx context.Context, c *redis.Client, is func(now *Mark) bool, next *Mark) error {
@@ -214,8 +212,8 @@ func (m *Mark) changeOnce(ctx context.Context, c *redis.Client, is func(now *Mar
 	}, MarkKey)
 }
 
-// keep beats until ctx ends. A cluster that does not take a beat takes no keys
-// either, and nobody else's mark; that is waited for.
+// keep beats until ctx ends. A cluster that does not take a beat takes no keys and no
+// other mark either, so keep waits for it.
 func (m *Mark) keep(ctx context.Context, c *redis.Client, lost context.CancelCauseFunc) {
 	for Pause(ctx, beatEvery) == nil {
 		m.Beat++
@@ -226,13 +224,13 @@ func (m *Mark) keep(ctx context.Context, c *redis.Client, lost context.CancelCau
 	}
 }
 
-// isHolder tells whether a mark is this one's. A running server may be emptied
-// while it is copied, and its copy with it, the mark too; that is put back.
+// isHolder reports whether a mark is this program's. A running server may be emptied
+// while it is copied, which also empties the copy and deletes the mark; keep restores it.
 func (m *Mark) isHolder(now *Mark) bool {
 	return now != nil && now.Holder == m.Holder || now == nil && m.Live
 }
 
-// End takes the mark away.
+// End deletes the mark.
 func (m *Mark) End(ctx context.Context, t *Target) error {
 	m.stop()
 	c := t.Dial(0)
@@ -242,8 +240,8 @@ func (m *Mark) End(ctx context.Context, t *Target) error {
 	return err
 }
 
-// Abandon leaves a mark that was started without a holder, so that nobody has to
-// wait for it. It does nothing to one that was ended.
+// Abandon leaves the mark without a holder, so that the next program need not wait for
+// it. After End it does nothing.
 func (m *Mark) Abandon(t *Target) {
 	if m.stop(); m.ended {
 		return
@@ -257,5 +255,5 @@ func (m *Mark) Abandon(t *Target) {
 	_ = m.change(ctx, c, m.isHolder, &free)
 }
 
-// isMark tells whether a key is the mark.
+// isMark reports whether a key is the mark.
 func isMark(db int, e *engine.Entry) bool { return db == 0 && e.Key() == MarkKey }

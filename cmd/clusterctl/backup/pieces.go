@@ -16,7 +16,7 @@ import (
 	"lockstep/engine/zset"
 )
 
-// pieceStep is how much of a large value one command brings.
+// pieceStep is how much of a large value one command carries.
 const pieceStep = 1 << 20
 
 // pieces gathers the arguments of commands that build a large value.
@@ -45,9 +45,9 @@ func (p *pieces) flush() {
 	p.args, p.bytes = nil, 0
 }
 
-// appendPieces puts the commands into a pipeline that build a value which is too
-// large for one. They begin with DEL, so that all of them may run again; until
-// the last has run, others see a part.
+// appendPieces adds to a pipeline the commands that build a value which is too large for
+// one command. They begin with DEL, so that all of them may run again. Until the last has
+// run, clients see a part of the value.
 func appendPieces(ctx context.Context, pipe redis.Pipeliner, k *restored) error {
 	p := &pieces{ctx: ctx, pipe: pipe}
 	pipe.Do(ctx, "DEL", k.key)
@@ -91,11 +91,11 @@ func appendPieces(ctx context.Context, pipe redis.Pipeliner, k *restored) error 
 	return nil
 }
 
-// groupsBytesMax is what the groups of a stream may take, which come in one command.
+// groupsBytesMax is the most bytes for the groups of a stream, which one command carries.
 const groupsBytesMax = 48 << 20
 
-// appendStream brings the groups with what is pending to them, then the entries, and
-// in the end what the stream remembers beside them.
+// appendStream adds the groups with their pending entries, then the entries, and last the
+// other state of the stream.
 func appendStream(p *pieces, k *restored) error {
 	s := k.entry.Object().(*stream.Stream)
 	groups := command.AppendPayload(nil, engine.NewObject([]byte(k.key), engine.KindStream, s.WithoutEntries()))

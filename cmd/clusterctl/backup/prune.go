@@ -10,24 +10,24 @@ import (
 	"slices"
 )
 
-// Pruned is what became of older backups.
+// Pruned says what happened to older backups.
 type Pruned struct {
 	// Deleted and Kept are places of backups of the same cluster, the newest first;
 	// the one that was just made is not among them.
 	Deleted []string `json:"deleted"`
 	Kept    []string `json:"kept"`
-	// Damaged are such places that lack a file, or have one too many: they count for
-	// nothing, and stay.
+	// Damaged are places of such backups that lack a file, or have one too many. They do
+	// not count, and stay.
 	Damaged []string `json:"damaged,omitempty"`
-	// Closed are places that may not be looked into. No backup of whoever makes this
-	// one is among them; they count for nothing, too.
+	// Closed are folders that this user may not read. The backups of this user are not
+	// among them, so they do not count either.
 	Closed []string `json:"closed,omitempty"`
 }
 
-// Prune deletes backups that stand beside a new one until keep are left, it among
-// them. A place is deleted if its manifest says that it is an older backup of the
-// same cluster, all of its files are there in their sizes, and nothing else is.
-// Others are left alone and do not count.
+// Prune deletes backups beside a new one until keep are left, including the new one. It
+// deletes a place if its manifest says that it is an older backup of the same cluster,
+// all of its files have their sizes, and there is no other file. Other places stay and do
+// not count.
 func Prune(ctx context.Context, newest Shelf, m *Manifest, keep int) (*Pruned, error) {
 	beside, err := newest.Beside(ctx)
 	if err != nil {
@@ -67,11 +67,11 @@ func Prune(ctx context.Context, newest Shelf, m *Manifest, keep int) (*Pruned, e
 type older struct {
 	place Shelf
 	m     *Manifest
-	// files are all that is there, with their sizes.
+	// files are all files of the place, with their sizes.
 	files map[string]int64
 }
 
-// lookAt reads what is in a place; nil: it is no backup that this program knows.
+// lookAt reads what is in a place. nil: it is not a backup that this program knows.
 func lookAt(ctx context.Context, place Shelf) (*older, error) {
 	m, err := ReadManifest(ctx, place)
 	if errors.Is(err, ErrNoBackup) || errors.As(err, new(damage)) {
@@ -84,8 +84,8 @@ func lookAt(ctx context.Context, place Shelf) (*older, error) {
 	return &older{place, m, files}, err
 }
 
-// names are all files, the manifest first: without it nobody takes the rest for a
-// backup if this ends on the way.
+// names are all files, the manifest first: if the deletion is interrupted, nobody takes
+// the rest for a backup.
 func (o *older) names() []string {
 	names := []string{ManifestName}
 	for _, f := range o.m.all() {

@@ -11,15 +11,16 @@ import (
 	"lockstep/fsm"
 )
 
-// Visitor is told what an RDB file holds. What is nil is passed over.
+// Visitor has functions that are called for the contents of an RDB file. A nil function
+// skips its part.
 type Visitor struct {
 	Key func(db int, e *engine.Entry) error
 	// Library is a library of functions, Script a script of the script cache.
 	Library, Script func(source []byte) error
 }
 
-// ReadFile reads an RDB file of any version that is known, here or from Redis, up
-// to its end. The checksum has been compared when it returns without an error.
+// ReadFile reads an RDB file of any known version, from Lockstep or Redis, up to its
+// end. The checksum has been compared when it returns without an error.
 func ReadFile(in io.Reader, v Visitor) error {
 	r, err := rdb.NewReader(in)
 	if err != nil {

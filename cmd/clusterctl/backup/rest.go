@@ -16,7 +16,7 @@ import (
 	users "lockstep/proto/acl"
 )
 
-// rest reads the files that are not of a shard, and makes sure of them.
+// rest reads and checks the files that do not belong to a shard.
 func (m *Manifest) rest(ctx context.Context, from Source, told func(int64)) (all []users.Record, settings map[string]string, err error) {
 	err = m.Users.check(ctx, from, told, func(in io.Reader) error {
 		text, err := io.ReadAll(io.LimitReader(in, users.FileBytesMax+1))
@@ -31,7 +31,7 @@ func (m *Manifest) rest(ctx context.Context, from Source, told func(int64)) (all
 	return all, settings, err
 }
 
-// RestoreSettings puts the settings of a backup into force, and says which.
+// RestoreSettings sets the settings of a backup, and returns their names.
 func RestoreSettings(ctx context.Context, t *Target, m *Manifest, from Source) ([]string, error) {
 	_, settings, err := m.rest(ctx, from, nil)
 	if err != nil {
@@ -48,16 +48,16 @@ func RestoreSettings(ctx context.Context, t *Target, m *Manifest, from Source) (
 	return names, nil
 }
 
-// Users are what became of the users of a backup.
+// Users says what happened to the users of a backup.
 type Users struct {
 	Set []string `json:"set"`
-	// Kept are those that the cluster had, with other rules: they are as they were.
+	// Kept are users that the cluster had with other rules. They were not changed.
 	Kept []string `json:"kept"`
 }
 
-// RestoreUsers makes the users of a backup. Those that the cluster has already
-// are left alone, unless replace is given. The default user comes last: from then
-// on the caller's password may open nothing.
+// RestoreUsers makes the users of a backup. It does not change users that the cluster
+// has, unless replace is given. The default user comes last: after that the caller's
+// password may no longer be valid.
 func RestoreUsers(ctx context.Context, t *Target, m *Manifest, from Source, replace bool) (*Users, error) {
 	all, _, err := m.rest(ctx, from, nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func rulesOf(ctx context.Context, conn *redis.Conn) (map[string]string, error) {
 }
 
 func setUser(ctx context.Context, conn *redis.Conn, r users.Record) error {
-	// As reset does, but for the word sanitize-payload, which it leaves behind.
+	// As reset does, but without the word sanitize-payload, which reset leaves behind.
 	args := []any{"ACL", "SETUSER", r.Name, "off", "resetpass", "resetkeys", "resetchannels", "-@all", "clearselectors"}
 	for _, rule := range acl.Fields(r.Rules) {
 		args = append(args, rule)

@@ -13,15 +13,15 @@ import (
 	"lockstep/cluster/durable"
 )
 
-// Source is where the files of a backup are read from.
+// Source is a place from which the files of a backup are read.
 type Source interface {
-	// String is the place, for people.
+	// String is the place as messages show it.
 	String() string
-	// Open reads a file and tells how long it is; fs.ErrNotExist: it is not there.
+	// Open opens a file and returns its length. fs.ErrNotExist: there is no such file.
 	Open(ctx context.Context, name string) (in io.ReadCloser, bytes int64, err error)
 }
 
-// Store is where backups are kept: a folder, or a prefix of a bucket.
+// Store is a place for backups: a folder, or a prefix of a bucket.
 type Store interface {
 	Sink
 	Shelf
@@ -30,34 +30,33 @@ type Store interface {
 // Sink is a place that a backup is written to, and read back from.
 type Sink interface {
 	Source
-	// Claim makes the place ready for a backup; it refuses one that holds something.
+	// Claim makes the place ready for a backup. It refuses a place that is not empty.
 	Claim(ctx context.Context) error
-	// Write makes a file, which is there as a whole or not at all.
+	// Write makes a file, whole or not at all.
 	Write(ctx context.Context, name string, in io.Reader) error
-	// Undo removes what was written since Claim; it works without the context of
-	// what has failed.
+	// Undo removes what was written since Claim. It does not use the context of the
+	// operation that failed.
 	Undo() error
 }
 
-// Shelf is a place among others, of which those that are not wanted any more are
-// deleted.
+// Shelf is a place beside others, whose old backups can be deleted.
 type Shelf interface {
 	Source
-	// Beside are the other places that stand where this one does.
+	// Beside are the other places in the same folder or under the same prefix.
 	Beside(ctx context.Context) ([]Shelf, error)
-	// Holds are the names of all that is in the place, with their sizes; -1: no file.
+	// Holds are the names of everything in the place, with sizes; -1 is not a file.
 	Holds(ctx context.Context) (map[string]int64, error)
 	// Delete removes files, in their order, and the place if nothing else is in it.
 	Delete(ctx context.Context, names []string) error
 }
 
-// partSuffix is on files of a folder that are not whole yet.
+// partSuffix ends the names of unfinished files in a folder.
 const partSuffix = ".part"
 
 // Folder is a Store on this machine.
 type Folder struct {
 	Dir string
-	// made: Claim has made the folder.
+	// made is true if Claim has made the folder.
 	made bool
 	mu   sync.Mutex // guards written, the files
 	// written are names with and without the suffix.
@@ -80,7 +79,7 @@ func (f *Folder) Open(_ context.Context, name string) (io.ReadCloser, int64, err
 	return file, info.Size(), nil
 }
 
-// Local is a file of this machine, as a source and what is to be read of it.
+// Local is a file of this machine, as a source and the list of its files.
 func Local(path string) (Source, *Files, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -89,7 +88,7 @@ func Local(path string) (Source, *Files, error) {
 	return &Folder{Dir: filepath.Dir(path)}, &Files{Names: []string{filepath.Base(path)}, Bytes: info.Size()}, nil
 }
 
-// Claim implements Sink. The beginning of a manifest keeps others away.
+// Claim implements Sink. It begins a manifest, which keeps other writers away.
 func (f *Folder) Claim(context.Context) error {
 	held, err := os.ReadDir(f.Dir)
 	switch {

@@ -15,21 +15,21 @@ import (
 	"lockstep/engine/hash"
 )
 
-// Tally is what a number of keys come to. Equal keys, values and expiries give
-// equal tallies, in whatever order and in however many files they come.
+// Tally sums up a set of keys. Equal keys, values and expiries give equal tallies, in any
+// order and in any number of files.
 type Tally struct {
 	Keys     int64            `json:"keys"`
 	Expiring int64            `json:"expiring"`
 	Types    map[string]int64 `json:"types"`
 	// Digest is the sum, bit by bit, of a hash of each key, value and expiry.
 	Digest string `json:"digest"`
-	// AfterMs leaves out what is due by then, in Unix milliseconds.
+	// AfterMs, in Unix milliseconds: keys and fields that expire until then are left out.
 	AfterMs int64 `json:"-"`
 	sum     [sha256.Size]byte
 }
 
-// Add adds a key, which the caller does not use any more. Those that are due are left
-// out, and of hashes the fields that are.
+// Add adds a key, which the caller must not use any more. It leaves out expired keys, and
+// expired fields of hashes.
 func (t *Tally) Add(db int, e *engine.Entry) {
 	if due := e.DueAtMs(); due != 0 && due <= t.AfterMs && !t.leaves(e) {
 		return
@@ -52,8 +52,8 @@ func (t *Tally) Add(db int, e *engine.Entry) {
 	t.Digest = hex.EncodeToString(t.sum[:])
 }
 
-// leaves takes the fields that are due out of a hash; false: nothing is left of the
-// key.
+// leaves removes the expired fields of a hash. It returns false if nothing is left of
+// the key.
 func (t *Tally) leaves(e *engine.Entry) bool {
 	if at := e.ExpireAtMs; e.Kind() != engine.KindHash || at != 0 && at <= t.AfterMs {
 		return false
@@ -79,7 +79,7 @@ func (t *Tally) Merge(o *Tally) {
 	t.Digest = hex.EncodeToString(t.sum[:])
 }
 
-// Equal tells whether both are of the same data.
+// Equal reports whether both are tallies of the same data.
 func (t *Tally) Equal(o *Tally) bool { return t.Keys == o.Keys && t.sum == o.sum }
 
 // Same compares with a tally that was read from a manifest.

@@ -1,6 +1,6 @@
-// Package bench measures a cluster from outside: many connections that read and
-// write without a rest, each through one node, and what every call took. What
-// goes wrong meanwhile is counted by kind, never left out.
+// Package bench measures a cluster from outside: many connections read and write
+// without a pause, each through one node, and bench records how long every call took.
+// It counts errors by kind, and leaves none out.
 package bench
 
 import (
@@ -19,29 +19,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options are what is measured.
+// Options say what to measure.
 type Options struct {
 	Addrs          []string
 	User, Password string
-	// TLS is what nodes are spoken to with; nil: plainly.
+	// TLS is the configuration for TLS with the nodes; nil is no TLS.
 	TLS *tls.Config
 	// Clients is the number of connections, spread over Addrs.
 	Clients int
 	Length  time.Duration
 	// Keys is how many keys are used, ValueBytes how long a value is.
 	Keys, ValueBytes int
-	// ReadPart is the part of calls that read, 0 to 1.
+	// ReadPart is the fraction of calls that read, 0 to 1.
 	ReadPart float64
-	// LogStores says what keeps the nodes' Raft logs, for the result.
+	// LogStores names the stores of the nodes' Raft logs, for the result.
 	LogStores string
 	// Prefix begins every key.
 	Prefix string
-	// Midway is called once in the middle, beside the load; nil: nothing happens.
-	// It says what it did.
+	// Midway is called once in the middle, during the load, and returns what it did. It
+	// may be nil.
 	Midway func(context.Context) (string, error)
 }
 
-// Validate refuses what makes no sense.
+// Validate returns an error for options that make no sense.
 func (o *Options) Validate() error {
 	switch {
 	case o.Clients < 1 || o.Clients > 10_000:
@@ -58,9 +58,9 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Result is what was measured. Times are in milliseconds.
+// Result is the outcome of a run. Times are in milliseconds.
 type Result struct {
-	// LogStores are what keeps the nodes' Raft logs, parted by commas.
+	// LogStores are the stores of the nodes' Raft logs, separated by commas.
 	LogStores string  `json:"log_stores"`
 	Clients   int     `json:"clients"`
 	Seconds   float64 `json:"seconds"`
@@ -90,11 +90,11 @@ type Times struct {
 }
 
 const (
-	// slowestMs is the longest time that is told apart.
+	// slowestMs is the longest time that the histogram distinguishes.
 	slowestMs = 120_000
 	// callTimeout is longer than the server's own wait for a leader.
 	callTimeout = 30 * time.Second
-	// retryPause is before a client that lost its node tries the next one.
+	// retryPause is how long a client that lost its node waits before it tries the next.
 	retryPause = 20 * time.Millisecond
 )
 
@@ -157,7 +157,7 @@ func (l *load) midway(ctx context.Context) (string, error) {
 	}
 }
 
-// client calls without a rest, through one node as long as that answers.
+// client makes calls without a pause, through one node as long as that answers.
 func (l *load) client(ctx context.Context, number int) {
 	rnd := rand.New(rand.NewPCG(uint64(number), 1))
 	var conn *redis.Client
@@ -215,7 +215,7 @@ func (l *load) call(ctx context.Context, conn *redis.Client, rnd *rand.Rand) boo
 	return true
 }
 
-// ended notes a call that was answered well.
+// ended notes a call that succeeded.
 func (l *load) ended(read bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,7 +234,7 @@ func (l *load) result() *Result {
 	defer l.mu.Unlock()
 	now := time.Now()
 	took := now.Sub(l.began).Seconds()
-	// A pause that lasts to the end is one, too.
+	// A pause may last to the end of the run.
 	l.longest = max(l.longest, now.Sub(l.lastOK))
 	calls := l.reads.TotalCount() + l.writes.TotalCount()
 	return &Result{

@@ -2,8 +2,8 @@ package demo
 
 import "syscall"
 
-// ofTheDemo is how its nodes run: in process groups of their own, for Ctrl-C in the
-// terminal is for the demo alone, and no longer than it.
+// ofTheDemo makes a node run in a process group of its own, because Ctrl-C in the
+// terminal is for the demo only. The node ends with the demo.
 func ofTheDemo() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

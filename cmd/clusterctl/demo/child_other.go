@@ -4,6 +4,6 @@ package demo
 
 import "syscall"
 
-// ofTheDemo is how its nodes run: in process groups of their own, for Ctrl-C in the
-// terminal is for the demo alone. Where it is killed they stay.
+// ofTheDemo makes a node run in a process group of its own, because Ctrl-C in the
+// terminal is for the demo only. If the demo is killed, the node stays.
 func ofTheDemo() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -17,14 +17,14 @@ import (
 	"lockstep/node/status"
 )
 
-// Options are what the demo is started with.
+// Options are the options of a demo.
 type Options struct {
 	Nodes, Port int
-	// Keep is a folder for the data that stays behind; "": a temporary one.
+	// Keep is a folder for the data, which stays; "" is a temporary folder.
 	Keep string
-	// Binary is the lockstepd to run; "": built from the module at hand.
+	// Binary is the path of lockstepd; "" builds it from the module at hand.
 	Binary string
-	// Args are given to every node as well.
+	// Args are further arguments for every node.
 	Args []string
 }
 
@@ -43,7 +43,7 @@ type Demo struct {
 	// forgotten is how many older events are no longer in events.
 	forgotten int
 	leader    string
-	// downSince is when the leader was killed; zero: it lives, or another leads since.
+	// downSince is when the leader was killed. It is zero if a leader lives.
 	downSince time.Time
 }
 
@@ -126,8 +126,8 @@ func (d *Demo) startAll(ctx context.Context) error {
 	}
 }
 
-// page is the address of the page of a node that runs; any shows the whole
-// cluster. "": none has one.
+// page is the address of the web page of a running node; each shows the whole cluster.
+// It is "" if no node has one.
 func (d *Demo) page() string {
 	for _, p := range d.Procs {
 		if p.Page != "" && p.Running() {
@@ -164,7 +164,7 @@ func (d *Demo) Close() {
 	}
 }
 
-// Poll asks the nodes, one after the other, for the cluster's status; nil when
+// Poll asks the nodes, one after the other, for the cluster's status. It returns nil if
 // none answers.
 func (d *Demo) Poll(ctx context.Context) *status.Cluster {
 	for i, p := range d.Procs {
@@ -286,13 +286,13 @@ func (d *Demo) MoveLeader(ctx context.Context) {
 	d.note("no node answers")
 }
 
-// Verdict is the line the demo is about.
+// Verdict is the result: how many acknowledged writes were lost.
 func (d *Demo) Verdict() string {
 	return fmt.Sprintf("acknowledged writes lost: %d of %d", d.Load.Lost.Load(), d.Load.Acknowledged.Load())
 }
 
-// FinalCheck reads everything back once more, when the load has ended, and says what
-// was found.
+// FinalCheck reads everything back once more after the load has ended, and returns the
+// verdict.
 func (d *Demo) FinalCheck(ctx context.Context) (string, error) {
 	if d.Load.Acknowledged.Load() == 0 {
 		return "nothing was written", nil

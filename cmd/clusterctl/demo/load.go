@@ -14,17 +14,16 @@ import (
 const (
 	// writers is how many connections write at once.
 	writers = 8
-	// keysPerWriter is how many keys each writer goes round.
+	// keysPerWriter is how many keys each writer writes in turn.
 	keysPerWriter = 500
 	// callTimeout is longer than the server's own wait for a leader, so that
-	// the server's word on the outcome arrives.
+	// the server's answer about the outcome arrives.
 	callTimeout = 30 * time.Second
 )
 
-// Load writes numbers that only grow, to keys of its own, through any node,
-// and remembers what was acknowledged. Its checker reads every key back again
-// and again: a key that holds less than was acknowledged before the read began
-// is a lost write.
+// Load writes growing numbers to keys of its own, through any node, and remembers which
+// were acknowledged. Its checker reads every key again and again. A key that holds less
+// than what was acknowledged before the read began is a lost write.
 type Load struct {
 	addrs []string
 	// first is the number that the writes begin with. It is greater than those of
@@ -38,7 +37,7 @@ type Load struct {
 	// Acknowledged counts writes answered OK, Errors those answered otherwise,
 	// Checked the reads of the checker, Lost the writes it missed.
 	Acknowledged, Errors, Checked, Lost atomic.Int64
-	// slowestMs is the longest a write took since the last look.
+	// slowestMs is the longest time of a write since SlowestMs was last called.
 	slowestMs atomic.Int64
 }
 
@@ -46,7 +45,7 @@ func newLoad(addrs []string) *Load {
 	return &Load{addrs: addrs, first: time.Now().UnixMicro(), acked: make([]atomic.Int64, writers*keysPerWriter)}
 }
 
-// Toggle switches the load on or off and returns what it is now.
+// Toggle switches the load on or off and reports whether it is on now.
 func (l *Load) Toggle() bool {
 	for {
 		old := l.on.Load()
@@ -56,10 +55,10 @@ func (l *Load) Toggle() bool {
 	}
 }
 
-// On tells whether the load is on.
+// On reports whether the load is on.
 func (l *Load) On() bool { return l.on.Load() }
 
-// SlowestMs is the longest a write took since the last call.
+// SlowestMs is the longest time of a write since the last call.
 func (l *Load) SlowestMs() int64 { return l.slowestMs.Swap(0) }
 
 // begin begins to write and to check; stop returns when that has ended.
@@ -86,8 +85,8 @@ func (l *Load) run(ctx context.Context) {
 	wait.Wait()
 }
 
-// connection is a client that sticks to one node and changes it when that is
-// gone.
+// connection is a client that stays with one node, and changes to another one if that
+// node is gone.
 type connection struct {
 	addrs  []string
 	next   int
@@ -105,7 +104,7 @@ func (c *connection) get() *redis.Client {
 	return c.client
 }
 
-// failed gives the connection up when err is not a node's own word.
+// failed closes the connection if err is not an answer of the node.
 func (c *connection) failed() {
 	c.close()
 	c.next++
@@ -138,8 +137,8 @@ func (l *Load) write(ctx context.Context, w int) {
 			if ctx.Err() != nil {
 				return
 			}
-			// A killed node takes its own connections along; only what a living
-			// node answers counts as an error.
+			// Connections to a killed node break. Only an answer of a living node counts as
+			// an error.
 			if isReply(err) {
 				l.Errors.Add(1)
 			} else {

@@ -39,7 +39,7 @@ func (d *Demo) RunPlain(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// nodesLine tells of all nodes in one line.
+// nodesLine describes all nodes in one line.
 func (d *Demo) nodesLine() string {
 	c := d.Latest()
 	if c == nil {

@@ -1,7 +1,6 @@
-// Package demo runs a cluster of real lockstepd processes on this machine, for
-// a person to look at and to break: kill -9 a node, start it again, move the
-// leader, switch a write load on. A checker reads back what was acknowledged
-// and counts what is missing.
+// Package demo runs a cluster of real lockstepd processes on this machine, for a person
+// to watch and to break: kill -9 a node, start it again, move the leader, switch a write
+// load on. A checker reads back the acknowledged writes and counts those that are missing.
 package demo
 
 import (
@@ -20,11 +19,11 @@ import (
 	"time"
 )
 
-// Process is one lockstepd and the folder it lives in.
+// Process is one lockstepd and its folder.
 type Process struct {
 	Name string
 	Port int
-	// Page is the address of the node's page; "": it has none.
+	// Page is the address of the node's web page; "" if it has none.
 	Page string
 
 	binary string
@@ -56,7 +55,7 @@ func newProcess(binary, dir string, firstPort, i int, more []string) *Process {
 	} else {
 		p.args = append(p.args, "--join", fmt.Sprintf("127.0.0.1:%d", firstPort+peerPortDistance))
 	}
-	// Where another program has the port there is no page, and all else goes on.
+	// If another program has the port, there is no page, and everything else works.
 	if admin := port + pagePortDistance; !slices.ContainsFunc(more, setsAdminPort) && checkPort(admin) == nil {
 		p.args = append(p.args, "--admin-port", strconv.Itoa(admin))
 		p.Page = fmt.Sprintf("http://127.0.0.1:%d/", admin)
@@ -67,7 +66,7 @@ func newProcess(binary, dir string, firstPort, i int, more []string) *Process {
 
 func setsAdminPort(arg string) bool { return strings.HasPrefix(arg, "--admin-port") }
 
-// How far a node's peer port and the port of its page are above its client port.
+// The peer port and the port of the page, less the client port.
 const (
 	peerPortDistance = 10000
 	pagePortDistance = 1000
@@ -108,7 +107,7 @@ func (p *Process) Start() error {
 	return nil
 }
 
-// Running tells whether the process lives.
+// Running reports whether the process lives.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +123,7 @@ func (p *Process) Signal(s syscall.Signal) {
 	}
 }
 
-// Stop ends the process: by SIGTERM, and by SIGKILL when that takes too long.
+// Stop ends the process by SIGTERM, or by SIGKILL if that takes too long.
 func (p *Process) Stop(patience time.Duration) {
 	p.mu.Lock()
 	cmd, exited := p.cmd, p.exited
@@ -178,8 +177,8 @@ func checkPort(port int) error {
 	return l.Close()
 }
 
-// checkKept makes the folder that is to be kept, and refuses one with the data of
-// more nodes: without them those that start may never be a quorum.
+// checkKept makes the folder for the data. It refuses a folder with the data of more
+// nodes: the nodes that start might then never be a quorum.
 func checkKept(dir string, nodes int) error {
 	for i := nodes; i < nodesMax; i++ {
 		if _, err := os.Stat(filepath.Join(dir, nodeName(i))); err == nil {

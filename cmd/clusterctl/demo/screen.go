@@ -20,7 +20,7 @@ type screen struct {
 	rate  int64
 	acked int64
 	at    time.Time
-	// width is the terminal's, in columns; 0: not known yet.
+	// width is the width of the terminal in columns, 0 while it is unknown.
 	width int
 }
 
@@ -147,8 +147,8 @@ func (s *screen) View() tea.View {
 	return v
 }
 
-// parts is a line of several parts, each whole: what is beyond the terminal's
-// width goes on below, under the first part.
+// parts is a line of several parts, none of which is broken. Parts beyond the width of
+// the terminal go to the next line, under the first part.
 func (s *screen) parts(label string, parts ...string) string {
 	const between = " · "
 	lines, room := label, s.width-lipgloss.Width(label)

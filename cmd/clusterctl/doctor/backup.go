@@ -14,12 +14,12 @@ const (
 	backupRisk   = 8 * 24 * time.Hour
 )
 
-// backup looks at how old the newest backup is, by the clock of the node that was
-// asked: one that is made by a timetable stops without a word.
+// backup looks at the age of the newest backup, by the clock of the node that was
+// asked: a scheduled backup may stop without a message.
 func (e *exam) backup(check string) {
-	const do = "clusterctl backup; if something does that by a timetable, look at what it said last"
+	const do = "clusterctl backup; if a schedule runs it, look at its last output"
 	if e.cluster.LastBackupMs == 0 {
-		e.find(Advice, check, "", "no backup of it is known of", "clusterctl backup, once a day")
+		e.find(Advice, check, "", "no backup of it is known", "clusterctl backup, once a day")
 		return
 	}
 	e.each(func(h *status.Host) {

@@ -10,13 +10,13 @@ import (
 // certificateRisk is how long before its end a certificate should be renewed.
 const certificateRisk = 30 * 24 * time.Hour
 
-// certificates looks at when certificates expire, by the clock of the node that
-// has them, and at whether the files as they are now could be used.
+// certificates looks at when certificates expire, by the clock of their node, and at
+// whether the files can be used as they are now.
 func (e *exam) certificates(check string) {
 	e.each(func(h *status.Host) {
 		if h.TLSProblem != "" {
 			e.find(Risk, check, h.Name, "its certificate files cannot be used as they are now: "+h.TLSProblem,
-				"put them right; those from before are in force until the node ends, and it would not start again")
+				"correct them; the earlier ones stay in force until the node ends, and it would not start again")
 		}
 		for _, c := range h.Certificates {
 			left := time.Duration(c.ExpiresMs-h.ClockMs) * time.Millisecond

@@ -1,6 +1,6 @@
-// Package doctor judges a cluster by what its nodes tell of themselves and of
-// their machines: what is wrong, what is at risk, and what to do about it. It
-// asks nobody; all that it looks at is given to it.
+// Package doctor judges a cluster by what its nodes report about themselves and their
+// machines: what is wrong, what is at risk, and what to do about it. It is pure: it asks
+// no node; the caller passes the reports.
 package doctor
 
 import (
@@ -18,16 +18,16 @@ type Level string
 const (
 	// Ill: data or service is in danger now.
 	Ill Level = "ill"
-	// Risk: one more failure, or more load, and it is.
+	// Risk: one more failure, or more load, puts them in danger.
 	Risk Level = "risk"
-	// Advice: it would be better otherwise.
+	// Advice: something could be better.
 	Advice Level = "advice"
 )
 
-// Finding is one thing that should be otherwise.
+// Finding is one thing that is wrong, or could be better.
 type Finding struct {
 	Level Level `json:"level"`
-	// Check names what was looked at.
+	// Check is the name of the check.
 	Check string `json:"check"`
 	// Node is the node's name, empty for the whole cluster.
 	Node string `json:"node,omitempty"`
@@ -36,11 +36,11 @@ type Finding struct {
 	Do string `json:"do"`
 }
 
-// Report is what was found.
+// Report is the result of an examination.
 type Report struct {
 	Cluster string `json:"cluster_id"`
 	Nodes   int    `json:"nodes"`
-	// Checks names all that was looked at.
+	// Checks names all checks that were made.
 	Checks   []string  `json:"checks"`
 	Findings []Finding `json:"findings"`
 }
@@ -62,7 +62,7 @@ type exam struct {
 	findings []Finding
 }
 
-// checks are all that is looked at, in the order in which they are told.
+// checks are all checks, in the order of the report.
 var checks = []struct {
 	name string
 	look func(*exam, string)
@@ -160,7 +160,7 @@ func (e *exam) quorum(check string) {
 	}
 }
 
-// members looks at nodes that are not what they should be.
+// members looks for nodes that do not answer, are drained, or are joining or leaving.
 func (e *exam) members(check string) {
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
@@ -188,7 +188,7 @@ func (e *exam) members(check string) {
 	}
 }
 
-// isLed tells whether somebody who answers leads a group.
+// isLed reports whether a node that answers leads a group.
 func (e *exam) isLed(name string) bool {
 	return slices.ContainsFunc(e.cluster.Nodes, func(n status.Node) bool {
 		g := n.Group(name)
@@ -196,7 +196,7 @@ func (e *exam) isLed(name string) bool {
 	})
 }
 
-// lagMax is how many entries a replica may be behind before it is told.
+// lagMax is how many entries a replica may be behind without a finding.
 const lagMax = 10_000
 
 func (e *exam) lag(check string) {
@@ -211,21 +211,21 @@ func (e *exam) lag(check string) {
 	}
 }
 
-// logStore looks for data folders that were made with another log store than the one
-// that is wanted now, and says how to choose.
+// logStore looks for data folders that were made with another log store than the setting
+// says, and explains the choice.
 func (e *exam) logStore(check string) {
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
 		if n.LogStore == n.WantedLogStore {
 			continue
 		}
-		e.find(Advice, check, n.Name, fmt.Sprintf("keeps its Raft logs in %s, as its data folder was made, and raft-log-store says %s", n.LogStore, n.WantedLogStore),
+		e.find(Advice, check, n.Name, fmt.Sprintf("keeps its Raft logs in %s, with which its data folder was made, but raft-log-store is %s", n.LogStore, n.WantedLogStore),
 			fmt.Sprintf("wal is about twice as fast, boltdb needs less disk. To keep %s set raft-log-store to it. To change it stop the node, empty its folder, "+
 				"and start it with --join and --replace yes; one node at a time", n.LogStore))
 	}
 }
 
-// versions looks at programs that differ.
+// versions looks for nodes with different programs.
 func (e *exam) versions(check string) {
 	least, most := math.MaxInt, 0
 	by := map[string][]string{}

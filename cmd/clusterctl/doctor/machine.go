@@ -8,21 +8,21 @@ import (
 	"lockstep/node/status"
 )
 
-// Limits for what machines are like.
+// Limits for the machines.
 const (
-	// syncSlowUs and syncIllUs are the times of the second slowest of the writes
-	// that were tried: every write waits for such a one.
+	// syncSlowUs and syncIllUs are limits for the second slowest of the trial writes: every
+	// write of a client waits for one like it.
 	syncSlowUs = 20_000
 	syncIllUs  = 200_000
 	// diskRiskPart and diskIllPart are parts of the file system that are free.
 	diskRiskPart = 0.15
 	diskIllPart  = 0.05
 	diskIllBytes = 512 << 20
-	// clockRiskMs is how far apart clocks may be where no node says.
+	// clockRiskMs is how far apart clocks may be if no node reports a limit.
 	clockRiskMs = 500
-	// filesSpare is what a node needs beside its clients.
+	// filesSpare is how many files a node needs besides its clients.
 	filesSpare = 128
-	// backlogMin is the queue of connections that are not accepted yet.
+	// backlogMin is the least length of the queue of connections not yet accepted.
 	backlogMin = 511
 	// memoryPart is how much of the memory the data may take: snapshots, buffers and
 	// the runtime need the rest.
@@ -68,8 +68,8 @@ func (e *exam) diskSpace(check string) {
 	})
 }
 
-// clock compares clocks as the nodes themselves do: each with what a majority of the nodes say. Where no majority
-// agrees it tells how far they are apart.
+// clock compares clocks as the nodes themselves do: each with the clocks of a majority of the nodes. If no majority
+// agrees, it reports how far they are apart.
 func (e *exam) clock(check string) {
 	const synchronise = "synchronise the clocks (chrony, systemd-timesyncd)"
 	us := func(ms float64) int64 { return int64(ms * 1000) }
@@ -106,12 +106,12 @@ func (e *exam) clock(check string) {
 	}
 }
 
-// isLearner tells whether a node has no vote.
+// isLearner reports whether a node has no vote.
 func (e *exam) isLearner(id string) bool {
 	return slices.ContainsFunc(e.cluster.Nodes, func(n status.Node) bool { return n.ID == id && n.Learner })
 }
 
-// clockLimitMs is how far a clock may be off, as the nodes say.
+// clockLimitMs is how far a clock may be off, by the setting of the nodes.
 func (e *exam) clockLimitMs() int64 {
 	for i := range e.cluster.Nodes {
 		if limit := e.cluster.Nodes[i].ClockLimitMs; limit > 0 {
@@ -121,8 +121,8 @@ func (e *exam) clockLimitMs() int64 {
 	return clockRiskMs
 }
 
-// logClock looks at the time of day of each shard, as its leader tells it. It follows what a majority of the shard's
-// voters say within seconds.
+// logClock looks at the time of day of each shard, as its leader reports it. Within seconds it follows the clocks of a
+// majority of the shard's voters.
 func (e *exam) logClock(check string) {
 	limit := float64(e.clockLimitMs())
 	for i := range e.cluster.Nodes {
@@ -134,9 +134,9 @@ func (e *exam) logClock(check string) {
 			case g.ClockUnknown:
 				e.find(Risk, check, n.Name, fmt.Sprintf("too few of the voters of %s have told this leader what their clocks show", title), "mend the network between the nodes")
 			case g.ClockAheadMs > limit:
-				e.find(Risk, check, n.Name, fmt.Sprintf("the time of day of %s is %.0f ms ahead of what most of its voters say: keys that expire at a time of day go as much too early", title, g.ClockAheadMs), adopt)
+				e.find(Risk, check, n.Name, fmt.Sprintf("the time of day of %s is %.0f ms ahead of what most of its voters say: keys that expire at a time of day expire that much too early", title, g.ClockAheadMs), adopt)
 			case g.ClockAheadMs < -limit:
-				e.find(Risk, check, n.Name, fmt.Sprintf("the time of day of %s is %.0f ms behind what most of its voters say: keys that expire at a time of day stay as much too long", title, -g.ClockAheadMs), adopt)
+				e.find(Risk, check, n.Name, fmt.Sprintf("the time of day of %s is %.0f ms behind what most of its voters say: keys that expire at a time of day stay that much too long", title, -g.ClockAheadMs), adopt)
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (e *exam) files(check string) {
 	})
 }
 
-// memory looks at whether the data can outgrow the machine, or the container.
+// memory checks whether the data can outgrow the machine or the container.
 func (e *exam) memory(check string) {
 	e.each(func(h *status.Host) {
 		switch {
@@ -174,7 +174,7 @@ func (e *exam) memory(check string) {
 	})
 }
 
-// usedBytes is what a node's keys and values take.
+// usedBytes is the memory of a node's keys and values.
 func (e *exam) usedBytes(id string) int64 {
 	for i := range e.cluster.Nodes {
 		if e.cluster.Nodes[i].ID == id {
@@ -192,7 +192,7 @@ func (e *exam) kernel(check string) {
 				"sysctl vm.overcommit_memory=0")
 		}
 		if h.HugePages == "always" {
-			e.find(Advice, check, h.Name, "transparent huge pages are always on: memory grows and pauses come",
+			e.find(Advice, check, h.Name, "transparent huge pages are always on: memory use grows and pauses occur",
 				"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
 		}
 		if h.Backlog >= 0 && h.Backlog < backlogMin {

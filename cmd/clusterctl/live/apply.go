@@ -16,7 +16,7 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// errUnsure: it is not known what has run on the cluster.
+// errUnsure is returned if nobody knows what has run on the cluster.
 var errUnsure = errors.New("it is not known whether a command has run on the cluster")
 
 const (
@@ -24,10 +24,10 @@ const (
 	batchBytesMax = 1 << 20
 )
 
-// unit is what runs at once: a command, or a transaction with its MULTI and EXEC.
+// unit is a command, or a transaction with its MULTI and EXEC: what runs at once.
 type unit struct {
 	commands [][]any
-	// wide: its keys are of several hash slots, which may be of several shards.
+	// wide is true if its keys are in several hash slots, which may be in several shards.
 	wide bool
 }
 
@@ -37,7 +37,7 @@ type applier struct {
 	conn *redis.Conn
 	// acknowledge is called when the source asks how far the stream has come.
 	acknowledge func()
-	// applied is the offset up to which all has run.
+	// applied is the offset up to which everything has run.
 	applied *atomic.Int64
 	ran     *atomic.Int64
 	batch   []unit
@@ -115,9 +115,9 @@ func (a *applier) unit() (unit, error) {
 	}
 }
 
-// withoutLimit takes LIMIT out of XADD and XTRIM. A source has trimmed as far as it
-// then says, exactly, and leaves a limit in that it obeys no more; replicas pass it
-// over, and clients are refused it.
+// withoutLimit removes LIMIT from XADD and XTRIM. A source writes into its stream exactly
+// how far it has trimmed, and leaves in a limit that has no meaning any more. Replicas
+// ignore it, but a client that sends it gets an error.
 func withoutLimit(args []any) []any {
 	name := strings.ToUpper(args[0].(string))
 	if name != "XADD" && name != "XTRIM" {
@@ -139,8 +139,8 @@ func isTrimming(arg any) bool {
 	return word == "MAXLEN" || word == "MINID"
 }
 
-// markMovedTo is the database into which SWAPDB brings the cluster's mark, "" if it
-// does not; a new one is made in its place.
+// markMovedTo is the database into which SWAPDB moves the cluster's mark, "" if it does
+// not move it. A new mark is then made in the old place.
 func markMovedTo(args []any) string {
 	switch "0" {
 	case args[1].(string):
@@ -166,8 +166,8 @@ func slotsOf(args []any, slots map[int]bool) {
 	}
 }
 
-// flush runs what was gathered, in one pipeline. It is all that the stream has up to an
-// offset: who cuts over ends the applier once all is applied.
+// flush runs the gathered commands in one pipeline. They are everything that the stream
+// has up to an offset: the cut-over ends the applier once everything is applied.
 func (a *applier) flush(ctx context.Context, upTo int64) error {
 	batch := a.batch
 	a.batch, a.bytes = nil, 0
@@ -185,8 +185,8 @@ func (a *applier) flush(ctx context.Context, upTo int64) error {
 	return nil
 }
 
-// errAcross: the unit was refused for its keys are of several shards; none of it
-// has run.
+// errAcross is returned if the unit was refused because its keys are in several shards.
+// Nothing of it has run.
 var errAcross = errors.New("keys of several shards")
 
 func (a *applier) send(ctx context.Context, batch []unit) error {
@@ -235,7 +235,7 @@ func failedInside(r redis.Cmder) error {
 	return nil
 }
 
-// temporary tells answers behind which others of the same pipeline may have run.
+// temporary reports an error after which later commands of the same pipeline may have run.
 func temporary(err error) bool {
 	for _, prefix := range []string{"OVERLOADED", "CLUSTERDOWN", "INDETERMINATE", "LOADING", "TRYAGAIN", "EXECABORT"} {
 		if strings.HasPrefix(err.Error(), prefix) {
@@ -245,9 +245,9 @@ func temporary(err error) bool {
 	return false
 }
 
-// split runs a unit that no single shard can run: the commands of a transaction
-// one after the other, and those that take keys alone or with their values key by
-// key. What the source did at once is then seen in steps.
+// split runs a unit that no single shard can run. It runs the commands of a transaction
+// one after the other, and commands whose arguments are keys, or keys and values, key by
+// key. Clients then see in steps what the source did at once.
 func (a *applier) split(ctx context.Context, u *unit) error {
 	for _, c := range u.commands {
 		name := strings.ToUpper(c[0].(string))

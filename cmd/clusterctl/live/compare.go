@@ -15,7 +15,7 @@ import (
 	"lockstep/engine/command"
 )
 
-// Difference is what a comparison found.
+// Difference is the result of a comparison.
 type Difference struct {
 	// Counts are how many keys there are by database and type, here and there.
 	Source  map[string]int64 `json:"source"`
@@ -23,12 +23,12 @@ type Difference struct {
 	// Compared is the number of values compared, Different names those that differ.
 	Compared  int      `json:"compared"`
 	Different []string `json:"different"`
-	// PauseEnded: the source took writes again before all was compared. What it took
-	// is not in the cluster, and may not show in the numbers above.
+	// PauseEnded is true if the source took writes again before the comparison ended.
+	// Those writes are not in the cluster, and may not show in the numbers above.
 	PauseEnded bool `json:"pause_ended"`
 }
 
-// None tells whether nothing differs.
+// None reports whether nothing differs.
 func (d *Difference) None() bool {
 	return d.same() && !d.PauseEnded
 }
@@ -37,8 +37,8 @@ func (d *Difference) same() bool {
 	return maps.Equal(d.Source, d.Cluster) && len(d.Different) == 0
 }
 
-// comparedAgain is how often a comparison that found something is made again: keys
-// expire meanwhile, here and there not at the same moment.
+// comparedAgain is how often a comparison that found differences is repeated: keys expire
+// meanwhile, and not at the same moment on both sides.
 const comparedAgain = 3
 
 func compare(ctx context.Context, o *Options) (*Difference, error) {
@@ -83,8 +83,8 @@ type sample struct {
 	key string
 }
 
-// everyDatabase are the cluster's. Its INFO would not do: it tells what the node that is
-// asked has itself, which may not be every shard.
+// everyDatabase are the databases of the cluster. INFO would not do: it describes the
+// node that is asked, which may not have every shard.
 func everyDatabase() []int {
 	all := make([]int, engine.Databases)
 	for db := range all {
@@ -113,8 +113,8 @@ func census(ctx context.Context, c *redis.Client, dbs []int, samples int) (map[s
 	return counts, drawn, nil
 }
 
-// eachKey walks a database. Nothing is written meanwhile; a key may be told twice
-// by SCAN where tables grow, and is then counted twice.
+// eachKey walks a database. Nothing is written meanwhile. SCAN may return a key twice if
+// tables grow; the key is then counted twice.
 func eachKey(ctx context.Context, c *redis.Client, db int, f func(key, kind string)) error {
 	conn := c.Conn()
 	defer conn.Close()
@@ -159,22 +159,22 @@ func equal(ctx context.Context, source, cluster *redis.Client, k sample) (bool, 
 		return false, fmt.Errorf("the cluster's %.60q: %w", k.key, err)
 	}
 	if a.atMs == untold {
-		// Nor does such a source say in its stream at which time a key expires, but in
-		// how long.
+		// Such a source also writes into its stream how long a key has left to live, and
+		// not when it expires.
 		b.atMs = untold
 	}
 	return a == b, nil
 }
 
-// looked is what is compared of a key.
+// looked is the part of a key that is compared.
 type looked struct {
 	print string
-	// volatile: it expires, at atMs.
+	// volatile is true if the key expires, at atMs.
 	volatile bool
 	atMs     int64
 }
 
-// untold is the time of a server that does not tell times (before Redis 7).
+// untold stands for the time of a server that reports none (before Redis 7).
 const untold = -3
 
 // look reads a key.

@@ -1,17 +1,15 @@
-// Package live copies a running Redis (or Valkey) into a cluster and follows what
-// is written there, as a replica would, until it is told to cut over.
+// Package live copies a running Redis (or Valkey) into a cluster and follows its writes,
+// as a replica would, until it is told to cut over.
 //
-// Three goroutines work beside each other. The link (link.go) takes the source's
-// stream off its hands at once and keeps it in a file (spool.go): a source cuts
-// off replicas that read slowly. The loader brings the source's RDB file into the
-// cluster (package backup). Then the applier (apply.go) runs the stream's commands,
-// in their order.
+// Three goroutines work side by side. The link (link.go) reads the source's stream at once
+// and keeps it in a file (spool.go), because a source cuts off replicas that read slowly.
+// The loader brings the source's RDB file into the cluster (package backup). Then the
+// applier (apply.go) runs the stream's commands, in their order.
 //
-// Until the cut-over nothing expires on the cluster but what the source says has
-// (hold.go); then backup.Release gives every key its time.
+// Until the cut-over nothing expires on the cluster except what the source reports as
+// expired (hold.go). Then backup.Release gives every key its time.
 //
-// A link that breaks goes on where it ended, if the source still has that part of
-// its stream. If not, or if it is not known whether a command has run on the
-// cluster, the copy begins anew, with an empty cluster: commands such as INCR must
-// not run twice.
+// A link that breaks goes on where it ended, if the source still has that part of its
+// stream. If it has not, or if nobody knows whether a command has run on the cluster, the
+// copy begins anew with an empty cluster: commands such as INCR must not run twice.
 package live

@@ -9,14 +9,14 @@ import (
 	"lockstep/cmd/clusterctl/backup"
 )
 
-// A replica lets nothing expire by its own clock: it waits until its source says
-// so. The copy must do the same, for it is behind, by minutes while the file is
-// loaded: a session whose time to live the source has prolonged in between would be
-// gone here, and what is written to it next would make half a key. So until the
-// cut-over all that expires does so backup.HoldMs later.
+// A replica expires nothing by its own clock: it waits until its source says so. The
+// copy must do the same, because it is behind, by minutes while the file is loaded.
+// Otherwise a session whose time to live the source has prolonged meanwhile would be gone
+// here, and the next write to it would make half a key. So until the cut-over everything
+// expires backup.HoldMs later.
 
-// held changes a command of the stream so that what it lets expire is held.
-// nowMs is for those that count from now, as sources before Redis 7 send them.
+// held changes a command of the stream so that its expiry is held. nowMs is for commands
+// that count from now, as sources before Redis 7 send them.
 func held(args []any, nowMs int64) ([]any, error) {
 	switch name := strings.ToUpper(args[0].(string)); name {
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT":
@@ -46,8 +46,8 @@ func held(args []any, nowMs int64) ([]any, error) {
 	return args, nil
 }
 
-// expiryUnit says how a number becomes a time: how many milliseconds it counts in,
-// and from now or from 1970.
+// expiryUnit says how a number becomes a time: its unit in milliseconds, and whether it
+// counts from now or from 1970.
 type expiryUnit struct {
 	ms      int64
 	fromNow bool
@@ -67,7 +67,7 @@ func (u expiryUnit) option() string {
 	return "EX"
 }
 
-// holdAt puts the held time, in milliseconds since 1970, in the place of argument i.
+// holdAt replaces argument i by the held time, in milliseconds since 1970.
 func holdAt(args []any, i int, u expiryUnit, nowMs int64) ([]any, error) {
 	n, err := strconv.ParseInt(args[i].(string), 10, 64)
 	if err != nil {
@@ -101,7 +101,7 @@ func holdOption(args []any, i int, nowMs int64) ([]any, error) {
 	return args, nil
 }
 
-// holdRestore does so for RESTORE, whose time is 0 where there is none.
+// holdRestore does so for RESTORE, whose time is 0 if there is none.
 func holdRestore(args []any, nowMs int64) ([]any, error) {
 	if len(args) < 4 || args[2] == "0" {
 		return args, nil

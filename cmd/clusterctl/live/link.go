@@ -21,14 +21,14 @@ import (
 const (
 	// ackEvery is how often the source is told how far the stream has been received.
 	ackEvery = time.Second
-	// silenceMax is how long the source may say nothing: it pings every ten seconds.
+	// silenceMax is how long the source may send nothing: it pings every ten seconds.
 	silenceMax = 60 * time.Second
-	// beginMax is how long the source may take to write its file; it says every
-	// second that it is at work.
+	// beginMax is how long the source may take to write its file. It sends a sign of life
+	// every second.
 	beginMax = 12 * time.Hour
 )
 
-// errAnew: the source cannot go on where the stream ended.
+// errAnew is returned if the source cannot go on where the stream ended.
 var errAnew = errors.New("the source no longer has the part of its stream that is missing here")
 
 // link is a connection to the source, as a replica's.
@@ -110,8 +110,8 @@ func (l *link) line(patience time.Duration) (string, error) {
 	}
 }
 
-// begin asks for everything: the source's file is written to f. It returns what to
-// go on with later.
+// begin asks for everything, and writes the source's file to f. It returns the position
+// from which to go on later.
 func (l *link) begin(f *os.File, told func(done, total int64)) (id string, offset int64, err error) {
 	answer, err := l.ask("PSYNC", "?", "-1")
 	words := strings.Fields(answer)
@@ -155,7 +155,7 @@ func (l *link) goOn(id string, offset int64) (newID string, err error) {
 	return id, nil
 }
 
-// receive takes the stream off until the link breaks.
+// receive reads the stream until the link breaks.
 func (l *link) receive(ctx context.Context, to io.Writer, received *atomic.Int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

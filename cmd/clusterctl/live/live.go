@@ -15,32 +15,32 @@ import (
 	"lockstep/cmd/clusterctl/backup"
 )
 
-// Options say what is copied where.
+// Options say what to copy, and where to.
 type Options struct {
 	Source *redis.Options
 	Load   backup.LoadOptions
-	// Dir is for files on the way, SpoolBytesMax bounds those of the stream.
+	// Dir is the folder for temporary files. SpoolBytesMax bounds the file of the stream.
 	Dir           string
 	SpoolBytesMax int64
-	// Pause is for how long the source takes no writes once it is time to cut over;
-	// 0: who cuts over has seen to that.
+	// Pause is how long the source takes no writes at the cut-over. 0: the user has stopped
+	// the writers.
 	Pause time.Duration
 	// Samples is how many values are compared.
 	Samples int
-	// CutOver is closed when it is time.
+	// CutOver is closed when it is time to cut over.
 	CutOver <-chan struct{}
-	// Say is told in words what happens, and once a second how far it is.
+	// Say prints what happens, and once a second the progress.
 	Say func(format string, args ...any)
 
-	// pausedAt is when the source stopped taking writes, a little early: its answer may
-	// have come late.
+	// pausedAt is when the source stopped taking writes, or a little earlier: its answer
+	// may have come late.
 	pausedAt time.Time
 }
 
 const (
 	// anewMax is how often a copy may begin anew.
 	anewMax = 10
-	// againEvery is between two tries to reach the source.
+	// againEvery is the time between two tries to reach the source.
 	againEvery = 500 * time.Millisecond
 	sayEvery   = time.Second
 )
@@ -48,14 +48,14 @@ const (
 // errCutOver ends the applier when all has been applied.
 var errCutOver = errors.New("cut over")
 
-// NotBegun is an error after which nothing has been done to the cluster.
+// NotBegun is an error of a copy that has not changed the cluster.
 type NotBegun struct{ error }
 
 // Unwrap implements the interface of package errors.
 func (n NotBegun) Unwrap() error { return n.error }
 
-// Run copies, follows, and cuts over. The cluster is empty at first; it is emptied
-// where the copy begins anew.
+// Run copies, follows, and cuts over. The cluster must be empty. Run empties it if the
+// copy begins anew.
 func Run(ctx context.Context, o *Options) (*Difference, error) {
 	if err := o.checkSource(ctx); err != nil {
 		return nil, NotBegun{err}
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o *Options) (*Difference, error) {
 	}
 }
 
-// compareWithin compares, and tells whether the source took no writes meanwhile.
+// compareWithin compares, and reports whether the source took no writes meanwhile.
 func (o *Options) compareWithin(ctx context.Context) (*Difference, error) {
 	d, err := compare(ctx, o)
 	if err == nil && o.Pause > 0 {
@@ -127,7 +127,7 @@ func (o *Options) copyOnce(ctx context.Context) error {
 	f := &follower{Options: o}
 	f.link.Store(l)
 	defer func() { _ = f.link.Load().conn.Close() }()
-	// The source may take hours for its file: who is told to end does not wait for it.
+	// The source may take hours for its file. An import that is told to end does not wait.
 	defer context.AfterFunc(ctx, func() { _ = f.link.Load().conn.Close() })()
 	file, err := os.CreateTemp(o.Dir, "clusterctl-import-*.rdb")
 	if err != nil {
@@ -164,8 +164,8 @@ func (o *Options) copyOnce(ctx context.Context) error {
 	return errCutOver
 }
 
-// follow loads the file while the stream gathers, then applies the stream until
-// all is applied after CutOver.
+// follow loads the file while the stream gathers. Then it applies the stream, until all
+// of it is applied after CutOver.
 func (f *follower) follow(ctx context.Context, file string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -199,7 +199,7 @@ func (f *follower) follow(ctx context.Context, file string) error {
 	return first(context.Cause(ctx), err)
 }
 
-// first is the cause, if it says more than that the work was ended.
+// first returns cause, or err if cause is nil or a mere cancellation.
 func first(cause, err error) error {
 	if cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
@@ -224,7 +224,7 @@ func (f *follower) receive(ctx context.Context) error {
 	}
 }
 
-// reach makes the link again.
+// reach restores the link.
 func (f *follower) reach(ctx context.Context) error {
 	deadline := time.Now().Add(f.Load.Patience)
 	for {
@@ -232,7 +232,7 @@ func (f *follower) reach(ctx context.Context) error {
 		if err == nil {
 			var id string
 			if id, err = l.goOn(f.id, f.received.Load()); err == nil {
-				f.id = id // Not before: who asks again asks for the same history.
+				f.id = id // Not before: a retry must ask for the same history.
 				f.link.Store(l)
 				return nil
 			}
@@ -247,7 +247,7 @@ func (f *follower) reach(ctx context.Context) error {
 	}
 }
 
-// watch says how far it is, and ends the applier once all is applied after
+// watch prints the progress, and ends the applier once everything is applied after
 // CutOver.
 func (f *follower) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t := time.NewTicker(sayEvery)
@@ -272,8 +272,8 @@ func (f *follower) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// drain stops writes to the source and waits until all is applied that it has
-// written.
+// drain stops writes to the source, and waits until everything that it has written is
+// applied.
 func (f *follower) drain(ctx context.Context) error {
 	c := redis.NewClient(f.Source)
 	defer c.Close()

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkSource refuses a source that cannot be copied whole, or cannot be stopped
-// when it is time: better now than in the end.
+// checkSource refuses a source that cannot be copied whole, or whose writes cannot be
+// stopped at the cut-over. It is better to refuse it now than at the end.
 func (o *Options) checkSource(ctx context.Context) error {
 	c := redis.NewClient(o.Source)
 	defer c.Close()
@@ -23,7 +23,7 @@ func (o *Options) checkSource(ctx context.Context) error {
 		return fmt.Errorf("the source is one of %d masters of a Redis Cluster, and has a part of the keys alone; bring in the RDB file of each (--rdb, from the second on with --force)", n)
 	}
 	if o.Pause > 0 {
-		// For a millisecond: whether it knows how, and whether this user may.
+		// A pause of a millisecond shows whether the source can do it and this user may.
 		if err := pauseWrites(ctx, c, 1); err != nil {
 			return fmt.Errorf("%w; stop the writers yourself when it is time, and say --pause 0", err)
 		}
@@ -31,8 +31,7 @@ func (o *Options) checkSource(ctx context.Context) error {
 	return nil
 }
 
-// checkRole refuses a replica, where the writers are to be stopped there: they are
-// its master's.
+// checkRole refuses a replica if its writes have to be stopped: they come from its master.
 func (o *Options) checkRole(ctx context.Context, c *redis.Client) error {
 	f, err := replicationOf(ctx, c)
 	if err != nil {
@@ -52,7 +51,7 @@ func pauseWrites(ctx context.Context, c *redis.Client, ms int64) error {
 	return nil
 }
 
-// replicationOf is what a server says of its stream.
+// replicationOf is what a server reports about its stream.
 func replicationOf(ctx context.Context, c *redis.Client) (map[string]string, error) {
 	return fieldsOf(ctx, func(ctx context.Context) *redis.StringCmd { return c.Info(ctx, "replication") })
 }

@@ -8,15 +8,14 @@ import (
 	"sync"
 )
 
-// errSpoolFull: the cluster takes the stream more slowly than it comes.
+// errSpoolFull is returned if the cluster takes the stream more slowly than it comes.
 var errSpoolFull = errors.New("too much of the source's stream waits to be applied")
 
-// spoolShrinkBytes is from which size on a spool that was read to its end is made
-// empty.
+// spoolShrinkBytes is the size from which a spool that was read to its end is truncated.
 const spoolShrinkBytes = 16 << 20
 
-// spool is a queue of bytes in a file that nobody else sees. The file is a ring of
-// max bytes at most, and grows no larger than what has waited.
+// spool is a queue of bytes in an unnamed file. The file is a ring of at most max bytes,
+// and is no larger than the most that has waited.
 type spool struct {
 	mu            sync.Mutex
 	come          *sync.Cond
@@ -36,7 +35,7 @@ func newSpool(dir string, maxBytes int64) (*spool, error) {
 	return s, nil
 }
 
-// unnamed opens a file that goes when it is closed.
+// unnamed opens a file that is deleted when it is closed.
 func unnamed(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "clusterctl-import-*")
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *spool) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end lets nobody wait any more.
+// end wakes a waiting reader or writer, and later ones do not wait.
 func (s *spool) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,7 +53,7 @@ func TestThePodsOfTheDocumentsAreGood(t *testing.T) {
 	}
 }
 
-// letsIn tells whether a rule for certain pods of the namespace, and not for all, lets
+// letsIn reports whether a rule for certain pods of the namespace, and not for all, lets
 // one reach the client port.
 func letsIn(policy *netv1.NetworkPolicy, labels map[string]string) bool {
 	for _, rule := range policy.Spec.Ingress {

@@ -47,8 +47,8 @@ func undrawn(text string) string {
 	return drawn.ReplaceAllString(text, `"cluster-secret": "`+same+`"`)
 }
 
-// TestWhatWasRenderedSaysOfWhat: golden/SOURCE tells of which files the golden
-// ones were rendered, so that who has no Helm can tell whether they are still
+// TestWhatWasRenderedSaysOfWhat: golden/SOURCE names the files from which the golden
+// ones were rendered, so that a test without Helm can see whether they are still
 // true (tests/podlife).
 func TestWhatWasRenderedSaysOfWhat(t *testing.T) {
 	var lines []string

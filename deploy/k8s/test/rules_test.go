@@ -212,7 +212,7 @@ func TestTheStatefulSetIsWhatTheClusterNeeds(t *testing.T) {
 	}
 }
 
-// TestNothingIsPlainUnderTLS: no port is, but for the admin port of who wants that.
+// TestNothingIsPlainUnderTLS: no port is, except the admin port if its user wants that.
 func TestNothingIsPlainUnderTLS(t *testing.T) {
 	values := valueSets(t)["tls"]
 	look := func(want corev1.URIScheme) (conf, monitor string) {
@@ -346,8 +346,8 @@ func TestAScaleUpRestartsNobody(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationRollsThePods: who has a ConfigMap or a Secret that the chart does not
-// see can have the pods rolled by its checksum; without another one nothing is.
+// TestAnAnnotationRollsThePods: a user with a ConfigMap or a Secret that the chart does
+// not see can roll the pods by its checksum. The same checksum rolls nothing.
 func TestAnAnnotationRollsThePods(t *testing.T) {
 	template := func(checksum string) string {
 		values := valueSets(t)["everything"]

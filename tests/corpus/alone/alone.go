@@ -1,7 +1,6 @@
-// Package alone is the engine without a cluster, in this process: one state
-// machine whose log exists in memory only, behind the same connections, parser
-// and settings that a node has. There are no Raft, no disk and no other nodes, so
-// what goes wrong here is the engine's.
+// Package alone runs the engine without a cluster, in this process: one state machine with a
+// log in memory, behind the same connections, parser and settings as in a node. There is no
+// Raft, no disk and no other node, so a failure here is the engine's.
 package alone
 
 import (
@@ -21,9 +20,11 @@ import (
 	"lockstep/fsm"
 	"lockstep/node/config"
 	"lockstep/proto/acl"
+	"lockstep/proto/admin"
 	"lockstep/proto/client"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/server"
+	"lockstep/proto/stats"
 )
 
 // Serve serves clients until the test ends, and returns the address.
@@ -40,11 +41,18 @@ func Serve(t testing.TB) string {
 		// Uses are recorded, at a clock that stands.
 		UseTick: func() uint32 { return 1 << 31 },
 	})
+	node := admin.Node{
+		Config: around, Facts: around, Replication: around, Cluster: around, Operator: around, Subscriptions: around,
+		Stats: stats.New(), Registry: client.NewRegistry(),
+	}
 	s := server.New(server.Config{
-		Backend: &client.Backend{Executor: a, Source: around, ConfigStore: around, Facts: around, Replication: around, ClusterView: around, Operator: around, Channels: around, Feeds: around,
+		Backend: &client.Backend{
+			Executor: a, Source: around, Redirector: around, Greeter: around, Memory: around, Channels: around, Feeds: around,
 			Access:   &acl.Memory{RequirePass: func() string { return cfg.Current().RequirePass }},
-			Programs: func(int) *command.Programs { return a.machine.Programs() }},
-		Stats: client.NewStats(), Registry: client.NewRegistry(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Handlers: client.NewTable(node.Handlers()...),
+			Programs: func(int) *command.Programs { return a.machine.Programs() },
+		},
+		Stats: node.Stats, Registry: node.Registry, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		MaxClients:    func() int { return around.cfg.Current().MaxClients },
 		ProtectedMode: func() bool { return false },
 		KeepAlive:     func() time.Duration { return 0 },
@@ -67,9 +75,10 @@ func Serve(t testing.TB) string {
 // is not there is nil: a command that needs it is caught by the server, which
 // closes the connection, so that its script fails.
 type surroundings struct {
-	client.Facts
-	client.ClusterView
-	client.Operator
+	admin.Facts
+	admin.ClusterView
+	client.Redirector
+	admin.Operator
 	cfg *config.Config
 	hub *pubsub.Hub
 }
@@ -94,7 +103,7 @@ func (s *surroundings) engine() command.Settings {
 	return e
 }
 
-// ConfigGet implements client.ConfigStore.
+// ConfigGet implements admin.ConfigStore.
 func (s *surroundings) ConfigGet(patterns []string) [][2]string {
 	var pairs [][2]string
 	for _, p := range s.cfg.Get(patterns...) {
@@ -103,7 +112,7 @@ func (s *surroundings) ConfigGet(patterns []string) [][2]string {
 	return pairs
 }
 
-// ConfigSet implements client.ConfigStore.
+// ConfigSet implements admin.ConfigStore.
 func (s *surroundings) ConfigSet(pairs [][2]string) error {
 	list := make([]config.Pair, len(pairs))
 	for i, p := range pairs {
@@ -112,19 +121,19 @@ func (s *surroundings) ConfigSet(pairs [][2]string) error {
 	return s.cfg.Set(list)
 }
 
-// ResetStats implements client.ConfigStore.
+// ResetStats implements admin.ConfigStore.
 func (s *surroundings) ResetStats() {}
 
-// ConfigRewrite implements client.ConfigStore: there is no file.
+// ConfigRewrite implements admin.ConfigStore: there is no file.
 func (s *surroundings) ConfigRewrite() error {
 	return errors.New("The server is running without a config file")
 }
 
-// Mode and MemoryFull implement client.Facts.
+// Mode and MemoryFull implement client.Greeter and client.Memory.
 func (s *surroundings) Mode() string     { return "cluster" }
 func (s *surroundings) MemoryFull() bool { return false }
 
-// Role and the others implement client.Replication for a node that has no others.
+// Role and the others implement admin.Replication for a node that has no others.
 func (s *surroundings) Role() string          { return "master" }
 func (s *surroundings) Replicas() [][3]string { return nil }
 func (s *surroundings) Offset() int64         { return 0 }

@@ -101,6 +101,15 @@ func (a *shard) Await(ctx context.Context, floors map[int]uint64) bool {
 	return a.machine.WaitTaken(ctx, floors[0]) == nil
 }
 
+// Go implements client.Executor.
+func (a *shard) Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool) {
+	go func() {
+		a.Do(ctx, calls)
+		done(true)
+	}()
+	return false
+}
+
 // Do implements client.Executor.
 func (a *shard) Do(ctx context.Context, calls []*cluster.Call) {
 	a.mu.Lock()

@@ -30,7 +30,7 @@ func (c *container) environment() ([]string, error) {
 	return env, nil
 }
 
-// optional tells whether a variable may be missing because what it is from is.
+// optional reports whether a variable may be missing because what it is from is.
 func optional(from *corev1.EnvVarSource) bool {
 	c, s := from.ConfigMapKeyRef, from.SecretKeyRef
 	return c != nil && c.Optional != nil && *c.Optional || s != nil && s.Optional != nil && *s.Optional

@@ -78,8 +78,9 @@ func (c *container) set(change func()) {
 	c.p.change()
 }
 
-// ask asks one probe until ctx ends, and tells of each change: well as many times in a
-// row as the probe wants, or not. well is what is taken to be so at first.
+// ask asks one probe until ctx ends, and calls tell at each change: a container is well,
+// or not, once as many answers in a row as the probe wants say so. well is the state at
+// first.
 func (c *container) ask(ctx context.Context, probe *corev1.Probe, well bool, tell func(well bool)) {
 	period := time.Duration(probe.PeriodSeconds) * time.Second
 	next := time.NewTimer(time.Duration(probe.InitialDelaySeconds) * time.Second)

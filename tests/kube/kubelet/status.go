@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// gone tells whether an error says that the pod is not there any more, or another of
+// gone reports whether an error says that the pod is not there any more, or another of
 // its name is.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 

@@ -1,5 +1,5 @@
-// Package zoo is hostile scripts: they try not to end, to take all memory, or to
-// change what they share with others.
+// Package zoo has hostile scripts: they try not to end, to take all memory, or to change what
+// they share with other scripts.
 package zoo
 
 // Animal is a hostile script.

@@ -1,4 +1,4 @@
-// Package box is what a kubelet tells the program that starts a container.
+// Package box is the message from a kubelet to the program that starts a container.
 package box
 
 // Box is what a container's program runs in.

@@ -1,0 +1,205 @@
+package router
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"lockstep/cluster"
+	"lockstep/cluster/shard"
+	"lockstep/cluster/transport"
+)
+
+// The second hop: a gateway that is cut off from a leader asks another node to pass a request
+// on (relay.go says when).
+//
+// A leader takes writes and waits from a gateway in that gateway's own name alone. Of what is
+// passed on it sees the connection of another node, and believes that node who the gateway is;
+// that node has it from its own connection to the gateway, and from nothing in the request. So
+// a member that lies can speak here in the name of other members. It wins little: members are
+// trusted with the log itself, and a gateway whose numbers were used by somebody else takes new
+// ones (lanes.go).
+
+const (
+	// KindRelay asks a node to pass a request on to the leader of its shard: eight bytes of 0,
+	// the kind of the request u8, the request. The answer is the leader's, or one of the same
+	// form that says ErrNotLeader where the request has reached no leader, and ErrUnknown where
+	// it may have.
+	KindRelay uint8 = 11
+	// KindRelayed is what that node sends to the leader: the same, with the incarnation of the
+	// gateway, u64, in place of the zeros. Who gets it answers it here or not at all: no request
+	// goes a third hop.
+	KindRelayed uint8 = 12
+)
+
+const (
+	// relayHeadBytes is what stands before the request.
+	relayHeadBytes = 8 + 1
+	// passingMax bounds the requests of other nodes that this one passes on at a time, and
+	// passingWaitsMax the waits among them.
+	passingMax      = 1 << 12
+	passingWaitsMax = passingMax / 2
+	// passMax bounds how long a request waits here for the leader's answer: a wait, which its
+	// gateway renews, and what names no time; passLongest what names one.
+	passMax     = 5 * time.Second
+	passLongest = time.Minute
+)
+
+// relayRequest is a KindRelay request.
+func relayRequest(kind uint8, request []byte) []byte {
+	payload := make([]byte, relayHeadBytes, relayHeadBytes+len(request))
+	payload[relayHeadBytes-1] = kind
+	return append(payload, request...)
+}
+
+// relayed is a request that was passed on, or is to be.
+type relayed struct {
+	gateway uint64
+	kind    uint8
+	index   int
+	request []byte
+}
+
+// readRelay reads a KindRelay or KindRelayed request.
+func (r *Router) readRelay(payload []byte) (q relayed, ok bool) {
+	if len(payload) < relayHeadBytes || len(payload) > r.hopMax+relayHeadBytes {
+		return q, false
+	}
+	q = relayed{gateway: binary.LittleEndian.Uint64(payload), kind: payload[relayHeadBytes-1], request: payload[relayHeadBytes:]}
+	switch q.kind {
+	case KindPropose, KindRead, KindIndex, KindWait, KindTakeBack:
+	default:
+		return q, false
+	}
+	q.index, _, ok = r.shardNumber(q.request)
+	return q, ok
+}
+
+// lasts is how long the request may wait for its answer.
+func (q *relayed) lasts() time.Duration {
+	if q.kind != KindPropose && q.kind != KindRead {
+		return passMax
+	}
+	deadline, _, ok := until(q.request[4:])
+	if !ok {
+		return passMax
+	}
+	return min(time.Until(deadline)+onTheWay, passLongest)
+}
+
+// ServeRelay handles a KindRelay request of a node, by its incarnation, that has come by a road.
+// It passes it on once, in the name of that node. It may block.
+func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, payload []byte, reply func([]byte)) {
+	q, ok := r.readRelay(payload)
+	if !ok || from == 0 || q.gateway != 0 {
+		r.refuse(reply)
+		return
+	}
+	q.gateway = from
+	leader := r.Leader(q.index)
+	if leader.Self {
+		r.serveRelayed(ctx, q, road, reply)
+		return
+	}
+	answer := func(err error) { reply(appendResult(nil, shard.Result{Err: err})) }
+	if leader.Addr == "" {
+		answer(cluster.ErrNotLeader)
+		return
+	}
+	leave, ok := r.enter(q.kind)
+	if !ok {
+		answer(cluster.ErrOverloaded)
+		return
+	}
+	r.Counters.PassedOn.Add(1)
+	binary.LittleEndian.PutUint64(payload, from)
+	var ended atomic.Bool
+	end := func(say func()) {
+		if ended.CompareAndSwap(false, true) {
+			leave()
+			say()
+		}
+	}
+	late := time.AfterFunc(q.lasts(), func() { end(func() { answer(cluster.ErrUnknown) }) })
+	r.cfg.Peers.Go(leader.Addr, KindRelayed, payload, func(said []byte, err error) {
+		late.Stop()
+		end(func() {
+			switch {
+			case errors.Is(err, transport.ErrNotSent):
+				answer(cluster.ErrNotLeader)
+			case err != nil:
+				answer(cluster.ErrUnknown)
+			default:
+				reply(said)
+			}
+		})
+	})
+}
+
+// enter counts a request that is passed on, until leave; false: there are too many.
+func (r *Router) enter(kind uint8) (leave func(), ok bool) {
+	waits := int64(0)
+	if kind == KindWait {
+		waits = 1
+	}
+	leave = func() {
+		r.passing.Add(-1)
+		r.passingWaits.Add(-waits)
+	}
+	if all, w := r.passing.Add(1), r.passingWaits.Add(waits); all > passingMax || w > passingWaitsMax {
+		leave()
+		return nil, false
+	}
+	return leave, true
+}
+
+// ServeRelayed handles a KindRelayed request: one of a gateway, by a node that vouches for who
+// that is and has come by a road. It may block.
+func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
+	q, ok := r.readRelay(payload)
+	if !ok || q.gateway == 0 || q.gateway == r.cfg.Node || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+		r.refuse(reply)
+		return
+	}
+	r.serveRelayed(ctx, q, &longRoad{road, time.Now()}, reply)
+}
+
+// serveRelayed answers a request of a gateway as if it had come directly.
+func (r *Router) serveRelayed(ctx context.Context, q relayed, road shard.Road, reply func([]byte)) {
+	switch q.kind {
+	case KindPropose:
+		r.ServePropose(q.gateway, q.request, reply)
+	case KindRead:
+		r.ServeRead(ctx, q.request, reply)
+	case KindIndex:
+		r.ServeIndex(ctx, q.request, reply)
+	case KindWait:
+		r.ServeWait(q.gateway, road, q.request, reply)
+	case KindTakeBack:
+		r.ServeTakeBack(q.gateway, q.request, reply)
+	}
+}
+
+// refuse answers a request that makes no sense.
+func (r *Router) refuse(reply func([]byte)) {
+	r.Counters.Refused.Add(1)
+	reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+}
+
+// longRoad is the way to a gateway through another node, for one request.
+type longRoad struct {
+	shard.Road
+	began time.Time
+}
+
+// Quiet implements shard.Road. What is behind the other node nobody here hears: the way counts
+// as open for as long as that node keeps the request, and its gateway asks again by then.
+func (l *longRoad) Quiet() time.Duration {
+	if l.Road == nil || time.Since(l.began) > passMax {
+		return math.MaxInt64
+	}
+	return l.Road.Quiet()
+}

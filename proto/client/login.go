@@ -1,0 +1,107 @@
+package client
+
+import (
+	"lockstep/engine/command"
+	"lockstep/proto/acl"
+	"lockstep/proto/resp"
+)
+
+// login is the user that a client goes by. Its methods change it, and look at nothing else of the client.
+type login struct {
+	access Access
+	conn   *resp.Guard
+	shared *Connection
+	// users are those of the moment, user the client's own; authed: it has logged in, or did not have to.
+	users  *acl.Users
+	user   *acl.Account
+	authed bool
+}
+
+const errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+
+// errDoubted are the texts for what is refused to every user (acl.Doubt).
+var errDoubted = [...]string{
+	acl.DoubtAdmin: "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-admin-ms); until it does, it runs no command of @admin; the command was not executed",
+	acl.DoubtAll:   "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-ms); until it does, it serves nobody; the command was not executed",
+}
+
+// refusedInDoubt says why a command is refused to every user; "": it is not.
+func (l *login) refusedInDoubt(spec *command.Spec) string {
+	if !l.users.Doubts(spec) {
+		return ""
+	}
+	return errDoubted[l.users.Doubt()]
+}
+
+// become makes the client a user, logged in or not.
+func (l *login) become(user *acl.Account, authed bool) {
+	l.goOnAs(user, authed)
+	l.shared.mu.Lock()
+	l.shared.judged = user
+	l.shared.mu.Unlock()
+}
+
+func (l *login) goOnAs(user *acl.Account, authed bool) {
+	l.user, l.authed = user, authed
+	l.conn.SetAuthenticated(authed || l.users.Open())
+	l.shared.mu.Lock()
+	l.shared.user = user
+	l.shared.mu.Unlock()
+}
+
+// begin makes the client the user of a fresh connection.
+func (l *login) begin() { l.become(l.users.Default(), l.users.Open()) }
+
+// renew takes over what has become of the users; false: the client's own is gone.
+func (l *login) renew() bool {
+	now := l.access.Users()
+	if now == l.users {
+		return true
+	}
+	l.users = now
+	user := now.Successor(l.user)
+	if user == nil {
+		return false
+	}
+	l.goOnAs(user, l.authed)
+	return true
+}
+
+// mustLogIn tells whether the client has to log in first.
+func (l *login) mustLogIn() bool { return !l.authed && !l.users.Open() }
+
+// credentials are the arguments of AUTH.
+func (l *login) credentials(args [][]byte) (user, pass, refusal string) {
+	switch len(args) {
+	case 2:
+		if l.users.Default().NoPass() {
+			return "", "", errNoPassword
+		}
+		return acl.Default, string(args[1]), ""
+	case 3:
+		return string(args[1]), string(args[2]), ""
+	}
+	return "", "", command.ErrSyntax
+}
+
+// userBehind is the user that the client is after a command of a transaction, if it was another user before it.
+func (l *login) userBehind(user *acl.Account, q *queued) *acl.Account {
+	name, pass, refusal := "", "", ""
+	switch {
+	case q.spec.Has(command.LogsIn):
+		name, pass, refusal = l.credentials(q.args)
+	case q.spec.Has(command.Greets):
+		var h helloArgs
+		refusal = h.parse(q.args)
+		name, pass = h.user, h.pass
+		if !h.auth {
+			return user
+		}
+	default:
+		return user
+	}
+	if next := l.users.LogIn(name, pass); refusal == "" && next != nil {
+		return next
+	}
+	return user
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"slices"
+
+	"lockstep/engine/command"
+	"lockstep/proto/tracking"
+)
+
+// tracker is what a client has asked to be told of the keys that it reads (CLIENT TRACKING), and its messages outside the
+// order of its requests.
+type tracker struct {
+	backend  *Backend
+	registry *Registry
+	shared   *Connection
+	caching  caching
+	pushes   *pushes
+	// pushed is set once messages may come at any time: they are then held while a batch is answered.
+	pushed bool
+}
+
+// remember registers the keys of a command about to be sent.
+func (t *tracker) remember(spec *command.Spec, args [][]byte) {
+	if t.caching.wants(spec) {
+		t.backend.Tracking.Register(t.shared.id, keysOf(spec, args)...)
+	}
+}
+
+// rememberQueue registers the keys of a transaction about to be sent. CLIENT
+// CACHING in it runs later, but counts at its place. What stands behind a CLIENT
+// TRACKING is left to doubt.
+func (t *tracker) rememberQueue(tx *transaction) {
+	if !t.caching.on {
+		return
+	}
+	given := t.caching.given
+	for _, q := range tx.queue {
+		switch {
+		case q.spec.Has(command.Tracks):
+			t.caching.given = given
+			return
+		case q.spec.Has(command.ChoosesCaching):
+			t.caching.cache(q.args[2])
+		default:
+			t.remember(q.spec, q.args)
+		}
+	}
+	t.caching.given = given
+}
+
+// doubt declares changed what was read while no registration could stand, or the news
+// of a change may have gone ahead: the client may cache it for no time at all. The
+// news stands behind the reply.
+func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
+	k := &t.caching
+	if !k.wants(spec) && !(k.on && k.opt.BCast && reads(spec)) {
+		return
+	}
+	for _, key := range keysOf(spec, args) {
+		if k.hears(key) {
+			t.pushes.Invalidate(tracking.Doubt(key))
+		}
+	}
+}
+
+// untrack turns tracking off.
+func (t *tracker) untrack() {
+	if t.caching.on {
+		t.backend.Tracking.Remove(t.shared.id)
+		t.pushes.aim(0)
+	}
+	t.caching = caching{}
+}
+
+// parseTracking reads the options.
+func (t *tracker) parseTracking(args [][]byte) (next caching, refusal string) {
+	next.on = true
+	for i := 0; i < len(args); i++ {
+		more := i+1 < len(args)
+		switch word := fold(args[i]); {
+		case word == "redirect" && more:
+			i++
+			if next.redirect != 0 {
+				return next, "ERR A client can only redirect to a single other client"
+			}
+			id, ok := parseInt(args[i])
+			if !ok {
+				return next, command.ErrNotInteger
+			}
+			if t.registry.Find(uint64(id)) == nil {
+				return next, "ERR The client ID you want redirect to does not exist"
+			}
+			next.redirect = uint64(id)
+		case word == "bcast":
+			next.opt.BCast = true
+		case word == "optin":
+			next.opt.OptIn = true
+		case word == "optout":
+			next.opt.OptOut = true
+		case word == "noloop":
+			next.opt.NoLoop = true
+		case word == "prefix" && more:
+			i++
+			next.opt.Prefixes = append(next.opt.Prefixes, string(args[i]))
+		default:
+			return next, command.ErrSyntax
+		}
+	}
+	return next, ""
+}
+
+// track turns tracking on, or changes how. From here on pushes are held while a
+// batch is answered.
+func (t *tracker) track(next caching) {
+	next.given = t.caching.given
+	if next.opt.BCast {
+		if len(next.opt.Prefixes) == 0 {
+			next.opt.Prefixes = []string{""}
+		}
+		next.opt.Prefixes = slices.Concat(t.caching.opt.Prefixes, next.opt.Prefixes)
+		slices.Sort(next.opt.Prefixes)
+		next.opt.Prefixes = slices.Compact(next.opt.Prefixes)
+	}
+	t.caching = next
+	t.listen()
+	t.pushes.aim(next.redirect)
+	defer t.backend.Feeds.AwaitChanges()()
+	t.backend.Tracking.Set(t.shared.id, t.pushes, next.opt)
+}
+
+// listen prepares the client for pushes; they wait until the batch at hand is
+// answered.
+func (t *tracker) listen() {
+	t.pushed = true
+	t.pushes.hold()
+}

@@ -1,0 +1,16 @@
+package stats
+
+import (
+	"strings"
+	"testing"
+)
+
+// Scripts make up error codes; a long one is counted, and not kept.
+func TestErrorCodesAreBounded(t *testing.T) {
+	s := New()
+	s.CountError([]byte("-" + strings.Repeat("x", 1<<20) + "\r\n"))
+	s.CountError([]byte("-SHORT one\r\n"))
+	if all := s.PerError(); s.Errors() != 2 || len(all) != 1 || all[0].Prefix != "SHORT" {
+		t.Errorf("%d errors, and of codes %d", s.Errors(), len(all))
+	}
+}

@@ -12,7 +12,7 @@ const restNs, restSlackNs = 20_000, 50_000
 
 // Rest leaves the core to others in the middle of a long command: it sleeps in the
 // kernel, for a moment. To offer the processor to other goroutines (Gosched) is too
-// little, for those who wait are threads, of this process and of others: with as many
+// little, for what waits are threads, of this process and of others: with as many
 // long commands as cores, each of them would wait for a slice of the kernel's
 // scheduler, some milliseconds.
 func Rest() {

@@ -9,8 +9,6 @@ package report
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,13 +28,11 @@ import (
 	"lockstep/node/logs"
 	"lockstep/node/member"
 	"lockstep/node/ops"
-	"lockstep/node/process"
 	"lockstep/node/relay"
 	"lockstep/node/survey"
 	"lockstep/node/users"
 	"lockstep/proto/admin"
 	"lockstep/proto/client"
-	"lockstep/proto/pubsub"
 	"lockstep/proto/stats"
 	"lockstep/proto/tracking"
 )
@@ -95,7 +91,9 @@ func New(f Facts) *Report { return &Report{Facts: f, scrapes: newScrapes()} }
 
 // infoSection is one section of INFO.
 type infoSection struct {
-	name  string
+	name string
+	// rows are what it shows; a section whose lines all depend on what there is has write instead.
+	rows  []row
 	write func(*Report, *infoText)
 	// extra sections are shown only when asked for, or with "all".
 	extra bool
@@ -103,11 +101,11 @@ type infoSection struct {
 
 // infoSections are all sections in the order of INFO.
 var infoSections = []infoSection{
-	{name: "server", write: infoServer}, {name: "clients", write: infoClients}, {name: "memory", write: infoMemory},
-	{name: "persistence", write: infoPersistence}, {name: "stats", write: infoStats}, {name: "replication", write: infoReplication},
-	{name: "cpu", write: infoCPU}, {name: "commandstats", write: infoCommandStats, extra: true},
+	{name: "server", rows: serverRows}, {name: "clients", rows: clientRows}, {name: "memory", rows: memoryRows},
+	{name: "persistence", rows: persistenceRows}, {name: "stats", rows: statsRows}, {name: "replication", rows: replicationRows},
+	{name: "cpu", rows: cpuRows}, {name: "commandstats", write: infoCommandStats, extra: true},
 	{name: "errorstats", write: infoErrorStats}, {name: "latencystats", write: infoLatencyStats, extra: true},
-	{name: "modules", write: func(*Report, *infoText) {}}, {name: "cluster", write: infoCluster}, {name: "tls", write: infoTLS}, {name: "raft", write: infoRaft},
+	{name: "modules"}, {name: "cluster", rows: clusterRows}, {name: "tls", write: infoTLS}, {name: "raft", write: infoRaft},
 	{name: "locks", write: infoLocks, extra: true}, {name: "keyspace", write: infoKeyspace},
 }
 
@@ -130,9 +128,16 @@ func (t *infoText) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", 
 // Info implements admin.Facts.
 func (r *Report) Info(sections []string) string {
 	var t infoText
+	l := r.look()
 	for _, s := range infoSections {
-		if wanted(s, sections) {
-			t.section(s.name)
+		if !wanted(s, sections) {
+			continue
+		}
+		t.section(s.name)
+		for i := range s.rows {
+			s.rows[i].info(l, &t)
+		}
+		if s.write != nil {
 			s.write(r, &t)
 		}
 	}
@@ -145,54 +150,6 @@ func wanted(s infoSection, sections []string) bool {
 	}
 	return slices.Contains(sections, s.name) || slices.Contains(sections, "all") || slices.Contains(sections, "everything") ||
 		(slices.Contains(sections, "default") && !s.extra)
-}
-
-func infoServer(r *Report, t *infoText) {
-	s := r.Config.Current()
-	up := time.Since(r.Started)
-	exe, _ := os.Executable()
-	t.add("redis_version", process.RedisVersion)
-	t.add("server_name", "lockstep")
-	t.add("lockstep_version", process.Version)
-	t.add("redis_git_sha1", "00000000")
-	t.add("redis_git_dirty", 0)
-	t.add("redis_build_id", "lockstep-"+process.Version)
-	t.add("redis_mode", r.Mode())
-	t.add("os", runtime.GOOS+" "+runtime.GOARCH)
-	t.add("arch_bits", strconv.IntSize)
-	t.add("monotonic_clock", "POSIX clock_gettime")
-	t.add("multiplexing_api", "epoll")
-	t.add("go_version", runtime.Version())
-	t.add("process_id", os.Getpid())
-	t.add("process_supervised", r.SupervisedBy())
-	t.add("run_id", clusterview.HexID(r.Self.Incarnation))
-	t.add("tcp_port", s.Port)
-	t.add("server_time_usec", time.Now().UnixMicro())
-	t.add("uptime_in_seconds", int(up.Seconds()))
-	t.add("uptime_in_days", int(up.Hours()/24))
-	t.add("hz", 10)
-	t.add("configured_hz", 10)
-	t.add("lru_clock", time.Now().Unix()&lruClockMask)
-	t.add("executable", exe)
-	t.add("config_file", r.Config.File())
-	t.add("io_threads_active", 0)
-	t.add("node_name", r.Self.Name)
-	t.add("node_id", string(r.Self.ID()))
-	t.add("cluster_id", r.Self.ClusterID)
-}
-
-func infoClients(r *Report, t *infoText) {
-	t.add("connected_clients", r.Registry.Len())
-	t.add("cluster_connections", len(r.Machine.View().Live())-1)
-	t.add("maxclients", r.Config.Current().MaxClients)
-	buffers := r.Registry.Buffers()
-	t.add("client_recent_max_input_buffer", buffers.QueryMax)
-	t.add("client_recent_max_output_buffer", buffers.WaitingMax)
-	t.add("blocked_clients", r.Stats.Blocked.Load())
-	t.add("tracking_clients", r.Tracking.Counts().Clients)
-	t.add("pubsub_clients", buffers.Listening)
-	t.add("watching_clients", buffers.Watching)
-	t.add("clients_in_timeout_table", r.Stats.BlockedFor.Load())
 }
 
 // lruClockMask keeps as many bits of the time as Redis's clock has.
@@ -221,85 +178,16 @@ func (r *Report) usedBytes() int64 {
 	return r.Memory.UsedBytes()
 }
 
-func infoMemory(r *Report, t *infoText) {
-	f := r.MemoryFacts()
-	used, rss := f.UsedBytes, f.RSSBytes
-	dataset := used - f.OverheadBytes
-	t.add("used_memory", used)
-	t.add("used_memory_human", human(used))
-	t.add("used_memory_rss", rss)
-	t.add("used_memory_rss_human", human(rss))
-	t.add("used_memory_peak", f.PeakBytes)
-	t.add("used_memory_peak_human", human(f.PeakBytes))
-	t.add("used_memory_peak_perc", percent(used, f.PeakBytes))
-	t.add("used_memory_overhead", f.OverheadBytes)
-	t.add("used_memory_startup", 0)
-	t.add("used_memory_dataset", dataset)
-	t.add("used_memory_dataset_perc", percent(dataset, used))
-	infoAllocator(t, &f)
-	r.infoPrograms(t, &f)
-	goNumbers := process.Numbers(process.InUse, process.Mapped, process.Returned, process.Cycles)
-	t.add("go_heap_alloc", goNumbers[0])
-	t.add("go_heap_sys", goNumbers[1]-goNumbers[2])
-	t.add("go_gc_cycles", goNumbers[3])
-	t.add("total_system_memory", process.TotalMemory())
-	t.add("total_system_memory_human", human(process.TotalMemory()))
-	s := r.Config.Current()
-	t.add("maxmemory", s.Engine.MemoryBytesMax)
-	t.add("maxmemory_human", human(s.Engine.MemoryBytesMax))
-	t.add("maxmemory_policy", s.MaxMemoryPolicy)
-	t.add("mem_fragmentation_ratio", fmt.Sprintf("%.2f", f.Fragmentation()))
-	t.add("mem_allocator", "go")
-	t.add("lazyfree_pending_objects", 0)
-	infoBuffers(t, &f)
-}
-
 // percent prints a part of a whole as Redis does.
 func percent(part, whole int64) string {
 	return fmt.Sprintf("%.2f%%", 100*admin.Ratio(part, whole))
 }
 
-func infoPersistence(r *Report, t *infoText) {
-	t.add("loading", 0)
-	t.add("async_loading", 0)
-	v := r.Saves.Look()
-	zeros(t, "current_cow_peak", "current_cow_size", "current_cow_size_age", "current_save_keys_processed", "current_save_keys_total")
-	t.add("current_fork_perc", "0.00")
-	t.add("rdb_changes_since_last_save", r.Saves.LoggedTxns()-v.Txns)
-	if v.Busy {
-		t.add("rdb_bgsave_in_progress", 1)
-	} else {
-		t.add("rdb_bgsave_in_progress", 0)
-	}
-	t.add("rdb_last_save_time", r.Saves.LastSnapshotUnix())
-	t.add("rdb_last_bgsave_status", v.Status)
-	t.add("rdb_last_bgsave_time_sec", v.LastTookSec)
-	t.add("rdb_current_bgsave_time_sec", v.RunningSec)
-	t.add("rdb_saves", v.Done)
-	zeros(t, "rdb_last_cow_size", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded")
-	t.add("aof_enabled", 1)
-	zeros(t, "aof_rewrite_in_progress", "aof_rewrite_scheduled")
-	t.add("aof_last_rewrite_time_sec", -1)
-	t.add("aof_current_rewrite_time_sec", -1)
-	t.add("aof_last_bgrewrite_status", "ok")
-	zeros(t, "aof_rewrites", "aof_rewrites_consecutive_failures")
-	t.add("aof_last_write_status", "ok")
-	zeros(t, "aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size")
-	t.add("raft_log_store", r.Self.LogStore)
-}
-
-// zeros writes fields of things that are not here; tools expect them.
-func zeros(t *infoText, names ...string) {
-	for _, name := range names {
-		t.add(name, 0)
-	}
-}
-
 // keyspaceSums adds up what this node's replicas count.
 type keyspaceSums struct{ hits, misses, expired, evicted int64 }
 
-func (r *Report) keyspaceSums() (sums keyspaceSums) {
-	for _, s := range r.Shards() {
+func (l *look) keys() (sums keyspaceSums) {
+	for _, s := range l.Shards() {
 		st := &s.Machine().Keyspace().Stats
 		sums.hits, sums.misses = sums.hits+st.Hits.Load(), sums.misses+st.Misses.Load()
 		sums.expired, sums.evicted = sums.expired+st.Expired.Load(), sums.evicted+st.Evicted.Load()
@@ -307,94 +195,29 @@ func (r *Report) keyspaceSums() (sums keyspaceSums) {
 	return sums
 }
 
-func infoStats(r *Report, t *infoText) {
-	sums := r.keyspaceSums()
-	t.add("total_connections_received", r.Registry.Total())
-	t.add("total_commands_processed", r.Stats.Commands())
-	t.add("instantaneous_ops_per_sec", r.Survey.Rates.Ops())
-	t.add("total_net_input_bytes", r.Stats.In.Load())
-	t.add("total_net_output_bytes", r.Stats.Out.Load())
-	zeros(t, "total_net_repl_input_bytes", "total_net_repl_output_bytes")
-	t.add("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(r.Survey.Rates.In())/1024))
-	t.add("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(r.Survey.Rates.Out())/1024))
-	t.add("instantaneous_input_repl_kbps", "0.00")
-	t.add("instantaneous_output_repl_kbps", "0.00")
-	t.add("rejected_connections", r.Stats.RejectedConns.Load())
-	zeros(t, "sync_full", "sync_partial_ok", "sync_partial_err")
-	t.add("expired_keys", sums.expired)
-	t.add("expired_stale_perc", "0.00")
-	zeros(t, "expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds")
-	t.add("evicted_keys", sums.evicted)
-	t.add("evicted_clients", r.Stats.EvictedClients.Load())
-	zeros(t, "total_eviction_exceeded_time", "current_eviction_exceeded_time")
-	t.add("keyspace_hits", sums.hits)
-	t.add("keyspace_misses", sums.misses)
-	t.add("pubsub_channels", r.Messages.Hub().Names(pubsub.Channel))
-	t.add("pubsub_patterns", r.Messages.Hub().Names(pubsub.Pattern))
-	t.add("pubsubshard_channels", r.Messages.Hub().Names(pubsub.Shard))
-	zeros(t, "latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
-		"active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
-		"total_active_defrag_time", "current_active_defrag_time")
-	tracked := r.Tracking.Counts()
-	t.add("tracking_total_keys", tracked.Keys)
-	t.add("tracking_total_items", tracked.Items)
-	t.add("tracking_total_prefixes", tracked.Prefixes)
-	heard := r.Feeds.Intake.Counts()
-	t.add("feeds_heard", heard.Feeds)
-	t.add("feeds_live", heard.Live)
-	t.add("feeds_served", r.Feeds.Source.Hearings())
-	t.add("feed_batches", heard.Batches)
-	t.add("feed_gaps", heard.Gaps)
-	zeros(t, "unexpected_error_replies")
-	t.add("total_error_replies", r.Stats.Errors())
-	zeros(t, "dump_payload_sanitizations")
-	t.add("total_reads_processed", r.Stats.Reads.Load())
-	t.add("total_writes_processed", r.Stats.Writes.Load())
-	zeros(t, "io_threaded_reads_processed", "io_threaded_writes_processed", "reply_buffer_shrinks", "reply_buffer_expands")
-	t.add("client_query_buffer_limit_disconnections", r.Stats.QueryClosed.Load())
-	t.add("client_output_buffer_limit_disconnections", r.Stats.OutputClosed.Load())
-	t.add("protocol_errors", r.Stats.ProtocolErrors.Load())
-	denied := r.Stats.ACLLog.Counts()
-	t.add("acl_access_denied_auth", denied.Auth)
-	t.add("acl_access_denied_cmd", denied.Command)
-	t.add("acl_access_denied_key", denied.Key)
-	t.add("acl_access_denied_channel", denied.Channel)
-	t.add("forwarded_calls", r.Router.Counters.Forwarded.Load())
-	t.add("relayed_calls", r.Router.Counters.Relayed.Load())
-	t.add("passed_on_calls", r.Router.Counters.PassedOn.Load())
-	t.add("retried_calls", r.Router.Counters.Retried.Load())
-	t.add("script_texts_left_out", r.Router.Counters.TextsLeftOut.Load())
-	t.add("script_texts_sent_again", r.Router.Counters.TextsSentAgain.Load())
-	t.add("unknown_outcomes", r.Router.Counters.Unknown.Load())
-	t.add("no_leader_errors", r.Router.Counters.NoLeader.Load())
+// infoSlave is what a node that shows itself as a slave shows of its master.
+func infoSlave(l *look, t *infoText) {
+	if l.View.Role() != "slave" {
+		return
+	}
+	replicas := l.View.Replicas()
+	t.add("master_host", first(replicas, 0))
+	t.add("master_port", first(replicas, 1))
+	t.add("master_link_status", "up")
+	t.add("master_last_io_seconds_ago", 0)
+	t.add("master_sync_in_progress", 0)
+	t.add("slave_read_repl_offset", l.View.Offset())
+	t.add("slave_repl_offset", l.View.Offset())
+	t.add("slave_priority", 100)
+	t.add("slave_read_only", 0)
+	t.add("replica_announced", 1)
 }
 
-func infoReplication(r *Report, t *infoText) {
-	replicas := r.View.Replicas()
-	t.add("role", r.View.Role())
-	if r.View.Role() == "slave" {
-		t.add("master_host", first(replicas, 0))
-		t.add("master_port", first(replicas, 1))
-		t.add("master_link_status", "up")
-		t.add("master_last_io_seconds_ago", 0)
-		t.add("master_sync_in_progress", 0)
-		t.add("slave_read_repl_offset", r.View.Offset())
-		t.add("slave_repl_offset", r.View.Offset())
-		t.add("slave_priority", 100)
-		t.add("slave_read_only", 0)
-		t.add("replica_announced", 1)
-	}
-	t.add("connected_slaves", len(replicas))
-	for i, r := range replicas {
+// infoSlaves are the other nodes.
+func infoSlaves(l *look, t *infoText) {
+	for i, r := range l.View.Replicas() {
 		t.add("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%s,state=online,offset=%s,lag=0", r[0], r[1], r[2]))
 	}
-	t.add("master_failover_state", "no-failover")
-	t.add("master_replid", clusterview.HexID(r.Self.Incarnation))
-	t.add("master_replid2", strings.Repeat("0", 40))
-	t.add("master_repl_offset", r.View.Offset())
-	t.add("second_repl_offset", -1)
-	t.add("repl_backlog_active", 1)
-	zeros(t, "repl_backlog_size", "repl_backlog_first_byte_offset", "repl_backlog_histlen")
 }
 
 func first(replicas [][3]string, i int) string {
@@ -402,14 +225,6 @@ func first(replicas [][3]string, i int) string {
 		return ""
 	}
 	return replicas[0][i]
-}
-
-func infoCPU(_ *Report, t *infoText) {
-	user, system := process.CPUSeconds()
-	t.add("used_cpu_sys", fmt.Sprintf("%.6f", system))
-	t.add("used_cpu_user", fmt.Sprintf("%.6f", user))
-	t.add("used_cpu_sys_children", "0.000000")
-	t.add("used_cpu_user_children", "0.000000")
 }
 
 func infoCommandStats(r *Report, t *infoText) {
@@ -439,14 +254,6 @@ func infoLatencyStats(r *Report, t *infoText) {
 		}
 		t.add("latency_percentiles_usec_"+all[i].Name, strings.Join(parts, ","))
 	}
-}
-
-func infoCluster(r *Report, t *infoText) {
-	enabled := 0
-	if r.Config.Current().ClusterEnabled {
-		enabled = 1
-	}
-	t.add("cluster_enabled", enabled)
 }
 
 // infoRaft reports on this node's first replica, and then of each shard in a line.

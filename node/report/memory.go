@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
@@ -105,30 +106,18 @@ func (r *Report) MallocStats() string {
 	return b.String()
 }
 
-// infoAllocator reports on the process's memory beyond that of the data.
-func infoAllocator(t *infoText, f *admin.MemoryFacts) {
-	t.add("allocator_allocated", f.AllocatedBytes)
-	t.add("allocator_active", f.ActiveBytes)
-	t.add("allocator_resident", f.ResidentBytes)
-	t.add("allocator_frag_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.ActiveBytes, f.AllocatedBytes)))
-	t.add("allocator_frag_bytes", f.ActiveBytes-f.AllocatedBytes)
-	t.add("allocator_rss_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.ResidentBytes, f.ActiveBytes)))
-	t.add("allocator_rss_bytes", f.ResidentBytes-f.ActiveBytes)
-	t.add("rss_overhead_ratio", fmt.Sprintf("%.2f", admin.Ratio(f.RSSBytes, f.ResidentBytes)))
-	t.add("rss_overhead_bytes", f.RSSBytes-f.ResidentBytes)
-}
-
 // infoPrograms reports on scripts and functions. What interpreters take is the
 // process's memory.
-func (r *Report) infoPrograms(t *infoText, f *admin.MemoryFacts) {
+func infoPrograms(l *look, t *infoText) {
+	f := l.mem()
 	scripts := 0
-	for _, s := range r.Shards() {
+	for _, s := range l.Shards() {
 		count, _ := s.Machine().Programs().Scripts.Size()
 		scripts += count
 	}
 	// All shards have the same libraries.
 	libraries, functions := 0, 0
-	if shards := r.Shards(); len(shards) > 0 {
+	if shards := l.Shards(); len(shards) > 0 {
 		libraries, functions, _ = shards[0].Machine().Programs().Functions.Count()
 	}
 	for _, vm := range []string{"used_memory_lua", "used_memory_vm_eval", "used_memory_vm_functions", "used_memory_vm_total"} {
@@ -146,19 +135,15 @@ func (r *Report) infoPrograms(t *infoText, f *admin.MemoryFacts) {
 	t.add("used_memory_scripts_human", human(f.ScriptBytes+f.FunctionBytes))
 }
 
-// infoBuffers reports on memory beside the data.
-func infoBuffers(t *infoText, f *admin.MemoryFacts) {
-	t.add("mem_fragmentation_bytes", f.RSSBytes-f.AllocatedBytes)
-	t.add("mem_not_counted_for_evict", f.KeptBytes)
-	for _, name := range []string{"mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"} {
-		t.add(name, 0)
-	}
-	t.add("mem_clients_normal", f.ClientBytes)
-	t.add("mem_cluster_links", 0)
-	t.add("mem_aof_buffer", 0)
-	t.add("active_defrag_running", 0)
-	t.add("lazyfreed_objects", 0)
+// executable is the file of the program, "": the system does not say.
+func executable() string {
+	path, _ := os.Executable()
+	return path
 }
+
+func systemSeconds() float64 { _, system := process.CPUSeconds(); return system }
+
+func userSeconds() float64 { user, _ := process.CPUSeconds(); return user }
 
 // ResetStats sets the counters back that the shards keep, and the peak of memory.
 func (r *Report) ResetStats() {

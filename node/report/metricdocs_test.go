@@ -67,3 +67,25 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsAreFields: a row is a field of INFO, which no other row has, or a block of them.
+func TestRowsAreFields(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range infoSections {
+		for i := range s.rows {
+			r := &s.rows[i]
+			if block := r.lines != nil; block != (r.field == "") || block != (r.value == nil) || block && r.desc.Name != "" {
+				t.Errorf("%s: row %d is neither a field nor a block", s.name, i)
+			}
+			if r.field != "" && seen[r.field] {
+				t.Errorf("%s stands twice in INFO", r.field)
+			}
+			seen[r.field] = true
+		}
+	}
+	for _, value := range []any{int(3), int64(3), uint64(3), float64(3)} {
+		if number(value) != 3 {
+			t.Errorf("%T: %v", value, number(value))
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"lockstep/node/metrics"
 	"lockstep/node/process"
 	"lockstep/node/survey"
-	"lockstep/proto/pubsub"
 )
 
 // nodeMetrics tell of the node as a whole.
@@ -147,31 +146,15 @@ var clientMetrics = []metric{
 			p.Add(float64(e.Count), e.Prefix)
 		}
 	}},
-	{metrics.Desc{Name: "lockstep_forwarded_calls_total", Kind: metrics.Counter, Help: "Calls sent to the node that leads the shard."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Forwarded.Load() })},
-	{metrics.Desc{Name: "lockstep_relayed_calls_total", Kind: metrics.Counter, Help: "Calls sent to the leader through another node, because this node did not reach the leader."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Relayed.Load() })},
-	{metrics.Desc{Name: "lockstep_passed_on_calls_total", Kind: metrics.Counter, Help: "Calls of other nodes that this node passed on to a leader, because those nodes did not reach the leader."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.PassedOn.Load() })},
-	{metrics.Desc{Name: "lockstep_retried_calls_total", Kind: metrics.Counter, Help: "Calls that were sent again, to another leader or after a pause."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Retried.Load() })},
-	{metrics.Desc{Name: "lockstep_script_texts_left_out_total", Kind: metrics.Counter, Help: "Calls of EVAL that entered the log without their text, because the shard had the script."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.TextsLeftOut.Load() })},
-	{metrics.Desc{Name: "lockstep_script_texts_sent_again_total", Kind: metrics.Counter, Help: "Calls sent again with all texts, because a script had left the cache (SCRIPT FLUSH, a full cache). They had not run before."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.TextsSentAgain.Load() })},
-	{metrics.Desc{Name: "lockstep_unknown_outcomes_total", Kind: metrics.Counter, Help: "Calls answered with INDETERMINATE: they may or may not have run."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.Unknown.Load() })},
 	{metrics.Desc{Name: "lockstep_gateway_renewals_total", Kind: metrics.Counter, Help: "How often this node took a new boot number for its writes to a shard. The shard knew others: another node used its name, or it runs twice."}, "calls", one(func(l *look) uint64 { return l.Router.Counters.Renewed.Load() })},
 	{metrics.Desc{Name: "lockstep_peer_requests_refused_total", Kind: metrics.Counter, Help: "Writes and waits of other nodes that were refused, because they named a node that had not sent them or were malformed."}, "calls", one(func(l *look) uint64 { return l.Router.Counters.Refused.Load() })},
-	{metrics.Desc{Name: "lockstep_no_leader_errors_total", Kind: metrics.Counter, Help: "Calls answered with CLUSTERDOWN, because no leader was found in time. They did not run."}, "INFO stats", one(func(l *look) uint64 { return l.Router.Counters.NoLeader.Load() })},
 	{metrics.Desc{Name: "lockstep_users_unconfirmed_seconds", Kind: metrics.Gauge, Help: "Time since the meta group's leader last confirmed this node's copy of the users (acl-stale-admin-ms)."}, "the node's copy of the users", one(func(l *look) float64 { return l.Users.Unconfirmed().Seconds() })},
-	{metrics.Desc{Name: "lockstep_client_buffers_bytes", Kind: metrics.Gauge, Help: "Bytes of clients' requests and replies that are not finished."}, "connections", one(func(l *look) int64 { return l.buffers.Bytes })},
-	{metrics.Desc{Name: "lockstep_client_output_limit_disconnections_total", Kind: metrics.Counter, Help: "Clients closed for reading too slowly (client-output-buffer-limit)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.OutputClosed.Load() })},
-	{metrics.Desc{Name: "lockstep_client_evictions_total", Kind: metrics.Counter, Help: "Clients closed because all clients together used too much memory (maxmemory-clients)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.EvictedClients.Load() })},
-	{metrics.Desc{Name: "lockstep_client_query_limit_disconnections_total", Kind: metrics.Counter, Help: "Clients closed for a request that was too large (client-query-buffer-limit)."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.QueryClosed.Load() })},
-	{metrics.Desc{Name: "lockstep_protocol_errors_total", Kind: metrics.Counter, Help: "Clients closed because they sent bytes that are no request."}, "INFO stats", one(func(l *look) uint64 { return l.Stats.ProtocolErrors.Load() })},
+	{metrics.Desc{Name: "lockstep_client_buffers_bytes", Kind: metrics.Gauge, Help: "Bytes of clients' requests and replies that are not finished."}, "connections", one(func(l *look) int64 { return l.buffers().Bytes })},
 	{metrics.Desc{Name: "lockstep_connection_panics_total", Kind: metrics.Counter, Labels: []string{"port"}, Help: "Connections of a port (peer, client, admin) closed because their handler panicked. Each is a bug; the log has the stack."}, "connections", func(l *look, p *metrics.Page) {
 		p.Add(float64(l.Panics.Peers.Count()), "peer")
 		p.Add(float64(l.Panics.Clients.Count()), "client")
 		p.Add(float64(l.Panics.Admin.Count()), "admin")
 	}},
-	{metrics.Desc{Name: "lockstep_tracking_clients", Kind: metrics.Gauge, Help: "Clients with client-side caching (CLIENT TRACKING)."}, "INFO clients", one(func(l *look) int { return l.Tracking.Counts().Clients })},
-	{metrics.Desc{Name: "lockstep_tracking_keys", Kind: metrics.Gauge, Help: "Keys that those clients track."}, "INFO stats", one(func(l *look) int { return l.Tracking.Counts().Keys })},
-	{metrics.Desc{Name: "lockstep_pubsub_clients", Kind: metrics.Gauge, Help: "Clients with subscriptions."}, "INFO clients", one(func(l *look) int { return l.buffers.Listening })},
-	{metrics.Desc{Name: "lockstep_pubsub_shard_channels", Kind: metrics.Gauge, Help: "Shard channels with subscribers here."}, "INFO stats", one(func(l *look) int { return int(l.Messages.Hub().Names(pubsub.Shard)) })},
 	{metrics.Desc{Name: "lockstep_pubsub_dropped_messages_total", Kind: metrics.Counter, Help: "Published messages that did not reach another node."}, "messages", one(func(l *look) uint64 { return l.Messages.Dropped() })},
 	{metrics.Desc{Name: "lockstep_peer_links", Kind: metrics.Gauge, Help: "Connections to and from other nodes."}, "the transport", one(func(l *look) int { return len(l.Transport.Links()) })},
 	{metrics.Desc{Name: "lockstep_peer_round_trip_seconds", Kind: metrics.Gauge, Labels: []string{"peer"}, Help: "Round trip of the last ping to another node, including the queue before it. A ping is sent every three seconds."}, "the transport", readRoundTrips},
@@ -187,8 +170,6 @@ var clientMetrics = []metric{
 // processMetrics tell of the process and its machine; those without lockstep_
 // have the names that every exporter gives them.
 var processMetrics = []metric{
-	{metrics.Desc{Name: "lockstep_gc_cycles_total", Kind: metrics.Counter, Help: "Garbage collections."}, "the Go runtime", one(func(*look) int64 { return process.Numbers(process.Cycles)[0] })},
-	{metrics.Desc{Name: "lockstep_heap_bytes", Kind: metrics.Gauge, Help: "Go's heap: data, garbage that is not yet collected, and buffers."}, "the Go runtime", one(func(l *look) int64 { return l.mem.AllocatedBytes })},
 	{metrics.Desc{Name: "lockstep_disk_free_bytes", Kind: metrics.Gauge, Help: "Free space on the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
 		if free, _, ok := process.Disk(l.Folder.Dir()); ok {
 			p.Add(float64(free))
@@ -201,7 +182,7 @@ var processMetrics = []metric{
 	}},
 	{metrics.Desc{Name: "lockstep_data_size_bytes", Kind: metrics.Gauge, Labels: []string{"what"}, Help: "Disk space of the data folder's files: log, snapshots, votes (term and vote), and other."}, "the file system", readDataSizes},
 	{metrics.Desc{Name: "go_goroutines", Kind: metrics.Gauge, Help: "Goroutines."}, "the Go runtime", one(func(*look) int { return runtime.NumGoroutine() })},
-	{metrics.Desc{Name: "process_resident_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the process, without file pages."}, "/proc", one(func(l *look) int64 { return l.mem.RSSBytes })},
+	{metrics.Desc{Name: "process_resident_memory_bytes", Kind: metrics.Gauge, Help: "Memory of the process, without file pages."}, "/proc", one(func(l *look) int64 { return l.mem().RSSBytes })},
 	{metrics.Desc{Name: "process_cpu_seconds_total", Kind: metrics.Counter, Help: "CPU time, user and system."}, "getrusage", one(func(*look) float64 { user, system := process.CPUSeconds(); return user + system })},
 	{metrics.Desc{Name: "process_open_fds", Kind: metrics.Gauge, Help: "Open files and sockets."}, "/proc", func(_ *look, p *metrics.Page) {
 		if open, err := os.ReadDir("/proc/self/fd"); err == nil {

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"lockstep/engine/sched"
 	"lockstep/node/config"
 	"lockstep/node/metrics"
+	"lockstep/node/process"
 	"lockstep/node/status"
 	"lockstep/proto/admin"
 	"lockstep/proto/client"
@@ -25,16 +27,48 @@ type metric struct {
 	read func(*look, *metrics.Page)
 }
 
-// look is what one scrape looks at: each part is asked once. Nothing here waits
-// for a command, nor for another node.
+// look is what one scrape, or one INFO, looks at: what costs something is asked once, and when it is wanted.
+// Nothing here waits for a command, nor for another node.
 type look struct {
 	*Report
-	s *config.Settings
-	// groups are this node's replicas, the meta group last.
-	groups  []groupLook
+	s       *config.Settings
 	cluster *meta.View
-	mem     admin.MemoryFacts
-	buffers client.Buffers
+	// groups are this node's replicas, the meta group last; INFO has none.
+	groups []groupLook
+
+	memory  *admin.MemoryFacts
+	clients *client.Buffers
+	heap    []int64
+}
+
+func (r *Report) look() *look {
+	return &look{Report: r, s: r.Config.Current(), cluster: r.Machine.View()}
+}
+
+// mem is the memory of data and process.
+func (l *look) mem() *admin.MemoryFacts {
+	if l.memory == nil {
+		f := l.MemoryFacts()
+		l.memory = &f
+	}
+	return l.memory
+}
+
+// buffers are what clients hold.
+func (l *look) buffers() *client.Buffers {
+	if l.clients == nil {
+		b := l.Registry.Buffers()
+		l.clients = &b
+	}
+	return l.clients
+}
+
+// runtime shows the heap as the Go runtime counts it: in use, mapped, given back, and its collections.
+func (l *look) runtime() []int64 {
+	if l.heap == nil {
+		l.heap = process.Numbers(process.InUse, process.Mapped, process.Returned, process.Cycles)
+	}
+	return l.heap
 }
 
 // groupLook is one replica; shard and sched are those of a shard alone.
@@ -48,8 +82,9 @@ type groupLook struct {
 	sched  sched.Stats
 }
 
-func (r *Report) look() *look {
-	l := &look{Report: r, s: r.Config.Current(), cluster: r.Machine.View(), mem: r.MemoryFacts(), buffers: r.Registry.Buffers()}
+// withGroups is a look that sees the replicas, too.
+func (r *Report) withGroups() *look {
+	l := r.look()
 	add := func(label string, g *shard.Group, s *shard.Shard) {
 		gl := groupLook{label: label, group: g, stats: g.Stats(), status: r.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
 		if s != nil {
@@ -73,14 +108,14 @@ var metricTables = []struct {
 	{"The node", nodeMetrics},
 	{"Raft", raftMetrics},
 	{"Execution and locks", executionMetrics},
-	{"Clients and routing", clientMetrics},
-	{"Memory, disk and process", processMetrics},
-	{"The names of redis_exporter", redisMetrics},
+	{"Clients and routing", slices.Concat(clientMetrics, shared("clients", "lockstep_", clientRows), shared("stats", "lockstep_", statsRows))},
+	{"Memory, disk and process", slices.Concat(shared("memory", "lockstep_", memoryRows), processMetrics)},
+	{"The names of redis_exporter", slices.Concat(redisMetrics, redisNames())},
 }
 
 // MetricsPage is what a scrape of this moment answers.
 func (r *Report) MetricsPage() []byte {
-	l, page := r.look(), &metrics.Page{}
+	l, page := r.withGroups(), &metrics.Page{}
 	for _, table := range metricTables {
 		for i := range table.rows {
 			page.Begin(&table.rows[i].Desc)

@@ -452,8 +452,6 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-type settings = client.Settings
-
 func (w *World) MemoryFacts() admin.MemoryFacts {
 	return admin.MemoryFacts{
 		UsedBytes: 8 << 20, PeakBytes: 9 << 20, OverheadBytes: 1 << 20, AllocatedBytes: 10 << 20, ActiveBytes: 11 << 20,

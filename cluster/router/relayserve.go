@@ -162,7 +162,12 @@ func (r *Router) enter(kind uint8) (leave func(), ok bool) {
 // that node. ServeRelayed may block.
 func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
 	q, ok := r.readRelay(payload)
-	if !ok || q.gateway == 0 || q.gateway == r.cfg.Node || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+	if ok && q.gateway == r.cfg.Node {
+		// It leads by now what it wanted to ask for.
+		reply(NotReady())
+		return
+	}
+	if !ok || q.gateway == 0 || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
 		r.refuse(reply)
 		return
 	}

@@ -28,7 +28,7 @@ build: ## both programs, into bin/
 	go build -o bin/ ./cmd/...
 
 # go test says nothing of what was skipped where a package passes: tests write it
-# into a file (tests/proc).
+# into a file (tests/kit/proc).
 test: missing versions ## everything that needs no root and no network beyond loopback
 	@skipped=$$(mktemp); echo go test -timeout 15m $(TESTFLAGS) ./...; \
 	LOCKSTEP_SKIPPED=$$skipped go test -timeout 15m $(TESTFLAGS) ./...; \
@@ -60,7 +60,7 @@ lint: ## gofmt, vet, staticcheck and the style of this repository
 	go test ./tests/lint
 
 bench: ## speed beside redis-server, as a table of ratios
-	go run ./tests/bench
+	go run ./tests/tools/bench
 
 corpus: ## the same answers as redis-server
 	go test -count=1 -v ./tests/corpus ./tests/differential
@@ -106,7 +106,7 @@ docs: ## what is generated, anew
 	go test ./engine/script -run TestDocumentationIsWhatScriptsCanDo -update
 	go test ./cmd/clusterctl -run TestDocumentationIsTheCommands -update
 	go test ./node/report -run TestDocumentationIsTheMetrics -update
-	go test ./tests/licences -update
+	go test ./tests/tools/licences -update
 
 deb: ## a Debian package in bin/ (needs dpkg-deb)
 	deploy/deb/build bin

@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"
-	"lockstep/tests/standstill"
+	"lockstep/tests/kit/standstill"
 )
 
 // stamped applies a txn in an entry of a time, and returns its reply.

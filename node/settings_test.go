@@ -9,7 +9,7 @@ import (
 	"lockstep/cluster/meta/courier"
 	"lockstep/node/config"
 	"lockstep/node/member"
-	"lockstep/tests/ports"
+	"lockstep/tests/kit/ports"
 )
 
 // applied is a log of the meta group whose entries are applied at once.

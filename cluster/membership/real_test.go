@@ -20,8 +20,8 @@ import (
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
-	"lockstep/tests/ports"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/ring"
 )
 
 // realNode is a node with real Raft groups and a real port: a meta group and

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/transport"
-	"lockstep/tests/ports"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/ring"
 )
 
 func neverHangs() bool { return false }

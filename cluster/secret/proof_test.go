@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/certs"
+	"lockstep/tests/kit/certs"
 )
 
 // patience bounds what a test waits for.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockstep/cluster/secure"
-	"lockstep/tests/certs"
+	"lockstep/tests/kit/certs"
 )
 
 // A full hall lets the newest in and the oldest go, and who means it gets

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lockstep/cluster/secure"
-	"lockstep/tests/certs"
+	"lockstep/tests/kit/certs"
 )
 
 func options(m *certs.Mount) func() secure.Options {

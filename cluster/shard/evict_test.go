@@ -22,8 +22,8 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
-	"lockstep/tests/ports"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/ring"
 )
 
 // loneNode is a node with shards of one replica each.

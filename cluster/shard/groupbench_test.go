@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/transport"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ring"
 )
 
 // BenchmarkAppend is one entry after the other, through Raft, the disk and

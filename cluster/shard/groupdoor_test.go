@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ring"
 )
 
 // door is the address of a node for its peers: a proxy that knows the cluster's

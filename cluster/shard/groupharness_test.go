@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/transport"
-	"lockstep/tests/ports"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/ring"
 )
 
 // counter is a state machine whose state depends on every entry and their

@@ -9,8 +9,8 @@ import (
 
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/transport"
-	"lockstep/tests/ports"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/ring"
 )
 
 // founded is a group that its first node has founded alone, and which has grown to

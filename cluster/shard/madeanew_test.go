@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lockstep/cluster/raftio"
-	"lockstep/tests/standstill"
+	"lockstep/tests/kit/standstill"
 )
 
 // A replica that was dropped and made anew in the same process leads before it has run

@@ -17,7 +17,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
-	"lockstep/tests/standstill"
+	"lockstep/tests/kit/standstill"
 )
 
 // shardWorld is a world whose nodes have replicas of one shard.

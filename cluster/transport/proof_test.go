@@ -17,8 +17,8 @@ import (
 
 	"lockstep/cluster/secret"
 	"lockstep/cluster/secure"
-	"lockstep/tests/certs"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/certs"
+	"lockstep/tests/kit/ring"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/secret"
-	"lockstep/tests/ports"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/ring"
 )
 
 const (

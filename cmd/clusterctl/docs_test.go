@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"lockstep/tests/golden"
+	"lockstep/tests/kit/golden"
 )
 
 // docs/clusterctl.md is made from the commands themselves: `make docs`.

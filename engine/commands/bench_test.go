@@ -6,7 +6,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // benchKeys is the number of keys that the benchmarks go through.

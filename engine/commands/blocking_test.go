@@ -5,7 +5,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestWhatIsWrongDoesNotWait expects commands to wait for as long as they say,

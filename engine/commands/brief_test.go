@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // What is brief looks at few elements, whatever the key holds.

@@ -10,7 +10,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // versions are those of all keys, by database and name.

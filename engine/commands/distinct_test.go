@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestRepeatedOperandsChangeNothing compares what a few operands give with what

@@ -8,7 +8,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/tests/golden"
+	"lockstep/tests/kit/golden"
 )
 
 // docs/commands.md is made from the table: `make docs`.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // listener hears the events of redis-server on a connection of its own.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // What a call may fill is told by its arguments, and no more is than it may.

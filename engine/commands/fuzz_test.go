@@ -7,7 +7,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // FuzzHandlers runs any commands on any state: no handler panics, each answers

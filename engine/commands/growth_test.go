@@ -12,7 +12,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/engine/rdb"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // sizesOf tells what the runner's keyspace knows of values, or, blind, nothing but

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"lockstep/engine"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestOtherKindsAnswerAsRedisDoes runs the commands of these families on a key

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/command/arg"
 	"lockstep/engine/commands"
 	"lockstep/engine/sched"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // namedKeys are keys, some of which are called like options.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockstep/engine/command"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // restCommands are commands that take long over large values; MANY is most of their

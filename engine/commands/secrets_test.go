@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestSecretsAreHidden(t *testing.T) {

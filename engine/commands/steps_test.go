@@ -8,7 +8,7 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // stepsKeys fills a key of each type with n elements.

@@ -20,7 +20,7 @@ import (
 	"lockstep/engine/commands/streamcmd"
 	"lockstep/engine/commands/stringcmd"
 	"lockstep/engine/commands/zsetcmd"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // differences are the places where a row differs from redis-server's on

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
 	"lockstep/engine/script"
-	"lockstep/tests/golden"
+	"lockstep/tests/kit/golden"
 )
 
 // can is what scripts do often: each row of the table in docs/scripts.md.

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/reply"
 	"lockstep/engine/script"
-	"lockstep/tests/oracle"
+	"lockstep/tests/kit/oracle"
 )
 
 // redisServer is one to compare with.

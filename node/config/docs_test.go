@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/golden"
+	"lockstep/tests/kit/golden"
 )
 
 // docs/configuration.md is made from the table: `make docs`.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	redis "lockstep/tests/oracle"
-	"lockstep/tests/respconn"
+	redis "lockstep/tests/kit/oracle"
+	"lockstep/tests/kit/respconn"
 )
 
 // oracle is a redis-server with its own defaults.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"lockstep/node/metrics"
-	"lockstep/tests/golden"
+	"lockstep/tests/kit/golden"
 )
 
 const (

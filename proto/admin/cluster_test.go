@@ -7,8 +7,8 @@ import (
 
 	"lockstep/engine/commands"
 	"lockstep/proto/admin"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // What CLUSTER reports on nodes, and of the connections between them.

@@ -6,7 +6,7 @@ import (
 
 	"lockstep/proto/admin"
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
+	"lockstep/tests/kit/prototest"
 )
 
 // threeNodes are a master of two shards, one of another, and a replica that

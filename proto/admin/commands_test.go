@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
+	"lockstep/tests/kit/prototest"
 )
 
 // scripts are conversations on one connection each, a command a line.

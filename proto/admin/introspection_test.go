@@ -8,8 +8,8 @@ import (
 
 	"lockstep/engine/commands"
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // What the world reports on its memory.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/prototest"
+	"lockstep/tests/kit/prototest"
 )
 
 // TestLolwutAnswersAsRedis compares what is no picture: which arguments are

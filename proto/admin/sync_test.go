@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // TestSyncBetweenOthers sends SYNC behind a long reply: what stands before it is

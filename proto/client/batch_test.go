@@ -8,7 +8,7 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
+	"lockstep/tests/kit/prototest"
 )
 
 func TestAPipelineCostsFewRounds(t *testing.T) {

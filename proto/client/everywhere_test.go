@@ -9,8 +9,8 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // TestWholeKeyspaceOverShards gives one stream of commands to a node with one

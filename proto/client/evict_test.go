@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // clientsMax is maxmemory-clients in these tests.

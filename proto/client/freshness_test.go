@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"lockstep/cluster"
-	"lockstep/tests/prototest"
+	"lockstep/tests/kit/prototest"
 )
 
 // TestTokens expects a token to name the shards that the connection has used, and

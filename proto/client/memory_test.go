@@ -3,7 +3,7 @@ package client_test
 import (
 	"testing"
 
-	"lockstep/tests/prototest"
+	"lockstep/tests/kit/prototest"
 )
 
 // TestQueueingWithoutMemory expects MULTI to refuse what needs memory, and EXEC

@@ -11,9 +11,9 @@ import (
 	"lockstep/cluster"
 	"lockstep/fsm"
 	"lockstep/proto/client"
-	"lockstep/tests/ports"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // place is a server in these tests.

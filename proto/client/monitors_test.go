@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // monitored is what a monitor sees of a script, up to the ECHO at its end.

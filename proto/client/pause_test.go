@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 func TestPauseAnswersAsRedisDoes(t *testing.T) {

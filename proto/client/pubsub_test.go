@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"lockstep/proto/pubsub"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // What a client that listens is told, and what it may do, is what redis-server

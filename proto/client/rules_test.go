@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"lockstep/cluster"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // Rules that change while a client waits hold for what it does next, however much of

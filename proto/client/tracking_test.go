@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"lockstep/proto/tracking"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // talk is a conversation of several connections with one server, written down.

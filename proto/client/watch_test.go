@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // The versions of many keys are more than a shard answers at once.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/certs"
+	"lockstep/tests/kit/certs"
 )
 
 // sealedPair is a guard under TLS, and its client.

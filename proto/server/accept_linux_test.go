@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/proto/server"
-	"lockstep/tests/ports"
+	"lockstep/tests/kit/ports"
 )
 
 // A port is tried again and again, and who asks for a connection just then hears nothing:

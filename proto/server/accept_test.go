@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // faulty is a listener whose first attempts fail, as without file descriptors.

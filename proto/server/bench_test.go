@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 func benchmarkPings(b *testing.B, pipeline int) {

@@ -7,8 +7,8 @@ import (
 
 	"lockstep/proto/client"
 	"lockstep/proto/server"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // TestWhatIsKeptOfAClientIsBounded: what a client says of itself, and the names it

@@ -12,8 +12,8 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 func TestOneClientTooManyIsToldSoAndClosed(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"lockstep/cluster"
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // loopsHaveTurned returns when each loop has taken what was sent before the call: the

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"lockstep/proto/client"
-	"lockstep/tests/prototest"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/prototest"
+	"lockstep/tests/kit/respconn"
 )
 
 // endless is the length of a line that is too long however it comes: of one that is little

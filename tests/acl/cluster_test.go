@@ -12,8 +12,8 @@ import (
 
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 const patience = 60 * time.Second

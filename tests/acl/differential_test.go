@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"lockstep/tests/corpus/alone"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -19,7 +19,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // storage is an S3 server in this process, with one bucket.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/certs"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/certs"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // output is what a running program has said.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockstep/cluster/placement"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // pieceHeld is how long the storage holds back a piece at most: less than a node waits

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 func readFull(in io.Reader, into []byte) (int, error) { return io.ReadFull(in, into) }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lockstep/engine/rdb"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // lzfText is a text of n times the same byte as RDB packs it, in about n/88

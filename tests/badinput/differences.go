@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // sweepDifference is an answer that is not redis-server 7.0's, with the reason.

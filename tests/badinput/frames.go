@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // frame is something to send, on a connection of its own.

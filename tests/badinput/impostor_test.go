@@ -26,8 +26,8 @@ import (
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
 	"lockstep/fsm"
-	"lockstep/tests/proc"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/ring"
 )
 
 // impostor is a node of another program that knows all that a member knows, and goes by

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // atTheLimits are commands in a row, one line each, whose numbers, IDs, places and

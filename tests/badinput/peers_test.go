@@ -12,7 +12,7 @@ import (
 	"lockstep/cluster/meta"
 	"lockstep/cluster/router"
 	"lockstep/fsm"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // adminAddr is where a node's HTTP port is.

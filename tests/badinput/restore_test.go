@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"lockstep/engine/rdb"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // footerBytes are a payload's version and checksum.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // getsOf are so many reads of one value in a row.

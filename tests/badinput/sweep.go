@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // commandRow is what the sweep must know of a command: from COMMAND.

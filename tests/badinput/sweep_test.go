@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"lockstep/engine/commands"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // sweepShare: in the short run one hostile value of so many is tried in each

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // A waiting client has its element when the push is answered: the list is empty then, and the

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // promptly is how soon a client must have sent a command that is to be answered: less

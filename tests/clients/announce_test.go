@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // TestAnnouncedAddresses sets a running node's announced addresses and expects

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // TestReadYourWritesByToken writes through one node and reads from the replicas

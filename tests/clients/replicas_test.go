@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // TestClientsReadFromReplicas lets clients that can do so read from replicas, and

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"lockstep/cmd/clusterctl/bench"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // midway measures until something could be done in the middle: just then there may be

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cmd/clusterctl/doctor"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // near is how far two times may be apart that are to be the same.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

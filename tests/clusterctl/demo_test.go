@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/ports"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/proc"
 )
 
 // spoken is a program that goes on until it is interrupted, and what it said.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // counting is a client that increments all the time: a counter of its own,

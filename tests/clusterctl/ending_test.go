@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A terminal that is closed, or somebody who means "read your files again", ends

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // clusterOf is the id of the cluster that a node says it belongs to.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Under a write load through two nodes that stay, every verb that changes the

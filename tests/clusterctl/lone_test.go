@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A lockstepd that is told nothing but port and folder is a cluster at once,

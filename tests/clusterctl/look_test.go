@@ -14,7 +14,7 @@ import (
 	"lockstep/cmd/clusterctl/bench"
 	"lockstep/cmd/clusterctl/doctor"
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // jsonOf runs a verb with -o json and decodes what it prints, to the last field.

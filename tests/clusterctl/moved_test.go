@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // After all peer addresses have changed while nobody was up, no node knows

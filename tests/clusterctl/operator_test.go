@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 func statusOf(t *testing.T, addr string) status.Cluster {

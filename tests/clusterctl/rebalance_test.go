@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/cluster/placement"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A cluster that has been told not to balance itself leaves a new node empty;

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // recovery runs clusterctl recover on a stopped node's folder.

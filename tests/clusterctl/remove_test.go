@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // oneDead is a cluster of three nodes with some keys, of which one has just died that was

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 const shards = 4

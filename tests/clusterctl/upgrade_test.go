@@ -10,7 +10,7 @@ import (
 
 	"lockstep/cluster/meta"
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // known is the cluster version that the present program knows.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // lose kills a node and takes its data away.

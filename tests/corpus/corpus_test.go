@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"lockstep/tests/corpus/alone"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write redis-server's answers into the scripts (TestRedisServerAnswersTheCorpus)")

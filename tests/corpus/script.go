@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // Script is a parsed file.

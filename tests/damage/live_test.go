@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A leader whose log is damaged while it runs finds that out when it reads an old entry

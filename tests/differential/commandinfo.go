@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"lockstep/engine/commands"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // CommandDifference is a row of COMMAND that is not Redis 7.0's, with the

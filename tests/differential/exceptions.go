@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // Exception is an answer that need not be the same byte for byte, with the

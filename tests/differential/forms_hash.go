@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // hashForms are the commands on hashes.

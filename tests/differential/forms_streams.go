@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // streamForms are the forms of the commands on streams. IDs are small numbers,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // server is one of the two, with its connections.

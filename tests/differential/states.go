@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // stateLines are what one connection says in any order: commands that change what

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // TestClientsTogetherHoldAPartOfMaxmemory: monitors that read nothing go when

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // The trace: a cache of capacity keys, and draws from universe keys by Zipf's

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // TestARestartEvictsNothing: what CONFIG SET has made of maxmemory is the cluster's, and

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta/identity"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 const patience = 120 * time.Second

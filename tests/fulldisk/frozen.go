@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // frozenSizeBytes is the size of a disk that hangs: room for raft-wal's files of

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockstep/cluster/placement"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Replicas are on their way to two new nodes while one node after the other is

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // metaRoles are the names of the running nodes by their role in the meta group.

@@ -12,8 +12,8 @@ import (
 
 	"lockstep/cluster/placement"
 	"lockstep/node/status"
+	"lockstep/tests/kit/proc"
 	"lockstep/tests/narrow"
-	"lockstep/tests/proc"
 )
 
 const (

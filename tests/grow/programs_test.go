@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Three nodes tell the same of each other: one shard, one master and its

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/drain"
 
+	"lockstep/tests/kit/proc"
 	"lockstep/tests/kube/kubelet"
-	"lockstep/tests/proc"
 )
 
 // TestChart is one release's life.

@@ -22,12 +22,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"lockstep/tests/certs"
-	"lockstep/tests/image"
+	"lockstep/tests/kit/certs"
+	"lockstep/tests/kit/image"
+	"lockstep/tests/kit/lan"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/proc"
 	"lockstep/tests/kube/kubelet"
-	"lockstep/tests/lan"
-	"lockstep/tests/ports"
-	"lockstep/tests/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"lockstep/node/status"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
+	"lockstep/tests/kit/writers"
 	"lockstep/tests/kube/kubelet"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
-	"lockstep/tests/writers"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"lockstep/tests/certs"
+	"lockstep/tests/kit/certs"
+	"lockstep/tests/kit/proc"
 	"lockstep/tests/kube/kubelet"
-	"lockstep/tests/proc"
 )
 
 // TestTLS is a release's life under TLS, with backups.

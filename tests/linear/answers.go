@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"lockstep/engine/hashslot"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 const (

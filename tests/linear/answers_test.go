@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A shard is silent from its last answer on, as long as it could answer.

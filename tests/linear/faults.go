@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // progressWrites is how many writes must be acknowledged after a fault before

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // checkFinals reads everything that is not a register at the end, and checks

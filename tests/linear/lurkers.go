@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // lurkers are clients that lie in wait for a paused leader. Their connections

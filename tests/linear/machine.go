@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // machine tells how much of the time that passes is the cluster's: all of it but the share

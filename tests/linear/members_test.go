@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/placement"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // membersPatience is how long a change of membership may take, faults

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lockstep/engine/version"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // nemesisFor is how long TestNemesis goes on; 0: as usual.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 	"lockstep/tests/scripts/zoo"
 )
 

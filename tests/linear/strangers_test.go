@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/stranger"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/stranger"
 )
 
 // crowdMax is how many strangers come at once, at most: more than have room.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/ring"
 	"lockstep/tests/narrow"
-	"lockstep/tests/proc"
-	"lockstep/tests/ring"
 )
 
 // wireSecret is the cluster's, which the proxies prove and have proved, too.

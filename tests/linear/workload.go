@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 const (

@@ -149,8 +149,8 @@ func TestImportsGoDownTheFloors(t *testing.T)               { check(t, importsGo
 func TestEngineAndMachineAreAFunctionOfTheLog(t *testing.T) { check(t, pureFloorsStayPure) }
 
 func TestFloorRulesFindPlantedOffences(t *testing.T) {
-	wantFindings(t, 2, importsGoDown, "engine/x/a.go", `package x; import ("lockstep/fsm"; "lockstep/tests/proc")`)
-	wantFindings(t, 1, importsGoDown, "proto/x/a_test.go", `package x; import ("lockstep/node"; "lockstep/tests/proc")`)
+	wantFindings(t, 2, importsGoDown, "engine/x/a.go", `package x; import ("lockstep/fsm"; "lockstep/tests/kit/proc")`)
+	wantFindings(t, 1, importsGoDown, "proto/x/a_test.go", `package x; import ("lockstep/node"; "lockstep/tests/kit/proc")`)
 	wantFindings(t, 0, importsGoDown, "node/a.go", `package node; import ("lockstep/fsm"; "lockstep/proto/resp"; "lockstep/node/config")`)
 	wantFindings(t, 0, importsGoDown, "tests/x/a.go", `package x; import "lockstep/cmd/lockstepd"`)
 	wantFindings(t, 2, librariesStayHome, "cmd/lockstepd/a.go", `package main; import ("github.com/minio/minio-go/v7"; "lockstep/cmd/clusterctl/backup")`)

@@ -72,7 +72,7 @@ func theRunnable(all []*source, makefile string) *runnable {
 		r.targets[m[1]] = true
 	}
 	for _, s := range all {
-		if s.path == "tests/bench/scenarios.go" {
+		if s.path == "tests/tools/bench/scenarios.go" {
 			for _, m := range scenarioLine.FindAllStringSubmatch(s.text, -1) {
 				r.scenarios = append(r.scenarios, m[1])
 			}
@@ -220,15 +220,15 @@ func matchesNothing(pattern string, names []string) string {
 func TestShownRuleFindsPlantedOffences(t *testing.T) {
 	r := theRunnable([]*source{
 		planted(t, "a/a_test.go", "package a\nfunc TestMain(m *testing.M) {}\nfunc TestOne(t *testing.T) {}\nfunc TestTwo(t *testing.T) {}"),
-		planted(t, "tests/bench/scenarios.go", "package main\nvar scenarios = []scenario{\n\t{\"one-node\", oneNode},\n}"),
+		planted(t, "tests/tools/bench/scenarios.go", "package main\nvar scenarios = []scenario{\n\t{\"one-node\", oneNode},\n}"),
 	}, "all: one\none: ## first\n\ttrue\n")
 	right := []string{
 		"make one      # a minute", "A_B=1 go test -timeout 5m ./a", "go test ./a", "go test -v -run 'TestOne|Two$' ./a  # 3 s",
-		"go run ./tests/bench -quick -scenario 'one'", "go run ./tests/bench",
+		"go run ./tests/tools/bench -quick -scenario 'one'", "go run ./tests/tools/bench",
 	}
 	wrong := []string{
 		"make two", "go test ./b", "go test -run TestThree ./a", "go test -run 'TestOne|TestThree' ./a", "go test -run TestMain ./a",
-		"go test -run TestOne", "go run ./a", "go run ./tests/bench -scenario two", "rm -rf x", "go test -run '(' ./a", "go test a",
+		"go test -run TestOne", "go run ./a", "go run ./tests/tools/bench -scenario two", "rm -rf x", "go test -run '(' ./a", "go test a",
 	}
 	for _, command := range right {
 		if found := wrongCommands("words\n\n    "+command+"\n", r); len(found) != 0 {

@@ -18,19 +18,19 @@ const (
 
 // largeTypes are the types that may have more, each with its reason. The key is the folder and the name.
 var largeTypes = map[string]string{
-	"node/config/Settings":    "a table: a field for each setting",
-	"engine/command/Spec":     "a table: a field for each column of a row of the command table",
-	"proto/client/Client":     "is still to be split: the call path",
-	"cluster/router/Router":   "is being split: there is to be one way for a call",
-	"cluster/shard/Group":     "is still to be split: proposals, reads and snapshots",
-	"cluster/shard/Shard":     "is still to be split: proposer, reads, waiters and eviction",
-	"cluster/shard/waiters":   "is still to be split: the table of waiting clients, and how they are served",
-	"engine/Keyspace":         "is still to be split: keys, expiries and sizes",
-	"engine/script/meter":     "is still to be split: the budgets of a run, and what charges them",
-	"proto/client/Connection": "a table: what CLIENT LIST shows of a connection",
-	"tests/prototest/World":   "plays the whole node for clients in tests",
-	"tests/cmdtest/Generator": "a table: a method for each family of commands and kind of argument that it makes",
-	"engine/stream/Stream":    "is still to be split: entries, and groups with their consumers",
+	"node/config/Settings":        "a table: a field for each setting",
+	"engine/command/Spec":         "a table: a field for each column of a row of the command table",
+	"proto/client/Client":         "is still to be split: the call path",
+	"cluster/router/Router":       "is being split: there is to be one way for a call",
+	"cluster/shard/Group":         "is still to be split: proposals, reads and snapshots",
+	"cluster/shard/Shard":         "is still to be split: proposer, reads, waiters and eviction",
+	"cluster/shard/waiters":       "is still to be split: the table of waiting clients, and how they are served",
+	"engine/Keyspace":             "is still to be split: keys, expiries and sizes",
+	"engine/script/meter":         "is still to be split: the budgets of a run, and what charges them",
+	"proto/client/Connection":     "a table: what CLIENT LIST shows of a connection",
+	"tests/kit/prototest/World":   "plays the whole node for clients in tests",
+	"tests/kit/cmdtest/Generator": "a table: a method for each family of commands and kind of argument that it makes",
+	"engine/stream/Stream":        "is still to be split: entries, and groups with their consumers",
 }
 
 // typeSize is how large a type is, and where it is declared.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/lan"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/lan"
+	"lockstep/tests/kit/proc"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // member is a node of a cluster as its clients know it.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lockstep/fsm"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -19,8 +19,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"lockstep/tests/ports"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"lockstep/node/process"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // release runs deploy/release for one architecture with stand-ins for the programs,

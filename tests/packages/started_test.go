@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/ports"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/proc"
 )
 
 // page is what a stranger reads first.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // browserPatience is how long Chromium may take for one order, on a machine with

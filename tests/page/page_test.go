@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"lockstep/node/page"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // TestPictures takes the pictures of the documentation, of a cluster at work,

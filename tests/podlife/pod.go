@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockstep/tests/lan"
+	"lockstep/tests/kit/lan"
 )
 
 // kubelet's eyes: how often a pod is looked at, and how soon a container that

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/lan"
-	"lockstep/tests/proc"
-	"lockstep/tests/writers"
+	"lockstep/tests/kit/lan"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/writers"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lockstep/tests/image"
+	"lockstep/tests/kit/image"
 )
 
 // newRoot makes the root of a container: the image, and the folders that the pod

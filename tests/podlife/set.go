@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/certs"
-	"lockstep/tests/image"
-	"lockstep/tests/lan"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/certs"
+	"lockstep/tests/kit/image"
+	"lockstep/tests/kit/lan"
+	"lockstep/tests/kit/proc"
 )
 
 // patience is how long a change may take on the slowest machine.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/node/status"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // dialPatience and askPatience bound how long a pod may take to answer.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // lineage is a folder of stores from its first opening on, through kills and

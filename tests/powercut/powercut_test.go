@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/raftio"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // TestMain makes the test binary a worker when it is run as one.

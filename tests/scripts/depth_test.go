@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // deep is a script that writes, and says how deep it came.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // quota is the manual's example: a counter with a limit (D27).

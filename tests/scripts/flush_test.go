@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // TestFlushesAreUnseenByEval: the script cache is emptied all the time, while

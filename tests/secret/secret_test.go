@@ -20,10 +20,10 @@ import (
 
 	"lockstep/cluster/secret"
 	"lockstep/node/status"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
-	"lockstep/tests/stranger"
-	"lockstep/tests/writers"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
+	"lockstep/tests/kit/stranger"
+	"lockstep/tests/kit/writers"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // alarm is what a rule is tried with: series of a cluster that is sick and of one that

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // unpacked are the files of a bundle, by name.

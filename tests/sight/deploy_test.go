@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 const deployed = "../../deploy/monitoring/"

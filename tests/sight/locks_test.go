@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // What is told of lock slots moves while commands wait for one, and tells which.

@@ -11,7 +11,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Numbers move with what happens: a load, the death of a leader, the loss of the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A node that waits for a cluster to take it in is alive, and not started.

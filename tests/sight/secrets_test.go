@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // sesame is a part of every password that is said here.

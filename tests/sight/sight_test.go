@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 func TestMain(m *testing.M) { proc.Main(m) }

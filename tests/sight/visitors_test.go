@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Connections that rest on the admin port are bounded, and keep no probe out: the

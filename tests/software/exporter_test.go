@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // scrape starts the exporter, waits until lines of what it serves match patterns, for a

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // redisInsight makes the calls that RedisInsight's source makes of a server: it

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // nodeScripts are in testdata/node.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // python is a command of a Python that has the modules: Debian's, whose

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // redis-cli, in the modes that look at a whole server.

@@ -3,7 +3,7 @@ package software
 import (
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // npmRedislock is the npm package of that name (R1 to R36, as far as a server has a

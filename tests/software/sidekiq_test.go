@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // A worker with its scheduler, which takes what is due by a script, and one who

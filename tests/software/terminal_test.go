@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // screenPatience is how long a program may take to show something.

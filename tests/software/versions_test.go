@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Every package that .ci/run installs has the version that was tested in

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/certs"
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/certs"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // A client at the wrong port is closed, and the log says why in words.

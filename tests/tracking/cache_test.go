@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // cache is a client with a cache of its own, as redis.io describes it. It reads

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // crowd are clients on every node of a cluster: some cache what they read, some

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // five nodes share the shards: two of them have no replica of any one shard.

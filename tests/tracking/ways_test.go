@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/respconn"
 )
 
 // ears are what a cache has been told of, in order.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/engine"
-	"lockstep/tests/standin"
+	"lockstep/tests/kit/standin"
 )
 
 // node answers as a node might, one command after the other.

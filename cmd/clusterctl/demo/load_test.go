@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/tidwall/redcon"
 
-	"lockstep/tests/proc"
-	"lockstep/tests/standin"
+	"lockstep/tests/kit/proc"
+	"lockstep/tests/kit/standin"
 )
 
 func TestMain(m *testing.M) {

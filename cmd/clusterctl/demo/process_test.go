@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockstep/tests/ports"
+	"lockstep/tests/kit/ports"
 )
 
 // The demo goes on without a page where another program has its port, or the

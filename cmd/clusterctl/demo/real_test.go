@@ -13,8 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockstep/node/status"
-	"lockstep/tests/ports"
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/proc"
 )
 
 // stage is a demo that a person looks at.

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockstep/cmd/clusterctl/backup"
-	"lockstep/tests/standin"
+	"lockstep/tests/kit/standin"
 )
 
 // server answers commands by their names, and returns where it is.

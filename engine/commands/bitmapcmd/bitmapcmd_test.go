@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestBitmapsAnswerAsRedisDoes(t *testing.T) {

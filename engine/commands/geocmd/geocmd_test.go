@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestGeoAnswersAsRedisDoes(t *testing.T) {

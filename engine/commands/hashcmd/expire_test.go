@@ -16,7 +16,7 @@ import (
 	"lockstep/engine/hash"
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestFieldExpiryCommands runs them all, on a small hash and on a large one.

@@ -14,7 +14,7 @@ import (
 	"lockstep/engine/hash"
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestHashesAnswerAsRedisDoes compares all replies: with Redis's limits, under

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestHyperLogLogsAnswerAsRedisDoes(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/engine/commands/keycmd"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // heardEvents keeps keyspace events.

@@ -7,7 +7,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestLifetime follows keys through time, which a comparison with redis-server

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"lockstep/engine/commands/keycmd"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestKeyCountsTravel compares counts that were written and read with those that

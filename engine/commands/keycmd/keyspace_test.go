@@ -10,7 +10,7 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // scanAll scans a database to its end and counts how often each key came.

@@ -14,7 +14,7 @@ import (
 	"lockstep/engine/list"
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // waitingCommands are those that wait; they come seldom, for redis-server does

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestListMemory compares the memory of lists with what redis-server says of

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/commands"
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // libraryText is a library whose functions answer their names.

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/commands/scriptcmd"
 	"lockstep/engine/commands/streamcmd"
 	"lockstep/engine/hashslot"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestDeclaredKeysAreFoundAmongFewAndMany(t *testing.T) {

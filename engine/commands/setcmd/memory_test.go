@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // heapBytes is the memory in use after a collection.

@@ -14,7 +14,7 @@ import (
 	"lockstep/engine/commands/values"
 	"lockstep/engine/reply"
 	"lockstep/engine/set"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestSetsAnswerAsRedisDoes(t *testing.T) {

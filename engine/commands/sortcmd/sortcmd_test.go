@@ -7,7 +7,7 @@ import (
 
 	"lockstep/engine/commands/sortcmd"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 func TestSortAnswersAsRedisDoes(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // What stands in replies and depends on a clock, and what Redis 7.2 adds to

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestFloatsAreRedisFloats adds random decimals here and in redis-server, which

@@ -13,7 +13,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/commands/values"
 	"lockstep/engine/rdb"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // TestDumpsGoBothWays restores here what redis-server dumps, compressed or not,

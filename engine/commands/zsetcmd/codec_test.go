@@ -13,7 +13,7 @@ import (
 	"lockstep/engine/commands/zsetcmd"
 	"lockstep/engine/rdb"
 	"lockstep/engine/zset"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // sampleSortedSets are sets of all sizes and with all kinds of scores.

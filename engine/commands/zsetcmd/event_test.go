@@ -9,7 +9,7 @@ import (
 
 	"lockstep/engine"
 	"lockstep/engine/command"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // heardOfSortedSets is an Observer that notes "event key", and keys that were filled.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"lockstep/engine/reply"
-	"lockstep/tests/cmdtest"
+	"lockstep/tests/kit/cmdtest"
 )
 
 // lexCommands are those on ranges of texts. Sets have one score, for otherwise

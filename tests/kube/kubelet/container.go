@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"lockstep/tests/image"
+	"lockstep/tests/kit/image"
 	"lockstep/tests/kube/kubelet/box"
 )
 

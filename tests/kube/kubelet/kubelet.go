@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"lockstep/tests/lan"
+	"lockstep/tests/kit/lan"
 )
 
 // Config is what a kubelet is told.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"lockstep/tests/lan"
+	"lockstep/tests/kit/lan"
 )
 
 // refreshEvery is how often volumes follow the objects they show. kubelet takes a

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // Lan is a bridge in a network namespace of its own, where no rule of the machine

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/ports"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/ports"
+	"lockstep/tests/kit/respconn"
 )
 
 // StartRedis starts a redis-server that ends with the test, and returns its

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/ports"
+	"lockstep/tests/kit/ports"
 )
 
 // StopPatience is how long a process that was told to stop may take.

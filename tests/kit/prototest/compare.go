@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 func Split(addr string) (host, port string) {

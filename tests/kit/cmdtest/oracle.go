@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	redis "lockstep/tests/oracle"
+	redis "lockstep/tests/kit/oracle"
 )
 
 // Oracle is a redis-server to compare with.

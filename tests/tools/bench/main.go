@@ -1,8 +1,8 @@
 // Command bench measures Lockstep beside redis-server on this machine: the
 // same loads, alternating rounds, medians, and the ratios against the targets.
 //
-//	go run ./tests/bench -rounds 5 -docs              all of it
-//	go run ./tests/bench -quick -scenario one-node    a look, under a minute
+//	go run ./tests/tools/bench -rounds 5 -docs              all of it
+//	go run ./tests/tools/bench -quick -scenario one-node    a look, under a minute
 //
 // With -docs it writes the tables into docs/benchmarks.md.
 package main

@@ -13,7 +13,7 @@ import (
 	"regexp"
 	"testing"
 
-	"lockstep/tests/proc"
+	"lockstep/tests/kit/proc"
 )
 
 // New makes a folder of what is in the image: the programs where the

@@ -3,7 +3,7 @@ package proc
 import (
 	"fmt"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 // Digest is DEBUG DIGEST of the node's own replicas.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/tests/golden"
+	"lockstep/tests/kit/golden"
 )
 
 func TestTheListIsTrue(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTheListIsTrue(t *testing.T) {
 			t.Errorf("%s is not in the list", sure)
 		}
 	}
-	golden.Check(t, "../../docs/THIRD_PARTY.md", text)
+	golden.Check(t, "../../../docs/THIRD_PARTY.md", text)
 }
 
 func TestLicencesAreKnownByTheirWords(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/ports"
+	"lockstep/tests/kit/ports"
 )
 
 // ElectionPatience is how long a cluster with a quorum may be without a leader

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 const (

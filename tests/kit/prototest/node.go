@@ -28,7 +28,7 @@ import (
 	"lockstep/proto/server"
 	"lockstep/proto/stats"
 	"lockstep/proto/tracking"
-	"lockstep/tests/respconn"
+	"lockstep/tests/kit/respconn"
 )
 
 const testGroup = 7

@@ -13,7 +13,7 @@ import (
 
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
-	"lockstep/tests/ring"
+	"lockstep/tests/kit/ring"
 )
 
 // Patience is how long a peer port may take to close a stranger's connection.

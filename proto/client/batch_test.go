@@ -290,7 +290,7 @@ func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)
 	prototest.Do(t, c, "SET", "k", "v")
-	entries := func() uint64 { return n.Exec.Machine(0).Executed() }
+	entries := func() uint64 { return n.Exec.Machine(0).Taken() }
 	for name, want := range map[string]struct {
 		commands [][]string
 		reply    string

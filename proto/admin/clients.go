@@ -178,6 +178,7 @@ func (f *killFilter) parse(r *client.Request, args [][]byte) (refusal string) {
 }
 
 func (h *clients) kill(r *client.Request, args [][]byte) {
+	r.ConnectionAt(time.Now()) // the commands before this one in the batch count, too
 	if len(args) == 3 {
 		f := killFilter{addr: string(args[2])}
 		if h.killMatching(r, &f) == 0 {

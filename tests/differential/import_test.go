@@ -45,6 +45,8 @@ func TestImportFollowsEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var found strings.Builder // what differs
+	cmd.Stdout = &found
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +82,7 @@ func TestImportFollowsEveryCommand(t *testing.T) {
 		last = lines.Text()
 	}
 	if err := errors.Join(cmd.Wait(), sent); err != nil {
-		t.Fatalf("%v: %s", err, last)
+		t.Fatalf("%v: %s\n%s", err, last, found.String())
 	}
 	keys := 0
 	for db := range 16 {

@@ -78,7 +78,7 @@ func (a *applier) run(ctx context.Context) error {
 // unit reads the next unit; one without commands changes nothing.
 func (a *applier) unit() (unit, error) {
 	var u unit
-	slots, moved := map[int]bool{}, ""
+	slots, mark := map[int]bool{}, "0"
 	for {
 		args, err := a.in.command()
 		if err != nil {
@@ -99,11 +99,12 @@ func (a *applier) unit() (unit, error) {
 				a.db = args[1].(string)
 			}
 			if name == "SWAPDB" && len(args) == 3 {
-				moved = markMovedTo(args)
+				mark = swapped(mark, args)
 			}
 			if name != "MULTI" && (name == "EXEC" || strings.ToUpper(u.commands[0][0].(string)) != "MULTI") {
-				if moved != "" {
-					u.commands = append(u.commands, []any{"SELECT", moved}, []any{"DEL", backup.MarkKey}, []any{"SELECT", a.db})
+				if mark != "0" {
+					// A new mark is made in the old place.
+					u.commands = append(u.commands, []any{"SELECT", mark}, []any{"DEL", backup.MarkKey}, []any{"SELECT", a.db})
 				}
 				return u, nil
 			}
@@ -139,16 +140,15 @@ func isTrimming(arg any) bool {
 	return word == "MAXLEN" || word == "MINID"
 }
 
-// markMovedTo is the database into which SWAPDB moves the cluster's mark, "" if it does
-// not move it. A new mark is then made in the old place.
-func markMovedTo(args []any) string {
-	switch "0" {
+// swapped is the database that holds, after a SWAPDB, what database db held before. A transaction may have several.
+func swapped(db string, args []any) string {
+	switch db {
 	case args[1].(string):
 		return args[2].(string)
 	case args[2].(string):
 		return args[1].(string)
 	}
-	return ""
+	return db
 }
 
 // slotsOf adds the hash slots of a command's keys.

@@ -152,3 +152,26 @@ func TestDatabasesOfOtherNodesAreCompared(t *testing.T) {
 		t.Errorf("%v, %+v", err, d)
 	}
 }
+
+// A transaction with several SWAPDBs moves the cluster's mark more than once.
+func TestTheMarkIsFoundBehindSeveralSwaps(t *testing.T) {
+	swap := func(a, b string) []any { return []any{"SWAPDB", a, b} }
+	for _, c := range []struct {
+		swaps [][]any
+		want  string
+	}{
+		{[][]any{swap("0", "2")}, "2"},
+		{[][]any{swap("2", "0"), swap("15", "2")}, "15"},
+		{[][]any{swap("0", "2"), swap("1", "15")}, "2"},
+		{[][]any{swap("0", "2"), swap("2", "0")}, "0"},
+		{[][]any{swap("1", "2")}, "0"},
+	} {
+		mark := "0"
+		for _, args := range c.swaps {
+			mark = swapped(mark, args)
+		}
+		if mark != c.want {
+			t.Errorf("%v: the mark is looked for in %s, not in %s", c.swaps, mark, c.want)
+		}
+	}
+}

@@ -1,4 +1,5 @@
-# Lockstep. `make run` shows a live cluster, `make test` tests everything.
+# Lockstep. `make run` shows a live cluster, `make test` tests what a change breaks
+# first, and `make check` tests the rest.
 
 # go-metrics is the library behind Raft's metrics; without the tag it would be
 # its predecessor, and ours would see nothing.
@@ -16,10 +17,14 @@ VERSIONS    ?= tests/versions.txt
 # rest of the engine side by side are fsm and cluster/shard.
 CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
 
+# Suites that take a minute or keep the processors busy: `make check` runs them, and
+# `make test` leaves them out.
+SUITES := $(addprefix ./tests/,backlog badinput clients clusterctl damage founding fulldisk grow linear narrow podlife powercut scripts software tracking)
+
 # What tests use beside Go, and do without where it is not installed.
 TOOLS := redis-server redis-cli redis-benchmark strace ip mkfs.ext4 fsfreeze chromium npm python3 sidekiq prometheus-redis-exporter promtool systemd-analyze dpkg-deb
 
-.PHONY: run build chart test missing versions race fuzz-short lint bench corpus differential cross cluster disk linear tracking grow powercut podlife kube docs screenshots deb release check clean
+.PHONY: run build chart test suites missing versions race fuzz-short lint bench corpus differential cross cluster disk linear tracking grow powercut podlife kube docs screenshots deb release check clean
 
 run: ## three real nodes on this machine, with a live view
 	go run ./cmd/clusterctl demo
@@ -29,10 +34,16 @@ build: ## both programs, into bin/
 
 # go test says nothing of what was skipped where a package passes: tests write it
 # into a file (tests/kit/proc).
-test: missing versions ## everything that needs no root and no network beyond loopback
-	@skipped=$$(mktemp); echo go test -timeout 15m $(TESTFLAGS) ./...; \
-	LOCKSTEP_SKIPPED=$$skipped go test -timeout 15m $(TESTFLAGS) ./...; \
+go-test = @skipped=$$(mktemp); echo go test -timeout 15m $(TESTFLAGS) '$(1)'; \
+	LOCKSTEP_SKIPPED=$$skipped go test -timeout 15m $(TESTFLAGS) $(2); \
 	status=$$?; sort -u $$skipped; rm -f $$skipped; exit $$status
+
+test: missing versions ## the tests of all packages, and the suites of some seconds: 4 minutes
+	$(call go-test,all packages but SUITES,$$(go list ./... | grep -vxF $(SUITES:./%=-e lockstep/%)))
+	@echo "LEFT OUT of make test: $(SUITES), lint, the race detector and fuzzing (make check)"
+
+suites: missing versions ## the suites that make test leaves out
+	$(call go-test,$(SUITES),$(SUITES))
 
 missing: ## which tests are skipped on this machine, and for want of what
 	@for tool in $(TOOLS); do command -v $$tool >/dev/null || echo "SKIPPED: the tests that need $$tool, which is not installed"; done
@@ -51,7 +62,7 @@ race: ## the concurrent packages under the race detector
 # Go up to 1.26 now and then calls its end a failure (golang/go#75804).
 fuzz-short: ## each fuzz target for FUZZTIME
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*(' . | sed 's|^\(.*\)/[^/]*:func \(.*\)($$|\1 \2|' | \
-		xargs -P 2 -L 1 sh -c 'echo "$$0 $$1" && go test -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) $$0'
+		nice -n 19 xargs -P 2 -L 1 sh -c 'echo "$$0 $$1" && go test -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) $$0'
 
 lint: ## gofmt, vet, staticcheck and the style of this repository
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
@@ -118,7 +129,10 @@ release: ## archives, Debian packages, the image's sources and checksums of a co
 screenshots: ## the pictures of the web page in docs/, anew; needs chromium
 	LOCKSTEP_SCREENSHOTS=$(CURDIR)/docs go test -count=1 -v -run TestPictures ./tests/page
 
-check: lint test race fuzz-short ## all that CI runs
+check: lint ## all that make test leaves out; CI runs both
+	$(MAKE) suites
+	$(MAKE) -j 2 race fuzz-short
+	@echo "LEFT OUT of make check: the long forms (make differential, linear, tracking, grow, powercut, podlife), the chart (make chart, kube), other systems (make cross)"
 
 clean:
 	rm -rf bin dist tests/kube/bin

@@ -69,6 +69,9 @@ func TestAFileOfBoltIsGoodAsBoltLeavesIt(t *testing.T) {
 
 // What the examination lets pass bbolt can open and read to its end without a panic.
 func TestADamagedFileOfBoltIsRefusedOrCanBeRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	const tries = 150
 	draw := rand.New(rand.NewPCG(1, 2))
 	for name, path := range boltKinds(t) {

@@ -198,6 +198,9 @@ func read(s *Stores, entries []*raft.Log) error {
 // the process ends with a reason. It does not end with a panic, nor with a memory fault,
 // and it does not go on with less.
 func TestWhatIsDamagedIsSaidInWords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	was := WALSegmentBytes
 	WALSegmentBytes = 128 << 10 // several of them
 	t.Cleanup(func() { WALSegmentBytes = was })

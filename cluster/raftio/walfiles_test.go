@@ -16,6 +16,9 @@ import (
 // TestWALFilesHoldWhatIsWritten: zeros are written only where nothing has been, and
 // no further than the file is long.
 func TestWALFilesHoldWhatIsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir, size := t.TempDir(), int64(3*readyStep+random.IntN(5000))

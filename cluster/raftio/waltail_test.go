@@ -55,6 +55,9 @@ func write(t *testing.T, f *os.File, at int64, b ...byte) {
 // What is left of one torn append stands where the next one ends, and must not
 // make that one pass for whole.
 func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	dir := t.TempDir()
 	s, _ := opened(t, dir, StoreWAL)
 	must(t, s.Log.StoreLogs(sized(1, 1, 100)))
@@ -184,6 +187,9 @@ func TestBoltFileTornWhileItWasMadeIsMadeAnew(t *testing.T) {
 // What is damaged in the middle was acknowledged, and so was all behind it: that
 // must not be taken for the rest of a torn append, and cut off.
 func TestDamageBeforeAWholeAppendIsNotATornAppend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	dir := t.TempDir()
 	s, _ := opened(t, dir, StoreWAL)
 	f := tailFile(t, dir)
@@ -232,6 +238,9 @@ func TestDamageBeforeAWholeAppendIsNotATornAppend(t *testing.T) {
 // An append is torn in any way that a power failure leaves it, and what it was to
 // hold looks like the log.
 func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	dir := t.TempDir()
 	s, _ := opened(t, dir, StoreWAL)
 	f := tailFile(t, dir)

@@ -353,6 +353,7 @@ func TestKeysGoWhenTheyAreDue(t *testing.T) {
 // Names may be so long that those of all keys which are due are more than an entry
 // holds: they go in several.
 func TestKeysWithLongNamesExpire(t *testing.T) {
+	t.Parallel()
 	const keys, nameBytes = 9, 7 << 20
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]

@@ -19,6 +19,7 @@ import (
 var bothStores = []string{raftio.StoreBolt, raftio.StoreWAL}
 
 func TestGroupElectsReplicatesAndAgrees(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 3, store, nil)
@@ -37,6 +38,7 @@ func TestGroupElectsReplicatesAndAgrees(t *testing.T) {
 }
 
 func TestLostLeaderIsReplacedAndComesBack(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 3, store, nil)
@@ -56,6 +58,7 @@ func TestLostLeaderIsReplacedAndComesBack(t *testing.T) {
 }
 
 func TestEveryNodeRestartsAndNothingIsLost(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 3, store, nil)
@@ -82,6 +85,7 @@ func TestEveryNodeRestartsAndNothingIsLost(t *testing.T) {
 }
 
 func TestNodeThatWasAwayGetsASnapshot(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 3, store, func(c *GroupConfig) { c.TrailingEntries = 3 })
@@ -110,6 +114,7 @@ func TestNodeThatWasAwayGetsASnapshot(t *testing.T) {
 // On a busy machine an election may get in between now and then, and a third
 // node wins it; if the name meant nothing that would be every other time.
 func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(5)
 	given, missed := 0, 0
@@ -143,6 +148,7 @@ func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 // A replica is made a voter when it has caught up. Acknowledgements of an earlier
 // replica in its place must not count for it.
 func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(30)
 	fresh := w.add("n4", raftio.StoreBolt, nil)
@@ -168,6 +174,7 @@ func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
 }
 
 func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(30)
 	fresh := w.add("n4", raftio.StoreBolt, nil)
@@ -211,6 +218,7 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 // A voter that is not there yet, and may never come, has nothing of what was
 // acknowledged before.
 func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreBolt, nil)
 	n := w.leader()
 	w.write(1)
@@ -243,6 +251,7 @@ func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 }
 
 func TestFollowerRefusesDefinitely(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	follower := w.others(w.leader())[0]
 	if err := follower.group.Append(w.ctx(), []byte("x")); !errors.Is(err, ErrNotProposed) {
@@ -261,6 +270,7 @@ func TestEntryNoStoreTakesIsRefused(t *testing.T) {
 }
 
 func TestEntryThatCannotBeAppliedEndsTheNodeAndNothingBehindItIsApplied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
 	w.write(3)
 	w.agree()
@@ -311,6 +321,7 @@ func TestEveryProposalIsAnsweredWhenTheGroupCloses(t *testing.T) {
 }
 
 func TestDefiniteRefusalsNeverEnterTheLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	for _, n := range w.nodes {
 		n.sm.mu.Lock()
@@ -454,6 +465,7 @@ func TestATransferToWhoStandsStillHoldsUpNoEntries(t *testing.T) {
 // lead, which is busy for long where that one does not answer, or for ever where it has
 // ended with the leadership.
 func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(1)
 	leader := w.leader()

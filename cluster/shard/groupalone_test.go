@@ -51,6 +51,7 @@ func (w *world) noted(n *testNode) {
 // A node that became the only voter by another leader's doing waits: that one's
 // lease may rest on its promise. Once it has led, it need not.
 func TestWhoIsLeftAloneWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreBolt, waitLong)
 	w.write(3)
 	gone, left := w.nodes[0], w.add("n2", raftio.StoreBolt, waitLong)
@@ -76,6 +77,7 @@ func TestWhoIsLeftAloneWaits(t *testing.T) {
 
 // What was noted of another configuration says nothing.
 func TestANoteOfAnotherConfiguration(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreBolt, nil)
 	n := w.leader()
 	w.noted(n)

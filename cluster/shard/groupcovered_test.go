@@ -10,6 +10,7 @@ import (
 // it. What the leader would send next is in no log any more, and the follower wants no
 // snapshot of what it has. Nobody else is there to make a majority.
 func TestAFollowerWhoseAnswersWereLostIsNotSentItsOwnPastForEver(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) { lostAnswers(t, store) })
 	}
@@ -51,6 +52,7 @@ func lostAnswers(t *testing.T, store string) {
 // Nothing stays behind a snapshot, and leaders are cut off with entries that nobody gets:
 // whoever leads next, and whoever wrote which snapshot, all come to agree.
 func TestReplicasAgreeWhoeverWroteWhichSnapshot(t *testing.T) {
+	t.Parallel()
 	for i, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 3, store, func(c *GroupConfig) { c.TrailingEntries = 0 })

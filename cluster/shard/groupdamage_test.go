@@ -70,6 +70,7 @@ func TestAGroupWithADamagedEntryIsNotOpenedAndSaysWhy(t *testing.T) {
 // A leader reads an old entry for a follower that has been away, and finds it damaged.
 // The library goes on, or panics; the node ends, and the others do without it.
 func TestALeaderWithADamagedEntryEndsAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		w := newWorld(t, 3, store, steady)
 		leader := w.leader()

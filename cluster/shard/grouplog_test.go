@@ -31,6 +31,7 @@ func (n *testNode) tamper(change func(*raftio.Stores)) {
 // append behind the snapshot (hashicorp/raft#697), or, where the log is shorter
 // than the snapshot, keeps the dead entries as if they were true.
 func TestLogOfADeadTermGivesWayToASnapshot(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		for _, c := range []struct {
 			name string
@@ -93,6 +94,7 @@ func deadTerm(t *testing.T, store string, dead int) {
 }
 
 func TestChangedEntryEndsTheNodeAndTheOthersGoOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, func(c *GroupConfig) {
 		c.Verify = func(data []byte) error {
 			if string(data) == "another format" {

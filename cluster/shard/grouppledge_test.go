@@ -67,6 +67,7 @@ func (w *world) removed(n *testNode) (begin []*raft.Log, left raftio.Pledge) {
 // when its leader falls silent: what it has names it as the only voter. It must not
 // lead; when the leader goes on it follows, and votes again.
 func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w, founder, _ := founded(t, store)
@@ -117,6 +118,7 @@ func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 // A node that was cut off knows nothing of a replica that was moved away and came back
 // empty. That one must not help it to lead beside the others.
 func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
+	t.Parallel()
 	w, x, leader := founded(t, raftio.StoreBolt)
 	var cut *testNode
 	for _, n := range w.others(x) {
@@ -161,6 +163,7 @@ func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
 // A leader that was suspended knows nothing of what happened since: a later leader, and
 // a replica that was moved away and came back empty. That one must not let it go on.
 func TestAReplicaThatCameAgainTakesNothingFromALeaderThatTheFormerHadLeft(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 3, store, nil)

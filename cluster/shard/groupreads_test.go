@@ -58,6 +58,7 @@ func TestOnlyVoterConfirmsItselfAlone(t *testing.T) {
 // A leader that is cut off may not read once another one leads. At the other's
 // election every test here checks that no lease is left (testNode.leads).
 func TestIsolatedLeaderIsRefusedInBothModes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(1)
 	for range 3 {
@@ -82,6 +83,7 @@ func TestIsolatedLeaderIsRefusedInBothModes(t *testing.T) {
 // one is elected and writes. Then the old answers come in. The library takes
 // them for proof: that is what must not be trusted.
 func TestOldAnswersProveNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, unequalClocks)
 	old, rest := w.lead(func(among ...*testNode) { w.write(3, among...) })
 	w.caughtUp(old, rest[0])
@@ -172,6 +174,7 @@ func TestNoLeaseOutlivesATransferOrAChange(t *testing.T) {
 // The leader's lease rests on a follower that restarts and has forgotten. The
 // third one, cut off from the leader, asks it for its vote.
 func TestRestartedFollowerDoesNotBreakTheLease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(1)
 	for range 3 {

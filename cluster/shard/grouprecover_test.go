@@ -31,6 +31,7 @@ func (n *testNode) stopped(sm StateMachine) GroupConfig {
 // Of those that remain, one led once, and took entries that nobody else got: its
 // log is the longer, and the other's the newer. They go on with the newer.
 func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
+	t.Parallel()
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, 5, store, nil)

@@ -98,6 +98,7 @@ func (s weightySnapshot) Persist(w io.Writer) error {
 // A shard with a long state does not write it out each time that its log has the length
 // after which a short one is: not behind a restart either.
 func TestALongStateIsWrittenOutLessOften(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreWAL, func(c *GroupConfig) {
 		c.SnapshotBytes, c.SnapshotBytesMax, c.SnapshotEntries = 64<<10, 2<<20, 100
 		c.SM = weighty{c.SM.(*counter), 1 << 20}
@@ -131,6 +132,7 @@ func TestALongStateIsWrittenOutLessOften(t *testing.T) {
 }
 
 func TestSnapshotsAreTakenByBytes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreWAL, func(c *GroupConfig) { c.SnapshotBytes = 1 << 20 })
 	n := w.leader()
 	for range 9 {

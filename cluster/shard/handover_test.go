@@ -35,6 +35,7 @@ func (w *waiting) transfer() {
 // A waiting client keeps its place with the next leader, and has its element when a push there is
 // answered, though no gateway has come again.
 func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	w := newWaitingOfThree(t)
 	for round := range 3 {
 		var clients []*client
@@ -68,6 +69,7 @@ func (w *waiting) hand() Handover {
 // A leader that goes on leading serves its clients as before, and the list that it handed
 // over is of no use to anybody.
 func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newWaitingOfThree(t)
 	c, other := w.client("blpop q 0"), w.client("blpop q 0")
 	for _, one := range []*client{c, other} {
@@ -100,6 +102,7 @@ func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 
 // What comes in while the list is handed over is served by the leader of that moment.
 func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
+	t.Parallel()
 	w := newWaitingOfThree(t)
 	c := w.client("blpop q 0")
 	told := c.waits()

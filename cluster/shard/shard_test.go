@@ -114,6 +114,7 @@ func deposed(t *testing.T) (w *shardWorld, old *testNode, rest []*testNode) {
 // A leader that is none any more answers no read: not by a lease that is off, nor,
 // where a quorum is to be asked, by one that is on.
 func TestADeposedLeaderAnswersNoRead(t *testing.T) {
+	t.Parallel()
 	w, old, rest := deposed(t)
 	if !old.group.lease.Valid(old.group.Term()) {
 		t.Fatal("it has no lease")
@@ -142,6 +143,7 @@ func TestADeposedLeaderAnswersNoRead(t *testing.T) {
 // A write is acknowledged by nobody who is alone with it. What became of it, its
 // leader does not know: neither done nor certainly not done.
 func TestAWriteThatNoQuorumHasIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
 	w, old, rest := deposed(t)
 	answer := w.propose(old, "set", "k", "lost")
 	select {
@@ -213,6 +215,7 @@ func TestReadsAreNotOlderThanTheyMayBe(t *testing.T) {
 // A follower can run an entry before its leader does. A client that has read the entry on
 // the follower, and asks the leader how far the log is, is not given an earlier index.
 func TestAnIndexHoldsWhatAFollowerHasRun(t *testing.T) {
+	t.Parallel()
 	w := newShardWorld(t, 3, steady)
 	w.set("k", "before")
 	leader := w.leader()

@@ -555,6 +555,7 @@ func TestLostLeadershipEndsWaits(t *testing.T) {
 
 // A leader without a quorum answers nobody that nothing came: others may have had it.
 func TestNothingIsAnAnswerOfALeaderOnly(t *testing.T) {
+	t.Parallel()
 	sw, old, rest := deposed(t)
 	w := &waiting{shardWorld: sw, Shard: old.shard, n: old}
 	c := w.client("blpop q 0")

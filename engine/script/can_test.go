@@ -109,6 +109,9 @@ func micros(work float64) string {
 
 // docs/scripts.md says what scripts can do: `make docs`.
 func TestDocumentationIsWhatScriptsCanDo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	const path, head = "../../docs/scripts.md", "| a script does |"
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -124,6 +127,9 @@ func TestDocumentationIsWhatScriptsCanDo(t *testing.T) {
 
 // TestBulkScriptsRun: what Redis does in a moment is done at the default limits.
 func TestBulkScriptsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	for _, source := range []string{
 		`for i = 1, 100000 do redis.call('SET', 'key:' .. i, 'value:' .. i) end`,
 		`for i = 1, 100000 do redis.call('INCR', KEYS[1]) end`,

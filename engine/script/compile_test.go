@@ -12,6 +12,9 @@ import (
 // the locks of its run. The interpreter's compiler takes the square of the number
 // of constants and of visible names.
 func TestTextsThatAreLongToCompileAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	numbered := func(begin, format string) string {
 		var b strings.Builder
 		b.WriteString(begin)

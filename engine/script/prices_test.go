@@ -81,7 +81,7 @@ func TestPrices(t *testing.T) {
 		t.Skip("-short: it measures some hundred scripts")
 	}
 	// Several tries, of which the best counts: the machine may have other things to do.
-	const ms, cheapMax, dearMax, tries = 20, 2.5, 0.02, 12
+	const ms, cheapMax, dearMax, tries = 20, 2.5, 0.005, 12
 	collectAsNodesDo(t)
 	for _, z := range zoo.Dear {
 		best, base, said := 1e9, 1e9, ""

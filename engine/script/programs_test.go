@@ -357,6 +357,9 @@ func (p *programs) drawn() string {
 
 // TestDrawnProgramsDoWhatTheyDoInRedis runs programs drawn by chance on both sides.
 func TestDrawnProgramsDoWhatTheyDoInRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it uses one goroutine")
+	}
 	o := startOracle(t)
 	rounds := 2000
 	if testing.Short() {

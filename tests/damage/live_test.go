@@ -18,6 +18,7 @@ func TestALeaderWhoseLogIsDamagedEndsAndSaysWhy(t *testing.T) {
 		{"boltdb", "a flipped bit"}, {"boltdb", "a cut at half"}, {"wal", "a flipped bit"}, {"wal", "a hole of 300 bytes"},
 	} {
 		t.Run(c.store+", "+c.way, func(t *testing.T) {
+			t.Parallel()
 			cluster := proc.NewCluster(t, 3, proc.Options{LogStore: c.store, Shards: 1, Args: []string{"--raft-heartbeat-ms", "3000", "--raft-election-ms", "3000"}})
 			leader, away := cluster.WaitLeader(), cluster.Follower()
 			away.Kill9()

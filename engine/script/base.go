@@ -74,7 +74,7 @@ func baseError(L *lua.LState) int {
 	return 0
 }
 
-// levelsFew is up to which level error looks at the stack function by function.
+// levelsFew is up to which level error looks at the stack for nothing.
 const levelsFew = 32
 
 // position is the place of the function at a level of the stack, "" for one of
@@ -87,13 +87,7 @@ func position(L *lua.LState, level int) string {
 	if level >= levelsFew {
 		m.spend(L, level*priceLevel)
 	}
-	// Between pcall and what it calls stands a function of ours.
-	for at := 1; at <= level && level < levelsFew; at++ {
-		if runs(L, at) == trampoline {
-			level++
-		}
-	}
-	dbg, ok := L.GetStack(level)
+	dbg, ok := stackAt(L, level)
 	if !ok {
 		return ""
 	}

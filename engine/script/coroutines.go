@@ -48,7 +48,7 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	L.Options = options
 	th := L.Get(-1).(*lua.LState)
 	L.Pop(1)
-	m.attach(th)
+	m.attach(th, m.threadDepth())
 	return th
 }
 
@@ -80,7 +80,10 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	for _, a := range args {
 		L.Push(a)
 	}
+	// The thread that resumes may be one of pcall's, which no script sees.
+	running := L.G.CurrentThread
 	L.Call(len(args)+1, lua.MultRet)
+	L.G.CurrentThread = running
 	m.threads = m.threads[:len(m.threads)-1]
 	m.goDepth = outer - 1
 	m.passOn(L)

@@ -54,6 +54,6 @@
 // has at most 256 bytes, and a function some thousands of constants.
 //
 // Where the interpreter itself is not Lua's, the text is rewritten (rewrite_stmt.go)
-// or it is told otherwise (upvalues.go): closures after errors and break, what loops
-// begin with. docs/decisions/0009-lua-is-lua.md says what and why.
+// or a function gets a thread of its own (protected.go): closures after errors and
+// break, what loops begin with. docs/decisions/0009-lua-is-lua.md says what and why.
 package script

@@ -50,7 +50,7 @@ func (in *interpreter) load(f *form) (*instance, error) {
 	L, leave := in.loader()
 	defer leave()
 	in.begin(m, &in.functions, libraryChunk, "")
-	m.attach(L)
+	m.attach(L, callDepthFirst)
 	mt := in.functions.env.Metatable.(*lua.LTable)
 	mt.RawSetString("__index", in.loading)
 	err := m.protected(L, 0, &lua.LFunction{Env: in.functions.env, Proto: f.proto})

@@ -25,6 +25,8 @@ type interpreter struct {
 	stringMeta *lua.LTable
 	guards     map[*lua.LTable]guard
 	co         map[string]*lua.LFunction
+	// inner are the threads of pcall, by level.
+	inner []*thread
 	// null is cjson.null.
 	null *lua.LUserData
 	// meter is that of the run at hand. replies and args are room for a call of

@@ -156,7 +156,7 @@ func (m *meter) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
 	for range lua.MaxTableGetLoop {
 		t, isTable := obj.(*lua.LTable)
 		if isTable {
-			if hasKeys(t) {
+			if keyCount(t) > 0 {
 				m.hashed(L, key)
 				m.spend(L, hashPrice(t))
 			}
@@ -340,16 +340,14 @@ func (m *meter) charge(L *lua.LState, positions, fields int) {
 // cut takes nil at the end of a constructed table's array away, and charges for what a
 // key behind its positions has filled up: {[60000]=1} has 60,000 elements.
 func (m *meter) cut(L *lua.LState, t *lua.LTable, positions int) {
-	array := fieldOf[lua.LTable, []lua.LValue](t, arrayAt)
-	n := len(*array)
+	n := arrayLength(t)
 	if more := n - positions; more > 0 {
 		m.use(L, skipCost*more)
 		m.spend(L, more*priceSkip)
 	}
-	for n > 0 && (*array)[n-1] == lua.LNil {
-		n--
+	for last := t.Len(); n > last; n-- {
+		t.Remove(-1)
 	}
-	*array = (*array)[:n]
 }
 
 func trim(t *lua.LTable, positions int) {

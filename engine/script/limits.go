@@ -61,6 +61,8 @@ const (
 	threadRegisters  = 256
 	// A coroutine that rests keeps its registers, and pays for no more than these.
 	threadRegistersMax = 1 << 14
+	innerRegisters     = 512 // of a thread of pcall
+	innerGrowBy        = 1 << 14
 	unpackMax          = 8000
 	replyDepthMax      = 128
 	syntaxDepthMax     = 200 // levels of nesting in the source

@@ -16,7 +16,8 @@ type meter struct {
 	rest        func()
 	pauseAt     int64 // work left at the next pause
 	goDepth     int
-	base        int                 // the first register of the innermost protected call
+	level       int                 // how many threads of pcall run
+	levels      int                 // and how many the run has paid for
 	threads     []int               // goDepth where each running thread began
 	yielded     map[*lua.LState]int // how many values each thread that rests wants
 	line        int                 // of the newest error
@@ -126,18 +127,20 @@ func (m *meter) text(L *lua.LState, n int) { m.use(L, n+stringCost) }
 
 // What things cost in bytes: what is allocated for them, as TestBytes measures it.
 const (
-	stringCost  = 32
-	tableCost   = 96
-	hashCost    = 640  // the first key of a table that was made for one
-	lateKeyCost = 2700 // the first string key of another
-	placeCost   = 24   // an element of a table that was made for it
-	elementCost = 64   // of another
-	skipCost    = 40   // an element that is nil before another
-	arrayCost   = 512  // the first element of a table that was not made for any
-	keyCost     = 200
-	closureCost = 128
-	upvalueCost = 64
-	threadCost  = 96 << 10
+	stringCost   = 32
+	tableCost    = 96
+	hashCost     = 640  // the first key of a table that was made for one
+	lateKeyCost  = 2700 // the first string key of another
+	placeCost    = 24   // an element of a table that was made for it
+	elementCost  = 64   // of another
+	skipCost     = 40   // an element that is nil before another
+	arrayCost    = 512  // the first element of a table that was not made for any
+	keyCost      = 200
+	closureCost  = 128
+	upvalueCost  = 64
+	threadCost   = 96 << 10
+	innerCost    = 20 << 10 // a thread of pcall
+	registerCost = 16
 )
 
 // enter counts a call from the library into Lua; leave with goDepth--.

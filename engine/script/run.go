@@ -116,7 +116,7 @@ func newMeter(r *Run, n *names) meter {
 // begin makes m the meter of what the interpreter runs next.
 func (in *interpreter) begin(m *meter, s *space, chunk, title string) {
 	m.inst, m.space, m.chunk, m.title = in, s, chunk, title
-	m.attach(in.L)
+	m.attach(in.L, in.callDepth)
 }
 
 // run tells whether the interpreter may be used again.
@@ -132,6 +132,7 @@ func (in *interpreter) run(s *Script, r *Run, out *reply.Writer) bool {
 // rest lets go of what the last run was given.
 func (in *interpreter) rest() {
 	in.L.RemoveContext()
+	in.restInner()
 	in.scripts.globals.RawSetString("KEYS", lua.LNil)
 	in.scripts.globals.RawSetString("ARGV", lua.LNil)
 	in.meter = meter{}
@@ -144,8 +145,9 @@ func (in *interpreter) rest() {
 // roomKept is how many bytes, and argsKept how many arguments of a call an
 // interpreter keeps room for.
 const (
-	roomKept = 64 << 10
-	argsKept = 256
+	roomKept  = 64 << 10
+	argsKept  = 256
+	innerKept = 4
 )
 
 // answer calls a function and writes what it returns, or the error it ended
@@ -238,6 +240,10 @@ func (m *meter) namesThere() *names {
 // what Lua itself says there.
 func (m *meter) unplaced(L *lua.LState, text string) string {
 	rest, placed := strings.CutPrefix(text, fmt.Sprintf("%s:%d: ", m.source, m.line))
+	if !placed {
+		// The library's function was called by pcall, in a thread of its own.
+		rest, placed = strings.CutPrefix(text, " ")
+	}
 	if !placed || !inLibrary(L, 0) {
 		return text
 	}
@@ -258,17 +264,6 @@ func (m *meter) unplaced(L *lua.LState, text string) string {
 func inLibrary(L *lua.LState, level int) bool {
 	f := runs(L, level)
 	return f != nil && f.IsG && !isIntrinsic[f]
-}
-
-// runs is the function at a level of the stack, nil if there is none.
-func runs(L *lua.LState, level int) *lua.LFunction {
-	dbg, ok := L.GetStack(level)
-	if !ok {
-		return nil
-	}
-	fn, _ := L.GetInfo("f", dbg, lua.LNil)
-	f, _ := fn.(*lua.LFunction)
-	return f
 }
 
 // calledKind is the type of what the innermost function called and that is no
@@ -335,86 +330,6 @@ func (m *meter) list(args [][]byte) *lua.LTable {
 	return t
 }
 
-// protected calls fn and returns the error it ends with. The interpreter would
-// put a trace of the stack together for each error, which costs the square of
-// the depth: an error that has one already is left alone.
-func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) error {
-	if m.goDepth >= goDepthMax {
-		L.RaiseError("C stack overflow")
-	}
-	depth := m.goDepth
-	m.goDepth++
-	L.Push(trampoline)
-	L.Push(fn)
-	for _, a := range args {
-		L.Push(a)
-	}
-	err := m.pcall(L, len(args)+1, nret)
-	m.goDepth = depth
-	if err != nil {
-		m.count(priceError)
-		L.G.CurrentThread = L
-		if ae, ok := err.(*lua.ApiError); ok {
-			if text, ok := ae.Object.(lua.LString); ok && ae.StackTrace != quietTrace {
-				ae.Object = lua.LString(m.ownPanic(string(text)))
-			}
-		}
-	}
-	return err
-}
-
-// pcall calls the interpreter's PCall. An error does not touch what closures share
-// with functions that go on.
-func (m *meter) pcall(L *lua.LState, nargs, nret int) error {
-	outer, shared := m.base, keepShared(L, true)
-	m.base = registerTop(L) - nargs - 1
-	err := L.PCall(nargs, nret, nil)
-	if err != nil {
-		// The interpreter's own faults do not come through quiet.
-		cutOff(L, m.base)
-	}
-	m.base = outer
-	keepShared(L, shared)
-	return err
-}
-
-const quietTrace = "-"
-
-// ownPanic is the text for an error that did not come from the script: the
-// interpreter ran into a fault of its own.
-func (m *meter) ownPanic(text string) string {
-	if strings.Contains(text, "callstack overflow") {
-		return "stack overflow"
-	}
-	return text
-}
-
-var trampoline = native(func(L *lua.LState) int {
-	L.Panic = quiet
-	n := L.GetTop()
-	if fn := L.Get(1); fn.Type() != lua.LTFunction && metamethod(L, fn, "__call") == lua.LNil {
-		L.Error(lua.LString("attempt to call a "+fn.Type().String()+" value"), 0)
-	}
-	L.Call(n-1, lua.MultRet)
-	return L.GetTop()
-})
-
-// quiet raises the value on top of the stack, and notes the line.
-func quiet(L *lua.LState) {
-	m := meterOf(L)
-	cutOff(L, m.base)
-	m.line, m.source = innermost(L, m.line, m.source)
-	v := L.Get(-1)
-	if s, ok := v.(lua.LString); ok && !m.thrown {
-		m.count(priceRaise)
-		v = lua.LString(m.inLua(L, m.overflow(m.unplaced(L, string(s)), m.depthOf(L))))
-	} else if ok && strings.HasSuffix(string(s), textRegisters) {
-		m.inst.worn = true
-	}
-	m.thrown = false
-	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
-}
-
 // inLua puts an error of the interpreter in Lua's words.
 func (m *meter) inLua(L *lua.LState, text string) string {
 	if m.names == nil || len(text) >= 4096 {
@@ -449,26 +364,4 @@ func (m *meter) overflow(text string, calls int) string {
 		return fmt.Sprintf("%s (script-max-call-depth %d)", text, calls)
 	}
 	return text
-}
-
-// depthOf is how many calls a thread has room for.
-func (m *meter) depthOf(L *lua.LState) int {
-	if L == L.G.MainThread {
-		return m.limits.CallDepth
-	}
-	return m.threadDepth()
-}
-
-// innermost is where the innermost function of the script is.
-func innermost(L *lua.LState, line int, source string) (int, string) {
-	for level := 0; level < 4; level++ {
-		dbg, ok := L.GetStack(level)
-		if !ok {
-			break
-		}
-		if _, err := L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.What != "G" && dbg.CurrentLine > 0 {
-			return dbg.CurrentLine, dbg.Source
-		}
-	}
-	return line, source
 }

@@ -22,6 +22,10 @@ func TestRunsDoNotSeeEachOther(t *testing.T) {
 		`return {KEYS[1], ARGV[1]}`, `KEYS[1] = 'changed' return KEYS[1]`, `error('x')`, `local function f() f() end return f()`,
 		`local function f() return 1 + f() end return f()`, `coroutine.wrap(function() error('in') end)()`,
 		`local f = coroutine.wrap(function() coroutine.yield(1) end) f() return tostring(coroutine.running())`,
+		`local n = 0 local function f() n = n + 1 return 1 + f() end local ok, e = pcall(f) return {n, e}`,
+		`local t = {} for i = 1, 7000 do t[i] = i end local function f(n, ...) if n > 0 then return 1 + f(n - 1, ...) end return 0 end return {pcall(f, 60, unpack(t))}`,
+		`local function f(n) if n > 0 then return pcall(f, n - 1) end error('x') end return {f(9)}`,
+		`local f pcall(function() local n = 0 f = function() n = n + 1 return n end error('x') end) pcall(error, f()) return {f(), f()}`,
 		`return select('#', unpack({}, 1, 7000))`, `local a, b = 1 local f = function() return a, b end a = 2 return {f()}`,
 	}
 	want := make([][]byte, len(sources))

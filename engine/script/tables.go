@@ -2,7 +2,6 @@ package script
 
 import (
 	"math"
-	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -111,23 +110,18 @@ func (m *meter) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
 func firstKeyCost(t *lua.LTable, key lua.LValue) int {
 	_, isText := key.(lua.LString)
 	switch {
-	case isText && *fieldOf[lua.LTable, unsafe.Pointer](t, textsAt) == nil:
+	case isText && !hasTexts(t):
 		return lateKeyCost
-	case !isText && *fieldOf[lua.LTable, unsafe.Pointer](t, othersAt) == nil:
+	case !isText && !hasOthers(t):
 		return hashCost
 	}
 	return 0
 }
 
-// keysOf are the keys of a table that do not stand in its array, lost ones included.
-func keysOf(t *lua.LTable) []lua.LValue { return *fieldOf[lua.LTable, []lua.LValue](t, keysAt) }
-
-func hasKeys(t *lua.LTable) bool { return len(keysOf(t)) > 0 }
-
 // hashPrice is what it takes to find a key of a table beside what it takes in a small one: the more
 // keys there are, the farther away they stand.
 func hashPrice(t *lua.LTable) int {
-	switch n := len(keysOf(t)); {
+	switch n := keyCount(t); {
 	case n < 1<<10:
 		return 0
 	case n < 1<<15:

@@ -94,6 +94,8 @@ var Dear = []Animal{
 	{Name: "pcall: global assignment", Source: `local f = function() nosuch = 1 end while true do pcall(f) end`},
 	{Name: "pcall: bad argument", Source: `while true do pcall(string.rep) end`},
 	{Name: "pcall: nested", Source: `local function f(n) if n == 0 then error('x') end local ok, e = pcall(f, n - 1) error(e, 0) end while true do pcall(f, 90) end`},
+	{Name: "pcall: deep", Source: `local function f(n) if n > 0 then return 1 + f(n - 1) end return 0 end while true do pcall(f, 3000) end`},
+	{Name: "pcall: shared variables", Source: `local n = 0 while true do local m = n pcall(function() n = n + 1 m = n end) end`},
 	{Name: "xpcall", Source: `local f, h = function() error('x') end, function(e) return e end while true do xpcall(f, h) end`},
 	{Name: "assert", Source: `while true do pcall(assert, false, 'x') end`},
 	{Name: "coroutine.wrap", Source: `while true do coroutine.wrap(function() end)() end`},

@@ -1,0 +1,167 @@
+package script
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// The interpreter cuts closures off from the variables of all functions on a thread's stack when
+// an error is raised there. Those functions must have ended then, or they and the closures no
+// longer see each other's assignments. So pcall runs a function in a thread of its own: an error
+// ends all that is on its stack, and touches nothing else. Scripts do not see these threads.
+// Calls to pcall end in the reverse order of their beginnings, as nothing yields out of them:
+// so one thread for each level suffices.
+
+// protected calls fn and returns the error it ends with. The interpreter would
+// put a trace of the stack together for each error, which costs the square of
+// the depth: an error that has one already is left alone.
+func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) error {
+	if m.goDepth >= goDepthMax {
+		L.RaiseError("C stack overflow")
+	}
+	depth, level, running := m.goDepth, m.level, L.G.CurrentThread
+	on := L
+	if depth > 0 {
+		on = m.innerThread(L)
+	}
+	m.goDepth++
+	on.Push(trampoline)
+	on.Push(fn)
+	for _, a := range args {
+		on.Push(a)
+	}
+	err := on.PCall(len(args)+1, nret, nil)
+	m.goDepth, m.level, L.G.CurrentThread = depth, level, running
+	if err == nil {
+		on.XMoveTo(L, on.GetTop())
+		return nil
+	}
+	m.count(priceError)
+	if ae, ok := err.(*lua.ApiError); ok && ae.StackTrace != quietTrace {
+		// The interpreter ran into a fault of its own, and may have left variables shared.
+		m.inst.inner = m.inst.inner[:min(level, len(m.inst.inner))]
+	}
+	return err
+}
+
+// innerThread is the thread in which pcall, called in L, runs a function.
+func (m *meter) innerThread(L *lua.LState) *lua.LState {
+	in := m.inst
+	if m.level == len(in.inner) {
+		in.inner = append(in.inner, in.newInner())
+	}
+	t, outer := in.inner[m.level], threadOf(L)
+	if m.level == m.levels {
+		m.use(L, innerCost+m.limits.CallDepth)
+		m.levels++
+		t.registersPaid = innerRegisters
+	}
+	t.meter, t.outer = m, L
+	t.callsMax, t.room = outer.callsMax, outer.room-innermostCall(L).depth-1
+	t.L.SetTop(0)
+	m.level++
+	return t.L
+}
+
+// newInner makes a thread for pcall. Its stack grows, and has more room than it is ever given.
+func (in *interpreter) newInner() *thread {
+	L := in.L
+	options, context := L.Options, L.RemoveContext()
+	L.Options.CallStackSize = max(in.callDepth, callDepthFirst) + 2*goDepthMax
+	L.Options.MinimizeStackMemory = true
+	L.Options.RegistrySize, L.Options.RegistryGrowStep = innerRegisters, innerGrowBy
+	th, _ := L.NewThread()
+	L.Options = options
+	L.SetContext(context)
+	th.Options = options
+	t := &thread{Context: background, L: th}
+	th.SetContext(t)
+	return t
+}
+
+// restInner keeps only few threads of pcall, and only small ones.
+func (in *interpreter) restInner() {
+	kept := 0
+	for kept < min(len(in.inner), innerKept) && in.inner[kept].registersPaid <= innerRegisters+innerGrowBy {
+		in.inner[kept].outer = nil
+		kept++
+	}
+	clear(in.inner[kept:])
+	in.inner = in.inner[:kept]
+}
+
+const quietTrace = "-"
+
+// trampoline is the function at the bottom of a thread. It calls the one that pcall was given.
+var trampoline *lua.LFunction
+
+func init() { trampoline = native(jump) }
+
+func jump(L *lua.LState) int {
+	L.Panic = quiet
+	n := L.GetTop()
+	if fn := L.Get(1); fn.Type() != lua.LTFunction && metamethod(L, fn, "__call") == lua.LNil {
+		L.Error(lua.LString("attempt to call a "+fn.Type().String()+" value"), 0)
+	}
+	L.Call(n-1, lua.MultRet)
+	return L.GetTop()
+}
+
+// quiet raises the value on top of the stack, and notes the line.
+func quiet(L *lua.LState) {
+	m := meterOf(L)
+	m.line, m.source = innermost(L, 0, m.line, m.source)
+	v := L.Get(-1)
+	if s, ok := v.(lua.LString); ok && !m.thrown {
+		m.count(priceRaise)
+		v = lua.LString(m.inLua(L, m.overflow(m.unplaced(L, string(s)), threadOf(L).callsMax)))
+	} else if ok && strings.HasSuffix(string(s), textRegisters) {
+		m.inst.worn = true
+	}
+	m.thrown = false
+	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
+}
+
+// stackAt is a call at a level of the stack. The trampoline at the bottom of a thread is none:
+// there the thread goes on that waits in pcall.
+func stackAt(L *lua.LState, level int) (*lua.Debug, bool) {
+	dbg, ok := L.GetStack(level)
+	outer := threadOf(L).outer
+	if outer == nil || ok && called(L, dbg) != trampoline {
+		return dbg, ok
+	}
+	if n := stackLevels(L) - 1; level >= n {
+		return stackAt(outer, level-n)
+	}
+	return dbg, ok
+}
+
+// runs is the function at a level of the stack, nil if there is none.
+func runs(L *lua.LState, level int) *lua.LFunction {
+	dbg, ok := stackAt(L, level)
+	if !ok {
+		return nil
+	}
+	return called(L, dbg)
+}
+
+func called(L *lua.LState, dbg *lua.Debug) *lua.LFunction {
+	fn, _ := L.GetInfo("f", dbg, lua.LNil)
+	f, _ := fn.(*lua.LFunction)
+	return f
+}
+
+// innermost is the place in the script of the innermost function from a level of the stack on.
+func innermost(L *lua.LState, from, line int, source string) (int, string) {
+	for level := from; level < from+4; level++ {
+		dbg, ok := stackAt(L, level)
+		if !ok {
+			break
+		}
+		if _, err := L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.What != "G" && dbg.CurrentLine > 0 {
+			return dbg.CurrentLine, dbg.Source
+		}
+	}
+	return line, source
+}

@@ -15,7 +15,7 @@ VERSIONS    ?= tests/versions.txt
 
 # Packages that have goroutines, in the code or in its tests. Those that run the
 # rest of the engine side by side are fsm and cluster/shard.
-CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
+CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/... ./ground/...
 
 # Suites that take a minute or keep the processors busy: `make check` runs them, and
 # `make test` leaves them out.

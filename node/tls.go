@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 	"lockstep/node/config"
 )
 

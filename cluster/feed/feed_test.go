@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/engine/command"
 	"lockstep/fsm"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 )

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
 )

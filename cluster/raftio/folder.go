@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // newSuffix marks a file that is being made.

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // Kinds of log stores.

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 const (

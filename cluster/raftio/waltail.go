@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // openWAL opens a raft-wal after its newest file has been mended. Of that file

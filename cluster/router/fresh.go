@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 )

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
 	"lockstep/fsm"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/fsm"
 )
 

@@ -32,7 +32,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"

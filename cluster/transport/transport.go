@@ -53,10 +53,10 @@ import (
 	"syscall"
 	"time"
 
-	"lockstep/cluster/caught"
-	"lockstep/cluster/quiet"
+	"lockstep/ground/caught"
+	"lockstep/ground/ratelog"
 	"lockstep/cluster/secret"
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 )
 
 // Errors of requests.
@@ -196,7 +196,7 @@ type Transport struct {
 	open      [256]bool
 	// refusals and strays keep those who are refused, and those who only come to the
 	// wrong port or hold places, from filling the log.
-	refusals, strays quiet.Log
+	refusals, strays ratelog.Log
 	pace             pace
 
 	ctx    context.Context

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/node/config"
 	"lockstep/node/page"
 )

@@ -16,7 +16,7 @@ import (
 	"io"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/meta"
 	"lockstep/engine/rdb"
 	"lockstep/node/config"

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/feed"
 	"lockstep/engine"
 	"lockstep/engine/command"

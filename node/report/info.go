@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
-	"lockstep/cluster/secure"
+	"lockstep/ground/caught"
+	"lockstep/ground/secure"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
 	"lockstep/engine/command"

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/meta"
 	"lockstep/node/process"
 	"lockstep/node/status"

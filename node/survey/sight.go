@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"

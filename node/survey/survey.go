@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
 	"lockstep/node/backup"

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
 )

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 	"lockstep/engine/acl"
 )
 

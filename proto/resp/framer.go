@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"lockstep/engine/words"
+	"lockstep/ground/words"
 )
 
 // framer finds whole commands in what has arrived. It keeps its place within an

@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"lockstep/cluster/secret"
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 )
 
 // Guard is a client's connection. One goroutine calls Next and Write in turn. Any goroutine

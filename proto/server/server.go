@@ -31,9 +31,9 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"lockstep/cluster/caught"
-	"lockstep/cluster/quiet"
-	"lockstep/cluster/secure"
+	"lockstep/ground/caught"
+	"lockstep/ground/ratelog"
+	"lockstep/ground/secure"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"
@@ -93,7 +93,7 @@ type Server struct {
 	hall secure.Hall
 	// strays, failures and cuts keep those from filling the log that come to the wrong
 	// port, those whose handshake fails, and those that are closed for what they hold.
-	strays, failures, cuts quiet.Log
+	strays, failures, cuts ratelog.Log
 }
 
 // New returns a server.

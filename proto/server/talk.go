@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/cluster/secret"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"

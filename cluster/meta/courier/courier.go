@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 )
 
 // Kind is the courier's request kind on the connections between nodes.

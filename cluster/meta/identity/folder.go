@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 	"lockstep/cluster/meta"
 )
 

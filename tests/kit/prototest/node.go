@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/engine"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"

@@ -35,7 +35,7 @@ import (
 // begun. What is in the log cannot be ended otherwise: at any other moment replicas are at
 // different places.
 type backlog struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// done is what was done by txns up to the open cut, or by all if there is none; later is
 	// what was done by those behind it.
 	done, later rowWork

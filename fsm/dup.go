@@ -71,7 +71,7 @@ type dupLane struct {
 // dupRecord is the outcome of one txn. There is one for each txn of the log: its
 // fields stand so that they take little.
 type dupRecord struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, but room
 	// room is the length up to which the reply is kept; it is set before the txn
 	// runs.
 	room int32

@@ -10,7 +10,7 @@ import (
 // userCache keeps what was read of the rules that came with txns. It is no
 // state: the same text makes the same user.
 type userCache struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards users
 	users map[string]*acl.Carried
 }
 

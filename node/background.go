@@ -8,7 +8,7 @@ import (
 // background owns what a node does beside answering calls: what is begun here has
 // ended before the node's data folder is anybody else's.
 type background struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards ended; keeps work from growing once end waits for it
 	ended bool
 	work  sync.WaitGroup
 }

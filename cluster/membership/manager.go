@@ -60,7 +60,7 @@ type Manager struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup
 
-	mu sync.RWMutex
+	mu sync.RWMutex // guards groups
 	// groups are this node's replicas, by number.
 	groups map[uint32]*attached
 }

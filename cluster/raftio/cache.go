@@ -18,7 +18,7 @@ const (
 // that a store is monotonic.
 type cache struct {
 	*LogStore
-	mu sync.RWMutex
+	mu sync.RWMutex // guards ring, low, high, bytes
 	// ring holds the entries low to high-1 at their index modulo its length.
 	ring      [cacheEntriesMax]*raft.Log
 	low, high uint64

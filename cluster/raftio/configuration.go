@@ -32,7 +32,7 @@ type Configurations struct {
 	// changed is told of each new latest configuration, in order.
 	changed func(Configuration)
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows; held while changed is called
 	// before is the one before latest: Raft has at most one uncommitted
 	// configuration in its log, so at most one is ever taken back.
 	before, latest Configuration

@@ -11,7 +11,7 @@ import (
 
 // installs are the snapshots that a leader sends, and has sent lately.
 type installs struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards newest, older, and each install
 	// newest is the newest install to each server.
 	newest map[raft.ServerID]*install
 	// older is the last snapshot that each server refused as an older one than its own.

@@ -31,7 +31,7 @@ type Lease struct {
 	// known is a lease found valid, and until when: most reads look no further.
 	known atomic.Pointer[validLease]
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards voters, offTerm, changing
 	voters   []raft.ServerID
 	offTerm  uint64
 	changing int

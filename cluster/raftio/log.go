@@ -28,7 +28,7 @@ type logger struct {
 
 // recent remembers the lines of the last second, bounded.
 type recent struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards lines
 	lines map[string]line
 }
 

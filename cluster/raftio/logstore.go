@@ -52,7 +52,7 @@ type LogStore struct {
 	// begun: Raft has begun to run on it.
 	begun atomic.Bool
 
-	mu sync.Mutex
+	mu sync.Mutex // guards first, last, cutting
 	// first and last are the log's ends, or 0 if it is empty. What is outside is not
 	// there, whatever the inner store says: raft-wal still finds entries that were
 	// deleted from its newest file.

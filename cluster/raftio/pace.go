@@ -46,7 +46,7 @@ type pacedConn struct {
 	net.Conn
 	layer Paced
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// asked are the lengths in bytes of the requests whose answers nobody reads yet, oldest
 	// first. The last one may still be on its way out.
 	asked []int

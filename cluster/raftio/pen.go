@@ -9,7 +9,7 @@ import "sync"
 type pen struct {
 	dog *Watchdog
 
-	mu sync.Mutex
+	mu sync.Mutex // held over each write; guards failed
 	// failed is why nothing can be written any more.
 	failed error
 }

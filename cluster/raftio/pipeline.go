@@ -24,7 +24,7 @@ type pipeline struct {
 	closed chan struct{}
 	once   sync.Once
 
-	mu sync.Mutex
+	mu sync.Mutex // guards sent
 	// sent holds when the requests under way were sent, oldest first; answers
 	// come in the same order. The library bounds their number.
 	sent []time.Duration

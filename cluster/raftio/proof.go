@@ -29,7 +29,7 @@ func Now() time.Duration {
 // at some time after it. The time the answer arrives proves nothing, for the
 // answer may have waited in a socket while this process stood still.
 type Acks struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards peers, changed
 	peers map[raft.ServerID]ack
 	// changed is closed at the next acknowledgement. It is nil if nobody waits for one.
 	changed chan struct{}

@@ -42,7 +42,7 @@ type StableStore struct {
 	// writing is held while a record is written.
 	writing sync.Mutex
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards values, term, held
 	values map[string][]byte
 	// term is the vote's whose candidate has not come yet, while held.
 	term uint64

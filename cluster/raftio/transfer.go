@@ -36,7 +36,7 @@ type transfers struct {
 	// led is the newest term in which this node has sent a request as a leader.
 	led atomic.Uint64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// heard is the newest term of a leader that has sent a request here, heardAt when
 	// the last one came.
 	heard   uint64

@@ -69,7 +69,7 @@ var WALSegmentBytes = wal.DefaultSegmentSize
 type walList struct {
 	types.MetaStore
 
-	mu     sync.Mutex
+	mu     sync.Mutex // held over each change of the list; guards failed
 	failed error
 }
 

@@ -37,7 +37,7 @@ type Watchdog struct {
 	// log is told the stack of a store that panicked. It is nil if nobody is.
 	log hclog.Logger
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards calls, closed, failed
 	calls  []storeCall
 	closed bool
 	// failed is the first failure.

@@ -29,7 +29,7 @@ const waiterPause = 20 * time.Millisecond
 // waitIDs hands out identities for the waits of one shard's clients: each a lane, which is
 // used again when the wait has ended, and a number.
 type waitIDs struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards free, seqs
 	free []uint32
 	seqs []uint64
 }
@@ -272,7 +272,7 @@ func (b *blocked) ask(ctx context.Context) shard.Result {
 // doubts are about requests of which it is not known whether they have had, or will have,
 // the wait served. A request whose answer is not waited for any more may be answered yet.
 type doubts struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards open, doubt
 	// open is how many requests have no answer; doubt: one was answered so that the
 	// client may be served on and on.
 	open  int

@@ -25,7 +25,7 @@ import (
 // age is when this node's replica of a shard was last known to be the leader's
 // equal.
 type age struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// equal is when that was, by raftio.Now: a replica grows old while its machine is
 	// suspended, too. It is 0 if it never was.
 	equal time.Duration

@@ -65,7 +65,7 @@ type lanes struct {
 
 // lane is one row of sequence numbers.
 type lane struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards next, open
 	next uint64
 	// open holds the first numbers of bundles not yet answered, ascending.
 	open []uint64

@@ -55,7 +55,7 @@ type way struct {
 	// troubled, without mu, tells that there is something to look at below.
 	troubled atomic.Bool
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// leader is the peer address of the node that the rest is about.
 	leader string
 	// lost is true if the direct connection is missing.

@@ -62,7 +62,7 @@ type sending struct {
 	last  error
 	found uint64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, but place
 	// open is the number of the attempt that waits for its answer; 0: none does. number is that
 	// of the last one.
 	open, number int

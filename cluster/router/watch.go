@@ -18,7 +18,7 @@ const (
 
 // watch looks after the open sendings. One timer runs for all of them, and only while there are any.
 type watch struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards open, running, and the place of each sending
 	// open are the sendings, each behind its place; running: the timer runs.
 	open    []*sending
 	running bool

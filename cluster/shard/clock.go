@@ -28,7 +28,7 @@ const (
 
 // logClock is the log time of this replica (package clock), for several goroutines.
 type logClock struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // guards log, read, monoUs
 	log clock.Log
 	// read and monoUs are the same moment on Go's clock, which is cheap to read and stands still while the machine is
 	// suspended, and on the monotonic clock that does not.

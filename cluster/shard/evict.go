@@ -47,7 +47,7 @@ type evictor struct {
 	// waitingBytes is the sum over waiting; readable without the lock.
 	waitingBytes atomic.Int64
 	number       atomic.Int64
-	mu           sync.Mutex
+	mu           sync.Mutex // guards waiting, stopped
 	// waiting are admitted bundles that are not queued yet; admission bounds them.
 	waiting []waitingCall
 	stopped bool

@@ -129,7 +129,7 @@ type Group struct {
 	// configuring guards changes of the library's configuration, transferring is held
 	// by a transfer of leadership.
 	configuring, transferring sync.Mutex
-	// mu guards opening and closing.
+	// mu is held while the group is opened or closed. It guards parts, closed, left.
 	mu     sync.Mutex
 	parts  *groupParts
 	closed bool

@@ -55,7 +55,7 @@ type machineFSM struct {
 	// closing ends the writing of snapshots: who closes a group does not wait until its
 	// whole state is written out.
 	closing atomic.Bool
-	// mu keeps reload from Raft's own calls, which come from one goroutine.
+	// mu keeps reload from Raft's own calls, which come from one goroutine. It guards applied.
 	mu sync.Mutex
 	// applied is the index of the last entry that Raft handed over.
 	applied uint64

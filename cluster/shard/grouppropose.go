@@ -84,7 +84,7 @@ func (g *Group) Propose(data []byte, done func(error)) {
 // proposals are the proposals without an answer. The library forgets some when
 // it shuts down: a future that was in its queue is never answered.
 type proposals struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows, and future and heard of each Proposal
 	open map[*Proposal]struct{}
 	// timer is set while any are open.
 	timer  *time.Timer

@@ -64,7 +64,7 @@ type quorumRounds struct {
 	// ask asks a quorum and returns the term this node was confirmed in.
 	ask func() (term uint64, err error)
 
-	mu sync.Mutex
+	mu sync.Mutex // guards next, busy
 	// next is the round that has not begun to ask.
 	next *quorumRound
 	busy bool

@@ -63,7 +63,7 @@ type logTail struct {
 	// worked is how much work the state machine has done. It is nil if nobody counts it.
 	worked func() time.Duration
 
-	mu           sync.Mutex
+	mu           sync.Mutex // guards all, covered
 	all, covered logLength
 }
 

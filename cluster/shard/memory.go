@@ -11,7 +11,7 @@ import (
 // Memory is what the shards of one node take together: maxmemory limits that
 // sum. The zero value is a node without shards.
 type Memory struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // held while shards is replaced
 	shards atomic.Pointer[[]*Shard]
 }
 

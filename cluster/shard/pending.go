@@ -163,7 +163,7 @@ func (e *pendingEntry) fail(err error) {
 // for this machine means queued, and they know nothing more once leadership is
 // lost.
 type pending struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards entries
 	entries map[fsm.EntryID]*pendingEntry
 }
 

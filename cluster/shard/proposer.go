@@ -32,7 +32,7 @@ const (
 // Waking another goroutine to send an entry would cost more than sending it.
 type proposer struct {
 	shard *Shard
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	// queue holds bundles in order of arrival, bounded by admission.
 	queue   []*bundleCall
 	stopped bool

@@ -267,7 +267,7 @@ func (s *Shard) stopper(ctx context.Context) func() error {
 // wait together share an entry.
 type ticker struct {
 	shard *Shard
-	mu    sync.Mutex
+	mu    sync.Mutex // guards next
 	next  *tickRound
 }
 

@@ -33,7 +33,7 @@ type throttle struct {
 	shard *Shard
 	*stepper.Stepper
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows, but lookAt
 	guess estimates
 	// waiting holds bundleCalls in order of arrival; byID finds them.
 	waiting list.List

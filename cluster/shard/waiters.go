@@ -122,7 +122,7 @@ type waiters struct {
 	// not only read.
 	number, takers atomic.Int64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, and each waiter and waitQueue
 	// term is the one in which they wait.
 	term uint64
 	byID map[fsm.TxnID]*waiter

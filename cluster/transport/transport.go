@@ -203,7 +203,7 @@ type Transport struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows, down to closed
 	layers map[uint32]*StreamLayer
 	peers  map[string]*peer
 	// inbound are the accepted connections, and counts how many of them have each

@@ -75,7 +75,7 @@ type Survey struct {
 	// probing is held while the disk is timed.
 	probing sync.Mutex
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards placement, placed; held while the report is asked for
 	placement *placement.Report
 	placed    time.Time
 }

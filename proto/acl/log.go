@@ -23,7 +23,7 @@ type Entry struct {
 // Log keeps what one node refused of late, newest first. The zero value is
 // ready.
 type Log struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	entries []Entry
 	nextID  int64
 	counts  Counts

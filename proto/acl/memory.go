@@ -11,7 +11,7 @@ type Memory struct {
 	// RequirePass is the default user's password until it has rules.
 	RequirePass func() string
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	made    uint64
 	pass    string
 	records []Record

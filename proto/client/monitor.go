@@ -17,7 +17,7 @@ import (
 type monitors struct {
 	// all is replaced as a whole. It is nil if nobody monitors.
 	all atomic.Pointer[[]*pushes]
-	mu  sync.Mutex
+	mu  sync.Mutex // held while all is replaced
 }
 
 // add makes a client see commands.

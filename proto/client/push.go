@@ -17,7 +17,7 @@ import (
 type pushes struct {
 	conn     *resp.Guard
 	registry *Registry
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
 	// proto is the protocol the client speaks, listens that it has subscribed to
 	// something, monitors that it sees what others run.
 	proto    int

@@ -10,7 +10,7 @@ import (
 // Registry knows the open connections of the node.
 type Registry struct {
 	nextID atomic.Uint64
-	mu     sync.Mutex
+	mu     sync.Mutex // guards all
 	all    map[uint64]*Connection
 
 	monitors   monitors

@@ -145,7 +145,7 @@ func (w *ScriptWitness) Log(level int, text string) {
 
 // lineLimit bounds the lines of a second.
 type lineLimit struct {
-	mu         sync.Mutex
+	mu         sync.Mutex // guards what follows
 	second     int64
 	n, dropped int
 }

@@ -32,7 +32,7 @@ type Loop struct {
 	// turn is held while guests are called: by the loop's goroutine while it does not
 	// sleep, or by a goroutine that borrows the loop while it does. It comes before mu.
 	turn sync.Mutex
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows, down to closed
 	// conns are the connections by their places, free the unused places.
 	conns []*Conn
 	free  []int

@@ -86,7 +86,7 @@ type Hub struct {
 	// names is the number of names of each kind that have a subscription.
 	names [kinds]atomic.Int64
 
-	mu sync.RWMutex
+	mu sync.RWMutex // guards listeners, patterns, total, bytes
 	// listeners are the subscribers of each name, by kind; those of patterns
 	// stand in patterns.
 	listeners [kinds]map[string]map[Subscriber]struct{}

@@ -36,7 +36,7 @@ type output struct {
 	// that has: the limits hold for that.
 	most atomic.Int64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, and block, tried
 	// While holding, what is written waits for Release in held, as far as there is room. As
 	// long as held has bytes, the queue is empty.
 	holding bool

@@ -75,7 +75,7 @@ func (s *Sealed) done(buf []byte) {
 // taken: the goroutine that reads may make TLS write.
 type box struct {
 	net.Conn
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// While holding, what is written stays here. While filling, it is a reply, of any
 	// length.
 	holding, filling bool

@@ -75,7 +75,7 @@ type Server struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards listeners, conns, stopping, closed
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
 	// stopping is true if no new client is accepted, and closed if no client is served any more.

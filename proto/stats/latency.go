@@ -12,7 +12,7 @@ import (
 // the threshold it costs one look at it.
 type LatencyMonitor struct {
 	thresholdMs atomic.Int64
-	mu          sync.Mutex
+	mu          sync.Mutex // guards events
 	events      map[string]*latencyEvent
 }
 

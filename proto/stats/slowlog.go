@@ -13,7 +13,7 @@ import (
 // client waited for the command, the quorum's disks included; of a pipeline,
 // its share.
 type Slowlog struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards nextID, entries
 	nextID int64
 	// entries are oldest first.
 	entries []SlowEntry

@@ -35,7 +35,7 @@ type Stats struct {
 	// BlockedFor the number of those that wait for a limited time.
 	Blocked, BlockedFor atomic.Int64
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards prefixes
 	prefixes map[string]uint64
 
 	Slowlog Slowlog

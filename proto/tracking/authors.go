@@ -17,7 +17,7 @@ const authorsMax = 1 << 16
 // its identity never comes again, so remembering does no harm.
 type authors struct {
 	some atomic.Bool
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows
 	by   map[txn]uint64
 	// ring holds the txns in the order in which they came.
 	ring []txn

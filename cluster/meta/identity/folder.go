@@ -46,7 +46,7 @@ type Folder struct {
 	dir  string
 	lock *os.File
 
-	mu sync.Mutex
+	mu sync.Mutex // guards id; held while its file is written
 	id *Identity
 }
 

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/ground/caught"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
 // Peers sends requests to other nodes.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/ground/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/ground/caught"
 )
 
 // KindKnock is the request kind of nodes that may not belong to the cluster,

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/ground/caught"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
+	"lockstep/ground/caught"
 )
 
 // How fresh this node's own replicas are.

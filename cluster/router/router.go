@@ -32,12 +32,12 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/ground/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/engine/script"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
 // Shard is what the router needs of this node's replica of a shard.

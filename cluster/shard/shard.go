@@ -39,6 +39,7 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/rdb"
 	"lockstep/fsm"
+	"lockstep/ground/background"
 )
 
 // Config is what a shard is opened with.
@@ -124,9 +125,8 @@ type Shard struct {
 
 	// opened is closed when group is set: leadership may come earlier.
 	opened chan struct{}
-	// working are the shard's own goroutines; they end with ctx, and none begins behind
-	// its end.
-	working sync.WaitGroup
+	// working are the shard's own goroutines; they end with ctx.
+	working background.Group
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
@@ -212,7 +212,7 @@ func (s *Shard) Close(ctx context.Context) error {
 	s.propose.stop()
 	s.evictor.stop()
 	s.pending.failAll(cluster.ErrUnknown)
-	s.working.Wait()
+	s.working.End()
 	s.cfg.Memory.leave(s)
 	s.readers.Lock()
 	s.readers.closed = true

@@ -53,9 +53,9 @@ import (
 	"syscall"
 	"time"
 
+	"lockstep/cluster/secret"
 	"lockstep/ground/caught"
 	"lockstep/ground/ratelog"
-	"lockstep/cluster/secret"
 	"lockstep/ground/secure"
 )
 

@@ -30,7 +30,7 @@ type Functions struct {
 	mu   sync.RWMutex // guards what follows
 	set  librarySet
 	open int
-	// changes counts changes, for readers that do not take the lock.
+	// changes counts changes.
 	changes uint64
 	cuts    map[*FunctionsCut]struct{}
 	// memory is MemoryBytes.

@@ -24,8 +24,8 @@ import (
 // Panics catches and counts the panics of one port's connections. A nil *Panics works,
 // too: it logs by slog's default.
 type Panics struct {
-	log   *slog.Logger
-	count atomic.Uint64
+	log     *slog.Logger
+	count   atomic.Uint64
 	limited ratelog.Log
 }
 

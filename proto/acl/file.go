@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/ground/durable"
 	"lockstep/engine/acl"
+	"lockstep/ground/durable"
 )
 
 // FileBytesMax bounds an ACL file.

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"time"
 
-	"lockstep/ground/caught"
 	"lockstep/cluster/secret"
+	"lockstep/ground/caught"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"

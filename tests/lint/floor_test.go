@@ -29,7 +29,7 @@ var pureFloors = []string{"engine", "fsm"}
 var impure = []string{
 	"time", "math/rand", "crypto/rand", "os", "net", "syscall", "log", "golang.org/x/sys",
 	"github.com/hashicorp", "go.etcd.io/bbolt", "github.com/tidwall/redcon",
-	module + "/ground/caught", module + "/ground/durable", module + "/ground/ratelog", module + "/ground/secure",
+	module + "/ground/background", module + "/ground/caught", module + "/ground/durable", module + "/ground/ratelog", module + "/ground/secure",
 }
 
 func isPure(p string) bool {

@@ -43,7 +43,7 @@ test: missing versions ## the tests of all packages, and the suites of some seco
 	@echo "LEFT OUT of make test: $(SUITES), lint, the race detector and fuzzing (make check)"
 
 suites: missing versions ## the suites that make test leaves out
-	$(call go-test,$(SUITES),$(SUITES))
+	$(call go-test,$(SUITES),-p 2 $(SUITES))
 
 missing: ## which tests are skipped on this machine, and for want of what
 	@for tool in $(TOOLS); do command -v $$tool >/dev/null || echo "SKIPPED: the tests that need $$tool, which is not installed"; done

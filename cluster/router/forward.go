@@ -147,7 +147,12 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
 		return
 	}
-	if b.Origin.Node != from || from == 0 || !b.NumbersFit() {
+	if from == 0 {
+		// This node has just been started, and has not learned yet who the gateway is.
+		reply(NotReady())
+		return
+	}
+	if b.Origin.Node != from || !b.NumbersFit() {
 		r.Counters.Refused.Add(1)
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 		return

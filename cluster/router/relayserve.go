@@ -93,8 +93,13 @@ func (q *relayed) lasts() time.Duration {
 // ServeRelay handles a KindRelay request of a node, by its incarnation, that has come by a road.
 // It passes it on once, in the name of that node. It may block.
 func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, payload []byte, reply func([]byte)) {
+	if from == 0 {
+		// This node has just been started, and has not learned yet who the gateway is.
+		reply(NotReady())
+		return
+	}
 	q, ok := r.readRelay(payload)
-	if !ok || from == 0 || q.gateway != 0 {
+	if !ok || q.gateway != 0 {
 		r.refuse(reply)
 		return
 	}
@@ -167,8 +172,13 @@ func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []by
 		reply(NotReady())
 		return
 	}
-	if !ok || q.gateway == 0 || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+	if !ok || q.gateway == 0 {
 		r.refuse(reply)
+		return
+	}
+	if r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+		// A node that has just been started does not know the members yet.
+		reply(NotReady())
 		return
 	}
 	r.serveRelayed(ctx, q, &longRoad{road, time.Now()}, reply)

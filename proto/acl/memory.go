@@ -18,7 +18,7 @@ type Memory struct {
 	now     atomic.Pointer[Users]
 }
 
-// Users are those of the moment.
+// Users are the current users.
 func (m *Memory) Users() *Users {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -197,8 +197,7 @@ func (b *backlog) untoldNow() []Told {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := make([]Told, 0, len(b.untold))
-	// order does not matter: what this leader reports becomes state only in the
-	// entry
+	// order does not matter: this report becomes state only through the entry
 	for r := range b.untold {
 		all = append(all, Told{r, b.sum(r)})
 	}

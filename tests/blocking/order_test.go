@@ -93,7 +93,11 @@ func TestWaitsWithoutAQuorum(t *testing.T) {
 			}
 			// While the node may believe that it leads, and when it knows better.
 			w.ask(false)
-			proc.Wait(t, patience, "it knows that it does not lead", func() bool { return home.Role() != "leader" })
+			// Its role says so a moment before the shard stops accepting waits.
+			proc.Wait(t, patience, "it knows that it does not lead", func() bool {
+				_, err := proc.Ask(home.Addr(), "BLPOP", "none", "0.01")
+				return home.Role() != "leader" && err != nil && strings.Contains(err.Error(), "CLUSTERDOWN")
+			})
 			w.ask(true)
 			for _, n := range c.Nodes {
 				if n != home {

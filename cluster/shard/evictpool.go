@@ -57,7 +57,7 @@ type scored struct {
 	score int64
 }
 
-// batch gathers what one entry deletes.
+// batch collects what one entry deletes.
 type batch struct {
 	needBytes, nameBytes int64
 	chosen               []engine.Candidate
